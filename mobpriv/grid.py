@@ -1,0 +1,142 @@
+"""Cells of the map: squares of a given side, and S2 cells. Both give one int64 per record, for whole columns at once."""
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+from mobpriv.geo import check_plane, meridian_arc, metres_per_degree, to_degrees, to_plane
+
+_ROW = 1 << 32  # a square cell's id is row · 2³² + column, both offset to stay positive
+_OFFSET = 1 << 30
+AUTHORS_ORIGIN = (-61.0, -131.0)  # degrees, corner of the grid in the author's program
+
+
+@dataclass(frozen=True)
+class SquareGrid:
+    """Square cells of side ``cell`` metres over the whole world (thesis §3.2: "square regions of the map").
+
+    On the ground the Earth is cut into bands of height ``cell``; each band is cut into cells that are ``cell`` metres wide at
+    the band's middle, so a cell is a true square everywhere. In the Mercator plane the grid is the author's: one lattice from
+    (-61°, -131°), whose cells are ``cell``·cos(latitude) metres wide on the ground. ``shift`` moves the lattice north and
+    east by a share of a cell: the thesis does not say where its grid begins.
+    """
+
+    cell: float = 800.0  # m, side of a cell
+    plane: str = "ground"
+    shift: tuple[float, float] = (0.0, 0.0)  # share of a cell (north, east)
+
+    def __post_init__(self):
+        check_plane(self.plane)
+        if not 0 < self.cell < np.inf:
+            raise ValueError(f"cell must be positive, in m (got {self.cell})")
+
+    def cells(self, lat, lng) -> np.ndarray:
+        """The id (int64) of the cell that holds each position."""
+        lat, lng = np.asarray(lat, float), np.asarray(lng, float)
+        if self.plane == "ground":
+            row = np.floor(meridian_arc(lat) / self.cell - self.shift[0]).astype(np.int64)
+            if not len(row):
+                return row
+            # one width per band, looked up: cheaper than one cosine per record
+            first = row.min()
+            east = self._metres_per_degree_east(np.arange(first, row.max() + 1))
+            column = np.floor(lng * (east[row - first] / self.cell) - self.shift[1])
+        else:
+            x0, y0 = self._mercator_origin()
+            p = to_plane(lat, lng, "mercator")
+            row = np.floor((p.y - y0) / self.cell - self.shift[0]).astype(np.int64)
+            column = np.floor((p.x - x0) / self.cell - self.shift[1])
+        return (row + _OFFSET) * _ROW + (column.astype(np.int64) + _OFFSET)
+
+    def rows_and_columns(self, cells) -> tuple[np.ndarray, np.ndarray]:
+        cells = np.asarray(cells, np.int64)
+        return cells // _ROW - _OFFSET, cells % _ROW - _OFFSET
+
+    def bounds(self, cells) -> np.ndarray:
+        """South, west, north and east of each cell, in degrees; shape (n, 4)."""
+        row, column = self.rows_and_columns(cells)
+        south, west = row + self.shift[0], column + self.shift[1]
+        if self.plane == "ground":
+            east = self._metres_per_degree_east(row) / self.cell
+            return np.column_stack([self._latitude(south), west / east, self._latitude(south + 1), (west + 1) / east])
+        x0, y0 = self._mercator_origin()
+        lat, lng = to_degrees(x0 + west * self.cell, y0 + south * self.cell, "mercator")
+        top, right = to_degrees(x0 + (west + 1) * self.cell, y0 + (south + 1) * self.cell, "mercator")
+        return np.column_stack([lat, lng, top, right])
+
+    def _latitude(self, row) -> np.ndarray:
+        """Latitude of a band's lower edge: the meridian arc inverted by Newton's method."""
+        arc = np.asarray(row, float) * self.cell
+        lat = arc / 111_132.95
+        for _ in range(4):
+            lat = lat - (meridian_arc(lat) - arc) / metres_per_degree(lat)[1]
+        return lat
+
+    def _metres_per_degree_east(self, row) -> np.ndarray:
+        return metres_per_degree(np.clip(self._latitude(np.asarray(row) + self.shift[0] + 0.5), -89.99, 89.99))[0]
+
+    def _mercator_origin(self) -> tuple[float, float]:
+        p = to_plane(np.array([AUTHORS_ORIGIN[0]]), np.array([AUTHORS_ORIGIN[1]]), "mercator")
+        return float(p.x[0]), float(p.y[0])
+
+
+@dataclass(frozen=True)
+class S2Grid:
+    """Cells of the S2 hierarchy at one level (0 … 30; level 13 is about 1 km wide, level 15 about 280 m). Ids are S2's own."""
+
+    level: int = 15
+
+    def __post_init__(self):
+        if not 0 <= self.level <= 30:
+            raise ValueError(f"level of an S2 cell must lie in 0 … 30 (got {self.level})")
+
+    def cells(self, lat, lng) -> np.ndarray:
+        return _s2_cells(np.asarray(lat, float), np.asarray(lng, float), self.level, *_HILBERT)
+
+
+# The Hilbert curve over a face (S2 geometry, "S2CellId"): the order in which the four children (i, j) of a cell are visited,
+# and how the curve turns in each. Orientation bit 0 swaps i and j, bit 1 inverts both.
+def _hilbert_tables() -> tuple[np.ndarray, np.ndarray]:
+    position_to_ij = np.array([[0, 1, 3, 2], [0, 2, 3, 1], [3, 2, 0, 1], [3, 1, 0, 2]])
+    turn = np.array([1, 0, 0, 3])
+    position, orientation = np.empty((4, 4), np.int64), np.empty((4, 4), np.int64)
+    for o in range(4):
+        for p in range(4):
+            ij = position_to_ij[o, p]
+            position[o, ij], orientation[o, ij] = p, o ^ turn[p]
+    return position, orientation
+
+
+_HILBERT = _hilbert_tables()
+
+
+@numba.njit(cache=True, parallel=True)
+def _s2_cells(lat, lng, level, hilbert_position, hilbert_orientation):
+    out = np.empty(len(lat), np.int64)
+    for k in numba.prange(len(lat)):
+        phi, theta = np.radians(lat[k]), np.radians(lng[k])
+        x, y, z = np.cos(phi) * np.cos(theta), np.cos(phi) * np.sin(theta), np.sin(phi)
+        ax, ay, az = abs(x), abs(y), abs(z)
+        if ax > ay and ax > az:
+            face, u, v = (0, y / x, z / x) if x >= 0 else (3, z / x, y / x)
+        elif ay > az:
+            face, u, v = (1, -x / y, z / y) if y >= 0 else (4, z / y, -x / y)
+        else:
+            face, u, v = (2, -x / z, -y / z) if z >= 0 else (5, -y / z, -x / z)
+        # the quadratic projection, which makes cells nearly equal in area
+        s = 0.5 * np.sqrt(1 + 3 * u) if u >= 0 else 1 - 0.5 * np.sqrt(1 - 3 * u)
+        t = 0.5 * np.sqrt(1 + 3 * v) if v >= 0 else 1 - 0.5 * np.sqrt(1 - 3 * v)
+        i = max(0, min((1 << 30) - 1, int(np.floor(s * (1 << 30)))))
+        j = max(0, min((1 << 30) - 1, int(np.floor(t * (1 << 30)))))
+        cell = np.uint64(face)
+        orientation = face & 1
+        for depth in range(level):
+            bit = 29 - depth
+            ij = (((i >> bit) & 1) << 1) | ((j >> bit) & 1)
+            cell = (cell << np.uint64(2)) | np.uint64(hilbert_position[orientation, ij])
+            orientation = hilbert_orientation[orientation, ij]
+        # a trailing one marks the level
+        cell = ((cell << np.uint64(1)) | np.uint64(1)) << np.uint64(2 * (30 - level))
+        out[k] = np.int64(cell)
+    return out

@@ -1,0 +1,28 @@
+"""Fixtures shared by the tests."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SHARED = Path(os.environ.get("MOBPRIV_SHARED", ROOT.parent / "shared"))  # recorded outputs and real data, beside the project
+
+
+def _folder(name: str) -> Path:
+    path = SHARED / name
+    if not path.is_dir():
+        pytest.skip(f"needs the folder {name}/ beside the project (or under MOBPRIV_SHARED)")
+    return path
+
+
+@pytest.fixture(scope="session")
+def reference() -> Path:
+    """Outputs recorded from the authors' programs."""
+    return _folder("reference")
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """Real traces: never copied into the project."""
+    return _folder("data")
