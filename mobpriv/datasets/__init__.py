@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from mobpriv.datasets.catalogue import CITY_FILE, DATASETS, Description
 from mobpriv.datasets.fetch import NeedsRegistration, cache_folder, cached, fetch, sha256_of
 from mobpriv.datasets.readers import read_cabspotting, read_geolife, read_mdc, read_privamov
-from mobpriv.datasets.tables import read_table
+from mobpriv.datasets.tables import parquet_table, read_table
 from mobpriv.traces import Traces
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Description",
     "NeedsRegistration",
     "cache_folder",
+    "city_truth",
     "data_folder",
     "fetch",
     "load",
@@ -51,6 +52,14 @@ class Dataset(NamedTuple):
 def data_folder() -> Path:
     """The folder of the embedded data: ``MOBPRIV_DATA`` if set, else ``data/`` of the project."""
     return Path(os.environ.get("MOBPRIV_DATA") or Path(__file__).parents[2] / "data")
+
+
+def city_truth() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """What is true of the embedded city: stays (user, start, end, lat, lng, role) and users (indexed by user; see data/README.md)."""
+    stays = parquet_table(data_folder() / "city_stays.parquet")
+    for c in ("start", "end"):
+        stays[c] = pd.to_datetime(stays[c], unit="s", utc=True).dt.as_unit("ms")
+    return stays, parquet_table(data_folder() / "city_users.parquet").set_index("user")
 
 
 def load(name_or_path, form: str | None = None, **reading) -> Dataset:
@@ -99,7 +108,9 @@ def _form(path: Path) -> str:
     ):
         if next(path.glob(pattern), None) is not None:
             return form
-    raise ValueError(f"{path}: the folder holds no files of a known format (known: {', '.join(f for f in READERS if f != 'table')})")
+    raise ValueError(
+        f"{path}: the folder holds no files of a known format (known: {', '.join(f for f in READERS if f != 'table')})"
+    )
 
 
 def _marked_synthetic(path: Path) -> bool:

@@ -28,7 +28,7 @@ class Description(NamedTuple):
 DATASETS: dict[str, Description] = {
     "city": Description(
         "The synthetic city",
-        "30 days of 120 commuters and 80 cabs in a city that does not exist; generated with a seed, with the true stays beside it",
+        "30 days of 120 commuters and 75 cabs in a city that does not exist; generated with a seed, with the true stays beside it",
         "CC0 1.0",
         "mobpriv.datasets.city; after Song et al. 2010 (doi:10.1038/nphys1760), Pappalardo & Simini 2018 (doi:10.1007/s10618-017-0548-4), "
         "Jiang et al. 2016 (doi:10.1073/pnas.1524261113)",

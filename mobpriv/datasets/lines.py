@@ -152,5 +152,7 @@ def unreadable(read: list[tuple[str, Lines]], user_of=lambda file: file) -> list
     if empty:
         more = f" and {len(empty) - 1} more" if len(empty) > 1 else ""
         users = len({user_of(file) for file in empty})
-        found.append(Problem("file without records", 0, users, -1, f"{empty[0]}{more}", "copy the file again if it should hold records"))
+        found.append(
+            Problem("file without records", 0, users, -1, f"{empty[0]}{more}", "copy the file again if it should hold records")
+        )
     return found

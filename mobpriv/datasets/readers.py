@@ -26,7 +26,9 @@ def read_cabspotting(folder, progress: bool = True) -> tuple[Traces, pd.DataFram
     folder = existing(folder, folder=True)
     files = sorted(folder.glob("new_*.txt"))
     if not files:
-        raise FileNotFoundError(f"{folder}: no file new_<cab>.txt in this folder: give the folder that holds Cabspotting's files")
+        raise FileNotFoundError(
+            f"{folder}: no file new_<cab>.txt in this folder: give the folder that holds Cabspotting's files"
+        )
     types = {"lat": pa.float64(), "lng": pa.float64(), "occ": pa.int8(), "t": pa.int64()}
     read = [read_lines(file, " ", types, list(types)) for file in _bar(files, progress)]
     users = [file.stem.removeprefix("new_") for file in files]
@@ -40,13 +42,27 @@ def read_geolife(folder, progress: bool = True) -> tuple[Traces, pd.DataFrame]:
     ``labels.txt`` (modes of transport) is not read.
     """
     folder = existing(folder, folder=True)
-    for pattern in ("Data/*/Trajectory/*.plt", "*/Trajectory/*.plt", "Trajectory/*.plt", "*/Data/*/Trajectory/*.plt"):
+    for pattern in (
+        "Data/*/Trajectory/*.plt",
+        "*/Trajectory/*.plt",
+        "Trajectory/*.plt",
+        "*/Data/*/Trajectory/*.plt",
+        "*/*/Data/*/Trajectory/*.plt",
+    ):
         files = sorted(folder.glob(pattern))
         if files:
             break
     else:
-        raise FileNotFoundError(f"{folder}: no file Data/<user>/Trajectory/*.plt here: give the folder that holds GeoLife's Data")
-    kinds = [("lat", pa.float64()), ("lng", pa.float64()), ("zero", pa.string()), ("altitude", pa.string()), ("days", pa.string())]
+        raise FileNotFoundError(
+            f"{folder}: no file Data/<user>/Trajectory/*.plt here: give the folder that holds GeoLife's Data"
+        )
+    kinds = [
+        ("lat", pa.float64()),
+        ("lng", pa.float64()),
+        ("zero", pa.string()),
+        ("altitude", pa.string()),
+        ("days", pa.string()),
+    ]
     types = dict([*kinds, ("date", pa.date32()), ("time", pa.time32("s"))])
     read = []
     for file in _bar(files, progress):
@@ -122,7 +138,9 @@ def read_privamov(path, zone: str = "UTC", progress: bool = True) -> tuple[Trace
         path = found[0]
     types = {"user": pa.string(), "t": None, "lng": pa.float64(), "lat": pa.float64()}
     lines = read_lines(existing(path), "\t", {c: kind for c, kind in types.items() if kind is not None}, list(types))
-    table = lines.table.to_pandas() if lines.table.num_columns else pd.DataFrame(dict.fromkeys(types, pd.Series([], dtype="str")))
+    table = (
+        lines.table.to_pandas() if lines.table.num_columns else pd.DataFrame(dict.fromkeys(types, pd.Series([], dtype="str")))
+    )
     bad = unreadable([(path.name, lines)], lambda _: None)
     return as_records(table, bad, lambda row: f"{path.name} line {lines.number[row]}", None, zone)
 
@@ -149,4 +167,6 @@ def _joined(names: list[str], users: list[str], read: list[Lines], columns: list
         return f"{names[file]} line {read[file].number[row - (ends[file] - sizes[file])]}"
 
     bad = unreadable(list(zip(names, read, strict=True)), owner.__getitem__)
-    return as_records(table[["user", "t", "lat", "lng", *(c for c in columns if c not in ("t", "lat", "lng"))]], bad, where, "s")
+    return as_records(
+        table[["user", "t", "lat", "lng", *(c for c in columns if c not in ("t", "lat", "lng"))]], bad, where, "s"
+    )

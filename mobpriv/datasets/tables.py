@@ -37,7 +37,7 @@ def read_table(
     path = existing(path)
     columns = {c: (columns or {}).get(c, c) for c in (*COLUMNS, *(columns or {}))}
     if path.suffix == ".parquet":
-        table, lines = _parquet(path), None
+        table, lines = parquet_table(path), None
     else:
         table, lines = _csv(path, columns, names, delimiter)
     missing = [name if c == name else f"{name} (for {c})" for c, name in columns.items() if name not in table.columns]
@@ -101,11 +101,17 @@ def _as_text(user: pd.Series) -> pd.Series:
     return user.astype("str").where(user.notna())
 
 
-def _parquet(path: Path) -> pd.DataFrame:
+def parquet_table(path: Path) -> pd.DataFrame:
+    """A Parquet file; decimals become the nearest floating-point numbers."""
     try:
-        return pq.read_table(path).to_pandas()
+        table = pq.read_table(path)
     except (pa.ArrowException, OSError) as reason:
         raise ValueError(f"{path}: not a whole Parquet file ({_first(reason)}); was it cut while copying?") from None
+    for k, field in enumerate(table.schema):
+        if pa.types.is_decimal(field.type):  # as numbers, and the nearest ones: the cast alone can miss them by one bit
+            number = table[k].cast(pa.float64()).to_numpy().round(field.type.scale)
+            table = table.set_column(k, field.name, pa.array(number))
+    return table.to_pandas(ignore_metadata=True)
 
 
 def _csv(path: Path, columns: dict[str, str], names, delimiter) -> tuple[pd.DataFrame, Lines]:
