@@ -4,7 +4,7 @@ Every distance of the book is measured in one of two planes:
 
 * ``"ground"`` (the default): true local metres on the WGS 84 ellipsoid, at every latitude.
 * ``"mercator"``: metres of the spherical Mercator plane with R = 6 367 000 m, as in the programs of the thesis's author
-  (SFERA, HMC) and of Accio. One of these "metres" is cos(latitude) metres on the ground: 0.79 m in San Francisco, 0.69 m in Lyon.
+  (SFERA, HMC) and of Accio. One of these "metres" is cos(latitude) metres on the ground: 0.79 m in San Francisco.
 
 Both are written as plane coordinates with two local scales, so that one formula serves both::
 
@@ -43,9 +43,21 @@ def check_plane(plane: str) -> str:
 
 def metres_per_degree(lat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Metres on the ground in one degree (eastwards, northwards) at latitude ``lat``: N·cos φ·π/180 and M·π/180."""
-    phi = np.radians(lat)
-    w = 1.0 - _E2 * np.sin(phi) ** 2
-    return np.radians(_A) * np.cos(phi) / np.sqrt(w), np.radians(_A) * (1.0 - _E2) / w**1.5
+    lat = np.asarray(lat, float)
+    east, north = _metres_per_degree(lat.ravel())
+    return east.reshape(lat.shape), north.reshape(lat.shape)
+
+
+@numba.njit(cache=True, parallel=True)
+def _metres_per_degree(lat):
+    east, north = np.empty(len(lat)), np.empty(len(lat))
+    for i in numba.prange(len(lat)):
+        phi = np.radians(lat[i])
+        w = 1.0 - _E2 * np.sin(phi) ** 2
+        root = np.sqrt(w)
+        east[i] = np.radians(_A) * np.cos(phi) / root
+        north[i] = np.radians(_A) * (1.0 - _E2) / (w * root)
+    return east, north
 
 
 def to_plane(lat, lng, plane: str = "ground") -> Points:

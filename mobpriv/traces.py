@@ -10,7 +10,7 @@ lng      float64                     degrees, WGS 84, in [-180, 180]
 =======  ==========================  =====================================
 
 sorted by (user, t), with a plain RangeIndex; further columns ride along. :func:`as_traces` is the one validator: it stands
-at the border, the code behind it trusts. A user's records may share a time (they keep their order); whole records do not repeat.
+at the border, the code behind it trusts. A user's records may share a time: they keep their order.
 """
 
 from typing import NamedTuple
@@ -58,13 +58,13 @@ def _broken(table: pd.DataFrame) -> list[tuple[Problem, np.ndarray]]:
     missing = [c for c in COLUMNS if c not in table.columns]
     if missing:
         raise ValueError(
-            f"a table of traces needs the columns {', '.join(COLUMNS)}; missing: {', '.join(missing)} (it has: {', '.join(map(str, table.columns))})"
+            f"traces need the columns {', '.join(COLUMNS)}; missing: {', '.join(missing)} (got {list(table.columns)})"
         )
     t = table["t"]
     if not isinstance(t.dtype, pd.DatetimeTZDtype):
         if isinstance(t.dtype, np.dtype) and t.dtype.kind == "M":
             raise ValueError(
-                f"times carry no time zone (first: {t.iloc[0] if len(t) else 'none'}): say which, for instance t.dt.tz_localize('UTC')"
+                f"times carry no time zone (first: {t.iloc[0] if len(t) else 'none'}): say which, as t.dt.tz_localize('UTC')"
             )
         raise ValueError(f"column t must hold times with a zone (it holds {t.dtype}): read numbers with time='s' or time='ms'")
     found = []
@@ -125,7 +125,7 @@ def as_traces(table: pd.DataFrame) -> Traces:
 
 
 def without(table: pd.DataFrame) -> tuple[Traces, pd.DataFrame]:
-    """``table`` as ``Traces`` without the records that break a rule or repeat another one exactly, and what was left out.
+    """``table`` as ``Traces`` without records that break a rule or repeat another exactly, and what was left out.
 
     The second table has the columns of :class:`Problem`; a record that breaks two rules counts under the first.
     """
@@ -184,7 +184,7 @@ def rows(traces: Traces, chosen: np.ndarray) -> Traces:
 
 
 def most_active_days(traces: Traces, days: int = 30, zone: str = "UTC") -> pd.Timestamp:
-    """The midnight (in ``zone``) that begins the ``days`` successive days with the most records; the earliest if several tie."""
+    """The midnight (in ``zone``) that begins the ``days`` successive days with the most records; of several the earliest."""
     if days < 1:
         raise ValueError(f"days must be at least 1 (got {days})")
     if not len(traces):
@@ -209,11 +209,13 @@ class Halves(NamedTuple):
 
 
 def split_in_half(traces: Traces, rule: str = "calendar", start: pd.Timestamp | None = None, days: float = 30) -> Halves:
-    """Training and attack half (thesis §3.4.3: "15 days used for the training phase and 15 days used for the re-identification phase").
+    """Training and attack half (thesis §3.4.3: 15 days "used for the training phase and 15 days used for the
+    re-identification phase").
 
     * ``"calendar"``: the first ``days``/2 days from ``start`` (by default midnight UTC before the first record), and the rest;
     * ``"set"``: before and after the middle of the set's time span;
-    * ``"user"``: before and after the middle of each user's own time span, as the author's program does. It drops each user's first, last and middle record; here none is lost.
+    * ``"user"``: before and after the middle of each user's own time span, as the author's program does. It drops each
+      user's first and last record and any on the border; here none is lost.
 
     A record on the border belongs to the second half. Users may be in one half only: the attacks count and report them.
     """
