@@ -178,7 +178,7 @@ def by_user(traces: Traces) -> tuple[pd.Index, np.ndarray]:
 
 
 def rows(traces: Traces, chosen: np.ndarray) -> Traces:
-    """The records that the boolean mask or the sorted positions ``chosen`` pick: still ``Traces``, without checking them again."""
+    """The records that the mask or the sorted positions ``chosen`` pick: ``Traces`` again, not checked again."""
     part = traces[chosen] if chosen.dtype == bool else traces.take(chosen)
     return part.assign(user=part["user"].cat.remove_unused_categories()).reset_index(drop=True)
 
@@ -201,6 +201,24 @@ def most_active_days(traces: Traces, days: int = 30, zone: str = "UTC") -> pd.Ti
 def within(traces: Traces, start: pd.Timestamp, days: float) -> Traces:
     """The records in [start, start + days)."""
     return rows(traces, ((traces["t"] >= start) & (traces["t"] < start + pd.Timedelta(days=days))).to_numpy())
+
+
+def same_person(traces: Traces, share: float = 0.05) -> dict[str, str]:
+    """Users who are one person under several names: pairs that share at least ``share`` of the smaller one's distinct
+    records (time and position alike). Returns user -> the first of her names; users with one name are left out.
+    """
+    points = pd.DataFrame(
+        {"user": traces["user"].cat.codes, "t": milliseconds(traces), "lat": traces["lat"], "lng": traces["lng"]}
+    )
+    points = points.drop_duplicates()
+    size = points["user"].value_counts()
+    common = points[points.duplicated(["t", "lat", "lng"], keep=False)]
+    pairs = common.merge(common, on=["t", "lat", "lng"]).query("user_x < user_y").groupby(["user_x", "user_y"]).size()
+    names, first = traces["user"].cat.categories, {}
+    for (a, b), n in pairs.items():
+        if n >= share * min(size[a], size[b]):
+            first[names[b]] = first.get(names[a], names[a])
+    return first
 
 
 class Halves(NamedTuple):

@@ -52,7 +52,7 @@ class POIAttack:
 
 
 def median_nearest(a: pd.DataFrame, b: pd.DataFrame, plane: str = "ground") -> pd.DataFrame:
-    """Equation (3.12) between every user of ``a`` and of ``b``: tables of places with columns user, lat, lng, sorted by user."""
+    """Equation (3.12) between all users of ``a`` and of ``b``: tables of places (user, lat, lng), sorted by user."""
     if not len(a) or not len(b):
         return pd.DataFrame()
     (rows, a_start), (columns, b_start) = by_user(a), by_user(b)

@@ -11,23 +11,26 @@ import numpy as np
 import pandas as pd
 
 
-def min_k(ranking: pd.DataFrame, users=None) -> pd.Series:
+def min_k(ranking: pd.DataFrame, users=None, person=None) -> pd.Series:
     """Equation (3.8): the smallest k for which the top-k policy names the true user; infinite when none does.
 
-    That is one plus the number of other users at least as alike. Infinite where the trace was erased, has no profile, or its
-    user is not among the known ones.
+    That is one plus the number of others at least as alike. Infinite where the trace was erased, has no profile, or its user
+    is not among the known ones. ``person`` (user -> person) says which names are one person's: naming any of them is a hit.
     """
     d = ranking.to_numpy(float)
-    column = ranking.columns.get_indexer(ranking.index)
-    own = np.where(column >= 0, d[np.arange(len(d)), column], np.nan) if d.size else np.full(len(d), np.nan)
-    k = np.where(np.isnan(own), np.inf, (d <= own[:, None]).sum(axis=1))
+    who = (lambda names: pd.Index(names)) if person is None else (lambda names: pd.Index([person.get(u, u) for u in names]))
+    # codes instead of names: one comparison of numbers per pair
+    code, names = pd.factorize(who(ranking.columns))
+    mine = names.get_indexer(who(ranking.index))[:, None] == code if len(names) else np.zeros(d.shape, bool)
+    own = np.where(mine & ~np.isnan(d), d, np.inf).min(axis=1, initial=np.inf)
+    k = np.where(np.isinf(own), np.inf, 1 + ((d <= own[:, None]) & ~mine).sum(axis=1))
     k = pd.Series(k, index=ranking.index, name="min k")
     return k if users is None else k.reindex(pd.Index(users, name=ranking.index.name), fill_value=np.inf)
 
 
-def reidentified(ranking: pd.DataFrame, users=None) -> pd.Series:
+def reidentified(ranking: pd.DataFrame, users=None, person=None) -> pd.Series:
     """Single-output policy, Equations (3.4) and (3.5): is the most alike known user the true one? The mean is the rate r."""
-    return (min_k(ranking, users) == 1).rename("re-identified")
+    return (min_k(ranking, users, person) == 1).rename("re-identified")
 
 
 def answer(ranking: pd.DataFrame) -> pd.Series:
