@@ -164,7 +164,7 @@ def curves(
         own, colour = own.sort_values(x), COLOURS.get(name, INK)
         axis.fill_between(own[x], scale * own["low"], scale * own["high"], color=colour, alpha=0.15, linewidth=0)
         axis.plot(own[x], scale * own["value"], marker=MARKERS.get(name, "o"), markersize=4, color=colour)
-        ends.append((scale * own["value"].iloc[-1], own[x].iloc[-1], name, colour))
+        ends.append((scale * own["value"].iloc[-1], name, colour))
     low, high = axis.get_ylim()
     _label_ends(axis, ends, 0.055 * (high - low))
     axis.set_xlabel(xlabel)
@@ -176,18 +176,9 @@ def curves(
 def _label_ends(axis, ends, apart: float):
     """Names at the right ends of lines, pushed apart where they would overlap."""
     y = -np.inf
-    for value, x, name, colour in sorted(ends):
+    for value, name, colour in sorted(ends):
         y = max(value, y + apart)
-        axis.annotate(
-            name,
-            (x, value),
-            (x, y),
-            xytext=(1.02, y),
-            textcoords=("axes fraction", "data"),
-            color=colour,
-            va="center",
-            fontsize=9,
-        )
+        axis.annotate(name, (1, y), (6, 0), ("axes fraction", "data"), "offset points", color=colour, va="center", fontsize=9)
 
 
 def distributions(values: dict[str, np.ndarray], axis=None, xlabel: str = "", title: str = ""):
@@ -201,7 +192,7 @@ def distributions(values: dict[str, np.ndarray], axis=None, xlabel: str = "", ti
         share = 100 * np.arange(1, len(finite) + 1) / len(column)
         colour = COLOURS.get(name, INK)
         axis.step(np.r_[1, finite], np.r_[0, share], where="post", color=colour)
-        ends.append((share[-1] if len(share) else 0.0, 1.0, name, colour))
+        ends.append((share[-1] if len(share) else 0.0, name, colour))
     axis.set_xscale("log")
     axis.set_ylim(0, 102)
     _label_ends(axis, ends, 5.5)
