@@ -107,7 +107,7 @@ def as_traces(table: pd.DataFrame) -> Traces:
     names = user.cat.remove_unused_categories().cat.categories
     if len(names) and not all(isinstance(name, str) for name in names):
         user = user.cat.rename_categories([str(name) for name in user.cat.categories])
-    user = user.cat.set_categories(sorted(user.cat.remove_unused_categories().cat.categories))
+    user = user.cat.set_categories(pd.Index(sorted(user.cat.remove_unused_categories().cat.categories), dtype="str"))
     out = pd.DataFrame(
         {
             "user": user,
@@ -181,6 +181,20 @@ def rows(traces: Traces, chosen: np.ndarray) -> Traces:
     """The records that the mask or the sorted positions ``chosen`` pick: ``Traces`` again, not checked again."""
     part = traces[chosen] if chosen.dtype == bool else traces.take(chosen)
     return part.assign(user=part["user"].cat.remove_unused_categories()).reset_index(drop=True)
+
+
+def from_blocks(users: pd.Index, counts: np.ndarray, time: np.ndarray, lat: np.ndarray, lng: np.ndarray) -> Traces:
+    """``Traces`` from columns that lie user by user, each block in the order of time; ``time`` is int64 ms since 1970 UTC.
+
+    The inverse of :func:`by_user`: ``users`` are sorted, ``counts`` says how many records each has; who has none is left out.
+    """
+    counts = np.asarray(counts)
+    some = counts > 0
+    user = pd.Categorical.from_codes(
+        np.repeat(np.arange(some.sum()), counts[some]), categories=pd.Index(np.asarray(users, dtype=object)[some], dtype="str")
+    )
+    t = pd.Series(np.ascontiguousarray(time, np.int64).view("datetime64[ms]")).dt.tz_localize("UTC")
+    return pd.DataFrame({"user": user, "t": t, "lat": lat, "lng": lng})
 
 
 def most_active_days(traces: Traces, days: int = 30, zone: str = "UTC") -> pd.Timestamp:
