@@ -1,0 +1,65 @@
+# mobpriv: `make book` builds the book, `make test` tests it, `make help` lists the rest.
+# Needs Python 3.11, 3.12 or 3.13 and nothing else; say which with PYTHON=/path/to/python.
+
+SHELL := /bin/bash
+VENV := .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.installed
+WORKERS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help book test lint format bench real lock clean site-test environment
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
+
+book: $(STAMP)  ## run every notebook on the embedded data and build the book
+	@$(PY) -m mobpriv.cli book --workers $(WORKERS)
+
+test: lint  ## lint and all tests (the built book has its own: make site-test)
+	@$(PY) -m pytest -n $(WORKERS) --ignore tests/test_site.py $(ARGS)
+
+lint: $(STAMP)  ## formatting and lint only
+	@$(PY) -m ruff format --check
+	@$(PY) -m ruff check
+
+site-test: $(STAMP)  ## open the built book in a headless browser: links, requests, scripts, accessibility
+	@$(PY) -m pytest tests/test_site.py $(ARGS)
+
+format: $(STAMP)  ## format the code, strip the notebooks
+	@$(PY) -m ruff format
+	@$(PY) -m ruff check --fix
+	@$(PY) -m nbstripout notebooks/*.ipynb
+
+bench: $(STAMP)  ## speed and memory beside the peers and the limits
+	@for table in benchmarks/*.py; do echo "$$table"; $(PY) "$$table" || exit 1; done
+
+real: $(STAMP)  ## the long runs on real data that rewrite book/results: make real DATA=DIR
+	@test -n "$(DATA)" || { echo "make real needs DATA=DIR, the folder with cabspotting.parquet, geolife.parquet, …" >&2; exit 2; }
+	@$(PY) -m mobpriv.cli real "$(DATA)"
+
+lock: $(STAMP)  ## pin requirements.lock again from pyproject.toml
+	@$(PY) -m pip install --quiet uv
+	@$(PY) -m uv pip compile pyproject.toml --all-extras --universal --upgrade --no-header --no-annotate \
+	  --no-emit-index-url --quiet --output-file requirements.lock
+
+environment: $(STAMP)  ## create .venv with the pinned packages
+
+clean:  ## remove what was built (not .venv, not book/results)
+	rm -rf book/_build _build book/notebooks book/_generated .pytest_cache .ruff_cache .hypothesis runs
+	find mobpriv tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamp makes a second call instant; a changed lock or pyproject.toml installs again.
+$(STAMP): requirements.lock pyproject.toml
+	@chosen=""; \
+	for candidate in $(PYTHON) python3 python3.13 python3.12 python3.11 python; do \
+	  if "$$candidate" -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' >/dev/null 2>&1; then \
+	    chosen="$$candidate"; break; fi; \
+	done; \
+	if [ -z "$$chosen" ] && [ ! -x $(PY) ]; then \
+	  echo "mobpriv needs Python 3.11, 3.12 or 3.13 with venv; python3 here is: $$(python3 --version 2>&1). Say where one is: make PYTHON=/path/to/python3.12" >&2; exit 1; fi; \
+	test -x $(PY) || { echo "creating $(VENV) with $$chosen"; "$$chosen" -m venv $(VENV); } || exit 1; \
+	echo "installing the pinned packages (a minute or two)"; \
+	$(PY) -m pip install --quiet --disable-pip-version-check --requirement requirements.lock && \
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@

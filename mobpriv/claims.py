@@ -1,0 +1,305 @@
+"""The claims ledger and the errata: what a paper says, tested against the results that the notebooks wrote.
+
+A ledger file (``book/claims/*.yml``)::
+
+    paper: thesis
+    claims:
+      - id: T2.3
+        place: "§3.4.6, Figure 3.4"
+        claim: "Promesse brings AP-Attack on Cabspotting down to 6 %."     # in our words
+        notebook: thesis_3_4_mechanisms              # whose results are read
+        figure: fig-3-4                              # label that the verdict links to (optional)
+        quantity: "rate['AP-Attack', 'Promesse']"    # an expression over that notebook's results
+        printed: {cabspotting: 0.06, geolife: 0.68, mdc: 0.46}
+        unit: "%"                                    # how numbers are shown (optional)
+        tolerance: 0.05
+        why: "two points of grid origin, three of the unknown split"
+        direction: "rate['AP-Attack', 'Promesse'] < rate['AP-Attack', 'none']"
+        explanations: {geolife: "…"}                 # one for every disagreement, none elsewhere
+
+``printed`` holds the paper's value per data set: a number, or a bound such as ``"< 0.1"``; a single number instead of a
+mapping is one that no data set enters (a worked example). A claim that is purely a relation has ``relation`` in place of
+``quantity``, ``printed``, ``tolerance`` and ``direction``. ``stated_for`` names further data sets the paper states a claim
+for; ``datasets`` narrows where a claim is tested. An errata file (``book/errata/*.yml``) lists ``errata`` with ``id``,
+``place``, ``wrong``, ``decision``, ``notebook`` and ``demonstration``, an expression that must come out true.
+
+Expressions know numbers, dotted names (``rate['AP-Attack', 'none']`` is the result "rate.AP-Attack.none"), comparisons,
+``and``, ``or``, ``not``, arithmetic, ``abs``, ``min`` and ``max``.
+"""
+
+import ast
+import difflib
+import operator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+TESTED = ("cabspotting", "geolife", "city")  # data sets whose results are at hand
+NAMES = {"cabspotting": "Cabspotting", "geolife": "GeoLife", "city": "synthetic city", "mdc": "MDC", "privamov": "PrivaMov"}
+AGREES, DIRECTION, DISAGREES = "agrees", "agrees in direction", "disagrees"
+NO_DATA = "no data set"  # the row of a claim that no data set enters
+
+
+class LedgerError(ValueError):
+    """A ledger that cannot be evaluated; one line for every fault."""
+
+    def __init__(self, faults: list[str]):
+        self.faults = faults
+        super().__init__("\n".join(faults))
+
+
+class Claim(NamedTuple):
+    id: str
+    paper: str
+    place: str
+    claim: str
+    notebook: str
+    figure: str = ""
+    quantity: str = ""
+    printed: Any = None  # {data set: value or bound}, or one value
+    unit: str = ""
+    tolerance: float | None = None
+    why: str = ""
+    direction: str = ""
+    relation: str = ""
+    stated_for: tuple = ()
+    datasets: tuple = TESTED
+    explanations: dict = {}  # noqa: RUF012  (a default that nothing changes)
+
+
+class Verdict(NamedTuple):
+    claim: Claim
+    dataset: str
+    verdict: str  # one of the three, "not testable without …", or "" where nothing is stated
+    printed: Any
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int | None
+    explanation: str
+
+
+class Erratum(NamedTuple):
+    id: str
+    paper: str
+    place: str
+    wrong: str
+    decision: str
+    notebook: str
+    demonstration: str
+    figure: str = ""
+
+
+def read(folder: Path, kind: type[Claim] | type[Erratum]) -> list:
+    """All entries of the ledger (``Claim``) or errata (``Erratum``) files of a folder, in the order of the file names."""
+    key = "claims" if kind is Claim else "errata"
+    required = [name for name in kind._fields if name not in kind._field_defaults and name != "paper"]
+    entries, faults, seen = [], [], {}
+    for path in sorted(folder.glob("*.yml")):
+        content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        if not isinstance(content, dict) or set(content) != {"paper", key}:
+            faults.append(f"{path.name}: needs exactly the keys paper and {key}")
+            continue
+        for entry in content[key] or []:
+            name = f"{path.name}: {entry.get('id', 'entry without id')}"
+            missing = [field for field in required if not entry.get(field)]
+            unknown = sorted(set(entry) - set(kind._fields))
+            if missing or unknown:
+                faults.append(f"{name}: " + "; ".join(filter(None, [_listed("missing", missing), _listed("unknown", unknown)])))
+                continue
+            if entry["id"] in seen:
+                faults.append(f"{name}: this id stands in {seen[entry['id']]} already")
+            seen[entry["id"]] = path.name
+            entries.append(kind(**{"paper": content["paper"], **entry}))
+            faults += [f"{name}: {fault}" for fault in (_malformed(entries[-1]) if kind is Claim else [])]
+    if faults:
+        raise LedgerError(faults)
+    return entries
+
+
+def _listed(word: str, names: list[str]) -> str:
+    return f"{word}: {', '.join(names)}" if names else ""
+
+
+def _malformed(claim: Claim) -> list[str]:
+    faults = []
+    if bool(claim.relation) == bool(claim.quantity):
+        faults.append("needs either a quantity or a relation")
+    if claim.relation and (claim.printed is not None or claim.direction or claim.tolerance is not None):
+        faults.append("a relation stands alone: without printed, tolerance and direction")
+    if claim.quantity and claim.printed is None:
+        faults.append("a quantity needs the printed value")
+    values = claim.printed.values() if isinstance(claim.printed, dict) else [claim.printed]
+    if any(isinstance(value, int | float) for value in values) and claim.tolerance is None:
+        faults.append("a printed number needs a tolerance")
+    if claim.tolerance is not None and not claim.why:
+        faults.append("a tolerance needs its reason (why)")
+    stray = sorted({*claim.datasets, *claim.stated_for, *claim.explanations} - set(NAMES))
+    if stray:
+        faults.append(f"unknown data sets {', '.join(stray)} (known: {', '.join(NAMES)})")
+    return faults
+
+
+# ------------------------------------------------------------------------------------------------------------ expressions
+_BINARY = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
+_COMPARE = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
+_FUNCTIONS = {"abs": abs, "min": min, "max": max}
+
+
+def value_of(expression: str, results: dict[str, Any]) -> float | bool:
+    """The value of an expression over results; ValueError, one line, where it cannot be had."""
+    try:
+        tree = ast.parse(expression, mode="eval").body
+    except SyntaxError:
+        raise ValueError(f"{expression!r} is not an expression") from None
+    try:
+        return _evaluate(tree, results)
+    except ZeroDivisionError:
+        raise ValueError(f"{expression!r} divides by zero") from None
+
+
+def _evaluate(node: ast.AST, results: dict[str, Any]) -> float | bool:
+    match node:
+        case ast.Constant(value=bool() | int() | float() as value):
+            return value
+        case ast.Name() | ast.Attribute() | ast.Subscript():
+            return _number(_name(node), results)
+        case ast.BinOp(left, op, right) if type(op) in _BINARY:
+            return _BINARY[type(op)](_evaluate(left, results), _evaluate(right, results))
+        case ast.UnaryOp(ast.USub(), operand):
+            return -_evaluate(operand, results)
+        case ast.UnaryOp(ast.Not(), operand):
+            return not _evaluate(operand, results)
+        case ast.BoolOp(op, values):
+            truths = [_evaluate(value, results) for value in values]  # all of them: an unknown name is found in any place
+            return all(truths) if isinstance(op, ast.And) else any(truths)
+        case ast.Compare(left, ops, comparators) if all(type(op) in _COMPARE for op in ops):
+            sides = [_evaluate(side, results) for side in (left, *comparators)]
+            return all(_COMPARE[type(op)](a, b) for op, a, b in zip(ops, sides, sides[1:], strict=False))
+        case ast.Call(ast.Name(id=name), args, []) if name in _FUNCTIONS:
+            return _FUNCTIONS[name](*(_evaluate(argument, results) for argument in args))
+    raise ValueError(f"{ast.unparse(node)!r} is not allowed in an expression")
+
+
+def _name(node: ast.AST) -> str:
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value, attr):
+            return f"{_name(value)}.{attr}"
+        case ast.Subscript(value, ast.Tuple(elts)):
+            return ".".join([_name(value), *(str(_constant(entry)) for entry in elts)])
+        case ast.Subscript(value, index):
+            return f"{_name(value)}.{_constant(index)}"
+    raise ValueError(f"{ast.unparse(node)!r} is not the name of a result")
+
+
+def _constant(node: ast.AST) -> str | int | float:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float):
+        return node.value
+    raise ValueError(f"{ast.unparse(node)!r} cannot stand in the name of a result")
+
+
+def _number(name: str, results: dict[str, Any]) -> float | bool:
+    if name not in results:
+        near = difflib.get_close_matches(name, results, 3, 0.4) or sorted(results)[:5]
+        raise ValueError(f"unknown quantity {name} (near it: {', '.join(near) or 'the notebook saved nothing'})")
+    value = results[name]
+    value = value.get("value") if isinstance(value, dict) else value
+    if value is None:
+        raise ValueError(f"quantity {name} has no value")
+    if not isinstance(value, int | float):
+        raise ValueError(f"quantity {name} is not a number")
+    return value
+
+
+def _interval(expression: str, results: dict[str, Any]) -> tuple:
+    """(low, high, n) of a quantity that is a single result; none for a computed one."""
+    node = ast.parse(expression, mode="eval").body
+    entry = results.get(_name(node)) if isinstance(node, ast.Name | ast.Attribute | ast.Subscript) else None
+    return tuple(entry.get(k) for k in ("low", "high", "n")) if isinstance(entry, dict) else (None, None, None)
+
+
+# --------------------------------------------------------------------------------------------------------------- verdicts
+def evaluate(claims: list[Claim], results: dict[str, dict[str, dict]]) -> list[Verdict]:
+    """A verdict for every claim and data set; ``results``: data set -> notebook -> results.
+
+    Raises :class:`LedgerError` with a line for each claim that cannot be tested, each disagreement that nobody explained
+    and each explanation of a disagreement that does not exist.
+    """
+    verdicts, faults = [], []
+    for claim in claims:
+        printed = claim.printed if isinstance(claim.printed, dict) else {}
+        if claim.printed is not None and not isinstance(claim.printed, dict):
+            rows = {NO_DATA: claim.printed}
+        else:
+            named = [*claim.datasets, *(d for d in (*printed, *claim.stated_for) if d not in TESTED)]
+            rows = {dataset: printed.get(dataset) for dataset in dict.fromkeys(named)}
+        for dataset, value in rows.items():
+            try:
+                verdicts.append(_verdict(claim, dataset, value, results))
+            except ValueError as error:
+                faults.append(f"{claim.id}, {NAMES.get(dataset, dataset)}: {error}")
+        stray = sorted(set(claim.explanations) - set(rows))
+        faults += [f"{claim.id}: explains {dataset}, where it is not tested" for dataset in stray]
+    if faults:
+        raise LedgerError(faults)
+    return verdicts
+
+
+def _verdict(claim: Claim, dataset: str, printed: Any, results: dict) -> Verdict:
+    if dataset not in TESTED and dataset != NO_DATA:
+        name = NAMES.get(dataset, dataset)
+        return Verdict(claim, dataset, f"not testable without {name}", printed, None, None, None, None, "")
+    of_notebook = results.get("city" if dataset == NO_DATA else dataset, {}).get(claim.notebook)
+    if of_notebook is None:
+        raise ValueError(f"there are no results of {claim.notebook}")
+    value, low, high, n = None, None, None, None
+    if claim.relation:
+        verdict = AGREES if value_of(claim.relation, of_notebook) else DISAGREES
+    else:
+        value = value_of(claim.quantity, of_notebook)
+        low, high, n = _interval(claim.quantity, of_notebook)
+        if printed is not None and _meets(claim, printed, value, low, high, of_notebook):
+            verdict = AGREES
+        elif claim.direction:
+            verdict = DIRECTION if value_of(claim.direction, of_notebook) else DISAGREES
+        else:
+            verdict = DISAGREES if printed is not None else ""
+    explanation = claim.explanations.get(dataset, "")
+    if verdict == DISAGREES and not explanation:
+        shown = f" (printed {printed}, ours {value:.4g})" if value is not None and printed is not None else ""
+        raise ValueError(f"disagrees{shown} and nobody has explained why")
+    if verdict != DISAGREES and explanation:
+        raise ValueError(f"has an explanation of a disagreement, but the verdict is {verdict or 'open'!r}")
+    return Verdict(claim, dataset, verdict, printed, value, low, high, n, explanation)
+
+
+def _meets(claim: Claim, printed: Any, value: float, low, high, results: dict) -> bool:
+    if isinstance(printed, str):
+        return bool(value_of(f"({claim.quantity}) {printed}", results))
+    return abs(value - printed) <= claim.tolerance + 1e-12 or (low is not None and high is not None and low <= printed <= high)
+
+
+def check_errata(errata: list[Erratum], results: dict[str, dict[str, dict]]) -> None:
+    """Every demonstration must come out true on the embedded data."""
+    faults = []
+    for erratum in errata:
+        of_notebook = results.get("city", {}).get(erratum.notebook)
+        try:
+            if of_notebook is None:
+                raise ValueError(f"there are no results of {erratum.notebook}")
+            if value_of(erratum.demonstration, of_notebook) is not True:
+                raise ValueError(f"the demonstration {erratum.demonstration} did not come out true")
+        except ValueError as error:
+            faults.append(f"{erratum.id}: {error}")
+    if faults:
+        raise LedgerError(faults)

@@ -1,0 +1,209 @@
+"""The command line: ``mobpriv run | book | real | show | validate | data``.
+
+Exit codes: 0, done; 2, the command was given something wrong (one line on stderr); 1, a cell or the build failed (its traceback).
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+app = typer.Typer(
+    help="The experiments of five papers on mobility privacy, run again.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+data_app = typer.Typer(help="The data sets: which there are, what they hold, how to get them.", no_args_is_help=True)
+app.add_typer(data_app, name="data")
+_stdout, _stderr = Console(highlight=False), Console(stderr=True, highlight=False)
+
+
+@contextmanager
+def _one_clear_line() -> Iterator[None]:
+    """What the user gave wrong becomes one line and exit code 2; a failed run its traceback and exit code 1."""
+    from mobpriv import book, claims, datasets, site
+
+    try:
+        yield
+    except (book.CellFailed, site.BuildFailed, claims.LedgerError) as error:
+        print(error, file=sys.stderr)
+        raise typer.Exit(1) from None
+    except (ValueError, OSError, datasets.NeedsRegistration) as error:
+        print(f"mobpriv: {error}", file=sys.stderr)
+        raise typer.Exit(2) from None
+
+
+def _pairs(given: list[str]) -> dict[str, str]:
+    pairs = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ValueError(f"a parameter is given as name=value (got {text!r})")
+        pairs[name.strip()] = value
+    return pairs
+
+
+@app.command()
+def run(
+    notebook: Annotated[str, typer.Argument(help="Short name of a notebook, or its file.")],
+    data: Annotated[str, typer.Option("--data", help="Data set: a name (mobpriv data list), a file or a folder.")] = "",
+    parameter: Annotated[list[str] | None, typer.Option("-p", "--parameter", help="name=value, may be repeated.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="The short version: seconds, rough numbers.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Folder for the results [default: runs/NOTEBOOK/DATA].")
+    ] = None,
+):
+    """Run a notebook: executed notebook, one self-contained HTML page and the results as JSON."""
+    from mobpriv import book, webpage
+
+    with _one_clear_line():
+        given = _pairs(parameter or [])
+        if data:
+            given["dataset"] = _found(data)
+        if quick:
+            given["quick"] = True
+        path = book.find(notebook)
+        dataset = Path(given.get("dataset", book.EMBEDDED)).stem
+        folder = output or Path("runs") / path.stem / dataset
+        executed, results = folder / f"{path.stem}.ipynb", folder / f"{path.stem}.json"
+        record = book.run(path, given, output=executed, results=results)
+        page = webpage.write(executed, folder / f"{path.stem}.html", record)
+        for file in (page, executed, results):
+            typer.echo(file)
+
+
+def _found(data: str) -> str:
+    """The name of a known data set as it is, anything else as an absolute path: notebooks run in the project's folder."""
+    from mobpriv.datasets import DATASETS
+
+    if data in DATASETS:
+        return data
+    path = Path(data).expanduser()
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file or data set {data!r} (data sets: {', '.join(DATASETS)})")
+    return str(path.resolve())
+
+
+@app.command("book")
+def build_book(
+    workers: Annotated[int, typer.Option(min=1, help="Notebooks at a time.")] = 2,
+    quick: Annotated[bool, typer.Option("--quick", help="Quick runs of all notebooks.")] = False,
+):
+    """Run every notebook that changed on the embedded data and build the book."""
+    from mobpriv import site
+
+    with _one_clear_line():
+        typer.echo(f"The book is at {site.build(workers=workers, quick=quick)}")
+
+
+@app.command()
+def real(
+    folder: Annotated[Path, typer.Argument(help="Folder with cabspotting.parquet, geolife.parquet, …")],
+    notebook: Annotated[list[str] | None, typer.Argument(help="Only these notebooks.")] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Notebooks at a time.")] = 1,
+):
+    """Run the notebooks on real data and rewrite book/results (long)."""
+    from mobpriv import book, claims, site
+
+    with _one_clear_line():
+        names = [book.find(n).stem for n in notebook or sorted(p.stem for p in (book.ROOT / "notebooks").glob("*.ipynb"))]
+        found = [(d, folder / f"{d}.parquet") for d in claims.NAMES if (folder / f"{d}.parquet").is_file()]
+        if not found:
+            raise FileNotFoundError(f"{folder} holds none of {', '.join(f'{d}.parquet' for d in claims.TESTED if d != 'city')}")
+        for dataset, path in found:
+            site.run_all(names, {}, str(path.resolve()), book.ROOT / "book" / "results" / dataset, book.ROOT, workers)
+
+
+@app.command()
+def show(notebook: Annotated[str, typer.Argument(help="Short name of a notebook, or its file.")]):
+    """The parameters of a notebook: type, default, unit, meaning."""
+    from mobpriv import book
+
+    with _one_clear_line():
+        table = Table("parameter", "type", "default", "unit", "meaning", box=None)
+        for p in book.parameters(notebook).values():
+            table.add_row(p.name, p.type, repr(p.default), p.unit or "–", p.meaning)
+        _stdout.print(table)
+
+
+@app.command()
+def validate(
+    file: Annotated[Path, typer.Argument(help="CSV or Parquet file.")],
+    user: Annotated[str, typer.Option(help="Column of the user.")] = "user",
+    t: Annotated[str, typer.Option("--time-column", help="Column of the time.")] = "t",
+    lat: Annotated[str, typer.Option(help="Column of the latitude.")] = "lat",
+    lng: Annotated[str, typer.Option(help="Column of the longitude.")] = "lng",
+    time: Annotated[str, typer.Option(help="What numbers in the time column are: s, ms, or iso for text.")] = "",
+):
+    """What a table of traces holds and what is wrong with it, rule by rule with the first row that breaks it."""
+    from mobpriv import datasets
+
+    with _one_clear_line():
+        if not file.exists():
+            raise FileNotFoundError(f"there is no file {file}")
+        columns = {"user": user, "t": t, "lat": lat, "lng": lng}
+        reading = {"columns": columns} if columns != {name: name for name in columns} else {}
+        traces, left_out = datasets.read_table(file, **reading, **({"time": time} if time else {}))
+        _holds(traces)
+        if not len(left_out):
+            _stdout.print("Nothing is wrong with it.")
+            return
+        table = Table(*(str(c) for c in left_out.columns), box=None)
+        for row in left_out.itertuples(index=False):
+            table.add_row(*(str(value) for value in row))
+        _stdout.print(f"\n{int(left_out['records'].sum()):,} records are left out:")
+        _stdout.print(table)
+
+
+def _holds(traces) -> None:
+    _stdout.print(f"{len(traces):,} records of {traces['user'].nunique():,} users")
+    if len(traces):
+        _stdout.print(f"from {traces['t'].min():%Y-%m-%d %H:%M:%S %Z} to {traces['t'].max():%Y-%m-%d %H:%M:%S %Z}")
+        _stdout.print(
+            f"latitude {traces['lat'].min():.5f} to {traces['lat'].max():.5f}, longitude {traces['lng'].min():.5f} to {traces['lng'].max():.5f}"
+        )
+
+
+@data_app.command("list")
+def data_list():
+    """The known data sets."""
+    from mobpriv.datasets import DATASETS
+
+    table = Table("name", "title", "kind", "where", box=None)
+    for name, known in DATASETS.items():
+        table.add_row(name, known.title, "synthetic" if known.synthetic else "real", getattr(known, "place", "") or "embedded")
+    _stdout.print(table)
+
+
+@data_app.command("show")
+def data_show(name: Annotated[str, typer.Argument(help="A name (mobpriv data list), a file or a folder.")]):
+    """What a data set holds, and what its reader left out."""
+    from mobpriv import datasets
+
+    with _one_clear_line():
+        found = datasets.load(_found(name))
+        _stdout.print(f"{found.name}: {found.source} ({'synthetic' if found.synthetic else 'real'}), SHA-256 {found.sha256}")
+        _holds(found.traces)
+        for p in found.left_out.itertuples():
+            _stdout.print(f"left out: {p.rule}: {p.records:,} records")
+
+
+@data_app.command("fetch")
+def data_fetch(name: Annotated[str, typer.Argument(help="A name from mobpriv data list.")]):
+    """Download a data set into the cache, or say where to register for it."""
+    from mobpriv import datasets
+
+    with _one_clear_line():
+        if name not in datasets.DATASETS:
+            raise ValueError(f"there is no data set {name!r} (data sets: {', '.join(datasets.DATASETS)})")
+        typer.echo(datasets.fetch(name))
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,109 @@
+"""Maps that work without internet: a picture in the page, and Leaflet over it where scripts run. No tiles."""
+
+import html
+import json
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+WIDTH = 720  # units of the picture's width
+
+
+class Layer(NamedTuple):
+    """One kind of thing on a map.
+
+    ``features`` is a GeoJSON FeatureCollection of polygons, lines or points, whose features may carry the properties
+    ``colour`` (of lines and borders), ``fill``, ``weight`` (of lines, in pixels), ``opacity`` (0 … 1) and ``label`` (text of the popup).
+    """
+
+    name: str
+    features: dict
+
+
+def cells(grid, ids, colours, labels=None) -> dict:
+    """Cells of a :class:`mobpriv.grid.SquareGrid` as GeoJSON polygons in the colours given."""
+    labels = [None] * len(ids) if labels is None else labels
+    features = []
+    for (south, west, north, east), colour, label in zip(grid.bounds(ids), colours, labels, strict=True):
+        ring = [[west, south], [east, south], [east, north], [west, north], [west, south]]
+        features.append(_feature("Polygon", [ring], colour=colour, weight=0, label=label))
+    return {"type": "FeatureCollection", "features": features}
+
+
+def lines(paths, colour: str, weight: float = 2, opacity: float = 1, label: str | None = None) -> dict:
+    """Paths, each an array of (lat, lng) in degrees, as GeoJSON lines: traces, or streets as a background."""
+    features = [
+        _feature("LineString", np.asarray(path)[:, ::-1].tolist(), colour=colour, weight=weight, opacity=opacity, label=label)
+        for path in paths
+    ]
+    return {"type": "FeatureCollection", "features": features}
+
+
+def _feature(kind: str, coordinates: list, **properties) -> dict:
+    properties = {name: value for name, value in properties.items() if value is not None}
+    return {"type": "Feature", "geometry": {"type": kind, "coordinates": _rounded(coordinates)}, "properties": properties}
+
+
+def _rounded(coordinates):
+    """Six decimals (a tenth of a metre): more only makes pages heavy."""
+    if isinstance(coordinates, int | float | np.floating):
+        return round(float(coordinates), 6)
+    return [_rounded(entry) for entry in coordinates]
+
+
+def interactive_map(layers: list[Layer], label: str):
+    """The layers, later ones on top, as an HTML object for a notebook; ``label`` says in words what the map shows."""
+    from IPython.display import HTML
+
+    if not any(layer.features["features"] for layer in layers):
+        return HTML(f"<p>{html.escape(label)}: nothing to draw.</p>")
+    content = {"label": label, "layers": [layer._asdict() for layer in layers]}
+    data = json.dumps(content, ensure_ascii=False).replace("<", "\\u003c")  # no </script> inside
+    return HTML(
+        f'<figure class="mobpriv-map">{picture(layers, label)}<figcaption>{html.escape(label)}</figcaption>'
+        f'<script type="application/json">{data}</script></figure>'
+    )
+
+
+def picture(layers: list[Layer], label: str) -> str:
+    """The layers as an SVG picture: east to the right, metres the same in both directions at the middle latitude."""
+    points = np.array(
+        [p for layer in layers for f in layer.features["features"] for p in _points(f["geometry"]["coordinates"])]
+    )
+    (west, south), (east, north) = points.min(0), points.max(0)
+    squeeze = np.cos(np.radians((south + north) / 2))
+    scale = WIDTH / max((east - west) * squeeze, 1e-9)
+    height = max((north - south) * scale, 1)
+
+    def at(point) -> str:
+        return f"{(point[0] - west) * squeeze * scale:.1f} {(north - point[1]) * scale:.1f}"
+
+    shapes = [_shape(feature, at) for layer in layers for feature in layer.features["features"]]
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-4 -4 {WIDTH + 8} {height + 8:.0f}" role="img" '
+        f'aria-label="{html.escape(label)}">{"".join(shapes)}</svg>'
+    )
+
+
+def _points(coordinates) -> Iterator:
+    if isinstance(coordinates[0], int | float):
+        yield coordinates
+    else:
+        for entry in coordinates:
+            yield from _points(entry)
+
+
+def _shape(feature: dict, at) -> str:
+    kind, coordinates, p = feature["geometry"]["type"], feature["geometry"]["coordinates"], feature["properties"]
+    colour, opacity = html.escape(p.get("colour", "#0072b2")), p.get("opacity", 1)
+    if kind == "Point":
+        return f'<circle cx="{at(coordinates).split()[0]}" cy="{at(coordinates).split()[1]}" r="4" fill="{colour}"/>'
+    if kind == "LineString":
+        path = "M" + "L".join(at(point) for point in coordinates)
+        return f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="{p.get("weight", 2)}" opacity="{opacity}"/>'
+    if kind == "Polygon":
+        path = "".join("M" + "L".join(at(point) for point in ring) + "Z" for ring in coordinates)
+        fill = html.escape(p.get("fill", colour))
+        return f'<path d="{path}" fill="{fill}" fill-opacity="{p.get("opacity", 0.7)}" stroke="{colour}" stroke-width="{p.get("weight", 1)}"/>'
+    raise ValueError(f"a map draws points, lines and polygons (got {kind})")

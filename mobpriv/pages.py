@@ -1,0 +1,190 @@
+"""What the build writes into the book: provenance on every executed page, the ledger, the errata and the score."""
+
+import nbformat
+
+from mobpriv.claims import AGREES, DIRECTION, DISAGREES, NAMES, NO_DATA, Erratum, Verdict
+
+SYMBOLS = {AGREES: "✓", DIRECTION: "↗", DISAGREES: "✗"}
+CLASSES = {AGREES: "agrees", DIRECTION: "direction", DISAGREES: "disagrees"}
+SYNTHETIC = """:::{admonition} Synthetic data
+:class: synthetic
+What was computed on this page comes from a made-up city, not from real people. Numbers of real data sets are named as such.
+:::"""
+
+
+def decorated(executed: nbformat.NotebookNode, notebook: str, records: dict[str, dict]) -> nbformat.NotebookNode:
+    """The executed notebook as a page: code folded, a badge where the data are synthetic, provenance and downloads at the end.
+
+    ``records``: data set -> record; the first is the one this page was run on.
+    """
+    page = nbformat.from_dict(executed)
+    for cell in page.cells:
+        if cell.cell_type == "code":
+            tags = cell.metadata.setdefault("tags", [])
+            if not {"hide-input", "remove-input", "remove-cell"} & set(tags):
+                tags.append("hide-input")
+    own = next(iter(records.values()), None)
+    if own and own["provenance"]["data"] and own["provenance"]["data"]["synthetic"]:
+        page.cells.insert(1, _markdown(SYNTHETIC, "synthetic"))
+    page.cells.append(_markdown(footer(notebook, records), "provenance"))
+    return page
+
+
+def _markdown(text: str, name: str) -> nbformat.NotebookNode:
+    return nbformat.v4.new_markdown_cell(text, id=f"mobpriv-{name}")
+
+
+def footer(notebook: str, records: dict[str, dict]) -> str:
+    """Provenance (folded) and downloads, in MyST; paths are seen from ``book/notebooks/``."""
+    rows = [provenance_row(record["provenance"]) for record in records.values()]
+    names = list(rows[0]) if rows else []
+    titles = [
+        record["provenance"]["data"]["name"] if record["provenance"]["data"] else "no data" for record in records.values()
+    ]
+    table = [_row(["what", *(_title(title) for title in titles)]), _row(["---"] * (len(rows) + 1))]
+    table += [_row([name, *(row[name] for row in rows)]) for name in names]
+    results = [
+        f"{{download}}`results on {_title(dataset)} <../_generated/downloads/{dataset}/{notebook}.json>`" for dataset in records
+    ]
+    links = [
+        f"{{download}}`source notebook <../_generated/downloads/source/{notebook}.ipynb>`",
+        f"{{download}}`executed notebook <../_generated/downloads/executed/{notebook}.ipynb>`",
+        *results,
+    ]
+    return "\n".join(
+        [
+            "::::{dropdown} Where the numbers on this page come from",
+            ":class-container: provenance",
+            "",
+            *table,
+            "::::",
+            "",
+            "Download: " + " · ".join(links),
+        ]
+    )
+
+
+def _title(dataset: str) -> str:
+    return NAMES.get(dataset, dataset)
+
+
+def provenance_row(record: dict) -> dict[str, str]:
+    data = record["data"]
+    described, digest, left_out = "none", "–", "–"
+    if data:
+        described = f"{_title(data['name'])} ({'synthetic' if data['synthetic'] else 'real'})"
+        digest = f"`{data['sha256'][:16]}…`"
+        left_out = "; ".join(f"{rule}: {count:,}" for rule, count in data["left_out"].items()) or "nothing"
+    return {
+        "data set": described,
+        "SHA-256": digest,
+        "left out": left_out,
+        "selection": record["selection"] or "–",
+        "parameters": ", ".join(f"`{name}={value}`" for name, value in record["parameters"].items()) or "–",
+        "repeat it": f"`{record['command']}`",
+        "mobpriv": f"{record['mobpriv']}, commit {record['commit']}",
+        "packages": ", ".join(f"{name} {version}" for name, version in record["packages"].items()),
+        "run took": f"{record['seconds']:.0f} s",
+    }
+
+
+def _row(cells: list[str]) -> str:
+    return "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+# --------------------------------------------------------------------------------------------------------- ledger, score
+def badge(verdict: str) -> str:
+    """The verdict as text with a symbol; colour only repeats what the text says."""
+    if not verdict:
+        return '<span class="verdict open">– nothing stated</span>'
+    return f'<span class="verdict {CLASSES.get(verdict, "untestable")}">{SYMBOLS.get(verdict, "○")} {verdict}</span>'
+
+
+def shown(value, unit: str) -> str:
+    """A number with four digits at most, in the claim's unit."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return f"{value} {unit}".strip() if unit != "%" else value
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if unit == "%":
+        return f"{100 * value:.3g} %"
+    text = f"{value:,.0f}".replace(",", " ") if abs(value) >= 1000 else f"{value:.4g}"
+    return f"{text} {unit}".strip()
+
+
+def ours(verdict: Verdict) -> str:
+    if verdict.value is None:
+        return ""
+    text = shown(verdict.value, verdict.claim.unit)
+    if verdict.low is not None and verdict.high is not None:
+        text += f" ({shown(verdict.low, verdict.claim.unit)} to {shown(verdict.high, verdict.claim.unit)})"
+    return text + (f", n = {verdict.n}" if verdict.n is not None else "")
+
+
+def link(notebook: str, figure: str, text: str) -> str:
+    """A link to the figure's label, or to the notebook's page where the claim names no figure."""
+    return f"[{text}](#{figure})" if figure else f"[{text}](notebooks/{notebook}.ipynb)"
+
+
+def ledger_page(verdicts: list[Verdict]) -> str:
+    """The table of all claims: one row per claim and data set, and below it the reasons of the disagreements."""
+    lines = ["::::{div} ledger", "", _row(["claim", "data set", "paper", "ours", "verdict"]), _row(["---"] * 5)]
+    last = None
+    for verdict in verdicts:
+        claim = verdict.claim
+        first = claim.id != last
+        text = f"**{claim.id}** {claim.claim.strip()} {link(claim.notebook, claim.figure, claim.place)}" if first else ""
+        rule = claim.relation if claim.relation else ""
+        paper = shown(verdict.printed, claim.unit) if verdict.printed is not None else ("relation" if rule else "–")
+        lines.append(_row([text, _title(verdict.dataset), paper, ours(verdict) or "–", badge(verdict.verdict)]))
+        last = claim.id
+    lines += ["::::", ""]
+    disagreeing = [v for v in verdicts if v.verdict == DISAGREES]
+    if disagreeing:
+        lines += ["## Where we disagree, and the likely cause", ""]
+        lines += [f"- **{v.claim.id}**, {_title(v.dataset)}: {v.explanation.strip()}" for v in disagreeing]
+    lines += ["", "## How each claim is tested", ""]
+    for claim in {verdict.claim.id: verdict.claim for verdict in verdicts}.values():
+        lines.append(f"- **{claim.id}**: {_test_in_words(claim)}")
+    return "\n".join(lines) + "\n"
+
+
+def _test_in_words(claim) -> str:
+    if claim.relation:
+        return f"it agrees where `{claim.relation}` holds."
+    parts = [f"`{claim.quantity}`"]
+    if claim.tolerance is not None:
+        parts.append(
+            f"within {shown(claim.tolerance, claim.unit)} of the printed value ({claim.why.strip()}), or the printed value in our interval"
+        )
+    if claim.direction:
+        parts.append(f"the direction is `{claim.direction}`")
+    return "; ".join(parts) + "."
+
+
+def score_page(verdicts: list[Verdict], errata: list[Erratum]) -> str:
+    """How many verdicts of each kind, per data set."""
+    kinds = [AGREES, DIRECTION, DISAGREES]
+    datasets = list(dict.fromkeys(v.dataset for v in verdicts if v.verdict))
+    order = sorted(datasets, key=lambda d: [*NAMES, NO_DATA].index(d))
+    tested = [d for d in order if any(v.dataset == d and v.verdict in kinds for v in verdicts)]
+    lines = ["::::{div} score", "", _row(["data set", *(badge(kind) for kind in kinds)]), _row(["---", *[":-:"] * 3])]
+    for dataset in tested:
+        counts = [sum(v.dataset == dataset and v.verdict == kind for v in verdicts) for kind in kinds]
+        lines.append(_row([_title(dataset), *(str(count) for count in counts)]))
+    claims = len({v.claim.id for v in verdicts})
+    others = sum(v.verdict.startswith("not testable") for v in verdicts)
+    lines += ["::::", "", f"{claims} claims, {others} statements about data we cannot have, {len(errata)} errata demonstrated."]
+    return "\n".join(lines) + "\n"
+
+
+def errata_page(errata: list[Erratum]) -> str:
+    lines = ["::::{div} errata", "", _row(["where", "what is wrong or left out", "what we do", "shown by"]), _row(["---"] * 4)]
+    for e in errata:
+        shown_by = (
+            f"`{e.demonstration}` {badge('agrees').replace('✓ agrees', '✓ true')} {link(e.notebook, e.figure, 'demonstration')}"
+        )
+        lines.append(_row([f"**{e.id}** {e.paper}, {e.place}", e.wrong.strip(), e.decision.strip(), shown_by]))
+    return "\n".join([*lines, "::::", ""])

@@ -1,0 +1,109 @@
+"""Where a result comes from: content hashes, the commit, and the record that is kept beside every result.
+
+A record is one JSON file ``{"provenance": {...}, "results": {...}}``. Its ``content_hash`` covers everything the result
+depends on, so that an unchanged notebook is not run again.
+"""
+
+import hashlib
+import importlib.metadata
+import json
+import os
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+import nbformat
+
+from mobpriv import __version__
+
+PRESENTATION = ("cli.py", "claims.py", "site.py")  # modules that no result depends on
+PACKAGES = ("numpy", "pandas", "scipy", "numba", "scikit-learn")
+
+
+def fingerprint(parts: Iterable[str | bytes]) -> str:
+    """SHA-256 of the parts in order; each is preceded by its length, so no two lists of parts share a fingerprint by joining."""
+    digest = hashlib.sha256()
+    for part in parts:
+        part = part.encode() if isinstance(part, str) else part
+        digest.update(len(part).to_bytes(8, "big") + part)
+    return digest.hexdigest()
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file; of a folder: of its file names, sizes and times of change (reading gigabytes would cost a minute)."""
+    if path.is_dir():
+        files = sorted(f for f in path.rglob("*") if f.is_file())
+        return fingerprint(f"{f.relative_to(path)} {f.stat().st_size} {f.stat().st_mtime_ns}" for f in files)
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def content_hash(notebook: Path, parameters: dict, root: Path, compared: Iterable[Path] = ()) -> str:
+    """What the notebook's result depends on: its code, the parameters, the package, the data, the pinned packages.
+
+    ``compared`` are result files that the notebook reads beside its data set.
+    """
+    cells = [(cell.cell_type, cell.source) for cell in nbformat.read(notebook, as_version=4).cells]
+    parts = [json.dumps(cells), json.dumps(parameters, sort_keys=True), __version__]
+    package = Path(__file__).parent
+    sources = [p for p in sorted(package.rglob("*.py")) if p.name not in PRESENTATION]
+    files = [
+        *sources,
+        *sorted(p for p in (root / "data").rglob("*") if p.is_file()),
+        root / "requirements.lock",
+        *sorted(compared),
+    ]
+    dataset = parameters.get("dataset")
+    if dataset and os.path.exists(dataset):
+        files.append(Path(dataset))
+    return fingerprint([*parts, *(f"{f.name} {file_hash(f)}" for f in files if f.exists())])
+
+
+def commit(root: Path) -> str:
+    """The commit the project stands at, with "+ changes" where files differ from it; "unknown" outside a repository."""
+
+    def git(*arguments):
+        return subprocess.run(["git", "-C", root, *arguments], capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        return git("rev-parse", "--short=12", "HEAD") + (
+            " + changes" if git("status", "--porcelain", "--", "mobpriv", "notebooks") else ""
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def versions() -> dict[str, str]:
+    return {name: importlib.metadata.version(name) for name in PACKAGES}
+
+
+def without_path(parameters: dict) -> dict:
+    """The parameters with a file name in place of a data set's path: where a file lies on somebody's machine is nobody's business."""
+    if "dataset" not in parameters:
+        return parameters
+    return {**parameters, "dataset": Path(str(parameters["dataset"])).name or parameters["dataset"]}
+
+
+def command(notebook: str, parameters: dict, defaults: dict) -> str:
+    """The command line that repeats a run: what differs from the notebook's defaults."""
+    words = ["mobpriv", "run", notebook]
+    for name, value in without_path(parameters).items():
+        if name == "dataset":
+            words += ["--data", str(value)] if value != defaults.get(name) else []
+        elif value != defaults.get(name):
+            text = json.dumps(value) if isinstance(value, list | dict) else str(value)
+            words += ["--quick"] if (name, value) == ("quick", True) else ["-p", f"{name}={text}"]
+    return " ".join(f"'{word}'" if any(c in word for c in ' "[]{}') else word for word in words)
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write beside the path and move: a reader, or the next run after an interruption, never sees half a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)
+
+
+def read_record(path: Path) -> dict | None:
+    """A result with its provenance; None where there is none."""
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
