@@ -18,7 +18,9 @@ POINTS = 5
 PLACE = 200.0  # m, side of the cells that tell places apart
 
 
-def describe(traces: Traces, stays: pd.DataFrame, rng: np.random.Generator, cell: float = 800.0, trials: int = 20_000) -> pd.DataFrame:
+def describe(
+    traces: Traces, stays: pd.DataFrame, rng: np.random.Generator, cell: float = 800.0, trials: int = 20_000
+) -> pd.DataFrame:
     """Aggregates of a set: one row a number, with the columns ``quantity``, ``at``, ``value``, ``low``, ``high``, ``unit``.
 
     ``at`` is the quantile over users (or user-days, pairs of records, jumps), the lower edge of a bin in metres, the rank, or the
@@ -51,13 +53,17 @@ def describe(traces: Traces, stays: pd.DataFrame, rng: np.random.Generator, cell
         _quantiles("jump length", jump, "m"),
         _rows("share of jumps", JUMP_EDGES[:-1], np.histogram(jump, JUMP_EDGES)[0] / max(len(jump), 1), "share"),
         _rows("share of visits by rank", np.arange(1, RANKS + 1), _by_rank(visited[:, 0], visits), "share"),
-        uniqueness(traces, rng, cell, trials).assign(quantity="uniqueness", unit="share of users").rename(columns={"points": "at"}),
+        uniqueness(traces, rng, cell, trials)
+        .assign(quantity="uniqueness", unit="share of users")
+        .rename(columns={"points": "at"}),
     ]
     return pd.concat(parts, ignore_index=True)[["quantity", "at", "value", "low", "high", "unit"]]
 
 
 def _rows(quantity: str, at, value, unit: str) -> pd.DataFrame:
-    return pd.DataFrame({"quantity": quantity, "at": np.asarray(at, float), "value": value, "low": np.nan, "high": np.nan, "unit": unit})
+    return pd.DataFrame(
+        {"quantity": quantity, "at": np.asarray(at, float), "value": value, "low": np.nan, "high": np.nan, "unit": unit}
+    )
 
 
 def _number(quantity: str, value: float, unit: str) -> pd.DataFrame:
@@ -132,7 +138,9 @@ def dwells(traces: Traces, cell: float = PLACE, duration: float = 900.0) -> pd.D
     return pd.DataFrame(table)[long].reset_index(drop=True)
 
 
-def uniqueness(traces: Traces, rng: np.random.Generator, cell: float = 800.0, trials: int = 20_000, points: int = POINTS) -> pd.DataFrame:
+def uniqueness(
+    traces: Traces, rng: np.random.Generator, cell: float = 800.0, trials: int = 20_000, points: int = POINTS
+) -> pd.DataFrame:
     """How often ``p`` random points of a user, p = 1 … ``points``, are found in nobody else's trace.
 
     After de Montjoye, Hidalgo, Verleysen, Blondel 2013 ("Unique in the Crowd", Scientific Reports 3, 1376): a point is an hour
