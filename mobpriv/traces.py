@@ -188,7 +188,7 @@ def from_blocks(users: pd.Index, counts: np.ndarray, time: np.ndarray, lat: np.n
 
     The inverse of :func:`by_user`: ``users`` are sorted, ``counts`` says how many records each has; who has none is left out.
     """
-    counts = np.asarray(counts)
+    counts = np.asarray(counts, np.int64)
     some = counts > 0
     user = pd.Categorical.from_codes(
         np.repeat(np.arange(some.sum()), counts[some]), categories=pd.Index(np.asarray(users, dtype=object)[some], dtype="str")
