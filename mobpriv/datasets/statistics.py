@@ -12,10 +12,10 @@ from mobpriv.grid import SquareGrid
 from mobpriv.traces import Traces, by_user, milliseconds
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
-JUMP_EDGES = np.logspace(2, 5, 13)  # m: four bins a decade from 100 m to 100 km
 RANKS = 20
 POINTS = 5
-PLACE = 200.0  # m, side of the cells that tell places apart
+PLACE = 200.0  # m, side of the cells that tell places apart; nearer successive stays are no jump
+JUMP_EDGES = PLACE * 10 ** (np.arange(12) / 4)  # m: four bins a decade, from 200 m to 112 km
 
 
 def describe(
@@ -33,8 +33,9 @@ def describe(
     code = np.repeat(np.arange(len(users)), sizes)
     ms = milliseconds(traces)
     day = ms // 86_400_000
-    _, per_day = np.unique(code * 100_000 + day, return_counts=True)
-    days = np.bincount(np.unique(np.column_stack([code, day]), axis=0)[:, 0], minlength=len(users)) if len(ms) else np.zeros(0)
+    new = np.flatnonzero(np.r_[True, (code[1:] != code[:-1]) | (day[1:] != day[:-1])]) if len(ms) else np.zeros(0, np.int64)
+    per_day = np.diff(np.r_[new, len(ms)])
+    days = np.bincount(code[new], minlength=len(users))
     gaps = np.diff(ms)[code[1:] == code[:-1]] / 1000
     owner = users.get_indexer(stays["user"].astype(str))
     place = SquareGrid(PLACE).cells(stays["lat"].to_numpy(float), stays["lng"].to_numpy(float))
@@ -93,9 +94,10 @@ def radius_of_gyration(traces: Traces) -> pd.Series:
 
 
 def jumps(stays: pd.DataFrame) -> np.ndarray:
-    """Distances in m between successive stays of a user."""
+    """Distances in m between successive stays of a user that lie more than ``PLACE`` apart: nearer ones are one stay seen twice."""
     user, lat, lng = stays["user"].to_numpy(), stays["lat"].to_numpy(float), stays["lng"].to_numpy(float)
-    return distance(lat[:-1], lng[:-1], lat[1:], lng[1:])[user[1:] == user[:-1]]
+    far = distance(lat[:-1], lng[:-1], lat[1:], lng[1:])
+    return far[(user[1:] == user[:-1]) & (far > PLACE)]
 
 
 def _by_rank(owner: np.ndarray, visits: np.ndarray) -> np.ndarray:
@@ -154,25 +156,38 @@ def uniqueness(
     draws = max(1, trials // max(int(enough.sum()), 1))
     order = np.lexsort((owner, point))  # the same pairs by point: who else was there
     by_point = np.searchsorted(point[order], np.arange(point.max(initial=-1) + 2))
+    there = owner[order]
     unique = np.zeros((enough.sum(), points))
     for k, user in enumerate(np.flatnonzero(enough)):
         own = point[start[user] : start[user] + count[user]]
-        chosen = np.argsort(rng.random((draws, len(own))), axis=1)[:, :points]
-        others = _others(own[chosen], users[user], owner[order], by_point)
+        others = _others(own[_drawn(len(own), draws, points, rng)], users[user], there, by_point)
         unique[k] = (others == 0).mean(axis=0)
     value = unique.mean(axis=0) if len(unique) else np.full(points, np.nan)
     low, high = wilson(value, len(unique))
     return pd.DataFrame({"points": np.arange(1, points + 1), "value": value, "low": low, "high": high, "n": len(unique)})
 
 
+def _drawn(n: int, draws: int, points: int, rng: np.random.Generator) -> np.ndarray:
+    """Positions below ``n``, ``points`` different ones a row: rows with a repetition are drawn again."""
+    out = rng.integers(n, size=(draws, points))
+    while (again := (np.diff(np.sort(out, axis=1), axis=1) == 0).any(axis=1)).any():
+        out[again] = rng.integers(n, size=(again.sum(), points))
+    return out
+
+
 def _points(traces: Traces, cell: float) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct (hour, cell) points of each user as numbers 0, 1, …, and whose they are; sorted by user and point."""
+    """The distinct (hour, cell) points of each user as numbers 0, 1, …, and whose they are; sorted by user."""
+    code = traces["user"].cat.codes.to_numpy().astype(np.int64)
     hour = milliseconds(traces) // 3_600_000
     cells = SquareGrid(cell).cells(traces["lat"].to_numpy(), traces["lng"].to_numpy())
-    cells = np.unique(cells, return_inverse=True)[1]
-    point = np.unique((hour - hour.min(initial=0)) * (cells.max(initial=0) + 1) + cells, return_inverse=True)[1]
-    pair = np.unique(traces["user"].cat.codes.to_numpy().astype(np.int64) * (point.max(initial=0) + 1) + point)
-    return pair % (point.max(initial=0) + 1), pair // (point.max(initial=0) + 1)
+    if not len(code):
+        return code, code
+    # most records repeat the point before them: leave those out before sorting
+    new = np.flatnonzero(np.r_[True, (np.diff(code) != 0) | (np.diff(hour) != 0) | (np.diff(cells) != 0)])
+    code, hour, cells = code[new], hour[new], np.unique(cells[new], return_inverse=True)[1]
+    point = np.unique((hour - hour.min()) * (cells.max() + 1) + cells, return_inverse=True)[1]
+    pair = np.unique(code * (point.max() + 1) + point)
+    return pair % (point.max() + 1), pair // (point.max() + 1)
 
 
 @numba.njit(cache=True)
