@@ -4,7 +4,7 @@ Every distance of the book is measured in one of two planes:
 
 * ``"ground"`` (the default): true local metres on the WGS 84 ellipsoid, at every latitude.
 * ``"mercator"``: metres of the spherical Mercator plane with R = 6 367 000 m, as in the programs of the thesis's author
-  (SFERA, HMC) and of Accio. One of these "metres" is cos(latitude) metres on the ground: 0.79 m in San Francisco, 0.69 m in Lyon.
+  (SFERA, HMC) and of Accio. One of these "metres" is cos(latitude) metres on the ground: 0.79 m in San Francisco.
 
 Both are written as plane coordinates with two local scales, so that one formula serves both::
 
@@ -43,9 +43,21 @@ def check_plane(plane: str) -> str:
 
 def metres_per_degree(lat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Metres on the ground in one degree (eastwards, northwards) at latitude ``lat``: N·cos φ·π/180 and M·π/180."""
-    phi = np.radians(lat)
-    w = 1.0 - _E2 * np.sin(phi) ** 2
-    return np.radians(_A) * np.cos(phi) / np.sqrt(w), np.radians(_A) * (1.0 - _E2) / w**1.5
+    lat = np.asarray(lat, float)
+    east, north = _metres_per_degree(lat.ravel())
+    return east.reshape(lat.shape), north.reshape(lat.shape)
+
+
+@numba.njit(cache=True, parallel=True)
+def _metres_per_degree(lat):
+    east, north = np.empty(len(lat)), np.empty(len(lat))
+    for i in numba.prange(len(lat)):
+        phi = np.radians(lat[i])
+        w = 1.0 - _E2 * np.sin(phi) ** 2
+        root = np.sqrt(w)
+        east[i] = np.radians(_A) * np.cos(phi) / root
+        north[i] = np.radians(_A) * (1.0 - _E2) / (w * root)
+    return east, north
 
 
 def to_plane(lat, lng, plane: str = "ground") -> Points:
@@ -75,6 +87,52 @@ def to_degrees(x, y, plane: str = "ground") -> tuple[np.ndarray, np.ndarray]:
 def step(x, y, sx, sy, i, j):
     """Metres (east, north) from point i to point j of one set of points."""
     return 0.5 * (sx[i] + sx[j]) * (x[j] - x[i]), 0.5 * (sy[i] + sy[j]) * (y[j] - y[i])
+
+
+@numba.njit(inline="always")
+def metres_per_degree_at(lat):
+    """:func:`metres_per_degree` of one latitude, for compiled code."""
+    phi = np.radians(lat)
+    w = 1.0 - _E2 * np.sin(phi) ** 2
+    north = np.radians(_A) * (1.0 - _E2) / (w * np.sqrt(w))
+    return np.radians(_A) * np.cos(phi) / np.sqrt(w), north
+
+
+@numba.njit
+def moved(lat, lng, east, north):
+    """The degrees that lie (east, north) metres on the ground away, so that :func:`distance` gives back hypot(east, north).
+
+    The longitude is not brought back into [-180, 180). Within 1° of a pole, where "east" turns along the way, the step is taken
+    on the map whose centre is the pole (distances and bearings from the pole are true; the error is below 1e-4).
+    """
+    sx0, sy0 = metres_per_degree_at(lat)
+    sx, sy = sx0, sy0
+    if abs(lat) < 89.0:
+        # the scale belongs to the middle of the step, whose latitude is known only after the step: twice is enough
+        for _ in range(2):
+            sx1, sy1 = metres_per_degree_at(lat + north / sy)
+            sx, sy = 0.5 * (sx0 + sx1), 0.5 * (sy0 + sy1)
+        if abs(lat + north / sy) < 90.0:
+            return lat + north / sy, lng + east / sx
+    side = 1.0 if lat > 0 else -1.0
+    outwards = (90.0 - side * lat) * sy - side * north  # metres from the pole along the old meridian, east lies across it
+    return side * (90.0 - np.hypot(outwards, east) / sy), lng + np.degrees(np.arctan2(east, outwards))
+
+
+@numba.njit(cache=True, parallel=True)
+def _move(lat, lng, east, north):
+    to_lat, to_lng = np.empty_like(lat), np.empty_like(lng)
+    for i in numba.prange(len(lat)):
+        to_lat[i], to_lng[i] = moved(lat[i], lng[i], east[i], north[i])
+    return to_lat, to_lng
+
+
+def move(lat, lng, east, north, plane: str = "ground") -> tuple[np.ndarray, np.ndarray]:
+    """Latitude and longitude of the positions that lie (east, north) metres of the plane away (arrays of equal length)."""
+    if check_plane(plane) == "mercator":
+        p = to_plane(lat, lng, plane)
+        return to_degrees(p.x + east, p.y + north, plane)
+    return to_degrees(*reversed(_move(*(np.asarray(column, float) for column in (lat, lng, east, north)))))
 
 
 def distance(lat1, lng1, lat2, lng2, plane: str = "ground") -> np.ndarray:

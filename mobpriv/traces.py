@@ -10,7 +10,7 @@ lng      float64                     degrees, WGS 84, in [-180, 180]
 =======  ==========================  =====================================
 
 sorted by (user, t), with a plain RangeIndex; further columns ride along. :func:`as_traces` is the one validator: it stands
-at the border, the code behind it trusts. A user's records may share a time (they keep their order); whole records do not repeat.
+at the border, the code behind it trusts. A user's records may share a time: they keep their order.
 """
 
 from typing import NamedTuple
@@ -58,13 +58,13 @@ def _broken(table: pd.DataFrame) -> list[tuple[Problem, np.ndarray]]:
     missing = [c for c in COLUMNS if c not in table.columns]
     if missing:
         raise ValueError(
-            f"a table of traces needs the columns {', '.join(COLUMNS)}; missing: {', '.join(missing)} (it has: {', '.join(map(str, table.columns))})"
+            f"traces need the columns {', '.join(COLUMNS)}; missing: {', '.join(missing)} (got {list(table.columns)})"
         )
     t = table["t"]
     if not isinstance(t.dtype, pd.DatetimeTZDtype):
         if isinstance(t.dtype, np.dtype) and t.dtype.kind == "M":
             raise ValueError(
-                f"times carry no time zone (first: {t.iloc[0] if len(t) else 'none'}): say which, for instance t.dt.tz_localize('UTC')"
+                f"times carry no time zone (first: {t.iloc[0] if len(t) else 'none'}): say which, as t.dt.tz_localize('UTC')"
             )
         raise ValueError(f"column t must hold times with a zone (it holds {t.dtype}): read numbers with time='s' or time='ms'")
     found = []
@@ -107,7 +107,7 @@ def as_traces(table: pd.DataFrame) -> Traces:
     names = user.cat.remove_unused_categories().cat.categories
     if len(names) and not all(isinstance(name, str) for name in names):
         user = user.cat.rename_categories([str(name) for name in user.cat.categories])
-    user = user.cat.set_categories(sorted(user.cat.remove_unused_categories().cat.categories))
+    user = user.cat.set_categories(pd.Index(sorted(user.cat.remove_unused_categories().cat.categories), dtype="str"))
     out = pd.DataFrame(
         {
             "user": user,
@@ -125,7 +125,7 @@ def as_traces(table: pd.DataFrame) -> Traces:
 
 
 def without(table: pd.DataFrame) -> tuple[Traces, pd.DataFrame]:
-    """``table`` as ``Traces`` without the records that break a rule or repeat another one exactly, and what was left out.
+    """``table`` as ``Traces`` without records that break a rule or repeat another exactly, and what was left out.
 
     The second table has the columns of :class:`Problem`; a record that breaks two rules counts under the first.
     """
@@ -178,13 +178,27 @@ def by_user(traces: Traces) -> tuple[pd.Index, np.ndarray]:
 
 
 def rows(traces: Traces, chosen: np.ndarray) -> Traces:
-    """The records that the boolean mask or the sorted positions ``chosen`` pick: still ``Traces``, without checking them again."""
+    """The records that the mask or the sorted positions ``chosen`` pick: ``Traces`` again, not checked again."""
     part = traces[chosen] if chosen.dtype == bool else traces.take(chosen)
     return part.assign(user=part["user"].cat.remove_unused_categories()).reset_index(drop=True)
 
 
+def from_blocks(users: pd.Index, counts: np.ndarray, time: np.ndarray, lat: np.ndarray, lng: np.ndarray) -> Traces:
+    """``Traces`` from columns that lie user by user, each block in the order of time; ``time`` is int64 ms since 1970 UTC.
+
+    The inverse of :func:`by_user`: ``users`` are sorted, ``counts`` says how many records each has; who has none is left out.
+    """
+    counts = np.asarray(counts)
+    some = counts > 0
+    user = pd.Categorical.from_codes(
+        np.repeat(np.arange(some.sum()), counts[some]), categories=pd.Index(np.asarray(users, dtype=object)[some], dtype="str")
+    )
+    t = pd.Series(np.ascontiguousarray(time, np.int64).view("datetime64[ms]")).dt.tz_localize("UTC")
+    return pd.DataFrame({"user": user, "t": t, "lat": lat, "lng": lng})
+
+
 def most_active_days(traces: Traces, days: int = 30, zone: str = "UTC") -> pd.Timestamp:
-    """The midnight (in ``zone``) that begins the ``days`` successive days with the most records; the earliest if several tie."""
+    """The midnight (in ``zone``) that begins the ``days`` successive days with the most records; of several the earliest."""
     if days < 1:
         raise ValueError(f"days must be at least 1 (got {days})")
     if not len(traces):
@@ -203,17 +217,37 @@ def within(traces: Traces, start: pd.Timestamp, days: float) -> Traces:
     return rows(traces, ((traces["t"] >= start) & (traces["t"] < start + pd.Timedelta(days=days))).to_numpy())
 
 
+def same_person(traces: Traces, share: float = 0.05) -> dict[str, str]:
+    """Users who are one person under several names: pairs that share at least ``share`` of the smaller one's distinct
+    records (time and position alike). Returns user -> the first of her names; users with one name are left out.
+    """
+    points = pd.DataFrame(
+        {"user": traces["user"].cat.codes, "t": milliseconds(traces), "lat": traces["lat"], "lng": traces["lng"]}
+    )
+    points = points.drop_duplicates()
+    size = points["user"].value_counts()
+    common = points[points.duplicated(["t", "lat", "lng"], keep=False)]
+    pairs = common.merge(common, on=["t", "lat", "lng"]).query("user_x < user_y").groupby(["user_x", "user_y"]).size()
+    names, first = traces["user"].cat.categories, {}
+    for (a, b), n in pairs.items():
+        if n >= share * min(size[a], size[b]):
+            first[names[b]] = first.get(names[a], names[a])
+    return first
+
+
 class Halves(NamedTuple):
     known: Traces  # the training half, under the users' names (KD in the thesis)
     secret: Traces  # the half that is protected, published and attacked (UD)
 
 
 def split_in_half(traces: Traces, rule: str = "calendar", start: pd.Timestamp | None = None, days: float = 30) -> Halves:
-    """Training and attack half (thesis §3.4.3: "15 days used for the training phase and 15 days used for the re-identification phase").
+    """Training and attack half (thesis §3.4.3: 15 days "used for the training phase and 15 days used for the
+    re-identification phase").
 
     * ``"calendar"``: the first ``days``/2 days from ``start`` (by default midnight UTC before the first record), and the rest;
     * ``"set"``: before and after the middle of the set's time span;
-    * ``"user"``: before and after the middle of each user's own time span, as the author's program does. It drops each user's first, last and middle record; here none is lost.
+    * ``"user"``: before and after the middle of each user's own time span, as the author's program does. It drops each
+      user's first and last record and any on the border; here none is lost.
 
     A record on the border belongs to the second half. Users may be in one half only: the attacks count and report them.
     """

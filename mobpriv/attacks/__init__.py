@@ -1,0 +1,11 @@
+"""Re-identification attacks: ``fit`` on known traces, ``rank`` anonymous ones.
+
+``rank`` returns a DataFrame of dissimilarities, one row an anonymous trace, one column a known user; smaller is more alike,
+NaN where one of the two has no profile. The policies turn it into answers.
+"""
+
+from mobpriv.attacks.ap import APAttack
+from mobpriv.attacks.pit import PITAttack
+from mobpriv.attacks.poi import POIAttack
+
+__all__ = ["APAttack", "PITAttack", "POIAttack"]

@@ -1,0 +1,95 @@
+"""What an adversary answers, given the dissimilarities of an attack: the three policies of the thesis (§3.3).
+
+``ranking`` is what ``rank`` of an attack returns: anonymous traces × known users, smaller is more alike, NaN = no profile. A
+row's label is the oracle's answer ID(T), the true user: the attacks never see it, the measures below need it.
+
+``users`` are the attacked users UD. A trace that its mechanism erased is in no ranking; it counts as a failure when ``users``
+names it. Ties are settled against the adversary: whoever is exactly as alike as the true user stands before her.
+"""
+
+import numpy as np
+import pandas as pd
+
+
+def min_k(ranking: pd.DataFrame, users=None, person=None) -> pd.Series:
+    """Equation (3.8): the smallest k for which the top-k policy names the true user; infinite when none does.
+
+    That is one plus the number of others at least as alike. Infinite where the trace was erased, has no profile, or its user
+    is not among the known ones. ``person`` (user -> person) says which names are one person's: naming any of them is a hit.
+    """
+    d = ranking.to_numpy(float)
+    who = (lambda names: pd.Index(names)) if person is None else (lambda names: pd.Index([person.get(u, u) for u in names]))
+    # codes instead of names: one comparison of numbers per pair
+    code, names = pd.factorize(who(ranking.columns))
+    mine = names.get_indexer(who(ranking.index))[:, None] == code if len(names) else np.zeros(d.shape, bool)
+    own = np.where(mine & ~np.isnan(d), d, np.inf).min(axis=1, initial=np.inf)
+    k = np.where(np.isinf(own), np.inf, 1 + ((d <= own[:, None]) & ~mine).sum(axis=1))
+    k = pd.Series(k, index=ranking.index, name="min k")
+    return k if users is None else k.reindex(pd.Index(users, name=ranking.index.name), fill_value=np.inf)
+
+
+def reidentified(ranking: pd.DataFrame, users=None, person=None) -> pd.Series:
+    """Single-output policy, Equations (3.4) and (3.5): is the most alike known user the true one? The mean is the rate r."""
+    return (min_k(ranking, users, person) == 1).rename("re-identified")
+
+
+def answer(ranking: pd.DataFrame) -> pd.Series:
+    """Single-output policy, Equation (3.4): the most alike known user, or missing where nobody can be compared."""
+    best = ranking.fillna(np.inf)
+    found = best.idxmin(axis=1).astype(object) if best.size else pd.Series(index=ranking.index, dtype=object)
+    return found.where(ranking.notna().any(axis=1)).rename("answer")
+
+
+def probabilities(ranking: pd.DataFrame, largest: float) -> pd.DataFrame:
+    """Equation (3.1): P[ID(T) = U_i] = s(T, U_i) / Σ_j s(T, U_j), with s = 1 − d/``largest``.
+
+    It is 0 where there is no profile. Rows sum to 1, but for a trace that is like nobody at all (all 0).
+    """
+    if not largest > 0:
+        raise ValueError(f"largest, the dissimilarity of strangers, must be positive (got {largest})")
+    s = (1 - ranking / largest).clip(lower=0).fillna(0.0)
+    return s.div(s.sum(axis=1).replace(0, 1), axis=0)
+
+
+def top_k(probability: pd.DataFrame, k: int) -> pd.DataFrame:
+    """Equation (3.7): True for the ``k`` most probable users of each trace (the first named of several that tie)."""
+    if not 1 <= k <= probability.shape[1]:
+        raise ValueError(f"k must lie in 1 … {probability.shape[1]}, the number of known users (got {k})")
+    place = np.argsort(np.argsort(-probability.to_numpy(), axis=1, kind="stable"), axis=1)
+    return pd.DataFrame(place < k, index=probability.index, columns=probability.columns)
+
+
+def threshold(probability: pd.DataFrame, alpha: float) -> pd.DataFrame:
+    """Equation (3.9) with max for its min: True for every user whose probability is at least ``alpha``.
+
+    With min, as printed, l_0 = 0 always satisfies it and every answer is empty.
+    """
+    if not 0 <= alpha <= 1:
+        raise ValueError(f"alpha is a probability (got {alpha})")
+    return (probability >= alpha) & (probability > 0)
+
+
+def precision(answers: pd.DataFrame, users=None) -> pd.Series:
+    """Equation (3.10) for each trace: 1/|A| if the true user is in the answer A, else 0. Its mean is the precision p."""
+    named, size = _hits(answers, users)
+    return (named / size.clip(lower=1)).rename("precision")
+
+
+def false_positives(answers: pd.DataFrame, users=None) -> pd.Series:
+    """Equation (3.11) for each trace: 1 − 1/|A| if the true user is in A; 0 if A is empty; else 1. The mean is the rate fp.
+
+    The sentence after Table 3.1 says fp = 1 for an empty answer; the equation, which says 0, is what is computed.
+    """
+    named, size = _hits(answers, users)
+    return pd.Series(np.where(size == 0, 0.0, np.where(named, 1 - 1 / size.clip(lower=1), 1.0)), size.index, name="fp")
+
+
+def _hits(answers: pd.DataFrame, users) -> tuple[pd.Series, pd.Series]:
+    column = answers.columns.get_indexer(answers.index)
+    chosen = answers.to_numpy(bool)
+    named = pd.Series((column >= 0) & chosen[np.arange(len(chosen)), column], answers.index)
+    size = pd.Series(chosen.sum(axis=1), answers.index)
+    if users is not None:  # an erased trace gets an empty answer
+        users = pd.Index(users, name=answers.index.name)
+        named, size = named.reindex(users, fill_value=False), size.reindex(users, fill_value=0)
+    return named, size

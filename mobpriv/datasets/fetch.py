@@ -1,0 +1,111 @@
+"""Fetching data sets into a cache folder, with checksums.
+
+The folder is ``MOBPRIV_CACHE`` if that is set, else the user's cache folder. A checksum that is known is enforced. Where the
+publisher gives none, the first download is trusted: its SHA-256 is written beside it and must hold ever after.
+"""
+
+import hashlib
+import os
+import shutil
+import tempfile
+import zipfile
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+import pooch
+import requests
+
+from mobpriv.datasets.catalogue import DATASETS
+
+
+class NeedsRegistration(RuntimeError):
+    """The data set is not public; the message says what to do."""
+
+
+def cache_folder() -> Path:
+    return Path(os.environ.get("MOBPRIV_CACHE") or pooch.os_cache("mobpriv"))
+
+
+def cached(name: str) -> Path:
+    """The folder of a data set in the cache; :exc:`FileNotFoundError` says how to fill it."""
+    folder = cache_folder() / name
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{name}: not in the cache. {described(name).how_to_get(name, cache_folder())}")
+    return folder
+
+
+def described(name: str):
+    if name not in DATASETS:
+        raise ValueError(f"no data set is called {name!r}; known: {', '.join(DATASETS)}")
+    return DATASETS[name]
+
+
+def fetch(name: str, url: str | None = None, sha256: str | None = None, progress: bool = False) -> Path:
+    """Download a data set into the cache, unless it is there already; returns its folder. A zip is unpacked.
+
+    ``url`` and ``sha256`` stand in for those of the catalogue (a mirror). Nothing is left behind by a download that fails.
+    Raises :class:`NeedsRegistration` where no public address exists, :exc:`ValueError` for a wrong checksum,
+    :exc:`ConnectionError` if the address cannot be read to its end.
+    """
+    known = described(name)
+    if url is None and known.url is None:
+        raise NeedsRegistration(known.how_to_get(name, cache_folder()))
+    url, sha256 = url or known.url, sha256 or (known.sha256 if url is None else None)
+    folder = cache_folder() / name
+    file = folder / unquote(Path(urlparse(url).path).name)
+    record = file.with_name(file.name + ".sha256")
+    expected = sha256 or (record.read_text().split()[0] if record.exists() else None)
+    if not (file.exists() and expected == sha256_of(file)):
+        _download(url, file, expected, progress)
+    if not record.exists():
+        record.write_text(f"{sha256_of(file)}  {file.name}\n")
+    if file.suffix == ".zip":
+        _unpack(file)
+    return folder
+
+
+def _download(url: str, file: Path, expected: str | None, progress: bool) -> None:
+    new = not file.parent.exists()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    # into a folder of its own and renamed when whole: what stands under the right name is complete
+    place = Path(tempfile.mkdtemp(dir=file.parent))
+    pooch.get_logger().setLevel("WARNING")
+    try:
+        pooch.retrieve(url, f"sha256:{expected}" if expected else None, file.name, place, progressbar=progress)
+        os.replace(place / file.name, file)
+    except ValueError as reason:
+        if "hash" not in str(reason):
+            raise
+        raise ValueError(f"{url}: the file does not have the checksum sha256 {expected}; it was not kept") from None
+    except requests.RequestException as reason:
+        raise ConnectionError(f"{url}: not fetched ({type(reason).__name__}: {str(reason)[:100]}); nothing was kept") from None
+    finally:
+        shutil.rmtree(place)
+        if new and not file.exists():
+            file.parent.rmdir()
+
+
+def _unpack(file: Path) -> None:
+    target = file.with_suffix("")
+    if target.is_dir():
+        return
+    place = Path(tempfile.mkdtemp(dir=file.parent))
+    try:
+        with zipfile.ZipFile(file) as archive:
+            archive.extractall(place)
+        place.rename(target)
+    except zipfile.BadZipFile as reason:
+        raise ValueError(f"{file}: not a whole zip file ({reason}); delete it and fetch again") from None
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file; of a folder: of its files' names, sizes and contents, sorted by name."""
+    if path.is_file():
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    total = hashlib.sha256()
+    for file in sorted(p for p in path.rglob("*") if p.is_file()):
+        total.update(f"{file.relative_to(path).as_posix()}\0{file.stat().st_size}\0{sha256_of(file)}\n".encode())
+    return total.hexdigest()

@@ -1,0 +1,172 @@
+"""The formats of the four data sets of the thesis (Table 3.1): Cabspotting, GeoLife, MDC, PrivaMov.
+
+Each reader returns ``(traces, left_out)``: see :mod:`mobpriv.datasets.tables`. Order in the files does not matter (Cabspotting's
+originals can be newest first): traces are sorted. ``progress`` shows a bar on stderr when reading takes more than two seconds.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute
+from tqdm import tqdm
+
+from mobpriv.datasets.lines import Lines, read_lines, unreadable
+from mobpriv.datasets.tables import as_records, existing
+from mobpriv.traces import Traces
+
+
+def read_cabspotting(folder, progress: bool = True) -> tuple[Traces, pd.DataFrame]:
+    """Cabspotting (CRAWDAD epfl/mobility): one file ``new_<cab>.txt`` per cab.
+
+    A line is ``latitude longitude occupied unixtime``, separated by spaces. The cab's name is the user; column ``occ`` (0 or 1:
+    with a passenger) rides along.
+    """
+    folder = existing(folder, folder=True)
+    files = sorted(folder.glob("new_*.txt"))
+    if not files:
+        raise FileNotFoundError(
+            f"{folder}: no file new_<cab>.txt in this folder: give the folder that holds Cabspotting's files"
+        )
+    types = {"lat": pa.float64(), "lng": pa.float64(), "occ": pa.int8(), "t": pa.int64()}
+    read = [read_lines(file, " ", types, list(types)) for file in _bar(files, progress)]
+    users = [file.stem.removeprefix("new_") for file in files]
+    return _joined([file.name for file in files], users, read, list(types))
+
+
+def read_geolife(folder, progress: bool = True) -> tuple[Traces, pd.DataFrame]:
+    """GeoLife 1.3: files ``Data/<user>/Trajectory/<start>.plt``; ``folder`` is that ``Data``, its parent, or one user's folder.
+
+    Six header lines, then ``latitude,longitude,0,altitude in feet,days since 1899-12-30,date,time`` with CRLF; times are GMT.
+    ``labels.txt`` (modes of transport) is not read.
+    """
+    folder = existing(folder, folder=True)
+    for pattern in (
+        "Data/*/Trajectory/*.plt",
+        "*/Trajectory/*.plt",
+        "Trajectory/*.plt",
+        "*/Data/*/Trajectory/*.plt",
+        "*/*/Data/*/Trajectory/*.plt",
+    ):
+        files = sorted(folder.glob(pattern))
+        if files:
+            break
+    else:
+        raise FileNotFoundError(
+            f"{folder}: no file Data/<user>/Trajectory/*.plt here: give the folder that holds GeoLife's Data"
+        )
+    kinds = [
+        ("lat", pa.float64()),
+        ("lng", pa.float64()),
+        ("zero", pa.string()),
+        ("altitude", pa.string()),
+        ("days", pa.string()),
+    ]
+    types = dict([*kinds, ("date", pa.date32()), ("time", pa.time32("s"))])
+    read = []
+    for file in _bar(files, progress):
+        lines = read_lines(file, ",", types, list(types), header=6)
+        read.append(lines._replace(table=_with_time(lines.table)))
+    users = [file.parent.parent.name for file in files]
+    names = [f"{user}/Trajectory/{file.name}" for user, file in zip(users, files, strict=True)]
+    return _joined(names, users, read, ["lat", "lng", "t"])
+
+
+def _with_time(table: pa.Table) -> pa.Table:
+    """Latitude, longitude and unix seconds of GeoLife's columns."""
+    if not table.num_rows:
+        return pa.table({})
+    day = table["date"].cast(pa.int32()).cast(pa.int64())
+    t = pa.compute.add(pa.compute.multiply(day, 86_400), table["time"].cast(pa.int32()).cast(pa.int64()))
+    return pa.table({"lat": table["lat"], "lng": table["lng"], "t": t})
+
+
+def read_mdc(path, progress: bool = True) -> tuple[Traces, pd.DataFrame]:
+    """Nokia's Mobile Data Challenge: the folder with ``gps.csv`` and ``records.csv``.
+
+    Both are separated by tabs, without a header line. ``gps.csv`` begins with the columns ``db_key, time, longitude, latitude,
+    altitude`` (time: the satellites', unix seconds UTC); more follow and are not used. ``records.csv`` begins with ``db_key, userid``
+    and says whose row of ``gps.csv`` it is. A first line of names is recognised and then the names count, not the order.
+    If ``gps.csv`` itself names a column ``userid``, ``records.csv`` is not needed. Its offset of the local time zone (``tz``) is
+    not used: all times stay UTC.
+
+    Assumed, not tested on originals (they need registration): the order of these first columns, as in the published schema of
+    the data base. Rows of ``gps.csv`` whose key no record has are left out under the rule "user missing".
+    """
+    folder = Path(path)
+    gps = existing(folder / "gps.csv" if folder.is_dir() else folder)
+    first = ["db_key", "time", "longitude", "latitude", "altitude"]
+    lines = _tab_separated(gps, first, {"longitude": pa.float64(), "latitude": pa.float64()})
+    table = lines.table.to_pandas()
+    if "userid" in table:
+        user = table["userid"]
+    else:
+        records = _tab_separated(existing(gps.parent / "records.csv"), ["db_key", "userid"], {"userid": pa.string()}).table
+        owner = records.select(["db_key", "userid"]).to_pandas().drop_duplicates("db_key").set_index("db_key")["userid"]
+        user = owner.astype("category").reindex(table["db_key"])
+    table = pd.DataFrame({"user": user.array, "t": table["time"], "lat": table["latitude"], "lng": table["longitude"]})
+    bad = unreadable([(gps.name, lines)], lambda _: None)
+    return as_records(table, bad, lambda row: f"{gps.name} line {lines.number[row]}", "s")
+
+
+def _tab_separated(path: Path, first: list[str], types: dict[str, pa.DataType]) -> Lines:
+    """A table without header line whose first columns are ``first``; or one with names, which then must be among them."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        head = [value.strip().strip('"') for value in file.readline().rstrip("\r\n").split("\t")]
+    if first[0] in head or first[1] in head:
+        missing = [name for name in first[:4] if name not in head and (name != "db_key" or "userid" not in head)]
+        if missing:
+            raise ValueError(f"{path}: no column {', '.join(missing)}; it has: {', '.join(head)}. Read it with read_table")
+        return read_lines(path, "\t", {c: kind for c, kind in {**types, "userid": pa.string()}.items() if c in head})
+    if len(head) < len(first):
+        raise ValueError(f"{path}: needs the columns {', '.join(first)}, separated by tabs (line 1: {head})")
+    return read_lines(path, "\t", types, first + [f"column {k}" for k in range(len(first), len(head))])
+
+
+def read_privamov(path, zone: str = "UTC", progress: bool = True) -> tuple[Traces, pd.DataFrame]:
+    """PrivaMov: the file ``privamov-gps`` (or the folder that holds it), separated by tabs, without a header line.
+
+    A line is ``user  timestamp  longitude  latitude``, timestamps as in ``2014-10-08 13:22:25.123``.
+    Assumed, not tested on the original (it needs an agreement): this order, and that timestamps, which name no zone, are UTC.
+    """
+    path = Path(path)
+    if path.is_dir():
+        found = [path / name for name in ("privamov-gps", "privamov-gps.csv", "raw-gps") if (path / name).is_file()]
+        if not found:
+            raise FileNotFoundError(f"{path}: no file privamov-gps in this folder")
+        path = found[0]
+    types = {"user": pa.string(), "t": None, "lng": pa.float64(), "lat": pa.float64()}
+    lines = read_lines(existing(path), "\t", {c: kind for c, kind in types.items() if kind is not None}, list(types))
+    table = (
+        lines.table.to_pandas() if lines.table.num_columns else pd.DataFrame(dict.fromkeys(types, pd.Series([], dtype="str")))
+    )
+    bad = unreadable([(path.name, lines)], lambda _: None)
+    return as_records(table, bad, lambda row: f"{path.name} line {lines.number[row]}", None, zone)
+
+
+def _bar(files: list[Path], progress: bool):
+    return tqdm(files, desc="reading", unit=" files", delay=2, leave=False, disable=not progress)
+
+
+def _joined(names: list[str], users: list[str], read: list[Lines], columns: list[str]) -> tuple[Traces, pd.DataFrame]:
+    """One table of many files, each of one user."""
+    sizes = np.array([lines.table.num_rows for lines in read])
+    categories = sorted(set(users))
+    code = pd.Index(categories).get_indexer(users)
+    full = [lines.table for lines in read if lines.table.num_rows]
+    joined = pa.concat_tables(full).to_pandas() if full else pd.DataFrame({c: np.zeros(0) for c in columns})
+    table = joined.assign(user=pd.Categorical.from_codes(np.repeat(code, sizes), categories))
+    ends = np.cumsum(sizes)
+    owner = dict(zip(names, users, strict=True))
+
+    def where(row: int) -> str:
+        if not len(table):
+            return names[0]
+        file = int(np.searchsorted(ends, row, side="right"))
+        return f"{names[file]} line {read[file].number[row - (ends[file] - sizes[file])]}"
+
+    bad = unreadable(list(zip(names, read, strict=True)), owner.__getitem__)
+    return as_records(
+        table[["user", "t", "lat", "lng", *(c for c in columns if c not in ("t", "lat", "lng"))]], bad, where, "s"
+    )

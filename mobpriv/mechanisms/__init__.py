@@ -1,0 +1,9 @@
+"""Protection mechanisms (LPPMs): one file per published mechanism, each a frozen dataclass whose fields are the paper's
+parameters, with ``protect(traces, rng) -> Traces``."""
+
+from mobpriv.mechanisms.geo_i import GeoI
+from mobpriv.mechanisms.nothing import Nothing
+from mobpriv.mechanisms.promesse import Promesse
+from mobpriv.mechanisms.trilateration import TriLateration
+
+__all__ = ["GeoI", "Nothing", "Promesse", "TriLateration"]

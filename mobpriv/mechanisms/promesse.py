@@ -1,0 +1,129 @@
+"""Promesse: speed smoothing (Primault, Ben Mokhtar, Lauradoux, Brunie, "Time distortion anonymization for the publication of
+mobility data with high utility", TrustCom 2015; in the thesis: §2.3, §3.4.2).
+
+A trace is published as points that are α metres apart and evenly spread over its time: the speed is constant, so no stop is
+left to be found, while the places passed stay nearly where they were.
+"""
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+from mobpriv.geo import check_plane, metres_per_degree_at, to_degrees, to_plane
+from mobpriv.traces import Traces, by_user, from_blocks, milliseconds
+
+
+@dataclass(frozen=True)
+class Promesse:
+    """Resamples every trace at equal distances and equal times.
+
+    * Space: the first record is the first sample. Walking through the records, as long as the next record is at least ``alpha``
+      from the last sample (straight line), a sample is put exactly ``alpha`` towards it. What is left at the end is lost.
+    * The first and the last sample are dropped: a trace begins and ends where people live.
+    * Time: the samples are spread evenly from the time of the first to that of the last one kept; a sample's own time is that
+      of the record it was heading to. Times are rounded up to the millisecond.
+
+    Records are invented, so further columns are dropped. A user whose trace never leaves the disc of ``alpha`` around a
+    sample twice has no record left and is missing in the result.
+
+    Departures from the paper: distances are on the ground unless ``plane="mercator"`` (the authors'). The paper fills pauses
+    and jumps like movement; with ``max_gap`` a pause longer than that cuts the trace, and each piece is smoothed by itself.
+    """
+
+    alpha: float = 200.0  # m, distance between two samples
+    plane: str = "ground"
+    max_gap: float | None = None  # s, longest pause that is filled; None: all are (the paper)
+
+    def __post_init__(self):
+        check_plane(self.plane)
+        if not 0.001 <= self.alpha < np.inf:
+            raise ValueError(f"alpha must be positive, in m, and at least 0.001 (got {self.alpha})")
+        if self.max_gap is not None and not 0 <= self.max_gap < np.inf:
+            raise ValueError(f"max_gap must not be negative, in s; None fills every pause (got {self.max_gap})")
+
+    def protect(self, traces: Traces, rng: np.random.Generator | None = None) -> Traces:
+        """The smoothed traces; nothing is drawn from ``rng``."""
+        users, offsets = by_user(traces)
+        time = milliseconds(traces)
+        pieces = offsets
+        if self.max_gap is not None:
+            pauses = 1 + np.flatnonzero(np.diff(time) > 1000 * self.max_gap)
+            pieces = np.union1d(offsets, pauses)
+        p = to_plane(traces["lat"].to_numpy(), traces["lng"].to_numpy(), self.plane)
+        ground = self.plane == "ground"
+        if ground:
+            p = p._replace(x=_unwrapped(p.x, offsets))
+        samples = _count(p, pieces, self.alpha, ground)
+        ends = np.r_[0, np.cumsum(samples)]
+        x, y, t = _fill(p, time, pieces, ends, self.alpha, ground)
+        lat, lng = to_degrees(x, y, self.plane)
+        counts = np.diff(ends[np.searchsorted(pieces, offsets)])
+        return from_blocks(users, counts, t, lat, lng)
+
+
+def _unwrapped(lng: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Longitudes that run on beyond ±180° where a trace crosses the date line."""
+    turns = np.r_[0.0, -np.round(np.diff(lng) / 360)] if len(lng) else np.zeros(0)
+    if not turns.any():
+        return lng
+    total = np.cumsum(turns)
+    return lng + 360 * (total - np.repeat(total[offsets[:-1]], np.diff(offsets)))
+
+
+@numba.njit(cache=True)
+def _walk(p, start, end, alpha, ground, x, y, head):
+    """Samples the records start … end−1; returns how many samples, and writes them where ``x`` has room.
+
+    ``head[s]`` is the record that sample s was heading to.
+    """
+    px, py, sx, sy = p.x[start], p.y[start], p.sx[start], p.sy[start]  # the last sample
+    if len(x):
+        x[0], y[0], head[0] = px, py, start
+    n = 1
+    for i in range(start + 1, end):
+        while True:
+            dx, dy = p.x[i] - px, p.y[i] - py
+            d = np.sqrt((0.5 * (sx + p.sx[i]) * dx) ** 2 + (0.5 * (sy + p.sy[i]) * dy) ** 2)
+            if d < alpha:
+                break
+            share = alpha / d
+            if ground:  # the scale changes along the way: correct the share by the distance it gives
+                for _ in range(2):
+                    sx1, sy1 = metres_per_degree_at(py + share * dy)
+                    got = np.hypot(0.5 * (sx + sx1) * share * dx, 0.5 * (sy + sy1) * share * dy)
+                    share = min(share * alpha / got, 1.0) if got > 0 else 1.0
+                sx, sy = metres_per_degree_at(py + share * dy)
+            px, py = px + share * dx, py + share * dy
+            if len(x):
+                x[n], y[n], head[n] = px, py, i
+            n += 1
+    return n
+
+
+@numba.njit(cache=True, parallel=True)
+def _count(p, pieces, alpha, ground):
+    """How many samples each piece keeps: all but the first and the last."""
+    kept = np.zeros(len(pieces) - 1, np.int64)
+    for k in numba.prange(len(kept)):
+        nothing, none = np.empty(0), np.empty(0, np.int64)
+        kept[k] = max(0, _walk(p, pieces[k], pieces[k + 1], alpha, ground, nothing, nothing, none) - 2)
+    return kept
+
+
+@numba.njit(cache=True, parallel=True)
+def _fill(p, time, pieces, ends, alpha, ground):
+    """The kept samples of all pieces, piece after piece, and their times in ms."""
+    x, y, t = np.empty(ends[-1]), np.empty(ends[-1]), np.empty(ends[-1], np.int64)
+    for k in numba.prange(len(pieces) - 1):
+        n = ends[k + 1] - ends[k]
+        if n == 0:
+            continue
+        wx, wy, head = np.empty(n + 2), np.empty(n + 2), np.empty(n + 2, np.int64)
+        _walk(p, pieces[k], pieces[k + 1], alpha, ground, wx, wy, head)
+        first, last = time[head[1]], time[head[n]]
+        for s in range(n):
+            x[ends[k] + s], y[ends[k] + s] = wx[s + 1], wy[s + 1]
+            # in whole numbers, rounded up: −((−a) // b) is the ceiling of a / b
+            t[ends[k] + s] = first - (-s * (last - first)) // max(n - 1, 1)
+    return x, y, t

@@ -1,0 +1,63 @@
+"""Rates and differences with their intervals: no number stands in the book without its n."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+
+class Estimate(NamedTuple):
+    value: float
+    low: float  # 95 % interval
+    high: float
+    n: int
+
+
+def rate(success, level: float = 0.95) -> Estimate:
+    """The share of successes among n trials, with Wilson's score interval (Wilson 1927)."""
+    success = np.asarray(success, bool)
+    n, hits = len(success), int(success.sum())
+    if not n:
+        raise ValueError("a rate needs at least one trial (got none)")
+    interval = stats.binomtest(hits, n).proportion_ci(level, method="wilson")
+    return Estimate(hits / n, float(interval.low), float(interval.high), n)
+
+
+def paired_difference(a, b, level: float = 0.95) -> Estimate:
+    """The difference of two rates over the same trials, mean(a) − mean(b), with the interval of Agresti and Min (2005).
+
+    Half a trial is added to each of the four outcomes; the interval then is the normal one of the discordant trials.
+    """
+    a, b = np.asarray(a, bool), np.asarray(b, bool)
+    if a.shape != b.shape or not len(a):
+        raise ValueError(f"paired rates need the same trials, at least one (got {len(a)} and {len(b)})")
+    n = len(a)
+    gained, lost = (a & ~b).sum() + 0.5, (b & ~a).sum() + 0.5
+    total = n + 2
+    middle = (gained - lost) / total
+    half = stats.norm.ppf(0.5 + level / 2) * np.sqrt(max(gained + lost - (gained - lost) ** 2 / total, 0)) / total
+    return Estimate(float(a.mean() - b.mean()), float(middle - half), float(middle + half), n)
+
+
+def mean(values, level: float = 0.95) -> Estimate:
+    """The mean of n independent values with Student's interval; without an interval (NaN) when n is 1."""
+    values = np.asarray(values, float)
+    n = len(values)
+    if not n:
+        raise ValueError("a mean needs at least one value (got none)")
+    half = stats.t.ppf(0.5 + level / 2, n - 1) * values.std(ddof=1) / np.sqrt(n) if n > 1 else np.nan
+    return Estimate(float(values.mean()), float(values.mean() - half), float(values.mean() + half), n)
+
+
+def quantile(values, q: float, level: float = 0.95) -> Estimate:
+    """The q-quantile of n independent values (infinite ones count) with the exact binomial interval of its order statistics."""
+    values = np.sort(np.asarray(values, float))
+    n = len(values)
+    if not n:
+        raise ValueError("a quantile needs at least one value (got none)")
+    below = np.clip(stats.binom.ppf([(1 - level) / 2, 0.5 + level / 2], n, q), 0, n - 1).astype(int)
+    # "higher" and "lower" average would turn infinite neighbours into NaN: interpolate only between finite ones
+    i = q * (n - 1)
+    low, high = values[int(np.floor(i))], values[int(np.ceil(i))]
+    value = low if low == high else low + (i - np.floor(i)) * (high - low)
+    return Estimate(float(value), float(values[below[0]]), float(values[below[1]]), n)

@@ -1,0 +1,232 @@
+"""The figures of the book: one style, direct labels, intervals. The only module that draws.
+
+A figure is shown as an SVG whose ink and colours follow the page's theme, light or dark: :func:`show` puts CSS variables in
+the place of the style's colours. The colours are Okabe and Ito's, which remain apart for colour-blind readers; a marker or a
+label always says the same as the colour.
+"""
+
+import io
+import re
+from html import escape
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import LogNorm
+
+INK, FAINT, PAPER = "#1a1a1b", "#8a8a8b", "#fefeff"  # told apart from data by their odd last digit
+COLOURS = {
+    "none": INK,
+    "Geo-I": "#0072b2",
+    "Promesse": "#d55e00",
+    "W4M": "#009e73",
+    "TriLateration": "#cc79a7",
+    "AP-Attack": "#0072b2",
+    "POI-Attack": "#d55e00",
+    "PIT-Attack": "#009e73",
+    "printed": "#cc79a7",
+}
+MARKERS = {"none": "o", "Geo-I": "s", "Promesse": "^", "W4M": "D", "AP-Attack": "o", "POI-Attack": "s", "PIT-Attack": "^"}
+# colours that are too dark on a dark page get a lighter twin there
+_DARK = {
+    INK: "#e6e6e6",
+    FAINT: "#8d8d8d",
+    PAPER: "#121212",
+    "#0072b2": "#56b4e9",
+    "#d55e00": "#ff9248",
+    "#009e73": "#3ddbab",
+    "#cc79a7": "#e5a4c8",
+}
+
+STYLE = {
+    "figure.figsize": (6.4, 3.6),
+    "figure.dpi": 100,
+    "figure.constrained_layout.use": True,
+    "savefig.transparent": True,
+    "font.size": 10,
+    "font.family": "DejaVu Sans",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": FAINT,
+    "axes.labelcolor": INK,
+    "axes.titlesize": 10,
+    "axes.titlelocation": "left",
+    "axes.titlecolor": INK,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": FAINT,
+    "grid.alpha": 0.25,
+    "text.color": INK,
+    "xtick.color": FAINT,
+    "ytick.color": FAINT,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "legend.frameon": False,
+    "lines.linewidth": 1.6,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "mobpriv",
+}
+
+
+def figure(rows: int = 1, columns: int = 1, **keywords):
+    """``plt.subplots`` in the book's style."""
+    with mpl.rc_context(STYLE):
+        fig, axes = plt.subplots(rows, columns, **keywords)
+    plt.close(fig)  # shown by show(), not by the end of a cell
+    return fig, axes
+
+
+class Picture:
+    """A figure as the book shows it: SVG for pages, PNG for print. ``alt`` says in words what is to be seen."""
+
+    def __init__(self, fig, alt: str):
+        self.alt = alt
+        with mpl.rc_context(STYLE):
+            svg, png = io.StringIO(), io.BytesIO()
+            fig.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
+            fig.savefig(png, format="png", dpi=150, transparent=False, facecolor="white", metadata={"Software": None})
+        self.svg, self.png = themed(svg.getvalue(), alt), png.getvalue()
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        return {"text/html": f'<div class="mobpriv-figure">{self.svg}</div>', "image/png": self.png, "text/plain": self.alt}
+
+
+def show(fig, alt: str) -> Picture:
+    return Picture(fig, alt)
+
+
+def themed(svg: str, alt: str) -> str:
+    """The SVG element alone, with a CSS variable for each colour of the style (its value here is the fallback)."""
+    svg = svg[svg.index("<svg") :]
+    namespaces = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+    element = rf'<svg {namespaces} viewBox="\1" role="img" aria-label="{escape(alt)}">'
+    svg = re.sub(r'<svg [^>]*?viewBox="([^"]*)"[^>]*>', element, svg, count=1)
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    for colour in _DARK:
+        svg = re.sub(colour, f"var(--mp-{colour[1:]}, {colour})", svg, flags=re.IGNORECASE)
+    return svg
+
+
+def stylesheet() -> str:
+    """The CSS variables of :func:`themed`, for light pages and dark ones."""
+    light = "\n".join(f"  --mp-{c[1:]}: {c};" for c in _DARK)
+    dark = "\n".join(f"  --mp-{c[1:]}: {d};" for c, d in _DARK.items())
+    return f":root {{\n{light}\n}}\nhtml[data-theme=dark] {{\n{dark}\n}}\n"
+
+
+def rates(table: pd.DataFrame, by: str, within: str, axis=None, printed: pd.Series | None = None, title: str = ""):
+    """Rates with their intervals as dots: one group per ``by`` on the vertical axis, one dot per ``within``.
+
+    ``table``: columns ``by``, ``within``, value, low, high (shares). ``printed``: the paper's values, indexed by (by, within),
+    drawn as hollow diamonds.
+    """
+    groups, kinds = list(dict.fromkeys(table[by])), list(dict.fromkeys(table[within]))
+    if axis is None:
+        _, axis = figure(figsize=(6.4, 0.75 + 0.24 * len(groups) * len(kinds)))
+    offset = {kind: (i - (len(kinds) - 1) / 2) * 0.8 / len(kinds) for i, kind in enumerate(kinds)}
+    for row in table.to_dict("records"):
+        y, colour = groups.index(row[by]) + offset[row[within]], COLOURS.get(row[within], INK)
+        axis.plot([100 * row["low"], 100 * row["high"]], [y, y], color=colour, linewidth=1.4, solid_capstyle="butt")
+        axis.plot(100 * row["value"], y, MARKERS.get(row[within], "o"), color=colour, markersize=5)
+        if len(kinds) > 1:
+            axis.annotate(
+                row[within], (100 * row["high"], y), (4, 0), textcoords="offset points", va="center", fontsize=8, color=colour
+            )
+        if printed is not None and (row[by], row[within]) in printed.index:
+            axis.plot(
+                100 * printed[row[by], row[within]],
+                y,
+                "D",
+                markersize=7,
+                markerfacecolor="none",
+                markeredgecolor=COLOURS["printed"],
+            )
+    axis.set_yticks(range(len(groups)), groups)
+    axis.set_ylim(len(groups) - 0.5, -0.5)
+    axis.set_xlim(0, 118)
+    axis.set_xticks(range(0, 101, 20))
+    axis.grid(axis="y", visible=False)
+    axis.set_xlabel("users re-identified (%), with 95 % interval")
+    axis.set_title(title)
+    return axis
+
+
+def curves(
+    table: pd.DataFrame, x: str, kind: str, axis=None, xlabel: str = "", ylabel: str = "", title: str = "", percent: bool = True
+):
+    """Lines with intervals, each labelled at its end. ``table``: columns ``x``, ``kind``, value, low, high."""
+    if axis is None:
+        _, axis = figure()
+    scale, ends = (100 if percent else 1), []
+    for name, own in table.groupby(kind, sort=False):
+        own, colour = own.sort_values(x), COLOURS.get(name, INK)
+        axis.fill_between(own[x], scale * own["low"], scale * own["high"], color=colour, alpha=0.15, linewidth=0)
+        axis.plot(own[x], scale * own["value"], marker=MARKERS.get(name, "o"), markersize=4, color=colour)
+        ends.append((scale * own["value"].iloc[-1], name, colour))
+    low, high = axis.get_ylim()
+    _label_ends(axis, ends, 0.055 * (high - low))
+    axis.set_xlabel(xlabel)
+    axis.set_ylabel(ylabel)
+    axis.set_title(title)
+    return axis
+
+
+def _label_ends(axis, ends, apart: float):
+    """Names at the right ends of lines, pushed apart where they would overlap."""
+    y = -np.inf
+    for value, name, colour in sorted(ends):
+        y = max(value, y + apart)
+        axis.annotate(name, (1, y), (6, 0), ("axes fraction", "data"), "offset points", color=colour, va="center", fontsize=9)
+
+
+def distributions(values: dict[str, np.ndarray], axis=None, xlabel: str = "", title: str = ""):
+    """Empirical distribution functions: for each name the share of values at most x (infinite values never arrive)."""
+    if axis is None:
+        _, axis = figure()
+    ends = []
+    for name, column in values.items():
+        column = np.sort(np.asarray(column, float))
+        finite = column[np.isfinite(column)]
+        share = 100 * np.arange(1, len(finite) + 1) / len(column)
+        colour = COLOURS.get(name, INK)
+        axis.step(np.r_[1, finite], np.r_[0, share], where="post", color=colour)
+        ends.append((share[-1] if len(share) else 0.0, name, colour))
+    axis.set_xscale("log")
+    axis.set_ylim(0, 102)
+    _label_ends(axis, ends, 5.5)
+    axis.set_xlabel(xlabel)
+    axis.set_ylabel("users (%)")
+    axis.set_title(title)
+    return axis
+
+
+def heat_map(bounds: np.ndarray, shares: np.ndarray, axis=None, title: str = "", label: str = "share of records"):
+    """Cells of a grid coloured by the logarithm of their share. ``bounds``: (n, 4) south, west, north, east in degrees."""
+    if axis is None:
+        _, axis = figure(figsize=(5.2, 4.6))
+    south, west, north, east = np.asarray(bounds).T
+    corners = np.stack([np.column_stack(c) for c in ((west, south), (east, south), (east, north), (west, north))], axis=1)
+    norm = LogNorm(max(shares.min(), 1e-5), shares.max()) if shares.min() < shares.max() else None
+    cells = PolyCollection(corners, array=shares, cmap="cividis", norm=norm, linewidths=0.2, edgecolors=FAINT)
+    axis.add_collection(cells)
+    as_map(axis, south.min(), north.max(), west.min(), east.max())
+    bar = axis.figure.colorbar(cells, ax=axis, shrink=0.8)
+    bar.set_label(label)
+    bar.outline.set_edgecolor(FAINT)
+    axis.set_title(title)
+    return axis
+
+
+def as_map(axis, south: float, north: float, west: float, east: float):
+    """Axes of degrees on which a kilometre is as long northwards as eastwards."""
+    pad = 0.03 * max(north - south, east - west)
+    axis.set_xlim(west - pad, east + pad)
+    axis.set_ylim(south - pad, north + pad)
+    axis.set_aspect(1 / np.cos(np.radians((south + north) / 2)))
+    axis.set_xlabel("longitude (°)")
+    axis.set_ylabel("latitude (°)")
+    axis.ticklabel_format(useOffset=False)
+    axis.tick_params(axis="x", rotation=30)
+    return axis

@@ -1,0 +1,318 @@
+"""What an adversary keeps of a trace: stays, points of interest, heat maps, mobility Markov chains (thesis §3.2, §3.4.1).
+
+Sources: stays by Hariharan and Toyama (2004) with a window that grows; points of interest (POIs) by density-joinable
+clustering of the stays, Zhou et al. (2004); heat maps from the thesis, §3.2; mobility Markov chains by Gambs et al. (2014).
+"""
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import pandas as pd
+from scipy.sparse import csr_array
+
+from mobpriv.geo import step, to_degrees, to_plane
+from mobpriv.traces import Traces, by_user, milliseconds
+
+STAY = ["user", "start", "end", "lat", "lng", "records", "first", "last"]
+
+
+def stays(
+    traces: Traces,
+    diameter: float = 200.0,  # m, no two records of a stay are farther apart
+    duration: float = 3600.0,  # s, least time from a stay's first record to its last
+    max_gap: float | None = None,  # s, a longer pause between two records ends the stay; None: pauses do not matter
+    plane: str = "ground",
+    centroid: str = "records",
+) -> pd.DataFrame:
+    """Where users stopped: maximal runs of records that fit into ``diameter`` and last at least ``duration``.
+
+    A window grows record by record while the new one is within ``diameter`` of *every* record in it. When it is not, the
+    window is a stay if its first and last record lie ``duration`` or more apart, and a new window begins with the new
+    record; else the oldest records are dropped until the new one fits.
+
+    Returns one row a stay: user, start, end, lat, lng (the centroid), records (how many), first and last (their rows in
+    ``traces``). ``centroid="distinct"`` averages the distinct positions, as the author's program does for POIs and PIT-Attack.
+
+    Departures from the paper: none are known; the thesis only names the method. It is silent on pauses: by default two
+    records at one place make a stay however long nothing was recorded between them, as in the author's program.
+    """
+    _check_stay(diameter, duration, max_gap, centroid)
+    if not len(traces):
+        return pd.DataFrame({c: [] for c in STAY})
+    p = to_plane(traces["lat"].to_numpy(), traces["lng"].to_numpy(), plane)
+    _, offsets = by_user(traces)
+    gap = np.iinfo(np.int64).max if max_gap is None else round(max_gap * 1000)
+    end = _stay_ends(*p, milliseconds(traces), offsets, float(diameter), round(duration * 1000), gap)
+    first = np.flatnonzero(end)
+    last = end[first] - 1
+    x, y = _means(p.x, p.y, first, last, centroid == "distinct")
+    lat, lng = to_degrees(x, y, plane)
+    t = traces["t"]
+    return pd.DataFrame(
+        {
+            "user": traces["user"].take(first).reset_index(drop=True),
+            "start": t.take(first).reset_index(drop=True),
+            "end": t.take(last).reset_index(drop=True),
+            "lat": lat,
+            "lng": lng,
+            "records": last - first + 1,
+            "first": first,
+            "last": last,
+        }
+    )
+
+
+def _check_stay(diameter, duration, max_gap, centroid):
+    if not 0 < diameter < np.inf:
+        raise ValueError(f"diameter must be positive, in m (got {diameter})")
+    if not 0 <= duration < np.inf:
+        raise ValueError(f"duration must not be negative, in s (got {duration})")
+    if max_gap is not None and not max_gap > 0:
+        raise ValueError(f"max_gap must be positive, in s, or None (got {max_gap})")
+    if centroid not in ("records", "distinct"):
+        raise ValueError(f'centroid must be "records" or "distinct" (got {centroid!r})')
+
+
+@numba.njit(cache=True, parallel=True)
+def _stay_ends(x, y, sx, sy, time, offsets, diameter, duration, max_gap):
+    """For the first row of each stay the row behind its last one, else 0."""
+    end = np.zeros(len(x), np.int64)
+    limit = diameter * diameter
+    for user in numba.prange(len(offsets) - 1):
+        a = offsets[user]  # the window is [a, i)
+        # bounds of the window: a record whose farthest corner is near enough need not be held against each record.
+        # They may be too wide after records were dropped, never too narrow.
+        left, right, low, high, wide, tall = x[a], x[a], y[a], y[a], sx[a], sy[a]
+        for i in range(a + 1, offsets[user + 1] + 1):
+            fits, j = False, i
+            if i < offsets[user + 1] and time[i] - time[i - 1] <= max_gap:
+                wide, tall = max(wide, sx[i]), max(tall, sy[i])
+                east = wide * max(x[i] - left, right - x[i])
+                north = tall * max(y[i] - low, high - y[i])
+                fits = east * east + north * north <= limit
+                if not fits:
+                    j = i - 1  # the latest record of the window that is too far away
+                    while j >= a:
+                        dx, dy = step(x, y, sx, sy, j, i)
+                        if dx * dx + dy * dy > limit:
+                            break
+                        j -= 1
+                    fits = j < a
+            if not fits:
+                if i - a >= 2 and time[i - 1] - time[a] >= duration:
+                    end[a] = i
+                    a = i
+                else:
+                    a = j + 1 if j < i else i
+                if a < offsets[user + 1]:
+                    left, right, low, high, wide, tall = x[a], x[a], y[a], y[a], sx[a], sy[a]
+                for k in range(a + 1, i):
+                    left, right, low, high = min(left, x[k]), max(right, x[k]), min(low, y[k]), max(high, y[k])
+                    wide, tall = max(wide, sx[k]), max(tall, sy[k])
+            if i < offsets[user + 1]:
+                left, right, low, high = min(left, x[i]), max(right, x[i]), min(low, y[i]), max(high, y[i])
+                wide, tall = max(wide, sx[i]), max(tall, sy[i])
+    return end
+
+
+@numba.njit(cache=True, parallel=True)
+def _means(x, y, first, last, distinct):
+    mx, my = np.empty(len(first)), np.empty(len(first))
+    for k in numba.prange(len(first)):
+        n, ax, ay = 0, 0.0, 0.0
+        seen = set([(np.nan, np.nan)])
+        for i in range(first[k], last[k] + 1):
+            if distinct:
+                if (x[i], y[i]) in seen:
+                    continue
+                seen.add((x[i], y[i]))
+            n += 1
+            # relative to the first record: sums of small numbers lose no digits
+            ax += x[i] - x[first[k]]
+            ay += y[i] - y[first[k]]
+        mx[k], my[k] = x[first[k]] + ax / n, y[first[k]] + ay / n
+    return mx, my
+
+
+def pois(
+    traces: Traces,
+    diameter: float = 200.0,  # m, of a stay; stays join over half of it
+    duration: float = 3600.0,  # s, least length of a stay
+    max_gap: float | None = None,  # s, see stays
+    min_stays: int = 1,  # stays within diameter/2 (itself included) that make a place dense (minPts)
+    plane: str = "ground",
+    centroid: str = "records",
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Points of interest: the stays of each user clustered by density (DJ-Cluster, Zhou et al. 2004).
+
+    The neighbourhood of a stay are the user's stays within ``diameter``/2 of its centroid. Neighbourhoods of fewer than
+    ``min_stays`` are noise; neighbourhoods that share a stay are one POI.
+
+    Returns ``(pois, stays)``. pois: user, poi (0, 1, … by falling number of records, then by first visit), lat, lng (mean of
+    all its records), records, stays, seconds. stays: as from :func:`stays`, with the column poi (-1: noise).
+    """
+    if min_stays < 1:
+        raise ValueError(f"min_stays must be at least 1 (got {min_stays})")
+    visits = stays(traces, diameter, duration, max_gap, plane, centroid)
+    columns = ["user", "poi", "lat", "lng", "records", "stays", "seconds"]
+    if not len(visits):
+        return pd.DataFrame({c: [] for c in columns}), visits.assign(poi=[])
+    p = to_plane(visits["lat"].to_numpy(), visits["lng"].to_numpy(), plane)
+    _, offsets = by_user(visits)
+    label = _join(*p, offsets, float(diameter) / 2, min_stays)
+    dense = label >= 0
+    n = visits["records"].to_numpy()
+    if centroid == "distinct" and dense.any():
+        x, y = _distinct_means(traces, visits, label, plane)
+    else:
+        x = np.bincount(label[dense], n[dense] * p.x[dense], len(n)) / np.maximum(
+            np.bincount(label[dense], n[dense], len(n)), 1
+        )
+        y = np.bincount(label[dense], n[dense] * p.y[dense], len(n)) / np.maximum(
+            np.bincount(label[dense], n[dense], len(n)), 1
+        )
+    # a cluster bears the number of its first stay
+    spent = (visits["end"] - visits["start"]).dt.total_seconds()
+    table = visits.assign(label=label, seconds=spent)[dense].groupby("label", sort=True)
+    found = pd.DataFrame(
+        {
+            "user": table["user"].first(),
+            "records": table["records"].sum(),
+            "stays": table.size(),
+            "seconds": table["seconds"].sum(),
+        }
+    )
+    found["lat"], found["lng"] = to_degrees(x[found.index], y[found.index], plane)
+    found = found.reset_index().sort_values(["user", "records", "label"], ascending=[True, False, True], ignore_index=True)
+    found["poi"] = found.groupby("user", observed=True).cumcount()
+    number = pd.Series(found["poi"].to_numpy(), index=found["label"].to_numpy())
+    place = number.reindex(label).fillna(-1).astype(int).to_numpy()
+    return found[columns], visits.assign(poi=place)
+
+
+@numba.njit(cache=True)
+def _join(x, y, sx, sy, offsets, radius, min_stays):
+    """The first stay of each stay's cluster, or -1 for noise: neighbourhoods that share a stay are joined (union-find)."""
+    parent = np.arange(len(x))
+    dense = np.zeros(len(x), np.bool_)
+    for user in range(len(offsets) - 1):
+        for i in range(offsets[user], offsets[user + 1]):
+            near = 0
+            for j in range(offsets[user], offsets[user + 1]):
+                dx, dy = step(x, y, sx, sy, i, j)
+                near += dx * dx + dy * dy <= radius * radius
+            if near < min_stays:
+                continue
+            for j in range(offsets[user], offsets[user + 1]):
+                dx, dy = step(x, y, sx, sy, i, j)
+                if dx * dx + dy * dy <= radius * radius:
+                    dense[j] = True
+                    a, b = i, j
+                    while parent[a] != a:
+                        parent[a] = parent[parent[a]]
+                        a = parent[a]
+                    while parent[b] != b:
+                        parent[b] = parent[parent[b]]
+                        b = parent[b]
+                    parent[max(a, b)] = min(a, b)
+    label = np.empty(len(x), np.int64)
+    for i in range(len(x)):
+        a = i
+        while parent[a] != a:
+            a = parent[a]
+        label[i] = a if dense[i] else -1
+    return label
+
+
+def _distinct_means(traces, visits, label, plane):
+    """Plane centroid of each cluster over the distinct positions of all its records (the author's program)."""
+    p = to_plane(traces["lat"].to_numpy(), traces["lng"].to_numpy(), plane)
+    span = [np.arange(a, b + 1) for a, b in zip(visits["first"], visits["last"], strict=True)]
+    rows = np.concatenate(span)
+    table = pd.DataFrame({"label": np.repeat(label, [len(s) for s in span]), "x": p.x[rows], "y": p.y[rows]})
+    mean = table[table["label"] >= 0].drop_duplicates().groupby("label").mean().reindex(range(len(visits)))
+    return mean["x"].to_numpy(), mean["y"].to_numpy()
+
+
+class HeatMaps(NamedTuple):
+    """Counts of records per user and cell."""
+
+    users: pd.Index  # one row of counts each
+    cells: np.ndarray  # one column of counts each: the grid's ids
+    counts: csr_array  # (users, cells), int64
+
+    @property
+    def shares(self) -> csr_array:
+        """P_AP of the thesis (§3.2): the probability of each cell, rows sum to 1."""
+        totals = self.counts.sum(axis=1)
+        data = self.counts.data / np.repeat(totals, np.diff(self.counts.indptr))
+        return csr_array((data, self.counts.indices, self.counts.indptr), shape=self.counts.shape)
+
+
+def heat_maps(traces: Traces, grid) -> HeatMaps:
+    """How many records of each user lie in each cell of ``grid`` (thesis §3.2, Figure 3.2)."""
+    users, offsets = by_user(traces)
+    ids, cells = pd.factorize(grid.cells(traces["lat"].to_numpy(), traces["lng"].to_numpy()), sort=True)
+    indptr, indices, data = _count(ids.astype(np.int64), offsets, len(cells))
+    return HeatMaps(users, np.asarray(cells), csr_array((data, indices, indptr), shape=(len(users), len(cells))))
+
+
+@numba.njit(cache=True)
+def _count(cell, offsets, cells):
+    users = len(offsets) - 1
+    indptr = np.zeros(users + 1, np.int64)
+    tally, touched = np.zeros(cells, np.int64), np.empty(cells, np.int64)
+    indices, data = np.empty(1024, np.int64), np.empty(1024, np.int64)
+    filled = 0
+    for user in range(users):
+        n = 0
+        for i in range(offsets[user], offsets[user + 1]):
+            if tally[cell[i]] == 0:
+                touched[n] = cell[i]
+                n += 1
+            tally[cell[i]] += 1
+        touched[:n].sort()
+        while filled + n > len(indices):
+            indices, data = np.concatenate((indices, np.empty_like(indices))), np.concatenate((data, np.empty_like(data)))
+        for k in range(n):
+            indices[filled], data[filled] = touched[k], tally[touched[k]]
+            tally[touched[k]] = 0
+            filled += 1
+        indptr[user + 1] = filled
+    return indptr, indices[:filled].copy(), data[:filled].copy()
+
+
+class MarkovChains(NamedTuple):
+    """One mobility Markov chain a user, in long tables."""
+
+    states: pd.DataFrame  # user, state, lat, lng, weight: POIs by falling weight; weights sum to 1 per user
+    transitions: pd.DataFrame  # user, source, target, probability: rows from one source sum to 1
+
+
+def markov_chains(
+    traces: Traces,
+    diameter: float = 200.0,  # m, of a stay
+    duration: float = 3600.0,  # s, least length of a stay
+    max_gap: float | None = None,  # s, see stays
+    min_stays: int = 1,
+    plane: str = "ground",
+    centroid: str = "records",
+) -> MarkovChains:
+    """Mobility Markov chains (thesis §3.4.1; Gambs et al. 2014).
+
+    The states are the POIs, ordered by the number of records in each; the weight of a state is its share of the user's
+    in-POI records. A transition is counted from each stay's POI to the next stay's when they differ; the last has none.
+    """
+    places, visits = pois(traces, diameter, duration, max_gap, min_stays, plane, centroid)
+    states = places.rename(columns={"poi": "state"})
+    total = states.groupby("user", observed=True)["records"].transform("sum")
+    states = states.assign(weight=states["records"] / total)[["user", "state", "lat", "lng", "weight"]]
+    visits = visits[visits["poi"] >= 0]
+    moves = pd.DataFrame(
+        {"user": visits["user"], "source": visits["poi"], "target": visits.groupby("user", observed=True)["poi"].shift(-1)}
+    ).dropna()
+    moves = moves[moves["source"] != moves["target"]].astype({"target": int})
+    moves = moves.groupby(["user", "source", "target"], observed=True).size().rename("n").reset_index()
+    leaving = moves.groupby(["user", "source"], observed=True)["n"].transform("sum")
+    return MarkovChains(states.reset_index(drop=True), moves.assign(probability=moves["n"] / leaving).drop(columns="n"))

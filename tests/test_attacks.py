@@ -1,0 +1,178 @@
+import json
+
+import naive_profiles as naive
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_profiles import edge_traces, traces_of, walks
+
+from mobpriv import attacks, geo, profiles
+from mobpriv.attacks.ap import topsoe
+from mobpriv.attacks.pit import PITAttack
+from mobpriv.attacks.poi import median_nearest
+from mobpriv.grid import S2Grid, SquareGrid
+from mobpriv.traces import as_traces
+
+EVERY = [getattr(attacks, name) for name in attacks.__all__]
+HOURS = [(h * 600, x, y) for h, (x, y) in enumerate([(0, 0)] * 8 + [(3000, 0)] * 8 + [(0, 0)] * 8)]
+ELSEWHERE = [(t, x + 20_000, y + 500) for t, x, y in HOURS]
+
+
+def places(table):
+    """A table of places per user, from metres of the Mercator plane."""
+    rows = [
+        (user, *np.ravel(geo.to_degrees(np.array([x]), np.array([y]), "mercator"))) for user, at in table.items() for x, y in at
+    ]
+    out = pd.DataFrame(rows, columns=["user", "lat", "lng"])
+    return out.assign(user=out["user"].astype("category"))
+
+
+@pytest.mark.parametrize("attack", EVERY)
+def test_contract_of_an_attack(attack):
+    known = traces_of([HOURS, ELSEWHERE, [(0, 50_000, 0)]])
+    before = known.copy()
+    fitted = attack().fit(known)
+    ranking = fitted.rank(known)
+    pd.testing.assert_frame_equal(known, before)
+    assert ranking.index.tolist() == ranking.columns.tolist() == ["u0", "u1", "u2"]
+    assert np.nanargmin(ranking.to_numpy()[:2], axis=1).tolist() == [0, 1]  # everybody is most like herself
+    assert (np.diag(ranking)[:2] < 1e-9).all()
+    # renaming the anonymous traces renames rows, and nothing else
+    renamed = known.assign(user=known["user"].cat.rename_categories({"u0": "x", "u1": "y", "u2": "z"}))
+    again = fitted.rank(renamed)
+    np.testing.assert_array_equal(again.to_numpy(), ranking.to_numpy())
+    assert again.index.tolist() == ["x", "y", "z"]
+    pd.testing.assert_frame_equal(fitted.rank(known), ranking)  # ranking leaves no trace in the attack
+    assert fitted.rank(known.iloc[:0]).shape == (0, 3)
+    assert attack().fit(known.iloc[:0]).rank(known).shape == (3, 0)
+    one = as_traces(known[known["user"] == "u0"])
+    assert fitted.rank(one).shape == (1, 3)
+    with pytest.raises(ValueError, match="fit the attack"):
+        attack().rank(known)
+
+
+@pytest.mark.parametrize("attack", [attacks.POIAttack, attacks.PITAttack])
+def test_no_stay_no_profile(attack):
+    known = traces_of([HOURS, ELSEWHERE, [(0, 50_000, 0)]])
+    ranking = attack().fit(known).rank(known)
+    assert ranking.loc["u2"].isna().all()
+    assert ranking["u2"].isna().all()
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(walks, min_size=2, max_size=4))
+def test_topsoe_equals_its_definition(some):
+    traces, grid = traces_of(some), SquareGrid(100)
+    known, anonymous = traces_of(some[:1]), traces
+    a, b = profiles.heat_maps(anonymous, grid), profiles.heat_maps(known, grid)
+    fast = topsoe(a, b)
+    for i in range(len(a.users)):
+        p = dict(zip(a.cells[a.shares[[i]].indices], a.shares[[i]].data, strict=True))
+        q = dict(zip(b.cells[b.shares[[0]].indices], b.shares[[0]].data, strict=True))
+        assert fast[i, 0] == pytest.approx(naive.topsoe(p, q), abs=1e-12)
+    assert (fast >= 0).all()
+    assert (fast <= 2 * np.log(2) + 1e-12).all()
+
+
+def test_strangers_are_two_ln_two_apart_and_bits_rank_alike():
+    known = traces_of([HOURS, ELSEWHERE])
+    nats = attacks.APAttack().fit(known)
+    bits = attacks.APAttack(unit="bits").fit(known)
+    assert nats.rank(known).loc["u0", "u1"] == pytest.approx(2 * np.log(2))
+    assert bits.rank(known).loc["u0", "u1"] == pytest.approx(1)
+    on_s2 = attacks.APAttack(grid=S2Grid(13)).fit(known)
+    assert on_s2.rank(known).loc["u0", "u1"] == pytest.approx(2 * np.log(2))
+
+
+def test_bad_parameters():
+    with pytest.raises(ValueError, match="cell must be positive"):
+        attacks.APAttack(cell=0)
+    with pytest.raises(ValueError, match="unit must be"):
+        attacks.APAttack(unit="hartley")
+    with pytest.raises(ValueError, match="order must be one of"):
+        attacks.PITAttack(order="random")
+
+
+def points(table):
+    return {u: list(zip(g["lat"], g["lng"], strict=True)) for u, g in table.groupby("user", observed=True)}
+
+
+spots = st.lists(st.tuples(st.floats(-3000, 3000), st.floats(-3000, 3000)), min_size=1, max_size=6)
+
+
+@settings(deadline=None, max_examples=30)
+@given(spots, spots, spots)
+def test_median_nearest_equals_its_definition(x, y, z):
+    a, b = places({"a": x, "b": y}), places({"c": z})
+    fast = median_nearest(a, b)
+    for user, at in points(a).items():
+        assert fast.loc[user, "c"] == pytest.approx(naive.median_nearest(at, points(b)["c"]), abs=1e-6)
+
+
+@settings(deadline=None, max_examples=30)
+@given(spots, spots)
+def test_stats_prox_equals_its_definition(x, y):
+    weigh = lambda t: t.assign(weight=np.linspace(2, 1, len(t)) / np.linspace(2, 1, len(t)).sum())  # noqa: E731
+    a, b = weigh(places({"a": x})), weigh(places({"b": y}))
+    rows = [list(zip(t["lat"], t["lng"], t["weight"], strict=True)) for t in (a, b)]
+    assert PITAttack().stats_prox(a, b).iloc[0, 0] == pytest.approx(naive.stats_prox(*rows), rel=1e-9, abs=1e-6)
+
+
+def chain(*states):
+    table = places({"u": [s[:2] for s in states]})
+    return table.assign(weight=[s[2] for s in states])
+
+
+def test_stats_prox_by_hand():
+    # home 0.9 at the origin, a café 0.1 at 10 km; the other chain shares only the café, as its second place
+    mine = chain((0, 0, 0.9), (10_000, 0, 0.1))
+    other = chain((5_000, 0, 0.8), (10_000, 50, 0.2))
+    d = lambda **keywords: PITAttack(plane="mercator", **keywords).stats_prox(mine, other).iloc[0, 0]  # noqa: E731
+    # stationary: 0.9 · 5000 + 0.1 · 50 = 4505 m > 2000 m, and the second places are 50 m apart: score 10/2
+    assert d() == pytest.approx(1 / 5)
+    assert d(order="ascending") == pytest.approx(1 / 10)  # the least visited first: the café scores 10
+    assert d(far=5_000) == pytest.approx(4_505)
+    assert d(near=40) == pytest.approx(4_505)
+    assert d(stationary="printed") == pytest.approx(0.1 * 50)  # (3.14) as printed: far pairs add nothing
+
+
+def test_the_printed_stationary_distance_makes_strangers_equal():
+    mine, stranger = chain((0, 0, 1.0)), chain((50_000, 0, 1.0))
+    assert PITAttack(stationary="printed").stats_prox(mine, stranger).iloc[0, 0] == 0
+
+
+def test_scores_halve_in_whole_numbers_with_a_floor():
+    many = chain(*[(i * 1000, 0, 0.2) for i in range(5)])
+    # far=-1: take the proximity distance always
+    d = lambda **keywords: PITAttack(far=-1, **keywords).stats_prox(many, many).iloc[0, 0]  # noqa: E731
+    assert 1 / d(whole_scores=True) == pytest.approx(10 + 5 + 2 + 1 + 1)
+    assert 1 / d() == pytest.approx(10 + 5 + 2.5 + 1.25 + 0.625)
+
+
+def test_poi_distances_of_the_authors_program(reference):
+    cases = {c["id"]: c for c in json.loads((reference / "accio_unit_tests.json").read_text())["cases"]}
+    for name in ("poi_attack_self", "poi_attack_mixed"):
+        case = cases[name]
+        known, anonymous = (places(case["input"][k]) for k in ("train_pois_m", "test_pois_m"))
+        d = median_nearest(anonymous, known, "mercator")
+        assert d.idxmin(axis=1).to_dict() == case["expected"]["match"]
+        for user, row in case["expected"].get("all_distances_from_SFERA_run", {}).items():
+            for other, value in row.items():
+                assert d.loc[user, other] == pytest.approx(value, abs=1e-7)  # plane -> degrees -> plane
+
+
+def test_heat_map_distances_of_the_authors_program(reference):
+    expected = json.loads((reference / "edge_traces/expected/metrics.json").read_text())
+    raw = edge_traces(reference)
+    fitted = attacks.APAttack(plane="mercator", unit="bits").fit(raw)
+    checked = 0
+    for mechanism in ("geoi_eps0.01_seed7", "promesse_100", "promesse_200"):
+        protected = edge_traces(reference, f"expected/{mechanism}")
+        ranking = fitted.rank(protected)
+        for user, value in expected[mechanism]["heatmap_distortion_800m"]["per_user"].items():
+            if value != "NaN":
+                assert ranking.loc[user, user] == pytest.approx(value, abs=2e-15)
+                checked += 1
+    assert checked == 26  # Promesse erases five of the twelve traces

@@ -1,0 +1,120 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from mobpriv import metrics
+from mobpriv.attacks import policies as po
+
+
+def ranking(rows):
+    return pd.DataFrame(rows, index=list("abcd")[: len(rows)], columns=list("abcd"))
+
+
+# Table 3.1 of the thesis: one trace, four users; the true one is the second
+TABLE = pd.DataFrame([[0.5, 0.4, 0.07, 0.02]], index=["i2"], columns=["i1", "i2", "i3", "i4"])
+
+
+def test_table_3_1():
+    top3, over = po.top_k(TABLE, 3), po.threshold(TABLE, 0.25)
+    assert po.answer(1 - TABLE).tolist() == ["i1"]
+    assert po.min_k(1 - TABLE).tolist() == [2]
+    assert over.columns[over.loc["i2"]].tolist() == ["i1", "i2"]
+    assert po.precision(over).tolist() == [0.5]
+    assert po.false_positives(over).tolist() == [0.5]
+    assert po.precision(top3).tolist() == pytest.approx([1 / 3])
+    assert po.false_positives(top3).tolist() == pytest.approx([2 / 3])
+
+
+def test_probabilities_are_normalised_similarities():
+    d = pd.DataFrame([[0.0, 0.5, 1.0, np.nan]], index=["a"], columns=list("abcd"))
+    p = po.probabilities(d, largest=1.0)
+    assert p.loc["a"].tolist() == pytest.approx([1 / 1.5, 0.5 / 1.5, 0, 0])
+    nobody = po.probabilities(d * 0 + 1, largest=1.0)
+    assert nobody.loc["a"].sum() == 0
+
+
+def test_ties_are_settled_against_the_adversary():
+    d = ranking([[0.1, 0.1, 0.5, 0.6], [0.3, 0.2, 0.5, 0.6]])
+    assert po.min_k(d).tolist() == [2, 1]
+    assert po.reidentified(d).tolist() == [False, True]
+
+
+def test_erased_unknown_and_empty_profiles_are_failures_not_ties():
+    nan = np.nan
+    d = ranking([[0.1, 0.2, 0.3, 0.4], [nan, nan, nan, nan]])
+    d.loc["stranger"] = [0.1, 0.2, 0.3, 0.4]  # not among the known
+    k = po.min_k(d, users=["a", "b", "stranger", "erased"])
+    assert k.tolist() == [1, np.inf, np.inf, np.inf]
+    assert po.reidentified(d, users=["a", "b", "stranger", "erased"]).mean() == 0.25
+    assert po.answer(d).isna().tolist() == [False, True, False]
+    p = po.probabilities(d, 1.0)
+    assert po.precision(po.threshold(p, 0.1), users=["erased"]).tolist() == [0]
+    assert po.false_positives(po.threshold(p, 0.1), users=["erased"]).tolist() == [0]  # Equation (3.11), not the sentence
+
+
+def test_measures_on_nothing():
+    empty = pd.DataFrame(columns=list("ab"), index=pd.Index([], name="user"))
+    assert po.min_k(empty, users=["a"]).tolist() == [np.inf]
+    assert po.answer(empty).tolist() == []
+
+
+@pytest.mark.parametrize("k", [0, 5])
+def test_k_lies_among_the_users(k):
+    with pytest.raises(ValueError, match=r"k must lie in 1 … 4"):
+        po.top_k(TABLE, k)
+
+
+def test_alpha_is_a_probability():
+    with pytest.raises(ValueError, match="alpha is a probability"):
+        po.threshold(TABLE, 1.5)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+def test_top_k_names_k_users_and_min_k_is_the_least_that_works(k):
+    rng = np.random.default_rng(4)
+    d = pd.DataFrame(rng.random((50, 4)), columns=list("abcd")).set_axis(rng.choice(list("abcd"), 50))
+    answers = po.top_k(po.probabilities(d, 1.0), k)
+    assert (answers.sum(axis=1) == k).all()
+    named = po.precision(answers) > 0
+    assert (named.to_numpy() == (po.min_k(d).to_numpy() <= k)).all()
+    # the theoretical bounds of §3.4.8
+    assert (po.precision(answers) <= 1 / k).all()
+    assert (po.false_positives(answers) >= 1 - 1 / k).all()
+
+
+def test_rate_has_wilsons_interval():
+    # Wilson (1927), 95 %: (p + z²/2n ± z sqrt(p(1-p)/n + z²/4n²)) / (1 + z²/n) with p = 0.3, n = 10
+    z = 1.959963984540054
+    middle, half = (0.3 + z**2 / 20) / (1 + z**2 / 10), z * np.sqrt(0.021 + z**2 / 400) / (1 + z**2 / 10)
+    assert metrics.rate([True] * 3 + [False] * 7) == pytest.approx((0.3, middle - half, middle + half, 10))
+    with pytest.raises(ValueError, match="at least one trial"):
+        metrics.rate([])
+
+
+def test_intervals_cover():
+    rng = np.random.default_rng(5)
+    covered = {"rate": 0, "difference": 0, "mean": 0, "quantile": 0}
+    for _ in range(400):
+        u = rng.random(60)
+        a, b = u < 0.4, (u < 0.25) | (rng.random(60) < 0.1)
+        checks = {
+            "rate": (metrics.rate(a), 0.4),
+            "difference": (metrics.paired_difference(a, b), 0.4 - (0.25 + 0.75 * 0.1)),
+            "mean": (metrics.mean(u), 0.5),
+            "quantile": (metrics.quantile(u, 0.75), 0.75),
+        }
+        for name, (estimate, truth) in checks.items():
+            covered[name] += estimate.low <= truth <= estimate.high
+    assert all(0.92 * 400 <= n <= 0.99 * 400 for n in covered.values()), covered
+
+
+def test_quantiles_with_infinite_values():
+    assert metrics.quantile([1, 2, 3, np.inf], 0.5).value == 2.5
+    assert metrics.quantile([1, 2, np.inf, np.inf], 0.75).value == np.inf
+    assert metrics.quantile([1, 2, 3, 4], 0.25).value == 1.75
+
+
+def test_naming_the_same_person_under_another_name_is_a_hit():
+    d = ranking([[0.2, 0.1, 0.3, 0.4], [0.1, 0.2, 0.3, 0.4]])
+    assert po.min_k(d).tolist() == [2, 2]
+    assert po.min_k(d, person={"b": "a"}).tolist() == [1, 1]

@@ -1,0 +1,171 @@
+import json
+
+import naive_profiles as naive
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mobpriv import geo, profiles
+from mobpriv.grid import SquareGrid
+from mobpriv.traces import as_traces, milliseconds
+
+
+def traces_of(walks):
+    """One user a walk; a walk is a list of (seconds, metres east, metres north) near Lyon."""
+    east, north = geo.metres_per_degree(np.array([45.76]))
+    rows = [(f"u{i}", t, 45.76 + y / north[0], 4.83 + x / east[0]) for i, walk in enumerate(walks) for t, x, y in walk]
+    table = pd.DataFrame(rows, columns=["user", "t", "lat", "lng"])
+    return as_traces(table.assign(t=pd.to_datetime(table["t"] + 1.45e9, unit="s", utc=True)))
+
+
+steps = st.tuples(st.integers(0, 900), st.integers(-120, 120), st.integers(-120, 120))
+walks = st.lists(steps, min_size=1, max_size=60).map(lambda s: [tuple(r) for r in np.cumsum(s, axis=0).tolist()])
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(walks, min_size=1, max_size=3), st.sampled_from([0, 900, 3600]), st.sampled_from([None, 300, 600]))
+def test_stays_equal_their_definition(some, duration, max_gap):
+    traces = traces_of(some)
+    found = profiles.stays(traces, 200, duration, max_gap)
+    expected, start = [], 0
+    for _, own in traces.groupby("user", observed=True):
+        rows = list(zip(milliseconds(own) / 1000, own["lat"], own["lng"], strict=True))
+        expected += [(start + a, start + b) for a, b in naive.stays(rows, 200, duration, max_gap)]
+        start += len(own)
+    assert list(zip(found["first"], found["last"], strict=True)) == expected
+    for stay in found.itertuples():
+        own = traces.iloc[stay.first : stay.last + 1]
+        assert geo.distance(own["lat"].mean(), own["lng"].mean(), stay.lat, stay.lng) < 1e-6
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(walks, min_size=1, max_size=2), st.sampled_from([1, 2, 3]))
+def test_pois_equal_their_definition(some, min_stays):
+    places, visits = profiles.pois(traces_of(some), 200, 0, min_stays=min_stays)
+    for user, own in visits.groupby("user", observed=True):
+        expected = naive.clusters(list(zip(own["lat"], own["lng"], strict=True)), 100, min_stays)
+        found = [set(np.flatnonzero(own["poi"] == p)) for p in sorted(set(own["poi"]) - {-1})]
+        assert sorted(map(sorted, expected)) == sorted(map(sorted, found))
+        mine = places[places["user"] == user]
+        assert mine["poi"].tolist() == list(range(len(expected)))
+        assert mine["records"].is_monotonic_decreasing
+        for p in mine.itertuples():
+            members = own[own["poi"] == p.poi]
+            weighted = np.average(members["lat"], weights=members["records"])
+            assert p.records == members["records"].sum()
+            assert p.lat == pytest.approx(weighted, abs=1e-10)
+
+
+def test_a_pause_is_an_explicit_choice():
+    walk = [(0, 0, 0), (60, 0, 0), (7260, 0, 0)]  # two hours without a record, at one place
+    assert len(profiles.stays(traces_of([walk]))) == 1
+    assert len(profiles.stays(traces_of([walk]), max_gap=3600)) == 0
+
+
+def test_duration_is_inclusive_and_diameter_true():
+    assert len(profiles.stays(traces_of([[(0, 0, 0), (3600, 0, 0)]]))) == 1
+    assert len(profiles.stays(traces_of([[(0, 0, 0), (3599, 0, 0)]]))) == 0
+    # 120 m from the centre to either side is 240 m across: a radius of 200 m would accept it, a diameter does not
+    assert len(profiles.stays(traces_of([[(0, 0, 0), (1800, 120, 0), (3600, 240, 0)]]))) == 0
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"), [("diameter", 0), ("diameter", float("nan")), ("duration", -1), ("max_gap", 0), ("centroid", "mode")]
+)
+def test_bad_parameters_of_stays(argument, value):
+    with pytest.raises(ValueError, match=argument):
+        profiles.stays(traces_of([[(0, 0, 0)]]), **{argument: value})
+
+
+def test_empty_and_single():
+    nobody = traces_of([[(0, 0, 0)]]).iloc[:0]
+    for traces in (nobody, traces_of([[(0, 0, 0)]])):
+        assert len(profiles.stays(traces)) == 0
+        assert len(profiles.pois(traces)[0]) == 0
+        chains = profiles.markov_chains(traces)
+        assert len(chains.states) == len(chains.transitions) == 0
+    assert profiles.heat_maps(nobody, SquareGrid()).counts.shape == (0, 0)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(walks, min_size=1, max_size=3))
+def test_heat_maps_count_records(some):
+    traces, grid = traces_of(some), SquareGrid(100)
+    maps = profiles.heat_maps(traces, grid)
+    expected = traces.assign(cell=grid.cells(traces["lat"], traces["lng"])).groupby(["user", "cell"], observed=True).size()
+    counts = maps.counts.tocoo()
+    found = zip(maps.users[counts.coords[0]], maps.cells[counts.coords[1]], strict=True)
+    assert dict(zip(found, counts.data, strict=True)) == expected.to_dict()
+    np.testing.assert_allclose(maps.shares.sum(axis=1), 1)
+
+
+def test_markov_chain_of_a_week():
+    home, work, gym = (0, 0), (5000, 0), (0, 5000)
+    visits = [(home, 4), (work, 3), (home, 4), (gym, 2), (home, 4), (home, 4)]
+    walk, hour = [], 0
+    for (x, y), hours in visits:
+        walk += [((hour + h) * 3600, x, y) for h in range(hours)]
+        hour += hours
+    chains = profiles.markov_chains(traces_of([walk]))
+    # 16 of 21 records at home (the two last stays are one), 3 at work, 2 at the gym
+    assert chains.states["weight"].tolist() == pytest.approx([16 / 21, 3 / 21, 2 / 21])
+    assert chains.transitions.drop(columns="user").to_numpy().tolist() == [[0, 1, 0.5], [0, 2, 0.5], [1, 0, 1.0], [2, 0, 1.0]]
+
+
+def edge_traces(reference, folder="raw"):
+    parts = [
+        pd.read_csv(f, header=None, names=["lat", "lng", "t"]).assign(user=f.stem)
+        for f in sorted((reference / "edge_traces" / folder).glob("*.csv"))
+        if f.stat().st_size
+    ]
+    table = pd.concat(parts)
+    return as_traces(table.assign(t=pd.to_datetime(table["t"], unit="ms", utc=True)))
+
+
+def test_stays_and_pois_of_the_authors_program(reference):
+    traces = edge_traces(reference)
+    checked = 0
+    for case in json.loads((reference / "edge_traces/expected/pois.json").read_text()):
+        keywords = {
+            "diameter": case["diameter_m"],
+            "duration": case["duration_min"] * 60,
+            "plane": "mercator",
+            "centroid": "distinct",
+        }
+        found = profiles.stays(traces, **keywords)
+        places, _ = profiles.pois(traces, **keywords)
+        for user, expected in case["stays_DTClusterer"].items():
+            own = found[found["user"] == user]
+            starts, ends = milliseconds(own.rename(columns={"start": "t"})), milliseconds(own.rename(columns={"end": "t"}))
+            assert list(zip(starts, ends, own["records"], strict=True)) == [
+                (e["start_ms"], e["end_ms"], e["n"]) for e in expected
+            ]
+            np.testing.assert_allclose(own["lat"], [e["lat"] for e in expected], atol=1e-12)
+            np.testing.assert_allclose(own["lng"], [e["lng"] for e in expected], atol=1e-12)
+            checked += len(expected)
+        for user, expected in case["pois_PoisClusterer_minPts1"].items():
+            key = lambda p: (p["n"], round(p["lat"], 9), round(p["lng"], 9))  # noqa: E731
+            own = places[places["user"] == user].rename(columns={"records": "n"}).to_dict("records")
+            assert sorted(map(key, own)) == sorted(map(key, expected))
+            checked += len(expected)
+    assert checked > 20
+
+
+def test_stays_of_the_peer(reference):
+    cases = {c["id"]: c for c in json.loads((reference / "accio_unit_tests.json").read_text())["cases"]}
+    case = cases["dt_clusterer_two_stays"]
+    x, y, t = np.array(case["input"]["events_x_m_y_m_t_s"], float).T
+    lat, lng = geo.to_degrees(x, y, "mercator")
+    table = pd.DataFrame({"user": "u", "t": pd.to_datetime(t + 1e9, unit="s", utc=True), "lat": lat, "lng": lng})
+    found = profiles.stays(as_traces(table), 15, 60, plane="mercator")
+    rows = list(map(list, zip(x, y, t, strict=True)))
+    assert [rows[a : b + 1] for a, b in zip(found["first"], found["last"], strict=True)] == case["expected"]["clusters"]
+
+
+def test_stays_of_one_cab_of_the_peer(reference, real_data):
+    raw = pd.read_csv(real_data / "raw/cabspotting/new_abboip.txt", sep=" ", names=["lat", "lng", "occ", "t"])
+    traces = as_traces(raw.assign(user="abboip", t=pd.to_datetime(raw["t"], unit="s", utc=True)))
+    counts = [len(profiles.stays(traces, d, m * 60, plane="mercator")) for d, m in [(100, 15), (200, 15), (200, 60)]]
+    assert counts == [59, 79, 31]

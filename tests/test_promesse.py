@@ -1,0 +1,139 @@
+"""Promesse: samples at equal distances and times, worked examples, the author's outputs on the edge traces."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from naive_mechanisms import speed_smoothing
+
+from mobpriv.geo import distance, metres_per_degree, to_plane
+from mobpriv.mechanisms.promesse import Promesse
+from mobpriv.traces import as_traces, by_user, from_blocks, milliseconds
+
+START = 1_450_000_000_000  # ms
+
+
+def eastwards(metres, seconds, user="a"):
+    """A trace along the equator: positions in metres east of longitude 10, times in seconds after the start."""
+    metres = np.asarray(metres, float)
+    time = START + np.asarray(seconds) * 1000
+    return from_blocks(pd.Index([user]), [len(metres)], time, np.zeros(len(metres)), 10 + metres / metres_per_degree(0.0)[0])
+
+
+def in_metres(traces):
+    """(metres east of longitude 10, seconds after the start) of each record."""
+    return (traces["lng"].to_numpy() - 10) * metres_per_degree(0.0)[0], (milliseconds(traces) - START) / 1000
+
+
+def test_worked_example():
+    """0 → 950 m in 100 s, α = 200: samples at 0, 200, 400, 600, 800; the first and the last go; 150 m are left over.
+
+    Each is heading to the record at 950 m, so all three carry 100 s; nothing is left to spread.
+    """
+    metres, seconds = in_metres(Promesse(200).protect(eastwards([0, 950], [0, 100])))
+    np.testing.assert_allclose(metres, [200, 400, 600], atol=1e-6)
+    np.testing.assert_array_equal(seconds, [100, 100, 100])
+
+
+def test_a_stop_leaves_no_trace():
+    """Ten records 100 m and 10 s apart, with an hour's stop after 500 m, α = 100: samples 0 … 900 m, 100 … 800 are kept.
+
+    The first kept was heading to the record of 10 s, the last to that of 3680 s: 8 samples every 3670/7 s.
+    """
+    metres = np.r_[np.arange(0, 501, 100), np.full(60, 500), np.arange(600, 901, 100)]
+    seconds = np.r_[np.arange(0, 51, 10), 50 + 60 * np.arange(1, 61), 3650 + 10 * np.arange(1, 5)]
+    metres, seconds = in_metres(Promesse(100 - 1e-6).protect(eastwards(metres, seconds)))
+    np.testing.assert_allclose(metres, np.arange(100, 801, 100), atol=1e-4)
+    np.testing.assert_allclose(seconds, [10 + -(-3_670_000 * i // 7) / 1000 for i in range(8)], atol=1e-6)
+
+
+def test_max_gap_cuts_the_trace():
+    """Two walks of 1000 m with a night and 10 km between them: filled like movement, or two pieces of 200 … 800 m each."""
+    metres = np.r_[np.arange(0, 1001, 100), 11_000 + np.arange(0, 1001, 100)]
+    seconds = np.r_[np.arange(0, 101, 10), 36_000 + np.arange(0, 101, 10)]
+    night = eastwards(metres, seconds)
+    filled, _ = in_metres(Promesse(200 - 1e-6).protect(night))
+    np.testing.assert_allclose(filled, np.arange(200, 11_801, 200), atol=1e-3)
+    pieces, seconds = in_metres(Promesse(200 - 1e-6, max_gap=3600).protect(night))
+    np.testing.assert_allclose(pieces, [200, 400, 600, 800, 11_200, 11_400, 11_600, 11_800], atol=1e-3)
+    np.testing.assert_allclose(seconds, [20, 40, 60, 80, 36_020, 36_040, 36_060, 36_080])
+    same, _ = in_metres(Promesse(200 - 1e-6, max_gap=36_000 - 100).protect(night))
+    np.testing.assert_allclose(same, filled)  # a pause of exactly max_gap is filled
+
+
+def test_short_traces_have_no_rows():
+    """Less than 2 α away: at most two samples, and both are dropped. The other user keeps his."""
+    two = pd.concat([eastwards([0, 399], [0, 60], "a"), eastwards([0, 601], [0, 60], "b")])
+    smooth = Promesse(200).protect(as_traces(two.astype({"user": str})))
+    assert list(smooth["user"].cat.categories) == ["b"]
+    assert len(smooth) == 2
+
+
+def test_crosses_the_date_line():
+    """180 km eastwards from 179.5° to -178.88°: every step stays α long, none goes round the globe."""
+    lng = np.r_[np.linspace(179.5, 179.99, 30), np.linspace(-179.99, -178.88, 60)]
+    traces = from_blocks(pd.Index(["a"]), [90], START + 60_000 * np.arange(90), np.full(90, -17.0), lng)
+    smooth = as_traces(Promesse(500).protect(traces))
+    assert len(smooth) == int(distance(-17.0, 179.5, -17.0, -178.88) // 500) + 1 - 2
+    lat, lng = smooth["lat"].to_numpy(), smooth["lng"].to_numpy()
+    np.testing.assert_allclose(distance(lat[:-1], lng[:-1], lat[1:], lng[1:]), 500, atol=1e-4)
+
+
+@settings(deadline=None, max_examples=15)
+@given(st.integers(0, 2**32), st.floats(100, 3000), st.sampled_from(["ground", "mercator"]), st.floats(-75, 75))
+def test_equals_the_slow_twin(seed, alpha, plane, lat):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 20, 3)
+    n = sizes.sum()
+    place = lat + np.cumsum(rng.normal(0, 0.004, n)), 30 + np.cumsum(rng.normal(0, 0.004, n))
+    time = START + np.concatenate([np.cumsum(rng.integers(0, 100_000, s)) for s in sizes])
+    traces = from_blocks(pd.Index(["a", "b", "c"]), sizes, time, *place)
+    smooth = Promesse(alpha, plane).protect(traces)
+    pd.testing.assert_frame_equal(as_traces(smooth), smooth)
+    ends = np.r_[0, np.cumsum(sizes)]
+    for i, user in enumerate("abc"):
+        block = slice(ends[i], ends[i + 1])
+        twin = np.array(speed_smoothing(place[0][block], place[1][block], time[block], alpha, plane)).reshape(-1, 3)
+        mine = smooth[smooth["user"] == user]
+        p = to_plane(mine["lat"].to_numpy(), mine["lng"].to_numpy(), plane)
+        assert len(mine) == len(twin)
+        per_unit = 111_000 if plane == "ground" else 1
+        np.testing.assert_allclose(np.column_stack([p.x, p.y]) * per_unit, twin[:, :2] * per_unit, atol=1e-4, rtol=0)
+        np.testing.assert_array_equal(milliseconds(mine), twin[:, 2])
+
+
+def edge_trace(path):
+    if not path.stat().st_size:
+        return np.empty((0, 3))
+    return np.atleast_2d(np.loadtxt(path, delimiter=","))
+
+
+@pytest.mark.parametrize("alpha", [50, 100, 200, 500])
+def test_edge_traces_of_the_author(reference, alpha):
+    """Positions within 1e-8 m of the author's plane, times to the millisecond, empty traces included."""
+    folder = reference / "edge_traces"
+    raw = {path.stem: edge_trace(path) for path in sorted((folder / "raw").glob("*.csv"))}
+    assert len(raw) == 12
+    every = np.concatenate(list(raw.values()))
+    counts = [len(trace) for trace in raw.values()]
+    traces = from_blocks(pd.Index(list(raw)), counts, every[:, 2].astype(np.int64), every[:, 0], every[:, 1])
+    smooth = Promesse(alpha, plane="mercator").protect(traces)
+    for name in raw:
+        expected, mine = edge_trace(folder / "expected" / f"promesse_{alpha}" / f"{name}.csv"), smooth[smooth["user"] == name]
+        assert len(mine) == len(expected)
+        p, q = to_plane(mine["lat"], mine["lng"], "mercator"), to_plane(expected[:, 0], expected[:, 1], "mercator")
+        assert np.all(np.hypot(p.x - q.x, np.asarray(p.y) - q.y) <= 1e-8)
+        np.testing.assert_array_equal(milliseconds(mine), expected[:, 2].astype(np.int64))
+    assert set(by_user(smooth)[0]) <= set(raw)
+
+
+@pytest.mark.parametrize("alpha", [0, -200, float("nan"), float("inf"), 1e-9])
+def test_refuses_a_wrong_alpha(alpha):
+    with pytest.raises(ValueError, match=r"alpha must be positive, in m, and at least 0.001 \(got"):
+        Promesse(alpha=alpha)
+
+
+def test_refuses_a_wrong_gap():
+    with pytest.raises(ValueError, match=r"max_gap must not be negative, in s.*\(got -1\)"):
+        Promesse(max_gap=-1)
