@@ -18,7 +18,7 @@ import pandas as pd
 
 from mobpriv.attacks import APAttack, PITAttack, POIAttack
 from mobpriv.datasets import Dataset, load
-from mobpriv.mechanisms import GeoI, Nothing, Promesse
+from mobpriv.mechanisms import W4M, GeoI, Nothing, Promesse
 from mobpriv.traces import Traces, by_user, most_active_days, rows, same_person, split_in_half, within
 
 READINGS = ("text", "program")
@@ -117,4 +117,5 @@ def mechanisms(reading: str = "text") -> dict:
         "none": Nothing(),
         "Geo-I": GeoI(epsilon=0.01, plane=plane),
         "Promesse": Promesse(alpha=200.0, plane=plane),
+        "W4M": W4M(k=2, delta=600.0, plane=plane),
     }
