@@ -85,7 +85,7 @@ class W4M:
         if n < self.k:
             are = "there is 1 user" if n == 1 else f"there are {n} users"
             raise ValueError(f"k must not exceed the number of users (k is {self.k}, {are}): lower k or add users")
-        pairs = Pairs(space_time(traces, self.plane), offsets, self.delta, self.cap)
+        pairs = Pairs(space_time(traces, self.plane), offsets, float(self.delta), int(self.cap))
         radius = self._first_radius(traces) if self.radius is None else self.radius
         rounds = 1
         while True:
@@ -110,7 +110,7 @@ class W4M:
         counts = np.diff(offsets)[pivot]
         ends = np.r_[0, np.cumsum(counts)]
         s = space_time(traces, self.plane)
-        x, y, record = _translate(s, offsets, who, pivot, ends, self.delta, self.cap, self.plane == "ground")
+        x, y, record = _translate(s, offsets, who, pivot, ends, float(self.delta), int(self.cap), self.plane == "ground")
         lat, lng = to_degrees(x, y, self.plane)
         # what needs no move stays exactly as it was, without a detour through the plane
         kept = record >= 0
