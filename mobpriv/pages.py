@@ -130,7 +130,7 @@ def link(notebook: str, figure: str, text: str) -> str:
 
 def ledger_page(verdicts: list[Verdict]) -> str:
     """The table of all claims: one row per claim and data set, and below it the reasons of the disagreements."""
-    lines = ["::::{div} ledger", "", _row(["claim", "data set", "paper", "ours", "verdict"]), _row(["---"] * 5)]
+    lines = ["::::{div} ledger full-width", "", _row(["claim", "data set", "verdict", "paper", "ours"]), _row(["---"] * 5)]
     last = None
     for verdict in verdicts:
         claim = verdict.claim
@@ -138,7 +138,7 @@ def ledger_page(verdicts: list[Verdict]) -> str:
         text = f"**{claim.id}** {claim.claim.strip()} {link(claim.notebook, claim.figure, claim.place)}" if first else ""
         rule = claim.relation if claim.relation else ""
         paper = shown(verdict.printed, claim.unit) if verdict.printed is not None else ("relation" if rule else "–")
-        lines.append(_row([text, _title(verdict.dataset), paper, ours(verdict) or "–", badge(verdict.verdict)]))
+        lines.append(_row([text, _title(verdict.dataset), badge(verdict.verdict), paper, ours(verdict) or "–"]))
         last = claim.id
     lines += ["::::", ""]
     disagreeing = [v for v in verdicts if v.verdict == DISAGREES]
@@ -176,8 +176,20 @@ def score_page(verdicts: list[Verdict], errata: list[Erratum]) -> str:
         lines.append(_row([_title(dataset), *(str(count) for count in counts)]))
     claims = len({v.claim.id for v in verdicts})
     others = sum(v.verdict.startswith("not testable") for v in verdicts)
-    lines += ["::::", "", f"{claims} claims, {others} statements about data we cannot have, {len(errata)} errata demonstrated."]
+    lines += [
+        "::::",
+        "",
+        _counted(claims, "claim tested", "claims tested")
+        + (f"; {others} of their statements are about data that cannot be had" if others else "")
+        + "; "
+        + _counted(len(errata), "erratum", "errata")
+        + " demonstrated.",
+    ]
     return "\n".join(lines) + "\n"
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"
 
 
 def errata_page(errata: list[Erratum]) -> str:

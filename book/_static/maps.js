@@ -18,7 +18,7 @@
     const still = box.querySelector("svg");
     still.before(canvas);
     still.style.display = "none";
-    const map = L.map(canvas, { scrollWheelZoom: false, attributionControl: false, preferCanvas: true });
+    const map = L.map(canvas, { scrollWheelZoom: false, zoomSnap: 0.25, attributionControl: false, preferCanvas: true });
     L.control.scale({ imperial: false }).addTo(map);
     const drawn = layers.map((layer) => {
       const features = L.geoJSON(layer.features, {
