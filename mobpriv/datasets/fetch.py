@@ -56,15 +56,18 @@ def fetch(name: str, url: str | None = None, sha256: str | None = None, progress
     record = file.with_name(file.name + ".sha256")
     expected = sha256 or (record.read_text().split()[0] if record.exists() else None)
     if not (file.exists() and expected == sha256_of(file)):
-        _download(url, file, expected, progress)
-    if not record.exists():
-        record.write_text(f"{sha256_of(file)}  {file.name}\n")
+        known_from = (
+            "" if sha256 else f", recorded in {record} at the first download (delete that if the file was replaced on purpose)"
+        )
+        _download(url, file, expected, known_from, progress)
     if file.suffix == ".zip":
         _unpack(file)
+    if not record.exists():
+        record.write_text(f"{sha256_of(file)}  {file.name}\n")
     return folder
 
 
-def _download(url: str, file: Path, expected: str | None, progress: bool) -> None:
+def _download(url: str, file: Path, expected: str | None, known_from: str, progress: bool) -> None:
     new = not file.parent.exists()
     file.parent.mkdir(parents=True, exist_ok=True)
     # into a folder of its own and renamed when whole: what stands under the right name is complete
@@ -76,7 +79,7 @@ def _download(url: str, file: Path, expected: str | None, progress: bool) -> Non
     except ValueError as reason:
         if "hash" not in str(reason):
             raise
-        raise ValueError(f"{url}: the file does not have the checksum sha256 {expected}; it was not kept") from None
+        raise ValueError(f"{url}: the file does not have the checksum sha256 {expected}{known_from}; it was not kept") from None
     except requests.RequestException as reason:
         raise ConnectionError(f"{url}: not fetched ({type(reason).__name__}: {str(reason)[:100]}); nothing was kept") from None
     finally:
@@ -95,7 +98,8 @@ def _unpack(file: Path) -> None:
             archive.extractall(place)
         place.rename(target)
     except zipfile.BadZipFile as reason:
-        raise ValueError(f"{file}: not a whole zip file ({reason}); delete it and fetch again") from None
+        file.unlink()
+        raise ValueError(f"{file}: not a whole zip file ({reason}); it was not kept") from None
     finally:
         shutil.rmtree(place, ignore_errors=True)
 

@@ -33,7 +33,7 @@ def read_cabspotting(folder, progress: bool = True) -> tuple[Traces, pd.DataFram
     types = {"lat": pa.float64(), "lng": pa.float64(), "occ": pa.int8(), "t": pa.int64()}
     read = [read_lines(file, " ", types, list(types)) for file in _bar(files, progress)]
     users = [file.stem.removeprefix("new_") for file in files]
-    return _joined([file.name for file in files], users, read, list(types))
+    return _joined(folder.name, [file.name for file in files], users, read, list(types))
 
 
 def read_geolife(folder, progress: bool = True) -> tuple[Traces, pd.DataFrame]:
@@ -71,7 +71,7 @@ def read_geolife(folder, progress: bool = True) -> tuple[Traces, pd.DataFrame]:
         read.append(lines._replace(table=_with_time(lines.table)))
     users = [file.parent.parent.name for file in files]
     names = [f"{user}/Trajectory/{file.name}" for user, file in zip(users, files, strict=True)]
-    return _joined(names, users, read, ["lat", "lng", "t"])
+    return _joined(folder.name, names, users, read, ["lat", "lng", "t"])
 
 
 def _with_time(table: pa.Table) -> pa.Table:
@@ -108,7 +108,7 @@ def read_mdc(path, progress: bool = True) -> tuple[Traces, pd.DataFrame]:
         user = owner.astype("category").reindex(table["db_key"])
     table = pd.DataFrame({"user": user.array, "t": table["time"], "lat": table["latitude"], "lng": table["longitude"]})
     bad = unreadable([(gps.name, lines)], lambda _: None)
-    return as_records(table, bad, lambda row: f"{gps.name} line {lines.number[row]}", "s")
+    return as_records(table, bad, gps.name, lambda row: f"{gps.name} line {lines.number[row]}", "s")
 
 
 def _tab_separated(path: Path, first: list[str], types: dict[str, pa.DataType]) -> Lines:
@@ -143,14 +143,16 @@ def read_privamov(path, zone: str = "UTC", progress: bool = True) -> tuple[Trace
         lines.table.to_pandas() if lines.table.num_columns else pd.DataFrame(dict.fromkeys(types, pd.Series([], dtype="str")))
     )
     bad = unreadable([(path.name, lines)], lambda _: None)
-    return as_records(table, bad, lambda row: f"{path.name} line {lines.number[row]}", None, zone)
+    return as_records(table, bad, path.name, lambda row: f"{path.name} line {lines.number[row]}", None, zone)
 
 
 def _bar(files: list[Path], progress: bool):
     return tqdm(files, desc="reading", unit=" files", delay=2, leave=False, disable=not progress)
 
 
-def _joined(names: list[str], users: list[str], read: list[Lines], columns: list[str]) -> tuple[Traces, pd.DataFrame]:
+def _joined(
+    source: str, names: list[str], users: list[str], read: list[Lines], columns: list[str]
+) -> tuple[Traces, pd.DataFrame]:
     """One table of many files, each of one user."""
     sizes = np.array([lines.table.num_rows for lines in read])
     categories = sorted(set(users))
@@ -162,12 +164,9 @@ def _joined(names: list[str], users: list[str], read: list[Lines], columns: list
     owner = dict(zip(names, users, strict=True))
 
     def where(row: int) -> str:
-        if not len(table):
-            return names[0]
         file = int(np.searchsorted(ends, row, side="right"))
         return f"{names[file]} line {read[file].number[row - (ends[file] - sizes[file])]}"
 
     bad = unreadable(list(zip(names, read, strict=True)), owner.__getitem__)
-    return as_records(
-        table[["user", "t", "lat", "lng", *(c for c in columns if c not in ("t", "lat", "lng"))]], bad, where, "s"
-    )
+    extra = [c for c in columns if c not in ("t", "lat", "lng")]
+    return as_records(table[["user", "t", "lat", "lng", *extra]], bad, source, where, "s")

@@ -48,9 +48,9 @@ def read_table(
         )
     table = table.rename(columns={name: c for c, name in columns.items() if name != c})
     if lines is None:
-        return as_records(table, [], lambda row: f"{path.name} row {row}", time, zone)
+        return as_records(table, [], path.name, lambda row: f"{path.name} row {row}", time, zone)
     bad = unreadable([(path.name, lines)], lambda _: None)
-    return as_records(table, bad, lambda row: f"{path.name} line {lines.number[row]}", time, zone)
+    return as_records(table, bad, path.name, lambda row: f"{path.name} line {lines.number[row]}", time, zone)
 
 
 def existing(path, folder: bool = False) -> Path:
@@ -62,15 +62,14 @@ def existing(path, folder: bool = False) -> Path:
 
 
 def as_records(
-    table: pd.DataFrame, found: list[Problem], where, time: str | None = None, zone: str | None = None
+    table: pd.DataFrame, found: list[Problem], source: str, where, time: str | None = None, zone: str | None = None
 ) -> tuple[Traces, pd.DataFrame]:
-    """``(traces, left_out)`` of a table that was read; ``where(row)`` names the place of a row in its file, for the report."""
+    """``(traces, left_out)`` of a table that was read from ``source``; ``where(row)`` names the place of a row in it."""
     user = table["user"]
     if not isinstance(user.dtype, pd.CategoricalDtype):
         user = _as_text(user).astype("category")
     if "" in user.cat.categories:
         user = user.cat.remove_categories([""])  # an empty name is a missing one
-    source = where(0).split(" ")[0]
     t, failed = times(table["t"], time, zone, source)
     found, keep = list(found), np.ones(len(table), bool)
     for rule, broken in failed.items():

@@ -59,25 +59,20 @@ def make_city(
         records.append(pd.DataFrame({"user": name, "t": t, "lat": lat.round(DECIMALS), "lng": lng.round(DECIMALS)}))
         stays.append(_stays(name, track, days))
         users.append({"user": name, **about})
-    return Made(_dated(pd.concat(records)), pd.concat(stays, ignore_index=True), pd.DataFrame(users), as_geojson(streets))
+    return Made(_dated(pd.concat(records)), pd.concat(stays, ignore_index=True), _users(users), as_geojson(streets))
 
 
 def _commuter(person: dict, city: City, streets: Streets, days: int, rng) -> tuple[Track, np.ndarray, float, dict]:
     habit = habits(rng, days)
     track = diary(person, city, streets, days, rng)
-    home = degrees(city.homes.x[person["home"]], city.homes.y[person["home"]])
-    work = degrees(city.workplaces.x[person["work"]], city.workplaces.y[person["work"]])
-    if person["occupation"] == "at home":
-        work = (np.nan, np.nan)
+    works = person["occupation"] != "at home"
     about = {
         "kind": "commuter",
         "occupation": person["occupation"],
         "home": f"home {person['home']}",
-        "home_lat": float(home[0]),
-        "home_lng": float(home[1]),
-        "work": None if person["occupation"] == "at home" else f"workplace {person['work']}",
-        "work_lat": float(work[0]),
-        "work_lng": float(work[1]),
+        "home_at": (city.homes.x[person["home"]], city.homes.y[person["home"]]),
+        "work": f"workplace {person['work']}" if works else None,
+        "work_at": (city.workplaces.x[person["work"]], city.workplaces.y[person["work"]]) if works else (np.nan, np.nan),
         "on_at_night": habit["nights"],
     }
     return track, times_of_phone(track, habit, days, rng), habit["noise"], about
@@ -85,27 +80,35 @@ def _commuter(person: dict, city: City, streets: Streets, days: int, rng) -> tup
 
 def _cab(cab: dict, city: City, streets: Streets, days: int, rng) -> tuple[Track, np.ndarray, float, dict]:
     track, on = shifts(cab, city, streets, days, rng)
-    garage = degrees(city.garages.x[cab["garage"]], city.garages.y[cab["garage"]])
     about = {
         "kind": "cab",
         "occupation": f"{cab['shift']} shift",
         "home": f"garage {cab['garage']}",
-        "home_lat": float(garage[0]),
-        "home_lng": float(garage[1]),
+        "home_at": (city.garages.x[cab["garage"]], city.garages.y[cab["garage"]]),
         "work": None,
-        "work_lat": np.nan,
-        "work_lng": np.nan,
+        "work_at": (np.nan, np.nan),
         "on_at_night": False,
     }
     return track, times_of_cab(on, days, rng), CAB_NOISE, about
 
 
+def _users(users: list[dict]) -> pd.DataFrame:
+    table = pd.DataFrame(users)
+    for place in ("home", "work"):
+        at = table.columns.get_loc(f"{place}_at")
+        lat, lng = degrees(*np.array(table.pop(f"{place}_at").tolist()).T)
+        table.insert(at, f"{place}_lat", lat)
+        table.insert(at + 1, f"{place}_lng", lng)
+    return table
+
+
 def _stays(name: str, track: Track, days: int) -> pd.DataFrame:
     table = pd.DataFrame(track.stays, columns=["start", "end", "x", "y", "role"])
-    table = table[(table["end"] - table["start"] >= SHORTEST_STAY) & (table["start"] < days * 86_400)]
+    table[["start", "end"]] = table[["start", "end"]].clip(upper=days * 86_400).round().astype("int64")
+    table = table[table["end"] - table["start"] >= SHORTEST_STAY]
     lat, lng = degrees(table.pop("x"), table.pop("y"))
     for c in ("start", "end"):
-        table[c] = START + pd.to_timedelta(table[c].clip(upper=days * 86_400).round().astype(int), unit="s")
+        table[c] = (START + pd.to_timedelta(table[c], unit="s")).dt.as_unit("ms")
     table.insert(0, "user", name)
     table.insert(3, "lat", np.round(lat, DECIMALS))
     table.insert(4, "lng", np.round(lng, DECIMALS))

@@ -136,10 +136,12 @@ def as_geojson(streets: Streets) -> str:
 
 
 def _feature(kind, shape, points):
-    def placed(p):
-        if isinstance(p[0], (list, tuple)):
-            return [placed(q) for q in p]
-        lat, lng = degrees(p[0], p[1])
-        return [round(float(lng), 5), round(float(lat), 5)]
-
-    return {"type": "Feature", "properties": {"kind": kind}, "geometry": {"type": shape, "coordinates": placed(points)}}
+    flat = [points] if shape == "Point" else points if shape == "LineString" else [p for line in points for p in line]
+    lat, lng = degrees(*np.array(flat, float).T)
+    placed = np.column_stack([lng, lat]).round(5).tolist()
+    if shape == "Point":
+        placed = placed[0]
+    elif shape != "LineString":
+        ends = np.cumsum([len(line) for line in points])
+        placed = [placed[end - len(line) : end] for line, end in zip(points, ends, strict=True)]
+    return {"type": "Feature", "properties": {"kind": kind}, "geometry": {"type": shape, "coordinates": placed}}

@@ -1,0 +1,124 @@
+"""Fetching, against a server on this machine: checksums, registration, downloads that break off."""
+
+import hashlib
+import io
+import threading
+import zipfile
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from mobpriv.datasets import DATASETS, NeedsRegistration, fetch, load
+from mobpriv.datasets.fetch import sha256_of
+
+LINE = "39.98,116.31,0,492,39744.12,2008-10-23,02:53:04\r\n"
+
+
+def archive() -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as file:
+        file.writestr("Geolife Trajectories 1.3/Data/000/Trajectory/a.plt", "x\r\n" * 6 + LINE)
+    return content.getvalue()
+
+
+FILES = {"/Geolife%20Trajectories%201.3.zip": archive(), "/table.csv": b"user,t,lat,lng\n", "/torn.zip": archive()[:-30]}
+
+
+@pytest.fixture
+def server():
+    asked = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            if self.path not in FILES and self.path != "/broken.zip":
+                self.send_error(404)
+                return
+            body = FILES.get(self.path, b"begin")
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body) + 1000 * (self.path == "/broken.zip")))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}", asked
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("MOBPRIV_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_an_archive_is_unpacked_once_and_read(server, cache):
+    url, asked = server[0] + "/Geolife%20Trajectories%201.3.zip", server[1]
+    folder = fetch("geolife", url, hashlib.sha256(FILES["/Geolife%20Trajectories%201.3.zip"]).hexdigest())
+    assert folder == cache / "geolife"
+    assert fetch("geolife", url) == folder
+    assert len(asked) == 1
+    found = load("geolife")
+    assert found.traces["user"].tolist() == ["000"]
+    assert found.source == "GeoLife 1.3"
+
+
+def test_a_wrong_checksum_leaves_nothing_behind(server, cache):
+    with pytest.raises(ValueError, match=r"table\.csv: the file does not have the checksum sha256 0{64}"):
+        fetch("mdc", server[0] + "/table.csv", "0" * 64)
+    assert list(cache.rglob("*")) == []
+
+
+def test_the_first_download_is_trusted_and_holds_ever_after(server, cache, monkeypatch):
+    url = server[0] + "/table.csv"
+    file = fetch("mdc", url) / "table.csv"
+    record = cache / "mdc" / "table.csv.sha256"
+    assert record.read_text() == f"{sha256_of(file)}  table.csv\n"
+    file.write_text("changed on disk")
+    fetch("mdc", url)  # fetched again, for it no longer has its checksum
+    assert file.read_bytes() == FILES["/table.csv"]
+    file.unlink()
+    monkeypatch.setitem(FILES, "/table.csv", b"changed at the source")
+    with pytest.raises(ValueError, match="first download"):
+        fetch("mdc", url)
+    assert not file.exists()
+
+
+@pytest.mark.parametrize(
+    ("page", "error"), [("/broken.zip", "ProtocolError|ChunkedEncodingError|ConnectionError"), ("/none", "404")]
+)
+def test_a_download_that_breaks_off_leaves_nothing_behind(server, cache, page, error):
+    with pytest.raises(ConnectionError, match=error):
+        fetch("geolife", server[0] + page)
+    assert list(cache.rglob("*")) == []
+
+
+def test_an_archive_that_is_not_whole(server, cache):
+    with pytest.raises(ValueError, match="not a whole zip file"):
+        fetch("geolife", server[0] + "/torn.zip")
+    assert list((cache / "geolife").iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["cabspotting", "mdc", "privamov"])
+def test_what_needs_registration_says_where_and_what_then(name, cache):
+    with pytest.raises(NeedsRegistration) as error:
+        fetch(name)
+    text = str(error.value)
+    assert DATASETS[name].page in text
+    assert DATASETS[name].place in text
+    assert str(cache / name) in text
+    assert f"--data {name}" in text
+    assert "\n" not in text
+
+
+def test_what_is_not_known():
+    with pytest.raises(ValueError, match="no data set is called 'gowalla'; known: city"):
+        fetch("gowalla")
+    with pytest.raises(NeedsRegistration, match="comes with the book"):
+        fetch("city")

@@ -1,0 +1,350 @@
+"""The readers: formats of the four data sets and any table. Small made-up files everywhere, originals where they are at hand."""
+
+import gzip
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mobpriv.datasets import load, read_cabspotting, read_geolife, read_mdc, read_privamov, read_table
+from mobpriv.traces import as_traces
+
+T = 1_211_033_530  # 2008-05-17 14:12:10 UTC
+PLT_HEADER = "Geolife trajectory\r\nWGS 84\r\nAltitude is in Feet\r\nReserved 3\r\n0,2,255,My Track,0,0,2,8421376\r\n0\r\n"
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text.encode())
+    return path
+
+
+def rule(left_out, name):
+    return left_out.set_index("rule").loc[name]
+
+
+# Cabspotting
+
+
+def test_cabspotting_newest_first_is_sorted(tmp_path):
+    write(tmp_path / "new_b.txt", f"37.8 -122.4 1 {T + 60}\n37.7 -122.4 0 {T}\n")
+    write(tmp_path / "new_a.txt", f"37.6 -122.4 0 {T}\n")
+    traces, left_out = read_cabspotting(tmp_path)
+    assert traces["user"].tolist() == ["a", "b", "b"]
+    assert traces["lat"].tolist() == [37.6, 37.7, 37.8]
+    assert traces["occ"].tolist() == [0, 0, 1]
+    assert traces["t"].iloc[1] == pd.Timestamp("2008-05-17 14:12:10", tz="UTC")
+    assert not len(left_out)
+
+
+def test_bad_lines_are_counted_and_shown(tmp_path):
+    text = f"37.7 -122.4 0 {T}\n37.7 -122.4\n\n37.x -122.4 0 {T + 1}\n37.7 -122.4 0 {T + 2}\n37.7 -122.4 0 {T + 2}\n"
+    write(tmp_path / "new_a.txt", text)
+    write(tmp_path / "new_b.txt", f"37.7 -122.4 0 {T}\n")
+    traces, left_out = read_cabspotting(tmp_path)
+    assert len(traces) == 3  # two of a, one of b
+    bad = rule(left_out, "line not readable")
+    assert (bad.records, bad.users, bad.row) == (2, 1, -1)
+    assert bad.value == "new_a.txt line 2: '37.7 -122.4'"
+    assert rule(left_out, "record repeated").records == 1
+
+
+def test_the_line_of_an_impossible_record_is_named(tmp_path):
+    write(tmp_path / "new_a.txt", f"37.7 -122.4 0 {T}\n")
+    write(tmp_path / "new_b.txt", f"37.7 -122.4 0 {T}\nnonsense\n37.x 1 0 {T}\n400.17 -122.4 0 {T + 60}\n")
+    _, left_out = read_cabspotting(tmp_path)
+    found = rule(left_out, "latitude outside [-90, 90]")
+    assert (found.records, found.users) == (1, 1)
+    assert found.value.startswith("new_b.txt line 4: user b,")
+    assert "400.17" in found.value
+
+
+def test_cut_file_and_empty_file(tmp_path):
+    write(tmp_path / "new_a.txt", f"37.7 -122.4 0 {T}\n37.7 -122")
+    write(tmp_path / "new_b.txt", "")
+    traces, left_out = read_cabspotting(tmp_path)
+    assert len(traces) == 1
+    assert rule(left_out, "file cut in its last line").value == "new_a.txt line 2: '37.7 -122'"
+    empty = rule(left_out, "file without records")
+    assert (empty.records, empty.value) == (0, "new_b.txt")
+
+
+def test_a_cut_number_is_not_taken_for_a_time(tmp_path):
+    write(tmp_path / "new_a.txt", f"37.7 -122.4 0 {T}\n37.7 -122.4 0 {T + 1}\n37.7 -122.4 0 12110")
+    traces, left_out = read_cabspotting(tmp_path)
+    assert len(traces) == 2
+    assert rule(left_out, "time before 1980").records == 1
+
+
+def test_wrong_folder(tmp_path):
+    for read, hint in ((read_cabspotting, "new_<cab>.txt"), (read_geolife, "Trajectory"), (read_privamov, "privamov-gps")):
+        with pytest.raises(FileNotFoundError, match=hint):
+            read(tmp_path)
+    with pytest.raises(FileNotFoundError, match="folder is needed"):
+        read_cabspotting(tmp_path / "nowhere")
+
+
+# GeoLife
+
+
+def plt_line(lat, lng, date, time):
+    return f"{lat},{lng},0,492,39744.12,{date},{time}\r\n"
+
+
+@pytest.fixture
+def geolife(tmp_path):
+    data = tmp_path / "Geolife" / "Data"
+    write(
+        data / "000/Trajectory/20081023025304.plt",
+        PLT_HEADER + plt_line(39.98, 116.31, "2008-10-23", "02:53:04") + plt_line(39.99, 116.31, "2008-10-23", "02:53:10"),
+    )
+    write(
+        data / "020/Trajectory/20110826011926.plt",
+        PLT_HEADER + plt_line(400.17, 116.31, "2011-08-26", "01:19:26") + plt_line(39.99, 116.31, "2011-08-26", "01:19:28"),
+    )
+    write(data / "020/labels.txt", "Start Time\tEnd Time\tTransportation Mode\n")
+    write(data / "021/Trajectory/20110826011927.plt", PLT_HEADER)
+    return tmp_path
+
+
+@pytest.mark.parametrize("where", ["", "Geolife", "Geolife/Data"])
+def test_geolife_folders(geolife, where):
+    traces, left_out = read_geolife(geolife / where)
+    assert traces["user"].tolist() == ["000", "000", "020"]
+    assert traces["t"].iloc[0] == pd.Timestamp("2008-10-23 02:53:04", tz="UTC")
+    found = rule(left_out, "latitude outside [-90, 90]")
+    assert found.value.startswith("020/Trajectory/20110826011926.plt line 7: user 020")
+    assert rule(left_out, "file without records").value == "021/Trajectory/20110826011927.plt"
+
+
+def test_geolife_bad_values_are_read_slowly_but_alike(geolife):
+    file = geolife / "Geolife/Data/000/Trajectory/20081023025304.plt"
+    fast, _ = read_geolife(geolife)
+    file.write_bytes(file.read_bytes() + plt_line("39.9x", 116.31, "2008-10-23", "02:53:12").encode() + b"39.9,116.3,0,4")
+    slow, left_out = read_geolife(geolife)
+    pd.testing.assert_frame_equal(slow, fast)
+    assert "line 9: '39.9x,116.31" in rule(left_out, "line not readable").value
+    assert rule(left_out, "file cut in its last line").value.endswith("line 10: '39.9,116.3,0,4'")
+
+
+# MDC and PrivaMov: no originals at hand, the published layout
+
+
+def test_mdc_links_gps_to_users(tmp_path):
+    rows = [(7, T, 6.62, 46.51), (8, T + 10, 6.63, 46.52), (9, T + 20, 6.64, 46.53)]
+    text = "".join(f"{k}\t{t}\t{lng}\t{lat}\t400\t1\t2\t3\t4\t5\t6\t7\n" for k, t, lng, lat in rows)
+    write(tmp_path / "gps.csv", text)
+    write(tmp_path / "records.csv", f"7\t5925\t{T}\t-7200\tgps\n8\t0005\t{T}\t-7200\tgps\n1\t5925\t{T}\t-7200\tgsm\n")
+    traces, left_out = read_mdc(tmp_path)
+    assert traces["user"].tolist() == ["0005", "5925"]
+    assert traces["lat"].tolist() == [46.52, 46.51]
+    assert traces["lng"].tolist() == [6.63, 6.62]
+    missing = rule(left_out, "user missing")
+    assert missing.records == 1
+    assert missing.value.startswith("gps.csv line 3")
+
+
+def test_mdc_with_names_and_users(tmp_path):
+    file = write(tmp_path / "gps.csv", f"userid\ttz\ttime\tlatitude\tlongitude\n5925\t-7200\t{T}\t46.51\t6.62\n")
+    traces, _ = read_mdc(file)
+    assert traces.loc[0, "user"] == "5925"
+    assert (traces.loc[0, "lat"], traces.loc[0, "lng"]) == (46.51, 6.62)
+
+
+def test_mdc_without_its_columns(tmp_path):
+    file = write(tmp_path / "gps.csv", "a,b\n1,2\n")
+    with pytest.raises(ValueError, match="separated by tabs"):
+        read_mdc(file)
+    write(file, f"1\t{T}\t6.6\t46.5\t400\n")
+    with pytest.raises(FileNotFoundError, match=r"records\.csv"):
+        read_mdc(tmp_path)
+
+
+def test_privamov(tmp_path):
+    write(tmp_path / "privamov-gps", "1\t2014-10-08 13:22:25.123\t4.87\t45.78\n1\t2014-10-08 13:22:26\t4.88\t45.79\n")
+    traces, left_out = read_privamov(tmp_path)
+    assert traces["t"].tolist() == [
+        pd.Timestamp("2014-10-08 13:22:25.123", tz="UTC"),
+        pd.Timestamp("2014-10-08 13:22:26", tz="UTC"),
+    ]
+    assert traces["lat"].tolist() == [45.78, 45.79]
+    assert not len(left_out)
+    local, _ = read_privamov(tmp_path, zone="Europe/Paris")  # two hours ahead of UTC in October
+    assert local["t"].iloc[1] == pd.Timestamp("2014-10-08 11:22:26", tz="UTC")
+
+
+# any table
+
+
+def csv(tmp_path, text, name="t.csv"):
+    return write(tmp_path / name, text)
+
+
+def test_columns_are_mapped_and_names_stay_text(tmp_path):
+    file = csv(tmp_path, f"uid,when,latitude,longitude,speed\n000,{T},46.5,6.6,1.5\n7,{T},46.5,6.6,2.5\n")
+    traces, _ = read_table(file, columns={"user": "uid", "t": "when", "lat": "latitude", "lng": "longitude"})
+    assert traces["user"].tolist() == ["000", "7"]
+    assert traces["speed"].tolist() == [1.5, 2.5]
+    with pytest.raises(ValueError, match=r"no column user, t, lat, lng; it has: uid, when.*columns="):
+        read_table(file)
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.tsv", "t.parquet"])
+@pytest.mark.parametrize("how", ["s", "ms", "iso", "zone"])
+def test_every_file_and_every_time(tmp_path, name, how):
+    moment = pd.to_datetime([T, T + 90], unit="s", utc=True)
+    written = {
+        "s": [T, T + 90],
+        "ms": [1000 * T, 1000 * (T + 90)],
+        "iso": moment.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "zone": ["2008-05-17 16:12:10", "2008-05-17 16:13:40"],  # the clock in Paris
+    }[how]
+    table = pd.DataFrame({"user": ["01", "01"], "t": written, "lat": [46.5, 46.6], "lng": [6.5, 6.6]})
+    file = tmp_path / name
+    if name.endswith("parquet"):
+        table.to_parquet(file)
+    else:
+        table.to_csv(file, index=False, sep="\t" if "tsv" in name else ",")
+    reading = {"zone": "Europe/Paris"} if how == "zone" else {} if how == "s" else {"time": how}
+    traces, left_out = read_table(file, **reading)
+    assert traces["t"].tolist() == moment.tolist()
+    assert traces["user"].tolist() == ["01", "01"]
+    assert not len(left_out)
+    pd.testing.assert_frame_equal(traces, as_traces(traces))
+
+
+def test_times_without_a_zone_are_refused(tmp_path):
+    file = csv(tmp_path, "user,t,lat,lng\na,2008-05-17 14:12:10,46.5,6.6\n")
+    with pytest.raises(ValueError, match=r"t\.csv: times carry no time zone \(first: 2008-05-17 14:12:10\).*zone='UTC'"):
+        read_table(file)
+    naive = tmp_path / "t.parquet"
+    pd.DataFrame({"user": ["a"], "t": pd.to_datetime(["2008-05-17"]), "lat": [46.5], "lng": [6.6]}).to_parquet(naive)
+    with pytest.raises(ValueError, match="no time zone"):
+        read_table(naive)
+
+
+def test_milliseconds_taken_for_seconds(tmp_path):
+    file = csv(tmp_path, f"user,t,lat,lng\na,{T}123,46.5,6.6\n")
+    with pytest.raises(ValueError, match=rf"outside 1980 … 2099 \(1 records, first {T}123 in row 0\): read with time='ms'"):
+        read_table(file)
+    traces, _ = read_table(file, time="ms")
+    assert traces["t"].iloc[0] == pd.Timestamp("2008-05-17 14:12:10.123", tz="UTC")
+    file = csv(tmp_path, f"user,t,lat,lng\na,{T},46.5,6.6\n")
+    with pytest.raises(ValueError, match="read with time='s'"):
+        read_table(file, time="ms")
+    with pytest.raises(ValueError, match="time must be"):
+        read_table(file, time="seconds")
+
+
+def test_single_bad_times_are_left_out(tmp_path):
+    text = f"user,t,lat,lng\na,{T},46.5,6.6\na,soon,46.5,6.6\na,,46.5,6.6\na,1e30,46.5,6.6\na,{T + 1},46.5,6.6\na,{T + 2},46.5,6.6\n"
+    traces, left_out = read_table(csv(tmp_path, text))
+    assert len(traces) == 3
+    unread = rule(left_out, "time not readable")
+    assert (unread.records, unread.value) == (2, "t.csv line 3: user a, t soon")
+    assert rule(left_out, "time missing").value.startswith("t.csv line 4")
+
+
+def test_hour_that_the_clock_shows_twice(tmp_path):
+    text = "user,t,lat,lng\na,2023-10-29 02:30:00,46.5,6.6\na,2023-10-29 04:30:00,46.5,6.6\n"
+    traces, left_out = read_table(csv(tmp_path, text), zone="Europe/Paris")
+    assert traces["t"].tolist() == [pd.Timestamp("2023-10-29 03:30", tz="UTC")]
+    assert rule(left_out, "local time doubled or skipped by a clock change").records == 1
+
+
+def test_nan_and_missing_users(tmp_path):
+    text = f"user,t,lat,lng\n,{T},46.5,6.6\na,{T},nan,6.6\na,{T},46.5,\na,{T},46.5,6.6\nNA,{T},46.5,6.6\n"
+    traces, left_out = read_table(csv(tmp_path, text))
+    assert traces["user"].tolist() == ["NA", "a"]  # a user may be called NA
+    assert rule(left_out, "user missing").value.startswith("t.csv line 2")
+    assert rule(left_out, "latitude or longitude not a number").records == 2
+
+
+def test_swapped_latitude_and_longitude(tmp_path):
+    rows = "".join(f"a,{T + k},-122.{k},37.7\n" for k in range(5))
+    with pytest.raises(ValueError, match=r"no record can be used. latitude outside.*5 records.*lat and lng look swapped"):
+        read_table(csv(tmp_path, "user,t,lat,lng\n" + rows))
+
+
+def test_empty_tables(tmp_path):
+    traces, left_out = read_table(csv(tmp_path, "user,t,lat,lng\n"))
+    assert not len(traces)
+    assert rule(left_out, "file without records").records == 0
+    pd.testing.assert_frame_equal(traces, as_traces(traces))
+    file = tmp_path / "t.parquet"
+    pd.DataFrame({"user": pd.Series([], dtype=str), "t": np.zeros(0, int), "lat": np.zeros(0), "lng": np.zeros(0)}).to_parquet(
+        file
+    )
+    assert not len(read_table(file)[0])
+    with pytest.raises(ValueError, match="no column user"):
+        read_table(csv(tmp_path, ""))
+
+
+def test_cut_files_are_named(tmp_path):
+    table = pd.DataFrame({"user": ["a"] * 500, "t": T + np.arange(500), "lat": 46.5, "lng": 6.6})
+    whole, cut = tmp_path / "whole.parquet", tmp_path / "cut.parquet"
+    table.to_parquet(whole)
+    cut.write_bytes(whole.read_bytes()[:-200])
+    with pytest.raises(ValueError, match=r"cut\.parquet: not a whole Parquet file .*cut while copying") as error:
+        read_table(cut)
+    assert "\n" not in str(error.value)
+    cut = tmp_path / "cut.csv.gz"
+    cut.write_bytes(gzip.compress(table.to_csv(index=False).encode())[:-50])
+    with pytest.raises(ValueError, match=r"cut\.csv\.gz: cannot be read"):
+        read_table(cut)
+    with pytest.raises(FileNotFoundError, match="there is none"):
+        read_table(tmp_path / "none.csv")
+
+
+def test_text_files_without_names(tmp_path):
+    file = csv(tmp_path, f"a {T} 46.5 6.6\n", "t.txt")
+    traces, _ = read_table(file, names=["user", "t", "lat", "lng"])
+    assert traces.loc[0, "lng"] == 6.6
+
+
+# load
+
+
+def test_load_recognises_folders_and_hashes_their_content(geolife, tmp_path):
+    found = load(geolife / "Geolife")
+    assert (found.name, found.synthetic, len(found.traces), len(found.left_out)) == ("Geolife", False, 3, 2)
+    os.utime(geolife / "Geolife/Data/020/labels.txt", (0, 0))
+    assert load(geolife / "Geolife").sha256 == found.sha256
+    write(geolife / "Geolife/Data/020/labels.txt", "other")
+    assert load(geolife / "Geolife").sha256 != found.sha256
+
+
+def test_load_says_what_it_does_not_know(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no data set of that name"):
+        load("nowhere.csv")
+    with pytest.raises(ValueError, match="known format"):
+        load(tmp_path)
+    with pytest.raises(ValueError, match="form must be one of"):
+        load(tmp_path, form="gpx")
+
+
+def test_known_sets_are_read_from_the_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("MOBPRIV_CACHE", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match=r"register at https://ieee-dataport.org.* new_\*\.txt"):
+        load("cabspotting")
+    write(tmp_path / "cabspotting/new_a.txt", f"37.7 -122.4 0 {T}\n")
+    found = load("cabspotting")
+    assert (found.name, len(found.traces), found.synthetic) == ("cabspotting", 1, False)
+
+
+# originals
+
+
+def test_original_cabs_equal_the_table(real_data):
+    traces, left_out = read_cabspotting(real_data / "raw/cabspotting")
+    assert traces["user"].cat.categories.tolist() == ["abboip", "eotcue", "mfeuer", "oilrag"]
+    assert len(traces) + left_out["records"].sum() == 24_589  # lines of the four files
+    assert (traces["user"] == "mfeuer").sum() == 103
+
+
+def test_original_geolife(real_data):
+    traces, left_out = read_geolife(real_data / "raw/geolife")
+    assert traces["user"].cat.categories.tolist() == ["000", "010", "020"]
+    assert len(traces) + left_out["records"].sum() == 7_448 - 7 * 6  # lines of the seven files without their headers
+    assert rule(left_out, "record repeated").records == 1
