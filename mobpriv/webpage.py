@@ -44,7 +44,7 @@ def write(executed: Path, target: Path, record: dict) -> Path:
     provenance.write_atomically(
         target,
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head>'
+        f'<link rel="icon" href="data:,"><meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head>'
         f"<body><main>{synthetic}{''.join(parts)}<h2>Where the numbers come from</h2>"
         f'<div class="table"><table>{table}</table></div></main></body></html>\n',
     )
