@@ -58,6 +58,15 @@ def test_run_leaves_a_page_the_executed_notebook_and_the_results(call, tmp_path)
     assert not re.findall(r"""(?:src|href)=["'](?!data:|#)[^"']*["']|@import|url\((?!data:)""", page)
 
 
+def test_the_page_drops_what_only_the_book_understands():
+    from mobpriv.webpage import without_roles
+
+    text = "(fig-3)=\n# A title\n\nSee {cite}`maouche2019`, {ref}`the figure <fig-3>` and [the ledger](../ledger.md).\n\n:::{note} Mind\n:class: x\nthis\n:::\n"
+    assert without_roles(text).split("\n") == [
+        "# A title", "", "See [maouche2019], the figure and the ledger.", "", "**Mind**", "", "", "this", "", "",
+    ]  # fmt: skip
+
+
 def test_run_on_a_file_hands_the_notebook_its_absolute_path(call, tmp_path, table):
     path = make(tmp_path, "demo", "from mobpriv import book\nbook.save({'there': __import__('os').path.isabs(dataset)})")
     code, out, _ = call("run", path, "--data", "my.csv")
