@@ -16,8 +16,10 @@ import json
 import math
 import os
 import re
+import shutil
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +27,7 @@ from typing import Any, NamedTuple
 import nbformat
 import numpy as np
 
-from mobpriv import __version__, provenance
+from mobpriv import __version__, claims, provenance
 
 ROOT = Path(__file__).parent.parent
 RESULTS = "MOBPRIV_RESULTS"  # where the runner tells a notebook to leave its results
@@ -129,7 +131,8 @@ def run(
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="mobpriv-") as folder:
         saved = Path(folder) / "results.json"
-        executed = _execute(path, given, Path(folder) / path.name, saved, root)
+        steps = Path(results).parent / f".{path.stem}.{(key or 'run')[:16]}.steps"
+        executed = _execute(path, given, Path(folder) / path.name, saved, root, steps)
         handed_over = provenance.read_record(saved) or {"data": None, "selection": "", "results": {}}
     record = {
         "provenance": {
@@ -146,16 +149,17 @@ def run(
         },
         "results": handed_over["results"],
     }
+    shutil.rmtree(steps, ignore_errors=True)
     provenance.write_atomically(Path(output), nbformat.writes(executed) + "\n")
     provenance.write_atomically(Path(results), json.dumps(record, indent=1, ensure_ascii=False) + "\n")
     return record
 
 
-def _execute(path: Path, given: dict, output: Path, saved: Path, root: Path) -> nbformat.NotebookNode:
+def _execute(path: Path, given: dict, output: Path, saved: Path, root: Path, steps: Path) -> nbformat.NotebookNode:
     import papermill
     from papermill.exceptions import PapermillExecutionError
 
-    with _environment({RESULTS: str(saved), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}):
+    with _environment({RESULTS: str(saved), STEPS: str(steps.resolve()), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}):
         try:
             executed = papermill.execute_notebook(
                 str(path),
@@ -238,7 +242,7 @@ def _session() -> str:
 
 
 def _plain(name: str, value: Any) -> Any:
-    """``value`` as JSON can hold it; a number that is not finite becomes null."""
+    """``value`` as JSON can hold it: infinite numbers as text, which the claims read as numbers; not-a-number as null."""
     if hasattr(value, "to_dict") and hasattr(value, "columns"):
         value = value.to_dict("records")
     if isinstance(value, np.generic | np.ndarray):
@@ -248,7 +252,13 @@ def _plain(name: str, value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(name, v) for v in value]
     if isinstance(value, float):
-        return value if math.isfinite(value) else None
+        return (
+            None
+            if math.isnan(value)
+            else value
+            if math.isfinite(value)
+            else {1: "infinite", -1: "-infinite"}[int(math.copysign(1, value))]
+        )
     if value is None or isinstance(value, bool | int | str):
         return value
     raise ValueError(f"result {name!r}: a result is a number, a truth value, text or a table (got {type(value).__name__})")
@@ -259,3 +269,69 @@ def published(notebook: str, root: Path = ROOT) -> dict[str, dict]:
     folders = sorted((root / "book" / "results").glob("*/"))
     records = {folder.name: provenance.read_record(folder / f"{notebook}.json") for folder in folders}
     return {dataset: record["results"] for dataset, record in records.items() if record}
+
+
+STEPS = "MOBPRIV_STEPS"  # folder where the runner lets a long notebook keep what it has finished
+
+
+def step(name: str, compute: Callable, *arguments) -> Any:
+    """``compute(*arguments)``, kept on disk until the whole notebook has succeeded.
+
+    A long run that was interrupted goes on behind its last finished step. What ``compute`` returns must be plain (numbers,
+    text, lists, dicts), and comes back the same whether it was just computed or read: through JSON. Run by hand, outside the
+    runner, nothing is kept.
+    """
+    folder = os.environ.get(STEPS)
+    path = Path(folder) / (re.sub(r"[^\w.-]+", "_", name) + ".json") if folder else None
+    if path and path.is_file():
+        return json.loads(path.read_text(encoding="utf-8"))
+    text = json.dumps(compute(*arguments))
+    if path:
+        provenance.write_atomically(path, text)
+    return json.loads(text)
+
+
+def printed(notebook: str, dataset: str, root: Path = ROOT) -> dict[str, float]:
+    """The numbers that the papers print for a notebook's quantities on a data set, as the claims ledger holds them."""
+    known = claims.known_name(dataset)
+    entries = [c for c in claims.read(root / "book" / "claims", claims.Claim) if c.notebook == notebook and c.quantity]
+    values = {claims.plain_name(c.quantity): (c.printed if isinstance(c.printed, dict) else {}).get(known) for c in entries}
+    return {name: value for name, value in values.items() if isinstance(value, int | float)}
+
+
+def beside(notebook: str, results: dict[str, Any], rows: dict[str, str], root: Path = ROOT):
+    """A table of this run's results beside the paper's numbers and the published runs on real data.
+
+    ``rows``: name of a quantity -> what to call it; a name that ends in "(%)" shows shares as percentages. Every number comes
+    with its 95 % interval and its n where it has them.
+    """
+    import pandas as pd
+
+    runs = {"this run": {name: _plain(name, value) for name, value in results.items()}} | published(notebook, root)
+    table = {}
+    for run, found in runs.items():
+        paper = printed(notebook, run, root) if run in claims.PRINTED_FOR else {}
+        if paper:
+            table[f"{claims.NAMES[run]}, paper"] = {
+                text: _shown(paper[name], text) if name in paper else "" for name, text in rows.items()
+            }
+        table[claims.NAMES.get(run, run)] = {text: _shown(found.get(name), text) for name, text in rows.items()}
+    return pd.DataFrame(table, index=list(rows.values()))
+
+
+def _shown(value: Any, text: str) -> str:
+    if isinstance(value, dict):
+        number, low, high, n = (value.get(key) for key in ("value", "low", "high", "n"))
+        extent = f" [{_digits(low, text)}, {_digits(high, text)}]" if low is not None and high is not None else ""
+        return _digits(number, text) + extent + (f" n={n}" if n else "")
+    return _digits(value, text)
+
+
+def _digits(value: Any, text: str) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, str | bool):
+        return {True: "yes", False: "no"}.get(value, value)
+    if text.endswith("(%)"):
+        return f"{100 * value:.1f}"
+    return f"{value:,.0f}".replace(",", " ") if abs(value) >= 1000 or float(value).is_integer() else f"{value:.3g}"

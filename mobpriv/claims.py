@@ -18,7 +18,8 @@ A ledger file (``book/claims/*.yml``)::
         explanations: {geolife: "…"}                 # one for every disagreement, none elsewhere
 
 ``printed`` holds the paper's value per data set: a number, or a bound such as ``"< 0.1"``; a single number instead of a
-mapping is one that no data set enters (a worked example). A claim that is purely a relation has ``relation`` in place of
+mapping is one that no data set enters (a worked example). A run such as ``geolife-program`` (the author's code in place of
+the text, see :mod:`mobpriv.reidentification`) is held against the numbers printed for its data set. A claim that is purely a relation has ``relation`` in place of
 ``quantity``, ``printed``, ``tolerance`` and ``direction``. ``stated_for`` names further data sets the paper states a claim
 for; ``datasets`` narrows where a claim is tested. An errata file (``book/errata/*.yml``) lists ``errata`` with ``id``,
 ``place``, ``wrong``, ``decision``, ``notebook`` and ``demonstration``, an expression that must come out true.
@@ -29,14 +30,24 @@ Expressions know numbers, dotted names (``rate['AP-Attack', 'none']`` is the res
 
 import ast
 import difflib
+import math
 import operator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
-TESTED = ("cabspotting", "geolife", "city")  # data sets whose results are at hand
-NAMES = {"cabspotting": "Cabspotting", "geolife": "GeoLife", "city": "synthetic city", "mdc": "MDC", "privamov": "PrivaMov"}
+TESTED = ("cabspotting", "cabspotting-program", "geolife", "geolife-program", "city")  # runs whose results are at hand
+NAMES = {
+    "cabspotting": "Cabspotting",
+    "cabspotting-program": "Cabspotting, as the program",
+    "geolife": "GeoLife",
+    "geolife-program": "GeoLife, as the program",
+    "city": "synthetic city",
+    "mdc": "MDC",
+    "privamov": "PrivaMov",
+}
+PRINTED_FOR = ("cabspotting", "geolife", "mdc", "privamov")  # data sets that the papers print numbers for
 AGREES, DIRECTION, DISAGREES = "agrees", "agrees in direction", "disagrees"
 NO_DATA = "no data set"  # the row of a claim that no data set enters
 
@@ -214,6 +225,8 @@ def _number(name: str, results: dict[str, Any]) -> float | bool:
         raise ValueError(f"unknown quantity {name} (near it: {', '.join(near) or 'the notebook saved nothing'})")
     value = results[name]
     value = value.get("value") if isinstance(value, dict) else value
+    if value in ("infinite", "-infinite"):
+        return math.inf if value == "infinite" else -math.inf
     if value is None:
         raise ValueError(f"quantity {name} has no value")
     if not isinstance(value, int | float):
@@ -223,9 +236,22 @@ def _number(name: str, results: dict[str, Any]) -> float | bool:
 
 def _interval(expression: str, results: dict[str, Any]) -> tuple:
     """(low, high, n) of a quantity that is a single result; none for a computed one."""
+    entry = results.get(plain_name(expression))
+    if not isinstance(entry, dict):
+        return None, None, None
+    number = {"infinite": math.inf, "-infinite": -math.inf}
+    return tuple(number.get(entry.get(k), entry.get(k)) for k in ("low", "high", "n"))
+
+
+def plain_name(expression: str) -> str:
+    """The name of the result that an expression is, if it is a single one; else the empty text."""
     node = ast.parse(expression, mode="eval").body
-    entry = results.get(_name(node)) if isinstance(node, ast.Name | ast.Attribute | ast.Subscript) else None
-    return tuple(entry.get(k) for k in ("low", "high", "n")) if isinstance(entry, dict) else (None, None, None)
+    return _name(node) if isinstance(node, ast.Name | ast.Attribute | ast.Subscript) else ""
+
+
+def known_name(run: str) -> str:
+    """The data set of a run or a file: "geolife-program" and "geolife_2009" are runs on "geolife"."""
+    return next((name for name in (*PRINTED_FOR, "city") if run.startswith(name)), run)
 
 
 # --------------------------------------------------------------------------------------------------------------- verdicts
@@ -242,7 +268,7 @@ def evaluate(claims: list[Claim], results: dict[str, dict[str, dict]]) -> list[V
             rows = {NO_DATA: claim.printed}
         else:
             named = [*claim.datasets, *(d for d in (*printed, *claim.stated_for) if d not in TESTED)]
-            rows = {dataset: printed.get(dataset) for dataset in dict.fromkeys(named)}
+            rows = {run: printed.get(known_name(run)) for run in dict.fromkeys(named)}
         for dataset, value in rows.items():
             try:
                 verdicts.append(_verdict(claim, dataset, value, results))

@@ -108,16 +108,11 @@ def real(
     notebook: Annotated[list[str] | None, typer.Argument(help="Only these notebooks.")] = None,
     workers: Annotated[int, typer.Option(min=1, help="Notebooks at a time.")] = 1,
 ):
-    """Run the notebooks on real data and rewrite book/results (long)."""
-    from mobpriv import book, claims, site
+    """Run the notebooks on real data as book/results/runs.yml says, and rewrite book/results (long)."""
+    from mobpriv import book, site
 
     with _one_clear_line():
-        names = [book.find(n).stem for n in notebook or sorted(p.stem for p in (book.ROOT / "notebooks").glob("*.ipynb"))]
-        found = [(d, folder / f"{d}.parquet") for d in claims.NAMES if (folder / f"{d}.parquet").is_file()]
-        if not found:
-            raise FileNotFoundError(f"{folder} holds none of {', '.join(f'{d}.parquet' for d in claims.TESTED if d != 'city')}")
-        for dataset, path in found:
-            site.run_all(names, {}, str(path.resolve()), book.ROOT / "book" / "results" / dataset, book.ROOT, workers)
+        site.real(folder, [book.find(n).stem for n in notebook or []], workers)
 
 
 @app.command()

@@ -99,6 +99,19 @@ def metres_per_degree_at(lat):
 
 
 @numba.njit
+def towards(x, y, sx, sy, dx, dy, metres, d, ground):
+    """The point ``metres`` from (x, y) on the straight line to (x + dx, y + dy), which is ``d`` metres away; with its scales."""
+    share = metres / d
+    if ground:  # the scale changes along the way: correct the share by the distance it gives
+        for _ in range(2):
+            sx1, sy1 = metres_per_degree_at(y + share * dy)
+            got = np.sqrt((0.5 * (sx + sx1) * share * dx) ** 2 + (0.5 * (sy + sy1) * share * dy) ** 2)
+            share = min(share * metres / got, 1.0) if got > 0 else 1.0
+        sx, sy = metres_per_degree_at(y + share * dy)
+    return x + share * dx, y + share * dy, sx, sy
+
+
+@numba.njit
 def moved(lat, lng, east, north):
     """The degrees that lie (east, north) metres on the ground away, so that :func:`distance` gives back hypot(east, north).
 
@@ -132,7 +145,9 @@ def move(lat, lng, east, north, plane: str = "ground") -> tuple[np.ndarray, np.n
     if check_plane(plane) == "mercator":
         p = to_plane(lat, lng, plane)
         return to_degrees(p.x + east, p.y + north, plane)
-    return to_degrees(*reversed(_move(*(np.asarray(column, float) for column in (lat, lng, east, north)))))
+    columns = [np.require(column, float, ["C", "W"]) for column in (lat, lng, east, north)]  # one layout: compiled once
+    lat, lng = _move(*columns)
+    return to_degrees(lng, lat)
 
 
 def distance(lat1, lng1, lat2, lng2, plane: str = "ground") -> np.ndarray:

@@ -33,17 +33,21 @@ class Setting(NamedTuple):
     selection: str  # all of this in words
 
 
-def prepare(
+class Choice(NamedTuple):
+    data: Dataset
+    traces: Traces  # of the chosen users and days
+    first: pd.Timestamp  # where the days begin
+    selection: str  # in words
+
+
+def choose(
     dataset: str = "city",
-    reading: str = "text",
-    halves: str = "",  # "" takes the reading's own rule
     start: str = "",  # first day, ISO date or time; "" chooses the 30 most active successive days
     days: int = 30,
     leave_out: str = "",  # users to leave out, separated by commas
     most: int = 0,  # keep only so many users, the first by name; 0 keeps all
-) -> Setting:
-    """A data set, its 30 most active successive days (§3.4.3), and their two halves."""
-    check_reading(reading)
+) -> Choice:
+    """A data set and its ``days`` most active successive days (§3.4.3)."""
     data = load(dataset)
     traces = data.traces
     unwanted = [name.strip() for name in leave_out.split(",") if name.strip()]
@@ -55,10 +59,27 @@ def prepare(
     if most:
         traces = rows(traces, traces["user"].isin(by_user(traces)[0][:most]).to_numpy())
     first = pd.Timestamp(start) if start else most_active_days(traces, days)
-    first = first.tz_localize("UTC") if first.tzinfo is None else first
+    first = first.tz_localize("UTC") if first.tzinfo is None else first.tz_convert("UTC")
     traces = within(traces, first, days)
     if not len(traces):
         raise ValueError(f"no records in the {days} days from {first}: choose another start")
+    words = f"{len(by_user(traces)[0])} users, {len(traces):,} records in the {days} days from {first:%Y-%m-%d %H:%M} UTC"
+    words += f"; left out: {', '.join(unwanted)}" if unwanted else ""
+    return Choice(data, traces, first, words + (f"; only the first {most} users" if most else ""))
+
+
+def prepare(
+    dataset: str = "city",
+    reading: str = "text",
+    halves: str = "",  # "" takes the reading's own rule
+    start: str = "",
+    days: int = 30,
+    leave_out: str = "",
+    most: int = 0,
+) -> Setting:
+    """The chosen days of a data set (see :func:`choose`) and their two halves."""
+    check_reading(reading)
+    data, traces, first, words = choose(dataset, start, days, leave_out, most)
     halves = halves or {"text": "calendar", "program": "user"}[reading]
     known, secret = split_in_half(traces, halves, first, days)
     users = by_user(secret)[0]
@@ -67,15 +88,9 @@ def prepare(
         "set": "before and after the middle of the set's time span",
         "user": "before and after the middle of each user's own time span",
     }
-    trained = by_user(known)[0]
-    selection = (
-        f"{len(by_user(traces)[0])} users, {len(traces):,} records in the {days} days from {first:%Y-%m-%d %H:%M} UTC; "
-        f"halves: {in_words[halves]}; {len(users)} users attacked, "
-        f"{len(users.difference(trained))} of them not in the training half"
-        + (f"; left out: {', '.join(unwanted)}" if unwanted else "")
-        + (f"; only the first {most} users" if most else "")
-    )
-    return Setting(data, known, secret, users, same_person(traces), selection)
+    strangers = len(users.difference(by_user(known)[0]))
+    words += f"; halves: {in_words[halves]}; {len(users)} users attacked, {strangers} of them not in the training half"
+    return Setting(data, known, secret, users, same_person(traces), words)
 
 
 def check_reading(reading: str) -> str:

@@ -60,13 +60,28 @@ def _listed_notebooks(toc: Path) -> Iterable[str]:
             yield Path(file).stem
 
 
+def real(folder: Path, only: list[str], workers: int = 1, root: Path = book.ROOT) -> None:
+    """The runs of ``book/results/runs.yml`` whose files lie in ``folder``; ``only``: these notebooks, where a run has them."""
+    runs = yaml.safe_load((root / "book" / "results" / "runs.yml").read_text(encoding="utf-8"))
+    found = {run: sorted(folder.glob(spec["file"])) for run, spec in runs.items()}
+    if not any(found.values()):
+        raise FileNotFoundError(f"{folder} holds none of {', '.join(spec['file'] for spec in runs.values())}")
+    for run, files in found.items():
+        if files:
+            names = [name for name in runs[run]["notebooks"] if not only or name in only]
+            results = root / "book" / "results" / run
+            run_all(names, runs[run].get("parameters", {}), str(files[0].resolve()), results, root, workers)
+
+
 def run_all(names: list[str], given: dict, dataset: str, results: Path, root: Path, workers: int) -> None:
     """Run notebooks on one data set, ``workers`` at a time, and skip those whose content hash says that nothing changed."""
     executed = root / "book" / "_generated" / "executed" / results.name
     pending = []
     for name in names:
-        path, parameters = root / "notebooks" / f"{name}.ipynb", dict(given)
-        if "dataset" in book.parameters(path, root) and dataset != book.EMBEDDED:
+        path = root / "notebooks" / f"{name}.ipynb"
+        known = book.parameters(path, root)
+        parameters = {parameter: value for parameter, value in given.items() if parameter in known}
+        if "dataset" in known and dataset != book.EMBEDDED:
             parameters["dataset"] = dataset
         compared = (root / "book" / "results").glob(f"*/{name}.json") if dataset == book.EMBEDDED else ()
         key = provenance.content_hash(path, parameters, root, compared)

@@ -188,7 +188,7 @@ def from_blocks(users: pd.Index, counts: np.ndarray, time: np.ndarray, lat: np.n
 
     The inverse of :func:`by_user`: ``users`` are sorted, ``counts`` says how many records each has; who has none is left out.
     """
-    counts = np.asarray(counts)
+    counts = np.asarray(counts, np.int64)
     some = counts > 0
     user = pd.Categorical.from_codes(
         np.repeat(np.arange(some.sum()), counts[some]), categories=pd.Index(np.asarray(users, dtype=object)[some], dtype="str")
@@ -218,15 +218,14 @@ def within(traces: Traces, start: pd.Timestamp, days: float) -> Traces:
 
 
 def same_person(traces: Traces, share: float = 0.05) -> dict[str, str]:
-    """Users who are one person under several names: pairs that share at least ``share`` of the smaller one's distinct
-    records (time and position alike). Returns user -> the first of her names; users with one name are left out.
+    """Users who are one person under several names: pairs that share at least ``share`` of the smaller one's records
+    (time and position alike). Returns user -> the first of her names; users with one name are left out.
     """
-    points = pd.DataFrame(
-        {"user": traces["user"].cat.codes, "t": milliseconds(traces), "lat": traces["lat"], "lng": traces["lng"]}
-    )
-    points = points.drop_duplicates()
-    size = points["user"].value_counts()
-    common = points[points.duplicated(["t", "lat", "lng"], keep=False)]
+    columns = {"user": traces["user"].cat.codes, "t": milliseconds(traces), "lat": traces["lat"], "lng": traces["lng"]}
+    # most records are nobody else's: a hash of time and position sorts them out before the exact comparison
+    key = columns["t"] * 1_000_003 ^ traces["lat"].to_numpy().view("int64") * 31 ^ traces["lng"].to_numpy().view("int64")
+    common = pd.DataFrame(columns)[pd.Series(key).duplicated(keep=False).to_numpy()].drop_duplicates()
+    size = traces["user"].cat.codes.value_counts()
     pairs = common.merge(common, on=["t", "lat", "lng"]).query("user_x < user_y").groupby(["user_x", "user_y"]).size()
     names, first = traces["user"].cat.categories, {}
     for (a, b), n in pairs.items():

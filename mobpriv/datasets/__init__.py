@@ -55,7 +55,10 @@ def data_folder() -> Path:
 
 
 def city_truth() -> tuple[pd.DataFrame, pd.DataFrame]:
-    """What is true of the embedded city: stays (user, start, end, lat, lng, role) and users (indexed by user; see data/README.md)."""
+    """What is true of the embedded city: stays (user, start, end, lat, lng, role) and users (indexed by user).
+
+    See ``data/README.md`` for what they hold.
+    """
     stays = parquet_table(data_folder() / "city_stays.parquet")
     for c in ("start", "end"):
         stays[c] = pd.to_datetime(stays[c], unit="s", utc=True).dt.as_unit("ms")
@@ -90,7 +93,8 @@ def _known(name: str, reading: dict) -> Dataset:
         path = data_folder() / CITY_FILE
         if not path.is_file():
             raise FileNotFoundError(
-                f"{path}: the embedded city is not there; python -m mobpriv.datasets.city FOLDER makes it, MOBPRIV_DATA=FOLDER finds it"
+                f"{path}: the embedded city is not there. "
+                "python -m mobpriv.datasets.city FOLDER makes it, MOBPRIV_DATA=FOLDER finds it"
             )
         traces, left_out = read_table(path, **reading)
     return Dataset(traces, left_out, name, sha256_of(path), known.synthetic, known.title)

@@ -28,9 +28,10 @@ class Description(NamedTuple):
 DATASETS: dict[str, Description] = {
     "city": Description(
         "The synthetic city",
-        "30 days of 120 commuters and 75 cabs in a city that does not exist; generated with a seed, with the true stays beside it",
+        "30 days of 120 commuters and 75 cabs in a city that does not exist, made from one seed; the true stays are known",
         "CC0 1.0",
-        "mobpriv.datasets.city; after Song et al. 2010 (doi:10.1038/nphys1760), Pappalardo & Simini 2018 (doi:10.1007/s10618-017-0548-4), "
+        "mobpriv.datasets.city; after Song et al. 2010 (doi:10.1038/nphys1760), "
+        "Pappalardo and Simini 2018 (doi:10.1007/s10618-017-0548-4), "
         "Jiang et al. 2016 (doi:10.1073/pnas.1524261113)",
         "data/README.md",
         "",
@@ -40,7 +41,8 @@ DATASETS: dict[str, Description] = {
         "Cabspotting (CRAWDAD epfl/mobility)",
         "537 cabs in the San Francisco Bay Area, 2008-05-17 to 2008-06-10, 11.2 million records, about one a minute",
         "research use with citation; CRAWDAD asks users not to work towards the true identity of anyone in the data",
-        "M. Piorkowski, N. Sarafijanovic-Djukic, M. Grossglauser: CRAWDAD dataset epfl/mobility (v. 2009-02-24), doi:10.15783/C7J010",
+        "M. Piorkowski, N. Sarafijanovic-Djukic, M. Grossglauser: CRAWDAD dataset epfl/mobility (v. 2009-02-24), "
+        "doi:10.15783/C7J010",
         "https://ieee-dataport.org/open-access/crawdad-epflmobility",
         "the unpacked files new_*.txt of cabspottingdata.tar.gz",
     ),
@@ -52,7 +54,7 @@ DATASETS: dict[str, Description] = {
         "IEEE Data Engineering Bulletin 33(2), 2010",
         "https://www.microsoft.com/en-us/download/details.aspx?id=52367",
         "the unpacked folder Data",
-        # Microsoft publishes no checksum and none was verified when this was written: the first download is trusted and recorded
+        # no checksum is published, and none was verified when this was written: the first download is trusted and recorded
         url="https://download.microsoft.com/download/F/4/8/F4894AA5-FDBC-481E-9285-D5F8C4C4F039/Geolife%20Trajectories%201.3.zip",
     ),
     "mdc": Description(

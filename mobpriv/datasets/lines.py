@@ -134,7 +134,7 @@ def _ends_with_newline(path: Path) -> bool:
 
 
 def unreadable(read: list[tuple[str, Lines]], user_of=lambda file: file) -> list[Problem]:
-    """The problems of files read by :func:`read_lines`, each with its first example: bad lines, cut files, files without records.
+    """The problems of files read by :func:`read_lines`, each with its first example: bad lines, cut files, empty files.
 
     ``read`` holds names of files and what was read; ``user_of`` says whose a file is.
     """

@@ -1,7 +1,8 @@
 """The formats of the four data sets of the thesis (Table 3.1): Cabspotting, GeoLife, MDC, PrivaMov.
 
-Each reader returns ``(traces, left_out)``: see :mod:`mobpriv.datasets.tables`. Order in the files does not matter (Cabspotting's
-originals can be newest first): traces are sorted. ``progress`` shows a bar on stderr when reading takes more than two seconds.
+Each reader returns ``(traces, left_out)``: see :mod:`mobpriv.datasets.tables`. Order in the files does not matter
+(Cabspotting's originals can be newest first): traces are sorted. ``progress`` shows a bar on stderr when reading takes more than
+two seconds.
 """
 
 from pathlib import Path
@@ -86,10 +87,10 @@ def read_mdc(path, progress: bool = True) -> tuple[Traces, pd.DataFrame]:
     """Nokia's Mobile Data Challenge: the folder with ``gps.csv`` and ``records.csv``.
 
     Both are separated by tabs, without a header line. ``gps.csv`` begins with the columns ``db_key, time, longitude, latitude,
-    altitude`` (time: the satellites', unix seconds UTC); more follow and are not used. ``records.csv`` begins with ``db_key, userid``
-    and says whose row of ``gps.csv`` it is. A first line of names is recognised and then the names count, not the order.
-    If ``gps.csv`` itself names a column ``userid``, ``records.csv`` is not needed. Its offset of the local time zone (``tz``) is
-    not used: all times stay UTC.
+    altitude`` (time: the satellites', unix seconds UTC); more follow and are not used. ``records.csv`` begins with ``db_key,
+    userid`` and says whose row of ``gps.csv`` it is. A first line of names is recognised, and then the names count, not the
+    order. If ``gps.csv`` itself names a column ``userid``, ``records.csv`` is not needed. The offset of the local time zone
+    (``tz``) is not used: all times stay UTC.
 
     Assumed, not tested on originals (they need registration): the order of these first columns, as in the published schema of
     the data base. Rows of ``gps.csv`` whose key no record has are left out under the rule "user missing".

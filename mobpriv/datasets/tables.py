@@ -2,8 +2,8 @@
 
 What every reader of this package returns is ``(traces, left_out)``: the valid records, and a table that says what was left out
 and why. ``left_out`` has the columns of :class:`mobpriv.traces.Problem`; beside the rules of :func:`mobpriv.traces.without` it
-holds what only a reader sees (lines or times that cannot be read, files without records). ``value`` begins with the file and the
-line; ``row`` counts the rows that were read, and is −1 for what never became a row.
+holds what only a reader sees (lines or times that cannot be read, files without records). ``value`` begins with the file and
+the line; ``row`` counts the rows that were read, and is −1 for what never became a row.
 """
 
 import gzip
@@ -29,7 +29,7 @@ def read_table(
 ) -> tuple[Traces, pd.DataFrame]:
     """Records of a ``.parquet``, ``.csv``, ``.tsv`` or ``.txt`` file, or of a gzipped text file.
 
-    ``columns`` says which of its columns is which: ``{"user": "uid", "t": "timestamp", "lat": "latitude", "lng": "longitude"}``;
+    ``columns`` says which of its columns is which: ``{"user": "uid", "t": "time", "lat": "latitude", "lng": "longitude"}``;
     columns that already have the right name may be left out. ``names`` names the columns of a file without a header line.
     ``time`` is ``"s"``, ``"ms"`` or ``"iso"`` (by default numbers are seconds), ``zone`` the zone of times that name none:
     see :func:`mobpriv.datasets.times.times`. Names of users stay text ("000"); further columns ride along.
@@ -90,7 +90,8 @@ def as_records(
     if not len(traces) and left_out["records"].sum():
         worst = left_out.loc[left_out["records"].idxmax()]
         raise ValueError(
-            f"{source}: no record can be used. {worst['rule']}: {worst['records']} records, first {worst['value']}; {worst['remedy']}"
+            f"{source}: no record can be used. {worst['rule']}: {worst['records']} records, "
+            f"first {worst['value']}; {worst['remedy']}"
         )
     return traces, left_out
 

@@ -15,8 +15,8 @@ _YEAR_1, _YEAR_9999 = -62_135_596_800_000, 253_402_300_799_999  # in ms: what a 
 def times(values: pd.Series, time: str | None, zone: str | None, source: str) -> tuple[pd.Series, dict[str, np.ndarray]]:
     """A column as times in UTC (datetime64[ms, UTC]), and for each way a time can fail the mask of those that do (NaT).
 
-    ``time`` is ``"s"`` or ``"ms"`` (since 1970-01-01 UTC, whole or not), ``"iso"`` (text), or None: numbers are seconds, text is
-    ISO 8601. ``zone`` is the zone of texts and dates that name none; without it they are an error, for a guess would shift days.
+    ``time`` is ``"s"`` or ``"ms"`` (since 1970-01-01 UTC, whole or not), ``"iso"`` (text), or None: numbers are seconds, text
+    is ISO 8601. ``zone`` is the zone of texts and dates that name none; without it they are an error: a guess would shift days.
     Empty values become NaT and are in no mask.
     """
     if time is not None and time not in UNITS:
@@ -44,10 +44,9 @@ def _from_numbers(values: pd.Series, number: np.ndarray, unit: str, source: str)
     known &= (ms >= _YEAR_1) & (ms <= _YEAR_9999)
     out = np.where(known, ms, 0).astype("int64").astype("datetime64[ms]")
     out[~known] = np.datetime64("NaT")
-    if known.all():
-        bad = ~known
-    else:
-        bad = ~known & ~(values.isna() | values.astype("str").str.strip().isin(_BLANK)).to_numpy()
+    bad = ~known
+    if bad.any():
+        bad &= ~(values.isna() | values.astype("str").str.strip().isin(_BLANK)).to_numpy()
     return pd.Series(out, values.index).dt.tz_localize("UTC"), {UNREADABLE: bad}
 
 

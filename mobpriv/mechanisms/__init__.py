@@ -5,5 +5,6 @@ from mobpriv.mechanisms.geo_i import GeoI
 from mobpriv.mechanisms.nothing import Nothing
 from mobpriv.mechanisms.promesse import Promesse
 from mobpriv.mechanisms.trilateration import TriLateration
+from mobpriv.mechanisms.w4m import W4M
 
-__all__ = ["GeoI", "Nothing", "Promesse", "TriLateration"]
+__all__ = ["W4M", "GeoI", "Nothing", "Promesse", "TriLateration"]

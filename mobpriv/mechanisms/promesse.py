@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from mobpriv.geo import check_plane, metres_per_degree_at, to_degrees, to_plane
+from mobpriv.geo import Points, check_plane, to_degrees, to_plane, towards
 from mobpriv.traces import Traces, by_user, from_blocks, milliseconds
 
 
@@ -54,6 +54,7 @@ class Promesse:
         ground = self.plane == "ground"
         if ground:
             p = p._replace(x=_unwrapped(p.x, offsets))
+        p = Points(*map(np.array, p))  # one memory layout: compiled once
         samples = _count(p, pieces, self.alpha, ground)
         ends = np.r_[0, np.cumsum(samples)]
         x, y, t = _fill(p, time, pieces, ends, self.alpha, ground)
@@ -87,14 +88,7 @@ def _walk(p, start, end, alpha, ground, x, y, head):
             d = np.sqrt((0.5 * (sx + p.sx[i]) * dx) ** 2 + (0.5 * (sy + p.sy[i]) * dy) ** 2)
             if d < alpha:
                 break
-            share = alpha / d
-            if ground:  # the scale changes along the way: correct the share by the distance it gives
-                for _ in range(2):
-                    sx1, sy1 = metres_per_degree_at(py + share * dy)
-                    got = np.hypot(0.5 * (sx + sx1) * share * dx, 0.5 * (sy + sy1) * share * dy)
-                    share = min(share * alpha / got, 1.0) if got > 0 else 1.0
-                sx, sy = metres_per_degree_at(py + share * dy)
-            px, py = px + share * dx, py + share * dy
+            px, py, sx, sy = towards(px, py, sx, sy, dx, dy, alpha, d, ground)
             if len(x):
                 x[n], y[n], head[n] = px, py, i
             n += 1

@@ -1,8 +1,8 @@
 """The embedded data set: a synthetic coastal city with commuters and cabs, where the true stays are known.
 
-``python -m mobpriv.datasets.city FOLDER`` writes it. Everything follows from one seed, and each user from a child of it: a user's
-records do not depend on which other users are made. Nothing in it was fitted to the data sets of the papers or to their results:
-its parameters come from the models cited in :mod:`.people` and from round numbers of everyday life.
+``python -m mobpriv.datasets.city FOLDER`` writes it. Everything follows from one seed, and each user from a child of it: a
+user's records do not depend on which other users are made. Nothing in it was fitted to the data sets of the papers or to their
+results: its parameters come from the models cited in :mod:`.people` and from round numbers of everyday life.
 """
 
 from pathlib import Path

@@ -29,7 +29,7 @@ def fleet(cabs: int, city: City, rng: np.random.Generator) -> list[dict]:
 
 
 def demand(city: City, hour: float) -> np.ndarray:
-    """Weight of each public place and home as an end of a fare: homes early and late, public places at noon and in the evening."""
+    """Weight of each public place and home as an end of a fare: homes most early in the morning, least in the evening."""
     homes = 0.35 + 0.25 * np.cos((hour - 6) * np.pi / 12)
     return np.r_[city.public.weight * (1 - homes), city.homes.weight * homes]
 

@@ -4,9 +4,9 @@ Where a free visit goes follows Song, Koren, Wang, Barabási 2010 ("Modelling th
 Physics 6, 818; their Equations 2 and 3, with their ρ and γ): someone who knows S places explores a new one with probability
 ρ·S^(−γ), else returns to a known one in proportion to past visits. A new place is chosen by gravity, as in the d-EPR model of
 Pappalardo and Simini 2018 ("Data-driven generation of spatio-temporal routines in human mobility", Data Mining and Knowledge
-Discovery 32, 787): in proportion to its weight and to distance^(−2). That days begin and end at home and turn around work is as
-in Jiang et al. 2016 ("The TimeGeo modeling framework for urban mobility without travel surveys", PNAS 113, E5370); the hours are
-ordinary office hours, not fitted to any data set.
+Discovery 32, 787): in proportion to its weight and to distance^(−2). That days begin and end at home and turn around work is
+as in Jiang et al. 2016 ("The TimeGeo modeling framework for urban mobility without travel surveys", PNAS 113, E5370); the hours
+are ordinary office hours, not fitted to any data set.
 """
 
 import numpy as np

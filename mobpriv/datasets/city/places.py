@@ -46,7 +46,7 @@ def make_places(streets: Streets, people: int, rng: np.random.Generator) -> City
         hill[streets.airport] = 0
         return hill
 
-    homes = _places(streets, density(2_400, 0.25), max(3, round(BUILDINGS_PER_PERSON * people)), 1.3, homes_rng)
+    homes = _places(streets, density(2_400, 0.25), max(3, round(BUILDINGS_PER_PERSON * people)), 4.0, homes_rng)
     work = _places(streets, density(1_100, 0.55), max(3, round(WORKPLACES_PER_PERSON * people)), 1.0, work_rng)
     public = _places(streets, density(1_300, 0.40), PUBLIC, 1.0, public_rng)
     stands = _places(streets, density(1_000, 0.60), STANDS - 1, 1.5, stands_rng)

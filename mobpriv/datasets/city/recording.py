@@ -11,7 +11,7 @@ OUTLIERS, OUTLIER_METRES = 0.001, 180.0  # share of the records, median of their
 
 
 def habits(rng: np.random.Generator, days: int) -> dict:
-    """How one commuter records: most on most days, some seldom, some in a part of the month only; most phones are off at night."""
+    """How one commuter records: most on most days, some seldom or in a part of the month; most phones are off at night."""
     seldom = rng.random() < 0.12
     first, last = 0, days
     if rng.random() < 0.15:

@@ -1,0 +1,309 @@
+"""W4M, "Wait for Me" (Abul, Bonchi, Nanni, "Anonymization of moving objects databases by clustering and perturbation",
+Information Systems 35(8), 2010; the variant with the linear distance, W4M-LST; in the thesis: §2.3, §3.4.2).
+
+(k, δ)-anonymity: every published trace moves together with at least k − 1 others inside a cylinder of diameter δ. Traces are
+grouped by their likeness in space and time, then each is moved, as little as needed, into the cylinder around the group's
+pivot. Traces that fit into no group are left out ("trash").
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import pandas as pd
+
+from mobpriv.geo import Points, check_plane, distance, step, to_degrees, to_plane, towards
+from mobpriv.traces import Traces, by_user, from_blocks, milliseconds
+
+
+class Clusters(NamedTuple):
+    """What :meth:`W4M.clusters` found.
+
+    ``members`` has one row per user (the index): ``cluster`` (0, 1, …; −1: left out), ``pivot`` (the user whose times and
+    path the cluster takes; for a user left out the most alike pivot), ``cost`` (LSTD to the pivot, a count) and ``reach`` (the
+    largest distance between matched points, in m). Who is left out is so because his ``reach`` exceeds ``radius``.
+    """
+
+    members: pd.DataFrame
+    radius: float  # m, radius_max after the last round
+    rounds: int  # how often the clustering began (1: the first radius was enough)
+
+
+@dataclass(frozen=True)
+class W4M:
+    """(k, δ)-anonymity by greedy clustering around pivots, and translation into the pivot's cylinder.
+
+    * Distance (LSTD): with time as a third axis, z = (t − first t)·v, v the mean speed of the traces, two pointers walk through
+      both traces; each step advances both, the second or the first, whichever next pair costs least (ties in this order). A
+      pair costs its 3-D distance in whole ``delta``, at most ``cap``; LSTD is the sum. It takes linear time.
+    * Clustering: pivots are drawn at random from the traces still free; a pivot and its k − 1 nearest free traces become a
+      cluster if none of them has a matched point farther than radius_max; else the pivot is no longer free. What is left at the
+      end joins its nearest pivot if within radius_max, else it is trash. With more than ``trash_max`` trash, radius_max grows
+      by half and everything begins anew.
+    * Translation: each member takes the pivot's times; at each the member's matched point is kept if it is within delta/2 of
+      the pivot's, else moved towards it to delta/2. The pivot stays as it is.
+
+    All members of a cluster so have the same times, and any two are within ``delta`` at each. Records are invented, so further
+    columns are dropped; users left out are missing in the result, and :meth:`clusters` names them.
+
+    Departures: the program that everyone uses exists as a binary only, and the details above are what it does. It matches in
+    units of delta/2 for the translation, as here; which of several matched points it takes is not known: here the nearest in
+    3-D, the first of equals. It cuts radius_max to whole metres, draws pivots from an unseeded generator that always starts
+    alike, and refuses traces of more than 10 000 records; none of this is copied. The first ``radius`` is that of Accio.
+    """
+
+    k: int = 2  # users per cluster, at least
+    delta: float = 600.0  # m, diameter of the cylinder
+    trash_max: float = 0.1  # share of the traces that may be left out
+    radius: float | None = None  # m, first radius_max; None: 0.5 % of half the diagonal of the bounding box
+    cap: int = 10  # largest cost of one pair
+    plane: str = "ground"
+
+    def __post_init__(self):
+        check_plane(self.plane)
+        if not (self.k >= 2 and self.k == int(self.k)):
+            raise ValueError(f"k must be a whole number of users, at least 2 (got {self.k})")
+        if not 0 < self.delta < np.inf:
+            raise ValueError(f"delta must be positive, in m (got {self.delta})")
+        if not 0 <= self.trash_max < 1:
+            raise ValueError(f"trash_max is a share of the traces, in [0, 1) (got {self.trash_max})")
+        if self.radius is not None and not 0 < self.radius < np.inf:
+            raise ValueError(f"radius must be positive, in m; None takes it from the bounding box (got {self.radius})")
+        if not (self.cap >= 1 and self.cap == int(self.cap)):
+            raise ValueError(f"cap must be a whole number, at least 1 (got {self.cap})")
+
+    def protect(self, traces: Traces, rng: np.random.Generator) -> Traces:
+        if not len(traces):
+            return from_blocks(pd.Index([]), [], np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+        return self.translate(traces, self.clusters(traces, rng))
+
+    def clusters(self, traces: Traces, rng: np.random.Generator) -> Clusters:
+        """The clusters, their pivots and who is left out; raises ValueError if there are fewer than k users."""
+        users, offsets = by_user(traces)
+        n = len(users)
+        if n < self.k:
+            are = "there is 1 user" if n == 1 else f"there are {n} users"
+            raise ValueError(f"k must not exceed the number of users (k is {self.k}, {are}): lower k or add users")
+        pairs = Pairs(space_time(traces, self.plane), offsets, self.delta, self.cap)
+        radius = self._first_radius(traces) if self.radius is None else self.radius
+        rounds = 1
+        while True:
+            cluster, pivots = greedy_clusters(pairs, self.k, radius, rng.permutation(n))
+            if np.sum(cluster < 0) <= self.trash_max * n:
+                break
+            radius, rounds = 1.5 * radius, rounds + 1
+        pivot = pivots[np.where(cluster >= 0, cluster, pairs.nearest(pivots, np.arange(n)))]
+        cost, reach = pairs.between(pivot, np.arange(n))
+        columns = {"cluster": cluster, "pivot": users[pivot], "cost": cost, "reach": reach}
+        return Clusters(pd.DataFrame(columns, index=users), radius, rounds)
+
+    def translate(self, traces: Traces, clusters: Clusters) -> Traces:
+        """The traces of all clusters, each moved into its pivot's cylinder."""
+        users, offsets = by_user(traces)
+        members = clusters.members.reindex(users)
+        if members["cluster"].isna().any():
+            unknown = members.index[members["cluster"].isna()][0]
+            raise ValueError(f"the clusters belong to other traces: user {unknown} is not among their members")
+        who = np.flatnonzero(members["cluster"] >= 0)
+        pivot = users.get_indexer(members["pivot"].iloc[who])
+        counts = np.diff(offsets)[pivot]
+        ends = np.r_[0, np.cumsum(counts)]
+        s = space_time(traces, self.plane)
+        x, y, record = _translate(s, offsets, who, pivot, ends, self.delta, self.cap, self.plane == "ground")
+        lat, lng = to_degrees(x, y, self.plane)
+        # what needs no move stays exactly as it was, without a detour through the plane
+        kept = record >= 0
+        lat[kept], lng[kept] = (traces[c].to_numpy()[record[kept]] for c in ("lat", "lng"))
+        first = np.repeat(offsets[pivot] - ends[:-1], counts)
+        return from_blocks(users[who], counts, milliseconds(traces)[np.arange(ends[-1]) + first], lat, lng)
+
+    def _first_radius(self, traces: Traces) -> float:
+        lat, lng = traces["lat"], traces["lng"]
+        return 0.005 * float(distance(lat.min(), lng.min(), lat.max(), lng.max(), self.plane)) / 2
+
+
+class SpaceTime(NamedTuple):
+    """Columns of a set of traces: plane coordinates with their scales, and time in metres."""
+
+    x: np.ndarray
+    y: np.ndarray
+    sx: np.ndarray
+    sy: np.ndarray
+    z: np.ndarray  # m
+
+
+def space_time(traces: Traces, plane: str = "ground") -> SpaceTime:
+    """z = (t − first t of the set)·v, v = the mean over the traces of length / duration (who lasts no time does not count)."""
+    _, offsets = by_user(traces)
+    lng = traces["lng"].to_numpy()
+    p = to_plane(traces["lat"].to_numpy(), _across_the_date_line(lng), plane)
+    p = Points(*map(np.array, p))  # one memory layout: compiled once
+    time = milliseconds(traces)
+    length = _lengths(p, offsets)
+    duration = (time[offsets[1:] - 1] - time[offsets[:-1]]) / 1000
+    lasting = duration > 0
+    v = np.mean(length[lasting] / duration[lasting]) if lasting.any() else 0.0
+    z = (time - time.min()) / 1000 * v
+    return SpaceTime(*p, z)
+
+
+def _across_the_date_line(lng: np.ndarray) -> np.ndarray:
+    """Longitudes cut open in the widest empty stretch instead of at ±180°, if the set spans more than half the globe."""
+    if lng.max() - lng.min() <= 180:
+        return lng
+    used = np.unique(np.floor(lng))
+    gap = np.diff(np.r_[used, used[0] + 360])
+    cut = used[gap.argmax()] + 1
+    return lng if cut > 180 or gap.max() < 2 else np.where(lng < cut, lng + 360, lng)
+
+
+class Pairs:
+    """LSTD and reach between traces, computed when first asked for and kept: the rounds of the clustering ask again."""
+
+    def __init__(self, s: SpaceTime, offsets: np.ndarray, delta: float, cap: int):
+        n = len(offsets) - 1
+        self.s, self.offsets, self.delta, self.cap = s, offsets, delta, cap
+        self.cost, self.reach = np.full((n, n), -1, np.int32), np.full((n, n), np.nan)
+        # the bounding box of each trace, in metres that are nowhere too long
+        boxes = [
+            f.reduceat(c, offsets[:-1]) * w for c, w in ((s.x, s.sx.min()), (s.y, s.sy.min())) for f in (np.minimum, np.maximum)
+        ]
+        self.boxes = np.stack(boxes, axis=1)
+
+    def between(self, first, second) -> tuple[np.ndarray, np.ndarray]:
+        """LSTD (a count) and reach (m) of the pairs (first[i], second[i])."""
+        first, second = np.broadcast_arrays(first, second)
+        new = self.cost[first, second] < 0
+        if new.any():
+            a, b = np.ascontiguousarray(first[new]), np.ascontiguousarray(second[new])
+            self.cost[a, b], self.reach[a, b] = _lstd_of_pairs(self.s, self.offsets, a, b, self.delta, self.cap)
+        return self.cost[first, second], self.reach[first, second]
+
+    def at_least(self, first: int, second) -> np.ndarray:
+        """A lower bound of the reach: the outermost point of one box has a partner inside the other."""
+        return np.abs(self.boxes[second] - self.boxes[first]).max(axis=1) - 1e-6  # m, for rounding
+
+    def nearest(self, pivots: np.ndarray, traces: np.ndarray) -> np.ndarray:
+        """For each trace the position of its nearest pivot by LSTD, the first of equals."""
+        cost, _ = self.between(pivots[None, :], traces[:, None])
+        return cost.argmin(axis=1)
+
+
+def greedy_clusters(pairs: Pairs, k: int, radius: float, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """One round of the clustering: the cluster of each trace (−1: trash) and the pivots, which are tried in ``order``."""
+    n = len(order)
+    free, cluster, pivots = np.ones(n, bool), np.full(n, -1), []
+    for p in order:
+        if not free[p]:
+            continue
+        free[p] = False
+        others = np.flatnonzero(free)
+        if len(others) < k - 1:
+            break
+        if np.sum(pairs.at_least(p, others) <= radius) < k - 1:
+            continue  # too few can be near enough: no need to look at them
+        cost, reach = pairs.between(p, others)
+        near = np.lexsort((-others, cost))[: k - 1]  # of equals the later trace
+        if reach[near].max() <= radius:
+            free[others[near]] = False
+            cluster[p] = cluster[others[near]] = len(pivots)
+            pivots.append(p)
+    pivots = np.array(pivots, dtype=np.int64)
+    left = np.flatnonzero(cluster < 0)
+    if len(pivots) and len(left):
+        nearest = pairs.nearest(pivots, left)
+        _, reach = pairs.between(pivots[nearest], left)
+        cluster[left[reach <= radius]] = nearest[reach <= radius]
+    return cluster, pivots
+
+
+@numba.njit(cache=True)
+def _lengths(p, offsets):
+    """Metres along each trace."""
+    length = np.zeros(len(offsets) - 1)
+    for k in range(len(length)):
+        for i in range(offsets[k] + 1, offsets[k + 1]):
+            east, north = step(p.x, p.y, p.sx, p.sy, i - 1, i)
+            length[k] += np.sqrt(east * east + north * north)
+    return length
+
+
+@numba.njit(inline="always")
+def _pair(s, i, j, unit, cap):
+    """Cost of matching record i with record j, and the squares of their distance in the plane and in space-time."""
+    east, north = step(s.x, s.y, s.sx, s.sy, i, j)
+    flat = east * east + north * north
+    dz = s.z[j] - s.z[i]
+    units = np.sqrt(flat + dz * dz) / unit
+    return (cap if units >= cap else int(units)), flat, flat + dz * dz
+
+
+@numba.njit(cache=True)
+def lstd(s, a, a_end, b, b_end, unit, cap, match):
+    """LSTD and reach between the records a … a_end−1 and b … b_end−1.
+
+    ``match``, if it has room, receives for each record of the first trace the matched record nearest in space-time.
+    """
+    i, j = a, b
+    total, farthest, square = _pair(s, i, j, unit, cap)
+    least = square
+    if len(match):
+        match[0] = j
+    while i < a_end - 1 or j < b_end - 1:
+        old = i
+        if i == a_end - 1:
+            j += 1
+            cost, flat, square = _pair(s, i, j, unit, cap)
+        elif j == b_end - 1:
+            i += 1
+            cost, flat, square = _pair(s, i, j, unit, cap)
+        else:
+            cost, flat, square = _pair(s, i + 1, j + 1, unit, cap)
+            to_i, to_j = i + 1, j + 1
+            if cost > 0:
+                cost2, flat2, square2 = _pair(s, i, j + 1, unit, cap)
+                if cost2 < cost:
+                    cost, flat, square, to_i, to_j = cost2, flat2, square2, i, j + 1
+                cost1, flat1, square1 = _pair(s, i + 1, j, unit, cap)
+                if cost1 < cost:
+                    cost, flat, square, to_i, to_j = cost1, flat1, square1, i + 1, j
+            i, j = to_i, to_j
+        total += cost
+        farthest = max(farthest, flat)
+        if len(match) and (i > old or square < least):
+            match[i - a], least = j, square
+    return total, np.sqrt(farthest)
+
+
+@numba.njit(cache=True, parallel=True)
+def _lstd_of_pairs(s, offsets, first, second, unit, cap):
+    cost, reach = np.empty(len(first), np.int32), np.empty(len(first))
+    for q in numba.prange(len(first)):
+        a, b = first[q], second[q]
+        nothing = np.empty(0, np.int64)
+        cost[q], reach[q] = lstd(s, offsets[a], offsets[a + 1], offsets[b], offsets[b + 1], unit, cap, nothing)
+    return cost, reach
+
+
+@numba.njit(cache=True, parallel=True)
+def _translate(s, offsets, who, pivot, ends, delta, cap, ground):
+    """Plane coordinates of the members' new records, and the record each was taken from (−1: it had to move)."""
+    x, y, record = np.empty(ends[-1]), np.empty(ends[-1]), np.empty(ends[-1], np.int64)
+    for m in numba.prange(len(who)):
+        a, b = pivot[m], who[m]
+        n = ends[m + 1] - ends[m]
+        match = np.empty(n, np.int64)
+        lstd(s, offsets[a], offsets[a + 1], offsets[b], offsets[b + 1], delta / 2, cap, match)
+        for r in range(n):
+            i, j, at = offsets[a] + r, match[r], ends[m] + r
+            if a == b:
+                j = i
+            x[at], y[at], record[at] = s.x[j], s.y[j], j
+            east, north = step(s.x, s.y, s.sx, s.sy, i, j)
+            d = np.sqrt(east * east + north * north)
+            if d > delta / 2:
+                dx, dy = s.x[j] - s.x[i], s.y[j] - s.y[i]
+                x[at], y[at], _, _ = towards(s.x[i], s.y[i], s.sx[i], s.sy[i], dx, dy, delta / 2, d, ground)
+                record[at] = -1
+    return x, y, record
