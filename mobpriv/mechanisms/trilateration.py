@@ -1,5 +1,5 @@
-"""TriLateration: three random places instead of each true one (Huang et al., as described in the thesis, §2.3.3: "each record is
-transformed into three random records in a region surrounding the correct one"; used in §5.5 and §6.4).
+"""TriLateration: three random places instead of each true one (Huang et al., as the thesis describes it, §2.3.3: "each record
+is transformed into three random records in a region surrounding the correct one"; used in §5.5 and §6.4).
 
 Users ask about three places drawn uniformly in the disc of radius r around their own and work out the answer for their own by
 trilateration; what the service sees is the three.
