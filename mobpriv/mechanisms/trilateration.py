@@ -1,7 +1,8 @@
-"""TriLateration: three assisted places instead of each true one (thesis §5.5 and §6.4; Khalfoun et al., MooD 2019).
+"""TriLateration: three random places instead of each true one (Huang et al., as the thesis describes it, §2.3.3: "each record
+is transformed into three random records in a region surrounding the correct one"; used in §5.5 and §6.4).
 
-Instead of its place a user asks about three places drawn uniformly in the disc of radius r around it, and solves for the
-answer himself; what the service sees is the three.
+Users ask about three places drawn uniformly in the disc of radius r around their own and work out the answer for their own by
+trilateration; what the service sees is the three.
 """
 
 from dataclasses import dataclass
@@ -20,8 +21,8 @@ class TriLateration:
     """Each record becomes three, uniform in the disc around it, at its own time, in the order drawn; further columns repeat.
 
     Departures: the author's program works on a spherical Mercator plane with R = 6 378 137 m; ``plane="mercator"`` is the
-    plane of his other programs (R = 6 367 000 m), so the same ``radius`` is 0.2 % smaller on the ground here than there.
-    His second radius, (1 + k)·r, is computed and never used: it is no parameter here.
+    plane of the other programs (R = 6 367 000 m), so the same ``radius`` is 0.2 % larger on the ground here than there.
+    Its second radius, (1 + k)·r, is computed and never used: it is no parameter here.
     """
 
     radius: float = 1000.0  # m
