@@ -33,6 +33,15 @@ def test_probabilities_are_normalised_similarities():
     assert nobody.loc["a"].sum() == 0
 
 
+def test_the_program_stretches_each_row():
+    d = pd.DataFrame([[0.8, 0.9, 1.0], [0.2, 0.2, 0.2]], index=["a", "b"], columns=list("abc"))
+    p = po.probabilities(d, None)
+    assert p.loc["a"].tolist() == pytest.approx([1 / 1.5, 0.5 / 1.5, 0])
+    assert p.loc["b"].tolist() == pytest.approx([1 / 3] * 3)
+    with pytest.raises(ValueError, match="must be positive"):
+        po.probabilities(d, 0)
+
+
 def test_ties_are_settled_against_the_adversary():
     d = ranking([[0.1, 0.1, 0.5, 0.6], [0.3, 0.2, 0.5, 0.6]])
     assert po.min_k(d).tolist() == [2, 1]

@@ -40,14 +40,23 @@ def answer(ranking: pd.DataFrame) -> pd.Series:
     return found.where(ranking.notna().any(axis=1)).rename("answer")
 
 
-def probabilities(ranking: pd.DataFrame, largest: float) -> pd.DataFrame:
+def probabilities(ranking: pd.DataFrame, largest: float | None) -> pd.DataFrame:
     """Equation (3.1): P[ID(T) = U_i] = s(T, U_i) / Σ_j s(T, U_j), with s = 1 − d/``largest``.
 
     It is 0 where there is no profile. Rows sum to 1, but for a trace that is like nobody at all (all 0).
+
+    ``largest`` is the dissimilarity of strangers: §3.2 normalises distances "between 0 and 1", and Topsoe's bound 2 ln 2 does
+    that. The author's program stretches each trace's own distances over [0, 1] instead, so that the most alike user has s = 1
+    and the least alike s = 0 whatever their distances: ``largest=None``.
     """
-    if not largest > 0:
+    if largest is None:
+        least, most = ranking.min(axis=1), ranking.max(axis=1)
+        d = ranking.sub(least, axis=0).div((most - least).replace(0, 1), axis=0)
+    elif largest > 0:
+        d = ranking / largest
+    else:
         raise ValueError(f"largest, the dissimilarity of strangers, must be positive (got {largest})")
-    s = (1 - ranking / largest).clip(lower=0).fillna(0.0)
+    s = (1 - d).clip(lower=0).fillna(0.0)
     return s.div(s.sum(axis=1).replace(0, 1), axis=0)
 
 
