@@ -48,7 +48,7 @@ def lines(paths, colour: str, weight: float = 2, opacity: float = 1, label: str 
 
 
 def background(collection: dict) -> dict:
-    """A GeoJSON FeatureCollection of lines, for instance streets, as a faint background without popups."""
+    """The lines of a GeoJSON FeatureCollection, for instance streets, as a faint background without popups."""
     faint = {"colour": "#8a8a8b", "weight": 0.8, "opacity": 0.5}
     features = [
         {
@@ -57,6 +57,7 @@ def background(collection: dict) -> dict:
             "properties": faint,
         }
         for f in collection["features"]
+        if f["geometry"]["type"] in ("LineString", "MultiLineString")
     ]
     return {"type": "FeatureCollection", "features": features}
 

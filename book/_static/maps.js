@@ -22,6 +22,7 @@
     L.control.scale({ imperial: false }).addTo(map);
     const drawn = layers.map((layer) => {
       const features = L.geoJSON(layer.features, {
+        pointToLayer: (_, place) => L.circleMarker(place, { radius: 4 }),
         style: ({ properties: p }) => ({ color: p.colour || "#0072b2", weight: p.weight ?? 2, fillColor: p.fill || p.colour || "#0072b2", fillOpacity: p.opacity ?? 0.7, opacity: p.opacity ?? 1, interactive: Boolean(p.label) }),
         onEachFeature: (f, item) => { if (f.properties.label) item.bindPopup(() => Object.assign(document.createElement("span"), { textContent: f.properties.label })); },
       });
