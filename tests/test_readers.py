@@ -281,6 +281,18 @@ def test_empty_tables(tmp_path):
         read_table(csv(tmp_path, ""))
 
 
+def test_large_files_report_the_same_lines(tmp_path, monkeypatch):
+    good = "".join(f"u{k % 7},{T + k},46.5,6.6\n" for k in range(500))
+    file = csv(tmp_path, f"user,t,lat,lng\n{good}u1,2\n\nu1,{T},400.17,6.6\n{good}")
+    traces, left_out = read_table(file)
+    assert rule(left_out, "line not readable").value == "t.csv line 502: 'u1,2'"
+    assert rule(left_out, "latitude outside [-90, 90]").value.startswith("t.csv line 504: user u1")
+    monkeypatch.setattr("mobpriv.datasets.lines.LARGE", 0)
+    again, also_left_out = read_table(file)
+    assert again.equals(traces)
+    assert also_left_out.equals(left_out)
+
+
 def test_cut_files_are_named(tmp_path):
     table = pd.DataFrame({"user": ["a"] * 500, "t": T + np.arange(500), "lat": 46.5, "lng": 6.6})
     whole, cut = tmp_path / "whole.parquet", tmp_path / "cut.parquet"
