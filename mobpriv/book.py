@@ -162,7 +162,13 @@ def _execute(path: Path, given: dict, output: Path, saved: Path, root: Path, ste
     with _environment({RESULTS: str(saved), STEPS: str(steps.resolve()), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}):
         try:
             executed = papermill.execute_notebook(
-                str(path), str(output), given, cwd=str(root), progress_bar=False, kernel_name="python3", **_over_ipc()
+                str(path),
+                str(output),
+                given,
+                cwd=str(root),
+                progress_bar=False,
+                kernel_name="python3",
+                **_over_ipc(output.parent),
             )
         except PapermillExecutionError as error:
             text = "\n".join(error.traceback)
@@ -171,15 +177,16 @@ def _execute(path: Path, given: dict, output: Path, saved: Path, root: Path, ste
     return plain_notebook(executed)
 
 
-def _over_ipc() -> dict:
-    """Kernels talk over sockets in the file system: no TCP port, so several can start at once without taking each other's."""
-    if os.name != "posix":
+def _over_ipc(folder: Path) -> dict:
+    """Kernels talk over sockets in the run's own folder: no TCP port, so several can start at once without taking each other's."""
+    sockets = str(folder / "kernel")
+    if os.name != "posix" or len(sockets) > 90:  # a socket's path holds about a hundred characters
         return {}
     from jupyter_client.manager import AsyncKernelManager
 
     class OverIPC(AsyncKernelManager):
         def __init__(self, **options):
-            super().__init__(**{**options, "transport": "ipc"})
+            super().__init__(**{**options, "transport": "ipc", "ip": sockets})
 
     return {"kernel_manager_class": OverIPC}
 

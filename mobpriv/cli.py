@@ -149,11 +149,11 @@ def validate(
         if not len(left_out):
             _stdout.print("Nothing is wrong with it.")
             return
-        table = Table(*(str(c) for c in left_out.columns), box=None)
-        for row in left_out.itertuples(index=False):
-            table.add_row(*(str(value) for value in row))
         _stdout.print(f"\n{int(left_out['records'].sum()):,} records are left out:")
-        _stdout.print(table)
+        for p in left_out.itertuples():
+            typer.echo(f"  {p.rule}: {p.records:,} records of {p.users:,} users")
+            typer.echo(f"    first: {p.value}")
+            typer.echo(f"    {p.remedy}")
 
 
 def _holds(traces) -> None:

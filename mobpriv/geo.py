@@ -121,10 +121,9 @@ def moved(lat, lng, east, north):
     sx0, sy0 = metres_per_degree_at(lat)
     sx, sy = sx0, sy0
     if abs(lat) < 89.0:
-        # the scale belongs to the middle of the step, whose latitude is known only after the step: twice is enough
-        for _ in range(2):
-            sx1, sy1 = metres_per_degree_at(lat + north / sy)
-            sx, sy = 0.5 * (sx0 + sx1), 0.5 * (sy0 + sy1)
+        # the scale is the mean of both ends; the far end is needed only roughly, so the near end's scale leads there
+        sx1, sy1 = metres_per_degree_at(lat + north / sy0)
+        sx, sy = 0.5 * (sx0 + sx1), 0.5 * (sy0 + sy1)
         if abs(lat + north / sy) < 90.0:
             return lat + north / sy, lng + east / sx
     side = 1.0 if lat > 0 else -1.0
@@ -145,7 +144,9 @@ def move(lat, lng, east, north, plane: str = "ground") -> tuple[np.ndarray, np.n
     if check_plane(plane) == "mercator":
         p = to_plane(lat, lng, plane)
         return to_degrees(p.x + east, p.y + north, plane)
-    columns = [np.require(column, float, ["C", "W"]) for column in (lat, lng, east, north)]  # one layout: compiled once
+    columns = [np.ascontiguousarray(column, float).view() for column in (lat, lng, east, north)]
+    for column in columns:
+        column.flags.writeable = False  # as pandas hands columns out: one kind of array, compiled once
     lat, lng = _move(*columns)
     return to_degrees(lng, lat)
 

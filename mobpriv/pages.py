@@ -23,6 +23,10 @@ def decorated(executed: nbformat.NotebookNode, notebook: str, records: dict[str,
             tags = cell.metadata.setdefault("tags", [])
             if not {"hide-input", "remove-input", "remove-cell"} & set(tags):
                 tags.append("hide-input")
+            for output in cell.outputs:
+                if "text/html" in output.get("data", {}):
+                    # the corner of a pandas table is no heading: screen readers stumble over an empty one
+                    output.data["text/html"] = "".join(output.data["text/html"]).replace("<th></th>", "<td></td>")
     own = next(iter(records.values()), None)
     if own and own["provenance"]["data"] and own["provenance"]["data"]["synthetic"]:
         page.cells.insert(1, _markdown(SYNTHETIC, "synthetic"))

@@ -88,11 +88,13 @@ def test_distance_worked_out():
     """
     s = space_time(parallel_lanes([0, 250, 2000]))
     nothing = np.empty(0, np.int64)
-    assert lstd(s, 0, 20, 20, 40, 100.0, 10, nothing) == (40, pytest.approx(250, abs=1e-3))
-    assert lstd(s, 0, 20, 40, 60, 100.0, 10, nothing) == (200, pytest.approx(2000, abs=1e-2))
+    assert lstd(s, 0, 20, 20, 40, 100.0, 10, np.inf, nothing) == (40, pytest.approx(250, abs=1e-3))
+    assert lstd(s, 0, 20, 40, 60, 100.0, 10, np.inf, nothing) == (200, pytest.approx(2000, abs=1e-2))
+    # who only wants to know whether the reach is within 249 m is told no at the first pair
+    assert lstd(s, 0, 20, 20, 40, 100.0, 10, 249.0, nothing) == (-1, pytest.approx(250, abs=1e-3))
     assert s.z[19] == pytest.approx(1900)  # 19 minutes at the mean speed of 100 m a minute
     late = s._replace(z=np.r_[s.z[:20], s.z[20:40] + 6000, s.z[40:]])
-    assert lstd(late, 0, 20, 20, 40, 100.0, 10, nothing)[0] == 200
+    assert lstd(late, 0, 20, 20, 40, 100.0, 10, np.inf, nothing)[0] == 200
 
 
 def test_leftover_points_count_against_the_last():
@@ -101,7 +103,7 @@ def test_leftover_points_count_against_the_last():
     3-D distance √2·100·i, in units of 200 m: floor(0.7071 i), at most 10: 0 0 1 2 2 3 4 4 5 6 7 7 8 9 9 and five times 10.
     """
     s = space_time(parallel_lanes([0, 0]))
-    cost, reach = lstd(s, 0, 1, 20, 40, 200.0, 10, np.empty(0, np.int64))
+    cost, reach = lstd(s, 0, 1, 20, 40, 200.0, 10, np.inf, np.empty(0, np.int64))
     assert cost == sum([0, 0, 1, 2, 2, 3, 4, 4, 5, 6, 7, 7, 8, 9, 9]) + 50
     assert reach == pytest.approx(1900, rel=1e-6)
 

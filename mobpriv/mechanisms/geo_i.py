@@ -12,6 +12,7 @@ the sum of two exponentials is the same law and needs no iteration.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numba
 import numpy as np
@@ -40,20 +41,21 @@ class GeoI:
         _check_epsilon(self.epsilon)
 
     def protect(self, traces: Traces, rng: np.random.Generator) -> Traces:
-        _, offsets = by_user(traces)
+        users, offsets = by_user(traces)
         east, north = np.empty(len(traces)), np.empty(len(traces))
-        per_user(_planar_laplace, rng, offsets, east, north)
-        east /= self.epsilon
-        north /= self.epsilon
+        per_user(partial(_planar_laplace, float(self.epsilon)), rng, offsets, east, north)
         lat, lng = move(traces["lat"].to_numpy(), traces["lng"].to_numpy(), east, north, self.plane)
-        return rows(traces, np.ones(len(traces), bool)).assign(lat=lat, lng=lng)
+        published = traces.assign(lat=lat, lng=lng)
+        if len(users) == len(traces["user"].cat.categories):
+            return published
+        return rows(published, np.ones(len(traces), bool))
 
 
 @numba.njit(cache=True, nogil=True)
-def _planar_laplace(rng, east, north):
-    """Fills two columns with displacements for ε = 1."""
+def _planar_laplace(epsilon, rng, east, north):
+    """Fills two columns with displacements in m."""
     for i in range(len(east)):
-        radius = rng.standard_exponential() + rng.standard_exponential()
+        radius = (rng.standard_exponential() + rng.standard_exponential()) / epsilon
         angle = 2 * np.pi * rng.random()
         east[i], north[i] = radius * np.cos(angle), radius * np.sin(angle)
 

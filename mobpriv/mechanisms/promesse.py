@@ -45,7 +45,7 @@ class Promesse:
     def protect(self, traces: Traces, rng: np.random.Generator | None = None) -> Traces:
         """The smoothed traces; nothing is drawn from ``rng``."""
         users, offsets = by_user(traces)
-        time = milliseconds(traces)
+        time = np.array(milliseconds(traces))
         pieces = offsets
         if self.max_gap is not None:
             pauses = 1 + np.flatnonzero(np.diff(time) > 1000 * self.max_gap)
@@ -55,9 +55,9 @@ class Promesse:
         if ground:
             p = p._replace(x=_unwrapped(p.x, offsets))
         p = Points(*map(np.array, p))  # one memory layout: compiled once
-        samples = _count(p, pieces, self.alpha, ground)
+        samples = _count(p, pieces, float(self.alpha), ground)
         ends = np.r_[0, np.cumsum(samples)]
-        x, y, t = _fill(p, time, pieces, ends, self.alpha, ground)
+        x, y, t = _fill(p, time, pieces, ends, float(self.alpha), ground)
         lat, lng = to_degrees(x, y, self.plane)
         counts = np.diff(ends[np.searchsorted(pieces, offsets)])
         return from_blocks(users, counts, t, lat, lng)

@@ -5,13 +5,14 @@ answer himself; what the service sees is the three.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numba
 import numpy as np
 
 from mobpriv.draws import per_user
 from mobpriv.geo import check_plane, move
-from mobpriv.traces import Traces, by_user, rows
+from mobpriv.traces import COLUMNS, Traces, by_user, from_blocks, milliseconds
 
 
 @dataclass(frozen=True)
@@ -32,18 +33,18 @@ class TriLateration:
             raise ValueError(f"radius must be positive, in m (got {self.radius})")
 
     def protect(self, traces: Traces, rng: np.random.Generator) -> Traces:
-        _, offsets = by_user(traces)
-        thrice = rows(traces, np.repeat(np.arange(len(traces)), 3))
-        east, north = np.empty(len(thrice)), np.empty(len(thrice))
-        per_user(_uniform_in_disc, rng, 3 * offsets, east, north)
-        lat, lng = thrice["lat"].to_numpy(), thrice["lng"].to_numpy()
-        lat, lng = move(lat, lng, self.radius * east, self.radius * north, self.plane)
-        return thrice.assign(lat=lat, lng=lng)
+        users, offsets = by_user(traces)
+        time, lat, lng = (np.repeat(c, 3) for c in (milliseconds(traces), traces["lat"].to_numpy(), traces["lng"].to_numpy()))
+        east, north = np.empty(len(time)), np.empty(len(time))
+        per_user(partial(_uniform_in_disc, float(self.radius)), rng, 3 * offsets, east, north)
+        lat, lng = move(lat, lng, east, north, self.plane)
+        further = {c: traces[c].repeat(3).array for c in traces.columns.difference(COLUMNS, sort=False)}
+        return from_blocks(users, 3 * np.diff(offsets), time, lat, lng).assign(**further)
 
 
 @numba.njit(cache=True, nogil=True)
-def _uniform_in_disc(rng, east, north):
-    """Fills two columns with points of the unit disc; the area within r grows as r², hence the root."""
+def _uniform_in_disc(radius, rng, east, north):
+    """Fills two columns with points of the disc, in m; the area within r grows as r², hence the root."""
     for i in range(len(east)):
-        radius, angle = np.sqrt(rng.random()), 2 * np.pi * rng.random()
-        east[i], north[i] = radius * np.cos(angle), radius * np.sin(angle)
+        r, angle = radius * np.sqrt(rng.random()), 2 * np.pi * rng.random()
+        east[i], north[i] = r * np.cos(angle), r * np.sin(angle)

@@ -85,7 +85,7 @@ class W4M:
         if n < self.k:
             are = "there is 1 user" if n == 1 else f"there are {n} users"
             raise ValueError(f"k must not exceed the number of users (k is {self.k}, {are}): lower k or add users")
-        pairs = Pairs(space_time(traces, self.plane), offsets, self.delta, self.cap)
+        pairs = Pairs(space_time(traces, self.plane), offsets, float(self.delta), int(self.cap))
         radius = self._first_radius(traces) if self.radius is None else self.radius
         rounds = 1
         while True:
@@ -93,7 +93,9 @@ class W4M:
             if np.sum(cluster < 0) <= self.trash_max * n:
                 break
             radius, rounds = 1.5 * radius, rounds + 1
-        pivot = pivots[np.where(cluster >= 0, cluster, pairs.nearest(pivots, np.arange(n)))]
+        of = cluster.copy()
+        of[cluster < 0] = pairs.nearest(pivots, np.flatnonzero(cluster < 0))
+        pivot = pivots[of]
         cost, reach = pairs.between(pivot, np.arange(n))
         columns = {"cluster": cluster, "pivot": users[pivot], "cost": cost, "reach": reach}
         return Clusters(pd.DataFrame(columns, index=users), radius, rounds)
@@ -110,7 +112,7 @@ class W4M:
         counts = np.diff(offsets)[pivot]
         ends = np.r_[0, np.cumsum(counts)]
         s = space_time(traces, self.plane)
-        x, y, record = _translate(s, offsets, who, pivot, ends, self.delta, self.cap, self.plane == "ground")
+        x, y, record = _translate(s, offsets, who, pivot, ends, float(self.delta), int(self.cap), self.plane == "ground")
         lat, lng = to_degrees(x, y, self.plane)
         # what needs no move stays exactly as it was, without a detour through the plane
         kept = record >= 0
@@ -159,35 +161,44 @@ def _across_the_date_line(lng: np.ndarray) -> np.ndarray:
 
 
 class Pairs:
-    """LSTD and reach between traces, computed when first asked for and kept: the rounds of the clustering ask again."""
+    """LSTD and reach between traces, walked when first asked for and kept: the rounds of the clustering ask again.
+
+    Most pairs are farther apart than radius_max, and a walk that only has to find that out ends early: until ``cost`` of a pair
+    is known (−1: not yet), ``reach`` holds a lower bound.
+    """
 
     def __init__(self, s: SpaceTime, offsets: np.ndarray, delta: float, cap: int):
         n = len(offsets) - 1
         self.s, self.offsets, self.delta, self.cap = s, offsets, delta, cap
-        self.cost, self.reach = np.full((n, n), -1, np.int32), np.full((n, n), np.nan)
-        # the bounding box of each trace, in metres that are nowhere too long
-        boxes = [
-            f.reduceat(c, offsets[:-1]) * w for c, w in ((s.x, s.sx.min()), (s.y, s.sy.min())) for f in (np.minimum, np.maximum)
-        ]
-        self.boxes = np.stack(boxes, axis=1)
+        self.cost, self.reach = np.full((n, n), -1, np.int32), np.zeros((n, n))
+        # the outermost point of a trace has a partner inside the other's bounding box; metres that are nowhere too long
+        for coordinate, metres in ((s.x, s.sx.min()), (s.y, s.sy.min())):
+            for outermost in (np.minimum, np.maximum):
+                side = outermost.reduceat(coordinate, offsets[:-1]) * metres
+                apart = np.abs(side[:, None] - side[None, :]) - 1e-6  # m, for rounding
+                np.maximum(self.reach, apart, out=self.reach)
 
     def between(self, first, second) -> tuple[np.ndarray, np.ndarray]:
         """LSTD (a count) and reach (m) of the pairs (first[i], second[i])."""
         first, second = np.broadcast_arrays(first, second)
-        new = self.cost[first, second] < 0
-        if new.any():
-            a, b = np.ascontiguousarray(first[new]), np.ascontiguousarray(second[new])
-            self.cost[a, b], self.reach[a, b] = _lstd_of_pairs(self.s, self.offsets, a, b, self.delta, self.cap)
+        self._walk(first, second, self.cost[first, second] < 0, np.inf)
         return self.cost[first, second], self.reach[first, second]
 
-    def at_least(self, first: int, second) -> np.ndarray:
-        """A lower bound of the reach: the outermost point of one box has a partner inside the other."""
-        return np.abs(self.boxes[second] - self.boxes[first]).max(axis=1) - 1e-6  # m, for rounding
+    def within(self, radius: float, first, second) -> np.ndarray:
+        """Whether the reach of the pairs (first[i], second[i]) is at most ``radius``."""
+        first, second = np.broadcast_arrays(first, second)
+        self._walk(first, second, (self.cost[first, second] < 0) & (self.reach[first, second] <= radius), radius)
+        return self.reach[first, second] <= radius
 
     def nearest(self, pivots: np.ndarray, traces: np.ndarray) -> np.ndarray:
         """For each trace the position of its nearest pivot by LSTD, the first of equals."""
         cost, _ = self.between(pivots[None, :], traces[:, None])
         return cost.argmin(axis=1)
+
+    def _walk(self, first, second, chosen, limit: float) -> None:
+        if chosen.any():
+            a, b = np.ascontiguousarray(first[chosen]), np.ascontiguousarray(second[chosen])
+            self.cost[a, b], self.reach[a, b] = _lstd_of_pairs(self.s, self.offsets, a, b, self.delta, self.cap, limit)
 
 
 def greedy_clusters(pairs: Pairs, k: int, radius: float, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -201,8 +212,8 @@ def greedy_clusters(pairs: Pairs, k: int, radius: float, order: np.ndarray) -> t
         others = np.flatnonzero(free)
         if len(others) < k - 1:
             break
-        if np.sum(pairs.at_least(p, others) <= radius) < k - 1:
-            continue  # too few can be near enough: no need to look at them
+        if np.sum(pairs.within(radius, p, others)) < k - 1:
+            continue  # whichever are nearest, they are too far
         cost, reach = pairs.between(p, others)
         near = np.lexsort((-others, cost))[: k - 1]  # of equals the later trace
         if reach[near].max() <= radius:
@@ -211,7 +222,8 @@ def greedy_clusters(pairs: Pairs, k: int, radius: float, order: np.ndarray) -> t
             pivots.append(p)
     pivots = np.array(pivots, dtype=np.int64)
     left = np.flatnonzero(cluster < 0)
-    if len(pivots) and len(left):
+    if len(pivots):
+        left = left[pairs.within(radius, pivots[None, :], left[:, None]).any(axis=1)]
         nearest = pairs.nearest(pivots, left)
         _, reach = pairs.between(pivots[nearest], left)
         cluster[left[reach <= radius]] = nearest[reach <= radius]
@@ -240,13 +252,15 @@ def _pair(s, i, j, unit, cap):
 
 
 @numba.njit(cache=True)
-def lstd(s, a, a_end, b, b_end, unit, cap, match):
-    """LSTD and reach between the records a … a_end−1 and b … b_end−1.
+def lstd(s, a, a_end, b, b_end, unit, cap, limit, match):
+    """LSTD and reach between the records a … a_end−1 and b … b_end−1; with a reach beyond ``limit`` −1 and a lower bound.
 
     ``match``, if it has room, receives for each record of the first trace the matched record nearest in space-time.
     """
     i, j = a, b
     total, farthest, square = _pair(s, i, j, unit, cap)
+    if np.sqrt(farthest) > limit:
+        return -1, np.sqrt(farthest)
     least = square
     if len(match):
         match[0] = j
@@ -270,19 +284,22 @@ def lstd(s, a, a_end, b, b_end, unit, cap, match):
                     cost, flat, square, to_i, to_j = cost1, flat1, square1, i + 1, j
             i, j = to_i, to_j
         total += cost
-        farthest = max(farthest, flat)
+        if flat > farthest:
+            farthest = flat
+            if np.sqrt(farthest) > limit:
+                return -1, np.sqrt(farthest)
         if len(match) and (i > old or square < least):
             match[i - a], least = j, square
     return total, np.sqrt(farthest)
 
 
 @numba.njit(cache=True, parallel=True)
-def _lstd_of_pairs(s, offsets, first, second, unit, cap):
+def _lstd_of_pairs(s, offsets, first, second, unit, cap, limit):
     cost, reach = np.empty(len(first), np.int32), np.empty(len(first))
     for q in numba.prange(len(first)):
         a, b = first[q], second[q]
         nothing = np.empty(0, np.int64)
-        cost[q], reach[q] = lstd(s, offsets[a], offsets[a + 1], offsets[b], offsets[b + 1], unit, cap, nothing)
+        cost[q], reach[q] = lstd(s, offsets[a], offsets[a + 1], offsets[b], offsets[b + 1], unit, cap, limit, nothing)
     return cost, reach
 
 
@@ -294,7 +311,7 @@ def _translate(s, offsets, who, pivot, ends, delta, cap, ground):
         a, b = pivot[m], who[m]
         n = ends[m + 1] - ends[m]
         match = np.empty(n, np.int64)
-        lstd(s, offsets[a], offsets[a + 1], offsets[b], offsets[b + 1], delta / 2, cap, match)
+        lstd(s, offsets[a], offsets[a + 1], offsets[b], offsets[b + 1], delta / 2, cap, np.inf, match)
         for r in range(n):
             i, j, at = offsets[a] + r, match[r], ends[m] + r
             if a == b:

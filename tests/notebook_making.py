@@ -1,0 +1,38 @@
+"""Small notebooks for tests."""
+
+from pathlib import Path
+
+import nbformat
+
+PARAMETERS = """\
+dataset: str = "city"  # name or file of the data set
+cell: float = 800.0  # m, side of a heat-map cell
+sizes: list[int] = [1, 2]  # users, in each repetition
+seed: int = 1  # of the random numbers
+quick: bool = False  # rough and fast"""
+
+DATA = "from types import SimpleNamespace\ndata = SimpleNamespace(name='city', sha256='ab' * 32, synthetic=True, left_out=None)"
+SAVES = f"""\
+import numpy as np
+from mobpriv import book
+{DATA}
+draw = float(np.random.default_rng(seed).random())
+book.save({{"rate.AP-Attack.Promesse": {{"value": 0.07, "low": 0.05, "high": 0.09, "n": 200}},
+           "rate.AP-Attack.none": 0.5, "draw": draw, "cell": cell, "shown": True}}, data, "30 days")
+draw"""
+
+
+def make(root: Path, name: str, *cells: str, title: str = "A demonstration") -> Path:
+    """A project's notebook with a title, the parameters above and the code cells given."""
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_markdown_cell(f"(fig-{name})=\n# {title}"), nbformat.v4.new_code_cell(PARAMETERS)]
+        + [nbformat.v4.new_code_cell(cell) for cell in cells],
+        metadata={"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}},
+    )
+    notebook.cells[1].metadata["tags"] = ["parameters"]
+    for number, cell in enumerate(notebook.cells):
+        cell["id"] = f"cell-{number}"
+    path = root / "notebooks" / f"{name}.ipynb"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    nbformat.write(notebook, path)
+    return path

@@ -1,0 +1,205 @@
+"""Running notebooks: parameters, results, provenance, skipping, and what remains after a failure."""
+
+import json
+import os
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pandas as pd
+import pytest
+from notebook_making import SAVES, make
+
+from mobpriv import book, pages, provenance, site
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:papermill", "ignore::DeprecationWarning:nbclient")
+
+
+def run(path: Path, tmp_path: Path, given=None, name="out") -> dict:
+    return book.run(path, given, output=tmp_path / f"{name}.ipynb", results=tmp_path / f"{name}.json", root=tmp_path)
+
+
+# -------------------------------------------------------------------------------------------------------------- parameters
+def test_parameters_are_read_with_type_default_unit_and_meaning(tmp_path):
+    found = book.parameters(make(tmp_path, "demo"))
+    assert found["cell"] == ("cell", "float", 800.0, "m", "side of a heat-map cell")
+    assert found["dataset"] == ("dataset", "str", "city", "", "name or file of the data set")
+    assert found["sizes"][1:4] == ("list[int]", [1, 2], "users")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "plain"),
+    [
+        ("cell", np.float32(400), 400.0),
+        ("cell", "400", 400.0),
+        ("cell", 400, 400.0),
+        ("seed", np.int64(3), 3),
+        ("seed", "3", 3),
+        ("quick", "true", True),
+        ("quick", np.bool_(True), True),
+        ("dataset", Path("a/b.csv"), str(Path("a/b.csv"))),
+        ("dataset", "12", "12"),
+        ("sizes", (3, 4), [3, 4]),
+        ("sizes", np.array([3, 4]), [3, 4]),
+        ("sizes", "[3, 4]", [3, 4]),
+    ],
+)
+def test_values_become_plain(tmp_path, name, value, plain):
+    found = book.checked(make(tmp_path, "demo"), {name: value})[name]
+    assert found == plain
+    assert type(found) is type(plain)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("cell", "wide"), ("cell", True), ("seed", 1.5), ("seed", "1.5"), ("seed", True), ("quick", 1), ("quick", "yes"), ("dataset", 3),
+     ("sizes", [1, "a"]), ("sizes", 3), ("cell", pd.Timestamp("2020-01-01"))],
+)  # fmt: skip
+def test_a_wrong_type_is_refused(tmp_path, name, value):
+    with pytest.raises(ValueError, match=f"^parameter {name} of demo must be ") as error:
+        book.checked(make(tmp_path, "demo"), {name: value})
+    assert "\n" not in str(error.value)
+
+
+def test_an_unknown_parameter_is_refused_and_the_known_ones_named(tmp_path):
+    with pytest.raises(
+        ValueError, match=r"demo has no parameter 'cel'; its parameters: dataset \(str\), cell \(float\), sizes"
+    ):
+        run(make(tmp_path, "demo", "raise SystemError('it must not run')"), tmp_path, {"cel": 1.0})
+
+
+def test_a_notebook_that_is_not_there(tmp_path):
+    make(tmp_path, "demo")
+    with pytest.raises(FileNotFoundError, match="there is no notebook 'dmo'; notebooks: demo"):
+        book.find("dmo", tmp_path)
+
+
+# ----------------------------------------------------------------------------------------------------------------- running
+def test_a_run_keeps_results_with_their_provenance_and_repeats_byte_for_byte(tmp_path):
+    path = make(tmp_path, "demo", SAVES)
+    record = run(path, tmp_path, {"cell": 400, "seed": 7})
+    run(path, tmp_path, {"cell": 400, "seed": 7}, "again")
+    assert record == json.loads((tmp_path / "out.json").read_text())
+    assert record["results"]["cell"] == 400
+    assert record["results"]["draw"] == np.random.default_rng(7).random()
+    origin = record["provenance"]
+    assert origin["data"] == {"name": "city", "sha256": "ab" * 32, "synthetic": True, "left_out": {}}
+    assert origin["parameters"] == {"dataset": "city", "cell": 400, "sizes": [1, 2], "seed": 7, "quick": False}
+    assert origin["command"] == "mobpriv run demo -p cell=400.0 -p seed=7"
+    assert origin["commit"] == "unknown"  # the temporary folder is no repository
+    assert (tmp_path / "out.ipynb").read_bytes() == (tmp_path / "again.ipynb").read_bytes()
+    text = (tmp_path / "out.ipynb").read_text()
+    assert str(tmp_path) not in text
+    assert "papermill" not in nbformat.reads(text, 4).metadata
+
+
+def test_a_failing_cell_shows_its_traceback_and_leaves_the_old_result(tmp_path):
+    good = make(tmp_path, "demo", SAVES)
+    run(good, tmp_path)
+    before = {p.name: p.read_bytes() for p in (tmp_path / "out.ipynb", tmp_path / "out.json")}
+    bad = make(tmp_path, "demo", SAVES + "\nraise KeyError('cabs')")
+    with pytest.raises(book.CellFailed, match=r"(?s)Traceback.*demo.ipynb, cell 3: KeyError: 'cabs'"):
+        run(bad, tmp_path)
+    assert {p.name: p.read_bytes() for p in (tmp_path / "out.ipynb", tmp_path / "out.json")} == before
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["notebooks", "out.ipynb", "out.json"]
+    assert book.RESULTS not in os.environ
+
+
+def test_saving_refuses_what_is_no_result_and_writes_nothing(tmp_path, monkeypatch):
+    monkeypatch.setenv(book.RESULTS, str(tmp_path / "r.json"))
+    with pytest.raises(ValueError, match=r"result 'rate': a result is a number, .* \(got set\)"):
+        book.save({"rate": {1, 2}})
+    assert not list(tmp_path.iterdir())
+    book.save({"rate": np.float64("nan"), "rows": pd.DataFrame({"a": [1]}), "n": np.int64(3), "yes": np.bool_(True)})
+    assert json.loads((tmp_path / "r.json").read_text())["results"] == {"rate": None, "rows": [{"a": 1}], "n": 3, "yes": True}
+
+
+def test_a_path_on_this_machine_stays_out_of_the_record():
+    parameters = {"dataset": "/home/me/cabs.parquet", "seed": 1}
+    assert provenance.without_path(parameters)["dataset"] == "cabs.parquet"
+    assert provenance.command("demo", parameters, {"dataset": "city", "seed": 1}) == "mobpriv run demo --data cabs.parquet"
+
+
+# -------------------------------------------------------------------------------------------------------------- the build
+def test_the_content_hash_changes_with_everything_a_result_depends_on(tmp_path):
+    path = make(tmp_path, "demo", "1")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "city.parquet").write_text("a")
+    (tmp_path / "requirements.lock").write_text("numpy==1")
+    own = tmp_path / "own.csv"
+    own.write_text("x")
+    seen = [provenance.content_hash(path, {"dataset": str(own)}, tmp_path)]
+    assert seen == [provenance.content_hash(path, {"dataset": str(own)}, tmp_path)]
+
+    def changed(given=None):
+        seen.append(provenance.content_hash(path, given or {"dataset": str(own)}, tmp_path))
+        assert len(set(seen)) == len(seen)
+
+    (tmp_path / "data" / "city.parquet").write_text("b")
+    changed()
+    (tmp_path / "requirements.lock").write_text("numpy==2")
+    changed()
+    own.write_text("y")
+    changed()
+    make(tmp_path, "demo", "2")
+    changed()
+    changed({"dataset": str(own), "seed": 2})
+
+
+def project(tmp_path: Path, *names: str) -> Path:
+    for name in names:
+        make(tmp_path, name, SAVES)
+    (tmp_path / "book").mkdir(exist_ok=True)
+    files = "".join(f"  - file: notebooks/{name}\n" for name in names)
+    (tmp_path / "book" / "_toc.yml").write_text(f"format: jb-book\nroot: index\nchapters:\n{files}")
+    return tmp_path
+
+
+def test_a_build_skips_what_has_not_changed(tmp_path, capfd):
+    root = project(tmp_path, "one", "two")
+    site.build(root, render=False)
+    assert "0 of 2 notebooks unchanged" in capfd.readouterr().err
+    stamp = {p.name: p.stat().st_mtime_ns for p in (root / "book" / "_generated" / "executed" / "city").iterdir()}
+    make(root, "two", SAVES, "2")
+    site.build(root, render=False)
+    assert "1 of 2 notebooks unchanged" in capfd.readouterr().err
+    again = {p.name: p.stat().st_mtime_ns for p in (root / "book" / "_generated" / "executed" / "city").iterdir()}
+    assert again["one.ipynb"] == stamp["one.ipynb"]
+    assert again["two.ipynb"] != stamp["two.ipynb"]
+
+
+def test_a_failing_notebook_stops_the_build_but_the_others_are_kept(tmp_path):
+    root = project(tmp_path, "good", "wrong")
+    make(root, "wrong", "1 / 0")
+    with pytest.raises(site.BuildFailed, match=r"(?s)wrong: .*ZeroDivisionError"):
+        site.build(root, render=False)
+    assert [p.name for p in (root / "book" / "_generated" / "results" / "city").iterdir()] == ["good.json"]
+
+
+def test_every_notebook_stands_in_the_table_of_contents(tmp_path):
+    root = project(tmp_path, "one")
+    make(root, "two")
+    with pytest.raises(site.BuildFailed, match=r"book/_toc.yml lacks notebooks/two"):
+        site.build(root, render=False)
+
+
+def test_a_page_folds_its_code_and_says_where_its_numbers_come_from(tmp_path):
+    path = make(tmp_path, "demo", SAVES)
+    record = run(path, tmp_path)
+    page = pages.decorated(nbformat.read(tmp_path / "out.ipynb", 4), "demo", {"city": record})
+    assert "Synthetic data" in page.cells[1].source
+    assert all("hide-input" in cell.metadata["tags"] for cell in page.cells if cell.cell_type == "code")
+    foot = page.cells[-1].source
+    for part in (
+        "synthetic city (synthetic)",
+        "abababab",
+        "`seed=1`",
+        "mobpriv run demo",
+        "source notebook",
+        "results on synthetic city",
+    ):
+        assert part in foot
+    real = {**record, "provenance": {**record["provenance"], "data": {**record["provenance"]["data"], "synthetic": False}}}
+    assert (
+        "Synthetic data" not in pages.decorated(nbformat.read(tmp_path / "out.ipynb", 4), "demo", {"x": real}).cells[1].source
+    )

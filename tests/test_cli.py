@@ -1,0 +1,157 @@
+"""The command line: what it leaves, what it says, and its exit codes."""
+
+import json
+import re
+
+import pandas as pd
+import pytest
+from notebook_making import SAVES, make
+from typer.testing import CliRunner
+
+from mobpriv.cli import app
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:papermill", "ignore::DeprecationWarning:nbclient")
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch):
+    """A call of the command line in an empty folder; gives (exit code, stdout, stderr)."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def call(*arguments):
+        result = CliRunner().invoke(app, [str(a) for a in arguments])
+        if result.exception and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return result.exit_code, result.stdout, result.stderr
+
+    return call
+
+
+@pytest.fixture
+def table(tmp_path):
+    t = pd.date_range("2020-01-01", periods=4, freq="h", tz="UTC").astype(str)
+    file = tmp_path / "my.csv"
+    pd.DataFrame({"user": ["a", "a", "b", "b"], "t": t, "lat": [45.0, 45.1, 400.17, 45.3], "lng": 4.8}).to_csv(
+        file, index=False
+    )
+    return file
+
+
+def one_line(text: str) -> str:
+    assert len(text.strip().splitlines()) == 1
+    return text.strip()
+
+
+def test_run_leaves_a_page_the_executed_notebook_and_the_results(call, tmp_path):
+    path = make(tmp_path, "demo", SAVES, "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()")
+    code, out, _ = call("run", path, "-p", "cell=400", "--quick", "-o", "there")
+    assert code == 0
+    assert out.split() == ["there/demo.html", "there/demo.ipynb", "there/demo.json"]
+    record = json.loads((tmp_path / "there" / "demo.json").read_text())
+    assert record["results"]["cell"] == 400
+    assert record["provenance"]["command"] == "mobpriv run demo -p cell=400.0 --quick"
+    page = (tmp_path / "there" / "demo.html").read_text()
+    assert "data:image/png;base64," in page
+    assert "Synthetic data" in page
+    # one file that asks nobody for anything
+    assert not re.findall(r"""(?:src|href)=["'](?!data:|#)[^"']*["']|@import|url\((?!data:)""", page)
+
+
+def test_the_page_drops_what_only_the_book_understands():
+    from mobpriv.webpage import without_roles
+
+    text = "(fig-3)=\n# A title\n\nSee {cite}`maouche2019`, {ref}`the figure <fig-3>` and [the ledger](../ledger.md).\n\n:::{note} Mind\n:class: x\nthis\n:::\n"
+    assert without_roles(text).split("\n") == [
+        "# A title", "", "See [maouche2019], the figure and the ledger.", "", "**Mind**", "", "", "this", "", "",
+    ]  # fmt: skip
+
+
+def test_run_on_a_file_hands_the_notebook_its_absolute_path(call, tmp_path, table):
+    path = make(tmp_path, "demo", "from mobpriv import book\nbook.save({'there': __import__('os').path.isabs(dataset)})")
+    code, out, _ = call("run", path, "--data", "my.csv")
+    assert code == 0
+    assert out.split()[0] == "runs/demo/my/demo.html"
+    record = json.loads((tmp_path / "runs/demo/my/demo.json").read_text())
+    assert record["results"] == {"there": True}
+    assert record["provenance"]["parameters"]["dataset"] == "my.csv"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["-p", "cel=400"], "mobpriv: demo has no parameter 'cel'; its parameters: dataset (str), cell (float)"),
+        (["-p", "cell=wide"], "mobpriv: parameter cell of demo must be float (got 'wide')"),
+        (["-p", "cell"], "mobpriv: a parameter is given as name=value (got 'cell')"),
+        (["--data", "nowhere.csv"], "mobpriv: there is no file or data set 'nowhere.csv' (data sets: city"),
+    ],
+)
+def test_what_is_given_wrong_is_one_line_and_exit_code_2(call, tmp_path, arguments, line):
+    code, out, err = call("run", make(tmp_path, "demo", SAVES), *arguments)
+    assert (code, out) == (2, "")
+    assert one_line(err).startswith(line)
+
+
+def test_a_notebook_that_is_not_there(call):
+    code, _, err = call("run", "nosuch")
+    assert code == 2
+    assert one_line(err).startswith("mobpriv: there is no notebook 'nosuch'")
+
+
+def test_a_failed_cell_is_its_traceback_and_exit_code_1(call, tmp_path):
+    code, out, err = call("run", make(tmp_path, "demo", "1 / 0"), "-o", "there")
+    assert (code, out) == (1, "")
+    assert "ZeroDivisionError: division by zero" in err
+    assert err.strip().endswith("demo.ipynb, cell 3: ZeroDivisionError: division by zero")
+    assert not (tmp_path / "there").exists()
+
+
+def test_show_lists_the_parameters(call, tmp_path):
+    code, out, _ = call("show", make(tmp_path, "demo"))
+    assert code == 0
+    assert re.search(r"cell +float +800\.0 +m +side of a heat-map cell", out)
+
+
+def test_validate_says_what_a_table_holds_and_what_is_wrong(call, table):
+    code, out, _ = call("validate", table)
+    assert code == 0
+    assert "3 records of 2 users" in out
+    assert "latitude outside [-90, 90]" in out
+    assert "400.17" in out
+    code, _, err = call("validate", "nowhere.csv")
+    assert code == 2
+    assert "nowhere.csv" in one_line(err)
+
+
+def test_validate_takes_other_column_names(call, tmp_path):
+    pd.DataFrame({"uid": ["a"], "when": [1_600_000_000_000], "y": [45.0], "x": [4.8]}).to_csv(tmp_path / "o.csv", index=False)
+    arguments = ["--user", "uid", "--time-column", "when", "--lat", "y", "--lng", "x", "--time", "ms"]
+    code, out, _ = call("validate", "o.csv", *arguments)
+    assert code == 0
+    assert "1 records of 1 users" in out
+    assert "2020-09-13 12:26:40 UTC" in out  # 1.6e9 seconds after 1970
+    assert "Nothing is wrong" in out
+    code, _, err = call("validate", "o.csv")
+    assert code == 2
+    assert "user" in one_line(err)
+
+
+def test_data_list_show_and_fetch(call, table):
+    code, out, _ = call("data", "list")
+    assert code == 0
+    assert "cabspotting" in out
+    code, out, _ = call("data", "show", table)
+    assert code == 0
+    assert "my: my.csv (real)" in out
+    code, _, err = call("data", "fetch", "mdc")
+    assert code == 2
+    assert "register" in one_line(err)
+    code, _, err = call("data", "fetch", "nosuch")
+    assert code == 2
+    assert "there is no data set 'nosuch'" in one_line(err)
+
+
+def test_real_needs_a_folder_with_data(call, tmp_path):
+    code, _, err = call("real", tmp_path)
+    assert code == 2
+    assert "cabspotting.parquet" in one_line(err)

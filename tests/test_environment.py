@@ -1,0 +1,75 @@
+"""pyproject.toml, requirements.lock and environment.yml name the same packages; the lock names no host."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import yaml
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parent.parent
+CONDA_NAMES = {"matplotlib-base": "matplotlib"}  # the plain name on conda-forge brings a whole GUI
+
+
+def project() -> dict:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def wanted() -> dict[str, Requirement]:
+    """Every package the project names, in its dependencies and in its extras; without itself."""
+    extras = [line for extra in project()["optional-dependencies"].values() for line in extra]
+    found = [Requirement(line) for line in [*project()["dependencies"], *extras]]
+    return {requirement.name: requirement for requirement in found if requirement.name != "mobpriv"}
+
+
+def locked() -> dict[str, list[Requirement]]:
+    found = {}
+    for line in (ROOT / "requirements.lock").read_text().splitlines():
+        if line and not line.startswith("#"):
+            requirement = Requirement(line)
+            found.setdefault(requirement.name, []).append(requirement)
+    return found
+
+
+def test_the_lock_pins_every_package_within_what_the_project_allows():
+    pins = locked()
+    for name, requirement in wanted().items():
+        assert name in pins, f"{name} is not in requirements.lock: make lock"
+        for pin in pins[name]:
+            version = str(pin.specifier).removeprefix("==")
+            assert requirement.specifier.contains(version), f"{name} {version} is locked, {requirement} is asked for"
+
+
+def test_the_lock_pins_exactly_and_names_no_host():
+    text = (ROOT / "requirements.lock").read_text()
+    assert not re.search(r"://|^-|@ ", text, re.MULTILINE)
+    assert all(re.fullmatch(r"==[\w.]+", str(pin.specifier)) for pins in locked().values() for pin in pins)
+
+
+def test_conda_users_get_the_same_packages():
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
+    conda = [entry for entry in environment["dependencies"] if isinstance(entry, str)]
+    pip = next(entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict))
+    named = {}
+    for line in [*conda, *pip]:
+        requirement = Requirement(line)
+        named[CONDA_NAMES.get(requirement.name, requirement.name)] = requirement
+    assert str(named.pop("python").specifier) == str(Requirement(f"python{project()['requires-python']}").specifier)
+    named.pop("pip")
+    assert sorted(named) == sorted(wanted())
+    for name, requirement in wanted().items():
+        assert str(named[name].specifier) == str(requirement.specifier), name
+
+
+def test_names_stand_in_order():
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
+    names = [entry.split()[0] for entry in environment["dependencies"] if isinstance(entry, str)]
+    assert names[1:] == sorted(names[1:])
+
+
+def test_the_same_licence_and_version_everywhere():
+    import mobpriv
+
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation["version"] == mobpriv.__version__
+    assert citation["license"] == project()["license"] == "BSD-3-Clause"
