@@ -135,11 +135,12 @@ def test_mdc_links_gps_to_users(tmp_path):
     rows = [(7, T, 6.62, 46.51), (8, T + 10, 6.63, 46.52), (9, T + 20, 6.64, 46.53)]
     text = "".join(f"{k}\t{t}\t{lng}\t{lat}\t400\t1\t2\t3\t4\t5\t6\t7\n" for k, t, lng, lat in rows)
     write(tmp_path / "gps.csv", text)
-    write(tmp_path / "records.csv", f"7\t5925\t{T}\t-7200\tgps\n8\t0005\t{T}\t-7200\tgps\n1\t5925\t{T}\t-7200\tgsm\n")
+    write(tmp_path / "records.csv", f"7\t5925\t{T}\t-7200\tgps\n8\t0005\t{T}\t-7200\tgps\n1\t5925\t{T}\t-7200\tgsm\n2\t59\n")
     traces, left_out = read_mdc(tmp_path)
     assert traces["user"].tolist() == ["0005", "5925"]
     assert traces["lat"].tolist() == [46.52, 46.51]
     assert traces["lng"].tolist() == [6.63, 6.62]
+    assert rule(left_out, "line not readable").value == r"records.csv line 4: '2\t59'"
     missing = rule(left_out, "user missing")
     assert missing.records == 1
     assert missing.value.startswith("gps.csv line 3")
