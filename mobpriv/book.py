@@ -32,6 +32,8 @@ from mobpriv import __version__, claims, provenance
 ROOT = Path(__file__).parent.parent
 RESULTS = "MOBPRIV_RESULTS"  # where the runner tells a notebook to leave its results
 EMBEDDED = "city"
+# what a kernel would print on every page although it says nothing about the experiment: no widgets for progress bars, no debugger
+QUIET = {"PYDEVD_DISABLE_FILE_VALIDATION": "1", "PYTHONWARNINGS": "ignore:IProgress not found"}
 UNITS = {"m", "km", "s", "min", "h", "days", "1/m", "share", "users", "degrees", "records"}
 _MISSING = object()
 
@@ -159,7 +161,7 @@ def _execute(path: Path, given: dict, output: Path, saved: Path, root: Path, ste
     import papermill
     from papermill.exceptions import PapermillExecutionError
 
-    with _environment({RESULTS: str(saved), STEPS: str(steps.resolve()), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}):
+    with _environment({RESULTS: str(saved), STEPS: str(steps.resolve()), **QUIET}):
         try:
             executed = papermill.execute_notebook(
                 str(path),

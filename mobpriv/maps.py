@@ -8,6 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 WIDTH = 720  # units of the picture's width
+# one colour per mechanism that can be told from the others on a light map and on a dark one
+COLOURS = {"none": "#767676", "Geo-I": "#1f8fd6", "Promesse": "#e66100", "W4M": "#009e73", "TriLateration": "#cc79a7"}
+_FEW, _MANY = (
+    np.array([0.55, 0.66, 0.80]),
+    np.array([0.70, 0.25, 0.10]),
+)  # red, green, blue of the palest and the strongest cell
 
 
 class Layer(NamedTuple):
@@ -19,6 +25,7 @@ class Layer(NamedTuple):
 
     name: str
     features: dict
+    shown: bool = True  # at first; the reader switches layers on and off
 
 
 def cells(grid, ids, colours, labels=None) -> dict:
@@ -38,6 +45,29 @@ def lines(paths, colour: str, weight: float = 2, opacity: float = 1, label: str 
         for path in paths
     ]
     return {"type": "FeatureCollection", "features": features}
+
+
+def background(collection: dict) -> dict:
+    """The lines of a GeoJSON FeatureCollection, for instance streets, as a faint background without popups."""
+    faint = {"colour": "#8a8a8b", "weight": 0.8, "opacity": 0.5}
+    features = [
+        {
+            "type": "Feature",
+            "geometry": {**f["geometry"], "coordinates": _rounded(f["geometry"]["coordinates"])},
+            "properties": faint,
+        }
+        for f in collection["features"]
+        if f["geometry"]["type"] in ("LineString", "MultiLineString")
+    ]
+    return {"type": "FeatureCollection", "features": features}
+
+
+def shades(values) -> list[str]:
+    """A colour for each positive value, from pale blue to strong red on a logarithmic scale."""
+    logs = np.log(np.asarray(values, float))
+    place = (logs - logs.min()) / max(np.ptp(logs), 1e-12) if len(logs) else logs
+    rgb = np.rint(255 * (_FEW + place[:, None] * (_MANY - _FEW))).astype(int)
+    return [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in rgb]
 
 
 def _feature(kind: str, coordinates: list, **properties) -> dict:
@@ -68,6 +98,7 @@ def interactive_map(layers: list[Layer], label: str):
 
 def picture(layers: list[Layer], label: str) -> str:
     """The layers as an SVG picture: east to the right, metres the same in both directions at the middle latitude."""
+    layers = [layer for layer in layers if layer.shown and layer.features["features"]] or layers
     points = np.array(
         [p for layer in layers for f in layer.features["features"] for p in _points(f["geometry"]["coordinates"])]
     )
@@ -99,8 +130,9 @@ def _shape(feature: dict, at) -> str:
     colour, opacity = html.escape(p.get("colour", "#0072b2")), p.get("opacity", 1)
     if kind == "Point":
         return f'<circle cx="{at(coordinates).split()[0]}" cy="{at(coordinates).split()[1]}" r="4" fill="{colour}"/>'
-    if kind == "LineString":
-        path = "M" + "L".join(at(point) for point in coordinates)
+    if kind in ("LineString", "MultiLineString"):
+        paths = [coordinates] if kind == "LineString" else coordinates
+        path = "".join("M" + "L".join(at(point) for point in line) for line in paths)
         return f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="{p.get("weight", 2)}" opacity="{opacity}"/>'
     if kind == "Polygon":
         path = "".join("M" + "L".join(at(point) for point in ring) + "Z" for ring in coordinates)

@@ -16,7 +16,19 @@ import nbformat
 
 from mobpriv import __version__
 
-PRESENTATION = ("cli.py", "claims.py", "site.py")  # modules that no result depends on
+PRESENTATION = ("cli.py", "claims.py", "pages.py", "site.py", "webpage.py")  # modules that no result depends on
+RECORDED = (
+    "notebook",
+    "data",
+    "selection",
+    "parameters",
+    "command",
+    "mobpriv",
+    "commit",
+    "packages",
+    "seconds",
+    "content_hash",
+)
 PACKAGES = ("numpy", "pandas", "scipy", "numba", "scikit-learn")
 
 
@@ -38,13 +50,15 @@ def file_hash(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def content_hash(notebook: Path, parameters: dict, root: Path, compared: Iterable[Path] = ()) -> str:
+def content_hash(
+    notebook: Path, parameters: dict, root: Path, compared: Iterable[Path] = (), printed: dict | None = None
+) -> str:
     """What the notebook's result depends on: its code, the parameters, the package, the data, the pinned packages.
 
-    ``compared`` are result files that the notebook reads beside its data set.
+    ``compared`` are result files that the notebook reads beside its data set, ``printed`` the papers' numbers that it shows.
     """
     cells = [(cell.cell_type, cell.source) for cell in nbformat.read(notebook, as_version=4).cells]
-    parts = [json.dumps(cells), json.dumps(parameters, sort_keys=True), __version__]
+    parts = [json.dumps(cells), json.dumps([parameters, printed], sort_keys=True), __version__]
     package = Path(__file__).parent
     sources = [p for p in sorted(package.rglob("*.py")) if p.name not in PRESENTATION]
     files = [

@@ -84,7 +84,8 @@ def run_all(names: list[str], given: dict, dataset: str, results: Path, root: Pa
         if "dataset" in known and dataset != book.EMBEDDED:
             parameters["dataset"] = dataset
         compared = (root / "book" / "results").glob(f"*/{name}.json") if dataset == book.EMBEDDED else ()
-        key = provenance.content_hash(path, parameters, root, compared)
+        printed = {source: book.printed(name, source, root) for source in claims.PRINTED_FOR}
+        key = provenance.content_hash(path, parameters, root, compared, printed)
         record = provenance.read_record(results / f"{name}.json")
         if not (record and record["provenance"]["content_hash"] == key and (executed / f"{name}.ipynb").is_file()):
             pending.append((path, parameters, executed / f"{name}.ipynb", results / f"{name}.json", root, key))
@@ -131,10 +132,18 @@ def all_records(root: Path) -> dict[str, dict[str, dict]]:
     """Every result at hand: data set -> notebook -> record; real data sets from ``book/results``, the city from this build."""
     folders = [root / "book" / "_generated" / "results" / book.EMBEDDED, *sorted((root / "book" / "results").glob("*/"))]
     return {
-        folder.name: {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
+        folder.name: {path.stem: _record(path) for path in sorted(folder.glob("*.json"))}
         for folder in folders
         if folder.is_dir()
     }
+
+
+def _record(path: Path) -> dict:
+    record = json.loads(path.read_text(encoding="utf-8"))
+    missing = [key for key in provenance.RECORDED if key not in record.get("provenance", {})]
+    if missing or "results" not in record:
+        raise BuildFailed(f"{path} is no record of a run (its provenance lacks {', '.join(missing)}): run its notebook again")
+    return record
 
 
 def write_pages(names: list[str], root: Path) -> None:

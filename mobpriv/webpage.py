@@ -7,7 +7,7 @@ from pathlib import Path
 
 import nbformat
 
-from mobpriv import pages, provenance
+from mobpriv import pages, plot, provenance
 
 STYLE = """
 :root { color-scheme: light dark; }
@@ -51,11 +51,17 @@ def write(executed: Path, target: Path, record: dict) -> Path:
         target,
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f'<title>{html.escape(own["notebook"])}</title><link rel="icon" href="data:,">'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head>'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}{_colours()}</style></head>'
         f"<body><main>{synthetic}{''.join(parts)}<h2>Where the numbers come from</h2>"
         f'<div class="table origin"><table>{table}</table></div></main>{_mathjax() if "$" in text else ""}</body></html>\n',
     )
     return target
+
+
+def _colours() -> str:
+    """The colours of the figures; this page has no switch, it follows the reader's system."""
+    light, dark = plot.stylesheet().split("html[data-theme=dark]")
+    return f"{light}@media (prefers-color-scheme: dark) {{ :root {dark} }}"
 
 
 def without_roles(text: str) -> str:
@@ -64,7 +70,7 @@ def without_roles(text: str) -> str:
     text = re.sub(r"\{cite(?::\w+)?\}`([^`]+)`", r"[\1]", text)
     text = re.sub(r"\{[\w:]+\}`([^`<]+?)\s*(?:<[^`]*>)?`", r"\1", text)
     text = re.sub(r"^[:`]{3,}\{[\w-]+\}[ \t]*(.*)$", lambda m: f"**{m[1]}**\n" if m[1] else "", text, flags=re.MULTILINE)
-    text = re.sub(r"^:(?:{2,}|[\w-]+:.*)$", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^(?::{3,}|:[\w-]+:.*)$", "", text, flags=re.MULTILINE)
     return re.sub(r"\[([^\]]+)\]\((?!https?:)[^)]*\)", r"\1", text)
 
 

@@ -135,11 +135,12 @@ def test_mdc_links_gps_to_users(tmp_path):
     rows = [(7, T, 6.62, 46.51), (8, T + 10, 6.63, 46.52), (9, T + 20, 6.64, 46.53)]
     text = "".join(f"{k}\t{t}\t{lng}\t{lat}\t400\t1\t2\t3\t4\t5\t6\t7\n" for k, t, lng, lat in rows)
     write(tmp_path / "gps.csv", text)
-    write(tmp_path / "records.csv", f"7\t5925\t{T}\t-7200\tgps\n8\t0005\t{T}\t-7200\tgps\n1\t5925\t{T}\t-7200\tgsm\n")
+    write(tmp_path / "records.csv", f"7\t5925\t{T}\t-7200\tgps\n8\t0005\t{T}\t-7200\tgps\n1\t5925\t{T}\t-7200\tgsm\n2\t59\n")
     traces, left_out = read_mdc(tmp_path)
     assert traces["user"].tolist() == ["0005", "5925"]
     assert traces["lat"].tolist() == [46.52, 46.51]
     assert traces["lng"].tolist() == [6.63, 6.62]
+    assert rule(left_out, "line not readable").value == r"records.csv line 4: '2\t59'"
     missing = rule(left_out, "user missing")
     assert missing.records == 1
     assert missing.value.startswith("gps.csv line 3")
@@ -279,6 +280,18 @@ def test_empty_tables(tmp_path):
     assert not len(read_table(file)[0])
     with pytest.raises(ValueError, match="no column user"):
         read_table(csv(tmp_path, ""))
+
+
+def test_large_files_report_the_same_lines(tmp_path, monkeypatch):
+    good = "".join(f"u{k % 7},{T + k},46.5,6.6\n" for k in range(500))
+    file = csv(tmp_path, f"user,t,lat,lng\n{good}u1,2\n\nu1,{T},400.17,6.6\n{good}")
+    traces, left_out = read_table(file)
+    assert rule(left_out, "line not readable").value == "t.csv line 502: 'u1,2'"
+    assert rule(left_out, "latitude outside [-90, 90]").value.startswith("t.csv line 504: user u1")
+    monkeypatch.setattr("mobpriv.datasets.lines.LARGE", 0)
+    again, also_left_out = read_table(file)
+    assert again.equals(traces)
+    assert also_left_out.equals(left_out)
 
 
 def test_cut_files_are_named(tmp_path):

@@ -22,13 +22,15 @@
     L.control.scale({ imperial: false }).addTo(map);
     const drawn = layers.map((layer) => {
       const features = L.geoJSON(layer.features, {
+        pointToLayer: (_, place) => L.circleMarker(place, { radius: 4 }),
         style: ({ properties: p }) => ({ color: p.colour || "#0072b2", weight: p.weight ?? 2, fillColor: p.fill || p.colour || "#0072b2", fillOpacity: p.opacity ?? 0.7, opacity: p.opacity ?? 1, interactive: Boolean(p.label) }),
         onEachFeature: (f, item) => { if (f.properties.label) item.bindPopup(() => Object.assign(document.createElement("span"), { textContent: f.properties.label })); },
-      }).addTo(map);
+      });
+      if (layer.shown) features.addTo(map);
       return [layer.name, features];
     });
     if (drawn.length > 1) L.control.layers(null, Object.fromEntries(drawn), { collapsed: false }).addTo(map);
-    map.fitBounds(L.featureGroup(drawn.map(([, features]) => features)).getBounds(), { padding: [8, 8], animate: false });
+    map.fitBounds(L.featureGroup(drawn.map(([, features]) => features).filter((features) => map.hasLayer(features))).getBounds(), { padding: [8, 8], animate: false });
   };
 
   const start = () => {

@@ -6,10 +6,12 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.csv
 
 from mobpriv.traces import Problem
 
+LARGE = 1 << 25  # bytes: a file that is worth two threads
 _BLANK = ["", "nan", "na", "n/a", "null", "none"]
 
 
@@ -40,17 +42,19 @@ def read_lines(
         skipped.append((row.number, row.text))
         return "skip"
 
-    def read(types, **convert):
+    def read(types, threads=False, **convert):
         skipped.clear()
         return pa.csv.read_csv(
             path,
-            read_options=pa.csv.ReadOptions(use_threads=False, skip_rows=header, column_names=names, block_size=1 << 24),
+            read_options=pa.csv.ReadOptions(use_threads=threads, skip_rows=header, column_names=names, block_size=1 << 24),
             parse_options=pa.csv.ParseOptions(delimiter=delimiter, invalid_row_handler=skip, ignore_empty_lines=False),
             convert_options=pa.csv.ConvertOptions(column_types=types, **convert),
         )
 
     try:
-        table, wrong = read(types), []
+        table, wrong = read(types, path.stat().st_size > LARGE), []
+        if skipped and skipped[0][0] is None:  # threads do not know their lines
+            table = read(types)
     except pa.ArrowInvalid as reason:
         if any(text in str(reason) for text in ("Empty CSV", "Could not skip")):
             return _NOTHING
@@ -60,7 +64,8 @@ def read_lines(
         texts = [(row, _text(raw, row, delimiter)) for row in wrong]
     first = 1 + header + (names is None)
     gone = [number for number, _ in skipped]
-    number = np.setdiff1d(np.arange(first, first + table.num_rows + len(gone)), gone)
+    number = np.arange(first, first + table.num_rows + len(gone))
+    number = np.setdiff1d(number, gone) if gone else number
     bad = [(line, text) for line, text in skipped if text.strip()]
     keep = ~_empty(table)
     if len(wrong):
@@ -81,14 +86,18 @@ def _names(path: Path, delimiter: str, header: int) -> list[str]:
 def _empty(table: pa.Table) -> np.ndarray:
     """Rows that come from empty lines: no value in any column."""
     empty = np.ones(table.num_rows, bool)
-    for column in table.columns:
+    for column in sorted(table.columns, key=lambda c: _is_text(c.type)):  # numbers are quicker, and mostly enough
         if not empty.any():
             break
-        if pa.types.is_string(column.type):
-            empty &= pa.compute.equal(pa.compute.fill_null(column, ""), "").to_numpy()
+        if _is_text(column.type):
+            empty &= pa.compute.equal(pa.compute.fill_null(column.cast(pa.string()), ""), "").to_numpy()
         else:
             empty &= column.is_null().to_numpy() if column.null_count else False
     return empty
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_dictionary(kind)
 
 
 def _typed(raw: pa.Table, types: dict[str, pa.DataType]) -> tuple[pa.Table, np.ndarray]:
@@ -101,11 +110,11 @@ def _typed(raw: pa.Table, types: dict[str, pa.DataType]) -> tuple[pa.Table, np.n
         text = pd.Series([(b or b"").decode("utf-8", "replace").strip() for b in raw[name].to_pylist()], dtype="str")
         blank = text.str.lower().isin(_BLANK)
         kind = types.get(name)
-        value = text if kind is not None and pa.types.is_string(kind) else _parsed(text, kind)
+        value = text if kind is not None and _is_text(kind) else _parsed(text, kind)
         if kind is None and (value.isna() & ~blank).any():
             value = text
         wrong |= (value.isna() & ~blank).to_numpy()
-        columns[name] = pa.Array.from_pandas(value, type=kind)
+        columns[name] = pa.Array.from_pandas(value, type=pa.string() if value is text else kind)
     return pa.table(columns), np.flatnonzero(wrong)
 
 

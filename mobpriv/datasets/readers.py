@@ -83,7 +83,7 @@ def _with_time(table: pa.Table) -> pa.Table:
     return pa.table({"lat": table["lat"], "lng": table["lng"], "t": t})
 
 
-def read_mdc(path, progress: bool = True) -> tuple[Traces, pd.DataFrame]:
+def read_mdc(path) -> tuple[Traces, pd.DataFrame]:
     """Nokia's Mobile Data Challenge: the folder with ``gps.csv`` and ``records.csv``.
 
     Both are separated by tabs, without a header line. ``gps.csv`` begins with the columns ``db_key, time, longitude, latitude,
@@ -99,15 +99,16 @@ def read_mdc(path, progress: bool = True) -> tuple[Traces, pd.DataFrame]:
     gps = existing(folder / "gps.csv" if folder.is_dir() else folder)
     first = ["db_key", "time", "longitude", "latitude", "altitude"]
     lines = _tab_separated(gps, first, {"longitude": pa.float64(), "latitude": pa.float64()})
-    table = lines.table.to_pandas()
+    read, table = [(gps.name, lines)], lines.table.to_pandas()
     if "userid" in table:
         user = table["userid"]
     else:
-        records = _tab_separated(existing(gps.parent / "records.csv"), ["db_key", "userid"], {"userid": pa.string()}).table
-        owner = records.select(["db_key", "userid"]).to_pandas().drop_duplicates("db_key").set_index("db_key")["userid"]
+        records = _tab_separated(existing(gps.parent / "records.csv"), ["db_key", "userid"], {"userid": pa.string()})
+        read.append(("records.csv", records))
+        owner = records.table.select(["db_key", "userid"]).to_pandas().drop_duplicates("db_key").set_index("db_key")["userid"]
         user = owner.astype("category").reindex(table["db_key"])
     table = pd.DataFrame({"user": user.array, "t": table["time"], "lat": table["latitude"], "lng": table["longitude"]})
-    bad = unreadable([(gps.name, lines)], lambda _: None)
+    bad = unreadable(read, lambda _: None)
     return as_records(table, bad, gps.name, lambda row: f"{gps.name} line {lines.number[row]}", "s")
 
 
@@ -125,7 +126,7 @@ def _tab_separated(path: Path, first: list[str], types: dict[str, pa.DataType]) 
     return read_lines(path, "\t", types, first + [f"column {k}" for k in range(len(first), len(head))])
 
 
-def read_privamov(path, zone: str = "UTC", progress: bool = True) -> tuple[Traces, pd.DataFrame]:
+def read_privamov(path, zone: str = "UTC") -> tuple[Traces, pd.DataFrame]:
     """PrivaMov: the file ``privamov-gps`` (or the folder that holds it), separated by tabs, without a header line.
 
     A line is ``user  timestamp  longitude  latitude``, timestamps as in ``2014-10-08 13:22:25.123``.

@@ -18,6 +18,8 @@ from mobpriv.datasets.lines import Lines, read_lines, unreadable
 from mobpriv.datasets.times import times
 from mobpriv.traces import COLUMNS, Problem, Traces, without
 
+NAMES = pa.dictionary(pa.int32(), pa.string())  # text of which much repeats
+
 
 def read_table(
     path,
@@ -121,13 +123,13 @@ def _csv(path: Path, columns: dict[str, str], names, delimiter) -> tuple[pd.Data
         if delimiter is None:
             delimiter = max(",\t;", key=head.count) if any(c in head for c in ",\t;") else " "
         header = names or [c.strip().strip('"') for c in head.split(delimiter)]
-        types = {columns["user"]: pa.string(), columns["lat"]: pa.float64(), columns["lng"]: pa.float64()}
+        types = {columns["user"]: NAMES, columns["lat"]: pa.float64(), columns["lng"]: pa.float64()}
         lines = read_lines(path, delimiter, {c: kind for c, kind in types.items() if c in header}, names)
     except (EOFError, OSError, pa.ArrowException) as reason:
         raise ValueError(f"{path}: cannot be read ({_first(reason)}); was it cut while copying?") from None
     if not lines.table.num_columns:
         return pd.DataFrame({c: pd.Series([], dtype="str") for c in header if c}), lines
-    return lines.table.to_pandas(), lines
+    return lines.table.unify_dictionaries().to_pandas(), lines
 
 
 def _first(reason: Exception) -> str:

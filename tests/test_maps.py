@@ -1,0 +1,64 @@
+"""Maps and the colours of figures on light and dark pages."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from mobpriv import book, maps, plot
+from mobpriv.grid import SquareGrid
+
+
+def content(shown) -> dict:
+    return json.loads(re.search(r'<script type="application/json">(.*)</script>', shown.data)[1])
+
+
+def test_a_map_holds_its_picture_its_layers_and_no_address():
+    grid = SquareGrid(800.0)
+    ids = np.unique(grid.cells(np.array([45.0, 45.01]), np.array([4.8, 4.81])))
+    layers = [
+        maps.Layer("heat map", maps.cells(grid, ids, maps.shades([1, 9]), ["few", "</script><b>"])),
+        maps.Layer("trace", maps.lines([np.array([[45.0, 4.8], [45.01, 4.81]])], "#d55e00"), shown=False),
+    ]
+    shown = maps.interactive_map(layers, "A <made-up> person")
+    found = content(shown)
+    assert found["label"] == "A <made-up> person"
+    assert [(layer["name"], layer["shown"]) for layer in found["layers"]] == [("heat map", True), ("trace", False)]
+    assert found["layers"][0]["features"]["features"][1]["properties"]["label"] == "</script><b>"
+    # GeoJSON has the longitude first
+    assert found["layers"][1]["features"]["features"][0]["geometry"]["coordinates"] == [[4.8, 45.0], [4.81, 45.01]]
+    assert "<made-up>" not in shown.data.split("<script")[0]
+    assert shown.data.count("<path") == 2  # the cells; the trace is hidden at first
+    assert "http" not in shown.data.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_the_picture_keeps_proportions():
+    # at 60° north one degree of longitude is half as long as one of latitude: twice as many degrees make a square
+    square = {"type": "Polygon", "coordinates": [[[10, 59], [14, 59], [14, 61], [10, 61], [10, 59]]]}
+    layer = maps.Layer("square", {"features": [{"geometry": square, "properties": {}}]})
+    width, height = map(float, re.search(r'viewBox="-4 -4 (\S+) (\S+)"', maps.picture([layer], "a square")).groups())
+    assert width == pytest.approx(height, abs=1)
+
+
+def test_shades_go_from_pale_to_strong():
+    colours = maps.shades([1, 10, 100])
+    reds = [int(colour[1:3], 16) for colour in colours]
+    assert reds == sorted(reds)
+    assert len(set(colours)) == 3
+    assert len(set(maps.shades([5, 5]))) == 1
+    assert maps.shades([]) == []
+
+
+def test_a_map_of_nothing_says_so():
+    assert "nothing to draw" in maps.interactive_map([maps.Layer("none", {"features": []})], "Empty").data
+
+
+def test_what_cannot_be_drawn_is_named():
+    layer = maps.Layer("x", {"features": [{"geometry": {"type": "Curve", "coordinates": [[0, 0], [1, 1]]}, "properties": {}}]})
+    with pytest.raises(ValueError, match=r"points, lines and polygons \(got Curve\)"):
+        maps.picture([layer], "x")
+
+
+def test_the_book_has_the_colours_of_the_figures():
+    assert plot.stylesheet() in (book.ROOT / "book" / "_static" / "figures.css").read_text()
