@@ -41,23 +41,38 @@ def check_plane(plane: str) -> str:
     return plane
 
 
-def metres_per_degree(lat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Metres on the ground in one degree (eastwards, northwards) at latitude ``lat``: N·cos φ·π/180 and M·π/180."""
-    lat = np.asarray(lat, float)
-    east, north = _metres_per_degree(lat.ravel())
-    return east.reshape(lat.shape), north.reshape(lat.shape)
+@numba.njit(inline="always")
+def metres_per_degree_at(lat):
+    """:func:`metres_per_degree` of one latitude, for compiled code."""
+    phi = np.radians(lat)
+    w = 1.0 - _E2 * np.sin(phi) ** 2
+    north = np.radians(_A) * (1.0 - _E2) / (w * np.sqrt(w))
+    return np.radians(_A) * np.cos(phi) / np.sqrt(w), north
+
+
+@numba.njit(cache=True)
+def _scales(lat):
+    east, north = np.empty(len(lat)), np.empty(len(lat))
+    for i in range(len(lat)):
+        east[i], north[i] = metres_per_degree_at(lat[i])
+    return east, north
 
 
 @numba.njit(cache=True, parallel=True)
-def _metres_per_degree(lat):
+def _scales_in_threads(lat):  # not one function with _scales: numba would keep one compiled copy for both
     east, north = np.empty(len(lat)), np.empty(len(lat))
     for i in numba.prange(len(lat)):
-        phi = np.radians(lat[i])
-        w = 1.0 - _E2 * np.sin(phi) ** 2
-        root = np.sqrt(w)
-        east[i] = np.radians(_A) * np.cos(phi) / root
-        north[i] = np.radians(_A) * (1.0 - _E2) / (w * root)
+        east[i], north[i] = metres_per_degree_at(lat[i])
     return east, north
+
+
+def metres_per_degree(lat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Metres on the ground in one degree (eastwards, northwards) at latitude ``lat``: N·cos φ·π/180 and M·π/180."""
+    lat = np.asarray(lat, float)
+    # starting threads costs more than it saves on short columns
+    scales = _scales_in_threads if lat.size > 10_000 else _scales
+    east, north = scales(lat.ravel())
+    return east.reshape(lat.shape), north.reshape(lat.shape)
 
 
 def to_plane(lat, lng, plane: str = "ground") -> Points:
@@ -87,15 +102,6 @@ def to_degrees(x, y, plane: str = "ground") -> tuple[np.ndarray, np.ndarray]:
 def step(x, y, sx, sy, i, j):
     """Metres (east, north) from point i to point j of one set of points."""
     return 0.5 * (sx[i] + sx[j]) * (x[j] - x[i]), 0.5 * (sy[i] + sy[j]) * (y[j] - y[i])
-
-
-@numba.njit(inline="always")
-def metres_per_degree_at(lat):
-    """:func:`metres_per_degree` of one latitude, for compiled code."""
-    phi = np.radians(lat)
-    w = 1.0 - _E2 * np.sin(phi) ** 2
-    north = np.radians(_A) * (1.0 - _E2) / (w * np.sqrt(w))
-    return np.radians(_A) * np.cos(phi) / np.sqrt(w), north
 
 
 @numba.njit
