@@ -44,11 +44,13 @@ NAMES = {
     "geolife": "GeoLife",
     "geolife-program": "GeoLife, as the program",
     "city": "synthetic city",
+    "across": "across data sets",
     "mdc": "MDC",
     "privamov": "PrivaMov",
 }
 PRINTED_FOR = ("cabspotting", "geolife", "mdc", "privamov")  # data sets that the papers print numbers for
 AGREES, DIRECTION, DISAGREES = "agrees", "agrees in direction", "disagrees"
+ACROSS = "across"  # the "run" of a claim that compares runs with each other
 NO_DATA = "no data set"  # the row of a claim that no data set enters
 
 
@@ -262,6 +264,7 @@ def evaluate(claims: list[Claim], results: dict[str, dict[str, dict]]) -> list[V
     and each explanation of a disagreement that does not exist.
     """
     verdicts, faults = [], []
+    results = {**results, ACROSS: _across(results)}
     for claim in claims:
         printed = claim.printed if isinstance(claim.printed, dict) else {}
         if claim.printed is not None and not isinstance(claim.printed, dict):
@@ -281,8 +284,17 @@ def evaluate(claims: list[Claim], results: dict[str, dict[str, dict]]) -> list[V
     return verdicts
 
 
+def _across(results: dict[str, dict[str, dict]]) -> dict[str, dict]:
+    """notebook -> the results of all runs, each name with its run in front: ``geolife.rate.AP-Attack``."""
+    joined = {}
+    for run, notebooks in results.items():
+        for notebook, found in notebooks.items():
+            joined.setdefault(notebook, {}).update({f"{run}.{name}": value for name, value in found.items()})
+    return joined
+
+
 def _verdict(claim: Claim, dataset: str, printed: Any, results: dict) -> Verdict:
-    if dataset not in TESTED and dataset != NO_DATA:
+    if dataset not in (*TESTED, ACROSS, NO_DATA):
         name = NAMES.get(dataset, dataset)
         return Verdict(claim, dataset, f"not testable without {name}", printed, None, None, None, None, "")
     of_notebook = results.get("city" if dataset == NO_DATA else dataset, {}).get(claim.notebook)
