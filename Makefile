@@ -29,7 +29,7 @@ site-test: $(STAMP)  ## open the built book in a headless browser: links, reques
 format: $(STAMP)  ## format the code, strip the notebooks
 	@$(PY) -m ruff format
 	@$(PY) -m ruff check --fix
-	@$(PY) -m nbstripout notebooks/*.ipynb
+	@$(PY) -m nbstripout --keep-id notebooks/*.ipynb
 
 bench: $(STAMP)  ## speed and memory beside the peers and the limits
 	@for table in benchmarks/*.py; do echo "$$table"; $(PY) "$$table" || exit 1; done

@@ -18,7 +18,7 @@ img, svg { max-width: 100%; height: auto; }
 table { border-collapse: collapse; } th, td { padding: .25rem .6rem; text-align: right; border: 0; border-bottom: 1px solid #8884; }
 .origin th, .origin td { text-align: left; vertical-align: top; }
 .mobpriv-map { margin: 0; } .mobpriv-map svg { max-height: 75vh; }
-pre { overflow-x: auto; padding: .6rem; background: #8881; } details { margin: .5rem 0; }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; padding: .6rem; background: #8881; } details { margin: .5rem 0; }
 .note { border-left: 4px solid #b36b00; padding: .3rem .8rem; background: #b36b0018; }
 .jp-InputPrompt, .jp-OutputPrompt, .prompt { display: none; }
 """

@@ -19,7 +19,9 @@ each = pytest.mark.parametrize("path", NOTEBOOKS, ids=[path.stem for path in NOT
 
 def test_no_notebook_carries_outputs():
     files = [str(path) for path in NOTEBOOKS]
-    found = subprocess.run([sys.executable, "-m", "nbstripout", "--verify", *files], capture_output=True, text=True)
+    found = subprocess.run(
+        [sys.executable, "-m", "nbstripout", "--verify", "--keep-id", *files], capture_output=True, text=True
+    )
     assert found.returncode == 0, found.stdout + found.stderr
 
 
