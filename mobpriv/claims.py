@@ -91,6 +91,7 @@ class Verdict(NamedTuple):
     high: float | None
     n: int | None
     explanation: str
+    parts: tuple = ()  # of a relation: (name, value) of every result it compares
 
 
 class Erratum(NamedTuple):
@@ -251,6 +252,21 @@ def plain_name(expression: str) -> str:
     return _name(node) if isinstance(node, ast.Name | ast.Attribute | ast.Subscript) else ""
 
 
+def names_in(expression: str) -> list[str]:
+    """The results that an expression reads, in the order of its text."""
+    found = []
+
+    def visit(node):
+        if isinstance(node, ast.Attribute | ast.Subscript) or (isinstance(node, ast.Name) and node.id not in _FUNCTIONS):
+            found.append(_name(node))
+        else:
+            for child in ast.iter_child_nodes(node):
+                visit(child)
+
+    visit(ast.parse(expression, mode="eval").body)
+    return list(dict.fromkeys(found))
+
+
 def known_name(run: str) -> str:
     """The data set of a run or a file: "geolife-program" and "geolife_2009" are runs on "geolife"."""
     return next((name for name in (*PRINTED_FOR, "city") if run.startswith(name)), run)
@@ -300,9 +316,10 @@ def _verdict(claim: Claim, dataset: str, printed: Any, results: dict) -> Verdict
     of_notebook = results.get("city" if dataset == NO_DATA else dataset, {}).get(claim.notebook)
     if of_notebook is None:
         raise ValueError(f"there are no results of {claim.notebook}")
-    value, low, high, n = None, None, None, None
+    value, low, high, n, parts = None, None, None, None, ()
     if claim.relation:
         verdict = AGREES if value_of(claim.relation, of_notebook) else DISAGREES
+        parts = tuple((name, _number(name, of_notebook)) for name in names_in(claim.relation))
     else:
         value = value_of(claim.quantity, of_notebook)
         low, high, n = _interval(claim.quantity, of_notebook)
@@ -318,7 +335,7 @@ def _verdict(claim: Claim, dataset: str, printed: Any, results: dict) -> Verdict
         raise ValueError(f"disagrees{shown} and nobody has explained why")
     if verdict != DISAGREES and explanation:
         raise ValueError(f"has an explanation of a disagreement, but the verdict is {verdict or 'open'!r}")
-    return Verdict(claim, dataset, verdict, printed, value, low, high, n, explanation)
+    return Verdict(claim, dataset, verdict, printed, value, low, high, n, explanation, parts)
 
 
 def _meets(claim: Claim, printed: Any, value: float, low, high, results: dict) -> bool:

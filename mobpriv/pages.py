@@ -1,5 +1,7 @@
 """What the build writes into the book: provenance on every executed page, the ledger, the errata and the score."""
 
+from collections.abc import Sequence
+
 import nbformat
 
 from mobpriv.claims import AGREES, DIRECTION, DISAGREES, NAMES, NO_DATA, Erratum, Verdict
@@ -12,10 +14,13 @@ What was computed on this page comes from a made-up city, not from real people. 
 :::"""
 
 
-def decorated(executed: nbformat.NotebookNode, notebook: str, records: dict[str, dict]) -> nbformat.NotebookNode:
-    """The executed notebook as a page: code folded, a badge where the data are synthetic, provenance and downloads at the end.
+def decorated(
+    executed: nbformat.NotebookNode, notebook: str, records: dict[str, dict], verdicts: Sequence[Verdict] = ()
+) -> nbformat.NotebookNode:
+    """The executed notebook as a page: code folded, a badge where the data are synthetic; at the end the verdicts on its
+    claims, provenance and downloads.
 
-    ``records``: data set -> record; the first is the one this page was run on.
+    ``records``: data set -> record; the first is the one this page was run on. ``verdicts``: those on this notebook's claims.
     """
     page = nbformat.from_dict(executed)
     for cell in page.cells:
@@ -30,6 +35,8 @@ def decorated(executed: nbformat.NotebookNode, notebook: str, records: dict[str,
     own = next(iter(records.values()), None)
     if own and own["provenance"]["data"] and own["provenance"]["data"]["synthetic"]:
         page.cells.insert(1, _markdown(SYNTHETIC, "synthetic"))
+    if verdicts:
+        page.cells.append(_markdown(verdicts_in_words(verdicts), "verdicts"))
     page.cells.append(_markdown(footer(notebook, records), "provenance"))
     return page
 
@@ -153,6 +160,28 @@ def ledger_page(verdicts: list[Verdict]) -> str:
     for claim in {verdict.claim.id: verdict.claim for verdict in verdicts}.values():
         lines.append(f"- **{claim.id}**: {_test_in_words(claim)}")
     return "\n".join(lines) + "\n"
+
+
+def verdicts_in_words(verdicts: Sequence[Verdict]) -> str:
+    """What agrees, what does not and why: one paragraph a claim, one sentence a data set."""
+    lines = ["## What agrees, what does not, and why", ""]
+    for claim in {verdict.claim.id: verdict.claim for verdict in verdicts}.values():
+        lines += [f"**{claim.id}** ({claim.place}). {claim.claim.strip()}", ""]
+        lines += [f"- {sentence(v)}" for v in verdicts if v.claim.id == claim.id and v.verdict]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def sentence(verdict: Verdict) -> str:
+    """One verdict with the numbers it rests on, and its explanation where it has one."""
+    found = []
+    if verdict.printed is not None and verdict.value is not None:
+        found.append(f"the paper has {shown(verdict.printed, verdict.claim.unit)}, we find {ours(verdict)}")
+    elif verdict.value is not None:
+        found.append(f"we find {ours(verdict)}")
+    found += [f"`{name}` = {shown(value, '')}" for name, value in verdict.parts]
+    numbers = f": {', '.join(found)}" if found else ""
+    return f"{badge(verdict.verdict)} {_title(verdict.dataset)}{numbers}. {verdict.explanation.strip()}".strip()
 
 
 def _test_in_words(claim) -> str:

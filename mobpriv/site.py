@@ -149,6 +149,10 @@ def _record(path: Path) -> dict:
 def write_pages(names: list[str], root: Path) -> None:
     """Write the executed pages with their provenance and downloads, the ledger, the errata and the score."""
     generated, target, records = root / "book" / "_generated", root / "book" / "notebooks", all_records(root)
+    results = {dataset: {name: record["results"] for name, record in entries.items()} for dataset, entries in records.items()}
+    verdicts = claims.evaluate(claims.read(root / "book" / "claims", claims.Claim), results)
+    errata = claims.read(root / "book" / "errata", claims.Erratum)
+    claims.check_errata(errata, results)
     shutil.rmtree(generated / "downloads", ignore_errors=True)
     for stale in target.glob("*.ipynb"):
         if stale.stem not in names:
@@ -156,7 +160,7 @@ def write_pages(names: list[str], root: Path) -> None:
     for name in names:
         executed = nbformat.read(generated / "executed" / book.EMBEDDED / f"{name}.ipynb", as_version=4)
         of_notebook = {dataset: entries[name] for dataset, entries in records.items() if name in entries}
-        page = pages.decorated(executed, name, of_notebook)
+        page = pages.decorated(executed, name, of_notebook, [v for v in verdicts if v.claim.notebook == name])
         _write_if_changed(target / f"{name}.ipynb", nbformat.writes(page) + "\n")
         downloads = generated / "downloads"
         _copy(root / "notebooks" / f"{name}.ipynb", downloads / "source" / f"{name}.ipynb")
@@ -165,10 +169,6 @@ def write_pages(names: list[str], root: Path) -> None:
             provenance.write_atomically(
                 downloads / dataset / f"{name}.json", json.dumps(record, indent=1, ensure_ascii=False) + "\n"
             )
-    results = {dataset: {name: record["results"] for name, record in entries.items()} for dataset, entries in records.items()}
-    verdicts = claims.evaluate(claims.read(root / "book" / "claims", claims.Claim), results)
-    errata = claims.read(root / "book" / "errata", claims.Erratum)
-    claims.check_errata(errata, results)
     for name, text in {
         "ledger": pages.ledger_page(verdicts),
         "errata": pages.errata_page(errata),
