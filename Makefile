@@ -32,7 +32,7 @@ format: $(STAMP)  ## format the code, strip the notebooks
 	@$(PY) -m nbstripout --keep-id notebooks/*.ipynb
 
 bench: $(STAMP)  ## speed and memory beside the peers and the limits
-	@for table in benchmarks/*.py; do echo "$$table"; $(PY) "$$table" || exit 1; done
+	@for table in benchmarks/bench_*.py; do echo "$$table"; $(PY) "$$table" || exit 1; done
 
 real: $(STAMP)  ## the long runs on real data that rewrite book/results: make real DATA=DIR
 	@test -n "$(DATA)" || { echo "make real needs DATA=DIR, the folder with cabspotting.parquet, geolife.parquet, …" >&2; exit 2; }

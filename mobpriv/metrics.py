@@ -39,14 +39,15 @@ def paired_difference(a, b, level: float = 0.95) -> Estimate:
     return Estimate(float(a.mean() - b.mean()), float(middle - half), float(middle + half), n)
 
 
-def mean(values, level: float = 0.95) -> Estimate:
-    """The mean of n independent values with Student's interval; without an interval (NaN) when n is 1."""
+def mean(values, level: float = 0.95, bounds: tuple[float, float] = (-np.inf, np.inf)) -> Estimate:
+    """The mean of n independent values with Student's interval, cut to ``bounds``; without an interval (NaN) when n is 1."""
     values = np.asarray(values, float)
     n = len(values)
     if not n:
         raise ValueError("a mean needs at least one value (got none)")
     half = stats.t.ppf(0.5 + level / 2, n - 1) * values.std(ddof=1) / np.sqrt(n) if n > 1 else np.nan
-    return Estimate(float(values.mean()), float(values.mean() - half), float(values.mean() + half), n)
+    low, high = np.clip([values.mean() - half, values.mean() + half], *bounds)
+    return Estimate(float(values.mean()), float(low), float(high), n)
 
 
 def quantile(values, q: float, level: float = 0.95) -> Estimate:
