@@ -21,6 +21,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import contextmanager
+from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -301,32 +302,59 @@ def printed(notebook: str, dataset: str, root: Path = ROOT) -> dict[str, float]:
     return {name: value for name, value in values.items() if isinstance(value, int | float)}
 
 
-def beside(notebook: str, results: dict[str, Any], rows: dict[str, str], root: Path = ROOT):
-    """A table of this run's results beside the paper's numbers and the published runs on real data.
+def title(run: str) -> str:
+    """What a run is called on the pages: "geolife-program" is "GeoLife, as the program"."""
+    return claims.NAMES.get(run, run)
+
+
+class Beside:
+    """A table of results: rows of quantities, columns of runs; each cell a number with its interval and its n."""
+
+    def __init__(self, columns: dict[str, dict[str, tuple[str, str]]]):
+        self.columns = columns
+
+    def _repr_html_(self) -> str:
+        head = "".join(f'<th scope="col">{escape(name)}</th>' for name in self.columns)
+        names = list(next(iter(self.columns.values())))
+        body = "".join(f'<tr><th scope="row">{escape(name)}</th>{self._cells(name)}</tr>' for name in names)
+        return f'<table class="beside"><thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+    def _cells(self, name: str) -> str:
+        cells = [column[name] for column in self.columns.values()]
+        return "".join(f"<td>{escape(number)}<small>{escape(extent)}</small></td>" for number, extent in cells)
+
+    def __repr__(self) -> str:
+        import pandas as pd
+
+        return pd.DataFrame(
+            {run: {k: " ".join(v) for k, v in column.items()} for run, column in self.columns.items()}
+        ).to_string()
+
+
+def beside(notebook: str, results: dict[str, Any], rows: dict[str, str], root: Path = ROOT) -> Beside:
+    """A table of this run's results beside the papers' numbers and the published runs on real data.
 
     ``rows``: name of a quantity -> what to call it; a name that ends in "(%)" shows shares as percentages. Every number comes
     with its 95 % interval and its n where it has them.
     """
-    import pandas as pd
-
     runs = {"this run": {name: _plain(name, value) for name, value in results.items()}} | published(notebook, root)
-    table = {}
+    columns = {}
     for run, found in runs.items():
         paper = printed(notebook, run, root) if run in claims.PRINTED_FOR else {}
-        if paper:
-            table[f"{claims.NAMES[run]}, paper"] = {
-                text: _shown(paper[name], text) if name in paper else "" for name, text in rows.items()
+        if paper.keys() & rows.keys():
+            columns[f"{title(run)}, paper"] = {
+                text: _shown(paper[name], text) if name in paper else ("", "") for name, text in rows.items()
             }
-        table[claims.NAMES.get(run, run)] = {text: _shown(found.get(name), text) for name, text in rows.items()}
-    return pd.DataFrame(table, index=list(rows.values()))
+        columns[title(run)] = {text: _shown(found.get(name), text) for name, text in rows.items()}
+    return Beside(columns)
 
 
-def _shown(value: Any, text: str) -> str:
-    if isinstance(value, dict):
-        number, low, high, n = (value.get(key) for key in ("value", "low", "high", "n"))
-        extent = f" [{_digits(low, text)}, {_digits(high, text)}]" if low is not None and high is not None else ""
-        return _digits(number, text) + extent + (f" n={n}" if n else "")
-    return _digits(value, text)
+def _shown(value: Any, text: str) -> tuple[str, str]:
+    if not isinstance(value, dict):
+        return _digits(value, text), ""
+    number, low, high, n = (value.get(key) for key in ("value", "low", "high", "n"))
+    extent = f"{_digits(low, text)} to {_digits(high, text)}" if low is not None and high is not None else ""
+    return _digits(number, text), extent + (f", n = {n}" if n else "")
 
 
 def _digits(value: Any, text: str) -> str:

@@ -71,9 +71,9 @@ STYLE = {
 
 
 def figure(rows: int = 1, columns: int = 1, **keywords):
-    """``plt.subplots`` in the book's style."""
-    with mpl.rc_context(STYLE):
-        fig, axes = plt.subplots(rows, columns, **keywords)
+    """``plt.subplots`` in the book's style, which stays in force for what is drawn into it (legends, notes)."""
+    mpl.rcParams.update(STYLE)
+    fig, axes = plt.subplots(rows, columns, **keywords)
     plt.close(fig)  # shown by show(), not by the end of a cell
     return fig, axes
 
@@ -83,10 +83,9 @@ class Picture:
 
     def __init__(self, fig, alt: str):
         self.alt = alt
-        with mpl.rc_context(STYLE):
-            svg, png = io.StringIO(), io.BytesIO()
-            fig.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
-            fig.savefig(png, format="png", dpi=150, transparent=False, facecolor="white", metadata={"Software": None})
+        svg, png = io.StringIO(), io.BytesIO()
+        fig.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
+        fig.savefig(png, format="png", dpi=150, transparent=False, facecolor="white", metadata={"Software": None})
         self.svg, self.png = themed(svg.getvalue(), alt), png.getvalue()
 
     def _repr_mimebundle_(self, include=None, exclude=None):

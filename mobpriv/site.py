@@ -173,8 +173,19 @@ def write_pages(names: list[str], root: Path) -> None:
         "ledger": pages.ledger_page(verdicts),
         "errata": pages.errata_page(errata),
         "score": pages.score_page(verdicts, errata),
+        "headline": _headline(target, names),
     }.items():
         _write_if_changed(generated / f"{name}.md", text)
+
+
+def _headline(target: Path, names: list[str]) -> str:
+    """The figure of the cell tagged ``headline``, for the landing page."""
+    for name in names:
+        for cell in nbformat.read(target / f"{name}.ipynb", as_version=4).cells:
+            if "headline" in cell.metadata.get("tags", []):
+                html = "".join(o["data"]["text/html"] for o in cell.outputs if "text/html" in o.get("data", {}))
+                return f"```{{raw}} html\n{html}\n```\n"
+    return ""
 
 
 def _copy(source: Path, target: Path) -> None:
