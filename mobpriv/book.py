@@ -134,7 +134,9 @@ def run(
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="mobpriv-") as folder:
         saved = Path(folder) / "results.json"
-        steps = Path(results).parent / f".{path.stem}.{(key or 'run')[:16]}.steps"
+        # steps of another notebook, other parameters or other code must not be taken for this run's
+        made_by = key or provenance.content_hash(path, given, root)
+        steps = Path(results).parent / f".{path.stem}.{made_by[:16]}.steps"
         executed = _execute(path, given, Path(folder) / path.name, saved, root, steps)
         handed_over = provenance.read_record(saved) or {"data": None, "selection": "", "results": {}}
     record = {

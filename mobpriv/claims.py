@@ -15,7 +15,7 @@ A ledger file (``book/claims/*.yml``)::
         tolerance: 0.05
         why: "two points of grid origin, three of the unknown split"
         direction: "rate['AP-Attack', 'Promesse'] < rate['AP-Attack', 'none']"
-        explanations: {geolife: "…"}                 # one for every disagreement, none elsewhere
+        explanations: {geolife: "…"}                 # one for every disagreement, none elsewhere; {expression} gives a number
 
 ``printed`` holds the paper's value per data set: a number, or a bound such as ``"< 0.1"``; a single number instead of a
 mapping is one that no data set enters (a worked example). A run such as ``geolife-program`` (the author's code in place of
@@ -32,6 +32,7 @@ import ast
 import difflib
 import math
 import operator
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -329,13 +330,18 @@ def _verdict(claim: Claim, dataset: str, printed: Any, results: dict) -> Verdict
             verdict = DIRECTION if value_of(claim.direction, of_notebook) else DISAGREES
         else:
             verdict = DISAGREES if printed is not None else ""
-    explanation = claim.explanations.get(dataset, "")
+    explanation = _with_numbers(claim.explanations.get(dataset, ""), of_notebook)
     if verdict == DISAGREES and not explanation:
         shown = f" (printed {printed}, ours {value:.4g})" if value is not None and printed is not None else ""
         raise ValueError(f"disagrees{shown} and nobody has explained why")
     if verdict != DISAGREES and explanation:
         raise ValueError(f"has an explanation of a disagreement, but the verdict is {verdict or 'open'!r}")
     return Verdict(claim, dataset, verdict, printed, value, low, high, n, explanation, parts)
+
+
+def _with_numbers(text: str, results: dict[str, Any]) -> str:
+    """``text`` with every ``{expression}`` replaced by its value: an explanation's numbers come from the run, too."""
+    return re.sub(r"\{([^{}]+)\}", lambda m: f"{value_of(m[1], results):.3g}", text)
 
 
 def _meets(claim: Claim, printed: Any, value: float, low, high, results: dict) -> bool:

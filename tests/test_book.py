@@ -203,3 +203,61 @@ def test_a_page_folds_its_code_and_says_where_its_numbers_come_from(tmp_path):
     assert (
         "Synthetic data" not in pages.decorated(nbformat.read(tmp_path / "out.ipynb", 4), "demo", {"x": real}).cells[1].source
     )
+
+
+def test_a_step_is_computed_once_and_read_afterwards(tmp_path, monkeypatch):
+    calls = []
+
+    def compute(x):
+        calls.append(x)
+        return {"x": (x, 2)}
+
+    assert book.step("by hand", compute, 1) == {"x": [1, 2]}  # as it would come back from JSON
+    monkeypatch.setenv(book.STEPS, str(tmp_path))
+    assert [book.step("W4M 0.2", compute, 3) for _ in range(2)] == [{"x": [3, 2]}] * 2
+    assert calls == [1, 3]
+
+
+def test_an_interrupted_run_goes_on_behind_its_last_step(tmp_path):
+    done = tmp_path / "done.txt"
+    path = make(
+        tmp_path,
+        "long",
+        "from pathlib import Path\nfrom mobpriv import book\n"
+        "def first():\n    Path(dataset).open('a').write('x')\n    return len(Path(dataset).read_text())\n"
+        "one = book.step('first', first)\n"
+        "assert not Path(dataset).with_name('stop').exists()\nbook.save({'one': one})",
+    )
+    (tmp_path / "stop").touch()
+    target = {"output": tmp_path / "out.ipynb", "results": tmp_path / "out.json", "root": tmp_path, "key": "the same"}
+    for _ in range(2):
+        with pytest.raises(book.CellFailed):
+            book.run(path, {"dataset": str(done)}, **target)
+    (tmp_path / "stop").unlink()
+    assert book.run(path, {"dataset": str(done)}, **target)["results"] == {"one": 1}
+    assert done.read_text() == "x"  # the first step ran once in three runs
+    assert not list(tmp_path.glob(".*steps"))
+
+
+def test_results_stand_beside_the_paper_and_the_published_runs(tmp_path):
+    folder = tmp_path / "book"
+    (folder / "claims").mkdir(parents=True)
+    (folder / "claims" / "p.yml").write_text(
+        "paper: p\nclaims:\n  - {id: A, place: x, claim: y, notebook: nb, quantity: rate.ap, printed: {cabspotting: 0.45}, "
+        "tolerance: 0.01, why: z}\n"
+    )
+    run = folder / "results" / "cabspotting-program"
+    run.mkdir(parents=True)
+    record = {
+        "provenance": dict.fromkeys(provenance.RECORDED, ""),
+        "results": {"rate.ap": {"value": 0.453, "low": 0.41, "high": 0.5, "n": 536}},
+    }
+    (run / "nb.json").write_text(json.dumps(record))
+    assert book.printed("nb", "cabspotting_2008", tmp_path) == {"rate.ap": 0.45}
+    shown = book.beside(
+        "nb", {"rate.ap": 0.5, "q3": float("inf")}, {"rate.ap": "AP-Attack (%)", "q3": "third quartile"}, tmp_path
+    )
+    assert list(shown.columns) == ["this run", "Cabspotting, as the program"]
+    assert shown.columns["this run"] == {"AP-Attack (%)": ("50.0", ""), "third quartile": ("infinite", "")}
+    assert shown.columns["Cabspotting, as the program"]["AP-Attack (%)"] == ("45.3", "41.0 to 50.0, n = 536")
+    assert "<small>41.0 to 50.0, n = 536</small>" in shown._repr_html_()

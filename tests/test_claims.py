@@ -1,9 +1,11 @@
 """Every verdict and every fault of the ledger."""
 
+from pathlib import Path
+
 import pytest
 
 from mobpriv.claims import Claim, Erratum, LedgerError, check_errata, evaluate, read, value_of
-from mobpriv.pages import errata_page, ledger_page, score_page
+from mobpriv.pages import errata_page, ledger_page, score_page, sentence
 
 RESULTS = {
     "rate.AP-Attack.Promesse": {"value": 0.12, "low": 0.10, "high": 0.14, "n": 536},
@@ -233,3 +235,44 @@ def test_the_pages_show_values_verdicts_and_reasons():
     assert "| Cabspotting | 1 | 0 | 1 |" in score
     assert "2 claims tested; 1 erratum demonstrated." in score
     assert "[demonstration](notebooks/nb.ipynb)" in errata_page([erratum("holds")])
+
+
+# --------------------------------------------------------------------------------------------------------------------- runs
+def test_a_run_as_the_program_is_held_against_the_numbers_of_its_data_set():
+    results = {"cabspotting-program": {"nb": RESULTS}}
+    found = evaluate([claim(printed={"cabspotting": 0.11}, datasets=("cabspotting-program",))], results)
+    assert [(v.dataset, v.printed, v.verdict) for v in found] == [("cabspotting-program", 0.11, "agrees")]
+
+
+def test_a_claim_across_data_sets_reads_every_run():
+    results = {"cabspotting": {"nb": {"rate": 0.4}}, "geolife": {"nb": {"rate": 0.8}}}
+    relation = {"quantity": "", "printed": None, "tolerance": None, "datasets": ("across",)}
+    found = evaluate([claim(**relation, relation="cabspotting.rate < geolife.rate")], results)[0]
+    assert (found.dataset, found.verdict) == ("across", "agrees")
+    assert found.parts == (("cabspotting.rate", 0.4), ("geolife.rate", 0.8))
+    assert "`cabspotting.rate` = 0.4" in sentence(found)
+    assert "disagrees" in fault(claim(**relation, relation="cabspotting.rate > geolife.rate"), results=results)
+
+
+def test_infinite_results_are_numbers():
+    results = {"q3": {"value": "infinite", "low": 34, "high": "infinite", "n": 35}}
+    assert value_of("q3 > 1000", results) is True
+    found = verdict(results, quantity="q3", printed={"cabspotting": 40}, tolerance=0)
+    assert found.verdict == "agrees"  # 40 lies between 34 and infinity
+    assert "disagrees" in fault(
+        claim(quantity="q3", printed={"cabspotting": 30}, tolerance=0), results={"cabspotting": {"nb": results}}
+    )
+
+
+def test_an_explanation_takes_its_numbers_from_the_run():
+    found = verdict(printed={"cabspotting": 0.3}, explanations={"cabspotting": "only {100 * rate['AP-Attack', 'Promesse']} %"})
+    assert found.explanation == "only 12 %"
+    assert "unknown quantity" in fault(claim(printed={"cabspotting": 0.3}, explanations={"cabspotting": "{nothing}"}))
+
+
+def test_the_books_own_ledger_can_be_read():
+    root = Path(__file__).parent.parent / "book"
+    claims, errata = read(root / "claims", Claim), read(root / "errata", Erratum)
+    assert {c.notebook for c in claims} | {e.notebook for e in errata} <= {
+        p.stem for p in (root.parent / "notebooks").glob("*.ipynb")
+    }
