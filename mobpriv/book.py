@@ -193,6 +193,10 @@ def _over_ipc(folder: Path) -> dict:
         def __init__(self, **options):
             super().__init__(**{**options, "transport": "ipc", "ip": sockets})
 
+        def format_kernel_cmd(self, extra_arguments=None):
+            # a kernel that is told to stop reports the interrupt as an error of its own
+            return super().format_kernel_cmd([*(extra_arguments or []), "--IPKernelApp.log_level=CRITICAL"])
+
     return {"kernel_manager_class": OverIPC}
 
 

@@ -7,7 +7,7 @@ A ledger file (``book/claims/*.yml``)::
       - id: T2.3
         place: "§3.4.6, Figure 3.4"
         claim: "Promesse brings AP-Attack on Cabspotting down to 6 %."     # in our words
-        notebook: thesis_3_4_mechanisms              # whose results are read
+        notebook: thesis_3_mechanisms              # whose results are read
         figure: fig-3-4                              # label that the verdict links to (optional)
         quantity: "rate['AP-Attack', 'Promesse']"    # an expression over that notebook's results
         printed: {cabspotting: 0.06, geolife: 0.68, mdc: 0.46}
