@@ -83,7 +83,7 @@ def run_all(names: list[str], given: dict, dataset: str, results: Path, root: Pa
         parameters = {parameter: value for parameter, value in given.items() if parameter in known}
         if "dataset" in known and dataset != book.EMBEDDED:
             parameters["dataset"] = dataset
-        compared = (root / "book" / "results").glob(f"*/{name}.json") if dataset == book.EMBEDDED else ()
+        compared = (root / "book" / "results").glob("*/*.json") if dataset == book.EMBEDDED else ()
         printed = {source: book.printed(name, source, root) for source in claims.PRINTED_FOR}
         key = provenance.content_hash(path, parameters, root, compared, printed)
         record = provenance.read_record(results / f"{name}.json")
