@@ -127,7 +127,7 @@ def shown(value, unit: str) -> str:
 
 def ours(verdict: Verdict) -> str:
     if verdict.value is None:
-        return ""
+        return "; ".join(f"`{name}` {shown(value, '')}" for name, value in verdict.parts)
     text = shown(verdict.value, verdict.claim.unit)
     if verdict.low is not None and verdict.high is not None:
         text += f" ({shown(verdict.low, verdict.claim.unit)} to {shown(verdict.high, verdict.claim.unit)})"

@@ -129,19 +129,14 @@ def rates(table: pd.DataFrame, by: str, within: str, axis=None, printed: pd.Seri
         y, colour = groups.index(row[by]) + offset[row[within]], COLOURS.get(row[within], INK)
         axis.plot([100 * row["low"], 100 * row["high"]], [y, y], color=colour, linewidth=1.4, solid_capstyle="butt")
         axis.plot(100 * row["value"], y, MARKERS.get(row[within], "o"), color=colour, markersize=5)
-        if len(kinds) > 1:
-            axis.annotate(
-                row[within], (100 * row["high"], y), (4, 0), textcoords="offset points", va="center", fontsize=8, color=colour
-            )
+        right = row["high"]
         if printed is not None and (row[by], row[within]) in printed.index:
-            axis.plot(
-                100 * printed[row[by], row[within]],
-                y,
-                "D",
-                markersize=7,
-                markerfacecolor="none",
-                markeredgecolor=COLOURS["printed"],
-            )
+            paper = printed[row[by], row[within]]
+            right = max(right, paper + 0.01)  # the label stands clear of the diamond
+            axis.plot(100 * paper, y, "D", markersize=7, markerfacecolor="none", markeredgecolor=COLOURS["printed"])
+        if len(kinds) > 1:
+            label = {"xytext": (4, 0), "textcoords": "offset points", "va": "center", "fontsize": 8, "color": colour}
+            axis.annotate(row[within], (100 * right, y), **label)
     axis.set_yticks(range(len(groups)), groups)
     axis.set_ylim(len(groups) - 0.5, -0.5)
     axis.set_xlim(0, 118)
