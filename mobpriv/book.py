@@ -176,6 +176,10 @@ def _execute(path: Path, given: dict, output: Path, saved: Path, root: Path, ste
                 **_over_ipc(output.parent),
             )
         except PapermillExecutionError as error:
+            # indices of papermill count the cell of parameters that it inserts
+            refused = "input" in nbformat.read(output, as_version=4).cells[error.cell_index].metadata.get("tags", [])
+            if refused and error.ename in ("ValueError", "InvalidTraces", "FileNotFoundError", "NeedsRegistration"):
+                raise ValueError(error.evalue) from None
             text = "\n".join(error.traceback)
             where = f"{path.name}, cell {error.cell_index + 1}: {error.ename}: {error.evalue}"
             raise CellFailed(re.sub(r"\x1b\[[0-9;]*m", "", text) + f"\n{where}") from None
@@ -306,6 +310,11 @@ def printed(notebook: str, dataset: str, root: Path = ROOT) -> dict[str, float]:
     entries = [c for c in claims.read(root / "book" / "claims", claims.Claim) if c.notebook == notebook and c.quantity]
     values = {claims.plain_name(c.quantity): (c.printed if isinstance(c.printed, dict) else {}).get(known) for c in entries}
     return {name: value for name, value in values.items() if isinstance(value, int | float)}
+
+
+def label(data) -> str:
+    """What a data set is called on a page that also shows others: only the embedded city may be called by that name."""
+    return claims.NAMES[EMBEDDED] if data.synthetic and data.name == EMBEDDED else "this run"
 
 
 def title(run: str) -> str:

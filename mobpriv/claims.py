@@ -24,6 +24,9 @@ the text, see :mod:`mobpriv.reidentification`) is held against the numbers print
 for; ``datasets`` narrows where a claim is tested. An errata file (``book/errata/*.yml``) lists ``errata`` with ``id``,
 ``place``, ``wrong``, ``decision``, ``notebook`` and ``demonstration``, an expression that must come out true.
 
+A value agrees within the tolerance only (and never against a ``direction`` that fails). Beyond it, it agrees in direction
+where ``direction`` holds or, if there is none, where our interval covers the printed number.
+
 Expressions know numbers, dotted names (``rate['AP-Attack', 'none']`` is the result "rate.AP-Attack.none"), comparisons,
 ``and``, ``or``, ``not``, arithmetic, ``abs``, ``min`` and ``max``.
 """
@@ -324,12 +327,13 @@ def _verdict(claim: Claim, dataset: str, printed: Any, results: dict) -> Verdict
     else:
         value = value_of(claim.quantity, of_notebook)
         low, high, n = _interval(claim.quantity, of_notebook)
-        if printed is not None and _meets(claim, printed, value, low, high, of_notebook):
+        holds = value_of(claim.direction, of_notebook) if claim.direction else None
+        if printed is not None and holds is not False and _meets(claim, printed, value, of_notebook):
             verdict = AGREES
-        elif claim.direction:
-            verdict = DIRECTION if value_of(claim.direction, of_notebook) else DISAGREES
+        elif holds or (holds is None and _covers(printed, low, high)):
+            verdict = DIRECTION
         else:
-            verdict = DISAGREES if printed is not None else ""
+            verdict = DISAGREES if printed is not None or holds is False else ""
     explanation = _with_numbers(claim.explanations.get(dataset, ""), of_notebook)
     if verdict == DISAGREES and not explanation:
         shown = f" (printed {printed}, ours {value:.4g})" if value is not None and printed is not None else ""
@@ -344,10 +348,15 @@ def _with_numbers(text: str, results: dict[str, Any]) -> str:
     return re.sub(r"\{([^{}]+)\}", lambda m: f"{value_of(m[1], results):.3g}", text)
 
 
-def _meets(claim: Claim, printed: Any, value: float, low, high, results: dict) -> bool:
+def _meets(claim: Claim, printed: Any, value: float, results: dict) -> bool:
     if isinstance(printed, str):
         return bool(value_of(f"({claim.quantity}) {printed}", results))
-    return abs(value - printed) <= claim.tolerance + 1e-12 or (low is not None and high is not None and low <= printed <= high)
+    return abs(value - printed) <= claim.tolerance + 1e-12
+
+
+def _covers(printed: Any, low, high) -> bool:
+    """Whether our interval holds the printed number."""
+    return isinstance(printed, int | float) and low is not None and high is not None and low <= printed <= high
 
 
 def check_errata(errata: list[Erratum], results: dict[str, dict[str, dict]]) -> None:

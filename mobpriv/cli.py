@@ -35,7 +35,9 @@ def _one_clear_line() -> Iterator[None]:
         print(error, file=sys.stderr)
         raise typer.Exit(1) from None
     except (ValueError, OSError, datasets.NeedsRegistration) as error:
-        print(f"mobpriv: {error}", file=sys.stderr)
+        hint = any(option in str(error) for option in ("time='", "zone='", "columns={"))
+        on_the_command_line = " (mobpriv validate FILE --user … --time … --zone … -o READY.parquet does that)" if hint else ""
+        print(f"mobpriv: {error}{on_the_command_line}", file=sys.stderr)
         raise typer.Exit(2) from None
 
 
@@ -70,12 +72,25 @@ def run(
             given["quick"] = True
         path = book.find(notebook)
         dataset = Path(given.get("dataset", book.EMBEDDED)).stem
-        folder = output or Path("runs") / path.stem / dataset
+        folder = output or _folder(path.stem, dataset, given.get("dataset", ""))
         executed, results = folder / f"{path.stem}.ipynb", folder / f"{path.stem}.json"
         record = book.run(path, given, output=executed, results=results)
         page = webpage.write(executed, folder / f"{path.stem}.html", record)
         for file in (page, executed, results):
             typer.echo(file)
+
+
+def _folder(notebook: str, dataset: str, data: str) -> Path:
+    """runs/NOTEBOOK/DATA; with the first digits of the file's hash where another file of that name was run before."""
+    from mobpriv import provenance
+
+    folder = Path("runs") / notebook / dataset
+    before = provenance.read_record(folder / f"{notebook}.json")
+    if before and before["provenance"]["data"] and Path(data).is_file():
+        digest = provenance.file_hash(Path(data))
+        if before["provenance"]["data"]["sha256"] != digest:
+            return folder.with_name(f"{dataset}-{digest[:6]}")
+    return folder
 
 
 def _found(data: str) -> str:
@@ -135,6 +150,10 @@ def validate(
     lat: Annotated[str, typer.Option(help="Column of the latitude.")] = "lat",
     lng: Annotated[str, typer.Option(help="Column of the longitude.")] = "lng",
     time: Annotated[str, typer.Option(help="What numbers in the time column are: s, ms, or iso for text.")] = "",
+    zone: Annotated[str, typer.Option(help="Time zone of times that name none, for instance Europe/Paris.")] = "",
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write what is right of it here (Parquet), to run on.")
+    ] = None,
 ):
     """What a table of traces holds and what is wrong with it, rule by rule with the first row that breaks it."""
     from mobpriv import datasets
@@ -144,8 +163,11 @@ def validate(
             raise FileNotFoundError(f"there is no file {file}")
         columns = {"user": user, "t": t, "lat": lat, "lng": lng}
         reading = {"columns": columns} if columns != {name: name for name in columns} else {}
-        traces, left_out = datasets.read_table(file, **reading, **({"time": time} if time else {}))
+        reading |= {name: value for name, value in {"time": time, "zone": zone}.items() if value}
+        traces, left_out = datasets.read_table(file, **reading)
         _holds(traces)
+        if output:
+            _write(traces, output)
         if not len(left_out):
             _stdout.print("Nothing is wrong with it.")
             return
@@ -154,6 +176,13 @@ def validate(
             typer.echo(f"  {p.rule}: {p.records:,} records of {p.users:,} users")
             typer.echo(f"    first: {p.value}")
             typer.echo(f"    {p.remedy}")
+
+
+def _write(traces, output: Path) -> None:
+    part = output.with_name(f".{output.name}.part")
+    traces.to_parquet(part)
+    part.replace(output)
+    typer.echo(f"written: {output}")
 
 
 def _holds(traces) -> None:

@@ -86,6 +86,16 @@ def to_plane(lat, lng, plane: str = "ground") -> Points:
     return Points(AUTHORS_RADIUS * np.radians(lng), AUTHORS_RADIUS * np.log(np.tan(np.pi / 4 + np.radians(lat) / 2)), one, one)
 
 
+def across_the_date_line(lng: np.ndarray) -> np.ndarray:
+    """Longitudes cut open in the widest empty stretch instead of at ±180°, if the set spans more than half the globe."""
+    if not len(lng) or lng.max() - lng.min() <= 180:
+        return lng
+    used = np.unique(np.floor(lng))
+    gap = np.diff(np.r_[used, used[0] + 360])
+    cut = used[gap.argmax()] + 1
+    return lng if cut > 180 or gap.max() < 2 else np.where(lng < cut, lng + 360, lng)
+
+
 def to_degrees(x, y, plane: str = "ground") -> tuple[np.ndarray, np.ndarray]:
     """Latitude and longitude of plane coordinates; longitudes come back into [-180, 180), latitudes into [-90, 90]."""
     check_plane(plane)

@@ -15,7 +15,10 @@ class Estimate(NamedTuple):
 
 def rate(success, level: float = 0.95) -> Estimate:
     """The share of successes among n trials, with Wilson's score interval (Wilson 1927)."""
-    success = np.asarray(success, bool)
+    success = np.asarray(success)
+    if success.dtype.kind == "f" and np.isnan(success).any():
+        raise ValueError("a trial either succeeds or fails (got not-a-number)")
+    success = success.astype(bool)
     n, hits = len(success), int(success.sum())
     if not n:
         raise ValueError("a rate needs at least one trial (got none)")
@@ -36,7 +39,8 @@ def paired_difference(a, b, level: float = 0.95) -> Estimate:
     total = n + 2
     middle = (gained - lost) / total
     half = stats.norm.ppf(0.5 + level / 2) * np.sqrt(max(gained + lost - (gained - lost) ** 2 / total, 0)) / total
-    return Estimate(float(a.mean() - b.mean()), float(middle - half), float(middle + half), n)
+    low, high = np.clip([middle - half, middle + half], -1, 1)
+    return Estimate(float(a.mean() - b.mean()), float(low), float(high), n)
 
 
 def mean(values, level: float = 0.95, bounds: tuple[float, float] = (-np.inf, np.inf)) -> Estimate:
@@ -51,12 +55,17 @@ def mean(values, level: float = 0.95, bounds: tuple[float, float] = (-np.inf, np
 
 
 def quantile(values, q: float, level: float = 0.95) -> Estimate:
-    """The q-quantile of n independent values (infinite ones count) with the exact binomial interval of its order statistics."""
+    """The q-quantile of n independent values (infinite ones count) with the binomial interval of its order statistics.
+
+    The interval runs from the r-th to the s-th smallest value, r and s the binomial quantiles at (1 ± level)/2: it covers the
+    quantile at least that often, but for small n, where even the extremes do not reach so far.
+    """
     values = np.sort(np.asarray(values, float))
     n = len(values)
     if not n:
         raise ValueError("a quantile needs at least one value (got none)")
-    below = np.clip(stats.binom.ppf([(1 - level) / 2, 0.5 + level / 2], n, q), 0, n - 1).astype(int)
+    # of the values, counted from 0: the r-th smallest is values[r - 1], and below it lie at most r - 1 of n with probability ≤ 2.5 %
+    below = np.clip(stats.binom.ppf([(1 - level) / 2, 0.5 + level / 2], n, q) - [1, 0], 0, n - 1).astype(int)
     # "higher" and "lower" average would turn infinite neighbours into NaN: interpolate only between finite ones
     i = q * (n - 1)
     low, high = values[int(np.floor(i))], values[int(np.ceil(i))]

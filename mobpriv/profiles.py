@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array
 
-from mobpriv.geo import step, to_degrees, to_plane
+from mobpriv.geo import across_the_date_line, step, to_degrees, to_plane
 from mobpriv.traces import Traces, by_user, milliseconds
 
 STAY = ["user", "start", "end", "lat", "lng", "records", "first", "last"]
@@ -37,10 +37,10 @@ def stays(
     Departures from the paper: none are known; the thesis only names the method. It is silent on pauses: by default two
     records at one place make a stay however long nothing was recorded between them, as in the author's program.
     """
-    _check_stay(diameter, duration, max_gap, centroid)
+    check_stay(diameter, duration, max_gap, centroid)
     if not len(traces):
         return pd.DataFrame({c: [] for c in STAY})
-    p = to_plane(traces["lat"].to_numpy(), traces["lng"].to_numpy(), plane)
+    p = to_plane(traces["lat"].to_numpy(), across_the_date_line(traces["lng"].to_numpy()), plane)
     _, offsets = by_user(traces)
     gap = np.iinfo(np.int64).max if max_gap is None else round(max_gap * 1000)
     end = _stay_ends(*p, milliseconds(traces), offsets, float(diameter), round(duration * 1000), gap)
@@ -63,7 +63,7 @@ def stays(
     )
 
 
-def _check_stay(diameter, duration, max_gap, centroid):
+def check_stay(diameter, duration, max_gap=None, centroid="records"):
     if not 0 < diameter < np.inf:
         raise ValueError(f"diameter must be positive, in m (got {diameter})")
     if not 0 <= duration < np.inf:
@@ -158,7 +158,7 @@ def pois(
     columns = ["user", "poi", "lat", "lng", "records", "stays", "seconds"]
     if not len(visits):
         return pd.DataFrame({c: [] for c in columns}), visits.assign(poi=[])
-    p = to_plane(visits["lat"].to_numpy(), visits["lng"].to_numpy(), plane)
+    p = to_plane(visits["lat"].to_numpy(), across_the_date_line(visits["lng"].to_numpy()), plane)
     _, offsets = by_user(visits)
     label = _join(*p, offsets, float(diameter) / 2, min_stays)
     dense = label >= 0
@@ -227,7 +227,7 @@ def _join(x, y, sx, sy, offsets, radius, min_stays):
 
 def _distinct_means(traces, visits, label, plane):
     """Plane centroid of each cluster over the distinct positions of all its records (the author's program)."""
-    p = to_plane(traces["lat"].to_numpy(), traces["lng"].to_numpy(), plane)
+    p = to_plane(traces["lat"].to_numpy(), across_the_date_line(traces["lng"].to_numpy()), plane)
     span = [np.arange(a, b + 1) for a, b in zip(visits["first"], visits["last"], strict=True)]
     rows = np.concatenate(span)
     table = pd.DataFrame({"label": np.repeat(label, [len(s) for s in span]), "x": p.x[rows], "y": p.y[rows]})

@@ -57,8 +57,12 @@ def choose(
     if unwanted:
         traces = rows(traces, ~traces["user"].isin(unwanted).to_numpy())
     if most:
+        most = min(most, len(by_user(traces)[0]))
         traces = rows(traces, traces["user"].isin(by_user(traces)[0][:most]).to_numpy())
-    first = pd.Timestamp(start) if start else most_active_days(traces, days)
+    try:
+        first = pd.Timestamp(start) if start else most_active_days(traces, days)
+    except ValueError as error:
+        raise ValueError(f"start must be an ISO date or time (got {start!r})" if start else str(error)) from None
     first = first.tz_localize("UTC") if first.tzinfo is None else first.tz_convert("UTC")
     traces = within(traces, first, days)
     if not len(traces):
@@ -83,6 +87,14 @@ def prepare(
     halves = halves or {"text": "calendar", "program": "user"}[reading]
     known, secret = split_in_half(traces, halves, first, days)
     users = by_user(secret)[0]
+    if not len(users) or not len(known):
+        span = (traces["t"].max() - traces["t"].min()) / pd.Timedelta(days=1)
+        half = "training" if not len(known) else "attacked"
+        raise ValueError(
+            f"the {half} half is empty: the records span {span:.1f} days, days is {days}; set days to that, or another start"
+        )
+    if len(by_user(traces)[0]) < 2:
+        raise ValueError(f"re-identification needs at least two users (got {', '.join(by_user(traces)[0])} alone)")
     in_words = {
         "calendar": f"the first {days / 2:g} days and the rest",
         "set": "before and after the middle of the set's time span",

@@ -227,11 +227,12 @@ def same_person(traces: Traces, share: float = 0.05) -> dict[str, str]:
     common = pd.DataFrame(columns)[pd.Series(key).duplicated(keep=False).to_numpy()].drop_duplicates()
     size = traces["user"].cat.codes.value_counts()
     pairs = common.merge(common, on=["t", "lat", "lng"]).query("user_x < user_y").groupby(["user_x", "user_y"]).size()
-    names, first = traces["user"].cat.categories, {}
-    for (a, b), n in pairs.items():
-        if n >= share * min(size[a], size[b]):
-            first[names[b]] = first.get(names[a], names[a])
-    return first
+    alike = [pair for pair, n in pairs.items() if n >= share * min(size[pair[0]], size[pair[1]])]
+    first = np.arange(len(traces["user"].cat.categories))
+    for a, b in alike:  # whoever is one with one of them is one with both
+        first[np.isin(first, (first[a], first[b]))] = min(first[a], first[b])
+    names = traces["user"].cat.categories
+    return {names[user]: names[group] for user, group in enumerate(first) if user != group}
 
 
 class Halves(NamedTuple):

@@ -55,9 +55,14 @@ def test_agrees_within_the_tolerance_and_just_not_beyond():
     )
 
 
-def test_agrees_where_the_printed_value_lies_in_our_interval():
+def test_a_printed_value_in_our_interval_agrees_in_direction_only():
     found = verdict(printed={"cabspotting": 0.10}, tolerance=0.001)
-    assert (found.verdict, found.value, found.low, found.high, found.n) == ("agrees", 0.12, 0.10, 0.14, 536)
+    assert (found.verdict, found.value, found.low, found.high, found.n) == ("agrees in direction", 0.12, 0.10, 0.14, 536)
+    assert "disagrees" in fault(claim(printed={"cabspotting": 0.09}, tolerance=0.001))
+
+
+def test_nothing_agrees_against_its_own_direction():
+    assert "disagrees" in fault(claim(printed={"cabspotting": 0.12}, direction="rate['AP-Attack', 'Promesse'] > 0.2"))
 
 
 def test_agrees_in_direction_where_the_number_is_another_but_the_conclusion_holds():
@@ -258,7 +263,7 @@ def test_infinite_results_are_numbers():
     results = {"q3": {"value": "infinite", "low": 34, "high": "infinite", "n": 35}}
     assert value_of("q3 > 1000", results) is True
     found = verdict(results, quantity="q3", printed={"cabspotting": 40}, tolerance=0)
-    assert found.verdict == "agrees"  # 40 lies between 34 and infinity
+    assert found.verdict == "agrees in direction"  # 40 lies between 34 and infinity
     assert "disagrees" in fault(
         claim(quantity="q3", printed={"cabspotting": 30}, tolerance=0), results={"cabspotting": {"nb": results}}
     )

@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from mobpriv import metrics
 from mobpriv.attacks import policies as po
@@ -127,3 +128,31 @@ def test_naming_the_same_person_under_another_name_is_a_hit():
     d = ranking([[0.2, 0.1, 0.3, 0.4], [0.1, 0.2, 0.3, 0.4]])
     assert po.min_k(d).tolist() == [2, 2]
     assert po.min_k(d, person={"b": "a"}).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(("n", "q"), [(35, 0.5), (42, 0.5), (42, 0.75), (536, 0.75)])
+def test_the_interval_of_a_quantile_covers_it_by_the_binomial(n, q):
+    low, high = (int(v) for v in metrics.quantile(np.arange(n), q)[1:3])
+    # the interval covers the quantile when more than `low` and at most `high` values lie below it
+    covered = stats.binom.cdf(high, n, q) - stats.binom.cdf(low, n, q)
+    assert covered >= 0.95
+    # one value less on either side would not
+    assert stats.binom.cdf(low, n, q) <= 0.025 < stats.binom.cdf(low + 1, n, q)
+
+
+def test_estimates_stay_possible():
+    assert metrics.paired_difference([1, 1, 1], [0, 0, 0]).high <= 1
+    assert metrics.mean([0, 0, 1], bounds=(0, 1))[1:3] == (0, 1)
+    with pytest.raises(ValueError, match="succeeds or fails"):
+        metrics.rate([np.nan, 1.0])
+
+
+def test_rounding_does_not_break_a_tie():
+    d = ranking([[0.1, 0.1 + 1e-16, 0.5, 0.6], [0.2 + 1e-15, 0.2, 0.5, 0.6]])
+    assert po.min_k(d).tolist() == [2, 2]
+
+
+def test_nobody_known():
+    answers = po.threshold(pd.DataFrame(index=["a"]), 0.1)
+    assert po.precision(answers).tolist() == [0]
+    assert po.false_positives(answers).tolist() == [0]

@@ -169,3 +169,41 @@ def test_stays_of_one_cab_of_the_peer(reference, real_data):
     traces = as_traces(raw.assign(user="abboip", t=pd.to_datetime(raw["t"], unit="s", utc=True)))
     counts = [len(profiles.stays(traces, d, m * 60, plane="mercator")) for d, m in [(100, 15), (200, 15), (200, 60)]]
     assert counts == [59, 79, 31]
+
+
+def on_the_equator(*metres, step=600):
+    """Records on the equator, at these metres of the Mercator plane, whose distances are exact."""
+    lng = np.degrees(np.array(metres) / geo.AUTHORS_RADIUS)
+    time = pd.to_datetime(1.45e9 + step * np.arange(len(lng)), unit="s", utc=True)
+    return as_traces(pd.DataFrame({"user": "u", "t": time, "lat": 0.0, "lng": lng}))
+
+
+def test_the_diameter_is_inclusive():
+    walk = on_the_equator(0, 0, 0, 150, 150, 150, 0)
+    x = geo.to_plane(walk["lat"], walk["lng"], "mercator").x
+    apart = float(x.max() - x.min())
+    assert len(profiles.stays(walk, apart, 3600, plane="mercator")) == 1
+    assert len(profiles.stays(walk, np.nextafter(apart, 0), 3600, plane="mercator")) == 0
+
+
+def test_the_radius_of_a_neighbourhood_is_inclusive():
+    stops = on_the_equator(0, 0, 5000, 100, 100, 5000)
+    visits = profiles.stays(stops, 50, 600, plane="mercator")
+    x = geo.to_plane(visits["lat"], visits["lng"], "mercator").x
+    apart = float(x.max() - x.min())
+    for min_stays in (1, 2):
+        near = profiles.pois(stops, 2 * apart, 600, plane="mercator", min_stays=min_stays)[0]
+        assert near["stays"].tolist() == [2]
+    # a hair less, and they are two places (or noise, where a place needs two stays); the pauses keep the stays apart
+    less = 2 * np.nextafter(apart, 0)
+    assert profiles.pois(stops, less, 600, plane="mercator")[0]["stays"].tolist() == [1, 1]
+    assert len(profiles.pois(stops, less, 600, plane="mercator", min_stays=2)[0]) == 0
+
+
+def test_stays_cross_the_date_line():
+    t = pd.to_datetime(1.45e9 + 60 * np.arange(100), unit="s", utc=True)
+    lng = np.where(np.arange(100) % 2, 179.9999, -179.9999)  # 21 m apart
+    walk = as_traces(pd.DataFrame({"user": "u", "t": t, "lat": 10.0, "lng": lng}))
+    places, visits = profiles.pois(walk)
+    assert (len(visits), len(places)) == (1, 1)
+    assert abs(places["lng"].iloc[0]) == pytest.approx(180, abs=1e-3)

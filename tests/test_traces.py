@@ -144,4 +144,8 @@ def test_one_person_under_two_names_is_found_by_shared_records():
     rows += [("b", t, lat, lng) for _, t, lat, lng in rows[:10]]  # all of b's records are a's
     rows += [("c", t, lat, lng) for _, t, lat, lng in rows[50:51]] + [("c", 1_450_001_000 + i, 45.0, 4.0) for i in range(99)]
     assert tr.same_person(tr.as_traces(table(rows))) == {"b": "a"}  # c shares one record in a hundred
+    # whoever shares with one of two names has all three
+    chain = [("a", 1_450_000_000 + i, 45.0, 4.0) for i in range(10)] + [("c", 1_450_000_005 + i, 45.0, 4.0) for i in range(10)]
+    chain += [("b", 1_450_000_012 + i, 45.0, 4.0) for i in range(10)]
+    assert tr.same_person(tr.as_traces(table(chain))) == {"b": "a", "c": "a"}
     assert tr.same_person(tr.as_traces(table(rows)), share=0.01) == {"b": "a", "c": "a"}

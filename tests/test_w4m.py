@@ -13,7 +13,7 @@ from naive_mechanisms import wait_for_me
 
 from mobpriv.geo import distance, metres_per_degree, to_degrees, to_plane
 from mobpriv.mechanisms.w4m import W4M, lstd, space_time
-from mobpriv.traces import by_user, from_blocks, milliseconds
+from mobpriv.traces import as_traces, by_user, from_blocks, milliseconds
 
 START = 1_400_000_000_000  # ms
 
@@ -230,3 +230,12 @@ def test_clusters_of_other_traces():
     found = W4M().clusters(walkers(0, [5, 5]), np.random.default_rng(0))
     with pytest.raises(ValueError, match="the clusters belong to other traces: user u02"):
         W4M().translate(walkers(0, [5, 5, 5]), found)
+
+
+def test_a_radius_of_nothing_grows():
+    t = pd.to_datetime([1_450_000_000, 1_450_000_600] * 3, unit="s", utc=True)
+    lng = np.repeat([180.0, 0.0, -180.0], 2)
+    traces = as_traces(pd.DataFrame({"user": np.repeat(list("abc"), 2), "t": t, "lat": 10.0, "lng": lng}))
+    found = W4M(k=2, trash_max=0.4).clusters(traces, np.random.default_rng(1))
+    assert found.radius >= 1
+    assert len(W4M(k=2, radius=1e-9).clusters(traces, np.random.default_rng(1)).members) == 3

@@ -10,8 +10,8 @@ import numba
 import numpy as np
 import pandas as pd
 
-from mobpriv.geo import to_plane
-from mobpriv.profiles import MarkovChains, markov_chains
+from mobpriv.geo import check_plane, to_plane
+from mobpriv.profiles import MarkovChains, check_stay, markov_chains
 from mobpriv.traces import Traces, by_user
 
 NOTHING_NEAR = 100_000_000.0  # the "10^5 km" of Equation (3.13), in m: the proximity distance of chains that share no place
@@ -55,6 +55,11 @@ class PITAttack:
     name = "PIT-Attack"
 
     def __post_init__(self):
+        check_plane(self.plane)
+        check_stay(self.diameter, self.duration, self.max_gap)
+        for parameter in ("near", "rank_score"):
+            if not 0 < getattr(self, parameter) < np.inf:
+                raise ValueError(f"{parameter} must be positive (got {getattr(self, parameter)})")
         for parameter, allowed in {"order": ("descending", "ascending"), "stationary": ("nearest", "printed")}.items():
             if getattr(self, parameter) not in allowed:
                 raise ValueError(f"{parameter} must be one of {', '.join(allowed)} (got {getattr(self, parameter)!r})")

@@ -10,8 +10,8 @@ import numba
 import numpy as np
 import pandas as pd
 
-from mobpriv.geo import to_plane
-from mobpriv.profiles import pois, stays
+from mobpriv.geo import check_plane, to_plane
+from mobpriv.profiles import check_stay, pois, stays
 from mobpriv.traces import Traces, by_user
 
 
@@ -33,6 +33,10 @@ class POIAttack:
     known_: tuple[pd.DataFrame, pd.Index] | None = field(default=None, repr=False, compare=False)
 
     name = "POI-Attack"
+
+    def __post_init__(self):
+        check_plane(self.plane)
+        check_stay(self.diameter, self.duration, self.max_gap)
 
     def _profiles(self, traces: Traces) -> pd.DataFrame:
         extract = pois if self.merged else stays

@@ -10,6 +10,8 @@ names it. Ties are settled against the adversary: whoever is exactly as alike as
 import numpy as np
 import pandas as pd
 
+TIE = 1e-12  # dissimilarities nearer than this are equal: what is left of rounding must not break a tie
+
 
 def min_k(ranking: pd.DataFrame, users=None, person=None) -> pd.Series:
     """Equation (3.8): the smallest k for which the top-k policy names the true user; infinite when none does.
@@ -23,7 +25,7 @@ def min_k(ranking: pd.DataFrame, users=None, person=None) -> pd.Series:
     code, names = pd.factorize(who(ranking.columns))
     mine = names.get_indexer(who(ranking.index))[:, None] == code if len(names) else np.zeros(d.shape, bool)
     own = np.where(mine & ~np.isnan(d), d, np.inf).min(axis=1, initial=np.inf)
-    k = np.where(np.isinf(own), np.inf, 1 + ((d <= own[:, None]) & ~mine).sum(axis=1))
+    k = np.where(np.isinf(own), np.inf, 1 + ((d <= own[:, None] + TIE) & ~mine).sum(axis=1))
     k = pd.Series(k, index=ranking.index, name="min k")
     return k if users is None else k.reindex(pd.Index(users, name=ranking.index.name), fill_value=np.inf)
 
@@ -96,7 +98,8 @@ def false_positives(answers: pd.DataFrame, users=None) -> pd.Series:
 def _hits(answers: pd.DataFrame, users) -> tuple[pd.Series, pd.Series]:
     column = answers.columns.get_indexer(answers.index)
     chosen = answers.to_numpy(bool)
-    named = pd.Series((column >= 0) & chosen[np.arange(len(chosen)), column], answers.index)
+    own = chosen[np.arange(len(chosen)), column] if chosen.size else np.zeros(len(chosen), bool)
+    named = pd.Series((column >= 0) & own, answers.index)
     size = pd.Series(chosen.sum(axis=1), answers.index)
     if users is not None:  # an erased trace gets an empty answer
         users = pd.Index(users, name=answers.index.name)

@@ -13,7 +13,7 @@ import numba
 import numpy as np
 import pandas as pd
 
-from mobpriv.geo import Points, check_plane, distance, step, to_degrees, to_plane, towards
+from mobpriv.geo import Points, across_the_date_line, check_plane, step, to_degrees, to_plane, towards
 from mobpriv.traces import Traces, by_user, from_blocks, milliseconds
 
 
@@ -64,6 +64,7 @@ class W4M:
         check_plane(self.plane)
         if not (self.k >= 2 and self.k == int(self.k)):
             raise ValueError(f"k must be a whole number of users, at least 2 (got {self.k})")
+        object.__setattr__(self, "k", int(self.k))
         if not 0 < self.delta < np.inf:
             raise ValueError(f"delta must be positive, in m (got {self.delta})")
         if not 0 <= self.trash_max < 1:
@@ -92,7 +93,7 @@ class W4M:
             cluster, pivots = greedy_clusters(pairs, self.k, radius, rng.permutation(n))
             if np.sum(cluster < 0) <= self.trash_max * n:
                 break
-            radius, rounds = 1.5 * radius, rounds + 1
+            radius, rounds = max(1.5 * radius, 1.0), rounds + 1  # at least 1 m: a radius of 0 would never grow
         of = cluster.copy()
         of[cluster < 0] = pairs.nearest(pivots, np.flatnonzero(cluster < 0))
         pivot = pivots[of]
@@ -121,8 +122,11 @@ class W4M:
         return from_blocks(users[who], counts, milliseconds(traces)[np.arange(ends[-1]) + first], lat, lng)
 
     def _first_radius(self, traces: Traces) -> float:
-        lat, lng = traces["lat"], traces["lng"]
-        return 0.005 * float(distance(lat.min(), lng.min(), lat.max(), lng.max(), self.plane)) / 2
+        lat, lng = traces["lat"], across_the_date_line(traces["lng"].to_numpy())
+        # unwrapped longitudes: half the way around the globe must not come out as no way at all
+        p = to_plane(np.array([lat.min(), lat.max()]), np.array([lng.min(), lng.max()]), self.plane)
+        east, north = 0.5 * p.sx.sum() * np.diff(p.x)[0], 0.5 * p.sy.sum() * np.diff(p.y)[0]
+        return 0.005 * float(np.hypot(east, north)) / 2
 
 
 class SpaceTime(NamedTuple):
@@ -139,7 +143,7 @@ def space_time(traces: Traces, plane: str = "ground") -> SpaceTime:
     """z = (t − first t of the set)·v, v = the mean over the traces of length / duration (who lasts no time does not count)."""
     _, offsets = by_user(traces)
     lng = traces["lng"].to_numpy()
-    p = to_plane(traces["lat"].to_numpy(), _across_the_date_line(lng), plane)
+    p = to_plane(traces["lat"].to_numpy(), across_the_date_line(lng), plane)
     p = Points(*map(np.array, p))  # one memory layout: compiled once
     time = milliseconds(traces)
     length = _lengths(p, offsets)
@@ -148,16 +152,6 @@ def space_time(traces: Traces, plane: str = "ground") -> SpaceTime:
     v = np.mean(length[lasting] / duration[lasting]) if lasting.any() else 0.0
     z = (time - time.min()) / 1000 * v
     return SpaceTime(*p, z)
-
-
-def _across_the_date_line(lng: np.ndarray) -> np.ndarray:
-    """Longitudes cut open in the widest empty stretch instead of at ±180°, if the set spans more than half the globe."""
-    if lng.max() - lng.min() <= 180:
-        return lng
-    used = np.unique(np.floor(lng))
-    gap = np.diff(np.r_[used, used[0] + 360])
-    cut = used[gap.argmax()] + 1
-    return lng if cut > 180 or gap.max() < 2 else np.where(lng < cut, lng + 360, lng)
 
 
 class Pairs:
