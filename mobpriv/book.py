@@ -379,4 +379,6 @@ def _digits(value: Any, text: str) -> str:
         return {True: "yes", False: "no"}.get(value, value)
     if text.endswith("(%)"):
         return f"{100 * value:.1f}"
-    return f"{value:,.0f}".replace(",", " ") if abs(value) >= 1000 or float(value).is_integer() else f"{value:.3g}"
+    if abs(value) >= 1000 or float(value).is_integer():
+        return f"{value:,.0f}".replace(",", " ")
+    return f"{value:.2f}".rstrip("0").rstrip(".") if abs(value) >= 1 else f"{value:.3g}"

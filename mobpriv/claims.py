@@ -49,6 +49,7 @@ NAMES = {
     "geolife-program": "GeoLife, as the program",
     "city": "synthetic city",
     "across": "across data sets",
+    "no data set": "worked example",
     "mdc": "MDC",
     "privamov": "PrivaMov",
 }
@@ -328,12 +329,14 @@ def _verdict(claim: Claim, dataset: str, printed: Any, results: dict) -> Verdict
         value = value_of(claim.quantity, of_notebook)
         low, high, n = _interval(claim.quantity, of_notebook)
         holds = value_of(claim.direction, of_notebook) if claim.direction else None
-        if printed is not None and holds is not False and _meets(claim, printed, value, of_notebook):
+        if printed is None:
+            verdict = ""  # the paper states no number for this data set
+        elif holds is not False and _meets(claim, printed, value, of_notebook):
             verdict = AGREES
         elif holds or (holds is None and _covers(printed, low, high)):
             verdict = DIRECTION
         else:
-            verdict = DISAGREES if printed is not None or holds is False else ""
+            verdict = DISAGREES
     explanation = _with_numbers(claim.explanations.get(dataset, ""), of_notebook)
     if verdict == DISAGREES and not explanation:
         shown = f" (printed {printed}, ours {value:.4g})" if value is not None and printed is not None else ""

@@ -56,7 +56,9 @@ def run(
     notebook: Annotated[str, typer.Argument(help="Short name of a notebook, or its file.")],
     data: Annotated[str, typer.Option("--data", help="Data set: a name (mobpriv data list), a file or a folder.")] = "",
     parameter: Annotated[list[str] | None, typer.Option("-p", "--parameter", help="name=value, may be repeated.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="The short version: seconds, rough numbers.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="The first 20 users only: to try a notebook out, not a result.")
+    ] = False,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for the results [default: runs/NOTEBOOK/DATA].")
     ] = None,
@@ -144,7 +146,7 @@ def show(notebook: Annotated[str, typer.Argument(help="Short name of a notebook,
 
 @app.command()
 def validate(
-    file: Annotated[Path, typer.Argument(help="CSV or Parquet file.")],
+    file: Annotated[Path, typer.Argument(help="CSV or Parquet file, or the folder of a known data set.")],
     user: Annotated[str, typer.Option(help="Column of the user.")] = "user",
     t: Annotated[str, typer.Option("--time-column", help="Column of the time.")] = "t",
     lat: Annotated[str, typer.Option(help="Column of the latitude.")] = "lat",
@@ -164,7 +166,8 @@ def validate(
         columns = {"user": user, "t": t, "lat": lat, "lng": lng}
         reading = {"columns": columns} if columns != {name: name for name in columns} else {}
         reading |= {name: value for name, value in {"time": time, "zone": zone}.items() if value}
-        traces, left_out = datasets.read_table(file, **reading)
+        read = datasets.load(file) if file.is_dir() else None  # a folder of a known format
+        traces, left_out = (read.traces, read.left_out) if read else datasets.read_table(file, **reading)
         _holds(traces)
         if output:
             _write(traces, output)

@@ -1,10 +1,11 @@
 """What the build writes into the book: provenance on every executed page, the ledger, the errata and the score."""
 
+import math
 from collections.abc import Sequence
 
 import nbformat
 
-from mobpriv.claims import AGREES, DIRECTION, DISAGREES, NAMES, NO_DATA, Erratum, Verdict
+from mobpriv.claims import AGREES, DIRECTION, DISAGREES, NAMES, NO_DATA, PRINTED_FOR, Erratum, Verdict, known_name
 
 SYMBOLS = {AGREES: "✓", DIRECTION: "↗", DISAGREES: "✗"}
 CLASSES = {AGREES: "agrees", DIRECTION: "direction", DISAGREES: "disagrees"}
@@ -83,8 +84,8 @@ def provenance_row(record: dict) -> dict[str, str]:
     data = record["data"]
     described, digest, left_out = "none", "–", "–"
     if data:
-        described = f"{_title(data['name'])} ({'synthetic' if data['synthetic'] else 'real'})"
-        digest = f"`{data['sha256'][:16]}…`"
+        described = f"{_title(data['name'])} ({'synthetic' if data['synthetic'] else 'real' if known_name(data['name']) in PRINTED_FOR else 'supplied by the user'})"
+        digest = f"`{data['sha256']}`"
         left_out = "; ".join(f"{rule}: {count:,}" for rule, count in data["left_out"].items()) or "nothing"
     return {
         "data set": described,
@@ -119,8 +120,10 @@ def shown(value, unit: str) -> str:
         return f"{value} {unit}".strip() if unit != "%" else value
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if unit == "%":
-        return f"{100 * value:.3g} %"
+    if value in (math.inf, -math.inf):
+        return "∞"
+    if unit in ("%", "points"):
+        return f"{100 * value:.3g} {unit}"
     text = f"{value:,.0f}".replace(",", " ") if abs(value) >= 1000 else f"{value:.4g}"
     return f"{text} {unit}".strip()
 
@@ -180,6 +183,8 @@ def sentence(verdict: Verdict) -> str:
     elif verdict.value is not None:
         found.append(f"we find {ours(verdict)}")
     found += [f"`{name}` = {shown(value, '')}" for name, value in verdict.parts]
+    if verdict.verdict.startswith("not testable"):
+        return badge(verdict.verdict)
     numbers = f": {', '.join(found)}" if found else ""
     return f"{badge(verdict.verdict)} {_title(verdict.dataset)}{numbers}. {verdict.explanation.strip()}".strip()
 
@@ -190,7 +195,7 @@ def _test_in_words(claim) -> str:
     parts = [f"`{claim.quantity}`"]
     if claim.tolerance is not None:
         parts.append(
-            f"within {shown(claim.tolerance, claim.unit)} of the printed value ({claim.why.strip()}), or the printed value in our interval"
+            f"within {shown(claim.tolerance, claim.unit.replace('%', 'points'))} of the printed value ({claim.why.strip()})"
         )
     if claim.direction:
         parts.append(f"the direction is `{claim.direction}`")

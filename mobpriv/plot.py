@@ -137,9 +137,14 @@ def rates(table: pd.DataFrame, by: str, within: str, axis=None, printed: pd.Seri
         if len(kinds) > 1:
             label = {"xytext": (4, 0), "textcoords": "offset points", "va": "center", "fontsize": 8, "color": colour}
             axis.annotate(row[within], (100 * right, y), **label)
+    if printed is not None and len(printed):
+        axis.plot(
+            [], [], "D", markersize=6, markerfacecolor="none", markeredgecolor=COLOURS["printed"], label="printed in the paper"
+        )
+        axis.legend(loc="lower right", fontsize=8, handletextpad=0.2)
     axis.set_yticks(range(len(groups)), groups)
     axis.set_ylim(len(groups) - 0.5, -0.5)
-    axis.set_xlim(0, 118)
+    axis.set_xlim(-2, 118)
     axis.set_xticks(range(0, 101, 20))
     axis.grid(axis="y", visible=False)
     axis.set_xlabel("users re-identified (%), with 95 % interval")

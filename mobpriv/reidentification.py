@@ -68,6 +68,8 @@ def choose(
     if not len(traces):
         raise ValueError(f"no records in the {days} days from {first}: choose another start")
     words = f"{len(by_user(traces)[0])} users, {len(traces):,} records in the {days} days from {first:%Y-%m-%d %H:%M} UTC"
+    span = (traces["t"].max() - traces["t"].min()) / pd.Timedelta(days=1)
+    words += f" (they span {span:.1f} days)" if span < days - 1 else ""
     words += f"; left out: {', '.join(unwanted)}" if unwanted else ""
     return Choice(data, traces, first, words + (f"; only the first {most} users" if most else ""))
 

@@ -100,12 +100,10 @@ def test_data_that_cannot_be_had_is_not_testable():
     assert [v.verdict for v in found] == ["agrees", "not testable without MDC", "not testable without PrivaMov"]
 
 
-def test_without_a_printed_value_only_the_direction_counts():
-    both = {"datasets": ("cabspotting", "city")}
+def test_without_a_printed_value_nothing_is_judged_but_the_value_is_shown():
+    both = {"datasets": ("cabspotting", "city"), "direction": "min_k.median < 4"}
     found = evaluate([claim(**both)], {"cabspotting": {"nb": RESULTS}, "city": {"nb": RESULTS}})
-    assert [v.verdict for v in found] == ["agrees", ""]
-    found = evaluate([claim(**both, direction="min_k.median < 4")], {"cabspotting": {"nb": RESULTS}, "city": {"nb": RESULTS}})
-    assert [v.verdict for v in found] == ["agrees", "agrees in direction"]
+    assert [(v.verdict, v.value) for v in found] == [("agrees", 0.12), ("", 0.12)]
 
 
 def test_a_worked_example_needs_no_data_set():
