@@ -73,3 +73,10 @@ def test_the_same_licence_and_version_everywhere():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert citation["version"] == mobpriv.__version__
     assert citation["license"] == project()["license"] == "BSD-3-Clause"
+
+
+def test_the_readmes_pictures_are_there_and_small():
+    pictures = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", (ROOT / "README.md").read_text())
+    assert pictures
+    for picture in pictures:
+        assert 0 < (ROOT / picture).stat().st_size < 300_000
