@@ -11,7 +11,6 @@ from mobpriv import book
 
 NOTEBOOKS = sorted((book.ROOT / "notebooks").glob("*.ipynb"))
 pytestmark = [
-    pytest.mark.skipif(not NOTEBOOKS, reason="there is no notebook yet"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning:papermill", "ignore::DeprecationWarning:nbclient"),
 ]
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=[path.stem for path in NOTEBOOKS])

@@ -154,7 +154,7 @@ def test_search_finds_a_word_of_the_ledger(browser, address):
 def test_a_map_becomes_interactive(browser, address):
     pages = [page for page in PAGES if 'class="mobpriv-map"' in (SITE / page).read_text(encoding="utf-8")]
     if not pages:
-        pytest.skip("no page of this book holds a map")
+        pytest.fail("no page of this book holds a map")
     context, opened, wrong = _opened(browser, address, pages[0])
     opened.wait_for_selector(".mobpriv-map .leaflet-container", timeout=10_000)
     assert opened.locator(".mobpriv-map svg[role=img]").first.is_hidden()
