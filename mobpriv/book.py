@@ -7,7 +7,8 @@ The conventions that every notebook in ``notebooks/`` follows:
       cell: float = 800.0  # m, side of a heat-map cell
 
   and among them ``dataset: str = "city"`` (a name or a file), ``seed: int`` and ``quick: bool = False``;
-* it reads its traces with ``data = mobpriv.datasets.load(dataset)``;
+* it reads its traces with ``data = mobpriv.datasets.load(dataset)`` or through mobpriv.reidentification, in a cell tagged
+  ``input``: what that cell refuses is the reader's mistake, one line and no traceback;
 * it hands its numbers over with ``book.save({...}, data)``: what the pages print and the claims test.
 """
 
@@ -176,8 +177,9 @@ def _execute(path: Path, given: dict, output: Path, saved: Path, root: Path, ste
                 **_over_ipc(output.parent),
             )
         except PapermillExecutionError as error:
-            # indices of papermill count the cell of parameters that it inserts
-            refused = "input" in nbformat.read(output, as_version=4).cells[error.cell_index].metadata.get("tags", [])
+            cells = nbformat.read(output, as_version=4).cells
+            failed = next((cell for cell in cells if cell.metadata.get("papermill", {}).get("exception")), None)
+            refused = failed is not None and "input" in failed.metadata.get("tags", [])
             if refused and error.ename in ("ValueError", "InvalidTraces", "FileNotFoundError", "NeedsRegistration"):
                 raise ValueError(error.evalue) from None
             text = "\n".join(error.traceback)

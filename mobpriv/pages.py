@@ -84,7 +84,8 @@ def provenance_row(record: dict) -> dict[str, str]:
     data = record["data"]
     described, digest, left_out = "none", "–", "–"
     if data:
-        described = f"{_title(data['name'])} ({'synthetic' if data['synthetic'] else 'real' if known_name(data['name']) in PRINTED_FOR else 'supplied by the user'})"
+        name = data["name"] if data["name"] == "city" and not data["synthetic"] else _title(data["name"])
+        described = f"{name} ({'synthetic' if data['synthetic'] else 'real' if known_name(data['name']) in PRINTED_FOR else 'supplied by the user'})"
         digest = f"`{data['sha256']}`"
         left_out = "; ".join(f"{rule}: {count:,}" for rule, count in data["left_out"].items()) or "nothing"
     return {

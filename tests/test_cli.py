@@ -155,3 +155,59 @@ def test_real_needs_a_folder_with_data(call, tmp_path):
     code, _, err = call("real", tmp_path)
     assert code == 2
     assert "cabspotting.parquet" in one_line(err)
+
+
+# ------------------------------------------------------------------------------------------------------------- own data sets
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["-p", "reading=poem"], 'reading must be "text" or "program"'),
+        (["-p", "leave_out=zz"], "does not have: zz"),
+        (["-p", "start=someday"], "start must be an ISO date"),
+        ([], "the attacked half is empty: the records span 0.1 days"),
+    ],
+)
+def test_what_the_notebook_refuses_is_one_line_and_exit_code_2(call, tmp_path, table, arguments, line):
+    code, out, err = call("run", "thesis_3_attacks", "--data", table, *arguments, "-o", tmp_path / "there")
+    assert (code, out) == (2, "")
+    assert line in one_line(err)
+    assert not (tmp_path / "there").exists()
+
+
+def test_validate_writes_a_table_to_run_on(call, tmp_path):
+    naive = pd.DataFrame({"uid": ["a", "b"], "when": ["2020-01-01 12:00", "2020-01-02 12:00"], "lat": 45.0, "lng": 4.8})
+    naive.to_csv(tmp_path / "naive.csv", index=False)
+    code, _, err = call("run", "thesis_3_attacks", "--data", "naive.csv")
+    assert code == 2
+    assert "mobpriv validate FILE" in one_line(err)
+    call("validate", "naive.csv", "--user", "uid", "--time-column", "when", "--zone", "Europe/Paris", "-o", "ready.parquet")
+    code, out, _ = call("validate", "ready.parquet")
+    assert code == 0
+    assert "from 2020-01-01 11:00:00 UTC" in out
+
+
+def test_two_files_of_one_name_do_not_overwrite_each_other(call, tmp_path):
+    cell = "from mobpriv import book, datasets\nbook.save({'n': 1}, datasets.load(dataset))"
+    path = make(tmp_path, "demo", cell)
+    for folder, user in (("p", "a"), ("q", "b")):
+        (tmp_path / folder).mkdir()
+        text = f"user,t,lat,lng\n{user},2020-01-01T00:00:00Z,45,4\n"
+        (tmp_path / folder / "d.csv").write_text(text)
+        assert call("run", path, "--data", f"{folder}/d.csv")[0] == 0
+    assert len(list((tmp_path / "runs" / "demo").iterdir())) == 2
+
+
+def test_a_file_called_city_is_not_the_synthetic_city(tmp_path):
+    from mobpriv import book, datasets, pages
+
+    (tmp_path / "city.csv").write_text("user,t,lat,lng\na,2020-01-01T00:00:00Z,45,4\n")
+    data = datasets.load(tmp_path / "city.csv")
+    assert book.label(data) == "this run"
+    assert book.label(datasets.load("city")) == "synthetic city"
+    described = {"name": data.name, "synthetic": data.synthetic, "sha256": data.sha256, "left_out": {}}
+    record = dict.fromkeys(("selection", "command", "mobpriv", "commit"), "") | {
+        "parameters": {},
+        "packages": {},
+        "seconds": 1.0,
+    }
+    assert pages.provenance_row({**record, "data": described})["data set"] == "city (supplied by the user)"
