@@ -211,3 +211,13 @@ def test_a_file_called_city_is_not_the_synthetic_city(tmp_path):
         "seconds": 1.0,
     }
     assert pages.provenance_row({**record, "data": described})["data set"] == "city (supplied by the user)"
+
+
+def test_validate_reads_the_folder_of_a_known_format(call, tmp_path):
+    folder = tmp_path / "cabs"
+    folder.mkdir()
+    (folder / "new_abc.txt").write_text("37.75 -122.39 0 1213084687\n37.76 -122.40 1 1213084627\n")  # newest first
+    code, out, _ = call("validate", folder, "-o", tmp_path / "cabs.parquet")
+    assert code == 0
+    assert "2 records of 1 users" in out
+    assert call("validate", tmp_path / "cabs.parquet")[0] == 0

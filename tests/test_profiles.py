@@ -207,3 +207,13 @@ def test_stays_cross_the_date_line():
     places, visits = profiles.pois(walk)
     assert (len(visits), len(places)) == (1, 1)
     assert abs(places["lng"].iloc[0]) == pytest.approx(180, abs=1e-3)
+
+
+def test_the_diameter_is_inclusive_where_the_bounding_box_does_not_decide():
+    # the box around (0, 0) and (100, 50) has a corner 158 m from (150, 0), but no record there: the farthest is at 150 m
+    walk = on_the_equator(0, 100, 150, 150, 0)
+    walk.loc[1, "lat"] = np.degrees(50 / geo.AUTHORS_RADIUS)
+    x = geo.to_plane(walk["lat"], walk["lng"], "mercator").x
+    apart = float(x.max() - x.min())
+    assert profiles.stays(walk, apart, 2400, plane="mercator")["records"].tolist() == [5]
+    assert len(profiles.stays(walk, np.nextafter(apart, 0), 2400, plane="mercator")) == 0
