@@ -7,7 +7,7 @@ PACKAGE = Path(__file__).parent.parent / "mobpriv"
 # from the ground up; modules of one row do not know each other
 ROWS = [
     {"geo"},
-    {"traces", "grid", "draws"},
+    {"traces", "grid", "draws", "channels"},
     {"profiles", "datasets"},
     {"mechanisms", "attacks", "metrics"},
     {"reidentification"},

@@ -1,0 +1,181 @@
+"""Mechanisms that need no optimisation, as channels on places: the practical rivals of the optimal ones.
+
+Each of them keeps p(o|s) ≤ exp(ε d(s, s')) p(o|s') for all places, Equation (15) of Shokri (PETS 2015). For their remapped
+versions (Chatzikokolakis, ElSalamouny, Palamidessi, *Efficient utility improvement for location privacy*, PETS 2017) pass the
+channel through :func:`mobpriv.channels.inference.remap`. Distances in metres, epsilon in 1/m; arrays indexed by the secret.
+"""
+
+import numba
+import numpy as np
+
+from mobpriv.channels import checks
+
+LARGEST_EXPONENT = 700.0  # exp(-700) is about the smallest probability that a double holds with all its digits
+
+
+def planar_laplace(x_edges, y_edges, epsilon: float) -> np.ndarray:
+    """Planar Laplace noise from the centre of the cell, truncated to the grid; shape (cells, cells).
+
+    Andrés, Bordenabe, Chatzikokolakis, Palamidessi (CCS 2013): z has the density ε²/(2π) exp(−ε |z − x|) around the centre x
+    (§4); a z outside the area goes to the nearest point of it (§5), and then z is reported as the cell that holds it. Both are
+    post-processing, so ε holds between centres. ``x_edges`` (columns + 1) and ``y_edges`` (rows + 1) are the cells' borders in
+    metres, ascending; cells count along x first: cell = row · columns + column.
+
+    The probability of a cell is integrated over the angle θ, with the law of the radius in closed form:
+
+        p = 1/(2π) ∫ G(r_in(θ)) − G(r_out(θ)) dθ,      G(r) = Pr{radius > r} = (1 + ε r) exp(−ε r)
+
+    from where the ray enters the cell to where it leaves; cells at the border reach to infinity, as truncation wants it. The
+    range of angles is cut at the axes and at the corners, between which the integrand is smooth, and each part is integrated by
+    the tanh-sinh rule, which does not mind the steep ends that strips to infinity have. Relative error below 1e-9 (the
+    cells of a row are then made to sum to 1 exactly).
+    """
+    x_edges, y_edges = _edges(x_edges, "x_edges"), _edges(y_edges, "y_edges")
+    epsilon = checks.epsilon(epsilon)
+    x, y = (x_edges[1:] + x_edges[:-1]) / 2, (y_edges[1:] + y_edges[:-1]) / 2
+    x_open, y_open = x_edges.copy(), y_edges.copy()
+    x_open[[0, -1]] = y_open[[0, -1]] = -np.inf, np.inf
+    _check_exponent(epsilon * np.hypot(x[-1] - x[0] + np.diff(x_edges).max(), y[-1] - y[0] + np.diff(y_edges).max()))
+    channel = _cell_probabilities(x, y, x_open, y_open, epsilon, *_tanh_sinh())
+    return channel / channel.sum(1, keepdims=True)
+
+
+def exponential_mechanism(d_epsilon, epsilon: float) -> np.ndarray:
+    """p(o|s) ∝ exp(−ε d(s, o) / 2) with the secrets as observables, shape (S, S) (McSherry and Talwar, FOCS 2007).
+
+    Half of ε pays for the numerator and the other half for the normalisation, which differs from secret to secret; between
+    most pairs less than that is used up: :func:`effective_epsilon` tells what the channel really has.
+    """
+    d = checks.metric(d_epsilon, "d_epsilon")
+    _check_exponent(checks.epsilon(epsilon) * d.max())
+    channel = np.exp(-epsilon / 2 * d)
+    return channel / channel.sum(1, keepdims=True)
+
+
+def tight_constraints(d_epsilon, epsilon: float) -> np.ndarray:
+    """p(o|s) = v(o) exp(−ε d(s, o)) with v such that every row sums to 1; shape (S, S).
+
+    The tight-constraints mechanism (ElSalamouny, Chatzikokolakis, Palamidessi, *Generalized differential privacy: regions of
+    priors that admit robust optimal mechanisms*, 2014): every bound with the observable's own secret is met with equality.
+    Raises ValueError where it does not exist: the linear system has a negative solution.
+    """
+    d = checks.metric(d_epsilon, "d_epsilon")
+    _check_exponent(checks.epsilon(epsilon) * d.max())
+    kernel = np.exp(-epsilon * d)
+    weight = np.linalg.solve(kernel, np.ones(len(d)))
+    if weight.min() < 0:
+        o = int(weight.argmin())
+        raise ValueError(
+            f"there is no tight-constraints channel at epsilon = {epsilon}: observable {o} would weigh {weight[o]:.3g}"
+        )
+    channel = kernel * weight
+    return channel / channel.sum(1, keepdims=True)
+
+
+def effective_epsilon(channel, d_epsilon) -> float:
+    """The least ε for which the channel keeps (15): max over o, s, s' of ln(p(o|s) / p(o|s')) / d(s, s').
+
+    Infinite where one of two secrets can give an observable and the other cannot; 0 for one secret.
+    """
+    channel = checks.channel(channel)
+    d = checks.metric(d_epsilon, "d_epsilon", size=len(channel))
+    possible = channel > 0
+    used = possible.any(0)
+    if not possible[:, used].all():
+        return np.inf
+    return float(_steepest(np.log(channel[:, used]), np.ascontiguousarray(d)))
+
+
+@numba.njit(cache=True)
+def _steepest(logs, d):
+    worst = 0.0
+    for i in range(len(d)):
+        for j in range(i):
+            largest = 0.0
+            for o in range(logs.shape[1]):
+                largest = max(largest, abs(logs[i, o] - logs[j, o]))
+            worst = max(worst, largest / d[i, j])
+    return worst
+
+
+def _check_exponent(exponent: float) -> None:
+    if exponent > LARGEST_EXPONENT:
+        raise ValueError(
+            f"epsilon times the largest distance must not exceed {LARGEST_EXPONENT:g} (got {exponent:.4g}): the smallest "
+            "probabilities would become 0 in floating point, and with them the bound; use a smaller epsilon or a smaller area"
+        )
+
+
+def _edges(values, name: str) -> np.ndarray:
+    values = np.asarray(values, float)
+    if values.ndim != 1 or len(values) < 2 or not np.isfinite(values).all() or (np.diff(values) <= 0).any():
+        raise ValueError(f"{name} must be at least two finite, ascending borders of cells, in m (got {values.tolist()})")
+    return values
+
+
+def _tanh_sinh(step: float = 0.04, end: float = 3.2) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes in (-1, 1) and weights of the double-exponential rule (Takahasi and Mori 1974)."""
+    t = np.arange(-round(end / step), round(end / step) + 1) * step
+    inner = np.pi / 2 * np.sinh(t)
+    return np.tanh(inner), step * np.pi / 2 * np.cosh(t) / np.cosh(inner) ** 2
+
+
+@numba.njit(cache=True)
+def _cell_probabilities(x, y, x_edges, y_edges, epsilon, nodes, weights):
+    channel = np.empty((len(y) * len(x), len(y) * len(x)))
+    for s in range(len(channel)):
+        west, south = x_edges - x[s % len(x)], y_edges - y[s // len(x)]
+        for o in range(len(channel)):
+            column, row = o % len(x), o // len(x)
+            channel[s, o] = _in_box(west[column], west[column + 1], south[row], south[row + 1], epsilon, nodes, weights)
+    return channel
+
+
+@numba.njit(cache=True)
+def _in_box(west, east, south, north, epsilon, nodes, weights):
+    """Pr of a box around or beside the origin; its sides may be infinite."""
+    cuts = np.empty(9)
+    for quarter in range(5):
+        cuts[quarter] = (quarter - 2) * np.pi / 2
+    n = 5
+    for u in (west, east):
+        for v in (south, north):
+            if np.isfinite(u) and np.isfinite(v):
+                cuts[n] = np.arctan2(v, u)
+                n += 1
+    cuts = np.sort(cuts[:n])
+    open_box = n < 9
+    total = 0.0
+    for k in range(n - 1):
+        middle = (cuts[k] + cuts[k + 1]) / 2
+        enter, leave = _crossing(west, east, south, north, middle)
+        if cuts[k + 1] - cuts[k] < 1e-14 or leave <= enter:
+            continue
+        half = (cuts[k + 1] - cuts[k]) / 2
+        # every other node makes the same rule with twice the step: enough for cells that do not reach to infinity
+        stride = 1 if open_box else 2
+        for node in range(0, len(nodes), stride):
+            enter, leave = _crossing(west, east, south, north, middle + half * nodes[node])
+            if leave > enter:
+                total += stride * weights[node] * half * (_beyond(epsilon * enter) - _beyond(epsilon * leave))
+    return total / (2 * np.pi)
+
+
+@numba.njit(cache=True)
+def _beyond(r):
+    """Pr{ε · radius > r}."""
+    return (1 + r) * np.exp(-r) if r < np.inf else 0.0
+
+
+@numba.njit(cache=True)
+def _crossing(west, east, south, north, angle):
+    """The radii at which the ray at this angle enters and leaves the box."""
+    enter, leave = 0.0, np.inf
+    for direction, low, high in ((np.cos(angle), west, east), (np.sin(angle), south, north)):
+        if direction < 0:
+            direction, low, high = -direction, -high, -low
+        if direction > 0:
+            enter, leave = max(enter, low / direction), min(leave, high / direction)
+        elif low > 0 or high < 0:
+            return 0.0, 0.0
+    return enter, leave
