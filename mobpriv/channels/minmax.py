@@ -14,6 +14,7 @@ import highspy
 import numpy as np
 
 GAP = 1e-6  # relative: a wider bracket around the optimum is an error
+ROUNDING = 1e-12  # of the largest error, where y itself is 0
 ROWS_AT_ONCE = 8  # rows of (29) an estimate gets at most in one round
 
 
@@ -31,9 +32,9 @@ def solve(channel: np.ndarray, error: np.ndarray, by_pair: bool) -> MinMax:
     program = _Program(channel, error / unit, by_pair)
     while True:
         found = program.optimum()
-        if found.y - found.bound <= GAP / 100 * found.y or not program.add_violated(found):
+        if found.y - found.bound <= GAP / 100 * found.y + ROUNDING or not program.add_violated(found):
             break
-    if found.y - found.bound > GAP * found.y:
+    if found.y - found.bound > GAP * found.y + ROUNDING:
         raise RuntimeError(f"the solver left a gap: y = {found.y * unit:.9g}, but only {found.bound * unit:.9g} is proved")
     return MinMax(found.attack, float(found.y * unit), float(found.bound * unit))
 
@@ -65,9 +66,9 @@ class _Program:
         solution = self.solver.getSolution()
         attack = np.asarray(solution.col_value)[:-1].reshape(self.observables, self.estimates).clip(0)
         attack /= attack.sum(1, keepdims=True)
-        # any weights λ ≥ 0 that sum to 1 prove that y ≥ Σ_o min_ŝ Σ_s λ p(o|s) d(ŝ, s): an average is below a maximum
+        # weights λ ≥ 0 that sum to at most 1 prove y ≥ Σ_o min_ŝ Σ_s λ p(o|s) d(ŝ, s): an average is below a maximum
         weight = (-np.asarray(solution.row_dual)[self.observables :]).clip(0)
-        weight /= weight.sum()
+        weight /= max(weight.sum(), 1.0)
         if self.by_pair:
             weighted = np.zeros_like(self.error)
             weighted[tuple(self.rows.T)] = weight

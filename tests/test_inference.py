@@ -1,0 +1,266 @@
+"""Attacks on channels: the paper's equations against the twins, worked examples, optimality, refused input."""
+
+import naive_inference as naive
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mobpriv.channels import checks, inference
+from mobpriv.channels.distances import euclidean, hamming
+
+FEW = settings(deadline=None, max_examples=25)
+
+
+@st.composite
+def games(draw, secrets=4, observables=4, estimates=4):
+    """(prior, channel, error): probabilities in steps, so that zeros, unseen observables and ties turn up."""
+    s, o, e = (draw(st.integers(1, most)) for most in (secrets, observables, estimates))
+    whole = st.integers(0, 4)
+    prior = np.array(draw(st.lists(whole, min_size=s, max_size=s).filter(any)), float)
+    channel = np.array(draw(st.lists(st.lists(whole, min_size=o, max_size=o).filter(any), min_size=s, max_size=s)), float)
+    error = np.array(draw(st.lists(st.lists(st.integers(0, 9), min_size=e, max_size=e), min_size=s, max_size=s)), float)
+    return prior / prior.sum(), channel / channel.sum(1, keepdims=True), error
+
+
+def as_matrix(attack, estimates):
+    return np.eye(estimates)[attack]
+
+
+# two places 10 m apart, π = (3/4, 1/4); the first is told truly with 2/3, the second always truly
+PRIOR = np.array([0.75, 0.25])
+CHANNEL = np.array([[2 / 3, 1 / 3], [0.0, 1.0]])
+ERROR = np.array([[0.0, 10.0], [10.0, 0.0]])
+
+
+def test_worked_example():
+    """Joint probabilities: π p = (1/2, 1/4; 0, 1/4). On "2" both places are equally likely: the tie goes to place 0."""
+    assert inference.optimal_attack(PRIOR, CHANNEL, ERROR).tolist() == [0, 0]
+    assert inference.distortion_privacy(PRIOR, CHANNEL, ERROR, np.array([0, 0])) == pytest.approx(0.25 * 10)
+    # Bayes draws from (1, 0) and from (1/2, 1/2): place 0 is mistaken in 1/3 · 1/2, place 1 in 1/2 of the cases
+    q = inference.bayes(PRIOR, CHANNEL)
+    assert q == pytest.approx(np.array([[1, 0], [0.5, 0.5]]))
+    assert inference.conditional_error(CHANNEL, ERROR, q) == pytest.approx([10 / 6, 5])
+    assert inference.distortion_privacy(PRIOR, CHANNEL, ERROR, q) == pytest.approx(0.75 * 10 / 6 + 0.25 * 5)
+    # equal weights: on "2" place 1 weighs 1 against 1/3
+    assert inference.unweighted_attack(CHANNEL, ERROR).tolist() == [0, 1]
+    # (28): on "2" answer place 1 with probability a: errors 10 a / 3 and 10 (1 − a), equal at a = 3/4: y = 2.5
+    found = inference.minmax_attack(CHANNEL, ERROR)
+    assert found.y == pytest.approx(2.5)
+    assert found.bound == pytest.approx(2.5)
+    assert found.attack == pytest.approx(np.array([[1, 0], [0.25, 0.75]]))
+    # (29): only two pairs have an error, so it is the same program
+    assert inference.minmax_pair_attack(CHANNEL, ERROR).y == pytest.approx(2.5)
+    # without seeing anything: always place 0, wrong with 1/4
+    assert inference.prior_error(PRIOR, ERROR) == pytest.approx(2.5)
+
+
+def test_pairs_spread_the_error():
+    """Three places 1 apart, nothing seen. (28): E_s = 1 − q(s), y = 2/3. (29): q(ŝ) ≤ y for each ŝ, y = 1/3."""
+    silent = np.ones((3, 1))
+    assert inference.minmax_attack(silent, hamming(3)).y == pytest.approx(2 / 3)
+    assert inference.minmax_pair_attack(silent, hamming(3)).y == pytest.approx(1 / 3)
+
+
+def test_remap_worked_example():
+    """With Hamming cost the remapping takes the mode of the posterior, which after "2" is (a tie) place 0: all go to 0."""
+    assert inference.remap(PRIOR, CHANNEL, hamming(2)) == pytest.approx(np.array([[1, 0], [1, 0]]))
+    # a new observable that suits place 1 a little better than place 0 takes over from "2"
+    assert inference.remap(PRIOR, CHANNEL, np.array([[0.0, 0.9], [1.0, 0.0]])) == pytest.approx(CHANNEL)
+
+
+@FEW
+@given(games())
+def test_equations_equal_their_twins(game):
+    prior, channel, error = game
+    attack = inference.optimal_attack(prior, channel, error)
+    q = as_matrix(attack, error.shape[1])
+    for given_as in (attack, q):
+        assert inference.distortion_privacy(prior, channel, error, given_as) == pytest.approx(
+            naive.expected_error(prior, channel, error, q)
+        )
+        assert inference.conditional_error(channel, error, given_as) == pytest.approx(
+            naive.conditional_error(channel, error, q)
+        )
+    assert inference.distortion_privacy(prior, channel, error, attack) == pytest.approx(
+        naive.best_deterministic(prior, channel, error)
+    )
+    assert inference.bayes(prior, channel) == pytest.approx(np.array(naive.bayes(prior, channel)))
+    assert (
+        inference.unweighted_attack(channel, error).tolist()
+        == inference.optimal_attack(np.full(len(prior), 1 / len(prior)), channel, error).tolist()
+    )
+
+
+@FEW
+@given(games(), st.integers(0, 2**32 - 1))
+def test_no_attack_beats_the_optimal_one(game, seed):
+    prior, channel, error = game
+    random = np.random.default_rng(seed).dirichlet(np.full(error.shape[1], 0.3), channel.shape[1])
+    least = inference.distortion_privacy(prior, channel, error, inference.optimal_attack(prior, channel, error))
+    assert least <= inference.distortion_privacy(prior, channel, error, random) + 1e-9
+    assert least <= inference.prior_error(prior, error) + 1e-9
+    total = inference.conditional_error(channel, error, inference.unweighted_attack(channel, error)).sum()
+    assert total <= inference.conditional_error(channel, error, random).sum() + 1e-9
+    y = inference.minmax_attack(channel, error).y
+    assert y <= inference.conditional_error(channel, error, random).max() + 1e-6
+    # the worst case is at least what the best attack leaves under any prior, and some prior attains it
+    assert y >= least - 1e-6
+
+
+@FEW
+@given(games(3, 3, 3), st.booleans())
+def test_minmax_equals_the_program_written_out(game, by_pair):
+    _, channel, error = game
+    found = (inference.minmax_pair_attack if by_pair else inference.minmax_attack)(channel, error)
+    y = naive.minmax(channel, error, by_pair)
+    assert found.y == pytest.approx(y, rel=1e-6, abs=1e-9)
+    assert found.bound <= y + 1e-6
+    errors = (channel @ found.attack) * error if by_pair else inference.conditional_error(channel, error, found.attack)
+    assert errors.max() == pytest.approx(found.y, rel=1e-9, abs=1e-12)
+    assert found.attack.sum(1) == pytest.approx(np.ones(channel.shape[1]))
+
+
+@FEW
+@given(games(), st.randoms(use_true_random=False))
+def test_renaming_secrets_and_observables_changes_no_value(game, random):
+    prior, channel, error = game
+    s, o, e = (random.sample(range(n), n) for n in (*channel.shape, error.shape[1]))
+    renamed = prior[s], channel[np.ix_(s, o)], error[np.ix_(s, e)]
+
+    def privacy(prior, channel, error):
+        return inference.distortion_privacy(prior, channel, error, inference.optimal_attack(prior, channel, error))
+
+    assert privacy(*renamed) == pytest.approx(privacy(*game))
+    assert inference.minmax_attack(*renamed[1:]).y == pytest.approx(inference.minmax_attack(channel, error).y)
+    assert inference.minmax_pair_attack(*renamed[1:]).y == pytest.approx(inference.minmax_pair_attack(channel, error).y)
+    assert inference.bayes(*renamed[:2]) == pytest.approx(inference.bayes(prior, channel)[np.ix_(o, s)])
+
+
+@FEW
+@given(games())
+def test_remapping_is_optimal_post_processing(game):
+    prior, channel, cost = game
+    remapped = inference.remap(prior, channel, cost)
+    paid = (prior[:, None] * remapped * cost).sum()
+    # the cost after remapping is the error of the optimal attack with the cost as its error
+    assert paid == pytest.approx(naive.best_deterministic(prior, channel, cost))
+    assert remapped.sum(1) == pytest.approx(np.ones(len(prior)))
+    naive_cost = (prior[:, None] * np.array(naive.remap(prior, channel, cost)) * cost).sum()
+    assert paid == pytest.approx(naive_cost)
+    assert inference.remap(prior, remapped, cost) == pytest.approx(remapped) or paid == pytest.approx(
+        (prior[:, None] * inference.remap(prior, remapped, cost) * cost).sum()
+    )
+
+
+def test_the_least_favourable_prior_attains_minmax():
+    """Game of a line of 5 places, told truly or one step off: y is the error under the worst of 20 000 priors, nearly."""
+    d = euclidean(np.column_stack([np.arange(5.0), np.zeros(5)]))
+    channel = np.where(d <= 1, 1.0, 0.0)
+    channel /= channel.sum(1, keepdims=True)
+    y = inference.minmax_attack(channel, d).y
+    priors = np.random.default_rng(0).dirichlet(np.ones(5), 20_000)
+    worst = np.einsum("ps,so,se->poe", priors, channel, d, optimize=True).min(2).sum(1).max()
+    assert 0.95 * y < worst <= y + 1e-9
+
+
+def test_one_secret_and_unseen_observables():
+    assert inference.prior_error([1.0], [[0.0]]) == 0
+    assert inference.optimal_attack([1.0], [[1.0]], [[0.0]]).tolist() == [0]
+    assert inference.minmax_attack([[1.0]], [[0.0]]).y == 0
+    # observable 1 never occurs: the best guess from the prior (place 1), which is not the first column
+    prior, channel = np.array([0.2, 0.8]), np.array([[1.0, 0.0], [1.0, 0.0]])
+    assert inference.optimal_attack(prior, channel, ERROR).tolist() == [1, 1]
+    assert inference.bayes(prior, channel)[1] == pytest.approx(prior)
+    for found in (inference.minmax_attack(channel, ERROR), inference.minmax_pair_attack(channel, ERROR)):
+        assert found.y == pytest.approx(5)
+        assert found.attack[1].sum() == pytest.approx(1)
+
+
+def test_arguments_stay():
+    arrays = PRIOR.copy(), CHANNEL.copy(), ERROR.copy()
+    for array in arrays:
+        array.flags.writeable = False
+    inference.optimal_attack(*arrays), inference.bayes(*arrays[:2]), inference.remap(*arrays)
+    inference.minmax_attack(*arrays[1:]), inference.minmax_pair_attack(*arrays[1:])
+
+
+BAD_PRIORS = {
+    "must sum to 1 within 1e-09 \\(got 0.9\\)": [0.5, 0.4],
+    "must be not negative \\(got -0.25 of secret 1\\)": [1.25, -0.25],
+    "must be finite \\(got nan of secret 0\\)": [np.nan, 1.0],
+    "shape \\(S,\\), S ≥ 1 \\(got shape \\(0,\\)\\)": [],
+}
+
+
+@pytest.mark.parametrize("message", BAD_PRIORS)
+def test_bad_priors_are_refused(message):
+    with pytest.raises(ValueError, match=message):
+        inference.optimal_attack(BAD_PRIORS[message], CHANNEL, ERROR)
+
+
+BAD_CHANNELS = {
+    "row 1 of the channel must sum to 1": [[1.0, 0.0], [0.5, 0.4]],
+    "must be not negative \\(got -1.0 at secret 1, observable 0\\)": [[1.0, 0.0], [-1.0, 2.0]],
+    "channel must be finite \\(got inf at \\[0, 1\\]\\)": [[1.0, np.inf], [0.0, 1.0]],
+    "channel must be a matrix with at least one row and one column \\(got shape \\(2, 0\\)\\)": [[], []],
+    "channel must have 2 rows \\(got shape \\(1, 2\\)\\)": [[1.0, 0.0]],
+}
+
+
+@pytest.mark.parametrize("message", BAD_CHANNELS)
+def test_bad_channels_are_refused(message):
+    with pytest.raises(ValueError, match=message):
+        inference.bayes(PRIOR, BAD_CHANNELS[message])
+
+
+BAD_ATTACKS = {
+    "estimate for observable 1 must lie in 0 … 1 \\(got 2\\)": np.array([0, 2]),
+    "estimate for observable 0 must lie in 0 … 1 \\(got -1\\)": np.array([-1, 0]),
+    "2 columns of error \\(integers\\) or a matrix of shape \\(2, 2\\) \\(got shape \\(3,\\)": np.array([0, 1, 1]),
+    "got shape \\(2,\\) of float64": np.array([0.0, 1.0]),
+    "row 1 of the attack must be probabilities that sum to 1 \\(got the sum 0.5\\)": np.array([[1.0, 0.0], [0.5, 0.0]]),
+}
+
+
+@pytest.mark.parametrize("message", BAD_ATTACKS)
+def test_bad_attacks_are_refused(message):
+    with pytest.raises(ValueError, match=message):
+        inference.distortion_privacy(PRIOR, CHANNEL, ERROR, BAD_ATTACKS[message])
+
+
+def test_errors_of_another_game_are_refused():
+    with pytest.raises(ValueError, match="error must have 2 rows"):
+        inference.optimal_attack(PRIOR, CHANNEL, hamming(3))
+    with pytest.raises(ValueError, match=r"error must not be negative \(got -1.0 at \[1, 0\]\)"):
+        inference.minmax_attack(CHANNEL, [[0.0, 1.0], [-1.0, 0.0]])
+
+
+@FEW
+@given(st.integers(1, 5), st.integers(0, 2**32 - 1))
+def test_metrics_are_told_from_others(n, seed):
+    d = np.random.default_rng(seed).integers(1, 4, (n, n)).astype(float)
+    d = np.triu(d, 1) + np.triu(d, 1).T
+    if naive.is_metric(d):
+        assert checks.metric(d) is d
+    else:
+        with pytest.raises(ValueError, match="triangle inequality"):
+            checks.metric(d)
+
+
+def test_the_triple_is_named():
+    d = np.array([[0.0, 1.0, 5.0], [1.0, 0.0, 2.0], [5.0, 2.0, 0.0]])
+    with pytest.raises(ValueError, match=r"at \(2, 1, 0\): d\[2, 0\] = 5 is longer than d\[2, 1\] \+ d\[1, 0\] = 2 \+ 1"):
+        checks.metric(d)
+    for (i, j), value, message in [
+        ((0, 0), 1.0, "to itself must be 0"),
+        ((0, 1), 0.0, "between two secrets must be positive"),
+        ((0, 1), 1.5, r"symmetric \(d\[0, 1\] = 1.5, d\[1, 0\] = 1\)"),
+        ((0, 1), np.nan, "must be finite"),
+    ]:
+        wrong = hamming(3)
+        wrong[i, j] = value
+        with pytest.raises(ValueError, match=message):
+            checks.metric(wrong)
+    with pytest.raises(ValueError, match="must be square"):
+        checks.metric(np.ones((2, 3)))
