@@ -85,6 +85,22 @@ def test_spanner_equals_its_twin(centres, stretch):
     checks.metric(found.metric)
 
 
+@settings(deadline=None, max_examples=10)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1.2, 1.5, 2.5]))
+def test_a_spanner_brackets_the_optimal_channel(seed, stretch):
+    """(22) on its metric at ε costs at most, at ε / dilation at least, what (22) on d costs; six places at random."""
+    rng = np.random.default_rng(seed)
+    d = euclidean(rng.uniform(0, 3, (6, 2)))
+    prior, epsilon = rng.dirichlet(np.ones(6)), 0.8
+    found = spanner(d, stretch)
+
+    def optimum(metric, epsilon):
+        return naive.differential_cost(prior, hamming(6), metric, epsilon)
+
+    lower, upper = optimum(found.metric, epsilon), optimum(found.metric, epsilon / found.dilation)
+    assert lower - 1e-9 <= optimum(d, epsilon) <= upper + 1e-9
+
+
 def test_spanner_of_a_square():
     """The four corners of a unit square. At stretch 1.5 the diagonals (√2) go along two sides (2 = 1.414 · √2); at 1.4 not."""
     d = euclidean(lattice(2, 2))

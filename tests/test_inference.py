@@ -1,5 +1,7 @@
 """Attacks on channels: the paper's equations against the twins, worked examples, optimality, refused input."""
 
+import json
+
 import naive_inference as naive
 import numpy as np
 import pytest
@@ -151,6 +153,42 @@ def test_remapping_is_optimal_post_processing(game):
     assert inference.remap(prior, remapped, cost) == pytest.approx(remapped) or paid == pytest.approx(
         (prior[:, None] * inference.remap(prior, remapped, cost) * cost).sum()
     )
+
+
+@FEW
+@given(games())
+def test_remapping_to_estimates_makes_cost_and_privacy_one(game):
+    """With c = d the remapped channel's cost is the adversary's error, before the remapping as after it."""
+    prior, channel, error = game
+    remapped = inference.remap(prior, channel, error)
+    before = inference.distortion_privacy(prior, channel, error, inference.optimal_attack(prior, channel, error))
+    after = inference.distortion_privacy(prior, remapped, error, inference.optimal_attack(prior, remapped, error))
+    assert after == pytest.approx(before)
+    assert (prior[:, None] * remapped * error).sum() == pytest.approx(before)
+
+
+def test_a_peers_optimal_channels(reference):
+    """Channels that qif found optimal for (22): for Euclidean cost their cost is the error of the optimal attack (c = d)."""
+    case = np.load(reference / "channels" / "qif_geoind_6x5_euclid_uniform.npz")
+    prior, channel, d = (case[name] for name in ("prior", "C", "D"))
+    channel = channel.clip(0) / channel.clip(0).sum(1, keepdims=True)
+    attack = inference.optimal_attack(prior, channel, d)
+    assert inference.distortion_privacy(prior, channel, d, attack) == pytest.approx(float(case["objective"]), rel=1e-7)
+    # under the uniform prior (19) and (27) are one attack
+    assert inference.conditional_error(channel, d, inference.unweighted_attack(channel, d)).mean() == pytest.approx(
+        float(case["objective"]), rel=1e-7
+    )
+
+
+def test_the_largest_distortion_of_recorded_priors(reference):
+    """d_max of every recorded case, in km."""
+    recorded = json.loads((reference / "channels" / "optima.json").read_text())["cases"]
+    priors = np.load(reference / "channels" / "priors.npz")
+    for case in recorded:
+        columns, rows = map(int, case["grid"].split("x"))
+        x, y = np.meshgrid((np.arange(columns) + 0.5) * 15 / columns, (np.arange(rows) + 0.5) * 8 / rows)
+        d = euclidean(np.column_stack([x.ravel(), y.ravel()]))
+        assert inference.prior_error(priors[case["prior"]], d) == pytest.approx(case["dmax_km"], rel=1e-9)
 
 
 def test_the_least_favourable_prior_attains_minmax():

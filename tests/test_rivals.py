@@ -128,6 +128,15 @@ def test_tight_constraints_may_not_exist():
     assert effective_epsilon(tight_constraints(D, 5e-3), D) == pytest.approx(5e-3)
 
 
+@pytest.mark.parametrize("name", ["euclid", "hamming"])
+def test_effective_epsilon_of_a_peers_channel(reference, name):
+    """qif's optimal channels for ε = ln 2 on 6 × 5 cells use all of it."""
+    case = np.load(reference / "channels" / f"qif_geoind_6x5_{name}_uniform.npz")
+    channel = np.where(case["C"].max(0) > 1e-9, case["C"].clip(0), 0.0)  # without the solver's dust in unused columns
+    used = effective_epsilon(channel / channel.sum(1, keepdims=True), case["D"])
+    assert used == pytest.approx(np.log(2), rel=1e-6)
+
+
 def test_effective_epsilon_of_the_extremes():
     assert effective_epsilon(np.eye(3), hamming(3)) == np.inf
     assert effective_epsilon(np.full((3, 2), 0.5), hamming(3)) == 0
