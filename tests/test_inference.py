@@ -191,6 +191,18 @@ def test_the_largest_distortion_of_recorded_priors(reference):
         assert inference.prior_error(priors[case["prior"]], d) == pytest.approx(case["dmax_km"], rel=1e-9)
 
 
+@FEW
+@given(st.integers(1, 6), st.integers(1, 5), st.integers(0, 2**32 - 1))
+def test_bayes_errs_at_most_twice_as_far(secrets, observables, seed):
+    """d a metric: Σ π(ŝ|o) π(s|o) d(ŝ, s) ≤ Σ π(ŝ|o) π(s|o) (d(ŝ, h) + d(h, s)) = twice the error of answering h, any h."""
+    rng = np.random.default_rng(seed)
+    d = euclidean(rng.uniform(0, 10, (secrets, 2)))
+    prior, channel = rng.dirichlet(np.ones(secrets)), rng.dirichlet(np.full(observables, 0.5), secrets)
+    least = inference.distortion_privacy(prior, channel, d, inference.optimal_attack(prior, channel, d))
+    drawn = inference.distortion_privacy(prior, channel, d, inference.bayes(prior, channel))
+    assert least - 1e-9 <= drawn <= 2 * least + 1e-9
+
+
 def test_the_least_favourable_prior_attains_minmax():
     """Game of a line of 5 places, told truly or one step off: y is the error under the worst of 20 000 priors, nearly."""
     d = euclidean(np.column_stack([np.arange(5.0), np.zeros(5)]))
