@@ -46,9 +46,8 @@ def elastic(centres, mass, need: float) -> np.ndarray:
 
     so the requirement holds by construction: with all w(x, ·) ≤ l the ball has what req asks, and shortest paths only shorten.
 
-    Departures from the source: it grows its graph level by level and stops adding edges where balls suffice; here all edges are
-    set at once by the rule above, which meets the same requirement and may give somewhat shorter distances. Its mass
-    and its requirement come from a map of buildings and a chosen point; here both are arguments.
+    Departures from the source: only its requirement is taken over; the rule above that meets it is this book's own, and no claim
+    is made that it finds the same metric. Mass and need are arguments here; there they come from a map and a chosen place.
     """
     centres = checks.matrix(centres, "centres", columns=2)
     mass = np.asarray(mass, float)
