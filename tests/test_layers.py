@@ -8,7 +8,7 @@ PACKAGE = Path(__file__).parent.parent / "mobpriv"
 ROWS = [
     {"geo"},
     {"traces", "grid", "draws"},
-    {"profiles", "datasets"},
+    {"profiles", "priors", "datasets"},
     {"mechanisms", "attacks", "metrics"},
     {"reidentification"},
     {"plot", "maps", "claims", "provenance"},
