@@ -10,7 +10,7 @@ ROWS = [
     {"traces", "grid", "draws"},
     {"profiles", "priors", "datasets"},
     {"mechanisms", "attacks", "metrics"},
-    {"reidentification"},
+    {"reidentification", "joint"},
     {"plot", "maps", "claims", "provenance"},
     {"book", "pages"},
     {"site", "webpage"},
