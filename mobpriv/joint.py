@@ -5,7 +5,8 @@ from typing import NamedTuple
 from mobpriv.datasets import Dataset, load
 from mobpriv.grid import AreaGrid
 from mobpriv.priors import Priors, densest_area, most_active, priors
-from mobpriv.traces import Traces, rows
+from mobpriv.traces import Traces
+from mobpriv.traces import rows as records
 
 
 class Setting(NamedTuple):
@@ -22,7 +23,7 @@ def prepare(
     width_km: float = 15.0,
     height_km: float = 8.0,
     columns: int = 20,
-    rows_: int = 15,
+    rows: int = 15,
     users: int = 10,
     begins: str = "",  # of the users' names; "" takes the city's persons, everybody in any other data set
     leave_out: str = "",  # users to leave out, separated by commas
@@ -34,14 +35,14 @@ def prepare(
     if unknown:
         raise ValueError(f"leave_out names users that the data set does not have: {', '.join(unknown)}")
     if unwanted:
-        traces = rows(traces, ~traces["user"].isin(unwanted).to_numpy())
+        traces = records(traces, ~traces["user"].isin(unwanted).to_numpy())
     if not begins and data.synthetic and data.name == "city":
         begins = "p"  # the paper's users are persons; the city's other half are cabs
-    grid = densest_area(traces, 1000 * width_km, 1000 * height_km, columns, rows_)
+    grid = densest_area(traces, 1000 * width_km, 1000 * height_km, columns, rows)
     chosen = most_active(traces, grid, users, begins)
     found = priors(traces, grid, chosen)
     words = (
-        f"{users} users with the most records in the densest {width_km:g} × {height_km:g} km, {columns} × {rows_} cells; "
+        f"{users} users with the most records in the densest {width_km:g} × {height_km:g} km, {columns} × {rows} cells; "
         f"{found.records['inside'].sum():,} records inside, {found.records['outside'].sum():,} outside left out"
     )
     words += f"; only users whose name begins with {begins!r}" if begins else ""
