@@ -88,12 +88,74 @@ def interactive_map(layers: list[Layer], label: str):
 
     if not any(layer.features["features"] for layer in layers):
         return HTML(f"<p>{html.escape(label)}: nothing to draw.</p>")
-    content = {"label": label, "layers": [layer._asdict() for layer in layers]}
-    data = json.dumps(content, ensure_ascii=False).replace("<", "\\u003c")  # no </script> inside
+    return _html({"label": label, "layers": [layer._asdict() for layer in layers]}, picture(layers, label))
+
+
+def _html(content: dict, still: str, legend: str = ""):
+    from IPython.display import HTML
+
+    data = json.dumps(content, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")  # no </script> inside
     return HTML(
-        f'<figure class="mobpriv-map">{picture(layers, label)}<figcaption>{html.escape(label)}</figcaption>'
+        f'<figure class="mobpriv-map">{still}{legend}<figcaption>{html.escape(content["label"])}</figcaption>'
         f'<script type="application/json">{data}</script></figure>'
     )
+
+
+LEAST = 1e-4  # probabilities on a channel's map are rounded to four digits
+_STEPS = 13  # shades of a channel's map, from LEAST to 1 in equal factors
+
+
+def channel_map(grid, channel, label: str, secret: int = 0, observables=None, layers: tuple[Layer, ...] = ()):
+    """Where does this cell go? A map on which a click, or the arrow keys, choose a secret cell s; the shades are its p(o|s).
+
+    ``grid``: a :class:`mobpriv.grid.AreaGrid`; ``channel``: a row a cell; ``observables``: the cell of each column (None: all
+    in order); ``secret``: the cell shown at first, and in the still picture; ``layers``: drawn beneath. The page carries the
+    whole channel, rounded to four digits: what is shown on a public page must be public.
+    """
+    channel = np.asarray(channel, float)
+    every = np.arange(grid.size)
+    observables = every if observables is None else np.asarray(observables)
+    parts = np.rint(channel / LEAST).astype(int)
+    used = parts.any(axis=0)
+    row = np.zeros(grid.size)
+    np.add.at(row, observables, channel[secret])
+    palette = shades(LEAST ** np.linspace(1, 0, _STEPS))
+    place = np.log(np.maximum(row, LEAST / 2) / LEAST) / np.log(1 / LEAST)
+    colours = [
+        palette[round(x * (_STEPS - 1))] if p >= LEAST / 2 else "none" for x, p in zip(place.clip(0, 1), row, strict=True)
+    ]
+    area = cells(grid, every, colours)
+    for cell, feature in enumerate(area["features"]):
+        feature["properties"] |= {"colour": _CHOSEN if cell == secret else "#8a8a8b", "fill": colours[cell]}
+        feature["properties"] |= {"weight": 3 if cell == secret else 0.3, "opacity": 1}
+    # the chosen cell is drawn last, so that no neighbour covers its outline
+    order = [*np.delete(every, secret), secret]
+    still = {**area, "features": [area["features"][cell] for cell in order]}
+    content = {
+        "label": label,
+        "layers": [layer._asdict() for layer in layers],
+        "channel": {
+            "south_west_north_east": [_rounded(b) for b in grid.bounds(every).tolist()],
+            "columns": grid.columns,
+            "secret": int(secret),
+            "observables": observables[used].tolist(),
+            "parts": parts[:, used].tolist(),  # of 10 000
+            "palette": palette,
+            "chosen": _CHOSEN,
+        },
+    }
+    return _html(content, picture([*layers, Layer("channel", still)], label), _legend(palette))
+
+
+_CHOSEN = "#cc79a7"  # the outline of the secret cell
+
+
+def _legend(palette: list[str]) -> str:
+    """Five shades with their probabilities, and the outline's meaning."""
+    places = [(0, f"{LEAST:.4f}"), (3, "0.001"), (6, "0.01"), (9, "0.1"), (12, "1")]
+    swatches = "".join(f'<span><i style="background:{palette[i]}"></i>{text}</span>' for i, text in places)
+    chosen = f'<span><i style="background:none;border:3px solid {_CHOSEN}"></i>secret cell s</span>'
+    return f'<p class="legend">p(o|s): {swatches}{chosen}</p><p class="chosen" aria-live="polite"></p>'
 
 
 def picture(layers: list[Layer], label: str) -> str:

@@ -218,6 +218,38 @@ def heat_map(bounds: np.ndarray, shares: np.ndarray, axis=None, title: str = "",
     return axis
 
 
+def channel_map(grid, row: np.ndarray, secret: int, observables=None, axis=None, title: str = "", least: float = 1e-4):
+    """Where does this cell go? The cells of an area coloured by p(o|s), the secret cell s outlined; axes in km.
+
+    ``row``: the secret's row of a channel; ``observables``: the cell of each of its entries (None: all cells in order).
+    Cells below ``least`` stay empty.
+    """
+    if axis is None:
+        _, axis = figure(figsize=(6.4, 3.9))
+    p = np.zeros(grid.size)
+    np.add.at(p, np.arange(grid.size) if observables is None else np.asarray(observables), np.asarray(row, float))
+    size = np.array([grid.width / grid.columns, grid.height / grid.rows]) / 1000  # km
+    corners = (grid.centres() / 1000)[:, None, :] + size * np.array([(-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5)])
+    shown = p >= least
+    axis.add_collection(PolyCollection(corners, facecolors="none", linewidths=0.3, edgecolors=FAINT, alpha=0.5))
+    norm = LogNorm(least, 1)
+    cells = PolyCollection(corners[shown], array=p[shown], cmap="cividis", norm=norm, linewidths=0.3, edgecolors=FAINT)
+    axis.add_collection(cells)
+    outline = PolyCollection(corners[[secret]], facecolors="none", edgecolors=COLOURS["printed"], linewidths=2.2, zorder=3)
+    axis.add_collection(outline)
+    axis.set_xlim(0, grid.width / 1000)
+    axis.set_ylim(0, grid.height / 1000)
+    axis.set_aspect("equal")
+    axis.grid(visible=False)
+    axis.set_xlabel("km east")
+    axis.set_ylabel("km north")
+    bar = axis.figure.colorbar(cells, ax=axis, shrink=0.65)
+    bar.set_label(f"p(o|s), from {least:g}")
+    bar.outline.set_edgecolor(FAINT)
+    axis.set_title(title)
+    return axis
+
+
 def as_map(axis, south: float, north: float, west: float, east: float):
     """Axes of degrees on which a kilometre is as long northwards as eastwards."""
     pad = 0.03 * max(north - south, east - west)

@@ -8,9 +8,9 @@ PACKAGE = Path(__file__).parent.parent / "mobpriv"
 ROWS = [
     {"geo"},
     {"traces", "grid", "draws", "channels"},
-    {"profiles", "datasets"},
+    {"profiles", "priors", "datasets"},
     {"mechanisms", "attacks", "metrics"},
-    {"reidentification"},
+    {"reidentification", "joint"},
     {"plot", "maps", "claims", "provenance"},
     {"book", "pages"},
     {"site", "webpage"},

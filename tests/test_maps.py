@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mobpriv import book, maps, plot
-from mobpriv.grid import SquareGrid
+from mobpriv.grid import AreaGrid, SquareGrid
 
 
 def content(shown) -> dict:
@@ -62,3 +62,38 @@ def test_what_cannot_be_drawn_is_named():
 
 def test_the_book_has_the_colours_of_the_figures():
     assert plot.stylesheet() in (book.ROOT / "book" / "_static" / "figures.css").read_text()
+
+
+class TestChannelMap:
+    grid = AreaGrid(45.0, 5.0, 300.0, 100.0, 3, 1)
+    channel = np.array([[0.7, 0.29996, 0.00004], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0]])
+
+    def test_it_carries_the_used_columns_in_four_digits(self):
+        found = content(maps.channel_map(self.grid, self.channel, "A channel", secret=2))["channel"]
+        assert found["observables"] == [0, 1]  # the third is never drawn within four digits
+        assert found["parts"] == [[7000, 3000], [0, 10000], [5000, 5000]]
+        assert (found["secret"], found["columns"]) == (2, 3)
+        assert len(found["south_west_north_east"]) == 3
+
+    def test_columns_may_name_their_cells(self):
+        found = content(maps.channel_map(self.grid, self.channel[:, :2], "A channel", observables=[2, 0]))["channel"]
+        assert found["observables"] == [2, 0]
+
+    def test_the_picture_shows_the_secret_cells_row(self):
+        shown = maps.channel_map(self.grid, self.channel, "A channel", secret=1).data.split("<script")[0]
+        fills = re.findall(r'<path d="[^"]*" fill="([^"]*)"', shown)
+        assert fills == ["none", "none", maps.shades([1e-4, 1])[1]]  # the chosen cell last, with probability 1
+        assert "http" not in shown.replace("http://www.w3.org/2000/svg", "")
+
+    def test_a_dense_channel_of_the_paper_stays_small(self):
+        rng = np.random.default_rng(1)
+        channel = rng.dirichlet(np.ones(300), 300)
+        assert len(maps.channel_map(AreaGrid(45.0, 5.0), channel, "A channel").data) < 1_000_000
+
+    def test_the_still_figure(self):
+        axis = plot.channel_map(self.grid, self.channel[0], 0)
+        drawn = axis.collections
+        assert drawn[1].get_array().tolist() == [0.7, 0.29996]  # below 0.0001 nothing is drawn
+        assert drawn[2].get_paths()[0].get_extents().bounds == pytest.approx((0, 0, 0.1, 0.1))  # km
+        axis = plot.channel_map(self.grid, self.channel[2, :2], 2, observables=[2, 2])
+        assert axis.collections[1].get_array().tolist() == [1.0]

@@ -5,9 +5,14 @@ import pandas as pd
 import pytest
 
 import mobpriv.mechanisms
+from mobpriv.grid import AreaGrid
 from mobpriv.traces import as_traces, from_blocks
 
-EVERY = [getattr(mobpriv.mechanisms, name)() for name in mobpriv.mechanisms.__all__]
+# four cells of 400 m around the traces below; two observables
+AREA = AreaGrid.around(45.0, 5.0, 800.0, 800.0, 2, 2)
+CHANNEL = np.array([[0.7, 0.3], [0.5, 0.5], [0.2, 0.8], [0.0, 1.0]])
+NEEDED = {"Obfuscation": {"channel": CHANNEL, "grid": AREA, "observables": [0, 3]}}  # parameters without a default
+EVERY = [getattr(mobpriv.mechanisms, name)(**NEEDED.get(name, {})) for name in mobpriv.mechanisms.__all__]
 
 
 @pytest.fixture

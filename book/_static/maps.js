@@ -11,7 +11,7 @@
 
   const show = async (box) => {
     const L = await load();
-    const { layers, label } = JSON.parse(box.querySelector("script[type='application/json']").textContent);
+    const { layers, label, channel } = JSON.parse(box.querySelector("script[type='application/json']").textContent);
     const canvas = Object.assign(document.createElement("div"), { className: "canvas" });
     canvas.setAttribute("role", "region");
     canvas.setAttribute("aria-label", label);
@@ -30,7 +30,40 @@
       return [layer.name, features];
     });
     if (drawn.length > 1) L.control.layers(null, Object.fromEntries(drawn), { collapsed: false }).addTo(map);
+    if (channel) return choose(L, map, canvas, box.querySelector(".chosen"), channel);
     map.fitBounds(L.featureGroup(drawn.map(([, features]) => features).filter((features) => map.hasLayer(features))).getBounds(), { padding: [8, 8], animate: false });
+  };
+
+  // a channel: a click or the arrow keys choose the secret cell, the shades are its row
+  const choose = (L, map, canvas, said, { south_west_north_east: bounds, columns, secret, observables, parts, palette, chosen }) => {
+    map.fitBounds(L.latLngBounds(bounds.flatMap(([south, west, north, east]) => [[south, west], [north, east]])), { padding: [8, 8], animate: false });
+    const cells = bounds.map(([south, west, north, east], cell) => L.rectangle([[south, west], [north, east]], { weight: 0.3, color: "#8a8a8b" }).on("click", () => show(cell)).addTo(map));
+    const outline = L.rectangle(cells[secret].getBounds(), { color: chosen, weight: 3, fill: false, interactive: false }).addTo(map);
+    const name = (cell) => `column ${(cell % columns) + 1}, row ${Math.floor(cell / columns) + 1}`;
+    const shade = (part) => palette[Math.round((Math.log10(part) / 4) * (palette.length - 1))];
+    const show = (cell) => {
+      secret = cell;
+      const row = new Map();
+      parts[cell].forEach((part, i) => { if (part) row.set(observables[i], Math.min(10000, (row.get(observables[i]) || 0) + part)); });
+      cells.forEach((c, o) => c.setStyle(row.has(o) ? { fillColor: shade(row.get(o)), fillOpacity: 1 } : { fillColor: "#000", fillOpacity: 0 }));
+      outline.setBounds(cells[cell].getBounds());
+      outline.bringToFront();
+      const best = [...row].sort((a, b) => b[1] - a[1])[0];
+      const stays = ((row.get(cell) || 0) / 10000).toFixed(4);
+      said.textContent = `Secret cell: ${name(cell)}. Published as itself with probability ${stays}` + (best && best[0] !== cell ? `; most often as ${name(best[0])} (${(best[1] / 10000).toFixed(4)}).` : ".");
+    };
+    map.keyboard.disable();
+    canvas.tabIndex = 0;
+    canvas.addEventListener("keydown", (e) => {
+      const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: columns, ArrowDown: -columns }[e.key];
+      if (!step) return;
+      e.preventDefault();
+      const next = secret + step;
+      const sameRow = Math.floor(next / columns) === Math.floor(secret / columns);
+      if (next >= 0 && next < cells.length && (Math.abs(step) > 1 || columns === 1 || sameRow)) show(next);
+    });
+    show(secret);
+    said.textContent += " Click another cell, or move with the arrow keys.";
   };
 
   const start = () => {

@@ -1,0 +1,104 @@
+"""Obfuscation: a channel as a mechanism on traces (Shokri, "Privacy games: optimal user-centric data obfuscation", PETS 2015,
+§3 and §9).
+
+The user is in a secret cell s; what she publishes is a cell o drawn with the probability p(o|s), "replacing [her] true location
+with any location in the map" (§9). Whatever made the channel, an optimum, a rival or a remapping of one, drawing from it is the
+same.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import numba
+import numpy as np
+import pandas as pd
+
+from mobpriv.draws import per_user
+from mobpriv.grid import AreaGrid
+from mobpriv.traces import COLUMNS, Problem, Traces, by_user, rows
+
+OUTSIDE = ("leave_out", "nearest")
+SUM_TOLERANCE = 1e-9  # how far a row of the channel may sum from 1
+
+
+@dataclass(frozen=True, eq=False)
+class Obfuscation:
+    """Moves every record to the centre of a cell drawn from its own cell's row of ``channel``; times and further columns stay.
+
+    ``channel`` has one row a cell of ``grid`` and one column an observable: p(o|s), rows sum to 1. ``observables`` names the
+    columns' cells; without it there is one column a cell. A remapped channel is a channel (its columns are the estimates).
+
+    Records outside the area have no row. They are left out (``outside="leave_out"``), and :meth:`left_out` says how many; a
+    user without a record inside is missing in the result. Or they count as records of the nearest cell of the area
+    (``outside="nearest"``), which invents where she was: the guarantee then holds between the cells that stand for places.
+
+    Departures from the paper: it publishes one place; here every record is drawn by itself, so the bounds on privacy hold per
+    record (n records of one user in different cells together have n·ε).
+    """
+
+    channel: np.ndarray
+    grid: AreaGrid
+    observables: np.ndarray | None = None  # cell of each column
+    outside: Literal["leave_out", "nearest"] = "leave_out"
+
+    def __post_init__(self):
+        if self.outside not in OUTSIDE:
+            raise ValueError(f'outside must be "leave_out" or "nearest" (got {self.outside!r})')
+        channel = np.array(self.channel, float)
+        every = np.arange(self.grid.size) if self.observables is None else np.array(self.observables, np.int64)
+        if channel.shape != (self.grid.size, len(every)) or not len(every):
+            raise ValueError(
+                f"the channel must have a row for each of the {self.grid.size} cells of the area and a column for each of the "
+                f"{len(every)} observables (got {channel.shape})"
+            )
+        self.grid.rows_and_columns(every)  # refuses cells that the area does not have
+        for rule, wrong in (("a number", ~np.isfinite(channel)), ("at least 0", channel < 0)):
+            if wrong.any():
+                s, o = (int(i[0]) for i in np.nonzero(wrong))
+                raise ValueError(f"every p(o|s) must be {rule} (got {channel[s, o]} in row {s}, column {o})")
+        total = channel.sum(axis=1)
+        far = np.abs(total - 1) > SUM_TOLERANCE
+        if far.any():
+            raise ValueError(f"row {int(far.argmax())} of the channel must sum to 1 (got {total[far][0]})")
+        for name, array in (("channel", channel), ("observables", every)):
+            array.flags.writeable = False  # a copy of one's own, that nobody changes later
+            object.__setattr__(self, name, array)
+
+    def __repr__(self) -> str:
+        return f"Obfuscation({self.channel.shape[0]} secrets, {self.channel.shape[1]} observables, outside={self.outside!r})"
+
+    def protect(self, traces: Traces, rng: np.random.Generator) -> Traces:
+        cell = self._cells(traces)
+        inside = rows(traces, cell >= 0)
+        _, offsets = by_user(inside)
+        drawn = np.empty(len(inside), np.int64)
+        cumulative = np.cumsum(self.channel, axis=1)
+        cumulative /= cumulative[:, -1:]
+        per_user(partial(_draw, cumulative), rng, offsets, cell[cell >= 0], drawn)
+        lat, lng = self.grid.centres_in_degrees()[self.observables[drawn]].T
+        return inside.assign(lat=lat, lng=lng)
+
+    def left_out(self, traces: Traces) -> pd.DataFrame:
+        """What :meth:`protect` leaves out of ``traces``: columns as in :func:`mobpriv.traces.without`, empty if nothing."""
+        out = self._cells(traces) < 0
+        found = []
+        if out.any():
+            row = int(out.argmax())
+            value = ", ".join(f"{c} {traces[c].iloc[row]}" for c in COLUMNS)
+            remedy = 'a larger area, or outside="nearest"'
+            found.append(Problem("outside the area", int(out.sum()), traces["user"][out].nunique(), row, value, remedy))
+        return pd.DataFrame(found, columns=Problem._fields)
+
+    def _cells(self, traces: Traces) -> np.ndarray:
+        place = self.grid.nearest if self.outside == "nearest" else self.grid.cells
+        return place(traces["lat"].to_numpy(), traces["lng"].to_numpy())
+
+
+@numba.njit(cache=True, nogil=True)
+def _draw(cumulative, rng, cell, drawn):
+    """Fills ``drawn`` with columns of the channel, by the inverse of each row's distribution function."""
+    for i in range(len(cell)):
+        u = rng.random()  # below 1, where every row of ``cumulative`` ends
+        # the first column above u: never one of probability 0
+        drawn[i] = np.searchsorted(cumulative[cell[i]], u, side="right")

@@ -1,0 +1,212 @@
+"""Priors: where a user may be before anything is observed (Shokri, "Privacy games", PETS 2015, §9).
+
+A prior π is a distribution over the cells of an area (:class:`mobpriv.grid.AreaGrid`): an array of shape (cells,), or one row
+a user, (users, cells). The paper splits 15 × 8 km of Lausanne into 20 × 15 cells and builds π "for each user separately given
+their individual location traces, using maximum likelihood estimation (normalizing the user's number of visits to each cell in
+the trace)".
+"""
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import pandas as pd
+
+from mobpriv.geo import across_the_date_line, meridian_arc, metres_per_degree
+from mobpriv.grid import AreaGrid, latitude_of_arc
+from mobpriv.traces import Traces, by_user
+
+COUNTS = ("records", "visits")
+SUM_TOLERANCE = 1e-9  # how far the shares of a prior may sum from 1
+
+
+class Priors(NamedTuple):
+    shares: pd.DataFrame  # (users, cells): the prior of each user, rows sum to 1
+    records: pd.DataFrame  # one row a user: inside, outside (records), counted (records or visits), cells (visited ones)
+
+
+def densest_area(
+    traces: Traces,
+    width: float = 15_000.0,  # m, west to east
+    height: float = 8_000.0,  # m, south to north
+    columns: int = 20,
+    rows: int = 15,
+) -> AreaGrid:
+    """The area of that size which holds the most records of all users together.
+
+    The candidates lie on a raster with the steps of one cell: southern edges at multiples of height/rows metres from the
+    equator, western edges at multiples of width/columns metres from Greenwich, measured on the parallel through the
+    candidate's middle. Of several areas with equally many records the southernmost is taken, of these the westernmost.
+
+    Stands for the paper's area: it says "15 × 8 km", not where.
+    """
+    AreaGrid(0.0, 0.0, width, height, columns, rows)  # refuses what no area can have
+    if not len(traces):
+        raise ValueError("there are no records to choose an area from")
+    step = height / rows
+    row = np.floor(meridian_arc(traces["lat"].to_numpy()) / step).astype(np.int64)
+    order = np.argsort(row, kind="stable")
+    lng = across_the_date_line(traces["lng"].to_numpy())[order]
+    row = row[order]
+    # southern edges of the areas that hold a record and do not reach beyond a pole
+    pole = int(meridian_arc(90.0) / step)
+    south = np.unique((np.unique(row)[:, None] - np.arange(rows)).clip(-pole, pole - rows))
+    middle = latitude_of_arc((south + rows / 2) * step)
+    per_degree = metres_per_degree(middle)[0] * columns / width  # columns in one degree
+    first, last = np.searchsorted(row, south), np.searchsorted(row, south + rows)
+    best, column, _ = _densest(lng, first, last, per_degree, columns)
+    if best < 0:
+        raise ValueError("no area of this size holds a record: they all lie at a pole")
+    west = (column / per_degree[best] + 180) % 360 - 180
+    return AreaGrid(float(latitude_of_arc(south[best] * step)), float(west), width, height, columns, rows)
+
+
+@numba.njit(cache=True)
+def _densest(lng, first, last, per_degree, columns):
+    """The band (an index of ``first``), the western column and the number of records of the area with the most records."""
+    best, west, most = -1, 0, 0
+    for band in range(len(first)):
+        own = lng[first[band] : last[band]]
+        if len(own) <= most:
+            continue
+        low = int(np.floor(own.min() * per_degree[band])) - columns + 1
+        high = int(np.floor(own.max() * per_degree[band]))
+        count = np.zeros(high - low + columns, np.int64)
+        for x in own:
+            count[int(np.floor(x * per_degree[band])) - low] += 1
+        within = count[:columns].sum()
+        for column in range(high - low + 1):
+            if within > most:
+                best, west, most = band, low + column, within
+            if column < high - low:
+                within += count[column + columns] - count[column]
+    return best, west, most
+
+
+def most_active(traces: Traces, grid: AreaGrid, n: int = 10, start: str = "") -> list[str]:
+    """The ``n`` users with the most records inside the area, the most active first; equally active ones by name.
+
+    ``start``: only users whose name begins with it. Stand for the paper's "10 randomly selected users".
+    """
+    if n < 1:
+        raise ValueError(f"the number of users must be at least 1 (got {n})")
+    users, offsets = by_user(traces)
+    inside = _per_user(grid.cells(traces["lat"].to_numpy(), traces["lng"].to_numpy()) >= 0, offsets)
+    count = pd.Series(inside, index=users)[[name.startswith(start) for name in users]]
+    count = count[count > 0]
+    if len(count) < n:
+        whose = f" whose name begins with {start!r}" if start else ""
+        raise ValueError(
+            f"{n} users are asked for, the area holds records of {len(count)}{whose}: ask for fewer users or choose another area"
+        )
+    return count.sort_values(ascending=False, kind="stable").index[:n].tolist()  # users are sorted by name before
+
+
+def priors(traces: Traces, grid: AreaGrid, users=None, count: str = "records") -> Priors:
+    """The maximum likelihood prior of each user over the cells of ``grid``: the share of her visits that fell into the cell.
+
+    ``users``: whose, in this order; None takes all. A visit is a record in the cell (``count="records"``), or a run of
+    successive records in the same cell (``count="visits"``), however long: a place where somebody stays for hours then
+    weighs no more than one passed by. Records outside the area do not count, but end a run; the second table says how many.
+
+    Departures from the paper: it does not say what a visit is; a record is one by default.
+    """
+    if count not in COUNTS:
+        raise ValueError(f'count must be "records" or "visits" (got {count!r})')
+    names, offsets = by_user(traces)
+    users = pd.Index(names if users is None else list(users), name="user")
+    place = names.get_indexer(users)
+    cell = grid.cells(traces["lat"].to_numpy(), traces["lng"].to_numpy())
+    inside = cell >= 0
+    inside_per_user = _per_user(inside, offsets)
+    absent = [user for user, i in zip(users, place, strict=True) if i < 0 or not inside_per_user[i]]
+    if absent:
+        raise ValueError(f"no prior without a record inside the area: {', '.join(map(str, absent))}")
+    counted = inside
+    if count == "visits":
+        counted = inside & np.r_[True, cell[1:] != cell[:-1]][: len(cell)]
+        counted[offsets[:-1]] = inside[offsets[:-1]]  # a run ends where the next user's records begin
+    code = np.repeat(np.arange(len(names)), np.diff(offsets))
+    table = np.bincount(code[counted] * grid.size + cell[counted], minlength=len(names) * grid.size)
+    table = table.reshape(len(names), grid.size)[place]
+    total = table.sum(axis=1)
+    shares = pd.DataFrame(table / total[:, None], index=users, columns=pd.RangeIndex(grid.size, name="cell"))
+    records = {"inside": inside_per_user[place], "outside": (np.diff(offsets) - inside_per_user)[place]}
+    return Priors(shares, pd.DataFrame({**records, "counted": total, "cells": (table > 0).sum(axis=1)}, index=users))
+
+
+def _per_user(chosen: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """How many records of each user's block are chosen."""
+    total = np.r_[0, np.cumsum(chosen)]
+    return total[offsets[1:]] - total[offsets[:-1]]
+
+
+def smoothed(prior, grid: AreaGrid, width: float = 750.0, weight: float = 0.5) -> np.ndarray:
+    """The prior with a share ``weight`` of it spread over the cells near by: (1 − weight) π + weight · π K.
+
+    K(s, s') is a Gaussian of the distance between the cells' centres with the standard deviation ``width`` in metres, zero
+    beyond three widths, each row normalised within the area. Who was seen in a cell may well be in the next one, so the
+    neighbours gain first; adding one count to every cell, the usual smoothing, would take a lake for as likely as the house
+    next door. Cells farther than three widths from every visited cell stay at zero.
+    """
+    prior = check_prior(prior)
+    if prior.shape[-1] != grid.size:
+        raise ValueError(f"the prior has {prior.shape[-1]} cells, the area {grid.size}")
+    if not 0 < width < np.inf:
+        raise ValueError(f"width must be positive, in m (got {width})")
+    _check_weight(weight)
+    centres = grid.centres()
+    d = np.hypot(*(centres[:, None, :] - centres[None, :, :]).transpose(2, 0, 1)) / width
+    kernel = np.where(d <= 3 * (1 + 1e-12), np.exp(-0.5 * np.minimum(d, 4) ** 2), 0.0)
+    kernel /= kernel.sum(axis=1, keepdims=True)
+    return (1 - weight) * prior + weight * (prior @ kernel)
+
+
+def entropy(prior) -> np.ndarray | float:
+    """The Shannon entropy of each prior in bits: −Σ π log₂ π, with 0 log 0 = 0. A number for one prior, one a row for several."""
+    prior = check_prior(prior)
+    bits = -(prior * np.log2(np.where(prior > 0, prior, 1.0))).sum(axis=-1) + 0.0  # no negative zero
+    return float(bits) if prior.ndim == 1 else bits
+
+
+def better_informed(prior, weight: float, places: int = 2) -> np.ndarray:
+    """The prior of a better-informed adversary (§9.2): π̂ = (1 − w) π + w ρ, ρ being π restricted to its most likely cells.
+
+    ``places`` is how many cells ρ keeps ("home and work": 2; of equally likely cells those with the smaller id), ``weight`` is
+    w in [0, 1]. The paper says in words what the adversary learns, "more evidence about most frequently visited locations",
+    and not how much: w is this book's measure of it.
+
+    The entropy of π̂ never rises with w, and falls wherever π has more than ``places`` cells. For H(π̂) is concave in w, and
+    its slope at w = 0 is Σ ρ (−log π) − Σ π (−log π): the mean of −log π over the likeliest cells less its mean over all,
+    which is not positive. A concave function that does not rise at 0 does not rise later; where ρ ≠ π it is strictly concave.
+    """
+    prior = check_prior(prior)
+    _check_weight(weight)
+    if not 1 <= places <= prior.shape[-1]:
+        raise ValueError(f"places must lie between 1 and the number of cells, {prior.shape[-1]} (got {places})")
+    likeliest = np.argsort(-prior, axis=-1, kind="stable")[..., :places]
+    kept = np.zeros_like(prior)
+    np.put_along_axis(kept, likeliest, np.take_along_axis(prior, likeliest, axis=-1), axis=-1)
+    return (1 - weight) * prior + weight * (kept / kept.sum(axis=-1, keepdims=True))
+
+
+def check_prior(prior) -> np.ndarray:
+    """``prior`` as a float array, one distribution a row, or a ValueError that says what is wrong with which entry."""
+    prior = np.asarray(prior, float)
+    if prior.ndim not in (1, 2) or not prior.size:
+        raise ValueError(f"a prior has the shape (cells,) or (users, cells), neither empty (got {prior.shape})")
+    for rule, wrong in (("a number", ~np.isfinite(prior)), ("at least 0", prior < 0)):
+        if wrong.any():
+            where = tuple(int(i[0]) for i in np.nonzero(wrong))
+            raise ValueError(f"every share of a prior must be {rule} (got {prior[where]} at {', '.join(map(str, where))})")
+    total = np.atleast_1d(prior.sum(axis=-1))
+    far = np.abs(total - 1) > SUM_TOLERANCE
+    if far.any():
+        which = f"row {int(far.argmax())} of the priors" if prior.ndim == 2 else "a prior"
+        raise ValueError(f"{which} must sum to 1 (got {total[far][0]})")
+    return prior
+
+
+def _check_weight(weight: float) -> None:
+    if not 0 <= weight <= 1:
+        raise ValueError(f"weight must lie in [0, 1] (got {weight})")

@@ -1,0 +1,130 @@
+"""A channel as a mechanism on traces."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from mobpriv.grid import AreaGrid
+from mobpriv.mechanisms import Obfuscation
+from mobpriv.traces import as_traces
+
+GRID = AreaGrid(45.0, 5.0, 400.0, 100.0, 4, 1)
+CHANNEL = np.array([[0.5, 0.3, 0.2, 0.0], [0.0, 0.1, 0.0, 0.9], [0.25] * 4, [0.0, 0.0, 0.0, 1.0]])
+
+
+def traces_of(cells: dict[str, list[int]]):
+    """Per user the cells in which the records lie, one a second, off the centre; -1 lies west of the area, near cell 0."""
+    lat, lng = GRID.centres_in_degrees().T
+    step = lng[1] - lng[0]
+    table = pd.DataFrame(
+        [
+            (u, i, lat[0] + 1e-4, lng[0] + (cell + 0.3) * step, f"{u}{i}")
+            for u, own in cells.items()
+            for i, cell in enumerate(own)
+        ],
+        columns=["user", "t", "lat", "lng", "note"],
+    )
+    return as_traces(table.assign(t=pd.to_datetime(table["t"] + 1_450_000_000, unit="s", utc=True)))
+
+
+def test_draws_follow_the_channel():
+    """Chi-square of 20 000 draws from each row; what has probability 0 is never drawn."""
+    n = 20_000
+    traces = traces_of({f"u{s}": [s] * n for s in range(4)})
+    protected = Obfuscation(CHANNEL, GRID).protect(traces, np.random.default_rng(7))
+    drawn = GRID.cells(protected["lat"], protected["lng"]).reshape(4, n)
+    for s in range(4):
+        found = np.bincount(drawn[s], minlength=4)
+        possible = CHANNEL[s] > 0
+        assert found[~possible].sum() == 0
+        if possible.sum() > 1:
+            assert stats.chisquare(found[possible], n * CHANNEL[s][possible]).pvalue > 1e-3
+            # and the test would notice a channel that is off by 0.02
+            off = CHANNEL[s].copy()
+            off[np.flatnonzero(possible)[:2]] += [0.02, -0.02]
+            assert stats.chisquare(found[possible], n * off[possible]).pvalue < 1e-3
+
+
+def test_records_lie_on_centres_and_keep_the_rest():
+    traces = traces_of({"ann": [0, 1, 2], "bob": [3]})
+    protected = Obfuscation(CHANNEL, GRID).protect(traces, np.random.default_rng(1))
+    centres = {tuple(c) for c in GRID.centres_in_degrees().tolist()}
+    assert set(zip(protected["lat"], protected["lng"], strict=True)) <= centres
+    pd.testing.assert_frame_equal(protected.drop(columns=["lat", "lng"]), traces.drop(columns=["lat", "lng"]))
+
+
+def test_a_column_is_the_cell_it_names():
+    """Two observables: the channel that always takes the second publishes cell 1."""
+    channel = np.tile([0.0, 1.0], (4, 1))
+    protected = Obfuscation(channel, GRID, observables=[3, 1]).protect(traces_of({"ann": [0, 3]}), np.random.default_rng(1))
+    assert GRID.cells(protected["lat"], protected["lng"]).tolist() == [1, 1]
+
+
+def test_records_outside_are_left_out_and_counted():
+    traces = traces_of({"ann": [0, -1, 1, -1], "bob": [-1], "cat": [2]})
+    mechanism = Obfuscation(CHANNEL, GRID)
+    protected = mechanism.protect(traces, np.random.default_rng(1))
+    assert protected["note"].tolist() == ["ann0", "ann2", "cat0"]
+    assert protected["user"].cat.categories.tolist() == ["ann", "cat"]
+    left_out = mechanism.left_out(traces)
+    assert left_out[["rule", "records", "users", "row"]].to_numpy().tolist() == [["outside the area", 3, 2, 1]]
+    assert len(traces) - len(protected) == left_out["records"].sum()
+    assert len(mechanism.left_out(traces_of({"ann": [0]}))) == 0
+
+
+def test_records_outside_as_if_in_the_nearest_cell():
+    traces = traces_of({"ann": [-1, 0, 4]})
+    mechanism = Obfuscation(np.eye(4), GRID, outside="nearest")
+    protected = mechanism.protect(traces, np.random.default_rng(1))
+    assert GRID.cells(protected["lat"], protected["lng"]).tolist() == [0, 0, 3]
+    assert len(mechanism.left_out(traces)) == 0
+
+
+def test_a_users_draws_do_not_depend_on_the_others():
+    few, many = traces_of({"ann": [2] * 9, "bob": [2] * 3}), traces_of({"ann": [2] * 9, "bob": [1] * 500})
+    one, two = (Obfuscation(CHANNEL, GRID).protect(t, np.random.default_rng(5)) for t in (few, many))
+    pd.testing.assert_frame_equal(one.head(9), two.head(9))
+    # and two users in the same place draw differently
+    pair = Obfuscation(CHANNEL, GRID).protect(traces_of({"ann": [2] * 50, "bob": [2] * 50}), np.random.default_rng(5))
+    assert (pair["lng"].to_numpy()[:50] != pair["lng"].to_numpy()[50:]).any()
+
+
+def test_the_channel_is_a_copy_that_stays():
+    channel = CHANNEL.copy()
+    mechanism = Obfuscation(channel, GRID)
+    channel[:] = 0
+    assert mechanism.channel.tolist() == CHANNEL.tolist()
+    with pytest.raises(ValueError, match="read-only"):
+        mechanism.channel[0, 0] = 1.0
+    assert repr(mechanism) == "Obfuscation(4 secrets, 4 observables, outside='leave_out')"
+
+
+def test_nothing_is_moved_by_the_identity():
+    traces = traces_of({"ann": [0, 1, 2, 3]})
+    protected = Obfuscation(np.eye(4), GRID).protect(traces, np.random.default_rng(1))
+    assert GRID.cells(protected["lat"], protected["lng"]).tolist() == [0, 1, 2, 3]
+
+
+def off(s, o, value):
+    channel = CHANNEL.copy()
+    channel[s, o] = value
+    return channel
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"channel": CHANNEL[:3]}, r"a row for each of the 4 cells .* a column for each of the 4 observables \(got \(3, 4\)\)"),
+        ({"channel": CHANNEL[:, :3]}, r"\(got \(4, 3\)\)"),
+        ({"channel": CHANNEL[:, :0], "observables": []}, r"0 observables \(got \(4, 0\)\)"),
+        ({"channel": off(2, 1, np.nan)}, r"must be a number \(got nan in row 2, column 1\)"),
+        ({"channel": off(0, 3, -0.1)}, r"must be at least 0 \(got -0.1 in row 0, column 3\)"),
+        ({"channel": off(1, 0, 0.5)}, r"row 1 of the channel must sum to 1 \(got 1.5\)"),
+        ({"observables": [0, 1, 2, 4]}, r"cells of this area run from 0 to 3 \(got 4\)"),
+        ({"outside": "drop"}, r'"leave_out" or "nearest" \(got \'drop\'\)'),
+    ],
+)
+def test_what_is_no_mechanism(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        Obfuscation(**{"channel": CHANNEL, "grid": GRID, **wrong})
