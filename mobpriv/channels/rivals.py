@@ -44,7 +44,7 @@ def exponential_mechanism(d_epsilon, epsilon: float) -> np.ndarray:
     """p(o|s) ∝ exp(−ε d(s, o) / 2) with the secrets as observables, shape (S, S) (McSherry and Talwar, FOCS 2007).
 
     Half of ε pays for the numerator and the other half for the normalisation, which differs from secret to secret; between
-    most pairs less than that is used up: :func:`effective_epsilon` tells what the channel really has.
+    most pairs less than that is used up: :func:`mobpriv.channels.certificate.effective_epsilon` tells what the channel really has.
     """
     d = checks.metric(d_epsilon, "d_epsilon")
     _check_exponent(checks.epsilon(epsilon) * d.max())
@@ -70,32 +70,6 @@ def tight_constraints(d_epsilon, epsilon: float) -> np.ndarray:
         )
     channel = kernel * weight
     return channel / channel.sum(1, keepdims=True)
-
-
-def effective_epsilon(channel, d_epsilon) -> float:
-    """The least ε for which the channel keeps (15): max over o, s, s' of ln(p(o|s) / p(o|s')) / d(s, s').
-
-    Infinite where one of two secrets can give an observable and the other cannot; 0 for one secret.
-    """
-    channel = checks.channel(channel)
-    d = checks.metric(d_epsilon, "d_epsilon", size=len(channel))
-    possible = channel > 0
-    used = possible.any(0)
-    if not possible[:, used].all():
-        return np.inf
-    return float(_steepest(np.log(channel[:, used]), np.ascontiguousarray(d)))
-
-
-@numba.njit(cache=True)
-def _steepest(logs, d):
-    worst = 0.0
-    for i in range(len(d)):
-        for j in range(i):
-            largest = 0.0
-            for o in range(logs.shape[1]):
-                largest = max(largest, abs(logs[i, o] - logs[j, o]))
-            worst = max(worst, largest / d[i, j])
-    return worst
 
 
 def _check_exponent(exponent: float) -> None:

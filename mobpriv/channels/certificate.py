@@ -1,0 +1,160 @@
+"""What a solved channel is worth, found without trusting the solver: its cost, a lower bound, every constraint looked at.
+
+The linear programs (21), (22), (24) of Shokri 2015 in the notation of `interior`. For any multipliers >= 0 of the pair
+constraints g, of the adversary's answers f (scaled to sum to nu + reward for every observable) and nu >= 0 of (24c),
+
+    sum_s min_o [kappa_o - G_o' multipliers - F' answers_o](s) + nu d_m
+
+is at most the optimal value: weak duality with the best y for these multipliers. So a bound needs no optimal multipliers.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from mobpriv.channels import checks
+
+GAP = 1e-8
+"""Largest relative gap between cost and bound of a channel called exact."""
+VIOLATION = 1e-9
+"""Largest violation of (22b), and of (24c) as a share of d_m, of a channel called exact."""
+
+
+class Pairs(NamedTuple):
+    """Constraints p_o(target) >= ratio p_o(source): those of observable o are first[o] .. first[o + 1] of the lists."""
+
+    first: np.ndarray
+    source: np.ndarray
+    target: np.ndarray
+    ratio: np.ndarray
+
+
+@dataclass(frozen=True)
+class Program:
+    """One linear program: kappa = pi(s) c(o, s) (m, n), `pairs`, F = pi(s) d(h, s) (estimates, n; none for (22))."""
+
+    kappa: np.ndarray
+    pairs: Pairs
+    F: np.ndarray
+    d_m: float | None = None
+    reward: float = 0.0
+    worst: np.ndarray | None = None  # c(o, s) (m, n): minimise the largest conditional cost (12), kappa is then unused
+
+
+@dataclass(frozen=True)
+class Multipliers:
+    pairs: np.ndarray
+    attacks: np.ndarray  # (m, estimates)
+    nu: float
+    secrets: np.ndarray | None = None  # of the worst-case rows (n,): a prior under which the average is as large
+
+    def copy(self) -> "Multipliers":
+        return Multipliers(self.pairs.copy(), self.attacks.copy(), self.nu, self.secrets)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is known of a channel. Distances and epsilon in the units of the matrices given."""
+
+    cost: float  # (11), or (12) for the worst case
+    bound: float  # no channel that keeps the constraints costs less
+    violation: float  # largest p(o|s) - exp(eps d_eps) p(o|s') over all pairs and observables, at least 0
+    epsilon: float  # effective: largest log-ratio of probabilities over d_eps; nan where d_eps takes no part
+    distortion: float | None  # AP, the error (18) of the optimal attack (19); None where no error was given
+    d_m: float | None = None
+    distortion_bound: float | None = None  # no channel of this cost has a larger AP; where the rule of (22) was asked for
+    secrets: int = 0  # size of the program that was solved, after the reductions
+    observables: int = 0
+    rounds: int = 0
+    solver: str = ""
+
+    @property
+    def gap(self) -> float:
+        """(cost - bound) / cost; 0 where both are 0 up to rounding."""
+        return 0.0 if self.cost - self.bound <= 1e-15 else (self.cost - self.bound) / abs(self.cost)
+
+    @property
+    def exact(self) -> bool:
+        short = 0.0 if self.d_m is None else (self.d_m - self.distortion) / self.d_m if self.d_m > 0 else 0.0
+        return self.gap <= GAP and self.violation <= VIOLATION and short <= VIOLATION
+
+    def __str__(self) -> str:
+        said = f"cost {self.cost:.8g}, bound {self.bound:.8g}, gap {self.gap:.1e}, violation {self.violation:.1e}"
+        said += f", effective epsilon {self.epsilon:.6g}"
+        if self.distortion is not None:
+            said += f", distortion privacy {self.distortion:.6g}" + (
+                f" of {self.d_m:.6g} asked" if self.d_m is not None else ""
+            )
+        return f"{'exact' if self.exact else 'NOT exact'}: {said}"
+
+
+def lower_bound(program: Program, multipliers: Multipliers) -> float:
+    """The bound of this module's first paragraph. With `worst`, `secrets` stands for the prior in the cost (12)."""
+    kappa = program.kappa
+    if program.worst is not None:
+        kappa = program.worst * (multipliers.secrets / multipliers.secrets.sum())
+    reduced = kappa - gradient(*kappa.shape, multipliers.pairs, *program.pairs)
+    if len(program.F):
+        total = multipliers.attacks.sum(axis=1, keepdims=True)
+        scale = np.divide(multipliers.nu + program.reward, total, out=np.zeros_like(total), where=total > 0)
+        if (total <= 0).any() and multipliers.nu + program.reward > 0:
+            return -np.inf
+        reduced -= (multipliers.attacks * scale) @ program.F
+    return float(reduced.min(axis=0).sum()) + multipliers.nu * (program.d_m or 0.0)
+
+
+@numba.njit(cache=True)
+def gradient(m, n, multipliers, first, source, target, ratio):
+    """G' multipliers, shape (m, n)."""
+    out = np.zeros((m, n))
+    for o in range(m):
+        for i in range(first[o], first[o + 1]):
+            out[o, target[i]] += multipliers[i]
+            out[o, source[i]] -= ratio[i] * multipliers[i]
+    return out
+
+
+def violation(channel: np.ndarray, exponents: np.ndarray) -> float:
+    """Largest p(o|s) - exp(B(s, s')) p(o|s') over every observable and pair, B = eps d_eps (inf: no constraint); >= 0."""
+    used = np.ascontiguousarray(channel[:, channel.max(axis=0) > 0])
+    return float(_violation(used, exponents))
+
+
+@numba.njit(cache=True)
+def _violation(channel, exponents):
+    worst = 0.0
+    for s in range(len(channel)):
+        for t in range(len(channel)):
+            if exponents[s, t] < 700:  # beyond, the factor times any probability that a double holds exceeds 1
+                factor = np.exp(exponents[s, t])
+                for o in range(channel.shape[1]):
+                    worst = max(worst, channel[s, o] - factor * channel[t, o])
+    return worst
+
+
+def effective_epsilon(channel, d_epsilon) -> float:
+    """The least ε for which the channel keeps (15): max over o, s, s' of ln(p(o|s) / p(o|s')) / d(s, s').
+
+    Infinite where one of two secrets can give an observable and the other cannot; 0 for one secret.
+    """
+    channel = checks.channel(channel)
+    d = checks.metric(d_epsilon, "d_epsilon", size=len(channel))
+    possible = channel > 0
+    used = possible.any(0)
+    if not possible[:, used].all():
+        return np.inf
+    return float(_steepest(np.log(channel[:, used]), np.ascontiguousarray(d)))
+
+
+@numba.njit(cache=True)
+def _steepest(logs, d):
+    worst = 0.0
+    for i in range(len(d)):
+        for j in range(i):
+            largest = 0.0
+            for o in range(logs.shape[1]):
+                largest = max(largest, abs(logs[i, o] - logs[j, o]))
+            worst = max(worst, largest / d[i, j])
+    return worst

@@ -1,0 +1,377 @@
+"""Optimal obfuscation channels: the linear programs (21), (22), (23) and (24) of Shokri, *Privacy Games* (PETS 2015).
+
+    min_p  sum_{s,o} pi(s) p(o|s) c(o, s)                                                    (11); or (12), the worst case
+    s.t.   p(o|s) <= exp(eps d_eps(s, s')) p(o|s')                        for all s, s', o    (22b) = (24d)
+           sum_s pi(s) p(o|s) d(h, s) >= x(o) for all o, h;  sum_o x(o) >= d_m                (21b, c) = (24b, c)
+
+Arrays have the secret first: prior (S,), cost c (S, O), error d(h, s) (S, estimates), d_epsilon (S, S). Any unit of length
+will do, the same everywhere, with epsilon in its inverse; mobpriv uses metres.
+
+At 20 x 15 cells (22b) alone has 26.9 million rows. Almost all of them can be left out, exactly:
+
+- Observables (`_kept_observables`). Moving all of column o to o' keeps (22b) and never lowers the distortion privacy. It
+  does not raise the cost if sum_s pi(s) (c(o, s) - c(o', s)) q(s) >= 0 for every q that keeps (22b), which holds if it does
+  for the least such q with q(a) = 1: q(s) = exp(-eps d(s, a)) where the bracket is positive, exp(eps d(s, a)) where it is
+  negative. For the Hamming cost that is pi(o) <= pi(o') exp(-eps d(o, o')): a likelier neighbour makes o superfluous.
+- Estimates. h can be left out of (24b) if another h' has d(h', s) <= d(h, s) for every s that occurs.
+- Secrets that never occur, lazily. Solve without them; a secret s then extends the channel if
+  sum_o L_o <= 1 <= sum_o U_o with L_o = max_t exp(-eps d(s, t)) p(o|t), U_o = min_t exp(eps d(s, t)) p(o|t). Those that
+  do not are put into the program, which is solved again. A program without some secrets is a relaxation: its bound holds.
+- Pairs, lazily. Start with neighbours, add the pairs that the solution breaks, solve again: also a relaxation.
+
+So the certificate speaks of the whole problem: its bound holds for it, and every pair of all secrets has been looked at.
+"""
+
+from dataclasses import dataclass, replace
+
+import numba
+import numpy as np
+
+from mobpriv.channels import checks, highs, interior
+from mobpriv.channels.certificate import GAP, Certificate, Pairs, Program, effective_epsilon, lower_bound, violation
+from mobpriv.channels.inference import distortion_privacy, optimal_attack, prior_error
+
+DETOUR = 0.05
+"""Pairs whose distance is within this share of a way over a third secret are left out of the first program."""
+BROKEN = 1e-12
+"""Violations below this are rounding: they cost the certificate nothing."""
+ROUNDS = 40
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """A channel (S, O), rows sum to 1, and what is known of it. Read `certificate.exact` before calling it optimal."""
+
+    channel: np.ndarray
+    certificate: Certificate
+
+
+def distortion(prior, cost, error, d_m: float, worst_case: bool = False) -> Optimum:
+    """The least costly channel whose distortion privacy is at least d_m, (21). Secrets of prior 0 answer like the average."""
+    return _optimum(prior, cost, np.inf, None, error, d_m, worst_case)
+
+
+def differential(prior, cost, d_epsilon, epsilon: float, error=None, worst_case: bool = False) -> Optimum:
+    """The least costly eps-d_eps-private channel, (22).
+
+    Many channels are optimal, with different distortion privacy AP (§9.1 compares them by it). Without `error` the result is
+    one from the middle of them. With `error` it is the one of largest AP: our rule, for the paper has none.
+    """
+    exponents = _exponents(d_epsilon, epsilon)
+    plain = _optimum(prior, cost, exponents, d_epsilon, None, None, worst_case)
+    if error is None:
+        return plain
+    if worst_case:
+        raise ValueError("the rule of the largest distortion privacy is for the average cost: leave error or worst_case out")
+    return _largest_distortion(plain, prior, cost, exponents, d_epsilon, error)
+
+
+def within(prior, cost, d_epsilon, epsilon: float, threshold: float, worst_case: bool = False) -> Optimum:
+    """The least costly channel with p(o|s) <= exp(eps) p(o|s') for all d_eps(s, s') <= threshold, (23).
+
+    Chains of such pairs bind pairs farther apart: with B the length of the shortest chain, times eps, this is (22) with
+    exponents B, and unbound where no chain leads. The effective epsilon of the certificate is per step of such a chain.
+    """
+    from scipy.sparse.csgraph import shortest_path
+
+    d = checks.metric(d_epsilon, "d_epsilon")
+    checks.epsilon(epsilon)
+    if not threshold > 0:
+        raise ValueError(f"threshold must be positive, in the unit of d_epsilon (got {threshold})")
+    steps = shortest_path(np.where((d <= threshold) & (d > 0), 1.0, 0.0), unweighted=True)
+    return _optimum(prior, cost, epsilon * steps, steps, None, None, worst_case)
+
+
+def joint(prior, cost, error, d_m: float, d_epsilon, epsilon: float, worst_case: bool = False) -> Optimum:
+    """The least costly eps-d_eps-private channel whose distortion privacy is at least d_m, (24)."""
+    return _optimum(prior, cost, _exponents(d_epsilon, epsilon), d_epsilon, error, d_m, worst_case)
+
+
+def _exponents(d_epsilon, epsilon: float) -> np.ndarray:
+    """eps d_eps; eps = 0 is allowed: no secret can then be told from another."""
+    if not 0 <= epsilon < np.inf:
+        raise ValueError(f"epsilon must be finite and not negative, in 1 over the unit of d_epsilon (got {epsilon})")
+    return epsilon * checks.metric(d_epsilon, "d_epsilon")
+
+
+@dataclass
+class _Problem:
+    """The whole problem, checked: exponents B (S, S) with inf where no pair is bound."""
+
+    prior: np.ndarray
+    cost: np.ndarray
+    exponents: np.ndarray
+    error: np.ndarray | None
+    d_m: float | None
+    worst_case: bool
+    reward: float = 0.0
+
+
+def _optimum(prior, cost, exponents, d_epsilon, error, d_m, worst_case) -> Optimum:
+    prior = checks.prior(prior)
+    cost = checks.matrix(cost, "cost", rows=len(prior))
+    if np.ndim(exponents) == 0:
+        exponents = np.where(np.eye(len(prior), dtype=bool), 0.0, exponents)
+    if exponents.shape != (len(prior), len(prior)):
+        raise ValueError(f"d_epsilon must have a row and a column a secret, {len(prior)} (got shape {exponents.shape})")
+    if d_m is not None:
+        error = checks.matrix(error, "error", rows=len(prior), negative=False)
+        d_max = prior_error(prior, error)
+        if not 0 <= d_m <= d_max * (1 + 1e-12):
+            raise ValueError(
+                f"no channel has a distortion privacy of d_m = {d_m:.9g}: an adversary who sees nothing errs by "
+                f"d_max = {d_max:.9g} under this prior; choose 0 <= d_m <= d_max"
+            )
+        d_m = min(d_m, d_max)
+    problem = _Problem(prior, cost, exponents, error, d_m, worst_case)
+    if not exponents.any() or len(prior) == 1 or cost.shape[1] == 1:
+        return _certified(problem, d_epsilon, *_constant(problem), {"solver": "closed form"})
+    channel, bound, facts = _solve(problem)
+    return _certified(problem, d_epsilon, channel, bound, facts)
+
+
+def _constant(problem: _Problem) -> tuple[np.ndarray, float]:
+    """A channel that tells nothing: always the observable of least cost. Optimal if eps = 0 or nothing can be chosen."""
+    costs = problem.cost.max(axis=0) if problem.worst_case else problem.prior @ problem.cost
+    channel = np.zeros(problem.cost.shape)
+    channel[:, costs.argmin()] = 1.0
+    if problem.worst_case and problem.cost.shape[1] > 1 and len(problem.prior) > 1:
+        channel[:] = highs.least_largest(problem.cost)  # a lottery over observables can be better than any one of them
+        return channel, float((channel * problem.cost).sum(axis=1).max())
+    return channel, float(costs.min())
+
+
+def _certified(problem: _Problem, d_epsilon, channel: np.ndarray, bound: float, facts: dict) -> Optimum:
+    conditional = (channel * problem.cost).sum(axis=1)
+    ap = None
+    if problem.error is not None:
+        answers = optimal_attack(problem.prior, channel, problem.error)
+        ap = distortion_privacy(problem.prior, channel, problem.error, answers)
+    certificate = Certificate(
+        cost=float(conditional.max() if problem.worst_case else problem.prior @ conditional),
+        bound=bound,
+        violation=violation(channel, problem.exponents),
+        epsilon=np.nan if d_epsilon is None else effective_epsilon(channel, d_epsilon),
+        distortion=ap,
+        d_m=problem.d_m,
+        **facts,
+    )
+    return Optimum(channel, certificate)
+
+
+def _largest_distortion(plain: Optimum, prior, cost, exponents, d_epsilon, error) -> Optimum:
+    """Among the optimal channels of (22) one of largest AP: min cost - reward * AP, the reward small enough.
+
+    A linear program has a reward below which its optimum is optimal for the cost too; whether this one was is seen from the
+    cost. If A is the AP of any channel of this cost, value <= cost - reward A bounds A from above.
+    """
+    prior, cost = checks.prior(prior), checks.matrix(cost, "cost")
+    error = checks.matrix(error, "error", rows=len(prior), negative=False)
+    best = plain.certificate
+    if not exponents.any() or len(prior) == 1:
+        problem = _Problem(prior, cost, exponents, error, None, False)
+        return _certified(problem, d_epsilon, plain.channel, best.bound, {"solver": best.solver})
+    reward = 1e-2 * max(best.cost, 1e-6) / prior_error(prior, error) if prior_error(prior, error) > 0 else 0.0
+    while True:
+        problem = _Problem(prior, cost, exponents, error, None, False, reward)
+        channel, value, facts = _solve(problem)
+        found = _certified(problem, d_epsilon, channel, best.bound, facts)
+        if found.certificate.exact or reward < 1e-6 * best.cost / prior_error(prior, error):
+            break
+        reward /= 10
+    if reward == 0.0 or not found.certificate.exact:
+        return _certified(problem, d_epsilon, plain.channel, best.bound, {"solver": best.solver})
+    most = (found.certificate.cost - value) / reward
+    return replace(found, certificate=replace(found.certificate, distortion_bound=most))
+
+
+def _solve(problem: _Problem) -> tuple[np.ndarray, float, dict]:
+    """A channel (S, O), a lower bound of the whole problem's value, and facts about the program that was solved."""
+    occurs = problem.prior > 0
+    secrets = np.flatnonzero(occurs | problem.worst_case)
+    ratio = np.exp(-problem.exponents)
+    observables = _kept_observables(problem, ratio, secrets)
+    F = np.zeros((0, len(problem.prior)))
+    if problem.d_m is not None or problem.reward:
+        F = problem.prior * problem.error.T[_kept_estimates(problem.error[occurs])]
+    broken = [np.empty((0, 2), dtype=np.int64) for _ in observables]  # pairs found broken, as numbers of secrets
+    tight, solver = False, interior
+    for rounds in range(1, ROUNDS + 1):
+        program = Program(
+            kappa=np.ascontiguousarray((problem.prior[:, None] * problem.cost)[np.ix_(secrets, observables)].T),
+            pairs=_listed(problem.exponents, secrets, broken),
+            F=np.ascontiguousarray(F[:, secrets]),
+            d_m=problem.d_m,
+            reward=problem.reward,
+            worst=np.ascontiguousarray(problem.cost[np.ix_(secrets, observables)].T) if problem.worst_case else None,
+        )
+        if problem.worst_case or problem.d_m is not None and problem.d_m > (1 - 1e-7) * F.sum(axis=1).min():
+            solver = highs  # (12), or a d_m that leaves the feasible set without an interior
+        P, multipliers = solver.solve(program, GAP / 4 if tight else 1e-4)
+        P = P / P.sum(axis=0)
+        more = _broken(P, ratio[np.ix_(secrets, secrets)])
+        found = sum(map(len, more))
+        for kept, new in zip(broken, more, strict=True):
+            kept.resize((len(kept) + len(new), 2), refcheck=False)
+            kept[len(kept) - len(new) :] = secrets[new]
+        columns, added = _extended(P, ratio, secrets, problem.prior)
+        if not found and not len(added):
+            bound = lower_bound(program, multipliers)
+            value = (
+                float((columns * problem.cost.T[observables]).sum(axis=0).max())
+                if problem.worst_case
+                else float(np.vdot(program.kappa, P))
+            )
+            if tight and (solver is highs or problem.reward or value - bound <= GAP * abs(value)):
+                break
+            if tight:
+                solver = highs
+            tight = True
+        secrets = np.sort(np.concatenate([secrets, added]))
+    channel = np.zeros(problem.cost.shape)
+    channel[:, observables] = columns.T
+    facts = {
+        "secrets": len(secrets),
+        "observables": len(observables),
+        "rounds": rounds,
+        "solver": solver.__name__.split(".")[-1],
+    }
+    return channel, bound, facts
+
+
+def _kept_observables(problem: _Problem, ratio: np.ndarray, secrets: np.ndarray) -> np.ndarray:
+    """The observables that no other one makes superfluous; the costliest are tried first."""
+    weights = np.ones(len(secrets)) if problem.worst_case else problem.prior[secrets]
+    cost = np.ascontiguousarray(problem.cost[secrets].T)
+    order = np.argsort(-(cost @ weights), kind="stable")
+    within = np.zeros((len(secrets),) * 2) if problem.worst_case else np.ascontiguousarray(ratio[np.ix_(secrets, secrets)])
+    return np.flatnonzero(_not_superfluous(cost, weights, within, order))
+
+
+@numba.njit(cache=True)
+def _not_superfluous(cost, weights, ratio, order):
+    """Marks the observables that stay. An observable is only ever merged into one that is still there: no circles."""
+    m, n = cost.shape
+    kept = np.ones(m, dtype=np.bool_)
+    for o in order:
+        for other in range(m):
+            if other == o or not kept[other]:
+                continue
+            anchor, least = -1, 0.0
+            for s in range(n):
+                difference = weights[s] * (cost[o, s] - cost[other, s])
+                if difference < least:
+                    anchor, least = s, difference
+            if anchor < 0:
+                kept[o] = False
+                break
+            total = 0.0
+            for s in range(n):
+                difference = weights[s] * (cost[o, s] - cost[other, s])
+                k = 1.0 if s == anchor else ratio[anchor, s]
+                if difference >= 0:
+                    total += difference * k
+                elif k > 0:
+                    total += difference / k
+                else:
+                    total = -np.inf
+            if total >= 0:
+                kept[o] = False
+                break
+    return kept
+
+
+def _kept_estimates(error: np.ndarray) -> np.ndarray:
+    """The estimates (columns) that no other is as near as for every secret; of equal ones the first."""
+    kept = np.ones(error.shape[1], dtype=bool)
+    for h in np.argsort(-error.sum(axis=0), kind="stable"):
+        nearer = (error <= error[:, [h]]).all(axis=0) & kept
+        nearer[h] = False
+        kept[h] = not nearer.any()
+    return np.flatnonzero(kept)
+
+
+def _listed(exponents: np.ndarray, secrets: np.ndarray, broken: list[np.ndarray]) -> Pairs:
+    """The pairs of the program: neighbours for every observable, those found broken for theirs; p >= 0 where unbound."""
+    inner = np.ascontiguousarray(exponents[np.ix_(secrets, secrets)])
+    source, target = np.nonzero(_neighbours(inner, DETOUR))
+    alone = np.setdiff1d(np.arange(len(secrets)), source)
+    sources, targets, first = [], [], [0]
+    for pairs in broken:
+        extra = np.searchsorted(secrets, pairs)
+        sources += [source, alone, extra[:, 0]]
+        targets += [target, alone, extra[:, 1]]
+        first.append(first[-1] + len(source) + len(alone) + len(extra))
+    source, target = np.concatenate(sources), np.concatenate(targets)
+    ratio = np.where(source == target, 0.0, np.exp(-inner[source, target]))
+    return Pairs(np.array(first), source, target, ratio)
+
+
+@numba.njit(cache=True)
+def _neighbours(d, detour):
+    """Marks the pairs without a third point, nearer to both, over which the way is at most 1 + detour times as long."""
+    n = len(d)
+    marked = np.zeros((n, n), dtype=np.bool_)
+    for s in range(n):
+        for t in range(s):
+            near = np.isfinite(d[s, t])
+            limit = (1 + detour) * d[s, t]
+            for u in range(n):
+                if not near:
+                    break
+                if d[s, u] < d[s, t] and d[u, t] < d[s, t] and d[s, u] + d[u, t] <= limit:
+                    near = False
+            marked[s, t] = marked[t, s] = near
+    return marked
+
+
+def _broken(P: np.ndarray, ratio: np.ndarray) -> list[np.ndarray]:
+    """For every observable the pairs (source, target) with p(target) < ratio p(source) - BROKEN."""
+    return [np.argwhere(ratio * p[:, None] - p > BROKEN) for p in P]
+
+
+def _extended(P, ratio, secrets, prior) -> tuple[np.ndarray, np.ndarray]:
+    """The columns over all secrets (m, S), and the numbers of those to which the channel cannot be extended.
+
+    Secrets without any bound pair (as in (21)) answer like the average over the prior.
+    """
+    columns = np.zeros((len(P), len(prior)))
+    columns[:, secrets] = P
+    average = columns @ prior
+    order = np.concatenate([secrets, np.setdiff1d(np.arange(len(prior)), secrets)])
+    failed = _extend(columns, np.ascontiguousarray(ratio), order, len(secrets), average / average.sum())
+    return columns, order[len(secrets) :][failed]
+
+
+@numba.njit(cache=True)
+def _extend(columns, ratio, order, known, average):
+    """Fills in one secret after the other, between L and U of all that are there; marks those that do not fit."""
+    m = len(columns)
+    failed = np.zeros(len(order) - known, dtype=np.bool_)
+    there = list(order[:known])
+    low, high = np.empty(m), np.empty(m)
+    for i in range(known, len(order)):
+        s = order[i]
+        low[:] = 0.0
+        high[:] = np.inf
+        bound = False
+        for t in there:
+            k = ratio[s, t]
+            if k > 0:
+                bound = True
+                for o in range(m):
+                    low[o] = max(low[o], k * columns[o, t])
+                    high[o] = min(high[o], columns[o, t] / k)
+        if not bound:
+            columns[:, s] = average
+            there.append(s)
+            continue
+        least, most = low.sum(), high.sum()
+        if least > 1 + 1e-12 or most < 1 - 1e-12:
+            failed[i - known] = True
+            continue
+        share = min(1.0, max(0.0, (1 - least) / (most - least))) if most > least else 0.0
+        columns[:, s] = low + share * (high - low)
+        columns[:, s] /= columns[:, s].sum()
+        there.append(s)
+    return failed
