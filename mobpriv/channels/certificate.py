@@ -90,6 +90,14 @@ class Certificate:
         return f"{'exact' if self.exact else 'NOT exact'}: {said}"
 
 
+def value(program: Program, P: np.ndarray) -> float:
+    """The objective at the columns P (m, n), each x_o as large as (24b) allows."""
+    if program.worst is not None:
+        return float((program.worst * P).sum(axis=0).max())
+    x = (P @ program.F.T).min(axis=1).sum() if len(program.F) else 0.0
+    return float(np.vdot(program.kappa, P) - program.reward * x)
+
+
 def lower_bound(program: Program, multipliers: Multipliers) -> float:
     """The bound of this module's first paragraph. With `worst`, `secrets` stands for the prior in the cost (12)."""
     kappa = program.kappa
