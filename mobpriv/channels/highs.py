@@ -79,6 +79,7 @@ class _Rows:
         self.program = program
         self.m, self.n = program.kappa.shape
         self.bound = program.pairs.ratio > 0  # the other constraints say p >= 0
+        self.stretch = 1 / np.sqrt(np.maximum(program.pairs.ratio[self.bound], 1e-20))  # HiGHS takes entries below 1e-12 for 0
         self.error_unit = np.abs(program.F).max(initial=0.0) or 1.0
         self.cost_unit = np.abs(program.kappa if program.worst is None else program.worst).max() or 1.0
         blocks = [self._pairs(), self._attacks(), self._distortion(), self._worst(), self._sums()]
@@ -111,7 +112,7 @@ class _Rows:
         o = np.repeat(np.arange(self.m), np.diff(first))[self.bound]
         count = len(o)
         columns = np.concatenate([o * self.n + target[self.bound], o * self.n + source[self.bound]])
-        values = np.concatenate([np.ones(count), -ratio[self.bound]])
+        values = np.concatenate([self.stretch, -self.stretch * ratio[self.bound]])
         p = sparse.csr_matrix((values, (np.tile(np.arange(count), 2), columns)), (count, self.m * self.n))
         return self._wide(p), np.zeros(count)
 
@@ -144,15 +145,16 @@ class _Rows:
         first, source, target, ratio = self.program.pairs
         o = np.repeat(np.arange(self.m), np.diff(first))
         missing = ratio * P[o, source] - P[o, target]
-        to_spare = silent[o] * (1 - ratio)
-        share = (missing / (missing + to_spare))[missing > 0].max(initial=0.0)
+        broken = np.flatnonzero(missing > 0)
+        to_spare = silent[o[broken]] * (1 - ratio[broken])
+        share = (missing[broken] / (missing[broken] + to_spare)).max(initial=0.0)
         return P + share * (silent[:, None] - P)
 
     def multipliers(self, duals) -> Multipliers:
         unit = self.cost_unit / self.error_unit
         pairs, attacks, nu, secrets, _ = np.split(np.clip(duals, 0, None), np.cumsum(self.rows)[:-1])
         full = np.zeros(len(self.bound))
-        full[self.bound] = pairs * self.cost_unit
+        full[self.bound] = pairs * self.stretch * self.cost_unit
         return Multipliers(
             full,
             unit * attacks.reshape(self.m, -1),
@@ -180,14 +182,13 @@ def _run(model: highspy.HighsLp, method: str, gap: float):
     solver = highspy.Highs()
     options = {"output_flag": False, "threads": 1, "solver": method, "run_crossover": "off"}
     options |= {"ipm_iteration_limit": STEPS, "simplex_iteration_limit": STEPS * PIVOTS}
-    options |= {"ipm_optimality_tolerance": max(TOLERANCE, gap / 10)}
+    options |= {"small_matrix_value": 1e-12, "ipm_optimality_tolerance": max(TOLERANCE, gap / 10)}
     options |= {"primal_feasibility_tolerance": TOLERANCE, "dual_feasibility_tolerance": TOLERANCE}
-    for option, value in options.items():
-        if solver.setOptionValue(option, value) != highspy.HighsStatus.kOk:
-            raise RuntimeError(f"HiGHS does not take {option} = {value}")
+    for option, setting in options.items():
+        if solver.setOptionValue(option, setting) != highspy.HighsStatus.kOk:
+            raise RuntimeError(f"HiGHS does not take {option} = {setting}")
     solver.passModel(model)
     solver.run()
     solution = solver.getSolution()
     found = solution.value_valid and solution.dual_valid
     return solution if found else None, solver.modelStatusToString(solver.getModelStatus())
-

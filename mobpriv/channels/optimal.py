@@ -28,7 +28,7 @@ import numba
 import numpy as np
 
 from mobpriv.channels import checks, highs, interior
-from mobpriv.channels.certificate import GAP, Certificate, Pairs, Program, effective_epsilon, lower_bound, value, violation
+from mobpriv.channels.certificate import GAP, ROUNDING, Certificate, Pairs, Program, effective_epsilon, lower_bound, value, violation
 from mobpriv.channels.inference import distortion_privacy, optimal_attack, prior_error
 
 DETOUR = 0.05
@@ -153,13 +153,20 @@ def _certified(problem: _Problem, d_epsilon, channel: np.ndarray, bound: float, 
     certificate = Certificate(
         cost=float(conditional.max() if problem.worst_case else problem.prior @ conditional),
         bound=bound,
+        unit=float(np.abs(problem.cost).max()),
         violation=violation(channel, problem.exponents),
-        epsilon=np.nan if d_epsilon is None else effective_epsilon(channel, d_epsilon),
+        epsilon=np.nan if d_epsilon is None else _effective(channel, d_epsilon),
         distortion=ap,
         d_m=problem.d_m,
         **facts,
     )
     return Optimum(channel, certificate)
+
+
+def _effective(channel: np.ndarray, d_epsilon: np.ndarray) -> float:
+    """The effective epsilon among the secrets that are at a finite distance of one another."""
+    groups = np.unique(np.isfinite(d_epsilon), axis=0)
+    return max(effective_epsilon(channel[one], np.asarray(d_epsilon, float)[np.ix_(one, one)]) for one in groups)
 
 
 def _largest_distortion(plain: Optimum, prior, cost, exponents, d_epsilon, error) -> Optimum:
@@ -171,10 +178,10 @@ def _largest_distortion(plain: Optimum, prior, cost, exponents, d_epsilon, error
     prior, cost = checks.prior(prior), checks.matrix(cost, "cost")
     error = checks.matrix(error, "error", rows=len(prior), negative=False)
     best = plain.certificate
-    if not exponents.any() or len(prior) == 1:
+    if not exponents.any() or prior_error(prior, error) == 0:  # nothing to choose, or nothing to win
         problem = _Problem(prior, cost, exponents, error, None, False)
         return _certified(problem, d_epsilon, plain.channel, best.bound, {"solver": best.solver})
-    reward = 1e-2 * max(best.cost, 1e-6) / prior_error(prior, error) if prior_error(prior, error) > 0 else 0.0
+    reward = 1e-2 * max(best.cost, 1e-6) / prior_error(prior, error)
     while True:
         problem = _Problem(prior, cost, exponents, error, None, False, reward)
         channel, value, facts = _solve(problem)
@@ -182,7 +189,7 @@ def _largest_distortion(plain: Optimum, prior, cost, exponents, d_epsilon, error
         if found.certificate.exact or reward < 1e-6 * best.cost / prior_error(prior, error):
             break
         reward /= 10
-    if reward == 0.0 or not found.certificate.exact:
+    if not found.certificate.exact:
         return _certified(problem, d_epsilon, plain.channel, best.bound, {"solver": best.solver})
     most = (found.certificate.cost - value) / reward
     return replace(found, certificate=replace(found.certificate, distortion_bound=most))
@@ -199,9 +206,9 @@ def _solve(problem: _Problem, solver=interior) -> tuple[np.ndarray, float, dict]
     ratio = np.exp(-problem.exponents)
     observables = _kept_observables(problem, ratio, secrets)
     F = np.zeros((0, len(problem.prior)))
-    if problem.d_m is not None or problem.reward:
+    if problem.d_m or problem.reward:
         F = problem.prior * problem.error.T[_kept_estimates(problem.error[occurs])]
-    if problem.worst_case or (problem.d_m is not None and problem.d_m > (1 - 1e-7) * F.sum(axis=1).min()):
+    if problem.worst_case or (problem.d_m and problem.d_m > (1 - 1e-7) * F.sum(axis=1).min()):
         solver = highs  # (12), or a d_m that leaves the feasible set without an interior
     broken = [np.empty((0, 2), dtype=np.int64) for _ in observables]  # pairs found broken, as numbers of secrets
     tight, best, least, bound = solver is highs, None, np.inf, -np.inf
@@ -216,7 +223,7 @@ def _solve(problem: _Problem, solver=interior) -> tuple[np.ndarray, float, dict]
             reached = value(program, P)
             if best is None or reached < least:
                 best, least = columns, reached
-            if tight and (solver is highs or least - bound <= GAP * abs(least)):
+            if tight and (solver is highs or least - bound <= max(GAP * abs(least), ROUNDING * np.abs(problem.cost).max())):
                 break
             solver = highs if tight else solver
             tight = True
@@ -234,7 +241,7 @@ def _program(problem: _Problem, secrets, observables, F: np.ndarray, broken: lis
         kappa=problem.prior[secrets] * cost,
         pairs=_listed(problem.exponents, secrets, broken),
         F=np.ascontiguousarray(F[:, secrets]),
-        d_m=problem.d_m,
+        d_m=problem.d_m or None,  # 0 asks for nothing
         reward=problem.reward,
         worst=cost if problem.worst_case else None,
     )
@@ -327,8 +334,8 @@ def _neighbours(d, detour):
 
 
 def _broken(P: np.ndarray, ratio: np.ndarray) -> list[np.ndarray]:
-    """For every observable the pairs (source, target) with p(target) < ratio p(source) - BROKEN."""
-    return [np.argwhere(ratio * p[:, None] - p > BROKEN) for p in P]
+    """For every observable the pairs (source, target) with p(target) / ratio < p(source) - BROKEN."""
+    return [np.argwhere(ratio * p[:, None] - p > BROKEN * ratio) for p in P]
 
 
 def _extended(P, ratio, secrets, prior) -> tuple[np.ndarray, np.ndarray]:
