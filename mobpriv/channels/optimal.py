@@ -28,7 +28,17 @@ import numba
 import numpy as np
 
 from mobpriv.channels import checks, highs, interior
-from mobpriv.channels.certificate import GAP, ROUNDING, Certificate, Pairs, Program, effective_epsilon, lower_bound, value, violation
+from mobpriv.channels.certificate import (
+    GAP,
+    ROUNDING,
+    Certificate,
+    Pairs,
+    Program,
+    effective_epsilon,
+    lower_bound,
+    value,
+    violation,
+)
 from mobpriv.channels.inference import distortion_privacy, optimal_attack, prior_error
 
 DETOUR = 0.05
