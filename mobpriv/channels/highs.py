@@ -25,6 +25,7 @@ STEPS = 500
 """Steps of the interior-point method after which HiGHS gives up; 20 to 60 are usual. The simplex method may take
 `PIVOTS` times as many."""
 PIVOTS = 100
+HOPELESS = {highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible}
 TOLERANCE = 1e-10
 """Of the rows, of the multipliers and of the gap between the two objectives, in HiGHS's own scaling: its smallest."""
 
@@ -193,6 +194,6 @@ def _run(model: highspy.HighsLp, method: str, gap: float, presolve: str = "on"):
             raise RuntimeError(f"HiGHS does not take {option} = {setting}")
     solver.passModel(model)
     solver.run()
-    solution = solver.getSolution()
-    found = solution.value_valid and solution.dual_valid
-    return solution if found else None, solver.modelStatusToString(solver.getModelStatus())
+    solution, status = solver.getSolution(), solver.getModelStatus()
+    found = solution.value_valid and solution.dual_valid and status not in HOPELESS
+    return solution if found else None, solver.modelStatusToString(status)
