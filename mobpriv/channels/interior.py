@@ -33,8 +33,9 @@ TO_BOUNDARY = 0.995
 """Share of the way to the nearest constraint that a step may go."""
 HALFWAY, ROOM = 0.01, 0.7
 """Relative gap at which a point is kept for a warm start; share of the room that a restart leaves to a broken pair."""
-REGULAR = 1e-15
-"""Relative addition to the blocks' diagonals: near the optimum their smallest eigenvalues drown in rounding."""
+REGULAR, MOST_REGULAR = 1e-15, 1e-11
+"""Relative addition to the blocks' diagonals: near the optimum their smallest eigenvalues drown in rounding. Ten times
+more, and so on, where a factorisation fails."""
 
 
 @dataclass
@@ -126,6 +127,7 @@ def _restart(program: Program, old: _Point) -> _Point | None:
     return at
 
 
+@np.errstate(all="ignore")  # where rounding ends all progress, slacks of 0 and no numbers: neither is better than the best
 def _step(program: Program, at: _Point) -> bool:
     """One predictor and corrector step, in place; False when rounding leaves a block that cannot be factored."""
     system = _factor(program, at)
@@ -181,11 +183,17 @@ def _factor(program: Program, at: _Point):
             blocks[o, :n, :n] += blas.dsyrk(1.0, scaled.T, lower=True).T
             blocks[o, :n, n] = -weights[o] @ program.F
             blocks[o, n, n] = weights[o].sum()
-        blocks[o].ravel()[:: wide + 1] *= 1 + REGULAR
-        # The upper triangle read by columns is LAPACK's lower one: factored in place, without a copy.
-        factor, failed = lapack.dpotrf(blocks[o].T, lower=True, clean=False, overwrite_a=True)
-        if failed:
-            return None
+        block, regular = blocks[o].copy(), REGULAR
+        while True:
+            blocks[o] = block
+            blocks[o].ravel()[:: wide + 1] *= 1 + regular
+            # The upper triangle read by columns is LAPACK's lower one: factored in place.
+            factor, failed = lapack.dpotrf(blocks[o].T, lower=True, clean=False, overwrite_a=True)
+            if not failed:
+                break
+            regular *= 10
+            if regular > MOST_REGULAR:
+                return None
         joined += lapack.dpotri(factor, lower=True)[0]
     if program.d_m is None:
         joined = joined[:n, :n]

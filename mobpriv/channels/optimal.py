@@ -28,7 +28,17 @@ import numba
 import numpy as np
 
 from mobpriv.channels import checks, highs, interior
-from mobpriv.channels.certificate import GAP, Certificate, Pairs, Program, effective_epsilon, lower_bound, violation
+from mobpriv.channels.certificate import (
+    GAP,
+    ROUNDING,
+    Certificate,
+    Pairs,
+    Program,
+    effective_epsilon,
+    lower_bound,
+    value,
+    violation,
+)
 from mobpriv.channels.inference import distortion_privacy, optimal_attack, prior_error
 
 DETOUR = 0.05
@@ -148,8 +158,8 @@ def _constant(problem: _Problem) -> tuple[np.ndarray, float]:
     channel = np.zeros(problem.cost.shape)
     channel[:, costs.argmin()] = 1.0
     if problem.worst_case and problem.cost.shape[1] > 1 and len(problem.prior) > 1:
-        channel[:] = highs.least_largest(problem.cost)  # a lottery over observables can be better than any one of them
-        return channel, float((channel * problem.cost).sum(axis=1).max())
+        channel[:], bound = highs.least_largest(problem.cost)  # a lottery can be better than any one observable
+        return channel, bound
     return channel, float(costs.min())
 
 
@@ -162,13 +172,20 @@ def _certified(problem: _Problem, d_epsilon, channel: np.ndarray, bound: float, 
     certificate = Certificate(
         cost=float(conditional.max() if problem.worst_case else problem.prior @ conditional),
         bound=bound,
+        unit=float(np.abs(problem.cost).max()),
         violation=violation(channel, problem.exponents),
-        epsilon=np.nan if d_epsilon is None else effective_epsilon(channel, d_epsilon),
+        epsilon=np.nan if d_epsilon is None else _effective(channel, d_epsilon),
         distortion=ap,
         d_m=problem.d_m,
         **facts,
     )
     return Optimum(channel, certificate)
+
+
+def _effective(channel: np.ndarray, d_epsilon: np.ndarray) -> float:
+    """The effective epsilon among the secrets that are at a finite distance of one another."""
+    groups = np.unique(np.isfinite(d_epsilon), axis=0)
+    return max(effective_epsilon(channel[one], np.asarray(d_epsilon, float)[np.ix_(one, one)]) for one in groups)
 
 
 def _largest_distortion(problem: _Problem, d_epsilon, plain: Optimum, found: "_Found | None") -> Optimum:
@@ -181,7 +198,7 @@ def _largest_distortion(problem: _Problem, d_epsilon, plain: Optimum, found: "_F
     if found is not None and d_max > 0:
         for share in REWARDS:
             reward = share * plain.certificate.cost / d_max
-            channel, value, solved = _solve(replace(problem, reward=reward), found)
+            channel, value, solved = _solve(replace(problem, reward=reward), hint=found)
             better = _certified(problem, d_epsilon, channel, bound, solved.facts())
             if reward > 0 and better.certificate.exact:
                 most = min(d_max, (better.certificate.cost - value) / reward)
@@ -190,55 +207,52 @@ def _largest_distortion(problem: _Problem, d_epsilon, plain: Optimum, found: "_F
     return _certified(problem, d_epsilon, plain.channel, bound, {} if found is None else found.facts())
 
 
-def _solve(problem: _Problem, hint: "_Found | None" = None) -> tuple[np.ndarray, float, "_Found"]:
-    """A channel (S, O), a lower bound of the whole problem's value, and what was found out about the program."""
-    occurs = problem.prior > 0
-    secrets = np.flatnonzero(occurs | problem.worst_case) if hint is None else hint.secrets
-    extra = np.empty((0, 2), dtype=np.int64) if hint is None else hint.extra
+def _solve(problem: _Problem, solver=interior, hint: "_Found | None" = None) -> "tuple[np.ndarray, float, _Found]":
+    """A channel (S, O), a lower bound of the whole problem's value, and what was found out about the program.
+
+    Every program on the way is a relaxation of the whole problem, so the largest bound of all counts. If `solver` ends
+    before the gap is closed, the library solver has a try; the better channel of the two is kept.
+    """
+    occurs = (problem.prior > 0) | problem.worst_case
+    secrets, extra = (np.flatnonzero(occurs), np.empty((0, 2), dtype=np.int64)) if hint is None else (hint.secrets, hint.extra)
     ratio = np.exp(-problem.exponents)
-    observables = _kept_observables(problem, ratio, np.flatnonzero(occurs | problem.worst_case))
+    observables = _kept_observables(problem, ratio, np.flatnonzero(occurs))
     F = np.zeros((0, len(problem.prior)))
-    if problem.d_m is not None or problem.reward:
-        F = problem.prior * problem.error.T[_kept_estimates(problem.error[occurs])]
-    solver = interior
-    if problem.worst_case or (problem.d_m is not None and problem.d_m > (1 - 1e-7) * F.sum(axis=1).min()):
+    if problem.d_m or problem.reward:
+        F = problem.prior * problem.error.T[_kept_estimates(problem.error[problem.prior > 0])]
+    if problem.worst_case or (problem.d_m and problem.d_m > (1 - 1e-7) * F.sum(axis=1).min()):
         solver = highs  # (12), or a d_m that leaves the feasible set without an interior
-    tight, warm = hint is not None, interior.Warm()
-    for rounds in range(1, ROUNDS + 1):
-        program = Program(
-            kappa=np.ascontiguousarray((problem.prior[:, None] * problem.cost)[np.ix_(secrets, observables)].T),
-            pairs=_listed(problem.exponents, secrets, extra, len(observables)),
-            F=np.ascontiguousarray(F[:, secrets]),
-            d_m=problem.d_m,
-            reward=problem.reward,
-            worst=np.ascontiguousarray(problem.cost[np.ix_(secrets, observables)].T) if problem.worst_case else None,
-        )
+    unbound = not ratio[~np.eye(len(ratio), dtype=bool)].any()
+    tight, warm = solver is highs or unbound or hint is not None, interior.Warm()
+    best, least, bound = None, np.inf, -np.inf
+    for rounds in range(1, ROUNDS + 1):  # noqa: B007
+        program = _program(problem, secrets, observables, F, extra)
         gap = GAP / 4 if tight else LOOSE
         P, multipliers = solver.solve(program, gap, warm=warm) if solver is interior else solver.solve(program, gap)
         P = P / P.sum(axis=0)
-        inner = ratio[np.ix_(secrets, secrets)]
-        share = _needed_share(P, inner)
-        broken = _broken(P, inner) if share > REPAIR else np.empty((0, 2), dtype=np.int64)
-        columns, added = _extended(_repaired(P, share), ratio, secrets, problem.prior)
+        bound = max(bound, lower_bound(program, multipliers))
+        inner = np.ascontiguousarray(ratio[np.ix_(secrets, secrets)])
+        share = _needed(P, P.mean(axis=1), inner)
+        broken = np.argwhere(_breaks(P, P.mean(axis=1), inner)) if share > REPAIR else np.empty((0, 2), dtype=np.int64)
+        P = _mended(P, share)
+        columns, added = _extended(P, ratio, secrets, problem.prior)
         if not len(broken) and not len(added) and tight:
-            if solver is highs or _closed(program, _repaired(P, share), multipliers):
+            reached = value(program, P)
+            if reached < least:
+                best, least = columns, reached
+            if solver is highs or least - bound <= max(GAP * abs(least), ROUNDING * np.abs(problem.cost).max()):
                 break
             solver = highs
         tight = tight or (share <= LOOSE and not len(added))  # what then remains is found only near the optimum
         extra = np.concatenate([extra, secrets[broken]])
         if len(added):
             secrets, warm = np.sort(np.concatenate([secrets, added])), interior.Warm()
-    if len(broken) or len(added):
-        raise RuntimeError(
-            f"pairs or secrets are still missing after {ROUNDS} rounds: {len(broken)} pairs, {len(added)} secrets"
-        )
     channel = np.zeros(problem.cost.shape)
-    channel[:, observables] = _tidied(columns, problem).T
-    name = solver.__name__.rpartition(".")[2]
-    return channel, lower_bound(program, multipliers), _Found(secrets, extra, len(observables), rounds, name)
+    channel[:, observables] = _tidied(columns if best is None else best, problem).T  # None only if ROUNDS did not suffice
+    return channel, bound, _Found(secrets, extra, len(observables), rounds, solver.__name__.rpartition(".")[2])
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Found:
     secrets: np.ndarray
     extra: np.ndarray  # pairs of secrets that had to be added to the neighbours, (pairs, 2)
@@ -250,20 +264,21 @@ class _Found:
         return {"secrets": len(self.secrets), "observables": self.observables, "rounds": self.rounds, "solver": self.solver}
 
 
-def _closed(program: Program, P: np.ndarray, multipliers) -> bool:
-    """Whether cost and bound meet; the reward's share of the value is the caller's business."""
-    answers = (P @ program.F.T).min(axis=1).sum() if len(program.F) else 0.0
-    value = float(np.vdot(program.kappa, P)) - program.reward * answers
-    return value - lower_bound(program, multipliers) <= GAP * abs(value)
-
-
-def _needed_share(P: np.ndarray, ratio: np.ndarray) -> float:
-    """The share of a channel that tells nothing which, mixed in, mends every pair that is broken."""
-    return float(_needed(P, P.mean(axis=1), np.ascontiguousarray(ratio)))
+def _program(problem: _Problem, secrets, observables, F: np.ndarray, extra: np.ndarray) -> Program:
+    cost = np.ascontiguousarray(problem.cost[np.ix_(secrets, observables)].T)
+    return Program(
+        kappa=problem.prior[secrets] * cost,
+        pairs=_listed(problem.exponents, secrets, extra, len(observables)),
+        F=np.ascontiguousarray(F[:, secrets]),
+        d_m=problem.d_m or None,  # 0 asks for nothing
+        reward=problem.reward,
+        worst=cost if problem.worst_case else None,
+    )
 
 
 @numba.njit(cache=True)
 def _needed(P, const, ratio):
+    """The share of a channel that tells nothing (const) which, mixed in, mends every pair that is broken."""
     share = 0.0
     m, n = P.shape
     for o in range(m):
@@ -275,7 +290,7 @@ def _needed(P, const, ratio):
     return share
 
 
-def _repaired(P: np.ndarray, share: float) -> np.ndarray:
+def _mended(P: np.ndarray, share: float) -> np.ndarray:
     """Mixing keeps the rows' sums and never lowers the distortion privacy, which is concave and largest without telling."""
     return (1 - share) * P + share * P.mean(axis=1, keepdims=True)
 
@@ -374,13 +389,9 @@ def _neighbours(d, detour):
     return marked
 
 
-def _broken(P: np.ndarray, ratio: np.ndarray) -> np.ndarray:
-    """Pairs (source, target) that some observable breaks: p(target) < ratio p(source), by more than rounding."""
-    return np.argwhere(_breaks(P, P.mean(axis=1), np.ascontiguousarray(ratio)))
-
-
 @numba.njit(cache=True)
 def _breaks(P, const, ratio):
+    """Marks the pairs (source, target) that some observable breaks by more than REPAIR would mend."""
     m, n = P.shape
     marked = np.zeros((n, n), dtype=np.bool_)
     for o in range(m):
@@ -400,8 +411,9 @@ def _extended(P, ratio, secrets, prior) -> tuple[np.ndarray, np.ndarray]:
     columns[:, secrets] = P
     average = columns @ prior
     order = np.concatenate([secrets, np.setdiff1d(np.arange(len(prior)), secrets)])
-    failed = _extend(columns, np.ascontiguousarray(ratio), order, len(secrets), average / average.sum())
-    return columns, order[len(secrets) :][failed]
+    failed = order[len(secrets) :][_extend(columns, np.ascontiguousarray(ratio), order, len(secrets), average / average.sum())]
+    columns[:, failed] = (average / average.sum())[:, None]
+    return columns, failed
 
 
 @numba.njit(cache=True)
