@@ -21,7 +21,6 @@ TOLERANCE = 1e-10
 
 def solve(program: Program, gap: float, watch=None) -> tuple[np.ndarray, Multipliers]:
     """Columns P (m, n) of a channel with the distortion privacy asked for, and multipliers; see `interior.solve`."""
-    m, n = program.kappa.shape
     d_max = float(program.F.sum(axis=1).min())
     restricted = _Restricted(program.kappa, program.F / d_max, program.d_m / d_max)
     restricted.add_columns(_first_columns(program.kappa))
