@@ -233,6 +233,7 @@ def _solve(problem: _Problem) -> tuple[np.ndarray, float, dict]:
     facts = {
         "secrets": len(secrets),
         "observables": len(observables),
+        "pairs": len(program.pairs.source),
         "rounds": rounds,
         "solver": solver.__name__.split(".")[-1],
     }
