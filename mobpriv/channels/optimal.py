@@ -251,7 +251,11 @@ def _solve(problem: _Problem, solver=interior, hint: "_Found | None" = None) -> 
             secrets, warm = np.sort(np.concatenate([secrets, added])), interior.Warm()
     channel = np.zeros(problem.cost.shape)
     channel[:, observables] = _tidied(columns if best is None else best, problem).T  # None only if ROUNDS did not suffice
-    return channel, bound, _Found(secrets, extra, len(observables), rounds, solver.__name__.rpartition(".")[2])
+    return (
+        channel,
+        bound,
+        _Found(secrets, extra, len(observables), len(program.pairs.source), rounds, solver.__name__.rpartition(".")[2]),
+    )
 
 
 @dataclass(frozen=True)
@@ -259,11 +263,13 @@ class _Found:
     secrets: np.ndarray
     extra: np.ndarray  # pairs of secrets that had to be added to the neighbours, (pairs, 2)
     observables: int
+    pairs: int  # rows of (22b), of the last round
     rounds: int
     solver: str
 
     def facts(self) -> dict:
-        return {"secrets": len(self.secrets), "observables": self.observables, "rounds": self.rounds, "solver": self.solver}
+        sizes = {"secrets": len(self.secrets), "observables": self.observables, "pairs": self.pairs}
+        return sizes | {"rounds": self.rounds, "solver": self.solver}
 
 
 def _program(problem: _Problem, secrets, observables, F: np.ndarray, extra: np.ndarray) -> Program:
