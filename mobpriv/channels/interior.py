@@ -43,6 +43,8 @@ class _Point:
     attacks: np.ndarray  # multipliers of f, (m, estimates)
     y: np.ndarray  # multipliers of the rows' sums, (n,)
     nu: float  # multiplier of (24c)
+    g: np.ndarray  # (22b), moved with P: computed anew from it, the smallest would be rounding
+    f: np.ndarray  # (24b), likewise
 
 
 def solve(program: Program, gap: float, watch=None) -> tuple[np.ndarray, Multipliers]:
@@ -77,15 +79,15 @@ def _start(program: Program) -> _Point:
     d_max = float(program.F.sum(axis=1).min()) if len(program.F) else 0.0  # what a guess without observing errs
     limited = program.d_m is not None
     x = np.full(m, (d_max + (program.d_m if limited else 0.0)) / 2 / m)
-    attacks = product / (P @ program.F.T - x[:, None])
+    f = P @ program.F.T - x[:, None]
+    attacks = product / f
     slack = float(x.sum() - program.d_m) if limited else 0.0
-    return _Point(P, x, slack, pairs, attacks, np.zeros(n), product / slack if limited else 0.0)
+    return _Point(P, x, slack, pairs, attacks, np.zeros(n), product / slack if limited else 0.0, _slacks(P, *program.pairs), f)
 
 
 def _step(program: Program, at: _Point) -> bool:
     """One predictor and corrector step, in place; False when rounding leaves a block that cannot be factored."""
-    g = _slacks(at.P, *program.pairs)
-    f = at.P @ program.F.T - at.x[:, None]
+    g, f = at.g, at.f
     system = _factor(program, at, g, f)
     if system is None:
         return False
@@ -101,6 +103,8 @@ def _step(program: Program, at: _Point) -> bool:
     at.P += a * step.P
     at.x += a * step.x
     at.slack += a * step.slack
+    at.g += a * dg
+    at.f += a * df
     at.pairs += b * step.pairs
     at.attacks += b * step.attacks
     at.y += b * step.y
@@ -132,11 +136,18 @@ def _factor(program: Program, at: _Point, g: np.ndarray, f: np.ndarray):
             blocks[o, :n, :n] += blas.dsyrk(1.0, scaled.T, lower=True).T
             blocks[o, :n, n] = -weights[o] @ program.F
             blocks[o, n, n] = weights[o].sum()
-        blocks[o].ravel()[:: wide + 1] *= 1 + REGULAR
-        # The upper triangle read by columns is LAPACK's lower one: factored in place, without a copy.
-        factor, failed = lapack.dpotrf(blocks[o].T, lower=True, clean=False, overwrite_a=True)
-        if failed:
-            return None
+        diagonal, regular = blocks[o].ravel()[:: wide + 1].copy(), REGULAR
+        while True:
+            trial = blocks[o].copy()
+            trial.ravel()[:: wide + 1] = diagonal * (1 + regular)
+            # The upper triangle read by columns is LAPACK's lower one: factored in place, without a copy.
+            factor, failed = lapack.dpotrf(trial.T, lower=True, clean=False, overwrite_a=True)
+            if not failed:
+                break
+            regular *= 10
+            if regular > 1e-11:
+                return None
+        blocks[o] = trial
         joined += lapack.dpotri(factor, lower=True)[0]
     if program.d_m is None:
         joined = joined[:n, :n]
@@ -171,7 +182,7 @@ def _direction(program: Program, at: _Point, g, f, system: tuple, pairs, attacks
     nu = float(prices[n]) if program.d_m is not None else 0.0
     dslack = (slack - at.slack * nu) / at.nu - at.slack if program.d_m is not None else 0.0
     dpairs = pairs - at.pairs - at.pairs / g * dg
-    return _Point(dP, dx, dslack, dpairs, attacks - at.attacks - at.attacks / f * df, prices[:n], nu), dg, df
+    return _Point(dP, dx, dslack, dpairs, attacks - at.attacks - at.attacks / f * df, prices[:n], nu, dg, df), dg, df
 
 
 @numba.njit(cache=True, error_model="numpy")

@@ -195,7 +195,8 @@ def _solve(problem: _Problem) -> tuple[np.ndarray, float, dict]:
     if problem.d_m is not None or problem.reward:
         F = problem.prior * problem.error.T[_kept_estimates(problem.error[occurs])]
     broken = [np.empty((0, 2), dtype=np.int64) for _ in observables]  # pairs found broken, as numbers of secrets
-    tight, solver = False, interior
+    # a first solution to 1e-4 finds the pairs that matter; where no pair is bound there is nothing to find
+    tight, solver = not ratio[~np.eye(len(ratio), dtype=bool)].any(), interior
     for rounds in range(1, ROUNDS + 1):
         program = Program(
             kappa=np.ascontiguousarray((problem.prior[:, None] * problem.cost)[np.ix_(secrets, observables)].T),
