@@ -18,6 +18,8 @@ from mobpriv.channels import checks
 
 GAP = 1e-8
 """Largest relative gap between cost and bound of a channel called exact."""
+ROUNDING = 1e-14
+"""Share of the largest cost that sums of doubles can be off by: a gap below it counts as none."""
 VIOLATION = 1e-9
 """Largest violation of (22b), and of (24c) as a share of d_m, of a channel called exact."""
 
@@ -64,6 +66,7 @@ class Certificate:
     epsilon: float  # effective: largest log-ratio of probabilities over d_eps; nan where d_eps takes no part
     distortion: float | None  # AP, the error (18) of the optimal attack (19); None where no error was given
     d_m: float | None = None
+    unit: float = 0.0  # the largest c(o, s)
     distortion_bound: float | None = None  # no channel of this cost has a larger AP; where the rule of (22) was asked for
     secrets: int = 0  # size of the program that was solved, after the reductions
     observables: int = 0
@@ -72,8 +75,8 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """(cost - bound) / cost; 0 where both are 0 up to rounding."""
-        return 0.0 if self.cost - self.bound <= 1e-15 else (self.cost - self.bound) / abs(self.cost)
+        """(cost - bound) / cost; 0 where they are equal up to rounding, which matters where the cost is next to nothing."""
+        return 0.0 if self.cost - self.bound <= ROUNDING * self.unit else (self.cost - self.bound) / abs(self.cost)
 
     @property
     def exact(self) -> bool:
@@ -88,6 +91,14 @@ class Certificate:
                 f" of {self.d_m:.6g} asked" if self.d_m is not None else ""
             )
         return f"{'exact' if self.exact else 'NOT exact'}: {said}"
+
+
+def value(program: Program, P: np.ndarray) -> float:
+    """The objective at the columns P (m, n), each x_o as large as (24b) allows."""
+    if program.worst is not None:
+        return float((program.worst * P).sum(axis=0).max())
+    x = (P @ program.F.T).min(axis=1).sum() if len(program.F) else 0.0
+    return float(np.vdot(program.kappa, P) - program.reward * x)
 
 
 def lower_bound(program: Program, multipliers: Multipliers) -> float:

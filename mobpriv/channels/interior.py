@@ -85,6 +85,7 @@ def _start(program: Program) -> _Point:
     return _Point(P, x, slack, pairs, attacks, np.zeros(n), product / slack if limited else 0.0, _slacks(P, *program.pairs), f)
 
 
+@np.errstate(all="ignore")  # where rounding ends all progress, slacks of 0 and no numbers: neither is better than the best
 def _step(program: Program, at: _Point) -> bool:
     """One predictor and corrector step, in place; False when rounding leaves a block that cannot be factored."""
     g, f = at.g, at.f

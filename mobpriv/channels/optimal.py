@@ -28,14 +28,27 @@ import numba
 import numpy as np
 
 from mobpriv.channels import checks, highs, interior
-from mobpriv.channels.certificate import GAP, Certificate, Pairs, Program, effective_epsilon, lower_bound, violation
+from mobpriv.channels.certificate import (
+    GAP,
+    ROUNDING,
+    Certificate,
+    Pairs,
+    Program,
+    effective_epsilon,
+    lower_bound,
+    value,
+    violation,
+)
 from mobpriv.channels.inference import distortion_privacy, optimal_attack, prior_error
 
 DETOUR = 0.05
 """Pairs whose distance is within this share of a way over a third secret are left out of the first program."""
 BROKEN = 1e-12
 """Violations below this are rounding: they cost the certificate nothing."""
+LOOSE = 1e-4
+"""Gap up to which a program is solved while it still grows."""
 ROUNDS = 40
+"""Programs after which the last channel is returned as it is; two to five are usual."""
 
 
 @dataclass(frozen=True)
@@ -136,8 +149,8 @@ def _constant(problem: _Problem) -> tuple[np.ndarray, float]:
     channel = np.zeros(problem.cost.shape)
     channel[:, costs.argmin()] = 1.0
     if problem.worst_case and problem.cost.shape[1] > 1 and len(problem.prior) > 1:
-        channel[:] = highs.least_largest(problem.cost)  # a lottery over observables can be better than any one of them
-        return channel, float((channel * problem.cost).sum(axis=1).max())
+        channel[:], bound = highs.least_largest(problem.cost)  # a lottery can be better than any one observable
+        return channel, bound
     return channel, float(costs.min())
 
 
@@ -150,13 +163,20 @@ def _certified(problem: _Problem, d_epsilon, channel: np.ndarray, bound: float, 
     certificate = Certificate(
         cost=float(conditional.max() if problem.worst_case else problem.prior @ conditional),
         bound=bound,
+        unit=float(np.abs(problem.cost).max()),
         violation=violation(channel, problem.exponents),
-        epsilon=np.nan if d_epsilon is None else effective_epsilon(channel, d_epsilon),
+        epsilon=np.nan if d_epsilon is None else _effective(channel, d_epsilon),
         distortion=ap,
         d_m=problem.d_m,
         **facts,
     )
     return Optimum(channel, certificate)
+
+
+def _effective(channel: np.ndarray, d_epsilon: np.ndarray) -> float:
+    """The effective epsilon among the secrets that are at a finite distance of one another."""
+    groups = np.unique(np.isfinite(d_epsilon), axis=0)
+    return max(effective_epsilon(channel[one], np.asarray(d_epsilon, float)[np.ix_(one, one)]) for one in groups)
 
 
 def _largest_distortion(plain: Optimum, prior, cost, exponents, d_epsilon, error) -> Optimum:
@@ -168,10 +188,10 @@ def _largest_distortion(plain: Optimum, prior, cost, exponents, d_epsilon, error
     prior, cost = checks.prior(prior), checks.matrix(cost, "cost")
     error = checks.matrix(error, "error", rows=len(prior), negative=False)
     best = plain.certificate
-    if not exponents.any() or len(prior) == 1:
+    if not exponents.any() or prior_error(prior, error) == 0:  # nothing to choose, or nothing to win
         problem = _Problem(prior, cost, exponents, error, None, False)
         return _certified(problem, d_epsilon, plain.channel, best.bound, {"solver": best.solver})
-    reward = 1e-2 * max(best.cost, 1e-6) / prior_error(prior, error) if prior_error(prior, error) > 0 else 0.0
+    reward = 1e-2 * max(best.cost, 1e-6) / prior_error(prior, error)
     while True:
         problem = _Problem(prior, cost, exponents, error, None, False, reward)
         channel, value, facts = _solve(problem)
@@ -179,65 +199,64 @@ def _largest_distortion(plain: Optimum, prior, cost, exponents, d_epsilon, error
         if found.certificate.exact or reward < 1e-6 * best.cost / prior_error(prior, error):
             break
         reward /= 10
-    if reward == 0.0 or not found.certificate.exact:
+    if not found.certificate.exact:
         return _certified(problem, d_epsilon, plain.channel, best.bound, {"solver": best.solver})
     most = (found.certificate.cost - value) / reward
     return replace(found, certificate=replace(found.certificate, distortion_bound=most))
 
 
-def _solve(problem: _Problem) -> tuple[np.ndarray, float, dict]:
-    """A channel (S, O), a lower bound of the whole problem's value, and facts about the program that was solved."""
+def _solve(problem: _Problem, solver=interior) -> tuple[np.ndarray, float, dict]:
+    """A channel (S, O), a lower bound of the whole problem's value, and facts about the program that was solved.
+
+    Every program on the way is a relaxation of the whole problem, so the largest bound of all counts. If `solver` ends
+    before the gap is closed, the library solver has a try; the better channel of the two is kept.
+    """
     occurs = problem.prior > 0
     secrets = np.flatnonzero(occurs | problem.worst_case)
     ratio = np.exp(-problem.exponents)
     observables = _kept_observables(problem, ratio, secrets)
     F = np.zeros((0, len(problem.prior)))
-    if problem.d_m is not None or problem.reward:
+    if problem.d_m or problem.reward:
         F = problem.prior * problem.error.T[_kept_estimates(problem.error[occurs])]
+    if problem.worst_case or (problem.d_m and problem.d_m > (1 - 1e-7) * F.sum(axis=1).min()):
+        solver = highs  # (12), or a d_m that leaves the feasible set without an interior
     broken = [np.empty((0, 2), dtype=np.int64) for _ in observables]  # pairs found broken, as numbers of secrets
-    # a first solution to 1e-4 finds the pairs that matter; where no pair is bound there is nothing to find
-    tight, solver = not ratio[~np.eye(len(ratio), dtype=bool)].any(), interior
-    for rounds in range(1, ROUNDS + 1):
-        program = Program(
-            kappa=np.ascontiguousarray((problem.prior[:, None] * problem.cost)[np.ix_(secrets, observables)].T),
-            pairs=_listed(problem.exponents, secrets, broken),
-            F=np.ascontiguousarray(F[:, secrets]),
-            d_m=problem.d_m,
-            reward=problem.reward,
-            worst=np.ascontiguousarray(problem.cost[np.ix_(secrets, observables)].T) if problem.worst_case else None,
-        )
-        if problem.worst_case or problem.d_m is not None and problem.d_m > (1 - 1e-7) * F.sum(axis=1).min():
-            solver = highs  # (12), or a d_m that leaves the feasible set without an interior
-        P, multipliers = solver.solve(program, GAP / 4 if tight else 1e-4)
+    # a first solution to LOOSE finds the pairs that matter; where no pair is bound there is nothing to find
+    tight = solver is highs or not ratio[~np.eye(len(ratio), dtype=bool)].any()
+    best, least, bound = None, np.inf, -np.inf
+    for rounds in range(1, ROUNDS + 1):  # noqa: B007
+        program = _program(problem, secrets, observables, F, broken)
+        P, multipliers = solver.solve(program, GAP / 4 if tight else LOOSE)
         P = P / P.sum(axis=0)
+        bound = max(bound, lower_bound(program, multipliers))
         more = _broken(P, ratio[np.ix_(secrets, secrets)])
-        found = sum(map(len, more))
-        for kept, new in zip(broken, more, strict=True):
-            kept.resize((len(kept) + len(new), 2), refcheck=False)
-            kept[len(kept) - len(new) :] = secrets[new]
         columns, added = _extended(P, ratio, secrets, problem.prior)
-        if not found and not len(added):
-            bound = lower_bound(program, multipliers)
-            value = (
-                float((columns * problem.cost.T[observables]).sum(axis=0).max())
-                if problem.worst_case
-                else float(np.vdot(program.kappa, P))
-            )
-            if tight and (solver is highs or problem.reward or value - bound <= GAP * abs(value)):
+        if not any(map(len, more)) and not len(added):
+            reached = value(program, P)
+            if best is None or reached < least:
+                best, least = columns, reached
+            if tight and (solver is highs or least - bound <= max(GAP * abs(least), ROUNDING * np.abs(problem.cost).max())):
                 break
-            if tight:
-                solver = highs
+            solver = highs if tight else solver
             tight = True
+        broken = [np.concatenate([kept, secrets[new]]) for kept, new in zip(broken, more, strict=True)]
         secrets = np.sort(np.concatenate([secrets, added]))
     channel = np.zeros(problem.cost.shape)
-    channel[:, observables] = columns.T
-    facts = {
-        "secrets": len(secrets),
-        "observables": len(observables),
-        "rounds": rounds,
-        "solver": solver.__name__.split(".")[-1],
-    }
-    return channel, bound, facts
+    channel[:, observables] = (columns if best is None else best).T  # never None but when ROUNDS did not suffice
+    facts = {"secrets": program.kappa.shape[1], "observables": len(observables), "rounds": rounds}
+    return channel, bound, facts | {"solver": solver.__name__.split(".")[-1]}
+
+
+def _program(problem: _Problem, secrets, observables, F: np.ndarray, broken: list[np.ndarray]) -> Program:
+    cost = np.ascontiguousarray(problem.cost[np.ix_(secrets, observables)].T)
+    return Program(
+        kappa=problem.prior[secrets] * cost,
+        pairs=_listed(problem.exponents, secrets, broken),
+        F=np.ascontiguousarray(F[:, secrets]),
+        d_m=problem.d_m or None,  # 0 asks for nothing
+        reward=problem.reward,
+        worst=cost if problem.worst_case else None,
+    )
 
 
 def _kept_observables(problem: _Problem, ratio: np.ndarray, secrets: np.ndarray) -> np.ndarray:
@@ -327,8 +346,8 @@ def _neighbours(d, detour):
 
 
 def _broken(P: np.ndarray, ratio: np.ndarray) -> list[np.ndarray]:
-    """For every observable the pairs (source, target) with p(target) < ratio p(source) - BROKEN."""
-    return [np.argwhere(ratio * p[:, None] - p > BROKEN) for p in P]
+    """For every observable the pairs (source, target) with p(target) / ratio < p(source) - BROKEN."""
+    return [np.argwhere(ratio * p[:, None] - p > BROKEN * ratio) for p in P]
 
 
 def _extended(P, ratio, secrets, prior) -> tuple[np.ndarray, np.ndarray]:
@@ -340,8 +359,9 @@ def _extended(P, ratio, secrets, prior) -> tuple[np.ndarray, np.ndarray]:
     columns[:, secrets] = P
     average = columns @ prior
     order = np.concatenate([secrets, np.setdiff1d(np.arange(len(prior)), secrets)])
-    failed = _extend(columns, np.ascontiguousarray(ratio), order, len(secrets), average / average.sum())
-    return columns, order[len(secrets) :][failed]
+    failed = order[len(secrets) :][_extend(columns, np.ascontiguousarray(ratio), order, len(secrets), average / average.sum())]
+    columns[:, failed] = (average / average.sum())[:, None]
+    return columns, failed
 
 
 @numba.njit(cache=True)

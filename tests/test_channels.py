@@ -1,0 +1,375 @@
+"""Optimal channels: the paper's programs against the twin, recorded optima, closed forms, bounds from both sides, bad input."""
+
+import json
+
+import naive_channels as naive
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mobpriv.channels import certificate, highs, inference, interior, optimal
+from mobpriv.channels.distances import euclidean, hamming
+
+FEW = settings(deadline=None, max_examples=25)
+
+
+@st.composite
+def problems(draw, most=5, square=False):
+    """(prior, cost, d): places on a plane, priors with zeros, costs of every kind, observables fewer or more than secrets."""
+    n = draw(st.integers(2, most))
+    place = st.tuples(st.integers(0, 6), st.integers(0, 6))
+    d = euclidean(np.array(draw(st.lists(place, min_size=n, max_size=n, unique=True)), float) / 3)
+    weights = np.array(draw(st.lists(st.integers(0, 5), min_size=n, max_size=n).filter(any)), float)
+    kind = draw(st.sampled_from(["hamming", "euclidean"] + ([] if square else ["any"])))
+    if kind == "any":
+        m = draw(st.integers(1, most))
+        numbers = st.lists(st.integers(0, 9), min_size=m, max_size=m)
+        cost = np.array(draw(st.lists(numbers, min_size=n, max_size=n)), float)
+    else:
+        cost = hamming(n) if kind == "hamming" else d.copy()
+    return weights / weights.sum(), cost, d
+
+
+epsilons = st.sampled_from([0.05, 0.5, 1.0, 3.0, 20.0])
+shares = st.sampled_from([0.0, 0.3, 0.7, 0.95, 1.0])
+
+
+def reached(optimum, expected):
+    """The channel is said to be exact and costs what the twin says."""
+    assert optimum.certificate.exact, str(optimum.certificate)
+    assert optimum.certificate.cost == pytest.approx(expected, rel=1e-7, abs=1e-8)
+    assert optimum.channel.sum(1) == pytest.approx(np.ones(len(optimum.channel)), abs=1e-12)
+    assert optimum.channel.min() >= 0
+
+
+# --- the recorded optima
+
+
+def cells(x: int, y: int, width: float, height: float) -> np.ndarray:
+    """Distances between the cells' centres; cell = row · x + column."""
+    i = np.arange(x * y)
+    return euclidean(np.column_stack([(i % x + 0.5) * width / x, (i // x + 0.5) * height / y]))
+
+
+def test_recorded_optima(reference):
+    """120 problems (21), (22), (24) on 6 × 5 and 10 × 8 cells: inside the recorded bracket and within 1e-7 of its top."""
+    recorded = json.loads((reference / "channels" / "optima.json").read_text())["cases"]
+    priors = np.load(reference / "channels" / "priors.npz")
+    for case in recorded:
+        d = cells(*map(int, case["grid"].split("x")), *case["area_km"])
+        prior, cost, d_m, epsilon = priors[case["prior"]], hamming(len(d)), case["dm_km"], case["eps_per_km"]
+        if case["problem"] == "LP21":
+            found = optimal.distortion(prior, cost, d, d_m)
+        elif case["problem"] == "LP22":
+            found = optimal.differential(prior, cost, d, epsilon)
+        else:
+            found = optimal.joint(prior, cost, d, d_m, d, epsilon)
+        assert found.certificate.exact, (case, str(found.certificate))
+        assert found.certificate.cost == pytest.approx(case["optimum"], rel=1e-7), case
+        assert found.certificate.cost >= case["certified_lower"] * (1 - 1e-8), case
+
+
+@pytest.mark.parametrize("solver", [interior, highs])
+@pytest.mark.parametrize(("kind", "expected"), [("euclid", 1.53699432973749), ("hamming", 0.823231764821295)])
+def test_optima_of_another_program(reference, solver, kind, expected):
+    """6 × 5 unit cells, ε = ln 2, a uniform prior: costs that the qif library found, and what its own channels cost and keep."""
+    d, prior = cells(6, 5, 6.0, 5.0), np.full(30, 1 / 30)
+    cost = hamming(30) if kind == "hamming" else d
+    problem = optimal._Problem(prior, cost, np.log(2) * d, None, None, False)
+    channel, bound, _ = optimal._solve(problem, solver)
+    assert prior @ (channel * cost).sum(1) == pytest.approx(expected, rel=1e-8)
+    assert bound == pytest.approx(expected, rel=1e-8)
+    recorded = np.load(reference / "channels" / f"qif_geoind_6x5_{kind}_uniform.npz")
+    theirs = next(recorded[name] for name in recorded if recorded[name].shape == (30, 30))
+    assert certificate.violation(theirs, np.log(2) * d) <= 1e-7
+
+
+# --- the twin
+
+
+@FEW
+@given(problems(), epsilons)
+def test_differential_equals_the_twin(problem, epsilon):
+    prior, cost, d = problem
+    found = optimal.differential(prior, cost, d, epsilon)
+    reached(found, naive.optimum(prior, cost, naive.differential_pairs(d, epsilon)))
+    assert found.certificate.epsilon <= epsilon * (1 + 1e-9)
+
+
+@FEW
+@given(problems(), shares)
+def test_distortion_equals_the_twin(problem, share):
+    prior, cost, d = problem
+    d_m = share * inference.prior_error(prior, d)
+    found = optimal.distortion(prior, cost, d, d_m)
+    reached(found, naive.optimum(prior, cost, {}, d, d_m))
+    assert found.certificate.distortion >= d_m * (1 - 1e-9)
+
+
+@FEW
+@given(problems(), epsilons, shares, st.booleans())
+def test_joint_equals_the_twin(problem, epsilon, share, worst_case):
+    prior, cost, d = problem
+    d_m = share * inference.prior_error(prior, d)
+    found = optimal.joint(prior, cost, d, d_m, d, epsilon, worst_case)
+    reached(found, naive.optimum(prior, cost, naive.differential_pairs(d, epsilon), d, d_m, worst_case))
+    assert found.certificate.distortion >= d_m * (1 - 1e-9)
+    assert found.certificate.epsilon <= epsilon * (1 + 1e-9)
+
+
+@FEW
+@given(problems(), epsilons)
+def test_worst_case_equals_the_twin(problem, epsilon):
+    prior, cost, d = problem
+    pairs = naive.differential_pairs(d, epsilon)
+    reached(optimal.differential(prior, cost, d, epsilon, worst_case=True), naive.optimum(prior, cost, pairs, None, None, True))
+
+
+@FEW
+@given(problems(), epsilons, st.sampled_from([0.4, 0.7, 1.0, 1.5, 3.0]), st.booleans())
+def test_within_equals_the_twin(problem, epsilon, threshold, worst_case):
+    """Also where the threshold leaves secrets or whole groups of them unbound."""
+    prior, cost, d = problem
+    found = optimal.within(prior, cost, d, epsilon, threshold, worst_case)
+    reached(found, naive.optimum(prior, cost, naive.within_pairs(d, epsilon, threshold), None, None, worst_case))
+
+
+@FEW
+@given(problems(square=True), st.sampled_from([0.5, 1.0, 3.0]))
+def test_the_rule_of_the_largest_distortion(problem, epsilon):
+    """Of all channels of least cost the one of largest AP, and the bound that no other has more."""
+    prior, cost, d = problem
+    found = optimal.differential(prior, cost, d, epsilon, error=d).certificate
+    pairs = naive.differential_pairs(d, epsilon)
+    least = naive.optimum(prior, cost, pairs)
+    most = naive.largest_distortion(prior, cost, pairs, d, least * (1 + 1e-9))
+    assert found.exact
+    assert found.cost == pytest.approx(least, rel=1e-7, abs=1e-8)
+    assert found.distortion == pytest.approx(most, rel=1e-5, abs=1e-6)
+    assert found.distortion_bound is None or found.distortion_bound >= found.distortion - 1e-9
+
+
+# --- closed forms and properties
+
+
+def test_three_cells_on_a_line():
+    """Spacing 1, ε = 1, π = (½, 0, ½), Hamming: the middle cell, which never occurs, costs something all the same.
+
+    Between two cells at distance 2 alone, p(wrong) = e^-2 p(right) and both sum to 1: cost 1/(1 + e²) = 0.1192. But the middle
+    cell could not answer then: it must give either answer with at least e^-1 p(right) = e^-1/(1 + e^-2), which is 0.648 for two
+    answers in sum 0.648 · 2 = 1.296 > 1. With p(right) = 1 − a, p(wrong) = a and ½ from the middle, 1 − a <= e/2 and
+    ½ <= e a bind: a = 1/(2e) = 0.1839.
+    """
+    prior, d = np.array([0.5, 0.0, 0.5]), np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
+    found = optimal.differential(prior, hamming(3), d, 1.0)
+    reached(found, 1 / (2 * np.e))
+    assert found.certificate.secrets == 3
+    pair = optimal.differential(prior[[0, 2]], hamming(2), d[np.ix_([0, 2], [0, 2])], 1.0)
+    reached(pair, 1 / (1 + np.e**2))
+
+
+@FEW
+@given(problems(square=True), epsilons, shares)
+def test_joint_costs_at_least_either(problem, epsilon, share):
+    prior, cost, d = problem
+    d_m = share * inference.prior_error(prior, d)
+    both = optimal.joint(prior, cost, d, d_m, d, epsilon).certificate
+    for single in (optimal.distortion(prior, cost, d, d_m), optimal.differential(prior, cost, d, epsilon)):
+        assert both.cost >= single.certificate.bound - 1e-12
+
+
+@FEW
+@given(problems(square=True), epsilons, shares)
+def test_cost_that_is_the_error(problem, epsilon, share):
+    """c = d: the adversary can do no better than to believe the observable, and nobody need pay more than either asks."""
+    prior, _, d = problem
+    d_m = share * inference.prior_error(prior, d)
+    private = optimal.differential(prior, d, d, epsilon, error=d).certificate
+    assert private.distortion == pytest.approx(private.cost, rel=1e-7, abs=1e-8)
+    both = optimal.joint(prior, d, d, d_m, d, epsilon).certificate
+    assert both.cost == pytest.approx(max(private.cost, d_m), rel=1e-7, abs=1e-8)
+    alone = optimal.distortion(prior, d, d, d_m).certificate
+    assert alone.cost == pytest.approx(d_m, rel=1e-7, abs=1e-8)
+
+
+@FEW
+@given(problems(square=True), epsilons, shares, st.randoms(use_true_random=False))
+def test_numbering_the_cells_otherwise_leaves_the_cost(problem, epsilon, share, random):
+    prior, cost, d = problem
+    d_m = share * inference.prior_error(prior, d)
+    order = random.sample(range(len(prior)), len(prior))
+    there = np.ix_(order, order)
+    cost_one = optimal.joint(prior, cost, d, d_m, d, epsilon).certificate.cost
+    other = optimal.joint(prior[order], cost[there], d[there], d_m, d[there], epsilon).certificate.cost
+    assert other == pytest.approx(cost_one, rel=1e-7, abs=1e-8)
+
+
+def test_the_bound_on_privacy_is_tight_from_both_sides():
+    """Every cell likely, Hamming cost: ε binds. The channel keeps ε and breaks 0.999 ε, in the certificate and in the audit."""
+    d, rng = cells(4, 3, 4000.0, 3000.0), np.random.default_rng(3)
+    prior = rng.dirichlet(np.full(12, 5.0))
+    epsilon = 0.6e-3
+    found = optimal.differential(prior, hamming(12), d, epsilon)
+    assert found.certificate.epsilon == pytest.approx(epsilon, rel=1e-6)
+    assert certificate.violation(found.channel, epsilon * d) == found.certificate.violation <= 1e-9
+    assert certificate.violation(found.channel, 0.999 * epsilon * d) > 1e-5
+
+
+@FEW
+@given(problems(), epsilons, st.integers(0, 2**32))
+def test_any_multipliers_bound_the_cost_from_below(problem, epsilon, seed):
+    """Weak duality: whatever the weights, as the definition sums them up and as the package does."""
+    prior, cost, d = problem
+    rng = np.random.default_rng(seed)
+    n, m = cost.shape
+    weights = rng.exponential(0.1, (m, n, n)) * (rng.random((m, n, n)) < 0.5)
+    source, target = np.nonzero(~np.eye(n, dtype=bool))
+    pairs = certificate.Pairs(
+        np.arange(m + 1) * len(source), np.tile(source, m), np.tile(target, m), np.tile(np.exp(-epsilon * d[source, target]), m)
+    )
+    program = certificate.Program(np.ascontiguousarray((prior[:, None] * cost).T), pairs, np.zeros((0, n)))
+    bound = certificate.lower_bound(program, certificate.Multipliers(weights[:, source, target].ravel(), np.zeros((m, 0)), 0.0))
+    assert bound == pytest.approx(naive.bound_of(prior, cost, d, epsilon, weights), abs=1e-12)
+    assert bound <= naive.optimum(prior, cost, naive.differential_pairs(d, epsilon)) + 1e-9
+
+
+@pytest.mark.parametrize("solver", [interior, highs])
+def test_both_solvers_close_the_gap(solver):
+    """(24) on 8 × 6 cells of 500 m with 20 likely cells, in metres."""
+    d, rng = cells(8, 6, 4000.0, 3000.0), np.random.default_rng(5)
+    prior = np.zeros(48)
+    prior[rng.choice(48, 20, replace=False)] = rng.dirichlet(np.ones(20))
+    d_m = 0.85 * inference.prior_error(prior, d)
+    problem = optimal._Problem(prior, hamming(48), 0.6e-3 * d, d, d_m, False)
+    found = optimal._certified(problem, d, *optimal._solve(problem, solver))
+    assert found.certificate.exact, str(found.certificate)
+    assert found.certificate.cost == pytest.approx(
+        optimal.joint(prior, hamming(48), d, d_m, d, 0.6e-3).certificate.cost, rel=1e-8
+    )
+
+
+# --- corners
+
+
+D3 = np.array([[0.0, 3.0, 4.0], [3.0, 0.0, 5.0], [4.0, 5.0, 0.0]])
+UNIFORM = np.full(3, 1 / 3)
+
+
+def test_epsilon_zero_tells_nothing():
+    """The least costly observable for everybody: column sums of d are 7, 8, 9."""
+    found = optimal.differential(UNIFORM, D3, D3, 0.0)
+    reached(found, 7 / 3)
+    assert (found.channel == [1, 0, 0]).all()
+    assert found.certificate.epsilon == 0
+    # in the worst case a lottery is better than any one observable: for Hamming any of three, each with 1/3
+    worst = optimal.differential(UNIFORM, hamming(3), D3, 0.0, worst_case=True)
+    reached(worst, 2 / 3)
+    assert worst.channel == pytest.approx(np.full((3, 3), 1 / 3))
+
+
+@pytest.mark.parametrize("epsilon", [10.0, 100.0, 1000.0, 1e6])
+@pytest.mark.parametrize("worst_case", [False, True])
+def test_epsilon_so_large_that_its_powers_overflow(epsilon, worst_case):
+    """exp(1e6 · 5) is beyond any double; the channel tells the truth and costs, up to rounding, nothing."""
+    found = optimal.differential(UNIFORM, D3, D3, epsilon, worst_case=worst_case)
+    assert found.certificate.exact, str(found.certificate)
+    assert found.certificate.cost == pytest.approx(0, abs=1e-9)
+    assert found.channel == pytest.approx(np.eye(3), abs=1e-9)
+
+
+def test_one_cell():
+    for found in (
+        optimal.differential([1.0], [[2.0]], [[0.0]], 1.0),
+        optimal.differential([1.0], [[3.0, 2.0]], [[0.0]], 1.0),
+        optimal.joint([1.0], [[2.0]], [[0.0]], 0.0, [[0.0]], 1.0),
+        optimal.joint([1.0], [[2.0, 3.0]], [[0.0]], 0.0, [[0.0]], 1.0),
+        optimal.distortion([1.0], [[3.0, 2.0]], [[0.0]], 0.0, worst_case=True),
+        optimal.within([1.0], [[3.0, 2.0]], [[0.0]], 1.0, 5.0),
+    ):
+        reached(found, 2.0)
+
+
+def test_one_observable():
+    reached(optimal.joint(UNIFORM, [[1.0], [2.0], [3.0]], D3, 1.0, D3, 1.0), 2.0)
+    reached(optimal.joint(UNIFORM, [[1.0], [2.0], [3.0]], D3, 1.0, D3, 1.0, worst_case=True), 3.0)
+
+
+def test_arguments_are_left_as_they_are():
+    given_ = UNIFORM.copy(), hamming(3), D3.copy(), D3.copy()
+    optimal.joint(given_[0], given_[1], given_[2], 2.0, given_[3], 0.1)
+    for one, was in zip(given_, (UNIFORM, hamming(3), D3, D3), strict=True):
+        assert (one == was).all()
+
+
+BENT = np.array([[0.0, 1.0, 9.0], [1.0, 0.0, 1.0], [9.0, 1.0, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: optimal.differential([0.5, 0.4, 0.0], D3, D3, 1.0), r"sum to 1 within 1e-09 \(got 0\.9\)"),
+        (lambda: optimal.differential([1.5, -0.5, 0.0], D3, D3, 1.0), r"not negative \(got -0\.5 of secret 1\)"),
+        (lambda: optimal.differential([1.0, np.nan, 0.0], D3, D3, 1.0), r"finite \(got nan of secret 1\)"),
+        (lambda: optimal.differential(UNIFORM, D3, BENT, 1.0), r"d_epsilon breaks the triangle inequality at \(2, 1, 0\)"),
+        (lambda: optimal.joint(UNIFORM, D3, D3, 1.0, BENT, 1.0), r"triangle inequality at \(2, 1, 0\)"),
+        (lambda: optimal.within(UNIFORM, D3, BENT, 1.0, 1.0), r"triangle inequality at \(2, 1, 0\)"),
+        (lambda: optimal.differential(UNIFORM, D3, D3[:2, :2], 1.0), r"d_epsilon .* 3 \(got shape \(2, 2\)\)"),
+        (lambda: optimal.differential(UNIFORM, D3, D3, -1.0), r"epsilon .* \(got -1\.0\)"),
+        (lambda: optimal.differential(UNIFORM, D3, D3, np.nan), r"epsilon .* \(got nan\)"),
+        (lambda: optimal.differential(UNIFORM, D3, D3, np.inf), r"epsilon .* \(got inf\)"),
+        (lambda: optimal.within(UNIFORM, D3, D3, 1.0, 0.0), r"threshold must be positive.*\(got 0\.0\)"),
+        (lambda: optimal.within(UNIFORM, D3, D3, 0.0, 1.0), r"epsilon must be positive.*\(got 0\.0\)"),
+        # d_max: guessing cell 0 errs by (3 + 4)/3
+        (lambda: optimal.joint(UNIFORM, D3, D3, 2.4, D3, 1.0), r"d_m = 2\.4.*d_max = 2\.33333333 .*choose"),
+        (lambda: optimal.distortion(UNIFORM, D3, D3, 2.4), r"d_max = 2\.33333333"),
+        (lambda: optimal.distortion(UNIFORM, D3, D3, -1.0), r"d_m = -1.*0 <= d_m <= d_max"),
+        (lambda: optimal.distortion(UNIFORM, D3, D3, np.nan), r"d_m = nan"),
+        (lambda: optimal.distortion(UNIFORM, D3, -D3, 1.0), r"error must not be negative"),
+        (lambda: optimal.distortion(UNIFORM, D3, D3[:2], 1.0), r"error must have 3 rows"),
+        (lambda: optimal.differential(UNIFORM, np.zeros((3, 0)), D3, 1.0), r"cost .* at least one row and one column"),
+        (lambda: optimal.differential(UNIFORM, D3[:2], D3, 1.0), r"cost must have 3 rows"),
+        (lambda: optimal.differential(UNIFORM, D3 * np.nan, D3, 1.0), r"cost must be finite \(got nan at \[0, 0\]\)"),
+        (lambda: optimal.differential([], np.zeros((0, 0)), np.zeros((0, 0)), 1.0), r"prior|d_epsilon"),
+        (lambda: optimal.differential(UNIFORM, D3, D3, 1.0, error=D3, worst_case=True), r"average cost"),
+    ],
+)
+def test_bad_input_is_refused_with_the_rule_and_the_value(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def small():
+    d, rng = cells(4, 3, 4.0, 3.0), np.random.default_rng(1)
+    return rng.dirichlet(np.ones(12)), hamming(12), d
+
+
+def test_solvers_that_stop_early_are_not_called_exact(monkeypatch):
+    prior, cost, d = small()
+    assert optimal.differential(prior, cost, d, 0.6).certificate.exact
+    monkeypatch.setattr(highs, "STEPS", 1)
+    monkeypatch.setattr(highs, "PIVOTS", 3)
+    assert optimal.differential(prior, cost, d, 0.6).certificate.exact, "the other solver is there still"
+    monkeypatch.setattr(interior, "STEPS", 3)
+    for found in (optimal.differential(prior, cost, d, 0.6), optimal.joint(prior, cost, d, 1.0, d, 0.6)):
+        assert not found.certificate.exact
+        assert str(found.certificate).startswith("NOT exact")
+        assert found.channel.sum(1) == pytest.approx(np.ones(12))
+        assert found.certificate.violation <= 1e-9, "private all the same: only the cost is not the least"
+        assert found.certificate.bound <= 0.6 * found.certificate.cost
+
+
+def test_too_few_rounds_are_not_called_exact(monkeypatch):
+    """The lazy rows and secrets have not all been looked at: the violation over all pairs says so."""
+    monkeypatch.setattr(optimal, "ROUNDS", 1)
+    d = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
+    found = optimal.differential([0.5, 0.0, 0.5], hamming(3), d, 1.0).certificate
+    assert not found.exact
+    assert found.violation > 0.01
+
+
+def test_a_library_solver_that_has_nothing_says_so(monkeypatch):
+    monkeypatch.setattr(highs, "STEPS", 0)
+    prior, cost, d = small()
+    with pytest.raises(RuntimeError, match=r"HiGHS found no channel \(.+\) in 0 steps"):
+        optimal.differential(prior, cost, d, 0.6, worst_case=True)
