@@ -22,7 +22,7 @@ from mobpriv.channels import checks, highs, interior, optimal
 from mobpriv.channels.certificate import GAP, Certificate, Pairs, Program, lower_bound, value
 from mobpriv.channels.inference import prior_error
 
-SEEN = 1e-9
+SEEN = 1e-6
 """Probabilities below this take no part in `epsilon_seen`."""
 STEPS = 20
 """Programs after which secrets are no longer added one by one but all together."""
@@ -35,7 +35,7 @@ class Approximation:
     channel: np.ndarray
     certificate: Certificate  # cost and bound of the reduced program; violation, epsilon and distortion of the whole one
     constraints: int  # that are kept, of S²(S - 1)
-    epsilon_seen: float  # effective epsilon where both probabilities are at least 1e-9
+    epsilon_seen: float  # effective epsilon where both probabilities are at least 1e-6
     delta: float  # largest over pairs of secrets of sum_o max(0, p(o|s) - exp(eps d_eps(s, s')) p(o|s'))
 
 
