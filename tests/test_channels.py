@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobpriv.channels import certificate, highs, inference, interior, optimal
+from mobpriv.channels import certificate, highs, inference, interior, nearby, optimal
 from mobpriv.channels.distances import euclidean, hamming
 
 FEW = settings(deadline=None, max_examples=25)
@@ -249,6 +249,58 @@ def test_both_solvers_close_the_gap(solver):
     assert found.certificate.cost == pytest.approx(
         optimal.joint(prior, hamming(48), d, d_m, d, 0.6e-3).certificate.cost, rel=1e-8
     )
+
+
+# --- the approximation of Appendix C
+
+
+@FEW
+@given(problems(square=True), epsilons, shares, st.sampled_from([0.4, 0.7, 1.0, 1.5, 9.0]))
+def test_nearby_equals_the_twin(problem, epsilon, share, threshold):
+    prior, cost, d = problem
+    d_m = share * inference.prior_error(prior, d)
+    found = nearby.joint(prior, cost, d, d_m, d, epsilon, d, threshold)
+    pairs = {(s, t): e for (s, t), e in naive.differential_pairs(d, epsilon).items() if d[s, t] < threshold}
+    expected = naive.optimum(prior, cost, pairs, d, d_m, kept=lambda s, t, o: d[o, s] < threshold)
+    assert found.certificate.cost == pytest.approx(expected, rel=1e-7, abs=1e-8)
+    assert found.certificate.gap <= 1e-8
+    assert found.certificate.distortion >= d_m * (1 - 1e-9)
+    assert found.channel.sum(1) == pytest.approx(np.ones(len(d)), abs=1e-12)
+    assert found.constraints == sum(d[o, s] < threshold for s, _ in pairs for o in range(len(d)))
+    for (s, t), exponent in pairs.items():
+        allowed = found.channel[s] - np.exp(exponent) * found.channel[t]
+        assert (allowed[d[s] < threshold] <= 1e-9).all()
+    worst = max(
+        np.maximum(found.channel[s] - np.exp(e) * found.channel[t], 0).sum()
+        for (s, t), e in naive.differential_pairs(d, epsilon).items()
+    )
+    assert found.delta == pytest.approx(worst, abs=1e-12)
+
+
+def test_nearby_breaks_what_it_promises():
+    """Cells 1 apart on a line, ε = 1, threshold 1: no constraint is left, everybody tells the truth, and ε is gone."""
+    d, prior = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0))), np.full(3, 1 / 3)
+    found = nearby.joint(prior, hamming(3), d, 0.0, d, 1.0, d, 1.0)
+    assert found.constraints == 0
+    assert found.certificate.cost == pytest.approx(0, abs=1e-8)
+    assert found.delta == pytest.approx(1)
+    assert not found.certificate.exact
+    # all constraints: the optimum itself
+    whole = nearby.joint(prior, hamming(3), d, 0.5, d, 1.0, d, 9.0)
+    assert whole.constraints == 3 * 3 * 2
+    assert whole.certificate.exact
+    assert whole.certificate.cost == pytest.approx(optimal.joint(prior, hamming(3), d, 0.5, d, 1.0).certificate.cost, rel=1e-8)
+    assert whole.epsilon_seen == pytest.approx(1.0)
+    assert whole.delta <= 1e-9
+
+
+def test_nearby_refuses_bad_input():
+    with pytest.raises(ValueError, match=r"threshold must be positive.*\(got 0\)"):
+        nearby.joint(UNIFORM, D3, D3, 1.0, D3, 1.0, D3, 0)
+    with pytest.raises(ValueError, match=r"cost must have a row and a column a secret, 3 \(got shape \(3, 2\)\)"):
+        nearby.joint(UNIFORM, D3[:, :2], D3, 1.0, D3, 1.0, D3, 1.0)
+    with pytest.raises(ValueError, match="d_max"):
+        nearby.joint(UNIFORM, D3, D3, 5.0, D3, 1.0, D3, 1.0)
 
 
 # --- corners
