@@ -1,10 +1,30 @@
-"""The setting that the experiments of "Privacy games" (Shokri, PETS 2015, §9) share: the area, the users, their priors."""
+"""The experiments of "Privacy games" (Shokri, PETS 2015, §9): the area, the users and their priors; the scenarios 1, 2 and 3
+of §9.1 and the prior study of §9.2.
 
+A scenario takes one user: her prior π (S,), the distances between the cells' centres (S, S) in metres, which serve as d and as
+d_ε, and the thresholds, ε in 1/m and d_m in m. The cost is the paper's: 0 for the true cell, 1 for any other. It gives back rows,
+plain dicts, one for every solved channel. :func:`of_all` runs it for all users.
+
+(22) has many optimal channels, with different distortion privacy AP. The paper sets d_m to "the" AP of p_ε and has no rule;
+here p_ε is the optimal channel of largest AP.
+"""
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
 from typing import NamedTuple
 
+import numpy as np
+from threadpoolctl import threadpool_limits
+from tqdm import tqdm
+
+from mobpriv.channels import optimal
+from mobpriv.channels.distances import hamming
+from mobpriv.channels.inference import bayes, distortion_privacy, optimal_attack, prior_error
+from mobpriv.channels.optimal import Optimum
 from mobpriv.datasets import Dataset, load
 from mobpriv.grid import AreaGrid
-from mobpriv.priors import Priors, densest_area, most_active, priors
+from mobpriv.priors import Priors, better_informed, densest_area, entropy, most_active, priors
 from mobpriv.traces import Traces
 from mobpriv.traces import rows as records
 
@@ -48,3 +68,162 @@ def prepare(
     words += f"; only users whose name begins with {begins!r}" if begins else ""
     words += f"; left out: {', '.join(unwanted)}" if unwanted else ""
     return Setting(data, traces, grid, chosen, found, words)
+
+
+# An AP is known up to rounding. As the d_m of another channel it is lowered by this share, or (24) might have no solution.
+ROUNDING = 1e-9
+
+
+def scenario_1(prior, distances, epsilons) -> list[dict]:
+    """For every ε: p_ε of (22), p_dm of (21) and p_ε,dm of (24) with d_m = AP(p_ε); rows of :func:`judged`.
+
+    p_ε keeps (24c) at this d_m and is therefore an optimal channel of (24): the joint cost equals the differential cost by
+    definition, and the constraint on the distortion privacy cannot add to it. (24) is solved all the same.
+
+    The rows of p_ε also hold ``middle``, the AP of another optimal channel of (22), one from the middle of them (m).
+    """
+    cost = hamming(len(prior))
+    rows = []
+    for epsilon in epsilons:
+        found = optimal.differential(prior, cost, distances, epsilon, error=distances)
+        d_m = found.certificate.distortion * (1 - ROUNDING)
+        middle = optimal.differential(prior, cost, distances, epsilon).channel
+        row = judged("differential", prior, distances, epsilon, d_m, found)
+        rows.append(row | {"middle": _privacy(prior, middle, distances)})
+        found = optimal.distortion(prior, cost, distances, d_m)
+        rows.append(judged("distortion", prior, distances, epsilon, d_m, found))
+        found = optimal.joint(prior, cost, distances, d_m, distances, epsilon)
+        rows.append(judged("joint", prior, distances, epsilon, d_m, found))
+    return rows
+
+
+def scenario_2(prior, distances, epsilons, shares) -> list[dict]:
+    """For every ε: p_ε of (22); then p_dm of (21) and p_ε,dm of (24) for d_m above AP(p_ε), rows of :func:`judged`.
+
+    d_m lies the given ``shares`` of the way from AP(p_ε) to d_max, the largest AP that any channel has: the paper says only
+    "some values of d_m that are higher". Rows hold the ``share``. Where AP(p_ε) = d_max up to 1e-6 there is no such d_m,
+    and only the row of p_ε.
+    """
+    cost, d_max = hamming(len(prior)), prior_error(prior, distances)
+    rows = []
+    for epsilon in epsilons:
+        found = optimal.differential(prior, cost, distances, epsilon, error=distances)
+        ap = found.certificate.distortion
+        rows.append(judged("differential", prior, distances, epsilon, ap, found))
+        for share in shares if ap < d_max * (1 - 1e-6) else ():
+            d_m = ap + share * (d_max - ap)
+            found = optimal.distortion(prior, cost, distances, d_m)
+            rows.append(judged("distortion", prior, distances, epsilon, d_m, found) | {"share": share})
+            found = optimal.joint(prior, cost, distances, d_m, distances, epsilon)
+            rows.append(judged("joint", prior, distances, epsilon, d_m, found) | {"share": share})
+    return rows
+
+
+def scenario_3(prior, distances, epsilons, step: float = 500.0) -> list[dict]:
+    """(22) for every ε, (21) for every d_m in ``step``, 2 ``step``, … up to d_max (m), (24) for every pair: rows of :func:`judged`.
+
+    Where d_m ≤ AP(p_ε), p_ε is an optimal channel of (24), as in scenario 1: it is taken, and the row says ``reused``.
+    """
+    cost = hamming(len(prior))
+    thresholds = step * np.arange(1, 1 + int(prior_error(prior, distances) / step))
+    alone = {d_m: optimal.distortion(prior, cost, distances, d_m) for d_m in thresholds}
+    rows = [judged("distortion", prior, distances, None, d_m, found) for d_m, found in alone.items()]
+    for epsilon in epsilons:
+        private = optimal.differential(prior, cost, distances, epsilon, error=distances)
+        rows.append(judged("differential", prior, distances, epsilon, None, private))
+        for d_m in thresholds:
+            reused = bool(d_m <= private.certificate.distortion)
+            found = private if reused else optimal.joint(prior, cost, distances, d_m, distances, epsilon)
+            rows.append(judged("joint", prior, distances, epsilon, d_m, found) | {"reused": reused})
+    return rows
+
+
+def prior_knowledge(prior, distances, epsilons, weights, powers=(), places: int = 2) -> list[dict]:
+    """§9.2: p_ε of (22) and p_dm of (21) with d_m = AP(p_ε), made for π, attacked by adversaries who know π̂.
+
+    π̂ is :func:`mobpriv.priors.better_informed` for each of the ``weights`` (0 is π itself), and in proportion to a power of π
+    for each of the ``powers`` (1 is π itself): the paper has no formula. Rows: mechanism, epsilon, ``kind`` ("weight" or
+    "power"), ``level``, bits (the entropy of π̂), privacy: the expected error (7) of the optimal attack (19) for π̂, in m, where the secret is
+    distributed as π̂ says, for the adversary's evidence is taken to be true; ``promised``: the AP for π; and ``under_prior``: the error of the same
+    attack where the secret is distributed as π says and the adversary is wrong, which is never below the AP for π.
+    """
+    adversaries = [("weight", float(w), better_informed(prior, w, places)) for w in weights]
+    adversaries += [("power", float(k), prior**k / (prior**k).sum()) for k in powers]
+    cost = hamming(len(prior))
+    rows = []
+    for epsilon in epsilons:
+        private = optimal.differential(prior, cost, distances, epsilon, error=distances)
+        alone = optimal.distortion(prior, cost, distances, private.certificate.distortion * (1 - ROUNDING))
+        for kind, level, known in adversaries:
+            for name, found in (("differential", private), ("distortion", alone)):
+                attack = optimal_attack(known, found.channel, distances)
+                rows.append(
+                    {"mechanism": name, "epsilon": float(epsilon), "kind": kind, "level": level, "bits": entropy(known)}
+                    | {"privacy": distortion_privacy(known, found.channel, distances, attack)}
+                    | {"promised": found.certificate.distortion}
+                    | {"under_prior": distortion_privacy(prior, found.channel, distances, attack)}
+                    | _certified(found)
+                )
+    return rows
+
+
+def judged(mechanism: str, prior, distances, epsilon, d_m, found: Optimum) -> dict:
+    """One row: the thresholds (None where there is none), cost, privacy against the optimal attack (19) and against the Bayes
+    attack (25) in m, and the certificate: gap, violation, effective_epsilon (1/m), exact, solver."""
+    return {
+        "mechanism": mechanism,
+        "epsilon": None if epsilon is None else float(epsilon),
+        "d_m": None if d_m is None else float(d_m),
+        "cost": found.certificate.cost,
+        "privacy": _privacy(prior, found.channel, distances),
+        "bayes": distortion_privacy(prior, found.channel, distances, bayes(prior, found.channel)),
+    } | _certified(found)
+
+
+def _privacy(prior, channel, distances) -> float:
+    return distortion_privacy(prior, channel, distances, optimal_attack(prior, channel, distances))
+
+
+def _certified(found: Optimum) -> dict:
+    c = found.certificate
+    return {
+        "gap": float(c.gap),
+        "violation": float(c.violation),
+        "effective_epsilon": float(c.epsilon),
+        "exact": bool(c.exact),
+        "solver": c.solver,
+    }
+
+
+def of_all(
+    scenario: Callable[..., list[dict]],
+    priors: Iterable,
+    *arguments,
+    keep: Callable[[str, Callable], list[dict]] = lambda name, compute: compute(),
+    workers: int = 2,
+) -> list[dict]:
+    """``scenario(prior, *arguments)`` for every prior, in ``workers`` processes: all rows, each with its ``user`` from 1 on.
+
+    ``keep(name, compute)`` gets the rows of one user: :func:`mobpriv.book.step` keeps them, so that an interrupted run goes on.
+    The numbers do not depend on ``workers``: every user is computed with one thread.
+    """
+    priors = list(map(np.asarray, priors))
+    names = [f"{scenario.__name__}-{user}" for user in range(1, 1 + len(priors))]
+    if workers == 1:
+        tables = [
+            keep(name, lambda prior=prior: _alone(scenario, prior, *arguments))
+            for name, prior in zip(tqdm(names, disable=None), priors, strict=True)
+        ]
+    else:
+        # A thread for each process waits for it, so that a user whose rows are kept already is never handed over.
+        with ProcessPoolExecutor(workers, get_context("spawn")) as pool, ThreadPoolExecutor(workers) as threads:
+            waiting = threads.map(
+                lambda name, prior: keep(name, lambda: pool.submit(_alone, scenario, prior, *arguments).result()), names, priors
+            )
+            tables = list(tqdm(waiting, total=len(names), disable=None))
+    return [{"user": user} | row for user, table in enumerate(tables, 1) for row in table]
+
+
+def _alone(scenario, *arguments):
+    with threadpool_limits(1):
+        return scenario(*arguments)

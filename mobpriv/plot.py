@@ -27,8 +27,12 @@ COLOURS = {
     "POI-Attack": "#d55e00",
     "PIT-Attack": "#009e73",
     "printed": "#cc79a7",
+    "differential": "#0072b2",
+    "distortion": "#d55e00",
+    "joint": "#009e73",
 }
 MARKERS = {"none": "o", "Geo-I": "s", "Promesse": "^", "W4M": "D", "AP-Attack": "o", "POI-Attack": "s", "PIT-Attack": "^"}
+MARKERS |= {"differential": "o", "distortion": "s", "joint": "^"}
 # colours that are too dark on a dark page get a lighter twin there
 _DARK = {
     INK: "#e6e6e6",
@@ -94,6 +98,15 @@ class Picture:
 
 def show(fig, alt: str) -> Picture:
     return Picture(fig, alt)
+
+
+def ordered(levels) -> dict:
+    """A colour for each level of something that has an order, from dark blue to ochre; to go with a marker each."""
+    levels = sorted(levels)
+    return {
+        level: mpl.colors.to_hex(mpl.colormaps["cividis"](x))
+        for level, x in zip(levels, np.linspace(0.1, 0.85, len(levels)), strict=True)
+    }
 
 
 def themed(svg: str, alt: str) -> str:

@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 import numba
 import numpy as np
 
-from mobpriv.channels import checks, highs, interior
+from mobpriv.channels import checks, generation, highs, interior
 from mobpriv.channels.certificate import (
     GAP,
     ROUNDING,
@@ -220,10 +220,12 @@ def _solve(problem: _Problem, solver=interior, hint: "_Found | None" = None) -> 
     F = np.zeros((0, len(problem.prior)))
     if problem.d_m or problem.reward:
         F = problem.prior * problem.error.T[_kept_estimates(problem.error[problem.prior > 0])]
-    if problem.worst_case or (problem.d_m and problem.d_m > (1 - 1e-7) * F.sum(axis=1).min()):
-        solver = highs  # (12), or a d_m that leaves the feasible set without an interior
     unbound = not ratio[~np.eye(len(ratio), dtype=bool)].any()
-    tight, warm = solver is highs or unbound or hint is not None, interior.Warm()
+    if unbound and problem.d_m and not problem.worst_case and solver is interior:
+        solver = generation
+    elif problem.worst_case or (problem.d_m and problem.d_m > (1 - 1e-7) * F.sum(axis=1).min()):
+        solver = highs  # (12), or a d_m that leaves the feasible set without an interior
+    tight, warm = solver is not interior or hint is not None, interior.Warm()
     best, least, bound = None, np.inf, -np.inf
     for rounds in range(1, ROUNDS + 1):  # noqa: B007
         program = _program(problem, secrets, observables, F, extra)
