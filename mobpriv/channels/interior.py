@@ -30,6 +30,8 @@ STALLED = 8
 """Steps in a row that improve neither side, after which it stops."""
 TO_BOUNDARY = 0.995
 """Share of the way to the nearest constraint that a step may go."""
+REFINED = 1
+"""Times that a Newton direction is solved anew for what rounding left of it."""
 REGULAR = 1e-15
 """Relative addition to the blocks' diagonals: near the optimum their smallest eigenvalues drown in rounding."""
 
@@ -159,31 +161,41 @@ def _factor(program: Program, at: _Point, g: np.ndarray, f: np.ndarray):
 
 
 def _direction(program: Program, at: _Point, g, f, system: tuple, pairs, attacks, slack):
-    """The Newton direction that moves the products of slacks and multipliers to g * pairs, f * attacks and `slack`."""
-    blocks, joined = system
-    (m, n), size = at.P.shape, len(joined)
-    moved = np.zeros((m, blocks.shape[1]))
-    moved[:, :n] = at.y - program.kappa + gradient(m, n, pairs, *program.pairs)
-    if len(program.F):
-        moved[:, :n] += attacks @ program.F
-        moved[:, n] = program.reward + at.nu - attacks.sum(axis=1)
-    for o in range(m):
-        moved[o] = lapack.dpotrs(blocks[o].T, moved[o], lower=True)[0]
-    right = -moved.sum(axis=0)
-    right[:n] += 1 - at.P.sum(axis=0)  # rounding only
-    if program.d_m is not None:
-        right[n] += program.d_m - at.x.sum() + slack / at.nu
-    prices = np.zeros(blocks.shape[1])
-    prices[:size] = lapack.dpotrs(joined, right[:size], lower=True)[0]
-    for o in range(m):
-        moved[o] += lapack.dpotrs(blocks[o].T, prices, lower=True)[0]
-    dP = np.ascontiguousarray(moved[:, :n])
-    dx = moved[:, n] if len(program.F) else np.zeros(m)
-    dg, df = _slacks(dP, *program.pairs), dP @ program.F.T - dx[:, None]
+    """The Newton direction that moves the products of slacks and multipliers to g * pairs, f * attacks and `slack`.
+
+    Solved twice, the second time for what rounding left of the first: near the optimum that is more than the step.
+    """
+    F, (m, n) = program.F, at.P.shape
+    dg, df = np.zeros_like(g), np.zeros_like(f)
+    dP, dx, prices = np.zeros((m, n)), np.zeros(m), np.zeros(n + 1)
+    for _ in range(REFINED + 1):
+        new_pairs, new_attacks = pairs - at.pairs / g * dg, attacks - at.attacks / f * df
+        missing = np.zeros((m, system[0].shape[1]))
+        missing[:, :n] = at.y + prices[:n] - program.kappa + gradient(m, n, new_pairs, *program.pairs)
+        if len(F):
+            missing[:, :n] += new_attacks @ F
+            missing[:, n] = program.reward + at.nu + prices[n] - new_attacks.sum(axis=1)
+        sums = np.append(1 - at.P.sum(axis=0) - dP.sum(axis=0), 0.0)
+        if program.d_m is not None:
+            sums[n] = program.d_m - at.x.sum() - dx.sum() + (slack - at.slack * prices[n]) / at.nu
+        moved, more = _solved(*system, missing, sums)
+        dP, prices[: len(more)] = dP + moved[:, :n], prices[: len(more)] + more
+        if len(F):
+            dx = dx + moved[:, n]
+        dg, df = _slacks(dP, *program.pairs), dP @ F.T - dx[:, None]
     nu = float(prices[n]) if program.d_m is not None else 0.0
     dslack = (slack - at.slack * nu) / at.nu - at.slack if program.d_m is not None else 0.0
     dpairs = pairs - at.pairs - at.pairs / g * dg
     return _Point(dP, dx, dslack, dpairs, attacks - at.attacks - at.attacks / f * df, prices[:n], nu, dg, df), dg, df
+
+
+def _solved(blocks, joined, missing, sums) -> tuple[np.ndarray, np.ndarray]:
+    """The blocks' solutions, shape of `missing`, and the prices that make them add up to `sums`."""
+    moved = np.stack([lapack.dpotrs(block.T, row, lower=True)[0] for block, row in zip(blocks, missing, strict=True)])
+    size = len(joined)
+    prices = lapack.dpotrs(joined, sums[:size] - moved.sum(axis=0)[:size], lower=True)[0]
+    all_prices = np.append(prices, np.zeros(blocks.shape[1] - size))
+    return moved + np.stack([lapack.dpotrs(block.T, all_prices, lower=True)[0] for block in blocks]), prices
 
 
 @numba.njit(cache=True, error_model="numpy")
