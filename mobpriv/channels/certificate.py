@@ -70,6 +70,7 @@ class Certificate:
     distortion_bound: float | None = None  # no channel of this cost has a larger AP; where the rule of (22) was asked for
     secrets: int = 0  # size of the program that was solved, after the reductions
     observables: int = 0
+    pairs: int = 0  # rows of (22b), of the last round
     rounds: int = 0
     solver: str = ""
 

@@ -16,6 +16,7 @@ for this module to say: `certificate.lower_bound` takes a bound from the multipl
 Method: predictor and corrector of Mehrotra (1992), as in Wright, Primal-Dual Interior-Point Methods (1997), chapter 10.
 """
 
+from copy import deepcopy
 from dataclasses import dataclass
 
 import numba
@@ -30,10 +31,11 @@ STALLED = 8
 """Steps in a row that improve neither side, after which it stops."""
 TO_BOUNDARY = 0.995
 """Share of the way to the nearest constraint that a step may go."""
-REFINED = 1
-"""Times that a Newton direction is solved anew for what rounding left of it."""
-REGULAR = 1e-15
-"""Relative addition to the blocks' diagonals: near the optimum their smallest eigenvalues drown in rounding."""
+HALFWAY, ROOM = 0.01, 0.7
+"""Relative gap at which a point is kept for a warm start; share of the room that a restart leaves to a broken pair."""
+REGULAR, MOST_REGULAR = 1e-15, 1e-11
+"""Relative addition to the blocks' diagonals: near the optimum their smallest eigenvalues drown in rounding. Ten times
+more, and so on, where a factorisation fails."""
 
 
 @dataclass
@@ -45,16 +47,24 @@ class _Point:
     attacks: np.ndarray  # multipliers of f, (m, estimates)
     y: np.ndarray  # multipliers of the rows' sums, (n,)
     nu: float  # multiplier of (24c)
-    g: np.ndarray  # (22b), moved with P: computed anew from it, the smallest would be rounding
-    f: np.ndarray  # (24b), likewise
+    g: np.ndarray  # carried along: near the optimum slacks are far smaller than the rounding of the differences they are
+    f: np.ndarray
 
 
-def solve(program: Program, gap: float, watch=None) -> tuple[np.ndarray, Multipliers]:
+class Warm:
+    """Where the next program may start: a point half-way to the optimum of one that had fewer pairs, else the same."""
+
+    point: _Point | None = None
+
+
+def solve(program: Program, gap: float, watch=None, warm: Warm | None = None) -> tuple[np.ndarray, Multipliers]:
     """Columns P (m, n) of the channel, strictly inside every constraint, and the multipliers of the best lower bound.
 
-    Stops at value - bound <= gap * |value|, or when rounding ends all progress. `watch(value, bound)` sees each step.
+    Stops at value - bound <= gap * |value|, or when rounding ends all progress. `watch(value, bound)` sees each step;
+    `warm` is read at the start and written on the way.
     """
-    at = _start(program)
+    at = (warm and warm.point and _restart(program, warm.point)) or _start(program)
+    halfway = warm is None
     best, value, bound, stalled = (at.P, None), np.inf, -np.inf, 0
     for _ in range(STEPS):
         multipliers = Multipliers(at.pairs, at.attacks, at.nu)
@@ -67,6 +77,8 @@ def solve(program: Program, gap: float, watch=None) -> tuple[np.ndarray, Multipl
             value, best = new_value, (at.P.copy(), best[1])
         if new_bound > bound:
             bound, best = new_bound, (best[0], multipliers.copy())
+        if not halfway and value - bound <= HALFWAY * abs(value):
+            warm.point, halfway = deepcopy(at), True
         if value - bound <= gap * max(abs(value), np.finfo(float).tiny) or stalled > STALLED or not _step(program, at):
             break
     return best
@@ -77,47 +89,79 @@ def _start(program: Program) -> _Point:
     m, n = program.kappa.shape
     product = 30 / len(program.pairs.source)  # a first gap of about 30, well above any cost
     P = np.full((m, n), 1 / m)
-    pairs = product * m / (1 - program.pairs.ratio)
     d_max = float(program.F.sum(axis=1).min()) if len(program.F) else 0.0  # what a guess without observing errs
     limited = program.d_m is not None
     x = np.full(m, (d_max + (program.d_m if limited else 0.0)) / 2 / m)
-    f = P @ program.F.T - x[:, None]
-    attacks = product / f
     slack = float(x.sum() - program.d_m) if limited else 0.0
-    return _Point(P, x, slack, pairs, attacks, np.zeros(n), product / slack if limited else 0.0, _slacks(P, *program.pairs), f)
+    g, f = _slacks(P, *program.pairs), P @ program.F.T - x[:, None]
+    return _Point(P, x, slack, product / g, product / f, np.zeros(n), product / slack if limited else 0.0, g, f)
+
+
+def _restart(program: Program, old: _Point) -> _Point | None:
+    """The old point, drawn towards a channel that tells nothing until the new pairs hold; None if that takes too much.
+
+    Every observable's new pairs stand behind its old ones.
+    """
+    m = len(old.P)
+    if program.kappa.shape != old.P.shape or len(program.pairs.source) % m or old.attacks.shape[1] != len(program.F):
+        return None
+    at = deepcopy(old)
+    const = at.P.mean(axis=1, keepdims=True)
+    g = _slacks(at.P, *program.pairs).reshape(m, -1)
+    room = const * (1 - program.pairs.ratio.reshape(m, -1))
+    short = np.maximum(-g, 0.0)
+    share = max(float((short / (short + ROOM * room)).max()), 1e-3)
+    if share > 0.5 or g.shape[1] < len(at.pairs) // m:
+        return None
+    at.P = (1 - share) * at.P + share * const
+    if len(program.F):
+        d_max = float(program.F.sum(axis=1).min())
+        limited = program.d_m is not None
+        at.x = (1 - share) * at.x + share * const[:, 0] * (d_max + (program.d_m if limited else 0.0)) / 2
+        at.slack = float(at.x.sum() - program.d_m) if limited else 0.0
+    at.g, at.f = _slacks(at.P, *program.pairs), at.P @ program.F.T - at.x[:, None]
+    g = at.g.reshape(m, -1)
+    known = at.pairs.reshape(m, -1)
+    product = float((known * g[:, : known.shape[1]]).mean())
+    at.pairs = np.concatenate([known, product / g[:, known.shape[1] :]], axis=1).ravel()
+    return at
 
 
 @np.errstate(all="ignore")  # where rounding ends all progress, slacks of 0 and no numbers: neither is better than the best
 def _step(program: Program, at: _Point) -> bool:
     """One predictor and corrector step, in place; False when rounding leaves a block that cannot be factored."""
-    g, f = at.g, at.f
-    system = _factor(program, at, g, f)
+    system = _factor(program, at)
     if system is None:
         return False
-    step, dg, df = _direction(program, at, g, f, system, np.zeros_like(g), np.zeros_like(f), 0.0)
-    a, b = _lengths(program, at, g, f, step, dg, df, 1.0)
-    total = at.pairs @ g + np.vdot(at.attacks, f) + at.slack * at.nu
-    after = (at.pairs + b * step.pairs) @ (g + a * dg) + np.vdot(at.attacks + b * step.attacks, f + a * df)
+    step = _direction(program, at, system, np.zeros_like(at.g), np.zeros_like(at.f), 0.0)
+    a, b = _lengths(program, at, step, 1.0)
+    total = at.pairs @ at.g + np.vdot(at.attacks, at.f) + at.slack * at.nu
+    after = (at.pairs + b * step.pairs) @ (at.g + a * step.g) + np.vdot(at.attacks + b * step.attacks, at.f + a * step.f)
     after += (at.slack + a * step.slack) * (at.nu + b * step.nu)
-    target = (after / total) ** 3 * total / (g.size + f.size + (program.d_m is not None))
-    corrected = (target - dg * step.pairs) / g, (target - df * step.attacks) / f, target - step.slack * step.nu
-    step, dg, df = _direction(program, at, g, f, system, *corrected)
-    a, b = _lengths(program, at, g, f, step, dg, df, TO_BOUNDARY)
-    at.P += a * step.P
-    at.x += a * step.x
-    at.slack += a * step.slack
-    at.g += a * dg
-    at.f += a * df
-    at.pairs += b * step.pairs
-    at.attacks += b * step.attacks
-    at.y += b * step.y
-    at.nu += b * step.nu
+    target = (after / total) ** 3 * total / (at.g.size + at.f.size + (program.d_m is not None))
+    pairs, attacks = (target - step.g * step.pairs) / at.g, (target - step.f * step.attacks) / at.f
+    step = _direction(program, at, system, pairs, attacks, target - step.slack * step.nu)
+    if not np.isfinite(step.P).all():
+        return False
+    a, b = _lengths(program, at, step, TO_BOUNDARY)
+    for name, length in [
+        ("P", a),
+        ("x", a),
+        ("slack", a),
+        ("g", a),
+        ("f", a),
+        ("pairs", b),
+        ("attacks", b),
+        ("y", b),
+        ("nu", b),
+    ]:
+        setattr(at, name, getattr(at, name) + length * getattr(step, name))
     return True
 
 
-def _lengths(program, at, g, f, step, dg, df, share: float) -> tuple[float, float]:
+def _lengths(program: Program, at: _Point, step: _Point, share: float) -> tuple[float, float]:
     """How far the primal and the dual side may go: `share` of the way to the first zero, at most 1."""
-    primal = [share, (-dg / g).max(), (-df / f).max(initial=0.0)]
+    primal = [share, (-step.g / at.g).max(), (-step.f / at.f).max(initial=0.0)]
     dual = [share, (-step.pairs / at.pairs).max(), (-step.attacks / at.attacks).max(initial=0.0)]
     if program.d_m is not None:
         primal.append(-step.slack / at.slack)
@@ -125,13 +169,13 @@ def _lengths(program, at, g, f, step, dg, df, share: float) -> tuple[float, floa
     return share / max(primal), share / max(dual)
 
 
-def _factor(program: Program, at: _Point, g: np.ndarray, f: np.ndarray):
+def _factor(program: Program, at: _Point):
     """Cholesky factors of every observable's block (in its upper triangle) and of the system that joins them."""
     m, n = at.P.shape
     wide = n + 1 if len(program.F) else n
     blocks = np.zeros((m, wide, wide))
-    _pair_blocks(at.pairs / g, *program.pairs, blocks)
-    weights = at.attacks / f
+    _pair_blocks(at.pairs / at.g, *program.pairs, blocks)
+    weights = at.attacks / at.f
     joined = np.zeros((wide, wide), order="F")
     for o in range(m):
         if len(program.F):
@@ -139,18 +183,17 @@ def _factor(program: Program, at: _Point, g: np.ndarray, f: np.ndarray):
             blocks[o, :n, :n] += blas.dsyrk(1.0, scaled.T, lower=True).T
             blocks[o, :n, n] = -weights[o] @ program.F
             blocks[o, n, n] = weights[o].sum()
-        diagonal, regular = blocks[o].ravel()[:: wide + 1].copy(), REGULAR
+        block, regular = blocks[o].copy(), REGULAR
         while True:
-            trial = blocks[o].copy()
-            trial.ravel()[:: wide + 1] = diagonal * (1 + regular)
-            # The upper triangle read by columns is LAPACK's lower one: factored in place, without a copy.
-            factor, failed = lapack.dpotrf(trial.T, lower=True, clean=False, overwrite_a=True)
+            blocks[o] = block
+            blocks[o].ravel()[:: wide + 1] *= 1 + regular
+            # The upper triangle read by columns is LAPACK's lower one: factored in place.
+            factor, failed = lapack.dpotrf(blocks[o].T, lower=True, clean=False, overwrite_a=True)
             if not failed:
                 break
             regular *= 10
-            if regular > 1e-11:
+            if regular > MOST_REGULAR:
                 return None
-        blocks[o] = trial
         joined += lapack.dpotri(factor, lower=True)[0]
     if program.d_m is None:
         joined = joined[:n, :n]
@@ -160,42 +203,33 @@ def _factor(program: Program, at: _Point, g: np.ndarray, f: np.ndarray):
     return None if failed else (blocks, joined)
 
 
-def _direction(program: Program, at: _Point, g, f, system: tuple, pairs, attacks, slack):
-    """The Newton direction that moves the products of slacks and multipliers to g * pairs, f * attacks and `slack`.
-
-    Solved twice, the second time for what rounding left of the first: near the optimum that is more than the step.
-    """
-    F, (m, n) = program.F, at.P.shape
-    dg, df = np.zeros_like(g), np.zeros_like(f)
-    dP, dx, prices = np.zeros((m, n)), np.zeros(m), np.zeros(n + 1)
-    for _ in range(REFINED + 1):
-        new_pairs, new_attacks = pairs - at.pairs / g * dg, attacks - at.attacks / f * df
-        missing = np.zeros((m, system[0].shape[1]))
-        missing[:, :n] = at.y + prices[:n] - program.kappa + gradient(m, n, new_pairs, *program.pairs)
-        if len(F):
-            missing[:, :n] += new_attacks @ F
-            missing[:, n] = program.reward + at.nu + prices[n] - new_attacks.sum(axis=1)
-        sums = np.append(1 - at.P.sum(axis=0) - dP.sum(axis=0), 0.0)
-        if program.d_m is not None:
-            sums[n] = program.d_m - at.x.sum() - dx.sum() + (slack - at.slack * prices[n]) / at.nu
-        moved, more = _solved(*system, missing, sums)
-        dP, prices[: len(more)] = dP + moved[:, :n], prices[: len(more)] + more
-        if len(F):
-            dx = dx + moved[:, n]
-        dg, df = _slacks(dP, *program.pairs), dP @ F.T - dx[:, None]
+def _direction(program: Program, at: _Point, system: tuple, pairs, attacks, slack) -> _Point:
+    """The Newton direction that moves the products of slacks and multipliers to g * pairs, f * attacks and `slack`."""
+    blocks, joined = system
+    (m, n), size = at.P.shape, len(joined)
+    moved = np.zeros((m, blocks.shape[1]))
+    moved[:, :n] = at.y - program.kappa + gradient(m, n, pairs, *program.pairs)
+    if len(program.F):
+        moved[:, :n] += attacks @ program.F
+        moved[:, n] = program.reward + at.nu - attacks.sum(axis=1)
+    for o in range(m):
+        moved[o] = lapack.dpotrs(blocks[o].T, moved[o], lower=True)[0]
+    right = -moved.sum(axis=0)
+    right[:n] += 1 - at.P.sum(axis=0)  # rounding only
+    if program.d_m is not None:
+        right[n] += program.d_m - at.x.sum() + slack / at.nu
+    prices = np.zeros(blocks.shape[1])
+    prices[:size] = lapack.dpotrs(joined, right[:size], lower=True)[0]
+    for o in range(m):
+        moved[o] += lapack.dpotrs(blocks[o].T, prices, lower=True)[0]
+    dP = np.ascontiguousarray(moved[:, :n])
+    dx = moved[:, n] if len(program.F) else np.zeros(m)
+    dg, df = _slacks(dP, *program.pairs), dP @ program.F.T - dx[:, None]
     nu = float(prices[n]) if program.d_m is not None else 0.0
     dslack = (slack - at.slack * nu) / at.nu - at.slack if program.d_m is not None else 0.0
-    dpairs = pairs - at.pairs - at.pairs / g * dg
-    return _Point(dP, dx, dslack, dpairs, attacks - at.attacks - at.attacks / f * df, prices[:n], nu, dg, df), dg, df
-
-
-def _solved(blocks, joined, missing, sums) -> tuple[np.ndarray, np.ndarray]:
-    """The blocks' solutions, shape of `missing`, and the prices that make them add up to `sums`."""
-    moved = np.stack([lapack.dpotrs(block.T, row, lower=True)[0] for block, row in zip(blocks, missing, strict=True)])
-    size = len(joined)
-    prices = lapack.dpotrs(joined, sums[:size] - moved.sum(axis=0)[:size], lower=True)[0]
-    all_prices = np.append(prices, np.zeros(blocks.shape[1] - size))
-    return moved + np.stack([lapack.dpotrs(block.T, all_prices, lower=True)[0] for block in blocks]), prices
+    dpairs = pairs - at.pairs - at.pairs / at.g * dg
+    dattacks = attacks - at.attacks - at.attacks / at.f * df
+    return _Point(dP, dx, dslack, dpairs, dattacks, prices[:n], nu, dg, df)
 
 
 @numba.njit(cache=True, error_model="numpy")

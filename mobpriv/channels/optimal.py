@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 import numba
 import numpy as np
 
-from mobpriv.channels import checks, highs, interior
+from mobpriv.channels import checks, generation, highs, interior
 from mobpriv.channels.certificate import (
     GAP,
     ROUNDING,
@@ -43,12 +43,15 @@ from mobpriv.channels.inference import distortion_privacy, optimal_attack, prior
 
 DETOUR = 0.05
 """Pairs whose distance is within this share of a way over a third secret are left out of the first program."""
-BROKEN = 1e-12
-"""Violations below this are rounding: they cost the certificate nothing."""
-LOOSE = 1e-4
-"""Gap up to which a program is solved while it still grows."""
+REPAIR = 1e-10
+"""Broken pairs that this share of a channel that tells nothing mends are mended so; the cost hardly changes."""
+TINY = 1e-10
+"""An observable given with less probability than this by every secret is left out."""
+LOOSE = 1e-3
+"""Relative gap of the first programs, which are there to find broken pairs."""
+REWARDS = (1e-4, 1e-5, 1e-6)
+"""Weights of the distortion privacy against the cost, as shares of cost / d_max, tried in this order."""
 ROUNDS = 40
-"""Programs after which the last channel is returned as it is; two to five are usual."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ class Optimum:
 
 def distortion(prior, cost, error, d_m: float, worst_case: bool = False) -> Optimum:
     """The least costly channel whose distortion privacy is at least d_m, (21). Secrets of prior 0 answer like the average."""
-    return _optimum(prior, cost, np.inf, None, error, d_m, worst_case)
+    return _optimum(_problem(prior, cost, np.inf, error, d_m, worst_case), None)[0]
 
 
 def differential(prior, cost, d_epsilon, epsilon: float, error=None, worst_case: bool = False) -> Optimum:
@@ -71,12 +74,14 @@ def differential(prior, cost, d_epsilon, epsilon: float, error=None, worst_case:
     one from the middle of them. With `error` it is the one of largest AP: our rule, for the paper has none.
     """
     exponents = _exponents(d_epsilon, epsilon)
-    plain = _optimum(prior, cost, exponents, d_epsilon, None, None, worst_case)
+    problem = _problem(prior, cost, exponents, None, None, worst_case)
+    plain, found = _optimum(problem, d_epsilon)
     if error is None:
         return plain
     if worst_case:
         raise ValueError("the rule of the largest distortion privacy is for the average cost: leave error or worst_case out")
-    return _largest_distortion(plain, prior, cost, exponents, d_epsilon, error)
+    problem.error = checks.matrix(error, "error", rows=len(problem.prior), negative=False)
+    return _largest_distortion(problem, d_epsilon, plain, found)
 
 
 def within(prior, cost, d_epsilon, epsilon: float, threshold: float, worst_case: bool = False) -> Optimum:
@@ -92,12 +97,12 @@ def within(prior, cost, d_epsilon, epsilon: float, threshold: float, worst_case:
     if not threshold > 0:
         raise ValueError(f"threshold must be positive, in the unit of d_epsilon (got {threshold})")
     steps = shortest_path(np.where((d <= threshold) & (d > 0), 1.0, 0.0), unweighted=True)
-    return _optimum(prior, cost, epsilon * steps, steps, None, None, worst_case)
+    return _optimum(_problem(prior, cost, epsilon * steps, None, None, worst_case), steps)[0]
 
 
 def joint(prior, cost, error, d_m: float, d_epsilon, epsilon: float, worst_case: bool = False) -> Optimum:
     """The least costly eps-d_eps-private channel whose distortion privacy is at least d_m, (24)."""
-    return _optimum(prior, cost, _exponents(d_epsilon, epsilon), d_epsilon, error, d_m, worst_case)
+    return _optimum(_problem(prior, cost, _exponents(d_epsilon, epsilon), error, d_m, worst_case), d_epsilon)[0]
 
 
 def _exponents(d_epsilon, epsilon: float) -> np.ndarray:
@@ -120,7 +125,7 @@ class _Problem:
     reward: float = 0.0
 
 
-def _optimum(prior, cost, exponents, d_epsilon, error, d_m, worst_case) -> Optimum:
+def _problem(prior, cost, exponents, error, d_m, worst_case: bool) -> _Problem:
     prior = checks.prior(prior)
     cost = checks.matrix(cost, "cost", rows=len(prior))
     if np.ndim(exponents) == 0:
@@ -136,11 +141,15 @@ def _optimum(prior, cost, exponents, d_epsilon, error, d_m, worst_case) -> Optim
                 f"d_max = {d_max:.9g} under this prior; choose 0 <= d_m <= d_max"
             )
         d_m = min(d_m, d_max)
-    problem = _Problem(prior, cost, exponents, error, d_m, worst_case)
-    if not exponents.any() or len(prior) == 1 or cost.shape[1] == 1:
-        return _certified(problem, d_epsilon, *_constant(problem), {"solver": "closed form"})
-    channel, bound, facts = _solve(problem)
-    return _certified(problem, d_epsilon, channel, bound, facts)
+    return _Problem(prior, cost, exponents, error, d_m, worst_case)
+
+
+def _optimum(problem: _Problem, d_epsilon) -> "tuple[Optimum, _Found | None]":
+    """The solved problem, and what was found out about its program if one had to be solved."""
+    if not problem.exponents.any() or 1 in problem.cost.shape:
+        return _certified(problem, d_epsilon, *_constant(problem), {"solver": "closed form"}), None
+    channel, bound, found = _solve(problem)
+    return _certified(problem, d_epsilon, channel, bound, found.facts()), found
 
 
 def _constant(problem: _Problem) -> tuple[np.ndarray, float]:
@@ -179,84 +188,131 @@ def _effective(channel: np.ndarray, d_epsilon: np.ndarray) -> float:
     return max(effective_epsilon(channel[one], np.asarray(d_epsilon, float)[np.ix_(one, one)]) for one in groups)
 
 
-def _largest_distortion(plain: Optimum, prior, cost, exponents, d_epsilon, error) -> Optimum:
+def _largest_distortion(problem: _Problem, d_epsilon, plain: Optimum, found: "_Found | None") -> Optimum:
     """Among the optimal channels of (22) one of largest AP: min cost - reward * AP, the reward small enough.
 
     A linear program has a reward below which its optimum is optimal for the cost too; whether this one was is seen from the
     cost. If A is the AP of any channel of this cost, value <= cost - reward A bounds A from above.
     """
-    prior, cost = checks.prior(prior), checks.matrix(cost, "cost")
-    error = checks.matrix(error, "error", rows=len(prior), negative=False)
-    best = plain.certificate
-    if not exponents.any() or prior_error(prior, error) == 0:  # nothing to choose, or nothing to win
-        problem = _Problem(prior, cost, exponents, error, None, False)
-        return _certified(problem, d_epsilon, plain.channel, best.bound, {"solver": best.solver})
-    reward = 1e-2 * max(best.cost, 1e-6) / prior_error(prior, error)
-    while True:
-        problem = _Problem(prior, cost, exponents, error, None, False, reward)
-        channel, value, facts = _solve(problem)
-        found = _certified(problem, d_epsilon, channel, best.bound, facts)
-        if found.certificate.exact or reward < 1e-6 * best.cost / prior_error(prior, error):
-            break
-        reward /= 10
-    if not found.certificate.exact:
-        return _certified(problem, d_epsilon, plain.channel, best.bound, {"solver": best.solver})
-    most = (found.certificate.cost - value) / reward
-    return replace(found, certificate=replace(found.certificate, distortion_bound=most))
+    bound, d_max = plain.certificate.bound, prior_error(problem.prior, problem.error)
+    if found is not None and d_max > 0:
+        for share in REWARDS:
+            reward = share * plain.certificate.cost / d_max
+            channel, value, solved = _solve(replace(problem, reward=reward), hint=found)
+            better = _certified(problem, d_epsilon, channel, bound, solved.facts())
+            if reward > 0 and better.certificate.exact:
+                most = min(d_max, (better.certificate.cost - value) / reward)
+                return replace(better, certificate=replace(better.certificate, distortion_bound=most))
+            found = solved
+    return _certified(problem, d_epsilon, plain.channel, bound, {} if found is None else found.facts())
 
 
-def _solve(problem: _Problem, solver=interior) -> tuple[np.ndarray, float, dict]:
-    """A channel (S, O), a lower bound of the whole problem's value, and facts about the program that was solved.
+def _solve(problem: _Problem, solver=interior, hint: "_Found | None" = None) -> "tuple[np.ndarray, float, _Found]":
+    """A channel (S, O), a lower bound of the whole problem's value, and what was found out about the program.
 
     Every program on the way is a relaxation of the whole problem, so the largest bound of all counts. If `solver` ends
     before the gap is closed, the library solver has a try; the better channel of the two is kept.
     """
-    occurs = problem.prior > 0
-    secrets = np.flatnonzero(occurs | problem.worst_case)
+    occurs = (problem.prior > 0) | problem.worst_case
+    secrets, extra = (np.flatnonzero(occurs), np.empty((0, 2), dtype=np.int64)) if hint is None else (hint.secrets, hint.extra)
     ratio = np.exp(-problem.exponents)
-    observables = _kept_observables(problem, ratio, secrets)
+    observables = _kept_observables(problem, ratio, np.flatnonzero(occurs))
     F = np.zeros((0, len(problem.prior)))
     if problem.d_m or problem.reward:
-        F = problem.prior * problem.error.T[_kept_estimates(problem.error[occurs])]
-    if problem.worst_case or (problem.d_m and problem.d_m > (1 - 1e-7) * F.sum(axis=1).min()):
+        F = problem.prior * problem.error.T[_kept_estimates(problem.error[problem.prior > 0])]
+    unbound = not ratio[~np.eye(len(ratio), dtype=bool)].any()
+    if unbound and problem.d_m and not problem.worst_case and solver is interior:
+        solver = generation
+    elif problem.worst_case or (problem.d_m and problem.d_m > (1 - 1e-7) * F.sum(axis=1).min()):
         solver = highs  # (12), or a d_m that leaves the feasible set without an interior
-    broken = [np.empty((0, 2), dtype=np.int64) for _ in observables]  # pairs found broken, as numbers of secrets
-    # a first solution to LOOSE finds the pairs that matter; where no pair is bound there is nothing to find
-    tight = solver is highs or not ratio[~np.eye(len(ratio), dtype=bool)].any()
+    tight, warm = solver is not interior or hint is not None, interior.Warm()
     best, least, bound = None, np.inf, -np.inf
     for rounds in range(1, ROUNDS + 1):  # noqa: B007
-        program = _program(problem, secrets, observables, F, broken)
-        P, multipliers = solver.solve(program, GAP / 4 if tight else LOOSE)
+        program = _program(problem, secrets, observables, F, extra)
+        gap = GAP / 4 if tight else LOOSE
+        P, multipliers = solver.solve(program, gap, warm=warm) if solver is interior else solver.solve(program, gap)
         P = P / P.sum(axis=0)
         bound = max(bound, lower_bound(program, multipliers))
-        more = _broken(P, ratio[np.ix_(secrets, secrets)])
+        inner = np.ascontiguousarray(ratio[np.ix_(secrets, secrets)])
+        share = _needed(P, P.mean(axis=1), inner)
+        broken = np.argwhere(_breaks(P, P.mean(axis=1), inner)) if share > REPAIR else np.empty((0, 2), dtype=np.int64)
+        P = _mended(P, share)
         columns, added = _extended(P, ratio, secrets, problem.prior)
-        if not any(map(len, more)) and not len(added):
+        if not len(broken) and not len(added) and tight:
             reached = value(program, P)
-            if best is None or reached < least:
+            if reached < least:
                 best, least = columns, reached
-            if tight and (solver is highs or least - bound <= max(GAP * abs(least), ROUNDING * np.abs(problem.cost).max())):
+            if solver is highs or least - bound <= max(GAP * abs(least), ROUNDING * np.abs(problem.cost).max()):
                 break
-            solver = highs if tight else solver
-            tight = True
-        broken = [np.concatenate([kept, secrets[new]]) for kept, new in zip(broken, more, strict=True)]
-        secrets = np.sort(np.concatenate([secrets, added]))
+            solver = highs
+        tight = tight or (share <= LOOSE and not len(added))  # what then remains is found only near the optimum
+        extra = np.concatenate([extra, secrets[broken]])
+        if len(added):
+            secrets, warm = np.sort(np.concatenate([secrets, added])), interior.Warm()
     channel = np.zeros(problem.cost.shape)
-    channel[:, observables] = (columns if best is None else best).T  # never None but when ROUNDS did not suffice
-    facts = {"secrets": program.kappa.shape[1], "observables": len(observables), "rounds": rounds}
-    return channel, bound, facts | {"solver": solver.__name__.split(".")[-1]}
+    channel[:, observables] = _tidied(columns if best is None else best, problem).T  # None only if ROUNDS did not suffice
+    return (
+        channel,
+        bound,
+        _Found(secrets, extra, len(observables), len(program.pairs.source), rounds, solver.__name__.rpartition(".")[2]),
+    )
 
 
-def _program(problem: _Problem, secrets, observables, F: np.ndarray, broken: list[np.ndarray]) -> Program:
+@dataclass(frozen=True)
+class _Found:
+    secrets: np.ndarray
+    extra: np.ndarray  # pairs of secrets that had to be added to the neighbours, (pairs, 2)
+    observables: int
+    pairs: int  # rows of (22b), of the last round
+    rounds: int
+    solver: str
+
+    def facts(self) -> dict:
+        sizes = {"secrets": len(self.secrets), "observables": self.observables, "pairs": self.pairs}
+        return sizes | {"rounds": self.rounds, "solver": self.solver}
+
+
+def _program(problem: _Problem, secrets, observables, F: np.ndarray, extra: np.ndarray) -> Program:
     cost = np.ascontiguousarray(problem.cost[np.ix_(secrets, observables)].T)
     return Program(
         kappa=problem.prior[secrets] * cost,
-        pairs=_listed(problem.exponents, secrets, broken),
+        pairs=_listed(problem.exponents, secrets, extra, len(observables)),
         F=np.ascontiguousarray(F[:, secrets]),
         d_m=problem.d_m or None,  # 0 asks for nothing
         reward=problem.reward,
         worst=cost if problem.worst_case else None,
     )
+
+
+@numba.njit(cache=True)
+def _needed(P, const, ratio):
+    """The share of a channel that tells nothing (const) which, mixed in, mends every pair that is broken."""
+    share = 0.0
+    m, n = P.shape
+    for o in range(m):
+        for s in range(n):
+            for t in range(n):
+                short = ratio[s, t] * P[o, s] - P[o, t]
+                if short > 0 and s != t:
+                    share = max(share, short / (short + const[o] * (1 - ratio[s, t])))
+    return share
+
+
+def _mended(P: np.ndarray, share: float) -> np.ndarray:
+    """Mixing keeps the rows' sums and never lowers the distortion privacy, which is concave and largest without telling."""
+    return (1 - share) * P + share * P.mean(axis=1, keepdims=True)
+
+
+def _tidied(columns: np.ndarray, problem: _Problem) -> np.ndarray:
+    """Observables that are given with probability below TINY by every secret, merged into the commonest one.
+
+    Merging keeps (22b) and does not lower the distortion privacy; the cost rises by TINY at most, times the largest c.
+    """
+    tiny = columns.max(axis=1) < TINY
+    columns = columns.copy()
+    columns[(columns @ problem.prior).argmax()] += columns[tiny].sum(axis=0)
+    columns[tiny] = 0.0
+    return columns
 
 
 def _kept_observables(problem: _Problem, ratio: np.ndarray, secrets: np.ndarray) -> np.ndarray:
@@ -311,20 +367,16 @@ def _kept_estimates(error: np.ndarray) -> np.ndarray:
     return np.flatnonzero(kept)
 
 
-def _listed(exponents: np.ndarray, secrets: np.ndarray, broken: list[np.ndarray]) -> Pairs:
-    """The pairs of the program: neighbours for every observable, those found broken for theirs; p >= 0 where unbound."""
+def _listed(exponents: np.ndarray, secrets: np.ndarray, extra: np.ndarray, observables: int) -> Pairs:
+    """The pairs of the program: neighbours and `extra`, for every observable; p >= 0 where a secret is bound to no other."""
     inner = np.ascontiguousarray(exponents[np.ix_(secrets, secrets)])
     source, target = np.nonzero(_neighbours(inner, DETOUR))
     alone = np.setdiff1d(np.arange(len(secrets)), source)
-    sources, targets, first = [], [], [0]
-    for pairs in broken:
-        extra = np.searchsorted(secrets, pairs)
-        sources += [source, alone, extra[:, 0]]
-        targets += [target, alone, extra[:, 1]]
-        first.append(first[-1] + len(source) + len(alone) + len(extra))
-    source, target = np.concatenate(sources), np.concatenate(targets)
+    extra = np.searchsorted(secrets, extra)
+    source, target = np.concatenate([source, alone, extra[:, 0]]), np.concatenate([target, alone, extra[:, 1]])
     ratio = np.where(source == target, 0.0, np.exp(-inner[source, target]))
-    return Pairs(np.array(first), source, target, ratio)
+    first = np.arange(observables + 1) * len(source)
+    return Pairs(first, *(np.tile(column, observables) for column in (source, target, ratio)))
 
 
 @numba.njit(cache=True)
@@ -345,9 +397,17 @@ def _neighbours(d, detour):
     return marked
 
 
-def _broken(P: np.ndarray, ratio: np.ndarray) -> list[np.ndarray]:
-    """For every observable the pairs (source, target) with p(target) / ratio < p(source) - BROKEN."""
-    return [np.argwhere(ratio * p[:, None] - p > BROKEN * ratio) for p in P]
+@numba.njit(cache=True)
+def _breaks(P, const, ratio):
+    """Marks the pairs (source, target) that some observable breaks by more than REPAIR would mend."""
+    m, n = P.shape
+    marked = np.zeros((n, n), dtype=np.bool_)
+    for o in range(m):
+        for s in range(n):
+            for t in range(n):
+                if ratio[s, t] * P[o, s] - P[o, t] > REPAIR * const[o] * (1 - ratio[s, t]):
+                    marked[s, t] = True
+    return marked
 
 
 def _extended(P, ratio, secrets, prior) -> tuple[np.ndarray, np.ndarray]:

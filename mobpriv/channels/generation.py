@@ -1,0 +1,165 @@
+"""The linear program (21) of Shokri 2015 by generating its columns and rows: without (22b) an optimal channel is sparse.
+
+The notation is that of `interior`, with no pairs but p >= 0. The program of 211 secrets has 44,521 variables p(o|s) and
+53,383 rows (21b) of 211 entries each; an optimal vertex needs about a thousand of both. So: solve a small program, add
+the variables of negative reduced cost and the rows that the solution breaks, go on from the same basis (HiGHS, dual and
+primal simplex), until neither is left. Then the multipliers prove the bound for all variables (`certificate.lower_bound`).
+"""
+
+import highspy
+import numpy as np
+
+from mobpriv.channels.certificate import Multipliers, Program, lower_bound, value
+
+ROUNDS = 300
+"""Programs after which the last one is returned; 20 to 60 are usual."""
+NEAR, LIKELY = 6, 6
+"""For every secret the first program has its cheapest observables and the likeliest ones of a channel that tells nothing."""
+TOLERANCE = 1e-10
+"""Of rows and reduced costs, in a program whose errors are divided by d_max."""
+
+
+def solve(program: Program, gap: float, watch=None) -> tuple[np.ndarray, Multipliers]:
+    """Columns P (m, n) of a channel with the distortion privacy asked for, and multipliers; see `interior.solve`."""
+    d_max = float(program.F.sum(axis=1).min())
+    restricted = _Restricted(program.kappa, program.F / d_max, program.d_m / d_max)
+    restricted.add_columns(_first_columns(program.kappa))
+    restricted.add_rows(_first_rows(program))
+    best, least, bound = None, np.inf, -np.inf
+    for _ in range(ROUNDS):
+        P, y, answers, nu = restricted.solve()
+        multipliers = Multipliers(np.zeros(len(program.pairs.source)), answers, nu / d_max)
+        lower = lower_bound(program, multipliers)
+        P = P / P.sum(axis=0)
+        P = _mended(P, program, d_max)
+        reached = value(program, P)
+        if best is None or lower > bound:
+            bound, best = lower, (None if best is None else best[0], multipliers)
+        if reached < least:
+            least, best = reached, (P, best[1])
+        if watch is not None:
+            watch(reached, lower)
+        columns, rows = restricted.negative(y, answers), restricted.broken()
+        if least - bound <= gap * abs(least) or not (len(columns) or len(rows)):
+            break
+        restricted.add_columns(columns)
+        restricted.add_rows(rows)
+    return best
+
+
+def _first_columns(kappa: np.ndarray) -> np.ndarray:
+    """(o, s) of the first variables: a channel that tells nothing is among them, so that the program is feasible."""
+    m, n = kappa.shape
+    chosen = np.zeros((m, n), dtype=bool)
+    chosen[np.argsort(kappa, axis=0, kind="stable")[: min(NEAR, m)], np.arange(n)] = True
+    chosen[np.argsort(kappa.sum(axis=1), kind="stable")[: min(LIKELY, m)]] = True
+    return np.argwhere(chosen)
+
+
+def _first_rows(program: Program) -> np.ndarray:
+    """(o, h): for every observable the answers that are best if only its cheapest secret gives it, and if all do."""
+    own = program.F[:, program.kappa.argmin(axis=1)].argmin(axis=0)
+    silent = np.full(len(own), program.F.sum(axis=1).argmin())
+    return np.unique(np.concatenate([np.column_stack([np.arange(len(own)), h]) for h in (own, silent)]), axis=0)
+
+
+def _mended(P: np.ndarray, program: Program, d_max: float) -> np.ndarray:
+    """Mixed with a channel that tells nothing until the distortion privacy is d_m: it is concave, and d_max there."""
+    ap = (P @ program.F.T).min(axis=1).sum()
+    if ap >= program.d_m:
+        return P
+    share = min(1.0, (program.d_m - ap) / (d_max - ap) * (1 + 1e-9) + 1e-15)
+    return (1 - share) * P + share * P.mean(axis=1, keepdims=True)
+
+
+class _Restricted:
+    """The program with some of its variables and rows, in HiGHS. Rows: n sums, (21c), then (21b); columns: x, then p."""
+
+    def __init__(self, kappa, F, d_m):
+        self.kappa, self.F = kappa, F
+        (m, n) = kappa.shape
+        self.columns, self.rows = np.empty((0, 2), dtype=np.int64), np.empty((0, 2), dtype=np.int64)
+        self.has_column, self.has_row = np.zeros((m, n), dtype=bool), np.zeros((m, len(F)), dtype=bool)
+        self.highs = highspy.Highs()
+        for name, setting in [
+            ("output_flag", False),
+            ("threads", 1),
+            ("solver", "simplex"),
+            ("primal_feasibility_tolerance", TOLERANCE),
+            ("dual_feasibility_tolerance", TOLERANCE),
+        ]:
+            self.highs.setOptionValue(name, setting)
+        none = np.empty(0, dtype=np.int32), np.empty(0)
+        lower, upper = np.append(np.ones(n), d_m), np.append(np.ones(n), highspy.kHighsInf)
+        self.highs.addRows(n + 1, lower, upper, 0, np.zeros(n + 1, dtype=np.int32), *none)
+        every = np.arange(m, dtype=np.int32)
+        free = np.full(m, highspy.kHighsInf)
+        self.highs.addCols(m, np.zeros(m), -free, free, m, every, np.full(m, n, dtype=np.int32), np.ones(m))
+
+    def add_columns(self, pairs: np.ndarray) -> None:
+        if not len(pairs):
+            return
+        fixed = self.kappa.shape[1] + 1
+        rows_of = [np.flatnonzero(self.rows[:, 0] == o) for o in range(len(self.kappa))]
+        index, entries, starts = [], [], [0]
+        for o, s in pairs:
+            index += [[s], fixed + rows_of[o]]
+            entries += [[1.0], self.F[self.rows[rows_of[o], 1], s]]
+            starts.append(starts[-1] + 1 + len(rows_of[o]))
+        k = len(pairs)
+        index, entries = np.concatenate(index).astype(np.int32), np.concatenate(entries)
+        zero, no_end = np.zeros(k), np.full(k, highspy.kHighsInf)
+        starts = np.array(starts[:-1], dtype=np.int32)
+        self.highs.addCols(k, self.kappa[pairs[:, 0], pairs[:, 1]], zero, no_end, len(index), starts, index, entries)
+        self.columns = np.concatenate([self.columns, pairs])
+        self.has_column[pairs[:, 0], pairs[:, 1]] = True
+
+    def add_rows(self, pairs: np.ndarray) -> None:
+        if not len(pairs):
+            return
+        m = len(self.kappa)
+        columns_of = [np.flatnonzero(self.columns[:, 0] == o) for o in range(m)]
+        index, entries, starts = [], [], [0]
+        for o, h in pairs:
+            index += [[o], m + columns_of[o]]
+            entries += [[-1.0], self.F[h, self.columns[columns_of[o], 1]]]
+            starts.append(starts[-1] + 1 + len(columns_of[o]))
+        k = len(pairs)
+        index, entries = np.concatenate(index).astype(np.int32), np.concatenate(entries)
+        starts = np.array(starts[:-1], dtype=np.int32)
+        self.highs.addRows(k, np.zeros(k), np.full(k, highspy.kHighsInf), len(index), starts, index, entries)
+        self.rows = np.concatenate([self.rows, pairs])
+        self.has_row[pairs[:, 0], pairs[:, 1]] = True
+
+    def solve(self):
+        """P (m, n), the rows' prices y (n,), the attacks' multipliers (m, estimates) and that of (21c)."""
+        (m, n) = self.kappa.shape
+        self.highs.run()
+        status = self.highs.getModelStatus()
+        if status != highspy.HighsModelStatus.kOptimal:
+            raise RuntimeError(f"HiGHS stopped at {self.highs.modelStatusToString(status)} in (21) by generation")
+        solution = self.highs.getSolution()
+        values, duals = np.asarray(solution.col_value), np.asarray(solution.row_dual)
+        self.P, self.x = np.zeros((m, n)), values[:m]
+        self.P[self.columns[:, 0], self.columns[:, 1]] = np.maximum(values[m:], 0.0)
+        answers = np.zeros(self.has_row.shape)
+        answers[self.rows[:, 0], self.rows[:, 1]] = np.maximum(duals[n + 1 :], 0.0)
+        return self.P, duals[:n], answers, max(float(duals[n]), 0.0)
+
+    def negative(self, y: np.ndarray, answers: np.ndarray) -> np.ndarray:
+        """(o, s) of variables that are not there and have a negative reduced cost: the four lowest of every secret."""
+        reduced = self.kappa - y - answers @ self.F
+        reduced[self.has_column | (reduced > -TOLERANCE)] = 0.0
+        lowest = np.argsort(reduced, axis=0, kind="stable")[:4]
+        chosen = np.zeros_like(self.has_column)
+        chosen[lowest, np.arange(reduced.shape[1])] = True
+        return np.argwhere(chosen & (reduced < 0))
+
+    def broken(self) -> np.ndarray:
+        """(o, h) of rows that are not there and broken by the solution: the two most broken of every observable."""
+        short = self.x[:, None] - self.P @ self.F.T
+        short[self.has_row | (short < TOLERANCE)] = 0.0
+        worst = np.argsort(-short, axis=1, kind="stable")[:, :2]
+        chosen = np.zeros_like(self.has_row)
+        chosen[np.arange(len(short))[:, None], worst] = True
+        return np.argwhere(chosen & (short > 0))
