@@ -207,7 +207,7 @@ def of_all(
     ``keep(name, compute)`` gets the rows of one user: :func:`mobpriv.book.step` keeps them, so that an interrupted run goes on.
     The numbers do not depend on ``workers``: every user is computed with one thread.
     """
-    priors = list(map(np.asarray, priors))
+    priors = [np.ascontiguousarray(prior, float) for prior in priors]
     names = [f"{scenario.__name__}-{user}" for user in range(1, 1 + len(priors))]
     if workers == 1:
         tables = [
