@@ -17,9 +17,12 @@ def within_pairs(d, epsilon, threshold) -> dict:
     return {(s, t): epsilon for s, t in permutations(range(len(d)), 2) if d[s][t] <= threshold}
 
 
-def optimum(prior, cost, pairs, error=None, d_m=None, worst_case=False) -> float:
-    """The least (11), or (12), over channels that keep p(o|s) <= exp(pairs[s, t]) p(o|t) and, if asked for, (24b, c)."""
-    return _solved(*_program(prior, cost, pairs, error, d_m, worst_case)).fun
+def optimum(prior, cost, pairs, error=None, d_m=None, worst_case=False, kept=lambda s, t, o: True) -> float:
+    """The least (11), or (12), over channels that keep p(o|s) <= exp(pairs[s, t]) p(o|t) and, if asked for, (24b, c).
+
+    `kept` chooses the observables for which a pair is a constraint: all, but for Appendix C.
+    """
+    return _solved(*_program(prior, cost, pairs, error, d_m, worst_case, kept)).fun
 
 
 def largest_distortion(prior, cost, pairs, error, at_most) -> float:
@@ -29,7 +32,7 @@ def largest_distortion(prior, cost, pairs, error, at_most) -> float:
     return -_solved(rewards, np.vstack([rows, objective]), np.append(right, at_most), simplices).fun
 
 
-def _program(prior, cost, pairs, error, d_m, worst_case):
+def _program(prior, cost, pairs, error, d_m, worst_case, kept=lambda s, t, o: True):
     """Variables: p(o|s), secret after secret; x(o); z. Rows mean "at most" the right side; the simplices sum to 1."""
     n, m = len(cost), len(cost[0])
     rows, right = [], []
@@ -42,7 +45,8 @@ def _program(prior, cost, pairs, error, d_m, worst_case):
         right.append(limit)
 
     for ((s, t), exponent), o in product(pairs.items(), range(m)):
-        at_most(0.0, [(s * m + o, math.exp(-exponent)), (t * m + o, -1.0)])
+        if kept(s, t, o):
+            at_most(0.0, [(s * m + o, math.exp(-exponent)), (t * m + o, -1.0)])
     for s in range(n if worst_case else 0):  # (12)
         at_most(0.0, [(s * m + o, cost[s][o]) for o in range(m)] + [(n * m + m, -1.0)])
     if error is not None:

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 from scipy.linalg import blas, lapack
+from threadpoolctl import threadpool_limits
 
 from mobpriv.channels.certificate import Multipliers, Program, gradient, lower_bound
 
@@ -58,6 +59,9 @@ class Warm:
         self.points: dict[float, _Point] = {}  # by the relative gap below which they lie
 
 
+@threadpool_limits.wrap(
+    limits=1, user_api="blas"
+)  # many small blocks: threads only wait for one another, 10 to 100 times longer
 def solve(program: Program, gap: float, watch=None, warm: Warm | None = None) -> tuple[np.ndarray, Multipliers]:
     """Columns P (m, n) of the channel, strictly inside every constraint, and the multipliers of the best lower bound.
 

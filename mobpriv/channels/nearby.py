@@ -1,0 +1,181 @@
+"""The approximation of Appendix C (Shokri 2015): program (24) without the constraints between things that are far apart.
+
+    p(o|s) <= exp(eps d_eps(s, s')) p(o|s')    is kept where d(s, s') < threshold and d(o, s) < threshold
+
+and nothing but p >= 0 elsewhere. The paper does not say which secret the distance "between observable and secret" is taken to;
+here it is s, whose probability is limited. Distances d in one unit of length, metres in mobpriv, epsilon in its inverse.
+
+What the paper does not report is what becomes of epsilon: pairs without a constraint may differ by any factor. So beside the
+cost there is what holds over *all* pairs: the effective epsilon, usually infinite since probabilities become 0, and delta.
+
+Of the reductions in `optimal` those of observables do not hold here. Secrets that never occur may be left out if the channel
+found can be extended to them and added otherwise: a channel of all secrets that keeps all constraints, at the cost of a
+relaxation, is optimal whatever the constraints are.
+"""
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+from mobpriv.channels import checks, highs, interior, optimal
+from mobpriv.channels.certificate import GAP, Certificate, Pairs, Program, lower_bound, value
+from mobpriv.channels.inference import prior_error
+
+SEEN = 1e-6
+"""Probabilities below this take no part in `epsilon_seen`."""
+STEPS = 20
+"""Programs after which secrets are no longer added one by one but all together."""
+
+
+@dataclass(frozen=True)
+class Approximation:
+    """A channel (S, S) of the reduced program. Its certificate speaks of the whole one, (24): see `violation`, `epsilon`."""
+
+    channel: np.ndarray
+    certificate: Certificate  # cost and bound of the reduced program; violation, epsilon and distortion of the whole one
+    constraints: int  # that are kept, of S²(S - 1)
+    epsilon_seen: float  # effective epsilon where both probabilities are at least 1e-6
+    delta: float  # largest over pairs of secrets of sum_o max(0, p(o|s) - exp(eps d_eps(s, s')) p(o|s'))
+
+
+def joint(prior, cost, error, d_m: float, d_epsilon, epsilon: float, distance, threshold: float) -> Approximation:
+    """The least costly channel with distortion privacy d_m that keeps (24d) among what is nearer than `threshold`.
+
+    Observables are the secrets; `distance` (S, S) is d(s, s') and d(o, s) of the rule above. ValueError as in `optimal.joint`.
+    """
+    distance = checks.metric(distance, "distance")
+    if not threshold > 0:
+        raise ValueError(f"threshold must be positive, in the unit of distance (got {threshold})")
+    exponents = optimal._exponents(d_epsilon, epsilon)
+    problem = optimal._problem(prior, cost, exponents, error, d_m, False)
+    for name, shape in [("cost", problem.cost.shape), ("distance", distance.shape)]:
+        if shape != exponents.shape:
+            raise ValueError(f"{name} must have a row and a column a secret, {len(exponents)} (got shape {shape})")
+    near = distance < threshold
+    channel, bound, facts = _solve(problem, near)
+    return Approximation(
+        channel,
+        optimal._certified(problem, d_epsilon, channel, bound, facts).certificate,
+        kept(distance, threshold),
+        _seen(channel, np.asarray(d_epsilon, float)),
+        _delta(np.ascontiguousarray(channel), exponents),
+    )
+
+
+def kept(distance, threshold: float) -> int:
+    """How many of the S²(S - 1) constraints (24d) the rule keeps: a number that no computer's speed enters."""
+    near = np.asarray(distance) < threshold
+    return int((near.sum(axis=1) * (near.sum(axis=1) - 1)).sum())
+
+
+def _solve(problem, near: np.ndarray) -> tuple[np.ndarray, float, dict]:
+    """A channel of all secrets, a lower bound, and facts; secrets that never occur join as they turn out to matter."""
+    ratio = np.exp(-problem.exponents)
+    secrets = np.flatnonzero(problem.prior > 0)
+    F = np.zeros((0, len(problem.prior)))
+    if problem.d_m:
+        F = problem.prior * problem.error.T[optimal._kept_estimates(problem.error[secrets])]
+    solver = highs if problem.d_m and problem.d_m > (1 - 1e-7) * prior_error(problem.prior, problem.error) else interior
+    rounds = 0
+    while True:
+        rounds += 1
+        kappa = (problem.prior[secrets, None] * problem.cost[secrets]).T
+        program = Program(np.ascontiguousarray(kappa), _pairs(ratio, near, secrets), F[:, secrets].copy(), problem.d_m or None)
+        P, multipliers = solver.solve(program, GAP / 4)
+        bound = lower_bound(program, multipliers)
+        if solver is interior and value(program, P) - bound > GAP * abs(value(program, P)):
+            solver = highs
+            continue
+        columns = np.zeros((len(near), len(near)))
+        columns[:, secrets] = P / P.sum(axis=0)
+        order = np.concatenate([secrets, np.setdiff1d(np.arange(len(near)), secrets)])
+        failed = order[len(secrets) :][_extend(columns, ratio, near, order, len(secrets), columns @ problem.prior)]
+        if not len(failed):
+            break
+        secrets = np.arange(len(near)) if rounds >= STEPS else np.sort(np.concatenate([secrets, failed]))
+    facts = {"secrets": len(secrets), "observables": len(near), "rounds": rounds}
+    return columns.T.copy(), bound, facts | {"solver": solver.__name__.rpartition(".")[2]}
+
+
+def _pairs(ratio: np.ndarray, near: np.ndarray, secrets: np.ndarray) -> Pairs:
+    """p(o|s') >= ratio p(o|s) for every observable and the pairs kept for it, and p >= 0 for all."""
+    inner, n = ratio[np.ix_(secrets, secrets)], len(secrets)
+    close = near[np.ix_(secrets, secrets)] & ~np.eye(n, dtype=bool)
+    first, sources, targets = [0], [], []
+    for o in range(len(near)):
+        source, target = np.nonzero(close & near[secrets, o][:, None])
+        sources += [source, np.arange(n)]
+        targets += [target, np.arange(n)]
+        first.append(first[-1] + len(source) + n)
+    source, target = np.concatenate(sources), np.concatenate(targets)
+    return Pairs(np.array(first), source, target, np.where(source == target, 0.0, inner[source, target]))
+
+
+@numba.njit(cache=True)
+def _extend(columns, ratio, near, order, known, average):
+    """Fills in one secret after the other between the bounds that all that are there set; marks those that do not fit."""
+    m = len(columns)
+    failed = np.zeros(len(order) - known, dtype=np.bool_)
+    there = list(order[:known])
+    low, high = np.empty(m), np.empty(m)
+    for i in range(known, len(order)):
+        new = order[i]
+        low[:] = 0.0
+        high[:] = 1.0
+        for t in there:
+            if near[new, t]:
+                for o in range(m):
+                    if near[t, o]:
+                        low[o] = max(low[o], ratio[t, new] * columns[o, t])
+                    if near[new, o]:
+                        high[o] = min(high[o], columns[o, t] / ratio[new, t])
+        if low.sum() > 1 + 1e-12 or high.sum() < 1 - 1e-12 or (low > high * (1 + 1e-12)).any():
+            failed[i - known] = True
+            continue
+        columns[:, new] = _between(low, high, average)
+        there.append(new)
+    return failed
+
+
+@numba.njit(cache=True)
+def _between(low, high, average):
+    """Numbers between low and high that sum to 1, `average` where that is between them, else moved evenly."""
+    p = np.minimum(np.maximum(average, low), high)
+    total = p.sum()
+    limit = low if total > 1 else high
+    room = limit.sum() - total
+    if room != 0.0:
+        p += min(1.0, (1 - total) / room) * (limit - p)
+    return p / p.sum()
+
+
+def _seen(channel: np.ndarray, d: np.ndarray) -> float:
+    logs = np.where(channel > SEEN, np.log(np.maximum(channel, SEEN)), np.nan)
+    return float(_steepest(logs, d))
+
+
+@numba.njit(cache=True)
+def _steepest(logs, d):
+    worst = 0.0
+    for i in range(len(d)):
+        for j in range(i):
+            largest = 0.0
+            for o in range(logs.shape[1]):
+                difference = abs(logs[i, o] - logs[j, o])
+                if difference > largest:  # never for nan
+                    largest = difference
+            worst = max(worst, largest / d[i, j])
+    return worst
+
+
+@numba.njit(cache=True)
+def _delta(channel, exponents):
+    worst = 0.0
+    for s in range(len(channel)):
+        for t in range(len(channel)):
+            total, factor = 0.0, np.exp(min(exponents[s, t], 700.0))
+            for o in range(channel.shape[1]):
+                total += max(0.0, channel[s, o] - factor * channel[t, o])
+            worst = max(worst, total)
+    return worst
