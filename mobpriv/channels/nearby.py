@@ -70,29 +70,33 @@ def kept(distance, threshold: float) -> int:
 
 
 def _solve(problem, near: np.ndarray) -> tuple[np.ndarray, float, dict]:
-    """A channel of all secrets, a lower bound, and facts; secrets that never occur join as they turn out to matter."""
+    """A channel of all secrets, a lower bound, and facts; secrets that never occur join as they turn out to matter.
+
+    Programs are solved roughly first, to see which secrets those are.
+    """
     ratio = np.exp(-problem.exponents)
     secrets = np.flatnonzero(problem.prior > 0)
     F = np.zeros((0, len(problem.prior)))
     if problem.d_m:
         F = problem.prior * problem.error.T[optimal._kept_estimates(problem.error[secrets])]
     solver = highs if problem.d_m and problem.d_m > (1 - 1e-7) * prior_error(problem.prior, problem.error) else interior
-    rounds = 0
+    rounds, tight = 0, False
     while True:
         rounds += 1
         kappa = (problem.prior[secrets, None] * problem.cost[secrets]).T
         program = Program(np.ascontiguousarray(kappa), _pairs(ratio, near, secrets), F[:, secrets].copy(), problem.d_m or None)
-        P, multipliers = solver.solve(program, GAP / 4)
+        P, multipliers = solver.solve(program, GAP / 4 if tight else optimal.LOOSE)
         bound = lower_bound(program, multipliers)
-        if solver is interior and value(program, P) - bound > GAP * abs(value(program, P)):
+        if tight and solver is interior and value(program, P) - bound > GAP * abs(value(program, P)):
             solver = highs
             continue
         columns = np.zeros((len(near), len(near)))
         columns[:, secrets] = P / P.sum(axis=0)
         order = np.concatenate([secrets, np.setdiff1d(np.arange(len(near)), secrets)])
         failed = order[len(secrets) :][_extend(columns, ratio, near, order, len(secrets), columns @ problem.prior)]
-        if not len(failed):
+        if not len(failed) and tight:
             break
+        tight = not len(failed)
         secrets = np.arange(len(near)) if rounds >= STEPS else np.sort(np.concatenate([secrets, failed]))
     facts = {"secrets": len(secrets), "observables": len(near), "rounds": rounds}
     return columns.T.copy(), bound, facts | {"solver": solver.__name__.rpartition(".")[2]}
