@@ -169,7 +169,7 @@ def prior_knowledge(prior, distances, epsilons, weights, powers=(), places: int 
 
 def judged(mechanism: str, prior, distances, epsilon, d_m, found: Optimum) -> dict:
     """One row: the thresholds (None where there is none), cost, privacy against the optimal attack (19) and against the Bayes
-    attack (25) in m, and the certificate: gap, violation, effective_epsilon (1/m), exact, solver."""
+    attack (25) in m, and the certificate: gap, violation, effective_epsilon (1/m; None for (21)), exact, solver."""
     return {
         "mechanism": mechanism,
         "epsilon": None if epsilon is None else float(epsilon),
@@ -189,7 +189,7 @@ def _certified(found: Optimum) -> dict:
     return {
         "gap": float(c.gap),
         "violation": float(c.violation),
-        "effective_epsilon": float(c.epsilon),
+        "effective_epsilon": None if np.isnan(c.epsilon) else float(c.epsilon),  # none was asked for
         "exact": bool(c.exact),
         "solver": c.solver,
     }
@@ -207,7 +207,7 @@ def of_all(
     ``keep(name, compute)`` gets the rows of one user: :func:`mobpriv.book.step` keeps them, so that an interrupted run goes on.
     The numbers do not depend on ``workers``: every user is computed with one thread.
     """
-    priors = list(map(np.asarray, priors))
+    priors = [np.ascontiguousarray(prior, float) for prior in priors]
     names = [f"{scenario.__name__}-{user}" for user in range(1, 1 + len(priors))]
     if workers == 1:
         tables = [

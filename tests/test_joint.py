@@ -1,8 +1,15 @@
 """The setting of "Privacy games": the area, the users, their priors."""
 
+import numpy as np
 import pytest
 
 from mobpriv import joint
+from mobpriv.channels.distances import euclidean
+from mobpriv.channels.inference import prior_error
+
+# two towns of two cells each, 1 km between neighbours, 3 km between the towns; nobody is ever in the cell between them
+LINE = euclidean(np.column_stack([[0.0, 1000.0, 2500.0, 4000.0, 5000.0], np.zeros(5)]))
+PRIOR = np.array([0.4, 0.1, 0.0, 0.2, 0.3])
 
 
 def test_the_city_takes_persons():
@@ -27,3 +34,92 @@ def test_cabs_on_request():
 def test_unknown_users_are_named():
     with pytest.raises(ValueError, match="leave_out names users that the data set does not have: nobody"):
         joint.prepare(leave_out="nobody")
+
+
+def rows_of(table, mechanism):
+    return [row for row in table if row["mechanism"] == mechanism]
+
+
+def test_scenario_1_takes_d_m_from_the_differential_channel():
+    table = joint.scenario_1(PRIOR, LINE, [0.2e-3, 0.8e-3])
+    differential, distortion, both = (rows_of(table, name) for name in ("differential", "distortion", "joint"))
+    assert [row["epsilon"] for row in differential] == [0.2e-3, 0.8e-3]
+    assert all(row["exact"] for row in table)
+    for p_e, p_d, p_ed in zip(differential, distortion, both, strict=True):
+        assert p_d["privacy"] == pytest.approx(p_e["privacy"], rel=1e-8)
+        assert p_ed["cost"] == pytest.approx(p_e["cost"], rel=2e-8)  # p_e itself keeps (24)
+        assert p_d["cost"] <= p_e["cost"] * (1 + 1e-8)  # (21) has fewer constraints than (24)
+        assert p_e["middle"] <= p_e["privacy"] * (1 + 1e-7)  # the rule: largest AP
+        assert p_e["effective_epsilon"] <= p_e["epsilon"] * (1 + 1e-6)
+        for row in (p_e, p_d, p_ed):  # the optimal attack is the best; Bayes at most twice as bad in a metric
+            assert row["privacy"] <= row["bayes"] * (1 + 1e-9) <= 2 * row["privacy"] * (1 + 1e-8)
+    assert differential[1]["privacy"] < differential[0]["privacy"]
+
+
+def test_scenario_2_more_privacy_costs_more_and_the_price_is_convex():
+    table = joint.scenario_2(PRIOR, LINE, [0.8e-3], [0.25, 0.5, 0.75])
+    (p_e,), both = rows_of(table, "differential"), rows_of(table, "joint")
+    assert [row["privacy"] for row in both] == pytest.approx([row["d_m"] for row in both], rel=1e-7)  # (24c) binds
+    d_max = prior_error(PRIOR, LINE)
+    assert both[1]["d_m"] == pytest.approx((p_e["privacy"] + d_max) / 2)
+    prices = np.diff([p_e["cost"], *(row["cost"] for row in both)])
+    assert (prices > 0).all()
+    assert (np.diff(prices) > -1e-8).all()
+
+
+def test_scenario_2_leaves_out_what_cannot_be_raised():
+    """At ε next to 0 the best channel tells nothing: its AP is d_max."""
+    (row,) = joint.scenario_2(PRIOR, LINE, [1e-9], [0.5])
+    assert row["privacy"] == pytest.approx(prior_error(PRIOR, LINE), rel=1e-6)
+
+
+def test_scenario_3_is_the_maximum_where_d_m_does_not_bind():
+    table = joint.scenario_3(PRIOR, LINE, [0.2e-3, 0.8e-3], 500.0)
+    d_max = prior_error(
+        PRIOR, LINE
+    )  # 0.4 * 4 + 0.1 * 3 + 0.3 * 1 = 2.2 km at the fourth cell; 0.1 + 0.2 * 4 + 0.3 * 5 = 2.4 km at the first
+    thresholds = [500.0, 1000.0, 1500.0, 2000.0]
+    assert d_max == pytest.approx(1000 * min(2.2, 2.4, 0.4 + 0.2 * 3 + 0.3 * 4, 0.4 * 2.5 + 0.1 * 1.5 + 0.2 * 1.5 + 0.3 * 2.5))
+    distortion = {row["d_m"]: row for row in rows_of(table, "distortion")}
+    assert list(distortion) == thresholds
+    differential = {row["epsilon"]: row for row in rows_of(table, "differential")}
+    seen = set()
+    for row in rows_of(table, "joint"):
+        p_e, p_d = differential[row["epsilon"]], distortion[row["d_m"]]
+        assert row["privacy"] == pytest.approx(max(p_e["privacy"], p_d["privacy"]), rel=1e-7)
+        assert row["cost"] >= max(p_e["cost"], p_d["cost"]) * (1 - 1e-8)
+        assert row["reused"] == (row["d_m"] <= p_e["privacy"]) == (row["cost"] == p_e["cost"])
+        seen.add(row["reused"])
+    assert seen == {True, False}
+
+
+def test_an_adversary_who_knows_the_prior_alone_finds_what_was_promised():
+    table = joint.prior_knowledge(PRIOR, LINE, [0.8e-3], [0.0, 0.5], [2.0])
+    assert len(table) == 6
+    for row in table:
+        assert row["under_prior"] >= row["promised"] * (1 - 1e-9)  # the best attack on π is the one for π
+        if (row["kind"], row["level"]) == ("weight", 0.0):
+            assert row["privacy"] == row["under_prior"] == pytest.approx(row["promised"], rel=1e-8)
+    bits = [row["bits"] for row in table if row["mechanism"] == "differential"]
+    # π: four cells; half of it moved to the two likeliest, 0.4 and 0.3; squares 0.16 : 0.01 : 0.04 : 0.09
+    for found, shares in zip(
+        bits, ([0.4, 0.1, 0.2, 0.3], [0.2 + 2 / 7, 0.05, 0.1, 0.15 + 1.5 / 7], np.array([16, 1, 4, 9]) / 30), strict=True
+    ):
+        assert found == pytest.approx(-sum(p * np.log2(p) for p in shares))
+
+
+def test_all_users_give_the_same_in_one_process_and_in_two_and_are_kept():
+    users, kept = [PRIOR, PRIOR[::-1]], {}
+
+    def keep(name, compute):
+        if name not in kept:
+            kept[name] = compute()
+        return kept[name]
+
+    alone = joint.of_all(joint.scenario_2, users, LINE, [0.8e-3], [0.5], workers=1)
+    both = joint.of_all(joint.scenario_2, users, LINE, [0.8e-3], [0.5], keep=keep, workers=2)
+    assert alone == both
+    assert [row["user"] for row in alone] == [1, 1, 1, 2, 2, 2]
+    assert set(kept) == {"scenario_2-1", "scenario_2-2"}
+    kept["scenario_2-2"] = []
+    assert {row["user"] for row in joint.of_all(joint.scenario_2, users, LINE, [0.8e-3], [0.5], keep=keep)} == {1}

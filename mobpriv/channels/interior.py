@@ -32,8 +32,8 @@ STALLED = 8
 """Steps in a row that improve neither side, after which it stops."""
 TO_BOUNDARY = 0.995
 """Share of the way to the nearest constraint that a step may go."""
-HALFWAY, ROOM = 0.01, 0.7
-"""Relative gap at which a point is kept for a warm start; share of the room that a restart leaves to a broken pair."""
+WAYPOINTS, ROOM = (1e-2, 1e-4, 1e-6), 0.7
+"""Relative gaps at which points are kept for a warm start; share of a broken pair's room that a restart leaves to it."""
 REGULAR, MOST_REGULAR = 1e-15, 1e-11
 """Relative addition to the blocks' diagonals: near the optimum their smallest eigenvalues drown in rounding. Ten times
 more, and so on, where a factorisation fails."""
@@ -53,9 +53,10 @@ class _Point:
 
 
 class Warm:
-    """Where the next program may start: a point half-way to the optimum of one that had fewer pairs, else the same."""
+    """Where the next program, with more pairs and else the same, may start: points on the way to the last optimum."""
 
-    point: _Point | None = None
+    def __init__(self):
+        self.points: dict[float, _Point] = {}  # by the relative gap below which they lie
 
 
 @threadpool_limits.wrap(
@@ -67,8 +68,8 @@ def solve(program: Program, gap: float, watch=None, warm: Warm | None = None) ->
     Stops at value - bound <= gap * |value|, or when rounding ends all progress. `watch(value, bound)` sees each step;
     `warm` is read at the start and written on the way.
     """
-    at = (warm and warm.point and _restart(program, warm.point)) or _start(program)
-    halfway = warm is None
+    at = (warm and _restart(program, warm)) or _start(program)
+    ahead = [] if warm is None else list(WAYPOINTS)
     best, value, bound, stalled = (at.P, None), np.inf, -np.inf, 0
     for _ in range(STEPS):
         multipliers = Multipliers(at.pairs, at.attacks, at.nu)
@@ -81,8 +82,8 @@ def solve(program: Program, gap: float, watch=None, warm: Warm | None = None) ->
             value, best = new_value, (at.P.copy(), best[1])
         if new_bound > bound:
             bound, best = new_bound, (best[0], multipliers.copy())
-        if not halfway and value - bound <= HALFWAY * abs(value):
-            warm.point, halfway = deepcopy(at), True
+        while ahead and value - bound <= ahead[0] * abs(value):
+            warm.points[ahead.pop(0)] = deepcopy(at)
         if value - bound <= gap * max(abs(value), np.finfo(float).tiny) or stalled > STALLED or not _step(program, at):
             break
     return best
@@ -101,22 +102,28 @@ def _start(program: Program) -> _Point:
     return _Point(P, x, slack, product / g, product / f, np.zeros(n), product / slack if limited else 0.0, g, f)
 
 
-def _restart(program: Program, old: _Point) -> _Point | None:
-    """The old point, drawn towards a channel that tells nothing until the new pairs hold; None if that takes too much.
+def _restart(program: Program, warm: Warm) -> _Point | None:
+    """The farthest of the old points that can be drawn into the new program: towards a channel that tells nothing until
+    the new pairs hold. That costs about as much as the share it takes, which should not exceed the gap there.
 
     Every observable's new pairs stand behind its old ones.
     """
-    m = len(old.P)
-    if program.kappa.shape != old.P.shape or len(program.pairs.source) % m or old.attacks.shape[1] != len(program.F):
-        return None
-    at = deepcopy(old)
-    const = at.P.mean(axis=1, keepdims=True)
-    g = _slacks(at.P, *program.pairs).reshape(m, -1)
-    room = const * (1 - program.pairs.ratio.reshape(m, -1))
-    short = np.maximum(-g, 0.0)
-    share = max(float((short / (short + ROOM * room)).max()), 1e-3)
-    if share > 0.5 or g.shape[1] < len(at.pairs) // m:
-        return None
+    m = len(program.kappa)
+    for way, old in sorted(warm.points.items()):
+        known = old.pairs.reshape(m, -1).shape[1] if old.P.shape == program.kappa.shape else np.inf
+        if known > len(program.pairs.source) // m or old.attacks.shape[1] != len(program.F):
+            continue
+        const = old.P.mean(axis=1, keepdims=True)
+        short = np.maximum(-_slacks(old.P, *program.pairs).reshape(m, -1), 0.0)
+        room = ROOM * const * (1 - program.pairs.ratio.reshape(m, -1))
+        share = max(float((short / (short + room)).max()), way / 10)
+        if share <= (way if way < WAYPOINTS[0] else 0.5):
+            return _drawn(program, old, share, const)
+    return None
+
+
+def _drawn(program: Program, old: _Point, share: float, const: np.ndarray) -> _Point:
+    m, at = len(old.P), deepcopy(old)
     at.P = (1 - share) * at.P + share * const
     if len(program.F):
         d_max = float(program.F.sum(axis=1).min())

@@ -22,7 +22,7 @@ At 20 x 15 cells (22b) alone has 26.9 million rows. Almost all of them can be le
 So the certificate speaks of the whole problem: its bound holds for it, and every pair of all secrets has been looked at.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numba
 import numpy as np
@@ -49,6 +49,8 @@ TINY = 1e-10
 """An observable given with less probability than this by every secret is left out."""
 LOOSE = 1e-3
 """Relative gap of the first programs, which are there to find broken pairs."""
+MARGIN = 1e-2
+"""Of a loose solution: a secret that fits by less is put into the program; with fewer broken pairs the tight ones begin."""
 REWARDS = (1e-4, 1e-5, 1e-6)
 """Weights of the distortion privacy against the cost, as shares of cost / d_max, tried in this order."""
 ROUNDS = 40
@@ -60,28 +62,53 @@ class Optimum:
 
     channel: np.ndarray
     certificate: Certificate
+    found: "Found | None" = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found out about the program on the way: a similar one needs much the same secrets and pairs."""
+
+    secrets: np.ndarray
+    extra: np.ndarray  # pairs of secrets that had to be added to the neighbours, (pairs, 2)
+    observables: int
+    pairs: int
+    rounds: int
+    solver: str
+
+    def facts(self) -> dict:
+        return {
+            "secrets": len(self.secrets),
+            "observables": self.observables,
+            "pairs": self.pairs,
+            "rounds": self.rounds,
+            "solver": self.solver,
+        }
 
 
 def distortion(prior, cost, error, d_m: float, worst_case: bool = False) -> Optimum:
     """The least costly channel whose distortion privacy is at least d_m, (21). Secrets of prior 0 answer like the average."""
-    return _optimum(_problem(prior, cost, np.inf, error, d_m, worst_case), None)[0]
+    return _optimum(_problem(prior, cost, np.inf, error, d_m, worst_case), None)
 
 
-def differential(prior, cost, d_epsilon, epsilon: float, error=None, worst_case: bool = False) -> Optimum:
+def differential(
+    prior, cost, d_epsilon, epsilon: float, error=None, worst_case: bool = False, near: Optimum | None = None
+) -> Optimum:
     """The least costly eps-d_eps-private channel, (22).
 
     Many channels are optimal, with different distortion privacy AP (§9.1 compares them by it). Without `error` the result is
     one from the middle of them. With `error` it is the one of largest AP: our rule, for the paper has none.
+    `near` as in `joint`.
     """
     exponents = _exponents(d_epsilon, epsilon)
     problem = _problem(prior, cost, exponents, None, None, worst_case)
-    plain, found = _optimum(problem, d_epsilon)
+    plain = _optimum(problem, d_epsilon, near)
     if error is None:
         return plain
     if worst_case:
         raise ValueError("the rule of the largest distortion privacy is for the average cost: leave error or worst_case out")
     problem.error = checks.matrix(error, "error", rows=len(problem.prior), negative=False)
-    return _largest_distortion(problem, d_epsilon, plain, found)
+    return _largest_distortion(problem, d_epsilon, plain)
 
 
 def within(prior, cost, d_epsilon, epsilon: float, threshold: float, worst_case: bool = False) -> Optimum:
@@ -97,12 +124,17 @@ def within(prior, cost, d_epsilon, epsilon: float, threshold: float, worst_case:
     if not threshold > 0:
         raise ValueError(f"threshold must be positive, in the unit of d_epsilon (got {threshold})")
     steps = shortest_path(np.where((d <= threshold) & (d > 0), 1.0, 0.0), unweighted=True)
-    return _optimum(_problem(prior, cost, epsilon * steps, None, None, worst_case), steps)[0]
+    return _optimum(_problem(prior, cost, epsilon * steps, None, None, worst_case), steps)
 
 
-def joint(prior, cost, error, d_m: float, d_epsilon, epsilon: float, worst_case: bool = False) -> Optimum:
-    """The least costly eps-d_eps-private channel whose distortion privacy is at least d_m, (24)."""
-    return _optimum(_problem(prior, cost, _exponents(d_epsilon, epsilon), error, d_m, worst_case), d_epsilon)[0]
+def joint(
+    prior, cost, error, d_m: float, d_epsilon, epsilon: float, worst_case: bool = False, near: Optimum | None = None
+) -> Optimum:
+    """The least costly eps-d_eps-private channel whose distortion privacy is at least d_m, (24).
+
+    `near`: the optimum of a similar problem for the same secrets. It saves time, and changes nothing that is certified.
+    """
+    return _optimum(_problem(prior, cost, _exponents(d_epsilon, epsilon), error, d_m, worst_case), d_epsilon, near)
 
 
 def _exponents(d_epsilon, epsilon: float) -> np.ndarray:
@@ -144,12 +176,11 @@ def _problem(prior, cost, exponents, error, d_m, worst_case: bool) -> _Problem:
     return _Problem(prior, cost, exponents, error, d_m, worst_case)
 
 
-def _optimum(problem: _Problem, d_epsilon) -> "tuple[Optimum, _Found | None]":
-    """The solved problem, and what was found out about its program if one had to be solved."""
+def _optimum(problem: _Problem, d_epsilon, near: Optimum | None = None) -> Optimum:
     if not problem.exponents.any() or 1 in problem.cost.shape:
-        return _certified(problem, d_epsilon, *_constant(problem), {"solver": "closed form"}), None
-    channel, bound, found = _solve(problem)
-    return _certified(problem, d_epsilon, channel, bound, found.facts()), found
+        return _certified(problem, d_epsilon, *_constant(problem), {"solver": "closed form"})
+    channel, bound, found = _solve(problem, hint=None if near is None else near.found)
+    return _certified(problem, d_epsilon, channel, bound, found.facts(), found)
 
 
 def _constant(problem: _Problem) -> tuple[np.ndarray, float]:
@@ -163,7 +194,9 @@ def _constant(problem: _Problem) -> tuple[np.ndarray, float]:
     return channel, float(costs.min())
 
 
-def _certified(problem: _Problem, d_epsilon, channel: np.ndarray, bound: float, facts: dict) -> Optimum:
+def _certified(
+    problem: _Problem, d_epsilon, channel: np.ndarray, bound: float, facts: dict, found: Found | None = None
+) -> Optimum:
     conditional = (channel * problem.cost).sum(axis=1)
     ap = None
     if problem.error is not None:
@@ -179,7 +212,7 @@ def _certified(problem: _Problem, d_epsilon, channel: np.ndarray, bound: float, 
         d_m=problem.d_m,
         **facts,
     )
-    return Optimum(channel, certificate)
+    return Optimum(channel, certificate, found)
 
 
 def _effective(channel: np.ndarray, d_epsilon: np.ndarray) -> float:
@@ -188,26 +221,26 @@ def _effective(channel: np.ndarray, d_epsilon: np.ndarray) -> float:
     return max(effective_epsilon(channel[one], np.asarray(d_epsilon, float)[np.ix_(one, one)]) for one in groups)
 
 
-def _largest_distortion(problem: _Problem, d_epsilon, plain: Optimum, found: "_Found | None") -> Optimum:
+def _largest_distortion(problem: _Problem, d_epsilon, plain: Optimum) -> Optimum:
     """Among the optimal channels of (22) one of largest AP: min cost - reward * AP, the reward small enough.
 
     A linear program has a reward below which its optimum is optimal for the cost too; whether this one was is seen from the
     cost. If A is the AP of any channel of this cost, value <= cost - reward A bounds A from above.
     """
-    bound, d_max = plain.certificate.bound, prior_error(problem.prior, problem.error)
-    if found is not None and d_max > 0:
-        for share in REWARDS:
-            reward = share * plain.certificate.cost / d_max
-            channel, value, solved = _solve(replace(problem, reward=reward), hint=found)
-            better = _certified(problem, d_epsilon, channel, bound, solved.facts())
-            if reward > 0 and better.certificate.exact:
-                most = min(d_max, (better.certificate.cost - value) / reward)
-                return replace(better, certificate=replace(better.certificate, distortion_bound=most))
-            found = solved
-    return _certified(problem, d_epsilon, plain.channel, bound, {} if found is None else found.facts())
+    found, bound, d_max = plain.found, plain.certificate.bound, prior_error(problem.prior, problem.error)
+    for share in REWARDS if found is not None and d_max > 0 else ():
+        reward = share * plain.certificate.cost / d_max
+        if reward == 0:
+            break
+        channel, value, found = _solve(replace(problem, reward=reward), hint=found)
+        better = _certified(problem, d_epsilon, channel, bound, found.facts(), found)
+        if better.certificate.exact:
+            most = min(d_max, (better.certificate.cost - value) / reward)
+            return replace(better, certificate=replace(better.certificate, distortion_bound=most))
+    return _certified(problem, d_epsilon, plain.channel, bound, {} if found is None else found.facts(), found)
 
 
-def _solve(problem: _Problem, solver=interior, hint: "_Found | None" = None) -> "tuple[np.ndarray, float, _Found]":
+def _solve(problem: _Problem, solver=interior, hint: "Found | None" = None) -> "tuple[np.ndarray, float, Found]":
     """A channel (S, O), a lower bound of the whole problem's value, and what was found out about the program.
 
     Every program on the way is a relaxation of the whole problem, so the largest bound of all counts. If `solver` ends
@@ -237,7 +270,7 @@ def _solve(problem: _Problem, solver=interior, hint: "_Found | None" = None) -> 
         share = _needed(P, P.mean(axis=1), inner)
         broken = np.argwhere(_breaks(P, P.mean(axis=1), inner)) if share > REPAIR else np.empty((0, 2), dtype=np.int64)
         P = _mended(P, share)
-        columns, added = _extended(P, ratio, secrets, problem.prior)
+        columns, added = _extended(P, ratio, secrets, problem.prior, 0.0 if tight else MARGIN)
         if not len(broken) and not len(added) and tight:
             reached = value(program, P)
             if reached < least:
@@ -245,7 +278,7 @@ def _solve(problem: _Problem, solver=interior, hint: "_Found | None" = None) -> 
             if solver is highs or least - bound <= max(GAP * abs(least), ROUNDING * np.abs(problem.cost).max()):
                 break
             solver = highs
-        tight = tight or (share <= LOOSE and not len(added))  # what then remains is found only near the optimum
+        tight = tight or (share <= MARGIN and not len(added))  # what then remains is found only near the optimum
         extra = np.concatenate([extra, secrets[broken]])
         if len(added):
             secrets, warm = np.sort(np.concatenate([secrets, added])), interior.Warm()
@@ -254,22 +287,8 @@ def _solve(problem: _Problem, solver=interior, hint: "_Found | None" = None) -> 
     return (
         channel,
         bound,
-        _Found(secrets, extra, len(observables), len(program.pairs.source), rounds, solver.__name__.rpartition(".")[2]),
+        Found(secrets, extra, len(observables), len(program.pairs.source), rounds, solver.__name__.rpartition(".")[2]),
     )
-
-
-@dataclass(frozen=True)
-class _Found:
-    secrets: np.ndarray
-    extra: np.ndarray  # pairs of secrets that had to be added to the neighbours, (pairs, 2)
-    observables: int
-    pairs: int  # rows of (22b), of the last round
-    rounds: int
-    solver: str
-
-    def facts(self) -> dict:
-        sizes = {"secrets": len(self.secrets), "observables": self.observables, "pairs": self.pairs}
-        return sizes | {"rounds": self.rounds, "solver": self.solver}
 
 
 def _program(problem: _Problem, secrets, observables, F: np.ndarray, extra: np.ndarray) -> Program:
@@ -410,8 +429,8 @@ def _breaks(P, const, ratio):
     return marked
 
 
-def _extended(P, ratio, secrets, prior) -> tuple[np.ndarray, np.ndarray]:
-    """The columns over all secrets (m, S), and the numbers of those to which the channel cannot be extended.
+def _extended(P, ratio, secrets, prior, margin: float) -> tuple[np.ndarray, np.ndarray]:
+    """The columns over all secrets (m, S), and the numbers of those to which it cannot be extended, or hardly.
 
     Secrets without any bound pair (as in (21)) answer like the average over the prior.
     """
@@ -419,13 +438,15 @@ def _extended(P, ratio, secrets, prior) -> tuple[np.ndarray, np.ndarray]:
     columns[:, secrets] = P
     average = columns @ prior
     order = np.concatenate([secrets, np.setdiff1d(np.arange(len(prior)), secrets)])
-    failed = order[len(secrets) :][_extend(columns, np.ascontiguousarray(ratio), order, len(secrets), average / average.sum())]
+    failed = order[len(secrets) :][
+        _extend(columns, np.ascontiguousarray(ratio), order, len(secrets), average / average.sum(), margin)
+    ]
     columns[:, failed] = (average / average.sum())[:, None]
     return columns, failed
 
 
 @numba.njit(cache=True)
-def _extend(columns, ratio, order, known, average):
+def _extend(columns, ratio, order, known, average, margin):
     """Fills in one secret after the other, between L and U of all that are there; marks those that do not fit."""
     m = len(columns)
     failed = np.zeros(len(order) - known, dtype=np.bool_)
@@ -448,7 +469,7 @@ def _extend(columns, ratio, order, known, average):
             there.append(s)
             continue
         least, most = low.sum(), high.sum()
-        if least > 1 + 1e-12 or most < 1 - 1e-12:
+        if least > 1 + 1e-12 - margin or most < 1 - 1e-12 + margin:
             failed[i - known] = True
             continue
         share = min(1.0, max(0.0, (1 - least) / (most - least))) if most > least else 0.0
