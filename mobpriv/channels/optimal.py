@@ -50,7 +50,9 @@ TINY = 1e-10
 LOOSE = 1e-3
 """Relative gap of the first programs, which are there to find broken pairs."""
 MARGIN = 1e-2
-"""Of a loose solution: a secret that fits by less is put into the program; with fewer broken pairs the tight ones begin."""
+"""Once this share of a channel that tells nothing mends a loose solution, the tight ones begin."""
+NEIGHBOURHOOD = 8
+"""Of a secret that does not fit and its nearest ones, only the worst is put into the program at once."""
 REWARDS = (1e-4, 1e-5, 1e-6)
 """Weights of the distortion privacy against the cost, as shares of cost / d_max, tried in this order."""
 ROUNDS = 40
@@ -270,7 +272,7 @@ def _solve(problem: _Problem, solver=interior, hint: "Found | None" = None) -> "
         share = _needed(P, P.mean(axis=1), inner)
         broken = np.argwhere(_breaks(P, P.mean(axis=1), inner)) if share > REPAIR else np.empty((0, 2), dtype=np.int64)
         P = _mended(P, share)
-        columns, added = _extended(P, ratio, secrets, problem.prior, 0.0 if tight else MARGIN)
+        columns, added = _extended(P, ratio, secrets, problem.prior)
         if not len(broken) and not len(added) and tight:
             reached = value(program, P)
             if reached < least:
@@ -429,27 +431,32 @@ def _breaks(P, const, ratio):
     return marked
 
 
-def _extended(P, ratio, secrets, prior, margin: float) -> tuple[np.ndarray, np.ndarray]:
-    """The columns over all secrets (m, S), and the numbers of those to which it cannot be extended, or hardly.
+def _extended(P, ratio, secrets, prior) -> tuple[np.ndarray, np.ndarray]:
+    """The columns over all secrets (m, S), and the numbers of those that the program should get.
 
-    Secrets without any bound pair (as in (21)) answer like the average over the prior.
+    Of the secrets to which the channel cannot be extended only the worst of every neighbourhood: the others mostly fit
+    once it is there. Secrets without any bound pair (as in (21)) answer like the average over the prior.
     """
     columns = np.zeros((len(P), len(prior)))
     columns[:, secrets] = P
-    average = columns @ prior
+    average = columns @ prior / (columns @ prior).sum()
     order = np.concatenate([secrets, np.setdiff1d(np.arange(len(prior)), secrets)])
-    failed = order[len(secrets) :][
-        _extend(columns, np.ascontiguousarray(ratio), order, len(secrets), average / average.sum(), margin)
-    ]
-    columns[:, failed] = (average / average.sum())[:, None]
-    return columns, failed
+    short = _extend(columns, np.ascontiguousarray(ratio), order, len(secrets), average)
+    failed, short = order[len(secrets) :][short > 0], short[short > 0]
+    columns[:, failed] = average[:, None]
+    chosen = []
+    for s in failed[np.argsort(-short, kind="stable")]:
+        near = np.argsort(-ratio[s], kind="stable")[: NEIGHBOURHOOD + 1]
+        if not np.isin(chosen, near).any():
+            chosen.append(s)
+    return columns, np.array(chosen, dtype=np.int64)
 
 
 @numba.njit(cache=True)
-def _extend(columns, ratio, order, known, average, margin):
-    """Fills in one secret after the other, between L and U of all that are there; marks those that do not fit."""
+def _extend(columns, ratio, order, known, average):
+    """Fills in one secret after the other, between L and U of all that are there; by how much each of them does not fit."""
     m = len(columns)
-    failed = np.zeros(len(order) - known, dtype=np.bool_)
+    short = np.zeros(len(order) - known)
     there = list(order[:known])
     low, high = np.empty(m), np.empty(m)
     for i in range(known, len(order)):
@@ -469,11 +476,11 @@ def _extend(columns, ratio, order, known, average, margin):
             there.append(s)
             continue
         least, most = low.sum(), high.sum()
-        if least > 1 + 1e-12 - margin or most < 1 - 1e-12 + margin:
-            failed[i - known] = True
+        if least > 1 + 1e-12 or most < 1 - 1e-12:
+            short[i - known] = max(least - 1, 1 - most)
             continue
         share = min(1.0, max(0.0, (1 - least) / (most - least))) if most > least else 0.0
         columns[:, s] = low + share * (high - low)
         columns[:, s] /= columns[:, s].sum()
         there.append(s)
-    return failed
+    return short
