@@ -21,7 +21,8 @@ A ledger file (``book/claims/*.yml``)::
 mapping is one that no data set enters (a worked example). A run such as ``geolife-program`` (the author's code in place of
 the text, see :mod:`mobpriv.reidentification`) is held against the numbers printed for its data set. A claim that is purely a relation has ``relation`` in place of
 ``quantity``, ``printed``, ``tolerance`` and ``direction``. ``stated_for`` names further data sets the paper states a claim
-for; ``datasets`` narrows where a claim is tested. An errata file (``book/errata/*.yml``) lists ``errata`` with ``id``,
+for; ``datasets`` narrows where a claim is tested. Both may stand at the top of a file, for every claim that does not say
+otherwise. An errata file (``book/errata/*.yml``) lists ``errata`` with ``id``,
 ``place``, ``wrong``, ``decision``, ``notebook`` and ``demonstration``, an expression that must come out true.
 
 A value agrees within the tolerance only (and never against a ``direction`` that fails). Beyond it, it agrees in direction
@@ -54,6 +55,7 @@ NAMES = {
     "privamov": "PrivaMov",
 }
 PRINTED_FOR = ("cabspotting", "geolife", "mdc", "privamov")  # data sets that the papers print numbers for
+FILE_DEFAULTS = ("datasets", "stated_for")  # may stand at the top of a ledger file
 AGREES, DIRECTION, DISAGREES = "agrees", "agrees in direction", "disagrees"
 ACROSS = "across"  # the "run" of a claim that compares runs with each other
 NO_DATA = "no data set"  # the row of a claim that no data set enters
@@ -117,7 +119,10 @@ def read(folder: Path, kind: type[Claim] | type[Erratum]) -> list:
     entries, faults, seen = [], [], {}
     for path in sorted(folder.glob("*.yml")):
         content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-        if not isinstance(content, dict) or set(content) != {"paper", key}:
+        defaults = {
+            name: content[name] for name in FILE_DEFAULTS if kind is Claim and isinstance(content, dict) and name in content
+        }
+        if not isinstance(content, dict) or set(content) != {"paper", key, *defaults}:
             faults.append(f"{path.name}: needs exactly the keys paper and {key}")
             continue
         for entry in content[key] or []:
@@ -130,7 +135,7 @@ def read(folder: Path, kind: type[Claim] | type[Erratum]) -> list:
             if entry["id"] in seen:
                 faults.append(f"{name}: this id stands in {seen[entry['id']]} already")
             seen[entry["id"]] = path.name
-            entries.append(kind(**{"paper": content["paper"], **entry}))
+            entries.append(kind(**{"paper": content["paper"], **defaults, **entry}))
             faults += [f"{name}: {fault}" for fault in (_malformed(entries[-1]) if kind is Claim else [])]
     if faults:
         raise LedgerError(faults)

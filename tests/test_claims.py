@@ -176,6 +176,13 @@ def test_reading_keeps_the_order_and_the_paper(tmp_path):
     assert (only.id, only.paper, only.relation) == ("T1", "thesis", "holds")
 
 
+def test_data_sets_at_the_top_of_a_file_hold_for_every_claim_that_does_not_say_otherwise(tmp_path):
+    second = GOOD.partition("claims:")[2].replace("T1", "T2").replace('"holds"', '"holds", datasets: [geolife]')
+    (tmp_path / "a.yml").write_text("datasets: [city]\nstated_for: [mdc]\n" + GOOD + second)
+    found = read(tmp_path, Claim)
+    assert [(c.id, c.datasets, c.stated_for) for c in found] == [("T1", ["city"], ["mdc"]), ("T2", ["geolife"], ["mdc"])]
+
+
 # ------------------------------------------------------------------------------------------------------------- expressions
 @pytest.mark.parametrize(
     ("expression", "value"),
