@@ -74,7 +74,7 @@ def _solve(problem, near: np.ndarray) -> tuple[np.ndarray, float, dict]:
 
     Programs are solved roughly first, to see which secrets those are.
     """
-    ratio = np.exp(-problem.exponents)
+    ratio = optimal._ratio(problem.exponents)
     secrets = np.flatnonzero(problem.prior > 0)
     F = np.zeros((0, len(problem.prior)))
     if problem.d_m:

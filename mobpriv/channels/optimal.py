@@ -54,6 +54,9 @@ MARGIN = 1e-2
 REWARDS = (1e-4, 1e-5, 1e-6)
 """Weights of the distortion privacy against the cost, as shares of cost / d_max, tried in this order."""
 ROUNDS = 40
+SMALLEST_EXPONENT, LARGEST_EXPONENT = 1e-12, 600.0
+"""Bound pairs are held to an exponent between these. Nearer to 0 there is no room inside the constraint (the certificate then
+shows a violation of 1e-12 at most); exp(-600) costs nothing, and leaves no probability at 0, which no exponent allows."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +126,7 @@ def within(prior, cost, d_epsilon, epsilon: float, threshold: float, worst_case:
     checks.epsilon(epsilon)
     if not threshold > 0:
         raise ValueError(f"threshold must be positive, in the unit of d_epsilon (got {threshold})")
-    steps = shortest_path(np.where((d <= threshold) & (d > 0), 1.0, 0.0), unweighted=True)
+    steps = shortest_path(np.ascontiguousarray((d <= threshold) & (d > 0), float), unweighted=True)
     return _optimum(_problem(prior, cost, epsilon * steps, None, None, worst_case), steps)
 
 
@@ -177,8 +180,19 @@ def _problem(prior, cost, exponents, error, d_m, worst_case: bool) -> _Problem:
 
 
 def _optimum(problem: _Problem, d_epsilon, near: Optimum | None = None) -> Optimum:
-    if not problem.exponents.any() or 1 in problem.cost.shape:
-        return _certified(problem, d_epsilon, *_constant(problem), {"solver": "closed form"})
+    """A channel that tells nothing where that is optimal, or as good as that; else what `_solve` finds.
+
+    p(o|s) <= exp(B) p(o|t) for the largest exponent B: the least cost is at most (exp(B) - 1) max |c| below that of a channel
+    that tells nothing, p(.|t) for everybody.
+    """
+    exponent = problem.exponents.max()
+    if exponent < GAP or 1 in problem.cost.shape:
+        channel, bound = _constant(problem)
+        if 1 not in problem.cost.shape:
+            bound -= np.expm1(exponent) * _unit(problem, slice(None))
+        told_nothing = _certified(problem, d_epsilon, channel, bound, {"solver": "closed form"})
+        if told_nothing.certificate.exact or not exponent:
+            return told_nothing
     channel, bound, found = _solve(problem, hint=None if near is None else near.found)
     return _certified(problem, d_epsilon, channel, bound, found.facts(), found)
 
@@ -205,7 +219,7 @@ def _certified(
     certificate = Certificate(
         cost=float(conditional.max() if problem.worst_case else problem.prior @ conditional),
         bound=bound,
-        unit=float(np.abs(problem.cost).max()),
+        unit=_unit(problem, channel.any(axis=0)),
         violation=violation(channel, problem.exponents),
         epsilon=np.nan if d_epsilon is None else _effective(channel, d_epsilon),
         distortion=ap,
@@ -213,6 +227,15 @@ def _certified(
         **facts,
     )
     return Optimum(channel, certificate, found)
+
+
+def _unit(problem: _Problem, observables) -> float:
+    """The largest cost, or average cost, of an observable that is used: what its rounding is measured by.
+
+    A cost that never falls due must not excuse a gap: that of a secret that never occurs, that of an observable never given.
+    """
+    costs = np.abs(problem.cost[:, observables])
+    return float(costs.max() if problem.worst_case else (problem.prior @ costs).max())
 
 
 def _effective(channel: np.ndarray, d_epsilon: np.ndarray) -> float:
@@ -229,7 +252,7 @@ def _largest_distortion(problem: _Problem, d_epsilon, plain: Optimum) -> Optimum
     """
     found, bound, d_max = plain.found, plain.certificate.bound, prior_error(problem.prior, problem.error)
     for share in REWARDS if found is not None and d_max > 0 else ():
-        reward = share * plain.certificate.cost / d_max
+        reward = share * (abs(plain.certificate.cost) or plain.certificate.unit) / d_max
         if reward == 0:
             break
         channel, value, found = _solve(replace(problem, reward=reward), hint=found)
@@ -237,7 +260,8 @@ def _largest_distortion(problem: _Problem, d_epsilon, plain: Optimum) -> Optimum
         if better.certificate.exact:
             most = min(d_max, (better.certificate.cost - value) / reward)
             return replace(better, certificate=replace(better.certificate, distortion_bound=most))
-    return _certified(problem, d_epsilon, plain.channel, bound, {} if found is None else found.facts(), found)
+    facts = {"solver": plain.certificate.solver} if plain.found is None else plain.found.facts()
+    return _certified(problem, d_epsilon, plain.channel, bound, facts, plain.found)
 
 
 def _solve(problem: _Problem, solver=interior, hint: "Found | None" = None) -> "tuple[np.ndarray, float, Found]":
@@ -247,8 +271,10 @@ def _solve(problem: _Problem, solver=interior, hint: "Found | None" = None) -> "
     before the gap is closed, the library solver has a try; the better channel of the two is kept.
     """
     occurs = (problem.prior > 0) | problem.worst_case
-    secrets, extra = (np.flatnonzero(occurs), np.empty((0, 2), dtype=np.int64)) if hint is None else (hint.secrets, hint.extra)
-    ratio = np.exp(-problem.exponents)
+    secrets, extra = np.flatnonzero(occurs), np.empty((0, 2), dtype=np.int64)
+    if hint is not None:  # perhaps under another prior
+        secrets, extra = np.union1d(secrets, hint.secrets), hint.extra
+    ratio = _ratio(problem.exponents)
     observables = _kept_observables(problem, ratio, np.flatnonzero(occurs))
     F = np.zeros((0, len(problem.prior)))
     if problem.d_m or problem.reward:
@@ -263,7 +289,11 @@ def _solve(problem: _Problem, solver=interior, hint: "Found | None" = None) -> "
     for rounds in range(1, ROUNDS + 1):  # noqa: B007
         program = _program(problem, secrets, observables, F, extra)
         gap = GAP / 4 if tight else LOOSE
-        P, multipliers = solver.solve(program, gap, warm=warm) if solver is interior else solver.solve(program, gap)
+        try:
+            P, multipliers = solver.solve(program, gap, warm=warm) if solver is interior else solver.solve(program, gap)
+        except generation.Stopped:
+            solver = highs
+            continue
         P = P / P.sum(axis=0)
         bound = max(bound, lower_bound(program, multipliers))
         inner = np.ascontiguousarray(ratio[np.ix_(secrets, secrets)])
@@ -275,7 +305,8 @@ def _solve(problem: _Problem, solver=interior, hint: "Found | None" = None) -> "
             reached = value(program, P)
             if reached < least:
                 best, least = columns, reached
-            if solver is highs or least - bound <= max(GAP * abs(least), ROUNDING * np.abs(problem.cost).max()):
+            rounding = ROUNDING * _unit(problem, observables[best.max(axis=1) >= TINY])
+            if solver is highs or least - bound <= max(GAP * abs(least), rounding):
                 break
             solver = highs
         tight = tight or (share <= MARGIN and not len(added))  # what then remains is found only near the optimum
@@ -289,6 +320,11 @@ def _solve(problem: _Problem, solver=interior, hint: "Found | None" = None) -> "
         bound,
         Found(secrets, extra, len(observables), len(program.pairs.source), rounds, solver.__name__.rpartition(".")[2]),
     )
+
+
+def _ratio(exponents: np.ndarray) -> np.ndarray:
+    """exp(-B) in (22b), 0 only where no pair is bound."""
+    return np.where(np.isfinite(exponents), np.exp(-np.clip(exponents, SMALLEST_EXPONENT, LARGEST_EXPONENT)), 0.0)
 
 
 def _program(problem: _Problem, secrets, observables, F: np.ndarray, extra: np.ndarray) -> Program:
@@ -377,7 +413,7 @@ def _not_superfluous(cost, weights, ratio, order):
 
 
 def _kept_estimates(error: np.ndarray) -> np.ndarray:
-    """The estimates (columns) that no other is as near as for every secret; of equal ones the first."""
+    """The estimates (columns) that no other is as near as for every secret; of equal ones the last."""
     kept = np.ones(error.shape[1], dtype=bool)
     for h in np.argsort(-error.sum(axis=0), kind="stable"):
         nearer = (error <= error[:, [h]]).all(axis=0) & kept
@@ -393,7 +429,7 @@ def _listed(exponents: np.ndarray, secrets: np.ndarray, extra: np.ndarray, obser
     alone = np.setdiff1d(np.arange(len(secrets)), source)
     extra = np.searchsorted(secrets, extra)
     source, target = np.concatenate([source, alone, extra[:, 0]]), np.concatenate([target, alone, extra[:, 1]])
-    ratio = np.where(source == target, 0.0, np.exp(-inner[source, target]))
+    ratio = np.where(source == target, 0.0, np.exp(-np.maximum(inner[source, target], SMALLEST_EXPONENT)))
     first = np.arange(observables + 1) * len(source)
     return Pairs(first, *(np.tile(column, observables) for column in (source, target, ratio)))
 
