@@ -104,10 +104,39 @@ def test_errors_too_uneven_for_generation():
     prior = np.array([1.0, 1e-28, 0.0])
     error = hamming(3)
     d_m = 0.5 * prior_error(prior, error)
+    problem = optimal._problem(prior, hamming(3), np.inf, error, d_m, False)
+    program = optimal._program(problem, np.arange(2), np.arange(3), prior * error.T, np.empty((0, 2), dtype=np.int64))
     with pytest.raises(generation.Stopped):
-        problem = optimal._problem(prior, hamming(3), np.inf, error, d_m, False)
-        program = optimal._program(problem, np.arange(2), np.arange(3), prior * error.T, np.empty((0, 2), dtype=np.int64))
         generation.solve(program, 1e-8)
     found = optimal.distortion(prior, hamming(3), error, d_m)
     assert found.channel.sum(1) == pytest.approx(np.ones(3))
     assert found.certificate.cost <= d_m * (1 + 1e-7)
+
+
+def test_a_secret_that_would_have_to_answer_too_often():
+    """Four cells 2 apart, each 1 from a fifth that never occurs, ε = 1, Hamming.
+
+    Without the fifth p(right) = 1/(1 + 3 e^-2) = 0.711. It would have to give each of four answers with at least e^-1 · 0.711,
+    in sum 1.046 > 1: it belongs into the program.
+    """
+    d = np.where(np.eye(5, dtype=bool), 0.0, 2.0)
+    d[4, :4] = d[:4, 4] = 1.0
+    prior = np.array([0.25, 0.25, 0.25, 0.25, 0.0])
+    found = optimal.differential(prior, hamming(5), d, 1.0).certificate
+    assert found.exact
+    assert found.secrets == 5
+    assert found.cost == pytest.approx(naive.optimum(prior, hamming(5), naive.differential_pairs(d, 1.0)), rel=1e-7)
+    assert found.cost > 1 - 1 / (1 + 3 * np.exp(-2)) + 1e-3
+
+
+def test_an_observable_that_is_cheaper_for_two_secrets():
+    """Observable 0 saves 1 at secrets 0 and 1 and costs 3 more at secret 2, near 0 and far from 1: it is given at 1.
+
+    Seen from 0, q(1) may be exp(2), q(2) is at least exp(-0.1): -1 - 7.39 + 2.71 < 0, so it stays.
+    """
+    d = np.array([[0.0, 2.0, 0.1], [2.0, 0.0, 2.0], [0.1, 2.0, 0.0]])
+    prior, cost = np.full(3, 1 / 3), np.array([[0.0, 1.0], [0.0, 1.0], [3.0, 0.0]])
+    found = optimal.differential(prior, cost, d, 1.0).certificate
+    expected = naive.optimum(prior, cost, naive.differential_pairs(d, 1.0))
+    assert expected < 2 / 3 - 1e-2  # what always giving 1 costs
+    assert found.cost == pytest.approx(expected, rel=1e-7)
