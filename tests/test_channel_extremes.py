@@ -140,3 +140,14 @@ def test_an_observable_that_is_cheaper_for_two_secrets():
     expected = naive.optimum(prior, cost, naive.differential_pairs(d, 1.0))
     assert expected < 2 / 3 - 1e-2  # what always giving 1 costs
     assert found.cost == pytest.approx(expected, rel=1e-7)
+
+
+def test_the_largest_distortion_there_is():
+    """d_m = d_max, which the prior's sum and the program's may give in different last digits."""
+    prior = np.array([1.0, 4.0, 4.0]) / 9
+    a, b, c = np.sqrt(13) / 3, 4 / 3, np.sqrt(5) / 3
+    d = np.array([[0.0, a, b], [a, 0.0, c], [b, c, 0.0]])
+    d_m = prior_error(prior, d)
+    found = optimal.distortion(prior, hamming(3), d, d_m).certificate
+    assert found.exact, str(found)
+    assert found.cost == pytest.approx(naive.optimum(prior, hamming(3), {}, d, d_m), rel=1e-7)

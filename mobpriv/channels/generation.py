@@ -70,7 +70,7 @@ def _first_rows(program: Program) -> np.ndarray:
 def _mended(P: np.ndarray, program: Program, d_max: float) -> np.ndarray:
     """Mixed with a channel that tells nothing until the distortion privacy is d_m: it is concave, and d_max there."""
     ap = (P @ program.F.T).min(axis=1).sum()
-    if ap >= program.d_m:
+    if ap >= min(program.d_m, d_max):  # d_m may be d_max, summed up in another order
         return P
     share = min(1.0, (program.d_m - ap) / (d_max - ap) * (1 + 1e-9) + 1e-15)
     return (1 - share) * P + share * P.mean(axis=1, keepdims=True)
