@@ -158,9 +158,8 @@ def test_three_cells_on_a_line():
     """Spacing 1, ε = 1, π = (½, 0, ½), Hamming: the middle cell, which never occurs, costs something all the same.
 
     Between two cells at distance 2 alone, p(wrong) = e^-2 p(right) and both sum to 1: cost 1/(1 + e²) = 0.1192. But the middle
-    cell could not answer then: it must give either answer with at least e^-1 p(right) = e^-1/(1 + e^-2), which is 0.648 for two
-    answers in sum 0.648 · 2 = 1.296 > 1. With p(right) = 1 − a, p(wrong) = a and ½ from the middle, 1 − a <= e/2 and
-    ½ <= e a bind: a = 1/(2e) = 0.1839.
+    cell could not answer then: it may give either answer with at most e p(wrong) = e^-1/(1 + e^-2) = 0.324, in sum 0.648 < 1.
+    With p(right) = 1 − a, p(wrong) = a and ½ from the middle, ½ <= e a binds: a = 1/(2e) = 0.1839.
     """
     prior, d = np.array([0.5, 0.0, 0.5]), np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
     found = optimal.differential(prior, hamming(3), d, 1.0)

@@ -20,6 +20,8 @@ GAP = 1e-8
 """Largest relative gap between cost and bound of a channel called exact."""
 ROUNDING = 1e-14
 """Share of the largest cost that sums of doubles can be off by: a gap below it counts as none."""
+SMALLEST = 1e-280
+"""The least cost that rounding is measured by: sums of doubles below it lose their digits."""
 VIOLATION = 1e-9
 """Largest violation of (22b), and of (24c) as a share of d_m, of a channel called exact."""
 
@@ -66,7 +68,7 @@ class Certificate:
     epsilon: float  # effective: largest log-ratio of probabilities over d_eps; nan where d_eps takes no part
     distortion: float | None  # AP, the error (18) of the optimal attack (19); None where no error was given
     d_m: float | None = None
-    unit: float = 0.0  # the largest c(o, s)
+    unit: float = 0.0  # the largest cost (11), or (12), of an observable that is used
     distortion_bound: float | None = None  # no channel of this cost has a larger AP; where the rule of (22) was asked for
     secrets: int = 0  # size of the program that was solved, after the reductions
     observables: int = 0
@@ -77,7 +79,9 @@ class Certificate:
     @property
     def gap(self) -> float:
         """(cost - bound) / cost; 0 where they are equal up to rounding, which matters where the cost is next to nothing."""
-        return 0.0 if self.cost - self.bound <= ROUNDING * self.unit else (self.cost - self.bound) / abs(self.cost)
+        if self.cost - self.bound <= ROUNDING * max(self.unit, SMALLEST):
+            return 0.0
+        return (self.cost - self.bound) / abs(self.cost) if self.cost else np.inf
 
     @property
     def exact(self) -> bool:
@@ -139,10 +143,14 @@ def _violation(channel, exponents):
     worst = 0.0
     for s in range(len(channel)):
         for t in range(len(channel)):
-            if exponents[s, t] < 700:  # beyond, the factor times any probability that a double holds exceeds 1
+            if exponents[s, t] < 700:
                 factor = np.exp(exponents[s, t])
                 for o in range(channel.shape[1]):
                     worst = max(worst, channel[s, o] - factor * channel[t, o])
+            elif exponents[s, t] < np.inf:  # the factor times any probability that a double holds, but 0, exceeds 1
+                for o in range(channel.shape[1]):
+                    if channel[t, o] == 0:
+                        worst = max(worst, channel[s, o])
     return worst
 
 

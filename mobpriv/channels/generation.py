@@ -19,6 +19,10 @@ TOLERANCE = 1e-10
 """Of rows and reduced costs, in a program whose errors are divided by d_max."""
 
 
+class Stopped(RuntimeError):
+    """HiGHS ended without an optimum, as it may where d_m is d_max up to rounding, or next to nothing beside the errors."""
+
+
 def solve(program: Program, gap: float, watch=None) -> tuple[np.ndarray, Multipliers]:
     """Columns P (m, n) of a channel with the distortion privacy asked for, and multipliers; see `interior.solve`."""
     d_max = float(program.F.sum(axis=1).min())
@@ -66,7 +70,7 @@ def _first_rows(program: Program) -> np.ndarray:
 def _mended(P: np.ndarray, program: Program, d_max: float) -> np.ndarray:
     """Mixed with a channel that tells nothing until the distortion privacy is d_m: it is concave, and d_max there."""
     ap = (P @ program.F.T).min(axis=1).sum()
-    if ap >= program.d_m:
+    if ap >= min(program.d_m, d_max):  # d_m may be d_max, summed up in another order
         return P
     share = min(1.0, (program.d_m - ap) / (d_max - ap) * (1 + 1e-9) + 1e-15)
     return (1 - share) * P + share * P.mean(axis=1, keepdims=True)
@@ -135,10 +139,10 @@ class _Restricted:
         """P (m, n), the rows' prices y (n,), the attacks' multipliers (m, estimates) and that of (21c)."""
         (m, n) = self.kappa.shape
         self.highs.run()
-        status = self.highs.getModelStatus()
-        if status != highspy.HighsModelStatus.kOptimal:
-            raise RuntimeError(f"HiGHS stopped at {self.highs.modelStatusToString(status)} in (21) by generation")
-        solution = self.highs.getSolution()
+        status, solution = self.highs.getModelStatus(), self.highs.getSolution()
+        rows = n + 1 + len(self.rows)  # HiGHS refuses rows with entries above 1e15
+        if status != highspy.HighsModelStatus.kOptimal or len(solution.row_dual) != rows:
+            raise Stopped(f"HiGHS stopped at {self.highs.modelStatusToString(status)} in (21) by generation")
         values, duals = np.asarray(solution.col_value), np.asarray(solution.row_dual)
         self.P, self.x = np.zeros((m, n)), values[:m]
         self.P[self.columns[:, 0], self.columns[:, 1]] = np.maximum(values[m:], 0.0)

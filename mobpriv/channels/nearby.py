@@ -8,7 +8,7 @@ here it is s, whose probability is limited. Distances d in one unit of length, m
 What the paper does not report is what becomes of epsilon: pairs without a constraint may differ by any factor. So beside the
 cost there is what holds over *all* pairs: the effective epsilon, usually infinite since probabilities become 0, and delta.
 
-Of the reductions in `optimal` those of observables do not hold here. Secrets that never occur may be left out if the channel
+Of the `reductions` those of observables do not hold here. Secrets that never occur may be left out if the channel
 found can be extended to them and added otherwise: a channel of all secrets that keeps all constraints, at the cost of a
 relaxation, is optimal whatever the constraints are.
 """
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from mobpriv.channels import checks, highs, interior, optimal
+from mobpriv.channels import checks, highs, interior, optimal, reductions
 from mobpriv.channels.certificate import GAP, Certificate, Pairs, Program, lower_bound, value
 from mobpriv.channels.inference import prior_error
 
@@ -74,11 +74,11 @@ def _solve(problem, near: np.ndarray) -> tuple[np.ndarray, float, dict]:
 
     Programs are solved roughly first, to see which secrets those are.
     """
-    ratio = np.exp(-problem.exponents)
+    ratio = reductions.ratios(problem.exponents)
     secrets = np.flatnonzero(problem.prior > 0)
     F = np.zeros((0, len(problem.prior)))
     if problem.d_m:
-        F = problem.prior * problem.error.T[optimal._kept_estimates(problem.error[secrets])]
+        F = problem.prior * problem.error.T[reductions.kept_estimates(problem.error[secrets])]
     solver = highs if problem.d_m and problem.d_m > (1 - 1e-7) * prior_error(problem.prior, problem.error) else interior
     rounds, tight = 0, False
     while True:

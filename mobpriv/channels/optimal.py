@@ -7,32 +7,20 @@
 Arrays have the secret first: prior (S,), cost c (S, O), error d(h, s) (S, estimates), d_epsilon (S, S). Any unit of length
 will do, the same everywhere, with epsilon in its inverse; mobpriv uses metres.
 
-At 20 x 15 cells (22b) alone has 26.9 million rows. Almost all of them can be left out, exactly:
-
-- Observables (`_kept_observables`). Moving all of column o to o' keeps (22b) and never lowers the distortion privacy. It
-  does not raise the cost if sum_s pi(s) (c(o, s) - c(o', s)) q(s) >= 0 for every q that keeps (22b), which holds if it does
-  for the least such q with q(a) = 1: q(s) = exp(-eps d(s, a)) where the bracket is positive, exp(eps d(s, a)) where it is
-  negative. For the Hamming cost that is pi(o) <= pi(o') exp(-eps d(o, o')): a likelier neighbour makes o superfluous.
-- Estimates. h can be left out of (24b) if another h' has d(h', s) <= d(h, s) for every s that occurs.
-- Secrets that never occur, lazily. Solve without them; a secret s then extends the channel if
-  sum_o L_o <= 1 <= sum_o U_o with L_o = max_t exp(-eps d(s, t)) p(o|t), U_o = min_t exp(eps d(s, t)) p(o|t). Those that
-  do not are put into the program, which is solved again. A program without some secrets is a relaxation: its bound holds.
-- Pairs, lazily. Start with neighbours, add the pairs that the solution breaks, solve again: also a relaxation.
-
-So the certificate speaks of the whole problem: its bound holds for it, and every pair of all secrets has been looked at.
+At 20 x 15 cells (22b) alone has 26.9 million rows. Almost all of them can be left out, exactly; `reductions` says which,
+and why. So the certificate speaks of the whole problem: its bound holds for it, and every pair of all secrets has been
+looked at.
 """
 
 from dataclasses import dataclass, field, replace
 
-import numba
 import numpy as np
 
-from mobpriv.channels import checks, generation, highs, interior
+from mobpriv.channels import checks, generation, highs, interior, reductions
 from mobpriv.channels.certificate import (
     GAP,
     ROUNDING,
     Certificate,
-    Pairs,
     Program,
     effective_epsilon,
     lower_bound,
@@ -41,18 +29,12 @@ from mobpriv.channels.certificate import (
 )
 from mobpriv.channels.inference import distortion_privacy, optimal_attack, prior_error
 
-DETOUR = 0.05
-"""Pairs whose distance is within this share of a way over a third secret are left out of the first program."""
-REPAIR = 1e-10
-"""Broken pairs that this share of a channel that tells nothing mends are mended so; the cost hardly changes."""
 TINY = 1e-10
 """An observable given with less probability than this by every secret is left out."""
 LOOSE = 1e-3
 """Relative gap of the first programs, which are there to find broken pairs."""
 MARGIN = 1e-2
 """Once this share of a channel that tells nothing mends a loose solution, the tight ones begin."""
-NEIGHBOURHOOD = 8
-"""Of a secret that does not fit and its nearest ones, only the worst is put into the program at once."""
 REWARDS = (1e-4, 1e-5, 1e-6)
 """Weights of the distortion privacy against the cost, as shares of cost / d_max, tried in this order."""
 ROUNDS = 40
@@ -125,7 +107,7 @@ def within(prior, cost, d_epsilon, epsilon: float, threshold: float, worst_case:
     checks.epsilon(epsilon)
     if not threshold > 0:
         raise ValueError(f"threshold must be positive, in the unit of d_epsilon (got {threshold})")
-    steps = shortest_path(np.where((d <= threshold) & (d > 0), 1.0, 0.0), unweighted=True)
+    steps = shortest_path(np.ascontiguousarray((d <= threshold) & (d > 0), float), unweighted=True)
     return _optimum(_problem(prior, cost, epsilon * steps, None, None, worst_case), steps)
 
 
@@ -179,8 +161,19 @@ def _problem(prior, cost, exponents, error, d_m, worst_case: bool) -> _Problem:
 
 
 def _optimum(problem: _Problem, d_epsilon, near: Optimum | None = None) -> Optimum:
-    if not problem.exponents.any() or 1 in problem.cost.shape:
-        return _certified(problem, d_epsilon, *_constant(problem), {"solver": "closed form"})
+    """A channel that tells nothing where that is optimal, or as good as that; else what `_solve` finds.
+
+    p(o|s) <= exp(B) p(o|t) for the largest exponent B: the least cost is at most (exp(B) - 1) max |c| below that of a channel
+    that tells nothing, p(.|t) for everybody.
+    """
+    exponent = problem.exponents.max()
+    if exponent < GAP or 1 in problem.cost.shape:
+        channel, bound = _constant(problem)
+        if 1 not in problem.cost.shape:
+            bound -= np.expm1(exponent) * _unit(problem, slice(None))
+        told_nothing = _certified(problem, d_epsilon, channel, bound, {"solver": "closed form"})
+        if told_nothing.certificate.exact or not exponent:
+            return told_nothing
     channel, bound, found = _solve(problem, hint=None if near is None else near.found)
     return _certified(problem, d_epsilon, channel, bound, found.facts(), found)
 
@@ -207,7 +200,7 @@ def _certified(
     certificate = Certificate(
         cost=float(conditional.max() if problem.worst_case else problem.prior @ conditional),
         bound=bound,
-        unit=float(np.abs(problem.cost).max()),
+        unit=_unit(problem, channel.any(axis=0)),
         violation=violation(channel, problem.exponents),
         epsilon=np.nan if d_epsilon is None else _effective(channel, d_epsilon),
         distortion=ap,
@@ -215,6 +208,15 @@ def _certified(
         **facts,
     )
     return Optimum(channel, certificate, found)
+
+
+def _unit(problem: _Problem, observables) -> float:
+    """The largest cost, or average cost, of an observable that is used: what its rounding is measured by.
+
+    A cost that never falls due must not excuse a gap: that of a secret that never occurs, that of an observable never given.
+    """
+    costs = np.abs(problem.cost[:, observables])
+    return float(costs.max() if problem.worst_case else (problem.prior @ costs).max())
 
 
 def _effective(channel: np.ndarray, d_epsilon: np.ndarray) -> float:
@@ -231,7 +233,7 @@ def _largest_distortion(problem: _Problem, d_epsilon, plain: Optimum) -> Optimum
     """
     found, bound, d_max = plain.found, plain.certificate.bound, prior_error(problem.prior, problem.error)
     for share in REWARDS if found is not None and d_max > 0 else ():
-        reward = share * plain.certificate.cost / d_max
+        reward = share * (abs(plain.certificate.cost) or plain.certificate.unit) / d_max
         if reward == 0:
             break
         channel, value, found = _solve(replace(problem, reward=reward), hint=found)
@@ -239,7 +241,8 @@ def _largest_distortion(problem: _Problem, d_epsilon, plain: Optimum) -> Optimum
         if better.certificate.exact:
             most = min(d_max, (better.certificate.cost - value) / reward)
             return replace(better, certificate=replace(better.certificate, distortion_bound=most))
-    return _certified(problem, d_epsilon, plain.channel, bound, {} if found is None else found.facts(), found)
+    facts = {"solver": plain.certificate.solver} if plain.found is None else plain.found.facts()
+    return _certified(problem, d_epsilon, plain.channel, bound, facts, plain.found)
 
 
 def _solve(problem: _Problem, solver=interior, hint: "Found | None" = None) -> "tuple[np.ndarray, float, Found]":
@@ -249,12 +252,15 @@ def _solve(problem: _Problem, solver=interior, hint: "Found | None" = None) -> "
     before the gap is closed, the library solver has a try; the better channel of the two is kept.
     """
     occurs = (problem.prior > 0) | problem.worst_case
-    secrets, extra = (np.flatnonzero(occurs), np.empty((0, 2), dtype=np.int64)) if hint is None else (hint.secrets, hint.extra)
-    ratio = np.exp(-problem.exponents)
-    observables = _kept_observables(problem, ratio, np.flatnonzero(occurs))
+    secrets, extra = np.flatnonzero(occurs), np.empty((0, 2), dtype=np.int64)
+    if hint is not None:  # perhaps under another prior
+        secrets, extra = np.union1d(secrets, hint.secrets), hint.extra
+    ratio = reductions.ratios(problem.exponents)
+    weights = None if problem.worst_case else problem.prior
+    observables = reductions.kept_observables(problem.cost, weights, ratio, np.flatnonzero(occurs))
     F = np.zeros((0, len(problem.prior)))
     if problem.d_m or problem.reward:
-        F = problem.prior * problem.error.T[_kept_estimates(problem.error[problem.prior > 0])]
+        F = problem.prior * problem.error.T[reductions.kept_estimates(problem.error[problem.prior > 0])]
     unbound = not ratio[~np.eye(len(ratio), dtype=bool)].any()
     if unbound and problem.d_m and not problem.worst_case and solver is interior:
         solver = generation
@@ -265,19 +271,28 @@ def _solve(problem: _Problem, solver=interior, hint: "Found | None" = None) -> "
     for rounds in range(1, ROUNDS + 1):  # noqa: B007
         program = _program(problem, secrets, observables, F, extra)
         gap = GAP / 4 if tight else LOOSE
-        P, multipliers = solver.solve(program, gap, warm=warm) if solver is interior else solver.solve(program, gap)
+        try:
+            P, multipliers = solver.solve(program, gap, warm=warm) if solver is interior else solver.solve(program, gap)
+        except generation.Stopped:
+            solver = highs
+            continue
         P = P / P.sum(axis=0)
         bound = max(bound, lower_bound(program, multipliers))
         inner = np.ascontiguousarray(ratio[np.ix_(secrets, secrets)])
-        share = _needed(P, P.mean(axis=1), inner)
-        broken = np.argwhere(_breaks(P, P.mean(axis=1), inner)) if share > REPAIR else np.empty((0, 2), dtype=np.int64)
-        P = _mended(P, share)
-        columns, added = _extended(P, ratio, secrets, problem.prior)
+        share = reductions.needed(P, P.mean(axis=1), inner)
+        broken = (
+            np.argwhere(reductions.breaks(P, P.mean(axis=1), inner))
+            if share > reductions.REPAIR
+            else np.empty((0, 2), dtype=np.int64)
+        )
+        P = reductions.mended(P, share)
+        columns, added = reductions.extended(P, ratio, secrets, problem.prior)
         if not len(broken) and not len(added) and tight:
             reached = value(program, P)
             if reached < least:
                 best, least = columns, reached
-            if solver is highs or least - bound <= max(GAP * abs(least), ROUNDING * np.abs(problem.cost).max()):
+            rounding = ROUNDING * _unit(problem, observables[best.max(axis=1) >= TINY])
+            if solver is highs or least - bound <= max(GAP * abs(least), rounding):
                 break
             solver = highs
         tight = tight or (share <= MARGIN and not len(added))  # what then remains is found only near the optimum
@@ -297,31 +312,12 @@ def _program(problem: _Problem, secrets, observables, F: np.ndarray, extra: np.n
     cost = np.ascontiguousarray(problem.cost[np.ix_(secrets, observables)].T)
     return Program(
         kappa=problem.prior[secrets] * cost,
-        pairs=_listed(problem.exponents, secrets, extra, len(observables)),
+        pairs=reductions.listed(problem.exponents, secrets, extra, len(observables)),
         F=np.ascontiguousarray(F[:, secrets]),
         d_m=problem.d_m or None,  # 0 asks for nothing
         reward=problem.reward,
         worst=cost if problem.worst_case else None,
     )
-
-
-@numba.njit(cache=True)
-def _needed(P, const, ratio):
-    """The share of a channel that tells nothing (const) which, mixed in, mends every pair that is broken."""
-    share = 0.0
-    m, n = P.shape
-    for o in range(m):
-        for s in range(n):
-            for t in range(n):
-                short = ratio[s, t] * P[o, s] - P[o, t]
-                if short > 0 and s != t:
-                    share = max(share, short / (short + const[o] * (1 - ratio[s, t])))
-    return share
-
-
-def _mended(P: np.ndarray, share: float) -> np.ndarray:
-    """Mixing keeps the rows' sums and never lowers the distortion privacy, which is concave and largest without telling."""
-    return (1 - share) * P + share * P.mean(axis=1, keepdims=True)
 
 
 def _tidied(columns: np.ndarray, problem: _Problem) -> np.ndarray:
@@ -334,153 +330,3 @@ def _tidied(columns: np.ndarray, problem: _Problem) -> np.ndarray:
     columns[(columns @ problem.prior).argmax()] += columns[tiny].sum(axis=0)
     columns[tiny] = 0.0
     return columns
-
-
-def _kept_observables(problem: _Problem, ratio: np.ndarray, secrets: np.ndarray) -> np.ndarray:
-    """The observables that no other one makes superfluous; the costliest are tried first."""
-    weights = np.ones(len(secrets)) if problem.worst_case else problem.prior[secrets]
-    cost = np.ascontiguousarray(problem.cost[secrets].T)
-    order = np.argsort(-(cost @ weights), kind="stable")
-    within = np.zeros((len(secrets),) * 2) if problem.worst_case else np.ascontiguousarray(ratio[np.ix_(secrets, secrets)])
-    return np.flatnonzero(_not_superfluous(cost, weights, within, order))
-
-
-@numba.njit(cache=True)
-def _not_superfluous(cost, weights, ratio, order):
-    """Marks the observables that stay. An observable is only ever merged into one that is still there: no circles."""
-    m, n = cost.shape
-    kept = np.ones(m, dtype=np.bool_)
-    for o in order:
-        for other in range(m):
-            if other == o or not kept[other]:
-                continue
-            anchor, least = -1, 0.0
-            for s in range(n):
-                difference = weights[s] * (cost[o, s] - cost[other, s])
-                if difference < least:
-                    anchor, least = s, difference
-            if anchor < 0:
-                kept[o] = False
-                break
-            total = 0.0
-            for s in range(n):
-                difference = weights[s] * (cost[o, s] - cost[other, s])
-                k = 1.0 if s == anchor else ratio[anchor, s]
-                if difference >= 0:
-                    total += difference * k
-                elif k > 0:
-                    total += difference / k
-                else:
-                    total = -np.inf
-            if total >= 0:
-                kept[o] = False
-                break
-    return kept
-
-
-def _kept_estimates(error: np.ndarray) -> np.ndarray:
-    """The estimates (columns) that no other is as near as for every secret; of equal ones the first."""
-    kept = np.ones(error.shape[1], dtype=bool)
-    for h in np.argsort(-error.sum(axis=0), kind="stable"):
-        nearer = (error <= error[:, [h]]).all(axis=0) & kept
-        nearer[h] = False
-        kept[h] = not nearer.any()
-    return np.flatnonzero(kept)
-
-
-def _listed(exponents: np.ndarray, secrets: np.ndarray, extra: np.ndarray, observables: int) -> Pairs:
-    """The pairs of the program: neighbours and `extra`, for every observable; p >= 0 where a secret is bound to no other."""
-    inner = np.ascontiguousarray(exponents[np.ix_(secrets, secrets)])
-    source, target = np.nonzero(_neighbours(inner, DETOUR))
-    alone = np.setdiff1d(np.arange(len(secrets)), source)
-    extra = np.searchsorted(secrets, extra)
-    source, target = np.concatenate([source, alone, extra[:, 0]]), np.concatenate([target, alone, extra[:, 1]])
-    ratio = np.where(source == target, 0.0, np.exp(-inner[source, target]))
-    first = np.arange(observables + 1) * len(source)
-    return Pairs(first, *(np.tile(column, observables) for column in (source, target, ratio)))
-
-
-@numba.njit(cache=True)
-def _neighbours(d, detour):
-    """Marks the pairs without a third point, nearer to both, over which the way is at most 1 + detour times as long."""
-    n = len(d)
-    marked = np.zeros((n, n), dtype=np.bool_)
-    for s in range(n):
-        for t in range(s):
-            near = np.isfinite(d[s, t])
-            limit = (1 + detour) * d[s, t]
-            for u in range(n):
-                if not near:
-                    break
-                if d[s, u] < d[s, t] and d[u, t] < d[s, t] and d[s, u] + d[u, t] <= limit:
-                    near = False
-            marked[s, t] = marked[t, s] = near
-    return marked
-
-
-@numba.njit(cache=True)
-def _breaks(P, const, ratio):
-    """Marks the pairs (source, target) that some observable breaks by more than REPAIR would mend."""
-    m, n = P.shape
-    marked = np.zeros((n, n), dtype=np.bool_)
-    for o in range(m):
-        for s in range(n):
-            for t in range(n):
-                if ratio[s, t] * P[o, s] - P[o, t] > REPAIR * const[o] * (1 - ratio[s, t]):
-                    marked[s, t] = True
-    return marked
-
-
-def _extended(P, ratio, secrets, prior) -> tuple[np.ndarray, np.ndarray]:
-    """The columns over all secrets (m, S), and the numbers of those that the program should get.
-
-    Of the secrets to which the channel cannot be extended only the worst of every neighbourhood: the others mostly fit
-    once it is there. Secrets without any bound pair (as in (21)) answer like the average over the prior.
-    """
-    columns = np.zeros((len(P), len(prior)))
-    columns[:, secrets] = P
-    average = columns @ prior / (columns @ prior).sum()
-    order = np.concatenate([secrets, np.setdiff1d(np.arange(len(prior)), secrets)])
-    short = _extend(columns, np.ascontiguousarray(ratio), order, len(secrets), average)
-    failed, short = order[len(secrets) :][short > 0], short[short > 0]
-    columns[:, failed] = average[:, None]
-    chosen = []
-    for s in failed[np.argsort(-short, kind="stable")]:
-        near = np.argsort(-ratio[s], kind="stable")[: NEIGHBOURHOOD + 1]
-        if not np.isin(chosen, near).any():
-            chosen.append(s)
-    return columns, np.array(chosen, dtype=np.int64)
-
-
-@numba.njit(cache=True)
-def _extend(columns, ratio, order, known, average):
-    """Fills in one secret after the other, between L and U of all that are there; by how much each of them does not fit."""
-    m = len(columns)
-    short = np.zeros(len(order) - known)
-    there = list(order[:known])
-    low, high = np.empty(m), np.empty(m)
-    for i in range(known, len(order)):
-        s = order[i]
-        low[:] = 0.0
-        high[:] = np.inf
-        bound = False
-        for t in there:
-            k = ratio[s, t]
-            if k > 0:
-                bound = True
-                for o in range(m):
-                    low[o] = max(low[o], k * columns[o, t])
-                    high[o] = min(high[o], columns[o, t] / k)
-        if not bound:
-            columns[:, s] = average
-            there.append(s)
-            continue
-        least, most = low.sum(), high.sum()
-        if least > 1 + 1e-12 or most < 1 - 1e-12:
-            short[i - known] = max(least - 1, 1 - most)
-            continue
-        share = min(1.0, max(0.0, (1 - least) / (most - least))) if most > least else 0.0
-        columns[:, s] = low + share * (high - low)
-        columns[:, s] /= columns[:, s].sum()
-        there.append(s)
-    return short

@@ -1,0 +1,204 @@
+"""What can be left out of the linear programs (21) to (24) of Shokri 2015, exactly, and what then has to be looked at again.
+
+Columns P (m, n) hold p(o|s) with the observable first, B = eps d_eps are the exponents of (22b), inf where no pair is bound,
+and ratio = exp(-B).
+
+- Observables (`kept_observables`). Moving all of column o to o' keeps (22b) and never lowers the distortion privacy. It
+  does not raise the cost if sum_s pi(s) (c(o, s) - c(o', s)) q(s) >= 0 for every q that keeps (22b), which holds if it does
+  for the least such q with q(a) = 1: q(s) = exp(-eps d(s, a)) where the bracket is positive, exp(eps d(s, a)) where it is
+  negative. For the Hamming cost that is pi(o) <= pi(o') exp(-eps d(o, o')): a likelier neighbour makes o superfluous.
+- Estimates. h can be left out of (24b) if another h' has d(h', s) <= d(h, s) for every s that occurs.
+- Secrets that never occur, lazily. Solve without them; a secret s then extends the channel if
+  sum_o L_o <= 1 <= sum_o U_o with L_o = max_t exp(-eps d(s, t)) p(o|t), U_o = min_t exp(eps d(s, t)) p(o|t). Those that
+  do not are put into the program, which is solved again. A program without some secrets is a relaxation: its bound holds.
+- Pairs, lazily. Start with neighbours, add the pairs that the solution breaks, solve again: also a relaxation.
+"""
+
+import numba
+import numpy as np
+
+from mobpriv.channels.certificate import Pairs
+
+NEIGHBOURHOOD = 8
+"""Of a secret that does not fit and its nearest ones, only the worst is put into the program at once."""
+DETOUR = 0.05
+"""Pairs whose distance is within this share of a way over a third secret are left out of the first program."""
+REPAIR = 1e-10
+"""Broken pairs that this share of a channel that tells nothing mends are mended so; the cost hardly changes."""
+SMALLEST_EXPONENT, LARGEST_EXPONENT = 1e-12, 600.0
+"""Bound pairs are held to an exponent between these. Nearer to 0 there is no room inside the constraint (the certificate then
+shows a violation of 1e-12 at most); exp(-600) costs nothing, and leaves no probability at 0, which no exponent allows."""
+
+
+def ratios(exponents: np.ndarray) -> np.ndarray:
+    """exp(-B) in (22b), 0 only where no pair is bound."""
+    return np.where(np.isfinite(exponents), np.exp(-np.clip(exponents, SMALLEST_EXPONENT, LARGEST_EXPONENT)), 0.0)
+
+
+def kept_observables(cost, prior, ratio: np.ndarray, secrets: np.ndarray) -> np.ndarray:
+    """The observables that no other one makes superfluous; the costliest are tried first. Prior None: for (12)."""
+    weights = np.ones(len(secrets)) if prior is None else prior[secrets]
+    cost = np.ascontiguousarray(cost[secrets].T)
+    order = np.argsort(-(cost @ weights), kind="stable")
+    within = np.zeros((len(secrets),) * 2) if prior is None else np.ascontiguousarray(ratio[np.ix_(secrets, secrets)])
+    return np.flatnonzero(_not_superfluous(cost, weights, within, order))
+
+
+@numba.njit(cache=True)
+def _not_superfluous(cost, weights, ratio, order):
+    """Marks the observables that stay. An observable is only ever merged into one that is still there: no circles."""
+    m, n = cost.shape
+    kept = np.ones(m, dtype=np.bool_)
+    for o in order:
+        for other in range(m):
+            if other == o or not kept[other]:
+                continue
+            anchor, least = -1, 0.0
+            for s in range(n):
+                difference = weights[s] * (cost[o, s] - cost[other, s])
+                if difference < least:
+                    anchor, least = s, difference
+            if anchor < 0:
+                kept[o] = False
+                break
+            total = 0.0
+            for s in range(n):
+                difference = weights[s] * (cost[o, s] - cost[other, s])
+                k = 1.0 if s == anchor else ratio[anchor, s]
+                if difference >= 0:
+                    total += difference * k
+                elif k > 0:
+                    total += difference / k
+                else:
+                    total = -np.inf
+            if total >= 0:
+                kept[o] = False
+                break
+    return kept
+
+
+def kept_estimates(error: np.ndarray) -> np.ndarray:
+    """The estimates (columns) that no other is as near as for every secret; of equal ones the last."""
+    kept = np.ones(error.shape[1], dtype=bool)
+    for h in np.argsort(-error.sum(axis=0), kind="stable"):
+        nearer = (error <= error[:, [h]]).all(axis=0) & kept
+        nearer[h] = False
+        kept[h] = not nearer.any()
+    return np.flatnonzero(kept)
+
+
+def listed(exponents: np.ndarray, secrets: np.ndarray, extra: np.ndarray, observables: int) -> Pairs:
+    """The pairs of the program: neighbours and `extra`, for every observable; p >= 0 where a secret is bound to no other."""
+    inner = np.ascontiguousarray(exponents[np.ix_(secrets, secrets)])
+    source, target = np.nonzero(_neighbours(inner, DETOUR))
+    alone = np.setdiff1d(np.arange(len(secrets)), source)
+    extra = np.searchsorted(secrets, extra)
+    source, target = np.concatenate([source, alone, extra[:, 0]]), np.concatenate([target, alone, extra[:, 1]])
+    ratio = np.where(source == target, 0.0, np.exp(-np.maximum(inner[source, target], SMALLEST_EXPONENT)))
+    first = np.arange(observables + 1) * len(source)
+    return Pairs(first, *(np.tile(column, observables) for column in (source, target, ratio)))
+
+
+@numba.njit(cache=True)
+def _neighbours(d, detour):
+    """Marks the pairs without a third point, nearer to both, over which the way is at most 1 + detour times as long."""
+    n = len(d)
+    marked = np.zeros((n, n), dtype=np.bool_)
+    for s in range(n):
+        for t in range(s):
+            near = np.isfinite(d[s, t])
+            limit = (1 + detour) * d[s, t]
+            for u in range(n):
+                if not near:
+                    break
+                if d[s, u] < d[s, t] and d[u, t] < d[s, t] and d[s, u] + d[u, t] <= limit:
+                    near = False
+            marked[s, t] = marked[t, s] = near
+    return marked
+
+
+@numba.njit(cache=True)
+def needed(P, const, ratio):
+    """The share of a channel that tells nothing (const) which, mixed in, mends every pair that is broken."""
+    share = 0.0
+    m, n = P.shape
+    for o in range(m):
+        for s in range(n):
+            for t in range(n):
+                short = ratio[s, t] * P[o, s] - P[o, t]
+                if short > 0 and s != t:
+                    share = max(share, short / (short + const[o] * (1 - ratio[s, t])))
+    return share
+
+
+def mended(P: np.ndarray, share: float) -> np.ndarray:
+    """Mixing keeps the rows' sums and never lowers the distortion privacy, which is concave and largest without telling."""
+    return (1 - share) * P + share * P.mean(axis=1, keepdims=True)
+
+
+@numba.njit(cache=True)
+def breaks(P, const, ratio):
+    """Marks the pairs (source, target) that some observable breaks by more than REPAIR would mend."""
+    m, n = P.shape
+    marked = np.zeros((n, n), dtype=np.bool_)
+    for o in range(m):
+        for s in range(n):
+            for t in range(n):
+                if ratio[s, t] * P[o, s] - P[o, t] > REPAIR * const[o] * (1 - ratio[s, t]):
+                    marked[s, t] = True
+    return marked
+
+
+def extended(P, ratio, secrets, prior) -> tuple[np.ndarray, np.ndarray]:
+    """The columns over all secrets (m, S), and the numbers of those that the program should get.
+
+    Of the secrets to which the channel cannot be extended only the worst of every neighbourhood: the others mostly fit
+    once it is there. Secrets without any bound pair (as in (21)) answer like the average over the prior.
+    """
+    columns = np.zeros((len(P), len(prior)))
+    columns[:, secrets] = P
+    average = columns @ prior / (columns @ prior).sum()
+    order = np.concatenate([secrets, np.setdiff1d(np.arange(len(prior)), secrets)])
+    short = _extend(columns, np.ascontiguousarray(ratio), order, len(secrets), average)
+    failed, short = order[len(secrets) :][short > 0], short[short > 0]
+    columns[:, failed] = average[:, None]
+    chosen = []
+    for s in failed[np.argsort(-short, kind="stable")]:
+        near = np.argsort(-ratio[s], kind="stable")[: NEIGHBOURHOOD + 1]
+        if not np.isin(chosen, near).any():
+            chosen.append(s)
+    return columns, np.array(chosen, dtype=np.int64)
+
+
+@numba.njit(cache=True)
+def _extend(columns, ratio, order, known, average):
+    """Fills in one secret after the other, between L and U of all that are there; by how much each of them does not fit."""
+    m = len(columns)
+    short = np.zeros(len(order) - known)
+    there = list(order[:known])
+    low, high = np.empty(m), np.empty(m)
+    for i in range(known, len(order)):
+        s = order[i]
+        low[:] = 0.0
+        high[:] = np.inf
+        bound = False
+        for t in there:
+            k = ratio[s, t]
+            if k > 0:
+                bound = True
+                for o in range(m):
+                    low[o] = max(low[o], k * columns[o, t])
+                    high[o] = min(high[o], columns[o, t] / k)
+        if not bound:
+            columns[:, s] = average
+            there.append(s)
+            continue
+        least, most = low.sum(), high.sum()
+        if least > 1 + 1e-12 or most < 1 - 1e-12:
+            short[i - known] = max(least - 1, 1 - most)
+            continue
+        share = min(1.0, max(0.0, (1 - least) / (most - least))) if most > least else 0.0
+        columns[:, s] = low + share * (high - low)
+        columns[:, s] /= columns[:, s].sum()
+        there.append(s)
+    return short
