@@ -176,7 +176,8 @@ def test_joint_costs_at_least_either(problem, epsilon, share):
     d_m = share * inference.prior_error(prior, d)
     both = optimal.joint(prior, cost, d, d_m, d, epsilon).certificate
     for single in (optimal.distortion(prior, cost, d, d_m), optimal.differential(prior, cost, d, epsilon)):
-        assert both.cost >= single.certificate.bound - 1e-12
+        # exact allows d_m to be missed by 1e-9 of it, which near d_max can save many times that in cost
+        assert both.cost >= single.certificate.bound - 1e-7 * np.abs(cost).max()
 
 
 @FEW
