@@ -24,7 +24,7 @@ lint: $(STAMP)  ## formatting and lint only
 	@$(PY) -m ruff check
 
 site-test: $(STAMP)  ## open the built book in a headless browser: links, requests, scripts, accessibility
-	@$(PY) -m pytest tests/test_site.py $(ARGS)
+	@$(PY) -m pytest -n $(WORKERS) tests/test_site.py $(ARGS)
 
 format: $(STAMP)  ## format the code, strip the notebooks
 	@$(PY) -m ruff format
