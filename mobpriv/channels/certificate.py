@@ -165,16 +165,19 @@ def effective_epsilon(channel, d_epsilon) -> float:
     used = possible.any(0)
     if not possible[:, used].all():
         return np.inf
-    return float(_steepest(np.log(channel[:, used]), np.ascontiguousarray(d)))
+    return float(steepest(np.log(channel[:, used]), np.ascontiguousarray(d)))
 
 
 @numba.njit(cache=True)
-def _steepest(logs, d):
+def steepest(logs, d):
+    """The largest |logs[i, o] - logs[j, o]| / d[i, j]; an entry that is nan has no say."""
     worst = 0.0
     for i in range(len(d)):
         for j in range(i):
             largest = 0.0
             for o in range(logs.shape[1]):
-                largest = max(largest, abs(logs[i, o] - logs[j, o]))
+                difference = abs(logs[i, o] - logs[j, o])
+                if difference > largest:  # never for nan
+                    largest = difference
             worst = max(worst, largest / d[i, j])
     return worst

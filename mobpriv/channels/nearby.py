@@ -19,7 +19,7 @@ import numba
 import numpy as np
 
 from mobpriv.channels import checks, highs, interior, optimal, reductions
-from mobpriv.channels.certificate import GAP, Certificate, Pairs, Program, lower_bound, value
+from mobpriv.channels.certificate import GAP, Certificate, Pairs, Program, lower_bound, steepest, value
 from mobpriv.channels.inference import prior_error
 
 SEEN = 1e-6
@@ -156,21 +156,7 @@ def _between(low, high, average):
 
 def _seen(channel: np.ndarray, d: np.ndarray) -> float:
     logs = np.where(channel > SEEN, np.log(np.maximum(channel, SEEN)), np.nan)
-    return float(_steepest(logs, d))
-
-
-@numba.njit(cache=True)
-def _steepest(logs, d):
-    worst = 0.0
-    for i in range(len(d)):
-        for j in range(i):
-            largest = 0.0
-            for o in range(logs.shape[1]):
-                difference = abs(logs[i, o] - logs[j, o])
-                if difference > largest:  # never for nan
-                    largest = difference
-            worst = max(worst, largest / d[i, j])
-    return worst
+    return float(steepest(logs, d))
 
 
 @numba.njit(cache=True)
