@@ -254,6 +254,36 @@ def test_both_solvers_close_the_gap(solver):
 # --- the approximation of Appendix C
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_warm_start_lies_inside_and_changes_nothing(seed, monkeypatch):
+    """Of 80 cells 10 occur: secrets and pairs are added on the way, and the next program starts from the last one's points."""
+    rng, d = np.random.default_rng(seed), cells(10, 8, 15, 8)
+    prior = np.zeros(80)
+    prior[rng.choice(80, 10, replace=False)] = rng.dirichlet(np.full(10, 0.5))
+    d_m = 0.85 * inference.prior_error(prior, d)
+    restart, sizes = interior._restart, []
+
+    def watched(program, warm):
+        at = restart(program, warm)
+        if at is not None:
+            assert min(at.g.min(), at.f.min(), at.slack, at.pairs.min(), at.attacks.min(), at.nu) > 0
+            assert at.P.sum(axis=0) == pytest.approx(np.ones(at.P.shape[1]), abs=1e-12)
+            pairs = program.pairs  # the slacks carried along are those of the point itself
+            o = np.repeat(np.arange(len(at.P)), np.diff(pairs.first))
+            assert at.g == pytest.approx(at.P[o, pairs.target] - pairs.ratio * at.P[o, pairs.source], abs=1e-14)
+            sizes.append(at.P.shape[1] - next(iter(warm.points.values())).P.shape[1])
+        return at
+
+    monkeypatch.setattr(interior, "_restart", watched)
+    warm = optimal.joint(prior, hamming(80), d, d_m, d, 0.6).certificate
+    assert max(sizes) > 0  # secrets were added, not pairs alone
+    monkeypatch.setattr(interior, "_restart", lambda program, warm: None)
+    cold = optimal.joint(prior, hamming(80), d, d_m, d, 0.6).certificate
+    assert warm.exact
+    assert cold.exact
+    assert max(warm.bound, cold.bound) <= min(warm.cost, cold.cost) * (1 + 1e-13)
+
+
 @FEW
 @given(problems(square=True), epsilons, shares, st.sampled_from([0.4, 0.7, 1.0, 1.5, 9.0]))
 def test_nearby_equals_the_twin(problem, epsilon, share, threshold):

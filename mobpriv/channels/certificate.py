@@ -160,7 +160,11 @@ def effective_epsilon(channel, d_epsilon) -> float:
     Infinite where one of two secrets can give an observable and the other cannot; 0 for one secret.
     """
     channel = checks.channel(channel)
-    d = checks.metric(d_epsilon, "d_epsilon", size=len(channel))
+    return effective(channel, checks.metric(d_epsilon, "d_epsilon", size=len(channel)))
+
+
+def effective(channel: np.ndarray, d: np.ndarray) -> float:
+    """`effective_epsilon` of what has been checked: the triangles of 1200 secrets take 0.6 s."""
     possible = channel > 0
     used = possible.any(0)
     if not possible[:, used].all():

@@ -34,6 +34,9 @@ TO_BOUNDARY = 0.995
 """Share of the way to the nearest constraint that a step may go."""
 WAYPOINTS, ROOM = (1e-2, 1e-4, 1e-6), 0.7
 """Relative gaps at which points are kept for a warm start; share of a broken pair's room that a restart leaves to it."""
+FIT, CENTRED = 0.05, 4.0
+"""Share of what the pairs leave to a new secret that a restart keeps free on either side; how many times larger than the
+old multipliers the new ones may be (50 steps were lost to a point near the boundary at the wrong place)."""
 REGULAR, MOST_REGULAR = 1e-15, 1e-11
 """Relative addition to the blocks' diagonals: near the optimum their smallest eigenvalues drown in rounding. Ten times
 more, and so on, where a factorisation fails."""
@@ -104,37 +107,71 @@ def _start(program: Program) -> _Point:
 
 def _restart(program: Program, warm: Warm) -> _Point | None:
     """The farthest of the old points that can be drawn into the new program: towards a channel that tells nothing until
-    the new pairs hold. That costs about as much as the share it takes, which should not exceed the gap there.
+    the new pairs hold and the new secrets fit in. That costs about as much as the share it takes, which should not exceed
+    the gap there.
 
-    Every observable's new pairs stand behind its old ones.
+    New secrets, and every observable's new pairs, stand behind the old ones.
     """
-    m = len(program.kappa)
+    m, n = program.kappa.shape
+    listed = len(program.pairs.source) // m
     for way, old in sorted(warm.points.items()):
-        known = old.pairs.reshape(m, -1).shape[1] if old.P.shape == program.kappa.shape else np.inf
-        if known > len(program.pairs.source) // m or old.attacks.shape[1] != len(program.F):
+        if len(old.P) != m or len(old.pairs) > m * listed or old.attacks.shape[1] != len(program.F):
             continue
-        const = old.P.mean(axis=1, keepdims=True)
-        short = np.maximum(-_slacks(old.P, *program.pairs).reshape(m, -1), 0.0)
-        room = ROOM * const * (1 - program.pairs.ratio.reshape(m, -1))
-        share = max(float((short / (short + room)).max()), way / 10)
-        if share <= (way if way < WAYPOINTS[0] else 0.5):
-            return _drawn(program, old, share, const)
+        const, known = old.P.mean(axis=1), old.P.shape[1]
+        inside = np.maximum(program.pairs.source, program.pairs.target) < known
+        P = np.full((m, n), const[:, None])
+        P[:, :known] = old.P
+        short = np.maximum(-_slacks(P, *program.pairs), 0.0)[inside]
+        room = (ROOM * np.repeat(const, listed) * (1 - program.pairs.ratio))[inside]
+        share, most = max(float((short / (short + room)).max()), way / 10), way if way < WAYPOINTS[0] else 0.5
+        while share <= most:
+            P[:, :known] = (1 - share) * old.P + share * const[:, None]
+            if _fitted(P, known, const, *program.pairs):
+                at = _drawn(program, old, P, share, const)
+                if at.pairs.max() <= CENTRED * old.pairs.max():
+                    return at
+            share *= 2
     return None
 
 
-def _drawn(program: Program, old: _Point, share: float, const: np.ndarray) -> _Point:
-    m, at = len(old.P), deepcopy(old)
-    at.P = (1 - share) * at.P + share * const
+@numba.njit(cache=True, error_model="numpy")
+def _fitted(P, known, const, first, source, target, ratio):
+    """Fills in the columns of P from `known` on, between what the listed pairs allow; False where there is no room."""
+    m, n = P.shape
+    low, high = np.empty(m), np.empty(m)
+    for s in range(known, n):
+        low[:], high[:] = 0.0, np.inf
+        for o in range(m):
+            for i in range(first[o], first[o + 1]):
+                if target[i] == s and source[i] < s:
+                    low[o] = max(low[o], ratio[i] * P[o, source[i]])
+                elif source[i] == s and target[i] < s:
+                    high[o] = min(high[o], P[o, target[i]] / ratio[i])
+        least, most = low.sum(), high.sum()
+        share = 0.0 if most == np.inf else (1 - least) / (most - least)
+        if least == 0.0 and most == np.inf:  # bound to none that is there
+            P[:, s] = const
+        elif FIT < share < 1 - FIT and (low < high).all():
+            P[:, s] = low + share * (high - low)
+        else:
+            return False
+    return True
+
+
+def _drawn(program: Program, old: _Point, P: np.ndarray, share: float, const: np.ndarray) -> _Point:
+    (m, n), at = P.shape, deepcopy(old)
+    at.P = P
     if len(program.F):
         d_max = float(program.F.sum(axis=1).min())
         limited = program.d_m is not None
-        at.x = (1 - share) * at.x + share * const[:, 0] * (d_max + (program.d_m if limited else 0.0)) / 2
+        at.x = (1 - share) * at.x + share * const * (d_max + (program.d_m if limited else 0.0)) / 2
         at.slack = float(at.x.sum() - program.d_m) if limited else 0.0
     at.g, at.f = _slacks(at.P, *program.pairs), at.P @ program.F.T - at.x[:, None]
     g = at.g.reshape(m, -1)
     known = at.pairs.reshape(m, -1)
     product = float((known * g[:, : known.shape[1]]).mean())
     at.pairs = np.concatenate([known, product / g[:, known.shape[1] :]], axis=1).ravel()
+    at.y = np.concatenate([at.y, np.zeros(n - len(at.y))])
     return at
 
 
@@ -187,11 +224,13 @@ def _factor(program: Program, at: _Point):
     blocks = np.zeros((m, wide, wide))
     _pair_blocks(at.pairs / at.g, *program.pairs, blocks)
     weights = at.attacks / at.f
+    occur = np.flatnonzero(program.F.any(axis=0))  # F is 0 where the prior is
+    F, inner = np.ascontiguousarray(program.F[:, occur]), np.ix_(occur, occur)
     joined = np.zeros((wide, wide), order="F")
     for o in range(m):
         if len(program.F):
-            scaled = program.F * np.sqrt(weights[o])[:, None]
-            blocks[o, :n, :n] += blas.dsyrk(1.0, scaled.T, lower=True).T
+            scaled = F * np.sqrt(weights[o])[:, None]
+            blocks[o][inner] += blas.dsyrk(1.0, scaled.T, lower=True).T
             blocks[o, :n, n] = -weights[o] @ program.F
             blocks[o, n, n] = weights[o].sum()
         block, regular = blocks[o].copy(), REGULAR

@@ -85,7 +85,7 @@ def _solve(problem, near: np.ndarray) -> tuple[np.ndarray, float, dict]:
         rounds += 1
         kappa = (problem.prior[secrets, None] * problem.cost[secrets]).T
         program = Program(np.ascontiguousarray(kappa), _pairs(ratio, near, secrets), F[:, secrets].copy(), problem.d_m or None)
-        P, multipliers = solver.solve(program, GAP / 4 if tight else optimal.LOOSE)
+        P, multipliers = solver.solve(program, GAP / 4 if tight else optimal.GAPS[0])
         bound = lower_bound(program, multipliers)
         if tight and solver is interior and value(program, P) - bound > GAP * abs(value(program, P)):
             solver = highs

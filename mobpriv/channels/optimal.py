@@ -22,7 +22,7 @@ from mobpriv.channels.certificate import (
     ROUNDING,
     Certificate,
     Program,
-    effective_epsilon,
+    effective,
     lower_bound,
     value,
     violation,
@@ -31,8 +31,8 @@ from mobpriv.channels.inference import distortion_privacy, optimal_attack, prior
 
 TINY = 1e-10
 """An observable given with less probability than this by every secret is left out."""
-LOOSE = 1e-3
-"""Relative gap of the first programs, which are there to find broken pairs."""
+GAPS = (1e-3, 1e-5, GAP / 4)
+"""Relative gaps of the programs: the first ones are there to find broken pairs and secrets."""
 MARGIN = 1e-2
 """Once this share of a channel that tells nothing mends a loose solution, the tight ones begin."""
 REWARDS = (1e-4, 1e-5, 1e-6)
@@ -222,7 +222,7 @@ def _unit(problem: _Problem, observables) -> float:
 def _effective(channel: np.ndarray, d_epsilon: np.ndarray) -> float:
     """The effective epsilon among the secrets that are at a finite distance of one another."""
     groups = np.unique(np.isfinite(d_epsilon), axis=0)
-    return max(effective_epsilon(channel[one], np.asarray(d_epsilon, float)[np.ix_(one, one)]) for one in groups)
+    return max(effective(channel[one], np.asarray(d_epsilon, float)[np.ix_(one, one)]) for one in groups)
 
 
 def _largest_distortion(problem: _Problem, d_epsilon, plain: Optimum) -> Optimum:
@@ -252,9 +252,10 @@ def _solve(problem: _Problem, solver=interior, hint: "Found | None" = None) -> "
     before the gap is closed, the library solver has a try; the better channel of the two is kept.
     """
     occurs = (problem.prior > 0) | problem.worst_case
-    secrets, extra = np.flatnonzero(occurs), np.empty((0, 2), dtype=np.int64)
+    secrets, none = np.flatnonzero(occurs), np.empty((0, 2), dtype=np.int64)
+    pairs = extra = none
     if hint is not None:  # perhaps under another prior
-        secrets, extra = np.union1d(secrets, hint.secrets), hint.extra
+        secrets, extra = np.concatenate([secrets, np.setdiff1d(hint.secrets, secrets)]), hint.extra
     ratio = reductions.ratios(problem.exponents)
     weights = None if problem.worst_case else problem.prior
     observables = reductions.kept_observables(problem.cost, weights, ratio, np.flatnonzero(occurs))
@@ -266,11 +267,12 @@ def _solve(problem: _Problem, solver=interior, hint: "Found | None" = None) -> "
         solver = generation
     elif problem.worst_case or (problem.d_m and problem.d_m > (1 - 1e-7) * F.sum(axis=1).min()):
         solver = highs  # (12), or a d_m that leaves the feasible set without an interior
-    tight, warm = solver is not interior or hint is not None, interior.Warm()
+    level, warm = 0 if solver is interior and hint is None else len(GAPS) - 1, interior.Warm()
     best, least, bound = None, np.inf, -np.inf
     for rounds in range(1, ROUNDS + 1):  # noqa: B007
-        program = _program(problem, secrets, observables, F, extra)
-        gap = GAP / 4 if tight else LOOSE
+        pairs = _with(_with(pairs, reductions.neighbours(problem.exponents, secrets)), extra)
+        program = _program(problem, secrets, observables, F, pairs)
+        gap, tight = GAPS[level], GAPS[level] < GAP
         try:
             P, multipliers = solver.solve(program, gap, warm=warm) if solver is interior else solver.solve(program, gap)
         except generation.Stopped:
@@ -280,11 +282,7 @@ def _solve(problem: _Problem, solver=interior, hint: "Found | None" = None) -> "
         bound = max(bound, lower_bound(program, multipliers))
         inner = np.ascontiguousarray(ratio[np.ix_(secrets, secrets)])
         share = reductions.needed(P, P.mean(axis=1), inner)
-        broken = (
-            np.argwhere(reductions.breaks(P, P.mean(axis=1), inner))
-            if share > reductions.REPAIR
-            else np.empty((0, 2), dtype=np.int64)
-        )
+        broken = np.argwhere(reductions.breaks(P, P.mean(axis=1), inner)) if share > reductions.REPAIR else none
         P = reductions.mended(P, share)
         columns, added = reductions.extended(P, ratio, secrets, problem.prior)
         if not len(broken) and not len(added) and tight:
@@ -295,10 +293,9 @@ def _solve(problem: _Problem, solver=interior, hint: "Found | None" = None) -> "
             if solver is highs or least - bound <= max(GAP * abs(least), rounding):
                 break
             solver = highs
-        tight = tight or (share <= MARGIN and not len(added))  # what then remains is found only near the optimum
-        extra = np.concatenate([extra, secrets[broken]])
-        if len(added):
-            secrets, warm = np.sort(np.concatenate([secrets, added])), interior.Warm()
+        level += not tight and share <= MARGIN and not len(added)  # what then remains is found only nearer to the optimum
+        # What is new stands behind what was there, which a warm start relies on.
+        extra, secrets = np.concatenate([extra, secrets[broken]]), np.concatenate([secrets, added])
     channel = np.zeros(problem.cost.shape)
     channel[:, observables] = _tidied(columns if best is None else best, problem).T  # None only if ROUNDS did not suffice
     return (
@@ -308,11 +305,17 @@ def _solve(problem: _Problem, solver=interior, hint: "Found | None" = None) -> "
     )
 
 
-def _program(problem: _Problem, secrets, observables, F: np.ndarray, extra: np.ndarray) -> Program:
+def _with(pairs: np.ndarray, more: np.ndarray) -> np.ndarray:
+    """The pairs (n, 2), and behind them those of `more` that are not among them."""
+    both = np.concatenate([pairs, more])
+    return both[np.sort(np.unique(both, axis=0, return_index=True)[1])]
+
+
+def _program(problem: _Problem, secrets, observables, F: np.ndarray, pairs: np.ndarray) -> Program:
     cost = np.ascontiguousarray(problem.cost[np.ix_(secrets, observables)].T)
     return Program(
         kappa=problem.prior[secrets] * cost,
-        pairs=reductions.listed(problem.exponents, secrets, extra, len(observables)),
+        pairs=reductions.listed(problem.exponents, secrets, pairs, len(observables)),
         F=np.ascontiguousarray(F[:, secrets]),
         d_m=problem.d_m or None,  # 0 asks for nothing
         reward=problem.reward,

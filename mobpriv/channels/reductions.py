@@ -87,16 +87,22 @@ def kept_estimates(error: np.ndarray) -> np.ndarray:
     return np.flatnonzero(kept)
 
 
-def listed(exponents: np.ndarray, secrets: np.ndarray, extra: np.ndarray, observables: int) -> Pairs:
-    """The pairs of the program: neighbours and `extra`, for every observable; p >= 0 where a secret is bound to no other."""
+def neighbours(exponents: np.ndarray, secrets: np.ndarray) -> np.ndarray:
+    """Pairs (source, target) of neighbours among the secrets, (pairs, 2); a secret bound to no other stands with itself."""
     inner = np.ascontiguousarray(exponents[np.ix_(secrets, secrets)])
-    source, target = np.nonzero(_neighbours(inner, DETOUR))
-    alone = np.setdiff1d(np.arange(len(secrets)), source)
-    extra = np.searchsorted(secrets, extra)
-    source, target = np.concatenate([source, alone, extra[:, 0]]), np.concatenate([target, alone, extra[:, 1]])
-    ratio = np.where(source == target, 0.0, np.exp(-np.maximum(inner[source, target], SMALLEST_EXPONENT)))
-    first = np.arange(observables + 1) * len(source)
-    return Pairs(first, *(np.tile(column, observables) for column in (source, target, ratio)))
+    pairs = np.argwhere(_neighbours(inner, DETOUR))
+    alone = np.setdiff1d(np.arange(len(secrets)), pairs)
+    return secrets[np.concatenate([pairs, np.column_stack([alone, alone])])]
+
+
+def listed(exponents: np.ndarray, secrets: np.ndarray, pairs: np.ndarray, observables: int) -> Pairs:
+    """The pairs of the program, for every observable; p >= 0 for a pair of a secret with itself."""
+    ratio = np.exp(-np.maximum(exponents[pairs[:, 0], pairs[:, 1]], SMALLEST_EXPONENT))
+    ratio[pairs[:, 0] == pairs[:, 1]] = 0.0
+    row = np.empty(len(exponents), dtype=np.int64)
+    row[secrets] = np.arange(len(secrets))
+    first = np.arange(observables + 1) * len(pairs)
+    return Pairs(first, *(np.tile(column, observables) for column in (*row[pairs.T], ratio)))
 
 
 @numba.njit(cache=True)
