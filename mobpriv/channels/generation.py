@@ -26,7 +26,10 @@ class Stopped(RuntimeError):
 def solve(program: Program, gap: float, watch=None) -> tuple[np.ndarray, Multipliers]:
     """Columns P (m, n) of a channel with the distortion privacy asked for, and multipliers; see `interior.solve`."""
     d_max = float(program.F.sum(axis=1).min())
-    restricted = _Restricted(program.kappa, program.F / d_max, program.d_m / d_max)
+    # Less what the guess without observing errs, which sums to d_max over the observables whatever the channel: a channel
+    # that tells nothing then has x = 0 whatever d_m, and d_m = d_max leaves more than one point.
+    silent = program.F[program.F.sum(axis=1).argmin()]
+    restricted = _Restricted(program.kappa, (program.F - silent) / d_max, min(program.d_m / d_max - 1, 0.0))
     restricted.add_columns(_first_columns(program.kappa))
     restricted.add_rows(_first_rows(program))
     best, least, bound = None, np.inf, -np.inf
@@ -70,7 +73,7 @@ def _first_rows(program: Program) -> np.ndarray:
 def _mended(P: np.ndarray, program: Program, d_max: float) -> np.ndarray:
     """Mixed with a channel that tells nothing until the distortion privacy is d_m: it is concave, and d_max there."""
     ap = (P @ program.F.T).min(axis=1).sum()
-    if ap >= min(program.d_m, d_max):  # d_m may be d_max, summed up in another order
+    if ap >= min(program.d_m, d_max * (1 - TOLERANCE)):  # d_m may be d_max, where only telling nothing would mend
         return P
     share = min(1.0, (program.d_m - ap) / (d_max - ap) * (1 + 1e-9) + 1e-15)
     return (1 - share) * P + share * P.mean(axis=1, keepdims=True)

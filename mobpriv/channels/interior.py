@@ -17,7 +17,7 @@ Method: predictor and corrector of Mehrotra (1992), as in Wright, Primal-Dual In
 """
 
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numba
 import numpy as np
@@ -41,6 +41,9 @@ REGULAR, MOST_REGULAR = 1e-15, 1e-11
 """Relative addition to the blocks' diagonals: near the optimum their smallest eigenvalues drown in rounding. Ten times
 more, and so on, where a factorisation fails."""
 
+HALVED = 32
+"""Triangles up to this order are inverted by LAPACK."""
+
 
 @dataclass
 class _Point:
@@ -56,10 +59,19 @@ class _Point:
 
 
 class Warm:
-    """Where the next program, with more pairs and else the same, may start: points on the way to the last optimum."""
+    """Where the next program, with more pairs or secrets and else the same, may start: points on the way to the last optimum."""
 
     def __init__(self):
         self.points: dict[float, _Point] = {}  # by the relative gap below which they lie
+
+    def for_reward(self) -> "Warm":
+        """The same for (22) with another reward: what has been said of the distortion privacy is forgotten."""
+        warm = Warm()
+        warm.points = {
+            way: replace(at, x=np.zeros(len(at.P)), attacks=np.zeros((len(at.P), 0)), f=np.zeros((len(at.P), 0)))
+            for way, at in self.points.items()
+        }
+        return warm
 
 
 @threadpool_limits.wrap(
@@ -115,7 +127,8 @@ def _restart(program: Program, warm: Warm) -> _Point | None:
     m, n = program.kappa.shape
     listed = len(program.pairs.source) // m
     for way, old in sorted(warm.points.items()):
-        if len(old.P) != m or len(old.pairs) > m * listed or old.attacks.shape[1] != len(program.F):
+        attacks = old.attacks.shape[1]
+        if len(old.P) != m or len(old.pairs) > m * listed or (attacks != len(program.F) and (attacks or not program.reward)):
             continue
         const, known = old.P.mean(axis=1), old.P.shape[1]
         inside = np.maximum(program.pairs.source, program.pairs.target) < known
@@ -161,7 +174,11 @@ def _fitted(P, known, const, first, source, target, ratio):
 def _drawn(program: Program, old: _Point, P: np.ndarray, share: float, const: np.ndarray) -> _Point:
     (m, n), at = P.shape, deepcopy(old)
     at.P = P
-    if len(program.F):
+    if len(program.F) and not at.attacks.shape[1]:  # for_reward: multipliers sum to the reward and fit the slacks
+        at.x = 0.9 * (P @ program.F.T).min(axis=1)
+        at.attacks = 1 / (P @ program.F.T - at.x[:, None])
+        at.attacks *= program.reward / at.attacks.sum(axis=1, keepdims=True)
+    elif len(program.F):
         d_max = float(program.F.sum(axis=1).min())
         limited = program.d_m is not None
         at.x = (1 - share) * at.x + share * const * (d_max + (program.d_m if limited else 0.0)) / 2
@@ -224,13 +241,13 @@ def _factor(program: Program, at: _Point):
     blocks = np.zeros((m, wide, wide))
     _pair_blocks(at.pairs / at.g, *program.pairs, blocks)
     weights = at.attacks / at.f
-    occur = np.flatnonzero(program.F.any(axis=0))  # F is 0 where the prior is
-    F, inner = np.ascontiguousarray(program.F[:, occur]), np.ix_(occur, occur)
+    last = n - int(np.argmax(program.F.any(axis=0)[::-1])) if len(program.F) else 0  # beyond it no secret occurs and F is 0
+    F = np.ascontiguousarray(program.F[:, :last])
     joined = np.zeros((wide, wide), order="F")
     for o in range(m):
         if len(program.F):
             scaled = F * np.sqrt(weights[o])[:, None]
-            blocks[o][inner] += blas.dsyrk(1.0, scaled.T, lower=True).T
+            blocks[o, :last, :last] += blas.dsyrk(1.0, scaled.T, lower=True).T
             blocks[o, :n, n] = -weights[o] @ program.F
             blocks[o, n, n] = weights[o].sum()
         block, regular = blocks[o].copy(), REGULAR
@@ -244,13 +261,24 @@ def _factor(program: Program, at: _Point):
             regular *= 10
             if regular > MOST_REGULAR:
                 return None
-        joined += lapack.dpotri(factor, lower=True)[0]
+        joined += lapack.dlauum(_inverse(factor), lower=True, overwrite_c=True)[0]
     if program.d_m is None:
         joined = joined[:n, :n]
     else:
         joined[n, n] += at.slack / at.nu
     joined, failed = lapack.dpotrf(joined, lower=True)
     return None if failed else (blocks, joined)
+
+
+def _inverse(L: np.ndarray) -> np.ndarray:
+    """The inverse of a lower triangle, by halves: twice as fast as LAPACK's dtrtri in OpenBLAS, which multiplies by vectors."""
+    if len(L) <= HALVED:
+        return lapack.dtrtri(L, lower=True)[0]
+    half, inverse = len(L) // 2, np.zeros(L.shape, order="F")
+    inverse[:half, :half], inverse[half:, half:] = _inverse(L[:half, :half]), _inverse(L[half:, half:])
+    below = blas.dtrmm(-1.0, inverse[half:, half:], L[half:, :half], lower=True)
+    inverse[half:, :half] = blas.dtrmm(1.0, inverse[:half, :half], below, lower=True, side=True)
+    return inverse
 
 
 def _direction(program: Program, at: _Point, system: tuple, pairs, attacks, slack) -> _Point:

@@ -59,6 +59,8 @@ class Found:
     pairs: int
     rounds: int
     solver: str
+    listed: np.ndarray  # the pairs of secrets in the last program, (pairs, 2)
+    warm: interior.Warm
 
     def facts(self) -> dict:
         return {
@@ -236,7 +238,7 @@ def _largest_distortion(problem: _Problem, d_epsilon, plain: Optimum) -> Optimum
         reward = share * (abs(plain.certificate.cost) or plain.certificate.unit) / d_max
         if reward == 0:
             break
-        channel, value, found = _solve(replace(problem, reward=reward), hint=found)
+        channel, value, found = _solve(replace(problem, reward=reward), again=found)
         better = _certified(problem, d_epsilon, channel, bound, found.facts(), found)
         if better.certificate.exact:
             most = min(d_max, (better.certificate.cost - value) / reward)
@@ -245,8 +247,12 @@ def _largest_distortion(problem: _Problem, d_epsilon, plain: Optimum) -> Optimum
     return _certified(problem, d_epsilon, plain.channel, bound, facts, plain.found)
 
 
-def _solve(problem: _Problem, solver=interior, hint: "Found | None" = None) -> "tuple[np.ndarray, float, Found]":
+def _solve(
+    problem: _Problem, solver=interior, hint: "Found | None" = None, again: "Found | None" = None
+) -> "tuple[np.ndarray, float, Found]":
     """A channel (S, O), a lower bound of the whole problem's value, and what was found out about the program.
+
+    `hint`: of a similar problem; `again`: of this one, with another reward.
 
     Every program on the way is a relaxation of the whole problem, so the largest bound of all counts. If `solver` ends
     before the gap is closed, the library solver has a try; the better channel of the two is kept.
@@ -254,7 +260,10 @@ def _solve(problem: _Problem, solver=interior, hint: "Found | None" = None) -> "
     occurs = (problem.prior > 0) | problem.worst_case
     secrets, none = np.flatnonzero(occurs), np.empty((0, 2), dtype=np.int64)
     pairs = extra = none
-    if hint is not None:  # perhaps under another prior
+    warm = interior.Warm()
+    if again is not None:
+        secrets, pairs, warm = again.secrets, again.listed, again.warm.for_reward()
+    elif hint is not None:  # perhaps under another prior
         secrets, extra = np.concatenate([secrets, np.setdiff1d(hint.secrets, secrets)]), hint.extra
     ratio = reductions.ratios(problem.exponents)
     weights = None if problem.worst_case else problem.prior
@@ -267,7 +276,7 @@ def _solve(problem: _Problem, solver=interior, hint: "Found | None" = None) -> "
         solver = generation
     elif problem.worst_case or (problem.d_m and problem.d_m > (1 - 1e-7) * F.sum(axis=1).min()):
         solver = highs  # (12), or a d_m that leaves the feasible set without an interior
-    level, warm = 0 if solver is interior and hint is None else len(GAPS) - 1, interior.Warm()
+    level = len(GAPS) - 1 if solver is not interior else 0 if hint is None and again is None else 1
     best, least, bound = None, np.inf, -np.inf
     for rounds in range(1, ROUNDS + 1):  # noqa: B007
         pairs = _with(_with(pairs, reductions.neighbours(problem.exponents, secrets)), extra)
@@ -301,7 +310,16 @@ def _solve(problem: _Problem, solver=interior, hint: "Found | None" = None) -> "
     return (
         channel,
         bound,
-        Found(secrets, extra, len(observables), len(program.pairs.source), rounds, solver.__name__.rpartition(".")[2]),
+        Found(
+            secrets,
+            extra,
+            len(observables),
+            len(program.pairs.source),
+            rounds,
+            solver.__name__.rpartition(".")[2],
+            pairs,
+            warm,
+        ),
     )
 
 

@@ -21,7 +21,7 @@ from mobpriv.channels.certificate import Pairs
 
 NEIGHBOURHOOD = 8
 """Of a secret that does not fit and its nearest ones, only the worst is put into the program at once."""
-DETOUR = 0.05
+DETOUR = 0.02
 """Pairs whose distance is within this share of a way over a third secret are left out of the first program."""
 REPAIR = 1e-10
 """Broken pairs that this share of a channel that tells nothing mends are mended so; the cost hardly changes."""
