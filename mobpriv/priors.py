@@ -12,12 +12,12 @@ import numba
 import numpy as np
 import pandas as pd
 
+from mobpriv.channels import checks
 from mobpriv.geo import across_the_date_line, meridian_arc, metres_per_degree
 from mobpriv.grid import AreaGrid, latitude_of_arc
 from mobpriv.traces import Traces, by_user
 
 COUNTS = ("records", "visits")
-SUM_TOLERANCE = 1e-9  # how far the shares of a prior may sum from 1
 
 
 class Priors(NamedTuple):
@@ -149,7 +149,7 @@ def smoothed(prior, grid: AreaGrid, width: float = 750.0, weight: float = 0.5) -
     neighbours gain first; adding one count to every cell, the usual smoothing, would take a lake for as likely as the house
     next door. Cells farther than three widths from every visited cell stay at zero.
     """
-    prior = check_prior(prior)
+    prior = checks.prior(prior, several=True)
     if prior.shape[-1] != grid.size:
         raise ValueError(f"the prior has {prior.shape[-1]} cells, the area {grid.size}")
     if not 0 < width < np.inf:
@@ -164,7 +164,7 @@ def smoothed(prior, grid: AreaGrid, width: float = 750.0, weight: float = 0.5) -
 
 def entropy(prior) -> np.ndarray | float:
     """The Shannon entropy of each prior in bits: −Σ π log₂ π, with 0 log 0 = 0. A number for one prior, one a row for several."""
-    prior = check_prior(prior)
+    prior = checks.prior(prior, several=True)
     bits = -(prior * np.log2(np.where(prior > 0, prior, 1.0))).sum(axis=-1) + 0.0  # no negative zero
     return float(bits) if prior.ndim == 1 else bits
 
@@ -180,7 +180,7 @@ def better_informed(prior, weight: float, places: int = 2) -> np.ndarray:
     its slope at w = 0 is Σ ρ (−log π) − Σ π (−log π): the mean of −log π over the likeliest cells less its mean over all,
     which is not positive. A concave function that does not rise at 0 does not rise later; where ρ ≠ π it is strictly concave.
     """
-    prior = check_prior(prior)
+    prior = checks.prior(prior, several=True)
     _check_weight(weight)
     if not 1 <= places <= prior.shape[-1]:
         raise ValueError(f"places must lie between 1 and the number of cells, {prior.shape[-1]} (got {places})")
@@ -188,23 +188,6 @@ def better_informed(prior, weight: float, places: int = 2) -> np.ndarray:
     kept = np.zeros_like(prior)
     np.put_along_axis(kept, likeliest, np.take_along_axis(prior, likeliest, axis=-1), axis=-1)
     return (1 - weight) * prior + weight * (kept / kept.sum(axis=-1, keepdims=True))
-
-
-def check_prior(prior) -> np.ndarray:
-    """``prior`` as a float array, one distribution a row, or a ValueError that says what is wrong with which entry."""
-    prior = np.asarray(prior, float)
-    if prior.ndim not in (1, 2) or not prior.size:
-        raise ValueError(f"a prior has the shape (cells,) or (users, cells), neither empty (got {prior.shape})")
-    for rule, wrong in (("a number", ~np.isfinite(prior)), ("at least 0", prior < 0)):
-        if wrong.any():
-            where = tuple(int(i[0]) for i in np.nonzero(wrong))
-            raise ValueError(f"every share of a prior must be {rule} (got {prior[where]} at {', '.join(map(str, where))})")
-    total = np.atleast_1d(prior.sum(axis=-1))
-    far = np.abs(total - 1) > SUM_TOLERANCE
-    if far.any():
-        which = f"row {int(far.argmax())} of the priors" if prior.ndim == 2 else "a prior"
-        raise ValueError(f"{which} must sum to 1 (got {total[far][0]})")
-    return prior
 
 
 def _check_weight(weight: float) -> None:

@@ -10,12 +10,16 @@ SUM_TOLERANCE = 1e-9  # probabilities sum to 1 within this
 SIDE_TOLERANCE = 1e-9  # share by which rounding may lengthen a side of a triangle
 
 
-def prior(values) -> np.ndarray:
-    """π as floats, shape (S,): finite, non-negative, sums to 1 within 1e-9."""
+def prior(values, several: bool = False) -> np.ndarray:
+    """π as floats, shape (S,): finite, non-negative, sums to 1 within 1e-9. With ``several`` also one a row, (users, S)."""
     values = np.asarray(values, float)
-    if values.ndim != 1 or not len(values):
-        raise ValueError(f"a prior is one probability a secret, shape (S,), S ≥ 1 (got shape {values.shape})")
-    _probabilities(values[None], "prior", lambda _, s: f"of secret {s}", lambda _: "the prior")
+    if values.ndim not in ((1, 2) if several else (1,)) or not values.size:
+        shape = "(S,), or (users, S) for several, none empty" if several else "(S,), S ≥ 1"
+        raise ValueError(f"a prior is one probability a secret, shape {shape} (got shape {values.shape})")
+    if values.ndim == 2:
+        _probabilities(values, "prior", lambda u, s: f"in row {u}, of secret {s}", lambda u: f"row {u} of the priors")
+    else:
+        _probabilities(values[None], "prior", lambda _, s: f"of secret {s}", lambda _: "the prior")
     return values
 
 

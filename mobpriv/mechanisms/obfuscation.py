@@ -14,12 +14,12 @@ import numba
 import numpy as np
 import pandas as pd
 
+from mobpriv.channels import checks
 from mobpriv.draws import per_user
 from mobpriv.grid import AreaGrid
 from mobpriv.traces import COLUMNS, Problem, Traces, by_user, rows
 
 OUTSIDE = ("leave_out", "nearest")
-SUM_TOLERANCE = 1e-9  # how far a row of the channel may sum from 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,15 +52,8 @@ class Obfuscation:
                 f"the channel must have a row for each of the {self.grid.size} cells of the area and a column for each of the "
                 f"{len(every)} observables (got {channel.shape})"
             )
+        checks.channel(channel)
         self.grid.rows_and_columns(every)  # refuses cells that the area does not have
-        for rule, wrong in (("a number", ~np.isfinite(channel)), ("at least 0", channel < 0)):
-            if wrong.any():
-                s, o = (int(i[0]) for i in np.nonzero(wrong))
-                raise ValueError(f"every p(o|s) must be {rule} (got {channel[s, o]} in row {s}, column {o})")
-        total = channel.sum(axis=1)
-        far = np.abs(total - 1) > SUM_TOLERANCE
-        if far.any():
-            raise ValueError(f"row {int(far.argmax())} of the channel must sum to 1 (got {total[far][0]})")
         for name, array in (("channel", channel), ("observables", every)):
             array.flags.writeable = False  # a copy of one's own, that nobody changes later
             object.__setattr__(self, name, array)
