@@ -73,7 +73,11 @@ class Found:
 
 
 def distortion(prior, cost, error, d_m: float, worst_case: bool = False) -> Optimum:
-    """The least costly channel whose distortion privacy is at least d_m, (21). Secrets of prior 0 answer like the average."""
+    """The least costly channel whose distortion privacy is at least d_m, (21). Secrets of prior 0 answer like the average.
+
+    Many channels are optimal; all have the same cost, and other attacks than the optimal one (19) err differently on them. The
+    result is the corner of the optimal set in which the simplex method ends, for which the paper has no rule.
+    """
     return _optimum(_problem(prior, cost, np.inf, error, d_m, worst_case), None)
 
 
