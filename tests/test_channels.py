@@ -251,6 +251,39 @@ def test_both_solvers_close_the_gap(solver):
     )
 
 
+def test_a_new_secret_needs_room_for_every_observable():
+    """Between two secrets that break an unlisted pair, L of the first observable lies above U, though the sums leave room."""
+    P = np.array([[0.9, 0.1, 0.0], [0.05, 0.45, 0.0], [0.05, 0.45, 0.0]])
+    source, target = np.array([0, 2, 1, 2]), np.array([2, 0, 2, 1])
+    pairs = [np.tile(column, 3) for column in (source, target, np.full(4, np.exp(-0.9)))]
+    const = P[:, :2].mean(axis=1)
+    assert not interior._fitted(P.copy(), 2, const, np.arange(4) * 4, *pairs)
+    P[:, :2] = 0.5 * P[:, :2] + 0.5 * const[:, None]  # drawn together there is room
+    assert interior._fitted(P, 2, const, np.arange(4) * 4, *pairs)
+    assert P[:, 2].sum() == pytest.approx(1)
+    for s, t in zip(source, target, strict=True):
+        assert (P[:, t] > np.exp(-0.9) * P[:, s]).all()
+
+
+def test_the_inverse_of_a_triangle():
+    L = np.asfortranarray(np.tril(np.random.default_rng(1).random((77, 77))) + np.eye(77))
+    assert interior._inverse(L) @ L == pytest.approx(np.eye(77), abs=1e-9)
+
+
+@pytest.mark.parametrize("share", [1.0, 1 - 1e-12, 1 - 1e-9])
+def test_all_the_distortion_there_is_without_the_library_solver(share, monkeypatch):
+    """d_m = d_max leaves (21) channels that tell something: those on which silence's best guess stays the best one."""
+    d, rng = cells(6, 5, 15.0, 8.0), np.random.default_rng(2)
+    prior = rng.dirichlet(np.full(30, 0.5))
+    expected = naive.optimum(prior, hamming(30), {}, d, inference.prior_error(prior, d))
+    monkeypatch.setattr(highs, "solve", None)
+    found = optimal.distortion(prior, hamming(30), d, share * inference.prior_error(prior, d))
+    assert found.certificate.solver == "generation"
+    assert found.certificate.cost < 1 - prior.max() - 0.01
+    assert found.certificate.exact, str(found.certificate)
+    assert found.certificate.cost == pytest.approx(expected, rel=1e-6)
+
+
 # --- the approximation of Appendix C
 
 

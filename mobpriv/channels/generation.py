@@ -73,7 +73,8 @@ def _first_rows(program: Program) -> np.ndarray:
 def _mended(P: np.ndarray, program: Program, d_max: float) -> np.ndarray:
     """Mixed with a channel that tells nothing until the distortion privacy is d_m: it is concave, and d_max there."""
     ap = (P @ program.F.T).min(axis=1).sum()
-    if ap >= min(program.d_m, d_max * (1 - TOLERANCE)):  # d_m may be d_max, where only telling nothing would mend
+    nearly = TOLERANCE if program.d_m > (1 - 1e-6) * d_max else 0.0  # where little but telling nothing would mend a hair
+    if ap >= min(program.d_m, d_max) - nearly * d_max:
         return P
     share = min(1.0, (program.d_m - ap) / (d_max - ap) * (1 + 1e-9) + 1e-15)
     return (1 - share) * P + share * P.mean(axis=1, keepdims=True)
