@@ -43,6 +43,20 @@ _DARK = {
     "#009e73": "#3ddbab",
     "#cc79a7": "#e5a4c8",
 }
+# steps of something that has an order: lighter and yellower from one to the next, on light pages and on dark ones
+_ORDERED = {
+    "#00106e": "#4e7de6",
+    "#542981": "#9485de",
+    "#723373": "#bd8ed2",
+    "#853a5f": "#d29bbf",
+    "#95424b": "#e5a8ad",
+    "#9e533a": "#f3baa0",
+    "#a16224": "#f9d7a0",
+    "#a17100": "#fff4a0",
+}
+_DARK |= _ORDERED
+
+_WIDEST_PANEL = 540  # points: the widest figures of one panel are 7.2 inches
 
 STYLE = {
     "figure.figsize": (6.4, 3.6),
@@ -101,19 +115,25 @@ def show(fig, alt: str) -> Picture:
 
 
 def ordered(levels) -> dict:
-    """A colour for each level of something that has an order, from dark blue to ochre; to go with a marker each."""
-    levels = sorted(levels)
-    return {
-        level: mpl.colors.to_hex(mpl.colormaps["cividis"](x))
-        for level, x in zip(levels, np.linspace(0.1, 0.85, len(levels)), strict=True)
-    }
+    """A colour for each level of something that has an order, from dark blue to ochre; to go with a marker each.
+
+    Levels that outnumber the steps share them with their neighbours: only the markers tell these apart.
+    """
+    levels, steps = sorted(levels), list(_ORDERED)
+    places = np.linspace(0, len(steps) - 1, len(levels)).round().astype(int)
+    return {level: steps[place] for level, place in zip(levels, places, strict=True)}
 
 
 def themed(svg: str, alt: str) -> str:
-    """The SVG element alone, with a CSS variable for each colour of the style (its value here is the fallback)."""
+    """The SVG element alone, with a CSS variable for each colour of the style (its value here is the fallback).
+
+    A figure of several panels says how wide it must be for its small print (8 pt) to be 9 px high: phones keep it so.
+    """
     svg = svg[svg.index("<svg") :]
+    width = float(re.search(r'viewBox="\S+ \S+ (\S+)', svg)[1])  # in points
+    own_width = f' style="--own-width: {9 / 8 * width:.0f}px"' if width > _WIDEST_PANEL else ""
     namespaces = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
-    element = rf'<svg {namespaces} viewBox="\1" role="img" aria-label="{escape(alt)}">'
+    element = rf'<svg {namespaces} viewBox="\1" role="img" aria-label="{escape(alt)}"{own_width}>'
     svg = re.sub(r'<svg [^>]*?viewBox="([^"]*)"[^>]*>', element, svg, count=1)
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     for colour in _DARK:

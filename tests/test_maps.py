@@ -64,6 +64,36 @@ def test_the_book_has_the_colours_of_the_figures():
     assert plot.stylesheet() in (book.ROOT / "book" / "_static" / "figures.css").read_text()
 
 
+def contrast(colour: str, page: str) -> float:
+    """The contrast ratio of WCAG 2."""
+
+    def luminance(colour):
+        parts = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+        return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4) @ (0.2126, 0.7152, 0.0722)
+
+    low, high = sorted((luminance(colour), luminance(page)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_ordered_colours_stand_out_on_light_and_dark_pages():
+    light, dark = (dict(re.findall(r"--mp-(\w+): (#\w+);", part)) for part in plot.stylesheet().split("html[data-theme=dark]"))
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    for n in range(1, 13):
+        colours = list(plot.ordered(range(n)).values())
+        assert len(set(colours)) == min(n, 8)
+        twins = [dark[colour[1:]] for colour in colours]
+        on_light, on_dark = [contrast(c, "#ffffff") for c in colours], [contrast(c, "#121212") for c in twins]
+        assert min(on_light + on_dark) >= 3
+        assert on_light == sorted(on_light, reverse=True)  # lighter from level to level, on both pages
+        assert on_dark == sorted(on_dark)
+        assert all(light[colour[1:]] == colour for colour in colours)
+
+
+def test_only_figures_of_several_panels_keep_their_own_width_on_a_phone():
+    assert "--own-width" not in plot.show(plot.figure()[0], "one panel").svg
+    assert "--own-width: 680px" in plot.show(plot.figure(1, 2, figsize=(8.4, 3.8))[0], "two panels").svg
+
+
 class TestChannelMap:
     grid = AreaGrid(45.0, 5.0, 300.0, 100.0, 3, 1)
     channel = np.array([[0.7, 0.29996, 0.00004], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0]])
