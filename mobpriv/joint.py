@@ -80,7 +80,8 @@ def scenario_1(prior, distances, epsilons) -> list[dict]:
     p_ε keeps (24c) at this d_m and is therefore an optimal channel of (24): the joint cost equals the differential cost by
     definition, and the constraint on the distortion privacy cannot add to it. (24) is solved all the same.
 
-    The rows of p_ε also hold ``middle``, the AP of another optimal channel of (22), one from the middle of them (m).
+    The rows of p_ε also hold ``middle``, the AP of another optimal channel of (22), one from the middle of them (m), and
+    ``privacy_bound``, which the AP of no optimal channel of (22) exceeds (m).
     """
     cost = hamming(len(prior))
     rows = []
@@ -89,7 +90,8 @@ def scenario_1(prior, distances, epsilons) -> list[dict]:
         d_m = found.certificate.distortion * (1 - ROUNDING)
         middle = optimal.differential(prior, cost, distances, epsilon, near=found).channel
         row = judged("differential", prior, distances, epsilon, d_m, found)
-        rows.append(row | {"middle": _privacy(prior, middle, distances)})
+        bound = found.certificate.distortion_bound or prior_error(prior, distances)
+        rows.append(row | {"middle": _privacy(prior, middle, distances), "privacy_bound": bound})
         rows.append(judged("distortion", prior, distances, epsilon, d_m, optimal.distortion(prior, cost, distances, d_m)))
         found = optimal.joint(prior, cost, distances, d_m, distances, epsilon, near=found)
         rows.append(judged("joint", prior, distances, epsilon, d_m, found))

@@ -50,6 +50,7 @@ def test_scenario_1_takes_d_m_from_the_differential_channel():
         assert p_ed["cost"] == pytest.approx(p_e["cost"], rel=2e-8)  # p_e itself keeps (24)
         assert p_d["cost"] <= p_e["cost"] * (1 + 1e-8)  # (21) has fewer constraints than (24)
         assert p_e["middle"] <= p_e["privacy"] * (1 + 1e-7)  # the rule: largest AP
+        assert p_e["privacy"] * (1 - 1e-9) <= p_e["privacy_bound"] <= p_e["privacy"] * 1.001
         assert p_e["effective_epsilon"] <= p_e["epsilon"] * (1 + 1e-6)
         for row in (p_e, p_d, p_ed):  # the optimal attack is the best; Bayes at most twice as bad in a metric
             assert row["privacy"] <= row["bayes"] * (1 + 1e-9) <= 2 * row["privacy"] * (1 + 1e-8)
