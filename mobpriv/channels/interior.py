@@ -97,8 +97,11 @@ def solve(program: Program, gap: float, watch=None, warm: Warm | None = None) ->
             value, best = new_value, (at.P.copy(), best[1])
         if new_bound > bound:
             bound, best = new_bound, (best[0], multipliers.copy())
-        while ahead and value - bound <= ahead[0] * abs(value):
-            warm.points[ahead.pop(0)] = deepcopy(at)
+        passed = [way for way in ahead if value - bound <= way * abs(value)]
+        for way in passed:  # a step may pass several; of those it leaves far behind an older point is the better start
+            if way == passed[-1] or way not in warm.points:
+                warm.points[way] = deepcopy(at)
+        ahead = ahead[len(passed) :]
         if value - bound <= gap * max(abs(value), np.finfo(float).tiny) or stalled > STALLED or not _step(program, at):
             break
     return best

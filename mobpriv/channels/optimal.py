@@ -306,7 +306,9 @@ def _solve(
             if solver is highs or least - bound <= max(GAP * abs(least), rounding):
                 break
             solver = highs
-        level += not tight and share <= MARGIN and not len(added)  # what then remains is found only nearer to the optimum
+        if solver is interior:  # what a small share mends is found only nearer to the optimum
+            settled = share <= MARGIN and not len(added)
+            level = min(level + 1, len(GAPS) - 1) if settled else min(level, 1)
         # What is new stands behind what was there, which a warm start relies on.
         extra, secrets = np.concatenate([extra, secrets[broken]]), np.concatenate([secrets, added])
     channel = np.zeros(problem.cost.shape)
