@@ -2,8 +2,8 @@
 
 Cells of 15 × 8 km, a prior that is positive on some random cells, the Hamming cost, ε = 0.6 per km, d_m = 0.85 d_max, as in §9
 of Shokri (PETS 2015). Each line is measured in a process of its own: the best of several runs after a small first one that
-compiles; memory is the largest resident size of that process. The qif library is measured where it is installed (pip install qif). HiGHS takes minutes on more than 60 cells
-that occur: it is measured up to there.
+compiles; memory is the largest resident size of that process. The qif library is measured where it is installed (pip install qif).
+HiGHS takes minutes on more than 60 cells that occur: it is measured up to there.
 """
 
 import importlib.util
