@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobpriv.channels import certificate, highs, inference, interior, nearby, optimal
+from mobpriv.channels import certificate, cholesky, highs, inference, interior, nearby, optimal
 from mobpriv.channels.distances import euclidean, hamming
 
 FEW = settings(deadline=None, max_examples=25)
@@ -265,9 +265,32 @@ def test_a_new_secret_needs_room_for_every_observable():
         assert (P[:, t] > np.exp(-0.9) * P[:, s]).all()
 
 
-def test_the_inverse_of_a_triangle():
-    L = np.asfortranarray(np.tril(np.random.default_rng(1).random((77, 77))) + np.eye(77))
-    assert interior._inverse(L) @ L == pytest.approx(np.eye(77), abs=1e-9)
+@pytest.mark.parametrize("order", [1, 31, 32, 33, 77])
+def test_blocks_are_factored_solved_and_inverted(order):
+    """NumPy's own solutions are the truth; only upper triangles are read and written."""
+    A, lower = np.random.default_rng(order).random((3 * order, order)), np.tril_indices(order, -1)
+    block = np.eye(order)
+    block[lower] = np.nan
+    cholesky.add_gram(A, block)
+    matrix = np.eye(order) + A.T @ A
+    assert np.triu(block) == pytest.approx(np.triu(matrix))
+    assert cholesky.factor(block)
+    vector = np.arange(1.0, order + 1)
+    cholesky.solve(block[None], right := vector[None].copy())
+    assert right[0] == pytest.approx(np.linalg.solve(matrix, vector))
+    cholesky.invert(block)
+    assert np.triu(block) == pytest.approx(np.triu(np.linalg.inv(matrix)))
+    assert np.isnan(block[lower]).all()
+    assert not cholesky.factor(np.diag([*np.ones(order), -1.0]))
+
+
+def test_sums_do_not_depend_on_the_number_of_threads(monkeypatch):
+    found = []
+    for cores in 1, 4:
+        monkeypatch.setattr(interior.os, "cpu_count", lambda cores=cores: cores)
+        d = euclidean(np.argwhere(np.ones((4, 3))).astype(float))
+        found.append(optimal.differential(np.full(12, 1 / 12), hamming(12), d, 0.9).channel)
+    assert np.array_equal(*found)
 
 
 @pytest.mark.parametrize("share", [1.0, 1 - 1e-12, 1 - 1e-9])

@@ -16,14 +16,18 @@ for this module to say: `certificate.lower_bound` takes a bound from the multipl
 Method: predictor and corrector of Mehrotra (1992), as in Wright, Primal-Dual Interior-Point Methods (1997), chapter 10.
 """
 
+import os
+from concurrent.futures import Executor, ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numba
 import numpy as np
-from scipy.linalg import blas, lapack
+from scipy.linalg import lapack
 from threadpoolctl import threadpool_limits
 
+from mobpriv.channels import cholesky
 from mobpriv.channels.certificate import Multipliers, Program, gradient, lower_bound
 
 STEPS = 150
@@ -40,9 +44,8 @@ old multipliers the new ones may be (50 steps were lost to a point near the boun
 REGULAR, MOST_REGULAR = 1e-15, 1e-11
 """Relative addition to the blocks' diagonals: near the optimum their smallest eigenvalues drown in rounding. Ten times
 more, and so on, where a factorisation fails."""
-
-HALVED = 32
-"""Triangles up to this order are inverted by LAPACK."""
+PARTS = 4
+"""The observables are dealt with in as many parts, in threads: always, so that sums do not depend on the number of cores."""
 
 
 @dataclass
@@ -83,7 +86,13 @@ def solve(program: Program, gap: float, watch=None, warm: Warm | None = None) ->
     Stops at value - bound <= gap * |value|, or when rounding ends all progress. `watch(value, bound)` sees each step;
     `warm` is read at the start and written on the way.
     """
+    with ThreadPoolExecutor(min(PARTS, os.cpu_count() or 1)) as threads:
+        return _solve(program, gap, watch, warm, threads)
+
+
+def _solve(program: Program, gap: float, watch, warm: Warm | None, threads: Executor) -> tuple[np.ndarray, Multipliers]:
     at = (warm and _restart(program, warm)) or _start(program)
+    blocks = np.empty((len(at.P),) + 2 * (at.P.shape[1] + bool(len(program.F)),))  # of every step: fresh memory costs time
     ahead = [] if warm is None else list(WAYPOINTS)
     best, value, bound, stalled = (at.P, None), np.inf, -np.inf, 0
     for _ in range(STEPS):
@@ -102,7 +111,11 @@ def solve(program: Program, gap: float, watch=None, warm: Warm | None = None) ->
             if way == passed[-1] or way not in warm.points:
                 warm.points[way] = deepcopy(at)
         ahead = ahead[len(passed) :]
-        if value - bound <= gap * max(abs(value), np.finfo(float).tiny) or stalled > STALLED or not _step(program, at):
+        if (
+            value - bound <= gap * max(abs(value), np.finfo(float).tiny)
+            or stalled > STALLED
+            or not _step(program, at, blocks, threads)
+        ):
             break
     return best
 
@@ -196,19 +209,19 @@ def _drawn(program: Program, old: _Point, P: np.ndarray, share: float, const: np
 
 
 @np.errstate(all="ignore")  # where rounding ends all progress, slacks of 0 and no numbers: neither is better than the best
-def _step(program: Program, at: _Point) -> bool:
+def _step(program: Program, at: _Point, blocks: np.ndarray, threads: Executor) -> bool:
     """One predictor and corrector step, in place; False when rounding leaves a block that cannot be factored."""
-    system = _factor(program, at)
-    if system is None:
+    joined = _factor(program, at, blocks, threads)
+    if joined is None:
         return False
-    step = _direction(program, at, system, np.zeros_like(at.g), np.zeros_like(at.f), 0.0)
+    step = _direction(program, at, blocks, joined, np.zeros_like(at.g), np.zeros_like(at.f), 0.0, threads)
     a, b = _lengths(program, at, step, 1.0)
     total = at.pairs @ at.g + np.vdot(at.attacks, at.f) + at.slack * at.nu
     after = (at.pairs + b * step.pairs) @ (at.g + a * step.g) + np.vdot(at.attacks + b * step.attacks, at.f + a * step.f)
     after += (at.slack + a * step.slack) * (at.nu + b * step.nu)
     target = (after / total) ** 3 * total / (at.g.size + at.f.size + (program.d_m is not None))
     pairs, attacks = (target - step.g * step.pairs) / at.g, (target - step.f * step.attacks) / at.f
-    step = _direction(program, at, system, pairs, attacks, target - step.slack * step.nu)
+    step = _direction(program, at, blocks, joined, pairs, attacks, target - step.slack * step.nu, threads)
     if not np.isfinite(step.P).all():
         return False
     a, b = _lengths(program, at, step, TO_BOUNDARY)
@@ -237,72 +250,79 @@ def _lengths(program: Program, at: _Point, step: _Point, share: float) -> tuple[
     return share / max(primal), share / max(dual)
 
 
-def _factor(program: Program, at: _Point):
-    """Cholesky factors of every observable's block (in its upper triangle) and of the system that joins them."""
+def _factor(program: Program, at: _Point, blocks: np.ndarray, threads: Executor):
+    """Cholesky factors of every observable's block, written to the upper triangles of `blocks`; of the system that joins them."""
     m, n = at.P.shape
-    wide = n + 1 if len(program.F) else n
-    blocks = np.zeros((m, wide, wide))
-    _pair_blocks(at.pairs / at.g, *program.pairs, blocks)
-    weights = at.attacks / at.f
-    last = n - int(np.argmax(program.F.any(axis=0)[::-1])) if len(program.F) else 0  # beyond it no secret occurs and F is 0
-    F = np.ascontiguousarray(program.F[:, :last])
-    joined = np.zeros((wide, wide), order="F")
-    for o in range(m):
-        if len(program.F):
-            scaled = F * np.sqrt(weights[o])[:, None]
-            blocks[o, :last, :last] += blas.dsyrk(1.0, scaled.T, lower=True).T
-            blocks[o, :n, n] = -weights[o] @ program.F
-            blocks[o, n, n] = weights[o].sum()
-        block, regular = blocks[o].copy(), REGULAR
-        while True:
-            blocks[o] = block
-            blocks[o].ravel()[:: wide + 1] *= 1 + regular
-            # The upper triangle read by columns is LAPACK's lower one: factored in place.
-            factor, failed = lapack.dpotrf(blocks[o].T, lower=True, clean=False, overwrite_a=True)
-            if not failed:
-                break
-            regular *= 10
-            if regular > MOST_REGULAR:
-                return None
-        joined += lapack.dlauum(_inverse(factor), lower=True, overwrite_c=True)[0]
+    weights = at.pairs / at.g, at.attacks / at.f
+    sums = list(threads.map(lambda part: _factor_part(program, weights, blocks, *part), _parts(m)))
+    if any(part is None for part in sums):
+        return None
+    joined = np.sum(sums, axis=0).T
     if program.d_m is None:
         joined = joined[:n, :n]
     else:
         joined[n, n] += at.slack / at.nu
     joined, failed = lapack.dpotrf(joined, lower=True)
-    return None if failed else (blocks, joined)
+    return None if failed else joined
 
 
-def _inverse(L: np.ndarray) -> np.ndarray:
-    """The inverse of a lower triangle, by halves: twice as fast as LAPACK's dtrtri in OpenBLAS, which multiplies by vectors."""
-    if len(L) <= HALVED:
-        return lapack.dtrtri(L, lower=True)[0]
-    half, inverse = len(L) // 2, np.zeros(L.shape, order="F")
-    inverse[:half, :half], inverse[half:, half:] = _inverse(L[:half, :half]), _inverse(L[half:, half:])
-    below = blas.dtrmm(-1.0, inverse[half:, half:], L[half:, :half], lower=True)
-    inverse[half:, :half] = blas.dtrmm(1.0, inverse[:half, :half], below, lower=True, side=True)
-    return inverse
+def _parts(observables: int):
+    return pairwise(np.linspace(0, observables, min(PARTS, observables) + 1).astype(int).tolist())
 
 
-def _direction(program: Program, at: _Point, system: tuple, pairs, attacks, slack) -> _Point:
+@np.errstate(all="ignore")  # a thread does not inherit it
+def _factor_part(program: Program, weights: tuple, blocks: np.ndarray, begin: int, end: int) -> np.ndarray | None:
+    """The same for some of the observables; the sum of their blocks' inverses (upper triangle)."""
+    pairs, attacks = weights
+    n = program.kappa.shape[1]
+    last = n - int(np.argmax(program.F.any(axis=0)[::-1])) if len(program.F) else 0  # beyond it no secret occurs and F is 0
+    F = program.F[:, :last]
+    blocks[begin:end] = 0.0
+    _pair_blocks(pairs, program.pairs.first[begin : end + 1], *program.pairs[1:], blocks[begin:end])
+    total, inverse = np.zeros(blocks.shape[1:]), np.empty(blocks.shape[1:])
+    for o in range(begin, end):
+        if len(F):
+            cholesky.add_gram(F * np.sqrt(attacks[o])[:, None], blocks[o])
+            blocks[o, :n, n] = -attacks[o] @ program.F
+            blocks[o, n, n] = attacks[o].sum()
+        regular, inverse[:] = REGULAR, blocks[o]
+        while True:
+            blocks[o].ravel()[:: len(inverse) + 1] *= 1 + regular
+            if cholesky.factor(blocks[o]):
+                break
+            regular, blocks[o] = 10 * regular, inverse
+            if regular > MOST_REGULAR:
+                return None
+        inverse[:] = blocks[o]
+        cholesky.invert(inverse)
+        total += inverse
+    return total
+
+
+def _solve_blocks(blocks: np.ndarray, vectors: np.ndarray, threads: Executor) -> None:
+    list(threads.map(lambda part: cholesky.solve(blocks[slice(*part)], vectors[slice(*part)]), _parts(len(blocks))))
+
+
+def _direction(
+    program: Program, at: _Point, blocks: np.ndarray, joined: np.ndarray, pairs, attacks, slack, threads: Executor
+) -> _Point:
     """The Newton direction that moves the products of slacks and multipliers to g * pairs, f * attacks and `slack`."""
-    blocks, joined = system
     (m, n), size = at.P.shape, len(joined)
     moved = np.zeros((m, blocks.shape[1]))
     moved[:, :n] = at.y - program.kappa + gradient(m, n, pairs, *program.pairs)
     if len(program.F):
         moved[:, :n] += attacks @ program.F
         moved[:, n] = program.reward + at.nu - attacks.sum(axis=1)
-    for o in range(m):
-        moved[o] = lapack.dpotrs(blocks[o].T, moved[o], lower=True)[0]
+    _solve_blocks(blocks, moved, threads)
     right = -moved.sum(axis=0)
     right[:n] += 1 - at.P.sum(axis=0)  # rounding only
     if program.d_m is not None:
         right[n] += program.d_m - at.x.sum() + slack / at.nu
     prices = np.zeros(blocks.shape[1])
     prices[:size] = lapack.dpotrs(joined, right[:size], lower=True)[0]
-    for o in range(m):
-        moved[o] += lapack.dpotrs(blocks[o].T, prices, lower=True)[0]
+    answers = np.tile(prices, (m, 1))
+    _solve_blocks(blocks, answers, threads)
+    moved += answers
     dP = np.ascontiguousarray(moved[:, :n])
     dx = moved[:, n] if len(program.F) else np.zeros(m)
     dg, df = _slacks(dP, *program.pairs), dP @ program.F.T - dx[:, None]
@@ -313,7 +333,7 @@ def _direction(program: Program, at: _Point, system: tuple, pairs, attacks, slac
     return _Point(dP, dx, dslack, dpairs, dattacks, prices[:n], nu, dg, df)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@numba.njit(cache=True, error_model="numpy", nogil=True)
 def _pair_blocks(weights, first, source, target, ratio, blocks):
     """Adds G' diag(weights) G to the upper triangles of the blocks."""
     for o in range(len(blocks)):

@@ -33,7 +33,7 @@ TINY = 1e-10
 """An observable given with less probability than this by every secret is left out."""
 GAPS = (1e-3, 1e-5, GAP / 4)
 """Relative gaps of the programs: the first ones are there to find broken pairs and secrets."""
-MARGIN = 1e-2
+MARGIN = 1e-3
 """Once this share of a channel that tells nothing mends a loose solution, the tight ones begin."""
 REWARDS = (1e-4, 1e-5, 1e-6)
 """Weights of the distortion privacy against the cost, as shares of cost / d_max, tried in this order."""

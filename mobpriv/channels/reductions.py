@@ -23,6 +23,9 @@ NEIGHBOURHOOD = 8
 """Of a secret that does not fit and its nearest ones, only the worst is put into the program at once."""
 DETOUR = 0.02
 """Pairs whose distance is within this share of a way over a third secret are left out of the first program."""
+NEARLY, GIVEN = 1e-2, 1e-7
+"""Where a pair is broken, pairs are added too whose probabilities are within this share of the limit: they break next.
+Probabilities below the second number are all near the limit, and say nothing of what will be broken."""
 REPAIR = 1e-10
 """Broken pairs that this share of a channel that tells nothing mends are mended so; the cost hardly changes."""
 SMALLEST_EXPONENT, LARGEST_EXPONENT = 1e-12, 600.0
@@ -144,13 +147,15 @@ def mended(P: np.ndarray, share: float) -> np.ndarray:
 
 @numba.njit(cache=True)
 def breaks(P, const, ratio):
-    """Marks the pairs (source, target) that some observable breaks by more than REPAIR would mend."""
+    """Marks the pairs (source, target) that some observable breaks by more than REPAIR would mend, and those NEARLY broken."""
     m, n = P.shape
     marked = np.zeros((n, n), dtype=np.bool_)
     for o in range(m):
         for s in range(n):
             for t in range(n):
-                if ratio[s, t] * P[o, s] - P[o, t] > REPAIR * const[o] * (1 - ratio[s, t]):
+                least = ratio[s, t] * P[o, s]
+                near = s != t and P[o, t] > GIVEN and least > (1 - NEARLY) * P[o, t]
+                if near or least - P[o, t] > REPAIR * const[o] * (1 - ratio[s, t]):
                     marked[s, t] = True
     return marked
 
