@@ -19,6 +19,7 @@ table { border-collapse: collapse; } th, td { padding: .25rem .6rem; text-align:
 .origin th, .origin td { text-align: left; vertical-align: top; }
 .mobpriv-map { margin: 0; } .mobpriv-map svg { max-height: 75vh; }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; padding: .6rem; background: #8881; } details { margin: .5rem 0; }
+@media (max-width: 600px) { .mobpriv-figure { overflow-x: auto; } .mobpriv-figure svg { min-width: var(--own-width, 25rem); } }
 .note { border-left: 4px solid #b36b00; padding: .3rem .8rem; background: #b36b0018; }
 .jp-InputPrompt, .jp-OutputPrompt, .prompt { display: none; }
 """
