@@ -105,7 +105,7 @@ def test_errors_too_uneven_for_generation():
     error = hamming(3)
     d_m = 0.5 * prior_error(prior, error)
     problem = optimal._problem(prior, hamming(3), np.inf, error, d_m, False)
-    program = optimal._program(problem, np.arange(2), np.arange(3), prior * error.T, np.empty((0, 2), dtype=np.int64))
+    program = optimal._program(problem, np.arange(2), 2, np.arange(3), prior * error.T, np.empty(0, dtype=np.int64))
     with pytest.raises(generation.Stopped):
         generation.solve(program, 1e-8)
     found = optimal.distortion(prior, hamming(3), error, d_m)

@@ -37,13 +37,17 @@ class Pairs(NamedTuple):
 
 @dataclass(frozen=True)
 class Program:
-    """One linear program: kappa = pi(s) c(o, s) (m, n), `pairs`, F = pi(s) d(h, s) (estimates, n; none for (22))."""
+    """One linear program: kappa = pi(s) c(o, s) (m, n), `pairs`, F = pi(s) d(h, s) (estimates, n; none for (22)).
+
+    Every pair has one of the first `core` secrets on one side at least, and the others never occur; None: all are core.
+    """
 
     kappa: np.ndarray
     pairs: Pairs
     F: np.ndarray
     d_m: float | None = None
     reward: float = 0.0
+    core: int | None = None
     worst: np.ndarray | None = None  # c(o, s) (m, n): minimise the largest conditional cost (12), kappa is then unused
 
 

@@ -31,13 +31,13 @@ from mobpriv.channels.inference import distortion_privacy, optimal_attack, prior
 
 TINY = 1e-10
 """An observable given with less probability than this by every secret is left out."""
-GAPS = (1e-3, 1e-5, GAP / 4)
+GAPS = (3e-3, 1e-4, GAP / 4)
 """Relative gaps of the programs: the first ones are there to find broken pairs and secrets."""
 MARGIN = 1e-3
 """Once this share of a channel that tells nothing mends a loose solution, the tight ones begin."""
 REWARDS = (1e-4, 1e-5, 1e-6)
 """Weights of the distortion privacy against the cost, as shares of cost / d_max, tried in this order."""
-ROUNDS = 40
+ROUNDS = 60
 
 
 @dataclass(frozen=True)
@@ -54,19 +54,19 @@ class Found:
     """What was found out about the program on the way: a similar one needs much the same secrets and pairs."""
 
     secrets: np.ndarray
-    extra: np.ndarray  # pairs of secrets that had to be added to the neighbours, (pairs, 2)
+    core: int
     observables: int
-    pairs: int
+    rows: int
     rounds: int
     solver: str
-    listed: np.ndarray  # the pairs of secrets in the last program, (pairs, 2)
+    pairs: np.ndarray  # in the last program, by their numbers
     warm: interior.Warm
 
     def facts(self) -> dict:
         return {
             "secrets": len(self.secrets),
             "observables": self.observables,
-            "pairs": self.pairs,
+            "pairs": self.rows,
             "rounds": self.rounds,
             "solver": self.solver,
         }
@@ -262,16 +262,17 @@ def _solve(
     before the gap is closed, the library solver has a try; the better channel of the two is kept.
     """
     occurs = (problem.prior > 0) | problem.worst_case
-    secrets, none = np.flatnonzero(occurs), np.empty((0, 2), dtype=np.int64)
-    pairs = extra = none
-    warm = interior.Warm()
-    if again is not None:
-        secrets, pairs, warm = again.secrets, again.listed, again.warm.for_reward()
-    elif hint is not None:  # perhaps under another prior
-        secrets, extra = np.concatenate([secrets, np.setdiff1d(hint.secrets, secrets)]), hint.extra
+    secrets, pairs, warm = np.flatnonzero(occurs), np.empty(0, dtype=np.int64), interior.Warm()
+    core, known = len(secrets), np.zeros(len(occurs), dtype=bool)
     ratio = reductions.ratios(problem.exponents)
     weights = None if problem.worst_case else problem.prior
-    observables = reductions.kept_observables(problem.cost, weights, ratio, np.flatnonzero(occurs))
+    observables = reductions.kept_observables(problem.cost, weights, ratio, secrets)
+    if again is not None:
+        secrets, core, pairs, warm = again.secrets, again.core, again.pairs, again.warm.for_reward()
+        known[secrets] = True
+    elif hint is not None:  # perhaps under another prior
+        secrets = np.concatenate([secrets, np.setdiff1d(hint.secrets, secrets)])
+        pairs = reductions.still(hint.pairs, observables, secrets[:core], len(ratio))
     F = np.zeros((0, len(problem.prior)))
     if problem.d_m or problem.reward:
         F = problem.prior * problem.error.T[reductions.kept_estimates(problem.error[problem.prior > 0])]
@@ -283,8 +284,9 @@ def _solve(
     level = len(GAPS) - 1 if solver is not interior else 0 if hint is None and again is None else 1
     best, least, bound = None, np.inf, -np.inf
     for rounds in range(1, ROUNDS + 1):  # noqa: B007
-        pairs = _with(_with(pairs, reductions.neighbours(problem.exponents, secrets)), extra)
-        program = _program(problem, secrets, observables, F, pairs)
+        new = reductions.first_pairs(problem.exponents, secrets, core, ~known[secrets], observables)
+        pairs, known[secrets], inside = reductions.merged(pairs, new), True, secrets[:core]
+        program = _program(problem, secrets, core, observables, F, pairs)
         gap, tight = GAPS[level], GAPS[level] < GAP
         try:
             P, multipliers = solver.solve(program, gap, warm=warm) if solver is interior else solver.solve(program, gap)
@@ -294,11 +296,13 @@ def _solve(
         P = P / P.sum(axis=0)
         bound = max(bound, lower_bound(program, multipliers))
         inner = np.ascontiguousarray(ratio[np.ix_(secrets, secrets)])
-        share = reductions.needed(P, P.mean(axis=1), inner)
-        broken = np.argwhere(reductions.breaks(P, P.mean(axis=1), inner)) if share > reductions.REPAIR else none
+        share = reductions.needed(P, P.mean(axis=1), inner, core)
+        broken = reductions.breaks(P, P.mean(axis=1), inner, core) if share > reductions.REPAIR else ()
         P = reductions.mended(P, share)
-        columns, added = reductions.extended(P, ratio, secrets, problem.prior)
+        added, promoted = reductions.misfits(P, ratio, secrets, core), ()
         if not len(broken) and not len(added) and tight:
+            columns, promoted = reductions.extended(P, ratio, inside, problem.prior)
+        if not len(broken) and not len(added) and not len(promoted) and tight:
             reached = value(program, P)
             if reached < least:
                 best, least = columns, reached
@@ -309,16 +313,24 @@ def _solve(
         if solver is interior:  # what a small share mends is found only nearer to the optimum
             settled = share <= MARGIN and not len(added)
             level = min(level + 1, len(GAPS) - 1) if settled else min(level, 1)
-        # What is new stands behind what was there, which a warm start relies on.
-        extra, secrets = np.concatenate([extra, secrets[broken]]), np.concatenate([secrets, added])
+        if len(broken):
+            more = reductions.numbers(observables[broken[:, 0]], *secrets[broken[:, 1:]].T, len(ratio))
+            pairs = reductions.merged(pairs, more)
+        secrets = np.concatenate([secrets, added])  # behind what was there, which a warm start relies on
+        if len(promoted):
+            known[promoted] = False
+            secrets = np.concatenate([secrets[:core], promoted, np.setdiff1d(secrets[core:], promoted)])
+            core, warm, level = core + len(promoted), interior.Warm(), 1
     channel = np.zeros(problem.cost.shape)
-    channel[:, observables] = _tidied(columns if best is None else best, problem).T  # None only if ROUNDS did not suffice
+    if best is None:  # ROUNDS did not suffice
+        best, _ = reductions.extended(P, ratio, inside, problem.prior)
+    channel[:, observables] = _tidied(best, problem).T
     return (
         channel,
         bound,
         Found(
             secrets,
-            extra,
+            core,
             len(observables),
             len(program.pairs.source),
             rounds,
@@ -329,20 +341,15 @@ def _solve(
     )
 
 
-def _with(pairs: np.ndarray, more: np.ndarray) -> np.ndarray:
-    """The pairs (n, 2), and behind them those of `more` that are not among them."""
-    both = np.concatenate([pairs, more])
-    return both[np.sort(np.unique(both, axis=0, return_index=True)[1])]
-
-
-def _program(problem: _Problem, secrets, observables, F: np.ndarray, pairs: np.ndarray) -> Program:
+def _program(problem: _Problem, secrets, core: int, observables, F: np.ndarray, pairs: np.ndarray) -> Program:
     cost = np.ascontiguousarray(problem.cost[np.ix_(secrets, observables)].T)
     return Program(
         kappa=problem.prior[secrets] * cost,
-        pairs=reductions.listed(problem.exponents, secrets, pairs, len(observables)),
+        pairs=reductions.listed(problem.exponents, secrets, pairs, observables),
         F=np.ascontiguousarray(F[:, secrets]),
         d_m=problem.d_m or None,  # 0 asks for nothing
         reward=problem.reward,
+        core=core,
         worst=cost if problem.worst_case else None,
     )
 
