@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobpriv.channels import blocks, certificate, highs, inference, interior, nearby, optimal
+from mobpriv.channels import blocks, certificate, highs, inference, interior, nearby, optimal, reductions
 from mobpriv.channels.distances import euclidean, hamming
 
 FEW = settings(deadline=None, max_examples=25)
@@ -345,6 +345,20 @@ def test_all_the_distortion_there_is_without_the_library_solver(share, monkeypat
 
 
 # --- the approximation of Appendix C
+
+
+def test_secrets_that_do_not_fit_at_the_end_become_core(monkeypatch):
+    """With no secret seen to be out of room, and filled in as they are numbered, some fail: the optimum must be the same."""
+    rng, d = np.random.default_rng(1), cells(6, 5, 15, 8)
+    prior = np.zeros(30)
+    prior[rng.choice(30, 8, replace=False)] = rng.dirichlet(np.full(8, 0.5))
+    d_m = 0.85 * inference.prior_error(prior, d)
+    right = optimal.joint(prior, hamming(30), d, d_m, d, 0.6).certificate
+    monkeypatch.setattr(reductions, "_room", lambda P, ratio: np.zeros(len(ratio)))
+    found = optimal.joint(prior, hamming(30), d, d_m, d, 0.6).certificate
+    assert found.core > right.core == 8
+    assert found.exact
+    assert found.cost == pytest.approx(right.cost, rel=1e-8)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 3])

@@ -65,6 +65,7 @@ class Found:
     def facts(self) -> dict:
         return {
             "secrets": len(self.secrets),
+            "core": self.core,
             "observables": self.observables,
             "pairs": self.rows,
             "rounds": self.rounds,
@@ -320,7 +321,8 @@ def _solve(
         if len(promoted):
             known[promoted] = False
             secrets = np.concatenate([secrets[:core], promoted, np.setdiff1d(secrets[core:], promoted)])
-            core, warm, level = core + len(promoted), interior.Warm(), 1
+            core, warm = core + len(promoted), interior.Warm()
+            level = 1 if solver is interior else level
     channel = np.zeros(problem.cost.shape)
     if best is None:  # ROUNDS did not suffice
         best, _ = reductions.extended(P, ratio, inside, problem.prior)
@@ -332,7 +334,7 @@ def _solve(
             secrets,
             core,
             len(observables),
-            len(program.pairs.source),
+            int((program.pairs.source != program.pairs.target).sum()),
             rounds,
             solver.__name__.rpartition(".")[2],
             pairs,
