@@ -71,3 +71,23 @@ def quantile(values, q: float, level: float = 0.95) -> Estimate:
     low, high = values[int(np.floor(i))], values[int(np.ceil(i))]
     value = low if low == high else low + (i - np.floor(i)) * (high - low)
     return Estimate(float(value), float(values[below[0]]), float(values[below[1]]), n)
+
+
+def rank_correlation(a, b, level: float = 0.95) -> Estimate:
+    """Spearman's correlation of n independent pairs, with the interval of Bonett and Wright (2000).
+
+    Normal for the inverse hyperbolic tangent, of variance (1 + r²/2) / (n - 3); without an interval (NaN) when n is below 4 or
+    the ranks agree throughout, without a value when one side never varies.
+    """
+    a, b = np.asarray(a, float), np.asarray(b, float)
+    if a.shape != b.shape or len(a) < 2:
+        raise ValueError(f"a correlation needs pairs, at least two (got {len(a)} and {len(b)})")
+    n = len(a)
+    if (a == a[0]).all() or (b == b[0]).all():
+        return Estimate(np.nan, np.nan, np.nan, n)
+    r = float(np.clip(stats.spearmanr(a, b).statistic, -1, 1))
+    if n < 4 or abs(r) == 1:
+        return Estimate(r, np.nan, np.nan, n)
+    half = stats.norm.ppf(0.5 + level / 2) * np.sqrt((1 + r**2 / 2) / (n - 3))
+    low, high = np.tanh([np.arctanh(r) - half, np.arctanh(r) + half])
+    return Estimate(r, float(low), float(high), n)

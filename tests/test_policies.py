@@ -103,19 +103,29 @@ def test_rate_has_wilsons_interval():
 
 def test_intervals_cover():
     rng = np.random.default_rng(5)
-    covered = {"rate": 0, "difference": 0, "mean": 0, "quantile": 0}
+    covered = {"rate": 0, "difference": 0, "mean": 0, "quantile": 0, "rank correlation": 0}
     for _ in range(400):
-        u = rng.random(60)
+        u, x, noise = rng.random(60), *rng.standard_normal((2, 60))
         a, b = u < 0.4, (u < 0.25) | (rng.random(60) < 0.1)
         checks = {
             "rate": (metrics.rate(a), 0.4),
             "difference": (metrics.paired_difference(a, b), 0.4 - (0.25 + 0.75 * 0.1)),
             "mean": (metrics.mean(u), 0.5),
             "quantile": (metrics.quantile(u, 0.75), 0.75),
+            "rank correlation": (metrics.rank_correlation(x, 0.6 * x + 0.8 * noise), 6 / np.pi * np.arcsin(0.6 / 2)),
         }
         for name, (estimate, truth) in checks.items():
             covered[name] += estimate.low <= truth <= estimate.high
     assert all(0.92 * 400 <= n <= 0.99 * 400 for n in covered.values()), covered
+
+
+def test_rank_correlations_without_an_interval():
+    assert metrics.rank_correlation([1, 2, 3, 4], [2, 4, 8, 16])[0] == 1
+    assert np.isnan(metrics.rank_correlation([1, 2, 3, 4], [2, 4, 8, 16])[1:3]).all()
+    assert np.isnan(metrics.rank_correlation([1, 2, 3], [1, 3, 2]).low)
+    assert np.isnan(metrics.rank_correlation([1, 2, 3, 4], [5, 5, 5, 5]).value)
+    with pytest.raises(ValueError, match="needs pairs"):
+        metrics.rank_correlation([1, 2], [1, 2, 3])
 
 
 def test_quantiles_with_infinite_values():
