@@ -37,6 +37,9 @@ class Blocks:
     def __init__(self, program: Program, threads: Executor):
         m, n = program.kappa.shape
         c = n if program.core is None else program.core
+        _, source, target, _ = program.pairs
+        if ((np.minimum(source, target) >= c) & (source != target)).any():
+            raise ValueError(f"every pair of a program needs one of its first {c} secrets, the core, on one side")
         order = c + bool(len(program.F))
         self.program, self.threads, self.c = program, threads, c
         self.F = np.ascontiguousarray(program.F[:, :c])  # beyond, no secret occurs and F is 0
@@ -114,6 +117,7 @@ def _eliminate(core, diagonal, across, F, attacks, inner, outer, between):
     """
     m, k, others = len(core), core.shape[1], diagonal.shape[1]
     scaled, kept, inverse, Y = np.empty_like(F), np.empty((k, k)), np.empty((k, k)), np.empty((others, k))
+    diagonal_of_core = np.empty(k)
     for o in range(m):
         H, D, W = core[o], diagonal[o], across[o]
         if len(F):
@@ -129,13 +133,15 @@ def _eliminate(core, diagonal, across, F, attacks, inner, outer, between):
             D[s] *= 1 + REGULAR
             Y[s] = W[s] / np.sqrt(D[s])
             W[s] /= D[s]
+        for s in range(k):
+            diagonal_of_core[s] = H[s, s]
         if others:
             _add_gram(Y, H, -1.0)
         kept[:] = H
         regular = REGULAR
         while True:
-            for s in range(k):
-                H[s, s] *= 1 + regular
+            for s in range(k):  # what the elimination leaves of a secret close to another may be rounding alone
+                H[s, s] += regular * diagonal_of_core[s]
             if _cholesky(H):
                 break
             regular *= 10

@@ -75,7 +75,7 @@ class Certificate:
     unit: float = 0.0  # the largest cost (11), or (12), of an observable that is used
     distortion_bound: float | None = None  # no channel of this cost has a larger AP; where the rule of (22) was asked for
     secrets: int = 0  # size of the program that was solved, after the reductions
-    core: int = 0  # of these secrets, those that have pairs with every other one: all that occur
+    core: int = 0  # of these secrets, those that may have pairs with every other one: all that occur, and see `reductions`
     observables: int = 0
     pairs: int = 0  # rows of (22b), of the last round
     rounds: int = 0

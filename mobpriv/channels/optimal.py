@@ -38,6 +38,9 @@ MARGIN = 1e-3
 REWARDS = (1e-4, 1e-5, 1e-6)
 """Weights of the distortion privacy against the cost, as shares of cost / d_max, tried in this order."""
 ROUNDS = 60
+IN_VAIN, PROMOTIONS = 2, 3
+"""Tight rounds that may break listed pairs only, by rounding, before their channel counts as it is; times that single secrets
+become core before all of the program do."""
 
 
 @dataclass(frozen=True)
@@ -173,6 +176,11 @@ def _optimum(problem: _Problem, d_epsilon, near: Optimum | None = None) -> Optim
     p(o|s) <= exp(B) p(o|t) for the largest exponent B: the least cost is at most (exp(B) - 1) max |c| below that of a channel
     that tells nothing, p(.|t) for everybody.
     """
+    if near is not None and near.channel.shape != problem.cost.shape:
+        raise ValueError(
+            f"near must be the optimum of a problem with the same secrets and observables: its channel has shape "
+            f"{near.channel.shape}, this cost {problem.cost.shape}"
+        )
     exponent = problem.exponents.max()
     if exponent < GAP or 1 in problem.cost.shape:
         channel, bound = _constant(problem)
@@ -239,7 +247,7 @@ def _largest_distortion(problem: _Problem, d_epsilon, plain: Optimum) -> Optimum
     cost. If A is the AP of any channel of this cost, value <= cost - reward A bounds A from above.
     """
     found, bound, d_max = plain.found, plain.certificate.bound, prior_error(problem.prior, problem.error)
-    for share in REWARDS if found is not None and d_max > 0 else ():
+    for share in REWARDS if found is not None and plain.certificate.exact and d_max > 0 else ():
         reward = share * (abs(plain.certificate.cost) or plain.certificate.unit) / d_max
         if reward == 0:
             break
@@ -260,7 +268,7 @@ def _solve(
     `hint`: of a similar problem; `again`: of this one, with another reward.
 
     Every program on the way is a relaxation of the whole problem, so the largest bound of all counts. If `solver` ends
-    before the gap is closed, the library solver has a try; the better channel of the two is kept.
+    before the gap is closed, all secrets become core, then the library solver has a try; the best channel is kept.
     """
     occurs = (problem.prior > 0) | problem.worst_case
     secrets, pairs, warm = np.flatnonzero(occurs), np.empty(0, dtype=np.int64), interior.Warm()
@@ -283,7 +291,8 @@ def _solve(
     elif problem.worst_case or (problem.d_m and problem.d_m > (1 - 1e-7) * F.sum(axis=1).min()):
         solver = highs  # (12), or a d_m that leaves the feasible set without an interior
     level = len(GAPS) - 1 if solver is not interior else 0 if hint is None and again is None else 1
-    best, least, bound = None, np.inf, -np.inf
+    best, least, bound, none = None, np.inf, -np.inf, np.empty(0, dtype=np.int64)
+    in_vain = promotions = 0
     for rounds in range(1, ROUNDS + 1):  # noqa: B007
         new = reductions.first_pairs(problem.exponents, secrets, core, ~known[secrets], observables)
         pairs, known[secrets], inside = reductions.merged(pairs, new), True, secrets[:core]
@@ -298,30 +307,37 @@ def _solve(
         bound = max(bound, lower_bound(program, multipliers))
         inner = np.ascontiguousarray(ratio[np.ix_(secrets, secrets)])
         share = reductions.needed(P, P.mean(axis=1), inner, core)
-        broken = reductions.breaks(P, P.mean(axis=1), inner, core) if share > reductions.REPAIR else ()
+        listed = pairs
+        if share > reductions.REPAIR:
+            broken = reductions.breaks(P, P.mean(axis=1), inner, core)
+            more = reductions.numbers(observables[broken[:, 0]], *secrets[broken[:, 1:]].T, len(ratio))
+            listed = reductions.merged(pairs, more)
+        in_vain += tight and share > reductions.REPAIR and len(listed) == len(pairs)  # all are listed, rounding breaks them
+        done = tight and (share <= reductions.REPAIR or in_vain > IN_VAIN)
         P = reductions.mended(P, share)
-        added, promoted = reductions.misfits(P, ratio, secrets, core), ()
-        if not len(broken) and not len(added) and tight:
+        added, promoted = reductions.misfits(P, ratio, secrets, core), none
+        if done and not len(added):
             columns, promoted = reductions.extended(P, ratio, inside, problem.prior)
-        if not len(broken) and not len(added) and not len(promoted) and tight:
-            reached = value(program, P)
-            if reached < least:
-                best, least = columns, reached
-            rounding = ROUNDING * _unit(problem, observables[best.max(axis=1) >= TINY])
-            if solver is highs or least - bound <= max(GAP * abs(least), rounding):
-                break
-            solver = highs
+            if not len(promoted):
+                reached = value(program, P)
+                if reached < least:
+                    best, least = columns, reached
+                rounding = ROUNDING * _unit(problem, observables[best.max(axis=1) >= TINY])
+                if least - bound <= max(GAP * abs(least), rounding) or (solver is highs and core == len(secrets)):
+                    break
+                solver, promoted = (solver, secrets[core:]) if core < len(secrets) else (highs, none)
+            elif promotions == PROMOTIONS:
+                promoted = np.union1d(promoted, secrets[core:])
+            promotions += bool(len(promoted))
         if solver is interior:  # what a small share mends is found only nearer to the optimum
             settled = share <= MARGIN and not len(added)
             level = min(level + 1, len(GAPS) - 1) if settled else min(level, 1)
-        if len(broken):
-            more = reductions.numbers(observables[broken[:, 0]], *secrets[broken[:, 1:]].T, len(ratio))
-            pairs = reductions.merged(pairs, more)
+        pairs = listed
         secrets = np.concatenate([secrets, added])  # behind what was there, which a warm start relies on
         if len(promoted):
             known[promoted] = False
             secrets = np.concatenate([secrets[:core], promoted, np.setdiff1d(secrets[core:], promoted)])
-            core, warm = core + len(promoted), interior.Warm()
+            core, warm, in_vain = core + len(promoted), interior.Warm(), 0
             level = 1 if solver is interior else level
     channel = np.zeros(problem.cost.shape)
     if best is None:  # ROUNDS did not suffice

@@ -12,8 +12,8 @@ and ratio = exp(-B).
   sum_o L_o <= 1 <= sum_o U_o with L_o = max_t exp(-eps d(s, t)) p(o|t), U_o = min_t exp(eps d(s, t)) p(o|t). Those that
   do not are put into the program, which is solved again. A program without some secrets is a relaxation: its bound holds.
   So is one where these secrets have no pairs among themselves, only with the core, the secrets that occur; it is far cheaper
-  (`blocks`). At the end all are filled in from the core, one after the other, the one with the least room first (in any
-  other order many fail, in this one hardly any); one that fails becomes core.
+  (`blocks`). At the end all are filled in from the core, one after the other, the one with the least room first (on a
+  lattice many fail in other orders, in this one hardly any); one that fails becomes core.
 - Pairs, lazily. Start with neighbours, add for every observable the pairs that the solution breaks, solve again: also a
   relaxation. Pairs that are never near their limit do harm: three times the steps.
 """
