@@ -361,6 +361,32 @@ def test_secrets_that_do_not_fit_at_the_end_become_core(monkeypatch):
     assert found.cost == pytest.approx(right.cost, rel=1e-8)
 
 
+def test_cells_that_nearly_coincide():
+    """What the elimination of secrets leaves of a cell 1e-9 from another is a difference of nearly equal numbers."""
+    rng, lattice = np.random.default_rng(0), np.argwhere(np.ones((3, 5))).astype(float)
+    d = euclidean(np.concatenate([lattice, lattice + 1e-9 * rng.random((15, 2))]))
+    prior = np.zeros(30)
+    prior[[0, 3, 7, 11, 15, 18, 22, 26]] = rng.dirichlet(np.ones(8))
+    found = optimal.joint(prior, hamming(30), d, 0.5 * inference.prior_error(prior, d), d, 1.5).certificate
+    assert found.exact
+    assert found.solver == "interior"
+
+
+def test_pairs_of_another_program_join_no_two_secrets_that_are_not_core():
+    o, source, target = np.array([[4, 4, 4, 6], [0, 2, 2, 0], [1, 0, 3, 1]])
+    kept = reductions.still(np.sort(reductions.numbers(o, source, target, 5)), np.array([3, 4]), np.array([0, 1]), 5)
+    assert kept.tolist() == [(4 * 5 + 0) * 5 + 1, (4 * 5 + 2) * 5 + 0]
+    pairs = certificate.Pairs(np.array([0, 1]), np.array([1]), np.array([2]), np.array([0.5]))
+    with pytest.raises(ValueError, match="the core"):
+        blocks.Blocks(certificate.Program(np.ones((1, 3)), pairs, np.zeros((0, 3)), core=1), None)
+
+
+def test_near_is_an_optimum_of_the_same_size():
+    small = optimal.differential([0.5, 0.5], hamming(2), hamming(2), 1.0)
+    with pytest.raises(ValueError, match=r"\(2, 2\), this cost \(3, 3\)"):
+        optimal.differential([0.5, 0.25, 0.25], hamming(3), hamming(3), 1.0, near=small)
+
+
 @pytest.mark.parametrize("seed", [0, 1, 3])
 def test_a_warm_start_lies_inside_and_changes_nothing(seed, monkeypatch):
     """Of 80 cells 10 occur: secrets and pairs are added on the way, and the next program starts from the last one's points."""

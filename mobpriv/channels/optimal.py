@@ -330,7 +330,7 @@ def _solve(
                 promoted = np.union1d(promoted, secrets[core:])
             promotions += bool(len(promoted))
         if solver is interior:  # what a small share mends is found only nearer to the optimum
-            settled = share <= MARGIN and not len(added)
+            settled = (share <= MARGIN or len(listed) == len(pairs)) and not len(added)
             level = min(level + 1, len(GAPS) - 1) if settled else min(level, 1)
         pairs = listed
         secrets = np.concatenate([secrets, added])  # behind what was there, which a warm start relies on

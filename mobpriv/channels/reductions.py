@@ -97,11 +97,13 @@ def kept_estimates(error: np.ndarray) -> np.ndarray:
 def first_pairs(exponents: np.ndarray, secrets: np.ndarray, core: int, new: np.ndarray, observables: np.ndarray) -> np.ndarray:
     """The pairs that `new` secrets (a mark for each) bring into a program, by their `numbers`.
 
-    For every observable p >= 0, and the pairs of neighbours, one of the first `core` secrets on one side at least.
+    For every observable the pairs of neighbours, one of the first `core` secrets on one side at least; p >= 0, which follows
+    from them, for a secret bound to no other.
     """
     inner = np.ascontiguousarray(exponents[np.ix_(secrets, secrets)])
     pairs = np.argwhere(_neighbours(inner, core, DETOUR))
-    pairs = np.concatenate([pairs, np.tile(np.arange(len(secrets))[:, None], 2)])
+    alone = np.setdiff1d(np.arange(len(secrets)), pairs)
+    pairs = np.concatenate([pairs, np.column_stack([alone, alone])])
     source, target = secrets[pairs[new[pairs].any(axis=1)]].T
     return numbers(observables[:, None], source, target, len(exponents)).ravel()
 
