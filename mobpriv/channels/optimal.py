@@ -270,18 +270,18 @@ def _solve(
     Every program on the way is a relaxation of the whole problem, so the largest bound of all counts. If `solver` ends
     before the gap is closed, all secrets become core, then the library solver has a try; the best channel is kept.
     """
-    occurs = (problem.prior > 0) | problem.worst_case
-    secrets, pairs, warm = np.flatnonzero(occurs), np.empty(0, dtype=np.int64), interior.Warm()
-    core, known = len(secrets), np.zeros(len(occurs), dtype=bool)
     ratio = reductions.ratios(problem.exponents)
+    occur = np.flatnonzero((problem.prior > 0) | problem.worst_case)
     weights = None if problem.worst_case else problem.prior
-    observables = reductions.kept_observables(problem.cost, weights, ratio, secrets)
+    observables = reductions.kept_observables(problem.cost, weights, ratio, occur)
+    secrets, core, pairs, warm = occur, len(occur), np.empty(0, dtype=np.int64), interior.Warm()
+    known = np.zeros(len(ratio), dtype=bool)  # secrets whose neighbours' pairs are listed
     if again is not None:
         secrets, core, pairs, warm = again.secrets, again.core, again.pairs, again.warm.for_reward()
         known[secrets] = True
     elif hint is not None:  # perhaps under another prior
-        secrets = np.concatenate([secrets, np.setdiff1d(hint.secrets, secrets)])
-        pairs = reductions.still(hint.pairs, observables, secrets[:core], len(ratio))
+        secrets = np.concatenate([occur, np.setdiff1d(hint.secrets, occur)])
+        pairs = reductions.still(hint.pairs, observables, occur, len(ratio))
     F = np.zeros((0, len(problem.prior)))
     if problem.d_m or problem.reward:
         F = problem.prior * problem.error.T[reductions.kept_estimates(problem.error[problem.prior > 0])]
@@ -305,13 +305,8 @@ def _solve(
             continue
         P = P / P.sum(axis=0)
         bound = max(bound, lower_bound(program, multipliers))
-        inner = np.ascontiguousarray(ratio[np.ix_(secrets, secrets)])
-        share = reductions.needed(P, P.mean(axis=1), inner, core)
-        listed = pairs
-        if share > reductions.REPAIR:
-            broken = reductions.breaks(P, P.mean(axis=1), inner, core)
-            more = reductions.numbers(observables[broken[:, 0]], *secrets[broken[:, 1:]].T, len(ratio))
-            listed = reductions.merged(pairs, more)
+        share, broken = reductions.broken(P, ratio, secrets, core, observables)
+        listed = reductions.merged(pairs, broken)
         in_vain += tight and share > reductions.REPAIR and len(listed) == len(pairs)  # all are listed, rounding breaks them
         done = tight and (share <= reductions.REPAIR or in_vain > IN_VAIN)
         P = reductions.mended(P, share)

@@ -162,7 +162,7 @@ def _neighbours(d, core, detour):
 
 
 @numba.njit(cache=True)
-def needed(P, const, ratio, core):
+def _needed(P, const, ratio, core):
     """The share of a channel that tells nothing (const) which, mixed in, mends every pair that is broken.
 
     Of the pairs with one of the first `core` secrets on one side at least.
@@ -183,9 +183,15 @@ def mended(P: np.ndarray, share: float) -> np.ndarray:
     return (1 - share) * P + share * P.mean(axis=1, keepdims=True)
 
 
-def breaks(P, const, ratio, core) -> np.ndarray:
-    """The (observable, source, target) that are broken by more than REPAIR would mend, and those NEARLY broken, (k, 3)."""
-    return np.argwhere(_breaks(P, const, ratio, core))
+def broken(P, ratio, secrets, core, observables) -> tuple[float, np.ndarray]:
+    """The share of a channel that tells nothing that mends all pairs of P; the `numbers` of those broken by more than REPAIR
+    would mend, and of those NEARLY broken."""
+    const, inner = P.mean(axis=1), np.ascontiguousarray(ratio[np.ix_(secrets, secrets)])
+    share = _needed(P, const, inner, core)
+    if share <= REPAIR:
+        return share, np.empty(0, dtype=np.int64)
+    o, source, target = np.nonzero(_breaks(P, const, inner, core))
+    return share, numbers(observables[o], secrets[source], secrets[target], len(ratio))
 
 
 @numba.njit(cache=True)
