@@ -372,6 +372,22 @@ def test_cells_that_nearly_coincide():
     assert found.solver == "interior"
 
 
+def test_secrets_with_the_least_room_come_first():
+    """On a lattice all of them then fit; in the opposite order some do not, and would have to become core."""
+    rng, d = np.random.default_rng(3), cells(12, 9, 15, 8)
+    prior = np.zeros(108)
+    prior[rng.choice(108, 20, replace=False)] = rng.dirichlet(np.ones(20))
+    found = optimal.differential(prior, hamming(108), d, 0.6)
+    assert found.certificate.exact
+    assert found.certificate.core == 20
+    core = np.flatnonzero(prior)
+    order = np.concatenate([core, np.setdiff1d(np.arange(108), core)])
+    columns = np.zeros_like(found.channel.T[found.channel.max(axis=0) > 0])
+    columns[:, core] = found.channel[core][:, found.channel.max(axis=0) > 0].T
+    short = reductions._extend(columns, np.exp(-0.6 * d), order, 20, np.full(len(columns), 1 / len(columns)))
+    assert (short > 1e-6).any()
+
+
 def test_pairs_of_another_program_join_no_two_secrets_that_are_not_core():
     o, source, target = np.array([[4, 4, 4, 6], [0, 2, 2, 0], [1, 0, 3, 1]])
     kept = reductions.still(np.sort(reductions.numbers(o, source, target, 5)), np.array([3, 4]), np.array([0, 1]), 5)

@@ -11,8 +11,8 @@ For every observable o let p_o be the vector of p(o|s) over the n secrets and x_
 All but the last two lines speak of one observable alone, so the Newton system of a primal-dual method is one dense
 block of order n + 1 for every observable, joined by one system of order n + 1: time O(m n^3), memory O(m n^2), where a
 general solver factors a matrix of n m rows. Of the secrets only the c core ones have pairs with each other, which leaves
-blocks of order c + 1 and time O(m c (c + n)^2), see `blocks`. Iterates stay strictly inside g, f >= 0. What the result is worth is not
-for this module to say: `certificate.lower_bound` takes a bound from the multipliers by weak duality.
+blocks of order c + 1 and time O(m c n^2 + n^3), see `blocks`. Iterates stay strictly inside g, f >= 0. What the result is
+worth is not for this module to say: `certificate.lower_bound` takes a bound from the multipliers by weak duality.
 
 Method: predictor and corrector of Mehrotra (1992), as in Wright, Primal-Dual Interior-Point Methods (1997), chapter 10.
 """

@@ -15,7 +15,8 @@ and ratio = exp(-B).
   (`blocks`). At the end all are filled in from the core, one after the other, the one with the least room first (on a
   lattice many fail in other orders, in this one hardly any); one that fails becomes core.
 - Pairs, lazily. Start with neighbours, add for every observable the pairs that the solution breaks, solve again: also a
-  relaxation. Pairs that are never near their limit do harm: three times the steps.
+  relaxation. Pairs that are never near their limit do harm: they bend
+  the interior-point method's path, up to three times the steps.
 """
 
 import numba
