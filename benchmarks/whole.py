@@ -1,7 +1,7 @@
 """Whole experiments on a data set, from the file on disk to the rate: ``python benchmarks/whole.py FILE [name=value …]``.
 
 Each runs in a process of its own, as a reader would start it; the time includes Python's start, imports and reading.
-Values are those of mobpriv.reidentification.choose, for instance leave_out=mfeuer.
+Values are those of mobpriv.experiments.thesis_3.choose, for instance leave_out=mfeuer.
 """
 
 import os
@@ -11,14 +11,14 @@ import time
 
 AP = """
 from mobpriv.attacks.policies import reidentified
-from mobpriv.reidentification import attacks, prepare
+from mobpriv.experiments.thesis_3 import attacks, prepare
 s = prepare({file!r}, **{given!r})
 print(reidentified(attacks()[0].fit(s.known).rank(s.secret), s.users).mean())
 """
 FIGURE_3_4 = """
 import numpy as np
 from mobpriv.attacks.policies import reidentified
-from mobpriv.reidentification import attacks, mechanisms, prepare
+from mobpriv.experiments.thesis_3 import attacks, mechanisms, prepare
 s = prepare({file!r}, **{given!r})
 fitted = [attack.fit(s.known) for attack in attacks()]
 for name, mechanism in mechanisms().items():

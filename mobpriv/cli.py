@@ -27,11 +27,12 @@ _stdout, _stderr = Console(highlight=False), Console(stderr=True, highlight=Fals
 @contextmanager
 def _one_clear_line() -> Iterator[None]:
     """What the user gave wrong becomes one line and exit code 2; a failed run its traceback and exit code 1."""
-    from mobpriv import book, claims, datasets, site
+    from mobpriv import datasets
+    from mobpriv.book import build, claims, running
 
     try:
         yield
-    except (book.CellFailed, site.BuildFailed, claims.LedgerError) as error:
+    except (running.CellFailed, build.BuildFailed, claims.LedgerError) as error:
         print(error, file=sys.stderr)
         raise typer.Exit(1) from None
     except (ValueError, OSError, datasets.NeedsRegistration) as error:
@@ -64,7 +65,7 @@ def run(
     ] = None,
 ):
     """Run a notebook: executed notebook, one self-contained HTML page and the results as JSON."""
-    from mobpriv import book, webpage
+    from mobpriv.book import notebooks, running, webpage
 
     with _one_clear_line():
         given = _pairs(parameter or [])
@@ -72,11 +73,11 @@ def run(
             given["dataset"] = _found(data)
         if quick:
             given["quick"] = True
-        path = book.find(notebook)
-        dataset = Path(given.get("dataset", book.EMBEDDED)).stem
+        path = notebooks.find(notebook)
+        dataset = Path(given.get("dataset", notebooks.EMBEDDED)).stem
         folder = output or _folder(path.stem, dataset, given.get("dataset", ""))
         executed, results = folder / f"{path.stem}.ipynb", folder / f"{path.stem}.json"
-        record = book.run(path, given, output=executed, results=results)
+        record = running.run(path, given, output=executed, results=results)
         page = webpage.write(executed, folder / f"{path.stem}.html", record)
         for file in (page, executed, results):
             typer.echo(file)
@@ -84,7 +85,7 @@ def run(
 
 def _folder(notebook: str, dataset: str, data: str) -> Path:
     """runs/NOTEBOOK/DATA; with the first digits of the file's hash where another file of that name was run before."""
-    from mobpriv import provenance
+    from mobpriv.book import provenance
 
     folder = Path("runs") / notebook / dataset
     before = provenance.read_record(folder / f"{notebook}.json")
@@ -113,10 +114,10 @@ def build_book(
     quick: Annotated[bool, typer.Option("--quick", help="Quick runs of all notebooks.")] = False,
 ):
     """Run every notebook that changed on the embedded data and build the book."""
-    from mobpriv import site
+    from mobpriv.book import build
 
     with _one_clear_line():
-        typer.echo(f"The book is at {site.build(workers=workers, quick=quick)}")
+        typer.echo(f"The book is at {build.build(workers=workers, quick=quick)}")
 
 
 @app.command()
@@ -126,20 +127,20 @@ def real(
     workers: Annotated[int, typer.Option(min=1, help="Notebooks at a time.")] = 1,
 ):
     """Run the notebooks on real data as book/results/runs.yml says, and rewrite book/results (long)."""
-    from mobpriv import book, site
+    from mobpriv.book import build, notebooks
 
     with _one_clear_line():
-        site.real(folder, [book.find(n).stem for n in notebook or []], workers)
+        build.real(folder, [notebooks.find(n).stem for n in notebook or []], workers)
 
 
 @app.command()
 def show(notebook: Annotated[str, typer.Argument(help="Short name of a notebook, or its file.")]):
     """The parameters of a notebook: type, default, unit, meaning."""
-    from mobpriv import book
+    from mobpriv.book import notebooks
 
     with _one_clear_line():
         table = Table("parameter", "type", "default", "unit", "meaning", box=None)
-        for p in book.parameters(notebook).values():
+        for p in notebooks.parameters(notebook).values():
             table.add_row(p.name, p.type, repr(p.default), p.unit or "–", p.meaning)
         _stdout.print(table)
 

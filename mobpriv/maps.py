@@ -8,8 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 WIDTH = 720  # units of the picture's width
-# one colour per mechanism that can be told from the others on a light map and on a dark one
-COLOURS = {"none": "#767676", "Geo-I": "#1f8fd6", "Promesse": "#e66100", "W4M": "#009e73", "TriLateration": "#cc79a7"}
 _FEW, _MANY = (
     np.array([0.55, 0.66, 0.80]),
     np.array([0.70, 0.25, 0.10]),

@@ -1,8 +1,7 @@
 """The figures of the book: one style, direct labels, intervals. The only module that draws.
 
 A figure is shown as an SVG whose ink and colours follow the page's theme, light or dark: :func:`show` puts CSS variables in
-the place of the style's colours. The colours are Okabe and Ito's, which remain apart for colour-blind readers; a marker or a
-label always says the same as the colour.
+the place of the style's colours (:mod:`mobpriv.palette`).
 """
 
 import io
@@ -16,45 +15,7 @@ import pandas as pd
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import LogNorm
 
-INK, FAINT, PAPER = "#1a1a1b", "#8a8a8b", "#fefeff"  # told apart from data by their odd last digit
-COLOURS = {
-    "none": INK,
-    "Geo-I": "#0072b2",
-    "Promesse": "#d55e00",
-    "W4M": "#009e73",
-    "TriLateration": "#cc79a7",
-    "AP-Attack": "#0072b2",
-    "POI-Attack": "#d55e00",
-    "PIT-Attack": "#009e73",
-    "printed": "#cc79a7",
-    "differential": "#0072b2",
-    "distortion": "#d55e00",
-    "joint": "#009e73",
-}
-MARKERS = {"none": "o", "Geo-I": "s", "Promesse": "^", "W4M": "D", "AP-Attack": "o", "POI-Attack": "s", "PIT-Attack": "^"}
-MARKERS |= {"differential": "o", "distortion": "s", "joint": "^"}
-# colours that are too dark on a dark page get a lighter twin there
-_DARK = {
-    INK: "#e6e6e6",
-    FAINT: "#8d8d8d",
-    PAPER: "#121212",
-    "#0072b2": "#56b4e9",
-    "#d55e00": "#ff9248",
-    "#009e73": "#3ddbab",
-    "#cc79a7": "#e5a4c8",
-}
-# steps of something that has an order: lighter and yellower from one to the next, on light pages and on dark ones
-_ORDERED = {
-    "#00106e": "#4e7de6",
-    "#542981": "#9485de",
-    "#723373": "#bd8ed2",
-    "#853a5f": "#d29bbf",
-    "#95424b": "#e5a8ad",
-    "#9e533a": "#f3baa0",
-    "#a16224": "#f9d7a0",
-    "#a17100": "#fff4a0",
-}
-_DARK |= _ORDERED
+from mobpriv.palette import DARK, FAINT, INK, PRINTED, mark
 
 _WIDEST_PANEL = 540  # points: the widest figures of one panel are 7.2 inches
 
@@ -114,16 +75,6 @@ def show(fig, alt: str) -> Picture:
     return Picture(fig, alt)
 
 
-def ordered(levels) -> dict:
-    """A colour for each level of something that has an order, from dark blue to ochre; to go with a marker each.
-
-    Levels that outnumber the steps share them with their neighbours: only the markers tell these apart.
-    """
-    levels, steps = sorted(levels), list(_ORDERED)
-    places = np.linspace(0, len(steps) - 1, len(levels)).round().astype(int)
-    return {level: steps[place] for level, place in zip(levels, places, strict=True)}
-
-
 def themed(svg: str, alt: str) -> str:
     """The SVG element alone, with a CSS variable for each colour of the style (its value here is the fallback).
 
@@ -136,15 +87,15 @@ def themed(svg: str, alt: str) -> str:
     element = rf'<svg {namespaces} viewBox="\1" role="img" aria-label="{escape(alt)}"{own_width}>'
     svg = re.sub(r'<svg [^>]*?viewBox="([^"]*)"[^>]*>', element, svg, count=1)
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    for colour in _DARK:
+    for colour in DARK:
         svg = re.sub(colour, f"var(--mp-{colour[1:]}, {colour})", svg, flags=re.IGNORECASE)
     return svg
 
 
 def stylesheet() -> str:
     """The CSS variables of :func:`themed`, for light pages and dark ones."""
-    light = "\n".join(f"  --mp-{c[1:]}: {c};" for c in _DARK)
-    dark = "\n".join(f"  --mp-{c[1:]}: {d};" for c, d in _DARK.items())
+    light = "\n".join(f"  --mp-{c[1:]}: {c};" for c in DARK)
+    dark = "\n".join(f"  --mp-{c[1:]}: {d};" for c, d in DARK.items())
     return f":root {{\n{light}\n}}\nhtml[data-theme=dark] {{\n{dark}\n}}\n"
 
 
@@ -159,21 +110,19 @@ def rates(table: pd.DataFrame, by: str, within: str, axis=None, printed: pd.Seri
         _, axis = figure(figsize=(6.4, 0.75 + 0.24 * len(groups) * len(kinds)))
     offset = {kind: (i - (len(kinds) - 1) / 2) * 0.8 / len(kinds) for i, kind in enumerate(kinds)}
     for row in table.to_dict("records"):
-        y, colour = groups.index(row[by]) + offset[row[within]], COLOURS.get(row[within], INK)
-        axis.plot([100 * row["low"], 100 * row["high"]], [y, y], color=colour, linewidth=1.4, solid_capstyle="butt")
-        axis.plot(100 * row["value"], y, MARKERS.get(row[within], "o"), color=colour, markersize=5)
+        y, own = groups.index(row[by]) + offset[row[within]], mark(row[within])
+        axis.plot([100 * row["low"], 100 * row["high"]], [y, y], color=own.colour, linewidth=1.4, solid_capstyle="butt")
+        axis.plot(100 * row["value"], y, own.marker, color=own.colour, markersize=5)
         right = row["high"]
         if printed is not None and (row[by], row[within]) in printed.index:
             paper = printed[row[by], row[within]]
             right = max(right, paper + 0.01)  # the label stands clear of the diamond
-            axis.plot(100 * paper, y, "D", markersize=7, markerfacecolor="none", markeredgecolor=COLOURS["printed"])
+            axis.plot(100 * paper, y, "D", markersize=7, markerfacecolor="none", markeredgecolor=PRINTED)
         if len(kinds) > 1:
-            label = {"xytext": (4, 0), "textcoords": "offset points", "va": "center", "fontsize": 8, "color": colour}
+            label = {"xytext": (4, 0), "textcoords": "offset points", "va": "center", "fontsize": 8, "color": own.colour}
             axis.annotate(row[within], (100 * right, y), **label)
     if printed is not None and len(printed):
-        axis.plot(
-            [], [], "D", markersize=6, markerfacecolor="none", markeredgecolor=COLOURS["printed"], label="printed in the paper"
-        )
+        axis.plot([], [], "D", markersize=6, markerfacecolor="none", markeredgecolor=PRINTED, label="printed in the paper")
         axis.legend(loc="lower right", fontsize=8, handletextpad=0.2)
     axis.set_yticks(range(len(groups)), groups)
     axis.set_ylim(len(groups) - 0.5, -0.5)
@@ -193,9 +142,9 @@ def curves(
         _, axis = figure()
     scale, ends = (100 if percent else 1), []
     for name, own in table.groupby(kind, sort=False):
-        own, colour = own.sort_values(x), COLOURS.get(name, INK)
+        own, (colour, marker) = own.sort_values(x), mark(name)
         axis.fill_between(own[x], scale * own["low"], scale * own["high"], color=colour, alpha=0.15, linewidth=0)
-        axis.plot(own[x], scale * own["value"], marker=MARKERS.get(name, "o"), markersize=4, color=colour)
+        axis.plot(own[x], scale * own["value"], marker=marker, markersize=4, color=colour)
         ends.append((scale * own["value"].iloc[-1], name, colour))
     low, high = axis.get_ylim()
     _label_ends(axis, ends, 0.055 * (high - low))
@@ -222,7 +171,7 @@ def distributions(values: dict[str, np.ndarray], axis=None, xlabel: str = "", ti
         column = np.sort(np.asarray(column, float))
         finite = column[np.isfinite(column)]
         share = 100 * np.arange(1, len(finite) + 1) / len(column)
-        colour = COLOURS.get(name, INK)
+        colour = mark(name).colour
         axis.step(np.r_[1, finite], np.r_[0, share], where="post", color=colour)
         ends.append((share[-1] if len(share) else 0.0, name, colour))
     axis.set_xscale("log")
@@ -268,7 +217,7 @@ def channel_map(grid, row: np.ndarray, secret: int, observables=None, axis=None,
     norm = LogNorm(least, 1)
     cells = PolyCollection(corners[shown], array=p[shown], cmap="cividis", norm=norm, linewidths=0.3, edgecolors=FAINT)
     axis.add_collection(cells)
-    outline = PolyCollection(corners[[secret]], facecolors="none", edgecolors=COLOURS["printed"], linewidths=2.2, zorder=3)
+    outline = PolyCollection(corners[[secret]], facecolors="none", edgecolors=PRINTED, linewidths=2.2, zorder=3)
     axis.add_collection(outline)
     axis.set_xlim(0, grid.width / 1000)
     axis.set_ylim(0, grid.height / 1000)

@@ -10,18 +10,19 @@ import pandas as pd
 import pytest
 from notebook_making import SAVES, make
 
-from mobpriv import book, pages, provenance, site
+from mobpriv import book
+from mobpriv.book import build, notebooks, pages, provenance, results, running
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:papermill", "ignore::DeprecationWarning:nbclient")
 
 
 def run(path: Path, tmp_path: Path, given=None, name="out") -> dict:
-    return book.run(path, given, output=tmp_path / f"{name}.ipynb", results=tmp_path / f"{name}.json", root=tmp_path)
+    return running.run(path, given, output=tmp_path / f"{name}.ipynb", results=tmp_path / f"{name}.json", root=tmp_path)
 
 
 # -------------------------------------------------------------------------------------------------------------- parameters
 def test_parameters_are_read_with_type_default_unit_and_meaning(tmp_path):
-    found = book.parameters(make(tmp_path, "demo"))
+    found = notebooks.parameters(make(tmp_path, "demo"))
     assert found["cell"] == ("cell", "float", 800.0, "m", "side of a heat-map cell")
     assert found["dataset"] == ("dataset", "str", "city", "", "name or file of the data set")
     assert found["sizes"][1:4] == ("list[int]", [1, 2], "users")
@@ -45,7 +46,7 @@ def test_parameters_are_read_with_type_default_unit_and_meaning(tmp_path):
     ],
 )
 def test_values_become_plain(tmp_path, name, value, plain):
-    found = book.checked(make(tmp_path, "demo"), {name: value})[name]
+    found = notebooks.checked(make(tmp_path, "demo"), {name: value})[name]
     assert found == plain
     assert type(found) is type(plain)
 
@@ -57,7 +58,7 @@ def test_values_become_plain(tmp_path, name, value, plain):
 )  # fmt: skip
 def test_a_wrong_type_is_refused(tmp_path, name, value):
     with pytest.raises(ValueError, match=f"^parameter {name} of demo must be ") as error:
-        book.checked(make(tmp_path, "demo"), {name: value})
+        notebooks.checked(make(tmp_path, "demo"), {name: value})
     assert "\n" not in str(error.value)
 
 
@@ -71,7 +72,7 @@ def test_an_unknown_parameter_is_refused_and_the_known_ones_named(tmp_path):
 def test_a_notebook_that_is_not_there(tmp_path):
     make(tmp_path, "demo")
     with pytest.raises(FileNotFoundError, match="there is no notebook 'dmo'; notebooks: demo"):
-        book.find("dmo", tmp_path)
+        notebooks.find("dmo", tmp_path)
 
 
 # ----------------------------------------------------------------------------------------------------------------- running
@@ -98,15 +99,15 @@ def test_a_failing_cell_shows_its_traceback_and_leaves_the_old_result(tmp_path):
     run(good, tmp_path)
     before = {p.name: p.read_bytes() for p in (tmp_path / "out.ipynb", tmp_path / "out.json")}
     bad = make(tmp_path, "demo", SAVES + "\nraise KeyError('cabs')")
-    with pytest.raises(book.CellFailed, match=r"(?s)Traceback.*demo.ipynb, cell 3: KeyError: 'cabs'"):
+    with pytest.raises(running.CellFailed, match=r"(?s)Traceback.*demo.ipynb, cell 3: KeyError: 'cabs'"):
         run(bad, tmp_path)
     assert {p.name: p.read_bytes() for p in (tmp_path / "out.ipynb", tmp_path / "out.json")} == before
     assert sorted(p.name for p in tmp_path.iterdir()) == ["notebooks", "out.ipynb", "out.json"]
-    assert book.RESULTS not in os.environ
+    assert results.RESULTS not in os.environ
 
 
 def test_saving_refuses_what_is_no_result_and_writes_nothing(tmp_path, monkeypatch):
-    monkeypatch.setenv(book.RESULTS, str(tmp_path / "r.json"))
+    monkeypatch.setenv(results.RESULTS, str(tmp_path / "r.json"))
     with pytest.raises(ValueError, match=r"result 'rate': a result is a number, .* \(got set\)"):
         book.save({"rate": {1, 2}})
     assert not list(tmp_path.iterdir())
@@ -157,11 +158,11 @@ def project(tmp_path: Path, *names: str) -> Path:
 
 def test_a_build_skips_what_has_not_changed(tmp_path, capfd):
     root = project(tmp_path, "one", "two")
-    site.build(root, render=False)
+    build.build(root, render=False)
     assert "0 of 2 notebooks unchanged" in capfd.readouterr().err
     stamp = {p.name: p.stat().st_mtime_ns for p in (root / "book" / "_generated" / "executed" / "city").iterdir()}
     make(root, "two", SAVES, "2")
-    site.build(root, render=False)
+    build.build(root, render=False)
     assert "1 of 2 notebooks unchanged" in capfd.readouterr().err
     again = {p.name: p.stat().st_mtime_ns for p in (root / "book" / "_generated" / "executed" / "city").iterdir()}
     assert again["one.ipynb"] == stamp["one.ipynb"]
@@ -171,16 +172,16 @@ def test_a_build_skips_what_has_not_changed(tmp_path, capfd):
 def test_a_failing_notebook_stops_the_build_but_the_others_are_kept(tmp_path):
     root = project(tmp_path, "good", "wrong")
     make(root, "wrong", "1 / 0")
-    with pytest.raises(site.BuildFailed, match=r"(?s)wrong: .*ZeroDivisionError"):
-        site.build(root, render=False)
+    with pytest.raises(build.BuildFailed, match=r"(?s)wrong: .*ZeroDivisionError"):
+        build.build(root, render=False)
     assert [p.name for p in (root / "book" / "_generated" / "results" / "city").iterdir()] == ["good.json"]
 
 
 def test_every_notebook_stands_in_the_table_of_contents(tmp_path):
     root = project(tmp_path, "one")
     make(root, "two")
-    with pytest.raises(site.BuildFailed, match=r"book/_toc.yml lacks notebooks/two"):
-        site.build(root, render=False)
+    with pytest.raises(build.BuildFailed, match=r"book/_toc.yml lacks notebooks/two"):
+        build.build(root, render=False)
 
 
 def test_a_page_folds_its_code_and_says_where_its_numbers_come_from(tmp_path):
@@ -213,7 +214,7 @@ def test_a_step_is_computed_once_and_read_afterwards(tmp_path, monkeypatch):
         return {"x": (x, 2)}
 
     assert book.step("by hand", compute, 1) == {"x": [1, 2]}  # as it would come back from JSON
-    monkeypatch.setenv(book.STEPS, str(tmp_path))
+    monkeypatch.setenv(results.STEPS, str(tmp_path))
     assert [book.step("W4M 0.2", compute, 3) for _ in range(2)] == [{"x": [3, 2]}] * 2
     assert calls == [1, 3]
 
@@ -231,10 +232,10 @@ def test_an_interrupted_run_goes_on_behind_its_last_step(tmp_path):
     (tmp_path / "stop").touch()
     target = {"output": tmp_path / "out.ipynb", "results": tmp_path / "out.json", "root": tmp_path, "key": "the same"}
     for _ in range(2):
-        with pytest.raises(book.CellFailed):
-            book.run(path, {"dataset": str(done)}, **target)
+        with pytest.raises(running.CellFailed):
+            running.run(path, {"dataset": str(done)}, **target)
     (tmp_path / "stop").unlink()
-    assert book.run(path, {"dataset": str(done)}, **target)["results"] == {"one": 1}
+    assert running.run(path, {"dataset": str(done)}, **target)["results"] == {"one": 1}
     assert done.read_text() == "x"  # the first step ran once in three runs
     assert not list(tmp_path.glob(".*steps"))
 

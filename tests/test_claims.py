@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from mobpriv.claims import Claim, Erratum, LedgerError, check_errata, evaluate, read, value_of
-from mobpriv.pages import errata_page, ledger_page, score_page, sentence
+from mobpriv.book.claims import Claim, Erratum, LedgerError, check_errata, evaluate, read, value_of
+from mobpriv.book.pages import errata_page, ledger_page, score_page, sentence
 
 RESULTS = {
     "rate.AP-Attack.Promesse": {"value": 0.12, "low": 0.10, "high": 0.14, "n": 536},

@@ -59,7 +59,7 @@ def test_run_leaves_a_page_the_executed_notebook_and_the_results(call, tmp_path)
 
 
 def test_the_page_drops_what_only_the_book_understands():
-    from mobpriv.webpage import without_roles
+    from mobpriv.book.webpage import without_roles
 
     text = "(fig-3)=\n# A title\n\nSee {cite}`maouche2019`, {ref}`the figure <fig-3>` and [the ledger](../ledger.md).\n\n:::{note} Mind\n:class: x\nthis\n:::\n"
     assert without_roles(text).split("\n") == [
@@ -198,7 +198,8 @@ def test_two_files_of_one_name_do_not_overwrite_each_other(call, tmp_path):
 
 
 def test_a_file_called_city_is_not_the_synthetic_city(tmp_path):
-    from mobpriv import book, datasets, pages
+    from mobpriv import book, datasets
+    from mobpriv.book import pages
 
     (tmp_path / "city.csv").write_text("user,t,lat,lng\na,2020-01-01T00:00:00Z,45,4\n")
     data = datasets.load(tmp_path / "city.csv")

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from mobpriv import joint
 from mobpriv.channels.distances import euclidean
 from mobpriv.channels.inference import prior_error
+from mobpriv.experiments import joint
 
 # two towns of two cells each, 1 km between neighbours, 3 km between the towns; nobody is ever in the cell between them
 LINE = euclidean(np.column_stack([[0.0, 1000.0, 2500.0, 4000.0, 5000.0], np.zeros(5)]))

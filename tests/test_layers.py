@@ -1,22 +1,38 @@
-"""Imports point downwards only: a module knows those below it, never one beside or above it."""
+"""The picture of the package in ``book/package.md`` is true: a module imports only what stands in rows below its own."""
 
 import ast
+import re
 from pathlib import Path
 
-PACKAGE = Path(__file__).parent.parent / "mobpriv"
-# from the ground up; modules of one row do not know each other
-ROWS = [
-    {"geo"},
-    {"traces", "grid", "draws", "channels"},
-    {"profiles", "priors", "datasets"},
-    {"mechanisms", "attacks", "metrics"},
-    {"reidentification", "joint"},
-    {"plot", "maps", "claims", "provenance"},
-    {"book", "pages"},
-    {"site", "webpage"},
-    {"cli"},
-]
-LEVEL = {name: level for level, row in enumerate(ROWS) for name in row}
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "mobpriv"
+
+
+def picture() -> dict[str, dict[str, int]]:
+    """Package -> module -> row, counted from the ground up."""
+    text = re.search(r"```text\n(mobpriv\n.*?)```", (ROOT / "book" / "package.md").read_text(encoding="utf-8"), re.DOTALL)[1]
+    drawn = {}
+    for block in text.strip().split("\n\n"):
+        package, *rows = block.splitlines()
+        drawn[package] = {name: level for level, row in enumerate(reversed(rows)) for name in row.split()}
+        assert len(drawn[package]) == sum(len(row.split()) for row in rows), f"{package}: a module stands twice"
+    return drawn
+
+
+PICTURE = picture()
+
+
+def module(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def modules_in(package: str) -> set[str]:
+    """The modules and sub-packages of a package."""
+    folder = ROOT / package.replace(".", "/")
+    files = {path.stem for path in folder.glob("*.py")} - {"__init__", "__main__"}
+    return files | {path.parent.name for path in folder.glob("*/__init__.py")}
 
 
 def imported(path: Path) -> set[str]:
@@ -27,44 +43,44 @@ def imported(path: Path) -> set[str]:
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path.name} imports relatively"
-            found |= {f"{node.module}.{alias.name}" for alias in node.names} if node.module == "mobpriv" else {node.module}
-    return {name.split(".")[1] for name in found if name.startswith("mobpriv.")} - {"__version__"}
+            # "from a.b import c": c is a module of the package a.b, or a name in the module a.b
+            folder = (ROOT / node.module.replace(".", "/")).is_dir()
+            found |= {f"{node.module}.{alias.name}" if folder else node.module for alias in node.names}
+    return {name for name in found if name.startswith("mobpriv.") and name != "mobpriv.__version__"}
 
 
-def modules() -> dict[str, list[Path]]:
-    """Each module or sub-package with its files."""
-    found = {}
-    for path in sorted(PACKAGE.rglob("*.py")):
-        name = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-        if name != "__init__":
-            found.setdefault(name, []).append(path)
-    return found
+@pytest.mark.parametrize("package", PICTURE)
+def test_the_picture_shows_every_module(package):
+    assert set(PICTURE[package]) == modules_in(package)
 
 
-def test_every_module_has_its_row():
-    assert sorted(set(modules()) - set(LEVEL)) == []
+def test_every_package_with_more_than_a_face_is_drawn():
+    packages = {module(path) for path in PACKAGE.rglob("__init__.py")}
+    assert packages == set(PICTURE)
 
 
-def test_imports_point_downwards():
-    wrong = [
-        f"{path.relative_to(PACKAGE)} imports {name}"
-        for module, paths in modules().items()
-        for path in paths
-        for name in imported(path) - {module}
-        if LEVEL.get(name, 99) >= LEVEL[module]
-    ]
+@pytest.mark.parametrize("package", PICTURE)
+def test_imports_point_downwards(package):
+    """Within each package, at its own level; a package's face (``__init__``) may know all of its rooms, none of them knows it."""
+    level, wrong = PICTURE[package], []
+    for path in sorted((ROOT / package.replace(".", "/")).rglob("*.py")):
+        own = module(path).removeprefix(package).lstrip(".").partition(".")[0]
+        if own in ("", "__main__"):
+            continue
+        for name in imported(path):
+            other = name.removeprefix(package + ".").partition(".")[0] if name.startswith(package + ".") else ""
+            if other in level and other != own and level[other] >= level[own]:
+                wrong.append(f"{module(path)} imports {name}")
+            if name.startswith(package + ".") and other not in level:
+                wrong.append(f"{module(path)} imports {name} from the face of its own package")
     assert wrong == []
 
 
 def test_only_plot_draws_with_matplotlib():
-    drawing = [
-        name
-        for name, paths in modules().items()
-        if any(
-            "matplotlib" in ast.unparse(node)
-            for p in paths
-            for node in ast.walk(ast.parse(p.read_text(encoding="utf-8")))
-            if isinstance(node, ast.Import | ast.ImportFrom)
-        )
-    ]
-    assert set(drawing) <= {"plot"}
+    drawing = {
+        module(path)
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Import | ast.ImportFrom) and "matplotlib" in ast.unparse(node)
+    }
+    assert drawing <= {"mobpriv.plot"}

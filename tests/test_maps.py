@@ -6,7 +6,8 @@ import re
 import numpy as np
 import pytest
 
-from mobpriv import book, maps, plot
+from mobpriv import maps, palette, plot
+from mobpriv.book import results
 from mobpriv.grid import AreaGrid, SquareGrid
 
 
@@ -61,7 +62,7 @@ def test_what_cannot_be_drawn_is_named():
 
 
 def test_the_book_has_the_colours_of_the_figures():
-    assert plot.stylesheet() in (book.ROOT / "book" / "_static" / "figures.css").read_text()
+    assert plot.stylesheet() in (results.ROOT / "book" / "_static" / "figures.css").read_text()
 
 
 def contrast(colour: str, page: str) -> float:
@@ -79,7 +80,7 @@ def test_ordered_colours_stand_out_on_light_and_dark_pages():
     light, dark = (dict(re.findall(r"--mp-(\w+): (#\w+);", part)) for part in plot.stylesheet().split("html[data-theme=dark]"))
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
     for n in range(1, 13):
-        colours = list(plot.ordered(range(n)).values())
+        colours = list(palette.ordered(range(n)).values())
         assert len(set(colours)) == min(n, 8)
         twins = [dark[colour[1:]] for colour in colours]
         on_light, on_dark = [contrast(c, "#ffffff") for c in colours], [contrast(c, "#121212") for c in twins]

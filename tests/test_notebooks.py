@@ -7,9 +7,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from mobpriv import book
+from mobpriv.book import notebooks, results, running
 
-NOTEBOOKS = sorted((book.ROOT / "notebooks").glob("*.ipynb"))
+NOTEBOOKS = sorted((results.ROOT / "notebooks").glob("*.ipynb"))
 pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning:papermill", "ignore::DeprecationWarning:nbclient"),
 ]
@@ -29,10 +29,10 @@ def test_parameters_are_annotated_and_explained(path: Path):
     cells = nbformat.read(path, as_version=4).cells
     tagged = [cell for cell in cells if "parameters" in cell.metadata.get("tags", [])]
     assert len(tagged) == 1
-    found = book.parameters(path)
+    found = notebooks.parameters(path)
     lines = [line for line in tagged[0].source.splitlines() if line.strip()]
     assert len(found) == len(lines), "one parameter a line"
-    assert (found["dataset"].type, found["dataset"].default) == ("str", book.EMBEDDED)
+    assert (found["dataset"].type, found["dataset"].default) == ("str", notebooks.EMBEDDED)
     assert found["seed"].type == "int"
     assert (found["quick"].type, found["quick"].default) == ("bool", False)
     for p in found.values():
@@ -49,7 +49,7 @@ def test_it_opens_with_its_title(path: Path):
 
 @each
 def test_the_quick_run_saves_results(path: Path, tmp_path):
-    record = book.run(path, {"quick": True}, output=tmp_path / "out.ipynb", results=tmp_path / "out.json")
+    record = running.run(path, {"quick": True}, output=tmp_path / "out.ipynb", results=tmp_path / "out.json")
     assert record["results"]
     outputs = [o for cell in nbformat.read(tmp_path / "out.ipynb", 4).cells if cell.cell_type == "code" for o in cell.outputs]
     warned = [o.text for o in outputs if o.output_type == "stream" and o.name == "stderr"]

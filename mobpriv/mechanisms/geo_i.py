@@ -36,6 +36,8 @@ class GeoI:
     epsilon: float = 0.01  # 1/m; the mean displacement is 2/epsilon
     plane: str = "ground"
 
+    name = "Geo-I"
+
     def __post_init__(self):
         check_plane(self.plane)
         _check_epsilon(self.epsilon)

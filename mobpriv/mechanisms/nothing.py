@@ -11,5 +11,7 @@ from mobpriv.traces import Traces, rows
 class Nothing:
     """Publishes the traces as they are."""
 
+    name = "none"
+
     def protect(self, traces: Traces, rng: np.random.Generator) -> Traces:
         return rows(traces, np.ones(len(traces), bool))

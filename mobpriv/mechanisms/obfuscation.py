@@ -42,6 +42,8 @@ class Obfuscation:
     observables: np.ndarray | None = None  # cell of each column
     outside: Literal["leave_out", "nearest"] = "leave_out"
 
+    name = "obfuscation"
+
     def __post_init__(self):
         if self.outside not in OUTSIDE:
             raise ValueError(f'outside must be "leave_out" or "nearest" (got {self.outside!r})')

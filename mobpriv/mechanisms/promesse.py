@@ -35,6 +35,8 @@ class Promesse:
     plane: str = "ground"
     max_gap: float | None = None  # s, longest pause that is filled; None: all are (the paper)
 
+    name = "Promesse"
+
     def __post_init__(self):
         check_plane(self.plane)
         if not 0.001 <= self.alpha < np.inf:

@@ -28,6 +28,8 @@ class TriLateration:
     radius: float = 1000.0  # m
     plane: str = "ground"
 
+    name = "TriLateration"
+
     def __post_init__(self):
         check_plane(self.plane)
         if not 0 < self.radius < np.inf:

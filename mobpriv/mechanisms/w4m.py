@@ -60,6 +60,8 @@ class W4M:
     cap: int = 10  # largest cost of one pair
     plane: str = "ground"
 
+    name = "W4M"
+
     def __post_init__(self):
         check_plane(self.plane)
         if not (self.k >= 2 and self.k == int(self.k)):

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import nbformat
 
-from mobpriv import pages, plot, provenance
+from mobpriv import plot
+from mobpriv.book import pages, provenance
 
 STYLE = """
 :root { color-scheme: light dark; }

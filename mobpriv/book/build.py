@@ -15,7 +15,9 @@ import yaml
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from mobpriv import book, claims, pages, provenance
+from mobpriv.book import claims, comparison, notebooks, pages, provenance, running
+from mobpriv.book.notebooks import EMBEDDED
+from mobpriv.book.results import ROOT
 
 ONE_THREAD = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -24,7 +26,7 @@ class BuildFailed(Exception):
     """The book cannot be built; the message says why, notebook by notebook."""
 
 
-def build(root: Path = book.ROOT, workers: int = 2, quick: bool = False, render: bool = True) -> Path:
+def build(root: Path = ROOT, workers: int = 2, quick: bool = False, render: bool = True) -> Path:
     """Run the notebooks that changed on the embedded data, evaluate the ledger and render; returns the page to open.
 
     What is finished stays: an interrupted build goes on where it stopped.
@@ -37,7 +39,7 @@ def build(root: Path = book.ROOT, workers: int = 2, quick: bool = False, render:
         raise BuildFailed(
             "\n".join(missing + [f"book/_toc.yml names notebooks/{n}, which is not there" for n in listed - set(names)])
         )
-    run_all(names, {"quick": True} if quick else {}, book.EMBEDDED, generated / "results" / book.EMBEDDED, root, workers)
+    run_all(names, {"quick": True} if quick else {}, EMBEDDED, generated / "results" / EMBEDDED, root, workers)
     write_pages(names, root)
     if render:
         jupyter_book(root)
@@ -60,7 +62,7 @@ def _listed_notebooks(toc: Path) -> Iterable[str]:
             yield Path(file).stem
 
 
-def real(folder: Path, only: list[str], workers: int = 1, root: Path = book.ROOT) -> None:
+def real(folder: Path, only: list[str], workers: int = 1, root: Path = ROOT) -> None:
     """The runs of ``book/results/runs.yml`` whose files lie in ``folder``; ``only``: these notebooks, where a run has them."""
     runs = yaml.safe_load((root / "book" / "results" / "runs.yml").read_text(encoding="utf-8"))
     found = {run: sorted(folder.glob(spec["file"])) for run, spec in runs.items()}
@@ -79,12 +81,12 @@ def run_all(names: list[str], given: dict, dataset: str, results: Path, root: Pa
     pending = []
     for name in names:
         path = root / "notebooks" / f"{name}.ipynb"
-        known = book.parameters(path, root)
+        known = notebooks.parameters(path, root)
         parameters = {parameter: value for parameter, value in given.items() if parameter in known}
-        if "dataset" in known and dataset != book.EMBEDDED:
+        if "dataset" in known and dataset != EMBEDDED:
             parameters["dataset"] = dataset
-        compared = (root / "book" / "results").glob("*/*.json") if dataset == book.EMBEDDED else ()
-        printed = {source: book.printed(name, source, root) for source in claims.PRINTED_FOR}
+        compared = (root / "book" / "results").glob("*/*.json") if dataset == EMBEDDED else ()
+        printed = {source: comparison.printed(name, source, root) for source in claims.PRINTED_FOR}
         key = provenance.content_hash(path, parameters, root, compared, printed)
         record = provenance.read_record(results / f"{name}.json")
         if not (record and record["provenance"]["content_hash"] == key and (executed / f"{name}.ipynb").is_file()):
@@ -125,12 +127,12 @@ def _one_thread_each(workers: int) -> None:
 
 
 def _run_one(path: Path, parameters: dict, output: Path, results: Path, root: Path, key: str) -> float:
-    return book.run(path, parameters, output=output, results=results, root=root, key=key)["provenance"]["seconds"]
+    return running.run(path, parameters, output=output, results=results, root=root, key=key)["provenance"]["seconds"]
 
 
 def all_records(root: Path) -> dict[str, dict[str, dict]]:
     """Every result at hand: data set -> notebook -> record; real data sets from ``book/results``, the city from this build."""
-    folders = [root / "book" / "_generated" / "results" / book.EMBEDDED, *sorted((root / "book" / "results").glob("*/"))]
+    folders = [root / "book" / "_generated" / "results" / EMBEDDED, *sorted((root / "book" / "results").glob("*/"))]
     return {
         folder.name: {path.stem: _record(path) for path in sorted(folder.glob("*.json"))}
         for folder in folders
@@ -158,13 +160,13 @@ def write_pages(names: list[str], root: Path) -> None:
         if stale.stem not in names:
             stale.unlink()
     for name in names:
-        executed = nbformat.read(generated / "executed" / book.EMBEDDED / f"{name}.ipynb", as_version=4)
+        executed = nbformat.read(generated / "executed" / EMBEDDED / f"{name}.ipynb", as_version=4)
         of_notebook = {dataset: entries[name] for dataset, entries in records.items() if name in entries}
         page = pages.decorated(executed, name, of_notebook, [v for v in verdicts if v.claim.notebook == name])
         _write_if_changed(target / f"{name}.ipynb", nbformat.writes(page) + "\n")
         downloads = generated / "downloads"
         _copy(root / "notebooks" / f"{name}.ipynb", downloads / "source" / f"{name}.ipynb")
-        _copy(generated / "executed" / book.EMBEDDED / f"{name}.ipynb", downloads / "executed" / f"{name}.ipynb")
+        _copy(generated / "executed" / EMBEDDED / f"{name}.ipynb", downloads / "executed" / f"{name}.ipynb")
         for dataset, record in of_notebook.items():
             provenance.write_atomically(
                 downloads / dataset / f"{name}.json", json.dumps(record, indent=1, ensure_ascii=False) + "\n"

@@ -16,7 +16,7 @@ import nbformat
 
 from mobpriv import __version__
 
-PRESENTATION = ("cli.py", "claims.py", "pages.py", "site.py", "webpage.py")  # modules that no result depends on
+PRESENTATION = ("cli.py", "claims.py", "pages.py", "build.py", "webpage.py")  # modules that no result depends on
 RECORDED = (
     "notebook",
     "data",
@@ -59,7 +59,7 @@ def content_hash(
     """
     cells = [(cell.cell_type, cell.source) for cell in nbformat.read(notebook, as_version=4).cells]
     parts = [json.dumps(cells), json.dumps([parameters, printed], sort_keys=True), __version__]
-    package = Path(__file__).parent
+    package = Path(__file__).parents[1]
     sources = [p for p in sorted(package.rglob("*.py")) if p.name not in PRESENTATION]
     files = [
         *sources,

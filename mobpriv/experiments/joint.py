@@ -23,10 +23,10 @@ from mobpriv.channels.distances import hamming
 from mobpriv.channels.inference import bayes, distortion_privacy, optimal_attack, prior_error
 from mobpriv.channels.optimal import Optimum
 from mobpriv.datasets import Dataset, load
+from mobpriv.experiments.days import without_users
 from mobpriv.grid import AreaGrid
 from mobpriv.priors import Priors, better_informed, densest_area, entropy, most_active, priors
 from mobpriv.traces import Traces
-from mobpriv.traces import rows as records
 
 
 class Setting(NamedTuple):
@@ -50,12 +50,7 @@ def prepare(
 ) -> Setting:
     """The densest area of a data set and its most active users, who stand for the paper's "10 randomly selected users"."""
     data = load(dataset)
-    traces, unwanted = data.traces, [name.strip() for name in leave_out.split(",") if name.strip()]
-    unknown = sorted(set(unwanted) - set(traces["user"].cat.categories))
-    if unknown:
-        raise ValueError(f"leave_out names users that the data set does not have: {', '.join(unknown)}")
-    if unwanted:
-        traces = records(traces, ~traces["user"].isin(unwanted).to_numpy())
+    traces, left_out = without_users(data.traces, leave_out)
     if not begins and data.synthetic and data.name == "city":
         begins = "p"  # the paper's users are persons; the city's other half are cabs
     grid = densest_area(traces, 1000 * width_km, 1000 * height_km, columns, rows)
@@ -66,8 +61,7 @@ def prepare(
         f"{found.records['inside'].sum():,} records inside, {found.records['outside'].sum():,} outside left out"
     )
     words += f"; only users whose name begins with {begins!r}" if begins else ""
-    words += f"; left out: {', '.join(unwanted)}" if unwanted else ""
-    return Setting(data, traces, grid, chosen, found, words)
+    return Setting(data, traces, grid, chosen, found, words + left_out)
 
 
 # An AP is known up to rounding. As the d_m of another channel it is lowered by this share, or (24) might have no solution.

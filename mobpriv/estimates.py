@@ -1,16 +1,25 @@
 """Rates and differences with their intervals: no number stands in the book without its n."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import stats
 
 
-class Estimate(NamedTuple):
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its 95 % interval and its n; a row of a table takes it as it is: ``{"data": "city", **estimate}``."""
+
     value: float
-    low: float  # 95 % interval
+    low: float
     high: float
     n: int
+
+    def keys(self) -> tuple[str, ...]:
+        return ("value", "low", "high", "n")
+
+    def __getitem__(self, key: str) -> float | int:
+        return getattr(self, key)
 
 
 def rate(success, level: float = 0.95) -> Estimate:

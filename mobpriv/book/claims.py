@@ -19,7 +19,7 @@ A ledger file (``book/claims/*.yml``)::
 
 ``printed`` holds the paper's value per data set: a number, or a bound such as ``"< 0.1"``; a single number instead of a
 mapping is one that no data set enters (a worked example). A run such as ``geolife-program`` (the author's code in place of
-the text, see :mod:`mobpriv.reidentification`) is held against the numbers printed for its data set. A claim that is purely a relation has ``relation`` in place of
+the text, see :mod:`mobpriv.experiments.thesis_3`) is held against the numbers printed for its data set. A claim that is purely a relation has ``relation`` in place of
 ``quantity``, ``printed``, ``tolerance`` and ``direction``. ``stated_for`` names further data sets the paper states a claim
 for; ``datasets`` narrows where a claim is tested. Both may stand at the top of a file, for every claim that does not say
 otherwise. An errata file (``book/errata/*.yml``) lists ``errata`` with ``id``,

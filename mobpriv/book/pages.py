@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import nbformat
 
-from mobpriv.claims import AGREES, DIRECTION, DISAGREES, NAMES, NO_DATA, PRINTED_FOR, Erratum, Verdict, known_name
+from mobpriv.book.claims import AGREES, DIRECTION, DISAGREES, NAMES, NO_DATA, PRINTED_FOR, Erratum, Verdict, known_name
 
 SYMBOLS = {AGREES: "✓", DIRECTION: "↗", DISAGREES: "✗"}
 CLASSES = {AGREES: "agrees", DIRECTION: "direction", DISAGREES: "disagrees"}

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mobpriv import reidentification as re
+from mobpriv.experiments import thesis_3 as re
 from mobpriv.traces import by_user
 
 

@@ -1,0 +1,89 @@
+"""This run's numbers beside the papers' and the published runs: what a notebook shows at its end."""
+
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from mobpriv.book import claims
+from mobpriv.book.notebooks import EMBEDDED
+from mobpriv.book.results import ROOT, plain, published
+
+
+def printed(notebook: str, dataset: str, root: Path = ROOT) -> dict[str, float]:
+    """The numbers that the papers print for a notebook's quantities on a data set, as the claims ledger holds them."""
+    known = claims.known_name(dataset)
+    entries = [c for c in claims.read(root / "book" / "claims", claims.Claim) if c.notebook == notebook and c.quantity]
+    values = {claims.plain_name(c.quantity): (c.printed if isinstance(c.printed, dict) else {}).get(known) for c in entries}
+    return {name: value for name, value in values.items() if isinstance(value, int | float)}
+
+
+def label(data) -> str:
+    """What a data set is called on a page that also shows others: only the embedded city may be called by that name."""
+    return claims.NAMES[EMBEDDED] if data.synthetic and data.name == EMBEDDED else "this run"
+
+
+def title(run: str) -> str:
+    """What a run is called on the pages: "geolife-program" is "GeoLife, as the program"."""
+    return claims.NAMES.get(run, run)
+
+
+class Beside:
+    """A table of results: rows of quantities, columns of runs; each cell a number with its interval and its n."""
+
+    def __init__(self, columns: dict[str, dict[str, tuple[str, str]]]):
+        self.columns = columns
+
+    def _repr_html_(self) -> str:
+        head = "".join(f'<th scope="col">{escape(name)}</th>' for name in self.columns)
+        names = list(next(iter(self.columns.values())))
+        body = "".join(f'<tr><th scope="row">{escape(name)}</th>{self._cells(name)}</tr>' for name in names)
+        return f'<table class="beside"><thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+    def _cells(self, name: str) -> str:
+        cells = [column[name] for column in self.columns.values()]
+        return "".join(f"<td>{escape(number)}<small>{escape(extent)}</small></td>" for number, extent in cells)
+
+    def __repr__(self) -> str:
+        import pandas as pd
+
+        return pd.DataFrame(
+            {run: {k: " ".join(v) for k, v in column.items()} for run, column in self.columns.items()}
+        ).to_string()
+
+
+def beside(notebook: str, results: dict[str, Any], rows: dict[str, str], root: Path = ROOT) -> Beside:
+    """A table of this run's results beside the papers' numbers and the published runs on real data.
+
+    ``rows``: name of a quantity -> what to call it; a name that ends in "(%)" shows shares as percentages. Every number comes
+    with its 95 % interval and its n where it has them.
+    """
+    runs = {"this run": {name: plain(name, value) for name, value in results.items()}} | published(notebook, root)
+    columns = {}
+    for run, found in runs.items():
+        paper = printed(notebook, run, root) if run in claims.PRINTED_FOR else {}
+        if paper.keys() & rows.keys():
+            columns[f"{title(run)}, paper"] = {
+                text: _shown(paper[name], text) if name in paper else ("", "") for name, text in rows.items()
+            }
+        columns[title(run)] = {text: _shown(found.get(name), text) for name, text in rows.items()}
+    return Beside(columns)
+
+
+def _shown(value: Any, text: str) -> tuple[str, str]:
+    if not isinstance(value, dict):
+        return _digits(value, text), ""
+    number, low, high, n = (value.get(key) for key in ("value", "low", "high", "n"))
+    extent = f"{_digits(low, text)} to {_digits(high, text)}" if low is not None and high is not None else ""
+    return _digits(number, text), extent + (f", n = {n}" if n else "")
+
+
+def _digits(value: Any, text: str) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, str | bool):
+        return {True: "yes", False: "no"}.get(value, value)
+    if text.endswith("(%)"):
+        return f"{100 * value:.1f}"
+    if abs(value) >= 1000 or float(value).is_integer():
+        return f"{value:,.0f}".replace(",", " ")
+    return f"{value:.2f}".rstrip("0").rstrip(".") if abs(value) >= 1 else f"{value:.3g}"

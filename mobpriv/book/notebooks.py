@@ -1,0 +1,100 @@
+"""Notebooks and their parameters.
+
+The conventions that every notebook in ``notebooks/`` follows:
+
+* one cell tagged ``parameters``, one per line, annotated, with unit and meaning behind it::
+
+      cell: float = 800.0  # m, side of a heat-map cell
+
+  and among them ``dataset: str = "city"`` (a name or a file), ``seed: int`` and ``quick: bool = False``;
+* it reads its traces with ``data = mobpriv.datasets.load(dataset)`` or through a prepare of mobpriv.experiments, in a cell tagged
+  ``input``: what that cell refuses is the reader's mistake, one line and no traceback;
+* it hands its numbers over with ``book.save({...}, data)``: what the pages print and the claims test.
+"""
+
+import ast
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mobpriv.book.results import ROOT
+
+EMBEDDED = "city"
+UNITS = {"m", "km", "s", "min", "h", "days", "1/m", "share", "users", "degrees", "records"}
+_MISSING = object()
+
+
+class Parameter(NamedTuple):
+    name: str
+    type: str  # as annotated: str, int, float, bool, list[…], dict[…]
+    default: Any
+    unit: str  # "" where it has none
+    meaning: str
+
+
+def find(notebook: str | Path, root: Path = ROOT) -> Path:
+    """The file of a notebook given by path or by its short name in ``notebooks/``."""
+    for path in (Path(notebook), root / "notebooks" / f"{notebook}.ipynb", root / "notebooks" / notebook):
+        if path.suffix == ".ipynb" and path.is_file():
+            return path
+    names = sorted(p.stem for p in (root / "notebooks").glob("*.ipynb"))
+    raise FileNotFoundError(f"there is no notebook {str(notebook)!r}; notebooks: {', '.join(names) or 'none'}")
+
+
+def parameters(notebook: str | Path, root: Path = ROOT) -> dict[str, Parameter]:
+    """The parameters of a notebook, read from its cell tagged ``parameters``."""
+    import papermill  # half a second of imports that a notebook calling save() need not pay
+
+    path = find(notebook, root)
+    found = {}
+    for name, entry in papermill.inspect_notebook(str(path)).items():
+        unit, _, meaning = entry["help"].partition(",")
+        if unit.strip() not in UNITS:
+            unit, meaning = "", entry["help"]
+        try:
+            default = ast.literal_eval(entry["default"])
+        except (ValueError, SyntaxError):
+            raise ValueError(f"{path.name}: the default of {name} must be a plain value (it is {entry['default']})") from None
+        found[name] = Parameter(name, entry["inferred_type_name"], default, unit.strip(), meaning.strip())
+    return found
+
+
+def checked(notebook: str | Path, given: dict[str, Any], root: Path = ROOT) -> dict[str, Any]:
+    """``given`` as plain Python values of the types the notebook annotates (text is read as the type it stands for).
+
+    Raises ValueError, one line, for a name the notebook does not have and for a value of another type.
+    """
+    known, plain = parameters(notebook, root), {}
+    for name, value in given.items():
+        if name not in known:
+            listed = ", ".join(f"{p.name} ({p.type})" for p in known.values()) or "none"
+            raise ValueError(f"{Path(notebook).stem} has no parameter {name!r}; its parameters: {listed}")
+        kind = known[name].type
+        plain[name] = as_type(value, kind)
+        if plain[name] is _MISSING:
+            raise ValueError(f"parameter {name} of {Path(notebook).stem} must be {kind} (got {value!r})")
+    return plain
+
+
+def as_type(value: Any, kind: str) -> Any:
+    """``value`` as a plain Python value of the annotated type, or the marker ``_MISSING`` where it is none."""
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    base = kind.partition("[")[0]
+    if base == "str":
+        return str(value) if isinstance(value, str | Path) else _MISSING
+    if isinstance(value, str):
+        try:
+            value = {"true": True, "false": False}.get(value.lower()) if base == "bool" else ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            return _MISSING
+    if base == "float" and isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if base == "list" and isinstance(value, list | tuple):
+        inner = kind.partition("[")[2].removesuffix("]")
+        value = [as_type(entry, inner) for entry in value] if inner else list(value)
+        return _MISSING if any(entry is _MISSING for entry in value) else value
+    types = {"int": int, "bool": bool, "dict": dict}
+    fits = base in types and isinstance(value, types[base]) and (base == "bool" or not isinstance(value, bool))
+    return value if fits else _MISSING

@@ -1,0 +1,95 @@
+"""The numbers of an experiment on their way to the pages: handed over by a notebook, kept step by step, read when published."""
+
+import json
+import math
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mobpriv.book import provenance
+from mobpriv.estimates import Estimate
+
+ROOT = Path(__file__).parents[2]
+RESULTS = "MOBPRIV_RESULTS"  # where the runner tells a notebook to leave its results
+STEPS = "MOBPRIV_STEPS"  # folder where the runner lets a long notebook keep what it has finished
+
+
+def save(results: dict[str, Any], data: Any = None, selection: str = "") -> None:
+    """Keep the numbers of an experiment, called once at the end of a notebook.
+
+    ``results``: name of a quantity -> a number, a truth value, an :class:`mobpriv.estimates.Estimate` (or a
+    dict with its keys, the interval and the number of cases optional), or the rows of a table (a list of dicts, or a DataFrame). A name is dotted,
+    ``"rate.AP-Attack.Promesse"``; the claims read it as ``rate['AP-Attack', 'Promesse']``.
+    ``data`` is what ``mobpriv.datasets.load`` gave (None for an experiment without data), ``selection`` says in words which
+    part of it was used and how it was halved.
+    """
+    described = None
+    if data is not None:
+        left_out = getattr(data, "left_out", None)
+        described = {
+            "name": data.name,
+            "sha256": data.sha256,
+            "synthetic": bool(data.synthetic),
+            "left_out": {p.rule: int(p.records) for p in left_out.itertuples()} if left_out is not None else {},
+        }
+    content = {"data": described, "selection": selection, "results": {str(k): plain(k, v) for k, v in results.items()}}
+    default = ROOT / "book" / "_generated" / "results" / "by-hand" / f"{_session()}.json"
+    path = Path(os.environ.get(RESULTS, default))
+    provenance.write_atomically(path, json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def _session() -> str:
+    return Path(os.environ.get("JPY_SESSION_NAME", "notebook")).stem
+
+
+def plain(name: str, value: Any) -> Any:
+    """``value`` as JSON can hold it: infinite numbers as text, which the claims read as numbers; not-a-number as null."""
+    if isinstance(value, Estimate):
+        value = dict(value)
+    if hasattr(value, "to_dict") and hasattr(value, "columns"):
+        value = value.to_dict("records")
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {str(k): plain(name, v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(name, v) for v in value]
+    if isinstance(value, float):
+        return (
+            None
+            if math.isnan(value)
+            else value
+            if math.isfinite(value)
+            else {1: "infinite", -1: "-infinite"}[int(math.copysign(1, value))]
+        )
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    raise ValueError(f"result {name!r}: a result is a number, a truth value, text or a table (got {type(value).__name__})")
+
+
+def step(name: str, compute: Callable, *arguments) -> Any:
+    """``compute(*arguments)``, kept on disk until the whole notebook has succeeded.
+
+    A long run that was interrupted goes on behind its last finished step. What ``compute`` returns must be plain (numbers,
+    text, lists, dicts), and comes back the same whether it was just computed or read: through JSON. Run by hand, outside the
+    runner, nothing is kept.
+    """
+    folder = os.environ.get(STEPS)
+    path = Path(folder) / (re.sub(r"[^\w.-]+", "_", name) + ".json") if folder else None
+    if path and path.is_file():
+        return json.loads(path.read_text(encoding="utf-8"))
+    text = json.dumps(compute(*arguments), default=dict)
+    if path:
+        provenance.write_atomically(path, text)
+    return json.loads(text)
+
+
+def published(notebook: str, root: Path = ROOT) -> dict[str, dict]:
+    """The results of a notebook on real data that ``book/results`` holds: data set -> name of a quantity -> value."""
+    folders = sorted((root / "book" / "results").glob("*/"))
+    records = {folder.name: provenance.read_record(folder / f"{notebook}.json") for folder in folders}
+    return {dataset: record["results"] for dataset, record in records.items() if record}

@@ -1,0 +1,134 @@
+"""Running a notebook through papermill: the executed notebook and the record of its results, all or nothing."""
+
+import json
+import os
+import re
+import shutil
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+from mobpriv import __version__
+from mobpriv.book import provenance
+from mobpriv.book.notebooks import checked, find, parameters
+from mobpriv.book.results import RESULTS, ROOT, STEPS
+
+# what a kernel would print on every page although it says nothing about the experiment: no widgets for progress bars, no debugger
+QUIET = {"PYDEVD_DISABLE_FILE_VALIDATION": "1", "PYTHONWARNINGS": "ignore:IProgress not found"}
+
+
+class CellFailed(Exception):
+    """A cell of a notebook raised; the message is its traceback."""
+
+
+def run(
+    notebook: str | Path, given: dict[str, Any] | None = None, *, output: Path, results: Path, root: Path = ROOT, key: str = ""
+) -> dict:
+    """Run a notebook through papermill; returns the record it wrote to ``results``.
+
+    ``output`` gets the executed notebook, ``results`` the numbers it saved with their provenance; both are written elsewhere
+    first and moved when the whole run has succeeded. ``key`` is the content hash to keep in the record.
+    Not for use by several threads at once (it sets an environment variable for the kernel); processes are fine.
+    Raises ValueError for a wrong parameter, FileNotFoundError, :class:`CellFailed` for a cell that raises.
+    """
+    path = find(notebook, root)
+    given = checked(path, given or {}, root)
+    defaults = {p.name: p.default for p in parameters(path, root).values()}
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix="mobpriv-") as folder:
+        saved = Path(folder) / "results.json"
+        # steps of another notebook, other parameters or other code must not be taken for this run's
+        made_by = key or provenance.content_hash(path, given, root)
+        steps = Path(results).parent / f".{path.stem}.{made_by[:16]}.steps"
+        executed = _execute(path, given, Path(folder) / path.name, saved, root, steps)
+        handed_over = provenance.read_record(saved) or {"data": None, "selection": "", "results": {}}
+    record = {
+        "provenance": {
+            "notebook": path.stem,
+            "data": handed_over["data"],
+            "selection": handed_over["selection"],
+            "parameters": provenance.without_path({**defaults, **given}),
+            "command": provenance.command(path.stem, {**defaults, **given}, defaults),
+            "mobpriv": __version__,
+            "commit": provenance.commit(root),
+            "packages": provenance.versions(),
+            "seconds": round(time.perf_counter() - started, 1),
+            "content_hash": key,
+        },
+        "results": handed_over["results"],
+    }
+    shutil.rmtree(steps, ignore_errors=True)
+    provenance.write_atomically(Path(output), nbformat.writes(executed) + "\n")
+    provenance.write_atomically(Path(results), json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    return record
+
+
+def _execute(path: Path, given: dict, output: Path, saved: Path, root: Path, steps: Path) -> nbformat.NotebookNode:
+    import papermill
+    from papermill.exceptions import PapermillExecutionError
+
+    with _environment({RESULTS: str(saved), STEPS: str(steps.resolve()), **QUIET}):
+        try:
+            executed = papermill.execute_notebook(
+                str(path),
+                str(output),
+                given,
+                cwd=str(root),
+                progress_bar=False,
+                kernel_name="python3",
+                **_over_ipc(output.parent),
+            )
+        except PapermillExecutionError as error:
+            cells = nbformat.read(output, as_version=4).cells
+            failed = next((cell for cell in cells if cell.metadata.get("papermill", {}).get("exception")), None)
+            refused = failed is not None and "input" in failed.metadata.get("tags", [])
+            if refused and error.ename in ("ValueError", "InvalidTraces", "FileNotFoundError", "NeedsRegistration"):
+                raise ValueError(error.evalue) from None
+            text = "\n".join(error.traceback)
+            where = f"{path.name}, cell {error.cell_index + 1}: {error.ename}: {error.evalue}"
+            raise CellFailed(re.sub(r"\x1b\[[0-9;]*m", "", text) + f"\n{where}") from None
+    return plain_notebook(executed)
+
+
+def _over_ipc(folder: Path) -> dict:
+    """Kernels talk over sockets in the run's own folder: no TCP port, so several can start at once without taking each other's."""
+    sockets = str(folder / "kernel")
+    if os.name != "posix" or len(sockets) > 90:  # a socket's path holds about a hundred characters
+        return {}
+    from jupyter_client.manager import AsyncKernelManager
+
+    class OverIPC(AsyncKernelManager):
+        def __init__(self, **options):
+            super().__init__(**{**options, "transport": "ipc", "ip": sockets})
+
+        def format_kernel_cmd(self, extra_arguments=None):
+            # a kernel that is told to stop reports the interrupt as an error of its own
+            return super().format_kernel_cmd([*(extra_arguments or []), "--IPKernelApp.log_level=CRITICAL"])
+
+    return {"kernel_manager_class": OverIPC}
+
+
+def plain_notebook(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """The notebook without what differs from run to run: times, paths, random cell ids. The same run gives the same bytes."""
+    notebook = nbformat.from_dict(notebook)
+    notebook.metadata = {k: v for k, v in notebook.metadata.items() if k in ("kernelspec", "language_info")}
+    notebook.metadata["kernelspec"] = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    for number, cell in enumerate(notebook.cells):
+        cell["id"] = f"cell-{number}"
+        cell.metadata = {k: v for k, v in cell.metadata.items() if k in ("tags", "mystnb")}
+    return notebook
+
+
+@contextmanager
+def _environment(variables: dict[str, str]):
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)

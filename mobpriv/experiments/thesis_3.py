@@ -1,0 +1,58 @@
+"""The setting that all experiments of the thesis's chapter 3 share (§3.4.2 to §3.4.4): days, halves, mechanisms, attacks.
+
+Text and program of the thesis differ. Every experiment runs under one of two *readings*, named beside every rate:
+
+=============  ===================================  ========================================================
+\\             ``"text"``, the default              ``"program"``, what the author's published code does
+=============  ===================================  ========================================================
+halves         first 15 days, the rest              before and after the middle of each user's own time span
+metres         on the ground                        of a Mercator plane (0.79 m on the ground in San Francisco)
+POI-Attack     POIs                                 stays, so that a place weighs as often as it was visited
+PIT-Attack     states by falling weight             by rising weight, scores in whole numbers
+=============  ===================================  ========================================================
+"""
+
+from mobpriv.attacks import APAttack, PITAttack, POIAttack
+from mobpriv.experiments.days import Setting, choose, in_halves
+from mobpriv.mechanisms import W4M, GeoI, Nothing, Promesse
+
+READINGS = ("text", "program")
+
+
+def prepare(
+    dataset: str = "city",
+    reading: str = "text",
+    halves: str = "",  # "" takes the reading's own rule
+    start: str = "",
+    days: int = 30,
+    leave_out: str = "",
+    most: int = 0,
+) -> Setting:
+    """The chosen days of a data set (see :func:`mobpriv.experiments.days.choose`) and their two halves."""
+    check_reading(reading)
+    chosen = choose(dataset, start, days, leave_out, most)
+    return in_halves(chosen, halves or {"text": "calendar", "program": "user"}[reading], days)
+
+
+def check_reading(reading: str) -> str:
+    if reading not in READINGS:
+        raise ValueError(f'reading must be "text" or "program" (got {reading!r})')
+    return reading
+
+
+def attacks(reading: str = "text") -> list:
+    """AP-, POI- and PIT-Attack as §3.4.2 configures them: cells of 800 m; stops of 200 m and 1 h."""
+    if check_reading(reading) == "program":
+        return [
+            APAttack(800.0, plane="mercator", unit="bits"),
+            POIAttack(200.0, 3600.0, plane="mercator", merged=False),
+            PITAttack(200.0, 3600.0, plane="mercator", order="ascending", whole_scores=True),
+        ]
+    return [APAttack(800.0), POIAttack(200.0, 3600.0), PITAttack(200.0, 3600.0)]
+
+
+def mechanisms(reading: str = "text") -> dict:
+    """No protection, Geo-I, Promesse and W4M as §3.4.2 configures them, by the names that figures and results bear."""
+    plane = {"text": "ground", "program": "mercator"}[check_reading(reading)]
+    used = [Nothing(), GeoI(epsilon=0.01, plane=plane), Promesse(alpha=200.0, plane=plane), W4M(k=2, delta=600.0, plane=plane)]
+    return {mechanism.name: mechanism for mechanism in used}
