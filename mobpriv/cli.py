@@ -74,7 +74,7 @@ def run(
         if quick:
             given["quick"] = True
         path = notebooks.find(notebook)
-        dataset = Path(given.get("dataset", notebooks.EMBEDDED)).stem
+        dataset = Path(given.get("dataset") or notebooks.parameters(path)["dataset"].default).stem
         folder = output or _folder(path.stem, dataset, given.get("dataset", ""))
         executed, results = folder / f"{path.stem}.ipynb", folder / f"{path.stem}.json"
         record = running.run(path, given, output=executed, results=results)

@@ -6,7 +6,7 @@ import nbformat
 
 PARAMETERS = """\
 dataset: str = "city"  # name or file of the data set
-cell: float = 800.0  # m, side of a heat-map cell
+cell: float = 800.0  # m, side of a heat-map cell, > 0
 sizes: list[int] = [1, 2]  # users, in each repetition
 seed: int = 1  # of the random numbers
 quick: bool = False  # rough and fast"""
@@ -20,6 +20,23 @@ draw = float(np.random.default_rng(seed).random())
 book.save({{"rate.AP-Attack.Promesse": {{"value": 0.07, "low": 0.05, "high": 0.09, "n": 200}},
            "rate.AP-Attack.none": 0.5, "draw": draw, "cell": cell, "shown": True}}, data, "30 days")
 draw"""
+
+
+RUNS = """\
+data_sets: {cabspotting: Cabspotting}
+runs:
+  cabspotting: {title: Cabspotting, kind: traces, data: cabspotting, file: "c*.parquet", notebooks: [nb]}
+  cabspotting-program:
+    {title: "Cabspotting, as the program", kind: traces, data: cabspotting, reading: program, file: "c*.parquet", notebooks: [nb]}
+  city: {title: synthetic city, kind: traces, synthetic: true}
+"""
+
+
+def registry(root: Path) -> None:
+    """The runs of a project."""
+    path = root / "book" / "results" / "runs.yml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(RUNS)
 
 
 def make(root: Path, name: str, *cells: str, title: str = "A demonstration") -> Path:

@@ -2,17 +2,19 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import nbformat
 import numpy as np
 import pandas as pd
 import pytest
-from notebook_making import SAVES, make
+from notebook_making import SAVES, make, registry
 
 from mobpriv import book
-from mobpriv.book import build, notebooks, pages, provenance, results, running
+from mobpriv.book import build, dependencies, notebooks, pages, provenance, results, running, runs
 
+REGISTRY = runs.read(results.ROOT)
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:papermill", "ignore::DeprecationWarning:nbclient")
 
 
@@ -23,8 +25,8 @@ def run(path: Path, tmp_path: Path, given=None, name="out") -> dict:
 # -------------------------------------------------------------------------------------------------------------- parameters
 def test_parameters_are_read_with_type_default_unit_and_meaning(tmp_path):
     found = notebooks.parameters(make(tmp_path, "demo"))
-    assert found["cell"] == ("cell", "float", 800.0, "m", "side of a heat-map cell")
-    assert found["dataset"] == ("dataset", "str", "city", "", "name or file of the data set")
+    assert found["cell"] == ("cell", "float", 800.0, "m", "side of a heat-map cell", "> 0")
+    assert found["dataset"] == ("dataset", "str", "city", "", "name or file of the data set", "")
     assert found["sizes"][1:4] == ("list[int]", [1, 2], "users")
 
 
@@ -122,35 +124,95 @@ def test_a_path_on_this_machine_stays_out_of_the_record():
 
 
 # -------------------------------------------------------------------------------------------------------------- the build
-def test_the_content_hash_changes_with_everything_a_result_depends_on(tmp_path):
-    path = make(tmp_path, "demo", "1")
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "city.parquet").write_text("a")
-    (tmp_path / "requirements.lock").write_text("numpy==1")
-    own = tmp_path / "own.csv"
-    own.write_text("x")
-    seen = [provenance.content_hash(path, {"dataset": str(own)}, tmp_path)]
-    assert seen == [provenance.content_hash(path, {"dataset": str(own)}, tmp_path)]
+class TestWhatAResultDependsOn:
+    IMPORTS = "from mobpriv import book, plot\nfrom mobpriv.mechanisms import GeoI\nfrom mobpriv.datasets import load"
 
-    def changed(given=None):
-        seen.append(provenance.content_hash(path, given or {"dataset": str(own)}, tmp_path))
-        assert len(set(seen)) == len(seen)
+    @pytest.fixture
+    def package(self, tmp_path, monkeypatch):
+        """A copy of the package whose files can be changed."""
+        copy = tmp_path / "mobpriv"
+        shutil.copytree(dependencies.PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        monkeypatch.setattr(dependencies, "PACKAGE", copy)
+        return copy
 
-    (tmp_path / "data" / "city.parquet").write_text("b")
-    changed()
-    (tmp_path / "requirements.lock").write_text("numpy==2")
-    changed()
-    own.write_text("y")
-    changed()
-    make(tmp_path, "demo", "2")
-    changed()
-    changed({"dataset": str(own), "seed": 2})
+    def hashes(self, root, given=None, others=()):
+        path = root / "notebooks" / "demo.ipynb"
+        return dependencies.page_hash(path, given or {}, root, others), dependencies.code_hash(path, given or {}, root)
+
+    @pytest.mark.parametrize(
+        ("file", "page", "numbers"),
+        [
+            ("mechanisms/geo_i.py", True, True),
+            ("draws.py", True, True),  # imported by geo_i
+            ("plot.py", True, False),
+            ("palette.py", True, False),  # imported by plot
+            ("book/comparison.py", True, False),
+            ("mechanisms/w4m.py", False, False),  # another room of the same package
+            ("channels/optimal.py", False, False),
+            ("book/webpage.py", False, False),
+        ],
+    )
+    def test_on_what_it_imports_and_on_nothing_else(self, tmp_path, package, file, page, numbers):
+        make(tmp_path, "demo", self.IMPORTS)
+        before = self.hashes(tmp_path)
+        text = (package / file).read_text(encoding="utf-8")
+        (package / file).write_text(text + "\n# a comment changes nothing\n", encoding="utf-8")
+        assert self.hashes(tmp_path) == before
+        (package / file).write_text(text + "\nCHANGED = 1\n", encoding="utf-8")
+        after = self.hashes(tmp_path)
+        assert [a != b for a, b in zip(before, after, strict=True)] == [page, numbers]
+
+    def test_on_its_parameters_its_cells_its_data_and_the_packages_it_uses(self, tmp_path):
+        lock = tmp_path / "requirements.lock"
+        lock.write_text("numpy==1\ntyper==1\n")
+        make(tmp_path, "demo", self.IMPORTS, "x = 1")
+        page, numbers = self.hashes(tmp_path)
+        assert self.hashes(tmp_path) == (page, numbers)
+        assert self.hashes(tmp_path, {"seed": 2})[0] != page
+        assert self.hashes(tmp_path, {"seed": 2})[1] != numbers
+        assert self.hashes(tmp_path, {"dataset": "a.csv"})[1] == numbers  # its name; its content is another fingerprint
+        assert self.hashes(tmp_path, others=["results of others"])[0] != page
+        lock.write_text("numpy==1\ntyper==2\n")
+        assert self.hashes(tmp_path) == (page, numbers)
+        lock.write_text("numpy==2\ntyper==2\n")
+        assert self.hashes(tmp_path)[1] != numbers
+        lock.write_text("numpy==1\ntyper==1\n")
+        make(tmp_path, "demo", self.IMPORTS, "x = 1  # said better", title="Another title")
+        assert self.hashes(tmp_path)[0] != page
+        assert self.hashes(tmp_path)[1] == numbers
+        make(tmp_path, "demo", self.IMPORTS, "x = 2")
+        assert self.hashes(tmp_path)[1] != numbers
+
+    def test_a_figure_makes_no_number(self, tmp_path):
+        for cell in ("x.plot()", "x.scatter()"):
+            path = make(tmp_path, "demo", self.IMPORTS, cell)
+            notebook = nbformat.read(path, 4)
+            notebook.cells[-1].metadata["tags"] = ["figure"]
+            nbformat.write(notebook, path)
+            seen = self.hashes(tmp_path)
+            if cell == "x.plot()":
+                first = seen
+        assert seen[0] != first[0]
+        assert seen[1] == first[1]
+
+    def test_own_data_and_embedded_data_are_told_apart_by_their_content(self, tmp_path, monkeypatch):
+        own = tmp_path / "own.csv"
+        own.write_text("x")
+        first = running.data_fingerprints(str(own))
+        own.write_text("y")
+        assert running.data_fingerprints(str(own)) != first
+        monkeypatch.setenv("MOBPRIV_DATA", str(tmp_path))
+        (tmp_path / "city.parquet").write_text("another city")
+        another = running.data_fingerprints("city")
+        monkeypatch.delenv("MOBPRIV_DATA")
+        assert len(another) == 1
+        assert running.data_fingerprints("city") != another
 
 
 def project(tmp_path: Path, *names: str) -> Path:
     for name in names:
         make(tmp_path, name, SAVES)
-    (tmp_path / "book").mkdir(exist_ok=True)
+    registry(tmp_path)
     files = "".join(f"  - file: notebooks/{name}\n" for name in names)
     (tmp_path / "book" / "_toc.yml").write_text(f"format: jb-book\nroot: index\nchapters:\n{files}")
     return tmp_path
@@ -187,7 +249,7 @@ def test_every_notebook_stands_in_the_table_of_contents(tmp_path):
 def test_a_page_folds_its_code_and_says_where_its_numbers_come_from(tmp_path):
     path = make(tmp_path, "demo", SAVES)
     record = run(path, tmp_path)
-    page = pages.decorated(nbformat.read(tmp_path / "out.ipynb", 4), "demo", {"city": record})
+    page = pages.decorated(nbformat.read(tmp_path / "out.ipynb", 4), "demo", {"city": record}, (), REGISTRY)
     assert "Synthetic data" in page.cells[1].source
     assert all("hide-input" in cell.metadata["tags"] for cell in page.cells if cell.cell_type == "code")
     foot = page.cells[-1].source
@@ -202,7 +264,8 @@ def test_a_page_folds_its_code_and_says_where_its_numbers_come_from(tmp_path):
         assert part in foot
     real = {**record, "provenance": {**record["provenance"], "data": {**record["provenance"]["data"], "synthetic": False}}}
     assert (
-        "Synthetic data" not in pages.decorated(nbformat.read(tmp_path / "out.ipynb", 4), "demo", {"x": real}).cells[1].source
+        "Synthetic data"
+        not in pages.decorated(nbformat.read(tmp_path / "out.ipynb", 4), "demo", {"x": real}, (), REGISTRY).cells[1].source
     )
 
 
@@ -241,6 +304,7 @@ def test_an_interrupted_run_goes_on_behind_its_last_step(tmp_path):
 
 
 def test_results_stand_beside_the_paper_and_the_published_runs(tmp_path):
+    registry(tmp_path)
     folder = tmp_path / "book"
     (folder / "claims").mkdir(parents=True)
     (folder / "claims" / "p.yml").write_text(
@@ -254,7 +318,8 @@ def test_results_stand_beside_the_paper_and_the_published_runs(tmp_path):
         "results": {"rate.ap": {"value": 0.453, "low": 0.41, "high": 0.5, "n": 536}},
     }
     (run / "nb.json").write_text(json.dumps(record))
-    assert book.printed("nb", "cabspotting_2008", tmp_path) == {"rate.ap": 0.45}
+    assert book.printed("nb", "cabspotting-program", tmp_path) == {"rate.ap": 0.45}
+    assert book.printed("nb", "cabspotting_2008", tmp_path) == {}  # a file of somebody's own, whatever its name
     shown = book.beside(
         "nb", {"rate.ap": 0.5, "q3": float("inf")}, {"rate.ap": "AP-Attack (%)", "q3": "third quartile"}, tmp_path
     )

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from mobpriv.book import results, runs
 from mobpriv.book.claims import Claim, Erratum, LedgerError, check_errata, evaluate, read, value_of
 from mobpriv.book.pages import errata_page, ledger_page, score_page, sentence
 
+REGISTRY = runs.read(results.ROOT)
 RESULTS = {
     "rate.AP-Attack.Promesse": {"value": 0.12, "low": 0.10, "high": 0.14, "n": 536},
     "rate.AP-Attack.none": 0.45,
@@ -34,14 +36,14 @@ def claim(**fields) -> Claim:
 
 
 def verdict(results=RESULTS, **fields):
-    found = evaluate([claim(**fields)], {"cabspotting": {"nb": results}, "city": {"nb": results}})
+    found = evaluate([claim(**fields)], {"cabspotting": {"nb": results}, "city": {"nb": results}}, REGISTRY)
     assert len(found) == 1
     return found[0]
 
 
 def fault(*claims: Claim, results=None) -> str:
     with pytest.raises(LedgerError) as error:
-        evaluate(list(claims), {"cabspotting": {"nb": RESULTS}} if results is None else results)
+        evaluate(list(claims), {"cabspotting": {"nb": RESULTS}} if results is None else results, REGISTRY)
     return str(error.value)
 
 
@@ -95,14 +97,16 @@ def test_a_printed_bound():
 
 def test_data_that_cannot_be_had_is_not_testable():
     found = evaluate(
-        [claim(printed={"cabspotting": 0.12, "mdc": 0.46}, stated_for=("privamov",))], {"cabspotting": {"nb": RESULTS}}
+        [claim(printed={"cabspotting": 0.12, "mdc": 0.46}, stated_for=("privamov",))],
+        {"cabspotting": {"nb": RESULTS}},
+        REGISTRY,
     )
     assert [v.verdict for v in found] == ["agrees", "not testable without MDC", "not testable without PrivaMov"]
 
 
 def test_without_a_printed_value_nothing_is_judged_but_the_value_is_shown():
     both = {"datasets": ("cabspotting", "city"), "direction": "min_k.median < 4"}
-    found = evaluate([claim(**both)], {"cabspotting": {"nb": RESULTS}, "city": {"nb": RESULTS}})
+    found = evaluate([claim(**both)], {"cabspotting": {"nb": RESULTS}, "city": {"nb": RESULTS}}, REGISTRY)
     assert [(v.verdict, v.value) for v in found] == [("agrees", 0.12), ("", 0.12)]
 
 
@@ -137,6 +141,26 @@ def test_an_explanation_that_has_gone_stale():
     assert "explains geolife, where it is not tested" in fault(claim(explanations={"geolife": "old"}))
 
 
+def test_unknown_data_sets_are_named():
+    assert "T2.3: unknown data sets citty (known: " in fault(claim(datasets=("citty",)))
+
+
+def test_by_default_a_claim_is_tested_on_every_run_of_its_notebook():
+    own = REGISTRY._replace(runs={name: run._replace(notebooks=("nb",)) for name, run in REGISTRY.runs.items()})
+    found = evaluate([claim(datasets=None)], {run: {"nb": RESULTS} for run in own.runs}, own)
+    assert [v.dataset for v in found] == list(own.runs)
+    assert "T2.3: no run has results of nb" in fault(claim(datasets=None, printed={}), results={})
+
+
+def test_a_quick_run_is_judged_but_may_lack_what_the_ledger_wants():
+    both = {"datasets": ("cabspotting", "city"), "quantity": "min_k.lowest", "printed": None, "tolerance": None}
+    lacking = {"cabspotting": {"nb": {"min_k.lowest": 1}}, "city": {"nb": RESULTS}}
+    found = evaluate([claim(**both)], lacking, REGISTRY, rough={"city"})
+    assert [v.verdict for v in found] == ["", "not judged: a quick run"]
+    assert "synthetic city: unknown quantity min_k.lowest" in fault(claim(**both), results=lacking)
+    assert "1 not judged in this quick build" in score_page(found, [], REGISTRY, rough={"city"})
+
+
 def test_all_faults_come_at_once():
     lines = fault(claim(id="A", quantity="x"), claim(id="B", quantity="y")).splitlines()
     assert [line[0] for line in lines] == ["A", "B"]
@@ -158,7 +182,6 @@ claims:
         ({"a.yml": GOOD.replace(', relation: "holds"', "")}, "needs either a quantity or a relation"),
         ({"a.yml": GOOD.replace("relation:", "quantity:")}, "a quantity needs the printed value"),
         ({"a.yml": GOOD.replace('relation: "holds"', "quantity: x, printed: {city: 1}")}, "a printed number needs a tolerance"),
-        ({"a.yml": GOOD.replace('"holds"', '"holds", datasets: [citty]')}, "unknown data sets citty"),
         ({"a.yml": "claims: []"}, "a.yml: needs exactly the keys paper and claims"),
     ],
 )
@@ -216,16 +239,16 @@ def erratum(demonstration: str) -> Erratum:
 
 
 def test_an_erratum_must_be_demonstrated():
-    check_errata([erratum("holds")], {"city": {"nb": RESULTS}})
+    check_errata([erratum("holds")], {"city": {"nb": RESULTS}}, REGISTRY)
     for demonstration, line in [
         ("not holds", "did not come out true"),
         ("min_k.median", "did not come out true"),
         ("no", "unknown"),
     ]:
         with pytest.raises(LedgerError, match=line):
-            check_errata([erratum(demonstration)], {"city": {"nb": RESULTS}})
+            check_errata([erratum(demonstration)], {"city": {"nb": RESULTS}}, REGISTRY)
     with pytest.raises(LedgerError, match="no results"):
-        check_errata([erratum("holds")], {})
+        check_errata([erratum("holds")], {}, REGISTRY)
 
 
 def test_the_pages_show_values_verdicts_and_reasons():
@@ -235,13 +258,14 @@ def test_the_pages_show_values_verdicts_and_reasons():
             claim(id="T9", printed={"cabspotting": 0.3}, explanations={"cabspotting": "because"}),
         ],
         {"cabspotting": {"nb": RESULTS}},
+        REGISTRY,
     )
-    ledger = ledger_page(verdicts)
+    ledger = ledger_page(verdicts, REGISTRY)
     assert "| 11 % | 12 % (10 % to 14 %), n = 536 |" in ledger
     assert "[§3.4.6, Figure 3.4](#fig-3-4)" in ledger
     assert '<span class="verdict disagrees">✗ disagrees</span>' in ledger
     assert "- **T9**, Cabspotting: because" in ledger
-    score = score_page(verdicts, [erratum("holds")])
+    score = score_page(verdicts, [erratum("holds")], REGISTRY)
     assert "| Cabspotting | 1 | 0 | 1 |" in score
     assert "2 claims tested; 1 erratum demonstrated." in score
     assert "[demonstration](notebooks/nb.ipynb)" in errata_page([erratum("holds")])
@@ -250,17 +274,17 @@ def test_the_pages_show_values_verdicts_and_reasons():
 # --------------------------------------------------------------------------------------------------------------------- runs
 def test_a_run_as_the_program_is_held_against_the_numbers_of_its_data_set():
     results = {"cabspotting-program": {"nb": RESULTS}}
-    found = evaluate([claim(printed={"cabspotting": 0.11}, datasets=("cabspotting-program",))], results)
+    found = evaluate([claim(printed={"cabspotting": 0.11}, datasets=("cabspotting-program",))], results, REGISTRY)
     assert [(v.dataset, v.printed, v.verdict) for v in found] == [("cabspotting-program", 0.11, "agrees")]
 
 
 def test_a_claim_across_data_sets_reads_every_run():
     results = {"cabspotting": {"nb": {"rate": 0.4}}, "geolife": {"nb": {"rate": 0.8}}}
     relation = {"quantity": "", "printed": None, "tolerance": None, "datasets": ("across",)}
-    found = evaluate([claim(**relation, relation="cabspotting.rate < geolife.rate")], results)[0]
+    found = evaluate([claim(**relation, relation="cabspotting.rate < geolife.rate")], results, REGISTRY)[0]
     assert (found.dataset, found.verdict) == ("across", "agrees")
     assert found.parts == (("cabspotting.rate", 0.4), ("geolife.rate", 0.8))
-    assert "`cabspotting.rate` = 0.4" in sentence(found)
+    assert "`cabspotting.rate` = 0.4" in sentence(found, REGISTRY)
     assert "disagrees" in fault(claim(**relation, relation="cabspotting.rate > geolife.rate"), results=results)
 
 

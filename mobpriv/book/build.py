@@ -9,14 +9,14 @@ from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
+from typing import NamedTuple
 
 import nbformat
 import yaml
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from mobpriv.book import claims, comparison, notebooks, pages, provenance, running
-from mobpriv.book.notebooks import EMBEDDED
+from mobpriv.book import claims, dependencies, notebooks, pages, provenance, running, runs
 from mobpriv.book.results import ROOT
 
 ONE_THREAD = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -27,11 +27,10 @@ class BuildFailed(Exception):
 
 
 def build(root: Path = ROOT, workers: int = 2, quick: bool = False, render: bool = True) -> Path:
-    """Run the notebooks that changed on the embedded data, evaluate the ledger and render; returns the page to open.
+    """Run the notebooks that changed on their embedded data, evaluate the ledger and render; returns the page to open.
 
     What is finished stays: an interrupted build goes on where it stopped.
     """
-    generated = root / "book" / "_generated"
     names = sorted(path.stem for path in (root / "notebooks").glob("*.ipynb"))
     listed = set(_listed_notebooks(root / "book" / "_toc.yml"))
     if listed != set(names):
@@ -39,8 +38,12 @@ def build(root: Path = ROOT, workers: int = 2, quick: bool = False, render: bool
         raise BuildFailed(
             "\n".join(missing + [f"book/_toc.yml names notebooks/{n}, which is not there" for n in listed - set(names)])
         )
-    run_all(names, {"quick": True} if quick else {}, EMBEDDED, generated / "results" / EMBEDDED, root, workers)
-    write_pages(names, root)
+    registry = runs.read(root)
+    embedded = {name: notebooks.parameters(name, root)["dataset"].default for name in names}
+    for run in registry.embedded:
+        jobs = [_embedded_job(name, run, quick, root) for name in names if embedded[name] == run]
+        run_all(jobs, run, workers)
+    write_pages(embedded, root)
     if render:
         jupyter_book(root)
     return root / "_build" / "html" / "index.html"
@@ -63,37 +66,82 @@ def _listed_notebooks(toc: Path) -> Iterable[str]:
 
 
 def real(folder: Path, only: list[str], workers: int = 1, root: Path = ROOT) -> None:
-    """The runs of ``book/results/runs.yml`` whose files lie in ``folder``; ``only``: these notebooks, where a run has them."""
-    runs = yaml.safe_load((root / "book" / "results" / "runs.yml").read_text(encoding="utf-8"))
-    found = {run: sorted(folder.glob(spec["file"])) for run, spec in runs.items()}
+    """The runs on real data whose files lie in ``folder``; ``only``: these notebooks, where a run has them."""
+    wanted = [run for run in runs.read(root).runs.values() if run.file]
+    found = {run.name: sorted(folder.glob(run.file)) for run in wanted}
     if not any(found.values()):
-        raise FileNotFoundError(f"{folder} holds none of {', '.join(spec['file'] for spec in runs.values())}")
-    for run, files in found.items():
-        if files:
-            names = [name for name in runs[run]["notebooks"] if not only or name in only]
-            results = root / "book" / "results" / run
-            run_all(names, runs[run].get("parameters", {}), str(files[0].resolve()), results, root, workers)
+        raise FileNotFoundError(f"{folder} holds none of {', '.join(run.file for run in wanted)}")
+    for run in wanted:
+        if found[run.name]:
+            names = [name for name in run.notebooks if not only or name in only]
+            run_all([_real_job(name, run, found[run.name][0].resolve(), root) for name in names], run.name, workers)
 
 
-def run_all(names: list[str], given: dict, dataset: str, results: Path, root: Path, workers: int) -> None:
-    """Run notebooks on one data set, ``workers`` at a time, and skip those whose content hash says that nothing changed."""
-    executed = root / "book" / "_generated" / "executed" / results.name
-    pending = []
-    for name in names:
-        path = root / "notebooks" / f"{name}.ipynb"
-        known = notebooks.parameters(path, root)
-        parameters = {parameter: value for parameter, value in given.items() if parameter in known}
-        if "dataset" in known and dataset != EMBEDDED:
-            parameters["dataset"] = dataset
-        compared = (root / "book" / "results").glob("*/*.json") if dataset == EMBEDDED else ()
-        printed = {source: comparison.printed(name, source, root) for source in claims.PRINTED_FOR}
-        key = provenance.content_hash(path, parameters, root, compared, printed)
-        record = provenance.read_record(results / f"{name}.json")
-        if not (record and record["provenance"]["content_hash"] == key and (executed / f"{name}.ipynb").is_file()):
-            pending.append((path, parameters, executed / f"{name}.ipynb", results / f"{name}.json", root, key))
+class Job(NamedTuple):
+    """One run of a notebook: what :func:`mobpriv.book.running.run` is called with."""
+
+    notebook: Path
+    parameters: dict
+    output: Path
+    results: Path
+    root: Path
+    key: str  # content hash
+
+
+def _embedded_job(name: str, run: str, quick: bool, root: Path) -> Job:
+    path, given = root / "notebooks" / f"{name}.ipynb", {"quick": True} if quick else {}
+    others = running.data_fingerprints(run) + _shown_beside(path, root)
+    generated = root / "book" / "_generated"
+    key = dependencies.page_hash(path, given, root, others)
+    return Job(path, given, _executed(root, run, name), generated / "results" / run / f"{name}.json", root, key)
+
+
+def _real_job(name: str, run: runs.Run, data: Path, root: Path) -> Job:
+    path = root / "notebooks" / f"{name}.ipynb"
+    given = {"dataset": str(data), **given_to(run, name, root)}
+    key = provenance.fingerprint([code_hash(run, name, root), *running.data_fingerprints(str(data))])
+    return Job(path, given, _executed(root, run.name, name), root / "book" / "results" / run.name / f"{name}.json", root, key)
+
+
+def given_to(run: runs.Run, name: str, root: Path) -> dict:
+    """The parameters that a run gives to a notebook: those of its own that the notebook has."""
+    known = notebooks.parameters(name, root)
+    return {parameter: value for parameter, value in run.parameters.items() if parameter in known}
+
+
+def code_hash(run: runs.Run, name: str, root: Path) -> str:
+    """The hash that a run's numbers would have today."""
+    defaults = {p.name: p.default for p in notebooks.parameters(name, root).values()}
+    given = notebooks.checked(name, given_to(run, name, root), root)
+    return dependencies.code_hash(root / "notebooks" / f"{name}.ipynb", {**defaults, **given}, root)
+
+
+def _executed(root: Path, run: str, name: str) -> Path:
+    return root / "book" / "_generated" / "executed" / run / f"{name}.ipynb"
+
+
+def _shown_beside(path: Path, root: Path) -> list[str]:
+    """Fingerprints of the published results, the printed numbers and the titles that a page shows beside its own results."""
+    read, registry = dependencies.reads(path), runs.read(root)
+    if not read:
+        return []
+    entries = claims.read(root / "book" / "claims", claims.Claim)
+    names = {entry.notebook for entry in entries} | read if "*" in read else read
+    files = sorted(file for name in names - {"*"} for file in (root / "book" / "results").glob(f"*/{name}.json"))
+    printed = [claims.printed(entries, name, data_set) for name in sorted(names) for data_set in registry.data_sets]
+    titles = [run.title for run in registry.runs.values()]
+    return [
+        *(f"{file.parent.name} {provenance.file_hash(file)}" for file in files),
+        json.dumps([printed, titles], sort_keys=True),
+    ]
+
+
+def run_all(jobs: list[Job], run: str, workers: int) -> None:
+    """Run notebooks, ``workers`` at a time, and skip those whose content hash says that nothing changed."""
+    pending = [job for job in jobs if not _unchanged(job)]
     console, failures = Console(stderr=True), []
     console.print(
-        f"{len(names) - len(pending)} of {len(names)} notebooks unchanged, {len(pending)} to run ({results.name})",
+        f"{len(jobs) - len(pending)} of {len(jobs)} notebooks unchanged, {len(pending)} to run ({run})",
         highlight=False,
     )
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -102,7 +150,7 @@ def run_all(names: list[str], given: dict, dataset: str, results: Path, root: Pa
     )
     with Progress(*columns, console=console) as progress, pool:
         task = progress.add_task("notebooks", total=len(pending))
-        futures = {pool.submit(_run_one, *job): job[0].stem for job in pending}
+        futures = {pool.submit(_run_one, job): job.notebook.stem for job in pending}
         try:
             for future in as_completed(futures):
                 name = futures[future]
@@ -126,18 +174,24 @@ def _one_thread_each(workers: int) -> None:
         os.environ.update(ONE_THREAD)
 
 
-def _run_one(path: Path, parameters: dict, output: Path, results: Path, root: Path, key: str) -> float:
-    return running.run(path, parameters, output=output, results=results, root=root, key=key)["provenance"]["seconds"]
+def _unchanged(job: Job) -> bool:
+    record = provenance.read_record(job.results)
+    return bool(record) and record["provenance"].get("content_hash") == job.key and job.output.is_file()
+
+
+def _run_one(job: Job) -> float:
+    path, parameters, output, results, root, key = job
+    record = running.run(path, parameters, output=output, results=results, root=root, key=key)
+    return record["provenance"]["seconds"]
 
 
 def all_records(root: Path) -> dict[str, dict[str, dict]]:
-    """Every result at hand: data set -> notebook -> record; real data sets from ``book/results``, the city from this build."""
-    folders = [root / "book" / "_generated" / "results" / EMBEDDED, *sorted((root / "book" / "results").glob("*/"))]
-    return {
-        folder.name: {path.stem: _record(path) for path in sorted(folder.glob("*.json"))}
-        for folder in folders
-        if folder.is_dir()
-    }
+    """Every result at hand, in the order of the registry: run -> notebook -> record."""
+    records = {}
+    for run in runs.read(root).runs.values():
+        folder = root / "book" / "_generated" / "results" / run.name if run.synthetic else root / "book" / "results" / run.name
+        records[run.name] = {path.stem: _record(path) for path in sorted(folder.glob("*.json"))}
+    return records
 
 
 def _record(path: Path) -> dict:
@@ -148,36 +202,61 @@ def _record(path: Path) -> dict:
     return record
 
 
-def write_pages(names: list[str], root: Path) -> None:
-    """Write the executed pages with their provenance and downloads, the ledger, the errata and the score."""
+def stale_results(records: dict[str, dict[str, dict]], root: Path) -> set[tuple[str, str]]:
+    """(run, notebook) of the results on real data whose code has changed since they were made."""
+    found = set()
+    for run in runs.read(root).runs.values():
+        for name, record in records[run.name].items() if run.file else ():
+            if (root / "notebooks" / f"{name}.ipynb").is_file() and record["provenance"].get("code_hash") != code_hash(
+                run, name, root
+            ):
+                found.add((run.name, name))
+    return found
+
+
+def write_pages(embedded: dict[str, str], root: Path) -> None:
+    """Write the executed pages with their provenance and downloads, the ledger, the errata, the score and the status.
+
+    ``embedded``: notebook -> the run of its embedded data.
+    """
     generated, target, records = root / "book" / "_generated", root / "book" / "notebooks", all_records(root)
-    results = {dataset: {name: record["results"] for name, record in entries.items()} for dataset, entries in records.items()}
-    verdicts = claims.evaluate(claims.read(root / "book" / "claims", claims.Claim), results)
+    registry, stale = runs.read(root), stale_results(records, root)
+    results = {run: {name: record["results"] for name, record in entries.items()} for run, entries in records.items()}
+    rough = {run for run in registry.embedded if any(r["provenance"]["parameters"].get("quick") for r in records[run].values())}
+    verdicts = claims.evaluate(claims.read(root / "book" / "claims", claims.Claim), results, registry, rough)
     errata = claims.read(root / "book" / "errata", claims.Erratum)
-    claims.check_errata(errata, results)
+    claims.check_errata(errata, results, registry, rough)
     shutil.rmtree(generated / "downloads", ignore_errors=True)
-    for stale in target.glob("*.ipynb"):
-        if stale.stem not in names:
-            stale.unlink()
-    for name in names:
-        executed = nbformat.read(generated / "executed" / EMBEDDED / f"{name}.ipynb", as_version=4)
-        of_notebook = {dataset: entries[name] for dataset, entries in records.items() if name in entries}
-        page = pages.decorated(executed, name, of_notebook, [v for v in verdicts if v.claim.notebook == name])
+    for old in target.glob("*.ipynb"):
+        if old.stem not in embedded:
+            old.unlink()
+    for name, own in embedded.items():
+        executed = nbformat.read(_executed(root, own, name), as_version=4)
+        of_notebook = {run: records[run][name] for run in (own, *records) if name in records[run]}
+        outdated = [run for run in of_notebook if (run, name) in stale]
+        page = pages.decorated(
+            executed, name, of_notebook, [v for v in verdicts if v.claim.notebook == name], registry, outdated
+        )
         _write_if_changed(target / f"{name}.ipynb", nbformat.writes(page) + "\n")
         downloads = generated / "downloads"
         _copy(root / "notebooks" / f"{name}.ipynb", downloads / "source" / f"{name}.ipynb")
-        _copy(generated / "executed" / EMBEDDED / f"{name}.ipynb", downloads / "executed" / f"{name}.ipynb")
-        for dataset, record in of_notebook.items():
+        _copy(_executed(root, own, name), downloads / "executed" / f"{name}.ipynb")
+        for run, record in of_notebook.items():
             provenance.write_atomically(
-                downloads / dataset / f"{name}.json", json.dumps(record, indent=1, ensure_ascii=False) + "\n"
+                downloads / run / f"{name}.json", json.dumps(record, indent=1, ensure_ascii=False) + "\n"
             )
     for name, text in {
-        "ledger": pages.ledger_page(verdicts),
+        "ledger": pages.ledger_page(verdicts, registry),
         "errata": pages.errata_page(errata),
-        "score": pages.score_page(verdicts, errata),
-        "headline": _headline(target, names),
+        "score": pages.score_page(verdicts, errata, registry, rough, len(stale)),
+        "status": pages.status_page(records, registry, stale),
+        "headline": _headline(target, sorted(embedded)),
     }.items():
         _write_if_changed(generated / f"{name}.md", text)
+    if stale:
+        Console(stderr=True).print(
+            f"{len(stale)} results on real data are stale: make real DATA=FOLDER makes them again", highlight=False
+        )
 
 
 def _headline(target: Path, names: list[str]) -> str:

@@ -4,27 +4,26 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from mobpriv.book import claims
-from mobpriv.book.notebooks import EMBEDDED
+from mobpriv.book import claims, runs
 from mobpriv.book.results import ROOT, plain, published
 
 
-def printed(notebook: str, dataset: str, root: Path = ROOT) -> dict[str, float]:
-    """The numbers that the papers print for a notebook's quantities on a data set, as the claims ledger holds them."""
-    known = claims.known_name(dataset)
-    entries = [c for c in claims.read(root / "book" / "claims", claims.Claim) if c.notebook == notebook and c.quantity]
-    values = {claims.plain_name(c.quantity): (c.printed if isinstance(c.printed, dict) else {}).get(known) for c in entries}
-    return {name: value for name, value in values.items() if isinstance(value, int | float)}
+def printed(notebook: str, run: str, root: Path = ROOT) -> dict[str, float]:
+    """The numbers that the papers print for a notebook's quantities on the data set of a run, as the claims ledger holds them."""
+    known = runs.read(root).runs
+    data_set = known[run].data if run in known else run
+    return claims.printed(claims.read(root / "book" / "claims", claims.Claim), notebook, data_set)
 
 
-def label(data) -> str:
-    """What a data set is called on a page that also shows others: only the embedded city may be called by that name."""
-    return claims.NAMES[EMBEDDED] if data.synthetic and data.name == EMBEDDED else "this run"
+def label(data, root: Path = ROOT) -> str:
+    """What a data set is called on a page that also shows others: only an embedded one goes by its own name."""
+    registry = runs.read(root)
+    return registry.title(data.name) if data.synthetic and data.name in registry.embedded else "this run"
 
 
-def title(run: str) -> str:
+def title(run: str, root: Path = ROOT) -> str:
     """What a run is called on the pages: "geolife-program" is "GeoLife, as the program"."""
-    return claims.NAMES.get(run, run)
+    return runs.read(root).title(run)
 
 
 class Beside:
@@ -57,15 +56,15 @@ def beside(notebook: str, results: dict[str, Any], rows: dict[str, str], root: P
     ``rows``: name of a quantity -> what to call it; a name that ends in "(%)" shows shares as percentages. Every number comes
     with its 95 % interval and its n where it has them.
     """
-    runs = {"this run": {name: plain(name, value) for name, value in results.items()}} | published(notebook, root)
-    columns = {}
-    for run, found in runs.items():
-        paper = printed(notebook, run, root) if run in claims.PRINTED_FOR else {}
+    registry, columns = runs.read(root), {}
+    found_in = {"this run": {name: plain(name, value) for name, value in results.items()}} | published(notebook, root)
+    for run, found in found_in.items():
+        paper = printed(notebook, run, root) if run in registry.data_sets else {}  # once for all runs of a data set
         if paper.keys() & rows.keys():
-            columns[f"{title(run)}, paper"] = {
+            columns[f"{registry.title(run)}, paper"] = {
                 text: _shown(paper[name], text) if name in paper else ("", "") for name, text in rows.items()
             }
-        columns[title(run)] = {text: _shown(found.get(name), text) for name, text in rows.items()}
+        columns[registry.title(run)] = {text: _shown(found.get(name), text) for name, text in rows.items()}
     return Beside(columns)
 
 

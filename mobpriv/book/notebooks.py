@@ -2,13 +2,16 @@
 
 The conventions that every notebook in ``notebooks/`` follows:
 
-* one cell tagged ``parameters``, one per line, annotated, with unit and meaning behind it::
+* one cell tagged ``parameters``, one per line, annotated; behind it unit, meaning and range (:mod:`mobpriv.book.ranges`)::
 
-      cell: float = 800.0  # m, side of a heat-map cell
+      cell: float = 800.0  # m, side of a heat-map cell, > 0
 
-  and among them ``dataset: str = "city"`` (a name or a file), ``seed: int`` and ``quick: bool = False``;
-* it reads its traces with ``data = mobpriv.datasets.load(dataset)`` or through a prepare of mobpriv.experiments, in a cell tagged
+  and among them ``dataset: str`` (a name or a file; its default is an embedded data set), ``seed: int`` and ``quick: bool = False``;
+* what a quick run shortens stands in one cell tagged ``quick``, a parameter a line: ``shifts = 2 if quick else shifts``, so that a
+  run's record holds what ran;
+* it reads its data with ``mobpriv.datasets.load(dataset)`` or through a prepare of :mod:`mobpriv.experiments`, in a cell tagged
   ``input``: what that cell refuses is the reader's mistake, one line and no traceback;
+* a cell that only draws or prints is tagged ``figure``: it makes no name that a later cell reads, so no number depends on it;
 * it hands its numbers over with ``book.save({...}, data)``: what the pages print and the claims test.
 """
 
@@ -16,11 +19,12 @@ import ast
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import nbformat
 import numpy as np
 
+from mobpriv.book import ranges
 from mobpriv.book.results import ROOT
 
-EMBEDDED = "city"
 UNITS = {"m", "km", "s", "min", "h", "days", "1/m", "share", "users", "degrees", "records"}
 _MISSING = object()
 
@@ -31,6 +35,7 @@ class Parameter(NamedTuple):
     default: Any
     unit: str  # "" where it has none
     meaning: str
+    allowed: str = ""  # the range of its values, "" where any will do
 
 
 def find(notebook: str | Path, root: Path = ROOT) -> Path:
@@ -56,14 +61,35 @@ def parameters(notebook: str | Path, root: Path = ROOT) -> dict[str, Parameter]:
             default = ast.literal_eval(entry["default"])
         except (ValueError, SyntaxError):
             raise ValueError(f"{path.name}: the default of {name} must be a plain value (it is {entry['default']})") from None
-        found[name] = Parameter(name, entry["inferred_type_name"], default, unit.strip(), meaning.strip())
+        found[name] = Parameter(name, entry["inferred_type_name"], default, unit.strip(), *ranges.split(meaning))
     return found
+
+
+def shortened(notebook: str | Path, root: Path = ROOT) -> dict[str, str]:
+    """What a quick run changes: parameter -> the value it gets, as the cell tagged ``quick`` writes it."""
+    cells = [
+        cell for cell in nbformat.read(find(notebook, root), as_version=4).cells if "quick" in cell.metadata.get("tags", [])
+    ]
+    lines = [line for cell in cells for line in ast.parse(cell.source).body]
+    wrong = [ast.unparse(line) for line in lines if not _is_shortening(line)]
+    if wrong:
+        raise ValueError(
+            f"{Path(notebook).stem}: a line of the cell tagged quick reads `name = short if quick else name` (got {wrong[0]})"
+        )
+    return {line.targets[0].id: ast.unparse(line.value.body) for line in lines}
+
+
+def _is_shortening(line: ast.stmt) -> bool:
+    match line:
+        case ast.Assign([ast.Name(name)], ast.IfExp(ast.Name("quick"), _, ast.Name(same))):
+            return name == same
+    return False
 
 
 def checked(notebook: str | Path, given: dict[str, Any], root: Path = ROOT) -> dict[str, Any]:
     """``given`` as plain Python values of the types the notebook annotates (text is read as the type it stands for).
 
-    Raises ValueError, one line, for a name the notebook does not have and for a value of another type.
+    Raises ValueError, one line, for a name the notebook does not have, a value of another type or outside the parameter's range.
     """
     known, plain = parameters(notebook, root), {}
     for name, value in given.items():
@@ -74,7 +100,15 @@ def checked(notebook: str | Path, given: dict[str, Any], root: Path = ROOT) -> d
         plain[name] = as_type(value, kind)
         if plain[name] is _MISSING:
             raise ValueError(f"parameter {name} of {Path(notebook).stem} must be {kind} (got {value!r})")
+        if not ranges.within(plain[name], known[name].allowed):
+            raise ValueError(f"parameter {name} of {Path(notebook).stem} must be {in_words(known[name])} (got {value!r})")
     return plain
+
+
+def in_words(parameter: Parameter) -> str:
+    """What values a parameter may have: "> 0 (m)"."""
+    each = "one or more, each " if parameter.type.startswith("list") and not parameter.allowed.endswith("or none") else ""
+    return f"{each}{parameter.allowed}" + (f" ({parameter.unit})" if parameter.unit else "")
 
 
 def as_type(value: Any, kind: str) -> Any:

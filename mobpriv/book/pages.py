@@ -1,11 +1,12 @@
 """What the build writes into the book: provenance on every executed page, the ledger, the errata and the score."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import nbformat
 
-from mobpriv.book.claims import AGREES, DIRECTION, DISAGREES, NAMES, NO_DATA, PRINTED_FOR, Erratum, Verdict, known_name
+from mobpriv.book.claims import ACROSS, AGREES, DIRECTION, DISAGREES, NO_DATA, QUICK, Erratum, Verdict, title
+from mobpriv.book.runs import Registry
 
 SYMBOLS = {AGREES: "✓", DIRECTION: "↗", DISAGREES: "✗"}
 CLASSES = {AGREES: "agrees", DIRECTION: "direction", DISAGREES: "disagrees"}
@@ -16,12 +17,18 @@ What was computed on this page comes from a made-up city, not from real people. 
 
 
 def decorated(
-    executed: nbformat.NotebookNode, notebook: str, records: dict[str, dict], verdicts: Sequence[Verdict] = ()
+    executed: nbformat.NotebookNode,
+    notebook: str,
+    records: dict[str, dict],
+    verdicts: Sequence[Verdict],
+    registry: Registry,
+    stale: Sequence[str] = (),
 ) -> nbformat.NotebookNode:
     """The executed notebook as a page: code folded, a badge where the data are synthetic; at the end the verdicts on its
     claims, provenance and downloads.
 
-    ``records``: data set -> record; the first is the one this page was run on. ``verdicts``: those on this notebook's claims.
+    ``records``: run -> record; the first is the one this page was run on. ``verdicts``: those on this notebook's claims.
+    ``stale``: runs whose results were made by code that has changed since.
     """
     page = nbformat.from_dict(executed)
     for cell in page.cells:
@@ -37,8 +44,8 @@ def decorated(
     if own and own["provenance"]["data"] and own["provenance"]["data"]["synthetic"]:
         page.cells.insert(1, _markdown(SYNTHETIC, "synthetic"))
     if verdicts:
-        page.cells.append(_markdown(verdicts_in_words(verdicts), "verdicts"))
-    page.cells.append(_markdown(footer(notebook, records), "provenance"))
+        page.cells.append(_markdown(verdicts_in_words(verdicts, registry), "verdicts"))
+    page.cells.append(_markdown(footer(notebook, records, registry, stale), "provenance"))
     return page
 
 
@@ -46,17 +53,20 @@ def _markdown(text: str, name: str) -> nbformat.NotebookNode:
     return nbformat.v4.new_markdown_cell(text, id=f"mobpriv-{name}")
 
 
-def footer(notebook: str, records: dict[str, dict]) -> str:
+def footer(notebook: str, records: dict[str, dict], registry: Registry, stale: Sequence[str] = ()) -> str:
     """Provenance (folded) and downloads, in MyST; paths are seen from ``book/notebooks/``."""
-    rows = [provenance_row(record["provenance"]) for record in records.values()]
-    names = list(rows[0]) if rows else []
-    titles = [
-        record["provenance"]["data"]["name"] if record["provenance"]["data"] else "no data" for record in records.values()
+    rows = [
+        {
+            **provenance_row(record["provenance"], registry.title(run)),
+            "code": "changed since: stale" if run in stale else "as today",
+        }
+        for run, record in records.items()
     ]
-    table = [_row(["what", *(_title(title) for title in titles)]), _row(["---"] * (len(rows) + 1))]
+    names = list(rows[0]) if rows else []
+    table = [_row(["what", *(registry.title(run) for run in records)]), _row(["---"] * (len(rows) + 1))]
     table += [_row([name, *(row[name] for row in rows)]) for name in names]
     results = [
-        f"{{download}}`results on {_title(dataset)} <../_generated/downloads/{dataset}/{notebook}.json>`" for dataset in records
+        f"{{download}}`results on {registry.title(run)} <../_generated/downloads/{run}/{notebook}.json>`" for run in records
     ]
     links = [
         f"{{download}}`source notebook <../_generated/downloads/source/{notebook}.ipynb>`",
@@ -65,6 +75,7 @@ def footer(notebook: str, records: dict[str, dict]) -> str:
     ]
     return "\n".join(
         [
+            *(_stale_note(stale, registry) if stale else []),
             "::::{dropdown} Where the numbers on this page come from",
             ":class-container: provenance",
             "",
@@ -76,16 +87,24 @@ def footer(notebook: str, records: dict[str, dict]) -> str:
     )
 
 
-def _title(dataset: str) -> str:
-    return NAMES.get(dataset, dataset)
+def _stale_note(stale: Sequence[str], registry: Registry) -> list[str]:
+    names = ", ".join(registry.title(run) for run in stale)
+    return [
+        ":::{admonition} Stale results",
+        ":class: stale",
+        f"The code behind these numbers has changed since they were computed: {names}. [Status](../status.md)",
+        ":::",
+        "",
+    ]
 
 
-def provenance_row(record: dict) -> dict[str, str]:
+def provenance_row(record: dict, title: str = "") -> dict[str, str]:
+    """What stands in a record, in words; ``title``: of the run in the registry, without one the data are the reader's own."""
     data = record["data"]
     described, digest, left_out = "none", "–", "–"
     if data:
-        name = data["name"] if data["name"] == "city" and not data["synthetic"] else _title(data["name"])
-        described = f"{name} ({'synthetic' if data['synthetic'] else 'real' if known_name(data['name']) in PRINTED_FOR else 'supplied by the user'})"
+        kind = "synthetic" if data["synthetic"] else "real" if title else "supplied by the user"
+        described = f"{title or data['name']} ({kind})"
         digest = f"`{data['sha256']}`"
         left_out = "; ".join(f"{rule}: {count:,}" for rule, count in data["left_out"].items()) or "nothing"
     return {
@@ -143,7 +162,7 @@ def link(notebook: str, figure: str, text: str) -> str:
     return f"[{text}](#{figure})" if figure else f"[{text}](notebooks/{notebook}.ipynb)"
 
 
-def ledger_page(verdicts: list[Verdict]) -> str:
+def ledger_page(verdicts: list[Verdict], registry: Registry) -> str:
     """The table of all claims: one row per claim and data set, and below it the reasons of the disagreements."""
     lines = ["::::{div} ledger full-width", "", _row(["claim", "data set", "verdict", "paper", "ours"]), _row(["---"] * 5)]
     last = None
@@ -153,30 +172,30 @@ def ledger_page(verdicts: list[Verdict]) -> str:
         text = f"**{claim.id}** {claim.claim.strip()} {link(claim.notebook, claim.figure, claim.place)}" if first else ""
         rule = claim.relation if claim.relation else ""
         paper = shown(verdict.printed, claim.unit) if verdict.printed is not None else ("relation" if rule else "–")
-        lines.append(_row([text, _title(verdict.dataset), badge(verdict.verdict), paper, ours(verdict) or "–"]))
+        lines.append(_row([text, title(registry, verdict.dataset), badge(verdict.verdict), paper, ours(verdict) or "–"]))
         last = claim.id
     lines += ["::::", ""]
     disagreeing = [v for v in verdicts if v.verdict == DISAGREES]
     if disagreeing:
         lines += ["## Where we disagree, and the likely cause", ""]
-        lines += [f"- **{v.claim.id}**, {_title(v.dataset)}: {v.explanation.strip()}" for v in disagreeing]
+        lines += [f"- **{v.claim.id}**, {title(registry, v.dataset)}: {v.explanation.strip()}" for v in disagreeing]
     lines += ["", "## How each claim is tested", ""]
     for claim in {verdict.claim.id: verdict.claim for verdict in verdicts}.values():
         lines.append(f"- **{claim.id}**: {_test_in_words(claim)}")
     return "\n".join(lines) + "\n"
 
 
-def verdicts_in_words(verdicts: Sequence[Verdict]) -> str:
+def verdicts_in_words(verdicts: Sequence[Verdict], registry: Registry) -> str:
     """What agrees, what does not and why: one paragraph a claim, one sentence a data set."""
     lines = ["## What agrees, what does not, and why", ""]
     for claim in {verdict.claim.id: verdict.claim for verdict in verdicts}.values():
         lines += [f"**{claim.id}** ({claim.place}). {claim.claim.strip()}", ""]
-        lines += [f"- {sentence(v)}" for v in verdicts if v.claim.id == claim.id and v.verdict]
+        lines += [f"- {sentence(v, registry)}" for v in verdicts if v.claim.id == claim.id and v.verdict]
         lines.append("")
     return "\n".join(lines)
 
 
-def sentence(verdict: Verdict) -> str:
+def sentence(verdict: Verdict, registry: Registry) -> str:
     """One verdict with the numbers it rests on, and its explanation where it has one."""
     found = []
     if verdict.printed is not None and verdict.value is not None:
@@ -184,10 +203,10 @@ def sentence(verdict: Verdict) -> str:
     elif verdict.value is not None:
         found.append(f"we find {ours(verdict)}")
     found += [f"`{name}` = {shown(value, '')}" for name, value in verdict.parts]
-    if verdict.verdict.startswith("not testable"):
+    if verdict.verdict.startswith("not testable") or verdict.verdict == QUICK:
         return badge(verdict.verdict)
     numbers = f": {', '.join(found)}" if found else ""
-    return f"{badge(verdict.verdict)} {_title(verdict.dataset)}{numbers}. {verdict.explanation.strip()}".strip()
+    return f"{badge(verdict.verdict)} {title(registry, verdict.dataset)}{numbers}. {verdict.explanation.strip()}".strip()
 
 
 def _test_in_words(claim) -> str:
@@ -203,27 +222,47 @@ def _test_in_words(claim) -> str:
     return "; ".join(parts) + "."
 
 
-def score_page(verdicts: list[Verdict], errata: list[Erratum]) -> str:
-    """How many verdicts of each kind, per data set."""
+def score_page(
+    verdicts: list[Verdict], errata: list[Erratum], registry: Registry, rough: Collection[str] = (), stale: int = 0
+) -> str:
+    """How many verdicts of each kind, per data set; ``rough``: runs that were quick; ``stale``: how many results are."""
     kinds = [AGREES, DIRECTION, DISAGREES]
-    datasets = list(dict.fromkeys(v.dataset for v in verdicts if v.verdict))
-    order = sorted(datasets, key=lambda d: [*NAMES, NO_DATA].index(d))
-    tested = [d for d in order if any(v.dataset == d and v.verdict in kinds for v in verdicts)]
+    datasets = {v.dataset for v in verdicts if v.verdict in kinds}
+    order = [name for name in (*registry.runs, ACROSS, NO_DATA) if name in datasets]
     lines = ["::::{div} score", "", _row(["data set", *(badge(kind) for kind in kinds)]), _row(["---", *[":-:"] * 3])]
-    for dataset in tested:
+    for dataset in order:
         counts = [sum(v.dataset == dataset and v.verdict == kind for v in verdicts) for kind in kinds]
-        lines.append(_row([_title(dataset), *(str(count) for count in counts)]))
+        quick = " (quick run: not a result)" if dataset in rough else ""
+        lines.append(_row([title(registry, dataset) + quick, *(str(count) for count in counts)]))
     claims = len({v.claim.id for v in verdicts})
     others = sum(v.verdict.startswith("not testable") for v in verdicts)
+    skipped = sum(v.verdict == QUICK for v in verdicts)
     lines += [
         "::::",
         "",
         _counted(claims, "claim tested", "claims tested")
         + (f"; {others} of their statements are about data that cannot be had" if others else "")
+        + (f"; {skipped} not judged in this quick build" if skipped else "")
         + "; "
         + _counted(len(errata), "erratum", "errata")
-        + " demonstrated.",
+        + (" not demonstrated in this quick build" if rough else " demonstrated")
+        + (f"; {_counted(stale, 'result', 'results')} on real data older than the code ([status](status.md))" if stale else "")
+        + ".",
     ]
+    return "\n".join(lines) + "\n"
+
+
+def status_page(records: dict[str, dict[str, dict]], registry: Registry, stale: Collection[tuple[str, str]]) -> str:
+    """Every result at hand: by which code, how long it took, and whether that code is still today's."""
+    total = sum(len(records[run.name]) for run in registry.runs.values() if run.file)
+    lines = [f"Of {total} results on real data {len(stale)} {'is' if len(stale) == 1 else 'are'} stale.", ""]
+    lines += [_row(["data set", "page", "code", "commit", "run took"]), _row(["---"] * 5)]
+    for run, entries in records.items():
+        for name, record in entries.items():
+            made = record["provenance"]
+            state = "stale" if (run, name) in stale else "quick run" if made["parameters"].get("quick") else "as today"
+            page = f"[{name}](notebooks/{name}.ipynb)"
+            lines.append(_row([registry.title(run), page, state, made["commit"], f"{made['seconds']:.0f} s"]))
     return "\n".join(lines) + "\n"
 
 

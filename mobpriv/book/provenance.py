@@ -1,7 +1,7 @@
-"""Where a result comes from: content hashes, the commit, and the record that is kept beside every result.
+"""Where a result comes from: fingerprints, the commit, and the record that is kept beside every result.
 
 A record is one JSON file ``{"provenance": {...}, "results": {...}}``. Its ``content_hash`` covers everything the result
-depends on, so that an unchanged notebook is not run again.
+depends on, so that an unchanged notebook is not run again; its ``code_hash`` only the code behind the numbers.
 """
 
 import hashlib
@@ -12,11 +12,6 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-import nbformat
-
-from mobpriv import __version__
-
-PRESENTATION = ("cli.py", "claims.py", "pages.py", "build.py", "webpage.py")  # modules that no result depends on
 RECORDED = (
     "notebook",
     "data",
@@ -48,29 +43,6 @@ def file_hash(path: Path) -> str:
         return fingerprint(f"{f.relative_to(path)} {f.stat().st_size} {f.stat().st_mtime_ns}" for f in files)
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def content_hash(
-    notebook: Path, parameters: dict, root: Path, compared: Iterable[Path] = (), printed: dict | None = None
-) -> str:
-    """What the notebook's result depends on: its code, the parameters, the package, the data, the pinned packages.
-
-    ``compared`` are result files that the notebook reads beside its data set, ``printed`` the papers' numbers that it shows.
-    """
-    cells = [(cell.cell_type, cell.source) for cell in nbformat.read(notebook, as_version=4).cells]
-    parts = [json.dumps(cells), json.dumps([parameters, printed], sort_keys=True), __version__]
-    package = Path(__file__).parents[1]
-    sources = [p for p in sorted(package.rglob("*.py")) if p.name not in PRESENTATION]
-    files = [
-        *sources,
-        *sorted(p for p in (root / "data").rglob("*") if p.is_file()),
-        root / "requirements.lock",
-        *sorted(compared),
-    ]
-    dataset = parameters.get("dataset")
-    if dataset and os.path.exists(dataset):
-        files.append(Path(dataset))
-    return fingerprint([*parts, *(f"{f.name} {file_hash(f)}" for f in files if f.exists())])
 
 
 def commit(root: Path) -> str:

@@ -15,6 +15,7 @@ from mobpriv.estimates import Estimate
 
 ROOT = Path(__file__).parents[2]
 RESULTS = "MOBPRIV_RESULTS"  # where the runner tells a notebook to leave its results
+PARAMETERS = "MOBPRIV_PARAMETERS"  # names of the notebook's parameters, whose values the runner wants to know as they were used
 STEPS = "MOBPRIV_STEPS"  # folder where the runner lets a long notebook keep what it has finished
 
 
@@ -36,10 +37,23 @@ def save(results: dict[str, Any], data: Any = None, selection: str = "") -> None
             "synthetic": bool(data.synthetic),
             "left_out": {p.rule: int(p.records) for p in left_out.itertuples()} if left_out is not None else {},
         }
-    content = {"data": described, "selection": selection, "results": {str(k): plain(k, v) for k, v in results.items()}}
+    content = {
+        "data": described,
+        "selection": selection,
+        "parameters": _used_parameters(),
+        "results": {str(k): plain(k, v) for k, v in results.items()},
+    }
     default = ROOT / "book" / "_generated" / "results" / "by-hand" / f"{_session()}.json"
     path = Path(os.environ.get(RESULTS, default))
     provenance.write_atomically(path, json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def _used_parameters() -> dict[str, Any]:
+    """The parameters as the notebook has them now: a quick run has changed some since it began."""
+    import __main__
+
+    names = [name for name in os.environ.get(PARAMETERS, "").split(",") if hasattr(__main__, name)]
+    return {name: plain(name, getattr(__main__, name)) for name in names}
 
 
 def _session() -> str:

@@ -12,10 +12,10 @@ from typing import Any
 
 import nbformat
 
-from mobpriv import __version__
-from mobpriv.book import provenance
+from mobpriv import __version__, datasets
+from mobpriv.book import dependencies, provenance
 from mobpriv.book.notebooks import checked, find, parameters
-from mobpriv.book.results import RESULTS, ROOT, STEPS
+from mobpriv.book.results import PARAMETERS, RESULTS, ROOT, STEPS
 
 # what a kernel would print on every page although it says nothing about the experiment: no widgets for progress bars, no debugger
 QUIET = {"PYDEVD_DISABLE_FILE_VALIDATION": "1", "PYTHONWARNINGS": "ignore:IProgress not found"}
@@ -31,33 +31,37 @@ def run(
     """Run a notebook through papermill; returns the record it wrote to ``results``.
 
     ``output`` gets the executed notebook, ``results`` the numbers it saved with their provenance; both are written elsewhere
-    first and moved when the whole run has succeeded. ``key`` is the content hash to keep in the record.
+    first and moved when the whole run has succeeded. ``key`` is the content hash to keep in the record (by default that of the numbers:
+    their code, parameters and data).
     Not for use by several threads at once (it sets an environment variable for the kernel); processes are fine.
     Raises ValueError for a wrong parameter, FileNotFoundError, :class:`CellFailed` for a cell that raises.
     """
     path = find(notebook, root)
     given = checked(path, given or {}, root)
     defaults = {p.name: p.default for p in parameters(path, root).values()}
+    code = dependencies.code_hash(path, {**defaults, **given}, root)
+    # the whole name: steps of another notebook, other parameters, data or code must not be taken for this run's
+    key = key or provenance.fingerprint([code, *data_fingerprints({**defaults, **given}.get("dataset", ""))])
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="mobpriv-") as folder:
         saved = Path(folder) / "results.json"
-        # steps of another notebook, other parameters or other code must not be taken for this run's
-        made_by = key or provenance.content_hash(path, given, root)
-        steps = Path(results).parent / f".{path.stem}.{made_by[:16]}.steps"
-        executed = _execute(path, given, Path(folder) / path.name, saved, root, steps)
-        handed_over = provenance.read_record(saved) or {"data": None, "selection": "", "results": {}}
+        steps = Path(results).parent / f".{path.stem}.{key[:16]}.steps"
+        handing_over = {RESULTS: str(saved), STEPS: str(steps.resolve()), PARAMETERS: ",".join(defaults)}
+        executed = _execute(path, given, Path(folder) / path.name, root, handing_over)
+        handed_over = provenance.read_record(saved) or {"data": None, "selection": "", "parameters": {}, "results": {}}
     record = {
         "provenance": {
             "notebook": path.stem,
             "data": handed_over["data"],
             "selection": handed_over["selection"],
-            "parameters": provenance.without_path({**defaults, **given}),
+            "parameters": provenance.without_path({**defaults, **given, **handed_over["parameters"]}),
             "command": provenance.command(path.stem, {**defaults, **given}, defaults),
             "mobpriv": __version__,
             "commit": provenance.commit(root),
             "packages": provenance.versions(),
             "seconds": round(time.perf_counter() - started, 1),
             "content_hash": key,
+            "code_hash": code,
         },
         "results": handed_over["results"],
     }
@@ -67,11 +71,22 @@ def run(
     return record
 
 
-def _execute(path: Path, given: dict, output: Path, saved: Path, root: Path, steps: Path) -> nbformat.NotebookNode:
+def data_fingerprints(dataset: str) -> list[str]:
+    """What a data set's own files are: a file or folder, an embedded set's files in the data folder, or a fetched one's in the cache."""
+    if os.path.exists(dataset):
+        return [provenance.file_hash(Path(dataset))]
+    known = datasets.DATASETS.get(dataset)
+    if known is None:
+        return []
+    files = [datasets.cache_folder() / dataset] if known.place else sorted(datasets.data_folder().glob(f"{dataset}*"))
+    return [f"{path.name} {provenance.file_hash(path)}" for path in files if path.exists()]
+
+
+def _execute(path: Path, given: dict, output: Path, root: Path, handing_over: dict[str, str]) -> nbformat.NotebookNode:
     import papermill
     from papermill.exceptions import PapermillExecutionError
 
-    with _environment({RESULTS: str(saved), STEPS: str(steps.resolve()), **QUIET}):
+    with _environment({**handing_over, **QUIET}):
         try:
             executed = papermill.execute_notebook(
                 str(path),

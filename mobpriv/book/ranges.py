@@ -1,0 +1,57 @@
+"""What values a notebook's parameter may have, as its comment says it, and the one check that reads it.
+
+Behind unit and meaning, after the last comma::
+
+    cell: float = 800.0  # m, side of a heat-map cell, > 0
+    shares: list[float] = [0.1, 0.5]  # share, of the users, > 0 and <= 1
+    windows: list[str] = []  # first days of other windows, a date or none
+    reading: str = "text"  # what decides where text and program differ, one of text | program
+
+A list needs at least one entry, and every entry lies in the range; ``or none`` allows the empty list or the empty text.
+"""
+
+import math
+import re
+from typing import Any
+
+import pandas as pd
+
+_NUMBER = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
+_BOUNDS = re.compile(rf"(>=?) ({_NUMBER})(?: and (<=?) ({_NUMBER}))?|(<=?) ({_NUMBER})")
+_HOLDS = {">": lambda a, b: a > b, ">=": lambda a, b: a >= b, "<": lambda a, b: a < b, "<=": lambda a, b: a <= b}
+
+
+def split(comment: str) -> tuple[str, str]:
+    """Meaning and range ("" where none is said) of a parameter's comment."""
+    meaning, comma, last = comment.rpartition(",")
+    allowed = last.strip()
+    if comma and (_BOUNDS.fullmatch(allowed.removesuffix(" or none")) or re.fullmatch(r"one of .+|a date( or none)?", allowed)):
+        return meaning.strip(), allowed
+    return comment.strip(), ""
+
+
+def within(value: Any, allowed: str) -> bool:
+    """Whether a parameter's value lies in its range; NaN and infinite numbers lie in none."""
+    optional, allowed = allowed.endswith(" or none"), allowed.removesuffix(" or none")
+    if isinstance(value, list):
+        return (bool(value) or optional or not allowed) and all(within(entry, allowed) for entry in value)
+    if optional and value == "":
+        return True
+    if isinstance(value, float) and not math.isfinite(value):
+        return False
+    if allowed.startswith("one of "):
+        return str(value) in [word.strip() for word in allowed.removeprefix("one of ").split("|")]
+    if allowed == "a date":
+        return _is_date(value)
+    found = _BOUNDS.fullmatch(allowed)
+    if not found:
+        return True
+    rules = zip(found.groups()[::2], found.groups()[1::2], strict=True)
+    return all(_HOLDS[rule](value, float(bound)) for rule, bound in rules if rule)
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return not pd.isna(pd.Timestamp(text))
+    except ValueError:
+        return False

@@ -1,0 +1,61 @@
+"""The registry of runs, ``book/results/runs.yml``: what pages, claims and the build know of data sets."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import yaml
+
+KINDS = ("traces", "calls")
+READINGS = ("text", "program")
+
+
+class Run(NamedTuple):
+    name: str
+    title: str  # what the pages call it
+    kind: str  # of its data: traces | calls
+    data: str = ""  # the data set whose printed numbers it is held against; "" for none
+    reading: str = "text"
+    synthetic: bool = False  # made-up data that come with the book: every build runs it, with the notebooks' own defaults
+    file: str = ""  # pattern of its file in the folder of real data
+    parameters: dict = {}  # noqa: RUF012  (a default that nothing changes)
+    notebooks: tuple[str, ...] = ()  # of a run on real data; an embedded one has those whose default data set it is
+
+
+class Registry(NamedTuple):
+    runs: dict[str, Run]
+    data_sets: dict[str, str]  # with printed numbers -> what the pages call them
+
+    def title(self, name: str) -> str:
+        """What a run or a data set is called on the pages; what is not in the registry keeps its name."""
+        return self.runs[name].title if name in self.runs else self.data_sets.get(name, name)
+
+    @property
+    def embedded(self) -> list[str]:
+        return [run.name for run in self.runs.values() if run.synthetic]
+
+
+def read(root: Path) -> Registry:
+    """The registry of the project at ``root``; ValueError, one line, for what it must not hold."""
+    path = root / "book" / "results" / "runs.yml"
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    runs = {name: _run(path, name, dict(fields)) for name, fields in content["runs"].items()}
+    data_sets = content.get("data_sets", {})
+    for run in runs.values():
+        if run.data and run.data not in data_sets:
+            raise ValueError(f"{path.name}: {run.name}: data must be one of {', '.join(data_sets)} (got {run.data!r})")
+    return Registry(runs, data_sets)
+
+
+def _run(path: Path, name: str, fields: dict) -> Run:
+    unknown = sorted(set(fields) - set(Run._fields))
+    if unknown:
+        raise ValueError(f"{path.name}: {name}: unknown {', '.join(unknown)} (known: {', '.join(Run._fields[1:])})")
+    missing = sorted({"title", "kind"} - set(fields))
+    if missing:
+        raise ValueError(f"{path.name}: {name}: lacks {', '.join(missing)}")
+    run = Run(name, **{**fields, "notebooks": tuple(fields.get("notebooks", ()))})
+    if run.kind not in KINDS or run.reading not in READINGS:
+        raise ValueError(f"{path.name}: {name}: kind is one of {', '.join(KINDS)}, reading one of {', '.join(READINGS)}")
+    if run.synthetic == bool(run.file and run.notebooks):
+        raise ValueError(f"{path.name}: {name}: either synthetic: true, or a file and its notebooks")
+    return run
