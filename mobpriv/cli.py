@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 app = typer.Typer(
@@ -58,7 +59,7 @@ def run(
     data: Annotated[str, typer.Option("--data", help="Data set: a name (mobpriv data list), a file or a folder.")] = "",
     parameter: Annotated[list[str] | None, typer.Option("-p", "--parameter", help="name=value, may be repeated.")] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="The first 20 users only: to try a notebook out, not a result.")
+        bool, typer.Option("--quick", help="To try a notebook out, not a result (mobpriv show says what it shortens).")
     ] = False,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for the results [default: runs/NOTEBOOK/DATA].")
@@ -69,16 +70,25 @@ def run(
 
     with _one_clear_line():
         given = _pairs(parameter or [])
-        if data:
-            given["dataset"] = _found(data)
+        if data and "dataset" in given:
+            raise ValueError(f"the data set is given twice: --data {data} and -p dataset={given['dataset']}")
+        if data or given.get("dataset"):
+            given["dataset"] = _found(data or given["dataset"])
         if quick:
             given["quick"] = True
         path = notebooks.find(notebook)
         dataset = Path(given.get("dataset") or notebooks.parameters(path)["dataset"].default).stem
         folder = output or _folder(path.stem, dataset, given.get("dataset", ""))
         executed, results = folder / f"{path.stem}.ipynb", folder / f"{path.stem}.json"
-        record = running.run(path, given, output=executed, results=results)
-        page = webpage.write(executed, folder / f"{path.stem}.html", record)
+        page = folder / f"{path.stem}.html"
+        also = lambda notebook, record: {page: webpage.page(notebook, record)}  # noqa: E731  (three outputs, all or none)
+        if quick:
+            short = notebooks.shortened(path)
+            typer.echo(
+                "quick, not a result: " + ("; ".join(f"{n} = {v}" for n, v in short.items()) or "nothing is shortened"),
+                err=True,
+            )
+        running.run(path, given, output=executed, results=results, also=also)
         for file in (page, executed, results):
             typer.echo(file)
 
@@ -135,13 +145,15 @@ def real(
 
 @app.command()
 def show(notebook: Annotated[str, typer.Argument(help="Short name of a notebook, or its file.")]):
-    """The parameters of a notebook: type, default, unit, meaning."""
+    """The parameters of a notebook: type, default, unit, range, meaning, and what --quick makes of them."""
     from mobpriv.book import notebooks
 
     with _one_clear_line():
-        table = Table("parameter", "type", "default", "unit", "meaning", box=None)
+        short = notebooks.shortened(notebook)
+        table = Table("parameter", "type", "default", "unit", "range", "meaning", "with --quick", box=None)
         for p in notebooks.parameters(notebook).values():
-            table.add_row(p.name, p.type, repr(p.default), p.unit or "–", p.meaning)
+            cells = (p.name, p.type, repr(p.default), p.unit or "–", p.allowed or "–", p.meaning, short.get(p.name, ""))
+            table.add_row(*map(escape, cells))
         _stdout.print(table)
 
 
@@ -167,6 +179,10 @@ def validate(
         columns = {"user": user, "t": t, "lat": lat, "lng": lng}
         reading = {"columns": columns} if columns != {name: name for name in columns} else {}
         reading |= {name: value for name, value in {"time": time, "zone": zone}.items() if value}
+        if file.is_dir() and reading:
+            raise ValueError(
+                f"{file} is a folder of a known format, whose columns and times are known: leave {', '.join(reading)} out"
+            )
         read = datasets.load(file) if file.is_dir() else None  # a folder of a known format
         traces, left_out = (read.traces, read.left_out) if read else datasets.read_table(file, **reading)
         _holds(traces)

@@ -109,7 +109,7 @@ def test_a_failed_cell_is_its_traceback_and_exit_code_1(call, tmp_path):
 def test_show_lists_the_parameters(call, tmp_path):
     code, out, _ = call("show", make(tmp_path, "demo"))
     assert code == 0
-    assert re.search(r"cell +float +800\.0 +m +side of a heat-map cell", out)
+    assert re.search(r"cell +float +800\.0 +m +> 0 +side of a heat-map cell", out)
 
 
 def test_validate_says_what_a_table_holds_and_what_is_wrong(call, table):

@@ -175,8 +175,12 @@ def _one_thread_each(workers: int) -> None:
 
 
 def _unchanged(job: Job) -> bool:
-    record = provenance.read_record(job.results)
-    return bool(record) and record["provenance"].get("content_hash") == job.key and job.output.is_file()
+    try:
+        record = provenance.read_record(job.results)
+    except provenance.BrokenRecord as error:
+        Console(stderr=True).print(f"{error}: done now", highlight=False)
+        return False
+    return bool(record) and record["provenance"]["content_hash"] == job.key and job.output.is_file()
 
 
 def _run_one(job: Job) -> float:
@@ -190,16 +194,8 @@ def all_records(root: Path) -> dict[str, dict[str, dict]]:
     records = {}
     for run in runs.read(root).runs.values():
         folder = root / "book" / "_generated" / "results" / run.name if run.synthetic else root / "book" / "results" / run.name
-        records[run.name] = {path.stem: _record(path) for path in sorted(folder.glob("*.json"))}
+        records[run.name] = {path.stem: provenance.read_record(path) for path in sorted(folder.glob("*.json"))}
     return records
-
-
-def _record(path: Path) -> dict:
-    record = json.loads(path.read_text(encoding="utf-8"))
-    missing = [key for key in provenance.RECORDED if key not in record.get("provenance", {})]
-    if missing or "results" not in record:
-        raise BuildFailed(f"{path} is no record of a run (its provenance lacks {', '.join(missing)}): run its notebook again")
-    return record
 
 
 def stale_results(records: dict[str, dict[str, dict]], root: Path) -> set[tuple[str, str]]:

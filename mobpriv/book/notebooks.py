@@ -47,11 +47,24 @@ def find(notebook: str | Path, root: Path = ROOT) -> Path:
     raise FileNotFoundError(f"there is no notebook {str(notebook)!r}; notebooks: {', '.join(names) or 'none'}")
 
 
+def read(path: Path) -> nbformat.NotebookNode:
+    """A notebook; ValueError, one line, for a file that is none or that has no cell tagged ``parameters``."""
+    try:
+        notebook = nbformat.read(path, as_version=4)
+        tags = [tag for cell in notebook.cells for tag in cell.metadata.get("tags", [])]
+    except (ValueError, AttributeError, KeyError, nbformat.ValidationError) as error:
+        raise ValueError(f"{path} is not a notebook ({str(error).splitlines()[0][:100]})") from None
+    if "parameters" not in tags:
+        raise ValueError(f"{path} is no notebook of this book: it has no cell tagged parameters")
+    return notebook
+
+
 def parameters(notebook: str | Path, root: Path = ROOT) -> dict[str, Parameter]:
     """The parameters of a notebook, read from its cell tagged ``parameters``."""
     import papermill  # half a second of imports that a notebook calling save() need not pay
 
     path = find(notebook, root)
+    read(path)
     found = {}
     for name, entry in papermill.inspect_notebook(str(path)).items():
         unit, _, meaning = entry["help"].partition(",")

@@ -8,6 +8,7 @@ import hashlib
 import importlib.metadata
 import json
 import os
+import shlex
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
@@ -79,17 +80,44 @@ def command(notebook: str, parameters: dict, defaults: dict) -> str:
         elif value != defaults.get(name):
             text = json.dumps(value) if isinstance(value, list | dict) else str(value)
             words += ["--quick"] if (name, value) == ("quick", True) else ["-p", f"{name}={text}"]
-    return " ".join(f"'{word}'" if any(c in word for c in ' "[]{}') else word for word in words)
+    return shlex.join(words)
 
 
 def write_atomically(path: Path, text: str) -> None:
     """Write beside the path and move: a reader, or the next run after an interruption, never sees half a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
+    write_all({path: text})
+
+
+def write_all(files: dict[Path, str]) -> None:
+    """Write several files, all or none: each beside its path first, moved when the last one is whole. OSError names the file."""
+    parts = {path: path.with_name(f".{path.name}.{os.getpid()}.part") for path in files}
+    writing = next(iter(files))
+    try:
+        for writing, part in parts.items():
+            writing.parent.mkdir(parents=True, exist_ok=True)
+            part.write_text(files[writing], encoding="utf-8")
+        for writing, part in parts.items():
+            part.replace(writing)
+    except OSError as error:
+        raise OSError(error.errno, f"not written, and nothing of it was kept ({error.strerror})", str(writing)) from None
+    finally:
+        for part in parts.values():
+            part.unlink(missing_ok=True)
+
+
+class BrokenRecord(ValueError):
+    """A result file that holds no record of a run."""
 
 
 def read_record(path: Path) -> dict | None:
-    """A result with its provenance; None where there is none."""
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+    """A result with its provenance; None where there is none. Raises :class:`BrokenRecord`, one line, for half a file or another's."""
+    if not path.is_file():
+        return None
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise BrokenRecord(f"{path} is broken ({error}): delete it and run its notebook again") from None
+    missing = [key for key in RECORDED if not isinstance(record, dict) or key not in record.get("provenance", {})]
+    if missing or "results" not in record:
+        raise BrokenRecord(f"{path} is no record of a run (its provenance lacks {', '.join(missing)}): run its notebook again")
+    return record

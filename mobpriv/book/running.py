@@ -6,6 +6,7 @@ import re
 import shutil
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,13 +27,20 @@ class CellFailed(Exception):
 
 
 def run(
-    notebook: str | Path, given: dict[str, Any] | None = None, *, output: Path, results: Path, root: Path = ROOT, key: str = ""
+    notebook: str | Path,
+    given: dict[str, Any] | None = None,
+    *,
+    output: Path,
+    results: Path,
+    root: Path = ROOT,
+    key: str = "",
+    also: Callable[[nbformat.NotebookNode, dict], dict[Path, str]] | None = None,
 ) -> dict:
     """Run a notebook through papermill; returns the record it wrote to ``results``.
 
     ``output`` gets the executed notebook, ``results`` the numbers it saved with their provenance; both are written elsewhere
     first and moved when the whole run has succeeded. ``key`` is the content hash to keep in the record (by default that of the numbers:
-    their code, parameters and data).
+    their code, parameters and data); ``also(executed, record)`` gives further files with their text, written with the two or not at all.
     Not for use by several threads at once (it sets an environment variable for the kernel); processes are fine.
     Raises ValueError for a wrong parameter, FileNotFoundError, :class:`CellFailed` for a cell that raises.
     """
@@ -48,7 +56,8 @@ def run(
         steps = Path(results).parent / f".{path.stem}.{key[:16]}.steps"
         handing_over = {RESULTS: str(saved), STEPS: str(steps.resolve()), PARAMETERS: ",".join(defaults)}
         executed = _execute(path, given, Path(folder) / path.name, root, handing_over)
-        handed_over = provenance.read_record(saved) or {"data": None, "selection": "", "parameters": {}, "results": {}}
+        nothing = {"data": None, "selection": "", "parameters": {}, "results": {}}
+        handed_over = json.loads(saved.read_text(encoding="utf-8")) if saved.is_file() else nothing
     record = {
         "provenance": {
             "notebook": path.stem,
@@ -65,9 +74,12 @@ def run(
         },
         "results": handed_over["results"],
     }
+    executed = _without_paths(executed, [given.get("dataset", ""), str(root)])
+    record_text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
+    provenance.write_all(
+        {Path(output): nbformat.writes(executed) + "\n", Path(results): record_text, **(also(executed, record) if also else {})}
+    )
     shutil.rmtree(steps, ignore_errors=True)
-    provenance.write_atomically(Path(output), nbformat.writes(executed) + "\n")
-    provenance.write_atomically(Path(results), json.dumps(record, indent=1, ensure_ascii=False) + "\n")
     return record
 
 
@@ -136,6 +148,15 @@ def plain_notebook(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
         cell["id"] = f"cell-{number}"
         cell.metadata = {k: v for k, v in cell.metadata.items() if k in ("tags", "mystnb")}
     return notebook
+
+
+def _without_paths(executed: nbformat.NotebookNode, paths: list[str]) -> nbformat.NotebookNode:
+    """The notebook with the last part of a path in place of the whole: where a file lies on somebody's machine is nobody's business."""
+    text = nbformat.writes(executed)
+    for path in paths:
+        if len(Path(path).parts) > 1:
+            text = text.replace(json.dumps(path)[1:-1], json.dumps(Path(path).name)[1:-1])
+    return nbformat.reads(text, as_version=4)
 
 
 @contextmanager

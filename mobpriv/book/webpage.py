@@ -3,12 +3,13 @@
 import html
 import importlib.util
 import re
+from copy import deepcopy
 from pathlib import Path
 
 import nbformat
 
 from mobpriv import plot
-from mobpriv.book import pages, provenance
+from mobpriv.book import pages
 
 STYLE = """
 :root { color-scheme: light dark; }
@@ -29,11 +30,11 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; padding: .6rem; background
 MATH = "<script>window.MathJax = {tex: {inlineMath: [['$', '$']]}, options: {enableMenu: false}}</script><script>%s</script>"
 
 
-def write(executed: Path, target: Path, record: dict) -> Path:
-    """The page of an executed notebook with its provenance; returns ``target``."""
+def page(notebook: nbformat.NotebookNode, record: dict) -> str:
+    """The page of an executed notebook with its provenance."""
     from nbconvert import HTMLExporter
 
-    notebook = nbformat.read(executed, as_version=4)
+    notebook = deepcopy(notebook)  # its prose is changed below
     exporter = HTMLExporter(template_name="basic", embed_images=True, exclude_input=True, exclude_anchor_links=True)
     parts = []
     for cell in notebook.cells:
@@ -49,15 +50,13 @@ def write(executed: Path, target: Path, record: dict) -> Path:
     rows = pages.provenance_row(own).items()
     table = "".join(f"<tr><th>{html.escape(k)}</th><td>{html.escape(v).replace('`', '')}</td></tr>" for k, v in rows)
     text = "".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-    provenance.write_atomically(
-        target,
+    return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f'<title>{html.escape(own["notebook"])}</title><link rel="icon" href="data:,">'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}{_colours()}</style></head>'
         f"<body><main>{synthetic}{''.join(parts)}<h2>Where the numbers come from</h2>"
-        f'<div class="table origin"><table>{table}</table></div></main>{_mathjax() if "$" in text else ""}</body></html>\n',
+        f'<div class="table origin"><table>{table}</table></div></main>{_mathjax() if "$" in text else ""}</body></html>\n'
     )
-    return target
 
 
 def _colours() -> str:
