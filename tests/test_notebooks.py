@@ -1,5 +1,6 @@
-"""Every notebook of the book: stripped, its parameters explained, listed, and able to run in its quick version."""
+"""Every notebook of the book: stripped, its parameters explained, its cells where the conventions want them, its quick run."""
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -7,13 +8,34 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from mobpriv.book import notebooks, results, running
+from mobpriv.book import notebooks, results, running, runs
 
 NOTEBOOKS = sorted((results.ROOT / "notebooks").glob("*.ipynb"))
 pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning:papermill", "ignore::DeprecationWarning:nbclient"),
 ]
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=[path.stem for path in NOTEBOOKS])
+BORDER = {"choose", "load", "prepare", "city_truth"}  # what reads a reader's data
+
+
+def code_cells(path: Path) -> list[tuple[ast.Module, set[str]]]:
+    cells = nbformat.read(path, as_version=4).cells
+    return [(ast.parse(cell.source), set(cell.metadata.get("tags", []))) for cell in cells if cell.cell_type == "code"]
+
+
+def names(tree: ast.AST, context: type) -> set[str]:
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, context)}
+
+
+def changed(tree: ast.AST) -> set[str]:
+    """Names that a cell makes or writes into: x, x[…], x.y, x |= …, def x."""
+    found = names(tree, ast.Store)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            found.add(node.name)
+        if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            found |= names(node.value, ast.Load)
+    return found
 
 
 def test_no_notebook_carries_outputs():
@@ -32,12 +54,55 @@ def test_parameters_are_annotated_and_explained(path: Path):
     found = notebooks.parameters(path)
     lines = [line for line in tagged[0].source.splitlines() if line.strip()]
     assert len(found) == len(lines), "one parameter a line"
-    assert (found["dataset"].type, found["dataset"].default) == ("str", notebooks.EMBEDDED)
+    assert found["dataset"].type == "str"
+    assert found["dataset"].default in runs.read(results.ROOT).embedded
     assert found["seed"].type == "int"
     assert (found["quick"].type, found["quick"].default) == ("bool", False)
     for p in found.values():
         assert p.type != "None", f"{p.name} has no annotation"
         assert p.meaning, f"{p.name} has no comment that says what it means"
+        if p.type.startswith(("int", "float", "list[int]", "list[float]")):
+            assert p.allowed, f"{p.name} has no range"
+    defaults = {p.name: p.default for p in found.values()}
+    assert notebooks.checked(path, defaults) == defaults, "the defaults lie in their ranges"
+
+
+@each
+def test_an_epsilon_is_in_one_unit(path: Path):
+    for p in notebooks.parameters(path).values():
+        if "epsilon" in p.name:
+            assert p.unit == "1/m", p.name
+
+
+@each
+def test_what_is_quick_stands_in_one_cell(path: Path):
+    cells = code_cells(path)
+    tagged = [tree for tree, tags in cells if "quick" in tags]
+    assert len(tagged) <= 1
+    notebooks.shortened(path)  # refuses lines of another form
+    elsewhere = [tree for tree, tags in cells if not tags & {"quick", "parameters"}]
+    assert not any("quick" in names(tree, ast.Load) for tree in elsewhere)
+
+
+@each
+def test_data_are_read_in_cells_tagged_input(path: Path):
+    for tree, tags in code_cells(path):
+        called = {node.func for node in ast.walk(tree) if isinstance(node, ast.Call)}
+        reading = {f.id for f in called if isinstance(f, ast.Name)} | {f.attr for f in called if isinstance(f, ast.Attribute)}
+        reading &= BORDER
+        assert not reading or "input" in tags, f"{', '.join(reading)} outside a cell tagged input"
+
+
+@each
+def test_figures_make_no_numbers(path: Path):
+    """No name that a cell tagged ``figure`` makes or changes is read by a later cell that is not."""
+    made = set()
+    for tree, tags in code_cells(path):
+        if "figure" in tags:
+            made |= changed(tree)
+        else:
+            own = names(tree, ast.Store)  # made anew before it is read, as far as names tell
+            assert not made & names(tree, ast.Load) - own
 
 
 @each
@@ -51,6 +116,11 @@ def test_it_opens_with_its_title(path: Path):
 def test_the_quick_run_saves_results(path: Path, tmp_path):
     record = running.run(path, {"quick": True}, output=tmp_path / "out.ipynb", results=tmp_path / "out.json")
     assert record["results"]
+    short = notebooks.shortened(path)
+    defaults = notebooks.parameters(path)
+    used = record["provenance"]["parameters"]
+    assert used["quick"] is True
+    assert [name for name in short if used[name] == defaults[name].default] == [], "the record holds what ran"
     outputs = [o for cell in nbformat.read(tmp_path / "out.ipynb", 4).cells if cell.cell_type == "code" for o in cell.outputs]
     warned = [o.text for o in outputs if o.output_type == "stream" and o.name == "stderr"]
     assert not warned

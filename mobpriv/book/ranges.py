@@ -3,7 +3,7 @@
 Behind unit and meaning, after the last comma::
 
     cell: float = 800.0  # m, side of a heat-map cell, > 0
-    shares: list[float] = [0.1, 0.5]  # share, of the users, > 0 and <= 1
+    shares: list[float] = [0.1, 0.5]  # share, of the users, > 0 and ≤ 1
     windows: list[str] = []  # first days of other windows, a date or none
     reading: str = "text"  # what decides where text and program differ, one of text | program
 
@@ -17,8 +17,8 @@ from typing import Any
 import pandas as pd
 
 _NUMBER = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
-_BOUNDS = re.compile(rf"(>=?) ({_NUMBER})(?: and (<=?) ({_NUMBER}))?|(<=?) ({_NUMBER})")
-_HOLDS = {">": lambda a, b: a > b, ">=": lambda a, b: a >= b, "<": lambda a, b: a < b, "<=": lambda a, b: a <= b}
+_BOUNDS = re.compile(rf"([>≥]) ({_NUMBER})(?: and ([<≤]) ({_NUMBER}))?|([<≤]) ({_NUMBER})")
+_HOLDS = {">": lambda a, b: a > b, "≥": lambda a, b: a >= b, "<": lambda a, b: a < b, "≤": lambda a, b: a <= b}
 
 
 def split(comment: str) -> tuple[str, str]:
