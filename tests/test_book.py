@@ -239,6 +239,69 @@ def test_a_failing_notebook_stops_the_build_but_the_others_are_kept(tmp_path):
     assert [p.name for p in (root / "book" / "_generated" / "results" / "city").iterdir()] == ["good.json"]
 
 
+def test_two_builds_in_one_folder(tmp_path):
+    root = project(tmp_path, "one")
+    with build.alone(root), pytest.raises(ValueError, match=f"^another build is running in {root.name}: wait"):
+        build.build(root, render=False)
+    build.build(root, render=False)
+
+
+@pytest.mark.parametrize("broken", ["", "{", "[]", '{"results": {}}'])
+def test_a_broken_result_is_named_and_made_again(tmp_path, capfd, broken):
+    root = project(tmp_path, "one")
+    build.build(root, render=False)
+    result = root / "book" / "_generated" / "results" / "city" / "one.json"
+    whole = result.read_text()
+    result.write_text(broken)
+    build.build(root, render=False)
+    said = capfd.readouterr().err
+    assert "one.json is" in said.replace("\n", "")
+    assert json.loads(result.read_text())["results"] == json.loads(whole)["results"]
+
+
+def test_a_broken_published_result_stops_the_build_with_its_name(tmp_path):
+    root = project(tmp_path, "one")
+    (root / "book" / "results" / "cabspotting").mkdir()
+    (root / "book" / "results" / "cabspotting" / "one.json").write_text("{")
+    with pytest.raises(ValueError, match=r"cabspotting/one.json is broken .*: delete it and run its notebook again"):
+        build.build(root, render=False)
+
+
+def test_a_result_of_code_that_has_changed_since_is_stale(tmp_path, capfd):
+    root = project(tmp_path, "nb")
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "cabs.parquet").write_text("")
+    build.real(tmp_path / "real", [], root=root)
+    build.build(root, render=False)
+    status = (root / "book" / "_generated" / "status.md").read_text()
+    assert "Of 2 results on real data 0 are stale." in status
+    capfd.readouterr()
+    make(root, "nb", SAVES.replace("0.07", "0.08"))
+    build.build(root, render=False)
+    assert "2 results on real data are stale" in capfd.readouterr().err
+    assert "Of 2 results on real data 2 are stale." in (root / "book" / "_generated" / "status.md").read_text()
+    page = (root / "book" / "notebooks" / "nb.ipynb").read_text()
+    assert "has changed since they were computed: Cabspotting, Cabspotting, as the program" in page
+    assert "2 results on real data older than the code" in (root / "book" / "_generated" / "score.md").read_text()
+
+
+def test_a_full_disk_leaves_all_files_or_none(tmp_path, monkeypatch):
+    one, two = tmp_path / "one.json", tmp_path / "two.json"
+    provenance.write_all({one: "old", two: "old"})
+    write = Path.write_text
+
+    def full(path, text, **options):
+        if "two" in path.name:
+            write(path, text[:2], **options)
+            raise OSError(28, "No space left on device")
+        return write(path, text, **options)
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OSError, match=r"not written, and nothing of it was kept \(No space left on device\): .*two\.json"):
+        provenance.write_all({one: "new", two: "new"})
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"one.json": "old", "two.json": "old"}
+
+
 def test_every_notebook_stands_in_the_table_of_contents(tmp_path):
     root = project(tmp_path, "one")
     make(root, "two")

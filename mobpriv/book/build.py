@@ -5,14 +5,16 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
 import nbformat
 import yaml
+from filelock import FileLock, Timeout
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -24,6 +26,21 @@ ONE_THREAD = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NU
 
 class BuildFailed(Exception):
     """The book cannot be built; the message says why, notebook by notebook."""
+
+
+@contextmanager
+def alone(root: Path) -> Iterator[None]:
+    """One build at a time in a project's folder: two would write into each other's pages."""
+    (root / "book" / "_generated").mkdir(parents=True, exist_ok=True)
+    lock = FileLock(root / "book" / "_generated" / ".lock", timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise ValueError(f"another build is running in {root.name}: wait until it ends, or stop it") from None
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def build(root: Path = ROOT, workers: int = 2, quick: bool = False, render: bool = True) -> Path:
@@ -38,14 +55,13 @@ def build(root: Path = ROOT, workers: int = 2, quick: bool = False, render: bool
         raise BuildFailed(
             "\n".join(missing + [f"book/_toc.yml names notebooks/{n}, which is not there" for n in listed - set(names)])
         )
-    registry = runs.read(root)
     embedded = {name: notebooks.parameters(name, root)["dataset"].default for name in names}
-    for run in registry.embedded:
-        jobs = [_embedded_job(name, run, quick, root) for name in names if embedded[name] == run]
-        run_all(jobs, run, workers)
-    write_pages(embedded, root)
-    if render:
-        jupyter_book(root)
+    with alone(root):
+        for run in runs.read(root).embedded:
+            run_all([_embedded_job(name, run, quick, root) for name in names if embedded[name] == run], run, workers)
+        write_pages(embedded, root)
+        if render:
+            jupyter_book(root)
     return root / "_build" / "html" / "index.html"
 
 
@@ -71,9 +87,9 @@ def real(folder: Path, only: list[str], workers: int = 1, root: Path = ROOT) -> 
     found = {run.name: sorted(folder.glob(run.file)) for run in wanted}
     if not any(found.values()):
         raise FileNotFoundError(f"{folder} holds none of {', '.join(run.file for run in wanted)}")
-    for run in wanted:
-        if found[run.name]:
-            names = [name for name in run.notebooks if not only or name in only]
+    with alone(root):
+        for run in wanted:
+            names = [name for name in run.notebooks if found[run.name] and (not only or name in only)]
             run_all([_real_job(name, run, found[run.name][0].resolve(), root) for name in names], run.name, workers)
 
 
