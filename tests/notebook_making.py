@@ -7,8 +7,8 @@ import nbformat
 PARAMETERS = """\
 dataset: str = "city"  # name or file of the data set
 cell: float = 800.0  # m, side of a heat-map cell, > 0
-sizes: list[int] = [1, 2]  # users, in each repetition
-seed: int = 1  # of the random numbers
+sizes: list[int] = [1, 2]  # users, in each repetition, ≥ 1
+seed: int = 1  # of the random numbers, ≥ 0
 quick: bool = False  # rough and fast"""
 
 DATA = "from types import SimpleNamespace\ndata = SimpleNamespace(name='city', sha256='ab' * 32, synthetic=True, left_out=None)"
@@ -39,14 +39,15 @@ def registry(root: Path) -> None:
     path.write_text(RUNS)
 
 
-def make(root: Path, name: str, *cells: str, title: str = "A demonstration") -> Path:
-    """A project's notebook with a title, the parameters above and the code cells given."""
+def make(root: Path, name: str, *cells: str, title: str = "A demonstration", tags: dict[int, str] | None = None) -> Path:
+    """A project's notebook with a title, the parameters above and the code cells given; ``tags``: number of a cell -> its tag."""
     notebook = nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_markdown_cell(f"(fig-{name})=\n# {title}"), nbformat.v4.new_code_cell(PARAMETERS)]
         + [nbformat.v4.new_code_cell(cell) for cell in cells],
         metadata={"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}},
     )
-    notebook.cells[1].metadata["tags"] = ["parameters"]
+    for number, tag in {1: "parameters", **(tags or {})}.items():
+        notebook.cells[number].metadata["tags"] = [tag]
     for number, cell in enumerate(notebook.cells):
         cell["id"] = f"cell-{number}"
     path = root / "notebooks" / f"{name}.ipynb"

@@ -185,10 +185,7 @@ class TestWhatAResultDependsOn:
 
     def test_a_figure_makes_no_number(self, tmp_path):
         for cell in ("x.plot()", "x.scatter()"):
-            path = make(tmp_path, "demo", self.IMPORTS, cell)
-            notebook = nbformat.read(path, 4)
-            notebook.cells[-1].metadata["tags"] = ["figure"]
-            nbformat.write(notebook, path)
+            make(tmp_path, "demo", self.IMPORTS, cell, tags={3: "figure"})
             seen = self.hashes(tmp_path)
             if cell == "x.plot()":
                 first = seen
