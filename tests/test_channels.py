@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobpriv.channels import blocks, certificate, highs, inference, interior, nearby, optimal, reductions
+from mobpriv.channels import guarantees, inference, nearby, optimal
 from mobpriv.channels.distances import euclidean, hamming
+from mobpriv.channels.programs import blocks, certificate, highs, interior, points, reductions, relaxations
+from mobpriv.channels.programs.problem import Problem
 
 FEW = settings(deadline=None, max_examples=25)
 
@@ -76,14 +78,13 @@ def test_optima_of_another_program(reference, solver, kind, expected):
     """6 × 5 unit cells, ε = ln 2, a uniform prior: costs that the qif library found, and what its own channels cost and keep."""
     d, prior = cells(6, 5, 6.0, 5.0), np.full(30, 1 / 30)
     cost = hamming(30) if kind == "hamming" else d
-    problem = optimal._Problem(prior, cost, np.log(2) * d, None, None, False)
-    channel, bound, _ = optimal._solve(problem, solver)
+    channel, bound, _ = relaxations.solve(Problem(prior, cost, np.log(2) * d), solver)
     assert prior @ (channel * cost).sum(1) == pytest.approx(expected, rel=1e-8)
     assert bound == pytest.approx(expected, rel=1e-8)
     recorded = np.load(reference / "channels" / f"qif_geoind_6x5_{kind}_uniform.npz")
     assert recorded["D"] == pytest.approx(d)
     assert prior @ (recorded["C"] * cost).sum(1) == pytest.approx(expected, rel=1e-8)
-    assert certificate.violation(recorded["C"], np.log(2) * d) <= 1e-7
+    assert guarantees.violation(recorded["C"], np.log(2) * d) <= 1e-7
 
 
 # --- the twin
@@ -213,8 +214,8 @@ def test_the_bound_on_privacy_is_tight_from_both_sides():
     epsilon = 0.6e-3
     found = optimal.differential(prior, hamming(12), d, epsilon)
     assert found.certificate.epsilon == pytest.approx(epsilon, rel=1e-6)
-    assert certificate.violation(found.channel, epsilon * d) == found.certificate.violation <= 1e-9
-    assert certificate.violation(found.channel, 0.999 * epsilon * d) > 1e-5
+    assert guarantees.violation(found.channel, epsilon * d) == found.certificate.violation <= 1e-9
+    assert guarantees.violation(found.channel, 0.999 * epsilon * d) > 1e-5
 
 
 @FEW
@@ -242,13 +243,12 @@ def test_both_solvers_close_the_gap(solver):
     prior = np.zeros(48)
     prior[rng.choice(48, 20, replace=False)] = rng.dirichlet(np.ones(20))
     d_m = 0.85 * inference.prior_error(prior, d)
-    problem = optimal._Problem(prior, hamming(48), 0.6e-3 * d, d, d_m, False)
-    channel, bound, solved = optimal._solve(problem, solver)
-    found = optimal._certified(problem, d, channel, bound, solved.facts())
-    assert found.certificate.exact, str(found.certificate)
-    assert found.certificate.cost == pytest.approx(
-        optimal.joint(prior, hamming(48), d, d_m, d, 0.6e-3).certificate.cost, rel=1e-8
-    )
+    problem = Problem(prior, hamming(48), 0.6e-3 * d, d, d_m)
+    channel, bound, solved = relaxations.solve(problem, solver)
+    found = guarantees.certificate(problem, d, channel, bound, solved.facts())
+    assert found.exact, str(found)
+    assert found.solver == solver.__name__.rpartition(".")[2]
+    assert found.cost == pytest.approx(optimal.joint(prior, hamming(48), d, d_m, d, 0.6e-3).certificate.cost, rel=1e-8)
 
 
 def test_a_new_secret_needs_room_for_every_observable():
@@ -257,9 +257,9 @@ def test_a_new_secret_needs_room_for_every_observable():
     source, target = np.array([0, 2, 1, 2]), np.array([2, 0, 2, 1])
     pairs = [np.tile(column, 3) for column in (source, target, np.full(4, np.exp(-0.9)))]
     const = P[:, :2].mean(axis=1)
-    assert not interior._fitted(P.copy(), 2, const, np.arange(4) * 4, *pairs)
+    assert not points.fitted(P.copy(), 2, const, np.arange(4) * 4, *pairs)
     P[:, :2] = 0.5 * P[:, :2] + 0.5 * const[:, None]  # drawn together there is room
-    assert interior._fitted(P, 2, const, np.arange(4) * 4, *pairs)
+    assert points.fitted(P, 2, const, np.arange(4) * 4, *pairs)
     assert P[:, 2].sum() == pytest.approx(1)
     for s, t in zip(source, target, strict=True):
         assert (P[:, t] > np.exp(-0.9) * P[:, s]).all()
@@ -271,23 +271,23 @@ def test_lapack_inside_compiled_code(order):
     A, lower = np.random.default_rng(order).random((3 * order, order)), np.tril_indices(order, -1)
     block = np.eye(order)
     block[lower] = np.nan
-    blocks._add_gram(A, block)
+    blocks.add_gram(A, block)
     matrix = np.eye(order) + A.T @ A
     assert np.triu(block) == pytest.approx(np.triu(matrix))
-    assert blocks._cholesky(block)
+    assert blocks.cholesky(block)
     vector = np.arange(1.0, order + 1)
-    blocks._solve(block, right := vector.copy())
+    blocks.solve_factored(block, right := vector.copy())
     assert right == pytest.approx(np.linalg.solve(matrix, vector))
     for transposed in False, True:
         upper = np.triu(block).T if transposed else np.triu(block)
-        blocks._divide(rows := A[:3].copy(), block, transposed)
+        blocks.divide(rows := A[:3].copy(), block, transposed)
         assert rows @ upper == pytest.approx(A[:3])
-    blocks._add_outer(A[:3], outer := np.eye(3))
+    blocks.add_outer(A[:3], outer := np.eye(3))
     assert np.triu(outer) == pytest.approx(np.triu(np.eye(3) + A[:3] @ A[:3].T))
-    blocks._invert(block)
+    blocks.invert(block)
     assert np.triu(block) == pytest.approx(np.triu(np.linalg.inv(matrix)))
     assert np.isnan(block[lower]).all()
-    assert not blocks._cholesky(np.diag([*np.ones(order), -1.0]))
+    assert not blocks.cholesky(np.diag([*np.ones(order), -1.0]))
 
 
 @pytest.mark.parametrize("core", [7, 4, 1])
@@ -354,7 +354,7 @@ def test_secrets_that_do_not_fit_at_the_end_become_core(monkeypatch):
     prior[rng.choice(30, 8, replace=False)] = rng.dirichlet(np.full(8, 0.5))
     d_m = 0.85 * inference.prior_error(prior, d)
     right = optimal.joint(prior, hamming(30), d, d_m, d, 0.6).certificate
-    monkeypatch.setattr(reductions, "_room", lambda P, ratio: np.zeros(len(ratio)))
+    monkeypatch.setattr(reductions, "room", lambda P, ratio: np.zeros(len(ratio)))
     found = optimal.joint(prior, hamming(30), d, d_m, d, 0.6).certificate
     assert found.core > right.core == 8
     assert found.exact
@@ -384,7 +384,7 @@ def test_secrets_with_the_least_room_come_first():
     order = np.concatenate([core, np.setdiff1d(np.arange(108), core)])
     columns = np.zeros_like(found.channel.T[found.channel.max(axis=0) > 0])
     columns[:, core] = found.channel[core][:, found.channel.max(axis=0) > 0].T
-    short = reductions._extend(columns, np.exp(-0.6 * d), order, 20, np.full(len(columns), 1 / len(columns)))
+    short = reductions.fill_in(columns, np.exp(-0.6 * d), order, 20, np.full(len(columns), 1 / len(columns)))
     assert (short > 1e-6).any()
 
 
@@ -410,7 +410,7 @@ def test_a_warm_start_lies_inside_and_changes_nothing(seed, monkeypatch):
     prior = np.zeros(80)
     prior[rng.choice(80, 10, replace=False)] = rng.dirichlet(np.full(10, 0.5))
     d_m = 0.85 * inference.prior_error(prior, d)
-    restart, sizes = interior._restart, []
+    restart, sizes = points.restart, []
 
     def watched(program, warm):
         at = restart(program, warm)
@@ -423,10 +423,10 @@ def test_a_warm_start_lies_inside_and_changes_nothing(seed, monkeypatch):
             sizes.append(at.P.shape[1] - next(iter(warm.points.values())).P.shape[1])
         return at
 
-    monkeypatch.setattr(interior, "_restart", watched)
+    monkeypatch.setattr(points, "restart", watched)
     warm = optimal.joint(prior, hamming(80), d, d_m, d, 0.6).certificate
     assert max(sizes) > 0  # secrets were added, not pairs alone
-    monkeypatch.setattr(interior, "_restart", lambda program, warm: None)
+    monkeypatch.setattr(points, "restart", lambda program, warm: None)
     cold = optimal.joint(prior, hamming(80), d, d_m, d, 0.6).certificate
     assert warm.exact
     assert cold.exact
@@ -595,7 +595,7 @@ def test_solvers_that_stop_early_are_not_called_exact(monkeypatch):
 
 def test_too_few_rounds_are_not_called_exact(monkeypatch):
     """The lazy rows and secrets have not all been looked at: the violation over all pairs says so."""
-    monkeypatch.setattr(optimal, "ROUNDS", 1)
+    monkeypatch.setattr(relaxations, "ROUNDS", 1)
     d = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
     found = optimal.differential([0.5, 0.0, 0.5], hamming(3), d, 1.0).certificate
     assert not found.exact

@@ -44,7 +44,7 @@ def exponential_mechanism(d_epsilon, epsilon: float) -> np.ndarray:
     """p(o|s) ∝ exp(−ε d(s, o) / 2) with the secrets as observables, shape (S, S) (McSherry and Talwar, FOCS 2007).
 
     Half of ε pays for the numerator and the other half for the normalisation, which differs from secret to secret; between
-    most pairs less than that is used up: :func:`mobpriv.channels.certificate.effective_epsilon` tells what the channel really has.
+    most pairs less than that is used up: :func:`mobpriv.channels.guarantees.effective_epsilon` tells what the channel really has.
     """
     d = checks.metric(d_epsilon, "d_epsilon")
     _check_exponent(checks.epsilon(epsilon) * d.max())
