@@ -1,12 +1,14 @@
 """Imports point downwards only: a module knows those below it, never one beside or above it."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent / "mobpriv"
 # from the ground up; modules of one row do not know each other
 ROWS = [
-    {"geo"},
+    {"geo", "processes"},
     {"traces", "grid", "draws", "channels"},
     {"profiles", "priors", "datasets"},
     {"mechanisms", "attacks", "metrics"},
@@ -68,3 +70,15 @@ def test_only_plot_draws_with_matplotlib():
         )
     ]
     assert set(drawing) <= {"plot"}
+
+
+def test_mechanisms_and_attacks_load_no_solver_and_nothing_that_draws():
+    """In a process of its own: other tests have loaded it all."""
+    script = """
+import sys, llvmlite.binding, mobpriv.attacks
+from mobpriv.mechanisms import GeoI
+wanted = ("highspy", "matplotlib", "geopandas", "mobpriv.channels.programs")
+print([name for name in sys.modules if name.startswith(wanted)], llvmlite.binding.address_of_symbol("mobpriv_dpotrf"))
+"""
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert found.stdout == "[] None\n"

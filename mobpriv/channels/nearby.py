@@ -47,10 +47,10 @@ def joint(prior, cost, error, d_m: float, d_epsilon, epsilon: float, distance, t
 
     Observables are the secrets; `distance` (S, S) is d(s, s') and d(o, s) of the rule above. ValueError as in `optimal.joint`.
     """
-    distance = checks.metric(distance, "distance")
     if not threshold > 0:
         raise ValueError(f"threshold must be positive, in the unit of distance (got {threshold})")
     problem = checked(prior, cost, exponents(prior, d_epsilon, epsilon), error, d_m)
+    distance = checks.metric(distance, "distance")
     for name, shape in [("cost", problem.cost.shape), ("distance", distance.shape)]:
         if shape != problem.exponents.shape:
             raise ValueError(f"{name} must have a row and a column a secret, {len(problem.prior)} (got shape {shape})")

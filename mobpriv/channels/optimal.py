@@ -72,10 +72,10 @@ def within(prior, cost, d_epsilon, epsilon: float, threshold: float, worst_case:
     """
     from scipy.sparse.csgraph import shortest_path
 
-    d = checks.metric(d_epsilon, "d_epsilon")
     checks.epsilon(epsilon)
     if not threshold > 0:
         raise ValueError(f"threshold must be positive, in the unit of d_epsilon (got {threshold})")
+    d = exponents(prior, d_epsilon, 1.0)
     steps = shortest_path(np.ascontiguousarray((d <= threshold) & (d > 0), float), unweighted=True)
     return _optimum(checked(prior, cost, epsilon * steps, worst_case=worst_case), steps)
 

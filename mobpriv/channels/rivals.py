@@ -32,6 +32,8 @@ def planar_laplace(x_edges, y_edges, epsilon: float) -> np.ndarray:
     """
     x_edges, y_edges = _edges(x_edges, "x_edges"), _edges(y_edges, "y_edges")
     epsilon = checks.epsilon(epsilon)
+    cells = (len(x_edges) - 1) * (len(y_edges) - 1)
+    checks.fits(cells, cells, "the channel")
     x, y = (x_edges[1:] + x_edges[:-1]) / 2, (y_edges[1:] + y_edges[:-1]) / 2
     x_open, y_open = x_edges.copy(), y_edges.copy()
     x_open[[0, -1]] = y_open[[0, -1]] = -np.inf, np.inf

@@ -41,12 +41,14 @@ def exponents(prior, d_epsilon, epsilon: float) -> np.ndarray:
     if not 0 <= epsilon < np.inf:
         raise ValueError(f"epsilon must be finite and not negative, in 1 over the unit of d_epsilon (got {epsilon})")
     prior = checks.prior(prior)
+    checks.affordable(len(prior), np.count_nonzero(prior))
     return epsilon * checks.metric(d_epsilon, "d_epsilon")
 
 
 def checked(prior, cost, exponents, error=None, d_m: float | None = None, worst_case: bool = False) -> Problem:
     """The problem, with `exponents` (S, S) or one number for all pairs. ValueError where there is none, or none that ends."""
     prior = checks.prior(prior)
+    checks.affordable(len(prior), len(prior) if worst_case else np.count_nonzero(prior))
     cost = checks.matrix(cost, "cost", rows=len(prior))
     if np.ndim(exponents) == 0:
         exponents = np.where(np.eye(len(prior), dtype=bool), 0.0, exponents)
