@@ -28,7 +28,6 @@ from mobpriv.priors import Priors, better_informed, densest_area, entropy, most_
 from mobpriv.traces import Traces
 from mobpriv.traces import rows as records
 
-
 ROUNDING = 1e-9
 """An AP is known up to rounding. As the d_m of another channel it is lowered by this share, or (24) might have no solution."""
 THRESHOLDS = 1000
