@@ -4,6 +4,7 @@ import ast
 import importlib
 import re
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 
 import naive_channels as naive
@@ -35,7 +36,7 @@ def test_both_solvers_close_the_gap(solver):
 
 def test_a_new_secret_needs_room_for_every_observable():
     """Between two secrets that break an unlisted pair, L of the first observable lies above U, though the sums leave room."""
-    P = np.array([[0.9, 0.1, 0.0], [0.05, 0.45, 0.0], [0.05, 0.45, 0.0]])
+    P = np.array([[0.3, 0.03, 0.0], [0.35, 0.485, 0.0], [0.35, 0.485, 0.0]])
     source, target = np.array([0, 2, 1, 2]), np.array([2, 0, 2, 1])
     pairs = [np.tile(column, 3) for column in (source, target, np.full(4, np.exp(-0.9)))]
     const = P[:, :2].mean(axis=1)
@@ -226,6 +227,13 @@ def test_solvers_that_stop_early_are_not_called_exact(monkeypatch):
         assert found.certificate.bound <= 0.6 * found.certificate.cost
 
 
+def test_the_library_solver_is_next_where_the_first_one_stops_early(monkeypatch):
+    monkeypatch.setattr(interior, "STEPS", 3)
+    found = optimal.differential(*small(), 2.0).certificate
+    assert found.exact
+    assert found.solver == "highs"
+
+
 def test_too_few_rounds_are_not_called_exact(monkeypatch):
     """The lazy rows and secrets have not all been looked at: the violation over all pairs says so."""
     monkeypatch.setattr(relaxations, "ROUNDS", 1)
@@ -286,18 +294,23 @@ def test_what_elimination_leaves_of_a_core_secret_may_be_rounding_alone(apart):
 
 
 def test_promoted_secrets_bring_the_pairs_with_their_new_neighbours(monkeypatch):
-    """A secret that becomes core may have pairs with all others: those with its neighbours are in the next program."""
-    rng, d = np.random.default_rng(1), cells(6, 5, 15, 8)
-    prior = np.zeros(30)
-    prior[rng.choice(30, 8, replace=False)] = rng.dirichlet(np.full(8, 0.5))
-    monkeypatch.setattr(reductions, "room", lambda P, ratio: np.zeros(len(ratio)))  # filled in as they are numbered, some fail
+    """A secret of the program that becomes core may have pairs with all others: those with its neighbours are in the next program."""
+    rng, d = np.random.default_rng(0), cells(10, 8, 15, 8)
+    prior = np.zeros(80)
+    prior[rng.choice(80, 10, replace=False)] = rng.dirichlet(np.full(10, 0.5))
     programs, solve = [], interior.solve
-    monkeypatch.setattr(interior, "solve", lambda program, *rest, **more: programs.append(program) or solve(program, *rest, **more))
-    optimal.joint(prior, hamming(30), d, 0.85 * inference.prior_error(prior, d), d, 0.6)
-    first = next(program for program in programs if program.core > 8)
-    apart = first.pairs.source != first.pairs.target
-    between = np.minimum(first.pairs.source, first.pairs.target)[apart] >= 8  # before, no two of these could have a pair
-    assert set(range(8, first.core)) <= set(first.pairs.source[apart][between])
+    monkeypatch.setattr(
+        interior, "solve", lambda program, *rest, **more: programs.append(program) or solve(program, *rest, **more)
+    )
+    monkeypatch.setattr(relaxations, "GAP", 0.0)  # no gap is narrow enough: all of the program become core
+    monkeypatch.setattr(relaxations, "ROUNDING", 0.0)
+    optimal.differential(prior, hamming(80), d, 0.6)
+    before, after = next((one, other) for one, other in pairwise(programs) if other.core > one.core)
+    assert before.core == 10
+    assert after.core >= len(before.kappa[0]) > 11
+    source, target, _ = after.pairs[1:]
+    between = (source != target) & (np.minimum(source, target) >= 10)  # before, no two of these could have a pair
+    assert between.any()
 
 
 def test_modules_know_those_above_them_in_the_table_only():

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -34,24 +35,52 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL, signal.SIGTERM])
+PLAIN = """
+import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from mobpriv.processes import end_with_parent
+
+def busy(number):
+    end = time.monotonic() + 100
+    while time.monotonic() < end:
+        pass
+
+if __name__ == "__main__":
+    with ProcessPoolExecutor(2, get_context("spawn"), initializer=end_with_parent) as pool:
+        list(pool.map(busy, range(2)))
+"""
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
 def test_a_scenario_that_is_ended_leaves_no_worker_and_keeps_who_is_done(end, tmp_path):
-    script = tmp_path / "scenario.py"
-    script.write_text(SCRIPT)
-    with subprocess.Popen([sys.executable, script, tmp_path], stderr=subprocess.PIPE, text=True) as parent:
+    kept = tmp_path / "scenario-1"
+    said = _ended(SCRIPT, end, tmp_path, kept.exists)
+    assert json.loads(kept.read_text()) == [{"cost": 0.0}]
+    assert ("KeyboardInterrupt" in said) == (end == signal.SIGINT)
+
+
+def test_workers_of_any_pool_end_with_a_parent_that_is_killed(tmp_path):
+    _ended(PLAIN, signal.SIGKILL, tmp_path, lambda: True)
+
+
+def _ended(text: str, end: signal.Signals, folder: Path, ready) -> str:
+    """Runs the script until two workers are busy, sends it the signal and sees its workers gone; what it said."""
+    script = folder / "script.py"
+    script.write_text(text)
+    with subprocess.Popen([sys.executable, script, folder], stderr=subprocess.PIPE, text=True) as parent:
+        started = []
         try:
-            kept = tmp_path / "scenario-1"
-            _wait(lambda: kept.exists() and len(_busy(parent.pid)) == 2)
+            _wait(lambda: ready() and len(_busy(parent.pid)) == 2)
             started = psutil.Process(parent.pid).children(recursive=True)
-            assert len(started) >= 2
             parent.send_signal(end)
-            gone, alive = psutil.wait_procs(started, timeout=20)  # they would be busy for 100 s
+            _, alive = psutil.wait_procs(started, timeout=20)  # they would be busy for 100 s
             assert alive == []
             assert parent.wait(20) != 0
-            assert json.loads(kept.read_text()) == [{"cost": 0.0}]
-            assert ("KeyboardInterrupt" in parent.stderr.read()) == (end == signal.SIGINT)
+            return parent.stderr.read()
         finally:
-            parent.kill()
+            for process in [parent, *(one for one in started if one.is_running())]:
+                process.kill()
 
 
 def _busy(pid: int) -> list:
@@ -68,14 +97,19 @@ def _wait(condition, seconds: float = 120) -> None:
 
 
 def test_an_error_ends_the_others_at_once():
-    before = psutil.Process().children(recursive=True)
-    begun = time.monotonic()
-    with pytest.raises(ZeroDivisionError), processes.pool(2) as pool:
-        pool.submit(time.sleep, 100)
-        pool.submit(divmod, 1, 0).result()
+    """Otherwise the block would be left after a hundred seconds."""
+    before, begun = psutil.Process().children(recursive=True), time.monotonic()
+    with pytest.raises(ZeroDivisionError):
+        _fail_beside_a_long_sleep()
     assert time.monotonic() - begun < 50
     left = [one for one in psutil.Process().children(recursive=True) if one not in before]
     assert [one for one in left if "resource_tracker" not in " ".join(one.cmdline())] == []
+
+
+def _fail_beside_a_long_sleep() -> None:
+    with processes.pool(2) as pool:
+        pool.submit(time.sleep, 100)
+        pool.submit(divmod, 1, 0).result()
 
 
 def test_work_that_is_done_is_handed_back():
