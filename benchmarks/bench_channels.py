@@ -19,10 +19,12 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # many small blocks: threads
 
 import numpy as np
 
-from mobpriv.channels import highs, optimal
-from mobpriv.channels.certificate import GAP, Pairs, Program, lower_bound, value
+from mobpriv.channels import optimal
 from mobpriv.channels.distances import euclidean, hamming
 from mobpriv.channels.inference import prior_error
+from mobpriv.channels.programs import highs, relaxations
+from mobpriv.channels.programs.certificate import GAP, Pairs, Program, lower_bound, value
+from mobpriv.channels.programs.problem import Problem as Whole
 
 SEED = 20150
 EPSILON = 0.6e-3  # 1/m
@@ -69,8 +71,8 @@ def reduced(solver, limited: bool):
     """The same reductions with another solver inside."""
 
     def call(p: Problem):
-        problem = optimal._Problem(p.prior, p.cost, EPSILON * p.d, p.d, p.d_m if limited else None, False)
-        channel, bound, _ = optimal._solve(problem, solver)
+        whole = Whole(p.prior, p.cost, EPSILON * p.d, p.d, p.d_m if limited else None)
+        channel, bound, _ = relaxations.solve(whole, solver)
         return float(p.prior @ (channel * p.cost).sum(1)), bound
 
     return call

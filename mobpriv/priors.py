@@ -18,6 +18,9 @@ from mobpriv.grid import AreaGrid, latitude_of_arc
 from mobpriv.traces import Traces, by_user
 
 COUNTS = ("records", "visits")
+CANDIDATES = 10**7
+"""Places of the area's edge, southwards or westwards: beyond so many the steps of one cell are far finer than the place of an
+area needs to be, and the search takes many minutes."""
 
 
 class Priors(NamedTuple):
@@ -45,6 +48,7 @@ def densest_area(
         raise ValueError("there are no records to choose an area from")
     step = height / rows
     row = np.floor(meridian_arc(traces["lat"].to_numpy()) / step).astype(np.int64)
+    _check_candidates("rows", rows, len(np.unique(row)) * rows)
     order = np.argsort(row, kind="stable")
     lng = across_the_date_line(traces["lng"].to_numpy())[order]
     row = row[order]
@@ -53,12 +57,21 @@ def densest_area(
     south = np.unique((np.unique(row)[:, None] - np.arange(rows)).clip(-pole, pole - rows))
     middle = latitude_of_arc((south + rows / 2) * step)
     per_degree = metres_per_degree(middle)[0] * columns / width  # columns in one degree
+    _check_candidates("columns", columns, float(np.ptp(lng) * per_degree.max()) + columns)
     first, last = np.searchsorted(row, south), np.searchsorted(row, south + rows)
     best, column, _ = _densest(lng, first, last, per_degree, columns)
     if best < 0:
         raise ValueError("no area of this size holds a record: they all lie at a pole")
     west = (column / per_degree[best] + 180) % 360 - 180
     return AreaGrid(float(latitude_of_arc(south[best] * step)), float(west), width, height, columns, rows)
+
+
+def _check_candidates(name: str, number: int, candidates: float) -> None:
+    if candidates > CANDIDATES:
+        raise ValueError(
+            f"{name} must be fewer: {number:,} {name} make {candidates:,.0f} candidates for an edge of the area, more than the "
+            f"{CANDIDATES:,} allowed"
+        )
 
 
 @numba.njit(cache=True)
@@ -126,6 +139,7 @@ def priors(traces: Traces, grid: AreaGrid, users=None, count: str = "records") -
     if count == "visits":
         counted = inside & np.r_[True, cell[1:] != cell[:-1]][: len(cell)]
         counted[offsets[:-1]] = inside[offsets[:-1]]  # a run ends where the next user's records begin
+    checks.fits(len(names), grid.size, "the counts of all users in all cells")
     code = np.repeat(np.arange(len(names)), np.diff(offsets))
     table = np.bincount(code[counted] * grid.size + cell[counted], minlength=len(names) * grid.size)
     table = table.reshape(len(names), grid.size)[place]
@@ -182,6 +196,8 @@ def better_informed(prior, weight: float, places: int = 2) -> np.ndarray:
     """
     prior = checks.prior(prior, several=True)
     _check_weight(weight)
+    if not isinstance(places, int | np.integer):
+        raise ValueError(f"places must be a whole number (got {places!r})")
     if not 1 <= places <= prior.shape[-1]:
         raise ValueError(f"places must lie between 1 and the number of cells, {prior.shape[-1]} (got {places})")
     likeliest = np.argsort(-prior, axis=-1, kind="stable")[..., :places]

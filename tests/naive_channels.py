@@ -6,6 +6,14 @@ from itertools import permutations, product
 import numpy as np
 from scipy.optimize import linprog
 
+from mobpriv.channels.distances import euclidean
+
+
+def cells(x: int, y: int, width: float, height: float) -> np.ndarray:
+    """Distances between the cells' centres; cell = row · x + column."""
+    i = np.arange(x * y)
+    return euclidean(np.column_stack([(i % x + 0.5) * width / x, (i // x + 0.5) * height / y]))
+
 
 def differential_pairs(d, epsilon) -> dict:
     """(22b): ln of the factor for every ordered pair of secrets."""

@@ -4,10 +4,11 @@ import naive_channels as naive
 import numpy as np
 import pytest
 
-from mobpriv.channels import certificate, generation, optimal
+from mobpriv.channels import guarantees, optimal
 from mobpriv.channels import nearby as approximation
 from mobpriv.channels.distances import hamming
 from mobpriv.channels.inference import prior_error
+from mobpriv.channels.programs import certificate, generation
 
 LINE = np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0)))
 PRIOR = np.array([0.1, 0.1, 0.4, 0.3, 0.1])
@@ -28,8 +29,8 @@ def test_no_probability_becomes_zero(epsilon, prior):
 
 
 def test_a_zero_is_a_violation_whatever_the_exponent():
-    assert certificate.violation(np.array([[0.75, 0.25], [0.0, 1.0]]), np.array([[0.0, 1e4], [1e4, 0.0]])) == 0.75
-    assert certificate.violation(np.eye(2), np.array([[0.0, np.inf], [np.inf, 0.0]])) == 0
+    assert guarantees.violation(np.array([[0.75, 0.25], [0.0, 1.0]]), np.array([[0.0, 1e4], [1e4, 0.0]])) == 0.75
+    assert guarantees.violation(np.eye(2), np.array([[0.0, np.inf], [np.inf, 0.0]])) == 0
 
 
 @pytest.mark.parametrize("epsilon", [1e-300, 1e-17, 1e-12])
@@ -104,8 +105,10 @@ def test_errors_too_uneven_for_generation():
     prior = np.array([1.0, 1e-28, 0.0])
     error = hamming(3)
     d_m = 0.5 * prior_error(prior, error)
-    problem = optimal._problem(prior, hamming(3), np.inf, error, d_m, False)
-    program = optimal._program(problem, np.arange(2), 2, np.arange(3), prior * error.T, np.empty(0, dtype=np.int64))
+    none = np.empty(0, dtype=np.int64)
+    unbound = certificate.Pairs(np.zeros(4, dtype=np.int64), none, none, np.empty(0))
+    cost, F = np.ascontiguousarray(prior[:2] * hamming(3)[:, :2]), np.ascontiguousarray((prior * error.T)[:, :2])
+    program = certificate.Program(cost, unbound, F, d_m)
     with pytest.raises(generation.Stopped):
         generation.solve(program, 1e-8)
     found = optimal.distortion(prior, hamming(3), error, d_m)

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobpriv.channels import checks, inference, minmax
+from mobpriv.channels import checks, inference
 from mobpriv.channels.distances import euclidean, hamming
+from mobpriv.channels.programs import minmax
 
 FEW = settings(deadline=None, max_examples=25)
 
@@ -229,14 +230,9 @@ def test_one_secret_and_unseen_observables():
 
 @pytest.mark.parametrize("by_pair", [False, True])
 def test_a_solver_that_stops_early_is_an_error(by_pair, monkeypatch):
-    """Without time it finds nothing, and nothing is passed off as an optimum."""
-    prepare = minmax._Program._add_rows
-
-    def without_time(program):
-        prepare(program)
-        program.solver.setOptionValue("time_limit", 0.0)
-
-    monkeypatch.setattr(minmax._Program, "_add_rows", without_time)
+    """Without steps it finds nothing, and nothing is passed off as an optimum."""
+    monkeypatch.setattr(minmax, "STEPS", 0)
+    monkeypatch.setattr(minmax, "PIVOTS", 0)
     d = euclidean(np.random.default_rng(0).uniform(0, 9, (12, 2)))
     channel = np.exp(-d) / np.exp(-d).sum(1, keepdims=True)
     with pytest.raises(RuntimeError, match="the solver stopped early"):

@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -84,3 +86,15 @@ def test_only_plot_draws_with_matplotlib():
         if isinstance(node, ast.Import | ast.ImportFrom) and "matplotlib" in ast.unparse(node)
     }
     assert drawing <= {"mobpriv.plot"}
+
+
+def test_mechanisms_and_attacks_load_no_solver_and_nothing_that_draws():
+    """In a process of its own: other tests have loaded it all."""
+    script = """
+import sys, llvmlite.binding, mobpriv.attacks
+from mobpriv.mechanisms import GeoI
+wanted = ("highspy", "matplotlib", "geopandas", "mobpriv.channels.programs")
+print([name for name in sys.modules if name.startswith(wanted)], llvmlite.binding.address_of_symbol("mobpriv_dpotrf"))
+"""
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert found.stdout == "[] None\n"

@@ -9,8 +9,8 @@ from scipy.integrate import dblquad, quad
 from scipy.special import k1
 
 from mobpriv.channels import checks, inference
-from mobpriv.channels.certificate import effective_epsilon
 from mobpriv.channels.distances import euclidean, hamming
+from mobpriv.channels.guarantees import effective_epsilon
 from mobpriv.channels.rivals import exponential_mechanism, planar_laplace, tight_constraints
 from mobpriv.mechanisms.geo_i import density, radius_quantile
 

@@ -1,10 +1,25 @@
 """Obfuscation as a channel p(o|s) from secrets to observables (Shokri, *Privacy Games*, PETS 2015).
 
-Arrays only, indexed by the secret first; metres and 1/m. ``inference`` attacks a channel, ``distances`` makes the metrics,
-``rivals`` holds mechanisms that need no optimisation, ``optimal`` the optimal ones with their certificates, made smaller by
-``reductions`` and solved by ``interior``, ``generation`` or ``highs``; ``checks`` is what every function asks of its arguments.
+Arrays only, indexed by the secret first; metres and 1/m. This package hands nothing on: who imports one module loads no solver
+that it does not need. From the ground up, each knows those above it in this table only:
+
+| module | what it is |
+|---|---|
+| ``checks`` | what every function asks of its arrays, and how large a problem may be |
+| ``distances`` | metrics on secrets, and sparse graphs that span them |
+| ``programs.certificate`` | a linear program, a bound of its value by weak duality, the certificate of a channel |
+| ``programs.problem`` | the whole problem as it is asked, checked |
+| ``programs.reductions`` | what can be left out of it, exactly |
+| ``programs.blocks`` | Newton's system of ``interior``: its dense blocks and LAPACK in compiled code |
+| ``programs.points`` | where ``interior`` begins |
+| ``programs.interior`` | solver: an interior-point method made for (21), (22), (24) |
+| ``programs.highs`` | solver: HiGHS, slower, for all of them and the worst case (12) |
+| ``programs.generation`` | solver: (21) by generating columns and rows |
+| ``programs.relaxations`` | the whole problem by a row of small programs, with one of the solvers |
+| ``programs.minmax`` | solver: the min-max attacks (28), (29) |
+| ``inference`` | attacks on a channel |
+| ``guarantees`` | what a channel keeps, pair by pair: violation, effective epsilon; the certificate of an optimum |
+| ``rivals`` | mechanisms that need no optimisation |
+| ``optimal`` | the optimal channels (21) to (24), with their certificates |
+| ``nearby`` | the approximation of Appendix C |
 """
-
-from mobpriv.channels.optimal import Optimum, differential, distortion, joint, within
-
-__all__ = ["Optimum", "differential", "distortion", "joint", "within"]

@@ -8,6 +8,15 @@ import numpy as np
 
 SUM_TOLERANCE = 1e-9  # probabilities sum to 1 within this
 SIDE_TOLERANCE = 1e-9  # share by which rounding may lengthen a side of a triangle
+MEMORY, HOURS = 8e9, 1.0
+"""Bytes and hours that one channel may take: half the memory of a computer of 16 GB; a scenario solves dozens of channels a
+user, so one of an hour makes days of it."""
+MATRICES, CUBES = 12, 1
+"""Numbers held at once to find an optimal channel, for every two secrets and for every three that occur (measured: 11 and 7 at
+1,200 and 2,700 secrets; 1 and 0.6 at 200 and 300 that occur)."""
+OF_ALL, OF_VISITED = 1.5e-9, 2.6e-6
+"""Seconds on one core, for every three secrets and for every three that occur (measured: 28 s at 2,700 secrets of which 60 occur;
+21 s and 31 s at 300 of which 200 and 300 do)."""
 
 
 def prior(values, several: bool = False) -> np.ndarray:
@@ -74,6 +83,26 @@ def epsilon(value: float) -> float:
     if not 0 < value < np.inf:
         raise ValueError(f"epsilon must be positive and finite, in 1 over the metric's unit (got {value})")
     return float(value)
+
+
+def affordable(secrets: int, visited: int = 1) -> None:
+    """Refuses a problem whose optimal channel is estimated to take more than MEMORY or HOURS; ``visited``: secrets that occur."""
+    memory = 8.0 * (MATRICES * float(secrets) ** 2 + CUBES * float(visited) ** 3)
+    hours = (OF_ALL * float(secrets) ** 3 + OF_VISITED * float(visited) ** 3) / 3600
+    if memory > MEMORY or hours > HOURS:
+        raise ValueError(
+            f"an optimal channel for {secrets:,} cells, at least {visited:,} of them visited, takes about {memory / 1e9:,.3g} GB and "
+            f"{hours:,.2g} hours, more than the {MEMORY / 1e9:g} GB or the {HOURS:g} hour allowed: choose fewer columns and rows"
+        )
+
+
+def fits(rows: int, columns: int, what: str) -> None:
+    """Refuses a matrix of more than MEMORY before it is made."""
+    if 8.0 * rows * columns > MEMORY:
+        raise ValueError(
+            f"{what} would be a matrix of {rows:,} × {columns:,} numbers, {8e-9 * rows * columns:,.3g} GB, more than the "
+            f"{MEMORY / 1e9:g} GB allowed: choose fewer cells"
+        )
 
 
 @numba.njit(cache=True)

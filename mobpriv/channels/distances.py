@@ -16,6 +16,7 @@ def euclidean(a, b=None) -> np.ndarray:
     """Straight-line distances in metres between places ``a`` (n, 2) and ``b`` (m, 2; ``a`` itself if left out); shape (n, m)."""
     a = checks.matrix(a, "centres", columns=2)
     b = a if b is None else checks.matrix(b, "centres", columns=2)
+    checks.fits(len(a), len(b), "the distances")
     return np.hypot(a[:, None, 0] - b[None, :, 0], a[:, None, 1] - b[None, :, 1])
 
 
@@ -23,6 +24,7 @@ def hamming(n: int) -> np.ndarray:
     """0 on the diagonal and 1 elsewhere, shape (n, n): the cost c of the paper's §9 and the metric of equality."""
     if n < 1:
         raise ValueError(f"there must be at least one secret (got {n})")
+    checks.fits(n, n, "the Hamming distance")
     return 1.0 - np.eye(n)
 
 

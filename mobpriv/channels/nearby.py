@@ -18,9 +18,12 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from mobpriv.channels import checks, highs, interior, optimal, reductions
-from mobpriv.channels.certificate import GAP, Certificate, Pairs, Program, lower_bound, steepest, value
-from mobpriv.channels.inference import prior_error
+from mobpriv.channels import checks
+from mobpriv.channels.guarantees import certificate, steepest
+from mobpriv.channels.programs import highs, interior, reductions
+from mobpriv.channels.programs.certificate import GAP, Certificate, Pairs, Program, lower_bound, value
+from mobpriv.channels.programs.problem import Problem, checked, exponents
+from mobpriv.channels.programs.relaxations import GAPS
 
 SEEN = 1e-6
 """Probabilities below this take no part in `epsilon_seen`."""
@@ -44,22 +47,21 @@ def joint(prior, cost, error, d_m: float, d_epsilon, epsilon: float, distance, t
 
     Observables are the secrets; `distance` (S, S) is d(s, s') and d(o, s) of the rule above. ValueError as in `optimal.joint`.
     """
-    distance = checks.metric(distance, "distance")
     if not threshold > 0:
         raise ValueError(f"threshold must be positive, in the unit of distance (got {threshold})")
-    exponents = optimal._exponents(d_epsilon, epsilon)
-    problem = optimal._problem(prior, cost, exponents, error, d_m, False)
+    problem = checked(prior, cost, exponents(prior, d_epsilon, epsilon), error, d_m)
+    distance = checks.metric(distance, "distance")
     for name, shape in [("cost", problem.cost.shape), ("distance", distance.shape)]:
-        if shape != exponents.shape:
-            raise ValueError(f"{name} must have a row and a column a secret, {len(exponents)} (got shape {shape})")
+        if shape != problem.exponents.shape:
+            raise ValueError(f"{name} must have a row and a column a secret, {len(problem.prior)} (got shape {shape})")
     near = distance < threshold
     channel, bound, facts = _solve(problem, near)
     return Approximation(
         channel,
-        optimal._certified(problem, d_epsilon, channel, bound, facts).certificate,
+        certificate(problem, d_epsilon, channel, bound, facts),
         kept(distance, threshold),
         _seen(channel, np.asarray(d_epsilon, float)),
-        _delta(np.ascontiguousarray(channel), exponents),
+        _delta(np.ascontiguousarray(channel), problem.exponents),
     )
 
 
@@ -69,7 +71,7 @@ def kept(distance, threshold: float) -> int:
     return int((near.sum(axis=1) * (near.sum(axis=1) - 1)).sum())
 
 
-def _solve(problem, near: np.ndarray) -> tuple[np.ndarray, float, dict]:
+def _solve(problem: Problem, near: np.ndarray) -> tuple[np.ndarray, float, dict]:
     """A channel of all secrets, a lower bound, and facts; secrets that never occur join as they turn out to matter.
 
     Programs are solved roughly first, to see which secrets those are.
@@ -79,13 +81,13 @@ def _solve(problem, near: np.ndarray) -> tuple[np.ndarray, float, dict]:
     F = np.zeros((0, len(problem.prior)))
     if problem.d_m:
         F = problem.prior * problem.error.T[reductions.kept_estimates(problem.error[secrets])]
-    solver = highs if problem.d_m and problem.d_m > (1 - 1e-7) * prior_error(problem.prior, problem.error) else interior
+    solver = highs if problem.d_m and problem.d_m > (1 - 1e-7) * problem.d_max else interior
     rounds, tight = 0, False
     while True:
         rounds += 1
         kappa = (problem.prior[secrets, None] * problem.cost[secrets]).T
         program = Program(np.ascontiguousarray(kappa), _pairs(ratio, near, secrets), F[:, secrets].copy(), problem.d_m or None)
-        P, multipliers = solver.solve(program, GAP / 4 if tight else optimal.GAPS[0])
+        P, multipliers = solver.solve(program, GAP / 4 if tight else GAPS[0])
         bound = lower_bound(program, multipliers)
         if tight and solver is interior and value(program, P) - bound > GAP * abs(value(program, P)):
             solver = highs

@@ -32,6 +32,8 @@ def planar_laplace(x_edges, y_edges, epsilon: float) -> np.ndarray:
     """
     x_edges, y_edges = _edges(x_edges, "x_edges"), _edges(y_edges, "y_edges")
     epsilon = checks.epsilon(epsilon)
+    cells = (len(x_edges) - 1) * (len(y_edges) - 1)
+    checks.fits(cells, cells, "the channel")
     x, y = (x_edges[1:] + x_edges[:-1]) / 2, (y_edges[1:] + y_edges[:-1]) / 2
     x_open, y_open = x_edges.copy(), y_edges.copy()
     x_open[[0, -1]] = y_open[[0, -1]] = -np.inf, np.inf
@@ -44,7 +46,7 @@ def exponential_mechanism(d_epsilon, epsilon: float) -> np.ndarray:
     """p(o|s) ∝ exp(−ε d(s, o) / 2) with the secrets as observables, shape (S, S) (McSherry and Talwar, FOCS 2007).
 
     Half of ε pays for the numerator and the other half for the normalisation, which differs from secret to secret; between
-    most pairs less than that is used up: :func:`mobpriv.channels.certificate.effective_epsilon` tells what the channel really has.
+    most pairs less than that is used up: :func:`mobpriv.channels.guarantees.effective_epsilon` tells what the channel really has.
     """
     d = checks.metric(d_epsilon, "d_epsilon")
     _check_exponent(checks.epsilon(epsilon) * d.max())

@@ -10,15 +10,15 @@ here p_ε is the optimal channel of largest AP.
 """
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from multiprocessing import get_context
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from mobpriv.channels import optimal
+from mobpriv import processes
+from mobpriv.channels import checks, optimal
 from mobpriv.channels.distances import hamming
 from mobpriv.channels.inference import bayes, distortion_privacy, optimal_attack, prior_error
 from mobpriv.channels.optimal import Optimum
@@ -27,6 +27,11 @@ from mobpriv.experiments.days import without_users
 from mobpriv.grid import AreaGrid
 from mobpriv.priors import Priors, better_informed, densest_area, entropy, most_active, priors
 from mobpriv.traces import Traces
+
+ROUNDING = 1e-9
+"""An AP is known up to rounding. As the d_m of another channel it is lowered by this share, or (24) might have no solution."""
+THRESHOLDS = 1000
+"""Values of d_m in scenario 3; each is a linear program by itself and one for every ε."""
 
 
 class Setting(NamedTuple):
@@ -48,14 +53,25 @@ def prepare(
     begins: str = "",  # of the users' names; "" takes the city's persons, everybody in any other data set
     leave_out: str = "",  # users to leave out, separated by commas
 ) -> Setting:
-    """The densest area of a data set and its most active users, who stand for the paper's "10 randomly selected users"."""
+    """The densest area of a data set and its most active users, who stand for the paper's "10 randomly selected users".
+
+    ValueError, before anything is read, for an area that no optimal channel can be computed for, see `checks.affordable`.
+    """
+    for name, km in (("width_km", width_km), ("height_km", height_km)):
+        if not 0 < km < np.inf:
+            raise ValueError(f"{name} must be positive, in km (got {km})")
+    for name, number in (("columns", columns), ("rows", rows), ("users", users)):
+        _whole(name, number)
+    checks.affordable(columns * rows)
     data = load(dataset)
     traces, left_out = without_users(data.traces, leave_out)
     if not begins and data.synthetic and data.name == "city":
         begins = "p"  # the paper's users are persons; the city's other half are cabs
+    _check_users(traces["user"].cat.categories, users, begins, leave_out)
     grid = densest_area(traces, 1000 * width_km, 1000 * height_km, columns, rows)
     chosen = most_active(traces, grid, users, begins)
     found = priors(traces, grid, chosen)
+    checks.affordable(grid.size, int(found.records["cells"].max()))
     words = (
         f"{users} users with the most records in the densest {width_km:g} × {height_km:g} km, {columns} × {rows} cells; "
         f"{found.records['inside'].sum():,} records inside, {found.records['outside'].sum():,} outside left out"
@@ -64,8 +80,36 @@ def prepare(
     return Setting(data, traces, grid, chosen, found, words + left_out)
 
 
-# An AP is known up to rounding. As the d_m of another channel it is lowered by this share, or (24) might have no solution.
-ROUNDING = 1e-9
+def _check_users(there, users: int, begins: str, leave_out: str) -> None:
+    """Refuses to look for more users than there are."""
+    found = sum(name.startswith(begins) for name in there)
+    if not found:
+        raise ValueError(f"no user's name begins with begins = {begins!r}, of {len(there)} users: leave it empty to take all")
+    if users > found:
+        whose = f" whose name begins with {begins!r}" if begins else ""
+        whose += " and that is not left out" if leave_out else ""
+        raise ValueError(f"users must be at most {found}, the number of users of the data set{whose} (got {users})")
+
+
+def _whole(name: str, number) -> None:
+    if not (isinstance(number, int | np.integer) and number >= 1):
+        raise ValueError(f"{name} must be a whole number, at least 1 (got {number!r})")
+
+
+def _each(name: str, values, rule: str, holds: Callable[[np.ndarray], np.ndarray]) -> None:
+    """Refuses what is no list of numbers, and a number that breaks the rule."""
+    numbers = np.asarray(values)
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iuf":
+        raise ValueError(f"{name} must be a list of numbers (got {values!r})")
+    wrong = np.flatnonzero(~holds(numbers))
+    if len(wrong):
+        raise ValueError(f"{name} must be {rule} (got {numbers[wrong[0]]:g} at place {wrong[0]})")
+
+
+def _check_epsilons(epsilons) -> None:
+    _each("epsilons", epsilons, "positive and finite, in 1/m", lambda e: (e > 0) & np.isfinite(e))
+    if not len(epsilons):
+        raise ValueError("epsilons must hold at least one privacy level, in 1/m (got none)")
 
 
 def scenario_1(prior, distances, epsilons) -> list[dict]:
@@ -77,6 +121,7 @@ def scenario_1(prior, distances, epsilons) -> list[dict]:
     The rows of p_ε also hold ``middle``, the AP of another optimal channel of (22), one from the middle of them (m), and
     ``privacy_bound``, which the AP of no optimal channel of (22) exceeds (m).
     """
+    _check_epsilons(epsilons)
     cost = hamming(len(prior))
     rows = []
     for epsilon in epsilons:
@@ -99,6 +144,10 @@ def scenario_2(prior, distances, epsilons, shares) -> list[dict]:
     "some values of d_m that are higher". Rows hold the ``share``. Where AP(p_ε) = d_max up to 1e-6 there is no such d_m,
     and only the row of p_ε.
     """
+    _check_epsilons(epsilons)
+    _each("shares", shares, "above 0 and at most 1", lambda share: (share > 0) & (share <= 1))
+    if not len(shares):
+        raise ValueError("shares must hold at least one number, above 0 and at most 1 (got none)")
     cost, d_max = hamming(len(prior)), prior_error(prior, distances)
     rows = []
     for epsilon in epsilons:
@@ -120,8 +169,17 @@ def scenario_3(prior, distances, epsilons, step: float = 500.0) -> list[dict]:
 
     Where d_m ≤ AP(p_ε), p_ε is an optimal channel of (24), as in scenario 1: it is taken, and the row says ``reused``.
     """
+    _check_epsilons(epsilons)
+    if not 0 < step < np.inf:
+        raise ValueError(f"step must be positive, in m (got {step})")
+    d_max = prior_error(prior, distances)
+    if d_max / step >= THRESHOLDS + 1:
+        raise ValueError(
+            f"a step of {step:g} m makes {d_max / step:,.0f} values of d_m up to d_max = {d_max:,.0f} m, each a linear program "
+            f"for every epsilon: at most {THRESHOLDS:,} are solved; take a step of at least {d_max / THRESHOLDS:.2g} m"
+        )
     cost = hamming(len(prior))
-    thresholds = step * np.arange(1, 1 + int(prior_error(prior, distances) / step))
+    thresholds = step * np.arange(1, 1 + int(d_max / step))
     alone = {d_m: optimal.distortion(prior, cost, distances, d_m) for d_m in thresholds}
     rows = [judged("distortion", prior, distances, None, d_m, found) for d_m, found in alone.items()]
     for epsilon in epsilons:
@@ -143,6 +201,12 @@ def prior_knowledge(prior, distances, epsilons, weights, powers=(), places: int 
     distributed as π̂ says, for the adversary's evidence is taken to be true; ``promised``: the AP for π; and ``under_prior``: the error of the same
     attack where the secret is distributed as π says and the adversary is wrong, which is never below the AP for π.
     """
+    _check_epsilons(epsilons)
+    _each("weights", weights, "in [0, 1]", lambda w: (w >= 0) & (w <= 1))
+    _each("powers", powers, "positive and finite", lambda k: (k > 0) & np.isfinite(k))
+    if not len(weights) + len(powers):
+        raise ValueError("weights and powers are both empty: there is no adversary to attack the channels")
+    prior = checks.prior(prior)
     adversaries = [("weight", float(w), better_informed(prior, w, places)) for w in weights]
     adversaries += [("power", float(k), prior**k / (prior**k).sum()) for k in powers]
     cost = hamming(len(prior))
@@ -203,7 +267,8 @@ def of_all(
     ``keep(name, compute)`` gets the rows of one user: :func:`mobpriv.book.step` keeps them, so that an interrupted run goes on.
     The numbers do not depend on ``workers``: every user is computed with one thread.
     """
-    priors = [np.ascontiguousarray(prior, float) for prior in priors]
+    _whole("workers", workers)
+    priors = list(checks.prior(np.array(list(priors), float), several=True))
     names = [f"{scenario.__name__}-{user}" for user in range(1, 1 + len(priors))]
     if workers == 1:
         tables = [
@@ -212,7 +277,7 @@ def of_all(
         ]
     else:
         # A thread for each process waits for it, so that a user whose rows are kept already is never handed over.
-        with ProcessPoolExecutor(workers, get_context("spawn")) as pool, ThreadPoolExecutor(workers) as threads:
+        with ThreadPoolExecutor(workers) as threads, processes.pool(workers) as pool:  # the pool ends first, at once if need be
             waiting = threads.map(
                 lambda name, prior: keep(name, lambda: pool.submit(_alone, scenario, prior, *arguments).result()), names, priors
             )

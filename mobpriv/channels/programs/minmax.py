@@ -15,6 +15,7 @@ import numpy as np
 
 GAP = 1e-6  # relative: a wider bracket around the optimum is an error
 ROUNDING = 1e-12  # of the largest error, where y itself is 0
+STEPS, PIVOTS = 1000, 1_000_000  # of the interior-point and of the simplex method, after which HiGHS gives up
 
 
 class MinMax(NamedTuple):
@@ -45,7 +46,9 @@ class _Program:
         self.secrets, self.estimates = error.shape
         self.observables = channel.shape[1]
         self.solver = highspy.Highs()
-        for option, value in {"output_flag": False, "threads": 1, "run_crossover": "off"}.items():
+        options = {"output_flag": False, "threads": 1, "run_crossover": "off"}
+        options |= {"ipm_iteration_limit": STEPS, "simplex_iteration_limit": PIVOTS}
+        for option, value in options.items():
             self.solver.setOptionValue(option, value)
         for tolerance in ("primal_feasibility_tolerance", "dual_feasibility_tolerance", "ipm_optimality_tolerance"):
             self.solver.setOptionValue(tolerance, 1e-9)

@@ -1,4 +1,4 @@
-"""What a solved channel is worth, found without trusting the solver: its cost, a lower bound, every constraint looked at.
+"""Linear programs, and what a solution of one is worth, found without trusting the solver: its cost and a lower bound.
 
 The linear programs (21), (22), (24) of Shokri 2015 in the notation of `interior`. For any multipliers >= 0 of the pair
 constraints g, of the adversary's answers f (scaled to sum to nu + reward for every observable) and nu >= 0 of (24c),
@@ -13,8 +13,6 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
-
-from mobpriv.channels import checks
 
 GAP = 1e-8
 """Largest relative gap between cost and bound of a channel called exact."""
@@ -135,58 +133,3 @@ def gradient(m, n, multipliers, first, source, target, ratio):
             out[o, target[i]] += multipliers[i]
             out[o, source[i]] -= ratio[i] * multipliers[i]
     return out
-
-
-def violation(channel: np.ndarray, exponents: np.ndarray) -> float:
-    """Largest p(o|s) - exp(B(s, s')) p(o|s') over every observable and pair, B = eps d_eps (inf: no constraint); >= 0."""
-    used = np.ascontiguousarray(channel[:, channel.max(axis=0) > 0])
-    return float(_violation(used, exponents))
-
-
-@numba.njit(cache=True)
-def _violation(channel, exponents):
-    worst = 0.0
-    for s in range(len(channel)):
-        for t in range(len(channel)):
-            if exponents[s, t] < 700:
-                factor = np.exp(exponents[s, t])
-                for o in range(channel.shape[1]):
-                    worst = max(worst, channel[s, o] - factor * channel[t, o])
-            elif exponents[s, t] < np.inf:  # the factor times any probability that a double holds, but 0, exceeds 1
-                for o in range(channel.shape[1]):
-                    if channel[t, o] == 0:
-                        worst = max(worst, channel[s, o])
-    return worst
-
-
-def effective_epsilon(channel, d_epsilon) -> float:
-    """The least ε for which the channel keeps (15): max over o, s, s' of ln(p(o|s) / p(o|s')) / d(s, s').
-
-    Infinite where one of two secrets can give an observable and the other cannot; 0 for one secret.
-    """
-    channel = checks.channel(channel)
-    return effective(channel, checks.metric(d_epsilon, "d_epsilon", size=len(channel)))
-
-
-def effective(channel: np.ndarray, d: np.ndarray) -> float:
-    """`effective_epsilon` of what has been checked: the triangles of 1200 secrets take 0.6 s."""
-    possible = channel > 0
-    used = possible.any(0)
-    if not possible[:, used].all():
-        return np.inf
-    return float(steepest(np.log(channel[:, used]), np.ascontiguousarray(d)))
-
-
-@numba.njit(cache=True)
-def steepest(logs, d):
-    """The largest |logs[i, o] - logs[j, o]| / d[i, j]; an entry that is nan has no say."""
-    worst = 0.0
-    for i in range(len(d)):
-        for j in range(i):
-            largest = 0.0
-            for o in range(logs.shape[1]):
-                difference = abs(logs[i, o] - logs[j, o])
-                if difference > largest:  # never for nan
-                    largest = difference
-            worst = max(worst, largest / d[i, j])
-    return worst

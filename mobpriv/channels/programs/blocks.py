@@ -16,7 +16,7 @@ from numba.core import types
 from numba.extending import get_cython_function_address
 from scipy.linalg import lapack
 
-from mobpriv.channels.certificate import Program
+from mobpriv.channels.programs.certificate import Program
 
 PARTS = 4
 """The observables are dealt with in as many parts, in threads: always, so that sums do not depend on the number of cores."""
@@ -128,7 +128,7 @@ def _eliminate(core, diagonal, across, F, attacks, inner, outer, between):
                 for s in range(c):
                     scaled[h, s] = F[h, s] * root
                     H[s, c] -= F[h, s] * attacks[o, h]
-            _add_gram(scaled, H)
+            add_gram(scaled, H)
         for s in range(others):
             D[s] *= 1 + REGULAR
             Y[s] = W[s] / np.sqrt(D[s])
@@ -136,26 +136,26 @@ def _eliminate(core, diagonal, across, F, attacks, inner, outer, between):
         for s in range(k):
             diagonal_of_core[s] = H[s, s]
         if others:
-            _add_gram(Y, H, -1.0)
+            add_gram(Y, H, -1.0)
         kept[:] = H
         regular = REGULAR
         while True:
             for s in range(k):  # what the elimination leaves of a secret close to another may be rounding alone
                 H[s, s] += regular * diagonal_of_core[s]
-            if _cholesky(H):
+            if cholesky(H):
                 break
             regular *= 10
             H[:] = kept
             if regular > MOST_REGULAR:
                 return False
         inverse[:] = H
-        _invert(inverse)
+        invert(inverse)
         inner += inverse
         if others:
             Y[:] = W
-            _divide(Y, H, False)
-            _add_outer(Y, outer)
-            _divide(Y, H, True)
+            divide(Y, H, False)
+            add_outer(Y, outer)
+            divide(Y, H, True)
             between += Y
             for s in range(others):
                 outer[s, s] += 1 / D[s]
@@ -173,7 +173,7 @@ def _solve_part(core, diagonal, weights, c, vectors):
         for s in range(others):
             for t in range(c):
                 inner[t] -= W[s, t] * v[c + s]
-        _solve(core[o], inner)
+        solve_factored(core[o], inner)
         for s in range(others):
             total = v[c + s] / D[s]
             for t in range(c):
@@ -212,7 +212,7 @@ def _number(value):
 
 
 @numba.njit(cache=True, nogil=True)
-def _add_gram(A, block, sign=1.0):
+def add_gram(A, block, sign=1.0):
     """Adds sign A' A, A of shape (k, n), to the upper triangle of the first n rows and columns of a C-ordered block."""
     low, no, n, k, stride = _at(_LOW), _at(_NO), _at(A.shape[1]), _at(A.shape[0]), _at(block.shape[1])
     factor, one = _number(sign), _number(1.0)
@@ -222,7 +222,7 @@ def _add_gram(A, block, sign=1.0):
 
 
 @numba.njit(cache=True, nogil=True)
-def _add_outer(A, total):
+def add_outer(A, total):
     """Adds A A', A of shape (n, k), to the upper triangle of `total` (n, n)."""
     low, yes, n, k = _at(_LOW), _at(_YES), _at(A.shape[0]), _at(A.shape[1])
     one = _number(1.0)
@@ -230,7 +230,7 @@ def _add_outer(A, total):
 
 
 @numba.njit(cache=True, nogil=True)
-def _divide(A, triangle, transposed):
+def divide(A, triangle, transposed):
     """A U^-1, or A U^-1' if `transposed`, in place of A, for the upper triangle U."""
     left, low, no, n, k = _at(_LEFT), _at(_LOW), _at(_NO), _at(A.shape[0]), _at(A.shape[1])
     how, one = _at(_YES if transposed else _NO), _number(1.0)
@@ -241,7 +241,7 @@ def _divide(A, triangle, transposed):
 
 
 @numba.njit(cache=True, nogil=True)
-def _cholesky(block):
+def cholesky(block):
     """Cholesky's factor in place of the upper triangle; False where the block is not positive definite."""
     low, n, failed = _at(_LOW), _at(len(block)), _at(0)
     _potrf(low.ctypes, n.ctypes, block.ctypes, n.ctypes, failed.ctypes)
@@ -249,7 +249,7 @@ def _cholesky(block):
 
 
 @numba.njit(cache=True, nogil=True)
-def _invert(triangle):
+def invert(triangle):
     """The inverse, from Cholesky's factor, of the matrix, in place.
 
     The triangle is inverted from small parts of it: twice as fast as LAPACK's dtrtri in OpenBLAS, which multiplies by vectors.
@@ -275,7 +275,7 @@ def _invert(triangle):
 
 
 @numba.njit(cache=True, error_model="numpy", nogil=True, fastmath={"reassoc", "contract"})
-def _solve(triangle, x):
+def solve_factored(triangle, x):
     """The solution for the right side x, from Cholesky's factor, in its place."""
     U, n = triangle, len(x)
     for i in range(n):

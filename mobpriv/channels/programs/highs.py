@@ -19,7 +19,7 @@ import highspy
 import numpy as np
 from scipy import sparse
 
-from mobpriv.channels.certificate import Multipliers, Program, lower_bound, value
+from mobpriv.channels.programs.certificate import Multipliers, Program, lower_bound, value
 
 STEPS = 500
 """Steps of the interior-point method after which HiGHS gives up; 20 to 60 are usual. The simplex method may take

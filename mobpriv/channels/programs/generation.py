@@ -9,7 +9,7 @@ primal simplex), until neither is left. Then the multipliers prove the bound for
 import highspy
 import numpy as np
 
-from mobpriv.channels.certificate import Multipliers, Program, lower_bound, value
+from mobpriv.channels.programs.certificate import Multipliers, Program, lower_bound, value
 
 ROUNDS = 300
 """Programs after which the last one is returned; 20 to 60 are usual."""

@@ -22,7 +22,7 @@ and ratio = exp(-B).
 import numba
 import numpy as np
 
-from mobpriv.channels.certificate import Pairs
+from mobpriv.channels.programs.certificate import Pairs
 
 NEIGHBOURHOOD = 4
 """Of a secret that does not fit and its nearest ones, only the worst is put into the program at once."""
@@ -213,9 +213,9 @@ def _breaks(P, const, ratio, core):
 
 def misfits(P, ratio, secrets, core) -> np.ndarray:
     """Secrets that are not in the program and fit to the core with no choice: sum_o L_o > 1 or sum_o U_o < 1."""
-    others, room = _others(P, ratio, secrets[:core])
-    failed = (room < -1e-12) & ~np.isin(others, secrets)
-    return _worst(others[failed], -room[failed], ratio)
+    others, left = _others(P, ratio, secrets[:core])
+    failed = (left < -1e-12) & ~np.isin(others, secrets)
+    return _worst(others[failed], -left[failed], ratio)
 
 
 def extended(P, ratio, core, prior) -> tuple[np.ndarray, np.ndarray]:
@@ -228,9 +228,9 @@ def extended(P, ratio, core, prior) -> tuple[np.ndarray, np.ndarray]:
     columns = np.zeros((len(P), len(prior)))
     columns[:, core] = P[:, : len(core)]
     average = columns @ prior / (columns @ prior).sum()
-    others, room = _others(P, ratio, core)
-    others = others[np.argsort(room, kind="stable")]
-    short = _extend(columns, np.ascontiguousarray(ratio), np.concatenate([core, others]), len(core), average)
+    others, left = _others(P, ratio, core)
+    others = others[np.argsort(left, kind="stable")]
+    short = fill_in(columns, np.ascontiguousarray(ratio), np.concatenate([core, others]), len(core), average)
     columns[:, others[short > 0]] = average[:, None]
     return columns, _worst(others[short > 0], short[short > 0], ratio)
 
@@ -238,7 +238,7 @@ def extended(P, ratio, core, prior) -> tuple[np.ndarray, np.ndarray]:
 def _others(P, ratio, core) -> tuple[np.ndarray, np.ndarray]:
     """The secrets that are not core, and what room the core leaves them."""
     others = np.setdiff1d(np.arange(len(ratio)), core)
-    return others, _room(np.ascontiguousarray(P[:, : len(core)]), np.ascontiguousarray(ratio[np.ix_(others, core)]))
+    return others, room(np.ascontiguousarray(P[:, : len(core)]), np.ascontiguousarray(ratio[np.ix_(others, core)]))
 
 
 def _worst(failed: np.ndarray, short: np.ndarray, ratio: np.ndarray) -> np.ndarray:
@@ -252,9 +252,9 @@ def _worst(failed: np.ndarray, short: np.ndarray, ratio: np.ndarray) -> np.ndarr
 
 
 @numba.njit(cache=True)
-def _room(P, ratio):
-    """min(1 - sum_o L_o, sum_o U_o - 1) of every secret (row of ratio): below 0 it does not fit."""
-    room = np.empty(len(ratio))
+def room(P, ratio):
+    """min(1 - sum_o L_o, sum_o U_o - 1) of every secret (row of ratio, a column for each of P): below 0 it does not fit."""
+    left = np.empty(len(ratio))
     for i in range(len(ratio)):
         least, most = 0.0, 0.0
         for o in range(len(P)):
@@ -266,13 +266,17 @@ def _room(P, ratio):
                     high = min(high, P[o, t] / k)
             least += low
             most += high
-        room[i] = min(1 - least, most - 1)
-    return room
+        left[i] = min(1 - least, most - 1)
+    return left
 
 
 @numba.njit(cache=True)
-def _extend(columns, ratio, order, known, average):
-    """Fills in one secret after the other, between L and U of all that are there; by how much each of them does not fit."""
+def fill_in(columns, ratio, order, known, average):
+    """Fills in the secrets of `order` from place `known` on, one after the other, in place of their columns (m, S), between L and U
+    of all that are there; by how much each of them does not fit (0: it does).
+
+    One that does not fit is left out by those after it; one without any bound pair answers like `average` (m,).
+    """
     m = len(columns)
     short = np.zeros(len(order) - known)
     there = list(order[:known])

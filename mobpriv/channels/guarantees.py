@@ -1,0 +1,97 @@
+"""What a channel keeps, looked at pair by pair without trusting whoever made it: (22b) violated by how much, the effective epsilon,
+and both with cost and bound in the certificate of an optimum.
+
+Arrays have the secret first: channel (S, O), exponents B = eps d_eps (S, S) with inf where no pair is bound.
+"""
+
+import numba
+import numpy as np
+
+from mobpriv.channels import checks
+from mobpriv.channels.inference import distortion_privacy, optimal_attack
+from mobpriv.channels.programs.certificate import Certificate
+from mobpriv.channels.programs.problem import Problem
+
+
+def certificate(problem: Problem, d_epsilon, channel: np.ndarray, bound: float, facts: dict) -> Certificate:
+    """The certificate of a channel for the whole problem: every pair of all secrets is looked at.
+
+    `d_epsilon` is the unit of the effective epsilon, None for (21), where it is nan; `bound` is a lower bound of the problem's
+    value and `facts` says how it was found, by the names of `Certificate`.
+    """
+    conditional = (channel * problem.cost).sum(axis=1)
+    ap = None
+    if problem.error is not None:
+        answers = optimal_attack(problem.prior, channel, problem.error)
+        ap = distortion_privacy(problem.prior, channel, problem.error, answers)
+    return Certificate(
+        cost=float(conditional.max() if problem.worst_case else problem.prior @ conditional),
+        bound=bound,
+        unit=problem.unit(channel.any(axis=0)),
+        violation=violation(channel, problem.exponents),
+        epsilon=np.nan if d_epsilon is None else _effective_within_groups(channel, d_epsilon),
+        distortion=ap,
+        d_m=problem.d_m,
+        **facts,
+    )
+
+
+def _effective_within_groups(channel: np.ndarray, d_epsilon: np.ndarray) -> float:
+    """The effective epsilon among the secrets that are at a finite distance of one another."""
+    groups = np.unique(np.isfinite(d_epsilon), axis=0)
+    return max(_effective(channel[one], np.asarray(d_epsilon, float)[np.ix_(one, one)]) for one in groups)
+
+
+def violation(channel: np.ndarray, exponents: np.ndarray) -> float:
+    """Largest p(o|s) - exp(B(s, s')) p(o|s') over every observable and pair, B = eps d_eps (inf: no constraint); >= 0."""
+    used = np.ascontiguousarray(channel[:, channel.max(axis=0) > 0])
+    return float(_violation(used, exponents))
+
+
+@numba.njit(cache=True)
+def _violation(channel, exponents):
+    worst = 0.0
+    for s in range(len(channel)):
+        for t in range(len(channel)):
+            if exponents[s, t] < 700:
+                factor = np.exp(exponents[s, t])
+                for o in range(channel.shape[1]):
+                    worst = max(worst, channel[s, o] - factor * channel[t, o])
+            elif exponents[s, t] < np.inf:  # the factor times any probability that a double holds, but 0, exceeds 1
+                for o in range(channel.shape[1]):
+                    if channel[t, o] == 0:
+                        worst = max(worst, channel[s, o])
+    return worst
+
+
+def effective_epsilon(channel, d_epsilon) -> float:
+    """The least ε for which the channel keeps (15): max over o, s, s' of ln(p(o|s) / p(o|s')) / d(s, s').
+
+    Infinite where one of two secrets can give an observable and the other cannot; 0 for one secret.
+    """
+    channel = checks.channel(channel)
+    return _effective(channel, checks.metric(d_epsilon, "d_epsilon", size=len(channel)))
+
+
+def _effective(channel: np.ndarray, d: np.ndarray) -> float:
+    """`effective_epsilon` of what has been checked: the triangles of 1200 secrets take 0.6 s."""
+    possible = channel > 0
+    used = possible.any(0)
+    if not possible[:, used].all():
+        return np.inf
+    return float(steepest(np.log(channel[:, used]), np.ascontiguousarray(d)))
+
+
+@numba.njit(cache=True)
+def steepest(logs, d):
+    """The largest |logs[i, o] - logs[j, o]| / d[i, j]; an entry that is nan has no say."""
+    worst = 0.0
+    for i in range(len(d)):
+        for j in range(i):
+            largest = 0.0
+            for o in range(logs.shape[1]):
+                difference = abs(logs[i, o] - logs[j, o])
+                if difference > largest:  # never for nan
+                    largest = difference
+            worst = max(worst, largest / d[i, j])
+    return worst

@@ -1,0 +1,157 @@
+"""An interior-point method for the linear programs (21), (22) and (24) of Shokri 2015, written for their structure.
+
+For every observable o let p_o be the vector of p(o|s) over the n secrets and x_o its share of the distortion privacy:
+
+    min  sum_o kappa_o . p_o - reward * sum_o x_o          kappa_o(s) = pi(s) c(o, s)
+    s.t. g = p_o(target) - ratio * p_o(source) >= 0        ratio = exp(-eps d_eps), (24d); ratio = 0 says p >= 0
+         f_o(h) = F(h) . p_o - x_o >= 0                    F(h, s) = pi(s) d(h, s), (24b)
+         sum_o p_o = 1                                     one row for every secret
+         sum_o x_o - slack = d_m, slack >= 0               (24c)
+
+All but the last two lines speak of one observable alone, so the Newton system of a primal-dual method is one dense
+block of order n + 1 for every observable, joined by one system of order n + 1: time O(m n^3), memory O(m n^2), where a
+general solver factors a matrix of n m rows. Of the secrets only the c core ones have pairs with each other, which leaves
+blocks of order c + 1 and time O(m c n^2 + n^3), see `blocks`. Iterates stay strictly inside g, f >= 0. What the result is
+worth is not for this module to say: `certificate.lower_bound` takes a bound from the multipliers by weak duality.
+
+Method: predictor and corrector of Mehrotra (1992), as in Wright, Primal-Dual Interior-Point Methods (1997), chapter 10.
+"""
+
+import os
+from concurrent.futures import Executor, ThreadPoolExecutor
+from copy import deepcopy
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from mobpriv.channels.programs import blocks as newton
+from mobpriv.channels.programs import points
+from mobpriv.channels.programs.certificate import Multipliers, Program, gradient, lower_bound
+from mobpriv.channels.programs.points import Point, Warm, slacks
+
+STEPS = 150
+"""Newton steps after which the method gives up; 15 to 40 are usual."""
+STALLED = 8
+"""Steps in a row that improve neither side, after which it stops."""
+TO_BOUNDARY = 0.995
+"""Share of the way to the nearest constraint that a step may go."""
+
+
+@threadpool_limits.wrap(
+    limits=1, user_api="blas"
+)  # many small blocks: threads only wait for one another, 10 to 100 times longer
+def solve(program: Program, gap: float, watch=None, warm: Warm | None = None) -> tuple[np.ndarray, Multipliers]:
+    """Columns P (m, n) of the channel, strictly inside every constraint, and the multipliers of the best lower bound.
+
+    Stops at value - bound <= gap * |value|, or when rounding ends all progress. `watch(value, bound)` sees each step;
+    `warm` is read at the start and written on the way.
+    """
+    with ThreadPoolExecutor(min(newton.PARTS, os.cpu_count() or 1)) as threads:
+        return _solve(program, gap, watch, warm, threads)
+
+
+def _solve(program: Program, gap: float, watch, warm: Warm | None, threads: Executor) -> tuple[np.ndarray, Multipliers]:
+    at = (warm and points.restart(program, warm)) or points.start(program)
+    blocks = newton.Blocks(program, threads)
+    ahead = [] if warm is None else list(points.WAYPOINTS)
+    best, value, bound, stalled = (at.P, None), np.inf, -np.inf, 0
+    for _ in range(STEPS):
+        multipliers = Multipliers(at.pairs, at.attacks, at.nu)
+        new_value = float(np.vdot(program.kappa, at.P)) - program.reward * float(at.x.sum())
+        new_bound = lower_bound(program, multipliers)
+        if watch is not None:
+            watch(new_value, new_bound)
+        stalled = 0 if new_value < value or new_bound > bound else stalled + 1
+        if new_value < value:
+            value, best = new_value, (at.P.copy(), best[1])
+        if new_bound > bound:
+            bound, best = new_bound, (best[0], multipliers.copy())
+        passed = [way for way in ahead if value - bound <= way * abs(value)]
+        for way in passed:  # a step may pass several; of those it leaves far behind an older point is the better start
+            if way == passed[-1] or way not in warm.points:
+                warm.points[way] = deepcopy(at)
+        ahead = ahead[len(passed) :]
+        if value - bound <= gap * max(abs(value), np.finfo(float).tiny) or stalled > STALLED or not _step(program, at, blocks):
+            break
+    return best
+
+
+@np.errstate(all="ignore")  # where rounding ends all progress, slacks of 0 and no numbers: neither is better than the best
+def _step(program: Program, at: Point, blocks: newton.Blocks) -> bool:
+    """One predictor and corrector step, in place; False when rounding leaves a block that cannot be factored."""
+    joined = _joined(program, at, blocks)
+    if joined is None:
+        return False
+    step = _direction(program, at, blocks, joined, np.zeros_like(at.g), np.zeros_like(at.f), 0.0)
+    a, b = _lengths(program, at, step, 1.0)
+    total = at.pairs @ at.g + np.vdot(at.attacks, at.f) + at.slack * at.nu
+    after = (at.pairs + b * step.pairs) @ (at.g + a * step.g) + np.vdot(at.attacks + b * step.attacks, at.f + a * step.f)
+    after += (at.slack + a * step.slack) * (at.nu + b * step.nu)
+    target = (after / total) ** 3 * total / (at.g.size + at.f.size + (program.d_m is not None))
+    pairs, attacks = (target - step.g * step.pairs) / at.g, (target - step.f * step.attacks) / at.f
+    step = _direction(program, at, blocks, joined, pairs, attacks, target - step.slack * step.nu)
+    if not np.isfinite(step.P).all():
+        return False
+    a, b = _lengths(program, at, step, TO_BOUNDARY)
+    for name, length in [
+        ("P", a),
+        ("x", a),
+        ("slack", a),
+        ("g", a),
+        ("f", a),
+        ("pairs", b),
+        ("attacks", b),
+        ("y", b),
+        ("nu", b),
+    ]:
+        setattr(at, name, getattr(at, name) + length * getattr(step, name))
+    return True
+
+
+def _lengths(program: Program, at: Point, step: Point, share: float) -> tuple[float, float]:
+    """How far the primal and the dual side may go: `share` of the way to the first zero, at most 1."""
+    primal = [share, (-step.g / at.g).max(), (-step.f / at.f).max(initial=0.0)]
+    dual = [share, (-step.pairs / at.pairs).max(), (-step.attacks / at.attacks).max(initial=0.0)]
+    if program.d_m is not None:
+        primal.append(-step.slack / at.slack)
+        dual.append(-step.nu / at.nu)
+    return share / max(primal), share / max(dual)
+
+
+def _joined(program: Program, at: Point, blocks: newton.Blocks) -> np.ndarray | None:
+    """The factor of the system for y and nu that joins the observables' blocks."""
+    total, n = blocks.factor(at.pairs / at.g, at.attacks / at.f), at.P.shape[1]
+    if total is None:
+        return None
+    if program.d_m is None:
+        return newton.join(total[:n, :n])
+    total[n, n] += at.slack / at.nu
+    return newton.join(total)
+
+
+def _direction(program: Program, at: Point, blocks: newton.Blocks, joined: np.ndarray, pairs, attacks, slack) -> Point:
+    """The Newton direction that moves the products of slacks and multipliers to g * pairs, f * attacks and `slack`."""
+    (m, n), size = at.P.shape, len(joined)
+    moved = np.zeros((m, n + bool(len(program.F))))
+    moved[:, :n] = at.y - program.kappa + gradient(m, n, pairs, *program.pairs)
+    if len(program.F):
+        moved[:, : blocks.c] += attacks @ blocks.F
+        moved[:, n] = program.reward + at.nu - attacks.sum(axis=1)
+    blocks.solve(moved)
+    right = -moved.sum(axis=0)
+    right[:n] += 1 - at.P.sum(axis=0)  # rounding only
+    if program.d_m is not None:
+        right[n] += program.d_m - at.x.sum() + slack / at.nu
+    prices = np.zeros(moved.shape[1])
+    prices[:size] = newton.solve_joined(joined, right[:size])
+    answers = np.tile(prices, (m, 1))
+    blocks.solve(answers)
+    moved += answers
+    dP = np.ascontiguousarray(moved[:, :n])
+    dx = moved[:, n] if len(program.F) else np.zeros(m)
+    dg, df = slacks(dP, *program.pairs), dP[:, : blocks.c] @ blocks.F.T - dx[:, None]
+    nu = float(prices[n]) if program.d_m is not None else 0.0
+    dslack = (slack - at.slack * nu) / at.nu - at.slack if program.d_m is not None else 0.0
+    dpairs = pairs - at.pairs - at.pairs / at.g * dg
+    dattacks = attacks - at.attacks - at.attacks / at.f * df
+    return Point(dP, dx, dslack, dpairs, dattacks, prices[:n], nu, dg, df, at.numbers)

@@ -1,0 +1,165 @@
+"""Where the interior-point method of `interior` begins: a channel that tells nothing, or a point on the way to the last optimum.
+
+The notation is that of `interior`. A program on the way differs from the last one by more pairs and more secrets; its points
+are drawn towards a channel that tells nothing until they lie strictly inside the new constraints too.
+"""
+
+from copy import deepcopy
+from dataclasses import dataclass, replace
+
+import numba
+import numpy as np
+
+from mobpriv.channels.programs.certificate import Program
+
+WAYPOINTS, ROOM = (1e-2, 1e-4, 1e-6), 0.7
+"""Relative gaps at which points are kept for a warm start; share of a broken pair's room that a restart leaves to it."""
+FIT, CENTRED = 0.05, 4.0
+"""Share of what the pairs leave to a new secret that a restart keeps free on either side; how many times larger than the
+old multipliers the new ones may be (50 steps were lost to a point near the boundary at the wrong place)."""
+
+
+@dataclass
+class Point:
+    """A point strictly inside every constraint, with its multipliers; also a step from one to another."""
+
+    P: np.ndarray  # p(o|s), shape (m, n)
+    x: np.ndarray  # (m,)
+    slack: float
+    pairs: np.ndarray  # multipliers of g
+    attacks: np.ndarray  # multipliers of f, (m, estimates)
+    y: np.ndarray  # multipliers of the rows' sums, (n,)
+    nu: float  # multiplier of (24c)
+    g: np.ndarray  # carried along: near the optimum slacks are far smaller than the rounding of the differences they are
+    f: np.ndarray
+    numbers: np.ndarray  # of the constraints g
+
+
+def _numbers(pairs) -> np.ndarray:
+    """One for every constraint: observable, source, target."""
+    o = np.repeat(np.arange(len(pairs.first) - 1), np.diff(pairs.first))
+    return ((o << 20) + pairs.source << 20) + pairs.target
+
+
+class Warm:
+    """Where the next program, with more pairs or secrets and else the same, may start: points on the way to the last optimum."""
+
+    def __init__(self):
+        self.points: dict[float, Point] = {}  # by the relative gap below which they lie
+
+    def for_reward(self) -> "Warm":
+        """The same for (22) with another reward: what has been said of the distortion privacy is forgotten."""
+        warm = Warm()
+        warm.points = {
+            way: replace(at, x=np.zeros(len(at.P)), attacks=np.zeros((len(at.P), 0)), f=np.zeros((len(at.P), 0)))
+            for way, at in self.points.items()
+        }
+        return warm
+
+
+def start(program: Program) -> Point:
+    """A channel that tells nothing, p(o|s) = 1/m, lies inside every constraint; all products with multipliers equal."""
+    m, n = program.kappa.shape
+    product = 30 / len(program.pairs.source)  # a first gap of about 30, well above any cost
+    P = np.full((m, n), 1 / m)
+    d_max = float(program.F.sum(axis=1).min()) if len(program.F) else 0.0  # what a guess without observing errs
+    limited = program.d_m is not None
+    x = np.full(m, (d_max + (program.d_m if limited else 0.0)) / 2 / m)
+    slack = float(x.sum() - program.d_m) if limited else 0.0
+    g, f = slacks(P, *program.pairs), P @ program.F.T - x[:, None]
+    return Point(
+        P, x, slack, product / g, product / f, np.zeros(n), product / slack if limited else 0.0, g, f, _numbers(program.pairs)
+    )
+
+
+def restart(program: Program, warm: Warm) -> Point | None:
+    """A point strictly inside the new program; None where no old one will do.
+
+    The farthest of the old points that can be drawn into the new program: towards a channel that tells nothing until
+    the new pairs hold and the new secrets fit in. That costs about as much as the share it takes, which should not exceed
+    the gap there.
+
+    New secrets stand behind the old ones.
+    """
+    m, n = program.kappa.shape
+    constants = np.repeat(np.arange(m), np.diff(program.pairs.first))
+    for way, old in sorted(warm.points.items()):
+        attacks = old.attacks.shape[1]
+        if len(old.P) != m or (attacks != len(program.F) and (attacks or not program.reward)):
+            continue
+        const, known = old.P.mean(axis=1), old.P.shape[1]
+        inside = np.maximum(program.pairs.source, program.pairs.target) < known
+        P = np.full((m, n), const[:, None])
+        P[:, :known] = old.P
+        short = np.maximum(-slacks(P, *program.pairs), 0.0)[inside]
+        room = (ROOM * const[constants] * (1 - program.pairs.ratio))[inside]
+        share, most = max(float((short / (short + room)).max()), way / 10), way if way < WAYPOINTS[0] else 0.5
+        while share <= most:
+            P[:, :known] = (1 - share) * old.P + share * const[:, None]
+            if fitted(P, known, const, *program.pairs):
+                at = _drawn(program, old, P, share, const)
+                if at.pairs.max() <= CENTRED * old.pairs.max():
+                    return at
+            share *= 2
+    return None
+
+
+@numba.njit(cache=True, error_model="numpy")
+def fitted(P, known, const, first, source, target, ratio):
+    """Fills in the columns of P (m, n) from `known` on, in place, strictly between what the listed pairs allow; False where there
+    is no room.
+
+    A secret that no pair binds to one before it answers like `const` (m,).
+    """
+    m, n = P.shape
+    low, high = np.empty(m), np.empty(m)
+    for s in range(known, n):
+        low[:], high[:] = 0.0, np.inf
+        for o in range(m):
+            for i in range(first[o], first[o + 1]):
+                if target[i] == s and source[i] < s:
+                    low[o] = max(low[o], ratio[i] * P[o, source[i]])
+                elif source[i] == s and target[i] < s:
+                    high[o] = min(high[o], P[o, target[i]] / ratio[i])
+        least, most = low.sum(), high.sum()
+        share = 0.0 if most == np.inf else (1 - least) / (most - least)
+        if least == 0.0 and most == np.inf:  # bound to none that is there
+            P[:, s] = const
+        elif FIT < share < 1 - FIT and (low < high).all():
+            P[:, s] = low + share * (high - low)
+        else:
+            return False
+    return True
+
+
+def _drawn(program: Program, old: Point, P: np.ndarray, share: float, const: np.ndarray) -> Point:
+    at, n = deepcopy(old), P.shape[1]
+    at.P = P
+    if len(program.F) and not at.attacks.shape[1]:  # for_reward: multipliers sum to the reward and fit the slacks
+        at.x = 0.9 * (P @ program.F.T).min(axis=1)
+        at.attacks = 1 / (P @ program.F.T - at.x[:, None])
+        at.attacks *= program.reward / at.attacks.sum(axis=1, keepdims=True)
+    elif len(program.F):
+        d_max = float(program.F.sum(axis=1).min())
+        limited = program.d_m is not None
+        at.x = (1 - share) * at.x + share * const * (d_max + (program.d_m if limited else 0.0)) / 2
+        at.slack = float(at.x.sum() - program.d_m) if limited else 0.0
+    at.g, at.f = slacks(at.P, *program.pairs), at.P @ program.F.T - at.x[:, None]
+    numbers = _numbers(program.pairs)
+    _, new, kept = np.intersect1d(numbers, old.numbers, assume_unique=True, return_indices=True)
+    product = float((old.pairs[kept] * at.g[new]).mean())
+    at.pairs = product / at.g
+    at.pairs[new] = old.pairs[kept]
+    at.numbers = numbers
+    at.y = np.concatenate([at.y, np.zeros(n - len(at.y))])
+    return at
+
+
+@numba.njit(cache=True, error_model="numpy")
+def slacks(P, first, source, target, ratio):
+    """G p for every listed constraint: p_o(target) - ratio * p_o(source)."""
+    g = np.empty(len(source))
+    for o in range(len(P)):
+        for i in range(first[o], first[o + 1]):
+            g[i] = P[o, target[i]] - ratio[i] * P[o, source[i]]
+    return g

@@ -1,0 +1,235 @@
+"""The whole problem solved by a row of small programs: each leaves pairs and secrets out, and takes in those that turn out to matter.
+
+Which can be left out, and why that is exact, stands in `reductions`. Every program on the way is a relaxation of the whole
+problem, so the largest bound of all counts; a channel counts once it keeps every pair and all secrets fit in.
+"""
+
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import NamedTuple
+
+import numpy as np
+
+from mobpriv.channels.programs import generation, highs, interior, reductions
+from mobpriv.channels.programs.certificate import GAP, ROUNDING, Multipliers, Program, lower_bound, value
+from mobpriv.channels.programs.points import Warm
+from mobpriv.channels.programs.problem import Problem
+
+TINY = 1e-10
+"""An observable given with less probability than this by every secret is left out."""
+GAPS = (3e-3, 1e-4, GAP / 4)
+"""Relative gaps of the programs: the first ones are there to find broken pairs and secrets."""
+TIGHT = len(GAPS) - 1
+MARGIN = 1e-3
+"""Once this share of a channel that tells nothing mends a loose solution, the tight ones begin."""
+ROUNDS = 60
+IN_VAIN, PROMOTIONS = 2, 3
+"""Tight rounds that may break listed pairs only, by rounding, before their channel counts as it is; times that single secrets
+become core before all of the program do."""
+NONE = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found out about the program on the way: a similar one needs much the same secrets and pairs."""
+
+    secrets: np.ndarray
+    core: int
+    observables: int
+    rows: int  # of (22b) in the last program; p >= 0 is none
+    rounds: int
+    solver: str
+    pairs: np.ndarray  # in the last program, by their numbers
+    warm: Warm
+
+    def facts(self) -> dict:
+        return {
+            "secrets": len(self.secrets),
+            "core": self.core,
+            "observables": self.observables,
+            "pairs": self.rows,
+            "rounds": self.rounds,
+            "solver": self.solver,
+        }
+
+
+class Solution(NamedTuple):
+    """A channel (S, O), a lower bound of the whole problem's value, and what was found out about the program."""
+
+    channel: np.ndarray
+    bound: float
+    found: Found
+
+
+def solve(problem: Problem, solver: ModuleType = interior, hint: Found | None = None, again: Found | None = None) -> Solution:
+    """A channel that is optimal up to GAP, or the best found; what it is worth is for a certificate to say.
+
+    `hint`: of a similar problem; `again`: of this one, with another reward. If `solver` ends before the gap is closed, all
+    secrets become core, then the library solver has a try; the best channel is kept. (12), and a d_m that leaves no room, are
+    for the library solver from the beginning, (21) alone for `generation`.
+    """
+    at = _begun(problem, solver, hint, again)
+    for rounds in range(1, ROUNDS + 1):  # noqa: B007
+        at.list_neighbours()
+        program, core = at.program(), at.secrets[: at.core]
+        try:
+            P, multipliers = at.solved(program)
+        except generation.Stopped:
+            at.solver = highs
+            continue
+        at.bound = max(at.bound, lower_bound(program, multipliers))
+        share, listed, done = at.looked_at(P)
+        P = reductions.mended(P, share)
+        added, promoted = reductions.misfits(P, at.ratio, at.secrets, at.core), NONE
+        if done and not len(added):
+            promoted = at.filled_in(program, P)
+            if promoted is None:
+                break
+        at.tighten(settled=(share <= MARGIN or len(listed) == len(at.pairs)) and not len(added))
+        at.take_in(listed, added, promoted)
+    if at.best is None:  # ROUNDS did not suffice
+        at.best, _ = reductions.extended(P, at.ratio, core, problem.prior)
+    channel = np.zeros(problem.cost.shape)
+    channel[:, at.observables] = _tidied(at.best, problem).T
+    rows = int((program.pairs.source != program.pairs.target).sum())
+    name = at.solver.__name__.rpartition(".")[2]
+    return Solution(channel, at.bound, Found(at.secrets, at.core, len(at.observables), rows, rounds, name, at.pairs, at.warm))
+
+
+def _begun(problem: Problem, solver: ModuleType, hint: Found | None, again: Found | None) -> "_Standing":
+    """The first program: the secrets that occur, or what another program has found out."""
+    ratio = reductions.ratios(problem.exponents)
+    occur = np.flatnonzero((problem.prior > 0) | problem.worst_case)
+    weights = None if problem.worst_case else problem.prior
+    observables = reductions.kept_observables(problem.cost, weights, ratio, occur)
+    F = np.zeros((0, len(problem.prior)))
+    if problem.d_m or problem.reward:
+        F = problem.prior * problem.error.T[reductions.kept_estimates(problem.error[problem.prior > 0])]
+    at = _Standing(problem, ratio, observables, F, _suitable(problem, solver, ratio, F), occur, len(occur))
+    if again is not None:
+        at.secrets, at.core, at.pairs, at.warm = again.secrets, again.core, again.pairs, again.warm.for_reward()
+        at.known[at.secrets] = True
+    elif hint is not None:  # perhaps under another prior
+        at.secrets = np.concatenate([occur, np.setdiff1d(hint.secrets, occur)])
+        at.pairs = reductions.still(hint.pairs, observables, occur, len(ratio))
+    at.level = TIGHT if at.solver is not interior else 0 if hint is None and again is None else 1
+    return at
+
+
+def _suitable(problem: Problem, solver: ModuleType, ratio: np.ndarray, F: np.ndarray) -> ModuleType:
+    """The solver that is asked for, where it can do the problem."""
+    unbound = not ratio[~np.eye(len(ratio), dtype=bool)].any()
+    if unbound and problem.d_m and not problem.worst_case and solver is interior:
+        return generation
+    if problem.worst_case or (problem.d_m and problem.d_m > (1 - 1e-7) * F.sum(axis=1).min()):
+        return highs  # (12), or a d_m that leaves the feasible set without an interior
+    return solver
+
+
+@dataclass
+class _Standing:
+    """Where the rounds stand: what is listed so far, who solves it how tightly, the best channel and the best bound."""
+
+    problem: Problem
+    ratio: np.ndarray  # exp(-B)
+    observables: np.ndarray  # that are kept
+    F: np.ndarray  # pi(s) d(h, s), (estimates that are kept, S)
+    solver: ModuleType
+    secrets: np.ndarray  # in the program, the core first
+    core: int
+    level: int = 0  # of GAPS
+    pairs: np.ndarray = field(default_factory=NONE.copy)  # listed, by their numbers
+    warm: Warm = field(default_factory=Warm)
+    best: np.ndarray | None = None  # columns over all secrets (observables kept, S)
+    least: float = np.inf  # what `best` reaches
+    bound: float = -np.inf
+    in_vain: int = 0
+    promotions: int = 0
+
+    def __post_init__(self):
+        self.known = np.zeros(len(self.ratio), dtype=bool)  # secrets whose neighbours' pairs are listed
+
+    def list_neighbours(self) -> None:
+        """The pairs with their neighbours for all secrets that are new in the program or in the core."""
+        new = ~self.known[self.secrets]
+        more = reductions.first_pairs(self.problem.exponents, self.secrets, self.core, new, self.observables)
+        self.pairs = reductions.merged(self.pairs, more)
+        self.known[self.secrets] = True
+
+    def program(self) -> Program:
+        cost = np.ascontiguousarray(self.problem.cost[np.ix_(self.secrets, self.observables)].T)
+        return Program(
+            kappa=self.problem.prior[self.secrets] * cost,
+            pairs=reductions.listed(self.problem.exponents, self.secrets, self.pairs, self.observables),
+            F=np.ascontiguousarray(self.F[:, self.secrets]),
+            d_m=self.problem.d_m or None,  # 0 asks for nothing
+            reward=self.problem.reward,
+            core=self.core,
+            worst=cost if self.problem.worst_case else None,
+        )
+
+    def solved(self, program: Program) -> tuple[np.ndarray, Multipliers]:
+        """Columns that sum to 1 over the observables, and multipliers."""
+        warm = {"warm": self.warm} if self.solver is interior else {}
+        P, multipliers = self.solver.solve(program, GAPS[self.level], **warm)
+        return P / P.sum(axis=0), multipliers
+
+    def looked_at(self, P: np.ndarray) -> tuple[float, np.ndarray, bool]:
+        """The share of a channel that tells nothing which mends P; the pairs with those it breaks; whether it counts mended."""
+        share, broken = reductions.broken(P, self.ratio, self.secrets, self.core, self.observables)
+        listed, tight = reductions.merged(self.pairs, broken), self.level == TIGHT
+        # where all are listed already, it is rounding that breaks them
+        self.in_vain += tight and share > reductions.REPAIR and len(listed) == len(self.pairs)
+        return share, listed, tight and (share <= reductions.REPAIR or self.in_vain > IN_VAIN)
+
+    def filled_in(self, program: Program, P: np.ndarray) -> np.ndarray | None:
+        """Fills in all secrets from the core. Returns those that should become core: the ones that do not fit; where all fit and
+        the gap is open still, all of the program, after which the library solver is next. None at the end."""
+        columns, promoted = reductions.extended(P, self.ratio, self.secrets[: self.core], self.problem.prior)
+        if not len(promoted):
+            reached = value(program, P)
+            if reached < self.least:
+                self.best, self.least = columns, reached
+            if self._closed():
+                return None
+            promoted = self.secrets[self.core :]
+            self.solver = self.solver if len(promoted) else highs
+        elif self.promotions == PROMOTIONS:
+            promoted = np.union1d(promoted, self.secrets[self.core :])
+        self.promotions += bool(len(promoted))
+        return promoted
+
+    def _closed(self) -> bool:
+        """The best channel reaches the bound up to GAP or rounding, or nothing is left to be tried."""
+        rounding = ROUNDING * self.problem.unit(self.observables[self.best.max(axis=1) >= TINY])
+        if self.least - self.bound <= max(GAP * abs(self.least), rounding):
+            return True
+        return self.solver is highs and self.core == len(self.secrets)
+
+    def tighten(self, settled: bool) -> None:
+        """The next gap: what a small share mends is found only nearer to the optimum."""
+        if self.solver is interior:
+            self.level = min(self.level + 1, TIGHT) if settled else min(self.level, 1)
+
+    def take_in(self, listed: np.ndarray, added: np.ndarray, promoted: np.ndarray) -> None:
+        """More pairs; more secrets, behind what was there, which a warm start relies on; secrets that become core."""
+        self.pairs, self.secrets = listed, np.concatenate([self.secrets, added])
+        if not len(promoted):
+            return
+        self.known[promoted] = False
+        rest = np.setdiff1d(self.secrets[self.core :], promoted)
+        self.secrets = np.concatenate([self.secrets[: self.core], promoted, rest])
+        self.core, self.warm, self.in_vain = self.core + len(promoted), Warm(), 0
+        self.level = 1 if self.solver is interior else self.level
+
+
+def _tidied(columns: np.ndarray, problem: Problem) -> np.ndarray:
+    """Observables that are given with probability below TINY by every secret, merged into the commonest one.
+
+    Merging keeps (22b) and does not lower the distortion privacy; the cost rises by TINY at most, times the largest c.
+    """
+    tiny = columns.max(axis=1) < TINY
+    columns = columns.copy()
+    columns[(columns @ problem.prior).argmax()] += columns[tiny].sum(axis=0)
+    columns[tiny] = 0.0
+    return columns
