@@ -7,6 +7,7 @@ import numba
 import numpy as np
 
 from mobpriv.geo import check_plane, meridian_arc, metres_per_degree, to_degrees, to_plane
+from mobpriv.ranges import between, positive, whole
 
 _ROW = 1 << 32  # a square cell's id is row · 2³² + column, both offset to stay positive
 _OFFSET = 1 << 30
@@ -29,8 +30,12 @@ class SquareGrid:
 
     def __post_init__(self):
         check_plane(self.plane)
-        if not 0 < self.cell < np.inf:
-            raise ValueError(f"cell must be positive, in m (got {self.cell})")
+        # smaller cells would run out of row and column numbers
+        positive("cell", self.cell, "m", least=0.02 if self.plane == "ground" else 0.25)
+        if not (isinstance(self.shift, tuple | list) and len(self.shift) == 2):
+            raise ValueError(f"shift must be two shares of a cell, (north, east) (got {self.shift!r})")
+        for share in self.shift:
+            between("shift", share, -1, 1, "must be two shares of a cell, in [-1, 1]")
 
     def cells(self, lat, lng) -> np.ndarray:
         """The id (int64) of the cell that holds each position."""
@@ -99,15 +104,11 @@ class AreaGrid:
 
     def __post_init__(self):
         for name in ("width", "height"):
-            if not 0 < getattr(self, name) < np.inf:
-                raise ValueError(f"{name} must be positive, in m (got {getattr(self, name)})")
+            positive(name, getattr(self, name), "m")
         for name in ("columns", "rows"):
-            if not (isinstance(getattr(self, name), int | np.integer) and getattr(self, name) >= 1):
-                raise ValueError(f"{name} must be a whole number, at least 1 (got {getattr(self, name)})")
-        if not -90 <= self.south <= 90 or not -180 <= self.west <= 180:
-            raise ValueError(
-                f"south must lie in [-90, 90] and west in [-180, 180] degrees (got {self.south} and {self.west}; swapped?)"
-            )
+            object.__setattr__(self, name, whole(name, getattr(self, name), 1))
+        between("south", self.south, -90, 90, "must lie in [-90, 90] degrees; are the two swapped?")
+        between("west", self.west, -180, 180, "must lie in [-180, 180] degrees; are the two swapped?")
         if self._arc + self.height > meridian_arc(90.0):
             raise ValueError(f"the area reaches beyond the pole: {self.height} m northwards from latitude {self.south}")
         if self.width > 360 * self._metres_per_degree_east:
@@ -199,8 +200,8 @@ class S2Grid:
     level: int = 15
 
     def __post_init__(self):
-        if not 0 <= self.level <= 30:
-            raise ValueError(f"level of an S2 cell must lie in 0 … 30 (got {self.level})")
+        rule = "of an S2 cell must be a whole number in 0 … 30"
+        object.__setattr__(self, "level", whole("level", self.level, 0, 30, rule))
 
     def cells(self, lat, lng) -> np.ndarray:
         return _s2_cells(np.asarray(lat, float), np.asarray(lng, float), self.level, *_HILBERT)

@@ -6,9 +6,10 @@ from pathlib import Path
 PACKAGE = Path(__file__).parent.parent / "mobpriv"
 # from the ground up; modules of one row do not know each other
 ROWS = [
+    {"ranges"},
     {"geo"},
     {"traces", "grid", "draws", "channels"},
-    {"profiles", "priors", "datasets"},
+    {"profiles", "priors", "areas", "datasets"},
     {"mechanisms", "attacks", "metrics"},
     {"reidentification", "joint"},
     {"plot", "maps", "claims", "provenance"},

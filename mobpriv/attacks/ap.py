@@ -13,6 +13,7 @@ import pandas as pd
 
 from mobpriv.grid import S2Grid, SquareGrid
 from mobpriv.profiles import HeatMaps, heat_maps
+from mobpriv.ranges import one_of
 from mobpriv.traces import Traces
 
 LARGEST = {"nats": 2 * np.log(2), "bits": 1.0}
@@ -39,10 +40,12 @@ class APAttack:
     name = "AP-Attack"
 
     def __post_init__(self):
-        if self.unit not in LARGEST:
-            raise ValueError(f'unit must be "nats" or "bits" (got {self.unit!r})')
+        one_of("unit", self.unit, LARGEST)
+        squares = SquareGrid(self.cell, self.plane)  # refuses what no cell can have
         if self.grid is None:
-            object.__setattr__(self, "grid", SquareGrid(self.cell, self.plane))
+            object.__setattr__(self, "grid", squares)
+        elif not callable(getattr(self.grid, "cells", None)):
+            raise ValueError(f"grid must have a method cells(lat, lng), as SquareGrid has (got {self.grid!r})")
 
     @property
     def largest(self) -> float:

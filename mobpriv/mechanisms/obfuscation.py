@@ -17,6 +17,7 @@ import pandas as pd
 from mobpriv.channels import checks
 from mobpriv.draws import per_user
 from mobpriv.grid import AreaGrid
+from mobpriv.ranges import one_of
 from mobpriv.traces import COLUMNS, Problem, Traces, by_user, rows
 
 OUTSIDE = ("leave_out", "nearest")
@@ -43,8 +44,7 @@ class Obfuscation:
     outside: Literal["leave_out", "nearest"] = "leave_out"
 
     def __post_init__(self):
-        if self.outside not in OUTSIDE:
-            raise ValueError(f'outside must be "leave_out" or "nearest" (got {self.outside!r})')
+        one_of("outside", self.outside, OUTSIDE)
         channel = np.array(self.channel, float)
         every = np.arange(self.grid.size) if self.observables is None else np.array(self.observables, np.int64)
         if channel.shape != (self.grid.size, len(every)) or not len(every):
