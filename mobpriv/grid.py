@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from mobpriv.geo import check_plane, meridian_arc, metres_per_degree, to_degrees, to_plane
+from mobpriv.geo import AUTHORS_RADIUS, check_plane, meridian_arc, metres_per_degree, to_degrees, to_plane
 from mobpriv.ranges import between, positive, whole
 
 _ROW = 1 << 32  # a square cell's id is row · 2³² + column, both offset to stay positive
@@ -60,16 +60,18 @@ class SquareGrid:
         return cells // _ROW - _OFFSET, cells % _ROW - _OFFSET
 
     def bounds(self, cells) -> np.ndarray:
-        """South, west, north and east of each cell, in degrees; shape (n, 4)."""
+        """South, west, north and east of each cell, in degrees; shape (n, 4). Cells end at the date line and at the poles."""
         row, column = self.rows_and_columns(cells)
         south, west = row + self.shift[0], column + self.shift[1]
         if self.plane == "ground":
-            east = self._metres_per_degree_east(row) / self.cell
-            return np.column_stack([self._latitude(south), west / east, self._latitude(south + 1), (west + 1) / east])
-        x0, y0 = self._mercator_origin()
-        lat, lng = to_degrees(x0 + west * self.cell, y0 + south * self.cell, "mercator")
-        top, right = to_degrees(x0 + (west + 1) * self.cell, y0 + (south + 1) * self.cell, "mercator")
-        return np.column_stack([lat, lng, top, right])
+            per_degree, origin = self._metres_per_degree_east(row) / self.cell, 0.0
+            low, high = self._latitude(south), self._latitude(south + 1)
+        else:
+            x0, y0 = self._mercator_origin()
+            per_degree, origin = np.radians(AUTHORS_RADIUS) / self.cell, np.degrees(x0 / AUTHORS_RADIUS)
+            low, high = (to_degrees(x0, y0 + edge * self.cell, "mercator")[0] for edge in (south, south + 1))
+        bounds = np.column_stack([low, origin + west / per_degree, high, origin + (west + 1) / per_degree])
+        return np.clip(bounds, [-90, -180, -90, -180], [90, 180, 90, 180])
 
     def _latitude(self, row) -> np.ndarray:
         """Latitude of a band's lower edge."""

@@ -28,7 +28,9 @@ class APAttack:
     with X_i the share of the trace's records in cell i. It lies in [0, 2 ln 2]: ``largest``, which the similarity
     s = 1 − d/largest of §3.2 is normalised by. ``unit="bits"`` gives d / (2 ln 2) instead, the Jensen-Shannon divergence in
     bits of the author's later program; both rank alike. ``plane="mercator"`` takes the author's grid. Any object with a
-    method ``cells(lat, lng)`` can stand in for the square cells as ``grid``, for instance ``S2Grid(13)``.
+    method ``cells(lat, lng)`` can stand in for the square cells as ``grid``, for instance ``S2Grid(13)`` or :class:`mobpriv.areas.Areas`. What such a
+    grid calls outside (−1) is one cell like the others, which everybody who was outside shares; :func:`mobpriv.areas.inside`
+    leaves such records out beforehand.
     """
 
     cell: float = 800.0  # m, side of a heat map's square cells
