@@ -31,7 +31,8 @@ class SquareGrid:
     def __post_init__(self):
         check_plane(self.plane)
         # smaller cells would run out of row and column numbers
-        positive("cell", self.cell, "m", least=0.02 if self.plane == "ground" else 0.25)
+        least = 0.02 if self.plane == "ground" else 0.25
+        object.__setattr__(self, "cell", positive("cell", self.cell, "m", least))
         if not (isinstance(self.shift, tuple | list) and len(self.shift) == 2):
             raise ValueError(f"shift must be two shares of a cell, (north, east) (got {self.shift!r})")
         for share in self.shift:
@@ -106,11 +107,12 @@ class AreaGrid:
 
     def __post_init__(self):
         for name in ("width", "height"):
-            positive(name, getattr(self, name), "m")
+            object.__setattr__(self, name, positive(name, getattr(self, name), "m"))
         for name in ("columns", "rows"):
             object.__setattr__(self, name, whole(name, getattr(self, name), 1))
-        between("south", self.south, -90, 90, "must lie in [-90, 90] degrees; are the two swapped?")
-        between("west", self.west, -180, 180, "must lie in [-180, 180] degrees; are the two swapped?")
+        for name, most in (("south", 90), ("west", 180)):
+            rule = f"must lie in [-{most}, {most}] degrees; are south and west swapped?"
+            object.__setattr__(self, name, between(name, getattr(self, name), -most, most, rule))
         if self._arc + self.height > meridian_arc(90.0):
             raise ValueError(f"the area reaches beyond the pole: {self.height} m northwards from latitude {self.south}")
         if self.width > 360 * self._metres_per_degree_east:

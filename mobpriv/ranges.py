@@ -4,6 +4,7 @@ Numbers are Python's and numpy's alike; a truth value or a text is no number, th
 the other. The return value is Python's own float or int.
 """
 
+from math import inf, nan
 from numbers import Integral, Real
 
 # no length on Earth, time or rate lies beyond these; inside, squares and reciprocals stay finite
@@ -12,29 +13,33 @@ _LEAST, _MOST = 1e-100, 1e100
 
 def positive(name: str, value, unit: str = "", least: float = _LEAST, hint: str = "") -> float:
     """A finite number above 0, at least ``least``; the line says the ``unit`` and the ``hint``."""
-    if not (_is_number(value) and least <= value <= _MOST):
+    number = _number(value)
+    if not least <= number <= _MOST:
         floor = f", at least {least}" if least > _LEAST else ""
         raise ValueError(f"{name} must be positive{_in(unit)}{floor}{hint} (got {_shown(value)})")
-    return float(value)
+    return number
 
 
 def not_negative(name: str, value, unit: str = "", hint: str = "") -> float:
     """A finite number, 0 or above."""
-    if not (_is_number(value) and 0 <= value <= _MOST):
+    number = _number(value)
+    if not 0 <= number <= _MOST:
         raise ValueError(f"{name} must not be negative{_in(unit)}{hint} (got {_shown(value)})")
-    return float(value)
+    return number
 
 
 def between(name: str, value, low: float, high: float, rule: str) -> float:
     """A number in [low, high]; ``rule``: the words of the line."""
-    if not (_is_number(value) and low <= value <= high):
+    number = _number(value)
+    if not low <= number <= high:
         raise ValueError(f"{name} {rule} (got {_shown(value)})")
-    return float(value)
+    return number
 
 
 def whole(name: str, value, least: int, most: float = _MOST, rule: str = "") -> int:
     """A whole number in least … most; 2.0 is one. ``rule``: the words of the line, where "at least ``least``" will not do."""
-    if not (_is_number(value) and least <= value <= most and value == int(value)):
+    number = _number(value)
+    if not (least <= number <= most and number == int(number)):
         raise ValueError(f"{name} {rule or f'must be a whole number, at least {least}'} (got {_shown(value)})")
     return int(value)
 
@@ -53,8 +58,14 @@ def true_or_false(name: str, value) -> bool:
     return value
 
 
-def _is_number(value) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
+def _number(value) -> float:
+    """The value as Python's float; not-a-number, which lies in no range, for what is none."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return nan
+    try:
+        return float(value)
+    except OverflowError:
+        return inf if value > 0 else -inf
 
 
 def _in(unit: str) -> str:

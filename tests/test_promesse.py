@@ -193,8 +193,12 @@ def test_a_walk_of_insane_size_is_refused_before_it_is_filled():
         Promesse(0.001).protect(traces)  # 3.6e11 points: nothing is walked to find that out
     ended = Promesse(200, max_jump=10_000).protect(traces)
     assert ended["lat"].between(44.9, 45.1).all()
-    # a sane walk may be long where its records are many, and dense where it is short
-    assert len(Promesse(1000).protect(traces)) > 300_000
+    # a sane walk may be dense where it is short: 250 points a record
+    short = astray(600)
+    assert 200 * len(short) < len(Promesse(200).protect(short)) < 1e6
+    # and long where its records are many: 60 points a record, back and forth over 12 km
+    many = Promesse(200).protect(eastwards(12_000.5 * (np.arange(20_000) % 2), np.arange(20_000)))
+    assert 1e6 < len(many) < 61 * 20_000
 
 
 def test_refuses_a_wrong_jump():

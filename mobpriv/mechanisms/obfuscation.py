@@ -45,8 +45,13 @@ class Obfuscation:
 
     def __post_init__(self):
         one_of("outside", self.outside, OUTSIDE)
-        channel = np.array(self.channel, float)
-        every = np.arange(self.grid.size) if self.observables is None else np.array(self.observables, np.int64)
+        if not isinstance(self.grid, AreaGrid):
+            raise ValueError(f"grid must be an AreaGrid, whose cells are the channel's rows (got {self.grid!r})")
+        try:
+            channel = np.array(self.channel, float)
+            every = np.arange(self.grid.size) if self.observables is None else np.array(self.observables, np.int64).reshape(-1)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise ValueError(f"channel must be a table of numbers and observables a list of cells ({error})") from None
         if channel.shape != (self.grid.size, len(every)) or not len(every):
             raise ValueError(
                 f"the channel must have a row for each of the {self.grid.size} cells of the area and a column for each of the "

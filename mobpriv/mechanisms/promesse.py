@@ -46,7 +46,7 @@ class Promesse:
         check_plane(self.plane)
         positive("alpha", self.alpha, "m", least=0.001)
         if self.max_gap is not None:
-            not_negative("max_gap", self.max_gap, "s", "; None fills every pause")
+            object.__setattr__(self, "max_gap", not_negative("max_gap", self.max_gap, "s", "; None fills every pause"))
         if self.max_jump is not None:
             positive("max_jump", self.max_jump, "m", hint="; None fills every jump")
 
