@@ -20,6 +20,8 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
+from mobpriv.ranges import one_of
+
 AUTHORS_RADIUS = 6_367_000.0  # m, the Earth's radius in the authors' programs
 _A, _E2 = 6_378_137.0, 0.006_694_379_990_141_316  # WGS 84: semi-major axis in m, first eccentricity squared
 
@@ -36,9 +38,7 @@ class Points(NamedTuple):
 
 
 def check_plane(plane: str) -> str:
-    if plane not in PLANES:
-        raise ValueError(f'plane must be "ground" or "mercator" (got {plane!r})')
-    return plane
+    return one_of("plane", plane, PLANES)
 
 
 @numba.njit(inline="always")
@@ -76,12 +76,18 @@ def metres_per_degree(lat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def to_plane(lat, lng, plane: str = "ground") -> Points:
-    """Plane coordinates of degrees (arrays of equal length)."""
+    """Plane coordinates of degrees (arrays of equal length); the Mercator plane has no poles: ValueError."""
     check_plane(plane)
     lat, lng = np.asarray(lat, float), np.asarray(lng, float)
     if plane == "ground":
         sx, sy = metres_per_degree(lat)
         return Points(lng, lat, sx, sy)
+    polar = np.abs(lat) >= 90
+    if polar.any():
+        raise ValueError(
+            f"the Mercator plane has no poles (got latitude {lat[polar].flat[0]} at position {np.flatnonzero(polar)[0]}): "
+            'leave such records out, or measure on the ground (plane="ground")'
+        )
     one = np.broadcast_to(1.0, lat.shape)
     return Points(AUTHORS_RADIUS * np.radians(lng), AUTHORS_RADIUS * np.log(np.tan(np.pi / 4 + np.radians(lat) / 2)), one, one)
 

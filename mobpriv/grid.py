@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from mobpriv.geo import check_plane, meridian_arc, metres_per_degree, to_degrees, to_plane
+from mobpriv.geo import AUTHORS_RADIUS, check_plane, meridian_arc, metres_per_degree, to_degrees, to_plane
+from mobpriv.ranges import between, positive, whole
 
 _ROW = 1 << 32  # a square cell's id is row · 2³² + column, both offset to stay positive
 _OFFSET = 1 << 30
@@ -29,8 +30,13 @@ class SquareGrid:
 
     def __post_init__(self):
         check_plane(self.plane)
-        if not 0 < self.cell < np.inf:
-            raise ValueError(f"cell must be positive, in m (got {self.cell})")
+        # smaller cells would run out of row and column numbers
+        least = 0.02 if self.plane == "ground" else 0.25
+        object.__setattr__(self, "cell", positive("cell", self.cell, "m", least))
+        if not (isinstance(self.shift, tuple | list) and len(self.shift) == 2):
+            raise ValueError(f"shift must be two shares of a cell, (north, east) (got {self.shift!r})")
+        for share in self.shift:
+            between("shift", share, -1, 1, "must be two shares of a cell, in [-1, 1]")
 
     def cells(self, lat, lng) -> np.ndarray:
         """The id (int64) of the cell that holds each position."""
@@ -55,16 +61,18 @@ class SquareGrid:
         return cells // _ROW - _OFFSET, cells % _ROW - _OFFSET
 
     def bounds(self, cells) -> np.ndarray:
-        """South, west, north and east of each cell, in degrees; shape (n, 4)."""
+        """South, west, north and east of each cell, in degrees; shape (n, 4). Cells end at the date line and at the poles."""
         row, column = self.rows_and_columns(cells)
         south, west = row + self.shift[0], column + self.shift[1]
         if self.plane == "ground":
-            east = self._metres_per_degree_east(row) / self.cell
-            return np.column_stack([self._latitude(south), west / east, self._latitude(south + 1), (west + 1) / east])
-        x0, y0 = self._mercator_origin()
-        lat, lng = to_degrees(x0 + west * self.cell, y0 + south * self.cell, "mercator")
-        top, right = to_degrees(x0 + (west + 1) * self.cell, y0 + (south + 1) * self.cell, "mercator")
-        return np.column_stack([lat, lng, top, right])
+            per_degree, origin = self._metres_per_degree_east(row) / self.cell, 0.0
+            low, high = self._latitude(south), self._latitude(south + 1)
+        else:
+            x0, y0 = self._mercator_origin()
+            per_degree, origin = np.radians(AUTHORS_RADIUS) / self.cell, np.degrees(x0 / AUTHORS_RADIUS)
+            low, high = (to_degrees(x0, y0 + edge * self.cell, "mercator")[0] for edge in (south, south + 1))
+        bounds = np.column_stack([low, origin + west / per_degree, high, origin + (west + 1) / per_degree])
+        return np.clip(bounds, [-90, -180, -90, -180], [90, 180, 90, 180])
 
     def _latitude(self, row) -> np.ndarray:
         """Latitude of a band's lower edge."""
@@ -99,15 +107,12 @@ class AreaGrid:
 
     def __post_init__(self):
         for name in ("width", "height"):
-            if not 0 < getattr(self, name) < np.inf:
-                raise ValueError(f"{name} must be positive, in m (got {getattr(self, name)})")
+            object.__setattr__(self, name, positive(name, getattr(self, name), "m"))
         for name in ("columns", "rows"):
-            if not (isinstance(getattr(self, name), int | np.integer) and getattr(self, name) >= 1):
-                raise ValueError(f"{name} must be a whole number, at least 1 (got {getattr(self, name)})")
-        if not -90 <= self.south <= 90 or not -180 <= self.west <= 180:
-            raise ValueError(
-                f"south must lie in [-90, 90] and west in [-180, 180] degrees (got {self.south} and {self.west}; swapped?)"
-            )
+            object.__setattr__(self, name, whole(name, getattr(self, name), 1))
+        for name, most in (("south", 90), ("west", 180)):
+            rule = f"must lie in [-{most}, {most}] degrees; are south and west swapped?"
+            object.__setattr__(self, name, between(name, getattr(self, name), -most, most, rule))
         if self._arc + self.height > meridian_arc(90.0):
             raise ValueError(f"the area reaches beyond the pole: {self.height} m northwards from latitude {self.south}")
         if self.width > 360 * self._metres_per_degree_east:
@@ -199,8 +204,8 @@ class S2Grid:
     level: int = 15
 
     def __post_init__(self):
-        if not 0 <= self.level <= 30:
-            raise ValueError(f"level of an S2 cell must lie in 0 … 30 (got {self.level})")
+        rule = "of an S2 cell must be a whole number in 0 … 30"
+        object.__setattr__(self, "level", whole("level", self.level, 0, 30, rule))
 
     def cells(self, lat, lng) -> np.ndarray:
         return _s2_cells(np.asarray(lat, float), np.asarray(lng, float), self.level, *_HILBERT)

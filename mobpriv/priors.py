@@ -15,6 +15,7 @@ import pandas as pd
 from mobpriv.channels import checks
 from mobpriv.geo import across_the_date_line, meridian_arc, metres_per_degree
 from mobpriv.grid import AreaGrid, latitude_of_arc
+from mobpriv.ranges import between, one_of, positive, whole
 from mobpriv.traces import Traces, by_user
 
 COUNTS = ("records", "visits")
@@ -101,8 +102,7 @@ def most_active(traces: Traces, grid: AreaGrid, n: int = 10, start: str = "") ->
 
     ``start``: only users whose name begins with it. Stand for the paper's "10 randomly selected users".
     """
-    if n < 1:
-        raise ValueError(f"the number of users must be at least 1 (got {n})")
+    whole("the number of users", n, 1)
     users, offsets = by_user(traces)
     inside = _per_user(grid.cells(traces["lat"].to_numpy(), traces["lng"].to_numpy()) >= 0, offsets)
     count = pd.Series(inside, index=users)[[name.startswith(start) for name in users]]
@@ -124,8 +124,7 @@ def priors(traces: Traces, grid: AreaGrid, users=None, count: str = "records") -
 
     Departures from the paper: it does not say what a visit is; a record is one by default.
     """
-    if count not in COUNTS:
-        raise ValueError(f'count must be "records" or "visits" (got {count!r})')
+    one_of("count", count, COUNTS)
     names, offsets = by_user(traces)
     users = pd.Index(names if users is None else list(users), name="user")
     place = names.get_indexer(users)
@@ -166,9 +165,8 @@ def smoothed(prior, grid: AreaGrid, width: float = 750.0, weight: float = 0.5) -
     prior = checks.prior(prior, several=True)
     if prior.shape[-1] != grid.size:
         raise ValueError(f"the prior has {prior.shape[-1]} cells, the area {grid.size}")
-    if not 0 < width < np.inf:
-        raise ValueError(f"width must be positive, in m (got {width})")
-    _check_weight(weight)
+    positive("width", width, "m")
+    between("weight", weight, 0, 1, "must lie in [0, 1]")
     centres = grid.centres()
     d = np.hypot(*(centres[:, None, :] - centres[None, :, :]).transpose(2, 0, 1)) / width
     kernel = np.where(d <= 3 * (1 + 1e-12), np.exp(-0.5 * np.minimum(d, 4) ** 2), 0.0)
@@ -195,17 +193,10 @@ def better_informed(prior, weight: float, places: int = 2) -> np.ndarray:
     which is not positive. A concave function that does not rise at 0 does not rise later; where ρ ≠ π it is strictly concave.
     """
     prior = checks.prior(prior, several=True)
-    _check_weight(weight)
-    if not isinstance(places, int | np.integer):
-        raise ValueError(f"places must be a whole number (got {places!r})")
-    if not 1 <= places <= prior.shape[-1]:
-        raise ValueError(f"places must lie between 1 and the number of cells, {prior.shape[-1]} (got {places})")
+    between("weight", weight, 0, 1, "must lie in [0, 1]")
+    rule = f"must lie between 1 and the number of cells, {prior.shape[-1]}"
+    whole("places", places, 1, prior.shape[-1], f"{rule}, and be whole")
     likeliest = np.argsort(-prior, axis=-1, kind="stable")[..., :places]
     kept = np.zeros_like(prior)
     np.put_along_axis(kept, likeliest, np.take_along_axis(prior, likeliest, axis=-1), axis=-1)
     return (1 - weight) * prior + weight * (kept / kept.sum(axis=-1, keepdims=True))
-
-
-def _check_weight(weight: float) -> None:
-    if not 0 <= weight <= 1:
-        raise ValueError(f"weight must lie in [0, 1] (got {weight})")

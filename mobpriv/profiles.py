@@ -12,6 +12,7 @@ import pandas as pd
 from scipy.sparse import csr_array
 
 from mobpriv.geo import across_the_date_line, step, to_degrees, to_plane
+from mobpriv.ranges import not_negative, one_of, positive, whole
 from mobpriv.traces import Traces, by_user, milliseconds
 
 STAY = ["user", "start", "end", "lat", "lng", "records", "first", "last"]
@@ -64,14 +65,11 @@ def stays(
 
 
 def check_stay(diameter, duration, max_gap=None, centroid="records"):
-    if not 0 < diameter < np.inf:
-        raise ValueError(f"diameter must be positive, in m (got {diameter})")
-    if not 0 <= duration < np.inf:
-        raise ValueError(f"duration must not be negative, in s (got {duration})")
-    if max_gap is not None and not max_gap > 0:
-        raise ValueError(f"max_gap must be positive, in s, or None (got {max_gap})")
-    if centroid not in ("records", "distinct"):
-        raise ValueError(f'centroid must be "records" or "distinct" (got {centroid!r})')
+    positive("diameter", diameter, "m")
+    not_negative("duration", duration, "s")
+    if max_gap is not None:
+        positive("max_gap", max_gap, "s", hint=", or None")
+    one_of("centroid", centroid, ("records", "distinct"))
 
 
 @numba.njit(cache=True, parallel=True)
@@ -152,8 +150,7 @@ def pois(
     Returns ``(pois, stays)``. pois: user, poi (0, 1, … by falling number of records, then by first visit), lat, lng (mean of
     all its records), records, stays, seconds. stays: as from :func:`stays`, with the column poi (-1: noise).
     """
-    if min_stays < 1:
-        raise ValueError(f"min_stays must be at least 1 (got {min_stays})")
+    whole("min_stays", min_stays, 1)
     visits = stays(traces, diameter, duration, max_gap, plane, centroid)
     columns = ["user", "poi", "lat", "lng", "records", "stays", "seconds"]
     if not len(visits):

@@ -1,4 +1,5 @@
 import json
+from functools import partial
 
 import naive_profiles as naive
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from test_profiles import edge_traces, traces_of, walks
 
 from mobpriv import attacks, geo, profiles
+from mobpriv.attacks import policies
 from mobpriv.attacks.ap import topsoe
 from mobpriv.attacks.pit import PITAttack
 from mobpriv.attacks.poi import median_nearest
@@ -29,36 +31,96 @@ def places(table):
     return out.assign(user=out["user"].astype("category"))
 
 
+@pytest.fixture
+def known():
+    """Three users: two with stays, the third with one record."""
+    return traces_of([HOURS, ELSEWHERE, [(0, 50_000, 0)]])
+
+
+def renamed(traces, names):
+    """The same traces under other names; sorted again, as ``Traces`` are."""
+    return as_traces(traces.assign(user=traces["user"].astype(str).map(names)))
+
+
 @pytest.mark.parametrize("attack", EVERY)
-def test_contract_of_an_attack(attack):
-    known = traces_of([HOURS, ELSEWHERE, [(0, 50_000, 0)]])
-    before = known.copy()
-    fitted = attack().fit(known)
-    ranking = fitted.rank(known)
-    pd.testing.assert_frame_equal(known, before)
-    assert ranking.index.tolist() == ranking.columns.tolist() == ["u0", "u1", "u2"]
-    assert np.nanargmin(ranking.to_numpy()[:2], axis=1).tolist() == [0, 1]  # everybody is most like herself
-    assert (np.diag(ranking)[:2] < 1e-9).all()
-    # renaming the anonymous traces renames rows, and nothing else
-    renamed = known.assign(user=known["user"].cat.rename_categories({"u0": "x", "u1": "y", "u2": "z"}))
-    again = fitted.rank(renamed)
-    np.testing.assert_array_equal(again.to_numpy(), ranking.to_numpy())
-    assert again.index.tolist() == ["x", "y", "z"]
-    pd.testing.assert_frame_equal(fitted.rank(known), ranking)  # ranking leaves no trace in the attack
-    assert fitted.rank(known.iloc[:0]).shape == (0, 3)
-    assert attack().fit(known.iloc[:0]).rank(known).shape == (3, 0)
-    one = as_traces(known[known["user"] == "u0"])
-    assert fitted.rank(one).shape == (1, 3)
-    with pytest.raises(ValueError, match="fit the attack"):
-        attack().rank(known)
+class TestEveryAttack:
+    def test_arguments_and_the_attack_itself_stay_as_they_are(self, attack, known):
+        before, blank = known.copy(deep=True), attack()
+        fitted = blank.fit(known)
+        ranking = fitted.rank(known)
+        pd.testing.assert_frame_equal(known, before, check_exact=True)
+        assert blank.known_ is None
+        pd.testing.assert_frame_equal(fitted.rank(known), ranking, check_exact=True)
+        refitted = fitted.fit(known)  # forgets whom it knew, keeps its parameters
+        pd.testing.assert_frame_equal(refitted.rank(known), ranking, check_exact=True)
+        ranking[:] = 0.0
+        assert (fitted.rank(known).to_numpy()[:2, :2] > 0).any()
+
+    def test_rank_has_a_row_a_trace_and_a_column_a_known_user(self, attack, known):
+        fitted = attack().fit(known)
+        ranking = fitted.rank(known)
+        assert ranking.index.tolist() == ranking.columns.tolist() == ["u0", "u1", "u2"]
+        assert (ranking.dtypes == "float64").all()
+        assert not (ranking.to_numpy() < 0).any()
+        assert fitted.rank(known.iloc[:0]).shape == (0, 3)
+        assert attack().fit(known.iloc[:0]).rank(known).shape == (3, 0)
+        assert fitted.rank(as_traces(known[known["user"] == "u1"])).shape == (1, 3)
+        with pytest.raises(ValueError, match="fit the attack"):
+            attack().rank(known)
+
+    def test_everybody_is_nearest_to_herself(self, attack, known):
+        d = attack().fit(known).rank(known).to_numpy()[:2, :2]
+        assert (np.diag(d) < 1e-9).all()
+        assert (d[~np.eye(2, dtype=bool)] > 1e-3).all()
+
+    def test_who_has_no_profile_is_like_nobody(self, attack, known):
+        """Not a number means no profile: in the whole row and the whole column of a user, never of a pair."""
+        ranking = attack().fit(known).rank(known)
+        missing = ranking.isna().to_numpy()
+        without = missing.all(axis=1)
+        assert (missing == (without[:, None] | without[None, :])).all()
+        assert without.tolist() == [False, False, attack is not attacks.APAttack]
+
+    def test_names_and_their_order_do_not_matter(self, attack, known):
+        ranking = attack().fit(known).rank(known)
+        backwards, new = {"u0": "z", "u1": "y", "u2": "x"}, {"u0": "m", "u1": "k", "u2": "l"}
+        again = attack().fit(renamed(known, backwards)).rank(renamed(known, new))
+        assert again.index.tolist() == ["k", "l", "m"]
+        assert again.columns.tolist() == ["x", "y", "z"]
+        again = again.loc[ranking.index.map(new), ranking.columns.map(backwards)]
+        np.testing.assert_array_equal(again.to_numpy(), ranking.to_numpy())
+
+    def test_others_do_not_matter(self, attack, known):
+        """A pair is as alike whoever else is known or attacked."""
+        whole = attack().fit(known).rank(known)
+        some = as_traces(known[known["user"] != "u0"])
+        np.testing.assert_array_equal(attack().fit(some).rank(some), whole.loc["u1":, "u1":])
+
+    def test_equal_traces_are_equally_alike(self, attack):
+        """And the tie is settled against the adversary."""
+        twins = attack().fit(traces_of([HOURS, HOURS, ELSEWHERE])).rank(traces_of([HOURS]))
+        assert twins.loc["u0", "u0"] == twins.loc["u0", "u1"] < twins.loc["u0", "u2"]
+        assert policies.min_k(twins).tolist() == [2]
 
 
-@pytest.mark.parametrize("attack", [attacks.POIAttack, attacks.PITAttack])
-def test_no_stay_no_profile(attack):
-    known = traces_of([HOURS, ELSEWHERE, [(0, 50_000, 0)]])
-    ranking = attack().fit(known).rank(known)
-    assert ranking.loc["u2"].isna().all()
-    assert ranking["u2"].isna().all()
+@pytest.mark.parametrize("attack", [attacks.POIAttack, attacks.PITAttack, partial(attacks.POIAttack, merged=False)])
+@pytest.mark.parametrize("lng", [180.0, -180.0])
+def test_places_across_the_date_line_are_near(attack, lng):
+    """Homes 160 m apart with 180° between them are as alike as anywhere else."""
+    known, anonymous = traces_of([HOURS, ELSEWHERE]), traces_of([[(t, x + 160, y) for t, x, y in HOURS]])
+    here = attack().fit(known).rank(anonymous)
+    shift = lambda t: as_traces(t.assign(lng=(t["lng"] - 4.831 + lng + 180) % 360 - 180))  # noqa: E731
+    there = attack().fit(shift(known)).rank(shift(anonymous))
+    assert np.sign(shift(known)["lng"]).iloc[0] != np.sign(shift(anonymous)["lng"]).iloc[0]
+    assert there.iloc[0, 0] == pytest.approx(160, abs=1)
+    np.testing.assert_allclose(there, here, rtol=1e-6)
+
+
+def test_states_of_equal_weight_keep_their_order():
+    """The first visited of equally frequent places comes first, by falling and by rising weight."""
+    mine, other = chain((0, 0, 0.5), (10_000, 0, 0.5)), chain((0, 0, 0.5), (9_000, 3_000, 0.5))
+    for order in ("descending", "ascending"):
+        assert PITAttack(far=-1, order=order).stats_prox(mine, other).iloc[0, 0] == pytest.approx(1 / 10)
 
 
 @settings(deadline=None, max_examples=30)
@@ -91,7 +153,7 @@ def test_bad_parameters():
         attacks.APAttack(cell=0)
     with pytest.raises(ValueError, match="unit must be"):
         attacks.APAttack(unit="hartley")
-    with pytest.raises(ValueError, match="order must be one of"):
+    with pytest.raises(ValueError, match="order must be"):
         attacks.PITAttack(order="random")
 
 

@@ -1,5 +1,6 @@
 """pyproject.toml, requirements.lock and environment.yml name the same packages; the lock names no host."""
 
+import ast
 import re
 import tomllib
 from pathlib import Path
@@ -8,6 +9,7 @@ import yaml
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parent.parent
+MODULES = {"pyyaml": "yaml", "scikit-learn": "sklearn"}  # where package and module have two names
 CONDA_NAMES = {"matplotlib-base": "matplotlib"}  # the plain name on conda-forge brings a whole GUI
 
 
@@ -44,6 +46,17 @@ def test_the_lock_pins_exactly_and_names_no_host():
     text = (ROOT / "requirements.lock").read_text()
     assert not re.search(r"://|^-|@ ", text, re.MULTILINE)
     assert all(re.fullmatch(r"==[\w.]+", str(pin.specifier)) for pins in locked().values() for pin in pins)
+
+
+def test_the_package_imports_what_it_depends_on():
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "mobpriv").rglob("*.py")]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    named = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    named += [node.module for node in nodes if isinstance(node, ast.ImportFrom)]
+    imported = {name.split(".")[0] for name in named}
+    depended = {Requirement(line).name for line in project()["dependencies"]}
+    later = {"scikit-learn"}  # of the chapters to come: the first to learn from call profiles
+    assert {name for name in depended if MODULES.get(name, name) not in imported} <= later
 
 
 def test_conda_users_get_the_same_packages():

@@ -63,3 +63,23 @@ def test_cases_of_the_peer(reference):
     p = geo.to_plane([trip["lat"]], [trip["lng"]], "mercator")
     np.testing.assert_allclose([p.x[0], p.y[0]], trip["plane_point_from_SFERA_run"], atol=1e-8)
     np.testing.assert_allclose(np.ravel(geo.to_degrees(p.x, p.y, "mercator")), [50, -120], atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("latitudes", "metres", "error"), [((-89, 89), 1000.0, 1e-5), ((89, 90), 1000.0, 1e-4), ((-90, -89), 3e4, 1e-4)]
+)
+def test_a_move_is_as_long_as_it_says(latitudes, metres, error):
+    """By the geodesic: on the ground at every latitude, over the poles and across the date line."""
+    rng = np.random.default_rng(3)
+    lat, lng, angle = rng.uniform(*latitudes, 2000), rng.uniform(-180, 180, 2000), rng.uniform(0, 2 * np.pi, 2000)
+    there = geo.move(lat, lng, metres * np.cos(angle), metres * np.sin(angle))
+    assert np.abs(there[0]).max() <= 90
+    assert ((there[1] >= -180) & (there[1] < 180)).all()
+    away = EARTH.inv(lng, lat, there[1], there[0])[2]
+    np.testing.assert_allclose(away, metres, rtol=error)
+
+
+@pytest.mark.parametrize("lat", [90.0, -90.0])
+def test_the_mercator_plane_has_no_poles(lat):
+    with pytest.raises(ValueError, match=rf'no poles \(got latitude {lat} at position 1\).*plane="ground"'):
+        geo.to_plane([0.0, lat], [0.0, 0.0], "mercator")

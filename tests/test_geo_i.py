@@ -11,7 +11,6 @@ from naive_mechanisms import WGS84, planar_laplace
 from scipy.special import lambertw
 from scipy.stats import gamma, kstest
 
-from mobpriv.geo import to_plane
 from mobpriv.mechanisms.geo_i import GeoI, density, radius_quantile
 from mobpriv.traces import as_traces, by_user, from_blocks
 
@@ -23,25 +22,10 @@ def still(lat: float, lng: float, records: int):
     )
 
 
-@pytest.mark.parametrize("lat", [0.0, 45.0, 70.0, -37.0, 89.5])
-def test_radius_and_angle_on_the_ground(lat):
-    """Along the geodesic the radius is a Gamma(2, 1/ε) and the direction uniform, at every latitude."""
-    n = 20_000
-    traces = still(lat, 10.0, n)
-    published = GeoI(epsilon=0.01).protect(traces, np.random.default_rng(4))
-    azimuth, _, radius = WGS84.inv(traces["lng"], traces["lat"], published["lng"], published["lat"])
-    assert kstest(radius, gamma(2, scale=100).cdf).pvalue > 0.01
-    assert kstest((np.asarray(azimuth) + 180) / 360, "uniform").pvalue > 0.01
-    # the test can tell: a radius 5 % too short (the author's plane is 29 % short at 45°) is refused
-    assert kstest(0.95 * np.asarray(radius), gamma(2, scale=100).cdf).pvalue < 1e-6
-
-
 def test_mercator_noise_is_short_on_the_ground():
-    """In Mercator metres the law holds; on the ground the mean radius is cos(60°) = 1/2 of 2/ε = 200 m."""
+    """On the ground the mean radius is cos(60°) = 1/2 of 2/ε = 200 m."""
     traces = still(60.0, 10.0, 20_000)
     published = GeoI(epsilon=0.01, plane="mercator").protect(traces, np.random.default_rng(1))
-    p, q = to_plane(traces["lat"], traces["lng"], "mercator"), to_plane(published["lat"], published["lng"], "mercator")
-    assert kstest(np.hypot(q.x - p.x, q.y - p.y), gamma(2, scale=100).cdf).pvalue > 0.01
     _, _, radius = WGS84.inv(traces["lng"], traces["lat"], published["lng"], published["lat"])
     assert np.mean(radius) == pytest.approx(100, rel=0.02)
 
@@ -101,17 +85,6 @@ def test_same_numbers_with_one_thread_and_with_many(monkeypatch):
     monkeypatch.setattr("mobpriv.draws.numba.get_num_threads", lambda: 1)
     one = GeoI().protect(traces, np.random.default_rng(3))
     pd.testing.assert_frame_equal(one, many, check_exact=True)
-
-
-def test_a_user_s_draws_do_not_depend_on_the_others_records():
-    rng = np.random.default_rng(8)
-    traces = from_blocks(
-        pd.Index(["a", "b"]), [50, 50], np.arange(100) + 10**12, rng.uniform(40, 41, 100), rng.uniform(2, 3, 100)
-    )
-    fewer = traces.drop(index=range(10, 50)).reset_index(drop=True)
-    whole, part = (GeoI().protect(t, np.random.default_rng(1)) for t in (traces, fewer))
-    of_b = [t.loc[t["user"] == "b", ["lat", "lng"]].to_numpy() for t in (whole, part)]
-    np.testing.assert_array_equal(*of_b)
 
 
 @pytest.mark.parametrize(("lat", "lng"), [(90.0, 0.0), (-90.0, 30.0), (89.9999, -179.9), (0.0, 180.0), (10.0, -180.0)])

@@ -149,7 +149,7 @@ class TestAreaGrid:
             ({"columns": 2.5}, r"columns must be a whole number, at least 1 \(got 2.5\)"),
             ({"rows": 0}, "rows must be a whole number"),
             ({"south": 89.99}, "beyond the pole"),
-            ({"south": 6.5, "west": 246.5}, "south must lie in"),
+            ({"south": 6.5, "west": 246.5}, "west must lie in"),
             ({"south": 80.0, "width": 9e6}, "wider than its parallel"),
         ],
     )

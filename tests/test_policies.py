@@ -170,3 +170,11 @@ def test_nobody_known():
     answers = po.threshold(pd.DataFrame(index=["a"]), 0.1)
     assert po.precision(answers).tolist() == [0]
     assert po.false_positives(answers).tolist() == [0]
+
+
+def test_who_has_probability_0_is_never_named():
+    """α = 0 is met by everybody; l_0 = 0 would then name users who cannot be compared or are like nobody."""
+    p = pd.DataFrame([[0.6, 0.4, 0.0], [0.0, 0.0, 0.0]], index=["a", "b"], columns=list("abc"))
+    assert po.threshold(p, 0).to_numpy().tolist() == [[True, True, False], [False, False, False]]
+    assert po.precision(po.threshold(p, 0)).tolist() == [0.5, 0]
+    assert po.false_positives(po.threshold(p, 0)).tolist() == [0.5, 0]

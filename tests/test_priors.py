@@ -240,7 +240,7 @@ class TestBetterInformed:
         assert found == pytest.approx(np.array([[0.625, 0.375, 0], [0, 0.375, 0.625]]))
 
     def test_errors(self):
-        with pytest.raises(ValueError, match=r"places must lie between 1 and the number of cells, 2 \(got 3\)"):
+        with pytest.raises(ValueError, match=r"places must lie between 1 and the number of cells, 2, and be whole \(got 3\)"):
             better_informed([0.5, 0.5], 0.5, 3)
         with pytest.raises(ValueError, match="weight must lie in"):
             better_informed([0.5, 0.5], -0.1)

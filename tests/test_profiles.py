@@ -217,3 +217,30 @@ def test_the_diameter_is_inclusive_where_the_bounding_box_does_not_decide():
     apart = float(x.max() - x.min())
     assert profiles.stays(walk, apart, 2400, plane="mercator")["records"].tolist() == [5]
     assert len(profiles.stays(walk, np.nextafter(apart, 0), 2400, plane="mercator")) == 0
+
+
+def day(*visits):
+    """A walk with stays: (metres east, metres north, records), a record every hour; one record alone is no stay."""
+    walk = [(x, y) for x, y, records in visits for _ in range(records)]
+    return [(3600 * hour, x, y) for hour, (x, y) in enumerate(walk)]
+
+
+def test_coming_back_is_no_transition():
+    """Home, a quick errand, home, work, home: two stays at home follow each other, and that is no move from home to home."""
+    walk = day((0, 0, 3), (3000, 0, 1), (0, 0, 2), (9000, 0, 2), (0, 0, 2))
+    assert len(profiles.stays(traces_of([walk]))) == 4
+    moves = profiles.markov_chains(traces_of([walk])).transitions
+    assert moves[["source", "target", "probability"]].to_numpy().tolist() == [[0, 1, 1], [1, 0, 1]]
+
+
+def test_of_equally_frequent_places_the_first_visited_comes_first():
+    """Work, home, gym with 3, 3 and 4 records; the other user sees them the other way round."""
+    work, home, gym = (9000, 0, 3), (0, 0, 3), (0, 7000, 4)
+    traces = traces_of([day(work, home, gym), day(home, work, gym)])
+    places, _ = profiles.pois(traces)
+    assert places["poi"].tolist() == [0, 1, 2] * 2
+    assert places["records"].tolist() == [4, 3, 3] * 2
+    east = geo.distance(places["lat"], 4.83, places["lat"], places["lng"])
+    assert east.tolist() == pytest.approx([0, 9000, 0, 0, 0, 9000], abs=1)
+    states = profiles.markov_chains(traces).states
+    assert states["lng"].tolist() == places["lng"].tolist()

@@ -130,10 +130,77 @@ def test_edge_traces_of_the_author(reference, alpha):
 
 @pytest.mark.parametrize("alpha", [0, -200, float("nan"), float("inf"), 1e-9])
 def test_refuses_a_wrong_alpha(alpha):
-    with pytest.raises(ValueError, match=r"alpha must be positive, in m, and at least 0.001 \(got"):
+    with pytest.raises(ValueError, match=r"alpha must be positive, in m, at least 0.001 \(got"):
         Promesse(alpha=alpha)
 
 
 def test_refuses_a_wrong_gap():
     with pytest.raises(ValueError, match=r"max_gap must not be negative, in s.*\(got -1\)"):
         Promesse(max_gap=-1)
+
+
+def test_max_jump_cuts_the_trace():
+    """Two walks of 1000 m, 10 km apart but only 10 s: filled like movement, or two pieces of 200 … 800 m each."""
+    metres, seconds = np.r_[np.arange(0, 1001, 100), 11_000 + np.arange(0, 1001, 100)], 10 * np.arange(22)
+    jump = eastwards(metres, seconds)
+    smooth = lambda **keywords: Promesse(200 - 1e-6, **keywords).protect(jump)  # noqa: E731
+    filled, _ = in_metres(smooth())
+    np.testing.assert_allclose(filled, np.arange(200, 11_801, 200), atol=1e-3)
+    pieces, _ = in_metres(smooth(max_jump=9_999))
+    np.testing.assert_allclose(pieces, [200, 400, 600, 800, 11_200, 11_400, 11_600, 11_800], atol=1e-3)
+    step = Promesse(200).steps(jump).loc["a", "longest"]
+    assert step == pytest.approx(10_000, rel=1e-9)
+    pd.testing.assert_frame_equal(smooth(max_jump=step), smooth(), check_exact=True)  # a step of exactly max_jump is filled
+    pd.testing.assert_frame_equal(smooth(max_jump=np.nextafter(step, 0)), smooth(max_jump=9_999), check_exact=True)
+
+
+def astray(records=3600):
+    """Two users of an hour at 1 Hz each, walking 1.4 m/s near 45° N 5° E; every 100th record of one stands at 0°, 0°."""
+    rng = np.random.default_rng(3)
+    lat, lng = (c + np.cumsum(rng.normal(0, 1e-5, (2, records)), axis=1) for c in (45.0, 5.0))
+    lat[1, 50::100] = lng[1, 50::100] = 0.0
+    return from_blocks(
+        pd.Index(["a", "b"]), [records] * 2, np.tile(START + 1000 * np.arange(records), 2), lat.ravel(), lng.ravel()
+    )
+
+
+def test_steps_tell_what_a_walk_publishes():
+    traces = astray()
+    for mechanism in (Promesse(100_000), Promesse(5000, "mercator"), Promesse(2, max_jump=1000), Promesse(50, max_gap=0.5)):
+        steps, published = mechanism.steps(traces), mechanism.protect(traces)
+        assert steps["records"].tolist() == [3600, 3600]
+        counts = published["user"].value_counts().reindex(["a", "b"], fill_value=0)
+        assert (counts <= steps["points"]).all()
+    steps = Promesse(200).steps(traces)
+    b = traces.iloc[3600:].reset_index(drop=True)
+    apart = distance(b["lat"].to_numpy()[:-1], b["lng"].to_numpy()[:-1], b["lat"].to_numpy()[1:], b["lng"].to_numpy()[1:])
+    assert steps.loc["b", "longest"] == pytest.approx(apart.max(), rel=1e-12)
+    assert steps.loc["b", "row"] == 3600 + 1 + apart.argmax()
+    assert steps.loc["b", "points"] == np.sum(apart) // 200
+    assert Promesse(200, max_gap=0.5).steps(traces)["row"].tolist() == [-1, -1]
+    # 36 times there and back over 5,000 km, a point every 100 km: as many as told, less one for every record at most
+    few = Promesse(100_000).protect(traces)
+    assert Promesse(100_000).steps(traces).loc["b", "points"] == pytest.approx((few["user"] == "b").sum(), abs=80)
+
+
+def test_a_walk_of_insane_size_is_refused_before_it_is_filled():
+    traces = astray()
+    line = r"about 1,8\d\d,\d\d\d points from 7,200 records.*user b alone 1,8\d\d,\d\d\d, with a step of 5,\d\d\d.\d km to row \d+: .*max_jump"
+    with pytest.raises(ValueError, match=line) as refused:
+        Promesse(200).protect(traces)
+    assert "\n" not in str(refused.value)
+    with pytest.raises(ValueError, match="would publish about"):
+        Promesse(0.001).protect(traces)  # 3.6e11 points: nothing is walked to find that out
+    ended = Promesse(200, max_jump=10_000).protect(traces)
+    assert ended["lat"].between(44.9, 45.1).all()
+    # a sane walk may be dense where it is short: 250 points a record
+    short = astray(600)
+    assert 200 * len(short) < len(Promesse(200).protect(short)) < 1e6
+    # and long where its records are many: 60 points a record, back and forth over 12 km
+    many = Promesse(200).protect(eastwards(12_000.5 * (np.arange(20_000) % 2), np.arange(20_000)))
+    assert 1e6 < len(many) < 61 * 20_000
+
+
+def test_refuses_a_wrong_jump():
+    with pytest.raises(ValueError, match=r"max_jump must be positive, in m; None fills every jump \(got 0\)"):
+        Promesse(max_jump=0)

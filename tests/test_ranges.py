@@ -1,68 +1,107 @@
-"""Ranges of parameters, as their comments say them."""
+"""What a reader may write by mistake, in every field of every mechanism, attack and grid: one clear line."""
 
-import math
+from dataclasses import MISSING, fields
 
+import numpy as np
 import pytest
-from notebook_making import make
 
-from mobpriv.book import notebooks, ranges
+import mobpriv.attacks
+import mobpriv.mechanisms
+from mobpriv import ranges
+from mobpriv.grid import AreaGrid, S2Grid, SquareGrid
+from mobpriv.profiles import markov_chains, pois, stays
+from mobpriv.traces import as_traces
+
+AREA = AreaGrid(45.0, 5.0, 800.0, 800.0, 2, 1)
+NEEDED = {
+    "Obfuscation": {"channel": np.full((2, 2), 0.5), "grid": AREA},
+    "AreaGrid": {"south": 45.0, "west": 5.0},
+}
+PACKAGES = (mobpriv.mechanisms, mobpriv.attacks)
+EVERY = [getattr(package, name) for package in PACKAGES for name in package.__all__] + [SquareGrid, AreaGrid, S2Grid]
+FIELDS = [(kind, field) for kind in EVERY for field in fields(kind) if field.name != "known_"]
+NOTHING_CAN_BE = [float("nan"), "a text", "0.5", [], {}, object(), 1j, np.str_("x"), np.datetime64("2020-01-01"), -np.inf, b"1"]
 
 
+def made(kind, **parameters):
+    return kind(**{**NEEDED.get(kind.__name__, {}), **parameters})
+
+
+@pytest.mark.parametrize("value", NOTHING_CAN_BE, ids=lambda v: type(v).__name__ + str(v)[:8])
+@pytest.mark.parametrize(("kind", "field"), FIELDS, ids=lambda f: getattr(f, "__name__", None) or f.name)
+def test_what_no_parameter_can_be(kind, field, value):
+    if field.name == "far" and isinstance(value, float) and value == -np.inf:
+        assert made(kind, far=value).far == value  # the proximity distance is always taken
+        return
+    with pytest.raises(ValueError, match=rf"\b{field.name}\b") as refused:
+        made(kind, **{field.name: value})
+    assert "\n" not in str(refused.value)
+
+
+NUMBERS = [(kind, f) for kind, f in FIELDS if f.type in (float, int, float | None, "float", "int", "float | None")]
+
+
+@pytest.mark.parametrize("value", [True, False, np.True_, np.inf, 10**400, "1"], ids=lambda v: str(v)[:5])
+@pytest.mark.parametrize(("kind", "field"), NUMBERS, ids=lambda f: getattr(f, "__name__", None) or f.name)
+def test_what_no_number_can_be(kind, field, value):
+    if field.name == "far" and not isinstance(value, bool | np.bool_ | str):
+        assert made(kind, far=value).far == value  # the proximity distance is never taken
+        return
+    with pytest.raises(ValueError, match=rf"\b{field.name}\b"):
+        made(kind, **{field.name: value})
+
+
+@pytest.mark.parametrize("as_type", [float, np.float64, np.float32, int, np.int64, np.uint8])
+@pytest.mark.parametrize(("kind", "field"), NUMBERS, ids=lambda f: getattr(f, "__name__", None) or f.name)
+def test_numbers_of_numpy_are_numbers(kind, field, as_type):
+    default = field.default if field.default not in (MISSING, None) else 5.0
+    whole = {"trash_max": 0, "epsilon": 1, "south": 45, "level": 15}.get(field.name, 5)
+    value = as_type(whole) if issubclass(as_type, int | np.integer) else as_type(default)
+    if field.name in ("south", "west", "level", "k", "cap", "columns", "rows"):
+        value = as_type(whole)
+    assert getattr(made(kind, **{field.name: value}), field.name) == value
+
+
+def test_every_kind_of_range_says_its_rule():
+    with pytest.raises(ValueError, match=r"^a must be positive, in m, at least 2, or None \(got 1\)$"):
+        ranges.positive("a", 1, "m", 2, ", or None")
+    with pytest.raises(ValueError, match=r"^a must not be negative, in s \(got -1\)$"):
+        ranges.not_negative("a", -1, "s")
+    with pytest.raises(ValueError, match=r"^a must lie in \[0, 1\] \(got 1.5\)$"):
+        ranges.between("a", 1.5, 0, 1, "must lie in [0, 1]")
+    with pytest.raises(ValueError, match=r"^a must be a whole number, at least 3 \(got 2\)$"):
+        ranges.whole("a", 2, 3)
+    with pytest.raises(ValueError, match=r"""^a must be "x", "y" or "z" \(got 'w'\)$"""):
+        ranges.one_of("a", "w", ("x", "y", "z"))
+    with pytest.raises(ValueError, match=r"^a must be True or False \(got 1\)$"):
+        ranges.true_or_false("a", 1)
+    with pytest.raises(ValueError, match=r"^a must be positive \(got 'one two'\)$"):
+        ranges.positive("a", "one two")
+    with pytest.raises(ValueError, match=r"…\)$"):
+        ranges.positive("a", "x" * 500)
+    assert ranges.positive("a", np.float32(0.5)) == 0.5
+    assert (ranges.whole("k", 2.0, 2), type(ranges.whole("k", np.int8(2), 2))) == (2, int)
+    assert ranges.between("a", 1, 0, 1, "") == 1
+
+
+@pytest.mark.parametrize("profile", [stays, pois, markov_chains])
 @pytest.mark.parametrize(
-    ("comment", "meaning", "allowed"),
-    [
-        ("side of a cell, > 0", "side of a cell", "> 0"),
-        ("of the users, > 0 and ≤ 1", "of the users", "> 0 and ≤ 1"),
-        ("level, ≤ -2.5e-3", "level", "≤ -2.5e-3"),
-        ("other windows, a date or none", "other windows", "a date or none"),
-        ("what decides, one of text | program", "what decides", "one of text | program"),
-        ("name, or file", "name, or file", ""),
-        ("larger than 0, > zero", "larger than 0, > zero", ""),
-        ("> 0", "> 0", ""),
-    ],
+    ("name", "value"), [("diameter", "200"), ("duration", True), ("max_gap", np.inf), ("plane", "moon"), ("centroid", [])]
 )
-def test_the_range_stands_behind_the_last_comma(comment, meaning, allowed):
-    assert ranges.split(comment) == (meaning, allowed)
+def test_profiles_refuse_them_too(profile, name, value, one_record):
+    with pytest.raises(ValueError, match=name):
+        profile(one_record, **{name: value})
 
 
-@pytest.mark.parametrize(
-    ("allowed", "right", "wrong"),
-    [
-        ("> 0", [1, 1e-9, [1.0, 2.0]], [0, -1, math.nan, math.inf, [], [1.0, 0.0], [math.nan]]),
-        ("≥ 1", [1, 2], [0, 0.999]),
-        ("> 0 and ≤ 1", [0.5, 1], [0, 1.001]),
-        ("≥ -1 and < 1", [-1, 0], [-1.1, 1]),
-        ("≤ 3", [3, -5], [4]),
-        ("> 0 or none", [[], [1]], [[0]]),
-        ("one of calendar | set or none", ["calendar", "set", ""], ["user", "Set"]),
-        ("one of text | program", ["text"], ["", "test"]),
-        ("a date", ["2009-02-13", "2009-01-13T23:00"], ["", "bogus", "2009-02-30", "NaT"]),
-        ("a date or none", ["", [], ["2009-02-13"]], [["2009-02-13", "bogus"]]),
-        ("", ["anything", 3, -1, []], [math.nan]),
-    ],
-)
-def test_what_lies_within(allowed, right, wrong):
-    assert [value for value in right if not ranges.within(value, allowed)] == []
-    assert [value for value in wrong if ranges.within(value, allowed)] == []
+@pytest.mark.parametrize("value", [0, 1.5, True, "2"])
+def test_least_number_of_stays(value, one_record):
+    with pytest.raises(ValueError, match="min_stays must be a whole number, at least 1"):
+        pois(one_record, min_stays=value)
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "line"),
-    [
-        ("cell", 0, "parameter cell of demo must be > 0 (m) (got 0)"),
-        ("sizes", [1, 0], "parameter sizes of demo must be one or more, each ≥ 1 (users) (got [1, 0])"),
-        ("sizes", [], "parameter sizes of demo must be one or more, each ≥ 1 (users) (got [])"),
-        ("seed", "-1", "parameter seed of demo must be ≥ 0 (got '-1')"),
-    ],
-)
-def test_a_value_outside_is_refused_in_one_line(tmp_path, name, value, line):
-    with pytest.raises(ValueError) as error:  # noqa: PT011  (the whole line is compared)
-        notebooks.checked(make(tmp_path, "demo"), {name: value})
-    assert str(error.value) == line
+@pytest.fixture
+def one_record():
+    import pandas as pd
 
-
-def test_what_a_quick_run_shortens_is_one_line_each(tmp_path):
-    path = make(tmp_path, "demo", "sizes = sizes[:1] if quick else sizes\ncell = 800.0 if quick else cell", tags={2: "quick"})
-    assert notebooks.shortened(path) == {"sizes": "sizes[:1]", "cell": "800.0"}
-    with pytest.raises(ValueError, match="a line of the cell tagged quick reads"):
-        notebooks.shortened(make(tmp_path, "other", "if quick:\n    cell = 1", tags={2: "quick"}))
+    t = pd.to_datetime([1_450_000_000], unit="s", utc=True)
+    return as_traces(pd.DataFrame({"user": ["u"], "t": t, "lat": [45.0], "lng": [5.0]}))

@@ -239,3 +239,14 @@ def test_a_radius_of_nothing_grows():
     found = W4M(k=2, trash_max=0.4).clusters(traces, np.random.default_rng(1))
     assert found.radius >= 1
     assert len(W4M(k=2, radius=1e-9).clusters(traces, np.random.default_rng(1)).members) == 3
+
+
+def test_the_first_radius_is_half_a_percent_of_half_the_diagonal():
+    """Lanes 0, 3 and 800 m north, 1900 m long: √(1900² + 800²) · 0.005 / 2 = 5.15 m, enough for the first two."""
+    traces = parallel_lanes([0, 3, 800])
+    found = W4M(trash_max=0.4).clusters(traces, np.random.default_rng(0))
+    assert (found.radius, found.rounds) == (pytest.approx(0.005 * np.hypot(1900, 800) / 2, rel=1e-6), 1)
+    assert found.members["cluster"].tolist() == [0, 0, -1]
+    # with 6 m between the lanes, more than that, it has to grow by half
+    again = W4M(trash_max=0.4).clusters(parallel_lanes([0, 6, 800]), np.random.default_rng(0))
+    assert (again.radius, again.rounds) == (pytest.approx(1.5 * 0.005 * np.hypot(1900, 800) / 2, rel=1e-6), 2)

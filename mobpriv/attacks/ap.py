@@ -13,6 +13,7 @@ import pandas as pd
 
 from mobpriv.grid import S2Grid, SquareGrid
 from mobpriv.profiles import HeatMaps, heat_maps
+from mobpriv.ranges import one_of
 from mobpriv.traces import Traces
 
 LARGEST = {"nats": 2 * np.log(2), "bits": 1.0}
@@ -27,7 +28,9 @@ class APAttack:
     with X_i the share of the trace's records in cell i. It lies in [0, 2 ln 2]: ``largest``, which the similarity
     s = 1 − d/largest of §3.2 is normalised by. ``unit="bits"`` gives d / (2 ln 2) instead, the Jensen-Shannon divergence in
     bits of the author's later program; both rank alike. ``plane="mercator"`` takes the author's grid. Any object with a
-    method ``cells(lat, lng)`` can stand in for the square cells as ``grid``, for instance ``S2Grid(13)``.
+    method ``cells(lat, lng)`` can stand in for the square cells as ``grid``, for instance ``S2Grid(13)`` or :class:`mobpriv.areas.Areas`. What such a
+    grid calls outside (−1) is one cell like the others, which everybody who was outside shares; :func:`mobpriv.areas.inside`
+    leaves such records out beforehand.
     """
 
     cell: float = 800.0  # m, side of a heat map's square cells
@@ -39,10 +42,12 @@ class APAttack:
     name = "AP-Attack"
 
     def __post_init__(self):
-        if self.unit not in LARGEST:
-            raise ValueError(f'unit must be "nats" or "bits" (got {self.unit!r})')
+        one_of("unit", self.unit, LARGEST)
+        squares = SquareGrid(self.cell, self.plane)  # refuses what no cell can have
         if self.grid is None:
-            object.__setattr__(self, "grid", SquareGrid(self.cell, self.plane))
+            object.__setattr__(self, "grid", squares)
+        elif not callable(getattr(self.grid, "cells", None)):
+            raise ValueError(f"grid must have a method cells(lat, lng), as SquareGrid has (got {self.grid!r})")
 
     @property
     def largest(self) -> float:

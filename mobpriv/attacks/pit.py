@@ -12,6 +12,7 @@ import pandas as pd
 
 from mobpriv.geo import check_plane, to_plane
 from mobpriv.profiles import MarkovChains, check_stay, markov_chains
+from mobpriv.ranges import between, one_of, positive, true_or_false
 from mobpriv.traces import Traces, by_user
 
 NOTHING_NEAR = 100_000_000.0  # the "10^5 km" of Equation (3.13), in m: the proximity distance of chains that share no place
@@ -57,12 +58,12 @@ class PITAttack:
     def __post_init__(self):
         check_plane(self.plane)
         check_stay(self.diameter, self.duration, self.max_gap)
-        for parameter in ("near", "rank_score"):
-            if not 0 < getattr(self, parameter) < np.inf:
-                raise ValueError(f"{parameter} must be positive (got {getattr(self, parameter)})")
-        for parameter, allowed in {"order": ("descending", "ascending"), "stationary": ("nearest", "printed")}.items():
-            if getattr(self, parameter) not in allowed:
-                raise ValueError(f"{parameter} must be one of {', '.join(allowed)} (got {getattr(self, parameter)!r})")
+        positive("near", self.near, "m")
+        positive("rank_score", self.rank_score)
+        between("far", self.far, -np.inf, np.inf, "must be a number, in m; below 0 the proximity distance is always taken")
+        one_of("order", self.order, ("descending", "ascending"))
+        one_of("stationary", self.stationary, ("nearest", "printed"))
+        true_or_false("whole_scores", self.whole_scores)
 
     def _profiles(self, traces: Traces) -> MarkovChains:
         # the author's program takes the mean of the distinct positions here; it goes with his plane

@@ -12,6 +12,7 @@ import pandas as pd
 
 from mobpriv.geo import check_plane, to_plane
 from mobpriv.profiles import check_stay, pois, stays
+from mobpriv.ranges import true_or_false
 from mobpriv.traces import Traces, by_user
 
 
@@ -37,6 +38,7 @@ class POIAttack:
     def __post_init__(self):
         check_plane(self.plane)
         check_stay(self.diameter, self.duration, self.max_gap)
+        true_or_false("merged", self.merged)
 
     def _profiles(self, traces: Traces) -> pd.DataFrame:
         extract = pois if self.merged else stays

@@ -10,6 +10,8 @@ names it. Ties are settled against the adversary: whoever is exactly as alike as
 import numpy as np
 import pandas as pd
 
+from mobpriv.ranges import between, positive, whole
+
 TIE = 1e-12  # dissimilarities nearer than this are equal: what is left of rounding must not break a tie
 
 
@@ -54,18 +56,15 @@ def probabilities(ranking: pd.DataFrame, largest: float | None) -> pd.DataFrame:
     if largest is None:
         least, most = ranking.min(axis=1), ranking.max(axis=1)
         d = ranking.sub(least, axis=0).div((most - least).replace(0, 1), axis=0)
-    elif largest > 0:
-        d = ranking / largest
     else:
-        raise ValueError(f"largest, the dissimilarity of strangers, must be positive (got {largest})")
+        d = ranking / positive("largest, the dissimilarity of strangers,", largest)
     s = (1 - d).clip(lower=0).fillna(0.0)
     return s.div(s.sum(axis=1).replace(0, 1), axis=0)
 
 
 def top_k(probability: pd.DataFrame, k: int) -> pd.DataFrame:
     """Equation (3.7): True for the ``k`` most probable users of each trace (the first named of several that tie)."""
-    if not 1 <= k <= probability.shape[1]:
-        raise ValueError(f"k must lie in 1 … {probability.shape[1]}, the number of known users (got {k})")
+    whole("k", k, 1, probability.shape[1], f"must lie in 1 … {probability.shape[1]}, the number of known users, and be whole")
     place = np.argsort(np.argsort(-probability.to_numpy(), axis=1, kind="stable"), axis=1)
     return pd.DataFrame(place < k, index=probability.index, columns=probability.columns)
 
@@ -75,8 +74,7 @@ def threshold(probability: pd.DataFrame, alpha: float) -> pd.DataFrame:
 
     With min, as printed, l_0 = 0 always satisfies it and every answer is empty.
     """
-    if not 0 <= alpha <= 1:
-        raise ValueError(f"alpha is a probability (got {alpha})")
+    between("alpha", alpha, 0, 1, "is a probability, in [0, 1]")
     return (probability >= alpha) & (probability > 0)
 
 

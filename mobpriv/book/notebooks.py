@@ -2,7 +2,7 @@
 
 The conventions that every notebook in ``notebooks/`` follows:
 
-* one cell tagged ``parameters``, one per line, annotated; behind it unit, meaning and range (:mod:`mobpriv.book.ranges`)::
+* one cell tagged ``parameters``, one per line, annotated; behind it unit, meaning and range (:mod:`mobpriv.book.allowed`)::
 
       cell: float = 800.0  # m, side of a heat-map cell, > 0
 
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import nbformat
 import numpy as np
 
-from mobpriv.book import ranges
+from mobpriv.book import allowed
 from mobpriv.book.results import ROOT
 
 UNITS = {"m", "km", "s", "min", "h", "days", "1/m", "share", "users", "degrees", "records"}
@@ -74,7 +74,7 @@ def parameters(notebook: str | Path, root: Path = ROOT) -> dict[str, Parameter]:
             default = ast.literal_eval(entry["default"])
         except (ValueError, SyntaxError):
             raise ValueError(f"{path.name}: the default of {name} must be a plain value (it is {entry['default']})") from None
-        found[name] = Parameter(name, entry["inferred_type_name"], default, unit.strip(), *ranges.split(meaning))
+        found[name] = Parameter(name, entry["inferred_type_name"], default, unit.strip(), *allowed.split(meaning))
     return found
 
 
@@ -113,7 +113,7 @@ def checked(notebook: str | Path, given: dict[str, Any], root: Path = ROOT) -> d
         plain[name] = as_type(value, kind)
         if plain[name] is _MISSING:
             raise ValueError(f"parameter {name} of {Path(notebook).stem} must be {kind} (got {value!r})")
-        if not ranges.within(plain[name], known[name].allowed):
+        if not allowed.within(plain[name], known[name].allowed):
             raise ValueError(f"parameter {name} of {Path(notebook).stem} must be {in_words(known[name])} (got {value!r})")
     return plain
 

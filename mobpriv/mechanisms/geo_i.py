@@ -20,6 +20,7 @@ from scipy.special import gammaincinv
 
 from mobpriv.draws import per_user
 from mobpriv.geo import check_plane, move
+from mobpriv.ranges import positive
 from mobpriv.traces import Traces, by_user, rows
 
 
@@ -83,5 +84,4 @@ def radius_quantile(z, epsilon: float) -> np.ndarray:
 
 
 def _check_epsilon(epsilon: float) -> None:
-    if not 0 < epsilon < np.inf:
-        raise ValueError(f"epsilon must be positive, in 1/m (got {epsilon})")
+    positive("epsilon", epsilon, "1/m")

@@ -17,6 +17,7 @@ import pandas as pd
 from mobpriv.channels import checks
 from mobpriv.draws import per_user
 from mobpriv.grid import AreaGrid
+from mobpriv.ranges import one_of
 from mobpriv.traces import COLUMNS, Problem, Traces, by_user, rows
 
 OUTSIDE = ("leave_out", "nearest")
@@ -45,10 +46,14 @@ class Obfuscation:
     name = "obfuscation"
 
     def __post_init__(self):
-        if self.outside not in OUTSIDE:
-            raise ValueError(f'outside must be "leave_out" or "nearest" (got {self.outside!r})')
-        channel = np.array(self.channel, float)
-        every = np.arange(self.grid.size) if self.observables is None else np.array(self.observables, np.int64)
+        one_of("outside", self.outside, OUTSIDE)
+        if not isinstance(self.grid, AreaGrid):
+            raise ValueError(f"grid must be an AreaGrid, whose cells are the channel's rows (got {self.grid!r})")
+        try:
+            channel = np.array(self.channel, float)
+            every = np.arange(self.grid.size) if self.observables is None else np.array(self.observables, np.int64).reshape(-1)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise ValueError(f"channel must be a table of numbers and observables a list of cells ({error})") from None
         if channel.shape != (self.grid.size, len(every)) or not len(every):
             raise ValueError(
                 f"the channel must have a row for each of the {self.grid.size} cells of the area and a column for each of the "

@@ -9,9 +9,13 @@ from dataclasses import dataclass
 
 import numba
 import numpy as np
+import pandas as pd
 
 from mobpriv.geo import Points, check_plane, to_degrees, to_plane, towards
+from mobpriv.ranges import not_negative, positive
 from mobpriv.traces import Traces, by_user, from_blocks, milliseconds
+
+SANE = 1_000_000, 100  # points that any walk may publish; points a record, beyond which a larger walk is refused
 
 
 @dataclass(frozen=True)
@@ -28,41 +32,90 @@ class Promesse:
     sample twice has no record left and is missing in the result.
 
     Departures from the paper: distances are on the ground unless ``plane="mercator"`` (the authors'). The paper fills pauses
-    and jumps like movement; with ``max_gap`` a pause longer than that cuts the trace, and each piece is smoothed by itself.
+    and jumps like movement; with ``max_gap`` a pause longer than that cuts the trace, with ``max_jump`` a step longer than that
+    does, and each piece is smoothed by itself. A walk of more than a million points, and more than 100 a record, is refused:
+    records that stand at 0°, 0° by mistake make one. :meth:`steps` tells beforehand.
     """
 
     alpha: float = 200.0  # m, distance between two samples
     plane: str = "ground"
     max_gap: float | None = None  # s, longest pause that is filled; None: all are (the paper)
+    max_jump: float | None = None  # m, longest step between two records that is filled; None: all are (the paper)
 
     name = "Promesse"
 
     def __post_init__(self):
         check_plane(self.plane)
-        if not 0.001 <= self.alpha < np.inf:
-            raise ValueError(f"alpha must be positive, in m, and at least 0.001 (got {self.alpha})")
-        if self.max_gap is not None and not 0 <= self.max_gap < np.inf:
-            raise ValueError(f"max_gap must not be negative, in s; None fills every pause (got {self.max_gap})")
+        positive("alpha", self.alpha, "m", least=0.001)
+        if self.max_gap is not None:
+            object.__setattr__(self, "max_gap", not_negative("max_gap", self.max_gap, "s", "; None fills every pause"))
+        if self.max_jump is not None:
+            positive("max_jump", self.max_jump, "m", hint="; None fills every jump")
 
     def protect(self, traces: Traces, rng: np.random.Generator | None = None) -> Traces:
         """The smoothed traces; nothing is drawn from ``rng``."""
         users, offsets = by_user(traces)
-        time = np.array(milliseconds(traces))
-        pieces = offsets
-        if self.max_gap is not None:
-            pauses = 1 + np.flatnonzero(np.diff(time) > 1000 * self.max_gap)
-            pieces = np.union1d(offsets, pauses)
-        p = to_plane(traces["lat"].to_numpy(), traces["lng"].to_numpy(), self.plane)
-        ground = self.plane == "ground"
-        if ground:
-            p = p._replace(x=_unwrapped(p.x, offsets))
-        p = Points(*map(np.array, p))  # one memory layout: compiled once
+        time, ground = milliseconds(traces), self.plane == "ground"
+        p = self._positions(traces, offsets)
+        filled = self._filled(p, time, offsets)
+        _check_size(self._steps(p, filled, users, offsets))
+        pieces = np.r_[0, 1 + np.flatnonzero(np.isnan(filled)), len(time)] if len(time) else offsets
         samples = _count(p, pieces, float(self.alpha), ground)
         ends = np.r_[0, np.cumsum(samples)]
         x, y, t = _fill(p, time, pieces, ends, float(self.alpha), ground)
         lat, lng = to_degrees(x, y, self.plane)
         counts = np.diff(ends[np.searchsorted(pieces, offsets)])
         return from_blocks(users, counts, t, lat, lng)
+
+    def steps(self, traces: Traces) -> pd.DataFrame:
+        """What the walk has before it, one row a user: records, longest (m, the longest step between two records that is
+        filled), row (of ``traces``, where that step ends; -1: there is none), points (about so many will be published).
+        """
+        users, offsets = by_user(traces)
+        p = self._positions(traces, offsets)
+        return self._steps(p, self._filled(p, milliseconds(traces), offsets), users, offsets)
+
+    def _positions(self, traces: Traces, offsets) -> Points:
+        p = to_plane(traces["lat"].to_numpy(), traces["lng"].to_numpy(), self.plane)
+        if self.plane == "ground":
+            p = p._replace(x=_unwrapped(p.x, offsets))
+        return Points(*map(np.array, p))  # one memory layout: compiled once
+
+    def _filled(self, p: Points, time, offsets) -> np.ndarray:
+        """Metres from each record to the next; NaN where the walk ends: at a user's last record, a pause, a jump."""
+        metres = np.hypot((p.sx[1:] + p.sx[:-1]) / 2 * np.diff(p.x), (p.sy[1:] + p.sy[:-1]) / 2 * np.diff(p.y))
+        metres[offsets[1:-1] - 1] = np.nan
+        if self.max_gap is not None:
+            metres[np.diff(time) > 1000 * self.max_gap] = np.nan
+        if self.max_jump is not None:
+            metres[metres > self.max_jump] = np.nan
+        return metres
+
+    def _steps(self, p: Points, filled, users, offsets) -> pd.DataFrame:
+        if not len(users):
+            return pd.DataFrame({"records": [], "longest": [], "row": [], "points": []}, index=users)
+        metres = np.r_[np.nan_to_num(filled, nan=0.0), 0.0]
+        longest = np.maximum.reduceat(metres, offsets[:-1])
+        user = np.repeat(np.arange(len(users)), np.diff(offsets))
+        row = np.full(len(users), -1)
+        there = np.flatnonzero((metres == longest[user]) & (metres > 0))[::-1]
+        row[user[there]] = there + 1  # of several the first
+        points = np.add.reduceat(metres, offsets[:-1]) // self.alpha
+        return pd.DataFrame({"records": np.diff(offsets), "longest": longest, "row": row, "points": points}, index=users)
+
+
+def _check_size(steps: pd.DataFrame) -> None:
+    """Refuses a walk that would publish an insane number of points; where steps are that long, the number is nearly exact."""
+    points, records = steps["points"].sum(), steps["records"].sum()
+    most, per_record = SANE
+    if points > most and points > per_record * records:
+        user = steps["points"].idxmax()
+        worst = steps.loc[user]
+        raise ValueError(
+            f"Promesse would publish about {points:,.0f} points from {records:,} records, at most {per_record} a record or {most:,} "
+            f"are sane; user {user} alone {worst.points:,.0f}, with a step of {worst.longest / 1000:,.1f} km to row {worst.row:.0f}: "
+            "is that position wrong? leave it out, end the walk at jumps with max_jump, or raise alpha"
+        )
 
 
 def _unwrapped(lng: np.ndarray, offsets: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ import numpy as np
 
 from mobpriv.draws import per_user
 from mobpriv.geo import check_plane, move
+from mobpriv.ranges import positive
 from mobpriv.traces import COLUMNS, Traces, by_user, from_blocks, milliseconds
 
 
@@ -32,8 +33,7 @@ class TriLateration:
 
     def __post_init__(self):
         check_plane(self.plane)
-        if not 0 < self.radius < np.inf:
-            raise ValueError(f"radius must be positive, in m (got {self.radius})")
+        positive("radius", self.radius, "m")
 
     def protect(self, traces: Traces, rng: np.random.Generator) -> Traces:
         users, offsets = by_user(traces)

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from mobpriv.geo import Points, across_the_date_line, check_plane, step, to_degrees, to_plane, towards
+from mobpriv.ranges import between, positive, whole
 from mobpriv.traces import Traces, by_user, from_blocks, milliseconds
 
 
@@ -64,17 +65,13 @@ class W4M:
 
     def __post_init__(self):
         check_plane(self.plane)
-        if not (self.k >= 2 and self.k == int(self.k)):
-            raise ValueError(f"k must be a whole number of users, at least 2 (got {self.k})")
-        object.__setattr__(self, "k", int(self.k))
-        if not 0 < self.delta < np.inf:
-            raise ValueError(f"delta must be positive, in m (got {self.delta})")
-        if not 0 <= self.trash_max < 1:
-            raise ValueError(f"trash_max is a share of the traces, in [0, 1) (got {self.trash_max})")
-        if self.radius is not None and not 0 < self.radius < np.inf:
-            raise ValueError(f"radius must be positive, in m; None takes it from the bounding box (got {self.radius})")
-        if not (self.cap >= 1 and self.cap == int(self.cap)):
-            raise ValueError(f"cap must be a whole number, at least 1 (got {self.cap})")
+        object.__setattr__(self, "k", whole("k", self.k, 2, rule="must be a whole number of users, at least 2"))
+        positive("delta", self.delta, "m")
+        between("trash_max", self.trash_max, 0, np.nextafter(1, 0), "is a share of the traces, in [0, 1)")
+        if self.radius is not None:
+            positive("radius", self.radius, "m", hint="; None takes it from the bounding box")
+        # a cost is summed up in 32 bits
+        whole("cap", self.cap, 1, 10_000, "must be a whole number, at least 1, at most 10000")
 
     def protect(self, traces: Traces, rng: np.random.Generator) -> Traces:
         if not len(traces):

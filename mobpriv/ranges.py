@@ -1,0 +1,79 @@
+"""The range of a parameter: each function returns the value, or raises a ValueError of one line with the rule and the value.
+
+Numbers are Python's and numpy's alike; a truth value or a text is no number, though Python would count with the one and compare
+the other. The return value is Python's own float or int.
+"""
+
+from math import inf, nan
+from numbers import Integral, Real
+
+# no length on Earth, time or rate lies beyond these; inside, squares and reciprocals stay finite
+_LEAST, _MOST = 1e-100, 1e100
+
+
+def positive(name: str, value, unit: str = "", least: float = _LEAST, hint: str = "") -> float:
+    """A finite number above 0, at least ``least``; the line says the ``unit`` and the ``hint``."""
+    number = _number(value)
+    if not least <= number <= _MOST:
+        floor = f", at least {least}" if least > _LEAST else ""
+        raise ValueError(f"{name} must be positive{_in(unit)}{floor}{hint} (got {_shown(value)})")
+    return number
+
+
+def not_negative(name: str, value, unit: str = "", hint: str = "") -> float:
+    """A finite number, 0 or above."""
+    number = _number(value)
+    if not 0 <= number <= _MOST:
+        raise ValueError(f"{name} must not be negative{_in(unit)}{hint} (got {_shown(value)})")
+    return number
+
+
+def between(name: str, value, low: float, high: float, rule: str) -> float:
+    """A number in [low, high]; ``rule``: the words of the line."""
+    number = _number(value)
+    if not low <= number <= high:
+        raise ValueError(f"{name} {rule} (got {_shown(value)})")
+    return number
+
+
+def whole(name: str, value, least: int, most: float = _MOST, rule: str = "") -> int:
+    """A whole number in least … most; 2.0 is one. ``rule``: the words of the line, where "at least ``least``" will not do."""
+    number = _number(value)
+    if not (least <= number <= most and number == int(number)):
+        raise ValueError(f"{name} {rule or f'must be a whole number, at least {least}'} (got {_shown(value)})")
+    return int(value)
+
+
+def one_of(name: str, value, choices) -> str:
+    """One of the texts ``choices``."""
+    if not (isinstance(value, str) and value in choices):
+        *rest, last = (f'"{choice}"' for choice in choices)
+        raise ValueError(f"{name} must be {', '.join(rest)} or {last} (got {_shown(value)})")
+    return value
+
+
+def true_or_false(name: str, value) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} must be True or False (got {_shown(value)})")
+    return value
+
+
+def _number(value) -> float:
+    """The value as Python's float; not-a-number, which lies in no range, for what is none."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return nan
+    try:
+        return float(value)
+    except OverflowError:
+        return inf if value > 0 else -inf
+
+
+def _in(unit: str) -> str:
+    return f", in {unit}" if unit else ""
+
+
+def _shown(value) -> str:
+    """The value on one line: texts in quotation marks, numbers as they print."""
+    text = str(value) if isinstance(value, Integral | Real) else repr(value)
+    text = " ".join(text.split())
+    return text if len(text) <= 80 else f"{text[:80]}…"

@@ -1,0 +1,62 @@
+"""Estimates with intervals, against formulae written out and their coverage counted out."""
+
+from itertools import product
+from math import comb, sqrt
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from mobpriv import estimates
+
+
+def trials(both, first, second, neither):
+    """Paired trials: how many succeed on both sides, on the first alone, on the second alone, on neither."""
+    a = np.repeat([1, 1, 0, 0], [both, first, second, neither])
+    b = np.repeat([1, 0, 1, 0], [both, first, second, neither])
+    return a, b
+
+
+@pytest.mark.parametrize("counts", [(30, 12, 5, 53), (0, 3, 0, 1), (7, 0, 0, 7), (1, 20, 18, 1)])
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_paired_difference_has_the_interval_of_agresti_and_min(counts, level):
+    """Agresti and Min (2005), §2: half a trial added to each outcome, n* = n + 2, and Wald's interval
+
+    (p12 − p21) ± z √{[p12 + p21 − (p12 − p21)²] / n*}, p12 and p21 the shares of the discordant trials.
+    """
+    n = sum(counts) + 2
+    p12, p21 = (counts[1] + 0.5) / n, (counts[2] + 0.5) / n
+    z = stats.norm.isf((1 - level) / 2)
+    half = z * sqrt((p12 + p21 - (p12 - p21) ** 2) / n)
+    found = estimates.paired_difference(*trials(*counts), level)
+    assert found.value == pytest.approx((counts[1] - counts[2]) / sum(counts))
+    assert (found.low, found.high) == pytest.approx((max(-1, p12 - p21 - half), min(1, p12 - p21 + half)), abs=1e-12)
+    assert found.n == sum(counts)
+
+
+def test_its_variance_is_that_of_the_differences():
+    """With many trials: the variance of the mean of the n differences, each −1, 0 or 1."""
+    a, b = trials(3000, 1500, 500, 5000)
+    found = estimates.paired_difference(a, b)
+    standard_error = np.std(a - b) / sqrt(len(a))
+    assert (found.high - found.low) / 2 == pytest.approx(1.959964 * standard_error, rel=1e-3)
+    # the same rates of unpaired trials would have a wider interval
+    unpaired = sqrt(a.var() / len(a) + b.var() / len(b))
+    assert standard_error < 0.65 * unpaired
+
+
+@pytest.mark.parametrize(("p12", "p21"), [(0.1, 0.1), (0.3, 0.1), (0.25, 0.4)])
+def test_paired_difference_covers_the_truth(p12, p21):
+    """All outcomes of 30 trials, each with its probability: the interval holds the true difference in about 95 of 100."""
+    n, covered, narrower = 30, 0.0, 0.0
+    for first, second in product(range(n + 1), repeat=2):
+        if first + second > n:
+            continue
+        rest = n - first - second
+        chance = comb(n, first) * comb(n - first, second) * p12**first * p21**second * (1 - p12 - p21) ** rest
+        found = estimates.paired_difference(*trials(0, first, second, rest))
+        covered += chance * (found.low <= p12 - p21 <= found.high)
+        middle, half = (found.low + found.high) / 2, (found.high - found.low) / 2
+        narrower += chance * (abs(p12 - p21 - middle) <= 0.8 * half)
+    assert 0.94 < covered < 0.985
+    assert narrower < 0.92  # four fifths of the interval are not enough
