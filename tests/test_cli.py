@@ -161,9 +161,9 @@ def test_real_needs_a_folder_with_data(call, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["-p", "reading=poem"], 'reading must be "text" or "program"'),
+        (["-p", "reading=poem"], "parameter reading of thesis_3_attacks must be one of text | program (got 'poem')"),
         (["-p", "leave_out=zz"], "does not have: zz"),
-        (["-p", "start=someday"], "start must be an ISO date"),
+        (["-p", "start=someday"], "parameter start of thesis_3_attacks must be a date or none (got 'someday')"),
         ([], "the attacked half is empty: the records span 0.1 days"),
     ],
 )
