@@ -61,6 +61,14 @@ def test_borders_belong_holes_do_not_and_the_first_wins():
         two.bounds([0, 3])
 
 
+def test_long_columns_are_looked_up_in_blocks():
+    rng = np.random.default_rng(6)
+    lat, lng = rng.uniform(-1, 11, (2, 120_001))
+    two = Areas(gpd.GeoSeries([box(5, 5, 15, 9), RING], crs=4326))
+    expected = np.where((lat >= 5) & (lat <= 9) & (lng >= 5), 0, np.where(shapely.intersects_xy(RING, lng, lat), 1, -1))
+    assert (two.cells(lat, lng) == expected).all()
+
+
 def test_records_inside():
     traces = traces_at([5.0, 5.0, 11.0, 1.0], [1.0, 5.0, 1.0, 1.0])
     chosen = inside(traces, RING)
