@@ -115,7 +115,7 @@ def reference(axis, x: float | None = None, y: float | None = None, text: str = 
         axis.annotate(text, (x, 1), (4, -10), ("data", "axes fraction"), "offset points", fontsize=8)
     if y is not None:
         axis.axhline(y, color=FAINT, linewidth=0.8)
-        axis.annotate(text, (0, y), (3, 3), ("axes fraction", "data"), "offset points", fontsize=8)
+        axis.annotate(text, (1, y), (-3, 3), ("axes fraction", "data"), "offset points", fontsize=8, ha="right")
     return axis
 
 
@@ -188,12 +188,18 @@ def _turned(values, places, upright: bool):
 
 
 def against(
-    pairs: dict[str, tuple], axis=None, marks: dict[str, Mark] | None = None, hollow: str = "", diagonal: float | bool = True
+    pairs: dict[str, tuple],
+    axis=None,
+    marks: dict[str, Mark] | None = None,
+    hollow: str = "",
+    diagonal: float | bool = True,
+    joined: bool = False,
 ):
     """This against that: one dot a case, above the diagonal where the second number is the larger.
 
-    ``pairs``: name -> (x, y), columns of equal length. ``diagonal``: how far it and the axes go, for panels that are to be
-    alike; True takes this one's largest number, False is for numbers of two kinds, with no diagonal. The dots of the name ``hollow`` are drawn around the others.
+    ``pairs``: name -> (x, y), columns of equal length; a single name may be "". The dots of the name ``hollow`` lie around the
+    others. ``diagonal``: how far it and the axes go, for panels that are to be alike; True takes this one's largest number, False
+    is for numbers of two kinds, without it. ``joined``: a line goes through the dots of a name, in the order given.
     """
     marks = {name: mark(name) if name else Mark(INK, "o") for name in pairs} | (marks or {})
     if axis is None:
@@ -203,13 +209,14 @@ def against(
         look = {"markerfacecolor": "none", "markersize": 8} if name == hollow and name else {"markersize": 4.5, "alpha": 0.7}
         if own.marker == "_":  # a dash is all edge
             look = {"markersize": 5, "markeredgewidth": 1.8}
-        axis.plot(x, y, own.marker, color=own.colour, label=name or None, **look)
+        if joined:
+            look = {"markersize": 3.5, "linewidth": 1.2}
+        line = "-" if joined else "none"
+        axis.plot(x, y, marker=own.marker, linestyle=line, color=own.colour, label=name or None, **look)
     if diagonal:
         top = 1.05 * max(np.max(column) for columns in pairs.values() for column in columns) if diagonal is True else diagonal
         axis.plot([0, top], [0, top], color=FAINT, linewidth=0.8)
         axis.set(xlim=(0, top), ylim=(0, top), aspect="equal")
-    if len(pairs) > 1:
-        axis.legend()
     return axis
 
 

@@ -73,6 +73,12 @@ def test_kilometres_for_the_reader():
     assert [joint.per_km(e) for e in (0.00015, 0.0006, 0.001, 0.0003)] == ["0.15", "0.6", "1", "0.3"]
 
 
+def test_where_everybody_is():
+    setting = joint.prepare(columns=4, rows=3, users=1)
+    cells = setting.grid.cells(setting.traces["lat"].to_numpy(), setting.traces["lng"].to_numpy())
+    assert joint.everybody(setting).tolist() == [(cells == cell).sum() for cell in range(12)]
+
+
 def test_what_a_channel_is_worth():
     """The truth in half the cases and the first cell else, by hand; 1 km between both."""
     d = euclidean(np.array([[0.0, 0.0], [1000.0, 0.0]]))

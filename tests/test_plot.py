@@ -63,7 +63,7 @@ class TestAgainst:
         (one,), (two,) = drawn(axis, "o"), drawn(axis, "^")
         assert (points(one), points(two)) == ([[1, 3], [2, 4]], [[1, 2], [2, 1]])
         assert to_hex(one.get_color()) == palette.colour("differential")
-        assert [text.get_text() for text in axis.get_legend().get_texts()] == ["differential", "joint"]
+        assert axis.get_legend_handles_labels()[1] == ["differential", "joint"]
 
     def test_the_diagonal_reaches_beyond_all_numbers(self):
         axis = plot.against(self.PAIRS)
@@ -79,9 +79,14 @@ class TestAgainst:
         assert hollow.get_markerfacecolor() == "none"
         assert hollow.get_markersize() > filled.get_markersize()
 
+    def test_joined_by_lines_in_the_order_given(self):
+        assert {line.get_linestyle() for line in plot.against(self.PAIRS).lines[:2]} == {"None"}
+        (line,) = plot.against({"": ([2, 1, 3], [1, 2, 3])}, joined=True, diagonal=False).lines
+        assert (line.get_linestyle(), points(line)) == ("-", [[2, 1], [1, 2], [3, 3]])
+
     def test_one_column_needs_no_name(self):
         axis = plot.against({"": ([1], [2])}, diagonal=False)
-        assert axis.get_legend() is None
+        assert axis.get_legend_handles_labels() == ([], [])
         assert points(axis.lines[0]) == [[1, 2]]
 
 

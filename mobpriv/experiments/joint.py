@@ -150,6 +150,12 @@ def prepare_halves(
     return Halves(setting.data, grid, known, secret, chosen, attacked, setting.person, words)
 
 
+def everybody(setting: Setting) -> np.ndarray:
+    """How many records of all users together lie in each cell of the area."""
+    cells = setting.grid.cells(setting.traces["lat"].to_numpy(), setting.traces["lng"].to_numpy())
+    return np.bincount(cells[cells >= 0], minlength=setting.grid.size)
+
+
 def _inside(traces: Traces, grid: AreaGrid) -> np.ndarray:
     return grid.cells(traces["lat"].to_numpy(), traces["lng"].to_numpy()) >= 0
 
