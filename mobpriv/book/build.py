@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from mobpriv.book import claims, dependencies, notebooks, pages, provenance, running, runs
+from mobpriv.book import claims, dependencies, notebooks, pages, provenance, quantities, running, runs, verdicts
 from mobpriv.book.results import ROOT
 
 ONE_THREAD = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -235,9 +235,10 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
     registry, stale = runs.read(root), stale_results(records, root)
     results = {run: {name: record["results"] for name, record in entries.items()} for run, entries in records.items()}
     rough = {run for run in registry.embedded if any(r["provenance"]["parameters"].get("quick") for r in records[run].values())}
-    verdicts = claims.evaluate(claims.read(root / "book" / "claims", claims.Claim), results, registry, rough)
+    names, entries = quantities.read(root, registry.runs), claims.read(root / "book" / "claims", claims.Claim)
+    judged = verdicts.evaluate(entries, results, registry, names, rough)
     errata = claims.read(root / "book" / "errata", claims.Erratum)
-    claims.check_errata(errata, results, registry, rough)
+    verdicts.check_errata(errata, results, registry, rough)
     shutil.rmtree(generated / "downloads", ignore_errors=True)
     for old in target.glob("*.ipynb"):
         if old.stem not in embedded:
@@ -247,7 +248,7 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
         of_notebook = {run: records[run][name] for run in (own, *records) if name in records[run]}
         outdated = [run for run in of_notebook if (run, name) in stale]
         page = pages.decorated(
-            executed, name, of_notebook, [v for v in verdicts if v.claim.notebook == name], registry, outdated
+            executed, name, of_notebook, [v for v in judged if v.claim.notebook == name], registry, outdated
         )
         _write_if_changed(target / f"{name}.ipynb", nbformat.writes(page) + "\n")
         downloads = generated / "downloads"
@@ -258,9 +259,9 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
                 downloads / run / f"{name}.json", json.dumps(record, indent=1, ensure_ascii=False) + "\n"
             )
     for name, text in {
-        "ledger": pages.ledger_page(verdicts, registry),
+        "ledger": pages.ledger_page(judged, registry),
         "errata": pages.errata_page(errata),
-        "score": pages.score_page(verdicts, errata, registry, rough, len(stale)),
+        "score": pages.score_page(judged, errata, registry, rough, len(stale)),
         "status": pages.status_page(records, registry, stale),
         "headline": _headline(target, sorted(embedded)),
     }.items():
