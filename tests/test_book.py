@@ -384,6 +384,6 @@ def test_results_stand_beside_the_paper_and_the_published_runs(tmp_path):
         "nb", {"rate.ap": 0.5, "q3": float("inf")}, {"rate.ap": "AP-Attack (%)", "q3": "third quartile"}, tmp_path
     )
     assert list(shown.columns) == ["this run", "Cabspotting, as the program"]
-    assert shown.columns["this run"] == {"AP-Attack (%)": ("50.0", ""), "third quartile": ("infinite", "")}
-    assert shown.columns["Cabspotting, as the program"]["AP-Attack (%)"] == ("45.3", "41.0 to 50.0, n = 536")
-    assert "<small>41.0 to 50.0, n = 536</small>" in shown._repr_html_()
+    assert shown.columns["this run"] == {"AP-Attack": ("50\u00a0%", ""), "third quartile": ("∞", "")}
+    assert shown.columns["Cabspotting, as the program"]["AP-Attack"] == ("45.3\u00a0%", "41 to 50\u00a0%, n\u00a0=\u00a0536")
+    assert "<small>41 to 50\u00a0%, n\u00a0=\u00a0536</small>" in shown._repr_html_()

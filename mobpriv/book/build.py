@@ -146,6 +146,7 @@ def _shown_beside(path: Path, root: Path) -> list[str]:
     files = sorted(file for name in names - {"*"} for file in (root / "book" / "results").glob(f"*/{name}.json"))
     printed = [claims.printed(entries, name, data_set) for name in sorted(names) for data_set in registry.data_sets]
     titles = [run.title for run in registry.runs.values()]
+    files += [path for path in [root / "book" / "quantities.yml"] if path.is_file()]
     return [
         *(f"{file.parent.name} {provenance.file_hash(file)}" for file in files),
         json.dumps([printed, titles], sort_keys=True),
@@ -247,9 +248,7 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
         executed = nbformat.read(_executed(root, own, name), as_version=4)
         of_notebook = {run: records[run][name] for run in (own, *records) if name in records[run]}
         outdated = [run for run in of_notebook if (run, name) in stale]
-        page = pages.decorated(
-            executed, name, of_notebook, [v for v in judged if v.claim.notebook == name], registry, outdated
-        )
+        page = pages.decorated(executed, name, of_notebook, [v for v in judged if v.claim.notebook == name], registry, outdated)
         _write_if_changed(target / f"{name}.ipynb", nbformat.writes(page) + "\n")
         downloads = generated / "downloads"
         _copy(root / "notebooks" / f"{name}.ipynb", downloads / "source" / f"{name}.ipynb")

@@ -198,13 +198,20 @@ def named_in(expression: str) -> list[str]:
 
 def names_in(expression: str, results: dict[str, Any]) -> list[str]:
     """The results that an expression reads, every member of its families."""
-    names = [named for name in named_in(expression) for named in (_members(name, results).values() if is_open(name) else [name])]
+    names = [
+        named for name in named_in(expression) for named in (_members(name, results).values() if is_open(name) else [name])
+    ]
     return list(dict.fromkeys(names))
 
 
 def is_open(name: str) -> bool:
     """Whether a name is a family's."""
     return re.search(rf"(?:^|\.)(?:\*|{NUMBER}:{NUMBER})(?:\.|$)", name) is not None
+
+
+def members(name: str, results: dict[str, Any]) -> dict[str, float | bool]:
+    """The values of a family in its order, by the part that differs."""
+    return {part: _number(member, results) for part, member in _members(name, results).items()}
 
 
 def _members(name: str, results: dict[str, Any]) -> dict[str, str]:
@@ -241,7 +248,7 @@ def _evaluate(node: ast.AST, results: dict[str, Any]) -> Value:
             name = name_of(node)
             if not is_open(name):
                 return _number(name, results)
-            return Family({part: _number(member, results) for part, member in _members(name, results).items()})
+            return Family(members(name, results))
         case ast.BinOp(left, op, right) if type(op) in _BINARY:
             sides = [_evaluate(side, results) for side in (left, right)]
             return _each(_BINARY[type(op)], [_numeric(side, node) for side in sides], node)
@@ -253,7 +260,9 @@ def _evaluate(node: ast.AST, results: dict[str, Any]) -> Value:
             truths = [_truth(_evaluate(value, results), node) for value in values]  # all: an unknown name is found in any place
             return all(truths) if isinstance(op, ast.And) else any(truths)
         case ast.Compare(left, ops, comparators) if all(type(op) in _COMPARE for op in ops):
-            return _compared([_evaluate(side, results) for side in (left, *comparators)], [_COMPARE[type(op)] for op in ops], node)
+            return _compared(
+                [_evaluate(side, results) for side in (left, *comparators)], [_COMPARE[type(op)] for op in ops], node
+            )
         case ast.Call(ast.Name(id=name), args, []) if name in FUNCTIONS:
             return FUNCTIONS[name]([_numeric(_evaluate(argument, results), node) for argument in args], node)
         case ast.Call(ast.Name(id="count"), [argument], []):
@@ -329,7 +338,7 @@ def _steps(allowed: Callable) -> Callable:
         if len(arguments) != 1 or not isinstance(arguments[0], Family) or len(arguments[0].members) < 2:
             raise ValueError(f"{_unparsed(node)} needs one family of two results or more")
         pairs = itertools.pairwise(arguments[0].members.values())
-        return all(a == b and allowed(0, 0) or a != b and allowed(b - a, _rounding(a, b)) for a, b in pairs)
+        return all(allowed(b - a if a != b else 0.0, _rounding(a, b)) for a, b in pairs)
 
     return of
 

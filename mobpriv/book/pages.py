@@ -10,7 +10,13 @@ from mobpriv.book.runs import Registry
 from mobpriv.book.verdicts import ACROSS, NO_DATA, QUICK, Verdict, title
 
 SYMBOLS = {AGREES: "✓", DIRECTION: "↗", UNDECIDED: "?", DISAGREES: "✗", BY_DEFINITION: "≡"}
-CLASSES = {AGREES: "agrees", DIRECTION: "direction", UNDECIDED: "undecided", DISAGREES: "disagrees", BY_DEFINITION: "definition"}
+CLASSES = {
+    AGREES: "agrees",
+    DIRECTION: "direction",
+    UNDECIDED: "undecided",
+    DISAGREES: "disagrees",
+    BY_DEFINITION: "definition",
+}
 SHOWN = '<span class="verdict agrees">✓ true</span>'
 SYNTHETIC = """:::{admonition} Synthetic data
 :class: synthetic
@@ -153,23 +159,37 @@ def fold(summary: str, text: str) -> str:
 def ledger_page(verdicts: list[Verdict], registry: Registry) -> str:
     """The table of all claims: one row per claim and data set, and below it the reasons of the verdicts that have one."""
     lines = ["::::{div} ledger full-width", "", _row(["claim", "data set", "verdict", "paper", "ours"]), _row(["---"] * 5)]
-    last, reasons = None, []
+    last = None
     for cells in _by_row(verdicts):
         claim, dataset = cells[0].claim, title(registry, cells[0].dataset)
         first = claim.id != last
         text = f"**{claim.id}** {claim.claim.strip()} {link(claim.notebook, claim.figure, claim.place)}" if first else ""
         lines.append(_row([text, dataset, badge(_together(cells)), *_paper_and_ours(cells)]))
         last = claim.id
-        reasons += [f"- **{claim.id}**, {dataset}: {badge(kind)} {why}" for kind, why in _explained(cells)]
     lines += ["::::", ""]
-    if reasons:
-        lines += ["## Where we disagree, and the likely cause", "", *reasons]
-    lines += ["", "## How each claim is tested", ""]
+    reasons = _reasons(verdicts, registry)
+    known = [text for kind, text in reasons if kind == BY_DEFINITION]
+    causes = [text for kind, text in reasons if kind != BY_DEFINITION]
+    lines += ["## Where we disagree, and the likely cause", "", *causes, ""] if causes else []
+    lines += ["## What could not come out otherwise", "", *known, ""] if known else []
+    lines += ["## How each claim is tested", ""]
     for claim in {verdict.claim.id: verdict.claim for verdict in verdicts}.values():
         tested = [v for v in verdicts if v.claim.id == claim.id]
         raw = fold("the expression", " ".join(f"`{text}`" for text in claim.tests))
         lines.append(f"- **{claim.id}**: {_test_in_words(claim, tested)} {raw}")
     return "\n".join(lines) + "\n"
+
+
+def _reasons(verdicts: Sequence[Verdict], registry: Registry) -> list[tuple[str, str]]:
+    """(verdict, line) of every explanation, once for all data sets that share it."""
+    shared = {}
+    for cells in _by_row(verdicts):
+        for kind, why in _explained(cells):
+            shared.setdefault((cells[0].claim.id, kind, why), []).append(title(registry, cells[0].dataset))
+    return [
+        (kind, f"- **{name}**, {'; '.join(titles)}: " + (f"{badge(kind)} " if kind != DISAGREES else "") + why)
+        for (name, kind, why), titles in shared.items()
+    ]
 
 
 def _by_row(verdicts: Sequence[Verdict]) -> list[list[Verdict]]:
@@ -196,7 +216,8 @@ def _explained(cells: list[Verdict]) -> list[tuple[str, str]]:
 
 def _reason(verdict: Verdict) -> str:
     reason = verdict.claim.by_definition
-    return (reason[verdict.dataset] if isinstance(reason, dict) else reason).strip()
+    text = (reason[verdict.dataset] if isinstance(reason, dict) else reason).strip()
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _paper_and_ours(cells: list[Verdict]) -> tuple[str, str]:
@@ -230,7 +251,7 @@ def sentence(cells: list[Verdict], registry: Registry) -> str:
     if verdict.startswith("not testable") or verdict == QUICK:
         return badge(verdict)
     agreeing = sum(cell.verdict in (AGREES, BY_DEFINITION) for cell in cells)
-    counted = f" {agreeing} of {len(cells)} cells agree" if cells[0].claim.table else ""
+    counted = f", {agreeing} of {len(cells)} cells agree" if cells[0].claim.table else ""
     found = ["".join(_numbers(cell)) for cell in cells]
     why = " ".join(text for _, text in _explained(cells))
     return f"{badge(verdict)} {title(registry, cells[0].dataset)}{counted}: {'; '.join(found)}. {why}".strip()
@@ -243,12 +264,11 @@ def _numbers(verdict: Verdict) -> list[str]:
     name = f"{verdict.words}: " if verdict.claim.table else ""
     paper = f"the paper has {shown(verdict.printed, verdict.unit)}, " if verdict.printed is not None else ""
     found = [f"{name}{paper}we find {ours(verdict)}"]
-    numbers = "; ".join(f"{words}: {number}" for words, number in verdict.parts)
     if verdict.verdict == DIRECTION:
-        found.append(f". The direction holds, also at the ends of the intervals: {verdict.test} ({numbers})")
+        found.append(f". The direction holds, also at the ends of the intervals: {verdict.test_here}")
     if verdict.verdict == UNDECIDED:
         if verdict.test:
-            found.append(f". Whether {verdict.test} is not decided ({numbers})")
+            found.append(f". At the ends of the intervals the direction turns: {verdict.test_here}")
         between = extent(verdict.low, verdict.high, verdict.unit)
         found.append(f". The printed number lies in our interval, {between}: the users at hand do not tell the two apart")
     return found
@@ -262,8 +282,8 @@ def _test_in_words(claim: Claim, tested: Sequence[Verdict]) -> str:
     parts = ["; ".join(words)]
     if claim.tolerance is not None:
         unit = next((v.unit for v in tested if v.words), "")
-        allowed = shown(claim.tolerance, "points" if unit == "share" else unit)
-        parts.append(f"within {allowed} of the printed value ({claim.why.strip()})")
+        allowed = f"within {shown(claim.tolerance, 'points' if unit == 'share' else unit)} of" if claim.tolerance else "exactly"
+        parts.append(f"{allowed} the printed value ({claim.why.strip()})")
     if test:
         parts.append(f"the direction: {test}")
     return "; ".join(parts) + "."

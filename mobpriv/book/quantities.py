@@ -16,6 +16,7 @@ import ast
 import math
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,20 +43,26 @@ class Names(NamedTuple):
     runs: dict[str, Run]
 
     def of(self, notebook: str, name: str) -> Quantity:
-        """Unit and words of a result, or of a family (``rate.AP-Attack.*``); ValueError, one line, for what has none.
+        """Unit and words of a result, or of a family (``rate.AP-Attack.*``); ValueError, one line, for what has none."""
+        found = self.find(notebook, name)
+        if found is None:
+            raise ValueError(f"{name} of {notebook} has no name in book/quantities.yml")
+        return found
 
-        A result of a comparison across runs bears its run in front.
-        """
+    def find(self, notebook: str, name: str) -> Quantity | None:
+        """Unit and words of a result, if it has any; one that is compared across runs bears its run in front."""
         for pattern, unit, words, of_family in self.patterns.get(notebook, ()):
             found = pattern.fullmatch(name)
             if found:
                 text = of_family if of_family and ALL in found.groups() else words
-                return Quantity(unit, text.format_map({key: self._called(key, part) for key, part in found.groupdict().items()}))
+                return Quantity(
+                    unit, text.format_map({key: self._called(key, part) for key, part in found.groupdict().items()})
+                )
         run, _, rest = name.partition(".")
         if run in self.runs and rest:
-            unit, words = self.of(notebook, rest)
-            return Quantity(unit, f"{words}, {self.runs[run].title}")
-        raise ValueError(f"{name} of {notebook} has no name in book/quantities.yml")
+            of_run = self.find(notebook, rest)
+            return of_run and of_run._replace(words=f"{of_run.words}, {self.runs[run].title}")
+        return None
 
     def _called(self, key: str, part: str) -> str:
         if part == ALL:
@@ -91,8 +98,7 @@ def shown(value: Any, unit: str = "") -> str:
         return "yes" if value else "no"
     if value is None or math.isnan(value):
         return "–"
-    behind = {"share": f"{FIXED}%", "points": f"{FIXED}points", "": ""}.get(unit, f"{FIXED}{unit}")
-    return _digits(value, unit) + behind
+    return _digits(value, unit) + _behind(unit)
 
 
 def _digits(value: float, unit: str = "") -> str:
@@ -113,6 +119,17 @@ def _decimal(value: float, significant: int) -> str:
     return f"−{text}" if value < 0 and text != "0" else text
 
 
+def _constant(value: float, unit: str) -> str:
+    """A number of an expression: as it stands there, however small."""
+    scale = 100 if unit in ("share", "points") else 1
+    exact = format(scale * Decimal(repr(value)), "f")
+    return (exact.rstrip("0").rstrip(".") if "." in exact else exact) + _behind(unit)
+
+
+def _behind(unit: str) -> str:
+    return {"share": f"{FIXED}%", "points": f"{FIXED}points", "": ""}.get(unit, f"{FIXED}{unit}")
+
+
 def _bound(text: str, unit: str) -> str:
     """A text as it is; an infinite number or a printed bound ("< 0.1") in words."""
     if text in ("infinite", "-infinite"):
@@ -126,8 +143,8 @@ def extent(low: Any, high: Any, unit: str = "") -> str:
     """An interval, its unit named once."""
     if low is None or high is None:
         return ""
-    low = low if not isinstance(low, str) else {"infinite": math.inf, "-infinite": -math.inf}[low]
-    return f"{_digits(low, unit)} to {shown(high, unit)}"
+    first = shown(low, unit).removesuffix(_behind(unit))
+    return f"{first} to {shown(high, unit)}"
 
 
 def with_extent(value: Any, low: Any, high: Any, n: int | None, unit: str = "") -> str:
@@ -173,7 +190,7 @@ class _Words(NamedTuple):
         """``unit``: in which a number is shown that has none itself."""
         match node:
             case ast.Constant(value=value):
-                return shown(value, unit)
+                return _constant(value, unit)
             case ast.UnaryOp(ast.USub(), operand):
                 return f"−{self._side(operand, unit)}"
             case ast.UnaryOp(ast.Not(), operand):
@@ -224,4 +241,3 @@ class _Words(NamedTuple):
             case ast.BinOp(left, ast.Div(), right) if not self.unit(right):
                 return self.unit(left)
         return self.called(name_of(node)).unit if is_name(node) else ""
-

@@ -22,8 +22,9 @@ from mobpriv.book.claims import (
 )
 from mobpriv.book.expressions import (
     interval,
+    is_open,
+    members,
     named_in,
-    names_in,
     number_of,
     plain_name,
     throughout,
@@ -51,7 +52,8 @@ class Verdict(NamedTuple):
     unit: str = ""
     words: str = ""  # what the quantity is called
     test: str = ""  # of a relation or a direction: what it says, in words
-    parts: tuple[tuple[str, str], ...] = ()  # the results that it reads: what each is called, its number
+    parts: tuple[tuple[str, str], ...] = ()  # the results that a test reads: what each is called, its number
+    test_here: str = ""  # the test with these numbers in it
     explanation: str = ""
 
 
@@ -157,7 +159,7 @@ def _judged(
     """The verdicts of a claim on one data set, with what explains them; ValueError where one is missing or stale."""
     if dataset not in (*registry.runs, ACROSS, NO_DATA):
         without = f"not testable without {registry.title(dataset)}"
-        return [Verdict(claim, dataset, without, *cell, unit=_unit(claim, cell[0], names)) for cell in cells.items()]
+        return [Verdict(claim, dataset, without, *cell, **_called(claim, cell[0], names)) for cell in cells.items()]
     here = results.get(dataset, {}).get(claim.notebook)
     here = _embedded(claim.notebook, results, registry) if dataset == NO_DATA else here
     if here is None:
@@ -181,14 +183,17 @@ def _verdict(claim: Claim, dataset: str, quantity: str, printed: Any, results: d
         return names.of(claim.notebook, name)
 
     test = claim.relation or claim.direction
-    read = names_in(test, results) if test else []
-    parts = tuple((called(name).words, _part(name, results, called(name).unit)) for name in read)
-    told = {"test": in_words(test, called), "parts": parts} if test else {}
+    told = {}
+    if test:
+        numbers = {name: _part(name, results, called(name).unit, names.parts) for name in named_in(test)}
+        told["test"] = in_words(test, called)
+        told["test_here"] = in_words(test, lambda name: called(name)._replace(words=f"{called(name).words} [{numbers[name]}]"))
+        told["parts"] = tuple((called(name).words, number) for name, number in numbers.items())
     if claim.relation:
         return Verdict(claim, dataset, AGREES if truth_of(claim.relation, results) else DISAGREES, **told)
     value, single = number_of(quantity, results), plain_name(quantity)
     low, high, n = _extent(single, results)
-    told |= {"low": low, "high": high, "n": n, "unit": unit_of(quantity, called), "words": in_words(quantity, called)}
+    told |= {"low": low, "high": high, "n": n, **_called(claim, quantity, names)}
     verdict = "" if printed is None else _kind(claim, quantity, printed, value, (low, high), results)
     return Verdict(claim, dataset, verdict, quantity, printed, value, **told)
 
@@ -214,8 +219,13 @@ def _defined(verdict: Verdict) -> Verdict:
     return verdict._replace(verdict=BY_DEFINITION)
 
 
-def _unit(claim: Claim, quantity: str, names: Names) -> str:
-    return unit_of(quantity, lambda name: names.of(claim.notebook, name)) if quantity else ""
+def _called(claim: Claim, quantity: str, names: Names) -> dict[str, str]:
+    """Unit and words of a cell; a relation has neither."""
+
+    def called(name: str) -> Quantity:
+        return names.of(claim.notebook, name)
+
+    return {"unit": unit_of(quantity, called), "words": in_words(quantity, called)} if quantity else {}
 
 
 def _extent(name: str, results: dict[str, Any]) -> tuple:
@@ -227,7 +237,10 @@ def _extent(name: str, results: dict[str, Any]) -> tuple:
     return low, high, entry.get("n")
 
 
-def _part(name: str, results: dict[str, Any], unit: str) -> str:
+def _part(name: str, results: dict[str, Any], unit: str, parts: dict[str, str]) -> str:
+    """A result with its interval; of a family its values, in their order; ``parts``: what a part of a name is called."""
+    if is_open(name):
+        return ", ".join(f"{parts.get(part, part)}: {shown(value, unit)}" for part, value in members(name, results).items())
     return with_extent(interval(name, results)[1], *_extent(name, results), unit)
 
 
@@ -240,9 +253,13 @@ def _with_numbers(text: str, results: dict[str, Any], called) -> str:
     """``text`` with every ``{expression}`` replaced by its value: an explanation's numbers come from the run, too."""
 
     def number(found: re.Match) -> str:
-        return shown(value_of(found[1], results), unit_of(found[1], called))
+        expression, behind = found.groups()
+        unit = unit_of(expression, called)
+        if unit and behind and behind in ("%", "points", unit):
+            raise ValueError(f"the explanation says the unit of {{{expression}}} twice: it comes with the number")
+        return shown(value_of(expression, results), unit)
 
-    return re.sub(r"\{([^{}]+)\}", number, text)
+    return re.sub(r"\{([^{}]+)\}(?=\s*(%|\w+)?)", number, text)
 
 
 def _meets(claim: Claim, quantity: str, printed: Any, value: float, results: dict) -> bool:
