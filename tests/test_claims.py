@@ -289,14 +289,16 @@ def test_a_printed_table_is_one_row_that_names_the_cells_that_disagree():
     rows = [line for line in ledger_page(found, REGISTRY).splitlines() if line.startswith("| ")][2:]
     assert len(rows) == 3
     assert "✗ disagrees" in rows[0]
-    assert "1 of 2 cells agree; rate of AP-Attack under no protection: 45\u00a0% (disagrees) <details>" in rows[0]
-    assert "1 of 1 cells agree <details>" in rows[1]
+    assert "| 1 of 2 cells agree; rate of AP-Attack under Promesse: 12\u00a0% (10 to 14\u00a0%), n" in rows[0]
+    assert "; rate of AP-Attack under no protection: 45\u00a0% (disagrees) |" in rows[0]
+    assert "1 of 1 cells agree; rate of AP-Attack under no protection: 45\u00a0% |" in rows[1]
     assert "| rate of AP-Attack under Promesse 50\u00a0% | – |" in rows[2]
     text = verdicts_in_words(found, REGISTRY)
     assert (
         "Cabspotting, 1 of 2 cells agree: rate of AP-Attack under Promesse: the paper has 11\u00a0%, we find 12\u00a0%" in text
     )
     assert text.count("✗ disagrees") == 1
+    assert "the paper has 30\u00a0%, we find 45\u00a0% (disagrees). why" in text
 
 
 def test_a_table_of_a_worked_example():
@@ -458,7 +460,13 @@ def test_the_pages_show_values_verdicts_and_reasons():
     score = score_page(verdicts, [erratum("holds")], REGISTRY)
     assert "| Cabspotting | 1 | 0 | 0 | 1 |" in score
     assert "2 claims tested; 1 erratum demonstrated." in score
-    assert "[demonstration](notebooks/nb.ipynb)" in errata_page([erratum("holds")])
+    page = errata_page([erratum("holds and 1 < 2")])
+    assert "[demonstration](notebooks/nb.ipynb)" in page
+    assert "\n\n<details><summary>tested as</summary><code>E1: holds and 1 &lt; 2</code></details>\n" in page
+    assert (
+        "\n\n  <details><summary>tested as</summary><code>rate[&#x27;AP-Attack&#x27;, &#x27;Promesse&#x27;]</code></details>\n"
+        in ledger
+    )
 
 
 # --------------------------------------------------------------------------------------------------------------------- runs

@@ -2,6 +2,7 @@
 
 import ast
 import math
+import re
 
 import pytest
 from hypothesis import given
@@ -164,9 +165,8 @@ def test_a_number_with_decimals_is_one_part_of_a_name():
     ],
 )
 def test_whatever_is_wrong_is_one_line(expression, says):
-    with pytest.raises(ValueError) as error:
+    with pytest.raises(ValueError, match=re.escape(says)) as error:
         value_of(expression, RESULTS)
-    assert says in str(error.value)
     assert "\n" not in str(error.value)
     assert len(str(error.value)) < 400
 
@@ -182,8 +182,17 @@ def test_numbers_and_truth_values_are_asked_for_by_name():
     assert truth_of("holds", RESULTS) is True
     with pytest.raises(ValueError, match="'holds' is a truth value, not a number"):
         number_of("holds", RESULTS)
-    with pytest.raises(ValueError, match="'min_k.median' is a number, not a comparison"):
+    with pytest.raises(ValueError, match=r"'min_k\.median' is a number, not a comparison"):
         truth_of("min_k.median", RESULTS)
+
+
+def said(read) -> str:
+    """The message of the fault, if there is one; any other exception is none."""
+    try:
+        read()
+    except ValueError as error:
+        return str(error) or "nothing said\nat all"
+    return ""
 
 
 PIECES = st.sampled_from(
@@ -195,10 +204,7 @@ PIECES = st.sampled_from(
 @given(st.one_of(st.text(max_size=60), st.lists(PIECES, max_size=25).map("".join)))
 def test_a_text_gives_a_value_or_one_line(text):
     for read in (lambda: value_of(text, RESULTS), lambda: names_in(text, RESULTS), lambda: throughout(text, RESULTS)):
-        try:
-            read()
-        except ValueError as error:
-            assert len(str(error).splitlines()) <= 1
+        assert len(said(read).splitlines()) <= 1
 
 
 NUMBERS = st.one_of(st.integers(-(10**30), 10**30), st.floats(allow_nan=False), st.booleans()).map(lambda v: ast.Constant(v))
@@ -225,11 +231,10 @@ TREES = st.recursive(
 @given(TREES)
 def test_a_tree_gives_a_value_or_one_line(tree):
     text = ast.unparse(ast.fix_missing_locations(tree))
-    try:
+    message = said(lambda: value_of(text, RESULTS))
+    assert len(message.splitlines()) <= 1
+    if not message:
         value = value_of(text, RESULTS)
-    except ValueError as error:
-        assert len(str(error).splitlines()) == 1
-    else:
         assert isinstance(value, bool | int | float)
         assert not math.isnan(value)
 

@@ -1,6 +1,7 @@
 """What the build writes into the book: provenance on every executed page, the ledger, the errata and the score."""
 
 from collections.abc import Collection, Sequence
+from html import escape
 
 import nbformat
 
@@ -152,8 +153,10 @@ def link(notebook: str, figure: str, text: str) -> str:
     return f"[{text}](#{figure})" if figure else f"[{text}](notebooks/{notebook}.ipynb)"
 
 
-def fold(summary: str, text: str) -> str:
-    return f"<details><summary>{summary}</summary>{text}</details>"
+def fold(summary: str, lines: Sequence[str]) -> str:
+    """Programs behind a fold: a block of its own, for a fold cannot stand within a paragraph."""
+    code = "<br>".join(f"<code>{escape(line)}</code>" for line in lines)
+    return f"<details><summary>{summary}</summary>{code}</details>"
 
 
 def ledger_page(verdicts: list[Verdict], registry: Registry) -> str:
@@ -175,8 +178,7 @@ def ledger_page(verdicts: list[Verdict], registry: Registry) -> str:
     lines += ["## How each claim is tested", ""]
     for claim in {verdict.claim.id: verdict.claim for verdict in verdicts}.values():
         tested = [v for v in verdicts if v.claim.id == claim.id]
-        raw = fold("the expression", " ".join(f"`{text}`" for text in claim.tests))
-        lines.append(f"- **{claim.id}**: {_test_in_words(claim, tested)} {raw}")
+        lines += [f"- **{claim.id}**: {_test_in_words(claim, tested)}", "", f"  {fold('tested as', claim.tests)}", ""]
     return "\n".join(lines) + "\n"
 
 
@@ -229,9 +231,12 @@ def _paper_and_ours(cells: list[Verdict]) -> tuple[str, str]:
     if all(cell.value is None for cell in cells):
         return every, "–"
     agreeing = sum(cell.verdict in (AGREES, BY_DEFINITION) for cell in cells)
-    others = [f"{cell.words}: {ours(cell)} ({cell.verdict})" for cell in cells if cell.verdict not in (AGREES, BY_DEFINITION)]
-    counted = "; ".join([f"{agreeing} of {len(cells)} cells agree", *others])
-    return every, f"{counted} {fold('all cells', '; '.join(f'{cell.words}: {ours(cell)}' for cell in cells))}"
+    counted = f"{agreeing} of {len(cells)} cells agree"
+    return every, "; ".join([counted, *(f"{cell.words}: {ours(cell)}{_unless_agreeing(cell)}" for cell in cells)])
+
+
+def _unless_agreeing(cell: Verdict) -> str:
+    return "" if cell.verdict in (AGREES, BY_DEFINITION) else f" ({cell.verdict})"
 
 
 def verdicts_in_words(verdicts: Sequence[Verdict], registry: Registry) -> str:
@@ -252,7 +257,7 @@ def sentence(cells: list[Verdict], registry: Registry) -> str:
         return badge(verdict)
     agreeing = sum(cell.verdict in (AGREES, BY_DEFINITION) for cell in cells)
     counted = f", {agreeing} of {len(cells)} cells agree" if cells[0].claim.table else ""
-    found = ["".join(_numbers(cell)) for cell in cells]
+    found = ["".join(_numbers(cell)) + (_unless_agreeing(cell) if counted else "") for cell in cells]
     why = " ".join(text for _, text in _explained(cells))
     return f"{badge(verdict)} {title(registry, cells[0].dataset)}{counted}: {'; '.join(found)}. {why}".strip()
 
@@ -345,6 +350,7 @@ def _counted(count: int, one: str, many: str) -> str:
 def errata_page(errata: list[Erratum]) -> str:
     lines = ["::::{div} errata", "", _row(["where", "what is wrong or left out", "what we do", "shown by"]), _row(["---"] * 4)]
     for e in errata:
-        shown_by = f"{SHOWN} {link(e.notebook, e.figure, 'demonstration')} {fold('the expression', f'`{e.demonstration}`')}"
+        shown_by = f"{SHOWN} {link(e.notebook, e.figure, 'demonstration')}"
         lines.append(_row([f"**{e.id}** {e.paper}, {e.place}", e.wrong.strip(), e.decision.strip(), shown_by]))
-    return "\n".join([*lines, "::::", ""])
+    tests = fold("tested as", [f"{e.id}: {e.demonstration}" for e in errata])
+    return "\n".join([*lines, "::::", "", tests, ""])
