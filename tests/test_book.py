@@ -371,6 +371,7 @@ def test_results_stand_beside_the_paper_and_the_published_runs(tmp_path):
         "paper: p\nclaims:\n  - {id: A, place: x, claim: y, notebook: nb, quantity: rate.ap, printed: {cabspotting: 0.45}, "
         "tolerance: 0.01, why: z}\n"
     )
+    (folder / "quantities.yml").write_text("quantities: {nb: {lead: [points, the lead]}}")
     run = folder / "results" / "cabspotting-program"
     run.mkdir(parents=True)
     record = {
@@ -381,9 +382,16 @@ def test_results_stand_beside_the_paper_and_the_published_runs(tmp_path):
     assert book.printed("nb", "cabspotting-program", tmp_path) == {"rate.ap": 0.45}
     assert book.printed("nb", "cabspotting_2008", tmp_path) == {}  # a file of somebody's own, whatever its name
     shown = book.beside(
-        "nb", {"rate.ap": 0.5, "q3": float("inf")}, {"rate.ap": "AP-Attack (%)", "q3": "third quartile"}, tmp_path
+        "nb",
+        {"rate.ap": 0.5, "q3": float("inf"), "lead": 0.05},
+        {"rate.ap": "AP-Attack (%)", "q3": "third quartile", "lead": "its lead (%)"},
+        tmp_path,
     )
     assert list(shown.columns) == ["this run", "Cabspotting, as the program"]
-    assert shown.columns["this run"] == {"AP-Attack": ("50\u00a0%", ""), "third quartile": ("∞", "")}
+    assert shown.columns["this run"] == {
+        "AP-Attack": ("50\u00a0%", ""),
+        "third quartile": ("∞", ""),
+        "its lead": ("5\u00a0points", ""),
+    }
     assert shown.columns["Cabspotting, as the program"]["AP-Attack"] == ("45.3\u00a0%", "41 to 50\u00a0%, n\u00a0=\u00a0536")
     assert "<small>41 to 50\u00a0%, n\u00a0=\u00a0536</small>" in shown._repr_html_()

@@ -240,6 +240,7 @@ def test_what_is_true_by_definition_is_tested_but_does_not_count():
     score = score_page([found, verdict()], [], REGISTRY)
     assert "| Cabspotting | 1 | 0 | 0 | 0 |" in score
     assert "1 verdict true by definition, not in the table" in score
+    assert "| Cabspotting |" not in score_page([found], [], REGISTRY)
     ledger = ledger_page([found], REGISTRY)
     assert '<span class="verdict definition">≡ true by definition</span>' in ledger
     assert "What could not come out otherwise" in ledger
@@ -278,6 +279,8 @@ def test_a_printed_table_has_a_verdict_for_every_cell_that_is_printed():
         ("mdc", "rate of AP-Attack under Promesse", "not testable without MDC", ""),
     ]
     assert "disagrees (printed 30\u00a0%, ours 45\u00a0%) and nobody" in fault(claim(**TABLE), results=results)
+    of_another = because("why the other cell agrees", of="agrees")
+    assert "and nobody has explained why" in fault(claim(**TABLE, explanations=of_another), results=results)
     score = score_page(found, [], REGISTRY)
     assert "| Cabspotting | 1 | 0 | 0 | 1 |" in score
     assert "| GeoLife | 1 | 0 | 0 | 0 |" in score

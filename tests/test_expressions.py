@@ -101,6 +101,11 @@ def test_steps_hold_up_to_a_millionth_and_just_not_beyond():
     assert of("never_rising", math.inf, math.inf, 1)
 
 
+def test_a_family_stands_in_the_order_of_its_numbers_or_as_it_was_saved():
+    assert value_of("rising(x[*])", {"x.10": 3, "x.9": 2, "x.-1": 1})
+    assert value_of("rising(x[*])", {"x.b": 1, "x.10": 2, "x.9": 3})
+
+
 def test_a_number_with_decimals_is_one_part_of_a_name():
     results = {"x.0.25.0.5": 1, "x.0.25": 2, "x.100.900": 3}
     assert value_of("count(x[*])", results) == 1

@@ -116,7 +116,7 @@ def _decimal(value: float, significant: int) -> str:
     decimals = significant - 1 - math.floor(math.log10(size)) if size else 0
     text = f"{size:,.{max(decimals, 0)}f}".replace(",", NARROW)
     text = text.rstrip("0").rstrip(".") if "." in text else text
-    return f"−{text}" if value < 0 and text != "0" else text
+    return f"−{text}" if value < 0 else text
 
 
 def _constant(value: float, unit: str) -> str:
