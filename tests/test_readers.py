@@ -46,7 +46,7 @@ def test_bad_lines_are_counted_and_shown(tmp_path):
     assert len(traces) == 3  # two of a, one of b
     bad = rule(left_out, "line not readable")
     assert (bad.records, bad.users, bad.row) == (2, 1, -1)
-    assert bad.value == "new_a.txt line 2: '37.7 -122.4'"
+    assert (bad.place, bad.value) == ("new_a.txt line 2", "'37.7 -122.4'")
     assert rule(left_out, "record repeated").records == 1
 
 
@@ -56,7 +56,8 @@ def test_the_line_of_an_impossible_record_is_named(tmp_path):
     _, left_out = read_cabspotting(tmp_path)
     found = rule(left_out, "latitude outside [-90, 90]")
     assert (found.records, found.users) == (1, 1)
-    assert found.value.startswith("new_b.txt line 4: user b,")
+    assert found.place == "new_b.txt line 4"
+    assert found.value.startswith("user b,")
     assert "400.17" in found.value
 
 
@@ -65,9 +66,9 @@ def test_cut_file_and_empty_file(tmp_path):
     write(tmp_path / "new_b.txt", "")
     traces, left_out = read_cabspotting(tmp_path)
     assert len(traces) == 1
-    assert rule(left_out, "file cut in its last line").value == "new_a.txt line 2: '37.7 -122'"
+    assert rule(left_out, "file cut in its last line").place == "new_a.txt line 2"
     empty = rule(left_out, "file without records")
-    assert (empty.records, empty.value) == (0, "new_b.txt")
+    assert (empty.records, empty.place) == (0, "new_b.txt")
 
 
 def test_a_cut_number_is_not_taken_for_a_time(tmp_path):
@@ -114,8 +115,9 @@ def test_geolife_folders(geolife, where):
     assert traces["user"].tolist() == ["000", "000", "020"]
     assert traces["t"].iloc[0] == pd.Timestamp("2008-10-23 02:53:04", tz="UTC")
     found = rule(left_out, "latitude outside [-90, 90]")
-    assert found.value.startswith("020/Trajectory/20110826011926.plt line 7: user 020")
-    assert rule(left_out, "file without records").value == "021/Trajectory/20110826011927.plt"
+    assert found.place == "020/Trajectory/20110826011926.plt line 7"
+    assert found.value.startswith("user 020")
+    assert rule(left_out, "file without records").place == "021/Trajectory/20110826011927.plt"
 
 
 def test_geolife_bad_values_are_read_slowly_but_alike(geolife):
@@ -124,8 +126,11 @@ def test_geolife_bad_values_are_read_slowly_but_alike(geolife):
     file.write_bytes(file.read_bytes() + plt_line("39.9x", 116.31, "2008-10-23", "02:53:12").encode() + b"39.9,116.3,0,4")
     slow, left_out = read_geolife(geolife)
     pd.testing.assert_frame_equal(slow, fast)
-    assert "line 9: '39.9x,116.31" in rule(left_out, "line not readable").value
-    assert rule(left_out, "file cut in its last line").value.endswith("line 10: '39.9,116.3,0,4'")
+    bad, cut = rule(left_out, "line not readable"), rule(left_out, "file cut in its last line")
+    assert bad.place.endswith(" line 9")
+    assert bad.value.startswith("'39.9x,116.31")
+    assert cut.place.endswith(" line 10")
+    assert cut.value == "'39.9,116.3,0,4'"
 
 
 # MDC and PrivaMov: no originals at hand, the published layout
@@ -140,10 +145,11 @@ def test_mdc_links_gps_to_users(tmp_path):
     assert traces["user"].tolist() == ["0005", "5925"]
     assert traces["lat"].tolist() == [46.52, 46.51]
     assert traces["lng"].tolist() == [6.63, 6.62]
-    assert rule(left_out, "line not readable").value == r"records.csv line 4: '2\t59'"
+    bad = rule(left_out, "line not readable")
+    assert (bad.place, bad.value) == ("records.csv line 4", repr("2\t59"))
     missing = rule(left_out, "user missing")
     assert missing.records == 1
-    assert missing.value.startswith("gps.csv line 3")
+    assert missing.place == "gps.csv line 3"
 
 
 def test_mdc_with_names_and_users(tmp_path):
@@ -243,8 +249,9 @@ def test_single_bad_times_are_left_out(tmp_path):
     traces, left_out = read_table(csv(tmp_path, text))
     assert len(traces) == 3
     unread = rule(left_out, "time not readable")
-    assert (unread.records, unread.value) == (2, "t.csv line 3: user a, t soon")
-    assert rule(left_out, "time missing").value.startswith("t.csv line 4")
+    assert (unread.records, unread.place) == (2, "t.csv line 3")
+    assert unread.value.startswith("user a, t soon")
+    assert rule(left_out, "time missing").place == "t.csv line 4"
 
 
 def test_hour_that_the_clock_shows_twice(tmp_path):
@@ -258,7 +265,7 @@ def test_nan_and_missing_users(tmp_path):
     text = f"user,t,lat,lng\n,{T},46.5,6.6\na,{T},nan,6.6\na,{T},46.5,\na,{T},46.5,6.6\nNA,{T},46.5,6.6\n"
     traces, left_out = read_table(csv(tmp_path, text))
     assert traces["user"].tolist() == ["NA", "a"]  # a user may be called NA
-    assert rule(left_out, "user missing").value.startswith("t.csv line 2")
+    assert rule(left_out, "user missing").place == "t.csv line 2"
     assert rule(left_out, "latitude or longitude not a number").records == 2
 
 
@@ -286,8 +293,9 @@ def test_large_files_report_the_same_lines(tmp_path, monkeypatch):
     good = "".join(f"u{k % 7},{T + k},46.5,6.6\n" for k in range(500))
     file = csv(tmp_path, f"user,t,lat,lng\n{good}u1,2\n\nu1,{T},400.17,6.6\n{good}")
     traces, left_out = read_table(file)
-    assert rule(left_out, "line not readable").value == "t.csv line 502: 'u1,2'"
-    assert rule(left_out, "latitude outside [-90, 90]").value.startswith("t.csv line 504: user u1")
+    assert rule(left_out, "line not readable").place == "t.csv line 502"
+    assert rule(left_out, "blank line").place == "t.csv line 503"
+    assert rule(left_out, "latitude outside [-90, 90]").place == "t.csv line 504"
     monkeypatch.setattr("mobpriv.datasets.lines.LARGE", 0)
     again, also_left_out = read_table(file)
     assert again.equals(traces)
