@@ -95,7 +95,7 @@ class SquareGrid:
 
 
 _STEPS = 64  # a degree: between two of them the arc is a straight line but for _BEND
-_BEND = 2e-4  # m: at most step²/8 of the arc's second derivative, which is below 2 e² a
+_BEND = np.radians(1 / _STEPS) ** 2 / 8 * 85_400  # m: the arc's second derivative is below 2 e² a = 85.4 km
 
 
 def _arc_table() -> tuple[np.ndarray, np.ndarray]:
@@ -118,7 +118,7 @@ def _readonly(column: np.ndarray) -> np.ndarray:
 def _bands(lat, arc, growth, cell, shift):
     """The band of each latitude, and those whose band is unsure, for they lie within ``_BEND`` of a border or are no latitudes."""
     row, unsure = np.empty(len(lat), np.int64), np.zeros(len(lat), np.bool_)
-    margin = 2 * _BEND / cell
+    margin = 1.01 * _BEND / cell
     for i in numba.prange(len(lat)):
         steps = (lat[i] + 90.0) * _STEPS
         if 0 <= steps <= 180 * _STEPS:

@@ -270,42 +270,44 @@ def _count(cell: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarra
 @numba.njit(cache=True, parallel=True)
 def _tally(cell, offsets):
     """Each user's cells and counts at the beginning of her own rows, and how many they are."""
-    users = len(offsets) - 1
-    place, data, found = np.empty(len(cell), np.int64), np.empty(len(cell), np.int64), np.zeros(users, np.int64)
-    for user in numba.prange(users):
-        first, n = offsets[user], 0
-        slots = np.zeros(64, np.int64)  # number of the cell that a hash leads to, counted from 1; 0: none yet
-        last = -1
-        for i in range(first, offsets[user + 1]):
-            if last >= 0 and place[first + last] == cell[i]:  # most records repeat the cell before them
-                data[first + last] += 1
-                continue
-            at = _slot(slots, place, first, cell[i])
-            if slots[at] == 0:
-                place[first + n], data[first + n] = cell[i], 0
+    place, data = np.empty(len(cell), np.int64), np.empty(len(cell), np.int64)
+    found = np.zeros(len(offsets) - 1, np.int64)
+    for user in numba.prange(len(offsets) - 1):
+        a, b = offsets[user], offsets[user + 1]
+        found[user] = _tally_one(cell[a:b], place[a:b], data[a:b])
+    return place, data, found
+
+
+@numba.njit(cache=True)
+def _tally_one(cell, place, data):
+    """Writes the distinct cells in rising order to ``place``, how often each occurs to ``data``; returns how many they are."""
+    slots = np.zeros(64, np.int64)  # a hash table: the number of a cell in ``place``, counted from 1; 0: free
+    n, here = 0, -1
+    for i in range(len(cell)):
+        if here < 0 or place[here] != cell[i]:  # most records repeat the cell before them
+            at = _slot(slots, place, cell[i])
+            here = slots[at] - 1
+            if here < 0:
+                here = n
+                place[here], data[here] = cell[i], 0
                 n += 1
                 slots[at] = n
                 if 2 * n > len(slots):
                     slots = np.zeros(4 * len(slots), np.int64)
                     for k in range(n):
-                        slots[_slot(slots, place, first, place[first + k])] = k + 1
-                last = n - 1
-            else:
-                last = slots[at] - 1
-            data[first + last] += 1
-        order = np.argsort(place[first : first + n])
-        place[first : first + n], data[first : first + n] = place[first : first + n][order], data[first : first + n][order]
-        found[user] = n
-    return place, data, found
+                        slots[_slot(slots, place, place[k])] = k + 1
+        data[here] += 1
+    order = np.argsort(place[:n])
+    place[:n], data[:n] = place[:n][order], data[:n][order]
+    return n
 
 
-@numba.njit(inline="always")
-def _slot(slots, place, first, cell):
-    """Where ``cell`` stands in a hash table whose length is a power of two, or the free slot where it belongs."""
+@numba.njit(cache=True)
+def _slot(slots, place, cell):
+    """Where ``cell`` stands in the hash table, whose length is a power of two, or the free slot where it belongs."""
     mask = len(slots) - 1
-    h = np.uint64(cell) * np.uint64(0x9E3779B97F4A7C15)
-    at = np.int64((h >> np.uint64(32)) & np.uint64(mask))
-    while slots[at] != 0 and place[first + slots[at] - 1] != cell:
+    at = np.int64((np.uint64(cell) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & mask
+    while slots[at] != 0 and place[slots[at] - 1] != cell:
         at = (at + 1) & mask
     return at
 
