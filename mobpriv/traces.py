@@ -130,7 +130,8 @@ def _in_order(table: pd.DataFrame) -> Traces:
             "lat": table["lat"].astype("float64"),
             "lng": table["lng"].astype("float64"),
             **{c: table[c] for c in rest},
-        }
+        },
+        copy=False,
     )
     code, time = out["user"].cat.codes.to_numpy(), milliseconds(out)
     if not _sorted(code, time):
@@ -143,11 +144,23 @@ def _by_name(user: pd.Series) -> pd.Series:
     if not isinstance(user.dtype, pd.CategoricalDtype):
         user = user.astype(str).astype("category")
     given, code = user.cat.categories, user.cat.codes.to_numpy()
-    occurs = np.bincount(code, minlength=len(given)) > 0
+    occurs = _occurring(code, len(given))
     names, number = np.unique(np.array([str(name) for name in given[occurs]], dtype=object), return_inverse=True)
     new = np.zeros(len(given), np.int64)
     new[occurs] = number
-    return pd.Series(pd.Categorical.from_codes(new[code], pd.Index(names, dtype="str")), user.index)
+    if given.dtype != "str" or len(names) < len(given) or not np.array_equal(new, np.arange(len(new))):
+        code = new[code]
+    return pd.Series(pd.Categorical.from_codes(code, pd.Index(names, dtype="str"), validate=False), user.index)
+
+
+@numba.njit(cache=True)
+def _occurring(code, categories):
+    """Which of the categories occur."""
+    found = np.zeros(categories, np.bool_)
+    for c in code:
+        if c >= 0:
+            found[c] = True
+    return found
 
 
 @numba.njit(cache=True)
@@ -202,7 +215,7 @@ def _at_one_time(code, time):
 
 def milliseconds(traces: Traces) -> np.ndarray:
     """The times as int64 milliseconds since 1970-01-01 UTC."""
-    return traces["t"].dt.tz_convert(None).dt.as_unit("ms").to_numpy().view("int64")
+    return traces["t"].array.as_unit("ms").asi8
 
 
 def by_user(traces: Traces) -> tuple[pd.Index, np.ndarray]:
@@ -215,12 +228,17 @@ def by_user(traces: Traces) -> tuple[pd.Index, np.ndarray]:
 
 def rows(traces: Traces, chosen: np.ndarray) -> Traces:
     """The records that the mask or the sorted positions ``chosen`` pick: ``Traces`` again, not checked again."""
-    if chosen.dtype == bool and chosen.all():
-        chosen = slice(None)  # no copy
-    elif chosen.dtype == bool:
+    if chosen.dtype == bool:
+        if chosen.all():
+            return traces
         chosen = np.flatnonzero(chosen)
-    part = traces.iloc[chosen] if isinstance(chosen, slice) else traces.take(chosen)
-    return part.assign(user=part["user"].cat.remove_unused_categories()).reset_index(drop=True)
+    part = traces.take(chosen)
+    user = part["user"].cat
+    occurs = _occurring(user.codes.to_numpy(), len(user.categories))
+    number = np.cumsum(occurs) - 1
+    code = user.codes.to_numpy() if occurs.all() else number[user.codes.to_numpy()]
+    user = pd.Categorical.from_codes(code, user.categories[occurs], validate=False)
+    return part.assign(user=user).reset_index(drop=True)
 
 
 def from_blocks(users: pd.Index, counts: np.ndarray, time: np.ndarray, lat: np.ndarray, lng: np.ndarray) -> Traces:
@@ -269,7 +287,9 @@ def same_person(traces: Traces, share: float = 0.05) -> dict[str, str]:
     common = pd.DataFrame({"user": code[near], "t": time[near], "lat": lat[near], "lng": lng[near]}).drop_duplicates()
     common = common.assign(record=common.groupby(["t", "lat", "lng"]).ngroup())[["record", "user"]]
     pairs = common.merge(common, on="record").query("user_x < user_y").groupby(["user_x", "user_y"]).size()
-    size = np.bincount(code, minlength=len(traces["user"].cat.categories))
+    offsets = by_user(traces)[1]
+    size = np.zeros(len(traces["user"].cat.categories), np.int64)
+    size[code[offsets[:-1]]] = np.diff(offsets)
     alike = [(a, b) for (a, b), n in pairs.items() if n >= share * min(size[a], size[b])]
     first = np.arange(len(size))
     for a, b in alike:  # whoever is one with one of them is one with both
@@ -279,10 +299,9 @@ def same_person(traces: Traces, share: float = 0.05) -> dict[str, str]:
 
 
 def _hashed_alike(time: np.ndarray, lat: np.ndarray, lng: np.ndarray) -> np.ndarray:
-    """Records whose hash another record has too: all that agree in the three columns are among them, hardly any other."""
+    """Records whose hash another record has too: all that agree in the three columns are among them."""
     key = _hashes(time, lat, lng)
-    bits = max(16, int(np.ceil(np.log2(max(len(key), 1)))) + 4)  # one bit in sixteen is set at most
-    near = _seen_twice(key, bits)
+    near = np.flatnonzero(_seen_twice(key))
     order = np.argsort(key[near])
     near, key = near[order], key[near][order]
     same = key[1:] == key[:-1]
@@ -304,26 +323,43 @@ def _hashes(time, lat, lng):
     return out
 
 
+@numba.njit(cache=True, parallel=True)
+def _seen_twice(key):
+    """True for each record whose hash begins as another one's: a few in a hundred by chance, and all that are alike."""
+    ends = np.zeros(257, np.int64)
+    for k in key:
+        ends[np.int64(k >> np.uint64(56)) + 1] += 1
+    ends = np.cumsum(ends)
+    # dealt out by the first byte, so that the bits of each part fit the processor's cache
+    at, dealt, whose = ends[:-1].copy(), np.empty(len(key), np.uint64), np.empty(len(key), np.int64)
+    for i in range(len(key)):
+        part = np.int64(key[i] >> np.uint64(56))
+        dealt[at[part]], whose[at[part]] = key[i], i
+        at[part] += 1
+    found = np.zeros(len(key), np.bool_)
+    for part in numba.prange(256):
+        _seen_twice_in_part(dealt[ends[part] : ends[part + 1]], whose[ends[part] : ends[part + 1]], found)
+    return found
+
+
 @numba.njit(cache=True)
-def _seen_twice(key, bits):
-    """The records whose leading ``bits`` bits another record has too."""
-    shift = np.uint64(64 - bits)
+def _seen_twice_in_part(key, whose, found):
+    bits = 6
+    while (1 << bits) < 16 * len(key):
+        bits += 1
+    shift, mask = np.uint64(56 - bits), np.uint64((1 << bits) - 1)
     once, twice = np.zeros(1 << (bits - 3), np.uint8), np.zeros(1 << (bits - 3), np.uint8)
     for k in key:
-        place = k >> shift
+        place = (k >> shift) & mask
         byte, bit = np.int64(place >> np.uint64(3)), np.uint8(1 << (place & np.uint64(7)))
         if once[byte] & bit:
             twice[byte] |= bit
         else:
             once[byte] |= bit
-    found = np.empty(len(key), np.int64)
-    n = 0
     for i in range(len(key)):
-        place = key[i] >> shift
+        place = (key[i] >> shift) & mask
         if twice[np.int64(place >> np.uint64(3))] & np.uint8(1 << (place & np.uint64(7))):
-            found[n] = i
-            n += 1
-    return found[:n]
+            found[whose[i]] = True
 
 
 class Halves(NamedTuple):

@@ -83,16 +83,16 @@ def as_records(
     t, failed = times(table["t"], time, zone, source)
     numbers = {c: pd.to_numeric(table[c], errors="coerce").astype(float) for c in ("lat", "lng")}
     table, found, keep = table.assign(user=user, **numbers), list(found), np.ones(len(table), bool)
-    polar = np.abs(table["lat"].to_numpy()) > POLAR
-    polar &= np.abs(table["lat"].to_numpy()) <= 90  # what lies beyond is another fault
+    lat = table["lat"].to_numpy()
+    polar = ((lat > POLAR) & (lat <= 90)) | ((lat < -POLAR) & (lat >= -90))  # what lies beyond is another fault
     for rule, broken in {**failed, "latitude at a pole": polar}.items():
         broken = broken & keep
         if broken.any():
             found.append(problem(rule, broken, table, "the record is left out"))
             keep &= ~broken
     table = table.assign(t=t)
-    kept = np.flatnonzero(keep)
-    traces, left_out = without(table if len(kept) == len(table) else table[keep])
+    kept = range(len(table)) if keep.all() else np.flatnonzero(keep)
+    traces, left_out = without(table if keep.all() else table[keep])
     for p in left_out.itertuples(index=False, name=None):
         p = Problem(*p)
         # a repetition is found among the sorted records, which have lost their places
@@ -139,7 +139,12 @@ def parquet_table(path: Path, columns: dict[str, str] | None = None) -> pd.DataF
             table = table.set_column(k, field.name, pa.array(number))
     if columns is not None:
         table = _with_roles(path, table, columns)
-    return table.unify_dictionaries().to_pandas(ignore_metadata=True)
+    return _pandas(table)
+
+
+def _pandas(table: pa.Table) -> pd.DataFrame:
+    """Column by column, each given up as soon as it is converted: half the memory."""
+    return table.unify_dictionaries().to_pandas(ignore_metadata=True, split_blocks=True, self_destruct=True)
 
 
 def check_columns(path: Path, names: list[str], columns: dict[str, str]) -> None:
@@ -206,7 +211,7 @@ def _text_table(path: Path, columns: dict[str, str], names, delimiter) -> tuple[
     table, t = lines.table, columns["t"]
     if pa.types.is_boolean(table[t].type) or pa.types.is_time(table[t].type):  # a guess: nothing that could be a moment
         table = table.set_column(table.column_names.index(t), t, table[t].cast(pa.string()))
-    return _with_roles(path, table, columns).unify_dictionaries().to_pandas(), lines
+    return _pandas(_with_roles(path, table, columns)), lines
 
 
 def _delimiter(text, names) -> str:
