@@ -83,7 +83,12 @@ def to_plane(lat, lng, plane: str = "ground") -> Points:
         sx, sy = metres_per_degree(lat)
         return Points(lng, lat, sx, sy)
     one = np.broadcast_to(1.0, lat.shape)
-    return Points(AUTHORS_RADIUS * np.radians(lng), AUTHORS_RADIUS * np.log(np.tan(np.pi / 4 + np.radians(lat) / 2)), one, one)
+    try:
+        with np.errstate(divide="raise"):
+            north = np.log(np.tan(np.pi / 4 + np.radians(lat) / 2))
+    except FloatingPointError:
+        raise ValueError("the Mercator plane ends before the poles: leave out records at latitude -90") from None
+    return Points(AUTHORS_RADIUS * np.radians(lng), AUTHORS_RADIUS * north, one, one)
 
 
 def across_the_date_line(lng: np.ndarray) -> np.ndarray:

@@ -215,7 +215,8 @@ def _at_one_time(code, time):
 
 def milliseconds(traces: Traces) -> np.ndarray:
     """The times as int64 milliseconds since 1970-01-01 UTC."""
-    return traces["t"].array.as_unit("ms").asi8
+    t = traces["t"].array
+    return (t if t.unit == "ms" else t.as_unit("ms")).asi8
 
 
 def by_user(traces: Traces) -> tuple[pd.Index, np.ndarray]:
@@ -302,10 +303,7 @@ def _hashed_alike(time: np.ndarray, lat: np.ndarray, lng: np.ndarray) -> np.ndar
     """Records whose hash another record has too: all that agree in the three columns are among them."""
     key = _hashes(time, lat, lng)
     near = np.flatnonzero(_seen_twice(key))
-    order = np.argsort(key[near])
-    near, key = near[order], key[near][order]
-    same = key[1:] == key[:-1]
-    return np.sort(near[np.r_[False, same] | np.r_[same, False]])
+    return near[pd.Series(key[near]).duplicated(keep=False).to_numpy()]
 
 
 @numba.njit(cache=True)

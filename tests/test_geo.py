@@ -63,3 +63,9 @@ def test_cases_of_the_peer(reference):
     p = geo.to_plane([trip["lat"]], [trip["lng"]], "mercator")
     np.testing.assert_allclose([p.x[0], p.y[0]], trip["plane_point_from_SFERA_run"], atol=1e-8)
     np.testing.assert_allclose(np.ravel(geo.to_degrees(p.x, p.y, "mercator")), [50, -120], atol=1e-13)
+
+
+def test_the_mercator_plane_has_no_south_pole():
+    with pytest.raises(ValueError, match="ends before the poles"):
+        geo.to_plane(np.array([45.0, -90.0]), np.zeros(2), "mercator")
+    assert all(np.isfinite(column).all() for column in geo.to_plane(np.array([90.0, -90.0]), np.zeros(2)))

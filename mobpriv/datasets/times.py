@@ -33,7 +33,9 @@ def times(values: pd.Series, time: str | None, zone: str | None, source: str) ->
     if time != "iso":
         unit = 1000 if time in (None, "s") else 1
         if values.dtype == "int64" and len(values) and _EARLIEST // unit <= values.min() and values.max() < _LATEST // unit:
-            ms = pd.Series((values.to_numpy() * unit).view("datetime64[ms]"), values.index)  # the common case, at full speed
+            ms = pd.Series(
+                (values.to_numpy() * unit).view("datetime64[ms]"), values.index, copy=False
+            )  # the common case, at full speed
             return ms.dt.tz_localize("UTC"), {}
         number = pd.to_numeric(values, errors="coerce").to_numpy(float, na_value=np.nan)
         if time is not None or 2 * np.isfinite(number).sum() >= max(len(number), 1):
@@ -84,7 +86,7 @@ def known_zone(zone: str | None) -> None:
     """Refuses a time zone that nobody knows."""
     try:
         pd.Timestamp(0, tz=zone)
-    except (KeyError, ValueError, OSError, TypeError):
+    except (KeyError, ValueError, OSError, TypeError, IndexError):
         raise ValueError(
             f"there is no time zone {zone!r}: give one of the tz database, for instance Europe/Paris or UTC"
         ) from None
