@@ -42,19 +42,35 @@ class SquareGrid:
         """The id (int64) of the cell that holds each position."""
         lat, lng = np.asarray(lat, float), np.asarray(lng, float)
         if self.plane == "ground":
-            row = np.floor(meridian_arc(lat) / self.cell - self.shift[0]).astype(np.int64)
-            if not len(row):
-                return row
-            # one width per band, looked up: cheaper than one cosine per record
-            first = row.min()
-            east = self._metres_per_degree_east(np.arange(first, row.max() + 1))
-            column = np.floor(lng * (east[row - first] / self.cell) - self.shift[1])
+            return self._ground_cells(lat, lng)
         else:
             x0, y0 = self._mercator_origin()
             p = to_plane(lat, lng, "mercator")
             row = np.floor((p.y - y0) / self.cell - self.shift[0]).astype(np.int64)
             column = np.floor((p.x - x0) / self.cell - self.shift[1])
         return (row + _OFFSET) * _ROW + (column.astype(np.int64) + _OFFSET)
+
+    def _ground_cells(self, lat: np.ndarray, lng: np.ndarray) -> np.ndarray:
+        """One width per band and the arc along the meridian, both looked up: cheaper than five sines per record."""
+        if not lat.size:
+            return np.zeros(lat.shape, np.int64)
+        shape = np.broadcast_shapes(lat.shape, lng.shape)
+        lat, lng = (np.ascontiguousarray(np.broadcast_to(column, shape)).ravel() for column in (lat, lng))
+        row, unsure = _bands(_readonly(lat), *_ARC, self.cell, self.shift[0])
+        if len(unsure):  # so near to a border that the look-up does not decide
+            row[unsure] = self._row(lat[unsure])
+        first, last = row.min(), row.max()
+        if last - first < max(len(row), 1 << 16):
+            east = self._metres_per_degree_east(np.arange(first, last + 1)) / self.cell
+            _put_columns(row, _readonly(lng), east, first, self.shift[1])
+            return row.reshape(shape)
+        bands, place = np.unique(row, return_inverse=True)
+        east = self._metres_per_degree_east(bands) / self.cell
+        column = np.floor(lng * east[place] - self.shift[1]).astype(np.int64)
+        return ((row + _OFFSET) * _ROW + (column + _OFFSET)).reshape(shape)
+
+    def _row(self, lat: np.ndarray) -> np.ndarray:
+        return np.floor(meridian_arc(lat) / self.cell - self.shift[0]).astype(np.int64)
 
     def rows_and_columns(self, cells) -> tuple[np.ndarray, np.ndarray]:
         cells = np.asarray(cells, np.int64)
@@ -84,6 +100,52 @@ class SquareGrid:
     def _mercator_origin(self) -> tuple[float, float]:
         p = to_plane(np.array([AUTHORS_ORIGIN[0]]), np.array([AUTHORS_ORIGIN[1]]), "mercator")
         return float(p.x[0]), float(p.y[0])
+
+
+_STEPS = 64  # a degree: between two of them the arc is a straight line but for _BEND
+_BEND = np.radians(1 / _STEPS) ** 2 / 8 * 85_400  # m: the arc's second derivative is below 2 e² a = 85.4 km
+
+
+def _arc_table() -> tuple[np.ndarray, np.ndarray]:
+    """The meridian arc at every 1/64 degree, and its growth from there to the next."""
+    arc = meridian_arc(np.arange(-90 * _STEPS, 90 * _STEPS + 1) / _STEPS)
+    return arc, np.append(np.diff(arc), 0.0)
+
+
+_ARC = _arc_table()
+
+
+def _readonly(column: np.ndarray) -> np.ndarray:
+    """As pandas hands columns out: one kind of array, compiled once."""
+    view = column.view()
+    view.flags.writeable = False
+    return view
+
+
+@numba.njit(cache=True, parallel=True)
+def _bands(lat, arc, growth, cell, shift):
+    """The band of each latitude, and those whose band is unsure, for they lie within ``_BEND`` of a border or are no latitudes."""
+    row, unsure = np.empty(len(lat), np.int64), np.zeros(len(lat), np.bool_)
+    margin = 1.01 * _BEND / cell
+    for i in numba.prange(len(lat)):
+        steps = (lat[i] + 90.0) * _STEPS
+        if 0 <= steps <= 180 * _STEPS:
+            k = int(steps)
+            y = (arc[k] + (steps - k) * growth[k]) / cell - shift
+            below = np.floor(y)
+            row[i] = np.int64(below)
+            unsure[i] = not (margin < y - below < 1 - margin)
+        else:
+            row[i], unsure[i] = 0, True
+    return row, np.flatnonzero(unsure)
+
+
+@numba.njit(cache=True, parallel=True)
+def _put_columns(row, lng, east, first, shift):
+    """Turns each band into the id of a cell."""
+    for i in numba.prange(len(row)):
+        column = np.int64(np.floor(lng[i] * east[row[i] - first] - shift))
+        row[i] = (row[i] + _OFFSET) * _ROW + (column + _OFFSET)
 
 
 @dataclass(frozen=True)

@@ -250,34 +250,74 @@ class HeatMaps(NamedTuple):
 def heat_maps(traces: Traces, grid) -> HeatMaps:
     """How many records of each user lie in each cell of ``grid`` (thesis §3.2, Figure 3.2)."""
     users, offsets = by_user(traces)
-    ids, cells = pd.factorize(grid.cells(traces["lat"].to_numpy(), traces["lng"].to_numpy()), sort=True)
-    indptr, indices, data = _count(ids.astype(np.int64), offsets, len(cells))
-    return HeatMaps(users, np.asarray(cells), csr_array((data, indices, indptr), shape=(len(users), len(cells))))
+    cell = np.asarray(grid.cells(traces["lat"].to_numpy(), traces["lng"].to_numpy()), np.int64)
+    place, data, indptr = _count(cell, offsets)
+    cells, indices = np.unique(place, return_inverse=True)
+    counts = csr_array((data, indices.astype(np.int64), indptr), shape=(len(users), len(cells)))
+    return HeatMaps(users, cells, counts)
+
+
+def _count(cell: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The cells of each user in rising order, the records in each, and where each user's begin."""
+    place, data, found = _tally(cell, offsets)
+    indptr = np.r_[0, np.cumsum(found)].astype(np.int64)
+    return *_packed(place, data, offsets, indptr), indptr
+
+
+@numba.njit(cache=True, parallel=True)
+def _tally(cell, offsets):
+    """Each user's cells and counts at the beginning of her own rows, and how many they are."""
+    place, data = np.empty(len(cell), np.int64), np.empty(len(cell), np.int64)
+    found = np.zeros(len(offsets) - 1, np.int64)
+    for user in numba.prange(len(offsets) - 1):
+        a, b = offsets[user], offsets[user + 1]
+        found[user] = _tally_one(cell[a:b], place[a:b], data[a:b])
+    return place, data, found
 
 
 @numba.njit(cache=True)
-def _count(cell, offsets, cells):
-    users = len(offsets) - 1
-    indptr = np.zeros(users + 1, np.int64)
-    tally, touched = np.zeros(cells, np.int64), np.empty(cells, np.int64)
-    indices, data = np.empty(1024, np.int64), np.empty(1024, np.int64)
-    filled = 0
-    for user in range(users):
-        n = 0
-        for i in range(offsets[user], offsets[user + 1]):
-            if tally[cell[i]] == 0:
-                touched[n] = cell[i]
+def _tally_one(cell, place, data):
+    """Writes the distinct cells in rising order to ``place``, how often each occurs to ``data``; returns how many they are."""
+    slots = np.zeros(64, np.int64)  # a hash table: the number of a cell in ``place``, counted from 1; 0: free
+    n, here = 0, -1
+    for i in range(len(cell)):
+        if here < 0 or place[here] != cell[i]:  # most records repeat the cell before them
+            at = _slot(slots, place, cell[i])
+            here = slots[at] - 1
+            if here < 0:
+                here = n
+                place[here], data[here] = cell[i], 0
                 n += 1
-            tally[cell[i]] += 1
-        touched[:n].sort()
-        while filled + n > len(indices):
-            indices, data = np.concatenate((indices, np.empty_like(indices))), np.concatenate((data, np.empty_like(data)))
-        for k in range(n):
-            indices[filled], data[filled] = touched[k], tally[touched[k]]
-            tally[touched[k]] = 0
-            filled += 1
-        indptr[user + 1] = filled
-    return indptr, indices[:filled].copy(), data[:filled].copy()
+                slots[at] = n
+                if 2 * n > len(slots):
+                    slots = np.zeros(4 * len(slots), np.int64)
+                    for k in range(n):
+                        slots[_slot(slots, place, place[k])] = k + 1
+        data[here] += 1
+    order = np.argsort(place[:n])
+    place[:n], data[:n] = place[:n][order], data[:n][order]
+    return n
+
+
+@numba.njit(cache=True)
+def _slot(slots, place, cell):
+    """Where ``cell`` stands in the hash table, whose length is a power of two, or the free slot where it belongs."""
+    mask = len(slots) - 1
+    at = np.int64((np.uint64(cell) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & mask
+    while slots[at] != 0 and place[slots[at] - 1] != cell:
+        at = (at + 1) & mask
+    return at
+
+
+@numba.njit(cache=True)
+def _packed(place, data, offsets, indptr):
+    """The beginnings of the users' rows, end to end."""
+    cells, counts = np.empty(indptr[-1], np.int64), np.empty(indptr[-1], np.int64)
+    for user in range(len(offsets) - 1):
+        n = indptr[user + 1] - indptr[user]
+        cells[indptr[user] : indptr[user + 1]] = place[offsets[user] : offsets[user] + n]
+        counts[indptr[user] : indptr[user + 1]] = data[offsets[user] : offsets[user] + n]
+    return cells, counts
 
 
 class MarkovChains(NamedTuple):
