@@ -56,18 +56,25 @@ class SquareGrid:
             return np.zeros(lat.shape, np.int64)
         shape = np.broadcast_shapes(lat.shape, lng.shape)
         lat, lng = (np.ascontiguousarray(np.broadcast_to(column, shape)).ravel() for column in (lat, lng))
-        row, unsure = _bands(_readonly(lat), *_ARC, self.cell, self.shift[0])
+        ends = self._row(np.array([lat.min(), lat.max()]))
+        first, last = ends.min() - 1, ends.max() + 1
+        if last - first > max(lat.size, 1 << 16):  # more bands than positions: small cells
+            row = self._row(lat)
+            bands, place = np.unique(row, return_inverse=True)
+            return self._ids(row, lng, self._metres_per_degree_east(bands)[place]).reshape(shape)
+        east = self._metres_per_degree_east(np.arange(first, last + 1))
+        cells, unsure = _look_up(
+            _readonly(lat), _readonly(lng), _ARC / self.cell, east / self.cell, first, *self.shift, _BEND / self.cell
+        )
         if len(unsure):  # so near to a border that the look-up does not decide
-            row[unsure] = self._row(lat[unsure])
-        first, last = row.min(), row.max()
-        if last - first < max(len(row), 1 << 16):
-            east = self._metres_per_degree_east(np.arange(first, last + 1)) / self.cell
-            _put_columns(row, _readonly(lng), east, first, self.shift[1])
-            return row.reshape(shape)
-        bands, place = np.unique(row, return_inverse=True)
-        east = self._metres_per_degree_east(bands) / self.cell
-        column = np.floor(lng * east[place] - self.shift[1]).astype(np.int64)
-        return ((row + _OFFSET) * _ROW + (column + _OFFSET)).reshape(shape)
+            row = self._row(lat[unsure])
+            cells[unsure] = self._ids(row, lng[unsure], east[row - first])
+        return cells.reshape(shape)
+
+    def _ids(self, row, lng, east) -> np.ndarray:
+        """Cells of positions in bands that are known, with the metres per degree there."""
+        column = np.floor(lng * (east / self.cell) - self.shift[1]).astype(np.int64)
+        return (row + _OFFSET) * _ROW + (column + _OFFSET)
 
     def _row(self, lat: np.ndarray) -> np.ndarray:
         return np.floor(meridian_arc(lat) / self.cell - self.shift[0]).astype(np.int64)
@@ -103,16 +110,10 @@ class SquareGrid:
 
 
 _STEPS = 64  # a degree: between two of them the arc is a straight line but for _BEND
-_BEND = np.radians(1 / _STEPS) ** 2 / 8 * 85_400  # m: the arc's second derivative is below 2 e² a = 85.4 km
+_BEND = 1.01 * np.radians(1 / _STEPS) ** 2 / 8 * 85_400  # m: the arc's second derivative is below 2 e² a = 85.4 km
 
 
-def _arc_table() -> tuple[np.ndarray, np.ndarray]:
-    """The meridian arc at every 1/64 degree, and its growth from there to the next."""
-    arc = meridian_arc(np.arange(-90 * _STEPS, 90 * _STEPS + 1) / _STEPS)
-    return arc, np.append(np.diff(arc), 0.0)
-
-
-_ARC = _arc_table()
+_ARC = meridian_arc(np.arange(-90 * _STEPS, 90 * _STEPS + 2) / _STEPS)  # m, at every step
 
 
 def _readonly(column: np.ndarray) -> np.ndarray:
@@ -123,29 +124,20 @@ def _readonly(column: np.ndarray) -> np.ndarray:
 
 
 @numba.njit(cache=True, parallel=True)
-def _bands(lat, arc, growth, cell, shift):
-    """The band of each latitude, and those whose band is unsure, for they lie within ``_BEND`` of a border or are no latitudes."""
-    row, unsure = np.empty(len(lat), np.int64), np.zeros(len(lat), np.bool_)
-    margin = 1.01 * _BEND / cell
+def _look_up(lat, lng, arc, east, first, north_shift, east_shift, margin):
+    """The cell of each position, lengths in cells; and those that lie within ``margin`` of a band's border or are no positions."""
+    cells, unsure = np.empty(len(lat), np.int64), np.empty(len(lat), np.bool_)
     for i in numba.prange(len(lat)):
         steps = (lat[i] + 90.0) * _STEPS
+        unsure[i] = True
         if 0 <= steps <= 180 * _STEPS:
-            k = int(steps)
-            y = (arc[k] + (steps - k) * growth[k]) / cell - shift
-            below = np.floor(y)
-            row[i] = np.int64(below)
-            unsure[i] = not (margin < y - below < 1 - margin)
-        else:
-            row[i], unsure[i] = 0, True
-    return row, np.flatnonzero(unsure)
-
-
-@numba.njit(cache=True, parallel=True)
-def _put_columns(row, lng, east, first, shift):
-    """Turns each band into the id of a cell."""
-    for i in numba.prange(len(row)):
-        column = np.int64(np.floor(lng[i] * east[row[i] - first] - shift))
-        row[i] = (row[i] + _OFFSET) * _ROW + (column + _OFFSET)
+            k = np.int64(steps)
+            y = arc[k] + (steps - k) * (arc[k + 1] - arc[k]) - north_shift
+            row = np.int64(np.floor(y))
+            unsure[i] = not (margin < y - row < 1 - margin)
+            column = np.int64(np.floor(lng[i] * east[row - first] - east_shift))
+            cells[i] = (row + _OFFSET) * _ROW + (column + _OFFSET)
+    return cells, np.flatnonzero(unsure)
 
 
 @dataclass(frozen=True)

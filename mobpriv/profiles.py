@@ -278,34 +278,47 @@ def _tally(cell, offsets):
 @numba.njit(cache=True)
 def _tally_one(cell, place, data):
     """Writes the distinct cells in rising order to ``place``, how often each occurs to ``data``; returns how many they are."""
-    slots = np.zeros(64, np.int64)  # a hash table: the number of a cell in ``place``, counted from 1; 0: free
-    n, here = 0, -1
-    for i in range(len(cell)):
-        if here < 0 or place[here] != cell[i]:  # most records repeat the cell before them
-            at = _slot(slots, place, cell[i])
-            here = slots[at] - 1
-            if here < 0:
-                here = n
-                place[here], data[here] = cell[i], 0
-                n += 1
-                slots[at] = n
-                if 2 * n > len(slots):
-                    slots = np.zeros(4 * len(slots), np.int64)
-                    for k in range(n):
-                        slots[_slot(slots, place, place[k])] = k + 1
-        data[here] += 1
-    order = np.argsort(place[:n])
-    place[:n], data[:n] = place[:n][order], data[:n][order]
+    keys, counts = np.zeros(1024, np.int64), np.zeros(1024, np.int64)  # a hash table; a count of 0: free
+    ones, done = np.ones(1, np.int64), 0
+    while done < len(cell):
+        done += _add(cell[done:], ones, keys, counts)
+        if done < len(cell):  # half full
+            old, n = keys, counts
+            keys, counts = np.zeros(4 * len(old), np.int64), np.zeros(4 * len(old), np.int64)
+            used = np.flatnonzero(n)
+            _add(old[used], n[used], keys, counts)
+    used = np.flatnonzero(counts)
+    order = used[np.argsort(keys[used])]
+    n = len(order)
+    place[:n], data[:n] = keys[order], counts[order]
     return n
 
 
 @numba.njit(cache=True)
-def _slot(slots, place, cell):
-    """Where ``cell`` stands in the hash table, whose length is a power of two, or the free slot where it belongs."""
-    mask = len(slots) - 1
-    at = np.int64((np.uint64(cell) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & mask
-    while slots[at] != 0 and place[slots[at] - 1] != cell:
-        at = (at + 1) & mask
+def _add(cell, times, keys, counts):
+    """Counts cells, each as often as ``times`` says (the last of which holds on), until the table is half full; how many it took.
+
+    There is no short cut for a cell that repeats the one before it: a branch that is hard to foretell costs more.
+    """
+    free, last = len(keys) // 2 - np.count_nonzero(counts), len(times) - 1
+    for i in range(len(cell)):
+        at = _slot(keys, counts, cell[i])
+        if counts[at] == 0:
+            if free == 0:
+                return i
+            free -= 1
+            keys[at] = cell[i]
+        counts[at] += times[min(i, last)]
+    return len(cell)
+
+
+@numba.njit(inline="always")
+def _slot(keys, counts, key):
+    """Where ``key`` stands in the hash table, whose length is a power of two, or the free slot where it belongs."""
+    mask = np.uint64(len(keys) - 1)
+    at = ((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & mask
+    while counts[at] != 0 and keys[at] != key:
+        at = (at + np.uint64(1)) & mask
     return at
 
 
