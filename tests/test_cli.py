@@ -32,9 +32,7 @@ def call(tmp_path, monkeypatch):
 def table(tmp_path):
     t = pd.date_range("2020-01-01", periods=4, freq="h", tz="UTC").astype(str)
     file = tmp_path / "my.csv"
-    pd.DataFrame({"user": ["a", "a", "b", "b"], "t": t, "lat": [45.0, 45.1, 400.5, 45.3], "lng": 4.8}).to_csv(
-        file, index=False
-    )
+    pd.DataFrame({"user": ["a", "a", "b", "b"], "t": t, "lat": [45.0, 45.1, 400.5, 45.3], "lng": 4.8}).to_csv(file, index=False)
     return file
 
 

@@ -578,3 +578,16 @@ def test_original_geolife(real_data):
     assert traces["user"].cat.categories.tolist() == ["000", "010", "020"]
     assert len(traces) + left_out["records"].sum() == 7_448 - 7 * 6  # lines of the seven files without their headers
     assert rule(left_out, "record repeated").records == 1
+
+
+def test_a_time_that_lost_its_zone_is_left_out_where_most_have_one(tmp_path):
+    zoned = [f"u,2020-01-0{day}T00:00:00+02:00,45,6" for day in (1, 2, 3)]
+    naive = ["u,2020-01-04T00:00:00,45,6"]
+    file = csv(tmp_path, "\n".join(["user,t,lat,lng", *zoned[:2], *naive, zoned[2], ""]))
+    traces, left_out = read_table(file)
+    assert len(traces) == 3
+    found = rule(left_out, "time without a zone, where most have one")
+    assert (found.records, found.place) == (1, f"{file.name} line 4")
+    assert len(read_table(file, zone="Europe/Paris")[0]) == 4
+    with pytest.raises(ValueError, match="times carry no time zone"):
+        read_table(csv(tmp_path, "\n".join(["user,t,lat,lng", zoned[0], *naive, ""])))
