@@ -16,6 +16,7 @@ import shapely
 from mobpriv.traces import Traces, rows
 
 DEGREES = "EPSG:4326"
+_BLOCK = 50_000  # records looked up at once: their columns fit into the processor's cache
 _GLOBE = shapely.box(-180, -90, 180, 90)
 
 
@@ -55,7 +56,8 @@ class Areas:
     def cells(self, lat, lng) -> np.ndarray:
         """The id (int64) of the area that holds each position, −1 for positions outside (and what is not a number)."""
         lat, lng = np.asarray(lat, float), np.asarray(lng, float)
-        found = self._cells(lat, lng)
+        blocks = (slice(start, start + _BLOCK) for start in range(0, len(lat), _BLOCK))
+        found = np.concatenate([np.empty(0, np.int64), *(self._cells(lat[block], lng[block]) for block in blocks)])
         seam = np.flatnonzero(np.abs(lng) == 180)  # one place with two longitudes
         if len(seam):
             both = np.stack([found[seam], self._cells(lat[seam], -lng[seam])])

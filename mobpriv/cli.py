@@ -3,7 +3,9 @@
 Exit codes: 0, done; 2, the command was given something wrong (one line on stderr); 1, a cell or the build failed (its traceback).
 """
 
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,11 +28,16 @@ _stdout, _stderr = Console(highlight=False), Console(stderr=True, highlight=Fals
 
 
 @contextmanager
-def _one_clear_line() -> Iterator[None]:
+def one_clear_line() -> Iterator[None]:
     """What the user gave wrong becomes one line and exit code 2; a failed run its traceback and exit code 1."""
     from mobpriv import datasets
     from mobpriv.book import build, claims, running
 
+    def stop(*_):
+        raise KeyboardInterrupt  # a polite kill tidies up as Ctrl-C does
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, stop)
     try:
         yield
     except (running.CellFailed, build.BuildFailed, claims.LedgerError) as error:
@@ -68,7 +75,7 @@ def run(
     """Run a notebook: executed notebook, one self-contained HTML page and the results as JSON."""
     from mobpriv.book import notebooks, running, webpage
 
-    with _one_clear_line():
+    with one_clear_line():
         given = _pairs(parameter or [])
         if data and "dataset" in given:
             raise ValueError(f"the data set is given twice: --data {data} and -p dataset={given['dataset']}")
@@ -126,7 +133,7 @@ def build_book(
     """Run every notebook that changed on the embedded data and build the book."""
     from mobpriv.book import build
 
-    with _one_clear_line():
+    with one_clear_line():
         typer.echo(f"The book is at {build.build(workers=workers, quick=quick)}")
 
 
@@ -139,7 +146,7 @@ def real(
     """Run the notebooks on real data as book/results/runs.yml says, and rewrite book/results (long)."""
     from mobpriv.book import build, notebooks
 
-    with _one_clear_line():
+    with one_clear_line():
         build.real(folder, [notebooks.find(n).stem for n in notebook or []], workers)
 
 
@@ -148,7 +155,7 @@ def show(notebook: Annotated[str, typer.Argument(help="Short name of a notebook,
     """The parameters of a notebook: type, default, unit, range, meaning, and what --quick makes of them."""
     from mobpriv.book import notebooks
 
-    with _one_clear_line():
+    with one_clear_line():
         short = notebooks.shortened(notebook)
         table = Table("parameter", "type", "default", "unit", "range", "meaning", "with --quick", box=None)
         for p in notebooks.parameters(notebook).values():
@@ -173,7 +180,7 @@ def validate(
     """What a table of traces holds and what is wrong with it, rule by rule with the first row that breaks it."""
     from mobpriv import datasets
 
-    with _one_clear_line():
+    with one_clear_line():
         if not file.exists():
             raise FileNotFoundError(f"there is no file {file}")
         columns = {"user": user, "t": t, "lat": lat, "lng": lng}
@@ -194,7 +201,7 @@ def validate(
         _stdout.print(f"\n{int(left_out['records'].sum()):,} records are left out:")
         for p in left_out.itertuples():
             typer.echo(f"  {p.rule}: {p.records:,} records of {p.users:,} users")
-            typer.echo(f"    first: {p.value}")
+            typer.echo(f"    first: {p.place}: {p.value}" if p.value else f"    first: {p.place}")
             typer.echo(f"    {p.remedy}")
 
 
@@ -230,7 +237,7 @@ def data_show(name: Annotated[str, typer.Argument(help="A name (mobpriv data lis
     """What a data set holds, and what its reader left out."""
     from mobpriv import datasets
 
-    with _one_clear_line():
+    with one_clear_line():
         found = datasets.load(_found(name))
         _stdout.print(f"{found.name}: {found.source} ({'synthetic' if found.synthetic else 'real'}), SHA-256 {found.sha256}")
         _holds(found.traces)
@@ -243,7 +250,7 @@ def data_fetch(name: Annotated[str, typer.Argument(help="A name from mobpriv dat
     """Download a data set into the cache, or say where to register for it."""
     from mobpriv import datasets
 
-    with _one_clear_line():
+    with one_clear_line():
         if name not in datasets.DATASETS:
             raise ValueError(f"there is no data set {name!r} (data sets: {', '.join(datasets.DATASETS)})")
         typer.echo(datasets.fetch(name))

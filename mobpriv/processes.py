@@ -6,11 +6,14 @@ whichever way the parent went.
 """
 
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import connection, get_context, parent_process
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Thread
 
 
@@ -28,7 +31,23 @@ def end_with_parent(*others: connection.Connection) -> None:
 
 def _end_after(held: list) -> None:
     connection.wait(held)
+    for folder in tuple(_FOLDERS):
+        shutil.rmtree(folder, ignore_errors=True)
     os._exit(1)
+
+
+_FOLDERS: set[str] = set()  # temporary ones of this process
+
+
+@contextmanager
+def temporary_folder(prefix: str) -> Iterator[Path]:
+    """A temporary folder that is gone behind the block, also where this process ends with its parent."""
+    with TemporaryDirectory(prefix=prefix) as folder:
+        _FOLDERS.add(folder)
+        try:
+            yield Path(folder)
+        finally:
+            _FOLDERS.discard(folder)
 
 
 @contextmanager

@@ -316,7 +316,7 @@ def test_a_table_of_a_worked_example():
 
 # ------------------------------------------------------------------------------------------------------------------- names
 def test_every_quantity_of_a_claim_has_a_name():
-    line = "T2.3: poi.best of nb has no name in book/quantities.yml"
+    line = "T2.3: poi.best of nb has no name in book/quantities"
     assert fault(claim(quantity="poi.best")) == line
     assert line in fault(claim(direction="poi.best < 1"))
     assert line in fault(claim(quantity="", printed=None, tolerance=None, relation="poi.best < 1"))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from notebook_making import make, registry
 
 from mobpriv import processes
 
@@ -49,6 +50,18 @@ def busy(number):
 if __name__ == "__main__":
     with ProcessPoolExecutor(2, get_context("spawn"), initializer=end_with_parent) as pool:
         list(pool.map(busy, range(2)))
+"""
+
+
+BUILD = """
+import sys
+from pathlib import Path
+from mobpriv import cli
+from mobpriv.book import build
+
+if __name__ == "__main__":
+    with cli.one_clear_line():
+        build.build(Path(sys.argv[1]), render=False)
 """
 
 
@@ -120,3 +133,28 @@ def test_work_that_is_done_is_handed_back():
 def test_only_a_worker_can_end_with_its_parent():
     with pytest.raises(RuntimeError, match="no such parent"):
         processes.end_with_parent()
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+def test_a_build_that_is_ended_leaves_no_worker_no_kernel_and_no_folder(end, tmp_path, monkeypatch):
+    registry(tmp_path)
+    make(tmp_path, "slow", "import time\nfrom pathlib import Path\nPath(dataset).touch()\ntime.sleep(100)")
+    (tmp_path / "book" / "_toc.yml").write_text("format: jb-book\nroot: index\nchapters:\n  - file: notebooks/slow\n")
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    script = tmp_path / "script.py"
+    script.write_text(BUILD)
+    with subprocess.Popen([sys.executable, script, tmp_path], stderr=subprocess.DEVNULL) as parent:
+        started = []
+        try:
+            _wait((tmp_path / "city").exists)  # the kernel stands in the project's folder
+            started = psutil.Process(parent.pid).children(recursive=True)
+            assert any("ipykernel" in " ".join(one.cmdline()) for one in started)
+            parent.send_signal(end)
+            _, alive = psutil.wait_procs(started, timeout=20)
+            assert alive == []
+            assert parent.wait(20) != 0
+        finally:
+            for process in [parent, *(one for one in started if one.is_running())]:
+                process.kill()
+    assert list((tmp_path / "temporary").glob("*")) == []

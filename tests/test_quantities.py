@@ -100,18 +100,32 @@ def test_names_of_results_and_families():
     assert NAMES.of("nb", "geolife-program.cost").words == "cost, GeoLife, as the program"
     assert NAMES.find("nb", "unknown") is None
     for notebook, name in [("nb", "unknown"), ("nb", "rate.AP-Attack"), ("nb", "geolife.unknown"), ("other", "cost")]:
-        with pytest.raises(ValueError, match=f"^{name} of {notebook} has no name in book/quantities.yml$"):
+        with pytest.raises(ValueError, match=f"^{name} of {notebook} has no name in book/quantities$"):
             NAMES.of(notebook, name)
 
 
 @pytest.mark.parametrize("entry", ["words", ["share"], ["share", "a", "b", "c"], ["share", 3]])
 def test_a_malformed_name(entry):
-    with pytest.raises(ValueError, match=r"^quantities.yml: nb: rate: needs a unit"):
+    with pytest.raises(ValueError, match=r"^nb: rate: needs a unit"):
         names({"nb": {"rate": entry}}, {}, {})
 
 
-def test_a_project_without_names(tmp_path):
+def test_names_stand_in_one_file_for_each_chapter(tmp_path):
     assert quantities.read(tmp_path, REGISTRY.runs).find("nb", "rate") is None
+    folder = tmp_path / "book" / "quantities"
+    folder.mkdir(parents=True)
+    (folder / "a.yml").write_text("parts: {none: nothing}\nquantities: {one: {'rate.{x}': [share, 'rate of {x}']}}")
+    (folder / "b.yml").write_text("parts: {none: nothing}\nquantities: {two: {rate: [share, rate]}}")
+    found = quantities.read(tmp_path, REGISTRY.runs)
+    assert [found.of("one", "rate.none").words, found.of("two", "rate").words] == ["rate of nothing", "rate"]
+    for text, line in [
+        ("quantities: {one: {cost: ['', cost]}}", "c.yml: one stands in another file of book/quantities already"),
+        ("parts: {none: something}", "c.yml: none stands in another file of book/quantities already"),
+        ("quantities: {three: {cost: cost}}", "c.yml: three: cost: needs a unit, its words, perhaps those of its family"),
+    ]:
+        (folder / "c.yml").write_text(text)
+        with pytest.raises(ValueError, match=f"^{re.escape(line)}$"):
+            quantities.read(tmp_path, REGISTRY.runs)
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,8 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from contextlib import contextmanager
-from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +17,7 @@ from filelock import FileLock, Timeout
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from mobpriv import processes
 from mobpriv.book import claims, dependencies, notebooks, pages, provenance, quantities, running, runs, verdicts
 from mobpriv.book.results import ROOT
 
@@ -146,7 +146,7 @@ def _shown_beside(path: Path, root: Path) -> list[str]:
     files = sorted(file for name in names - {"*"} for file in (root / "book" / "results").glob(f"*/{name}.json"))
     printed = [claims.printed(entries, name, data_set) for name in sorted(names) for data_set in registry.data_sets]
     titles = [run.title for run in registry.runs.values()]
-    files += [path for path in [root / "book" / "quantities.yml"] if path.is_file()]
+    files += sorted((root / "book" / "quantities").glob("*.yml"))
     return [
         *(f"{file.parent.name} {provenance.file_hash(file)}" for file in files),
         json.dumps([printed, titles], sort_keys=True),
@@ -162,33 +162,20 @@ def run_all(jobs: list[Job], run: str, workers: int) -> None:
         highlight=False,
     )
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    pool = ProcessPoolExecutor(
-        max(1, min(workers, len(pending))), mp_context=get_context("spawn"), initializer=_one_thread_each, initargs=(workers,)
-    )
-    with Progress(*columns, console=console) as progress, pool:
+    with Progress(*columns, console=console) as progress, processes.pool(max(1, min(workers, len(pending)))) as pool:
         task = progress.add_task("notebooks", total=len(pending))
-        futures = {pool.submit(_run_one, job): job.notebook.stem for job in pending}
-        try:
-            for future in as_completed(futures):
-                name = futures[future]
-                error = future.exception()
-                if error:
-                    failures.append(f"{name}: {error}")
-                    console.print(f"  {name}: failed", highlight=False)
-                else:
-                    console.print(f"  {name}: {future.result():.1f} s", highlight=False)
-                progress.advance(task)
-        except KeyboardInterrupt:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+        futures = {pool.submit(_run_one, job, workers): job.notebook.stem for job in pending}
+        for future in as_completed(futures):
+            name = futures[future]
+            error = future.exception()
+            if error:
+                failures.append(f"{name}: {error}")
+                console.print(f"  {name}: failed", highlight=False)
+            else:
+                console.print(f"  {name}: {future.result():.1f} s", highlight=False)
+            progress.advance(task)
     if failures:
         raise BuildFailed("\n\n".join(failures))
-
-
-def _one_thread_each(workers: int) -> None:
-    """Set before a kernel starts: with several notebooks at once each uses one thread."""
-    if workers > 1:
-        os.environ.update(ONE_THREAD)
 
 
 def _unchanged(job: Job) -> bool:
@@ -200,7 +187,9 @@ def _unchanged(job: Job) -> bool:
     return bool(record) and record["provenance"]["content_hash"] == job.key and job.output.is_file()
 
 
-def _run_one(job: Job) -> float:
+def _run_one(job: Job, workers: int) -> float:
+    if workers > 1:
+        os.environ.update(ONE_THREAD)  # before a kernel starts: with several notebooks at once each uses one thread
     path, parameters, output, results, root, key = job
     record = running.run(path, parameters, output=output, results=results, root=root, key=key)
     return record["provenance"]["seconds"]

@@ -27,7 +27,7 @@ states a claim for; ``datasets`` narrows where a claim is tested. Both may stand
 otherwise. ``by_definition`` gives the reason why a claim cannot come out otherwise (a theorem, an identity, our own rule), for all runs or
 run by run (``{geolife: "…"}``). An errata file (``book/errata/*.yml``) lists ``errata`` with ``id``, ``place``, ``wrong``, ``decision``,
 ``notebook`` and ``demonstration``, an expression that must come out true. Expressions: :mod:`mobpriv.book.expressions`; every
-quantity in a claim has its words and unit in ``book/quantities.yml``.
+quantity in a claim has its words and unit in ``book/quantities``.
 """
 
 from pathlib import Path

@@ -55,7 +55,7 @@ def beside(notebook: str, results: dict[str, Any], rows: dict[str, str], root: P
     """A table of this run's results beside the papers' numbers and the published runs on real data.
 
     ``rows``: name of a quantity -> what to call it. Every number comes with its 95 % interval and its n where it has them; shares and
-    differences of shares bear their unit, which ``book/quantities.yml`` or a "(%)" at the end of the name says.
+    differences of shares bear their unit, which ``book/quantities`` or a "(%)" at the end of the name says.
     """
     registry, columns = runs.read(root), {}
     names = quantities.read(root, registry.runs)

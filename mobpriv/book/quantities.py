@@ -1,6 +1,6 @@
 """What the pages call a quantity, and the one form of every number in the book.
 
-``book/quantities.yml`` holds, notebook by notebook, patterns of results' names with their unit and their words::
+The files of ``book/quantities``, one for each chapter, hold, notebook by notebook, patterns of results' names with their unit and their words::
 
     parts: {none: no protection}                      # a part of a name -> what the pages call it
     quantities:
@@ -36,7 +36,7 @@ class Quantity(NamedTuple):
 
 
 class Names(NamedTuple):
-    """The contents of ``book/quantities.yml``."""
+    """The contents of ``book/quantities``."""
 
     patterns: dict[str, list[tuple[re.Pattern, str, str, str]]]  # notebook -> (names, unit, words, words of a family)
     parts: dict[str, str]
@@ -46,7 +46,7 @@ class Names(NamedTuple):
         """Unit and words of a result, or of a family (``rate.AP-Attack.*``); ValueError, one line, for what has none."""
         found = self.find(notebook, name)
         if found is None:
-            raise ValueError(f"{name} of {notebook} has no name in book/quantities.yml")
+            raise ValueError(f"{name} of {notebook} has no name in book/quantities")
         return found
 
     def find(self, notebook: str, name: str) -> Quantity | None:
@@ -71,18 +71,31 @@ class Names(NamedTuple):
 
 
 def read(root: Path, runs: dict[str, Run]) -> Names:
-    """The names in ``book/quantities.yml``; ValueError, one line, for what it must not hold."""
-    path = root / "book" / "quantities.yml"
-    content = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    return names(content.get("quantities", {}), content.get("parts", {}), runs)
+    """The names in the files of ``book/quantities``; ValueError, one line, for what they must not hold."""
+    patterns, parts = {}, {}
+    for path in sorted((root / "book" / "quantities").glob("*.yml")):
+        content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        try:
+            found = names(content.get("quantities", {}), content.get("parts", {}), runs)
+        except ValueError as error:
+            raise ValueError(f"{path.name}: {error}") from None
+        twice = sorted(found.patterns.keys() & patterns.keys()) + [
+            p for p in found.parts if parts.get(p, found.parts[p]) != found.parts[p]
+        ]
+        if twice:
+            raise ValueError(f"{path.name}: {', '.join(twice)} stands in another file of book/quantities already")
+        patterns |= found.patterns
+        parts |= found.parts
+    return Names(patterns, parts, runs)
 
 
 def names(quantities: dict[str, dict[str, list[str]]], parts: dict[str, str], runs: dict[str, Run]) -> Names:
+    """The names that a file of ``book/quantities`` holds."""
     patterns = {}
     for notebook, entries in quantities.items():
         for name, entry in entries.items():
             if not isinstance(entry, list) or len(entry) not in (2, 3) or not all(isinstance(text, str) for text in entry):
-                raise ValueError(f"quantities.yml: {notebook}: {name}: needs a unit, its words, perhaps those of its family")
+                raise ValueError(f"{notebook}: {name}: needs a unit, its words, perhaps those of its family")
             unit, words, *of_family = entry
             text = re.sub(r"\\\{(\w+)\\\}", lambda found: rf"(?P<{found[1]}>{ONE_PART})", re.escape(name))
             patterns.setdefault(notebook, []).append((re.compile(text), unit, words, *(of_family or [""])))

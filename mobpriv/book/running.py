@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import tempfile
 import time
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from mobpriv import __version__, datasets
 from mobpriv.book import dependencies, provenance
 from mobpriv.book.notebooks import checked, find, parameters
 from mobpriv.book.results import PARAMETERS, RESULTS, ROOT, STEPS
+from mobpriv.processes import temporary_folder
 
 # what a kernel would print on every page although it says nothing about the experiment: no widgets for progress bars, no debugger
 QUIET = {"PYDEVD_DISABLE_FILE_VALIDATION": "1", "PYTHONWARNINGS": "ignore:IProgress not found"}
@@ -51,11 +51,11 @@ def run(
     # the whole name: steps of another notebook, other parameters, data or code must not be taken for this run's
     key = key or provenance.fingerprint([code, *data_fingerprints({**defaults, **given}.get("dataset", ""))])
     started = time.perf_counter()
-    with tempfile.TemporaryDirectory(prefix="mobpriv-") as folder:
-        saved = Path(folder) / "results.json"
+    with temporary_folder("mobpriv-") as folder:
+        saved = folder / "results.json"
         steps = Path(results).parent / f".{path.stem}.{key[:16]}.steps"
         handing_over = {RESULTS: str(saved), STEPS: str(steps.resolve()), PARAMETERS: ",".join(defaults)}
-        executed = _execute(path, given, Path(folder) / path.name, root, handing_over)
+        executed = _execute(path, given, folder / path.name, root, handing_over)
         nothing = {"data": None, "selection": "", "parameters": {}, "results": {}}
         handed_over = json.loads(saved.read_text(encoding="utf-8")) if saved.is_file() else nothing
     record = {
@@ -107,7 +107,7 @@ def _execute(path: Path, given: dict, output: Path, root: Path, handing_over: di
                 cwd=str(root),
                 progress_bar=False,
                 kernel_name="python3",
-                **_over_ipc(output.parent),
+                **_kernel_in(output.parent),
             )
         except PapermillExecutionError as error:
             cells = nbformat.read(output, as_version=4).cells
@@ -121,22 +121,25 @@ def _execute(path: Path, given: dict, output: Path, root: Path, handing_over: di
     return plain_notebook(executed)
 
 
-def _over_ipc(folder: Path) -> dict:
-    """Kernels talk over sockets in the run's own folder: no TCP port, so several can start at once without taking each other's."""
-    sockets = str(folder / "kernel")
-    if os.name != "posix" or len(sockets) > 90:  # a socket's path holds about a hundred characters
-        return {}
+def _kernel_in(folder: Path) -> dict:
+    """Kernels that keep all they write in the run's own folder, and talk over sockets there: no TCP port, so several can start at
+    once without taking each other's."""
     from jupyter_client.manager import AsyncKernelManager
 
-    class OverIPC(AsyncKernelManager):
+    sockets = str(folder / "kernel")
+    place = {"connection_file": f"{sockets}.json"}
+    if os.name == "posix" and len(sockets) <= 90:  # a socket's path holds about a hundred characters
+        place |= {"transport": "ipc", "ip": sockets}
+
+    class InFolder(AsyncKernelManager):
         def __init__(self, **options):
-            super().__init__(**{**options, "transport": "ipc", "ip": sockets})
+            super().__init__(**{**options, **place})
 
         def format_kernel_cmd(self, extra_arguments=None):
             # a kernel that is told to stop reports the interrupt as an error of its own
             return super().format_kernel_cmd([*(extra_arguments or []), "--IPKernelApp.log_level=CRITICAL"])
 
-    return {"kernel_manager_class": OverIPC}
+    return {"kernel_manager_class": InFolder}
 
 
 def plain_notebook(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:

@@ -107,7 +107,7 @@ def title(registry: Registry, dataset: str) -> str:
 
 
 def _unnamed(claim: Claim, names: Names) -> list[str]:
-    """A line for every quantity without a name in ``book/quantities.yml``, and for every expression that is none."""
+    """A line for every quantity without a name in ``book/quantities``, and for every expression that is none."""
     faults = []
     for test in claim.tests:
         try:
