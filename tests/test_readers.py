@@ -374,6 +374,16 @@ def test_offsets_of_all_kinds_beside_times_without_one(tmp_path):
     assert rule(left_out, "time not readable")[["records", "place"]].tolist() == [5, "t.csv line 9"]
 
 
+def test_a_few_times_without_a_zone_among_many_with_one(tmp_path):
+    text = "user,t,lat,lng\na,2020-03-01T10:00Z,1,6.6\na,2020-03-01 10:00,2,6.6\na,2020-03-01T10:00+01:00,3,6.6\n"
+    traces, left_out = read_table(csv(tmp_path, text))
+    assert traces["lat"].tolist() == [3, 1]
+    assert rule(left_out, "time without a zone among times with one").place == "t.csv line 3"
+    assert len(read_table(csv(tmp_path, text), zone="UTC")[0]) == 3
+    with pytest.raises(ValueError, match="no time zone"):
+        read_table(csv(tmp_path, text + "a,2020-03-01 11:00,2,6.6\n"))
+
+
 @pytest.mark.parametrize("zone", ["Mars/Olympus", "Europe", "../etc/passwd", "/etc/passwd", "", "nonsense", "UTC+99:99"])
 def test_an_unknown_zone_is_one_clear_line(tmp_path, zone):
     for t in (str(T), "2020-03-01 10:00"):
@@ -520,6 +530,18 @@ def test_users_of_parquet_that_are_numbers_with_gaps_or_bytes(tmp_path):
         traces, left_out = read_table(tmp_path / "t.parquet")
         assert traces["user"].tolist() == expected
         assert rule(left_out, "user missing")[["records", "place"]].tolist() == [1, "t.parquet row 1"]
+
+
+def test_empty_files_of_mdc(tmp_path):
+    write(tmp_path / "gps.csv", "")
+    write(tmp_path / "records.csv", "")
+    traces, left_out = read_mdc(tmp_path)
+    assert not len(traces)
+    assert left_out["rule"].tolist() == ["file without records"] * 2
+    write(tmp_path / "gps.csv", f"1\t{T}\t6.6\t46.5\t400\n")
+    with pytest.raises(ValueError, match=r"no record can be used. user missing: 1 records") as error:
+        read_mdc(tmp_path)
+    assert "\n" not in str(error.value)
 
 
 def test_keys_of_mdc_are_names_not_numbers(tmp_path):
