@@ -66,6 +66,7 @@ class SquareGrid:
         cells, unsure = _look_up(
             _readonly(lat), _readonly(lng), _ARC / self.cell, east / self.cell, first, *self.shift, _BEND / self.cell
         )
+        unsure = np.flatnonzero(unsure)
         if len(unsure):  # so near to a border that the look-up does not decide
             row = self._row(lat[unsure])
             cells[unsure] = self._ids(row, lng[unsure], east[row - first])
@@ -137,7 +138,7 @@ def _look_up(lat, lng, arc, east, first, north_shift, east_shift, margin):
             unsure[i] = not (margin < y - row < 1 - margin)
             column = np.int64(np.floor(lng[i] * east[row - first] - east_shift))
             cells[i] = (row + _OFFSET) * _ROW + (column + _OFFSET)
-    return cells, np.flatnonzero(unsure)
+    return cells, unsure
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from mobpriv.geo import across_the_date_line, step, to_degrees, to_plane
 from mobpriv.ranges import not_negative, one_of, positive, whole
 from mobpriv.traces import Traces, by_user, milliseconds
 
+AT_A_TIME = 1 << 19  # records
 STAY = ["user", "start", "end", "lat", "lng", "records", "first", "last"]
 
 
@@ -250,18 +251,26 @@ class HeatMaps(NamedTuple):
 def heat_maps(traces: Traces, grid) -> HeatMaps:
     """How many records of each user lie in each cell of ``grid`` (thesis §3.2, Figure 3.2)."""
     users, offsets = by_user(traces)
-    cell = np.asarray(grid.cells(traces["lat"].to_numpy(), traces["lng"].to_numpy()), np.int64)
-    place, data, indptr = _count(cell, offsets)
-    cells, indices = np.unique(place, return_inverse=True)
-    counts = csr_array((data, indices.astype(np.int64), indptr), shape=(len(users), len(cells)))
+    lat, lng = traces["lat"].to_numpy(), traces["lng"].to_numpy()
+    place, data, found = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(1, np.int64)]
+    # some users at a time: a short column of cells stays in the cache, a long one costs more to lay out than to fill
+    ends = np.unique(np.searchsorted(offsets, [*range(AT_A_TIME, len(lat), AT_A_TIME), len(lat)])) if len(lat) else []
+    for first, last in zip([0, *ends], ends, strict=False):
+        part = slice(offsets[first], offsets[last])
+        cell = np.asarray(grid.cells(lat[part], lng[part]), np.int64)
+        counted = _count(cell, offsets[first : last + 1] - offsets[first])
+        for parts, own in zip((place, data, found), counted, strict=True):
+            parts.append(own)
+    cells, indices = np.unique(np.concatenate(place), return_inverse=True)
+    indptr = np.cumsum(np.concatenate(found))
+    counts = csr_array((np.concatenate(data), indices.astype(np.int64), indptr), shape=(len(users), len(cells)))
     return HeatMaps(users, cells, counts)
 
 
 def _count(cell: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The cells of each user in rising order, the records in each, and where each user's begin."""
+    """The cells of each user in rising order, the records in each, and how many cells each user has."""
     place, data, found = _tally(cell, offsets)
-    indptr = np.r_[0, np.cumsum(found)].astype(np.int64)
-    return *_packed(place, data, offsets, indptr), indptr
+    return *_packed(place, data, offsets, np.r_[0, np.cumsum(found)]), found
 
 
 @numba.njit(cache=True, parallel=True)

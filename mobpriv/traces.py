@@ -281,8 +281,7 @@ def same_person(traces: Traces, share: float = 0.05) -> dict[str, str]:
     (time and position alike). Returns user -> the first of her names; users with one name are left out.
     """
     code, time = traces["user"].cat.codes.to_numpy(), milliseconds(traces)
-    # + 0.0: there are two zeros, of different bits and of one place
-    lat, lng = (traces[c].to_numpy() + 0.0 for c in ("lat", "lng"))
+    lat, lng = traces["lat"].to_numpy(), traces["lng"].to_numpy()
     # most records are nobody else's: two rounds of hashes sort them out before the exact comparison
     near = _hashed_alike(time, lat.view("int64"), lng.view("int64"))
     common = pd.DataFrame({"user": code[near], "t": time[near], "lat": lat[near], "lng": lng[near]}).drop_duplicates()
@@ -306,6 +305,9 @@ def _hashed_alike(time: np.ndarray, lat: np.ndarray, lng: np.ndarray) -> np.ndar
     return near[pd.Series(key[near]).duplicated(keep=False).to_numpy()]
 
 
+_MINUS_ZERO = np.array([-0.0]).view(np.int64)[0]
+
+
 @numba.njit(cache=True)
 def _hashes(time, lat, lng):
     """Sixty-four mixed bits of each record (the finalizer of SplitMix64, Steele et al. 2014)."""
@@ -313,6 +315,8 @@ def _hashes(time, lat, lng):
     for i in range(len(time)):
         h = np.uint64(0)
         for part in (time[i], lat[i], lng[i]):
+            if part == _MINUS_ZERO:  # two zeros, of different bits, are one place
+                part = np.int64(0)
             h = (h ^ np.uint64(part)) + np.uint64(0x9E3779B97F4A7C15)
             h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
             h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -91,9 +91,12 @@ def test_empty_and_single():
 
 @settings(deadline=None, max_examples=30)
 @given(st.lists(walks, min_size=1, max_size=3))
-def test_heat_maps_count_records(some):
+@pytest.mark.parametrize("at_a_time", [1, 20, 10_000])
+def test_heat_maps_count_records(at_a_time, some):
     traces, grid = traces_of(some), SquareGrid(100)
-    maps = profiles.heat_maps(traces, grid)
+    with pytest.MonkeyPatch.context() as patch:  # users together or one by one
+        patch.setattr(profiles, "AT_A_TIME", at_a_time)
+        maps = profiles.heat_maps(traces, grid)
     expected = traces.assign(cell=grid.cells(traces["lat"], traces["lng"])).groupby(["user", "cell"], observed=True).size()
     counts = maps.counts.tocoo()
     found = zip(maps.users[counts.coords[0]], maps.cells[counts.coords[1]], strict=True)

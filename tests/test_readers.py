@@ -374,6 +374,16 @@ def test_offsets_of_all_kinds_beside_times_without_one(tmp_path):
     assert rule(left_out, "time not readable")[["records", "place"]].tolist() == [5, "t.csv line 9"]
 
 
+def test_a_few_times_without_a_zone_among_many_with_one(tmp_path):
+    text = "user,t,lat,lng\na,2020-03-01T10:00Z,1,6.6\na,2020-03-01 10:00,2,6.6\na,2020-03-01T10:00+01:00,3,6.6\n"
+    traces, left_out = read_table(csv(tmp_path, text))
+    assert traces["lat"].tolist() == [3, 1]
+    assert rule(left_out, "time without a zone among times with one").place == "t.csv line 3"
+    assert len(read_table(csv(tmp_path, text), zone="UTC")[0]) == 3
+    with pytest.raises(ValueError, match="no time zone"):
+        read_table(csv(tmp_path, text + "a,2020-03-01 11:00,2,6.6\n"))
+
+
 @pytest.mark.parametrize("zone", ["Mars/Olympus", "Europe", "../etc/passwd", "/etc/passwd", "", "nonsense", "UTC+99:99"])
 def test_an_unknown_zone_is_one_clear_line(tmp_path, zone):
     for t in (str(T), "2020-03-01 10:00"):
@@ -522,6 +532,18 @@ def test_users_of_parquet_that_are_numbers_with_gaps_or_bytes(tmp_path):
         assert rule(left_out, "user missing")[["records", "place"]].tolist() == [1, "t.parquet row 1"]
 
 
+def test_empty_files_of_mdc(tmp_path):
+    write(tmp_path / "gps.csv", "")
+    write(tmp_path / "records.csv", "")
+    traces, left_out = read_mdc(tmp_path)
+    assert not len(traces)
+    assert left_out["rule"].tolist() == ["file without records"] * 2
+    write(tmp_path / "gps.csv", f"1\t{T}\t6.6\t46.5\t400\n")
+    with pytest.raises(ValueError, match=r"no record can be used. user missing: 1 records") as error:
+        read_mdc(tmp_path)
+    assert "\n" not in str(error.value)
+
+
 def test_keys_of_mdc_are_names_not_numbers(tmp_path):
     key = 2**62 + 1  # two keys that are one floating-point number
     write(tmp_path / "gps.csv", f"{key}\t{T}\t6.6\t46.5\t400\n{key + 1}\t{T}\t6.6\t46.5\t400\n9\t{T}\t6.6\t46.5\t400\n")
@@ -578,16 +600,3 @@ def test_original_geolife(real_data):
     assert traces["user"].cat.categories.tolist() == ["000", "010", "020"]
     assert len(traces) + left_out["records"].sum() == 7_448 - 7 * 6  # lines of the seven files without their headers
     assert rule(left_out, "record repeated").records == 1
-
-
-def test_a_time_that_lost_its_zone_is_left_out_where_most_have_one(tmp_path):
-    zoned = [f"u,2020-01-0{day}T00:00:00+02:00,45,6" for day in (1, 2, 3)]
-    naive = ["u,2020-01-04T00:00:00,45,6"]
-    file = csv(tmp_path, "\n".join(["user,t,lat,lng", *zoned[:2], *naive, zoned[2], ""]))
-    traces, left_out = read_table(file)
-    assert len(traces) == 3
-    found = rule(left_out, "time without a zone, where most have one")
-    assert (found.records, found.place) == (1, f"{file.name} line 4")
-    assert len(read_table(file, zone="Europe/Paris")[0]) == 4
-    with pytest.raises(ValueError, match="times carry no time zone"):
-        read_table(csv(tmp_path, "\n".join(["user,t,lat,lng", zoned[0], *naive, ""])))

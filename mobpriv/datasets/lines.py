@@ -71,6 +71,9 @@ class Text(NamedTuple):
     kind: np.ndarray  # _ROW, _EMPTY, _BAD or _FOREIGN
 
     def line(self, k: int) -> str:
+        """The text of a line; of no line, where there are fewer."""
+        if k >= len(self.kind):
+            return ""
         return bytes(self.data[self.start[k] : min(self.start[k + 1], self.start[k] + LONGEST)]).decode("utf-8", "replace")
 
     def usual(self) -> int:
@@ -118,7 +121,7 @@ def _lines(data, lines, delimiter):
         if byte == delimiter:
             values[k] += 1
         elif byte == 13:
-            if last or data[i + 1] != 10:  # a carriage return within a line
+            if not last and data[i + 1] != 10:  # a carriage return within a line; at the end of a file its LF was cut off
                 kind[k] = _BAD
         elif byte == 0:
             kind[k] = _BAD

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute
 from tqdm import tqdm
 
-from mobpriv.datasets.lines import Lines, header_of, open_text, read_lines, unreadable
+from mobpriv.datasets.lines import Lines, open_text, read_lines, unreadable
 from mobpriv.datasets.tables import NAMES, as_records, check_columns, existing
 from mobpriv.traces import Traces
 
@@ -126,7 +126,7 @@ def _tab_separated(path: Path, first: list[str], also: list[str]) -> Lines:
     """The known columns of a table without header line that begins with ``first``; or of one with names, which then must be
     among them."""
     text = open_text(path, "\t")
-    names = header_of(text, "\t", path) if '"' not in text.line(0) else [v.strip(' "') for v in text.line(0).split("\t")]
+    names = [name.strip(' "\r\n') or f"column {k}" for k, name in enumerate(text.line(0).split("\t"), 1)]
     header = int(first[0] in names or first[1] in names)
     if not header:
         columns = text.usual()

@@ -2,8 +2,9 @@
 
 What every reader of this package returns is ``(traces, left_out)``: the valid records, and a table that says what was left out
 and why. ``left_out`` has the columns of :class:`mobpriv.traces.Problem`; beside the rules of :func:`mobpriv.traces.without` it
-holds what only a reader sees (lines or times that cannot be read, files without records). ``value`` begins with the file and
-the line; ``row`` counts the rows that were read, and is −1 for what never became a row.
+holds what only a reader sees (lines or times that cannot be read, files without records). ``place`` is the file and the line;
+``row`` counts the rows that were read, and is −1 for what never became a row; ``value`` is one person's record, which no page
+shows. Records read and records left out, header lines aside, are all the lines of the file.
 """
 
 import zlib

@@ -7,7 +7,7 @@ from mobpriv.traces import EARLIEST, LATEST
 
 UNITS = ("s", "ms", "iso")
 UNREADABLE, DOUBTFUL = "time not readable", "local time doubled or skipped by a clock change"
-UNZONED = "time without a zone, where most have one"
+ZONELESS = "time without a zone among times with one"
 # ISO 8601: a date, and a time if there is one; only a time can have a zone ("2020-03-01" does not end in an offset of one hour)
 _DATE, _CLOCK = r"\d{4}[-/]?\d{2}[-/]?\d{2}", r"[T ]\d{2}(?::?\d{2}(?::?\d{2}(?:[.,]\d{1,9})?)?)?"
 _LOCAL = rf"^{_DATE}(?:{_CLOCK})?$"
@@ -21,8 +21,8 @@ def times(values: pd.Series, time: str | None, zone: str | None, source: str) ->
     """A column as times in UTC (datetime64[ms, UTC]), and for each way a time can fail the mask of those that do (NaT).
 
     ``time`` is ``"s"`` or ``"ms"`` (since 1970-01-01 UTC, whole or not), ``"iso"`` (text), or None: numbers are seconds, text
-    is ISO 8601. ``zone`` is the zone of texts and dates that name none; without it they are an error, or left out where most of the
-    others name one: a guess would shift days.
+    is ISO 8601. ``zone`` is the zone of texts and dates that name none; without it they are an error (a few among many that name one are left out): a guess would
+    shift days.
     Empty values become NaT and are in no mask.
     """
     if time is not None and time not in UNITS:
@@ -35,9 +35,8 @@ def times(values: pd.Series, time: str | None, zone: str | None, source: str) ->
     if time != "iso":
         unit = 1000 if time in (None, "s") else 1
         if values.dtype == "int64" and len(values) and _EARLIEST // unit <= values.min() and values.max() < _LATEST // unit:
-            ms = pd.Series(
-                (values.to_numpy() * unit).view("datetime64[ms]"), values.index, copy=False
-            )  # the common case, at full speed
+            # the common case, at full speed
+            ms = pd.Series((values.to_numpy() * unit).view("datetime64[ms]"), values.index, copy=False)
             return ms.dt.tz_localize("UTC"), {}
         number = pd.to_numeric(values, errors="coerce").to_numpy(float, na_value=np.nan)
         if time is not None or 2 * np.isfinite(number).sum() >= max(len(number), 1):
@@ -71,15 +70,16 @@ def _from_text(text: pd.Series, zone: str | None, source: str):
     plain = text.str.upper().str.replace(r" ?(?:UTC|GMT)$", "Z", regex=True)
     zoned = plain.str.fullmatch(_ZONED, na=False).to_numpy() & ~blank
     naive = plain.str.fullmatch(_LOCAL, na=False).to_numpy() & ~blank
-    unzoned = naive & (zone is None and zoned.sum() > naive.sum())
-    naive &= ~unzoned
+    zoneless = naive if zone is None and naive.sum() < zoned.sum() else np.zeros(len(text), bool)
+    naive = naive & ~zoneless
     local, failed = _in_utc(_parsed(plain[naive]), zone, source)
     out = pd.Series(pd.NaT, text.index, dtype="datetime64[ms, UTC]")
     out[zoned] = _parsed(plain[zoned], utc=True)
     out[naive] = local
     doubtful = np.zeros(len(text), bool)
     doubtful[naive] = failed.get(DOUBTFUL, False)
-    return out, {UNREADABLE: out.isna().to_numpy() & ~blank & ~doubtful & ~unzoned, DOUBTFUL: doubtful, UNZONED: unzoned}
+    unreadable = out.isna().to_numpy() & ~blank & ~doubtful & ~zoneless
+    return out, {UNREADABLE: unreadable, DOUBTFUL: doubtful, ZONELESS: zoneless}
 
 
 def _parsed(text: pd.Series, utc: bool = False) -> pd.Series:
