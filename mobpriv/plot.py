@@ -15,9 +15,10 @@ import pandas as pd
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import LogNorm
 
-from mobpriv.palette import DARK, FAINT, INK, PRINTED, mark
+from mobpriv.palette import BLUE, DARK, FAINT, INK, PRINTED, Mark, mark, ordered
 
 _WIDEST_PANEL = 540  # points: the widest figures of one panel are 7.2 inches
+_MARKERS = "osD^v<>Pp*hX"
 
 STYLE = {
     "figure.figsize": (6.4, 3.6),
@@ -43,6 +44,8 @@ STYLE = {
     "xtick.labelcolor": INK,
     "ytick.labelcolor": INK,
     "legend.frameon": False,
+    "legend.fontsize": 8,
+    "legend.title_fontsize": 8,
     "lines.linewidth": 1.6,
     "svg.fonttype": "none",
     "svg.hashsalt": "mobpriv",
@@ -99,6 +102,23 @@ def stylesheet() -> str:
     return f":root {{\n{light}\n}}\nhtml[data-theme=dark] {{\n{dark}\n}}\n"
 
 
+def levels(values, text: str = "{:g}") -> dict[str, Mark]:
+    """Marks for the levels of something that has an order, by what the level is called: a colour and a marker each."""
+    colours = ordered(values)
+    return {text.format(v): Mark(colour, _MARKERS[i % len(_MARKERS)]) for i, (v, colour) in enumerate(colours.items())}
+
+
+def reference(axis, x: float | None = None, y: float | None = None, text: str = ""):
+    """A faint line across the figure at ``x`` or ``y``, what the data are to be held against, with its text beside it."""
+    if x is not None:
+        axis.axvline(x, color=FAINT, linewidth=0.8)
+        axis.annotate(text, (x, 1), (4, -10), ("data", "axes fraction"), "offset points", fontsize=8)
+    if y is not None:
+        axis.axhline(y, color=FAINT, linewidth=0.8)
+        axis.annotate(text, (1, y), (-3, 3), ("axes fraction", "data"), "offset points", fontsize=8, ha="right")
+    return axis
+
+
 def rates(table: pd.DataFrame, by: str, within: str, axis=None, printed: pd.Series | None = None, title: str = ""):
     """Rates with their intervals as dots: one group per ``by`` on the vertical axis, one dot per ``within``.
 
@@ -131,6 +151,86 @@ def rates(table: pd.DataFrame, by: str, within: str, axis=None, printed: pd.Seri
     axis.grid(axis="y", visible=False)
     axis.set_xlabel("users re-identified (%), with 95 % interval")
     axis.set_title(title)
+    return axis
+
+
+def dots(values: dict[tuple, np.ndarray], axis=None, marks: dict[str, Mark] | None = None, upright: bool = False):
+    """A dot for each case, a user for instance, and a bar at the median.
+
+    ``values``: (group, kind) -> one number a case. Groups stand one below the other, or side by side if ``upright``; kinds
+    stand apart within a group, and a case at the same place in each. A single kind may be called "".
+    """
+    groups, kinds = (list(dict.fromkeys(keys)) for keys in zip(*values, strict=True))
+    marks = {kind: mark(kind) if kind else Mark(BLUE, "o") for kind in kinds} | (marks or {})
+    if axis is None:
+        _, axis = figure(figsize=(6.4, 3.6) if upright else (6.4, 0.9 + 0.24 * len(groups) * len(kinds)))
+    room = 0.75 / len(kinds)
+    for (group, kind), cases in values.items():
+        cases, (colour, marker) = np.asarray(cases, float), marks[kind]
+        place = groups.index(group) + (kinds.index(kind) - (len(kinds) - 1) / 2) * room
+        spread = place + 0.25 * room * np.linspace(-1, 1, len(cases)) if len(cases) > 1 else np.array([place])
+        label = kind if group == groups[0] and kind else None
+        median, bar = [np.median(cases)] * 2, [place - 0.42 * room, place + 0.42 * room]
+        axis.plot(*_turned(cases, spread, upright), marker, color=colour, alpha=0.5, markersize=4, label=label)
+        axis.plot(*_turned(median, bar, upright), color=colour, linewidth=2, solid_capstyle="butt")
+    if upright:
+        axis.set_xticks(range(len(groups)), groups)
+        axis.set_xlim(-0.5, len(groups) - 0.5)
+    else:
+        axis.set_yticks(range(len(groups)), groups)
+        axis.set_ylim(len(groups) - 0.5, -0.5)
+    axis.grid(axis="x" if upright else "y", visible=False)
+    return axis
+
+
+def _turned(values, places, upright: bool):
+    return (places, values) if upright else (values, places)
+
+
+def against(
+    pairs: dict[str, tuple],
+    axis=None,
+    marks: dict[str, Mark] | None = None,
+    hollow: str = "",
+    diagonal: float | bool = True,
+    joined: bool = False,
+):
+    """This against that: one dot a case, above the diagonal where the second number is the larger.
+
+    ``pairs``: name -> (x, y), columns of equal length; a single name may be "". The dots of the name ``hollow`` lie around the
+    others. ``diagonal``: how far it and the axes go, for panels that are to be alike; True takes this one's largest number, False
+    is for numbers of two kinds, without it. ``joined``: a line goes through the dots of a name, in the order given.
+    """
+    marks = {name: mark(name) if name else Mark(INK, "o") for name in pairs} | (marks or {})
+    if axis is None:
+        _, axis = figure(figsize=(5.0, 4.6) if diagonal else None)
+    for name, (x, y) in pairs.items():
+        own = marks[name]
+        look = {"markerfacecolor": "none", "markersize": 8} if name == hollow and name else {"markersize": 4.5, "alpha": 0.7}
+        if own.marker == "_":  # a dash is all edge
+            look = {"markersize": 5, "markeredgewidth": 1.8}
+        if joined:
+            look = {"markersize": 3.5, "linewidth": 1.2}
+        line = "-" if joined else "none"
+        axis.plot(x, y, marker=own.marker, linestyle=line, color=own.colour, label=name or None, **look)
+    if diagonal:
+        top = 1.05 * max(np.max(column) for columns in pairs.values() for column in columns) if diagonal is True else diagonal
+        axis.plot([0, top], [0, top], color=FAINT, linewidth=0.8)
+        axis.set(xlim=(0, top), ylim=(0, top), aspect="equal")
+    return axis
+
+
+def lines(table: pd.DataFrame, name: str, axis=None, median: bool = False):
+    """A line for each case, a user for instance: the columns of ``table`` over its index, in the mark of ``name``.
+
+    With ``median`` a strong line, labelled, goes through the medians of the cases.
+    """
+    if axis is None:
+        _, axis = figure()
+    own = mark(name)
+    axis.plot(table.index, table, own.marker, color=own.colour, linestyle="-", linewidth=1, markersize=3.5, alpha=0.4)
+    if median:
+        axis.plot(table.index, table.median(axis=1), own.marker, color=own.colour, linestyle="-", label=f"{name}, median")
     return axis
 
 

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from mobpriv.channels.distances import euclidean
+from mobpriv.attacks.policies import reidentified
+from mobpriv.channels.distances import euclidean, hamming
 from mobpriv.channels.inference import prior_error
-from mobpriv.experiments import joint
+from mobpriv.channels.rivals import planar_laplace
+from mobpriv.experiments import joint, thesis_3
 
 # two towns of two cells each, 1 km between neighbours, 3 km between the towns; nobody is ever in the cell between them
 LINE = euclidean(np.column_stack([[0.0, 1000.0, 2500.0, 4000.0, 5000.0], np.zeros(5)]))
@@ -29,6 +31,67 @@ def test_the_city_takes_persons():
 
 def test_cabs_on_request():
     assert all(name.startswith("c") for name in joint.prepare(users=2, begins="c").users)
+
+
+def test_both_halves_of_the_area():
+    found = joint.prepare_halves(columns=8, rows=6, users=12)
+    whole = thesis_3.prepare()
+    for half, of_all in ((found.known, whole.known), (found.secret, whole.secret)):
+        there = found.grid.cells(of_all["lat"].to_numpy(), of_all["lng"].to_numpy()) >= 0
+        expected = of_all[there & of_all["user"].isin(found.users).to_numpy()]
+        assert half[["t", "lat", "lng"]].to_numpy().tolist() == expected[["t", "lat", "lng"]].to_numpy().tolist()
+    counts = found.known["user"].value_counts()
+    assert found.users == sorted(found.users, key=lambda user: (-counts[user], user))
+    assert all(user.startswith("p") for user in found.users)
+    assert sorted(found.attacked) == sorted(set(found.secret["user"]))
+    assert f"{len(found.known):,} known and {len(found.secret):,} secret records inside" in found.selection
+    attack = thesis_3.attacks()[0].fit(found.known)
+    assert len(reidentified(attack.rank(found.secret), found.attacked)) == len(found.attacked)
+
+
+def test_halves_take_no_more_users_than_there_are():
+    everybody = joint.prepare_halves(columns=2, rows=2, users=100_000, begins="")
+    assert set(everybody.users) == set(everybody.known["user"])
+    with pytest.raises(ValueError, match="records of 0 whose name begins with 'x'"):
+        joint.prepare_halves(columns=2, rows=2, begins="x")
+    with pytest.raises(ValueError, match=r"columns must be a whole number, at least 1 \(got 0\)"):
+        joint.prepare_halves("no such data set", columns=0)
+
+
+def test_kilometres_for_the_reader():
+    """Rows in metres and 1/m become a table in km and 1/km; what is no length and no ε stays."""
+    rows = joint.scenario_1(PRIOR, LINE, [0.3e-3])
+    table = joint.readable(rows)
+    assert table["epsilon"].tolist() == [0.3] * 3
+    for name in ("privacy", "d_m", "bayes"):
+        assert (1000 * table[name]).tolist() == pytest.approx([row[name] for row in rows], rel=1e-12)
+    assert (1000 * table[["middle", "privacy_bound"]].iloc[0]).tolist() == pytest.approx(
+        [rows[0]["middle"], rows[0]["privacy_bound"]], rel=1e-12
+    )
+    assert table["cost"].tolist() == [row["cost"] for row in rows]
+    assert rows == joint.scenario_1(PRIOR, LINE, [0.3e-3])  # nothing was changed in place
+    assert [joint.per_km(e) for e in (0.00015, 0.0006, 0.001, 0.0003)] == ["0.15", "0.6", "1", "0.3"]
+
+
+def test_where_everybody_is():
+    setting = joint.prepare(columns=4, rows=3, users=1)
+    cells = setting.grid.cells(setting.traces["lat"].to_numpy(), setting.traces["lng"].to_numpy())
+    assert joint.everybody(setting).tolist() == [(cells == cell).sum() for cell in range(12)]
+
+
+def test_what_a_channel_is_worth():
+    """The truth in half the cases and the first cell else, by hand; 1 km between both."""
+    d = euclidean(np.array([[0.0, 0.0], [1000.0, 0.0]]))
+    found = joint.worth(np.array([0.4, 0.6]), np.array([[0.8, 0.2], [0.5, 0.5]]), hamming(2), d)
+    assert found["cost"] == pytest.approx(0.4 * 0.2 + 0.6 * 0.5)
+    assert found["AP"] == pytest.approx(min(0.32, 0.3) + min(0.08, 0.3))  # km, the likelier of the two cells for each answer
+    assert found["epsilon"] == pytest.approx(np.log(0.5 / 0.2) / 1000)
+
+
+def test_noise_on_the_cells_of_an_area():
+    grid = joint.prepare(columns=3, rows=2, users=1).grid
+    edges = [1000 * np.array([0.0, 5.0, 10.0, 15.0]), 1000 * np.array([0.0, 4.0, 8.0])]
+    assert joint.laplace(grid, 0.0006) == pytest.approx(planar_laplace(*edges, 0.0006), rel=1e-12)
 
 
 def test_unknown_users_are_named():

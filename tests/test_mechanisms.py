@@ -21,7 +21,13 @@ from mobpriv.traces import as_traces, from_blocks
 # four cells of 400 m around the traces below; two observables
 AREA = AreaGrid.around(45.0, 5.0, 800.0, 800.0, 2, 2)
 CHANNEL = np.array([[0.7, 0.3], [0.5, 0.5], [0.2, 0.8], [0.0, 1.0]])
-NEEDED = {"Obfuscation": {"channel": CHANNEL, "grid": AREA, "observables": [0, 3]}}  # parameters without a default
+TURNED = {
+    f"{who}{i}": np.roll(np.pad(CHANNEL, ((0, 0), (0, 2))), i, axis=1) for who in ("user ", "xuser ", "u") for i in range(6)
+}
+NEEDED = {  # parameters without a default
+    "Obfuscation": {"channel": CHANNEL, "grid": AREA, "observables": [0, 3]},
+    "OwnObfuscation": {"channels": TURNED, "grid": AREA},
+}
 EVERY = [getattr(mobpriv.mechanisms, name)(**NEEDED.get(name, {})) for name in mobpriv.mechanisms.__all__]
 
 
@@ -145,7 +151,7 @@ def cells_drawn(mechanism, rng, at):
         traces.loc[s * RECORDS : (s + 1) * RECORDS - 1, ["lat", "lng"]] = lat + 1e-4, lng - 1e-4
     published = mechanism.protect(traces, rng)
     cell = mechanism.grid.cells(published["lat"].to_numpy(), published["lng"].to_numpy())
-    column = {c: o for o, c in enumerate(mechanism.observables)}
+    column = {c: o for o, c in enumerate(getattr(mechanism, "observables", range(mechanism.grid.size)))}
     drawn = np.array([column[c] for c in cell]).reshape(USERS, -1)
     return {f"row {s}": drawn[[s]] for s in range(len(drawn))}
 
@@ -169,14 +175,14 @@ def biased(rng):
     return SimpleNamespace(permutation=lambda n: np.argsort(rng.random(n) * np.where(np.arange(n) % 4, 1, 0.65)))
 
 
-def off_by_5_percent(mechanism):
+def off_by_5_percent(channel):
     """Every row gives to its least likely possible cell 5 % of what the likeliest has."""
-    channel = mechanism.channel.copy()
+    channel = channel.copy()
     for row in channel:
         likely, rare = row.argmax(), np.where(row > 0, row, 2).argmin()
         moved = 0.05 * row[likely] * (likely != rare)
         row[[likely, rare]] += [-moved, moved]
-    return replace(mechanism, channel=channel)
+    return channel
 
 
 turns = stats.uniform()
@@ -203,7 +209,19 @@ LAWS = {
     "Obfuscation": Law(
         cells_drawn,
         lambda m: {f"row {s}": row for s, row in enumerate(m.channel)},
-        {"a channel 5 % off": off_by_5_percent},
+        {"a channel 5 % off": lambda m: replace(m, channel=off_by_5_percent(m.channel))},
+        latitudes=(45.0,),
+    ),
+    # the same, each user by her own channel: the user in cell s is "u" and s
+    "OwnObfuscation": Law(
+        cells_drawn,
+        lambda m: {f"row {s}": m.channels[f"u{s}"][s] for s in range(4)},
+        {
+            "channels 5 % off": lambda m: replace(m, channels={u: off_by_5_percent(c) for u, c in m.channels.items()}),
+            "her neighbour's channel": lambda m: replace(
+                m, channels={u: m.channels[f"u{(int(u[-1]) + 1) % 6}"] for u in m.channels}
+            ),
+        },
         latitudes=(45.0,),
     ),
     # Abul et al. (2010): pivots are drawn at random from the traces still free

@@ -15,6 +15,7 @@ from mobpriv.traces import as_traces
 AREA = AreaGrid(45.0, 5.0, 800.0, 800.0, 2, 1)
 NEEDED = {
     "Obfuscation": {"channel": np.full((2, 2), 0.5), "grid": AREA},
+    "OwnObfuscation": {"channels": {"ann": np.full((2, 2), 0.5)}, "grid": AREA},
     "AreaGrid": {"south": 45.0, "west": 5.0},
 }
 PACKAGES = (mobpriv.mechanisms, mobpriv.attacks)

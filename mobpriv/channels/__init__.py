@@ -17,6 +17,7 @@ that it does not need. From the ground up:
 | ``programs.generation`` | solver: (21) by generating columns and rows |
 | ``programs.relaxations`` | the whole problem by a row of small programs, with one of the solvers |
 | ``programs.minmax`` | solver: the min-max attacks (28), (29) |
+| ``programs.written`` | the programs as the paper writes them, for few cells: what the rest is held against |
 | ``inference`` | attacks on a channel |
 | ``guarantees`` | what a channel keeps, pair by pair: violation, effective epsilon; the certificate of an optimum |
 | ``rivals`` | mechanisms that need no optimisation |

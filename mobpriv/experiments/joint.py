@@ -5,6 +5,8 @@ A scenario takes one user: her prior π (S,), the distances between the cells' c
 d_ε, and the thresholds, ε in 1/m and d_m in m. The cost is the paper's: 0 for the true cell, 1 for any other. It gives back rows,
 plain dicts, one for every solved channel. :func:`of_all` runs it for all users.
 
+Inside are metres and 1/m; pages speak of kilometres: :func:`readable`, :func:`per_km`, :func:`worth` turn the one into the other.
+
 (22) has many optimal channels, with different distortion privacy AP. The paper sets d_m to "the" AP of p_ε and has no rule;
 here p_ε is the optimal channel of largest AP.
 """
@@ -14,24 +16,31 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from mobpriv import processes
 from mobpriv.channels import checks, optimal
 from mobpriv.channels.distances import hamming
+from mobpriv.channels.guarantees import effective_epsilon
 from mobpriv.channels.inference import bayes, distortion_privacy, optimal_attack, prior_error
 from mobpriv.channels.optimal import Optimum
+from mobpriv.channels.rivals import planar_laplace
 from mobpriv.datasets import Dataset, load
-from mobpriv.experiments.days import without_users
+from mobpriv.experiments.days import choose, in_halves, without_users
 from mobpriv.grid import AreaGrid
 from mobpriv.priors import Priors, better_informed, densest_area, entropy, most_active, priors
 from mobpriv.traces import Traces
+from mobpriv.traces import rows as records
 
 ROUNDING = 1e-9
 """An AP is known up to rounding. As the d_m of another channel it is lowered by this share, or (24) might have no solution."""
 THRESHOLDS = 1000
 """Values of d_m in scenario 3; each is a linear program by itself and one for every ε."""
+KM = 1000.0  # m
+# columns of the scenarios' rows, in m
+LENGTHS = ("d_m", "privacy", "privacy_bound", "middle", "bayes", "promised", "under_prior")
 
 
 class Setting(NamedTuple):
@@ -43,6 +52,40 @@ class Setting(NamedTuple):
     selection: str  # all of this in words
 
 
+class Halves(NamedTuple):
+    data: Dataset
+    grid: AreaGrid
+    known: Traces  # records of the users inside the area, in the half that the adversary knows
+    secret: Traces  # in the half that is published
+    users: list[str]  # those with the most known records, the most active first
+    attacked: pd.Index  # users with secret records
+    person: dict[str, str]  # a second name of one person -> her first name
+    selection: str  # all of this in words
+
+
+def per_km(epsilon: float) -> str:
+    """ε in 1/km as results and pages write it: "0.6" for 0.0006 per metre."""
+    return f"{KM * epsilon:g}"
+
+
+def readable(rows: list[dict]) -> pd.DataFrame:
+    """The rows of a scenario as a table in the reader's units: ε in 1/km, lengths in km."""
+    table = pd.DataFrame(rows)
+    table["epsilon"] = (KM * table["epsilon"]).round(9)
+    return table.assign(**{name: table[name] / KM for name in LENGTHS if name in table})
+
+
+def worth(prior, channel, cost, distances) -> dict[str, float]:
+    """What a channel is worth, whoever made it: its cost, its AP in km, and the ε that it keeps, in 1/m."""
+    expected = float(prior @ (channel * cost).sum(axis=1))
+    return {"cost": expected, "AP": _privacy(prior, channel, distances) / KM, "epsilon": effective_epsilon(channel, distances)}
+
+
+def laplace(grid: AreaGrid, epsilon: float) -> np.ndarray:
+    """Planar Laplace noise, ε in 1/m, between the cells of an area."""
+    return planar_laplace(np.linspace(0, grid.width, grid.columns + 1), np.linspace(0, grid.height, grid.rows + 1), epsilon)
+
+
 def prepare(
     dataset: str = "city",
     width_km: float = 15.0,
@@ -50,25 +93,18 @@ def prepare(
     columns: int = 20,
     rows: int = 15,
     users: int = 10,
-    begins: str = "",  # of the users' names; "" takes the city's persons, everybody in any other data set
+    begins: str = "p",  # only users whose name begins so: the city's persons, not its cabs; "" takes everybody
     leave_out: str = "",  # users to leave out, separated by commas
 ) -> Setting:
     """The densest area of a data set and its most active users, who stand for the paper's "10 randomly selected users".
 
     ValueError, before anything is read, for an area that no optimal channel can be computed for, see `checks.affordable`.
     """
-    for name, km in (("width_km", width_km), ("height_km", height_km)):
-        if not 0 < km < np.inf:
-            raise ValueError(f"{name} must be positive, in km (got {km})")
-    for name, number in (("columns", columns), ("rows", rows), ("users", users)):
-        _whole(name, number)
-    checks.affordable(columns * rows)
+    _check_area(width_km, height_km, columns, rows, users)
     data = load(dataset)
     traces, left_out = without_users(data.traces, leave_out)
-    if not begins and data.synthetic and data.name == "city":
-        begins = "p"  # the paper's users are persons; the city's other half are cabs
     _check_users(traces["user"].cat.categories, users, begins, leave_out)
-    grid = densest_area(traces, 1000 * width_km, 1000 * height_km, columns, rows)
+    grid = densest_area(traces, KM * width_km, KM * height_km, columns, rows)
     chosen = most_active(traces, grid, users, begins)
     found = priors(traces, grid, chosen)
     checks.affordable(grid.size, int(found.records["cells"].max()))
@@ -78,6 +114,60 @@ def prepare(
     )
     words += f"; only users whose name begins with {begins!r}" if begins else ""
     return Setting(data, traces, grid, chosen, found, words + left_out)
+
+
+def prepare_halves(
+    dataset: str = "city",
+    start: str = "",
+    days: int = 30,
+    width_km: float = 15.0,
+    height_km: float = 8.0,
+    columns: int = 20,
+    rows: int = 15,
+    users: int = 40,
+    begins: str = "p",
+    leave_out: str = "",
+) -> Halves:
+    """The setting of :func:`prepare` for traces: the densest area of the known half, and of its most active users both halves.
+
+    Days and halves are those of the re-identification chapter: the first half of the days and the rest. Users are at most those with
+    a known record inside.
+    """
+    _check_area(width_km, height_km, columns, rows, users)
+    setting = in_halves(choose(dataset, start, days, leave_out), "calendar", days)
+    grid = densest_area(setting.known, KM * width_km, KM * height_km, columns, rows)
+    most_active(setting.known, grid, 1, begins)  # refuses an area without such a user
+    names = setting.known["user"].astype(str)[_inside(setting.known, grid)]
+    chosen = most_active(setting.known, grid, min(users, names[names.str.startswith(begins)].nunique()), begins)
+    of_them = [records(half, half["user"].isin(chosen).to_numpy()) for half in (setting.known, setting.secret)]
+    known, secret = (records(half, _inside(half, grid)) for half in of_them)
+    attacked = secret["user"].cat.categories
+    words = (
+        f"{len(chosen)} users with the most known records in the densest {width_km:g} × {height_km:g} km, {columns} × {rows} cells; "
+        f"{len(known):,} known and {len(secret):,} secret records inside, {len(of_them[0]) - len(known):,} and "
+        f"{len(of_them[1]) - len(secret):,} outside left out; {len(attacked)} users attacked; of the data set: {setting.selection}"
+    )
+    return Halves(setting.data, grid, known, secret, chosen, attacked, setting.person, words)
+
+
+def everybody(setting: Setting) -> np.ndarray:
+    """How many records of all users together lie in each cell of the area."""
+    cells = setting.grid.cells(setting.traces["lat"].to_numpy(), setting.traces["lng"].to_numpy())
+    return np.bincount(cells[cells >= 0], minlength=setting.grid.size)
+
+
+def _inside(traces: Traces, grid: AreaGrid) -> np.ndarray:
+    return grid.cells(traces["lat"].to_numpy(), traces["lng"].to_numpy()) >= 0
+
+
+def _check_area(width_km: float, height_km: float, columns: int, rows: int, users: int) -> None:
+    """Refuses an area that no optimal channel can be computed for, see `checks.affordable`."""
+    for name, km in (("width_km", width_km), ("height_km", height_km)):
+        if not 0 < km < np.inf:
+            raise ValueError(f"{name} must be positive, in km (got {km})")
+    for name, number in (("columns", columns), ("rows", rows), ("users", users)):
+        _whole(name, number)
+    checks.affordable(columns * rows)
 
 
 def _check_users(there, users: int, begins: str, leave_out: str) -> None:

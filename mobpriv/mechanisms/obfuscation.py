@@ -6,8 +6,10 @@ with any location in the map" (§9). Whatever made the channel, an optimum, a ri
 same.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import Literal
 
 import numba
@@ -90,6 +92,42 @@ class Obfuscation:
     def _cells(self, traces: Traces) -> np.ndarray:
         place = self.grid.nearest if self.outside == "nearest" else self.grid.cells
         return place(traces["lat"].to_numpy(), traces["lng"].to_numpy())
+
+
+@dataclass(frozen=True, eq=False)
+class OwnObfuscation:
+    """Each user's records through the channel that was made for her, as :class:`Obfuscation` does it: "user-centric" (§1).
+
+    ``channels``: user -> p(o|s), a row and a column for each cell of ``grid``. Records outside the area are left out. Raises
+    ValueError for records of a user who has no channel.
+    """
+
+    channels: Mapping[str, np.ndarray]
+    grid: AreaGrid
+
+    name = "own obfuscation"
+
+    def __post_init__(self):
+        if not isinstance(self.channels, Mapping) or not self.channels:
+            raise ValueError(f"channels must name one channel or more, user -> p(o|s) (got {type(self.channels).__name__})")
+        checked = {user: Obfuscation(channel, self.grid).channel for user, channel in self.channels.items()}
+        object.__setattr__(self, "channels", MappingProxyType(checked))
+
+    def __repr__(self) -> str:
+        return f"OwnObfuscation({len(self.channels)} users, {self.grid.size} secrets)"
+
+    def protect(self, traces: Traces, rng: np.random.Generator) -> Traces:
+        users, offsets = by_user(traces)
+        without = [user for user in users if user not in self.channels]
+        if without:
+            raise ValueError(f"no channel for {len(without)} of {len(users)} users: the first is {without[0]}")
+        parts = [rows(traces, np.arange(0))]
+        for user, start, end, child in zip(users, offsets[:-1], offsets[1:], rng.spawn(len(users)), strict=True):
+            parts.append(Obfuscation(self.channels[user], self.grid).protect(rows(traces, np.arange(start, end)), child))
+        names = pd.Categorical.from_codes(
+            np.repeat(np.arange(len(users)), [len(part) for part in parts[1:]]), categories=users.rename(None)
+        )
+        return rows(pd.concat(parts, ignore_index=True).assign(user=names), np.arange(len(names)))
 
 
 @numba.njit(cache=True, nogil=True)

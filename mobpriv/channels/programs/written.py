@@ -1,0 +1,82 @@
+"""The programs as Shokri (*Privacy Games*, PETS 2015) writes them, row by row, for a few cells: what everything else is held against.
+
+Nothing is left out that is not asked to be, no row is derived from another, and HiGHS is believed: no certificate. Beyond some
+fifty cells (24d) alone has more rows than HiGHS solves in a minute; :mod:`mobpriv.channels.optimal` is for those.
+
+Arrays have the secret first: prior (S,), cost c (S, O), error d(h, s) (S, estimates), d_epsilon (S, S).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import linprog
+
+TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+
+
+class Written(NamedTuple):
+    cost: float  # of an optimal channel, (11)
+    inequalities: int  # rows beside those that make probabilities sum to 1
+
+
+def optimum(
+    prior, cost, error=None, d_m=None, d_epsilon=None, epsilon=None, secrets=None, observables=None, estimates=None, pairs=None
+) -> Written:
+    """The optimal cost of (21) with ``error`` and ``d_m``, of (22) with ``d_epsilon`` and ``epsilon``, of (24) with all four.
+
+    ``secrets``, ``observables``, ``estimates`` (cells) and ``pairs`` (two columns of places in ``secrets``) say what is kept of
+    it; None keeps everything. Raises RuntimeError with HiGHS's word where it finds no optimum.
+    """
+    prior, cost = np.asarray(prior, float), np.asarray(cost, float)
+    if (error is None) != (d_m is None) or (d_epsilon is None) != (epsilon is None) or (d_m is None and epsilon is None):
+        raise ValueError("error goes with d_m, d_epsilon with epsilon, and one of the two pairs must be given")
+    secrets = np.arange(len(prior)) if secrets is None else np.asarray(secrets)
+    prior, cost = prior[secrets], cost[secrets] if observables is None else cost[np.ix_(secrets, observables)]
+    n, m = cost.shape
+    blocks, right = [], []  # blocks @ (p, x) <= right; p is numbered o * n + s
+    if epsilon is not None:
+        s, t = np.nonzero(~np.eye(n, dtype=bool)) if pairs is None else pairs
+        k = np.arange(len(s))
+        one = sparse.csr_matrix((np.ones(len(s)), (k, s)), (len(s), n))
+        one -= sparse.csr_matrix((np.exp(epsilon * d_epsilon[secrets[s], secrets[t]]), (k, t)), (len(s), n))
+        blocks.append(sparse.hstack([sparse.kron(sparse.eye(m), one), sparse.csr_matrix((m * len(s), m))]))  # (24d)
+        right.append(np.zeros(m * len(s)))
+    if d_m is not None:
+        kept = error[secrets] if estimates is None else error[np.ix_(secrets, estimates)]
+        F = -(prior[:, None] * kept).T
+        blocks.append(sparse.hstack([sparse.kron(sparse.eye(m), F), sparse.kron(sparse.eye(m), np.ones((len(F), 1)))]))  # (24b)
+        blocks.append(sparse.hstack([sparse.csr_matrix((1, n * m)), -sparse.csr_matrix(np.ones((1, m)))]))  # (24c)
+        right += [np.zeros(m * len(F)), [-d_m]]
+    found = linprog(
+        np.r_[(prior[:, None] * cost).T.ravel(), np.zeros(m)],
+        A_ub=sparse.vstack(blocks).tocsr(),
+        b_ub=np.concatenate(right),
+        A_eq=sparse.hstack([sparse.kron(np.ones((1, m)), sparse.eye(n)), sparse.csr_matrix((n, m))]).tocsr(),
+        b_eq=np.ones(n),
+        bounds=[(0, None)] * (n * m) + [(None, None) if d_m is not None else (0, 0)] * m,
+        options=TIGHT,
+    )
+    if found.status != 0:
+        raise RuntimeError(f"HiGHS found no optimum of the program as written: {found.message}")
+    return Written(float(found.fun), sum(map(len, right)))
+
+
+def with_best_response(prior, cost, error, d_m: float, answer) -> float:
+    """The least cost of (20) over the channels to which the attack ``answer`` (a column of ``error`` for each observable) is a
+    best response that errs by ``d_m`` or more; infinite if there is none.
+
+    The least over all answers is the value of (20): a mixed best response mixes deterministic ones, all of one error (33).
+    """
+    prior, cost, error = (np.asarray(a, float) for a in (prior, cost, error))
+    n, m = cost.shape
+    rows, right = [], []
+    for o, estimate in np.ndindex(m, error.shape[1]):  # no other estimate errs less
+        row = np.zeros((n, m))
+        row[:, o] = prior * (error[:, answer[o]] - error[:, estimate])
+        rows.append(row.ravel())
+        right.append(0.0)
+    rows.append(-(prior[:, None] * error[:, list(answer)]).ravel())
+    right.append(-d_m)
+    found = linprog((prior[:, None] * cost).ravel(), rows, right, np.kron(np.eye(n), np.ones(m)), np.ones(n))
+    return float(found.fun) if found.status == 0 else np.inf

@@ -1,0 +1,126 @@
+"""What the figures show: the data of what is drawn, not its pixels."""
+
+from itertools import pairwise
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import to_hex
+
+from mobpriv import palette, plot
+
+
+def drawn(axis, marker=None) -> list:
+    """The lines of an axis, those with this marker only."""
+    return [line for line in axis.lines if marker is None or line.get_marker() == marker]
+
+
+def points(line) -> list:
+    return np.column_stack(line.get_data()).tolist()
+
+
+class TestDots:
+    VALUES = {("a", "one"): [3.0, 1.0, 2.0], ("a", "two"): [5.0], ("b", "one"): [4.0, 4.0], ("b", "two"): [6.0, 8.0]}  # noqa: RUF012
+
+    def test_a_dot_a_case_and_the_median(self):
+        marks = {"one": palette.Mark(palette.ORANGE, "s"), "two": palette.Mark(palette.BLUE, "D")}
+        axis = plot.dots(self.VALUES, marks=marks)
+        assert [line.get_xdata().tolist() for line in drawn(axis, "s")] == [[3, 1, 2], [4, 4]]
+        assert [line.get_xdata().tolist() for line in drawn(axis, "D")] == [[5], [6, 8]]
+        bars = drawn(axis, "None")
+        assert [list(line.get_xdata()) for line in bars] == [[2, 2], [5, 5], [4, 4], [7, 7]]
+        assert [to_hex(line.get_color()) for line in bars] == [palette.ORANGE, palette.BLUE] * 2
+        for bar, dots in zip(bars, [line for line in axis.lines if line.get_marker() != "None"], strict=True):
+            low, high = bar.get_ydata()
+            assert ((low < dots.get_ydata()) & (dots.get_ydata() < high)).all()
+
+    def test_groups_from_the_top_kinds_apart(self):
+        axis = plot.dots(self.VALUES)
+        assert [text.get_text() for text in axis.get_yticklabels()] == ["a", "b"]
+        assert axis.get_ylim() == (1.5, -0.5)
+        bars = [sorted(line.get_ydata()) for line in drawn(axis, "None")]
+        assert all(first[1] < second[0] for first, second in pairwise(bars))  # none overlaps the next
+        assert axis.get_legend_handles_labels()[1] == ["one", "two"]  # each once
+
+    def test_upright(self):
+        lying, upright = plot.dots(self.VALUES), plot.dots(self.VALUES, upright=True)
+        for one, other in zip(lying.lines, upright.lines, strict=True):
+            assert points(one) == [[y, x] for x, y in points(other)]
+        assert [text.get_text() for text in upright.get_xticklabels()] == ["a", "b"]
+
+    def test_one_kind_needs_no_name(self):
+        axis = plot.dots({("a", ""): [1, 2], ("b", ""): [2]})
+        assert axis.get_legend_handles_labels() == ([], [])
+        assert [line.get_ydata().tolist() for line in drawn(axis, "o")][1] == [1]  # a single case stands in the middle
+
+
+class TestAgainst:
+    PAIRS = {"differential": ([1.0, 2.0], [3.0, 4.0]), "joint": ([1.0, 2.0], [2.0, 1.0])}  # noqa: RUF012
+
+    def test_a_dot_a_case_in_the_marks_of_the_names(self):
+        axis = plot.against(self.PAIRS)
+        (one,), (two,) = drawn(axis, "o"), drawn(axis, "^")
+        assert (points(one), points(two)) == ([[1, 3], [2, 4]], [[1, 2], [2, 1]])
+        assert to_hex(one.get_color()) == palette.colour("differential")
+        assert axis.get_legend_handles_labels()[1] == ["differential", "joint"]
+
+    def test_the_diagonal_reaches_beyond_all_numbers(self):
+        axis = plot.against(self.PAIRS)
+        (diagonal,) = drawn(axis, "None")
+        assert points(diagonal) == [[0, 0], pytest.approx([4.2, 4.2])]
+        assert axis.get_xlim() == axis.get_ylim() == pytest.approx((0, 4.2))
+        assert points(drawn(plot.against(self.PAIRS, diagonal=7.0), "None")[0]) == [[0, 0], [7, 7]]
+        assert drawn(plot.against(self.PAIRS, diagonal=False), "None") == []
+
+    def test_hollow_dots_lie_around_the_others(self):
+        axis = plot.against(self.PAIRS, hollow="joint")
+        (filled,), (hollow,) = drawn(axis, "o"), drawn(axis, "^")
+        assert hollow.get_markerfacecolor() == "none"
+        assert hollow.get_markersize() > filled.get_markersize()
+
+    def test_joined_by_lines_in_the_order_given(self):
+        assert {line.get_linestyle() for line in plot.against(self.PAIRS).lines[:2]} == {"None"}
+        (line,) = plot.against({"": ([2, 1, 3], [1, 2, 3])}, joined=True, diagonal=False).lines
+        assert (line.get_linestyle(), points(line)) == ("-", [[2, 1], [1, 2], [3, 3]])
+
+    def test_one_column_needs_no_name(self):
+        axis = plot.against({"": ([1], [2])}, diagonal=False)
+        assert axis.get_legend_handles_labels() == ([], [])
+        assert points(axis.lines[0]) == [[1, 2]]
+
+
+def test_a_line_a_user_and_their_median():
+    table = pd.DataFrame({"ann": [1.0, 2.0], "bob": [3.0, 4.0], "cat": [8.0, 9.0]}, index=[0.3, 0.6])
+    assert [points(line) for line in plot.lines(table, "joint").lines] == [
+        [[0.3, a], [0.6, b]] for a, b in [(1, 2), (3, 4), (8, 9)]
+    ]
+    axis = plot.lines(table, "joint", median=True)
+    *users, median = axis.lines
+    assert len(users) == 3
+    assert points(median) == [[0.3, 3], [0.6, 4]]
+    assert axis.get_legend_handles_labels()[1] == ["joint, median"]
+    assert {to_hex(line.get_color()) for line in axis.lines} == {palette.colour("joint")}
+
+
+def test_levels_have_an_order_and_a_marker_each():
+    marks = plot.levels([0.6, 0.15, 0.9], "ε = {:g}")
+    assert list(marks) == ["ε = 0.15", "ε = 0.6", "ε = 0.9"]
+    assert [mark.colour for mark in marks.values()] == list(palette.ordered([0.15, 0.6, 0.9]).values())
+    assert len({mark.marker for mark in plot.levels(range(12)).values()}) == 12
+
+
+def test_a_reference_goes_across_the_figure():
+    _, axis = plot.figure()
+    plot.reference(axis, x=2, text="here")
+    plot.reference(axis, y=5)
+    assert [line.get_xdata() for line in axis.lines] == [[2, 2], [0, 1]]
+    assert axis.lines[1].get_ydata() == [5, 5]
+    assert [(text.get_text(), text.xy) for text in axis.texts if text.get_text()] == [("here", (2, 1))]
+
+
+def test_no_figure_is_left_open():
+    plot.dots({("a", ""): [1]})
+    plot.against({"": ([1], [1])})
+    plot.lines(pd.DataFrame({"a": [1.0]}), "joint")
+    assert plt.get_fignums() == []
