@@ -406,6 +406,8 @@ def test_a_quick_build_marks_its_verdicts_and_may_lack_what_the_ledger_wants(tmp
     (root / "book" / "claims").mkdir()
     entry = "{id: A, place: x, claim: y, notebook: one, relation: 'long == 1'}"
     (root / "book" / "claims" / "p.yml").write_text(f"paper: p\nclaims:\n  - {entry}\n")
+    (root / "book" / "quantities").mkdir()
+    (root / "book" / "quantities" / "p.yml").write_text("quantities: {one: {long: ['', the long one]}}")
     build.build(root, quick=True, render=False)
     assert "1 not judged in this quick build" in (root / "book" / "_generated" / "score.md").read_text()
     build.build(root, render=False)

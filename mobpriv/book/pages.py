@@ -115,7 +115,7 @@ def provenance_row(record: dict, title: str = "") -> dict[str, str]:
         kind = "synthetic" if data["synthetic"] else "real" if title else "supplied by the user"
         described = f"{title or data['name']} ({kind})"
         digest = f"`{data['sha256']}`"
-        left_out = "; ".join(f"{rule}: {count:,}" for rule, count in data["left_out"].items()) or "nothing"
+        left_out = "; ".join(f"{rule}: {shown(count)}" for rule, count in data["left_out"].items()) or "nothing"
     return {
         "data set": described,
         "SHA-256": digest,
@@ -125,7 +125,7 @@ def provenance_row(record: dict, title: str = "") -> dict[str, str]:
         "repeat it": f"`{record['command']}`",
         "mobpriv": f"{record['mobpriv']}, commit {record['commit']}",
         "packages": ", ".join(f"{name} {version}" for name, version in record["packages"].items()),
-        "run took": f"{record['seconds']:.0f} s",
+        "run took": shown(round(record["seconds"]), "s"),
     }
 
 
@@ -339,7 +339,7 @@ def status_page(records: dict[str, dict[str, dict]], registry: Registry, stale: 
             made = record["provenance"]
             state = "stale" if (run, name) in stale else "quick run" if made["parameters"].get("quick") else "as today"
             page = f"[{name}](notebooks/{name}.ipynb)"
-            lines.append(_row([registry.title(run), page, state, made["commit"], f"{made['seconds']:.0f} s"]))
+            lines.append(_row([registry.title(run), page, state, made["commit"], shown(round(made["seconds"]), "s")]))
     return "\n".join(lines) + "\n"
 
 
