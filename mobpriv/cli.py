@@ -201,7 +201,7 @@ def validate(
         _stdout.print(f"\n{int(left_out['records'].sum()):,} records are left out:")
         for p in left_out.itertuples():
             typer.echo(f"  {p.rule}: {p.records:,} records of {p.users:,} users")
-            typer.echo(f"    first: {p.value}")
+            typer.echo(f"    first: {p.place}: {p.value}" if p.value else f"    first: {p.place}")
             typer.echo(f"    {p.remedy}")
 
 

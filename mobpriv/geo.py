@@ -89,7 +89,8 @@ def to_plane(lat, lng, plane: str = "ground") -> Points:
             'leave such records out, or measure on the ground (plane="ground")'
         )
     one = np.broadcast_to(1.0, lat.shape)
-    return Points(AUTHORS_RADIUS * np.radians(lng), AUTHORS_RADIUS * np.log(np.tan(np.pi / 4 + np.radians(lat) / 2)), one, one)
+    north = np.log(np.tan(np.pi / 4 + np.radians(lat) / 2))
+    return Points(AUTHORS_RADIUS * np.radians(lng), AUTHORS_RADIUS * north, one, one)
 
 
 def across_the_date_line(lng: np.ndarray) -> np.ndarray:

@@ -42,19 +42,43 @@ class SquareGrid:
         """The id (int64) of the cell that holds each position."""
         lat, lng = np.asarray(lat, float), np.asarray(lng, float)
         if self.plane == "ground":
-            row = np.floor(meridian_arc(lat) / self.cell - self.shift[0]).astype(np.int64)
-            if not len(row):
-                return row
-            # one width per band, looked up: cheaper than one cosine per record
-            first = row.min()
-            east = self._metres_per_degree_east(np.arange(first, row.max() + 1))
-            column = np.floor(lng * (east[row - first] / self.cell) - self.shift[1])
+            return self._ground_cells(lat, lng)
         else:
             x0, y0 = self._mercator_origin()
             p = to_plane(lat, lng, "mercator")
             row = np.floor((p.y - y0) / self.cell - self.shift[0]).astype(np.int64)
             column = np.floor((p.x - x0) / self.cell - self.shift[1])
         return (row + _OFFSET) * _ROW + (column.astype(np.int64) + _OFFSET)
+
+    def _ground_cells(self, lat: np.ndarray, lng: np.ndarray) -> np.ndarray:
+        """One width per band and the arc along the meridian, both looked up: cheaper than five sines per record."""
+        if not lat.size:
+            return np.zeros(lat.shape, np.int64)
+        shape = np.broadcast_shapes(lat.shape, lng.shape)
+        lat, lng = (np.ascontiguousarray(np.broadcast_to(column, shape)).ravel() for column in (lat, lng))
+        ends = self._row(np.array([lat.min(), lat.max()]))
+        first, last = ends.min() - 1, ends.max() + 1
+        if last - first > max(lat.size, 1 << 16):  # more bands than positions: small cells
+            row = self._row(lat)
+            bands, place = np.unique(row, return_inverse=True)
+            return self._ids(row, lng, self._metres_per_degree_east(bands)[place]).reshape(shape)
+        east = self._metres_per_degree_east(np.arange(first, last + 1))
+        cells, unsure = _look_up(
+            _readonly(lat), _readonly(lng), _ARC / self.cell, east / self.cell, first, *self.shift, _BEND / self.cell
+        )
+        unsure = np.flatnonzero(unsure)
+        if len(unsure):  # so near to a border that the look-up does not decide
+            row = self._row(lat[unsure])
+            cells[unsure] = self._ids(row, lng[unsure], east[row - first])
+        return cells.reshape(shape)
+
+    def _ids(self, row, lng, east) -> np.ndarray:
+        """Cells of positions in bands that are known, with the metres per degree there."""
+        column = np.floor(lng * (east / self.cell) - self.shift[1]).astype(np.int64)
+        return (row + _OFFSET) * _ROW + (column + _OFFSET)
+
+    def _row(self, lat: np.ndarray) -> np.ndarray:
+        return np.floor(meridian_arc(lat) / self.cell - self.shift[0]).astype(np.int64)
 
     def rows_and_columns(self, cells) -> tuple[np.ndarray, np.ndarray]:
         cells = np.asarray(cells, np.int64)
@@ -84,6 +108,37 @@ class SquareGrid:
     def _mercator_origin(self) -> tuple[float, float]:
         p = to_plane(np.array([AUTHORS_ORIGIN[0]]), np.array([AUTHORS_ORIGIN[1]]), "mercator")
         return float(p.x[0]), float(p.y[0])
+
+
+_STEPS = 64  # a degree: between two of them the arc is a straight line but for _BEND
+_BEND = 1.01 * np.radians(1 / _STEPS) ** 2 / 8 * 85_400  # m: the arc's second derivative is below 2 e² a = 85.4 km
+
+
+_ARC = meridian_arc(np.arange(-90 * _STEPS, 90 * _STEPS + 2) / _STEPS)  # m, at every step
+
+
+def _readonly(column: np.ndarray) -> np.ndarray:
+    """As pandas hands columns out: one kind of array, compiled once."""
+    view = column.view()
+    view.flags.writeable = False
+    return view
+
+
+@numba.njit(cache=True, parallel=True)
+def _look_up(lat, lng, arc, east, first, north_shift, east_shift, margin):
+    """The cell of each position, lengths in cells; and those that lie within ``margin`` of a band's border or are no positions."""
+    cells, unsure = np.empty(len(lat), np.int64), np.empty(len(lat), np.bool_)
+    for i in numba.prange(len(lat)):
+        steps = (lat[i] + 90.0) * _STEPS
+        unsure[i] = True
+        if 0 <= steps <= 180 * _STEPS:
+            k = np.int64(steps)
+            y = arc[k] + (steps - k) * (arc[k + 1] - arc[k]) - north_shift
+            row = np.int64(np.floor(y))
+            unsure[i] = not (margin < y - row < 1 - margin)
+            column = np.int64(np.floor(lng[i] * east[row - first] - east_shift))
+            cells[i] = (row + _OFFSET) * _ROW + (column + _OFFSET)
+    return cells, unsure
 
 
 @dataclass(frozen=True)

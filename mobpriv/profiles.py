@@ -15,6 +15,7 @@ from mobpriv.geo import across_the_date_line, step, to_degrees, to_plane
 from mobpriv.ranges import not_negative, one_of, positive, whole
 from mobpriv.traces import Traces, by_user, milliseconds
 
+AT_A_TIME = 1 << 19  # records
 STAY = ["user", "start", "end", "lat", "lng", "records", "first", "last"]
 
 
@@ -250,34 +251,95 @@ class HeatMaps(NamedTuple):
 def heat_maps(traces: Traces, grid) -> HeatMaps:
     """How many records of each user lie in each cell of ``grid`` (thesis §3.2, Figure 3.2)."""
     users, offsets = by_user(traces)
-    ids, cells = pd.factorize(grid.cells(traces["lat"].to_numpy(), traces["lng"].to_numpy()), sort=True)
-    indptr, indices, data = _count(ids.astype(np.int64), offsets, len(cells))
-    return HeatMaps(users, np.asarray(cells), csr_array((data, indices, indptr), shape=(len(users), len(cells))))
+    lat, lng = traces["lat"].to_numpy(), traces["lng"].to_numpy()
+    place, data, found = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(1, np.int64)]
+    # some users at a time: a short column of cells stays in the cache, a long one costs more to lay out than to fill
+    ends = np.unique(np.searchsorted(offsets, [*range(AT_A_TIME, len(lat), AT_A_TIME), len(lat)])) if len(lat) else []
+    for first, last in zip([0, *ends], ends, strict=False):
+        part = slice(offsets[first], offsets[last])
+        cell = np.asarray(grid.cells(lat[part], lng[part]), np.int64)
+        counted = _count(cell, offsets[first : last + 1] - offsets[first])
+        for parts, own in zip((place, data, found), counted, strict=True):
+            parts.append(own)
+    cells, indices = np.unique(np.concatenate(place), return_inverse=True)
+    indptr = np.cumsum(np.concatenate(found))
+    counts = csr_array((np.concatenate(data), indices.astype(np.int64), indptr), shape=(len(users), len(cells)))
+    return HeatMaps(users, cells, counts)
+
+
+def _count(cell: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The cells of each user in rising order, the records in each, and how many cells each user has."""
+    place, data, found = _tally(cell, offsets)
+    return *_packed(place, data, offsets, np.r_[0, np.cumsum(found)]), found
+
+
+@numba.njit(cache=True, parallel=True)
+def _tally(cell, offsets):
+    """Each user's cells and counts at the beginning of her own rows, and how many they are."""
+    place, data = np.empty(len(cell), np.int64), np.empty(len(cell), np.int64)
+    found = np.zeros(len(offsets) - 1, np.int64)
+    for user in numba.prange(len(offsets) - 1):
+        a, b = offsets[user], offsets[user + 1]
+        found[user] = _tally_one(cell[a:b], place[a:b], data[a:b])
+    return place, data, found
 
 
 @numba.njit(cache=True)
-def _count(cell, offsets, cells):
-    users = len(offsets) - 1
-    indptr = np.zeros(users + 1, np.int64)
-    tally, touched = np.zeros(cells, np.int64), np.empty(cells, np.int64)
-    indices, data = np.empty(1024, np.int64), np.empty(1024, np.int64)
-    filled = 0
-    for user in range(users):
-        n = 0
-        for i in range(offsets[user], offsets[user + 1]):
-            if tally[cell[i]] == 0:
-                touched[n] = cell[i]
-                n += 1
-            tally[cell[i]] += 1
-        touched[:n].sort()
-        while filled + n > len(indices):
-            indices, data = np.concatenate((indices, np.empty_like(indices))), np.concatenate((data, np.empty_like(data)))
-        for k in range(n):
-            indices[filled], data[filled] = touched[k], tally[touched[k]]
-            tally[touched[k]] = 0
-            filled += 1
-        indptr[user + 1] = filled
-    return indptr, indices[:filled].copy(), data[:filled].copy()
+def _tally_one(cell, place, data):
+    """Writes the distinct cells in rising order to ``place``, how often each occurs to ``data``; returns how many they are."""
+    keys, counts = np.zeros(1024, np.int64), np.zeros(1024, np.int64)  # a hash table; a count of 0: free
+    ones, done = np.ones(1, np.int64), 0
+    while done < len(cell):
+        done += _add(cell[done:], ones, keys, counts)
+        if done < len(cell):  # half full
+            old, n = keys, counts
+            keys, counts = np.zeros(4 * len(old), np.int64), np.zeros(4 * len(old), np.int64)
+            used = np.flatnonzero(n)
+            _add(old[used], n[used], keys, counts)
+    used = np.flatnonzero(counts)
+    order = used[np.argsort(keys[used])]
+    n = len(order)
+    place[:n], data[:n] = keys[order], counts[order]
+    return n
+
+
+@numba.njit(cache=True)
+def _add(cell, times, keys, counts):
+    """Counts cells, each as often as ``times`` says (the last of which holds on), until the table is half full; how many it took.
+
+    There is no short cut for a cell that repeats the one before it: a branch that is hard to foretell costs more.
+    """
+    free, last = len(keys) // 2 - np.count_nonzero(counts), len(times) - 1
+    for i in range(len(cell)):
+        at = _slot(keys, counts, cell[i])
+        if counts[at] == 0:
+            if free == 0:
+                return i
+            free -= 1
+            keys[at] = cell[i]
+        counts[at] += times[min(i, last)]
+    return len(cell)
+
+
+@numba.njit(inline="always")
+def _slot(keys, counts, key):
+    """Where ``key`` stands in the hash table, whose length is a power of two, or the free slot where it belongs."""
+    mask = np.uint64(len(keys) - 1)
+    at = ((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & mask
+    while counts[at] != 0 and keys[at] != key:
+        at = (at + np.uint64(1)) & mask
+    return at
+
+
+@numba.njit(cache=True)
+def _packed(place, data, offsets, indptr):
+    """The beginnings of the users' rows, end to end."""
+    cells, counts = np.empty(indptr[-1], np.int64), np.empty(indptr[-1], np.int64)
+    for user in range(len(offsets) - 1):
+        n = indptr[user + 1] - indptr[user]
+        cells[indptr[user] : indptr[user + 1]] = place[offsets[user] : offsets[user] + n]
+        counts[indptr[user] : indptr[user + 1]] = data[offsets[user] : offsets[user] + n]
+    return cells, counts
 
 
 class MarkovChains(NamedTuple):

@@ -15,11 +15,13 @@ at the border, the code behind it trusts. A user's records may share a time: the
 
 from typing import NamedTuple
 
+import numba
 import numpy as np
 import pandas as pd
 
 COLUMNS = ("user", "t", "lat", "lng")
 EARLIEST, LATEST = pd.Timestamp("1980-01-06", tz="UTC"), pd.Timestamp("2100-01-01", tz="UTC")  # GPS time began in 1980
+_TIMES = tuple(int(t.timestamp()) * 1000 for t in (EARLIEST, LATEST))
 HALVES = ("calendar", "set", "user")
 
 Traces = pd.DataFrame
@@ -32,18 +34,28 @@ class InvalidTraces(ValueError):
         self.problems = problems
         super().__init__(
             "; ".join(
-                f"{p.rule}: {p.records} records, first at row {p.row} ({p.value}). {p.remedy}" for p in problems.itertuples()
+                f"{p.rule}: {p.records} records, first at {p.place} ({p.value}). {p.remedy}" for p in problems.itertuples()
             )
         )
 
 
 class Problem(NamedTuple):
+    """A rule that records break. ``value`` is one person's record: for the reader's own eyes, never for a page."""
+
     rule: str
     records: int  # how many records break the rule
     users: int  # of how many users
     row: int  # the first such record, counted from 0
+    place: str  # the same for people: row, or file and line
     value: str  # and what stands there
     remedy: str
+
+
+def problem(rule: str, broken: np.ndarray, table: pd.DataFrame, remedy: str) -> Problem:
+    """The problem of the records of ``table`` that the mask ``broken`` picks; it picks at least one."""
+    row = int(broken.argmax())
+    value = ", ".join(f"{c} {table[c].iloc[row]}" for c in COLUMNS)
+    return Problem(rule, int(broken.sum()), table["user"][broken].nunique(), row, f"row {row}", value, remedy)
 
 
 def problems(table: pd.DataFrame) -> pd.DataFrame:
@@ -51,10 +63,12 @@ def problems(table: pd.DataFrame) -> pd.DataFrame:
 
     Order and exact repetitions are not among them: :func:`as_traces` sorts, and :func:`without` reports repetitions.
     """
-    return pd.DataFrame([problem for problem, _ in _broken(table)], columns=Problem._fields)
+    found = [problem(rule, broken, table, remedy) for rule, broken, remedy in _broken(table)]
+    return pd.DataFrame(found, columns=Problem._fields)
 
 
-def _broken(table: pd.DataFrame) -> list[tuple[Problem, np.ndarray]]:
+def _broken(table: pd.DataFrame) -> list[tuple[str, np.ndarray, str]]:
+    """The rules that are broken, the records that break them, and the remedies."""
     missing = [c for c in COLUMNS if c not in table.columns]
     if missing:
         raise ValueError(
@@ -67,29 +81,32 @@ def _broken(table: pd.DataFrame) -> list[tuple[Problem, np.ndarray]]:
                 f"times carry no time zone (first: {t.iloc[0] if len(t) else 'none'}): say which, as t.dt.tz_localize('UTC')"
             )
         raise ValueError(f"column t must hold times with a zone (it holds {t.dtype}): read numbers with time='s' or time='ms'")
-    found = []
-
-    def rule(text, broken, remedy):
-        broken = np.asarray(broken)
-        if broken.any():
-            row = int(broken.argmax())
-            value = ", ".join(f"{c} {table[c].iloc[row]}" for c in COLUMNS)
-            problem = Problem(text, int(broken.sum()), table["user"][broken].nunique(), row, value, remedy)
-            found.append((problem, broken))
-
     lat, lng = table["lat"].to_numpy(float), table["lng"].to_numpy(float)
-    swapped = np.abs(lat) > 90
-    swap = swapped.mean() > 0.5 if len(lat) else False
-    rule("user missing", table["user"].isna(), "give every record a user")
-    rule("time missing", t.isna(), "leave the record out")
-    utc = t.dt.tz_convert("UTC")
-    rule("time before 1980", (utc < EARLIEST).to_numpy(), "seconds read as milliseconds? read with time='s'")
-    rule("time after 2099", (utc >= LATEST).to_numpy(), "milliseconds read as seconds? read with time='ms'")
-    rule("latitude or longitude not a number", ~(np.isfinite(lat) & np.isfinite(lng)), "leave the record out")
-    hint = "lat and lng look swapped" if swap else "leave the record out"
-    rule("latitude outside [-90, 90]", swapped, hint)
-    rule("longitude outside [-180, 180]", np.abs(lng) > 180, "leave the record out")
-    return found
+    nobody = table["user"].isna().to_numpy()
+    time, known = milliseconds(table), t.notna().to_numpy()
+    if not nobody.any() and _right(time, lat, lng, *_TIMES):
+        return []
+    outside = np.abs(lat) > 90
+    swapped = outside.mean() > 0.5 if len(lat) else False
+    rules = [
+        ("user missing", nobody, "give every record a user"),
+        ("time missing", ~known, "leave the record out"),
+        ("time before 1980", known & (time < _TIMES[0]), "seconds read as milliseconds? read with time='s'"),
+        ("time after 2099", time >= _TIMES[1], "milliseconds read as seconds? read with time='ms'"),
+        ("latitude or longitude not a number", ~(np.isfinite(lat) & np.isfinite(lng)), "leave the record out"),
+        ("latitude outside [-90, 90]", outside, "lat and lng look swapped" if swapped else "leave the record out"),
+        ("longitude outside [-180, 180]", np.abs(lng) > 180, "leave the record out"),
+    ]
+    return [rule for rule in rules if rule[1].any()]
+
+
+@numba.njit(cache=True)
+def _right(time, lat, lng, earliest, latest):
+    """Whether every record has a possible time and position, in one pass that ends at the first fault."""
+    for i in range(len(time)):  # noqa: SIM110
+        if not (earliest <= time[i] < latest and -90 <= lat[i] <= 90 and -180 <= lng[i] <= 180):
+            return False
+    return True
 
 
 def as_traces(table: pd.DataFrame) -> Traces:
@@ -100,28 +117,58 @@ def as_traces(table: pd.DataFrame) -> Traces:
     broken = problems(table)
     if len(broken):
         raise InvalidTraces(broken)
+    return _in_order(table)
+
+
+def _in_order(table: pd.DataFrame) -> Traces:
+    """A table that breaks no rule, typed and sorted."""
     rest = [c for c in table.columns if c not in COLUMNS]
-    user = table["user"]
-    if not isinstance(user.dtype, pd.CategoricalDtype):
-        user = user.astype(str).astype("category")
-    names = user.cat.remove_unused_categories().cat.categories
-    if len(names) and not all(isinstance(name, str) for name in names):
-        user = user.cat.rename_categories([str(name) for name in user.cat.categories])
-    user = user.cat.set_categories(pd.Index(sorted(user.cat.remove_unused_categories().cat.categories), dtype="str"))
     out = pd.DataFrame(
         {
-            "user": user,
+            "user": _by_name(table["user"]),
             "t": table["t"].dt.tz_convert("UTC").dt.as_unit("ms"),
             "lat": table["lat"].astype("float64"),
             "lng": table["lng"].astype("float64"),
             **{c: table[c] for c in rest},
-        }
+        },
+        copy=False,
     )
     code, time = out["user"].cat.codes.to_numpy(), milliseconds(out)
-    later, same = code[1:] > code[:-1], code[1:] == code[:-1]
-    if not (later | (same & (time[1:] >= time[:-1]))).all():
+    if not _sorted(code, time):
         out = out.take(np.lexsort((time, code)))  # lexsort is stable: equal times keep their order
     return out.reset_index(drop=True)
+
+
+def _by_name(user: pd.Series) -> pd.Series:
+    """Users as a categorical of text whose categories are sorted and all occur."""
+    if not isinstance(user.dtype, pd.CategoricalDtype):
+        user = user.astype(str).astype("category")
+    given, code = user.cat.categories, user.cat.codes.to_numpy()
+    occurs = _occurring(code, len(given))
+    names, number = np.unique(np.array([str(name) for name in given[occurs]], dtype=object), return_inverse=True)
+    new = np.zeros(len(given), np.int64)
+    new[occurs] = number
+    if given.dtype != "str" or len(names) < len(given) or not np.array_equal(new, np.arange(len(new))):
+        code = new[code]
+    return pd.Series(pd.Categorical.from_codes(code, pd.Index(names, dtype="str"), validate=False), user.index)
+
+
+@numba.njit(cache=True)
+def _occurring(code, categories):
+    """Which of the categories occur."""
+    found = np.zeros(categories, np.bool_)
+    for c in code:
+        if c >= 0:
+            found[c] = True
+    return found
+
+
+@numba.njit(cache=True)
+def _sorted(code, time):
+    for i in range(1, len(code)):  # noqa: SIM110
+        if code[i] < code[i - 1] or (code[i] == code[i - 1] and time[i] < time[i - 1]):
+            return False
+    return True
 
 
 def without(table: pd.DataFrame) -> tuple[Traces, pd.DataFrame]:
@@ -130,43 +177,46 @@ def without(table: pd.DataFrame) -> tuple[Traces, pd.DataFrame]:
     The second table has the columns of :class:`Problem`; a record that breaks two rules counts under the first.
     """
     left_out, bad = [], np.zeros(len(table), bool)
-    for problem, broken in _broken(table):
+    for rule, broken, remedy in _broken(table):
         fresh = broken & ~bad
         bad |= broken
         if fresh.any():
-            row = int(fresh.argmax())
-            value = ", ".join(f"{c} {table[c].iloc[row]}" for c in COLUMNS)
-            left_out.append(
-                problem._replace(records=int(fresh.sum()), users=table["user"][fresh].nunique(), row=row, value=value)
-            )
-    kept = table[~bad] if bad.any() else table
-    traces = as_traces(kept)
+            left_out.append(problem(rule, fresh, table, remedy))
+    traces = _in_order(table[~bad] if bad.any() else table)
     again = _repeats(traces)
     if again.any():
-        row = int(again.argmax())
-        value = ", ".join(f"{c} {traces[c].iloc[row]}" for c in COLUMNS)
-        left_out.append(
-            Problem("record repeated", int(again.sum()), traces["user"][again].nunique(), row, value, "one copy is kept")
-        )
+        left_out.append(problem("record repeated", again, traces, "one copy is kept"))
         traces = rows(traces, ~again)
     return traces, pd.DataFrame(left_out, columns=Problem._fields)
 
 
 def _repeats(traces: Traces) -> np.ndarray:
     """True for a record whose user, time and position stood in an earlier record."""
-    code, time = traces["user"].cat.codes.to_numpy(), milliseconds(traces)
-    shared = np.zeros(len(traces), bool)
-    same = (code[1:] == code[:-1]) & (time[1:] == time[:-1])
-    shared[1:] |= same
-    shared[:-1] |= same
     again = np.zeros(len(traces), bool)
-    again[shared] = traces.loc[shared, list(COLUMNS)].duplicated().to_numpy()
+    shared = _at_one_time(traces["user"].cat.codes.to_numpy(), milliseconds(traces))
+    if len(shared):
+        again[shared] = traces.loc[shared, list(COLUMNS)].duplicated().to_numpy()
     return again
+
+
+@numba.njit(cache=True)
+def _at_one_time(code, time):
+    """The records whose user and time are also those of a neighbour."""
+    found = np.empty(len(code), np.int64)
+    n = 0
+    for i in range(len(code)):
+        before = i > 0 and code[i] == code[i - 1] and time[i] == time[i - 1]
+        behind = i + 1 < len(code) and code[i] == code[i + 1] and time[i] == time[i + 1]
+        if before or behind:
+            found[n] = i
+            n += 1
+    return found[:n]
 
 
 def milliseconds(traces: Traces) -> np.ndarray:
     """The times as int64 milliseconds since 1970-01-01 UTC."""
-    return traces["t"].dt.as_unit("ms").dt.tz_localize(None).to_numpy().view("int64")
+    t = traces["t"].array
+    return (t if t.unit == "ms" else t.as_unit("ms")).asi8
 
 
 def by_user(traces: Traces) -> tuple[pd.Index, np.ndarray]:
@@ -179,8 +229,17 @@ def by_user(traces: Traces) -> tuple[pd.Index, np.ndarray]:
 
 def rows(traces: Traces, chosen: np.ndarray) -> Traces:
     """The records that the mask or the sorted positions ``chosen`` pick: ``Traces`` again, not checked again."""
-    part = traces[chosen] if chosen.dtype == bool else traces.take(chosen)
-    return part.assign(user=part["user"].cat.remove_unused_categories()).reset_index(drop=True)
+    if chosen.dtype == bool:
+        if chosen.all():
+            return traces
+        chosen = np.flatnonzero(chosen)
+    part = traces.take(chosen)
+    user = part["user"].cat
+    occurs = _occurring(user.codes.to_numpy(), len(user.categories))
+    number = np.cumsum(occurs) - 1
+    code = user.codes.to_numpy() if occurs.all() else number[user.codes.to_numpy()]
+    user = pd.Categorical.from_codes(code, user.categories[occurs], validate=False)
+    return part.assign(user=user).reset_index(drop=True)
 
 
 def from_blocks(users: pd.Index, counts: np.ndarray, time: np.ndarray, lat: np.ndarray, lng: np.ndarray) -> Traces:
@@ -221,18 +280,88 @@ def same_person(traces: Traces, share: float = 0.05) -> dict[str, str]:
     """Users who are one person under several names: pairs that share at least ``share`` of the smaller one's records
     (time and position alike). Returns user -> the first of her names; users with one name are left out.
     """
-    columns = {"user": traces["user"].cat.codes, "t": milliseconds(traces), "lat": traces["lat"], "lng": traces["lng"]}
-    # most records are nobody else's: a hash of time and position sorts them out before the exact comparison
-    key = columns["t"] * 1_000_003 ^ traces["lat"].to_numpy().view("int64") * 31 ^ traces["lng"].to_numpy().view("int64")
-    common = pd.DataFrame(columns)[pd.Series(key).duplicated(keep=False).to_numpy()].drop_duplicates()
-    size = traces["user"].cat.codes.value_counts()
-    pairs = common.merge(common, on=["t", "lat", "lng"]).query("user_x < user_y").groupby(["user_x", "user_y"]).size()
-    alike = [pair for pair, n in pairs.items() if n >= share * min(size[pair[0]], size[pair[1]])]
-    first = np.arange(len(traces["user"].cat.categories))
+    code, time = traces["user"].cat.codes.to_numpy(), milliseconds(traces)
+    lat, lng = traces["lat"].to_numpy(), traces["lng"].to_numpy()
+    # most records are nobody else's: two rounds of hashes sort them out before the exact comparison
+    near = _hashed_alike(time, lat.view("int64"), lng.view("int64"))
+    common = pd.DataFrame({"user": code[near], "t": time[near], "lat": lat[near], "lng": lng[near]}).drop_duplicates()
+    common = common.assign(record=common.groupby(["t", "lat", "lng"]).ngroup())[["record", "user"]]
+    pairs = common.merge(common, on="record").query("user_x < user_y").groupby(["user_x", "user_y"]).size()
+    offsets = by_user(traces)[1]
+    size = np.zeros(len(traces["user"].cat.categories), np.int64)
+    size[code[offsets[:-1]]] = np.diff(offsets)
+    alike = [(a, b) for (a, b), n in pairs.items() if n >= share * min(size[a], size[b])]
+    first = np.arange(len(size))
     for a, b in alike:  # whoever is one with one of them is one with both
         first[np.isin(first, (first[a], first[b]))] = min(first[a], first[b])
     names = traces["user"].cat.categories
     return {names[user]: names[group] for user, group in enumerate(first) if user != group}
+
+
+def _hashed_alike(time: np.ndarray, lat: np.ndarray, lng: np.ndarray) -> np.ndarray:
+    """Records whose hash another record has too: all that agree in the three columns are among them."""
+    key = _hashes(time, lat, lng)
+    near = np.flatnonzero(_seen_twice(key))
+    return near[pd.Series(key[near]).duplicated(keep=False).to_numpy()]
+
+
+_MINUS_ZERO = np.array([-0.0]).view(np.int64)[0]
+
+
+@numba.njit(cache=True)
+def _hashes(time, lat, lng):
+    """Sixty-four mixed bits of each record (the finalizer of SplitMix64, Steele et al. 2014)."""
+    out = np.empty(len(time), np.uint64)
+    for i in range(len(time)):
+        h = np.uint64(0)
+        for part in (time[i], lat[i], lng[i]):
+            if part == _MINUS_ZERO:  # two zeros, of different bits, are one place
+                part = np.int64(0)
+            h = (h ^ np.uint64(part)) + np.uint64(0x9E3779B97F4A7C15)
+            h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            h ^= h >> np.uint64(31)
+        out[i] = h
+    return out
+
+
+@numba.njit(cache=True, parallel=True)
+def _seen_twice(key):
+    """True for each record whose hash begins as another one's: a few in a hundred by chance, and all that are alike."""
+    ends = np.zeros(257, np.int64)
+    for k in key:
+        ends[np.int64(k >> np.uint64(56)) + 1] += 1
+    ends = np.cumsum(ends)
+    # dealt out by the first byte, so that the bits of each part fit the processor's cache
+    at, dealt, whose = ends[:-1].copy(), np.empty(len(key), np.uint64), np.empty(len(key), np.int64)
+    for i in range(len(key)):
+        part = np.int64(key[i] >> np.uint64(56))
+        dealt[at[part]], whose[at[part]] = key[i], i
+        at[part] += 1
+    found = np.zeros(len(key), np.bool_)
+    for part in numba.prange(256):
+        _seen_twice_in_part(dealt[ends[part] : ends[part + 1]], whose[ends[part] : ends[part + 1]], found)
+    return found
+
+
+@numba.njit(cache=True)
+def _seen_twice_in_part(key, whose, found):
+    bits = 6
+    while (1 << bits) < 16 * len(key):
+        bits += 1
+    shift, mask = np.uint64(56 - bits), np.uint64((1 << bits) - 1)
+    once, twice = np.zeros(1 << (bits - 3), np.uint8), np.zeros(1 << (bits - 3), np.uint8)
+    for k in key:
+        place = (k >> shift) & mask
+        byte, bit = np.int64(place >> np.uint64(3)), np.uint8(1 << (place & np.uint64(7)))
+        if once[byte] & bit:
+            twice[byte] |= bit
+        else:
+            once[byte] |= bit
+    for i in range(len(key)):
+        place = (key[i] >> shift) & mask
+        if twice[np.int64(place >> np.uint64(3))] & np.uint8(1 << (place & np.uint64(7))):
+            found[whose[i]] = True
 
 
 class Halves(NamedTuple):

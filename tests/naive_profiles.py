@@ -4,7 +4,18 @@ import itertools
 import math
 import statistics
 
-from mobpriv.geo import distance
+import numpy as np
+
+from mobpriv.geo import distance, meridian_arc, metres_per_degree
+from mobpriv.grid import latitude_of_arc
+
+
+def square_cell(grid, lat, lng):
+    """Row and column of one position on the ground, by the definition of ``SquareGrid``."""
+    row = math.floor(meridian_arc(np.array([lat]))[0] / grid.cell - grid.shift[0])
+    middle = latitude_of_arc((row + grid.shift[0] + 0.5) * grid.cell)  # of the band
+    east = metres_per_degree(np.clip([middle], -89.99, 89.99))[0][0]
+    return row, lng * east / grid.cell - grid.shift[1]
 
 
 def stays(rows, diameter, duration, max_gap=None):

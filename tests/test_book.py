@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 from pathlib import Path
 
@@ -121,6 +122,12 @@ def test_a_path_on_this_machine_stays_out_of_the_record():
     parameters = {"dataset": "/home/me/cabs.parquet", "seed": 1}
     assert provenance.without_path(parameters)["dataset"] == "cabs.parquet"
     assert provenance.command("demo", parameters, {"dataset": "city", "seed": 1}) == "mobpriv run demo --data cabs.parquet"
+
+
+def test_the_command_that_repeats_a_run_is_quoted_for_a_shell():
+    given = {"dataset": "/home/me/my cabs; rm x.csv", "sizes": [1, 2], "user": "d'Arc $HOME"}
+    words = shlex.split(provenance.command("demo", given, {"dataset": "city", "sizes": [1], "user": ""}))
+    assert words == ["mobpriv", "run", "demo", "--data", "my cabs; rm x.csv", "-p", "sizes=[1, 2]", "-p", "user=d'Arc $HOME"]
 
 
 # -------------------------------------------------------------------------------------------------------------- the build
@@ -363,6 +370,50 @@ def test_an_interrupted_run_goes_on_behind_its_last_step(tmp_path):
     assert not list(tmp_path.glob(".*steps"))
 
 
+def test_steps_of_other_parameters_are_not_taken(tmp_path):
+    path = make(
+        tmp_path,
+        "long",
+        "from mobpriv import book\nkept = book.step('cell', lambda: cell)\n"
+        "from pathlib import Path\nassert not Path('stop').exists()\nbook.save({'cell': kept})",
+    )
+    (tmp_path / "stop").touch()
+    with pytest.raises(running.CellFailed):
+        run(path, tmp_path, {"cell": 400})
+    assert list(tmp_path.glob(".long.*.steps/cell.json"))  # kept for the same run
+    (tmp_path / "stop").unlink()
+    assert run(path, tmp_path, {"cell": 200})["results"] == {"cell": 200}
+
+
+def test_a_page_is_made_again_when_a_published_result_beside_its_own_changes(tmp_path, capfd):
+    root = project(tmp_path, "one", "two")
+    make(root, "two", SAVES, "book.beside('two', {'draw': draw}, {'draw': 'a draw'})")
+    build.build(root, render=False)
+    published = root / "book" / "results" / "cabspotting" / "two.json"
+    published.parent.mkdir()
+    record = json.loads((root / "book" / "_generated" / "results" / "city" / "two.json").read_text())
+    for draw in (0.25, 0.5):
+        record["results"]["draw"] = draw
+        published.write_text(json.dumps(record))
+        capfd.readouterr()
+        build.build(root, render=False)
+        assert "1 of 2 notebooks unchanged, 1 to run" in capfd.readouterr().err
+
+
+def test_a_quick_build_marks_its_verdicts_and_may_lack_what_the_ledger_wants(tmp_path):
+    root = project(tmp_path, "one")
+    make(root, "one", SAVES, "if not quick:\n    book.save({'long': 1, 'draw': draw}, data)")
+    (root / "book" / "claims").mkdir()
+    entry = "{id: A, place: x, claim: y, notebook: one, relation: 'long == 1'}"
+    (root / "book" / "claims" / "p.yml").write_text(f"paper: p\nclaims:\n  - {entry}\n")
+    (root / "book" / "quantities").mkdir()
+    (root / "book" / "quantities" / "p.yml").write_text("quantities: {one: {long: ['', the long one]}}")
+    build.build(root, quick=True, render=False)
+    assert "1 not judged in this quick build" in (root / "book" / "_generated" / "score.md").read_text()
+    build.build(root, render=False)
+    assert "| synthetic city | 1 | 0 | 0 |" in (root / "book" / "_generated" / "score.md").read_text()
+
+
 def test_results_stand_beside_the_paper_and_the_published_runs(tmp_path):
     registry(tmp_path)
     folder = tmp_path / "book"
@@ -371,6 +422,8 @@ def test_results_stand_beside_the_paper_and_the_published_runs(tmp_path):
         "paper: p\nclaims:\n  - {id: A, place: x, claim: y, notebook: nb, quantity: rate.ap, printed: {cabspotting: 0.45}, "
         "tolerance: 0.01, why: z}\n"
     )
+    (folder / "quantities").mkdir()
+    (folder / "quantities" / "p.yml").write_text("quantities: {nb: {lead: [points, the lead]}}")
     run = folder / "results" / "cabspotting-program"
     run.mkdir(parents=True)
     record = {
@@ -381,9 +434,16 @@ def test_results_stand_beside_the_paper_and_the_published_runs(tmp_path):
     assert book.printed("nb", "cabspotting-program", tmp_path) == {"rate.ap": 0.45}
     assert book.printed("nb", "cabspotting_2008", tmp_path) == {}  # a file of somebody's own, whatever its name
     shown = book.beside(
-        "nb", {"rate.ap": 0.5, "q3": float("inf")}, {"rate.ap": "AP-Attack (%)", "q3": "third quartile"}, tmp_path
+        "nb",
+        {"rate.ap": 0.5, "q3": float("inf"), "lead": 0.05},
+        {"rate.ap": "AP-Attack (%)", "q3": "third quartile", "lead": "its lead (%)"},
+        tmp_path,
     )
     assert list(shown.columns) == ["this run", "Cabspotting, as the program"]
-    assert shown.columns["this run"] == {"AP-Attack (%)": ("50.0", ""), "third quartile": ("infinite", "")}
-    assert shown.columns["Cabspotting, as the program"]["AP-Attack (%)"] == ("45.3", "41.0 to 50.0, n = 536")
-    assert "<small>41.0 to 50.0, n = 536</small>" in shown._repr_html_()
+    assert shown.columns["this run"] == {
+        "AP-Attack": ("50\u00a0%", ""),
+        "third quartile": ("∞", ""),
+        "its lead": ("5\u00a0points", ""),
+    }
+    assert shown.columns["Cabspotting, as the program"]["AP-Attack"] == ("45.3\u00a0%", "41 to 50\u00a0%, n\u00a0=\u00a0536")
+    assert "<small>41 to 50\u00a0%, n\u00a0=\u00a0536</small>" in shown._repr_html_()

@@ -1,18 +1,13 @@
 """The programs behind optimal channels: their reductions, blocks, points, solvers and rounds, by their public names."""
 
-import ast
-import importlib
-import re
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from pathlib import Path
 
 import naive_channels as naive
 import numpy as np
 import pytest
 from naive_channels import cells
 
-from mobpriv import channels
 from mobpriv.channels import guarantees, inference, optimal
 from mobpriv.channels.distances import euclidean, hamming
 from mobpriv.channels.programs import blocks, certificate, highs, interior, points, reductions, relaxations
@@ -311,18 +306,3 @@ def test_promoted_secrets_bring_the_pairs_with_their_new_neighbours(monkeypatch)
     source, target, _ = after.pairs[1:]
     between = (source != target) & (np.minimum(source, target) >= 10)  # before, no two of these could have a pair
     assert between.any()
-
-
-def test_modules_know_those_above_them_in_the_table_only():
-    rows = re.findall(r"^\| ``([\w.]+)`` \|", channels.__doc__, re.MULTILINE)
-    names = [f"mobpriv.channels.{row}" for row in rows]
-    folder = Path(channels.__file__).parent
-    files = [path for path in folder.rglob("*.py") if path.name != "__init__.py"]
-    assert sorted(names) == sorted("mobpriv.channels." + ".".join(f.relative_to(folder).with_suffix("").parts) for f in files)
-    for place, name in enumerate(names):
-        tree = ast.parse(Path(importlib.import_module(name).__file__).read_text(encoding="utf-8"))
-        used = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-        used |= {
-            f"{node.module}.{one.name}" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for one in node.names
-        }
-        assert used & set(names) <= set(names[:place]), name

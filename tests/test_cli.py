@@ -32,9 +32,7 @@ def call(tmp_path, monkeypatch):
 def table(tmp_path):
     t = pd.date_range("2020-01-01", periods=4, freq="h", tz="UTC").astype(str)
     file = tmp_path / "my.csv"
-    pd.DataFrame({"user": ["a", "a", "b", "b"], "t": t, "lat": [45.0, 45.1, 400.17, 45.3], "lng": 4.8}).to_csv(
-        file, index=False
-    )
+    pd.DataFrame({"user": ["a", "a", "b", "b"], "t": t, "lat": [45.0, 45.1, 400.5, 45.3], "lng": 4.8}).to_csv(file, index=False)
     return file
 
 
@@ -117,7 +115,7 @@ def test_validate_says_what_a_table_holds_and_what_is_wrong(call, table):
     assert code == 0
     assert "3 records of 2 users" in out
     assert "latitude outside [-90, 90]" in out
-    assert "400.17" in out
+    assert "400.5" in out
     code, _, err = call("validate", "nowhere.csv")
     assert code == 2
     assert "nowhere.csv" in one_line(err)
@@ -197,6 +195,55 @@ def test_two_files_of_one_name_do_not_overwrite_each_other(call, tmp_path):
     assert len(list((tmp_path / "runs" / "demo").iterdir())) == 2
 
 
+def test_nothing_of_an_own_run_says_where_the_data_lie(call, tmp_path):
+    file = tmp_path / "my secret folder" / "traces.csv"
+    file.parent.mkdir()
+    file.write_text("user,t,lat,lng\na,2020-01-01T00:00:00Z,45,4\n")
+    cell = "from mobpriv import book, datasets\nprint(dataset)\ndata = datasets.load(dataset)\nbook.save({'n': 1}, data)\nrepr(data.source), dataset"
+    assert call("run", make(tmp_path, "demo", cell), "--data", file, "-o", "there")[0] == 0
+    for written in (tmp_path / "there").iterdir():
+        assert "my secret folder" not in written.read_text(), written.name
+        assert "traces.csv" in written.read_text()
+
+
+def test_a_data_set_is_given_once(call, tmp_path, table):
+    code, _, err = call("run", make(tmp_path, "demo", SAVES), "--data", table, "-p", "dataset=city")
+    assert code == 2
+    assert "the data set is given twice" in one_line(err)
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", "", '{"cells": []}'])
+def test_what_is_no_notebook_is_refused_in_one_line(call, tmp_path, text):
+    (tmp_path / "no.ipynb").write_text(text)
+    for command in ("run", "show"):
+        code, _, err = call(command, tmp_path / "no.ipynb")
+        assert code == 2
+        assert "no.ipynb is " in one_line(err)
+
+
+def test_an_own_file_named_like_a_data_set_is_the_readers_own(call, tmp_path):
+    (tmp_path / "geolife_2009.csv").write_text("user,t,lat,lng\na,2020-01-01T00:00:00Z,45,4\n")
+    cell = "from mobpriv import book, datasets\nbook.save({'n': 1}, datasets.load(dataset))"
+    assert call("run", make(tmp_path, "demo", cell), "--data", tmp_path / "geolife_2009.csv", "-o", "there")[0] == 0
+    page = (tmp_path / "there" / "demo.html").read_text()
+    assert "geolife_2009 (supplied by the user)" in page
+    assert "real" not in page.partition("Where the numbers come from")[2].partition("</table>")[0]
+
+
+def test_quick_says_what_it_shortens(call, tmp_path):
+    path = make(tmp_path, "demo", "sizes = sizes[:1] if quick else sizes", SAVES, tags={2: "quick"})
+    code, _, err = call("run", path, "--quick", "-o", "there")
+    assert (code, one_line(err)) == (0, "quick, not a result: sizes = sizes[:1]")
+    assert json.loads((tmp_path / "there" / "demo.json").read_text())["provenance"]["parameters"]["sizes"] == [1]
+    assert "sizes[:1]" in call("show", path)[1]
+
+
+def test_validate_refuses_columns_for_a_folder_of_a_known_format(call, tmp_path):
+    code, _, err = call("validate", tmp_path, "--zone", "UTC", "--user", "uid")
+    assert code == 2
+    assert "leave columns, zone out" in one_line(err)
+
+
 def test_a_file_called_city_is_not_the_synthetic_city(tmp_path):
     from mobpriv import book, datasets
     from mobpriv.book import pages
@@ -217,7 +264,7 @@ def test_a_file_called_city_is_not_the_synthetic_city(tmp_path):
 def test_validate_reads_the_folder_of_a_known_format(call, tmp_path):
     folder = tmp_path / "cabs"
     folder.mkdir()
-    (folder / "new_abc.txt").write_text("37.75 -122.39 0 1213084687\n37.76 -122.40 1 1213084627\n")  # newest first
+    (folder / "new_abc.txt").write_text("37.75 -122.39 0 1212345678\n37.76 -122.40 1 1212345618\n")  # newest first
     code, out, _ = call("validate", folder, "-o", tmp_path / "cabs.parquet")
     assert code == 0
     assert "2 records of 1 users" in out

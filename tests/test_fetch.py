@@ -11,7 +11,7 @@ import pytest
 from mobpriv.datasets import DATASETS, NeedsRegistration, fetch, load
 from mobpriv.datasets.fetch import sha256_of
 
-LINE = "39.98,116.31,0,492,39744.12,2008-10-23,02:53:04\r\n"
+LINE = "45.98,6.31,0,100,39744.12,2008-06-07,08:09:04\r\n"
 
 
 def archive() -> bytes:
@@ -31,6 +31,11 @@ def server():
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
             asked.append(self.path)
+            if self.path.startswith("/to/"):
+                self.send_response(302)
+                self.send_header("Location", self.path.removeprefix("/to/"))
+                self.end_headers()
+                return
             if self.path not in FILES and self.path != "/broken.zip":
                 self.send_error(404)
                 return
@@ -122,3 +127,71 @@ def test_what_is_not_known():
         fetch("gowalla")
     with pytest.raises(NeedsRegistration, match="comes with the book"):
         fetch("city")
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "..%2f..%2fout.txt",
+        "..",
+        "%2e%2e",
+        ".",
+        "",
+        "%2ftmp%2fout.txt",
+        "..%5cout.txt",
+        "%00",
+        "a%0ab",
+        ".zip",
+        "..zip",
+        "a.sha256",
+        "C:x",
+    ],
+)
+def test_addresses_whose_end_names_no_file_are_refused(server, cache, tmp_path, end):
+    with pytest.raises(ValueError, match=r"must name a file|not an address") as error:
+        fetch("mdc", f"{server[0]}/{end}")
+    assert "\n" not in str(error.value)
+    assert server[1] == []
+    assert list(tmp_path.rglob("*")) == []
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://example.org/table.csv",
+        "http://127.0.0.1.example.org/table.csv",
+        "http://127.0.0.1@example.org/table.csv",
+        "http://example.org\\@127.0.0.1/table.csv",
+        "http://localhost.example.org/table.csv",
+        "ftp://127.0.0.1/table.csv",
+        "file:///etc/table.csv",
+        "https:///table.csv",
+        "https://[/table.csv",
+        "table.csv",
+    ],
+)
+def test_plain_http_is_refused_but_on_this_machine(url, tmp_path):
+    with pytest.raises(ValueError, match="nothing was fetched") as error:
+        fetch("mdc", url)
+    assert "\n" not in str(error.value)
+    assert list(tmp_path.rglob("*")) == []
+
+
+def test_a_redirection_to_plain_http_is_refused(server, cache):
+    with pytest.raises(ValueError, match="only https"):
+        fetch("mdc", server[0] + "/to/http://example.org/table.csv")
+    assert list(cache.rglob("*")) == []
+    assert fetch("mdc", f"{server[0]}/to/{server[0]}/table.csv") == cache / "mdc"  # this machine may lead to itself
+
+
+@pytest.mark.parametrize("name", ["../out.txt", "a/../../out.txt", "/out.txt", "..\\out.txt", "C:/out.txt"])
+def test_an_archive_that_would_leave_its_folder_is_refused(server, cache, tmp_path, monkeypatch, name):
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as file:
+        file.writestr("inside.txt", "x")
+        file.writestr(name, "x")
+    monkeypatch.setitem(FILES, "/bad.zip", content.getvalue())
+    with pytest.raises(ValueError, match="leaves the folder") as error:
+        fetch("geolife", server[0] + "/bad.zip")
+    assert "\n" not in str(error.value)
+    assert [path.name for path in tmp_path.rglob("*")] == ["cache", "geolife"]

@@ -12,20 +12,6 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "mobpriv"
 
 
-def picture() -> dict[str, dict[str, int]]:
-    """Package -> module -> row, counted from the ground up."""
-    text = re.search(r"```text\n(mobpriv\n.*?)```", (ROOT / "book" / "package.md").read_text(encoding="utf-8"), re.DOTALL)[1]
-    drawn = {}
-    for block in text.strip().split("\n\n"):
-        package, *rows = block.splitlines()
-        drawn[package] = {name: level for level, row in enumerate(reversed(rows)) for name in row.split()}
-        assert len(drawn[package]) == sum(len(row.split()) for row in rows), f"{package}: a module stands twice"
-    return drawn
-
-
-PICTURE = picture()
-
-
 def module(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
@@ -35,6 +21,23 @@ def modules_in(package: str) -> set[str]:
     folder = ROOT / package.replace(".", "/")
     files = {path.stem for path in folder.glob("*.py")} - {"__init__", "__main__"}
     return files | {path.parent.name for path in folder.glob("*/__init__.py")}
+
+
+def picture() -> dict[str, dict[str, int]]:
+    """Package -> module -> row, counted from the ground up."""
+    text = re.search(r"```text\n(mobpriv\n.*?)```", (ROOT / "book" / "package.md").read_text(encoding="utf-8"), re.DOTALL)[1]
+    drawn = {}
+    for block in text.strip().split("\n\n"):
+        package, *rows = block.splitlines()
+        drawn[package] = {name: level for level, row in enumerate(reversed(rows)) for name in row.split()}
+        if "*" in drawn[package]:
+            drawn[package] = dict.fromkeys(modules_in(package), drawn[package].pop("*")) | drawn[package]
+            continue
+        assert len(drawn[package]) == sum(len(row.split()) for row in rows), f"{package}: a module stands twice"
+    return drawn
+
+
+PICTURE = picture()
 
 
 def imported(path: Path) -> set[str]:

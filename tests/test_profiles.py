@@ -91,14 +91,76 @@ def test_empty_and_single():
 
 @settings(deadline=None, max_examples=30)
 @given(st.lists(walks, min_size=1, max_size=3))
-def test_heat_maps_count_records(some):
+@pytest.mark.parametrize("at_a_time", [1, 20, 10_000])
+def test_heat_maps_count_records(at_a_time, some):
     traces, grid = traces_of(some), SquareGrid(100)
-    maps = profiles.heat_maps(traces, grid)
+    with pytest.MonkeyPatch.context() as patch:  # users together or one by one
+        patch.setattr(profiles, "AT_A_TIME", at_a_time)
+        maps = profiles.heat_maps(traces, grid)
     expected = traces.assign(cell=grid.cells(traces["lat"], traces["lng"])).groupby(["user", "cell"], observed=True).size()
     counts = maps.counts.tocoo()
     found = zip(maps.users[counts.coords[0]], maps.cells[counts.coords[1]], strict=True)
     assert dict(zip(found, counts.data, strict=True)) == expected.to_dict()
     np.testing.assert_allclose(maps.shares.sum(axis=1), 1)
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    st.floats(-90, 90),
+    st.floats(-180, 180),
+    st.sampled_from([3.0, 37.5, 800.0, 90_000.0]),
+    st.tuples(st.sampled_from([0.0, 0.3]), st.sampled_from([0.0, 0.7])),
+    st.sampled_from([None, 0, 1e-13, -1e-13, 1e-9]),
+)
+def test_square_cells_equal_their_definition_at_borders_too(lat, lng, cell, shift, off):
+    grid = SquareGrid(cell, shift=shift)
+    if off is not None:  # just beside the southern border of the cell
+        lat = min(90.0, max(-90.0, grid.bounds(grid.cells([lat], [lng]))[0, 0] + off))
+    row, column = grid.rows_and_columns(grid.cells([lat], [lng]))
+    expected_row, expected_column = naive.square_cell(grid, lat, lng)
+    assert row.item() == expected_row
+    assert column.item() <= expected_column + 1e-6
+    assert column.item() >= expected_column - 1 - 1e-6
+
+
+def test_square_cells_do_not_depend_on_their_company():
+    rng = np.random.default_rng(2)
+    lat, lng = rng.uniform(-90, 90, 500), rng.uniform(-180, 180, 500)
+    for cell in (0.5, 800.0):  # few bands, and more bands than can be listed
+        grid = SquareGrid(cell)
+        together = grid.cells(lat, lng)
+        assert together.tolist() == [grid.cells([a], [b]).item() for a, b in zip(lat, lng, strict=True)]
+
+
+def test_heat_maps_of_many_cells_and_of_any_numbers():
+    class Numbered:  # cells of any sign and size, and more of them than a first hash table holds
+        def cells(self, lat, lng):
+            return (np.round(lng * 1000).astype(np.int64) - 5_000) * (1 << 40)
+
+    rng = np.random.default_rng(4)
+    t = pd.to_datetime(1.45e9 + np.arange(6_000), unit="s", utc=True)
+    lng = rng.integers(0, 10_000, 6_000) / 1000
+    traces = as_traces(pd.DataFrame({"user": rng.choice(list("abc"), 6_000), "t": t, "lat": 0.0, "lng": lng}))
+    maps = profiles.heat_maps(traces, Numbered())
+    expected = traces.assign(cell=Numbered().cells(traces["lat"], traces["lng"].to_numpy()))
+    expected = expected.groupby(["user", "cell"], observed=True).size().unstack(fill_value=0)
+    assert maps.cells.tolist() == expected.columns.tolist()
+    np.testing.assert_array_equal(maps.counts.toarray(), expected.to_numpy())
+    assert maps.counts.has_sorted_indices
+
+
+def test_pois_of_equal_weight_go_by_their_first_visit():
+    far, near, middle = (9000, 0), (0, 0), (4000, 0)
+    walk = [(3600 * h, *place) for h, place in enumerate([far, far, near, near, middle, middle])]
+    places, visits = profiles.pois(traces_of([walk, walk]))
+    assert places["records"].tolist() == [2] * 6
+    assert places["poi"].tolist() == [0, 1, 2] * 2
+    assert visits["poi"].tolist() == [0, 1, 2] * 2
+    by_time = visits.sort_values(["user", "start"], kind="stable")
+    pd.testing.assert_frame_equal(by_time, visits)
+    np.testing.assert_allclose(places["lng"], visits["lng"], atol=1e-9)  # the farthest place was visited first
+    states = profiles.markov_chains(traces_of([walk])).states
+    assert states["lng"].iloc[0] == states["lng"].max()
 
 
 def test_markov_chain_of_a_week():
@@ -165,8 +227,9 @@ def test_stays_of_the_peer(reference):
 
 
 def test_stays_of_one_cab_of_the_peer(reference, real_data):
-    raw = pd.read_csv(real_data / "raw/cabspotting/new_abboip.txt", sep=" ", names=["lat", "lng", "occ", "t"])
-    traces = as_traces(raw.assign(user="abboip", t=pd.to_datetime(raw["t"], unit="s", utc=True)))
+    file = min((real_data / "raw/cabspotting").glob("new_*.txt"))
+    raw = pd.read_csv(file, sep=" ", names=["lat", "lng", "occ", "t"])
+    traces = as_traces(raw.assign(user="a cab", t=pd.to_datetime(raw["t"], unit="s", utc=True)))
     counts = [len(profiles.stays(traces, d, m * 60, plane="mercator")) for d, m in [(100, 15), (200, 15), (200, 60)]]
     assert counts == [59, 79, 31]
 

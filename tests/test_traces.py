@@ -1,6 +1,9 @@
+import naive_traces as naive
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mobpriv import traces as tr
 
@@ -149,3 +152,78 @@ def test_one_person_under_two_names_is_found_by_shared_records():
     chain += [("b", 1_450_000_012 + i, 45.0, 4.0) for i in range(10)]
     assert tr.same_person(tr.as_traces(table(chain))) == {"b": "a", "c": "a"}
     assert tr.same_person(tr.as_traces(table(rows)), share=0.01) == {"b": "a", "c": "a"}
+
+
+def test_the_share_is_of_the_smaller_name():
+    rows = [("a", 1_450_000_000 + i, 45.0, 4.0) for i in range(100)] + [("b", 1_450_000_000 + i, 45.0, 4.0) for i in range(4)]
+    assert tr.same_person(tr.as_traces(table(rows))) == {"b": "a"}  # all of b, but 4 % of a
+    rows += [("b", 1_460_000_000 + i, 45.0, 4.0) for i in range(76)]
+    assert tr.same_person(tr.as_traces(table(rows))) == {"b": "a"}  # 5 % of b's 80
+    rows += [("b", 1_470_000_000, 45.0, 4.0)]
+    assert tr.same_person(tr.as_traces(table(rows))) == {}
+
+
+FEW = st.tuples(
+    st.sampled_from("abcd"), st.integers(0, 8), st.sampled_from([0.0, -0.0, 1.5]), st.sampled_from([0.0, -0.0, 2.5])
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(FEW, max_size=40), st.sampled_from([0.05, 0.3, 0.5, 1.0]))
+def test_same_person_equals_its_definition(rows, share):
+    traces = tr.as_traces(table([(u, 1_450_000_000 + t, lat, lng) for u, t, lat, lng in rows]))
+    assert tr.same_person(traces, share) == naive.same_person(traces, share)
+
+
+def test_same_person_among_many_records():
+    rng = np.random.default_rng(3)
+    n = 20_000
+    rows = pd.DataFrame({"user": rng.integers(0, 40, n).astype(str), "t": 1_450_000_000 + rng.integers(0, 2_000, n)})
+    rows["lat"], rows["lng"] = rng.integers(0, 30, n) / 10, rng.integers(0, 30, n) / 10
+    traces = tr.as_traces(rows.assign(t=pd.to_datetime(rows["t"], unit="s", utc=True)))
+    for share in (0.002, 0.02, 0.03):
+        assert tr.same_person(traces, share) == naive.same_person(traces, share)
+
+
+FAULTY = st.tuples(
+    st.sampled_from(["a", "b", "10", "9", None]),
+    st.sampled_from(
+        [pd.NaT, *pd.to_datetime(["1979-12-31", "1980-01-06", "2008-05-17", "2099-12-31", "2100-01-01"], utc=True)]
+    ),
+    st.sampled_from([0.0, 90.0, -90.0, 90.5, -91.0, float("nan"), float("inf")]),
+    st.sampled_from([0.0, 180.0, -180.0, 180.5, float("nan")]),
+)
+SOUND = st.tuples(
+    st.sampled_from(["a", "b"]), st.just(pd.Timestamp("2008-05-17", tz="UTC")), st.just(1.0), st.sampled_from([2.0, 3.0])
+)
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(FAULTY | SOUND, max_size=25), st.sampled_from(["UTC", "Asia/Tokyo"]))
+def test_what_is_left_out_equals_its_definition(rows, zone):
+    given = pd.DataFrame(rows, columns=["user", "t", "lat", "lng"]).astype({"lat": float, "lng": float})
+    given["t"] = pd.to_datetime(given["t"], utc=True).dt.tz_convert(zone)
+    traces, left_out = tr.without(given)
+    expected, gone = naive.without(rows)
+    found = list(traces[["user", "t", "lat", "lng"]].itertuples(index=False, name=None))
+    assert found == expected
+    assert left_out["records"].sum() == gone
+    pd.testing.assert_frame_equal(tr.as_traces(traces), traces)
+
+
+def test_an_odd_number_of_days_is_halved_at_noon():
+    hours = [(f"{h:03d}", 1_451_606_400 + h * 3600, 45.0, 4.0) for h in range(5 * 24)]  # from 2016-01-01 00:00 UTC
+    start = pd.Timestamp("2016-01-01", tz="UTC")
+    known, secret = tr.split_in_half(tr.as_traces(table(hours)), "calendar", start, days=5)
+    assert (len(known), len(secret)) == (60, 60)
+    known, secret = tr.split_in_half(tr.as_traces(table(hours)), "calendar", start, days=1)
+    assert (len(known), len(secret)) == (12, 108)
+
+
+def test_a_problem_tells_its_place_apart_from_the_record():
+    _, left_out = tr.without(table([*GOOD, ("ann", 1_450_000_000, 400.17, 4.0)]))
+    shown = left_out.drop(columns=["row", "value"])
+    assert list(shown) == ["rule", "records", "users", "place", "remedy"]
+    assert shown["place"].item() == "row 3"
+    assert not any(secret in str(shown.to_dict()) for secret in ("ann", "400.17", "2015"))
+    assert "ann" in left_out["value"].item()

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from mobpriv import processes
-from mobpriv.book import claims, dependencies, notebooks, pages, provenance, running, runs
+from mobpriv.book import claims, dependencies, notebooks, pages, provenance, quantities, running, runs, verdicts
 from mobpriv.book.results import ROOT
 
 ONE_THREAD = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -146,6 +146,7 @@ def _shown_beside(path: Path, root: Path) -> list[str]:
     files = sorted(file for name in names - {"*"} for file in (root / "book" / "results").glob(f"*/{name}.json"))
     printed = [claims.printed(entries, name, data_set) for name in sorted(names) for data_set in registry.data_sets]
     titles = [run.title for run in registry.runs.values()]
+    files += sorted((root / "book" / "quantities").glob("*.yml"))
     return [
         *(f"{file.parent.name} {provenance.file_hash(file)}" for file in files),
         json.dumps([printed, titles], sort_keys=True),
@@ -224,9 +225,10 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
     registry, stale = runs.read(root), stale_results(records, root)
     results = {run: {name: record["results"] for name, record in entries.items()} for run, entries in records.items()}
     rough = {run for run in registry.embedded if any(r["provenance"]["parameters"].get("quick") for r in records[run].values())}
-    verdicts = claims.evaluate(claims.read(root / "book" / "claims", claims.Claim), results, registry, rough)
+    names, entries = quantities.read(root, registry.runs), claims.read(root / "book" / "claims", claims.Claim)
+    judged = verdicts.evaluate(entries, results, registry, names, rough)
     errata = claims.read(root / "book" / "errata", claims.Erratum)
-    claims.check_errata(errata, results, registry, rough)
+    verdicts.check_errata(errata, results, registry, rough)
     shutil.rmtree(generated / "downloads", ignore_errors=True)
     for old in target.glob("*.ipynb"):
         if old.stem not in embedded:
@@ -235,9 +237,7 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
         executed = nbformat.read(_executed(root, own, name), as_version=4)
         of_notebook = {run: records[run][name] for run in (own, *records) if name in records[run]}
         outdated = [run for run in of_notebook if (run, name) in stale]
-        page = pages.decorated(
-            executed, name, of_notebook, [v for v in verdicts if v.claim.notebook == name], registry, outdated
-        )
+        page = pages.decorated(executed, name, of_notebook, [v for v in judged if v.claim.notebook == name], registry, outdated)
         _write_if_changed(target / f"{name}.ipynb", nbformat.writes(page) + "\n")
         downloads = generated / "downloads"
         _copy(root / "notebooks" / f"{name}.ipynb", downloads / "source" / f"{name}.ipynb")
@@ -247,9 +247,9 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
                 downloads / run / f"{name}.json", json.dumps(record, indent=1, ensure_ascii=False) + "\n"
             )
     for name, text in {
-        "ledger": pages.ledger_page(verdicts, registry),
+        "ledger": pages.ledger_page(judged, registry),
         "errata": pages.errata_page(errata),
-        "score": pages.score_page(verdicts, errata, registry, rough, len(stale)),
+        "score": pages.score_page(judged, errata, registry, rough, len(stale)),
         "status": pages.status_page(records, registry, stale),
         "headline": _headline(target, sorted(embedded)),
     }.items():

@@ -11,45 +11,36 @@ A ledger file (``book/claims/*.yml``)::
         figure: fig-3-4                              # label that the verdict links to (optional)
         quantity: "rate['AP-Attack', 'Promesse']"    # an expression over that notebook's results
         printed: {cabspotting: 0.06, geolife: 0.68, mdc: 0.46}
-        unit: "%"                                    # how numbers are shown (optional)
         tolerance: 0.05
         why: "two points of grid origin, three of the unknown split"
-        direction: "rate['AP-Attack', 'Promesse'] < rate['AP-Attack', 'none']"
-        explanations: {geolife: "…"}                 # one for every disagreement, none elsewhere; {expression} gives a number
+        direction: "change['AP-Attack', 'Promesse'] < 0"
+        explanations:                                # one for every disagreement; {expression} gives a number
+          - {runs: [geolife, geolife-program], why: "…"}
+          - {runs: [cabspotting], why: "…", of: agrees in direction}    # of: another verdict may be explained, too
 
 ``printed`` holds the paper's value per data set: a number, or a bound such as ``"< 0.1"``; a single number instead of a
 mapping is one that no data set enters (a worked example). A run of :mod:`mobpriv.book.runs` is held against the numbers printed for
 its data set. By default a claim is tested on every run of its notebook. A claim that is purely a relation has ``relation`` in place of
-``quantity``, ``printed``, ``tolerance`` and ``direction``. ``stated_for`` names further data sets the paper states a claim
-for; ``datasets`` narrows where a claim is tested. Both may stand at the top of a file, for every claim that does not say
-otherwise. An errata file (``book/errata/*.yml``) lists ``errata`` with ``id``,
-``place``, ``wrong``, ``decision``, ``notebook`` and ``demonstration``, an expression that must come out true.
-
-A value agrees within the tolerance only (and never against a ``direction`` that fails). Beyond it, it agrees in direction
-where ``direction`` holds or, if there is none, where our interval covers the printed number.
-
-Expressions know numbers, dotted names (``rate['AP-Attack', 'none']`` is the result "rate.AP-Attack.none"), comparisons,
-``and``, ``or``, ``not``, arithmetic, ``abs``, ``min`` and ``max``.
+``quantity``, ``printed``, ``tolerance`` and ``direction``. A table that a paper prints is one claim: ``table`` in place of ``quantity`` and
+``printed``, quantity -> what ``printed`` holds, every cell with a verdict of its own. ``stated_for`` names further data sets the paper
+states a claim for; ``datasets`` narrows where a claim is tested. Both may stand at the top of a file, for every claim that does not say
+otherwise. ``by_definition`` gives the reason why a claim cannot come out otherwise (a theorem, an identity, our own rule), for all runs or
+run by run (``{geolife: "…"}``). An errata file (``book/errata/*.yml``) lists ``errata`` with ``id``, ``place``, ``wrong``, ``decision``,
+``notebook`` and ``demonstration``, an expression that must come out true. Expressions: :mod:`mobpriv.book.expressions`; every
+quantity in a claim has its words and unit in ``book/quantities``.
 """
 
-import ast
-import difflib
-import math
-import operator
-import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
-from mobpriv.book.runs import Registry
+from mobpriv.book.expressions import plain_name
 
 FILE_DEFAULTS = ("datasets", "stated_for")  # may stand at the top of a ledger file
-AGREES, DIRECTION, DISAGREES = "agrees", "agrees in direction", "disagrees"
-ACROSS = "across"  # the "run" of a claim that compares runs with each other
-QUICK = "not judged: a quick run"
-NO_DATA = "no data set"  # the row of a claim that no data set enters
+AGREES, DIRECTION, UNDECIDED, DISAGREES = "agrees", "agrees in direction", "not decided", "disagrees"
+BY_DEFINITION = "true by definition"
+KINDS = (AGREES, DIRECTION, UNDECIDED, DISAGREES)  # that count in the score
 
 
 class LedgerError(ValueError):
@@ -58,6 +49,14 @@ class LedgerError(ValueError):
     def __init__(self, faults: list[str]):
         self.faults = faults
         super().__init__("\n".join(faults))
+
+
+class Explanation(NamedTuple):
+    """Why a verdict came out as it did, for one run or several."""
+
+    runs: tuple
+    why: str
+    of: str = DISAGREES
 
 
 class Claim(NamedTuple):
@@ -69,27 +68,25 @@ class Claim(NamedTuple):
     figure: str = ""
     quantity: str = ""
     printed: Any = None  # {data set: value or bound}, or one value
-    unit: str = ""
+    table: dict | None = None  # {quantity: what printed holds}
     tolerance: float | None = None
     why: str = ""
     direction: str = ""
     relation: str = ""
+    by_definition: Any = ""  # the reason, or {run: reason}
     stated_for: tuple = ()
     datasets: tuple | None = None  # runs; None: all that have its notebook
-    explanations: dict = {}  # noqa: RUF012  (a default that nothing changes)
+    explanations: tuple[Explanation, ...] = ()
 
+    @property
+    def cells(self) -> dict[str, Any]:
+        """Quantity -> what is printed of it; of a relation one cell without either."""
+        return self.table or {self.quantity: self.printed}
 
-class Verdict(NamedTuple):
-    claim: Claim
-    dataset: str
-    verdict: str  # one of the three, "not testable without …", or "" where nothing is stated
-    printed: Any
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int | None
-    explanation: str
-    parts: tuple = ()  # of a relation: (name, value) of every result it compares
+    @property
+    def tests(self) -> list[str]:
+        """Every expression that the claim is tested with."""
+        return [text for text in (*self.cells, self.relation, self.direction) if text]
 
 
 class Erratum(NamedTuple):
@@ -126,11 +123,40 @@ def read(folder: Path, kind: type[Claim] | type[Erratum]) -> list:
             if entry["id"] in seen:
                 faults.append(f"{name}: this id stands in {seen[entry['id']]} already")
             seen[entry["id"]] = path.name
-            entries.append(kind(**{"paper": content["paper"], **defaults, **entry}))
+            try:
+                entries.append(_entry(kind, {"paper": content["paper"], **defaults, **entry}))
+            except ValueError as error:
+                faults.append(f"{name}: {error}")
+                continue
             faults += [f"{name}: {fault}" for fault in (_malformed(entries[-1]) if kind is Claim else [])]
     if faults:
         raise LedgerError(faults)
     return entries
+
+
+def _entry(kind: type[Claim] | type[Erratum], fields: dict[str, Any]) -> Claim | Erratum:
+    if "explanations" in fields:
+        fields["explanations"] = tuple(_explanation(entry) for entry in _list(fields["explanations"]))
+    if not isinstance(fields.get("table") or {}, dict):
+        raise ValueError("a table is a mapping of quantities to what is printed of them")
+    return kind(**fields)
+
+
+def _list(explanations: Any) -> list:
+    if not isinstance(explanations, list):
+        raise ValueError("explanations are a list of entries with runs and why")
+    return explanations
+
+
+def _explanation(entry: Any) -> Explanation:
+    kinds = (*KINDS, BY_DEFINITION)
+    if not isinstance(entry, dict) or not {"runs", "why"} <= set(entry) <= {"runs", "why", "of"}:
+        raise ValueError("an explanation needs runs and why, and may have of")
+    if not isinstance(entry["runs"], list) or not entry["runs"] or not str(entry["why"]).strip():
+        raise ValueError("an explanation needs a list of runs and a text")
+    if entry.get("of", DISAGREES) not in kinds:
+        raise ValueError(f"an explanation is of one of {', '.join(kinds)} (got {entry['of']!r})")
+    return Explanation(**{**entry, "runs": tuple(entry["runs"])})
 
 
 def _listed(word: str, names: list[str]) -> str:
@@ -139,278 +165,26 @@ def _listed(word: str, names: list[str]) -> str:
 
 def _malformed(claim: Claim) -> list[str]:
     faults = []
-    if bool(claim.relation) == bool(claim.quantity):
-        faults.append("needs either a quantity or a relation")
+    if sum(map(bool, (claim.relation, claim.quantity, claim.table))) != 1:
+        faults.append("needs either a quantity, a table or a relation")
     if claim.relation and (claim.printed is not None or claim.direction or claim.tolerance is not None):
         faults.append("a relation stands alone: without printed, tolerance and direction")
+    if claim.table and (claim.printed is not None or claim.direction):
+        faults.append("a table holds its printed values itself, and has no direction")
     if claim.quantity and claim.printed is None:
         faults.append("a quantity needs the printed value")
-    values = claim.printed.values() if isinstance(claim.printed, dict) else [claim.printed]
-    if any(isinstance(value, int | float) for value in values) and claim.tolerance is None:
+    printed = [value for cell in claim.cells.values() for value in (cell.values() if isinstance(cell, dict) else [cell])]
+    if any(isinstance(value, int | float) for value in printed) and claim.tolerance is None:
         faults.append("a printed number needs a tolerance")
     if claim.tolerance is not None and not claim.why:
         faults.append("a tolerance needs its reason (why)")
+    twice = [(run, entry.of) for entry in claim.explanations for run in entry.runs]
+    faults += [f"{run} has two explanations of {of!r}" for run, of in dict.fromkeys(twice) if twice.count((run, of)) > 1]
     return faults
-
-
-# ------------------------------------------------------------------------------------------------------------ expressions
-_BINARY = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
-_COMPARE = {
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-}
-_FUNCTIONS = {"abs": abs, "min": min, "max": max}
-
-
-def value_of(expression: str, results: dict[str, Any]) -> float | bool:
-    """The value of an expression over results; ValueError, one line, where it cannot be had."""
-    try:
-        tree = ast.parse(expression, mode="eval").body
-    except SyntaxError:
-        raise ValueError(f"{expression!r} is not an expression") from None
-    try:
-        return _evaluate(tree, results)
-    except ZeroDivisionError:
-        raise ValueError(f"{expression!r} divides by zero") from None
-
-
-def _evaluate(node: ast.AST, results: dict[str, Any]) -> float | bool:
-    match node:
-        case ast.Constant(value=bool() | int() | float() as value):
-            return value
-        case ast.Name() | ast.Attribute() | ast.Subscript():
-            return _number(_name(node), results)
-        case ast.BinOp(left, op, right) if type(op) in _BINARY:
-            return _BINARY[type(op)](_evaluate(left, results), _evaluate(right, results))
-        case ast.UnaryOp(ast.USub(), operand):
-            return -_evaluate(operand, results)
-        case ast.UnaryOp(ast.Not(), operand):
-            return not _evaluate(operand, results)
-        case ast.BoolOp(op, values):
-            truths = [_evaluate(value, results) for value in values]  # all of them: an unknown name is found in any place
-            return all(truths) if isinstance(op, ast.And) else any(truths)
-        case ast.Compare(left, ops, comparators) if all(type(op) in _COMPARE for op in ops):
-            sides = [_evaluate(side, results) for side in (left, *comparators)]
-            return all(_COMPARE[type(op)](a, b) for op, a, b in zip(ops, sides, sides[1:], strict=False))
-        case ast.Call(ast.Name(id=name), args, []) if name in _FUNCTIONS:
-            return _FUNCTIONS[name](*(_evaluate(argument, results) for argument in args))
-    raise ValueError(f"{ast.unparse(node)!r} is not allowed in an expression")
-
-
-def _name(node: ast.AST) -> str:
-    match node:
-        case ast.Name(id=name):
-            return name
-        case ast.Attribute(value, attr):
-            return f"{_name(value)}.{attr}"
-        case ast.Subscript(value, ast.Tuple(elts)):
-            return ".".join([_name(value), *(str(_constant(entry)) for entry in elts)])
-        case ast.Subscript(value, index):
-            return f"{_name(value)}.{_constant(index)}"
-    raise ValueError(f"{ast.unparse(node)!r} is not the name of a result")
-
-
-def _constant(node: ast.AST) -> str | int | float:
-    if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float):
-        return node.value
-    raise ValueError(f"{ast.unparse(node)!r} cannot stand in the name of a result")
-
-
-def _number(name: str, results: dict[str, Any]) -> float | bool:
-    if name not in results:
-        near = difflib.get_close_matches(name, results, 3, 0.4) or sorted(results)[:5]
-        raise ValueError(f"unknown quantity {name} (near it: {', '.join(near) or 'the notebook saved nothing'})")
-    value = results[name]
-    value = value.get("value") if isinstance(value, dict) else value
-    if value in ("infinite", "-infinite"):
-        return math.inf if value == "infinite" else -math.inf
-    if value is None:
-        raise ValueError(f"quantity {name} has no value")
-    if not isinstance(value, int | float):
-        raise ValueError(f"quantity {name} is not a number")
-    return value
-
-
-def _interval(expression: str, results: dict[str, Any]) -> tuple:
-    """(low, high, n) of a quantity that is a single result; none for a computed one."""
-    entry = results.get(plain_name(expression))
-    if not isinstance(entry, dict):
-        return None, None, None
-    number = {"infinite": math.inf, "-infinite": -math.inf}
-    return tuple(number.get(entry.get(k), entry.get(k)) for k in ("low", "high", "n"))
-
-
-def plain_name(expression: str) -> str:
-    """The name of the result that an expression is, if it is a single one; else the empty text."""
-    node = ast.parse(expression, mode="eval").body
-    return _name(node) if isinstance(node, ast.Name | ast.Attribute | ast.Subscript) else ""
-
-
-def names_in(expression: str) -> list[str]:
-    """The results that an expression reads, in the order of its text."""
-    found = []
-
-    def visit(node):
-        if isinstance(node, ast.Attribute | ast.Subscript) or (isinstance(node, ast.Name) and node.id not in _FUNCTIONS):
-            found.append(_name(node))
-        else:
-            for child in ast.iter_child_nodes(node):
-                visit(child)
-
-    visit(ast.parse(expression, mode="eval").body)
-    return list(dict.fromkeys(found))
 
 
 def printed(claims: list[Claim], notebook: str, data_set: str) -> dict[str, float]:
     """The numbers that the papers print for a notebook's quantities on a data set."""
-    values = {
-        plain_name(c.quantity): c.printed.get(data_set)
-        for c in claims
-        if c.notebook == notebook and c.quantity and isinstance(c.printed, dict)
-    }
-    return {name: value for name, value in values.items() if isinstance(value, int | float)}
-
-
-# --------------------------------------------------------------------------------------------------------------- verdicts
-def evaluate(
-    claims: list[Claim], results: dict[str, dict[str, dict]], registry: Registry, rough: Iterable[str] = ()
-) -> list[Verdict]:
-    """A verdict for every claim and data set; ``results``: run -> notebook -> results.
-
-    ``rough``: runs whose results come from quick runs. They are judged too, but what they lack is no fault.
-    Raises :class:`LedgerError` with a line for each claim that cannot be tested, each disagreement that nobody explained
-    and each explanation of a disagreement that does not exist.
-    """
-    verdicts, faults = [], []
-    results = {**results, ACROSS: _across(results)}
-    for claim in claims:
-        rows = _rows(claim, results, registry)
-        known = {*registry.runs, *registry.data_sets, ACROSS, NO_DATA}
-        stray = sorted({*rows, *claim.explanations} - known)
-        if stray:
-            faults.append(f"{claim.id}: unknown data sets {', '.join(stray)} (known: {', '.join(sorted(known))})")
-            continue
-        if not rows:
-            faults.append(f"{claim.id}: no run has results of {claim.notebook}")
-        for dataset, value in rows.items():
-            try:
-                verdicts.append(_verdict(claim, dataset, value, results, registry))
-            except ValueError as error:
-                if rough and dataset in (*rough, ACROSS, NO_DATA):
-                    verdicts.append(Verdict(claim, dataset, QUICK, value, None, None, None, None, ""))
-                else:
-                    faults.append(f"{claim.id}, {title(registry, dataset)}: {error}")
-        stray = sorted(set(claim.explanations) - set(rows))
-        faults += [f"{claim.id}: explains {dataset}, where it is not tested" for dataset in stray]
-    if faults:
-        raise LedgerError(faults)
-    return verdicts
-
-
-def title(registry: Registry, dataset: str) -> str:
-    """What a verdict's data set is called on the pages."""
-    return {ACROSS: "across data sets", NO_DATA: "worked example"}.get(dataset) or registry.title(dataset)
-
-
-def _rows(claim: Claim, results: dict, registry: Registry) -> dict[str, Any]:
-    """Where a claim is tested or stated -> what is printed there."""
-    if claim.printed is not None and not isinstance(claim.printed, dict):
-        return {NO_DATA: claim.printed}
-    values = claim.printed or {}
-    tested = claim.datasets
-    if tested is None:
-        runs = registry.runs.values()
-        tested = [r.name for r in runs if claim.notebook in (results.get(r.name, ()) if r.synthetic else r.notebooks)]
-    stated = [name for name in (*values, *claim.stated_for) if name not in registry.runs]
-    return {
-        name: values.get(name, values.get(registry.runs[name].data) if name in registry.runs else None)
-        for name in dict.fromkeys([*tested, *stated])
-    }
-
-
-def _across(results: dict[str, dict[str, dict]]) -> dict[str, dict]:
-    """notebook -> the results of all runs, each name with its run in front: ``geolife.rate.AP-Attack``."""
-    joined = {}
-    for run, notebooks in results.items():
-        for notebook, found in notebooks.items():
-            joined.setdefault(notebook, {}).update({f"{run}.{name}": value for name, value in found.items()})
-    return joined
-
-
-def _verdict(claim: Claim, dataset: str, printed: Any, results: dict, registry: Registry) -> Verdict:
-    if dataset not in (*registry.runs, ACROSS, NO_DATA):
-        verdict = f"not testable without {registry.title(dataset)}"
-        return Verdict(claim, dataset, verdict, printed, None, None, None, None, "")
-    of_notebook = (
-        _embedded(claim.notebook, results, registry) if dataset == NO_DATA else results.get(dataset, {}).get(claim.notebook)
-    )
-    if of_notebook is None:
-        raise ValueError(f"there are no results of {claim.notebook}")
-    value, low, high, n, parts = None, None, None, None, ()
-    if claim.relation:
-        verdict = AGREES if value_of(claim.relation, of_notebook) else DISAGREES
-        parts = tuple((name, _number(name, of_notebook)) for name in names_in(claim.relation))
-    else:
-        value = value_of(claim.quantity, of_notebook)
-        low, high, n = _interval(claim.quantity, of_notebook)
-        holds = value_of(claim.direction, of_notebook) if claim.direction else None
-        if printed is None:
-            verdict = ""  # the paper states no number for this data set
-        elif holds is not False and _meets(claim, printed, value, of_notebook):
-            verdict = AGREES
-        elif holds or (holds is None and _covers(printed, low, high)):
-            verdict = DIRECTION
-        else:
-            verdict = DISAGREES
-    explanation = _with_numbers(claim.explanations.get(dataset, ""), of_notebook)
-    if verdict == DISAGREES and not explanation:
-        shown = f" (printed {printed}, ours {value:.4g})" if value is not None and printed is not None else ""
-        raise ValueError(f"disagrees{shown} and nobody has explained why")
-    if verdict != DISAGREES and explanation:
-        raise ValueError(f"has an explanation of a disagreement, but the verdict is {verdict or 'open'!r}")
-    return Verdict(claim, dataset, verdict, printed, value, low, high, n, explanation, parts)
-
-
-def _embedded(notebook: str, results: dict, registry: Registry) -> dict | None:
-    """A notebook's results on its embedded data."""
-    return next((results[run][notebook] for run in registry.embedded if notebook in results.get(run, {})), None)
-
-
-def _with_numbers(text: str, results: dict[str, Any]) -> str:
-    """``text`` with every ``{expression}`` replaced by its value: an explanation's numbers come from the run, too."""
-    return re.sub(r"\{([^{}]+)\}", lambda m: f"{value_of(m[1], results):.3g}", text)
-
-
-def _meets(claim: Claim, printed: Any, value: float, results: dict) -> bool:
-    if isinstance(printed, str):
-        return bool(value_of(f"({claim.quantity}) {printed}", results))
-    return abs(value - printed) <= claim.tolerance + 1e-12
-
-
-def _covers(printed: Any, low, high) -> bool:
-    """Whether our interval holds the printed number."""
-    return isinstance(printed, int | float) and low is not None and high is not None and low <= printed <= high
-
-
-def check_errata(
-    errata: list[Erratum], results: dict[str, dict[str, dict]], registry: Registry, rough: Iterable[str] = ()
-) -> None:
-    """Every demonstration must come out true on the embedded data; quick runs (``rough``) demonstrate nothing."""
-    faults = []
-    if rough:
-        return
-    for erratum in errata:
-        of_notebook = _embedded(erratum.notebook, results, registry)
-        try:
-            if of_notebook is None:
-                raise ValueError(f"there are no results of {erratum.notebook}")
-            if value_of(erratum.demonstration, of_notebook) is not True:
-                raise ValueError(f"the demonstration {erratum.demonstration} did not come out true")
-        except ValueError as error:
-            faults.append(f"{erratum.id}: {error}")
-    if faults:
-        raise LedgerError(faults)
+    cells = [cell for claim in claims if claim.notebook == notebook for cell in claim.cells.items()]
+    values = {plain_name(quantity): cell.get(data_set) for quantity, cell in cells if quantity and isinstance(cell, dict)}
+    return {name: value for name, value in values.items() if name and isinstance(value, int | float)}

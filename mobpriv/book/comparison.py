@@ -4,7 +4,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from mobpriv.book import claims, runs
+from mobpriv.book import claims, quantities, runs
+from mobpriv.book.quantities import FIXED, extent, shown
 from mobpriv.book.results import ROOT, plain, published
 
 
@@ -53,36 +54,35 @@ class Beside:
 def beside(notebook: str, results: dict[str, Any], rows: dict[str, str], root: Path = ROOT) -> Beside:
     """A table of this run's results beside the papers' numbers and the published runs on real data.
 
-    ``rows``: name of a quantity -> what to call it; a name that ends in "(%)" shows shares as percentages. Every number comes
-    with its 95 % interval and its n where it has them.
+    ``rows``: name of a quantity -> what to call it. Every number comes with its 95 % interval and its n where it has them; shares and
+    differences of shares bear their unit, which ``book/quantities`` or a "(%)" at the end of the name says.
     """
     registry, columns = runs.read(root), {}
+    names = quantities.read(root, registry.runs)
+    units = {name: _unit(names, notebook, name, text) for name, text in rows.items()}
+    called = {name: text.removesuffix(" (%)") for name, text in rows.items()}
     found_in = {"this run": {name: plain(name, value) for name, value in results.items()}} | published(notebook, root)
     for run, found in found_in.items():
         paper = printed(notebook, run, root) if run in registry.data_sets else {}  # once for all runs of a data set
         if paper.keys() & rows.keys():
             columns[f"{registry.title(run)}, paper"] = {
-                text: _shown(paper[name], text) if name in paper else ("", "") for name, text in rows.items()
+                text: _shown(paper[name], units[name]) if name in paper else ("", "") for name, text in called.items()
             }
-        columns[registry.title(run)] = {text: _shown(found.get(name), text) for name, text in rows.items()}
+        columns[registry.title(run)] = {text: _shown(found.get(name), units[name]) for name, text in called.items()}
     return Beside(columns)
 
 
-def _shown(value: Any, text: str) -> tuple[str, str]:
+def _unit(names: quantities.Names, notebook: str, name: str, text: str) -> str:
+    """Where a share or a difference of shares is shown; any other unit stands in the row's own words."""
+    known = names.find(notebook, name)
+    if known and known.unit in ("share", "points"):
+        return known.unit
+    return "share" if text.endswith(" (%)") else ""
+
+
+def _shown(value: Any, unit: str) -> tuple[str, str]:
     if not isinstance(value, dict):
-        return _digits(value, text), ""
+        return shown(value, unit), ""
     number, low, high, n = (value.get(key) for key in ("value", "low", "high", "n"))
-    extent = f"{_digits(low, text)} to {_digits(high, text)}" if low is not None and high is not None else ""
-    return _digits(number, text), extent + (f", n = {n}" if n else "")
-
-
-def _digits(value: Any, text: str) -> str:
-    if value is None:
-        return "–"
-    if isinstance(value, str | bool):
-        return {True: "yes", False: "no"}.get(value, value)
-    if text.endswith("(%)"):
-        return f"{100 * value:.1f}"
-    if abs(value) >= 1000 or float(value).is_integer():
-        return f"{value:,.0f}".replace(",", " ")
-    return f"{value:.2f}".rstrip("0").rstrip(".") if abs(value) >= 1 else f"{value:.3g}"
+    between = [extent(low, high, unit), f"n{FIXED}={FIXED}{n}" if n else ""]
+    return shown(number, unit), ", ".join(filter(None, between))

@@ -53,7 +53,7 @@ def read(path: Path) -> nbformat.NotebookNode:
         notebook = nbformat.read(path, as_version=4)
         tags = [tag for cell in notebook.cells for tag in cell.metadata.get("tags", [])]
     except (ValueError, AttributeError, KeyError, nbformat.ValidationError) as error:
-        raise ValueError(f"{path} is not a notebook ({str(error).splitlines()[0][:100]})") from None
+        raise ValueError(f"{path} is not a notebook ({str(error).partition(chr(10))[0][:100]})") from None
     if "parameters" not in tags:
         raise ValueError(f"{path} is no notebook of this book: it has no cell tagged parameters")
     return notebook
@@ -80,9 +80,7 @@ def parameters(notebook: str | Path, root: Path = ROOT) -> dict[str, Parameter]:
 
 def shortened(notebook: str | Path, root: Path = ROOT) -> dict[str, str]:
     """What a quick run changes: parameter -> the value it gets, as the cell tagged ``quick`` writes it."""
-    cells = [
-        cell for cell in nbformat.read(find(notebook, root), as_version=4).cells if "quick" in cell.metadata.get("tags", [])
-    ]
+    cells = [cell for cell in read(find(notebook, root)).cells if "quick" in cell.metadata.get("tags", [])]
     lines = [line for cell in cells for line in ast.parse(cell.source).body]
     wrong = [ast.unparse(line) for line in lines if not _is_shortening(line)]
     if wrong:

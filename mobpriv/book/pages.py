@@ -1,15 +1,24 @@
 """What the build writes into the book: provenance on every executed page, the ledger, the errata and the score."""
 
-import math
 from collections.abc import Collection, Sequence
+from html import escape
 
 import nbformat
 
-from mobpriv.book.claims import ACROSS, AGREES, DIRECTION, DISAGREES, NO_DATA, QUICK, Erratum, Verdict, title
+from mobpriv.book.claims import AGREES, BY_DEFINITION, DIRECTION, DISAGREES, KINDS, UNDECIDED, Claim, Erratum
+from mobpriv.book.quantities import extent, shown, with_extent
 from mobpriv.book.runs import Registry
+from mobpriv.book.verdicts import ACROSS, NO_DATA, QUICK, Verdict, title
 
-SYMBOLS = {AGREES: "✓", DIRECTION: "↗", DISAGREES: "✗"}
-CLASSES = {AGREES: "agrees", DIRECTION: "direction", DISAGREES: "disagrees"}
+SYMBOLS = {AGREES: "✓", DIRECTION: "↗", UNDECIDED: "?", DISAGREES: "✗", BY_DEFINITION: "≡"}
+CLASSES = {
+    AGREES: "agrees",
+    DIRECTION: "direction",
+    UNDECIDED: "undecided",
+    DISAGREES: "disagrees",
+    BY_DEFINITION: "definition",
+}
+SHOWN = '<span class="verdict agrees">✓ true</span>'
 SYNTHETIC = """:::{admonition} Synthetic data
 :class: synthetic
 What was computed on this page comes from a made-up city, not from real people. Numbers of real data sets are named as such.
@@ -106,7 +115,7 @@ def provenance_row(record: dict, title: str = "") -> dict[str, str]:
         kind = "synthetic" if data["synthetic"] else "real" if title else "supplied by the user"
         described = f"{title or data['name']} ({kind})"
         digest = f"`{data['sha256']}`"
-        left_out = "; ".join(f"{rule}: {count:,}" for rule, count in data["left_out"].items()) or "nothing"
+        left_out = "; ".join(f"{rule}: {shown(count)}" for rule, count in data["left_out"].items()) or "nothing"
     return {
         "data set": described,
         "SHA-256": digest,
@@ -116,7 +125,7 @@ def provenance_row(record: dict, title: str = "") -> dict[str, str]:
         "repeat it": f"`{record['command']}`",
         "mobpriv": f"{record['mobpriv']}, commit {record['commit']}",
         "packages": ", ".join(f"{name} {version}" for name, version in record["packages"].items()),
-        "run took": f"{record['seconds']:.0f} s",
+        "run took": shown(round(record["seconds"]), "s"),
     }
 
 
@@ -132,29 +141,11 @@ def badge(verdict: str) -> str:
     return f'<span class="verdict {CLASSES.get(verdict, "untestable")}">{SYMBOLS.get(verdict, "○")} {verdict}</span>'
 
 
-def shown(value, unit: str) -> str:
-    """A number with four digits at most, in the claim's unit."""
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return f"{value} {unit}".strip() if unit != "%" else value
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if value in (math.inf, -math.inf):
-        return "∞"
-    if unit in ("%", "points"):
-        return f"{100 * value:.3g} {unit}"
-    text = f"{value:,.0f}".replace(",", " ") if abs(value) >= 1000 else f"{value:.4g}"
-    return f"{text} {unit}".strip()
-
-
 def ours(verdict: Verdict) -> str:
+    """What came out here: the value, or the results that a relation compares."""
     if verdict.value is None:
-        return "; ".join(f"`{name}` {shown(value, '')}" for name, value in verdict.parts)
-    text = shown(verdict.value, verdict.claim.unit)
-    if verdict.low is not None and verdict.high is not None:
-        text += f" ({shown(verdict.low, verdict.claim.unit)} to {shown(verdict.high, verdict.claim.unit)})"
-    return text + (f", n = {verdict.n}" if verdict.n is not None else "")
+        return "; ".join(f"{words}: {number}" for words, number in verdict.parts)
+    return with_extent(verdict.value, verdict.low, verdict.high, verdict.n, verdict.unit)
 
 
 def link(notebook: str, figure: str, text: str) -> str:
@@ -162,86 +153,172 @@ def link(notebook: str, figure: str, text: str) -> str:
     return f"[{text}](#{figure})" if figure else f"[{text}](notebooks/{notebook}.ipynb)"
 
 
+def fold(summary: str, lines: Sequence[str]) -> str:
+    """Programs behind a fold: a block of its own, for a fold cannot stand within a paragraph."""
+    code = "<br>".join(f"<code>{escape(line)}</code>" for line in lines)
+    return f"<details><summary>{summary}</summary>{code}</details>"
+
+
 def ledger_page(verdicts: list[Verdict], registry: Registry) -> str:
-    """The table of all claims: one row per claim and data set, and below it the reasons of the disagreements."""
+    """The table of all claims: one row per claim and data set, and below it the reasons of the verdicts that have one."""
     lines = ["::::{div} ledger full-width", "", _row(["claim", "data set", "verdict", "paper", "ours"]), _row(["---"] * 5)]
     last = None
-    for verdict in verdicts:
-        claim = verdict.claim
+    for cells in _by_row(verdicts):
+        claim, dataset = cells[0].claim, title(registry, cells[0].dataset)
         first = claim.id != last
         text = f"**{claim.id}** {claim.claim.strip()} {link(claim.notebook, claim.figure, claim.place)}" if first else ""
-        rule = claim.relation if claim.relation else ""
-        paper = shown(verdict.printed, claim.unit) if verdict.printed is not None else ("relation" if rule else "–")
-        lines.append(_row([text, title(registry, verdict.dataset), badge(verdict.verdict), paper, ours(verdict) or "–"]))
+        lines.append(_row([text, dataset, badge(_together(cells)), *_paper_and_ours(cells)]))
         last = claim.id
     lines += ["::::", ""]
-    disagreeing = [v for v in verdicts if v.verdict == DISAGREES]
-    if disagreeing:
-        lines += ["## Where we disagree, and the likely cause", ""]
-        lines += [f"- **{v.claim.id}**, {title(registry, v.dataset)}: {v.explanation.strip()}" for v in disagreeing]
-    lines += ["", "## How each claim is tested", ""]
+    reasons = _reasons(verdicts, registry)
+    known = [text for kind, text in reasons if kind == BY_DEFINITION]
+    causes = [text for kind, text in reasons if kind != BY_DEFINITION]
+    lines += ["## Where we disagree, and the likely cause", "", *causes, ""] if causes else []
+    lines += ["## What could not come out otherwise", "", *known, ""] if known else []
+    lines += ["## How each claim is tested", ""]
     for claim in {verdict.claim.id: verdict.claim for verdict in verdicts}.values():
-        lines.append(f"- **{claim.id}**: {_test_in_words(claim)}")
+        tested = [v for v in verdicts if v.claim.id == claim.id]
+        lines += [f"- **{claim.id}**: {_test_in_words(claim, tested)}", "", f"  {fold('tested as', claim.tests)}", ""]
     return "\n".join(lines) + "\n"
+
+
+def _reasons(verdicts: Sequence[Verdict], registry: Registry) -> list[tuple[str, str]]:
+    """(verdict, line) of every explanation, once for all data sets that share it."""
+    shared = {}
+    for cells in _by_row(verdicts):
+        for kind, why in _explained(cells):
+            shared.setdefault((cells[0].claim.id, kind, why), []).append(title(registry, cells[0].dataset))
+    return [
+        (kind, f"- **{name}**, {'; '.join(titles)}: " + (f"{badge(kind)} " if kind != DISAGREES else "") + why)
+        for (name, kind, why), titles in shared.items()
+    ]
+
+
+def _by_row(verdicts: Sequence[Verdict]) -> list[list[Verdict]]:
+    """The verdicts of a claim on a data set together: of a table there are several."""
+    rows = {}
+    for verdict in verdicts:
+        rows.setdefault((verdict.claim.id, verdict.dataset), []).append(verdict)
+    return list(rows.values())
+
+
+def _together(cells: list[Verdict]) -> str:
+    """The verdict of a row: the worst of its cells."""
+    found = {cell.verdict for cell in cells}
+    return next((kind for kind in reversed(KINDS) if kind in found), cells[0].verdict)
+
+
+def _explained(cells: list[Verdict]) -> list[tuple[str, str]]:
+    """(verdict, why) of a row, each once."""
+    found = [(cell.verdict, cell.explanation.strip()) for cell in cells if cell.explanation]
+    return list(dict.fromkeys(found)) + [
+        (BY_DEFINITION, reason) for reason in dict.fromkeys(_reason(cell) for cell in cells if cell.verdict == BY_DEFINITION)
+    ]
+
+
+def _reason(verdict: Verdict) -> str:
+    reason = verdict.claim.by_definition
+    text = (reason[verdict.dataset] if isinstance(reason, dict) else reason).strip()
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _paper_and_ours(cells: list[Verdict]) -> tuple[str, str]:
+    if not cells[0].claim.table:
+        (only,) = cells
+        stated = "relation" if only.claim.relation else "–"
+        return shown(only.printed, only.unit) if only.printed is not None else stated, ours(only) or "–"
+    every = "; ".join(f"{cell.words} {shown(cell.printed, cell.unit)}" for cell in cells)
+    if all(cell.value is None for cell in cells):
+        return every, "–"
+    agreeing = sum(cell.verdict in (AGREES, BY_DEFINITION) for cell in cells)
+    counted = f"{agreeing} of {len(cells)} cells agree"
+    return every, "; ".join([counted, *(f"{cell.words}: {ours(cell)}{_unless_agreeing(cell)}" for cell in cells)])
+
+
+def _unless_agreeing(cell: Verdict) -> str:
+    return "" if cell.verdict in (AGREES, BY_DEFINITION) else f" ({cell.verdict})"
 
 
 def verdicts_in_words(verdicts: Sequence[Verdict], registry: Registry) -> str:
     """What agrees, what does not and why: one paragraph a claim, one sentence a data set."""
     lines = ["## What agrees, what does not, and why", ""]
     for claim in {verdict.claim.id: verdict.claim for verdict in verdicts}.values():
+        rows = _by_row([v for v in verdicts if v.claim.id == claim.id and v.verdict])
         lines += [f"**{claim.id}** ({claim.place}). {claim.claim.strip()}", ""]
-        lines += [f"- {sentence(v, registry)}" for v in verdicts if v.claim.id == claim.id and v.verdict]
+        lines += [f"- {sentence(cells, registry)}" for cells in rows]
         lines.append("")
     return "\n".join(lines)
 
 
-def sentence(verdict: Verdict, registry: Registry) -> str:
-    """One verdict with the numbers it rests on, and its explanation where it has one."""
-    found = []
-    if verdict.printed is not None and verdict.value is not None:
-        found.append(f"the paper has {shown(verdict.printed, verdict.claim.unit)}, we find {ours(verdict)}")
-    elif verdict.value is not None:
-        found.append(f"we find {ours(verdict)}")
-    found += [f"`{name}` = {shown(value, '')}" for name, value in verdict.parts]
-    if verdict.verdict.startswith("not testable") or verdict.verdict == QUICK:
-        return badge(verdict.verdict)
-    numbers = f": {', '.join(found)}" if found else ""
-    return f"{badge(verdict.verdict)} {title(registry, verdict.dataset)}{numbers}. {verdict.explanation.strip()}".strip()
+def sentence(cells: list[Verdict], registry: Registry) -> str:
+    """The verdict on one data set with the numbers it rests on, and its explanation where it has one; of a table all cells."""
+    verdict = _together(cells)
+    if verdict.startswith("not testable") or verdict == QUICK:
+        return badge(verdict)
+    agreeing = sum(cell.verdict in (AGREES, BY_DEFINITION) for cell in cells)
+    counted = f", {agreeing} of {len(cells)} cells agree" if cells[0].claim.table else ""
+    found = ["".join(_numbers(cell)) + (_unless_agreeing(cell) if counted else "") for cell in cells]
+    why = " ".join(text for _, text in _explained(cells))
+    return f"{badge(verdict)} {title(registry, cells[0].dataset)}{counted}: {'; '.join(found)}. {why}".strip()
 
 
-def _test_in_words(claim) -> str:
+def _numbers(verdict: Verdict) -> list[str]:
+    """The numbers that a verdict rests on; where it rests on a direction, the direction and whether it holds."""
+    if verdict.value is None:
+        return ["; ".join(f"{words}: {number}" for words, number in verdict.parts)]
+    name = f"{verdict.words}: " if verdict.claim.table else ""
+    paper = f"the paper has {shown(verdict.printed, verdict.unit)}, " if verdict.printed is not None else ""
+    found = [f"{name}{paper}we find {ours(verdict)}"]
+    if verdict.verdict == DIRECTION:
+        found.append(f". The direction holds, also at the ends of the intervals: {verdict.test_here}")
+    if verdict.verdict == UNDECIDED:
+        if verdict.test:
+            found.append(f". At the ends of the intervals the direction turns: {verdict.test_here}")
+        between = extent(verdict.low, verdict.high, verdict.unit)
+        found.append(f". The printed number lies in our interval, {between}: the users at hand do not tell the two apart")
+    return found
+
+
+def _test_in_words(claim: Claim, tested: Sequence[Verdict]) -> str:
+    test = next((v.test for v in tested if v.test), "")
     if claim.relation:
-        return f"it agrees where `{claim.relation}` holds."
-    parts = [f"`{claim.quantity}`"]
+        return f"it agrees where {test}." if test else "on no data set here."
+    words = list(dict.fromkeys(v.words for v in tested if v.words))
+    parts = ["; ".join(words)]
     if claim.tolerance is not None:
-        parts.append(
-            f"within {shown(claim.tolerance, claim.unit.replace('%', 'points'))} of the printed value ({claim.why.strip()})"
-        )
-    if claim.direction:
-        parts.append(f"the direction is `{claim.direction}`")
+        unit = next((v.unit for v in tested if v.words), "")
+        allowed = f"within {shown(claim.tolerance, 'points' if unit == 'share' else unit)} of" if claim.tolerance else "exactly"
+        parts.append(f"{allowed} the printed value ({claim.why.strip()})")
+    if test:
+        parts.append(f"the direction: {test}")
     return "; ".join(parts) + "."
 
 
 def score_page(
     verdicts: list[Verdict], errata: list[Erratum], registry: Registry, rough: Collection[str] = (), stale: int = 0
 ) -> str:
-    """How many verdicts of each kind, per data set; ``rough``: runs that were quick; ``stale``: how many results are."""
-    kinds = [AGREES, DIRECTION, DISAGREES]
-    datasets = {v.dataset for v in verdicts if v.verdict in kinds}
+    """How many verdicts of each kind, per data set; ``rough``: runs that were quick; ``stale``: how many results are.
+
+    What is true by definition stands apart: it says nothing of the data.
+    """
+    datasets = {v.dataset for v in verdicts if v.verdict in KINDS}
     order = [name for name in (*registry.runs, ACROSS, NO_DATA) if name in datasets]
-    lines = ["::::{div} score", "", _row(["data set", *(badge(kind) for kind in kinds)]), _row(["---", *[":-:"] * 3])]
+    lines = ["::::{div} score", "", _row(["data set", *(badge(kind) for kind in KINDS)])]
+    lines.append(_row(["---", *[":-:"] * len(KINDS)]))
     for dataset in order:
-        counts = [sum(v.dataset == dataset and v.verdict == kind for v in verdicts) for kind in kinds]
+        counts = [sum(v.dataset == dataset and v.verdict == kind for v in verdicts) for kind in KINDS]
         quick = " (quick run: not a result)" if dataset in rough else ""
         lines.append(_row([title(registry, dataset) + quick, *(str(count) for count in counts)]))
     claims = len({v.claim.id for v in verdicts})
     others = sum(v.verdict.startswith("not testable") for v in verdicts)
     skipped = sum(v.verdict == QUICK for v in verdicts)
+    known = sum(v.verdict == BY_DEFINITION for v in verdicts)
     lines += [
         "::::",
         "",
         _counted(claims, "claim tested", "claims tested")
-        + (f"; {others} of their statements are about data that cannot be had" if others else "")
+        + (f"; {_counted(known, 'verdict', 'verdicts')} true by definition, not in the table" if known else "")
+        + (f"; {_counted(others, 'statement needs', 'statements need')} data we could not obtain" if others else "")
         + (f"; {skipped} not judged in this quick build" if skipped else "")
         + "; "
         + _counted(len(errata), "erratum", "errata")
@@ -262,7 +339,7 @@ def status_page(records: dict[str, dict[str, dict]], registry: Registry, stale: 
             made = record["provenance"]
             state = "stale" if (run, name) in stale else "quick run" if made["parameters"].get("quick") else "as today"
             page = f"[{name}](notebooks/{name}.ipynb)"
-            lines.append(_row([registry.title(run), page, state, made["commit"], f"{made['seconds']:.0f} s"]))
+            lines.append(_row([registry.title(run), page, state, made["commit"], shown(round(made["seconds"]), "s")]))
     return "\n".join(lines) + "\n"
 
 
@@ -273,8 +350,7 @@ def _counted(count: int, one: str, many: str) -> str:
 def errata_page(errata: list[Erratum]) -> str:
     lines = ["::::{div} errata", "", _row(["where", "what is wrong or left out", "what we do", "shown by"]), _row(["---"] * 4)]
     for e in errata:
-        shown_by = (
-            f"`{e.demonstration}` {badge('agrees').replace('✓ agrees', '✓ true')} {link(e.notebook, e.figure, 'demonstration')}"
-        )
+        shown_by = f"{SHOWN} {link(e.notebook, e.figure, 'demonstration')}"
         lines.append(_row([f"**{e.id}** {e.paper}, {e.place}", e.wrong.strip(), e.decision.strip(), shown_by]))
-    return "\n".join([*lines, "::::", ""])
+    tests = fold("tested as", [f"{e.id}: {e.demonstration}" for e in errata])
+    return "\n".join([*lines, "::::", "", tests, ""])

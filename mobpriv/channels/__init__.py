@@ -1,7 +1,7 @@
 """Obfuscation as a channel p(o|s) from secrets to observables (Shokri, *Privacy Games*, PETS 2015).
 
 Arrays only, indexed by the secret first; metres and 1/m. This package hands nothing on: who imports one module loads no solver
-that it does not need. From the ground up, each knows those above it in this table only:
+that it does not need. From the ground up:
 
 | module | what it is |
 |---|---|

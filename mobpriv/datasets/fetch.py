@@ -1,16 +1,19 @@
-"""Fetching data sets into a cache folder, with checksums.
+"""Fetching data sets into a cache folder, with checksums; over https only, but for servers on this machine.
 
 The folder is ``MOBPRIV_CACHE`` if that is set, else the user's cache folder. A checksum that is known is enforced. Where the
 publisher gives none, the first download is trusted: its SHA-256 is written beside it and must hold ever after.
 """
 
 import hashlib
+import ipaddress
 import os
+import re
 import shutil
 import tempfile
 import zipfile
+import zlib
 from pathlib import Path
-from urllib.parse import unquote, urlparse
+from urllib.parse import unquote, urljoin, urlsplit
 
 import pooch
 import requests
@@ -44,15 +47,15 @@ def fetch(name: str, url: str | None = None, sha256: str | None = None, progress
     """Download a data set into the cache, unless it is there already; returns its folder. A zip is unpacked.
 
     ``url`` and ``sha256`` stand in for those of the catalogue (a mirror). Nothing is left behind by a download that fails.
-    Raises :class:`NeedsRegistration` where no public address exists, :exc:`ValueError` for a wrong checksum,
-    :exc:`ConnectionError` if the address cannot be read to its end.
+    Raises :class:`NeedsRegistration` where no public address exists, :exc:`ValueError` for a wrong checksum, an address that is
+    not https or an archive that would leave its folder, :exc:`ConnectionError` if the address cannot be read to its end.
     """
     known = described(name)
     if url is None and known.url is None:
         raise NeedsRegistration(known.how_to_get(name, cache_folder()))
     url, sha256 = url or known.url, sha256 or (known.sha256 if url is None else None)
     folder = cache_folder() / name
-    file = folder / unquote(Path(urlparse(url).path).name)
+    file = folder / _file_name(url)
     record = file.with_name(file.name + ".sha256")
     expected = sha256 or (record.read_text().split()[0] if record.exists() else None)
     if not (file.exists() and expected == sha256_of(file)):
@@ -67,17 +70,53 @@ def fetch(name: str, url: str | None = None, sha256: str | None = None, progress
     return folder
 
 
+def _file_name(url: str) -> str:
+    """The name under which an address is kept: its last part, if that names a file and nothing else."""
+    _secure(url)
+    name = unquote(urlsplit(url).path.rsplit("/", 1)[-1])
+    if not name or name.startswith(".") or name.endswith(".sha256") or re.search(r'[\x00-\x1f\x7f/\\:*?"<>|]', name):
+        raise ValueError(f"{url}: the last part of the address must name a file (got {name!r}); nothing was fetched")
+    return name
+
+
+def _secure(url: str, machine: bool = True) -> None:
+    """Refuses addresses that are not https. ``machine``: a server on this machine may speak plain http."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname or "", parts.port
+    except ValueError as reason:
+        raise ValueError(f"{url}: not an address ({reason}); nothing was fetched") from None
+    # programs disagree on where the host ends in addresses with these characters
+    if not host or "@" in parts.netloc or re.search(r"[\x00-\x20\x7f\\]", url):
+        raise ValueError(f"{url!r}: not an address of a file; nothing was fetched")
+    if parts.scheme != "https" and not (machine and parts.scheme == "http" and _this_machine(host)):
+        raise ValueError(f"{url}: only https is fetched, anybody on the way can change the rest; nothing was fetched")
+
+
+def _this_machine(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 def _download(url: str, file: Path, expected: str | None, known_from: str, progress: bool) -> None:
     new = not file.parent.exists()
     file.parent.mkdir(parents=True, exist_ok=True)
     # into a folder of its own and renamed when whole: what stands under the right name is complete
     place = Path(tempfile.mkdtemp(dir=file.parent))
     pooch.get_logger().setLevel("WARNING")
+
+    def onwards(response, **_):  # before the redirection is followed; a server elsewhere may not lead back to this machine
+        if response.is_redirect:
+            _secure(urljoin(response.url, response.headers["location"]), _this_machine(urlsplit(response.url).hostname))
+
+    downloader = pooch.HTTPDownloader(progressbar=progress, hooks={"response": onwards})
     try:
-        pooch.retrieve(url, f"sha256:{expected}" if expected else None, file.name, place, progressbar=progress)
+        pooch.retrieve(url, f"sha256:{expected}" if expected else None, file.name, place, downloader=downloader)
         os.replace(place / file.name, file)
     except ValueError as reason:
-        if "hash" not in str(reason):
+        if "does not match the known hash" not in str(reason):
             raise
         raise ValueError(f"{url}: the file does not have the checksum sha256 {expected}{known_from}; it was not kept") from None
     except requests.RequestException as reason:
@@ -95,9 +134,13 @@ def _unpack(file: Path) -> None:
     place = Path(tempfile.mkdtemp(dir=file.parent))
     try:
         with zipfile.ZipFile(file) as archive:
+            for name in archive.namelist():
+                parts = name.replace("\\", "/").split("/")
+                if ".." in parts or name[:1] in ("/", "\\") or ":" in name:
+                    raise zipfile.BadZipFile(f"{name!r} leaves the folder")
             archive.extractall(place)
         place.rename(target)
-    except zipfile.BadZipFile as reason:
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as reason:  # the last: a password
         file.unlink()
         raise ValueError(f"{file}: not a whole zip file ({reason}); it was not kept") from None
     finally:

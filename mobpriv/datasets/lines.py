@@ -1,18 +1,57 @@
-"""Delimited text files as columns, at full speed, with the lines that could not be read."""
+"""Delimited text files as columns, at full speed, with an account of every line that is no row.
 
+A line is what ends with LF or CR LF, and the rest behind the last one; any other character that breaks lines elsewhere (CR alone,
+U+2028, …) is not an end of line. A file's header lines, its rows and its lines left out, each under one rule, are all its lines.
+
+Quotation marks mean something only in files that have them (CSV, RFC 4180): a value is quoted as a whole or not at all, a
+quotation mark in it is doubled, and it may run over lines only in a column that is not needed as one line, if it is closed. A
+line that breaks this is left out by itself; it takes no other line with it. Each further line of a value that does run over
+lines counts under :data:`INSIDE`, so that nothing vanishes into it in silence.
+"""
+
+import csv
+import gzip
 from pathlib import Path
 from typing import NamedTuple
 
+import numba
 import numpy as np
-import pandas as pd
 import pyarrow as pa
-import pyarrow.compute
+import pyarrow.compute as pc
 import pyarrow.csv
 
 from mobpriv.traces import Problem
 
 LARGE = 1 << 25  # bytes: a file that is worth two threads
-_BLANK = ["", "nan", "na", "n/a", "null", "none"]
+LONGEST = 1 << 20  # bytes: a longer line is no record
+BLANK, NOT_UTF8, UNREADABLE = "blank line", "bytes that are not UTF-8", "line not readable"
+INSIDE, CUT = "further line of a quoted value", "file cut in its last line"
+REMEDIES = {
+    BLANK: "the line is left out",
+    NOT_UTF8: "the line is left out; save the file as UTF-8",
+    UNREADABLE: "the line is left out",
+    INSIDE: "it belongs to the record above; if it should be a record of its own, mend the quotation marks",
+    CUT: "the line is left out; copy the file again",
+}
+_NULLS = "nan NaN NAN -nan -NaN na NA n/a N/A #NA #N/A null Null NULL none None NONE".split()
+_READABLE = (  # what could be a value of each type: the rest is not tried
+    (pa.types.is_floating, r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:[+-]?(nan|inf|infinity))"),
+    (pa.types.is_integer, r"[+-]?(\d+|0[xX][0-9a-fA-F]+)"),
+    (pa.types.is_date, r"\d{4}-\d{2}-\d{2}"),
+    (pa.types.is_time, r"\d{2}:\d{2}(:\d{2})?"),
+)
+# what a line is
+_ROW, _FURTHER, _EMPTY, _BAD, _FOREIGN = 0, 1, 2, 3, 4
+_RULES = {_EMPTY: BLANK, _BAD: UNREADABLE, _FOREIGN: NOT_UTF8, _FURTHER: INSIDE}
+
+
+class LeftOut(NamedTuple):
+    """The lines that one rule leaves out of a file."""
+
+    rule: str
+    lines: int  # how many
+    first: int  # the first of them, counted from 1
+    text: str  # and what stands there
 
 
 class Lines(NamedTuple):
@@ -20,148 +59,343 @@ class Lines(NamedTuple):
 
     table: pa.Table
     number: np.ndarray  # line of each row in the file, counted from 1
-    bad: list[tuple[int, str]]  # line and its text
-    cut: bool  # the last line is bad and has no end
+    left_out: list[LeftOut]
 
 
-_NOTHING = Lines(pa.table({}), np.zeros(0, np.int64), [], False)
+class Text(NamedTuple):
+    """The bytes of a file and its lines."""
+
+    data: np.ndarray  # uint8
+    start: np.ndarray  # where each line begins; one more: the end of the file
+    values: np.ndarray  # how many delimited values each line has, quotation marks aside
+    kind: np.ndarray  # _ROW, _EMPTY, _BAD or _FOREIGN
+
+    def line(self, k: int) -> str:
+        """The text of a line; of no line, where there are fewer."""
+        if k >= len(self.kind):
+            return ""
+        return bytes(self.data[self.start[k] : min(self.start[k + 1], self.start[k] + LONGEST)]).decode("utf-8", "replace")
+
+    def usual(self) -> int:
+        """How many values most of its lines have."""
+        return int(np.bincount(np.minimum(self.values[self.kind == _ROW], 10_000), minlength=1).argmax())
+
+
+def open_text(path: Path, delimiter: str) -> Text:
+    """A file, or a ``.gz`` file unpacked, in lines."""
+    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
+        raise ValueError(f"delimiter must be one ASCII character that is no quotation mark or line end (got {delimiter!r})")
+    if path.suffix == ".gz":
+        with gzip.open(path) as file:
+            raw = file.read()
+    else:
+        raw = pa.memory_map(str(path)).read_buffer() if path.stat().st_size else b""
+    data = np.frombuffer(raw, np.uint8)
+    if data[:2].tobytes() in (b"\xff\xfe", b"\xfe\xff"):
+        raise ValueError(f"{path}: the file is UTF-16: save it as UTF-8")
+    if data[:3].tobytes() == b"\xef\xbb\xbf":
+        data = data[3:]  # a byte order mark
+    ends, ascii_only = _line_ends(data)
+    text = Text(data, *_lines(data, ends, ord(delimiter)))
+    if not ascii_only:
+        _mark_foreign(text)
+    return text
+
+
+@numba.njit(cache=True)
+def _line_ends(data):
+    n, seen = 0, np.uint8(0)
+    for byte in data:
+        n += byte == 10
+        seen |= byte
+    return n + (len(data) > 0 and data[-1] != 10), seen < 128
+
+
+@numba.njit(cache=True)
+def _lines(data, lines, delimiter):
+    start, values, kind = np.zeros(lines + 1, np.int64), np.ones(lines, np.int32), np.zeros(lines, np.uint8)
+    k, blank = 0, True
+    for i in range(len(data)):
+        byte = data[i]
+        last = i + 1 == len(data)
+        if byte == delimiter:
+            values[k] += 1
+        elif byte == 13:
+            if not last and data[i + 1] != 10:  # a carriage return within a line; at the end of a file its LF was cut off
+                kind[k] = _BAD
+        elif byte == 0:
+            kind[k] = _BAD
+        elif byte != 10 and byte != 32 and byte != 9:
+            blank = False
+        if byte == 10 or last:
+            if blank and kind[k] == _ROW:
+                kind[k] = _EMPTY
+            if i + 1 - start[k] > LONGEST:
+                kind[k] = _BAD
+            k += 1
+            start[k] = i + 1
+            blank = True
+    return start, values, kind
+
+
+def _mark_foreign(text: Text) -> None:
+    """Marks the lines that are not UTF-8; decodes in pieces that end with a line."""
+    at, step = 0, 1 << 14  # lines
+    lines = len(text.kind)
+    while at < lines:
+        to = min(at + step, lines)
+        try:
+            bytes(text.data[text.start[at] : text.start[to]]).decode("utf-8")
+            at = to
+        except UnicodeDecodeError as error:
+            k = int(np.searchsorted(text.start, text.start[at] + error.start, side="right")) - 1
+            text.kind[k] = _FOREIGN
+            at = k + 1
+
+
+def header_of(text: Text, delimiter: str, path: Path) -> list[str]:
+    """The names in the first line; a column without one is called by its number."""
+    if not len(text.kind):
+        return []
+    line = text.line(0).rstrip("\r\n")
+    try:
+        names = next(csv.reader([line], delimiter=delimiter, strict=True), [])
+    except csv.Error as reason:
+        raise ValueError(f"{path}: line 1 names no columns ({reason}): {line[:80]!r}") from None
+    if not any(name.strip() for name in names):
+        return []
+    return [name.strip() or f"column {k}" for k, name in enumerate(names, 1)]
 
 
 def read_lines(
-    path: Path, delimiter: str, types: dict[str, pa.DataType], names: list[str] | None = None, header: int = 0
+    path: Path,
+    delimiter: str,
+    types: dict[str, pa.DataType | None],
+    names: list[str],
+    header: int = 0,
+    quoted: bool = False,
+    text: Text | None = None,
+    only: list[str] | None = None,
 ) -> Lines:
-    """Read a delimited file; ``header`` lines are passed over, then one line of names unless ``names`` gives them.
+    """Read a delimited file behind its ``header`` lines; ``names`` names the columns.
 
-    ``types`` fixes the types of some columns, the others are guessed. The file is read at full speed first; if a value does not
-    fit its type, it is read again as text to find the lines that are at fault. A line with too few or too many values, or with
-    a value that is not of its column's type, is bad; empty lines are passed over.
+    ``types`` fixes the types of some columns; the others, and those whose type is None, are guessed. A line is no row if it is blank (nothing but delimiters
+    and spaces), too long, not UTF-8, holds a NUL or a carriage return, has too few or too many values, or a value that is not of
+    its column's type. ``quoted``: values may be quoted; those of the columns in ``types`` stay on one line. ``text`` is what
+    :func:`open_text` gave, if the file is open already; ``only`` names the columns to return.
     """
-    skipped: list[tuple[int, str]] = []
+    text = open_text(path, delimiter) if text is None else text
+    kind = text.kind.copy()
+    header = min(header, len(kind))
+    one_line = np.array([name in types for name in names])
+    _classify(text.data, text.start, text.values, kind, header, len(names), ord(delimiter), quoted, one_line)
+    number = header + np.flatnonzero(kind[header:] == _ROW)
+    table = pa.table({})
+    if len(number):
+        several = bool((kind[header:] == _FURTHER).any())
+        table, wrong = _columns(_rows(text, kind, header), delimiter, names, types, quoted, several, only)
+        if len(wrong):
+            for k in number[wrong]:  # its further lines go with it
+                kind[k] = _BAD
+                while k + 1 < len(kind) and kind[k + 1] == _FURTHER:
+                    k += 1
+                    kind[k] = _BAD
+            keep = np.ones(len(number), bool)
+            keep[wrong] = False
+            table, number = table.filter(pa.array(keep)), number[keep]
+    return Lines(table, number + 1, _left_out(text, kind, header))
 
-    def skip(row):
-        skipped.append((row.number, row.text))
-        return "skip"
 
-    def read(types, threads=False, **convert):
-        skipped.clear()
+@numba.njit(cache=True)
+def _classify(data, start, values, kind, header, columns, delimiter, quoted, one_line):
+    """Sets ``kind`` of every line behind the header: rows have as many values as there are ``columns``."""
+    k = header
+    while k < len(kind):
+        if kind[k] == _ROW:
+            simple = True
+            if quoted:
+                for i in range(start[k], start[k + 1]):
+                    if data[i] == 34:
+                        simple = False
+                        break
+            if simple:
+                if values[k] != columns:
+                    kind[k] = _BAD
+            else:
+                last = _quoted_record(data, start, kind, k, columns, delimiter, one_line)
+                if last < 0:
+                    kind[k] = _BAD
+                else:
+                    kind[k + 1 : last + 1] = _FURTHER
+                    k = last
+        k += 1
+
+
+@numba.njit(cache=True)
+def _quoted_record(data, start, kind, line, columns, delimiter, one_line):
+    """The last line of the record that begins with ``line``, or -1 if it is none by RFC 4180."""
+    i, end, last, column = start[line], len(data), line, 0
+    limit = min(end, start[line] + LONGEST)
+    while True:
+        if i < limit and data[i] == 34:
+            i += 1
+            while True:  # to the closing quotation mark
+                if i >= limit:
+                    return -1
+                if data[i] == 34:
+                    if i + 1 < end and data[i + 1] == 34:
+                        i += 2
+                        continue
+                    break
+                if data[i] == 10:
+                    last += 1
+                    if (
+                        last >= len(kind)
+                        or one_line[min(column, len(one_line) - 1)]
+                        or (kind[last] != _ROW and kind[last] != _EMPTY)
+                    ):
+                        return -1
+                i += 1
+            i += 1
+        else:
+            while i < limit and data[i] != delimiter and data[i] != 10 and data[i] != 13:
+                if data[i] == 34:  # in the middle of a value
+                    return -1
+                i += 1
+        column += 1
+        if i < end and data[i] == delimiter:
+            i += 1
+            continue
+        if i < end and data[i] == 13:
+            i += 1
+        if i >= end or data[i] == 10:
+            return last if column == columns else -1
+        return -1
+
+
+def _rows(text: Text, kind: np.ndarray, header: int) -> pa.Buffer:
+    """The bytes of all rows."""
+    kept = kind <= _FURTHER
+    kept[:header] = False
+    if kept[header:].all():
+        return pa.py_buffer(text.data[text.start[header] :])
+    return pa.py_buffer(_joined(text.data, text.start, kept))
+
+
+@numba.njit(cache=True)
+def _joined(data, start, kept):
+    out = np.empty(len(data) + 1, np.uint8)
+    n = 0
+    for k in range(len(kept)):
+        if kept[k]:
+            size = start[k + 1] - start[k]
+            out[n : n + size] = data[start[k] : start[k + 1]]
+            n += size
+    return out[:n]
+
+
+def _columns(rows: pa.Buffer, delimiter, names, types, quoted, several, only) -> tuple[pa.Table, np.ndarray]:
+    """The columns of rows that all have the right number of values, and which rows hold a value not of its column's type."""
+
+    fixed = {name: kind for name, kind in types.items() if kind is not None}
+
+    def read(types):
         return pa.csv.read_csv(
-            path,
-            read_options=pa.csv.ReadOptions(use_threads=threads, skip_rows=header, column_names=names, block_size=1 << 24),
-            parse_options=pa.csv.ParseOptions(delimiter=delimiter, invalid_row_handler=skip, ignore_empty_lines=False),
-            convert_options=pa.csv.ConvertOptions(column_types=types, **convert),
+            pa.BufferReader(rows),
+            read_options=pa.csv.ReadOptions(use_threads=rows.size > LARGE, column_names=names, block_size=1 << 24),
+            parse_options=pa.csv.ParseOptions(
+                delimiter=delimiter, quote_char='"' if quoted else False, newlines_in_values=several, ignore_empty_lines=False
+            ),
+            convert_options=pa.csv.ConvertOptions(column_types=types, null_values=["", *_NULLS], include_columns=only),
         )
 
     try:
-        table, wrong = read(types, path.stat().st_size > LARGE), []
-        if skipped and skipped[0][0] is None:  # threads do not know their lines
-            table = read(types)
-    except pa.ArrowInvalid as reason:
-        if any(text in str(reason) for text in ("Empty CSV", "Could not skip")):
-            return _NOTHING
-        columns = names or _names(path, delimiter, header)
-        raw = read(dict.fromkeys(columns, pa.binary()), check_utf8=False)
-        table, wrong = _typed(raw, types)
-        texts = [(row, _text(raw, row, delimiter)) for row in wrong]
-    first = 1 + header + (names is None)
-    gone = [number for number, _ in skipped]
-    number = np.arange(first, first + table.num_rows + len(gone))
-    number = np.setdiff1d(number, gone) if gone else number
-    bad = [(line, text) for line, text in skipped if text.strip()]
-    keep = ~_empty(table)
-    if len(wrong):
-        bad = sorted(bad + [(int(number[row]), text) for row, text in texts])
-        keep[wrong] = False
-    if not keep.all():
-        table, number = table.filter(pa.array(keep)), number[keep]
-    last = int(number[-1]) if len(number) else 0
-    return Lines(table, number, bad, bool(bad) and bad[-1][0] > last and not _ends_with_newline(path))
-
-
-def _names(path: Path, delimiter: str, header: int) -> list[str]:
-    with pa.input_stream(path) as file:  # unpacks .gz by its name
-        head = file.read(1 << 16).decode("utf-8", "replace").splitlines()[header]
-    return [name.strip().strip('"') for name in head.split(delimiter)]
-
-
-def _empty(table: pa.Table) -> np.ndarray:
-    """Rows that come from empty lines: no value in any column."""
-    empty = np.ones(table.num_rows, bool)
-    for column in sorted(table.columns, key=lambda c: _is_text(c.type)):  # numbers are quicker, and mostly enough
-        if not empty.any():
-            break
-        if _is_text(column.type):
-            empty &= pa.compute.equal(pa.compute.fill_null(column.cast(pa.string()), ""), "").to_numpy()
-        else:
-            empty &= column.is_null().to_numpy() if column.null_count else False
-    return empty
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_dictionary(kind)
-
-
-def _typed(raw: pa.Table, types: dict[str, pa.DataType]) -> tuple[pa.Table, np.ndarray]:
-    """The text columns of ``raw`` as ``types``, with null where that fails, and the rows where it fails.
-
-    A column without a type becomes numbers if every value is one.
-    """
+        return read(fixed), np.zeros(0, np.int64)
+    except pa.ArrowInvalid:
+        raw = read(dict.fromkeys(names, pa.string()))
     wrong, columns = np.zeros(raw.num_rows, bool), {}
     for name in raw.column_names:
-        text = pd.Series([(b or b"").decode("utf-8", "replace").strip() for b in raw[name].to_pylist()], dtype="str")
-        blank = text.str.lower().isin(_BLANK)
-        kind = types.get(name)
-        value = text if kind is not None and _is_text(kind) else _parsed(text, kind)
-        if kind is None and (value.isna() & ~blank).any():
-            value = text
-        wrong |= (value.isna() & ~blank).to_numpy()
-        columns[name] = pa.Array.from_pandas(value, type=pa.string() if value is text else kind)
+        kind, column = types.get(name), raw[name]
+        if kind is None:
+            columns[name] = _guessed(column)
+        elif pa.types.is_string(kind):
+            columns[name] = column
+        elif pa.types.is_dictionary(kind):
+            columns[name] = column.dictionary_encode()
+        else:
+            columns[name], failed = _typed(column, kind)
+            wrong |= failed
     return pa.table(columns), np.flatnonzero(wrong)
 
 
-def _parsed(text: pd.Series, kind: pa.DataType | None) -> pd.Series:
-    if kind is not None and pa.types.is_date(kind):
-        return pd.to_datetime(text, format="%Y-%m-%d", errors="coerce").dt.date
-    if kind is not None and pa.types.is_time(kind):
-        return pd.to_datetime(text, format="%H:%M:%S", errors="coerce").dt.time
-    value = pd.to_numeric(text, errors="coerce")
-    if kind is not None and pa.types.is_integer(kind):
-        low, high = (-128, 127) if kind == pa.int8() else (-(2**53), 2**53)
-        value = value.where((value % 1 == 0) & value.between(low, high)).astype("Int64")
-    return value
+def _typed(column: pa.ChunkedArray, kind: pa.DataType) -> tuple[pa.ChunkedArray, np.ndarray]:
+    """Text as values of ``kind``, null where that fails, and where it fails."""
+    form = next(form for is_kind, form in _READABLE if is_kind(kind))
+    values, failed = [], [np.zeros(0, bool)]
+    for text in column.chunks:
+        text = pc.utf8_trim(text, " \t")
+        blank = pc.or_(pc.equal(text, ""), pc.is_in(text, value_set=pa.array(_NULLS)))
+        likely = pc.and_(pc.match_substring_regex(text, f"^({form})$"), pc.invert(blank))
+        part = _cast(pc.utf8_ltrim(pc.if_else(likely, text, None), "+"), kind)
+        values += part
+        missing = np.concatenate([piece.is_null().to_numpy(zero_copy_only=False) for piece in part])
+        failed.append(missing & ~pc.fill_null(blank, True).to_numpy(zero_copy_only=False))
+    return pa.chunked_array(values, kind), np.concatenate(failed)
 
 
-def _text(raw: pa.Table, row: int, delimiter: str) -> str:
-    return delimiter.join((raw[name][row].as_py() or b"").decode("utf-8", "replace") for name in raw.column_names)
+def _cast(text: pa.Array, kind: pa.DataType) -> list[pa.Array]:
+    """Text as values in pieces, null where one cannot be: halved until the value is found."""
+    try:
+        if pa.types.is_time(kind):  # there is no cast from text
+            moment = pc.binary_join_element_wise("1970-01-01T", text, "").cast(pa.timestamp("s"))
+            return [moment.cast(kind)]
+        return [text.cast(kind)]
+    except pa.ArrowInvalid:
+        if len(text) == 1:
+            return [pa.nulls(1, kind)]
+        half = len(text) // 2
+        return _cast(text[:half], kind) + _cast(text[half:], kind)
 
 
-def _ends_with_newline(path: Path) -> bool:
-    if path.suffix == ".gz":
-        return True
-    with open(path, "rb") as file:
-        file.seek(-1, 2)
-        return file.read(1) == b"\n"
+def _guessed(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Text as numbers, if every value is one."""
+    for kind in (pa.int64(), pa.float64()):
+        value, failed = _typed(column, kind)
+        if not failed.any():
+            return value
+    return column
+
+
+def _left_out(text: Text, kind: np.ndarray, header: int) -> list[LeftOut]:
+    found = []
+    lines = len(kind)
+    cut = lines > header and kind[-1] == _BAD and text.data[-1] != 10
+    for code, rule in _RULES.items():
+        own = header + np.flatnonzero(kind[header : lines - cut] == code)
+        if len(own):
+            found.append(LeftOut(rule, len(own), int(own[0]) + 1, text.line(int(own[0])).rstrip("\r\n")))
+    if cut:
+        found.append(LeftOut(CUT, 1, lines, text.line(lines - 1)))
+    return found
 
 
 def unreadable(read: list[tuple[str, Lines]], user_of=lambda file: file) -> list[Problem]:
-    """The problems of files read by :func:`read_lines`, each with its first example: bad lines, cut files, empty files.
+    """The problems of files read by :func:`read_lines`, each with its first example: lines left out, cut files, empty files.
 
     ``read`` holds names of files and what was read; ``user_of`` says whose a file is.
     """
     found = []
-    for cut, rule, remedy in (
-        (False, "line not readable", "the line is left out"),
-        (True, "file cut in its last line", "the line is left out; copy the file again"),
-    ):
-        lines = [(file, *line) for file, part in read for line in part.bad if (part.cut and line == part.bad[-1]) == cut]
-        if lines:
-            file, number, text = lines[0]
-            users = len({user_of(file) for file, _, _ in lines})
-            found.append(Problem(rule, len(lines), users, -1, f"{file} line {number}: {text[:80]!r}", remedy))
-    empty = [file for file, part in read if not part.table.num_rows and not part.bad]
+    for rule, remedy in REMEDIES.items():
+        parts = [(file, part) for file, lines in read for part in lines.left_out if part.rule == rule]
+        if parts:
+            file, first = parts[0]
+            users = len({user_of(file) for file, _ in parts})
+            place, records = f"{file} line {first.first}", sum(part.lines for _, part in parts)
+            found.append(Problem(rule, records, users, -1, place, repr(first.text[:80]), remedy))
+    empty = [file for file, lines in read if not lines.table.num_rows and all(part.rule == BLANK for part in lines.left_out)]
     if empty:
         more = f" and {len(empty) - 1} more" if len(empty) > 1 else ""
         users = len({user_of(file) for file in empty})
-        found.append(
-            Problem("file without records", 0, users, -1, f"{empty[0]}{more}", "copy the file again if it should hold records")
-        )
+        remedy = "copy the file again if it should hold records"
+        found.append(Problem("file without records", 0, users, -1, f"{empty[0]}{more}", "", remedy))
     return found

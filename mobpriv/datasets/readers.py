@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute
 from tqdm import tqdm
 
-from mobpriv.datasets.lines import Lines, read_lines, unreadable
-from mobpriv.datasets.tables import as_records, existing
+from mobpriv.datasets.lines import Lines, open_text, read_lines, unreadable
+from mobpriv.datasets.tables import NAMES, as_records, check_columns, existing
 from mobpriv.traces import Traces
 
 
@@ -98,32 +98,52 @@ def read_mdc(path) -> tuple[Traces, pd.DataFrame]:
     folder = Path(path)
     gps = existing(folder / "gps.csv" if folder.is_dir() else folder)
     first = ["db_key", "time", "longitude", "latitude", "altitude"]
-    lines = _tab_separated(gps, first, {"longitude": pa.float64(), "latitude": pa.float64()})
-    read, table = [(gps.name, lines)], lines.table.to_pandas()
-    if "userid" in table:
+    lines = _tab_separated(gps, first, ["userid"])
+    table = _table(lines, [*first, "userid"])
+    bad = unreadable([(gps.name, lines)], lambda _: None)
+    if "userid" in lines.table.column_names:
         user = table["userid"]
     else:
-        records = _tab_separated(existing(gps.parent / "records.csv"), ["db_key", "userid"], {"userid": pa.string()})
-        read.append(("records.csv", records))
-        owner = records.table.select(["db_key", "userid"]).to_pandas().drop_duplicates("db_key").set_index("db_key")["userid"]
+        records = _tab_separated(existing(gps.parent / "records.csv"), ["db_key", "userid"], [])
+        bad += unreadable([("records.csv", records)], lambda _: None)
+        owner = _table(records, ["db_key", "userid"]).drop_duplicates()
+        owner = owner.drop_duplicates("db_key", keep=False).set_index("db_key")["userid"]  # who has two users has none
         user = owner.astype("category").reindex(table["db_key"])
     table = pd.DataFrame({"user": user.array, "t": table["time"], "lat": table["latitude"], "lng": table["longitude"]})
-    bad = unreadable(read, lambda _: None)
     return as_records(table, bad, gps.name, lambda row: f"{gps.name} line {lines.number[row]}", "s")
 
 
-def _tab_separated(path: Path, first: list[str], types: dict[str, pa.DataType]) -> Lines:
-    """A table without header line whose first columns are ``first``; or one with names, which then must be among them."""
-    with open(path, encoding="utf-8", errors="replace") as file:
-        head = [value.strip().strip('"') for value in file.readline().rstrip("\r\n").split("\t")]
-    if first[0] in head or first[1] in head:
-        missing = [name for name in first[:4] if name not in head and (name != "db_key" or "userid" not in head)]
-        if missing:
-            raise ValueError(f"{path}: no column {', '.join(missing)}; it has: {', '.join(head)}. Read it with read_table")
-        return read_lines(path, "\t", {c: kind for c, kind in {**types, "userid": pa.string()}.items() if c in head})
-    if len(head) < len(first):
-        raise ValueError(f"{path}: needs the columns {', '.join(first)}, separated by tabs (line 1: {head})")
-    return read_lines(path, "\t", types, first + [f"column {k}" for k in range(len(first), len(head))])
+_MDC = {
+    "db_key": pa.string(),
+    "userid": NAMES,
+    "time": pa.float64(),
+    "longitude": pa.float64(),
+    "latitude": pa.float64(),
+}
+
+
+def _tab_separated(path: Path, first: list[str], also: list[str]) -> Lines:
+    """The known columns of a table without header line that begins with ``first``; or of one with names, which then must be
+    among them."""
+    text = open_text(path, "\t")
+    names = [name.strip(' "\r\n') or f"column {k}" for k, name in enumerate(text.line(0).split("\t"), 1)]
+    header = int(first[0] in names or first[1] in names)
+    if not header:
+        columns = text.usual()
+        if len(text.kind) and columns < len(first):
+            raise ValueError(f"{path}: needs the columns {', '.join(first)}, separated by tabs (line 1: {text.line(0)[:80]!r})")
+        names = first + [f"column {k}" for k in range(len(first), columns)]
+    needed = {name: name for name in first[:4] if name != "db_key" or "userid" not in names}
+    check_columns(path, names, needed)
+    types = {name: kind for name, kind in _MDC.items() if name in names and name in (*first, *also)}
+    return read_lines(path, "\t", types, names, header, text=text, only=[*types])
+
+
+def _table(lines: Lines, columns: list[str]) -> pd.DataFrame:
+    """What was read, or a table with these columns and no rows."""
+    if lines.table.num_columns:
+        return lines.table.unify_dictionaries().to_pandas()
+    return pd.DataFrame(dict.fromkeys(columns, pd.Series([], dtype="str")))
 
 
 def read_privamov(path, zone: str = "UTC") -> tuple[Traces, pd.DataFrame]:
@@ -138,13 +158,11 @@ def read_privamov(path, zone: str = "UTC") -> tuple[Traces, pd.DataFrame]:
         if not found:
             raise FileNotFoundError(f"{path}: no file privamov-gps in this folder")
         path = found[0]
-    types = {"user": pa.string(), "t": None, "lng": pa.float64(), "lat": pa.float64()}
-    lines = read_lines(existing(path), "\t", {c: kind for c, kind in types.items() if kind is not None}, list(types))
-    table = (
-        lines.table.to_pandas() if lines.table.num_columns else pd.DataFrame(dict.fromkeys(types, pd.Series([], dtype="str")))
-    )
+    types = {"user": NAMES, "t": pa.string(), "lng": pa.float64(), "lat": pa.float64()}
+    lines = read_lines(existing(path), "\t", types, list(types))
+    table = _table(lines, list(types))
     bad = unreadable([(path.name, lines)], lambda _: None)
-    return as_records(table, bad, path.name, lambda row: f"{path.name} line {lines.number[row]}", None, zone)
+    return as_records(table, bad, path.name, lambda row: f"{path.name} line {lines.number[row]}", "iso", zone)
 
 
 def _bar(files: list[Path], progress: bool):

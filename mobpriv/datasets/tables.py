@@ -2,11 +2,12 @@
 
 What every reader of this package returns is ``(traces, left_out)``: the valid records, and a table that says what was left out
 and why. ``left_out`` has the columns of :class:`mobpriv.traces.Problem`; beside the rules of :func:`mobpriv.traces.without` it
-holds what only a reader sees (lines or times that cannot be read, files without records). ``value`` begins with the file and
-the line; ``row`` counts the rows that were read, and is −1 for what never became a row.
+holds what only a reader sees (lines or times that cannot be read, files without records). ``place`` is the file and the line;
+``row`` counts the rows that were read, and is −1 for what never became a row; ``value`` is one person's record, which no page
+shows. Records read and records left out, header lines aside, are all the lines of the file.
 """
 
-import gzip
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +15,22 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from mobpriv.datasets.lines import Lines, read_lines, unreadable
-from mobpriv.datasets.times import times
-from mobpriv.traces import COLUMNS, Problem, Traces, without
+from mobpriv.datasets.lines import BLANK, Lines, header_of, open_text, read_lines, unreadable
+from mobpriv.datasets.times import known_zone, times
+from mobpriv.traces import COLUMNS, Problem, Traces, problem, without
 
 NAMES = pa.dictionary(pa.int32(), pa.string())  # text of which much repeats
+WIDEST = 1_000  # columns that a table may have: more take minutes and gigabytes
+POLAR = 89.99  # degrees: within 1.1 km of a pole a step eastwards means nothing, and cells and the Mercator plane end there
+_NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
+_TEXT = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+_BYTES = (pa.types.is_binary, pa.types.is_large_binary)
+_HOLDS = {  # what the columns of a table may hold
+    "user": (*_NUMBERS, *_TEXT, *_BYTES),
+    "t": (*_NUMBERS, *_TEXT, pa.types.is_timestamp, pa.types.is_date),
+    "lat": (*_NUMBERS, *_TEXT),
+    "lng": (*_NUMBERS, *_TEXT),
+}
 
 
 def read_table(
@@ -37,18 +49,16 @@ def read_table(
     see :func:`mobpriv.datasets.times.times`. Names of users stay text ("000"); further columns ride along.
     """
     path = existing(path)
+    known_zone(zone)
     columns = {c: (columns or {}).get(c, c) for c in (*COLUMNS, *(columns or {}))}
+    for name in columns.values():
+        roles = [c for c, other in columns.items() if other == name]
+        if len(roles) > 1:
+            raise ValueError(f"column {name} is named for {' and '.join(roles)}: each needs a column of its own")
     if path.suffix == ".parquet":
-        table, lines = parquet_table(path), None
+        table, lines = parquet_table(path, columns), None
     else:
-        table, lines = _csv(path, columns, names, delimiter)
-    missing = [name if c == name else f"{name} (for {c})" for c, name in columns.items() if name not in table.columns]
-    if missing:
-        have = ", ".join(map(str, table.columns)) or "none"
-        raise ValueError(
-            f"{path}: no column {', '.join(missing)}; it has: {have}. Say which is which, as in columns={{'user': 'uid'}}"
-        )
-    table = table.rename(columns={name: c for c, name in columns.items() if name != c})
+        table, lines = _text_table(path, columns, names, delimiter)
     if lines is None:
         return as_records(table, [], path.name, lambda row: f"{path.name} row {row}", time, zone)
     bad = unreadable([(path.name, lines)], lambda _: None)
@@ -66,70 +76,154 @@ def existing(path, folder: bool = False) -> Path:
 def as_records(
     table: pd.DataFrame, found: list[Problem], source: str, where, time: str | None = None, zone: str | None = None
 ) -> tuple[Traces, pd.DataFrame]:
-    """``(traces, left_out)`` of a table that was read from ``source``; ``where(row)`` names the place of a row in it."""
-    user = table["user"]
-    if not isinstance(user.dtype, pd.CategoricalDtype):
-        user = _as_text(user).astype("category")
-    if "" in user.cat.categories:
-        user = user.cat.remove_categories([""])  # an empty name is a missing one
+    """``(traces, left_out)`` of a table that was read from ``source``; ``where(row)`` names the place of a row in it.
+
+    Every row is in ``traces`` or counts under one rule of ``left_out``.
+    """
+    user = _names(table["user"])
     t, failed = times(table["t"], time, zone, source)
-    found, keep = list(found), np.ones(len(table), bool)
-    for rule, broken in failed.items():
-        if broken.any():
-            row = int(broken.argmax())
-            value = f"{where(row)}: user {user.iloc[row]}, t {table['t'].iloc[row]}"
-            found.append(Problem(rule, int(broken.sum()), user[broken].nunique(), row, value, "the record is left out"))
-            keep &= ~broken
     numbers = {c: pd.to_numeric(table[c], errors="coerce").astype(float) for c in ("lat", "lng")}
-    table = table.assign(user=user, t=t, **numbers)
-    place = np.flatnonzero(keep)
+    table, found, keep = table.assign(user=user, **numbers), list(found), np.ones(len(table), bool)
+    lat = table["lat"].to_numpy()
+    polar = ((lat > POLAR) & (lat <= 90)) | ((lat < -POLAR) & (lat >= -90))  # what lies beyond is another fault
+    for rule, broken in {**failed, "latitude at a pole": polar}.items():
+        broken = broken & keep
+        if broken.any():
+            found.append(problem(rule, broken, table, "the record is left out"))
+            keep &= ~broken
+    table = table.assign(t=t)
+    kept = range(len(table)) if keep.all() else np.flatnonzero(keep)
     traces, left_out = without(table if keep.all() else table[keep])
-    for k in left_out.index[left_out["rule"] != "record repeated"]:
-        row = int(place[left_out.loc[k, "row"]])
-        left_out.loc[k, ["row", "value"]] = row, f"{where(row)}: {left_out.loc[k, 'value']}"
-    left_out = pd.DataFrame([*found, *left_out.itertuples(index=False, name=None)], columns=Problem._fields)
-    if not len(traces) and left_out["records"].sum():
-        worst = left_out.loc[left_out["records"].idxmax()]
+    for p in left_out.itertuples(index=False, name=None):
+        p = Problem(*p)
+        # a repetition is found among the sorted records, which have lost their places
+        found.append(p if p.rule == "record repeated" else p._replace(row=int(kept[p.row])))
+    found = [p if p.row < 0 or p.rule == "record repeated" else p._replace(place=where(p.row)) for p in found]
+    left_out = pd.DataFrame(found, columns=Problem._fields)
+    lost = left_out[(left_out["records"] > 0) & (left_out["rule"] != BLANK)]
+    if not len(traces) and len(lost):
+        worst = lost.loc[lost["records"].idxmax()]
         raise ValueError(
             f"{source}: no record can be used. {worst['rule']}: {worst['records']} records, "
-            f"first {worst['value']}; {worst['remedy']}"
+            f"first {worst['place']}: {worst['value']}; {worst['remedy']}"
         )
     return traces, left_out
 
 
-def _as_text(user: pd.Series) -> pd.Series:
-    if pd.api.types.is_float_dtype(user.dtype) and (user.dropna() % 1 == 0).all():
-        user = user.astype("Int64")  # whole numbers with gaps: 7, not 7.0
-    return user.astype("str").where(user.notna())
+def _names(user: pd.Series) -> pd.Series:
+    """Users as a categorical of text; an empty name is a missing one."""
+    if not isinstance(user.dtype, pd.CategoricalDtype):
+        user = user.astype("category")
+    given = user.cat.categories
+    if pd.api.types.is_float_dtype(given.dtype) and (given % 1 == 0).all():
+        given = given.astype("Int64")  # whole numbers with gaps: 7, not 7.0
+    if not pd.api.types.is_string_dtype(given.dtype):
+        user = user.cat.rename_categories(given.astype("str"))
+    return user.cat.remove_categories([""]) if "" in user.cat.categories else user
 
 
-def parquet_table(path: Path) -> pd.DataFrame:
-    """A Parquet file; decimals become the nearest floating-point numbers."""
+def parquet_table(path: Path, columns: dict[str, str] | None = None) -> pd.DataFrame:
+    """A Parquet file; decimals become the nearest floating-point numbers.
+
+    ``columns`` says which of its columns is the user, the time, … (see :func:`read_table`): they are checked and renamed.
+    """
     try:
-        table = pq.read_table(path)
+        names = pq.read_schema(path).names
+        if columns is not None:
+            check_columns(path, names, columns)
+        table = pq.read_table(path, read_dictionary=[columns["user"]] if columns else None)
     except (pa.ArrowException, OSError) as reason:
         raise ValueError(f"{path}: not a whole Parquet file ({_first(reason)}); was it cut while copying?") from None
     for k, field in enumerate(table.schema):
         if pa.types.is_decimal(field.type):  # as numbers, and the nearest ones: the cast alone can miss them by one bit
             number = table[k].cast(pa.float64()).to_numpy().round(field.type.scale)
             table = table.set_column(k, field.name, pa.array(number))
-    return table.to_pandas(ignore_metadata=True)
+    if columns is not None:
+        table = _with_roles(path, table, columns)
+    return _pandas(table)
 
 
-def _csv(path: Path, columns: dict[str, str], names, delimiter) -> tuple[pd.DataFrame, Lines]:
+def _pandas(table: pa.Table) -> pd.DataFrame:
+    """Column by column, each given up as soon as it is converted: half the memory."""
+    return table.unify_dictionaries().to_pandas(ignore_metadata=True, split_blocks=True, self_destruct=True)
+
+
+def check_columns(path: Path, names: list[str], columns: dict[str, str]) -> None:
+    """Refuses a table whose columns cannot be told apart, are too many, or are not those that are needed."""
+    if len(names) > WIDEST:
+        raise ValueError(
+            f"{path}: {len(names):,} columns, at most {WIDEST:,} can be read: write those that are needed to a file"
+        )
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"{path}: {names.count(twice[0])} columns are called {twice[0]}: rename all but one")
+    missing = [name if c == name else f"{name} (for {c})" for c, name in columns.items() if name not in names]
+    if missing:
+        raise ValueError(
+            f"{path}: no column {', '.join(missing)}; it has: {', '.join(names) or 'none'}. "
+            "Say which is which, as in columns={'user': 'uid'}"
+        )
+    both = [c for c, name in columns.items() if c != name and c in names and c not in columns.values()]
+    if both:
+        raise ValueError(
+            f"{path}: {columns[both[0]]} is to be the column {both[0]}, and there is a column {both[0]}: rename that"
+        )
+
+
+def _with_roles(path: Path, table: pa.Table, columns: dict[str, str]) -> pa.Table:
+    """The columns by the names of ``Traces``, those of ``Traces`` in types that can be read."""
+    role = {name: c for c, name in columns.items()}
+    table = table.rename_columns([role.get(name, name) for name in table.column_names])
+    for c, allowed in _HOLDS.items():
+        column = table[c]
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        if not any(is_kind(kind) for is_kind in allowed):
+            raise ValueError(f"{path}: column {columns[c]} holds {kind}, which cannot be read as {c}")
+        if any(is_kind(kind) for is_kind in _BYTES):
+            try:
+                column, kind = column.cast(kind).cast(pa.string()), pa.string()
+            except pa.ArrowInvalid:
+                raise ValueError(f"{path}: column {columns[c]} holds bytes that are not UTF-8") from None
+        if pa.types.is_date(kind):
+            kind = pa.timestamp("ms")
+        if c == "user" and any(is_kind(kind) for is_kind in _TEXT):
+            kind = NAMES
+        elif pa.types.is_null(kind):
+            kind = pa.float64()
+        if column.type != kind:
+            column = column.cast(kind) if not pa.types.is_dictionary(kind) else column.cast(pa.string()).dictionary_encode()
+        table = table.set_column(table.column_names.index(c), c, column)
+    return table
+
+
+def _text_table(path: Path, columns: dict[str, str], names, delimiter) -> tuple[pd.DataFrame, Lines]:
     try:
-        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8", errors="replace") as file:
-            head = file.readline().rstrip("\r\n")
-        if delimiter is None:
-            delimiter = max(",\t;", key=head.count) if any(c in head for c in ",\t;") else " "
-        header = names or [c.strip().strip('"') for c in head.split(delimiter)]
-        types = {columns["user"]: NAMES, columns["lat"]: pa.float64(), columns["lng"]: pa.float64()}
-        lines = read_lines(path, delimiter, {c: kind for c, kind in types.items() if c in header}, names)
-    except (EOFError, OSError, pa.ArrowException) as reason:
+        text = open_text(path, delimiter or ",")
+        if delimiter is None and (delimiter := _delimiter(text, names)) != ",":
+            text = open_text(path, delimiter)
+    except (EOFError, OSError, zlib.error) as reason:
         raise ValueError(f"{path}: cannot be read ({_first(reason)}); was it cut while copying?") from None
+    header = list(names) if names else header_of(text, delimiter, path)
+    check_columns(path, header, columns)
+    types = {columns["user"]: NAMES, columns["t"]: None, columns["lat"]: pa.float64(), columns["lng"]: pa.float64()}
+    lines = read_lines(path, delimiter, types, header, header=0 if names else 1, quoted=True, text=text)
     if not lines.table.num_columns:
-        return pd.DataFrame({c: pd.Series([], dtype="str") for c in header if c}), lines
-    return lines.table.unify_dictionaries().to_pandas(), lines
+        return pd.DataFrame({c: pd.Series([], dtype="str") for c in (*COLUMNS, *set(header) - set(columns.values()))}), lines
+    table, t = lines.table, columns["t"]
+    if pa.types.is_boolean(table[t].type) or pa.types.is_time(table[t].type):  # a guess: nothing that could be a moment
+        table = table.set_column(table.column_names.index(t), t, table[t].cast(pa.string()))
+    return _pandas(_with_roles(path, table, columns)), lines
+
+
+def _delimiter(text, names) -> str:
+    """The delimiter of a table: the one that its first line holds most; with ``names``, that gives most lines as many values."""
+    head = [text.line(k).rstrip("\r\n") for k in range(min(len(text.kind), 100))]
+    if names:
+        fits = {c: sum(line.count(c) == len(names) - 1 for line in head) for c in ",\t; "}
+        if len(names) > 1 and max(fits.values()):
+            return max(fits, key=fits.__getitem__)
+    first = head[0] if head else ""
+    return max(",\t;", key=first.count) if any(c in first for c in ",\t;") else " "
 
 
 def _first(reason: Exception) -> str:

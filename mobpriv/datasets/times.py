@@ -7,8 +7,13 @@ from mobpriv.traces import EARLIEST, LATEST
 
 UNITS = ("s", "ms", "iso")
 UNREADABLE, DOUBTFUL = "time not readable", "local time doubled or skipped by a clock change"
-_ZONED = r"\d{2}:?\d{2}.*(?:[Zz]|UTC|GMT|[+-]\d{2}(?::?\d{2})?)\s*$"
+ZONELESS = "time without a zone among times with one"
+# ISO 8601: a date, and a time if there is one; only a time can have a zone ("2020-03-01" does not end in an offset of one hour)
+_DATE, _CLOCK = r"\d{4}[-/]?\d{2}[-/]?\d{2}", r"[T ]\d{2}(?::?\d{2}(?::?\d{2}(?:[.,]\d{1,9})?)?)?"
+_LOCAL = rf"^{_DATE}(?:{_CLOCK})?$"
+_ZONED = rf"^{_DATE}{_CLOCK} ?(?:Z|[+-](?:0\d|1\d|2[0-3])(?::?[0-5]\d)?)$"
 _BLANK = ["", "nan", "NaT", "None"]
+_EARLIEST, _LATEST = (int(t.timestamp()) * 1000 for t in (EARLIEST, LATEST))
 _YEAR_1, _YEAR_9999 = -62_135_596_800_000, 253_402_300_799_999  # in ms: what a date can show
 
 
@@ -16,14 +21,23 @@ def times(values: pd.Series, time: str | None, zone: str | None, source: str) ->
     """A column as times in UTC (datetime64[ms, UTC]), and for each way a time can fail the mask of those that do (NaT).
 
     ``time`` is ``"s"`` or ``"ms"`` (since 1970-01-01 UTC, whole or not), ``"iso"`` (text), or None: numbers are seconds, text
-    is ISO 8601. ``zone`` is the zone of texts and dates that name none; without it they are an error: a guess would shift days.
+    is ISO 8601. ``zone`` is the zone of texts and dates that name none; without it they are an error (a few among many that name one are left out): a guess would
+    shift days.
     Empty values become NaT and are in no mask.
     """
     if time is not None and time not in UNITS:
         raise ValueError(f'time must be "s", "ms" or "iso" (got {time!r})')
+    known_zone(zone)
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        values = values.astype(values.cat.categories.dtype)
     if values.dtype.kind == "M":
         return _in_utc(values, zone, source)
     if time != "iso":
+        unit = 1000 if time in (None, "s") else 1
+        if values.dtype == "int64" and len(values) and _EARLIEST // unit <= values.min() and values.max() < _LATEST // unit:
+            # the common case, at full speed
+            ms = pd.Series((values.to_numpy() * unit).view("datetime64[ms]"), values.index, copy=False)
+            return ms.dt.tz_localize("UTC"), {}
         number = pd.to_numeric(values, errors="coerce").to_numpy(float, na_value=np.nan)
         if time is not None or 2 * np.isfinite(number).sum() >= max(len(number), 1):
             return _from_numbers(values, number, time or "s", source)
@@ -33,7 +47,7 @@ def times(values: pd.Series, time: str | None, zone: str | None, source: str) ->
 def _from_numbers(values: pd.Series, number: np.ndarray, unit: str, source: str):
     ms = np.rint(number * (1000 if unit == "s" else 1))
     known = np.isfinite(ms)
-    outside = known & ~((ms >= EARLIEST.timestamp() * 1000) & (ms < LATEST.timestamp() * 1000))
+    outside = known & ~((ms >= _EARLIEST) & (ms < _LATEST))
     if 2 * outside.sum() > known.sum():
         row = int(outside.argmax())
         read, other = ("seconds", "ms") if unit == "s" else ("milliseconds", "s")
@@ -51,24 +65,42 @@ def _from_numbers(values: pd.Series, number: np.ndarray, unit: str, source: str)
 
 
 def _from_text(text: pd.Series, zone: str | None, source: str):
-    blank = text.isna() | text.str.strip().isin(_BLANK)
-    zoned = text.str.contains(_ZONED, regex=True, na=False)
-    naive = ~zoned & ~blank
-    local = pd.to_datetime(text[naive], format="ISO8601", errors="coerce")
-    local, failed = _in_utc(local, zone, source)
+    text = text.str.strip()
+    blank = (text.isna() | text.isin(_BLANK)).to_numpy()
+    plain = text.str.upper().str.replace(r" ?(?:UTC|GMT)$", "Z", regex=True)
+    zoned = plain.str.fullmatch(_ZONED, na=False).to_numpy() & ~blank
+    naive = plain.str.fullmatch(_LOCAL, na=False).to_numpy() & ~blank
+    zoneless = naive if zone is None and naive.sum() < zoned.sum() else np.zeros(len(text), bool)
+    naive = naive & ~zoneless
+    local, failed = _in_utc(_parsed(plain[naive]), zone, source)
     out = pd.Series(pd.NaT, text.index, dtype="datetime64[ms, UTC]")
-    out[zoned] = pd.to_datetime(text[zoned], format="ISO8601", utc=True, errors="coerce").dt.as_unit("ms")
+    out[zoned] = _parsed(plain[zoned], utc=True)
     out[naive] = local
     doubtful = np.zeros(len(text), bool)
-    doubtful[naive.to_numpy()] = failed[DOUBTFUL]
-    return out, {UNREADABLE: (out.isna() & ~blank).to_numpy() & ~doubtful, DOUBTFUL: doubtful}
+    doubtful[naive] = failed.get(DOUBTFUL, False)
+    unreadable = out.isna().to_numpy() & ~blank & ~doubtful & ~zoneless
+    return out, {UNREADABLE: unreadable, DOUBTFUL: doubtful, ZONELESS: zoneless}
+
+
+def _parsed(text: pd.Series, utc: bool = False) -> pd.Series:
+    return pd.to_datetime(text, format="ISO8601", errors="coerce", utc=utc).dt.as_unit("ms")
+
+
+def known_zone(zone: str | None) -> None:
+    """Refuses a time zone that nobody knows."""
+    try:
+        pd.Timestamp(0, tz=zone)
+    except (KeyError, ValueError, OSError, TypeError, IndexError):
+        raise ValueError(
+            f"there is no time zone {zone!r}: give one of the tz database, for instance Europe/Paris or UTC"
+        ) from None
 
 
 def _in_utc(values: pd.Series, zone: str | None, source: str):
     """Dates in UTC. Those without a zone are local to ``zone``; an hour that the clock shows twice or never is doubtful."""
     known = values.notna()
     if values.dt.tz is not None:
-        return values.dt.tz_convert("UTC").dt.as_unit("ms"), {DOUBTFUL: np.zeros(len(values), bool)}
+        return values.dt.tz_convert("UTC").dt.as_unit("ms"), {}
     if zone is None and known.any():
         first = values[known].iloc[0]
         raise ValueError(f"{source}: times carry no time zone (first: {first}): say which, for instance zone='UTC'")

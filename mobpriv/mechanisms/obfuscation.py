@@ -20,7 +20,7 @@ from mobpriv.channels import checks
 from mobpriv.draws import per_user
 from mobpriv.grid import AreaGrid
 from mobpriv.ranges import one_of
-from mobpriv.traces import COLUMNS, Problem, Traces, by_user, rows
+from mobpriv.traces import Problem, Traces, by_user, problem, rows
 
 OUTSIDE = ("leave_out", "nearest")
 
@@ -86,10 +86,7 @@ class Obfuscation:
         out = self._cells(traces) < 0
         found = []
         if out.any():
-            row = int(out.argmax())
-            value = ", ".join(f"{c} {traces[c].iloc[row]}" for c in COLUMNS)
-            remedy = 'a larger area, or outside="nearest"'
-            found.append(Problem("outside the area", int(out.sum()), traces["user"][out].nunique(), row, value, remedy))
+            found.append(problem("outside the area", out, traces, 'a larger area, or outside="nearest"'))
         return pd.DataFrame(found, columns=Problem._fields)
 
     def _cells(self, traces: Traces) -> np.ndarray:

@@ -1,0 +1,382 @@
+"""Expressions over the results of a notebook: what the claims and errata are tested with.
+
+They know numbers, dotted names (``rate['AP-Attack', 'none']`` is the result "rate.AP-Attack.none"), comparisons, ``and``, ``or``,
+``not``, arithmetic, ``abs``, ``min``, ``max`` and families. ``privacy[*]`` is the family of all results named privacy.<one part>,
+``privacy[0.15:0.6]`` those whose part is a number from 0.15 to 0.6, ends included; a number with decimals is one part. A family
+stands in the order of its numbers, or as it was saved where not all its parts are numbers. Arithmetic and comparisons
+go member by member; at the end of a family stands one of
+
+- ``falling(f)``, ``rising(f)``: every member lies below (above) the one before it, by more than rounding;
+- ``never_rising(f)``, ``never_falling(f)``: no member lies above (below) the one before it, but for rounding;
+- ``mean(f)``, ``min(f)``, ``max(f)``;
+- ``count(f)``: how many members it has, or, of a comparison, for how many it holds.
+
+Rounding is a millionth of the larger of two members. Numbers and truth values are two things: neither stands for the other.
+Whatever is wrong is a ``ValueError`` of one line.
+"""
+
+import ast
+import difflib
+import itertools
+import math
+import operator
+import re
+import statistics
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+LONGEST, DEEPEST = 2000, 60  # characters and levels of an expression
+ROUNDING = 1e-6  # between two members of a family, relative to the larger
+MOST_INTERVALS = 8  # results with intervals in one direction: their ends are tried in all combinations
+NUMBER = r"-?\d+(?:\.\d*[1-9]|\.0)?(?:e[+-]?\d+)?"  # as Python writes it: "0.15" is one part, "100.900" are two
+ALL = "*"
+
+
+class Family(NamedTuple):
+    """The results that a name with a ``*`` stands for."""
+
+    members: dict[str, float | bool]  # the part that differs -> value
+
+
+Value = float | bool | Family
+
+
+def value_of(expression: str, results: dict[str, Any]) -> float | bool:
+    """The value of an expression over results: name -> a number, a truth value, or a dict with the key "value"."""
+    tree = parsed(expression)
+    try:
+        value = _evaluate(tree, results)
+        undefined = not isinstance(value, Family) and math.isnan(value)
+    except ArithmeticError as error:
+        what = "divides by zero" if isinstance(error, ZeroDivisionError) else "holds numbers too large to reckon with"
+        raise ValueError(f"{quoted(expression)} {what}") from None
+    if isinstance(value, Family):
+        raise ValueError(f"{quoted(expression)} ends in a family: say mean, min, max, count, falling or rising")
+    if undefined:
+        raise ValueError(f"{quoted(expression)} comes out as not a number")
+    return value
+
+
+def number_of(expression: str, results: dict[str, Any]) -> float:
+    value = value_of(expression, results)
+    if isinstance(value, bool):
+        raise ValueError(f"{quoted(expression)} is a truth value, not a number")
+    return value
+
+
+def truth_of(expression: str, results: dict[str, Any]) -> bool:
+    value = value_of(expression, results)
+    if not isinstance(value, bool):
+        raise ValueError(f"{quoted(expression)} is a number, not a comparison")
+    return value
+
+
+def throughout(expression: str, results: dict[str, Any]) -> bool | None:
+    """Whether a comparison holds wherever in their 95 % intervals its results may lie: yes, no, or None where that decides.
+
+    Every result that has an interval is put at its lower end, its value and its upper end, in all combinations. That is exact for
+    what rises or falls in each of its results, as sums, multiples and quotients of positive numbers do.
+    """
+    extents = [[(name, end) for end in interval(name, results)] for name in names_in(expression, results)]
+    extents = [ends for ends in extents if ends[0][1] != ends[-1][1]]
+    if len(extents) > MOST_INTERVALS:
+        raise ValueError(f"{quoted(expression)} reads {len(extents)} results with intervals (at most {MOST_INTERVALS})")
+    outcomes = {truth_of(expression, {**results, **dict(ends)}) for ends in itertools.product(*extents)}
+    return outcomes.pop() if len(outcomes) == 1 else None
+
+
+def interval(name: str, results: dict[str, Any]) -> tuple[float, float, float]:
+    """(low, value, high) of a result; three times its value where it has no interval."""
+    value, entry = _number(name, results), results[name]
+    low, high = (entry.get("low"), entry.get("high")) if isinstance(entry, dict) else (None, None)
+    return (value, value, value) if low is None or high is None else (_finite(low), value, _finite(high))
+
+
+# --------------------------------------------------------------------------------------------------------------- reading
+def parsed(expression: str) -> ast.expr:
+    """The syntax tree of an expression; a ``*`` that stands for a family is an ``Ellipsis`` in it."""
+    if len(expression) > LONGEST:
+        raise ValueError(f"{quoted(expression)} is too long ({len(expression)} characters, at most {LONGEST})")
+    star = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|(?<=[\[,])(\s*)\*(?=\s*[\],])")
+    text = star.sub(lambda found: found[0] if found[1] is None else f"{found[1]}...", expression.strip())
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # a doubtful escape in a text
+            tree = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise ValueError(f"{quoted(expression)} is not an expression") from None
+    if _depth(tree) > DEEPEST:
+        raise ValueError(f"{quoted(expression)} is nested too deeply (at most {DEEPEST} levels)")
+    return tree
+
+
+def _depth(tree: ast.AST) -> int:
+    """Levels of a tree, counted without recursion."""
+    level, depth = [tree], 0
+    while level:
+        level, depth = [child for node in level for child in ast.iter_child_nodes(node)], depth + 1
+    return depth
+
+
+def quoted(expression: str) -> str:
+    """An expression as a message can hold it."""
+    return repr(expression if len(expression) <= 120 else f"{expression[:117]}...")
+
+
+def _unparsed(node: ast.AST) -> str:
+    return quoted(ast.unparse(node).replace("...", ALL))
+
+
+def is_name(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name | ast.Attribute | ast.Subscript)
+
+
+def name_of(node: ast.AST) -> str:
+    """The name of a result, or of a family: with ``*`` or ``0.15:0.6`` in the place of one part."""
+    parts = _parts(node)
+    if sum(isinstance(part, Hole) for part in parts) > 1:
+        raise ValueError(f"{_unparsed(node)} has more than one part open")
+    return ".".join(str(part) for part in parts)
+
+
+class Hole(NamedTuple):
+    """The open part of a family's name, between two numbers if it is not open to all."""
+
+    low: float | None = None
+    high: float | None = None
+
+    def __str__(self) -> str:
+        return ALL if self.low is None else f"{self.low}:{self.high}"
+
+
+def _parts(node: ast.AST) -> list[str | Hole]:
+    match node:
+        case ast.Name(id=name):
+            return [name]
+        case ast.Attribute(value, attr):
+            return [*_parts(value), attr]
+        case ast.Subscript(value, ast.Tuple(elts)):
+            return [*_parts(value), *(_part(entry) for entry in elts)]
+        case ast.Subscript(value, index):
+            return [*_parts(value), _part(index)]
+    raise ValueError(f"{_unparsed(node)} is not the name of a result")
+
+
+def _part(node: ast.AST) -> str | Hole:
+    match node:
+        case ast.Constant(value=value) if value is ...:
+            return Hole()
+        case ast.Slice(ast.Constant(value=int() | float() as low), ast.Constant(value=int() | float() as high), None):
+            return Hole(low, high)
+        case ast.Constant(value=str() | int() | float() as value):
+            return str(value)
+    raise ValueError(f"{_unparsed(node)} cannot stand in the name of a result")
+
+
+def plain_name(expression: str) -> str:
+    """The name of the result that an expression is, if it is a single one; else the empty text."""
+    node = parsed(expression)
+    return name_of(node) if is_name(node) and not any(isinstance(part, Hole) for part in _parts(node)) else ""
+
+
+def named_in(expression: str) -> list[str]:
+    """The names of results and families in an expression, in the order of its text."""
+    found = []
+
+    def visit(node):
+        if is_name(node):
+            found.append(name_of(node))
+        else:
+            children = node.args if isinstance(node, ast.Call) else ast.iter_child_nodes(node)
+            for child in children:
+                visit(child)
+
+    visit(parsed(expression))
+    return list(dict.fromkeys(found))
+
+
+def names_in(expression: str, results: dict[str, Any]) -> list[str]:
+    """The results that an expression reads, every member of its families."""
+    names = [
+        named for name in named_in(expression) for named in (_members(name, results).values() if is_open(name) else [name])
+    ]
+    return list(dict.fromkeys(names))
+
+
+def is_open(name: str) -> bool:
+    """Whether a name is a family's."""
+    return re.search(rf"(?:^|\.)(?:\*|{NUMBER}:{NUMBER})(?:\.|$)", name) is not None
+
+
+def members(name: str, results: dict[str, Any]) -> dict[str, float | bool]:
+    """The values of a family in its order, by the part that differs."""
+    return {part: _number(member, results) for part, member in _members(name, results).items()}
+
+
+def _members(name: str, results: dict[str, Any]) -> dict[str, str]:
+    """The part that differs -> the name of the result, in the family's order."""
+    before, hole, after = re.fullmatch(rf"(.*?)(?<![^.])(\*|{NUMBER}:{NUMBER})(?![^.])(.*)", name, re.DOTALL).groups()
+    part = re.compile(f"{re.escape(before)}({NUMBER}|[^.]+){re.escape(after)}")
+    found = {match[1]: match[0] for match in map(part.fullmatch, results) if match}
+    numbers = {key: float(key) for key in found if re.fullmatch(NUMBER, key)}
+    if hole != ALL:
+        low, high = map(float, hole.split(":"))
+        found = {key: found[key] for key, number in numbers.items() if low <= number <= high}
+    if not found:
+        raise ValueError(f"no result is named {quoted(name)[1:-1]} ({_near(name, results)})")
+    return dict(sorted(found.items(), key=lambda entry: numbers[entry[0]])) if set(found) <= set(numbers) else found
+
+
+# ------------------------------------------------------------------------------------------------------------- evaluating
+_BINARY = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
+_COMPARE = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
+
+
+def _evaluate(node: ast.AST, results: dict[str, Any]) -> Value:
+    match node:
+        case ast.Constant(value=bool() | int() | float() as value):
+            return value
+        case ast.Name() | ast.Attribute() | ast.Subscript():
+            name = name_of(node)
+            if not is_open(name):
+                return _number(name, results)
+            return Family(members(name, results))
+        case ast.BinOp(left, op, right) if type(op) in _BINARY:
+            sides = [_evaluate(side, results) for side in (left, right)]
+            return _each(_BINARY[type(op)], [_numeric(side, node) for side in sides], node)
+        case ast.UnaryOp(ast.USub(), operand):
+            return _each(operator.neg, [_numeric(_evaluate(operand, results), node)], node)
+        case ast.UnaryOp(ast.Not(), operand):
+            return not _truth(_evaluate(operand, results), node)
+        case ast.BoolOp(op, values):
+            truths = [_truth(_evaluate(value, results), node) for value in values]  # all: an unknown name is found in any place
+            return all(truths) if isinstance(op, ast.And) else any(truths)
+        case ast.Compare(left, ops, comparators) if all(type(op) in _COMPARE for op in ops):
+            return _compared(
+                [_evaluate(side, results) for side in (left, *comparators)], [_COMPARE[type(op)] for op in ops], node
+            )
+        case ast.Call(ast.Name(id=name), args, []) if name in FUNCTIONS:
+            return FUNCTIONS[name]([_numeric(_evaluate(argument, results), node) for argument in args], node)
+        case ast.Call(ast.Name(id="count"), [argument], []):
+            family = _evaluate(argument, results)
+            if isinstance(family, Family):
+                return sum(value is not False for value in family.members.values())
+            raise ValueError(f"{_unparsed(node)}: count needs a family")
+    raise ValueError(f"{_unparsed(node)} is not allowed in an expression")
+
+
+def _each(function: Callable, sides: list[Value], node: ast.AST) -> Value:
+    """A function of numbers and families, member by member."""
+    families = [side.members for side in sides if isinstance(side, Family)]
+    if not families:
+        return _defined(function(*sides))
+    if any(list(family) != list(families[0]) for family in families):
+        raise ValueError(f"{_unparsed(node)}: the families differ ({', '.join(families[0])}; {', '.join(families[-1])})")
+    rows = [[side.members[key] if isinstance(side, Family) else side for side in sides] for key in families[0]]
+    return Family({key: _defined(function(*row)) for key, row in zip(families[0], rows, strict=True)})
+
+
+def _defined(value: float | bool) -> float | bool:
+    if math.isnan(value):
+        raise OverflowError("infinite from infinite")
+    return value
+
+
+def _compared(sides: list[Value], operators: list[Callable], node: ast.AST) -> bool | Family:
+    kinds = {isinstance(v, bool) for side in sides for v in (side.members.values() if isinstance(side, Family) else [side])}
+    if len(kinds) > 1 or (kinds == {True} and not set(operators) <= {operator.eq, operator.ne}):
+        raise ValueError(f"{_unparsed(node)} compares a truth value with a number, or two of them by size")
+
+    def holds(*values):
+        return all(op(a, b) for op, a, b in zip(operators, values, values[1:], strict=False))
+
+    return _each(holds, sides, node)
+
+
+def _numeric(value: Value, node: ast.AST) -> Value:
+    if any(isinstance(v, bool) for v in (value.members.values() if isinstance(value, Family) else [value])):
+        raise ValueError(f"{_unparsed(node)} takes a truth value for a number")
+    return value
+
+
+def _truth(value: Value, node: ast.AST) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{_unparsed(node)} takes a number for a truth value")
+    return value
+
+
+def _of_all(function: Callable) -> Callable:
+    """Of numbers and of the members of families together."""
+
+    def of(arguments: list[Value], node: ast.AST) -> float:
+        numbers = [v for a in arguments for v in (a.members.values() if isinstance(a, Family) else [a])]
+        if not numbers:
+            raise ValueError(f"{_unparsed(node)} needs a number")
+        return function(numbers)
+
+    return of
+
+
+def _absolute(arguments: list[Value], node: ast.AST) -> Value:
+    if len(arguments) != 1:
+        raise ValueError(f"{_unparsed(node)}: abs needs one number (got {len(arguments)})")
+    return _each(abs, arguments, node)
+
+
+def _steps(allowed: Callable) -> Callable:
+    """Whether every step from one member of a family to the next is allowed: (step up, what counts as rounding) -> bool."""
+
+    def of(arguments: list[Value], node: ast.AST) -> bool:
+        if len(arguments) != 1 or not isinstance(arguments[0], Family) or len(arguments[0].members) < 2:
+            raise ValueError(f"{_unparsed(node)} needs one family of two results or more")
+        pairs = itertools.pairwise(arguments[0].members.values())
+        return all(allowed(b - a if a != b else 0.0, _rounding(a, b)) for a, b in pairs)
+
+    return of
+
+
+def _rounding(a: float, b: float) -> float:
+    size = max(abs(a), abs(b))
+    return ROUNDING * size if size < math.inf else 0.0
+
+
+FUNCTIONS = {
+    "abs": _absolute,
+    "min": _of_all(min),
+    "max": _of_all(max),
+    "mean": _of_all(statistics.fmean),
+    "falling": _steps(lambda step, rounding: step < -rounding),
+    "rising": _steps(lambda step, rounding: step > rounding),
+    "never_rising": _steps(lambda step, rounding: step <= rounding),
+    "never_falling": _steps(lambda step, rounding: step >= -rounding),
+}
+
+
+def _finite(value: Any) -> Any:
+    """Infinite numbers stand as text in a result."""
+    return {"infinite": math.inf, "-infinite": -math.inf}.get(value, value) if isinstance(value, str) else value
+
+
+def _near(name: str, results: dict[str, Any]) -> str:
+    near = difflib.get_close_matches(name, results, 3, 0.4) or sorted(results)[:5]
+    return f"near it: {', '.join(near) or 'the notebook saved nothing'}"
+
+
+def _number(name: str, results: dict[str, Any]) -> float | bool:
+    if name not in results:
+        raise ValueError(f"unknown quantity {quoted(name)[1:-1]} ({_near(name, results)})")
+    value = results[name]
+    value = _finite(value.get("value") if isinstance(value, dict) else value)
+    if value is None:
+        raise ValueError(f"quantity {name} has no value")
+    if not isinstance(value, int | float):
+        raise ValueError(f"quantity {name} is not a number")
+    return value

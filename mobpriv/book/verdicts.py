@@ -1,0 +1,293 @@
+"""Every claim against the results: a verdict for each run, and every fault of the ledger at once.
+
+A value **agrees** within the tolerance only (and never against a ``direction`` that fails). Beyond it, it **agrees in direction** where
+``direction`` holds wherever in their 95 % intervals the results it reads may lie: a difference whose interval holds 0 shows none.
+Where that does not decide, or there is no ``direction``, and the printed number lies in our interval, the data do **not decide**.
+All else **disagrees**, and needs an explanation. What is **true by definition** is tested too: coming out false is a fault.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from mobpriv.book.claims import (
+    AGREES,
+    BY_DEFINITION,
+    DIRECTION,
+    DISAGREES,
+    UNDECIDED,
+    Claim,
+    Erratum,
+    LedgerError,
+)
+from mobpriv.book.expressions import (
+    interval,
+    is_open,
+    members,
+    named_in,
+    number_of,
+    plain_name,
+    throughout,
+    truth_of,
+    value_of,
+)
+from mobpriv.book.quantities import Names, Quantity, in_words, shown, unit_of, with_extent
+from mobpriv.book.runs import Registry
+
+ACROSS = "across"  # the "run" of a claim that compares runs with each other
+QUICK = "not judged: a quick run"
+NO_DATA = "no data set"  # the row of a claim that no data set enters
+
+
+class Verdict(NamedTuple):
+    claim: Claim
+    dataset: str
+    verdict: str  # one of the kinds in claims, "true by definition", "not testable without …", or "" where nothing is stated
+    quantity: str = ""  # of a table the cell's
+    printed: Any = None
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+    unit: str = ""
+    words: str = ""  # what the quantity is called
+    test: str = ""  # of a relation or a direction: what it says, in words
+    parts: tuple[tuple[str, str], ...] = ()  # the results that a test reads: what each is called, its number
+    test_here: str = ""  # the test with these numbers in it
+    explanation: str = ""
+
+
+def evaluate(
+    claims: list[Claim],
+    results: dict[str, dict[str, dict]],
+    registry: Registry,
+    names: Names,
+    rough: Iterable[str] = (),
+) -> list[Verdict]:
+    """A verdict for every claim and data set, of a table for every cell; ``results``: run -> notebook -> results.
+
+    ``rough``: runs whose results come from quick runs. They are judged too, but what they lack is no fault.
+    Raises :class:`LedgerError` with a line for each claim that cannot be tested, each disagreement that nobody explained
+    and each explanation of a verdict that did not come out.
+    """
+    verdicts, faults = [], []
+    results = {**results, ACROSS: _across(results)}
+    for claim in claims:
+        unnamed = _unnamed(claim, names)
+        if unnamed:
+            faults += [f"{claim.id}: {fault}" for fault in unnamed]
+            continue
+        rows = _rows(claim, results, registry)
+        reasons = claim.by_definition if isinstance(claim.by_definition, dict) else {}
+        spoken_of = [*(run for entry in claim.explanations for run in entry.runs), *reasons]
+        known = {*registry.runs, *registry.data_sets, ACROSS, NO_DATA}
+        stray = sorted({*rows, *spoken_of} - known)
+        if stray:
+            faults.append(f"{claim.id}: unknown data sets {', '.join(stray)} (known: {', '.join(sorted(known))})")
+            continue
+        if not rows:
+            faults.append(f"{claim.id}: no run has results of {claim.notebook}")
+        for dataset, cells in rows.items():
+            try:
+                verdicts += _judged(claim, dataset, cells, results, registry, names)
+            except ValueError as error:
+                if rough and dataset in (*rough, ACROSS, NO_DATA):
+                    verdicts += [Verdict(claim, dataset, QUICK, quantity, printed) for quantity, printed in cells.items()]
+                else:
+                    faults.append(f"{claim.id}, {title(registry, dataset)}: {error}")
+        faults += [f"{claim.id}: explains {dataset}, where it is not tested" for dataset in sorted({*spoken_of} - {*rows})]
+    if faults:
+        raise LedgerError(faults)
+    return verdicts
+
+
+def title(registry: Registry, dataset: str) -> str:
+    """What a verdict's data set is called on the pages."""
+    return {ACROSS: "across data sets", NO_DATA: "worked example"}.get(dataset) or registry.title(dataset)
+
+
+def _unnamed(claim: Claim, names: Names) -> list[str]:
+    """A line for every quantity without a name in ``book/quantities``, and for every expression that is none."""
+    faults = []
+    for test in claim.tests:
+        try:
+            for name in named_in(test):
+                names.of(claim.notebook, name)
+        except ValueError as error:
+            faults.append(str(error))
+    return faults
+
+
+def _rows(claim: Claim, results: dict, registry: Registry) -> dict[str, dict[str, Any]]:
+    """Where a claim is tested or stated -> quantity -> what is printed there; of a table the cells that have a number there."""
+    rows = {}
+    for quantity, printed in claim.cells.items():
+        for dataset, value in _row(claim, printed, results, registry).items():
+            rows.setdefault(dataset, {})[quantity] = value
+    if claim.table:
+        rows = {dataset: {q: value for q, value in cells.items() if value is not None} for dataset, cells in rows.items()}
+    return {dataset: cells for dataset, cells in rows.items() if cells}
+
+
+def _row(claim: Claim, printed: Any, results: dict, registry: Registry) -> dict[str, Any]:
+    if printed is not None and not isinstance(printed, dict):
+        return {NO_DATA: printed}
+    values = printed or {}
+    tested = claim.datasets
+    if tested is None:
+        runs = registry.runs.values()
+        tested = [r.name for r in runs if claim.notebook in (results.get(r.name, ()) if r.synthetic else r.notebooks)]
+    stated = [name for name in (*values, *claim.stated_for) if name not in registry.runs]
+    return {
+        name: values.get(name, values.get(registry.runs[name].data) if name in registry.runs else None)
+        for name in dict.fromkeys([*tested, *stated])
+    }
+
+
+def _across(results: dict[str, dict[str, dict]]) -> dict[str, dict]:
+    """notebook -> the results of all runs, each name with its run in front: ``geolife.rate.AP-Attack``."""
+    joined = {}
+    for run, notebooks in results.items():
+        for notebook, found in notebooks.items():
+            joined.setdefault(notebook, {}).update({f"{run}.{name}": value for name, value in found.items()})
+    return joined
+
+
+def _judged(
+    claim: Claim, dataset: str, cells: dict[str, Any], results: dict, registry: Registry, names: Names
+) -> list[Verdict]:
+    """The verdicts of a claim on one data set, with what explains them; ValueError where one is missing or stale."""
+    if dataset not in (*registry.runs, ACROSS, NO_DATA):
+        without = f"not testable without {registry.title(dataset)}"
+        return [Verdict(claim, dataset, without, *cell, **_called(claim, cell[0], names)) for cell in cells.items()]
+    here = results.get(dataset, {}).get(claim.notebook)
+    here = _embedded(claim.notebook, results, registry) if dataset == NO_DATA else here
+    if here is None:
+        raise ValueError(f"there are no results of {claim.notebook}")
+    found = [_defined(_verdict(claim, dataset, quantity, cells[quantity], here, names)) for quantity in cells]
+    texts = {entry.of: entry.why for entry in claim.explanations if dataset in entry.runs}
+    came_out = {verdict.verdict: verdict for verdict in found}
+    for kind in texts:
+        if kind not in came_out:
+            raise ValueError(f"has an explanation of {kind!r}, but the verdict is {' and '.join(came_out) or 'open'!r}")
+    if DISAGREES in came_out and DISAGREES not in texts:
+        v = came_out[DISAGREES]
+        numbers = f" (printed {shown(v.printed, v.unit)}, ours {shown(v.value, v.unit)})" if v.value is not None else ""
+        raise ValueError(f"disagrees{numbers} and nobody has explained why")
+    told = {kind: _with_numbers(text, here, lambda name: names.of(claim.notebook, name)) for kind, text in texts.items()}
+    return [verdict._replace(explanation=told.get(verdict.verdict, "")) for verdict in found]
+
+
+def _verdict(claim: Claim, dataset: str, quantity: str, printed: Any, results: dict[str, Any], names: Names) -> Verdict:
+    def called(name: str) -> Quantity:
+        return names.of(claim.notebook, name)
+
+    test = claim.relation or claim.direction
+    told = {}
+    if test:
+        numbers = {name: _part(name, results, called(name).unit, names.parts) for name in named_in(test)}
+        told["test"] = in_words(test, called)
+        told["test_here"] = in_words(test, lambda name: called(name)._replace(words=f"{called(name).words} [{numbers[name]}]"))
+        told["parts"] = tuple((called(name).words, number) for name, number in numbers.items())
+    if claim.relation:
+        return Verdict(claim, dataset, AGREES if truth_of(claim.relation, results) else DISAGREES, **told)
+    value, single = number_of(quantity, results), plain_name(quantity)
+    low, high, n = _extent(single, results)
+    told |= {"low": low, "high": high, "n": n, **_called(claim, quantity, names)}
+    verdict = "" if printed is None else _kind(claim, quantity, printed, value, (low, high), results)
+    return Verdict(claim, dataset, verdict, quantity, printed, value, **told)
+
+
+def _kind(claim: Claim, quantity: str, printed: Any, value: float, ends: tuple, results: dict[str, Any]) -> str:
+    holds = truth_of(claim.direction, results) if claim.direction else None
+    decided = throughout(claim.direction, results) if claim.direction else None
+    if holds is not False and _meets(claim, quantity, printed, value, results):
+        return AGREES
+    if decided:
+        return DIRECTION
+    return UNDECIDED if decided is None and _covers(printed, *ends) else DISAGREES
+
+
+def _defined(verdict: Verdict) -> Verdict:
+    """The verdict, "true by definition" where the claim says so; a definition that does not hold is a fault."""
+    reason = verdict.claim.by_definition
+    reason = reason.get(verdict.dataset, "") if isinstance(reason, dict) else reason
+    if not reason or not verdict.verdict:
+        return verdict
+    if verdict.verdict != AGREES:
+        raise ValueError(f"is said to be true by definition ({reason.strip()}), and came out otherwise: {verdict.verdict}")
+    return verdict._replace(verdict=BY_DEFINITION)
+
+
+def _called(claim: Claim, quantity: str, names: Names) -> dict[str, str]:
+    """Unit and words of a cell; a relation has neither."""
+
+    def called(name: str) -> Quantity:
+        return names.of(claim.notebook, name)
+
+    return {"unit": unit_of(quantity, called), "words": in_words(quantity, called)} if quantity else {}
+
+
+def _extent(name: str, results: dict[str, Any]) -> tuple:
+    """(low, high, n) of a single result; none for a computed one."""
+    entry = results.get(name)
+    if not isinstance(entry, dict):
+        return None, None, None
+    low, _, high = interval(name, results) if entry.get("low") is not None and entry.get("high") is not None else (None,) * 3
+    return low, high, entry.get("n")
+
+
+def _part(name: str, results: dict[str, Any], unit: str, parts: dict[str, str]) -> str:
+    """A result with its interval; of a family its values, in their order; ``parts``: what a part of a name is called."""
+    if is_open(name):
+        return ", ".join(f"{parts.get(part, part)}: {shown(value, unit)}" for part, value in members(name, results).items())
+    return with_extent(interval(name, results)[1], *_extent(name, results), unit)
+
+
+def _embedded(notebook: str, results: dict, registry: Registry) -> dict | None:
+    """A notebook's results on its embedded data."""
+    return next((results[run][notebook] for run in registry.embedded if notebook in results.get(run, {})), None)
+
+
+def _with_numbers(text: str, results: dict[str, Any], called) -> str:
+    """``text`` with every ``{expression}`` replaced by its value: an explanation's numbers come from the run, too."""
+
+    def number(found: re.Match) -> str:
+        expression, behind = found.groups()
+        unit = unit_of(expression, called)
+        if unit and behind and behind in ("%", "points", unit):
+            raise ValueError(f"the explanation says the unit of {{{expression}}} twice: it comes with the number")
+        return shown(value_of(expression, results), unit)
+
+    return re.sub(r"\{([^{}]+)\}(?=\s*(%|\w+)?)", number, text)
+
+
+def _meets(claim: Claim, quantity: str, printed: Any, value: float, results: dict) -> bool:
+    if isinstance(printed, str):
+        return truth_of(f"({quantity}) {printed}", results)
+    return abs(value - printed) <= claim.tolerance + 1e-12
+
+
+def _covers(printed: Any, low, high) -> bool:
+    """Whether our interval holds the printed number."""
+    return isinstance(printed, int | float) and low is not None and high is not None and low <= printed <= high
+
+
+def check_errata(
+    errata: list[Erratum], results: dict[str, dict[str, dict]], registry: Registry, rough: Iterable[str] = ()
+) -> None:
+    """Every demonstration must come out true on the embedded data; quick runs (``rough``) demonstrate nothing."""
+    faults = []
+    if rough:
+        return
+    for erratum in errata:
+        of_notebook = _embedded(erratum.notebook, results, registry)
+        try:
+            if of_notebook is None:
+                raise ValueError(f"there are no results of {erratum.notebook}")
+            if not truth_of(erratum.demonstration, of_notebook):
+                raise ValueError(f"the demonstration {erratum.demonstration} did not come out true")
+        except ValueError as error:
+            faults.append(f"{erratum.id}: {error}")
+    if faults:
+        raise LedgerError(faults)

@@ -1,0 +1,168 @@
+"""Files of every format with bytes dropped, inserted and replaced: each line is a header, is read, or counts as left out."""
+
+import gzip
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mobpriv.datasets import read_cabspotting, read_geolife, read_mdc, read_privamov, read_table
+
+T = 1_211_033_530
+N = 14  # lines of records
+PLT_HEADER = b"Geolife trajectory\r\nWGS 84\r\nAltitude is in Feet\r\nReserved 3\r\n0,2,255,My Track,0,0,2,8421376\r\n0\r\n"
+
+
+def lines_of(*, form: str, end: str = "\n") -> bytes:
+    """Records k = 0, 1, … of two users; each has its own second."""
+    return "".join(form.format(k=k, t=T + k, s=10 + k, user="ab"[k % 2], lat=45 + k / 100) + end for k in range(N)).encode()
+
+
+def cabspotting(folder: Path, content: bytes):
+    (folder / "new_a.txt").write_bytes(content)
+    return read_cabspotting(folder)
+
+
+def geolife(folder: Path, content: bytes):
+    file = folder / "000/Trajectory/20080517000000.plt"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(content)
+    return read_geolife(folder)
+
+
+def mdc(folder: Path, content: bytes):
+    (folder / "gps.csv").write_bytes(content)
+    (folder / "records.csv").write_bytes(lines_of(form="{k}\t{user}"))
+    return read_mdc(folder)
+
+
+def mdc_records(folder: Path, content: bytes):
+    (folder / "gps.csv").write_bytes(lines_of(form="{k}\t{t}\t6.5\t{lat}\t400\t1"))
+    (folder / "records.csv").write_bytes(content)
+    return read_mdc(folder)
+
+
+def privamov(folder: Path, content: bytes):
+    (folder / "privamov-gps").write_bytes(content)
+    return read_privamov(folder)
+
+
+def table(name: str, **reading):
+    def read(folder: Path, content: bytes):
+        (folder / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+        return read_table(folder / name, **reading)
+
+    return read
+
+
+CSV = "{user},{t},{lat},6.5"
+FORMATS = {  # how it is read, header lines, content
+    "cabspotting": (cabspotting, 0, lines_of(form="{lat} -122.4 0 {t}")),
+    "geolife": (geolife, 6, PLT_HEADER + lines_of(form="{lat},6.3,0,100,39744.1,2008-05-17,14:12:{s}", end="\r\n")),
+    "mdc": (mdc, 0, lines_of(form="{k}\t{t}\t6.5\t{lat}\t400\t1")),
+    "privamov": (privamov, 0, lines_of(form="{user}\t2008-05-17 14:12:{s}.5\t6.5\t{lat}")),
+    "csv": (table("t.csv"), 1, b"user,t,lat,lng\n" + lines_of(form=CSV)),
+    "csv, CR LF": (table("t.csv"), 1, b"user,t,lat,lng\r\n" + lines_of(form=CSV, end="\r\n")),
+    "csv, quoted": (table("t.csv"), 1, b'"user","t","lat","lng"\n' + lines_of(form='"{user}","{t}","{lat}","6.5"')),
+    "csv, times as text": (
+        table("t.csv", zone="UTC"),
+        1,
+        b"user,t,lat,lng\n" + lines_of(form="{user},2008-05-17T14:12:{s},{lat},6.5"),
+    ),
+    "csv, times with offsets": (
+        table("t.csv"),
+        1,
+        b"user,t,lat,lng\n" + lines_of(form="{user},2008-05-17 14:12:{s}+02:00,{lat},6.5"),
+    ),
+    "csv, no names": (table("t.csv", names=["user", "t", "lat", "lng"]), 0, lines_of(form=CSV)),
+    "tsv": (table("t.tsv"), 1, b"user\tt\tlat\tlng\n" + lines_of(form="{user}\t{t}\t{lat}\t6.5")),
+    "gz": (table("t.csv.gz"), 1, b"user,t,lat,lng\n" + lines_of(form=CSV)),
+}
+PIECES = [
+    b'"', b'""', b"\n", b"\r", b"\r\n", b"\0", b"\xff", b"\xe9", "\u2028".encode(), "\u00a0".encode(), b"\xef\xbb\xbf", b",,,", b"\t\t\t",
+    b"   ", b"\n\n", b"\n,,,\n", b",", b";", b"\t", b" ", b"x", b"-", b"+", b".", b"e", b"1e400", b"nan", b"inf", b"9" * 25, b"+02:00", b"Z",
+    "\u0662".encode(), b"\x85", b"\x0b", b"\x1a", b"0x1", b"true", b"-90", b"'", b"\\",
+]  # fmt: skip
+CHANGES = st.lists(
+    st.tuples(
+        st.sampled_from(["drop", "insert", "replace", "cut"]), st.floats(0, 1), st.sampled_from(PIECES), st.integers(1, 4)
+    ),
+    min_size=1,
+    max_size=3,
+)
+
+
+def changed(content: bytes, changes) -> bytes:
+    for how, share, piece, n in changes:
+        at = round(share * len(content))
+        before, behind = content[:at], content[at:]
+        content = {
+            "drop": before + behind[n:],
+            "insert": before + piece + behind,
+            "replace": before + piece + behind[len(piece) :],
+            "cut": content if share < 0.6 else before,
+        }[how]
+    return content
+
+
+def split(content: bytes) -> list[bytes]:
+    lines = content.split(b"\n")
+    return lines[:-1] if lines[-1] == b"" else lines
+
+
+def outcome(read, content: bytes):
+    """What was read, what was left out, and the one line of a refusal, if it was one."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            return *read(Path(folder), content), ""
+        except ValueError as error:
+            refusal = str(error)
+    assert refusal
+    assert "\n" not in refusal
+    return None, None, refusal
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@settings(deadline=None, max_examples=60)
+@given(changes=CHANGES)
+def test_every_line_is_read_or_counted(name, changes):
+    read, header, original = FORMATS[name]
+    content = changed(original, changes)
+    lines, records = split(content), split(original)[header:]
+    intact = [line for line in lines[header:] if line in records]
+    touched = header == 1 and lines[:1] != split(original)[:1]
+    traces, left_out, refusal = outcome(read, content)
+    if refusal:
+        # one bad line refuses no file: only names that cannot be read, or a rest without records
+        assert touched or len(intact) < N / 2
+        return
+    own = left_out[~left_out["place"].str.startswith("records.csv")]
+    assert len(traces) + own["records"].sum() == max(len(lines) - header, 0)
+    for user in traces["user"].cat.categories:
+        assert not set(user) & set("\n\r\0")
+    if not touched:  # a faulty line takes no other with it
+        assert len(traces) >= len(set(intact))
+
+
+@settings(deadline=None, max_examples=60)
+@given(changes=CHANGES)
+def test_every_line_of_the_table_of_owners_is_read_or_counted(changes):
+    content = changed(lines_of(form="{k}\t{user}"), changes)
+    traces, left_out, refusal = outcome(mdc_records, content)
+    if refusal:
+        assert len(set(split(content)) & set(split(lines_of(form="{k}\t{user}")))) < N / 2
+        return
+    assert len(traces) + left_out.loc[left_out["rule"] == "user missing", "records"].sum() == N
+
+
+@settings(deadline=None, max_examples=60)
+@given(changes=CHANGES)
+def test_a_damaged_archive_is_refused_in_one_line_or_read(changes):
+    def packed(folder: Path, content: bytes):
+        (folder / "t.csv.gz").write_bytes(content)
+        return read_table(folder / "t.csv.gz")
+
+    traces, left_out, refusal = outcome(packed, changed(gzip.compress(FORMATS["csv"][2]), changes))
+    assert refusal or len(traces) + left_out["records"].sum() == N

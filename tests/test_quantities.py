@@ -1,0 +1,160 @@
+"""What the pages call a quantity, and how they show a number."""
+
+import math
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mobpriv.book import quantities, results, runs
+from mobpriv.book.quantities import Quantity, extent, in_words, names, shown, unit_of, with_extent
+
+REGISTRY = runs.read(results.ROOT)
+NAMES = names(
+    {
+        "nb": {
+            "rate.{attack}.{mechanism}": ["share", "rate of {attack} under {mechanism}"],
+            "privacy.full": ["km", "AP of the optimum"],
+            "privacy.{epsilon}": ["km", "AP at ε = {epsilon} per km", "AP over the ε"],
+            "extra.{epsilon}.{way}": ["share", "extra cost at {epsilon}, {way}"],
+            "span": ["days", "span"],
+            "cost": ["", "cost"],
+            "holds": ["", "the bound holds"],
+        }
+    },
+    {"none": "no protection"},
+    REGISTRY.runs,
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (0.4348659, "share", "43.5 %"),
+        (0.05172, "share", "5.17 %"),
+        (1.0, "share", "100 %"),
+        (0.99996, "share", "100 %"),
+        (1e-6, "share", "0.0001 %"),
+        (0, "share", "0 %"),
+        (-0.0345, "points", "−3.45 points"),
+        (2.20749, "km", "2.207 km"),
+        (14.75, "", "14.75"),
+        (318.75, "", "318.8"),
+        (1000, "", "1_000"),
+        (11219955, "", "11_219_955"),
+        (-1234567.8, "m", "−1_234_568 m"),
+        (0.00012346, "", "0.0001235"),
+        (1e-6, "", "0.000001"),
+        (9.9e-7, "", "≈ 0"),
+        (-1e-12, "km", "≈ 0 km"),
+        (-0.0, "", "0"),
+        (math.inf, "", "∞"),
+        (-math.inf, "km", "−∞ km"),
+        (True, "", "yes"),
+        (False, "share", "no"),
+        (None, "share", "–"),
+        (math.nan, "", "–"),
+        ("infinite", "km", "∞"),
+        ("< 0.1", "share", "below 10 %"),
+        (">= -0.5", "points", "at least −50 points"),
+        ("> 3", "", "above 3"),
+        ("<= 3", "km", "at most 3 km"),
+        ("text", "km", "text"),
+    ],
+)
+def test_one_form_of_numbers(value, unit, text):
+    assert shown(value, unit).replace("\u00a0", " ").replace("\u202f", "_") == text
+
+
+@given(st.floats(-1e300, 1e300), st.sampled_from(["", "share", "points", "km"]))
+def test_every_number_is_shown_within_its_digits(value, unit):
+    text = shown(value, unit)
+    assert "e" not in text
+    assert " " not in text  # only spaces at which no line breaks
+    if "≈" not in text:
+        scale = 100 if unit in ("share", "points") else 1
+        number = float(re.sub(r"[^\d.−]", "", text).replace("−", "-"))
+        assert number == pytest.approx(scale * value, rel=6e-3 if scale == 100 else 6e-4, abs=1e-12)
+    else:
+        assert abs(value) < 1e-6
+
+
+def test_intervals_name_their_unit_once():
+    assert extent(0.1, 0.25, "share") == "10 to 25\u00a0%"
+    assert extent(None, 0.25, "share") == extent(0.1, None, "share") == ""
+    assert extent(34, "infinite") == "34 to ∞"
+    assert extent("-infinite", 2, "km") == "−∞ to 2\u00a0km"
+    assert with_extent(0.2, 0.1, 0.25, 42, "share") == "20\u00a0% (10 to 25\u00a0%), n\u00a0=\u00a042"
+    assert with_extent(3, None, None, None) == "3"
+
+
+def test_names_of_results_and_families():
+    assert NAMES.of("nb", "rate.AP-Attack.none") == Quantity("share", "rate of AP-Attack under no protection")
+    assert NAMES.of("nb", "rate.AP-Attack.*").words == "rate of AP-Attack under each mechanism"
+    assert NAMES.of("nb", "privacy.0.15").words == "AP at ε = 0.15 per km"
+    assert NAMES.of("nb", "privacy.*").words == "AP over the ε"
+    assert NAMES.of("nb", "privacy.0.15:0.9").words == "AP at ε = 0.15 to 0.9 per km"
+    assert NAMES.of("nb", "privacy.full").words == "AP of the optimum"
+    assert NAMES.of("nb", "extra.0.3.0.25").words == "extra cost at 0.3, 0.25"
+    assert NAMES.of("nb", "geolife-program.cost").words == "cost, GeoLife, as the program"
+    assert NAMES.find("nb", "unknown") is None
+    for notebook, name in [("nb", "unknown"), ("nb", "rate.AP-Attack"), ("nb", "geolife.unknown"), ("other", "cost")]:
+        with pytest.raises(ValueError, match=f"^{name} of {notebook} has no name in book/quantities$"):
+            NAMES.of(notebook, name)
+
+
+@pytest.mark.parametrize("entry", ["words", ["share"], ["share", "a", "b", "c"], ["share", 3]])
+def test_a_malformed_name(entry):
+    with pytest.raises(ValueError, match=r"^nb: rate: needs a unit"):
+        names({"nb": {"rate": entry}}, {}, {})
+
+
+def test_names_stand_in_one_file_for_each_chapter(tmp_path):
+    assert quantities.read(tmp_path, REGISTRY.runs).find("nb", "rate") is None
+    folder = tmp_path / "book" / "quantities"
+    folder.mkdir(parents=True)
+    (folder / "a.yml").write_text("parts: {none: nothing}\nquantities: {one: {'rate.{x}': [share, 'rate of {x}']}}")
+    (folder / "b.yml").write_text("parts: {none: nothing}\nquantities: {two: {rate: [share, rate]}}")
+    found = quantities.read(tmp_path, REGISTRY.runs)
+    assert [found.of("one", "rate.none").words, found.of("two", "rate").words] == ["rate of nothing", "rate"]
+    for text, line in [
+        ("quantities: {one: {cost: ['', cost]}}", "c.yml: one stands in another file of book/quantities already"),
+        ("parts: {none: something}", "c.yml: none stands in another file of book/quantities already"),
+        ("quantities: {three: {cost: cost}}", "c.yml: three: cost: needs a unit, its words, perhaps those of its family"),
+    ]:
+        (folder / "c.yml").write_text(text)
+        with pytest.raises(ValueError, match=f"^{re.escape(line)}$"):
+            quantities.read(tmp_path, REGISTRY.runs)
+
+
+@pytest.mark.parametrize(
+    ("expression", "words", "unit"),
+    [
+        ("rate['AP', 'x'] < 0.75 * rate['AP', 'none']", "rate of AP under x is below 0.75 × rate of AP under no protection", ""),
+        ("29 < span <= 30", "span is above 29 days and at most 30 days", ""),
+        ("span < cost < 30", "span is below cost, and cost is below 30 days", ""),
+        ("rate['AP', 'x'] == 1", "rate of AP under x is 100 %", ""),
+        ("rate['AP', 'x'] != 0", "rate of AP under x is not 0 %", ""),
+        ("abs(rate['AP', 'x'] - rate['AP', 'y']) <= 0.05", "the size of rate of AP under x − rate of AP under y is at most 5 points", ""),
+        ("rate['AP', 'x'] - rate['AP', 'y']", "rate of AP under x − rate of AP under y", "points"),
+        ("(rate['AP', 'x'] + 0.1) / 2", "(rate of AP under x + 10 %) / 2", "share"),
+        ("-rate['AP', 'x']", "−rate of AP under x", "share"),
+        ("privacy[0.3] / privacy.full", "AP at ε = 0.3 per km / AP of the optimum", ""),
+        ("cost >= 1e-9", "cost is at least 0.000000001", ""),
+        ("max(privacy[*]) > 1.5", "the largest of AP over the ε is above 1.5 km", ""),
+        ("min(cost, 2)", "the least of cost, 2", ""),
+        ("mean(rate['AP', *])", "the mean of rate of AP under each mechanism", "share"),
+        ("falling(privacy[*]) and not holds", "AP over the ε falls at every step, and it is not so that the bound holds", ""),
+        ("never_rising(privacy[*]) or rising(privacy[*])", "AP over the ε rises at no step, or AP over the ε rises at every step", ""),
+        ("never_falling(privacy[*])", "AP over the ε falls at no step", ""),
+        ("count(privacy[*] < 1) == 2", "the number of times that AP over the ε is below 1 km is 2", ""),
+        ("count(privacy[*])", "the number of AP over the ε", ""),
+    ],
+)  # fmt: skip
+def test_expressions_in_words(expression, words, unit):
+    def called(name):
+        return NAMES.of("nb", name)
+
+    assert in_words(expression, called).replace("\u00a0", " ") == words
+    assert unit_of(expression, called) == unit
