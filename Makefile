@@ -33,7 +33,7 @@ format: $(STAMP)  ## format the code, strip the notebooks
 
 bench: $(STAMP)  ## speed and memory beside the peers; with DATA=FILE also whole experiments on that file
 	@for table in benchmarks/bench_*.py; do echo "$$table"; $(PY) "$$table" || exit 1; done
-	@test -z "$(DATA)" || $(PY) benchmarks/whole.py "$(DATA)"
+	@test -z "$(DATA)" || { $(PY) benchmarks/bench_ground.py "$(DATA)" && $(PY) benchmarks/whole.py "$(DATA)"; }
 
 real: $(STAMP)  ## the long runs on real data that rewrite book/results: make real DATA=DIR
 	@test -n "$(DATA)" || { echo "make real needs DATA=DIR, the folder with cabspotting.parquet, geolife.parquet, …" >&2; exit 2; }

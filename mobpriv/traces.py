@@ -229,11 +229,10 @@ def by_user(traces: Traces) -> tuple[pd.Index, np.ndarray]:
 
 def rows(traces: Traces, chosen: np.ndarray) -> Traces:
     """The records that the mask or the sorted positions ``chosen`` pick: ``Traces`` again, not checked again."""
-    if chosen.dtype == bool:
-        if chosen.all():
-            return traces
-        chosen = np.flatnonzero(chosen)
-    part = traces.take(chosen)
+    if chosen.dtype == bool and chosen.all():
+        part = traces.copy(deep=False)
+    else:
+        part = traces.take(np.flatnonzero(chosen) if chosen.dtype == bool else chosen)
     user = part["user"].cat
     occurs = _occurring(user.codes.to_numpy(), len(user.categories))
     number = np.cumsum(occurs) - 1

@@ -40,7 +40,7 @@ def speed_smoothing(lat, lng, ms, alpha: float, plane: str) -> list[tuple[float,
     for record, time in zip(records[1:], ms[1:], strict=True):
         while metres(samples[-1], record) >= alpha:
             last = samples[-1]
-            share = brentq(lambda s: metres(last, towards(last, record, s)) - alpha, 0, 1, xtol=1e-15)  # noqa: B023
+            share = brentq(lambda s: metres(last, towards(last, record, s)) - alpha, 0, 1, xtol=1e-14)  # noqa: B023
             samples.append(towards(last, record, share))
             times.append(int(time))
     samples, times = samples[1:-1], times[1:-1]
