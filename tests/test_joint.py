@@ -7,6 +7,7 @@ from mobpriv.attacks.policies import reidentified
 from mobpriv.channels.distances import euclidean, hamming
 from mobpriv.channels.inference import prior_error
 from mobpriv.channels.rivals import planar_laplace
+from mobpriv.datasets import load
 from mobpriv.experiments import joint, thesis_3
 
 # two towns of two cells each, 1 km between neighbours, 3 km between the towns; nobody is ever in the cell between them
@@ -33,6 +34,13 @@ def test_cabs_on_request():
     assert all(name.startswith("c") for name in joint.prepare(users=2, begins="c").users)
 
 
+def test_everybody_where_a_data_set_does_not_say_who_the_persons_are(tmp_path):
+    traces = load("city").traces
+    some = traces[traces["user"].isin(["c001", "c002", "p001"]).to_numpy()]
+    some.to_parquet(tmp_path / "own.parquet")
+    assert set(joint.prepare(str(tmp_path / "own.parquet"), users=3).users) == set(some["user"].astype(str))
+
+
 def test_both_halves_of_the_area():
     found = joint.prepare_halves(columns=8, rows=6, users=12)
     whole = thesis_3.prepare()
@@ -50,8 +58,8 @@ def test_both_halves_of_the_area():
 
 
 def test_halves_take_no_more_users_than_there_are():
-    everybody = joint.prepare_halves(columns=2, rows=2, users=100_000, begins="")
-    assert set(everybody.users) == set(everybody.known["user"])
+    cabs = joint.prepare_halves(columns=2, rows=2, users=100_000, begins="c")
+    assert set(cabs.users) == set(cabs.known["user"])
     with pytest.raises(ValueError, match="records of 0 whose name begins with 'x'"):
         joint.prepare_halves(columns=2, rows=2, begins="x")
     with pytest.raises(ValueError, match=r"columns must be a whole number, at least 1 \(got 0\)"):

@@ -127,10 +127,10 @@ MISTAKES = {
     "no adversary": (lambda: joint.prior_knowledge(PRIOR, LINE, [1e-3], []), r"weights and powers are both empty"),
     "places > cells": (
         lambda: joint.prior_knowledge(PRIOR, LINE, [1e-3], [0.5], (), 4),
-        r"places must lie between 1 .* 3 \(got 4\)",
+        r"places must lie between 1 and the number of cells, 3, and be whole \(got 4\)",
     ),
     "no places": (lambda: joint.prior_knowledge(PRIOR, LINE, [1e-3], [0.5], (), 0), r"places must lie between 1 .* \(got 0\)"),
-    "half a place": (lambda: better_informed(PRIOR, 0.5, 1.5), r"places must be a whole number \(got 1\.5\)"),
+    "half a place": (lambda: better_informed(PRIOR, 0.5, 1.5), r"places must lie between 1 .* and be whole \(got 1\.5\)"),
     "no worker": (
         lambda: joint.of_all(joint.scenario_1, [PRIOR], LINE, [1e-3], workers=0),
         r"workers must be a whole number, at l",

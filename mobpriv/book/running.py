@@ -107,6 +107,7 @@ def _execute(path: Path, given: dict, output: Path, root: Path, handing_over: di
                 cwd=str(root),
                 progress_bar=False,
                 kernel_name="python3",
+                coalesce_streams=True,  # what is printed comes in pieces, cut by chance
                 **_kernel_in(output.parent),
             )
         except PapermillExecutionError as error:

@@ -47,6 +47,7 @@ class Dataset(NamedTuple):
     sha256: str  # of the file, or of the folder's files
     synthetic: bool
     source: str  # title of a known set, else the name of the file or folder
+    persons: str = ""  # what the names of its persons begin with, where it holds others too
 
 
 def data_folder() -> Path:
@@ -97,7 +98,7 @@ def _known(name: str, reading: dict) -> Dataset:
                 "python -m mobpriv.datasets.city FOLDER makes it, MOBPRIV_DATA=FOLDER finds it"
             )
         traces, left_out = read_table(path, **reading)
-    return Dataset(traces, left_out, name, sha256_of(path), known.synthetic, known.title)
+    return Dataset(traces, left_out, name, sha256_of(path), known.synthetic, known.title, known.persons)
 
 
 def _form(path: Path) -> str:

@@ -15,6 +15,7 @@ class Description(NamedTuple):
     url: str | None = None  # a public address, if there is one
     sha256: str | None = None  # of the file at that address, if it was ever checked
     synthetic: bool = False
+    persons: str = ""  # what the names of its persons begin with, where it holds others too; "" where all are persons, or none
 
     def how_to_get(self, name: str, cache) -> str:
         """One line on how to get the set, for people."""
@@ -36,6 +37,7 @@ DATASETS: dict[str, Description] = {
         "data/README.md",
         "",
         synthetic=True,
+        persons="p",
     ),
     "cabspotting": Description(
         "Cabspotting (CRAWDAD epfl/mobility)",

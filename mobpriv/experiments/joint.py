@@ -93,7 +93,7 @@ def prepare(
     columns: int = 20,
     rows: int = 15,
     users: int = 10,
-    begins: str = "p",  # only users whose name begins so: the city's persons, not its cabs; "" takes everybody
+    begins: str = "",  # only users whose name begins so; "" takes the persons, where a data set says who they are, else everybody
     leave_out: str = "",  # users to leave out, separated by commas
 ) -> Setting:
     """The densest area of a data set and its most active users, who stand for the paper's "10 randomly selected users".
@@ -102,6 +102,7 @@ def prepare(
     """
     _check_area(width_km, height_km, columns, rows, users)
     data = load(dataset)
+    begins = begins or data.persons
     traces, left_out = without_users(data.traces, leave_out)
     _check_users(traces["user"].cat.categories, users, begins, leave_out)
     grid = densest_area(traces, KM * width_km, KM * height_km, columns, rows)
@@ -125,7 +126,7 @@ def prepare_halves(
     columns: int = 20,
     rows: int = 15,
     users: int = 40,
-    begins: str = "p",
+    begins: str = "",
     leave_out: str = "",
 ) -> Halves:
     """The setting of :func:`prepare` for traces: the densest area of the known half, and of its most active users both halves.
@@ -135,6 +136,7 @@ def prepare_halves(
     """
     _check_area(width_km, height_km, columns, rows, users)
     setting = in_halves(choose(dataset, start, days, leave_out), "calendar", days)
+    begins = begins or setting.data.persons
     grid = densest_area(setting.known, KM * width_km, KM * height_km, columns, rows)
     most_active(setting.known, grid, 1, begins)  # refuses an area without such a user
     names = setting.known["user"].astype(str)[_inside(setting.known, grid)]
