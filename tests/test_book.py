@@ -285,7 +285,7 @@ def test_a_result_of_code_that_has_changed_since_is_stale(tmp_path, capfd):
     assert "2 results on real data are stale" in capfd.readouterr().err
     assert "Of 2 results on real data 2 are stale." in (root / "book" / "_generated" / "status.md").read_text()
     page = (root / "book" / "notebooks" / "nb.ipynb").read_text()
-    assert "has changed since they were computed: Cabspotting, Cabspotting, as the program" in page
+    assert "has changed since they were computed: Cabspotting; Cabspotting, as the program" in page
     assert "2 results on real data older than the code" in (root / "book" / "_generated" / "score.md").read_text()
 
 

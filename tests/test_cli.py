@@ -52,6 +52,7 @@ def test_run_leaves_a_page_the_executed_notebook_and_the_results(call, tmp_path)
     page = (tmp_path / "there" / "demo.html").read_text()
     assert "data:image/png;base64," in page
     assert "Synthetic data" in page
+    assert "A quick run" in page
     # one file that asks nobody for anything
     assert not re.findall(r"""(?:src|href)=["'](?!data:|#)[^"']*["']|@import|url\((?!data:)""", page)
 

@@ -97,11 +97,12 @@ def footer(notebook: str, records: dict[str, dict], registry: Registry, stale: S
 
 
 def _stale_note(stale: Sequence[str], registry: Registry) -> list[str]:
-    names = ", ".join(registry.title(run) for run in stale)
+    names = "; ".join(registry.title(run) for run in stale)  # a title may hold a comma
     return [
         ":::{admonition} Stale results",
         ":class: stale",
-        f"The code behind these numbers has changed since they were computed: {names}. [Status](../status.md)",
+        f"The code behind these numbers has changed since they were computed: {names}. "
+        "They stand as they were until they are run again ([status of the results](../status.md)).",
         ":::",
         "",
     ]

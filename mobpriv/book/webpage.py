@@ -18,6 +18,8 @@ img, svg { max-width: 100%; height: auto; }
 .jp-RenderedImage, .output_png { background: #fff; width: fit-content; }
 .output, .jp-OutputArea, .table { overflow-x: auto; }
 table { border-collapse: collapse; } th, td { padding: .25rem .6rem; text-align: right; border: 0; border-bottom: 1px solid #8884; }
+table.beside { font-size: .88em; } table.beside th, table.beside td { vertical-align: top; }
+table.beside th[scope=row] { text-align: left; font-weight: 400; min-width: 11rem; } table.beside small { display: block; white-space: nowrap; }
 .origin th, .origin td { text-align: left; vertical-align: top; }
 .mobpriv-map { margin: 0; } .mobpriv-map svg { max-height: 75vh; }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; padding: .6rem; background: #8881; } details { margin: .5rem 0; }
@@ -46,7 +48,9 @@ def page(notebook: nbformat.NotebookNode, record: dict) -> str:
         parts.append(body)
     own = record["provenance"]
     note = '<p class="note">Synthetic data: computed from a made-up city, not from real people.</p>'
-    synthetic = note if own["data"] and own["data"]["synthetic"] else ""
+    notes = note if own["data"] and own["data"]["synthetic"] else ""
+    if own["parameters"].get("quick"):
+        notes += '<p class="note">A quick run, shortened to try the notebook out: not a result.</p>'
     rows = pages.provenance_row(own).items()
     table = "".join(f"<tr><th>{html.escape(k)}</th><td>{html.escape(v).replace('`', '')}</td></tr>" for k, v in rows)
     text = "".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
@@ -54,7 +58,7 @@ def page(notebook: nbformat.NotebookNode, record: dict) -> str:
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f'<title>{html.escape(own["notebook"])}</title><link rel="icon" href="data:,">'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}{_colours()}</style></head>'
-        f"<body><main>{synthetic}{''.join(parts)}<h2>Where the numbers come from</h2>"
+        f"<body><main>{notes}{''.join(parts)}<h2>Where the numbers come from</h2>"
         f'<div class="table origin"><table>{table}</table></div></main>{_mathjax() if "$" in text else ""}</body></html>\n'
     )
 
