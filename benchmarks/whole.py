@@ -1,7 +1,7 @@
 """Whole experiments on a data set, from the file on disk to the rate: ``python benchmarks/whole.py FILE [name=value …]``.
 
 Each runs in a process of its own, as a reader would start it; the time includes Python's start, imports and reading.
-Values are those of mobpriv.experiments.thesis_3.choose, for instance leave_out=mfeuer.
+Values are those of mobpriv.experiments.days.choose, for instance leave_out=NAME.
 """
 
 import os

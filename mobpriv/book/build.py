@@ -250,7 +250,7 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
         "ledger": pages.ledger_page(judged, registry),
         "errata": pages.errata_page(errata),
         "score": pages.score_page(judged, errata, registry, rough, len(stale)),
-        "status": pages.status_page(records, registry, stale),
+        "status": pages.status_page(records, registry, stale, {name: notebooks.title(name, root) for name in embedded}),
         "headline": _headline(target, sorted(embedded)),
     }.items():
         _write_if_changed(generated / f"{name}.md", text)

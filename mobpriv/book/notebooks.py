@@ -59,6 +59,12 @@ def read(path: Path) -> nbformat.NotebookNode:
     return notebook
 
 
+def title(notebook: str | Path, root: Path = ROOT) -> str:
+    """The first heading of a notebook."""
+    lines = read(find(notebook, root)).cells[0].source.splitlines()
+    return next((line.removeprefix("# ") for line in lines if line.startswith("# ")), Path(notebook).stem)
+
+
 def parameters(notebook: str | Path, root: Path = ROOT) -> dict[str, Parameter]:
     """The parameters of a notebook, read from its cell tagged ``parameters``."""
     import papermill  # half a second of imports that a notebook calling save() need not pay

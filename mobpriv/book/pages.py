@@ -330,16 +330,19 @@ def score_page(
     return "\n".join(lines) + "\n"
 
 
-def status_page(records: dict[str, dict[str, dict]], registry: Registry, stale: Collection[tuple[str, str]]) -> str:
-    """Every result at hand: by which code, how long it took, and whether that code is still today's."""
+def status_page(
+    records: dict[str, dict[str, dict]], registry: Registry, stale: Collection[tuple[str, str]], titles: dict[str, str]
+) -> str:
+    """Every result at hand: by which code, how long it took, and whether that code is still today's; ``titles`` of the pages."""
     total = sum(len(records[run.name]) for run in registry.runs.values() if run.file)
     lines = [f"Of {total} results on real data {len(stale)} {'is' if len(stale) == 1 else 'are'} stale.", ""]
     lines += [_row(["data set", "page", "code", "commit", "run took"]), _row(["---"] * 5)]
     for run, entries in records.items():
         for name, record in entries.items():
             made = record["provenance"]
-            state = "stale" if (run, name) in stale else "quick run" if made["parameters"].get("quick") else "as today"
-            page = f"[{name}](notebooks/{name}.ipynb)"
+            quick = "quick run" if made["parameters"].get("quick") else "as today"
+            state = '<span class="verdict undecided">stale</span>' if (run, name) in stale else quick
+            page = f"[{titles.get(name, name)}](notebooks/{name}.ipynb)"
             lines.append(_row([registry.title(run), page, state, made["commit"], shown(round(made["seconds"]), "s")]))
     return "\n".join(lines) + "\n"
 

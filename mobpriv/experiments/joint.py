@@ -110,7 +110,7 @@ def prepare(
     found = priors(traces, grid, chosen)
     checks.affordable(grid.size, int(found.records["cells"].max()))
     words = (
-        f"{users} users with the most records in the densest {width_km:g} × {height_km:g} km, {columns} × {rows} cells; "
+        f"{users} user{'s' * (users > 1)} with the most records in the densest {width_km:g} × {height_km:g} km, {columns} × {rows} cells; "
         f"{found.records['inside'].sum():,} records inside, {found.records['outside'].sum():,} outside left out"
     )
     words += f"; only users whose name begins with {begins!r}" if begins else ""
