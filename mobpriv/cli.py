@@ -1,6 +1,7 @@
 """The command line: ``mobpriv run | book | real | show | validate | data``.
 
-Exit codes: 0, done; 2, the command was given something wrong (one line on stderr); 1, a cell or the build failed (its traceback).
+Exit codes: 0, done; 2, the command was given something wrong (one line on stderr); 1, a cell or the build failed (its traceback);
+130, interrupted.
 """
 
 import signal
@@ -48,6 +49,11 @@ def one_clear_line() -> Iterator[None]:
         on_the_command_line = " (mobpriv validate FILE --user … --time … --zone … -o READY.parquet does that)" if hint else ""
         print(f"mobpriv: {error}{on_the_command_line}", file=sys.stderr)
         raise typer.Exit(2) from None
+    except KeyboardInterrupt:
+        print(
+            "mobpriv: interrupted (the finished steps of a run are kept: the same command goes on behind them)", file=sys.stderr
+        )
+        raise typer.Exit(130) from None
 
 
 def _pairs(given: list[str]) -> dict[str, str]:
@@ -56,6 +62,8 @@ def _pairs(given: list[str]) -> dict[str, str]:
         name, equals, value = text.partition("=")
         if not equals:
             raise ValueError(f"a parameter is given as name=value (got {text!r})")
+        if name.strip() in pairs:
+            raise ValueError(f"a parameter is given once (got {name.strip()} twice)")
         pairs[name.strip()] = value
     return pairs
 
@@ -63,7 +71,9 @@ def _pairs(given: list[str]) -> dict[str, str]:
 @app.command()
 def run(
     notebook: Annotated[str, typer.Argument(help="Short name of a notebook, or its file.")],
-    data: Annotated[str, typer.Option("--data", help="Data set: a name (mobpriv data list), a file or a folder.")] = "",
+    datasets: Annotated[
+        list[str] | None, typer.Option("--data", help="Data set: a name (mobpriv data list), a file or a folder.")
+    ] = None,
     parameter: Annotated[list[str] | None, typer.Option("-p", "--parameter", help="name=value, may be repeated.")] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="To try a notebook out, not a result (mobpriv show says what it shortens).")
@@ -77,6 +87,9 @@ def run(
 
     with one_clear_line():
         given = _pairs(parameter or [])
+        if len(datasets or []) > 1:
+            raise ValueError(f"one data set is given, not several (got --data {' --data '.join(datasets)})")
+        data = datasets[0] if datasets else ""
         if data and "dataset" in given:
             raise ValueError(f"the data set is given twice: --data {data} and -p dataset={given['dataset']}")
         if data or given.get("dataset"):

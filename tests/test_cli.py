@@ -2,6 +2,10 @@
 
 import json
 import re
+import signal
+import subprocess
+import sys
+import time
 
 import pandas as pd
 import pytest
@@ -81,6 +85,8 @@ def test_run_on_a_file_hands_the_notebook_its_absolute_path(call, tmp_path, tabl
         (["-p", "cel=400"], "mobpriv: demo has no parameter 'cel'; its parameters: dataset (str), cell (float)"),
         (["-p", "cell=wide"], "mobpriv: parameter cell of demo must be float (got 'wide')"),
         (["-p", "cell"], "mobpriv: a parameter is given as name=value (got 'cell')"),
+        (["-p", "cell=400", "-p", "cell=500"], "mobpriv: a parameter is given once (got cell twice)"),
+        (["--data", "city", "--data", "my.csv"], "mobpriv: one data set is given, not several (got --data city --data my.csv)"),
         (["--data", "nowhere.csv"], "mobpriv: there is no file or data set 'nowhere.csv' (data sets: city"),
     ],
 )
@@ -102,6 +108,22 @@ def test_a_failed_cell_is_its_traceback_and_exit_code_1(call, tmp_path):
     assert "ZeroDivisionError: division by zero" in err
     assert err.strip().endswith("demo.ipynb, cell 3: ZeroDivisionError: division by zero")
     assert not (tmp_path / "there").exists()
+
+
+def test_an_interrupted_run_is_one_line_and_exit_code_130(tmp_path):
+    path = make(tmp_path, "demo", "import pathlib, time\npathlib.Path(dataset).touch()\ntime.sleep(60)")
+    (begun := tmp_path / "my.csv").touch()
+    before = begun.stat().st_mtime_ns
+    command = [sys.executable, "-m", "mobpriv.cli", "run", str(path), "--data", str(begun), "-o", str(tmp_path / "out")]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while begun.stat().st_mtime_ns == before:
+        assert run.poll() is None
+        time.sleep(0.1)
+    run.send_signal(signal.SIGTERM)
+    out, err = run.communicate(timeout=60)
+    assert (run.returncode, out) == (130, "")
+    assert one_line(err).startswith("mobpriv: interrupted")
+    assert not (tmp_path / "out").exists()
 
 
 def test_show_lists_the_parameters(call, tmp_path):
