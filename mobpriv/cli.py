@@ -4,6 +4,7 @@ Exit codes: 0, done; 2, the command was given something wrong (one line on stder
 130, interrupted.
 """
 
+import os
 import signal
 import sys
 import threading
@@ -97,8 +98,8 @@ def run(
         if quick:
             given["quick"] = True
         path = notebooks.find(notebook)
-        dataset = Path(given.get("dataset") or notebooks.parameters(path)["dataset"].default).stem
-        folder = output or _folder(path.stem, dataset, given.get("dataset", ""))
+        folder = output or _folder(path.stem, given.get("dataset") or notebooks.parameters(path)["dataset"].default)
+        _can_be_written(folder)
         executed, results = folder / f"{path.stem}.ipynb", folder / f"{path.stem}.json"
         page = folder / f"{path.stem}.html"
         also = lambda notebook, record: {page: webpage.page(notebook, record)}  # noqa: E731  (three outputs, all or none)
@@ -113,17 +114,31 @@ def run(
             typer.echo(file)
 
 
-def _folder(notebook: str, dataset: str, data: str) -> Path:
+def _folder(notebook: str, data: str) -> Path:
     """runs/NOTEBOOK/DATA; with the first digits of the file's hash where another file of that name was run before."""
     from mobpriv.book import provenance
+    from mobpriv.datasets import DATASETS
 
-    folder = Path("runs") / notebook / dataset
-    before = provenance.read_record(folder / f"{notebook}.json")
-    if before and before["provenance"]["data"] and Path(data).is_file():
-        digest = provenance.file_hash(Path(data))
+    path = Path(data)
+    own = path.name if data not in DATASETS and path.stem in DATASETS else path.stem  # an own city.parquet is not the city
+    folder = Path("runs") / notebook / own
+    try:
+        before = provenance.read_record(folder / f"{notebook}.json")
+    except provenance.BrokenRecord as error:
+        typer.echo(f"{error}: done now", err=True)
+        return folder
+    if before and before["provenance"]["data"] and path.is_file():
+        digest = provenance.file_hash(path)
         if before["provenance"]["data"]["sha256"] != digest:
-            return folder.with_name(f"{dataset}-{digest[:6]}")
+            return folder.with_name(f"{own}-{digest[:6]}")
     return folder
+
+
+def _can_be_written(folder: Path) -> None:
+    """Refuses, before the work, a folder that nothing can be written into."""
+    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        raise OSError(f"{folder} cannot be written: {there} is {'not writable' if there.is_dir() else 'a file'}; take another -o")
 
 
 def _found(data: str) -> str:

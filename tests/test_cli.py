@@ -228,6 +228,29 @@ def test_nothing_of_an_own_run_says_where_the_data_lie(call, tmp_path):
         assert "traces.csv" in written.read_text()
 
 
+def test_an_own_file_named_like_a_data_set_has_a_folder_of_its_own(call, tmp_path, table):
+    path = make(tmp_path, "demo", SAVES)
+    assert call("run", path, "--data", table.rename(tmp_path / "city.csv"))[1].startswith("runs/demo/city.csv/")
+    assert call("run", path, "--data", "city")[1].startswith("runs/demo/city/")
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_the_work(call, tmp_path):
+    (tmp_path / "file").touch()
+    code, out, err = call("run", make(tmp_path, "demo", "1 / 0"), "-o", "file/there")
+    assert (code, out) == (2, "")
+    assert one_line(err).startswith("mobpriv: file/there cannot be written: ")
+
+
+def test_a_broken_result_is_named_and_made_again(call, tmp_path):
+    path = make(tmp_path, "demo", SAVES)
+    call("run", path)
+    (result := tmp_path / "runs/demo/city/demo.json").write_text("{")
+    code, _, err = call("run", path)
+    assert code == 0
+    assert "demo.json is broken" in one_line(err)
+    assert json.loads(result.read_text())["results"]
+
+
 def test_a_data_set_is_given_once(call, tmp_path, table):
     code, _, err = call("run", make(tmp_path, "demo", SAVES), "--data", table, "-p", "dataset=city")
     assert code == 2
