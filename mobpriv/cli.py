@@ -138,7 +138,9 @@ def _can_be_written(folder: Path) -> None:
     """Refuses, before the work, a folder that nothing can be written into."""
     there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):
-        raise OSError(f"{folder} cannot be written: {there} is {'not writable' if there.is_dir() else 'a file'}; take another -o")
+        raise OSError(
+            f"{folder} cannot be written: {there} is {'not writable' if there.is_dir() else 'a file'}; take another -o"
+        )
 
 
 def _found(data: str) -> str:

@@ -217,14 +217,15 @@ def test_two_files_of_one_name_do_not_overwrite_each_other(call, tmp_path):
     assert len(list((tmp_path / "runs" / "demo").iterdir())) == 2
 
 
-def test_nothing_of_an_own_run_says_where_the_data_lie(call, tmp_path):
-    file = tmp_path / "my secret folder" / "traces.csv"
+@pytest.mark.parametrize("folder", ["my secret folder", 'my "secret" folder, it\'s', "mon secret caché", "a & secret <b>"])
+def test_nothing_of_an_own_run_says_where_the_data_lie(call, tmp_path, folder):
+    file = tmp_path / folder / "traces.csv"
     file.parent.mkdir()
     file.write_text("user,t,lat,lng\na,2020-01-01T00:00:00Z,45,4\n")
-    cell = "from mobpriv import book, datasets\nprint(dataset)\ndata = datasets.load(dataset)\nbook.save({'n': 1}, data)\nrepr(data.source), dataset"
+    cell = "from mobpriv import book, datasets\nprint(dataset)\ndata = datasets.load(dataset)\nbook.save({'n': 1}, data)\nrepr(data.source), dataset, {dataset: 1}"
     assert call("run", make(tmp_path, "demo", cell), "--data", file, "-o", "there")[0] == 0
     for written in (tmp_path / "there").iterdir():
-        assert "my secret folder" not in written.read_text(), written.name
+        assert "secret" not in written.read_text(), written.name
         assert "traces.csv" in written.read_text()
 
 
