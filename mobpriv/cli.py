@@ -237,8 +237,11 @@ def validate(
 
 def _write(traces, output: Path) -> None:
     part = output.with_name(f".{output.name}.part")
-    traces.to_parquet(part)
-    part.replace(output)
+    try:
+        traces.to_parquet(part)
+        part.replace(output)
+    finally:
+        part.unlink(missing_ok=True)
     typer.echo(f"written: {output}")
 
 

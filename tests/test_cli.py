@@ -206,6 +206,14 @@ def test_validate_writes_a_table_to_run_on(call, tmp_path):
     assert "from 2020-01-01 11:00:00 UTC" in out
 
 
+def test_validate_leaves_nothing_where_it_cannot_write(call, tmp_path, table):
+    (tmp_path / "folder").mkdir()
+    code, _, err = call("validate", table, "-o", "folder")
+    assert code == 2
+    one_line(err)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "my.csv"]
+
+
 def test_two_files_of_one_name_do_not_overwrite_each_other(call, tmp_path):
     cell = "from mobpriv import book, datasets\nbook.save({'n': 1}, datasets.load(dataset))"
     path = make(tmp_path, "demo", cell)
@@ -305,6 +313,14 @@ def test_a_file_called_city_is_not_the_synthetic_city(tmp_path):
         "seconds": 1.0,
     }
     assert pages.provenance_row({**record, "data": described})["data set"] == "city (supplied by the user)"
+
+
+def test_real_data_do_not_pass_as_the_city(call, tmp_path, table, monkeypatch):
+    monkeypatch.setenv("MOBPRIV_DATA", str(tmp_path))
+    pd.read_csv(table).assign(lat=45.0).to_parquet(tmp_path / "city.parquet")
+    code, _, err = call("data", "show", "city")
+    assert code == 2
+    assert "is not marked as synthetic" in one_line(err)
 
 
 def test_validate_reads_the_folder_of_a_known_format(call, tmp_path):
