@@ -1,8 +1,10 @@
 """The command line: ``mobpriv run | book | real | show | validate | data``.
 
-Exit codes: 0, done; 2, the command was given something wrong (one line on stderr); 1, a cell or the build failed (its traceback).
+Exit codes: 0, done; 2, the command was given something wrong (one line on stderr); 1, a cell or the build failed (its traceback);
+130, interrupted.
 """
 
+import os
 import signal
 import sys
 import threading
@@ -48,6 +50,11 @@ def one_clear_line() -> Iterator[None]:
         on_the_command_line = " (mobpriv validate FILE --user … --time … --zone … -o READY.parquet does that)" if hint else ""
         print(f"mobpriv: {error}{on_the_command_line}", file=sys.stderr)
         raise typer.Exit(2) from None
+    except KeyboardInterrupt:
+        print(
+            "mobpriv: interrupted (the finished steps of a run are kept: the same command goes on behind them)", file=sys.stderr
+        )
+        raise typer.Exit(130) from None
 
 
 def _pairs(given: list[str]) -> dict[str, str]:
@@ -56,6 +63,8 @@ def _pairs(given: list[str]) -> dict[str, str]:
         name, equals, value = text.partition("=")
         if not equals:
             raise ValueError(f"a parameter is given as name=value (got {text!r})")
+        if name.strip() in pairs:
+            raise ValueError(f"a parameter is given once (got {name.strip()} twice)")
         pairs[name.strip()] = value
     return pairs
 
@@ -63,7 +72,9 @@ def _pairs(given: list[str]) -> dict[str, str]:
 @app.command()
 def run(
     notebook: Annotated[str, typer.Argument(help="Short name of a notebook, or its file.")],
-    data: Annotated[str, typer.Option("--data", help="Data set: a name (mobpriv data list), a file or a folder.")] = "",
+    datasets: Annotated[
+        list[str] | None, typer.Option("--data", help="Data set: a name (mobpriv data list), a file or a folder.")
+    ] = None,
     parameter: Annotated[list[str] | None, typer.Option("-p", "--parameter", help="name=value, may be repeated.")] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="To try a notebook out, not a result (mobpriv show says what it shortens).")
@@ -77,6 +88,9 @@ def run(
 
     with one_clear_line():
         given = _pairs(parameter or [])
+        if len(datasets or []) > 1:
+            raise ValueError(f"one data set is given, not several (got --data {' --data '.join(datasets)})")
+        data = datasets[0] if datasets else ""
         if data and "dataset" in given:
             raise ValueError(f"the data set is given twice: --data {data} and -p dataset={given['dataset']}")
         if data or given.get("dataset"):
@@ -84,8 +98,8 @@ def run(
         if quick:
             given["quick"] = True
         path = notebooks.find(notebook)
-        dataset = Path(given.get("dataset") or notebooks.parameters(path)["dataset"].default).stem
-        folder = output or _folder(path.stem, dataset, given.get("dataset", ""))
+        folder = output or _folder(path.stem, given.get("dataset") or notebooks.parameters(path)["dataset"].default)
+        _can_be_written(folder)
         executed, results = folder / f"{path.stem}.ipynb", folder / f"{path.stem}.json"
         page = folder / f"{path.stem}.html"
         also = lambda notebook, record: {page: webpage.page(notebook, record)}  # noqa: E731  (three outputs, all or none)
@@ -100,17 +114,33 @@ def run(
             typer.echo(file)
 
 
-def _folder(notebook: str, dataset: str, data: str) -> Path:
+def _folder(notebook: str, data: str) -> Path:
     """runs/NOTEBOOK/DATA; with the first digits of the file's hash where another file of that name was run before."""
     from mobpriv.book import provenance
+    from mobpriv.datasets import DATASETS
 
-    folder = Path("runs") / notebook / dataset
-    before = provenance.read_record(folder / f"{notebook}.json")
-    if before and before["provenance"]["data"] and Path(data).is_file():
-        digest = provenance.file_hash(Path(data))
+    path = Path(data)
+    own = path.name if data not in DATASETS and path.stem in DATASETS else path.stem  # an own city.parquet is not the city
+    folder = Path("runs") / notebook / own
+    try:
+        before = provenance.read_record(folder / f"{notebook}.json")
+    except provenance.BrokenRecord as error:
+        typer.echo(f"{error}: done now", err=True)
+        return folder
+    if before and before["provenance"]["data"] and path.is_file():
+        digest = provenance.file_hash(path)
         if before["provenance"]["data"]["sha256"] != digest:
-            return folder.with_name(f"{dataset}-{digest[:6]}")
+            return folder.with_name(f"{own}-{digest[:6]}")
     return folder
+
+
+def _can_be_written(folder: Path) -> None:
+    """Refuses, before the work, a folder that nothing can be written into."""
+    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        raise OSError(
+            f"{folder} cannot be written: {there} is {'not writable' if there.is_dir() else 'a file'}; take another -o"
+        )
 
 
 def _found(data: str) -> str:
@@ -207,8 +237,11 @@ def validate(
 
 def _write(traces, output: Path) -> None:
     part = output.with_name(f".{output.name}.part")
-    traces.to_parquet(part)
-    part.replace(output)
+    try:
+        traces.to_parquet(part)
+        part.replace(output)
+    finally:
+        part.unlink(missing_ok=True)
     typer.echo(f"written: {output}")
 
 

@@ -183,6 +183,16 @@ class TestWhatAResultDependsOn:
         assert self.hashes(tmp_path) == (page, numbers)
         lock.write_text("numpy==2\ntyper==2\n")
         assert self.hashes(tmp_path)[1] != numbers
+        lines = ["numpy==1 ; python_full_version < '3.12'", "numpy==1 ; python_full_version >= '3.12'"]
+        seen = set()
+        for text in (
+            "\n".join(lines),
+            "\n".join([lines[0], lines[1].replace("==1", "==2")]),
+            "\n".join([lines[0].replace("==1", "==2"), lines[1]]),
+        ):
+            lock.write_text(text)
+            seen.add(self.hashes(tmp_path)[1])
+        assert len(seen) == 3  # whichever Python it is: each line counts
         lock.write_text("numpy==1\ntyper==1\n")
         make(tmp_path, "demo", self.IMPORTS, "x = 1  # said better", title="Another title")
         assert self.hashes(tmp_path)[0] != page

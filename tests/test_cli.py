@@ -2,6 +2,10 @@
 
 import json
 import re
+import signal
+import subprocess
+import sys
+import time
 
 import pandas as pd
 import pytest
@@ -82,6 +86,8 @@ def test_run_on_a_file_hands_the_notebook_its_absolute_path(call, tmp_path, tabl
         (["-p", "cel=400"], "mobpriv: demo has no parameter 'cel'; its parameters: dataset (str), cell (float)"),
         (["-p", "cell=wide"], "mobpriv: parameter cell of demo must be float (got 'wide')"),
         (["-p", "cell"], "mobpriv: a parameter is given as name=value (got 'cell')"),
+        (["-p", "cell=400", "-p", "cell=500"], "mobpriv: a parameter is given once (got cell twice)"),
+        (["--data", "city", "--data", "my.csv"], "mobpriv: one data set is given, not several (got --data city --data my.csv)"),
         (["--data", "nowhere.csv"], "mobpriv: there is no file or data set 'nowhere.csv' (data sets: city"),
     ],
 )
@@ -103,6 +109,22 @@ def test_a_failed_cell_is_its_traceback_and_exit_code_1(call, tmp_path):
     assert "ZeroDivisionError: division by zero" in err
     assert err.strip().endswith("demo.ipynb, cell 3: ZeroDivisionError: division by zero")
     assert not (tmp_path / "there").exists()
+
+
+def test_an_interrupted_run_is_one_line_and_exit_code_130(tmp_path):
+    path = make(tmp_path, "demo", "import pathlib, time\npathlib.Path(dataset).touch()\ntime.sleep(60)")
+    (begun := tmp_path / "my.csv").touch()
+    before = begun.stat().st_mtime_ns
+    command = [sys.executable, "-m", "mobpriv.cli", "run", str(path), "--data", str(begun), "-o", str(tmp_path / "out")]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while begun.stat().st_mtime_ns == before:
+        assert run.poll() is None
+        time.sleep(0.1)
+    run.send_signal(signal.SIGTERM)
+    out, err = run.communicate(timeout=60)
+    assert (run.returncode, out) == (130, "")
+    assert one_line(err).startswith("mobpriv: interrupted")
+    assert not (tmp_path / "out").exists()
 
 
 def test_show_lists_the_parameters(call, tmp_path):
@@ -185,6 +207,14 @@ def test_validate_writes_a_table_to_run_on(call, tmp_path):
     assert "from 2020-01-01 11:00:00 UTC" in out
 
 
+def test_validate_leaves_nothing_where_it_cannot_write(call, tmp_path, table):
+    (tmp_path / "folder").mkdir()
+    code, _, err = call("validate", table, "-o", "folder")
+    assert code == 2
+    one_line(err)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "my.csv"]
+
+
 def test_two_files_of_one_name_do_not_overwrite_each_other(call, tmp_path):
     cell = "from mobpriv import book, datasets\nbook.save({'n': 1}, datasets.load(dataset))"
     path = make(tmp_path, "demo", cell)
@@ -196,15 +226,39 @@ def test_two_files_of_one_name_do_not_overwrite_each_other(call, tmp_path):
     assert len(list((tmp_path / "runs" / "demo").iterdir())) == 2
 
 
-def test_nothing_of_an_own_run_says_where_the_data_lie(call, tmp_path):
-    file = tmp_path / "my secret folder" / "traces.csv"
+@pytest.mark.parametrize("folder", ["my secret folder", 'my "secret" folder, it\'s', "mon secret caché", "a & secret <b>"])
+def test_nothing_of_an_own_run_says_where_the_data_lie(call, tmp_path, folder):
+    file = tmp_path / folder / "traces.csv"
     file.parent.mkdir()
     file.write_text("user,t,lat,lng\na,2020-01-01T00:00:00Z,45,4\n")
-    cell = "from mobpriv import book, datasets\nprint(dataset)\ndata = datasets.load(dataset)\nbook.save({'n': 1}, data)\nrepr(data.source), dataset"
+    cell = "from mobpriv import book, datasets\nprint(dataset)\ndata = datasets.load(dataset)\nbook.save({'n': 1}, data)\nrepr(data.source), dataset, {dataset: 1}"
     assert call("run", make(tmp_path, "demo", cell), "--data", file, "-o", "there")[0] == 0
     for written in (tmp_path / "there").iterdir():
-        assert "my secret folder" not in written.read_text(), written.name
+        assert "secret" not in written.read_text(), written.name
         assert "traces.csv" in written.read_text()
+
+
+def test_an_own_file_named_like_a_data_set_has_a_folder_of_its_own(call, tmp_path, table):
+    path = make(tmp_path, "demo", SAVES)
+    assert call("run", path, "--data", table.rename(tmp_path / "city.csv"))[1].startswith("runs/demo/city.csv/")
+    assert call("run", path, "--data", "city")[1].startswith("runs/demo/city/")
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_the_work(call, tmp_path):
+    (tmp_path / "file").touch()
+    code, out, err = call("run", make(tmp_path, "demo", "1 / 0"), "-o", "file/there")
+    assert (code, out) == (2, "")
+    assert one_line(err).startswith("mobpriv: file/there cannot be written: ")
+
+
+def test_a_broken_result_is_named_and_made_again(call, tmp_path):
+    path = make(tmp_path, "demo", SAVES)
+    call("run", path)
+    (result := tmp_path / "runs/demo/city/demo.json").write_text("{")
+    code, _, err = call("run", path)
+    assert code == 0
+    assert "demo.json is broken" in one_line(err)
+    assert json.loads(result.read_text())["results"]
 
 
 def test_a_data_set_is_given_once(call, tmp_path, table):
@@ -260,6 +314,14 @@ def test_a_file_called_city_is_not_the_synthetic_city(tmp_path):
         "seconds": 1.0,
     }
     assert pages.provenance_row({**record, "data": described})["data set"] == "city (supplied by the user)"
+
+
+def test_real_data_do_not_pass_as_the_city(call, tmp_path, table, monkeypatch):
+    monkeypatch.setenv("MOBPRIV_DATA", str(tmp_path))
+    pd.read_csv(table).assign(lat=45.0).to_parquet(tmp_path / "city.parquet")
+    code, _, err = call("data", "show", "city")
+    assert code == 2
+    assert "is not marked as synthetic" in one_line(err)
 
 
 def test_validate_reads_the_folder_of_a_known_format(call, tmp_path):

@@ -68,6 +68,17 @@ def test_a_setting_that_the_data_cannot_give_is_refused(given, message):
     assert "\n" not in str(refused.value)
 
 
+def test_a_user_of_one_cell_is_refused_where_costs_are_set_in_proportion(tmp_path):
+    table = pd.DataFrame({"user": ["a", "a", "b", "b"], "lat": [45.0, 45.0, 45.0, 45.02], "lng": 7.0})
+    table.assign(t="2020-03-01T00:00:00Z").to_csv(tmp_path / "four.csv", index=False)
+    setting = joint.prepare(str(tmp_path / "four.csv"), columns=8, rows=6, users=2, begins="")
+    with pytest.raises(
+        ValueError, match=r"^all records of user [12] of the 2 most active lie in one of the 8 × 6 cells, .* fewer users$"
+    ):
+        joint.check_costs(setting)
+    joint.check_costs(joint.prepare(columns=8, rows=6))
+
+
 def scenarios(prior=PRIOR, distances=LINE, epsilons=(0.5e-3,), shares=(0.5,), step=500.0):
     return [
         lambda: joint.scenario_1(prior, distances, epsilons),

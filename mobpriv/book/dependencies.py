@@ -153,8 +153,8 @@ def _packages(programs: Iterable[Source], files: Iterable[Path], root: Path) -> 
     """The lines of requirements.lock for the packages that the programs and files import."""
     lock = root / "requirements.lock"
     lines = lock.read_text(encoding="utf-8").splitlines() if lock.is_file() else []
-    pinned = {re.split(r"[=<>! ;\[]", line)[0].lower(): line for line in lines if line and line[0].isalpha()}
+    names = [(re.split(r"[=<>! ;\[]", line)[0].lower(), line) for line in lines if line and line[0].isalpha()]
     every = [*programs, *(_source_of(path) for path in files)]
     tops = {module.partition(".")[0] for program in every for module, _ in program.imports}
     used = {name.lower().replace("_", "-") for top in tops for name in _distributions().get(top, [top])}
-    return sorted(pinned[name] for name in used if name in pinned)
+    return sorted(line for name, line in names if name in used)  # one package may have a line for each version of Python

@@ -1,5 +1,6 @@
 """Running a notebook through papermill: the executed notebook and the record of its results, all or nothing."""
 
+import html
 import json
 import os
 import re
@@ -159,8 +160,15 @@ def _without_paths(executed: nbformat.NotebookNode, paths: list[str]) -> nbforma
     text = nbformat.writes(executed)
     for path in paths:
         if len(Path(path).parts) > 1:
-            text = text.replace(json.dumps(path)[1:-1], json.dumps(Path(path).name)[1:-1])
+            for whole, last in zip(_spellings(path), _spellings(Path(path).name), strict=True):
+                text = text.replace(json.dumps(whole, ensure_ascii=False)[1:-1], json.dumps(last, ensure_ascii=False)[1:-1])
     return nbformat.reads(text, as_version=4)
+
+
+def _spellings(text: str) -> tuple[str, ...]:
+    """A text as notebooks hold it: printed, as Python and papermill's cell of parameters write it in quotes, on an HTML page."""
+    escaped = text.encode("unicode_escape").decode()
+    return text, repr(text)[1:-1], escaped, escaped.replace('"', r"\""), html.escape(text), html.escape(repr(text)[1:-1])
 
 
 @contextmanager

@@ -97,6 +97,8 @@ def _known(name: str, reading: dict) -> Dataset:
                 f"{path}: the embedded city is not there. "
                 "python -m mobpriv.datasets.city FOLDER makes it, MOBPRIV_DATA=FOLDER finds it"
             )
+        if not _marked_synthetic(path):
+            raise ValueError(f"{path} is not marked as synthetic: read real data by its path, or make the city anew")
         traces, left_out = read_table(path, **reading)
     return Dataset(traces, left_out, name, sha256_of(path), known.synthetic, known.title, known.persons)
 

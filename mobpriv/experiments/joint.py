@@ -152,6 +152,28 @@ def prepare_halves(
     return Halves(setting.data, grid, known, secret, chosen, attacked, setting.person, words)
 
 
+def check_costs(setting: Setting) -> None:
+    """Refuses a user who was only ever seen in one cell: no channel costs her anything, and costs cannot be set in proportion."""
+    alone = np.flatnonzero(setting.priors.records["cells"].to_numpy() == 1)
+    if len(alone):
+        raise ValueError(
+            f"all records of user {alone[0] + 1} of the {len(setting.users)} most active lie in one of the {setting.grid.columns} × "
+            f"{setting.grid.rows} cells, where every channel costs nothing: take smaller cells (more columns and rows, a smaller "
+            "area) or fewer users"
+        )
+
+
+def check_step(step: float, d_max: float) -> None:
+    """Refuses steps of d_m (m) that are none, and so many up to ``d_max`` (m) that scenario 3 would not end."""
+    if not 0 < step < np.inf:
+        raise ValueError(f"step must be positive, in m (got {step})")
+    if d_max / step >= THRESHOLDS + 1:
+        raise ValueError(
+            f"a step of {step:g} m makes {d_max / step:,.0f} values of d_m up to d_max = {d_max:,.0f} m, each a linear program "
+            f"for every epsilon: at most {THRESHOLDS:,} are solved; take a step of at least {d_max / THRESHOLDS:.2g} m"
+        )
+
+
 def everybody(setting: Setting) -> np.ndarray:
     """How many records of all users together lie in each cell of the area."""
     cells = setting.grid.cells(setting.traces["lat"].to_numpy(), setting.traces["lng"].to_numpy())
@@ -262,14 +284,8 @@ def scenario_3(prior, distances, epsilons, step: float = 500.0) -> list[dict]:
     Where d_m ≤ AP(p_ε), p_ε is an optimal channel of (24), as in scenario 1: it is taken, and the row says ``reused``.
     """
     _check_epsilons(epsilons)
-    if not 0 < step < np.inf:
-        raise ValueError(f"step must be positive, in m (got {step})")
     d_max = prior_error(prior, distances)
-    if d_max / step >= THRESHOLDS + 1:
-        raise ValueError(
-            f"a step of {step:g} m makes {d_max / step:,.0f} values of d_m up to d_max = {d_max:,.0f} m, each a linear program "
-            f"for every epsilon: at most {THRESHOLDS:,} are solved; take a step of at least {d_max / THRESHOLDS:.2g} m"
-        )
+    check_step(step, d_max)
     cost = hamming(len(prior))
     thresholds = step * np.arange(1, 1 + int(d_max / step))
     alone = {d_m: optimal.distortion(prior, cost, distances, d_m) for d_m in thresholds}
