@@ -7,7 +7,6 @@ import pandas as pd
 from mobpriv.datasets import Dataset, load
 from mobpriv.traces import Traces, by_user, most_active_days, rows, same_person, split_in_half, within
 
-
 CENTURY = 36_525  # days
 
 
