@@ -68,6 +68,11 @@ def test_a_setting_that_the_data_cannot_give_is_refused(given, message):
     assert "\n" not in str(refused.value)
 
 
+def test_more_days_than_a_century_are_refused_before_the_data_is_read():
+    with pytest.raises(ValueError, match=r"^days must be at most 36,525, a century \(got 1,000,000,000,000\)$"):
+        joint.prepare_halves("no such data set", days=10**12)
+
+
 def test_a_user_of_one_cell_is_refused_where_costs_are_set_in_proportion(tmp_path):
     table = pd.DataFrame({"user": ["a", "a", "b", "b"], "lat": [45.0, 45.0, 45.0, 45.02], "lng": 7.0})
     table.assign(t="2020-03-01T00:00:00Z").to_csv(tmp_path / "four.csv", index=False)

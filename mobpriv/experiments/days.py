@@ -7,6 +7,8 @@ import pandas as pd
 from mobpriv.datasets import Dataset, load
 from mobpriv.traces import Traces, by_user, most_active_days, rows, same_person, split_in_half, within
 
+CENTURY = 36_525  # days
+
 
 class Choice(NamedTuple):
     data: Dataset
@@ -43,6 +45,8 @@ def choose(
     most: int = 0,  # keep only so many users, the first by name; 0 keeps all
 ) -> Choice:
     """A data set and its ``days`` most active successive days (§3.4.3)."""
+    if days > CENTURY:
+        raise ValueError(f"days must be at most {CENTURY:,}, a century (got {days:,})")
     data = load(dataset)
     traces, left_out = without_users(data.traces, leave_out)
     if most:
