@@ -98,6 +98,7 @@ def run(
         if quick:
             given["quick"] = True
         path = notebooks.find(notebook)
+        given = notebooks.checked(path, given)
         folder = output or _folder(path.stem, given.get("dataset") or notebooks.parameters(path)["dataset"].default)
         _can_be_written(folder)
         executed, results = folder / f"{path.stem}.ipynb", folder / f"{path.stem}.json"

@@ -184,7 +184,7 @@ def test_real_needs_a_folder_with_data(call, tmp_path):
     [
         (["-p", "reading=poem"], "parameter reading of thesis_3_attacks must be one of text | program (got 'poem')"),
         (["-p", "leave_out=zz"], "does not have: zz"),
-        (["-p", "start=someday"], "parameter start of thesis_3_attacks must be a date or none (got 'someday')"),
+        (["-p", "start=someday"], "parameter start of thesis_3_attacks must be a date or empty (got 'someday')"),
         ([], "the attacked half is empty: the records span 0.1 days"),
     ],
 )
@@ -291,6 +291,11 @@ def test_quick_says_what_it_shortens(call, tmp_path):
     assert (code, one_line(err)) == (0, "quick, not a result: sizes = sizes[:1]")
     assert json.loads((tmp_path / "there" / "demo.json").read_text())["provenance"]["parameters"]["sizes"] == [1]
     assert "sizes[:1]" in call("show", path)[1]
+    code, _, err = call("run", path, "--quick", "-p", "sizes=[5]", "-o", "there")
+    assert (code, one_line(err).splitlines()[-1]) == (
+        2,
+        "mobpriv: a quick run makes sizes = sizes[:1]: leave out --quick, or sizes",
+    )
 
 
 def test_validate_refuses_columns_for_a_folder_of_a_known_format(call, tmp_path):

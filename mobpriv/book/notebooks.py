@@ -119,13 +119,21 @@ def checked(notebook: str | Path, given: dict[str, Any], root: Path = ROOT) -> d
             raise ValueError(f"parameter {name} of {Path(notebook).stem} must be {kind} (got {value!r})")
         if not allowed.within(plain[name], known[name].allowed):
             raise ValueError(f"parameter {name} of {Path(notebook).stem} must be {in_words(known[name])} (got {value!r})")
+    short = shortened(notebook, root) if plain.get("quick") else {}
+    for name in short.keys() & plain.keys():
+        if plain[name] != known[name].default:
+            raise ValueError(f"a quick run makes {name} = {short[name]}: leave out --quick, or {name}")
     return plain
 
 
 def in_words(parameter: Parameter) -> str:
     """What values a parameter may have: "> 0 (m)"."""
-    each = "one or more, each " if parameter.type.startswith("list") and not parameter.allowed.endswith("or none") else ""
-    return f"{each}{parameter.allowed}" + (f" ({parameter.unit})" if parameter.unit else "")
+    bounds, optional = parameter.allowed.removesuffix(" or none"), parameter.allowed.endswith(" or none")
+    if parameter.type.startswith("list"):
+        bounds = f"each {bounds}, or none" if optional else f"one or more, each {bounds}"
+    elif optional:
+        bounds = f"{bounds} or empty"
+    return bounds + (f" ({parameter.unit})" if parameter.unit else "")
 
 
 def as_type(value: Any, kind: str) -> Any:

@@ -73,7 +73,7 @@ def in_halves(choice: Choice, rule: str, days: int) -> Setting:
     if not len(users) or not len(known):
         half = "training" if not len(known) else "attacked"
         raise ValueError(
-            f"the {half} half is empty: the records span {_span(traces):.1f} days, days is {days}; set days to that, or another start"
+            f"the {half} half is empty: the records span {_span(traces):.1f} days, days is {days}: choose fewer days, another start, or halves 'set' or 'user'"
         )
     if len(by_user(traces)[0]) < 2:
         raise ValueError(f"re-identification needs at least two users (got {', '.join(by_user(traces)[0])} alone)")
