@@ -192,7 +192,7 @@ def show(notebook: Annotated[str, typer.Argument(help="Short name of a notebook,
         for p in notebooks.parameters(notebook).values():
             cells = (p.name, p.type, repr(p.default), p.unit or "–", p.allowed or "–", p.meaning, short.get(p.name, ""))
             table.add_row(*map(escape, cells))
-        _stdout.print(table, width=max(_stdout.width, 140))  # readable in a pipe too
+        Console(highlight=False, width=max(_stdout.width, 140)).print(table)  # readable in a pipe too
 
 
 @app.command()
