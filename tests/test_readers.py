@@ -287,7 +287,7 @@ def test_empty_tables(tmp_path):
         file
     )
     assert not len(read_table(file)[0])
-    with pytest.raises(ValueError, match="no column user"):
+    with pytest.raises(ValueError, match="the file is empty; it needs a line of names"):
         read_table(csv(tmp_path, ""))
 
 

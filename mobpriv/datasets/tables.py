@@ -158,6 +158,8 @@ def check_columns(path: Path, names: list[str], columns: dict[str, str]) -> None
     if twice:
         raise ValueError(f"{path}: {names.count(twice[0])} columns are called {twice[0]}: rename all but one")
     missing = [name if c == name else f"{name} (for {c})" for c, name in columns.items() if name not in names]
+    if missing and not path.stat().st_size:
+        raise ValueError(f"{path}: the file is empty; it needs a line of names, user,t,lat,lng, and a line for each record")
     if missing:
         raise ValueError(
             f"{path}: no column {', '.join(missing)}; it has: {', '.join(names) or 'none'}. "
