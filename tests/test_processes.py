@@ -14,7 +14,7 @@ from notebook_making import make, registry
 from mobpriv import processes
 
 SCRIPT = """
-import json, sys, time
+import json, signal, sys, time
 from pathlib import Path
 from mobpriv.experiments import joint
 
@@ -32,6 +32,7 @@ def keep(name, compute):
     return table
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background of a shell inherits deafness to it
     joint.of_all(scenario, [[1.0, 0.0], [0.0, 1.0], [0.5, 0.5], [0.25, 0.75]], keep=keep, workers=2)
 """
 
