@@ -15,7 +15,8 @@ BLUE, ORANGE, GREEN, PINK = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
 
 class Mark(NamedTuple):
     colour: str
-    marker: str
+    marker: str  # of matplotlib; "-", "--", ":" are lines
+    hollow: bool = False
 
 
 MARKS = {

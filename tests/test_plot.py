@@ -111,7 +111,7 @@ def test_levels_have_an_order_and_a_marker_each():
 
 
 def test_a_reference_goes_across_the_figure():
-    _, axis = plot.figure()
+    (axis,) = plot.panels()
     plot.reference(axis, x=2, text="here")
     plot.reference(axis, y=5)
     assert [line.get_xdata() for line in axis.lines] == [[2, 2], [0, 1]]

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mobpriv.book import quantities, results, runs
-from mobpriv.book.quantities import Quantity, extent, in_words, names, shown, unit_of, with_extent
+from mobpriv.book.quantities import Quantity, in_words, names, unit_of
+from mobpriv.numbers import extent, shown, with_extent
 
 REGISTRY = runs.read(results.ROOT)
 NAMES = names(

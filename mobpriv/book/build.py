@@ -5,9 +5,10 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import as_completed
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +19,19 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from mobpriv import processes
-from mobpriv.book import claims, dependencies, notebooks, pages, provenance, quantities, running, runs, verdicts
+from mobpriv.book import (
+    claims,
+    dependencies,
+    notebook_pages,
+    notebooks,
+    openings,
+    pages,
+    provenance,
+    quantities,
+    running,
+    runs,
+    verdicts,
+)
 from mobpriv.book.results import ROOT
 
 ONE_THREAD = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -49,7 +62,7 @@ def build(root: Path = ROOT, workers: int = 2, quick: bool = False, render: bool
     What is finished stays: an interrupted build goes on where it stopped.
     """
     names = sorted(path.stem for path in (root / "notebooks").glob("*.ipynb"))
-    listed = set(_listed_notebooks(root / "book" / "_toc.yml"))
+    listed = set(_letters(root))
     if listed != set(names):
         missing = [f"book/_toc.yml lacks notebooks/{name}" for name in names if name not in listed]
         raise BuildFailed(
@@ -65,20 +78,26 @@ def build(root: Path = ROOT, workers: int = 2, quick: bool = False, render: bool
     return root / "_build" / "html" / "index.html"
 
 
-def _listed_notebooks(toc: Path) -> Iterable[str]:
-    def files(node):
-        if isinstance(node, dict):
-            if "file" in node:
-                yield str(node["file"])
-            for value in node.values():
-                yield from files(value)
-        elif isinstance(node, list):
-            for entry in node:
-                yield from files(entry)
+def _letters(root: Path) -> dict[str, str]:
+    """Notebook -> the letter of its part, in the order of the book: figures that no paper has are numbered R1, R2, … in Re-identification."""
+    toc = yaml.safe_load((root / "book" / "_toc.yml").read_text(encoding="utf-8"))
+    return {
+        Path(file).stem: part.get("caption", "A")[0].upper()
+        for part in toc.get("parts", [toc])
+        for file in _files(part)
+        if file.startswith("notebooks/")
+    }
 
-    for file in files(yaml.safe_load(toc.read_text(encoding="utf-8"))):
-        if file.startswith("notebooks/"):
-            yield Path(file).stem
+
+def _files(node) -> Iterator[str]:
+    if isinstance(node, dict):
+        if "file" in node:
+            yield str(node["file"])
+        for value in node.values():
+            yield from _files(value)
+    elif isinstance(node, list):
+        for entry in node:
+            yield from _files(entry)
 
 
 def real(folder: Path, only: list[str], workers: int = 1, root: Path = ROOT) -> None:
@@ -233,11 +252,23 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
     for old in target.glob("*.ipynb"):
         if old.stem not in embedded:
             old.unlink()
-    for name, own in embedded.items():
-        executed = nbformat.read(_executed(root, own, name), as_version=4)
+    found = verdicts.told(claims.findings(root / "book" / "claims"), results, registry, names, rough)
+    letters = _letters(root)
+    counters = {letter: count(1) for letter in letters.values()}
+    for name, letter in letters.items():
+        own = embedded[name]
         of_notebook = {run: records[run][name] for run in (own, *records) if name in records[run]}
-        outdated = [run for run in of_notebook if (run, name) in stale]
-        page = pages.decorated(executed, name, of_notebook, [v for v in judged if v.claim.notebook == name], registry, outdated)
+        page = _page(
+            name,
+            nbformat.read(_executed(root, own, name), as_version=4),
+            of_notebook,
+            registry,
+            [verdict for verdict in judged if verdict.claim.notebook == name],
+            found.get(name, ()),
+            sum(erratum.notebook == name for erratum in errata),
+            [run for run in of_notebook if (run, name) in stale],
+            lambda letter=letter: f"{letter}{next(counters[letter])}",
+        )
         _write_if_changed(target / f"{name}.ipynb", nbformat.writes(page) + "\n")
         downloads = generated / "downloads"
         _copy(root / "notebooks" / f"{name}.ipynb", downloads / "source" / f"{name}.ipynb")
@@ -258,6 +289,20 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
         Console(stderr=True).print(
             f"{len(stale)} results on real data are stale: make real DATA=FOLDER makes them again", highlight=False
         )
+
+
+def _page(name, executed, records, registry, judged, findings, errata, outdated, number) -> nbformat.NotebookNode:
+    """The page of a notebook; ``records``: run -> record, its embedded run first; ``errata``: how many it demonstrates."""
+    own = next(iter(records.values()), None)
+    data = own and own["provenance"]["data"]
+    closing = [("verdicts", pages.verdicts_in_words(judged, registry))] if judged else []
+    return notebook_pages.page(
+        executed,
+        openings.opening(name, judged, findings, errata, own, registry),
+        [*closing, ("provenance", pages.footer(name, records, registry, outdated))],
+        number,
+        bool(data and data["synthetic"]),
+    )
 
 
 def _headline(target: Path, names: list[str]) -> str:

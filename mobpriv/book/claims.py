@@ -25,7 +25,17 @@ its data set. By default a claim is tested on every run of its notebook. A claim
 ``printed``, quantity -> what ``printed`` holds, every cell with a verdict of its own. ``stated_for`` names further data sets the paper
 states a claim for; ``datasets`` narrows where a claim is tested. Both may stand at the top of a file, for every claim that does not say
 otherwise. ``by_definition`` gives the reason why a claim cannot come out otherwise (a theorem, an identity, our own rule), for all runs or
-run by run (``{geolife: "…"}``). An errata file (``book/errata/*.yml``) lists ``errata`` with ``id``, ``place``, ``wrong``, ``decision``,
+run by run (``{geolife: "…"}``). ``short`` makes a claim a headline of its page: the claim in ten words, which the page opens with (at most
+three a page). The first sentence of an explanation must say the cause, for the page opens with that, too.
+
+What the book itself found, beside the claims, stands under ``findings`` and opens its page in the same way::
+
+    findings:
+      - notebook: joint_wrong_prior
+        says: "A prior made of half the records costs {city.loss.half} of the privacy."
+        holds: "city.loss.half > 0"                # else the build stops: the sentence would be wrong
+
+Its results bear their run in front. An errata file (``book/errata/*.yml``) lists ``errata`` with ``id``, ``place``, ``wrong``, ``decision``,
 ``notebook`` and ``demonstration``, an expression that must come out true. Expressions: :mod:`mobpriv.book.expressions`; every
 quantity in a claim has its words and unit in ``book/quantities``.
 """
@@ -77,6 +87,7 @@ class Claim(NamedTuple):
     stated_for: tuple = ()
     datasets: tuple | None = None  # runs; None: all that have its notebook
     explanations: tuple[Explanation, ...] = ()
+    short: str = ""  # of a headline of its page
 
     @property
     def cells(self) -> dict[str, Any]:
@@ -87,6 +98,14 @@ class Claim(NamedTuple):
     def tests(self) -> list[str]:
         """Every expression that the claim is tested with."""
         return [text for text in (*self.cells, self.relation, self.direction) if text]
+
+
+class Finding(NamedTuple):
+    """What the book found on a page of its own; ``says`` and ``holds`` are over results with their run in front."""
+
+    notebook: str
+    says: str  # {expression} gives a number
+    holds: str
 
 
 class Erratum(NamedTuple):
@@ -110,8 +129,12 @@ def read(folder: Path, kind: type[Claim] | type[Erratum]) -> list:
         defaults = {
             name: content[name] for name in FILE_DEFAULTS if kind is Claim and isinstance(content, dict) and name in content
         }
-        if not isinstance(content, dict) or set(content) != {"paper", key, *defaults}:
-            faults.append(f"{path.name}: needs exactly the keys paper and {key}")
+        optional = {*FILE_DEFAULTS, "findings"} if kind is Claim else set()
+        if not isinstance(content, dict) or not {"paper", key} <= set(content) <= {"paper", key, *optional}:
+            faults.append(
+                f"{path.name}: needs the keys paper and {key}"
+                + (f", may have {', '.join(sorted(optional))}" if optional else "")
+            )
             continue
         for entry in content[key] or []:
             name = f"{path.name}: {entry.get('id', 'entry without id')}"
@@ -129,6 +152,20 @@ def read(folder: Path, kind: type[Claim] | type[Erratum]) -> list:
                 faults.append(f"{name}: {error}")
                 continue
             faults += [f"{name}: {fault}" for fault in (_malformed(entries[-1]) if kind is Claim else [])]
+    if faults:
+        raise LedgerError(faults)
+    return entries
+
+
+def findings(folder: Path) -> list[Finding]:
+    """All findings in the ledger files of a folder."""
+    entries, faults = [], []
+    for path in sorted(folder.glob("*.yml")):
+        for entry in (yaml.safe_load(path.read_text(encoding="utf-8")) or {}).get("findings") or []:
+            if not isinstance(entry, dict) or set(entry) != set(Finding._fields):
+                faults.append(f"{path.name}: a finding has exactly notebook, says and holds (got {entry!r})")
+            else:
+                entries.append(Finding(**entry))
     if faults:
         raise LedgerError(faults)
     return entries

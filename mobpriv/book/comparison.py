@@ -1,12 +1,114 @@
-"""This run's numbers beside the papers' and the published runs: what a notebook shows at its end."""
+"""This run's numbers beside the papers' and the published runs: what the figures and tables of a notebook show."""
 
-from html import escape
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mobpriv.book import claims, quantities, runs
-from mobpriv.book.quantities import FIXED, extent, shown
 from mobpriv.book.results import ROOT, plain, published
+from mobpriv.book.tables import Cell, Table, cell
+from mobpriv.numbers import FIXED, shown
+
+OWN = "this run"
+
+
+class Shown(NamedTuple):
+    """A run as a figure shows it."""
+
+    title: str  # "GeoLife, as the program"
+    data_set: str  # "GeoLife"
+    reading: str  # text | program
+    results: dict[str, Any]
+    printed: dict[str, float]  # what the paper prints of them
+    synthetic: bool
+
+
+def _with_count(title: str, n: int | None) -> str:
+    return title + (f", n{FIXED}={FIXED}{shown(n)}" if n else "")
+
+
+class Compared:
+    """A notebook's results on all data at hand, in the order in which the pages show them: real data first, then the city;
+    a reader's own data come before both."""
+
+    def __init__(self, notebook: str, shown_runs: list[Shown], names: quantities.Names):
+        self.notebook, self.runs, self.names = notebook, shown_runs, names
+
+    def data_sets(self) -> dict[str, list[Shown]]:
+        """Title of a data set -> its runs, one for each reading; the text's stands first."""
+        found = {}
+        for run in self.runs:
+            found.setdefault(run.data_set, []).append(run)
+        return {title: sorted(of, key=lambda run: run.reading != "text") for title, of in found.items()}
+
+    def table(self, rows: Mapping[str, str]) -> Table:
+        """A row a quantity (its name -> what to call it), a column a data set; the other reading and the paper below our number.
+
+        Units are those of ``book/quantities``; "(%)" at the end of a text says share where nothing stands there.
+        """
+        runs = self.data_sets()
+        counts = {title: self._count(of[0], rows) for title, of in runs.items()}
+        body = {
+            text.removesuffix(" (%)"): [self._cell(of, name, text, not counts[title]) for title, of in runs.items()]
+            for name, text in rows.items()
+        }
+        return Table([_with_count(title, n) for title, n in counts.items()], {"": body})
+
+    def pivot(self, rows: Mapping[str, Mapping[str, str]], corner: str = "", data_sets: Iterable[str] = ()) -> Table:
+        """A group a data set; ``rows``: what a row is called -> what a column is called -> name of the quantity.
+
+        ``data_sets``: only these, by title.
+        """
+        columns = list(dict.fromkeys(column for of in rows.values() for column in of))
+        names = [name for of in rows.values() for name in of.values()]
+        groups = {}
+        for title, shown_runs in self.data_sets().items():
+            if data_sets and title not in data_sets:
+                continue
+            n = self._count(shown_runs[0], names)
+            groups[_with_count(title, n)] = {
+                text: [self._cell(shown_runs, of[c], "", not n) if c in of else Cell("") for c in columns]
+                for text, of in rows.items()
+            }
+        return Table(columns, groups, corner)
+
+    def _count(self, run: Shown, names: Iterable[str]) -> int | None:
+        """The n of all the results, where they share one."""
+        values = [run.results.get(name) for name in names]
+        found = {value["n"] for value in values if isinstance(value, dict) and value.get("n")}
+        return found.pop() if len(found) == 1 else None
+
+    def _cell(self, runs: list[Shown], name: str, text: str, n: bool) -> Cell:
+        unit = self.unit(name, text)
+        first, *others = runs
+        found = cell(first.results.get(name), unit, n)
+        small = [f"{run.reading}: {cell(run.results[name], unit, n=False)}" for run in others if name in run.results]
+        small += [f"paper: {shown(first.printed[name], unit)}"] if name in first.printed else []
+        return found._replace(small=(*found.small, *small))
+
+    def unit(self, name: str, text: str = "") -> str:
+        """Shares and differences of shares bear their unit in the cell; any other stands in the row's own words."""
+        known = self.names.find(self.notebook, name)
+        if known and known.unit in ("share", "points"):
+            return known.unit
+        return "share" if text.endswith(" (%)") else ""
+
+
+def compared(notebook: str, results: dict[str, Any], data=None, root: Path = ROOT) -> Compared:
+    """This run's ``results`` beside the published ones; ``data``: what it was run on (None: no data set enters)."""
+    registry = runs.read(root)
+    own = data.name if data is not None and data.synthetic and data.name in registry.embedded else ""
+    title = registry.title(own) if own else OWN if data is not None else "worked example"
+    this = Shown(title, title, "text", {k: plain(k, v) for k, v in results.items()}, {}, bool(own))
+    found = published(notebook, root)
+    others = [_published(name, found[name], notebook, registry, root) for name in sorted(found, key=registry.place)]
+    return Compared(notebook, [*others, this] if own else [this, *others], quantities.read(root, registry.runs))
+
+
+def _published(name: str, results: dict[str, Any], notebook: str, registry: runs.Registry, root: Path) -> Shown:
+    run = registry.runs.get(name) or runs.Run(name, name, "traces")
+    data_set = registry.title(run.data or name)
+    return Shown(registry.title(name), data_set, run.reading, results, printed(notebook, name, root), False)
 
 
 def printed(notebook: str, run: str, root: Path = ROOT) -> dict[str, float]:
@@ -16,73 +118,6 @@ def printed(notebook: str, run: str, root: Path = ROOT) -> dict[str, float]:
     return claims.printed(claims.read(root / "book" / "claims", claims.Claim), notebook, data_set)
 
 
-def label(data, root: Path = ROOT) -> str:
-    """What a data set is called on a page that also shows others: only an embedded one goes by its own name."""
-    registry = runs.read(root)
-    return registry.title(data.name) if data.synthetic and data.name in registry.embedded else "this run"
-
-
-def title(run: str, root: Path = ROOT) -> str:
-    """What a run is called on the pages: "geolife-program" is "GeoLife, as the program"."""
-    return runs.read(root).title(run)
-
-
-class Beside:
-    """A table of results: rows of quantities, columns of runs; each cell a number with its interval and its n."""
-
-    def __init__(self, columns: dict[str, dict[str, tuple[str, str]]]):
-        self.columns = columns
-
-    def _repr_html_(self) -> str:
-        head = "".join(f'<th scope="col">{escape(name)}</th>' for name in self.columns)
-        names = list(next(iter(self.columns.values())))
-        body = "".join(f'<tr><th scope="row">{escape(name)}</th>{self._cells(name)}</tr>' for name in names)
-        return f'<table class="beside"><thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table>'
-
-    def _cells(self, name: str) -> str:
-        cells = [column[name] for column in self.columns.values()]
-        return "".join(f"<td>{escape(number)}<small>{escape(extent)}</small></td>" for number, extent in cells)
-
-    def __repr__(self) -> str:
-        import pandas as pd
-
-        return pd.DataFrame(
-            {run: {k: " ".join(v) for k, v in column.items()} for run, column in self.columns.items()}
-        ).to_string()
-
-
-def beside(notebook: str, results: dict[str, Any], rows: dict[str, str], root: Path = ROOT) -> Beside:
-    """A table of this run's results beside the papers' numbers and the published runs on real data.
-
-    ``rows``: name of a quantity -> what to call it. Every number comes with its 95 % interval and its n where it has them; shares and
-    differences of shares bear their unit, which ``book/quantities`` or a "(%)" at the end of the name says.
-    """
-    registry, columns = runs.read(root), {}
-    names = quantities.read(root, registry.runs)
-    units = {name: _unit(names, notebook, name, text) for name, text in rows.items()}
-    called = {name: text.removesuffix(" (%)") for name, text in rows.items()}
-    found_in = {"this run": {name: plain(name, value) for name, value in results.items()}} | published(notebook, root)
-    for run, found in found_in.items():
-        paper = printed(notebook, run, root) if run in registry.data_sets else {}  # once for all runs of a data set
-        if paper.keys() & rows.keys():
-            columns[f"{registry.title(run)}, paper"] = {
-                text: _shown(paper[name], units[name]) if name in paper else ("", "") for name, text in called.items()
-            }
-        columns[registry.title(run)] = {text: _shown(found.get(name), units[name]) for name, text in called.items()}
-    return Beside(columns)
-
-
-def _unit(names: quantities.Names, notebook: str, name: str, text: str) -> str:
-    """Where a share or a difference of shares is shown; any other unit stands in the row's own words."""
-    known = names.find(notebook, name)
-    if known and known.unit in ("share", "points"):
-        return known.unit
-    return "share" if text.endswith(" (%)") else ""
-
-
-def _shown(value: Any, unit: str) -> tuple[str, str]:
-    if not isinstance(value, dict):
-        return shown(value, unit), ""
-    number, low, high, n = (value.get(key) for key in ("value", "low", "high", "n"))
-    between = [extent(low, high, unit), f"n{FIXED}={FIXED}{n}" if n else ""]
-    return shown(number, unit), ", ".join(filter(None, between))
+def called(part: str, root: Path = ROOT) -> str:
+    """What the pages call a part of a result's name: "none" is "no protection"."""
+    return quantities.read(root, runs.read(root).runs).parts.get(part, part)

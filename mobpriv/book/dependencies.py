@@ -19,9 +19,9 @@ import nbformat
 from mobpriv.book.provenance import fingerprint
 
 PACKAGE = Path(__file__).parents[1]
-DRAWS = ("book", "maps.py", "palette.py", "plot.py")  # what shows numbers does not make them
+DRAWS = ("book", "maps.py", "numbers.py", "palette.py", "plot")  # what shows numbers does not make them
 ONLY_SHOWN = {"figure", "parameters", "quick"}  # cells that make no number; of the parameters the values count
-READERS = ("beside", "printed", "published")  # of mobpriv.book: their first argument names a notebook
+READERS = ("compared", "published")  # of mobpriv.book: their first argument names a notebook
 
 
 class Source(NamedTuple):

@@ -3,12 +3,10 @@
 from collections.abc import Collection, Sequence
 from html import escape
 
-import nbformat
-
 from mobpriv.book.claims import AGREES, BY_DEFINITION, DIRECTION, DISAGREES, KINDS, UNDECIDED, Claim, Erratum
-from mobpriv.book.quantities import extent, shown, with_extent
 from mobpriv.book.runs import Registry
 from mobpriv.book.verdicts import ACROSS, NO_DATA, QUICK, Verdict, title
+from mobpriv.numbers import extent, shown, with_extent
 
 SYMBOLS = {AGREES: "✓", DIRECTION: "↗", UNDECIDED: "?", DISAGREES: "✗", BY_DEFINITION: "≡"}
 CLASSES = {
@@ -19,47 +17,6 @@ CLASSES = {
     BY_DEFINITION: "definition",
 }
 SHOWN = '<span class="verdict agrees">✓ true</span>'
-SYNTHETIC = """:::{admonition} Synthetic data
-:class: synthetic
-What was computed on this page comes from a made-up city, not from real people. Numbers of real data sets are named as such.
-:::"""
-
-
-def decorated(
-    executed: nbformat.NotebookNode,
-    notebook: str,
-    records: dict[str, dict],
-    verdicts: Sequence[Verdict],
-    registry: Registry,
-    stale: Sequence[str] = (),
-) -> nbformat.NotebookNode:
-    """The executed notebook as a page: code folded, a badge where the data are synthetic; at the end the verdicts on its
-    claims, provenance and downloads.
-
-    ``records``: run -> record; the first is the one this page was run on. ``verdicts``: those on this notebook's claims.
-    ``stale``: runs whose results were made by code that has changed since.
-    """
-    page = nbformat.from_dict(executed)
-    for cell in page.cells:
-        if cell.cell_type == "code":
-            tags = cell.metadata.setdefault("tags", [])
-            if not {"hide-input", "remove-input", "remove-cell"} & set(tags):
-                tags.append("hide-input")
-            for output in cell.outputs:
-                if "text/html" in output.get("data", {}):
-                    # the corner of a pandas table is no heading: screen readers stumble over an empty one
-                    output.data["text/html"] = "".join(output.data["text/html"]).replace("<th></th>", "<td></td>")
-    own = next(iter(records.values()), None)
-    if own and own["provenance"]["data"] and own["provenance"]["data"]["synthetic"]:
-        page.cells.insert(1, _markdown(SYNTHETIC, "synthetic"))
-    if verdicts:
-        page.cells.append(_markdown(verdicts_in_words(verdicts, registry), "verdicts"))
-    page.cells.append(_markdown(footer(notebook, records, registry, stale), "provenance"))
-    return page
-
-
-def _markdown(text: str, name: str) -> nbformat.NotebookNode:
-    return nbformat.v4.new_markdown_cell(text, id=f"mobpriv-{name}")
 
 
 def footer(notebook: str, records: dict[str, dict], registry: Registry, stale: Sequence[str] = ()) -> str:

@@ -29,6 +29,11 @@ class Registry(NamedTuple):
         """What a run or a data set is called on the pages; what is not in the registry keeps its name."""
         return self.runs[name].title if name in self.runs else self.data_sets.get(name, name)
 
+    def place(self, name: str) -> tuple:
+        """Where a run stands among the others: as in the registry, strangers behind it by name."""
+        order = list(self.runs)
+        return (order.index(name), "") if name in self.runs else (len(order), name)
+
     @property
     def embedded(self) -> list[str]:
         return [run.name for run in self.runs.values() if run.synthetic]

@@ -8,6 +8,7 @@ All else **disagrees**, and needs an explanation. What is **true by definition**
 
 import re
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 from mobpriv.book.claims import (
@@ -18,6 +19,7 @@ from mobpriv.book.claims import (
     UNDECIDED,
     Claim,
     Erratum,
+    Finding,
     LedgerError,
 )
 from mobpriv.book.expressions import (
@@ -31,8 +33,9 @@ from mobpriv.book.expressions import (
     truth_of,
     value_of,
 )
-from mobpriv.book.quantities import Names, Quantity, in_words, shown, unit_of, with_extent
+from mobpriv.book.quantities import Names, Quantity, in_words, unit_of
 from mobpriv.book.runs import Registry
+from mobpriv.numbers import shown, with_extent
 
 ACROSS = "across"  # the "run" of a claim that compares runs with each other
 QUICK = "not judged: a quick run"
@@ -271,6 +274,24 @@ def _meets(claim: Claim, quantity: str, printed: Any, value: float, results: dic
 def _covers(printed: Any, low, high) -> bool:
     """Whether our interval holds the printed number."""
     return isinstance(printed, int | float) and low is not None and high is not None and low <= printed <= high
+
+
+def told(
+    found: list[Finding], results: dict[str, dict[str, dict]], registry: Registry, names: Names, rough: Iterable[str] = ()
+) -> dict[str, list[str]]:
+    """notebook -> what the book found there, with its numbers. A finding that does not hold is a fault; quick runs find nothing."""
+    texts, faults, across = {}, [], _across(results)
+    for finding in found if not rough else ():
+        here, called = across.get(finding.notebook, {}), partial(names.of, finding.notebook)
+        try:
+            if not truth_of(finding.holds, here):
+                raise ValueError(f"{finding.holds} does not hold")
+            texts.setdefault(finding.notebook, []).append(_with_numbers(finding.says, here, called))
+        except ValueError as error:
+            faults.append(f"finding of {finding.notebook} ({finding.says[:50]}…): {error}")
+    if faults:
+        raise LedgerError(faults)
+    return texts
 
 
 def check_errata(

@@ -1,105 +1,21 @@
-"""The figures of the book: one style, direct labels, intervals. The only module that draws.
+"""The forms of the figures: what is drawn on an axis, always alike. A form without an axis draws on a panel of its own."""
 
-A figure is shown as an SVG whose ink and colours follow the page's theme, light or dark: :func:`show` puts CSS variables in
-the place of the style's colours (:mod:`mobpriv.palette`).
-"""
+from collections.abc import Iterable
 
-import io
-import re
-from html import escape
-
-import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import LogNorm
 
-from mobpriv.palette import BLUE, DARK, FAINT, INK, PRINTED, Mark, mark, ordered
+from mobpriv.numbers import shown
+from mobpriv.palette import BLUE, FAINT, INK, PRINTED, Mark, mark, ordered
+from mobpriv.plot.style import panels
 
-_WIDEST_PANEL = 540  # points: the widest figures of one panel are 7.2 inches
 _MARKERS = "osD^v<>Pp*hX"
 
-STYLE = {
-    "figure.figsize": (6.4, 3.6),
-    "figure.dpi": 100,
-    "figure.constrained_layout.use": True,
-    "savefig.transparent": True,
-    "font.size": 10,
-    "font.family": "DejaVu Sans",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": FAINT,
-    "axes.labelcolor": INK,
-    "axes.titlesize": 10,
-    "axes.titlelocation": "left",
-    "axes.titlecolor": INK,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": FAINT,
-    "grid.alpha": 0.25,
-    "text.color": INK,
-    "xtick.color": FAINT,
-    "ytick.color": FAINT,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "legend.frameon": False,
-    "legend.fontsize": 8,
-    "legend.title_fontsize": 8,
-    "lines.linewidth": 1.6,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "mobpriv",
-}
 
-
-def figure(rows: int = 1, columns: int = 1, **keywords):
-    """``plt.subplots`` in the book's style, which stays in force for what is drawn into it (legends, notes)."""
-    mpl.rcParams.update(STYLE)
-    fig, axes = plt.subplots(rows, columns, **keywords)
-    plt.close(fig)  # shown by show(), not by the end of a cell
-    return fig, axes
-
-
-class Picture:
-    """A figure as the book shows it: SVG for pages, PNG for print. ``alt`` says in words what is to be seen."""
-
-    def __init__(self, fig, alt: str):
-        self.alt = alt
-        svg, png = io.StringIO(), io.BytesIO()
-        fig.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
-        fig.savefig(png, format="png", dpi=150, transparent=False, facecolor="white", metadata={"Software": None})
-        self.svg, self.png = themed(svg.getvalue(), alt), png.getvalue()
-
-    def _repr_mimebundle_(self, include=None, exclude=None):
-        return {"text/html": f'<div class="mobpriv-figure">{self.svg}</div>', "image/png": self.png, "text/plain": self.alt}
-
-
-def show(fig, alt: str) -> Picture:
-    return Picture(fig, alt)
-
-
-def themed(svg: str, alt: str) -> str:
-    """The SVG element alone, with a CSS variable for each colour of the style (its value here is the fallback).
-
-    A figure of several panels says how wide it must be for its small print (8 pt) to be 9 px high: phones keep it so.
-    """
-    svg = svg[svg.index("<svg") :]
-    width = float(re.search(r'viewBox="\S+ \S+ (\S+)', svg)[1])  # in points
-    own_width = f' style="--own-width: {9 / 8 * width:.0f}px"' if width > _WIDEST_PANEL else ""
-    namespaces = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
-    element = rf'<svg {namespaces} viewBox="\1" role="img" aria-label="{escape(alt)}"{own_width}>'
-    svg = re.sub(r'<svg [^>]*?viewBox="([^"]*)"[^>]*>', element, svg, count=1)
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    for colour in DARK:
-        svg = re.sub(colour, f"var(--mp-{colour[1:]}, {colour})", svg, flags=re.IGNORECASE)
-    return svg
-
-
-def stylesheet() -> str:
-    """The CSS variables of :func:`themed`, for light pages and dark ones."""
-    light = "\n".join(f"  --mp-{c[1:]}: {c};" for c in DARK)
-    dark = "\n".join(f"  --mp-{c[1:]}: {d};" for c, d in DARK.items())
-    return f":root {{\n{light}\n}}\nhtml[data-theme=dark] {{\n{dark}\n}}\n"
+def _axis(axis, height: float | None = None):
+    return axis if axis is not None else panels(1, (4.9, height) if height else None)[0]
 
 
 def levels(values, text: str = "{:g}") -> dict[str, Mark]:
@@ -119,39 +35,38 @@ def reference(axis, x: float | None = None, y: float | None = None, text: str = 
     return axis
 
 
-def rates(table: pd.DataFrame, by: str, within: str, axis=None, printed: pd.Series | None = None, title: str = ""):
+def rates(table: pd.DataFrame, by: str, within: str, axis=None, twin: str = "", printed: dict | None = None, title: str = ""):
     """Rates with their intervals as dots: one group per ``by`` on the vertical axis, one dot per ``within``.
 
-    ``table``: columns ``by``, ``within``, value, low, high (shares). ``printed``: the paper's values, indexed by (by, within),
-    drawn as hollow diamonds.
+    ``table``: columns ``by``, ``within``, value, low, high (shares). ``twin``: a column of two values; dots of the second stand
+    hollow below those of the first. ``printed``: (by, within) -> the paper's value, a hollow diamond at its dots.
+    The marks are those of the names in ``within``: :func:`rate_marks` says which a legend needs.
     """
     groups, kinds = list(dict.fromkeys(table[by])), list(dict.fromkeys(table[within]))
-    if axis is None:
-        _, axis = figure(figsize=(6.4, 0.75 + 0.24 * len(groups) * len(kinds)))
-    offset = {kind: (i - (len(kinds) - 1) / 2) * 0.8 / len(kinds) for i, kind in enumerate(kinds)}
+    twins = list(dict.fromkeys(table[twin])) if twin else [None]
+    axis = _axis(axis, 0.75 + 0.2 * len(groups) * len(kinds) * len(twins))
+    slots = [(kind, other) for kind in kinds for other in twins]
     for row in table.to_dict("records"):
-        y, own = groups.index(row[by]) + offset[row[within]], mark(row[within])
-        axis.plot([100 * row["low"], 100 * row["high"]], [y, y], color=own.colour, linewidth=1.4, solid_capstyle="butt")
-        axis.plot(100 * row["value"], y, own.marker, color=own.colour, markersize=5)
-        right = row["high"]
-        if printed is not None and (row[by], row[within]) in printed.index:
-            paper = printed[row[by], row[within]]
-            right = max(right, paper + 0.01)  # the label stands clear of the diamond
-            axis.plot(100 * paper, y, "D", markersize=7, markerfacecolor="none", markeredgecolor=PRINTED)
-        if len(kinds) > 1:
-            label = {"xytext": (4, 0), "textcoords": "offset points", "va": "center", "fontsize": 8, "color": own.colour}
-            axis.annotate(row[within], (100 * right, y), **label)
-    if printed is not None and len(printed):
-        axis.plot([], [], "D", markersize=6, markerfacecolor="none", markeredgecolor=PRINTED, label="printed in the paper")
-        axis.legend(loc="lower right", fontsize=8, handletextpad=0.2)
+        other, own = row[twin] if twin else None, mark(row[within])
+        y = groups.index(row[by]) + _offset(slots.index((row[within], other)), len(slots))
+        face = own.colour if other == twins[0] else "none"
+        axis.plot([100 * row["low"], 100 * row["high"]], [y, y], color=own.colour, linewidth=1.2, solid_capstyle="butt")
+        axis.plot(100 * row["value"], y, own.marker, color=own.colour, markerfacecolor=face, markersize=4.5)
+    for (group, kind), value in (printed or {}).items():
+        y = groups.index(group) + np.mean([_offset(slots.index((kind, other)), len(slots)) for other in twins])
+        axis.plot(100 * value, y, "D", markersize=7, markerfacecolor="none", markeredgecolor=PRINTED)
     axis.set_yticks(range(len(groups)), groups)
     axis.set_ylim(len(groups) - 0.5, -0.5)
-    axis.set_xlim(-2, 118)
+    axis.set_xlim(-3, 103)
     axis.set_xticks(range(0, 101, 20))
     axis.grid(axis="y", visible=False)
-    axis.set_xlabel("users re-identified (%), with 95 % interval")
+    axis.set_xlabel("users re-identified (%)")
     axis.set_title(title)
     return axis
+
+
+def _offset(place: int, of: int) -> float:
+    return (place - (of - 1) / 2) * 0.8 / of
 
 
 def dots(values: dict[tuple, np.ndarray], axis=None, marks: dict[str, Mark] | None = None, upright: bool = False):
@@ -162,11 +77,10 @@ def dots(values: dict[tuple, np.ndarray], axis=None, marks: dict[str, Mark] | No
     """
     groups, kinds = (list(dict.fromkeys(keys)) for keys in zip(*values, strict=True))
     marks = {kind: mark(kind) if kind else Mark(BLUE, "o") for kind in kinds} | (marks or {})
-    if axis is None:
-        _, axis = figure(figsize=(6.4, 3.6) if upright else (6.4, 0.9 + 0.24 * len(groups) * len(kinds)))
+    axis = _axis(axis, None if upright else 0.9 + 0.22 * len(groups) * len(kinds))
     room = 0.75 / len(kinds)
     for (group, kind), cases in values.items():
-        cases, (colour, marker) = np.asarray(cases, float), marks[kind]
+        cases, (colour, marker, _) = np.asarray(cases, float), marks[kind]
         place = groups.index(group) + (kinds.index(kind) - (len(kinds) - 1) / 2) * room
         spread = place + 0.25 * room * np.linspace(-1, 1, len(cases)) if len(cases) > 1 else np.array([place])
         label = kind if group == groups[0] and kind else None
@@ -202,8 +116,7 @@ def against(
     is for numbers of two kinds, without it. ``joined``: a line goes through the dots of a name, in the order given.
     """
     marks = {name: mark(name) if name else Mark(INK, "o") for name in pairs} | (marks or {})
-    if axis is None:
-        _, axis = figure(figsize=(5.0, 4.6) if diagonal else None)
+    axis = _axis(axis, 4.4 if diagonal else None)
     for name, (x, y) in pairs.items():
         own = marks[name]
         look = {"markerfacecolor": "none", "markersize": 8} if name == hollow and name else {"markersize": 4.5, "alpha": 0.7}
@@ -225,8 +138,7 @@ def lines(table: pd.DataFrame, name: str, axis=None, median: bool = False):
 
     With ``median`` a strong line, labelled, goes through the medians of the cases.
     """
-    if axis is None:
-        _, axis = figure()
+    axis = _axis(axis)
     own = mark(name)
     axis.plot(table.index, table, own.marker, color=own.colour, linestyle="-", linewidth=1, markersize=3.5, alpha=0.4)
     if median:
@@ -238,64 +150,69 @@ def curves(
     table: pd.DataFrame, x: str, kind: str, axis=None, xlabel: str = "", ylabel: str = "", title: str = "", percent: bool = True
 ):
     """Lines with intervals, each labelled at its end. ``table``: columns ``x``, ``kind``, value, low, high."""
-    if axis is None:
-        _, axis = figure()
+    axis = _axis(axis)
     scale, ends = (100 if percent else 1), []
     for name, own in table.groupby(kind, sort=False):
-        own, (colour, marker) = own.sort_values(x), mark(name)
-        axis.fill_between(own[x], scale * own["low"], scale * own["high"], color=colour, alpha=0.15, linewidth=0)
-        axis.plot(own[x], scale * own["value"], marker=marker, markersize=4, color=colour)
-        ends.append((scale * own["value"].iloc[-1], name, colour))
-    low, high = axis.get_ylim()
-    _label_ends(axis, ends, 0.055 * (high - low))
+        own, look = own.sort_values(x), mark(name)
+        axis.fill_between(own[x], scale * own["low"], scale * own["high"], color=look.colour, alpha=0.15, linewidth=0)
+        axis.plot(own[x], scale * own["value"], marker=look.marker, markersize=4, color=look.colour)
+        ends.append((own[x].iloc[-1], scale * own["value"].iloc[-1], name, look.colour))
+    label_ends(axis, ends)
     axis.set_xlabel(xlabel)
     axis.set_ylabel(ylabel)
     axis.set_title(title)
     return axis
 
 
-def _label_ends(axis, ends, apart: float):
-    """Names at the right ends of lines, pushed apart where they would overlap."""
-    y = -np.inf
-    for value, name, colour in sorted(ends):
-        y = max(value, y + apart)
-        axis.annotate(name, (1, y), (6, 0), ("axes fraction", "data"), "offset points", color=colour, va="center", fontsize=9)
+def label_ends(axis, ends: Iterable[tuple[float, float, str, str]]):
+    """Names at the ends of lines: (x, y, name, colour). They are set when the figure is shown, pushed apart where they would meet."""
+    axis.ends = [*getattr(axis, "ends", []), *ends]
+    return axis
 
 
-def distributions(values: dict[str, np.ndarray], axis=None, xlabel: str = "", title: str = ""):
-    """Empirical distribution functions: for each name the share of values at most x (infinite values never arrive)."""
-    if axis is None:
-        _, axis = figure()
+def distributions(
+    values: dict[str, np.ndarray | tuple], axis=None, xlabel: str = "", title: str = "", ylabel: str = "users (%)"
+):
+    """Empirical distribution functions: for each name the share of values at most x (infinite values never arrive).
+
+    ``values``: name -> the values, or the steps (x, share), rising, of a distribution that was kept.
+    """
+    axis = _axis(axis)
+    steps = {name: of if isinstance(of, tuple) else distribution(of) for name, of in values.items()}
+    right = max([2.0, *(np.max(x) for x, _ in steps.values() if len(x))])
     ends = []
-    for name, column in values.items():
-        column = np.sort(np.asarray(column, float))
-        finite = column[np.isfinite(column)]
-        share = 100 * np.arange(1, len(finite) + 1) / len(column)
-        colour = mark(name).colour
-        axis.step(np.r_[1, finite], np.r_[0, share], where="post", color=colour)
-        ends.append((share[-1] if len(share) else 0.0, name, colour))
+    for name, (x, share) in steps.items():
+        colour, top = mark(name).colour, 100 * share[-1] if len(share) else 0.0
+        axis.step(np.r_[1, x, right], np.r_[0, 100 * np.asarray(share), top], where="post", color=colour)
+        ends.append((right, top, name, colour))
     axis.set_xscale("log")
+    axis.set_xlim(1, right)
+    axis.xaxis.set_major_formatter(lambda x, _: shown(float(x)))
     axis.set_ylim(0, 102)
-    _label_ends(axis, ends, 5.5)
+    label_ends(axis, ends)
     axis.set_xlabel(xlabel)
-    axis.set_ylabel("users (%)")
+    axis.set_ylabel(ylabel)
     axis.set_title(title)
     return axis
 
 
+def distribution(values) -> tuple[np.ndarray, np.ndarray]:
+    """The steps of an empirical distribution function: where it rises, and the share of all values at most there."""
+    values = np.asarray(values, float)
+    x, counts = np.unique(values[np.isfinite(values)], return_counts=True)
+    return x, counts.cumsum() / max(len(values), 1)
+
+
 def heat_map(bounds: np.ndarray, shares: np.ndarray, axis=None, title: str = "", label: str = "share of records"):
     """Cells of a grid coloured by the logarithm of their share. ``bounds``: (n, 4) south, west, north, east in degrees."""
-    if axis is None:
-        _, axis = figure(figsize=(5.2, 4.6))
+    axis = _axis(axis, 4.2)
     south, west, north, east = np.asarray(bounds).T
     corners = np.stack([np.column_stack(c) for c in ((west, south), (east, south), (east, north), (west, north))], axis=1)
     norm = LogNorm(max(shares.min(), 1e-5), shares.max()) if shares.min() < shares.max() else None
     cells = PolyCollection(corners, array=shares, cmap="cividis", norm=norm, linewidths=0.2, edgecolors=FAINT)
     axis.add_collection(cells)
     as_map(axis, south.min(), north.max(), west.min(), east.max())
-    bar = axis.figure.colorbar(cells, ax=axis, shrink=0.8)
-    bar.set_label(label)
-    bar.outline.set_edgecolor(FAINT)
+    _colour_bar(axis, cells, label, 0.8)
     axis.set_title(title)
     return axis
 
@@ -306,16 +223,15 @@ def channel_map(grid, row: np.ndarray, secret: int, observables=None, axis=None,
     ``row``: the secret's row of a channel; ``observables``: the cell of each of its entries (None: all cells in order).
     Cells below ``least`` stay empty.
     """
-    if axis is None:
-        _, axis = figure(figsize=(6.4, 3.9))
+    axis = _axis(axis, 3.4)
     p = np.zeros(grid.size)
     np.add.at(p, np.arange(grid.size) if observables is None else np.asarray(observables), np.asarray(row, float))
     size = np.array([grid.width / grid.columns, grid.height / grid.rows]) / 1000  # km
     corners = (grid.centres() / 1000)[:, None, :] + size * np.array([(-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5)])
-    shown = p >= least
+    drawn = p >= least
     axis.add_collection(PolyCollection(corners, facecolors="none", linewidths=0.3, edgecolors=FAINT, alpha=0.5))
     norm = LogNorm(least, 1)
-    cells = PolyCollection(corners[shown], array=p[shown], cmap="cividis", norm=norm, linewidths=0.3, edgecolors=FAINT)
+    cells = PolyCollection(corners[drawn], array=p[drawn], cmap="cividis", norm=norm, linewidths=0.3, edgecolors=FAINT)
     axis.add_collection(cells)
     outline = PolyCollection(corners[[secret]], facecolors="none", edgecolors=PRINTED, linewidths=2.2, zorder=3)
     axis.add_collection(outline)
@@ -325,11 +241,17 @@ def channel_map(grid, row: np.ndarray, secret: int, observables=None, axis=None,
     axis.grid(visible=False)
     axis.set_xlabel("km east")
     axis.set_ylabel("km north")
-    bar = axis.figure.colorbar(cells, ax=axis, shrink=0.65)
-    bar.set_label(f"p(o|s), from {least:g}")
-    bar.outline.set_edgecolor(FAINT)
+    _colour_bar(axis, cells, f"p(o|s), from {least:g}", 0.65)
     axis.set_title(title)
     return axis
+
+
+def _colour_bar(axis, cells, label: str, shrink: float):
+    """A bar whose numbers look like all others of the book: 0.001, not ten to a power."""
+    bar = axis.figure.colorbar(cells, ax=axis, shrink=shrink, format=lambda x, _: shown(float(x)))
+    bar.ax.yaxis.set_minor_formatter(lambda *_: "")
+    bar.set_label(label)
+    bar.outline.set_edgecolor(FAINT)
 
 
 def as_map(axis, south: float, north: float, west: float, east: float):

@@ -1,0 +1,110 @@
+"""An executed notebook as a page of the book: it opens with its answer; code in few folds; figures numbered; verdicts and origins last."""
+
+import ast
+import re
+from collections.abc import Callable, Iterable
+
+import nbformat
+
+HIDDEN = {"hide-input", "remove-input", "remove-cell"}
+SET_UP = {"parameters", "injected-parameters", "quick", "input"}
+SYNTHETIC = """:::{div} synthetic
+**Synthetic data.** What is called *synthetic city* here was computed from a made-up city, not from real people.
+:::"""
+PROMPTS = {"set-up": "set-up", "experiment": "experiment"}
+
+
+def page(
+    executed: nbformat.NotebookNode,
+    opening: str,
+    closing: Iterable[tuple[str, str]],
+    number: Callable[[], str],
+    synthetic: bool,
+) -> nbformat.NotebookNode:
+    """The page of an executed notebook.
+
+    ``opening``: MyST under the title; ``closing``: (id, MyST) of what follows the notebook; ``number``: gives the next number
+    for a figure that has none of its paper's; ``synthetic``: whether made-up data enter.
+    """
+    made = nbformat.from_dict(executed)
+    cells = _opened(made.cells, opening, synthetic)
+    drawn = [cell.source for cell in cells if _kind(cell) == "figure"]
+    made.cells = [part for cell in _folded(cells) for part in _with_its_data_below(cell)]
+    for cell in made.cells:
+        for output in cell.get("outputs", ()):
+            if "text/html" in output.get("data", {}):
+                output.data["text/html"] = numbered("".join(output.data["text/html"]), number)
+    made.cells += [_markdown(text, name) for name, text in closing]
+    if drawn:
+        made.cells.append(_markdown(_code_of_the_figures(drawn), "drawing"))
+    return made
+
+
+def _markdown(text: str, name: str) -> nbformat.NotebookNode:
+    return nbformat.v4.new_markdown_cell(text, id=f"mobpriv-{name}")
+
+
+def numbered(html: str, number: Callable[[], str]) -> str:
+    """The HTML with a number in every figure that has none yet."""
+    empty = '<span class="figure-number"></span>'
+    return re.sub(re.escape(empty), lambda _: f'<span class="figure-number">Figure {number()}.</span>', html)
+
+
+def _opened(cells: list, opening: str, synthetic: bool) -> list:
+    """The answer between the title and the first paragraph."""
+    first, *others = cells
+    title, rest = re.match(r"((?:\([\w-]+\)=\n)?# [^\n]*\n?)(.*)", first.source, re.DOTALL).groups()
+    parts = [title, opening, SYNTHETIC if synthetic else "", rest.strip()]
+    return [nbformat.from_dict({**first, "source": "\n\n".join(part.strip() for part in parts if part.strip())}), *others]
+
+
+def _kind(cell) -> str:
+    """figure, set-up or experiment; "" for what is no code, or does not show its code anyway."""
+    tags = set(cell.metadata.get("tags", []))
+    if cell.cell_type != "code" or tags & HIDDEN:
+        return ""
+    if "figure" in tags:
+        return "figure"
+    only_imports = all(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.parse(cell.source).body)
+    return "set-up" if tags & SET_UP or only_imports else "experiment"
+
+
+def _folded(cells: list) -> list:
+    """Neighbours of a kind as one cell in one fold; the code of figures stands at the end of the page."""
+    made = []
+    for cell in cells:
+        kind = _kind(cell)
+        if kind in PROMPTS and made and _kind(made[-1]) == kind and not made[-1].outputs:
+            before = made[-1]
+            tags = sorted({*before.metadata.tags, *cell.metadata.get("tags", [])})
+            before.source, before.outputs = f"{before.source}\n\n{cell.source}", cell.outputs
+            before.metadata["tags"] = tags
+            continue
+        if cell.cell_type == "code":
+            cell.metadata.setdefault("tags", [])
+        made.append(cell)
+    for cell in made:
+        kind = _kind(cell)
+        if kind == "figure":
+            cell.metadata["tags"] = [*cell.metadata.tags, "remove-input"]
+        elif kind in PROMPTS:
+            cell.metadata["tags"] = [*cell.metadata.tags, "hide-input"]
+            cell.metadata["mystnb"] = {
+                f"code_prompt_{verb}": f"{verb.capitalize()} the code: {PROMPTS[kind]}" for verb in ("show", "hide")
+            }
+    return made
+
+
+def _with_its_data_below(cell) -> list:
+    """What a cell that reads data printed, its selection, as a line of prose below it."""
+    if "input" not in cell.metadata.get("tags", []) or cell.cell_type != "code":
+        return [cell]
+    printed = "".join(output.text for output in cell.outputs if output.output_type == "stream")
+    cell.outputs = [output for output in cell.outputs if output.output_type != "stream"]
+    text = " ".join(line.strip().rstrip(".") + "." for line in printed.splitlines() if line.strip())
+    return [cell, _markdown(f":::{{div}} selection\n**Data.** {text}\n:::", f"data-{cell.id}")] if text else [cell]
+
+
+def _code_of_the_figures(programs: list[str]) -> str:
+    code = "\n\n".join(programs)
+    return f"::::{{dropdown}} The code of the figures and tables\n:class-container: drawing\n\n```python\n{code}\n```\n::::"

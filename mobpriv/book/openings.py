@@ -1,0 +1,121 @@
+"""The answer that a page opens with: the verdicts on its headline claims in words, the main disagreement's cause, the command.
+
+All of it is made from verdicts, findings and records; nothing is typed by hand but a claim in few words and the explanations.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from mobpriv.book.claims import AGREES, BY_DEFINITION, DIRECTION, DISAGREES, KINDS, UNDECIDED
+from mobpriv.book.runs import Registry
+from mobpriv.book.verdicts import Verdict, title
+from mobpriv.numbers import shown
+
+SAYS = {
+    AGREES: "reproduced",
+    DIRECTION: "only its direction is reproduced",
+    UNDECIDED: "not decided",
+    DISAGREES: "not reproduced",
+    BY_DEFINITION: "true by definition",
+}
+
+
+def opening(
+    notebook: str, verdicts: Sequence[Verdict], findings: Sequence[str], errata: int, record: dict | None, registry: Registry
+) -> str:
+    """The lines under a page's title, in MyST; ``verdicts`` and ``errata``: of this notebook; ``record``: of its embedded run."""
+    judged = [verdict for verdict in verdicts if verdict.verdict in SAYS]
+    headlines = list(dict.fromkeys(verdict.claim.id for verdict in judged if verdict.claim.short))
+    lines = [
+        f"**The answer.** {' '.join(_headline([v for v in judged if v.claim.id == name], registry) for name in headlines)}"
+    ]
+    if not headlines:
+        lines = [f"**What we found.** {findings[0]}"] if findings else []
+        findings = findings[1:]
+    lines += list(findings)
+    if errata:
+        lines.append(
+            f"**{errata} {'erratum is' if errata == 1 else 'errata are'} demonstrated here**, each by a test of its own."
+        )
+    lines += _main_cause([verdict for verdict in judged if verdict.claim.short], registry)
+    if record:
+        lines.append(_repeat(notebook, record))
+    return "\n".join(["::::{div} answer", "", *(f"{line}\n" for line in lines), "::::"]) if lines else ""
+
+
+def _headline(verdicts: list[Verdict], registry: Registry) -> str:
+    """A claim in few words, and what came of it: one phrase for all data sets that share it."""
+    phrases = {}
+    for data_set, readings in by_data_set(verdicts, registry).items():
+        phrases.setdefault(_phrase(readings), []).append(data_set)
+    return f"*{verdicts[0].claim.short.strip()}*: " + "; ".join(p.format(on=_on(names)) for p, names in phrases.items()) + "."
+
+
+def by_data_set(verdicts: Iterable[Verdict], registry: Registry) -> dict[str, dict[str, Verdict]]:
+    """Title of a data set -> reading -> its verdict, real data first; of a table its worst cell stands for all."""
+    found = {}
+    for verdict in sorted(verdicts, key=lambda v: _is_synthetic(v, registry)):
+        run = registry.runs.get(verdict.dataset)
+        data_set = registry.title(run.data) if run and run.data else title(registry, verdict.dataset)
+        readings, reading = found.setdefault(data_set, {}), run.reading if run else "text"
+        if reading not in readings or _order(verdict) > _order(readings[reading]):
+            readings[reading] = verdict
+    return found
+
+
+def _is_synthetic(verdict: Verdict, registry: Registry) -> bool:
+    return verdict.dataset in registry.runs and registry.runs[verdict.dataset].synthetic
+
+
+def _order(verdict: Verdict) -> int:
+    return KINDS.index(verdict.verdict) if verdict.verdict in KINDS else -1
+
+
+def _phrase(readings: dict[str, Verdict]) -> str:
+    """What came out on a data set; ``{on}`` stands for its name."""
+    text, program = readings.get("text"), readings.get("program")
+    if text and program and text.verdict != program.verdict:
+        if program.verdict == AGREES:
+            return f"reproduced {{on}} only as the author's program does it (as the text says: {_found(text)})"
+        if text.verdict == AGREES:
+            return f"reproduced {{on}} as the text says (as the author's program does it: {_found(program)})"
+    only = text or program
+    if only.verdict == BY_DEFINITION:
+        return SAYS[BY_DEFINITION]
+    number = f" (we find {_found(only)})" if only.verdict != AGREES and _has_number(only) else ""
+    return f"{SAYS[only.verdict]} {{on}}{number}"
+
+
+def _found(verdict: Verdict) -> str:
+    return shown(verdict.value, verdict.unit) if _has_number(verdict) else SAYS[verdict.verdict]
+
+
+def _has_number(verdict: Verdict) -> bool:
+    return verdict.value is not None and not verdict.claim.table
+
+
+def _on(names: Sequence[str]) -> str:
+    """ "on Cabspotting and the synthetic city"; a comparison of data sets stands across them."""
+    *first, last = (f"the {name}" if name[0].islower() else name for name in names)
+    return (
+        "across data sets" if names == ["across data sets"] else "on " + (f"{', '.join(first)} and {last}" if first else last)
+    )
+
+
+def _main_cause(headlines: Sequence[Verdict], registry: Registry) -> list[str]:
+    """The first sentence of the explanation of the first disagreement, real data before made-up ones."""
+    disagreeing = [v for v in headlines if v.verdict == DISAGREES and v.explanation]
+    if not disagreeing:
+        return []
+    first = min(disagreeing, key=lambda v: _is_synthetic(v, registry))
+    cause = re.split(r"(?<=[.?!])\s+(?=[A-Z{])", first.explanation.strip())[0]
+    return [f"**The main disagreement**, {first.claim.id} {_on([title(registry, first.dataset)])}. {cause}"]
+
+
+def _repeat(notebook: str, record: dict) -> str:
+    seconds = shown(max(round(record["provenance"]["seconds"]), 1))
+    name = record["provenance"]["command"]
+    return (
+        f"**Repeat it:** `{name}` ({seconds}\u00a0s on the embedded data), or on [a table of your own](../own-data.md): "
+        f"`mobpriv run {notebook} --data FILE`."
+    )

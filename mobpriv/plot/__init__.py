@@ -1,0 +1,46 @@
+"""The figures of the book: one style, labels at the curves, intervals. The only package that draws with matplotlib.
+
+``panels`` gives axes to draw on, each a picture of its own, which pages set side by side and phones one below the other; the forms
+(``rates``, ``curves``, ``dots``, …) draw on one of them; ``show`` makes the figure of them, with its number, caption and legend.
+"""
+
+from mobpriv.plot.forms import (
+    against,
+    as_map,
+    channel_map,
+    curves,
+    distribution,
+    distributions,
+    dots,
+    heat_map,
+    label_ends,
+    levels,
+    lines,
+    rates,
+    reference,
+)
+from mobpriv.plot.picture import Picture, show, stylesheet, themed
+from mobpriv.plot.style import PANEL, SINGLE, panels
+
+__all__ = [
+    "PANEL",
+    "SINGLE",
+    "Picture",
+    "against",
+    "as_map",
+    "channel_map",
+    "curves",
+    "distribution",
+    "distributions",
+    "dots",
+    "heat_map",
+    "label_ends",
+    "levels",
+    "lines",
+    "panels",
+    "rates",
+    "reference",
+    "show",
+    "stylesheet",
+    "themed",
+]

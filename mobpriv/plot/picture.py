@@ -1,0 +1,170 @@
+"""A figure as the book shows it: panels as SVG whose ink and colours follow the page's theme, light or dark; number, caption, legend.
+
+CSS variables stand in the place of the style's colours (:mod:`mobpriv.palette`).
+"""
+
+import io
+import re
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+from matplotlib import image
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.markers import MarkerStyle
+
+from mobpriv.palette import DARK, Mark
+
+_LINES = ("-", "--", ":")  # markers that are lines
+_NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+
+
+class Picture:
+    """Panels side by side, their legend above and their caption below them: SVG for pages, PNG where there is no HTML.
+
+    ``alt`` says in a sentence what is to be seen. ``number``: of the paper's figure ("3.4"); others are numbered by the build.
+    """
+
+    def __init__(self, figures: Sequence, caption: str, alt: str, number: str = "", legend: dict[str, Mark] | None = None):
+        self.caption, self.alt, self.number, self.legend = caption, alt, number, legend or {}
+        self.svgs = [_saved(figure) for figure in figures]
+        if self.legend:
+            figures[0].legend(handles=_handles(self.legend), loc="outside lower center", ncols=2)
+        self.png = _side_by_side([_png(figure) for figure in figures])
+
+    @property
+    def html(self) -> str:
+        panels = "".join(f"<div>{themed(svg)}</div>" for svg in self.svgs)
+        legend = "".join(f"<li>{_swatch(mark)}{escape(name)}</li>" for name, mark in self.legend.items())
+        number = f"Figure {self.number}." if self.number else ""
+        return (
+            f'<figure class="mobpriv-figure" data-panels="{len(self.svgs)}">'
+            + (f'<ul class="legend">{legend}</ul>' if legend else "")
+            + f'<div class="panels" role="img" aria-label="{escape(self.alt)}">{panels}</div>'
+            + f'<figcaption><span class="figure-number">{escape(number)}</span> {escape(self.caption)}</figcaption></figure>'
+        )
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        return {"text/html": self.html, "image/png": self.png, "text/plain": f"{self.caption} {self.alt}"}
+
+
+def show(panels, caption: str, alt: str, number: str = "", legend: dict[str, Mark] | None = None, same: str = "") -> Picture:
+    """The figure made of one or several axes.
+
+    ``same``: "x", "y" or "xy", which limits the panels share; ``legend``: name -> mark, above the panels, never on data.
+    ValueError where caption or alt is no sentence, which a reader, or a listener, needs.
+    """
+    panels = [panels] if isinstance(panels, Axes) else list(np.ravel(panels))
+    for what, text in {"caption": caption, "alt": alt}.items():
+        if not text.strip().endswith((".", "?", ")")):
+            raise ValueError(f"the {what} of a figure is a sentence that ends with a full stop (got {text!r})")
+    for direction in same:
+        limits = [getattr(axis, f"get_{direction}lim")() for axis in panels]
+        turned = limits[0][0] > limits[0][1]
+        ends = min(min(pair) for pair in limits), max(max(pair) for pair in limits)
+        for axis in panels:
+            getattr(axis, f"set_{direction}lim")(*(reversed(ends) if turned else ends))
+    for axis in panels:
+        _label_ends(axis)
+    return Picture([axis.figure for axis in panels], caption, alt, number, legend)
+
+
+def _label_ends(axis):
+    """The names that :func:`mobpriv.plot.label_ends` asked for, now that the limits of the axis are known."""
+    ends = sorted(getattr(axis, "ends", []), key=lambda end: end[1])
+    if not ends:
+        return
+    places = [axis.transLimits.transform(axis.transScale.transform((x, y)))[1] for x, y, *_ in ends]
+    room = 72 * 0.78 * axis.figure.get_size_inches()[1]  # points of the axis, about
+    for (x, y, name, colour), place, wanted in zip(ends, apart(places, 10 / room), places, strict=True):
+        moved = (place - wanted) * room
+        leader = {"arrowstyle": "-", "color": colour, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 2} if abs(moved) > 4 else None
+        axis.annotate(
+            name, (x, y), (8, moved), textcoords="offset points", color=colour, va="center", fontsize=8, arrowprops=leader
+        )
+
+
+def apart(places: Sequence[float], gap: float) -> list[float]:
+    """Rising ``places``, moved as little as can be (least squares) so that neighbours are ``gap`` apart."""
+    blocks = []  # (sum of the wanted places of the first, count): neighbours that touch move together
+    for i, place in enumerate(places):
+        blocks.append((place - i * gap, 1))
+        while len(blocks) > 1 and blocks[-2][0] / blocks[-2][1] > blocks[-1][0] / blocks[-1][1]:
+            (total, count), (before, many) = blocks.pop(), blocks.pop()
+            blocks.append((total + before, count + many))
+    firsts = [total / count for total, count in blocks for _ in range(count)]
+    return [first + i * gap for i, first in enumerate(firsts)]
+
+
+def _saved(figure) -> str:
+    svg = io.StringIO()
+    figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
+    return svg.getvalue()
+
+
+def _png(figure) -> np.ndarray:
+    png = io.BytesIO()
+    figure.savefig(png, format="png", dpi=150, transparent=False, facecolor="white")
+    png.seek(0)
+    return image.imread(png, format="png")[:, :, :3]
+
+
+def _side_by_side(pictures: list[np.ndarray], columns: int = 3) -> bytes:
+    """The panels in one PNG, at most three in a row, on white."""
+    high, wide = (max(picture.shape[axis] for picture in pictures) for axis in (0, 1))
+    rows = -(-len(pictures) // columns)
+    whole = np.ones((rows * high, min(columns, len(pictures)) * wide, 3))
+    for i, picture in enumerate(pictures):
+        top, left = i // columns * high, i % columns * wide
+        whole[top : top + picture.shape[0], left : left + picture.shape[1]] = picture
+    png = io.BytesIO()
+    image.imsave(png, whole, format="png", metadata={"Software": None})
+    return png.getvalue()
+
+
+def _handles(legend: dict[str, Mark]) -> list[Line2D]:
+    handles = []
+    for name, mark in legend.items():
+        face = "none" if mark.hollow else mark.colour
+        look = {"ls": mark.marker} if mark.marker in _LINES else {"ls": "none", "marker": mark.marker, "mfc": face}
+        handles.append(Line2D([], [], color=mark.colour, label=name, **look))
+    return handles
+
+
+def _swatch(mark: Mark) -> str:
+    """The mark as a little picture, in the page's colours."""
+    colour = f"var(--mp-{mark.colour[1:]}, {mark.colour})"
+    if mark.marker in _LINES:
+        dashes = {"--": ' stroke-dasharray="5 3"', ":": ' stroke-dasharray="1.5 2.5"'}.get(mark.marker, "")
+        shape = f'<path d="M0 7H18" stroke="{colour}" stroke-width="2"{dashes}/>'
+    else:
+        style = MarkerStyle(mark.marker)
+        outlines = style.get_path().transformed(style.get_transform()).to_polygons(closed_only=style.is_filled())
+        size = 9 / max(np.ptp(np.vstack(outlines), axis=0).max(), 1e-9)
+        path = "".join("M" + "L".join(f"{9 + size * x:.1f} {7 - size * y:.1f}" for x, y in outline) for outline in outlines)
+        filled = style.is_filled() and not mark.hollow
+        shape = f'<path d="{path}" fill="{colour if filled else "none"}" stroke="{colour}" stroke-width="1.6"/>'
+    return f'<svg class="swatch" viewBox="0 0 18 14" width="18" height="14" aria-hidden="true">{shape}</svg>'
+
+
+def themed(svg: str) -> str:
+    """The SVG element alone, with a CSS variable for each colour of the style (its value here is the fallback).
+
+    It says how wide it was drawn, so that pages do not blow it up.
+    """
+    svg = svg[svg.index("<svg") :]
+    width = float(re.search(r'viewBox="\S+ \S+ (\S+)', svg)[1])  # in points
+    element = rf'<svg {_NAMESPACES} viewBox="\1" aria-hidden="true" style="--drawn: {width:.0f}px">'
+    svg = re.sub(r'<svg [^>]*?viewBox="([^"]*)"[^>]*>', element, svg, count=1)
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    for colour in DARK:
+        svg = re.sub(colour, f"var(--mp-{colour[1:]}, {colour})", svg, flags=re.IGNORECASE)
+    return svg.strip()
+
+
+def stylesheet() -> str:
+    """The CSS variables of :func:`themed`, for light pages and dark ones."""
+    light = "\n".join(f"  --mp-{c[1:]}: {c};" for c in DARK)
+    dark = "\n".join(f"  --mp-{c[1:]}: {d};" for c, d in DARK.items())
+    return f":root {{\n{light}\n}}\nhtml[data-theme=dark] {{\n{dark}\n}}\n"
