@@ -78,15 +78,16 @@ def build(root: Path = ROOT, workers: int = 2, quick: bool = False, render: bool
     return root / "_build" / "html" / "index.html"
 
 
+def _parts(root: Path) -> dict[str, list[str]]:
+    """Caption of a part -> its files, in the order of the book."""
+    toc = yaml.safe_load((root / "book" / "_toc.yml").read_text(encoding="utf-8"))
+    return {part.get("caption", "A"): list(_files(part)) for part in toc.get("parts", [toc])}
+
+
 def _letters(root: Path) -> dict[str, str]:
     """Notebook -> the letter of its part, in the order of the book: figures that no paper has are numbered R1, R2, … in Re-identification."""
-    toc = yaml.safe_load((root / "book" / "_toc.yml").read_text(encoding="utf-8"))
-    return {
-        Path(file).stem: part.get("caption", "A")[0].upper()
-        for part in toc.get("parts", [toc])
-        for file in _files(part)
-        if file.startswith("notebooks/")
-    }
+    parts = _parts(root).items()
+    return {Path(file).stem: caption[0].upper() for caption, files in parts for file in files if file.startswith("notebooks/")}
 
 
 def _files(node) -> Iterator[str]:
@@ -277,11 +278,16 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
             provenance.write_atomically(
                 downloads / run / f"{name}.json", json.dumps(record, indent=1, ensure_ascii=False) + "\n"
             )
+    titles = {name: notebooks.title(name, root) for name in letters}
+    for setting, *others in _parts(root).values():
+        chapter = {Path(file).stem: titles[Path(file).stem] for file in others if Path(file).stem in titles}
+        if chapter:
+            _write_if_changed(generated / f"path_{setting}.md", openings.path(chapter, judged, found, registry))
     for name, text in {
         "ledger": pages.ledger_page(judged, registry),
         "errata": pages.errata_page(errata),
         "score": pages.score_page(judged, errata, registry, rough, len(stale)),
-        "status": pages.status_page(records, registry, stale, {name: notebooks.title(name, root) for name in embedded}),
+        "status": pages.status_page(records, registry, stale, titles),
         "headline": _headline(target, sorted(embedded)),
     }.items():
         _write_if_changed(generated / f"{name}.md", text)

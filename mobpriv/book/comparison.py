@@ -1,10 +1,15 @@
 """This run's numbers beside the papers' and the published runs: what the figures and tables of a notebook show."""
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+import pandas as pd
+
 from mobpriv.book import claims, quantities, runs
+from mobpriv.book.expressions import NUMBER
 from mobpriv.book.results import ROOT, plain, published
 from mobpriv.book.tables import Cell, Table, cell
 from mobpriv.numbers import FIXED, shown
@@ -21,6 +26,25 @@ class Shown(NamedTuple):
     results: dict[str, Any]
     printed: dict[str, float]  # what the paper prints of them
     synthetic: bool
+
+    def rows(self, names: str) -> pd.DataFrame:
+        """The results of a family, ``"rate.{mechanism}.{users}"``, as a table: a column a part (numbers as such), then value, low, high, n."""
+        pattern = quantities.pattern(names)
+        found = [(pattern.fullmatch(name), value) for name, value in self.results.items()]
+        rows = [
+            {key: _number(part) for key, part in match.groupdict().items()}
+            | (value if isinstance(value, dict) else {"value": value})
+            for match, value in found
+            if match
+        ]
+        table = pd.DataFrame(rows, columns=[*pattern.groupindex, "value", "low", "high", "n"])
+        numbers = ["value", "low", "high", "n"]
+        table[numbers] = table[numbers].replace({"infinite": np.inf, "-infinite": -np.inf}).astype(float)
+        return table
+
+
+def _number(part: str) -> Any:
+    return float(part) if re.fullmatch(NUMBER, part) else part
 
 
 def _with_count(title: str, n: int | None) -> str:
