@@ -333,8 +333,8 @@ def test_a_page_folds_its_code_and_says_where_its_numbers_come_from(tmp_path):
     for part in (
         "synthetic city (synthetic)",
         "abababab",
-        "`seed=1`",
-        "mobpriv run demo",
+        "<dt>parameters</dt><dd>all at their defaults</dd>",
+        "<code>mobpriv run demo</code>",
         "source notebook",
         "results on synthetic city",
     ):
@@ -344,6 +344,26 @@ def test_a_page_folds_its_code_and_says_where_its_numbers_come_from(tmp_path):
         "Synthetic data"
         not in pages.decorated(nbformat.read(tmp_path / "out.ipynb", 4), "demo", {"x": real}, (), REGISTRY).cells[1].source
     )
+
+
+def test_provenance_names_the_parameters_that_were_given_in_words(tmp_path):
+    record = run(make(tmp_path, "demo", SAVES), tmp_path, {"cell": 1500, "sizes": [3], "quick": True})["provenance"]
+    row = pages.provenance_row(record)
+    assert row["parameters"] == "cell: 1\u202f500; sizes: 3; quick: yes; the others at their defaults"
+    assert row["repeat it"] == "`mobpriv run demo -p cell=1500.0 -p 'sizes=[3]' --quick`"
+    assert pages.provenance_row({**record, "command": "mobpriv run demo"})["parameters"] == "all at their defaults"
+
+
+def test_provenance_of_several_runs_says_once_what_they_share(tmp_path):
+    own = run(make(tmp_path, "demo", SAVES), tmp_path)
+    other = {**own, "provenance": {**own["provenance"], "selection": "30 days of < cabs"}}
+    foot = pages.footer("demo", {"city": own, "cabspotting": other}, REGISTRY, stale=["cabspotting"])
+    assert foot.count(own["provenance"]["commit"]) == 1
+    assert foot.count("<dt>selection</dt>") == 2
+    assert "<dd>30 days of &lt; cabs</dd>" in foot
+    assert "<dt>code</dt><dd>changed since: stale</dd>" in foot
+    assert "<p><strong>all of them</strong></p>" in foot
+    assert "all of them" not in pages.footer("demo", {"city": own}, REGISTRY)
 
 
 def test_a_step_is_computed_once_and_read_afterwards(tmp_path, monkeypatch):
@@ -421,7 +441,8 @@ def test_a_quick_build_marks_its_verdicts_and_may_lack_what_the_ledger_wants(tmp
     build.build(root, quick=True, render=False)
     assert "1 not judged in this quick build" in (root / "book" / "_generated" / "score.md").read_text()
     build.build(root, render=False)
-    assert "| synthetic city | 1 | 0 | 0 |" in (root / "book" / "_generated" / "score.md").read_text()
+    score = (root / "book" / "_generated" / "score.md").read_text()
+    assert 'synthetic city</th><td role="cell" class="agrees" data-label="✓ agrees"><a href="ledger.html?' in score
 
 
 def test_results_stand_beside_the_paper_and_the_published_runs(tmp_path):

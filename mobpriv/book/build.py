@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import as_completed
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from mobpriv import processes
-from mobpriv.book import claims, dependencies, notebooks, pages, provenance, quantities, running, runs, verdicts
+from mobpriv.book import claims, dependencies, ledger, notebooks, pages, provenance, quantities, running, runs, verdicts
 from mobpriv.book.results import ROOT
 
 ONE_THREAD = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -49,7 +49,7 @@ def build(root: Path = ROOT, workers: int = 2, quick: bool = False, render: bool
     What is finished stays: an interrupted build goes on where it stopped.
     """
     names = sorted(path.stem for path in (root / "notebooks").glob("*.ipynb"))
-    listed = set(_listed_notebooks(root / "book" / "_toc.yml"))
+    listed = {name for part in _contents(root / "book" / "_toc.yml").values() for name in part}
     if listed != set(names):
         missing = [f"book/_toc.yml lacks notebooks/{name}" for name in names if name not in listed]
         raise BuildFailed(
@@ -65,7 +65,9 @@ def build(root: Path = ROOT, workers: int = 2, quick: bool = False, render: bool
     return root / "_build" / "html" / "index.html"
 
 
-def _listed_notebooks(toc: Path) -> Iterable[str]:
+def _contents(toc: Path) -> dict[str, list[str]]:
+    """Caption of a part of the book -> its notebooks, in their order."""
+
     def files(node):
         if isinstance(node, dict):
             if "file" in node:
@@ -76,9 +78,12 @@ def _listed_notebooks(toc: Path) -> Iterable[str]:
             for entry in node:
                 yield from files(entry)
 
-    for file in files(yaml.safe_load(toc.read_text(encoding="utf-8"))):
-        if file.startswith("notebooks/"):
-            yield Path(file).stem
+    content = yaml.safe_load(toc.read_text(encoding="utf-8"))
+    parts = content.get("parts") or [content]
+    return {
+        part.get("caption", content.get("title", "The book")): [Path(f).stem for f in files(part) if f.startswith("notebooks/")]
+        for part in parts
+    }
 
 
 def real(folder: Path, only: list[str], workers: int = 1, root: Path = ROOT) -> None:
@@ -246,11 +251,15 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
             provenance.write_atomically(
                 downloads / run / f"{name}.json", json.dumps(record, indent=1, ensure_ascii=False) + "\n"
             )
+    titles = {name: notebooks.title(name, root) for name in embedded}
+    contents = {
+        caption: {name: titles[name] for name in part} for caption, part in _contents(root / "book" / "_toc.yml").items()
+    }
     for name, text in {
-        "ledger": pages.ledger_page(judged, registry),
-        "errata": pages.errata_page(errata),
+        "ledger": ledger.ledger_page(judged, registry, contents),
+        "errata": ledger.errata_page(errata, registry),
         "score": pages.score_page(judged, errata, registry, rough, len(stale)),
-        "status": pages.status_page(records, registry, stale, {name: notebooks.title(name, root) for name in embedded}),
+        "status": pages.status_page(records, registry, stale, titles),
         "headline": _headline(target, sorted(embedded)),
     }.items():
         _write_if_changed(generated / f"{name}.md", text)
