@@ -3,13 +3,23 @@
 from pybtex.plugin import register_plugin
 from pybtex.style.formatting.unsrt import Style as Unsorted
 from pybtex.style.labels import BaseLabelStyle
+from pybtex.style.sorting import BaseSortingStyle
 
 
 class AuthorYearLabels(BaseLabelStyle):
     """ "Maouche, 2019": the words of a citation in the text; "n.d." for what bears no date."""
 
     def format_labels(self, sorted_entries):
-        return [f"{_names(entry)}, {entry.fields.get('year', 'n.d.')}" for entry in sorted_entries]
+        return [_label(entry) for entry in sorted_entries]
+
+
+class ByLabel(BaseSortingStyle):
+    def sorting_key(self, entry):
+        return _label(entry).casefold()
+
+
+def _label(entry) -> str:
+    return f"{_names(entry)}, {entry.fields.get('year', 'n.d.')}"
 
 
 def _names(entry) -> str:
@@ -19,7 +29,7 @@ def _names(entry) -> str:
 
 
 class AuthorYear(Unsorted):
-    default_sorting_style = "author_year_title"
+    default_sorting_style = "author_year"
     default_label_style = "author_year"
 
 
@@ -31,6 +41,7 @@ def as_list(app, pagename, templatename, context, doctree):
 
 def setup(app):
     register_plugin("pybtex.style.labels", "author_year", AuthorYearLabels)
+    register_plugin("pybtex.style.sorting", "author_year", ByLabel)
     register_plugin("pybtex.style.formatting", "author_year", AuthorYear)
     app.connect("html-page-context", as_list)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from mobpriv.book.claims import AGREES, BY_DEFINITION, DIRECTION, DISAGREES, KINDS, UNDECIDED, Claim, Erratum
 from mobpriv.book.quantities import FIXED, extent, shown
-from mobpriv.book.runs import Registry
+from mobpriv.book.runs import Paper, Registry
 from mobpriv.book.verdicts import ACROSS, NO_DATA, QUICK, Verdict, title
 
 SYMBOLS = {AGREES: "✓", DIRECTION: "↗", UNDECIDED: "?", DISAGREES: "✗", BY_DEFINITION: "≡"}
@@ -108,7 +108,7 @@ def _cell(line: Line, name: str, order: int) -> str:
 def _number(values: Sequence[str], between: str = "", n: int | None = None) -> str:
     """A number with its interval small below it; of a family its values, one a line."""
     small = [between] * bool(between) + [f"n{FIXED}={FIXED}{shown(n)}"] * (n is not None)
-    return "<br>".join(map(escape, values)) + "".join(f"<small>{escape(text)}</small>" for text in small)
+    return "<br>".join(map(escape, values)) + "".join(f" <small>{escape(text)}</small>" for text in small)
 
 
 # ------------------------------------------------------------------------------------------------------------------- a card
@@ -165,34 +165,25 @@ def _table(claim: Claim, rows: Mapping[str, Sequence[Verdict]], registry: Regist
     titles = {name: title(registry, name) for name in rows}
     verdict = Line("verdict", {name: badge(together(cells)) for name, cells in rows.items()}, "verdicts")
     judged = {name: cells for name, cells in rows.items() if cells[0].verdict != QUICK}
+    n = _shared_n(judged)
+    counted = [Line("n", {name: shown(count) for name, count in n.items()})] if n else []
     if not claim.table:
-        return side_by_side(titles, [verdict, *_lines(claim, {name: cells[0] for name, cells in judged.items()})])
-    counted = {name: f"{sum(map(_agrees, cells))} of {len(cells)}" for name, cells in judged.items()}
-    apart = [
-        words
-        for words in _words(judged)
-        if any(c.words == words and not _agrees(c) for cells in judged.values() for c in cells)
-    ]
-    shown_first = [line for words in apart for line in _cell_lines(words, judged, only_apart=True)]
-    every = [line for words in _words(judged) for line in _cell_lines(words, judged)]
-    fold = f"<details><summary>All {len(_words(judged))} cells of the table</summary>{side_by_side(titles, every)}</details>"
-    return side_by_side(titles, [verdict, Line("cells that agree", counted), *shown_first]) + (fold if every else "")
+        return side_by_side(titles, [verdict, *_lines(claim, {name: cells[0] for name, cells in judged.items()}, n), *counted])
+    agree = {name: f"{sum(map(_agrees, cells))} of {len(cells)}" for name, cells in judged.items()}
+    every, apart = _cells(judged, n), _cells({name: [c for c in cells if not _agrees(c)] for name, cells in judged.items()}, n)
+    fold = f"<details><summary>All {len(every)} cells of the table</summary>{side_by_side(titles, every)}</details>"
+    return side_by_side(titles, [verdict, Line("cells that agree", agree), *apart, *counted]) + (fold if every else "")
 
 
-def _lines(claim: Claim, rows: Mapping[str, Verdict]) -> list[Line]:
+def _lines(claim: Claim, rows: Mapping[str, Verdict], n: Mapping[str, int] | None) -> list[Line]:
     """The numbers of a claim that is no table: what is printed and ours, and the results that its test reads."""
-    lines, n = [], _shared_n(rows)
-    if any(v.printed is not None for v in rows.values()):
-        lines.append(
-            Line("printed", {name: escape(shown(v.printed, v.unit)) for name, v in rows.items() if v.printed is not None})
-        )
-    ours = {name: _ours(v, v.n if n is None else None) for name, v in rows.items() if v.value is not None}
+    printed = {name: escape(shown(v.printed, v.unit)) for name, v in rows.items() if v.printed is not None}
+    ours = {name: _ours(v, n) for name, v in rows.items() if v.value is not None}
+    lines = [Line("printed", printed)] if printed else []
     if ours:
         lines.append(Line(f"ours: {next(v.words for v in rows.values() if v.words)}", ours))
     if claim.relation or any(v.verdict in (DIRECTION, UNDECIDED) for v in rows.values()):
         lines += _read(rows, n)
-    if n:
-        lines.append(Line("n", {name: shown(count) for name, count in n.items()}))
     return lines
 
 
@@ -206,35 +197,29 @@ def _read(rows: Mapping[str, Verdict], n: Mapping[str, int] | None) -> list[Line
     return [Line(words, cells) for words, cells in found.items()]
 
 
-def _shared_n(rows: Mapping[str, Verdict]) -> dict[str, int] | None:
+def _cells(rows: Mapping[str, Sequence[Verdict]], n: Mapping[str, int] | None) -> list[Line]:
+    """A line for each cell of a table: its verdict, ours and what is printed."""
+    found = {}
+    for name, cells in rows.items():
+        for cell in cells:
+            ours = f"{badge(cell.verdict)}<br>{_ours(cell, n)}" if cell.value is not None else ""
+            printed = f" <small>printed {escape(shown(cell.printed, cell.unit))}</small>"
+            found.setdefault(cell.words, {})[name] = ours + printed
+    return [Line(words, cells) for words, cells in found.items()]
+
+
+def _shared_n(rows: Mapping[str, Sequence[Verdict]]) -> dict[str, int] | None:
     """Data set -> the number of cases, where all its numbers share one; None where they do not."""
-    counts = {name: {part.n for part in (verdict, *verdict.read) if part.n is not None} for name, verdict in rows.items()}
-    return (
-        None
-        if any(len(found) > 1 for found in counts.values())
-        else {name: found.pop() for name, found in counts.items() if found}
-    )
+    parts = {name: [part for cell in cells for part in (cell, *cell.read)] for name, cells in rows.items()}
+    counts = {name: {part.n for part in found if part.n is not None} for name, found in parts.items()}
+    if any(len(found) > 1 for found in counts.values()):
+        return None
+    return {name: found.pop() for name, found in counts.items() if found}
 
 
-def _ours(verdict: Verdict, n: int | None) -> str:
-    return _number([shown(verdict.value, verdict.unit)], extent(verdict.low, verdict.high, verdict.unit), n)
-
-
-def _words(rows: Mapping[str, Sequence[Verdict]]) -> list[str]:
-    return list(dict.fromkeys(cell.words for cells in rows.values() for cell in cells))
-
-
-def _cell_lines(words: str, rows: Mapping[str, Sequence[Verdict]], only_apart: bool = False) -> list[Line]:
-    """Printed and ours of a table's cell, on the data sets where it does not agree or on all."""
-    cells = {
-        name: cell
-        for name, found in rows.items()
-        for cell in found
-        if cell.words == words and not (only_apart and _agrees(cell))
-    }
-    printed = {name: escape(shown(cell.printed, cell.unit)) for name, cell in cells.items()}
-    ours = {name: f"{badge(cell.verdict)}<br>{_ours(cell, cell.n)}" for name, cell in cells.items() if cell.value is not None}
-    return [Line(f"{words}, printed", printed), Line(f"{words}, ours", ours)]
+def _ours(verdict: Verdict, n: Mapping[str, int] | None) -> str:
+    between = extent(verdict.low, verdict.high, verdict.unit)
+    return _number([shown(verdict.value, verdict.unit)], between, verdict.n if n is None else None)
 
 
 # ---------------------------------------------------------------------------------------------------------------- reasons
@@ -336,17 +321,21 @@ def _by_claim(verdicts: Iterable[Verdict]) -> list[list[Verdict]]:
     return list(found.values())
 
 
+def _papers(registry: Registry, entries: Iterable[Claim | Erratum]) -> dict[str, Paper]:
+    """The papers of claims or errata, in the order of the registry."""
+    found = {entry.paper: registry.paper(entry.paper) for entry in entries}
+    return {name: found[name] for name in registry.papers if name in found}
+
+
 def _scheme(registry: Registry, claims: Sequence[Claim]) -> str:
-    papers = [registry.paper(name) for name in dict.fromkeys(claim.paper for claim in claims)]
-    named = "; ".join(
-        f"**{paper.claims}…** is a claim of *{paper.title}*, **{paper.errata}…** an erratum to it" for paper in papers
-    )
+    papers = _papers(registry, claims).values()
+    named = "; ".join(f"**{p.claims}…** is a claim of *{p.title}*, **{p.errata}…** an erratum to it" for p in papers)
     return f"Every claim has an id, which links to it: {named}."
 
 
 def _filters(verdicts: Sequence[Verdict], registry: Registry) -> str:
     """The bar of filters, which stays hidden without the script that they need."""
-    papers = {v.claim.paper: registry.paper(v.claim.paper).title for v in verdicts}
+    papers = {name: paper.title for name, paper in _papers(registry, [v.claim for v in verdicts]).items()}
     kinds = {_class(v.verdict): CALLED.get(_class(v.verdict), v.verdict) for v in verdicts}
     kinds = {name: kinds[name] for name in [*CLASSES.values(), UNTESTABLE] if name in kinds}
     found = {v.dataset for v in verdicts}
@@ -369,9 +358,8 @@ def _select(name: str, label: str, options: Mapping[str, str]) -> str:
 def errata_page(errata: Sequence[Erratum], registry: Registry) -> str:
     """A card for each erratum, paper by paper."""
     lines = []
-    for paper in dict.fromkeys(e.paper for e in errata):
-        lines += [f"## {registry.paper(paper).title}", ""]
-        lines += [_erratum(e) for e in errata if e.paper == paper]
+    for name, paper in _papers(registry, errata).items():
+        lines += [f"## {paper.title}", "", *(_erratum(e) for e in errata if e.paper == name)]
     return "\n".join(lines) + "\n"
 
 
