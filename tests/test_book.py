@@ -356,11 +356,11 @@ def test_provenance_names_the_parameters_that_were_given_in_words(tmp_path):
 
 def test_provenance_of_several_runs_says_once_what_they_share(tmp_path):
     own = run(make(tmp_path, "demo", SAVES), tmp_path)
-    other = {**own, "provenance": {**own["provenance"], "selection": "30 days of < cabs"}}
+    other = {**own, "provenance": {**own["provenance"], "selection": "1,234,567 records of < cabs"}}
     foot = pages.footer("demo", {"city": own, "cabspotting": other}, REGISTRY, stale=["cabspotting"])
     assert foot.count(own["provenance"]["commit"]) == 1
     assert foot.count("<dt>selection</dt>") == 2
-    assert "<dd>30 days of &lt; cabs</dd>" in foot
+    assert "<dd>1\u202f234\u202f567 records of &lt; cabs</dd>" in foot
     assert "<dt>code</dt><dd>changed since: stale</dd>" in foot
     assert "<p><strong>all of them</strong></p>" in foot
     assert "all of them" not in pages.footer("demo", {"city": own}, REGISTRY)

@@ -352,7 +352,7 @@ def test_a_claim_across_data_sets_reads_every_run():
     relation = {"quantity": "", "printed": None, "tolerance": None, "datasets": ("across",)}
     found = evaluate([claim(**relation, relation="cabspotting.rate < geolife.rate")], results, REGISTRY, NAMES)[0]
     assert (found.dataset, found.verdict) == ("across", "agrees")
-    assert found.parts == (("rate, Cabspotting", "40\u00a0%"), ("rate, GeoLife", "80\u00a0%"))
+    assert found.read == (("rate, Cabspotting", ("40\u00a0%",), "", None), ("rate, GeoLife", ("80\u00a0%",), "", None))
     assert "disagrees" in fault(claim(**relation, relation="cabspotting.rate > geolife.rate"), results=results)
 
 

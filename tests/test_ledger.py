@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from claim_making import NAMED, REGISTRY, RESULTS, TABLE, because, claim
 
-from mobpriv.book import quantities
+from mobpriv.book import quantities, runs
 from mobpriv.book.claims import BY_DEFINITION, KINDS, Claim, Erratum, read
 from mobpriv.book.ledger import Line as TableLine
 from mobpriv.book.ledger import _merged, badge, errata_page, ledger_page, linked, side_by_side, verdicts_in_words
@@ -204,11 +204,15 @@ def test_ids_in_a_text_are_links():
 
 
 def test_a_column_stays_together_where_data_sets_stand_one_below_the_other():
-    html = side_by_side(
-        {"a": "A", "b": "B"}, [TableLine("verdict", {"a": "x", "b": "y"}, "verdicts"), TableLine("n", {"a": "1"})]
-    )
-    order = {text: int(place) for place, text in re.findall(r'style="order:(\d+)"[^>]*>(?:<div>)?(\w|–)', html)}
-    assert sorted(order, key=order.get) == ["x", "A", "1", "y", "B", "–"]
+    def placed(*lines: TableLine) -> list[str]:
+        html = side_by_side({"a": "A", "b": "B"}, lines)
+        order = {text: int(place) for place, text in re.findall(r'style="order:(\d+)"[^>]*>(?:<div>)?(\w|–)', html)}
+        assert len(set(order.values())) == len(order)
+        return sorted(order, key=order.get)
+
+    verdicts, numbers = TableLine("verdict", {"a": "x", "b": "y"}, "verdicts"), TableLine("n", {"a": "1"})
+    assert placed(verdicts, numbers) == ["x", "A", "1", "y", "B", "–"]  # the verdict before the name
+    assert placed(numbers) == ["A", "1", "B", "–"]
 
 
 def erratum(**fields) -> Erratum:
@@ -250,3 +254,18 @@ def test_the_ids_of_the_books_own_claims_and_errata_begin_as_the_registry_says()
 def test_every_chip_of_a_card_is_explained():
     page = (BOOK / "how-to-read.md").read_text(encoding="utf-8")
     assert [kind for kind in (*KINDS, BY_DEFINITION, "", "not testable without …") if f"{badge(kind)}\n: " not in page] == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "line"),
+    [
+        ("{title: P, claims: A}", "runs.yml: p: a paper needs exactly title, claims, errata (got title, claims)"),
+        ("{title: P, claims: A, errata: E, year: 1}", "(got title, claims, errata, year)"),
+    ],
+)
+def test_a_paper_in_the_registry_needs_its_name_and_how_its_ids_begin(tmp_path, fields, line):
+    path = tmp_path / "book" / "results" / "runs.yml"
+    path.parent.mkdir(parents=True)
+    path.write_text(f"runs: {{city: {{title: a city, kind: traces, synthetic: true}}}}\npapers: {{p: {fields}}}\n")
+    with pytest.raises(ValueError, match=re.escape(line)):
+        runs.read(tmp_path)

@@ -15,7 +15,7 @@ from mobpriv.book.quantities import FIXED, extent, shown
 from mobpriv.book.runs import Paper, Registry
 from mobpriv.book.verdicts import ACROSS, NO_DATA, QUICK, Verdict, title
 
-SYMBOLS = {AGREES: "✓", DIRECTION: "↗", UNDECIDED: "?", DISAGREES: "✗", BY_DEFINITION: "≡"}
+SYMBOLS = {AGREES: "✓", DIRECTION: "↗", UNDECIDED: "?", DISAGREES: "✗", BY_DEFINITION: "≡", "": "–"}
 CLASSES = {
     AGREES: "agrees",
     DIRECTION: "direction",
@@ -26,24 +26,19 @@ CLASSES = {
     "": "open",
 }
 UNTESTABLE = "untestable"
-CALLED = {UNTESTABLE: "not testable", "open": "nothing stated"}  # classes whose verdict names a data set, or none
+CALLED = {UNTESTABLE: "not testable", CLASSES[""]: "nothing stated"}  # classes whose verdict names a data set, or is none
 ERRATUM, CLAIM = r"\bE(?:-[A-Z])?\d+(?:\.\d+)?\b", r"\b[A-Z]\d+\.\d+\b"  # ids in a text
 
 
 # ------------------------------------------------------------------------------------------------------------ small pieces
 def badge(verdict: str) -> str:
     """The verdict as text with a symbol; colour only repeats what the text says."""
-    return (
-        f'<span class="verdict {_class(verdict)}">{SYMBOLS.get(verdict, "–" if not verdict else "○")} {_called(verdict)}</span>'
-    )
+    text = f"{SYMBOLS.get(verdict, '○')} {verdict or CALLED[CLASSES['']]}"
+    return f'<span class="verdict {_class(verdict)}">{text}</span>'
 
 
 def _class(verdict: str) -> str:
     return CLASSES.get(verdict, UNTESTABLE)
-
-
-def _called(verdict: str) -> str:
-    return verdict or CALLED["open"]
 
 
 def link(notebook: str, figure: str, text: str) -> str:
@@ -53,14 +48,17 @@ def link(notebook: str, figure: str, text: str) -> str:
 
 def anchor(entry: Claim | Erratum) -> str:
     """The stable anchor of a claim or an erratum: ``claim-t2-3``."""
-    kind = "claim" if isinstance(entry, Claim) else "erratum"
-    return f"{kind}-{re.sub('[^a-z0-9]+', '-', entry.id.lower())}"
+    return _anchor("claim" if isinstance(entry, Claim) else "erratum", entry.id)
+
+
+def _anchor(kind: str, name: str) -> str:
+    return f"{kind}-{re.sub('[^a-z0-9]+', '-', name.lower())}"
 
 
 def linked(text: str) -> str:
     """A text of Markdown with a link at every id of a claim or an erratum."""
     both = rf"(?P<erratum>{ERRATUM})|(?P<claim>{CLAIM})"
-    return re.sub(both, lambda m: f"[{m[0]}](#{m.lastgroup}-{re.sub('[^a-z0-9]+', '-', m[0].lower())})", text)
+    return re.sub(both, lambda m: f"[{m[0]}](#{_anchor(m.lastgroup, m[0])})", text)
 
 
 def permalink(entry: Claim | Erratum, page: str = "") -> str:
@@ -77,13 +75,13 @@ class Line(NamedTuple):
 
     label: str
     cells: Mapping[str, str]
-    kind: str = ""
+    kind: str = ""  # "verdicts" for the line of the verdicts
 
 
 def side_by_side(titles: Mapping[str, str], lines: Sequence[Line]) -> str:
     """A table with a column for each data set (name -> title), which a narrow page shows one below the other.
 
-    The first line is the verdict; the order given to each cell is the one in which a narrow page shows them.
+    The order given to each cell is the one in which a narrow page shows them: the verdict, the data set, its numbers.
     """
     head = [
         f'<th role="columnheader" scope="col" style="order:{100 * i + 1}">{escape(t)}</th>'
@@ -91,12 +89,11 @@ def side_by_side(titles: Mapping[str, str], lines: Sequence[Line]) -> str:
     ]
     rows = [f'<tr role="row"><td role="cell" class="corner"></td>{"".join(head)}</tr>']
     for number, line in enumerate(lines):
-        cells = [_cell(line, name, 100 * i + (number + 1 if number else 0)) for i, name in enumerate(titles)]
-        rows.append(
-            f'<tr role="row" class="{line.kind}"><th role="rowheader" scope="row">{escape(line.label)}</th>{"".join(cells)}</tr>'
-        )
+        cells = [_cell(line, name, 100 * i + (0 if line.kind else 2 + number)) for i, name in enumerate(titles)]
+        kind = f' class="{line.kind}"' if line.kind else ""
+        rows.append(f'<tr role="row"{kind}><th role="rowheader" scope="row">{escape(line.label)}</th>{"".join(cells)}</tr>')
     body = f'<thead role="rowgroup">{rows[0]}</thead><tbody role="rowgroup">{"".join(rows[1:])}</tbody>'
-    return f'<table class="sets sets-{min(len(titles), 6)}" role="table">{body}</table>'
+    return f'<table class="sets{" single" * (len(titles) == 1)}" role="table">{body}</table>'
 
 
 def _cell(line: Line, name: str, order: int) -> str:

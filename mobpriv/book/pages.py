@@ -11,7 +11,7 @@ import nbformat
 
 from mobpriv.book.claims import BY_DEFINITION, KINDS, Erratum
 from mobpriv.book.ledger import CLASSES, SYMBOLS, badge, verdicts_in_words
-from mobpriv.book.quantities import shown
+from mobpriv.book.quantities import NARROW, shown
 from mobpriv.book.runs import Registry
 from mobpriv.book.verdicts import ACROSS, NO_DATA, QUICK, Verdict, title
 
@@ -133,7 +133,7 @@ def provenance_row(record: dict, title: str = "") -> dict[str, str]:
         "data set": described,
         "SHA-256": digest,
         "left out": left_out,
-        "selection": record["selection"] or "–",
+        "selection": re.sub(r"(?<=\d),(?=\d{3}\b)", NARROW, record["selection"]) or "–",
         "parameters": _chosen(record),
         "repeat it": f"`{record['command']}`",
         "mobpriv": f"{record['mobpriv']}, commit {record['commit']}",

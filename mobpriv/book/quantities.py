@@ -160,14 +160,10 @@ def extent(low: Any, high: Any, unit: str = "") -> str:
     return f"{first} to {shown(high, unit)}"
 
 
-def in_brackets(between: str, n: int | None) -> str:
-    """What stands behind a value: its interval and the number of cases, where it has them."""
-    return (f" ({between})" if between else "") + (f", n{FIXED}={FIXED}{shown(n)}" if n is not None else "")
-
-
 def with_extent(value: Any, low: Any, high: Any, n: int | None, unit: str = "") -> str:
     """A value with its interval and the number of cases, where it has them."""
-    return shown(value, unit) + in_brackets(extent(low, high, unit), n)
+    between = extent(low, high, unit)
+    return shown(value, unit) + (f" ({between})" if between else "") + (f", n{FIXED}={FIXED}{n}" if n is not None else "")
 
 
 # ------------------------------------------------------------------------------------------------------------------ words

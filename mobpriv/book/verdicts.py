@@ -31,7 +31,7 @@ from mobpriv.book.expressions import (
     truth_of,
     value_of,
 )
-from mobpriv.book.quantities import Names, Quantity, extent, in_brackets, in_words, shown, unit_of
+from mobpriv.book.quantities import Names, Quantity, extent, in_words, shown, unit_of
 from mobpriv.book.runs import Registry
 
 ACROSS = "across"  # the "run" of a claim that compares runs with each other
@@ -46,11 +46,6 @@ class Part(NamedTuple):
     values: tuple[str, ...]  # one, or those of a family
     between: str = ""  # its interval
     n: int | None = None
-
-    @property
-    def number(self) -> str:
-        """All of it in one line."""
-        return ", ".join(self.values) + in_brackets(self.between, self.n)
 
 
 class Verdict(NamedTuple):
@@ -68,11 +63,6 @@ class Verdict(NamedTuple):
     test: str = ""  # of a relation or a direction: what it says, in words
     read: tuple[Part, ...] = ()  # the results that the test reads
     explanation: str = ""
-
-    @property
-    def parts(self) -> tuple[tuple[str, str], ...]:
-        """The results that the test reads: what each is called, its number."""
-        return tuple((part.words, part.number) for part in self.read)
 
 
 def evaluate(
