@@ -329,12 +329,32 @@ def test_the_foot_of_a_page_says_where_its_numbers_come_from(tmp_path):
     for part in (
         "synthetic city (synthetic)",
         "abababab",
-        "`seed=1`",
-        "mobpriv run demo",
+        "<dt>parameters</dt><dd>all at their defaults</dd>",
+        "<code>mobpriv run demo</code>",
         "source notebook",
         "results on synthetic city",
     ):
         assert part in foot
+
+
+def test_provenance_names_the_parameters_that_were_given_in_words(tmp_path):
+    record = run(make(tmp_path, "demo", SAVES), tmp_path, {"cell": 1500, "sizes": [3], "quick": True})["provenance"]
+    row = pages.provenance_row(record)
+    assert row["parameters"] == "cell: 1\u202f500; sizes: 3; quick: yes; the others at their defaults"
+    assert row["repeat it"] == "`mobpriv run demo -p cell=1500.0 -p 'sizes=[3]' --quick`"
+    assert pages.provenance_row({**record, "command": "mobpriv run demo"})["parameters"] == "all at their defaults"
+
+
+def test_provenance_of_several_runs_says_once_what_they_share(tmp_path):
+    own = run(make(tmp_path, "demo", SAVES), tmp_path)
+    other = {**own, "provenance": {**own["provenance"], "selection": "1,234,567 records of < cabs"}}
+    foot = pages.footer("demo", {"city": own, "cabspotting": other}, REGISTRY, stale=["cabspotting"])
+    assert foot.count(own["provenance"]["commit"]) == 1
+    assert foot.count("<dt>selection</dt>") == 2
+    assert "<dd>1\u202f234\u202f567 records of &lt; cabs</dd>" in foot
+    assert "<dt>code</dt><dd>changed since: stale</dd>" in foot
+    assert "<p><strong>all of them</strong></p>" in foot
+    assert "all of them" not in pages.footer("demo", {"city": own}, REGISTRY)
 
 
 def test_a_step_is_computed_once_and_read_afterwards(tmp_path, monkeypatch):
@@ -412,4 +432,5 @@ def test_a_quick_build_marks_its_verdicts_and_may_lack_what_the_ledger_wants(tmp
     build.build(root, quick=True, render=False)
     assert "1 not judged in this quick build" in (root / "book" / "_generated" / "score.md").read_text()
     build.build(root, render=False)
-    assert "| synthetic city | 1 | 0 | 0 |" in (root / "book" / "_generated" / "score.md").read_text()
+    score = (root / "book" / "_generated" / "score.md").read_text()
+    assert 'synthetic city</th><td role="cell" class="agrees" data-label="✓ agrees"><a href="ledger.html?' in score
