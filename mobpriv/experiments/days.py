@@ -5,6 +5,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from mobpriv.datasets import Dataset, load
+from mobpriv.numbers import shown
 from mobpriv.traces import Traces, by_user, most_active_days, rows, same_person, split_in_half, within
 
 CENTURY = 36_525  # days
@@ -60,7 +61,7 @@ def choose(
     traces = within(traces, first, days)
     if not len(traces):
         raise ValueError(f"no records in the {days} days from {first}: choose another start")
-    words = f"{len(by_user(traces)[0])} users, {len(traces):,} records in the {days} days from {first:%Y-%m-%d %H:%M} UTC"
+    words = f"{len(by_user(traces)[0])} users, {shown(len(traces))} records in the {days} days from {first:%Y-%m-%d %H:%M} UTC"
     words += f" (they span {_span(traces):.1f} days)" if _span(traces) < days - 1 else ""
     return Choice(data, traces, first, words + left_out + (f"; only the first {most} users" if most else ""))
 

@@ -1,0 +1,170 @@
+"""The built pages as a reader sees them: the answer first, nothing beyond the right edge, captions, tables and words for people."""
+
+import re
+from collections import Counter
+
+import pytest
+from built_site import PAGES, SITE, needs_the_book
+
+pytestmark = needs_the_book
+WIDTHS = (360, 390, 768, 1024, 1100, 1440)
+PAPER = 718  # CSS pixels between the margins of an A4 sheet
+ROWS = 18  # of a table on a page: three data sets at six levels
+NOTEBOOKS = [page for page in PAGES if page.startswith("notebooks/")]
+ARTICLES = [page for page in PAGES if page not in ("genindex.html", "search.html")]
+
+# what stands beyond the right edge of the text, or is hidden there; a map is a window by nature, and one pixel is a rounding
+BEYOND = """() => {
+    const article = document.querySelector('.bd-article');
+    const right = Math.min(article.getBoundingClientRect().right, window.innerWidth) + 1;
+    return [...article.querySelectorAll('*')]
+      .filter(e => !e.closest('.leaflet-container, mjx-assistive-mml, svg, .visually-hidden') && e.checkVisibility())
+      .filter(e => e.getBoundingClientRect().width > 2)
+      .filter(e => e.getBoundingClientRect().right > right
+                   || e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX !== 'visible')
+      .map(e => `${e.tagName}.${e.className}: ${e.textContent.trim().slice(0, 50)}`); }"""
+# the words of a page without its programs
+WORDS = """() => { const article = document.querySelector('.bd-article').cloneNode(true);
+    article.querySelectorAll('pre, code, script, style, mjx-container, .math').forEach(e => e.remove());
+    article.querySelectorAll('td, th, small, p, li, dd, dt').forEach(e => e.append(' '));
+    return article.textContent; }"""
+NOT_FOR_PEOPLE = {
+    "a Python value": r"\b(True|None|nan|NaN|inf)\b|\bFalse\b(?! positive)",
+    "a power of ten": r"\d[eE][+-]?\d+\b",
+    "digits that nobody reads": r"\d\.\d{7,}",
+    "a raw key": r"\b[a-z_]+\.(?:AP-Attack|POI-Attack|PIT-Attack|none|W4M|Geo-I|Promesse|differential|distortion|joint)\b",
+    "a thousand with a comma": r"\d,\d{3}\b",
+}
+
+
+@pytest.fixture(scope="module")
+def page_of(browser, address):
+    """Every page, opened once."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
+    opened = {}
+
+    def go(page: str):
+        if page not in opened:
+            opened.clear()
+            for tab in context.pages:
+                tab.close()
+            opened[page] = context.new_page()
+            opened[page].goto(address + page, wait_until="networkidle")
+        opened[page].emulate_media(media="screen")
+        opened[page].set_viewport_size({"width": 1440, "height": 900})
+        return opened[page]
+
+    yield go
+    context.close()
+
+
+@pytest.mark.parametrize("page", ARTICLES)
+def test_nothing_stands_beyond_the_right_edge_at_any_width_nor_on_paper(page_of, page):
+    opened, beyond = page_of(page), []
+    opened.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
+    for media, width in [*(("screen", width) for width in WIDTHS), ("print", PAPER)]:
+        opened.emulate_media(media=media)
+        opened.set_viewport_size({"width": width, "height": 900})
+        beyond += [f"{media} {width}: {element}" for element in opened.evaluate(BEYOND)]
+    assert not beyond
+
+
+@pytest.mark.parametrize("page", NOTEBOOKS)
+def test_a_page_opens_with_its_answer(page_of, page):
+    opened = page_of(page)
+    answer = opened.locator(".bd-article .answer").first
+    assert answer.bounding_box()["y"] < 400
+    words = answer.inner_text()
+    assert re.match(r"The answer\.|What we found\.|\d+ errat", words)
+    assert "Repeat it: mobpriv run" in words
+    assert answer.evaluate("e => e.previousElementSibling.tagName") == "H1"
+
+
+@pytest.mark.parametrize("page", NOTEBOOKS)
+def test_at_most_two_folds_of_code_stand_together(page_of, page):
+    """One for the set-up, one for the experiment, before a figure, a table, a heading or a result in words comes."""
+    marks = page_of(page).evaluate(
+        """() => [...document.querySelectorAll('.bd-article :is(h1, h2, figure, table, .output, details.hide)')]
+            .map(e => e.matches('details') ? 'f' : '-').join('')"""
+    )
+    assert "fff" not in marks
+
+
+@pytest.mark.parametrize("page", NOTEBOOKS)
+def test_every_figure_has_a_number_a_caption_and_a_name_that_reads_as_a_sentence(page_of, page):
+    figures = page_of(page).eval_on_selector_all(
+        ".bd-article figure",
+        """all => all.map(e => ({caption: (e.querySelector('figcaption') || {}).textContent || '',
+            name: (e.querySelector('[role=img]') || e.querySelector('[aria-label]')).getAttribute('aria-label')}))""",
+    )
+    for figure in figures:
+        assert re.match(r"Figure [\w.]+\. [A-Z(].*[.?)]$", figure["caption"].strip(), re.DOTALL), figure["caption"]
+        assert re.match(r"[A-Z].{20,}[.?)]$", figure["name"].strip(), re.DOTALL), figure["name"]
+        wrong = {what for what, pattern in NOT_FOR_PEOPLE.items() if re.search(pattern, figure["name"])}
+        assert not wrong, figure["name"]
+
+
+def test_no_two_figures_share_a_number(page_of):
+    numbers = Counter(
+        number
+        for page in NOTEBOOKS
+        for number in re.findall(r'figure-number">(Figure [^<]*)</span>', (SITE / page).read_text(encoding="utf-8"))
+        if not re.fullmatch(r"Figure \d+\.", number)  # of a paper's own, which two papers may share
+    )
+    assert [number for number, count in numbers.items() if count > 1] == []
+
+
+@pytest.mark.parametrize("page", NOTEBOOKS)
+def test_tables_are_for_reading(page_of, page):
+    tables = page_of(page).eval_on_selector_all(
+        ".bd-article .cell_output table",
+        "all => all.map(e => [e.className, e.querySelectorAll('tbody tr:not(.group)').length])",
+    )
+    assert [name for name, _ in tables if "numbers" not in name] == []
+    assert [rows for _, rows in tables if rows > ROWS] == []
+
+
+@pytest.mark.parametrize("page", [page for page in ARTICLES if page != "bibliography.html"])  # its DOIs are no numbers
+def test_no_page_shows_what_is_meant_for_programs(page_of, page):
+    words = page_of(page).evaluate(WORDS)
+    found = {what: re.findall(rf".{{0,30}}(?:{pattern}).{{0,10}}", words)[:3] for what, pattern in NOT_FOR_PEOPLE.items()}
+    assert not {what: hits for what, hits in found.items() if hits}
+
+
+@pytest.mark.parametrize("page", NOTEBOOKS)
+def test_a_term_is_linked_where_it_is_used_first(page_of, page):
+    terms = page_of(page).eval_on_selector_all(".glossary-term", "all => all.map(e => e.textContent.toLowerCase())")
+    assert terms
+    assert len(terms) == len(set(terms))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("page", NOTEBOOKS)
+def test_marks_and_lines_of_figures_stand_out_from_the_page(page_of, page, scheme):
+    """Strokes and fills of what is drawn, on the page's own background: 3 to 1, as for graphics (WCAG 1.4.11); 2 for the grid's ticks."""
+    opened = page_of(page)
+    opened.evaluate("scheme => document.documentElement.setAttribute('data-theme', scheme)", scheme)
+    drawn = opened.evaluate(
+        """() => { const page = getComputedStyle(document.querySelector('.bd-main')).backgroundColor;
+            const body = getComputedStyle(document.body).backgroundColor;
+            const found = new Set();
+            document.querySelectorAll('.mobpriv-figure svg :is(path, use, text)').forEach(e => {
+                const style = getComputedStyle(e), box = e.getBoundingClientRect();
+                if (e.closest('defs, clipPath') || !box.width && !box.height || style.opacity < 0.9) return;
+                if (e.tagName == 'text') found.add(style.fill);
+                else if (style.stroke != 'none' && style.strokeOpacity > 0.9) found.add(style.stroke); });
+            return [page == 'rgba(0, 0, 0, 0)' ? body : page, [...found]]; }"""
+    )
+    background, colours = drawn
+    assert {c: round(_contrast(c, background), 1) for c in colours if _contrast(c, background) < 2.9} == {}
+
+
+def _contrast(colour: str, background: str) -> float:
+    low, high = sorted(map(_luminance, (colour, background)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
