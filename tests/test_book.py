@@ -13,7 +13,7 @@ import pytest
 from notebook_making import SAVES, make, registry
 
 from mobpriv import book
-from mobpriv.book import build, dependencies, notebooks, pages, provenance, results, running, runs
+from mobpriv.book import build, dependencies, notebooks, pages, provenance, quantities, results, running, runs
 
 REGISTRY = runs.read(results.ROOT)
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:papermill", "ignore::DeprecationWarning:nbclient")
@@ -335,6 +335,18 @@ def test_the_foot_of_a_page_says_where_its_numbers_come_from(tmp_path):
         "results on synthetic city",
     ):
         assert part in foot
+
+
+def test_all_numbers_of_a_page_as_one_table():
+    words = quantities.names({"nb": {"rate.{attack}": ["share", "rate of {attack}"]}}, {}, REGISTRY.runs)
+    results = {"rate.AP": {"value": 0.5, "low": 0.4, "high": 0.6, "n": 20}, "k": "infinite", "held": True, "rows": [{"a": 1}]}
+    text = pages.numbers("nb", {"geolife-program": {"results": results}}, words, REGISTRY)
+    assert text.splitlines() == [
+        "data set,name,in words,value,low,high,n,unit",
+        '"GeoLife, as the program",rate.AP,rate of AP,0.5,0.4,0.6,20,share',
+        '"GeoLife, as the program",k,,infinite,,,,',
+        '"GeoLife, as the program",held,,True,,,,',
+    ]
 
 
 def test_provenance_names_the_parameters_that_were_given_in_words(tmp_path):

@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import as_completed
 from contextlib import contextmanager
 from itertools import count
@@ -236,80 +236,95 @@ def stale_results(records: dict[str, dict[str, dict]], root: Path) -> set[tuple[
     return found
 
 
+class Judged(NamedTuple):
+    """All results at hand with what the ledger says of them."""
+
+    registry: runs.Registry
+    records: dict[str, dict[str, dict]]  # run -> notebook -> record
+    verdicts: list[verdicts.Verdict]
+    findings: dict[str, list[str]]  # notebook -> what the book found there
+    errata: list[claims.Erratum]
+    names: quantities.Names
+    stale: set[tuple[str, str]]  # (run, notebook)
+    rough: set[str]  # runs that were quick
+
+    def of(self, notebook: str, own: str) -> dict[str, dict]:
+        """The records of a notebook: run -> record, its ``own`` embedded run first."""
+        return {run: self.records[run][notebook] for run in (own, *self.records) if notebook in self.records[run]}
+
+
+def judged(root: Path) -> Judged:
+    """The ledger and the errata evaluated; LedgerError where one cannot be tested or does not hold."""
+    registry, records, folder = runs.read(root), all_records(root), root / "book" / "claims"
+    results = {run: {name: record["results"] for name, record in entries.items()} for run, entries in records.items()}
+    rough = {run for run in registry.embedded if any(r["provenance"]["parameters"].get("quick") for r in records[run].values())}
+    names, errata = quantities.read(root, registry.runs), claims.read(root / "book" / "errata", claims.Erratum)
+    found = verdicts.evaluate(claims.read(folder, claims.Claim), results, registry, names, rough)
+    verdicts.check_errata(errata, results, registry, rough)
+    told = verdicts.told(claims.findings(folder), results, registry, names, rough)
+    return Judged(registry, records, found, told, errata, names, stale_results(records, root), rough)
+
+
 def write_pages(embedded: dict[str, str], root: Path) -> None:
-    """Write the executed pages with their provenance and downloads, the ledger, the errata, the score and the status.
+    """Write the executed pages with their verdicts, provenance and downloads, the ledger, the errata, the score and the status.
 
     ``embedded``: notebook -> the run of its embedded data.
     """
-    generated, target, records = root / "book" / "_generated", root / "book" / "notebooks", all_records(root)
-    registry, stale = runs.read(root), stale_results(records, root)
-    results = {run: {name: record["results"] for name, record in entries.items()} for run, entries in records.items()}
-    rough = {run for run in registry.embedded if any(r["provenance"]["parameters"].get("quick") for r in records[run].values())}
-    names, entries = quantities.read(root, registry.runs), claims.read(root / "book" / "claims", claims.Claim)
-    judged = verdicts.evaluate(entries, results, registry, names, rough)
-    errata = claims.read(root / "book" / "errata", claims.Erratum)
-    verdicts.check_errata(errata, results, registry, rough)
+    book, contents, generated = judged(root), _contents(root), root / "book" / "_generated"
     shutil.rmtree(generated / "downloads", ignore_errors=True)
-    for old in target.glob("*.ipynb"):
+    for old in (root / "book" / "notebooks").glob("*.ipynb"):
         if old.stem not in embedded:
             old.unlink()
-    found = verdicts.told(claims.findings(root / "book" / "claims"), results, registry, names, rough)
-    # figures that no paper has are numbered by part: R1, R2, … in Re-identification
-    letters = {name: caption[0].upper() for caption, files in _contents(root).items() for name in _notebooks(files)}
-    counters = {letter: count(1) for letter in letters.values()}
-    for name, letter in letters.items():
-        own = embedded[name]
-        of_notebook = {run: records[run][name] for run in (own, *records) if name in records[run]}
-        page = _page(
-            name,
-            nbformat.read(_executed(root, own, name), as_version=4),
-            of_notebook,
-            registry,
-            [verdict for verdict in judged if verdict.claim.notebook == name],
-            found.get(name, ()),
-            sum(erratum.notebook == name for erratum in errata),
-            [run for run in of_notebook if (run, name) in stale],
-            lambda letter=letter: f"{letter}{next(counters[letter])}",
-        )
-        _write_if_changed(target / f"{name}.ipynb", nbformat.writes(page) + "\n")
-        downloads = generated / "downloads"
-        _copy(root / "notebooks" / f"{name}.ipynb", downloads / "source" / f"{name}.ipynb")
-        _copy(_executed(root, own, name), downloads / "executed" / f"{name}.ipynb")
-        for run, record in of_notebook.items():
-            provenance.write_atomically(
-                downloads / run / f"{name}.json", json.dumps(record, indent=1, ensure_ascii=False) + "\n"
-            )
+    for caption, files in contents.items():
+        numbers = count(1)  # figures that no paper has are numbered by part: R1, R2, … in Re-identification
+        for name in _notebooks(files):
+            page = _page(book, name, embedded[name], root, lambda of=numbers, part=caption: f"{part[0].upper()}{next(of)}")
+            _write_if_changed(root / "book" / "notebooks" / f"{name}.ipynb", nbformat.writes(page) + "\n")
+            _write_downloads(book, name, embedded[name], root)
     titles = {name: notebooks.title(name, root) for name in embedded}
-    contents = {caption: {name: titles[name] for name in _notebooks(files)} for caption, files in _contents(root).items()}
-    for (setting, *_), chapter in zip(_contents(root).values(), contents.values(), strict=True):
-        if chapter:
-            _write_if_changed(generated / f"path_{setting}.md", openings.path(chapter, judged, found, registry))
+    chapters = {caption: {name: titles[name] for name in _notebooks(files)} for caption, files in contents.items()}
+    paths = {
+        f"path_{setting}": openings.path(chapter, book.verdicts, book.findings, book.registry)
+        for (setting, *_), chapter in zip(contents.values(), chapters.values(), strict=True)
+        if chapter
+    }
     for name, text in {
-        "ledger": ledger.ledger_page(judged, registry, contents),
-        "errata": ledger.errata_page(errata, registry),
-        "score": pages.score_page(judged, errata, registry, rough, len(stale)),
-        "status": pages.status_page(records, registry, stale, titles),
-        "headline": _headline(target, sorted(embedded)),
+        **paths,
+        "ledger": ledger.ledger_page(book.verdicts, book.registry, chapters),
+        "errata": ledger.errata_page(book.errata, book.registry),
+        "score": pages.score_page(book.verdicts, book.errata, book.registry, book.rough, len(book.stale)),
+        "status": pages.status_page(book.records, book.registry, book.stale, titles),
+        "headline": _headline(root / "book" / "notebooks", sorted(embedded)),
     }.items():
         _write_if_changed(generated / f"{name}.md", text)
-    if stale:
+    if book.stale:
         Console(stderr=True).print(
-            f"{len(stale)} results on real data are stale: make real DATA=FOLDER makes them again", highlight=False
+            f"{len(book.stale)} results on real data are stale: make real DATA=FOLDER makes them again", highlight=False
         )
 
 
-def _page(name, executed, records, registry, judged, findings, errata, outdated, number) -> nbformat.NotebookNode:
-    """The page of a notebook; ``records``: run -> record, its embedded run first; ``errata``: how many it demonstrates."""
-    own = next(iter(records.values()), None)
-    data = own and own["provenance"]["data"]
-    closing = [("verdicts", ledger.verdicts_in_words(judged, registry))] if judged else []
-    return notebook_pages.page(
-        executed,
-        openings.opening(name, judged, findings, errata, own, registry),
-        [*closing, ("provenance", pages.footer(name, records, registry, outdated))],
-        number,
-        bool(data and data["synthetic"]),
-    )
+def _page(book: Judged, name: str, own: str, root: Path, number: Callable[[], str]) -> nbformat.NotebookNode:
+    """The page of a notebook, run on its ``own`` embedded data; ``number``: gives the next number for a figure."""
+    records = book.of(name, own)
+    data = own in records and records[own]["provenance"]["data"]
+    here = [verdict for verdict in book.verdicts if verdict.claim.notebook == name]
+    errata = sum(erratum.notebook == name for erratum in book.errata)
+    opening = openings.opening(name, here, book.findings.get(name, ()), errata, records.get(own), book.registry)
+    closing = [("verdicts", ledger.verdicts_in_words(here, book.registry))] if here else []
+    foot = pages.footer(name, records, book.registry, [run for run in records if (run, name) in book.stale])
+    executed = nbformat.read(_executed(root, own, name), as_version=4)
+    made_up = bool(data and data["synthetic"])
+    return notebook_pages.page(executed, opening, [*closing, ("provenance", foot)], number, made_up)
+
+
+def _write_downloads(book: Judged, name: str, own: str, root: Path) -> None:
+    """Source, executed notebook, each run's record, and every number of all runs in one table."""
+    downloads, records = root / "book" / "_generated" / "downloads", book.of(name, own)
+    _copy(root / "notebooks" / f"{name}.ipynb", downloads / "source" / f"{name}.ipynb")
+    _copy(_executed(root, own, name), downloads / "executed" / f"{name}.ipynb")
+    for run, record in records.items():
+        provenance.write_atomically(downloads / run / f"{name}.json", json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    provenance.write_atomically(downloads / "numbers" / f"{name}.csv", pages.numbers(name, records, book.names, book.registry))
 
 
 def _headline(target: Path, names: list[str]) -> str:

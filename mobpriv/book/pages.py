@@ -1,5 +1,7 @@
 """What the build writes into the book: verdicts and provenance on every executed page, the score and the status."""
 
+import csv
+import io
 import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
@@ -9,6 +11,7 @@ from typing import Any
 
 from mobpriv.book.claims import BY_DEFINITION, KINDS, Erratum
 from mobpriv.book.ledger import CLASSES, SYMBOLS, badge
+from mobpriv.book.quantities import Names, Quantity
 from mobpriv.book.runs import Registry
 from mobpriv.book.verdicts import ACROSS, NO_DATA, QUICK, Verdict, title
 from mobpriv.numbers import NARROW, shown
@@ -29,6 +32,7 @@ def footer(notebook: str, records: dict[str, dict], registry: Registry, stale: S
     links = [
         f"{{download}}`source notebook <../_generated/downloads/source/{notebook}.ipynb>`",
         f"{{download}}`executed notebook <../_generated/downloads/executed/{notebook}.ipynb>`",
+        f"{{download}}`all numbers (CSV) <../_generated/downloads/numbers/{notebook}.csv>`",
         *results,
     ]
     return "\n".join(
@@ -44,6 +48,23 @@ def footer(notebook: str, records: dict[str, dict], registry: Registry, stale: S
             "Download: " + " · ".join(links),
         ]
     )
+
+
+def numbers(notebook: str, records: Mapping[str, dict], names: Names, registry: Registry) -> str:
+    """Every number of a notebook's runs as CSV, a line each: the run, its name, in words where it has them, value, interval, n, unit."""
+    lines = [("data set", "name", "in words", "value", "low", "high", "n", "unit")]
+    for run, record in records.items():
+        for name, value in record["results"].items():
+            known = names.find(notebook, name) or Quantity("", "")
+            parts = [value.get(key) for key in ("value", "low", "high", "n")] if isinstance(value, dict) else [value]
+            if not isinstance(parts[0], list):  # a table of its own stands in the record
+                of = [*parts, *[None] * (4 - len(parts))]
+                lines.append(
+                    (registry.title(run), name, known.words, *("" if part is None else part for part in of), known.unit)
+                )
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(lines)
+    return text.getvalue()
 
 
 def _origins(facts: Mapping[str, Mapping[str, str]]) -> str:
