@@ -27,8 +27,8 @@ from mobpriv.channels.guarantees import effective_epsilon
 from mobpriv.channels.inference import bayes, distortion_privacy, optimal_attack, prior_error
 from mobpriv.channels.optimal import Optimum
 from mobpriv.channels.rivals import planar_laplace
-from mobpriv.datasets import Dataset, load
-from mobpriv.experiments.days import choose, in_halves, without_users
+from mobpriv.datasets import DATASETS, Dataset
+from mobpriv.experiments.days import choose, chosen_users, in_halves
 from mobpriv.grid import AreaGrid
 from mobpriv.priors import Priors, better_informed, densest_area, entropy, most_active, priors
 from mobpriv.traces import Traces
@@ -95,15 +95,15 @@ def prepare(
     users: int = 10,
     begins: str = "",  # only users whose name begins so; "" takes the persons, where a data set says who they are, else everybody
     leave_out: str = "",  # users to leave out, separated by commas
+    most: int = 0,  # look only at so many users, the first by name of those that begin so; 0 looks at everybody
 ) -> Setting:
     """The densest area of a data set and its most active users, who stand for the paper's "10 randomly selected users".
 
     ValueError, before anything is read, for an area that no optimal channel can be computed for, see `checks.affordable`.
     """
     _check_area(width_km, height_km, columns, rows, users)
-    data = load(dataset)
-    begins = begins or data.persons
-    traces, left_out = without_users(data.traces, leave_out)
+    begins = begins or _persons(dataset)
+    data, traces, whose = chosen_users(dataset, leave_out, most, begins)
     _check_users(traces["user"].cat.categories, users, begins, leave_out)
     grid = densest_area(traces, KM * width_km, KM * height_km, columns, rows)
     chosen = most_active(traces, grid, users, begins)
@@ -114,7 +114,12 @@ def prepare(
         f"{found.records['inside'].sum():,} records inside, {found.records['outside'].sum():,} outside left out"
     )
     words += f"; only users whose name begins with {begins!r}" if begins else ""
-    return Setting(data, traces, grid, chosen, found, words + left_out)
+    return Setting(data, traces, grid, chosen, found, words + whose)
+
+
+def _persons(dataset: str) -> str:
+    """What the names of persons begin with in a known data set that holds others too."""
+    return DATASETS[dataset].persons if dataset in DATASETS else ""
 
 
 def prepare_halves(
@@ -128,6 +133,7 @@ def prepare_halves(
     users: int = 40,
     begins: str = "",
     leave_out: str = "",
+    most: int = 0,
 ) -> Halves:
     """The setting of :func:`prepare` for traces: the densest area of the known half, and of its most active users both halves.
 
@@ -135,8 +141,8 @@ def prepare_halves(
     a known record inside.
     """
     _check_area(width_km, height_km, columns, rows, users)
-    setting = in_halves(choose(dataset, start, days, leave_out), "calendar", days)
-    begins = begins or setting.data.persons
+    begins = begins or _persons(dataset)
+    setting = in_halves(choose(dataset, start, days, leave_out, most, begins), "calendar", days)
     grid = densest_area(setting.known, KM * width_km, KM * height_km, columns, rows)
     most_active(setting.known, grid, 1, begins)  # refuses an area without such a user
     names = setting.known["user"].astype(str)[_inside(setting.known, grid)]
