@@ -35,6 +35,7 @@ __all__ = [
     "read_privamov",
     "read_table",
     "recognised",
+    "sha256_of",
 ]
 
 SEARCHED = 1_300_000_000

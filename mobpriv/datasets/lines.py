@@ -123,28 +123,35 @@ def _line_ends(data):
 @numba.njit(cache=True)
 def _lines(data, lines, delimiter):
     start, values, kind = np.zeros(lines + 1, np.int64), np.ones(lines, np.int32), np.zeros(lines, np.uint8)
-    k, blank = 0, True
+    k, found, blank, bad = 0, 1, True, False
     for i in range(len(data)):
         byte = data[i]
-        last = i + 1 == len(data)
-        if byte == delimiter:
-            values[k] += 1
-        elif byte == 13:
-            if not last and data[i + 1] != 10:  # a carriage return within a line; at the end of a file its LF was cut off
-                kind[k] = _BAD
-        elif byte == 0:
-            kind[k] = _BAD
-        elif byte != 10 and byte != 32 and byte != 9:
+        if byte > 32 and byte != delimiter:  # most bytes: one branch each
             blank = False
-        if byte == 10 or last:
-            if blank and kind[k] == _ROW:
-                kind[k] = _EMPTY
-            if i + 1 - start[k] > LONGEST:
-                kind[k] = _BAD
+        elif byte == delimiter:
+            found += 1
+        elif byte == 10:
+            values[k], kind[k] = found, _kind(blank, bad, i + 1 - start[k])
             k += 1
             start[k] = i + 1
-            blank = True
+            found, blank, bad = 1, True, False
+        elif byte == 13:  # within a line, not at its end; at the end of a file its LF was cut off
+            bad |= i + 1 < len(data) and data[i + 1] != 10
+        elif byte == 0:
+            bad = True
+        elif byte != 32 and byte != 9:
+            blank = False
+    if k < lines:
+        values[k], kind[k] = found, _kind(blank, bad, len(data) - start[k])
+        start[k + 1] = len(data)
     return start, values, kind
+
+
+@numba.njit(cache=True)
+def _kind(blank, bad, size):
+    if bad or size > LONGEST:
+        return _BAD
+    return _EMPTY if blank else _ROW
 
 
 def _mark_foreign(text: Text) -> None:

@@ -17,7 +17,7 @@ from mobpriv.datasets.times import Unclear, kind_of, times
 ROWS = 10_000  # that are looked at
 USUAL = {  # what columns are called, without case, spaces and the like
     "user": "user uid userid username device deviceid id person personid participant subject subscriber subscriberid imsi vehicle vehicleid taxi cab",
-    "t": "t time times timestamp datetime date timeutc timestamputc datetimeutc utc utctime unixtime unixtimestamp epoch localtime recordedat",
+    "t": "t ts time times timestamp datetime date timeutc timestamputc datetimeutc utc utctime unixtime unixtimestamp epoch localtime recordedat",
     "lat": "lat latitude latitudedeg y",
     "lng": "lng lon long longitude longitudedeg x",
 }
@@ -57,7 +57,7 @@ def recognised(path, columns: dict[str, str] | None = None, time: str = "", zone
     sample = _times_of(path, found, delimiter)
     if not time and len(sample):
         try:
-            time = kind_of(sample)
+            time = kind_of(sample) or ("iso" if delimiter else "")
         except Unclear as reason:
             raise Unclear(f"{path}: {reason}", reason.asks) from None
     times(sample, time or None, zone or None, str(path))
@@ -71,7 +71,7 @@ def _column(path: Path, role: str, names: list[str]) -> str:
         return role
     candidates = [name for name in names if re.sub(r"[\W_]+", "", name).lower() in USUAL[role].split()]
     if len(candidates) > 1:
-        raise Unclear(f"{path}: the {ROLES[role]} could be column {' or '.join(candidates)}: say which", (role,))
+        raise Unclear(f"{path}: the {ROLES[role]} could be column {' or '.join(candidates)}: say which", {role: candidates[0]})
     return candidates[0] if candidates else role
 
 

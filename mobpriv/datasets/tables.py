@@ -233,7 +233,10 @@ def check_columns(path: Path, names: list[str], columns: dict[str, str]) -> None
         raise ValueError(f"{path}: the file is empty; it needs a line of names, user,t,lat,lng, and a line for each record")
     if missing:
         has = ", ".join(names) or "none"
-        raise Unclear(f"{path}: no column {', '.join(missing.values())}; it has: {has}. Say which is which", tuple(missing))
+        raise Unclear(
+            f"{path}: no column {', '.join(missing.values())}; it has: {has}. Say which is which",
+            dict.fromkeys(missing, "COLUMN"),
+        )
     both = [c for c, name in columns.items() if c != name and c in names and c not in columns.values()]
     if both:
         raise ValueError(

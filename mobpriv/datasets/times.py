@@ -19,10 +19,10 @@ _YEAR_1, _YEAR_9999 = -62_135_596_800_000, 253_402_300_799_999  # in ms: what a 
 
 
 class Unclear(ValueError):
-    """A table that can be read in more than one way, or in none so far; ``asks`` names what its reader must say:
+    """A table that can be read in more than one way, or in none so far. ``asks`` holds what its reader must say, each with an example:
     "user", "t", "lat", "lng" (which column it is), "time" (what its numbers are), "zone"."""
 
-    def __init__(self, message: str, asks: tuple[str, ...] = ()):
+    def __init__(self, message: str, asks: dict[str, str]):
         self.asks = asks
         super().__init__(message)
 
@@ -43,8 +43,9 @@ def kind_of(values: pd.Series) -> str:
         if 2 * ((number * ms >= _EARLIEST) & (number * ms < _LATEST)).sum() >= len(number):
             return unit
     raise Unclear(
-        f"times are numbers such as {number[0]:.15g}, in 1980 … 2099 neither as seconds nor as milliseconds since 1970",
-        ("time",),
+        f"times are numbers such as {number[0]:.16g}, in 1980 … 2099 neither as seconds nor as milliseconds since 1970: "
+        "write them as one of these, or as text (ISO 8601)",
+        {},
     )
 
 
@@ -85,7 +86,7 @@ def _from_numbers(values: pd.Series, number: np.ndarray, unit: str, source: str)
         raise Unclear(
             f"{source}: times read as {read} lie outside 1980 … 2099 "
             f"({int(outside.sum())} records, first {number[row]:.15g} in row {row}): are they {other}?",
-            ("time",),
+            {"time": "ms" if unit == "s" else "s"},
         )
     known &= (ms >= _YEAR_1) & (ms <= _YEAR_9999)
     out = np.where(known, ms, 0).astype("int64").astype("datetime64[ms]")
@@ -135,6 +136,8 @@ def _in_utc(values: pd.Series, zone: str | None, source: str):
         return values.dt.tz_convert("UTC").dt.as_unit("ms"), {}
     if zone is None and known.any():
         first = values[known].iloc[0]
-        raise Unclear(f"{source}: times carry no time zone (first: {first}): say which zone they are of", ("zone",))
+        raise Unclear(
+            f"{source}: times carry no time zone (first: {first}): say which zone they are of", {"zone": "Europe/Paris"}
+        )
     local = values.dt.as_unit("ms").dt.tz_localize(zone or "UTC", ambiguous="NaT", nonexistent="NaT")
     return local.dt.tz_convert("UTC"), {DOUBTFUL: (local.isna() & known).to_numpy()}
