@@ -107,7 +107,7 @@ def load(
         return _part_of(found, wanted)
     if not reading:
         how = recognised(path)
-        reading, read_as = how.arguments, how.in_words if how.guessed else ""
+        reading, read_as = how.arguments, f"columns found by their names: {how.in_words}" if how.guessed else ""
     part = read_part(path, **reading, wanted=wanted, most_bytes=SEARCHED if most else None)
     searched = f"only the first {part.searched / 1e9:.1f} GB of the file searched" if part.searched else ""
     return Dataset(
