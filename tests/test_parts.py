@@ -1,9 +1,11 @@
 """Some users of a table are read as if all had been read and the others dropped."""
 
+from contextlib import suppress
+
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mobpriv.datasets import lines, load
@@ -29,6 +31,7 @@ def texts(draw):
 
 
 @pytest.mark.parametrize("order", [["user", "t", "lat", "lng", "note"], ["note", "t", "lat", "lng", "user"]])
+@settings(deadline=None)  # the first example compiles
 @given(text=texts(), most=st.integers(1, 4), begins=st.sampled_from(["", "a"]), without=st.sampled_from([(), ("a",)]))
 def test_a_part_of_a_text_is_what_dropping_the_others_leaves(tmp_path_factory, text, order, most, begins, without):
     if order[0] == "note":
@@ -41,10 +44,11 @@ def test_a_part_of_a_text_is_what_dropping_the_others_leaves(tmp_path_factory, t
     except ValueError:  # nothing in it can be read
         return
     names = set(whole["user"].cat.categories)
-    try:
+    part = None
+    with suppress(ValueError):  # of the wanted no record can be used: their lines are all faulty
         part = read_part(file, wanted=wanted)
-    except ValueError as error:
-        assert "no record can be used" in str(error)
+    if part is None:
+        assert len(wanted.of(names)) < len(names) or not names
         return
     # who has faulty lines only is a user of the file, too
     assert names <= set(part.users)

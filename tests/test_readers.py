@@ -195,7 +195,9 @@ def test_columns_are_mapped_and_names_stay_text(tmp_path):
     traces, _ = read_table(file, columns={"user": "uid", "t": "when", "lat": "latitude", "lng": "longitude"})
     assert traces["user"].tolist() == ["000", "7"]
     assert traces["speed"].tolist() == [1.5, 2.5]
-    with pytest.raises(ValueError, match=r"no column user, t \(time\), lat \(latitude\), lng \(longitude\); it has: uid, when") as error:
+    with pytest.raises(
+        ValueError, match=r"no column user, t \(time\), lat \(latitude\), lng \(longitude\); it has: uid, when"
+    ) as error:
         read_table(file)
     assert list(error.value.asks) == ["user", "t", "lat", "lng"]
 

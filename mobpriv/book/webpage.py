@@ -41,14 +41,16 @@ a { color: var(--pst-color-link); }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; padding: .6rem; margin: .4rem 0; background: var(--pst-color-surface); font-size: .85em; }
 code { overflow-wrap: anywhere; font-size: .9em; } pre code { font-size: 1em; }
 details { margin: .5rem 0; } summary { cursor: pointer; color: var(--pst-color-text-muted); font-size: .9em; }
-img, svg { max-width: 100%; height: auto; } .drawn { background: #fff; width: fit-content; }
+img, svg { max-width: 100%; height: auto; } .mobpriv-figure { overflow: visible; } main .mobpriv-figure svg { min-width: 0; }
+.drawn { background: #fff; width: fit-content; }
 main table { border-collapse: collapse; font-size: .88em; }
 main table:not(.numbers) :is(th, td) { padding: .25rem .6rem; text-align: right; vertical-align: top; border: 0; border-bottom: 1px solid var(--pst-color-border); }
 main table:not(.numbers) :is(tbody th, th:first-child, td:first-child) { text-align: left; }
 main table.origin { font-size: .85em; } main table.origin :is(th, td) { text-align: left; overflow-wrap: anywhere; } main table.origin th { overflow-wrap: normal; }
 dt { font-weight: 600; margin-top: .6rem; } dd { margin: 0 0 0 1.2rem; }
 @media (max-width: 480px) { main table:not(.numbers) :is(th, td) { padding: .2rem .3rem; } main table:not(.numbers, .origin) { font-size: .8em; } }
-@media print { body { font-size: 10pt; } details:not([open]) { display: none; } main { max-width: none; padding: 0; } a { color: inherit; } }
+@media print { body { font-size: 10pt; } details:not([open]) { display: none; } main { max-width: none; padding: 0; } a { color: inherit; }
+  main table:not(.numbers) { font-size: .7em; } main table:not(.numbers) :is(th, td) { overflow-wrap: anywhere; padding: .15rem .25rem; } }
 """
 STYLES = ("figures.css", "mobpriv.css")  # of the book
 MATH = "<script>window.MathJax = {tex: {inlineMath: [['$', '$']]}, options: {enableMenu: false}}</script><script>%s</script>"
@@ -168,7 +170,7 @@ def _banners(own: dict, root: Path) -> str:
     """A run that is no result says so first, with the parameters that it really used; made-up data say so, too."""
     found = ""
     if own["parameters"].get("quick"):
-        short = {name: own["parameters"].get(name) for name in _shortened(own["notebook"], root)}
+        short = {name: own["parameters"][name] for name in _shortened(own["notebook"], root) if name in own["parameters"]}
         used = ", ".join(f"{name} = {_value(value)}" for name, value in short.items())
         with_ = f" It used {html.escape(used)}." if used else ""
         found += f'<p class="banner"><strong>Quick, not a result.</strong> This run was shortened to try the notebook out.{with_}</p>'

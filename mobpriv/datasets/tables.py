@@ -228,7 +228,9 @@ def check_columns(path: Path, names: list[str], columns: dict[str, str]) -> None
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(f"{path}: {names.count(twice[0])} columns are called {twice[0]}: rename all but one")
-    missing = {c: name + (f" ({ROLES.get(c, c)})" if name != ROLES.get(c) else "") for c, name in columns.items() if name not in names}
+    missing = {
+        c: name + (f" ({ROLES.get(c, c)})" if name != ROLES.get(c) else "") for c, name in columns.items() if name not in names
+    }
     if missing and not path.stat().st_size:
         raise ValueError(f"{path}: the file is empty; it needs a line of names, user,t,lat,lng, and a line for each record")
     if missing:
