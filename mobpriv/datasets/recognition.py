@@ -54,7 +54,7 @@ def recognised(path, columns: dict[str, str] | None = None, time: str = "", zone
     names, delimiter = (pq_names(path), None) if path.suffix == ".parquet" else tables.head(path)
     found = {role: given.get(role) or _column(path, role, names) for role in ROLES}
     tables.check_columns(path, names, found)
-    sample = _times_of(path, found, delimiter)
+    sample, found_out = _times_of(path, found, delimiter), not time
     if not time and len(sample):
         try:
             time = kind_of(sample) or ("iso" if delimiter else "")
@@ -62,7 +62,7 @@ def recognised(path, columns: dict[str, str] | None = None, time: str = "", zone
             raise Unclear(f"{path}: {reason}", reason.asks) from None
     times(sample, time or None, zone or None, str(path))
     guessed = [role for role, name in found.items() if name != given.get(role, role)]
-    return Reading(found, time, zone, (*guessed, *(["time"] if time == "ms" else [])))
+    return Reading(found, time, zone, (*guessed, *(["time"] if found_out and time == "ms" else [])))
 
 
 def _column(path: Path, role: str, names: list[str]) -> str:
