@@ -5,10 +5,11 @@ Exit codes: 0, done; 2, the command was given something wrong (one line on stder
 """
 
 import os
+import shlex
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -16,6 +17,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 app = typer.Typer(
@@ -27,11 +29,17 @@ app = typer.Typer(
 data_app = typer.Typer(help="The data sets: which there are, what they hold, how to get them.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
 _stdout, _stderr = Console(highlight=False), Console(stderr=True, highlight=False)
+EXAMPLE = "thesis_3_mechanisms"  # the notebook that is proposed for a first run on a table
+OPTIONS = {"user": "--user", "t": "--time-column", "lat": "--lat", "lng": "--lng", "time": "--time", "zone": "--zone"}
 
 
 @contextmanager
-def one_clear_line() -> Iterator[None]:
-    """What the user gave wrong becomes one line and exit code 2; a failed run its traceback and exit code 1."""
+def one_clear_line(table: Path | None = None, given: dict[str, str] | None = None) -> Iterator[None]:
+    """What the user gave wrong becomes one line and exit code 2; a failed run its traceback and exit code 1.
+
+    ``table`` is the file that is read, with what is ``given`` to read it: where that is not enough, the line ends with the command
+    that says the rest.
+    """
     from mobpriv import datasets
     from mobpriv.book import build, claims, running
 
@@ -46,15 +54,26 @@ def one_clear_line() -> Iterator[None]:
         print(error, file=sys.stderr)
         raise typer.Exit(1) from None
     except (ValueError, OSError, datasets.NeedsRegistration) as error:
-        hint = any(option in str(error) for option in ("time='", "zone='", "columns={"))
-        on_the_command_line = " (mobpriv validate FILE --user … --time … --zone … -o READY.parquet does that)" if hint else ""
-        print(f"mobpriv: {error}{on_the_command_line}", file=sys.stderr)
+        asks = error.asks if table and isinstance(error, datasets.Unclear) else {}
+        print(f"mobpriv: {error}{f', as in: {_validating(table, (given or {}) | asks)}' if asks else ''}", file=sys.stderr)
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
         print(
             "mobpriv: interrupted (the finished steps of a run are kept: the same command goes on behind them)", file=sys.stderr
         )
         raise typer.Exit(130) from None
+
+
+def _validating(table: Path, given: dict[str, str]) -> str:
+    """The command that reads a table so and keeps what is in order."""
+    words = ["mobpriv", "validate", str(table)]
+    for name, value in given.items():
+        words += [OPTIONS[name], value]
+    return shlex.join([*words, "-o", _ready(table)])
+
+
+def _ready(table: Path) -> str:
+    return f"{table.name.split('.')[0]}_ready.parquet"
 
 
 def _pairs(given: list[str]) -> dict[str, str]:
@@ -86,7 +105,7 @@ def run(
     """Run a notebook: executed notebook, one self-contained HTML page and the results as JSON."""
     from mobpriv.book import notebooks, running, webpage
 
-    with one_clear_line():
+    with one_clear_line(Path(datasets[0]) if datasets else None):
         given = _pairs(parameter or [])
         if len(datasets or []) > 1:
             raise ValueError(f"one data set is given, not several (got --data {' --data '.join(datasets)})")
@@ -104,15 +123,67 @@ def run(
         executed, results = folder / f"{path.stem}.ipynb", folder / f"{path.stem}.json"
         page = folder / f"{path.stem}.html"
         also = lambda notebook, record: {page: webpage.page(notebook, record)}  # noqa: E731  (three outputs, all or none)
-        if quick:
-            short = notebooks.shortened(path)
-            typer.echo(
-                "quick, not a result: " + ("; ".join(f"{n} = {v}" for n, v in short.items()) or "nothing is shortened"),
-                err=True,
-            )
-        running.run(path, given, output=executed, results=results, also=also)
+        _announce(_plan(path, given, folder))
+        with _progress() as watch:
+            running.run(path, given, output=executed, results=results, also=also, watch=watch)
         for file in (page, executed, results):
             typer.echo(file)
+
+
+def _plan(path: Path, given: dict, folder: Path) -> dict[str, str]:
+    """What a run will do, in words."""
+    from mobpriv.book import durations, notebooks
+    from mobpriv.datasets import DATASETS, recognised
+
+    parameters = notebooks.parameters(path)
+    values = {p.name: p.default for p in parameters.values()} | given
+    data, quick = values["dataset"], values.get("quick")
+    size = durations.size(data)
+    described = Path(data).name + (f", {size}" if size else "")
+    if data not in DATASETS and Path(data).is_file() and Path(data).name != "privamov-gps":
+        reading = recognised(data)  # refuses a table that needs more words, before anything runs
+        described += f" ({reading.in_words})" if reading.guessed else ""
+    named = {n: v for n, v in given.items() if n not in ("dataset", "quick") and v != parameters[n].default}
+    set_to = "; ".join(f"{name} = {value}" for name, value in named.items())
+    if quick:
+        short = "; ".join(f"{name} = {value}" for name, value in notebooks.shortened(path).items())
+        set_to = "; ".join(filter(None, (f"quick, not a result: {short or 'nothing is shortened'}", set_to)))
+    return {
+        "experiment": notebooks.title(path),
+        "data": described,
+        "parameters": set_to or "the defaults",
+        "results": f"to {folder}",
+        "takes": durations.expected(path.stem, values, size),
+    }
+
+
+def _announce(plan: dict[str, str]) -> None:
+    """What a run will do: a line each on a terminal, one line elsewhere."""
+    if not _stderr.is_terminal:
+        typer.echo("; ".join(f"{name}: {words}" for name, words in plan.items()), err=True)
+        return
+    table = Table.grid(padding=(0, 2))
+    for name, words in plan.items():
+        table.add_row(f"[dim]{name}[/dim]", escape(words))
+    _stderr.print(table)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int, Path], None]]:
+    """Shows which cell of how many runs, how many steps are finished, and for how long; nothing where nobody looks on."""
+    columns = (TextColumn("cell {task.completed} of {task.total}"), BarColumn(), _Steps(), TimeElapsedColumn())
+    with Progress(*columns, console=_stderr, transient=True, disable=not _stderr.is_terminal) as bar:
+        task = bar.add_task("", total=None, steps=None, visible=False)
+        yield lambda cell, cells, steps: bar.update(task, completed=cell, total=cells, steps=steps, visible=True)
+
+
+class _Steps(ProgressColumn):
+    """How many steps of a long notebook are finished, also those of an earlier run that was interrupted."""
+
+    def render(self, task):
+        folder = task.fields["steps"]
+        finished = sum(1 for _ in folder.glob("*.json")) if folder and folder.is_dir() else 0
+        return f"{finished} step{'s' * (finished != 1)} finished" if finished else ""
 
 
 def _folder(notebook: str, data: str) -> Path:
@@ -198,11 +269,18 @@ def show(notebook: Annotated[str, typer.Argument(help="Short name of a notebook,
 @app.command()
 def validate(
     file: Annotated[Path, typer.Argument(help="CSV or Parquet file, or the folder of a known data set.")],
-    user: Annotated[str, typer.Option(help="Column of the user.")] = "user",
-    t: Annotated[str, typer.Option("--time-column", help="Column of the time.")] = "t",
-    lat: Annotated[str, typer.Option(help="Column of the latitude.")] = "lat",
-    lng: Annotated[str, typer.Option(help="Column of the longitude.")] = "lng",
-    time: Annotated[str, typer.Option(help="What numbers in the time column are: s, ms, or iso for text.")] = "",
+    user: Annotated[
+        str, typer.Option(help="Column of the user. [default: found by its usual names, as the next three are]")
+    ] = "",
+    t: Annotated[str, typer.Option("--time-column", help="Column of the time.")] = "",
+    lat: Annotated[str, typer.Option(help="Column of the latitude.")] = "",
+    lng: Annotated[str, typer.Option(help="Column of the longitude.")] = "",
+    time: Annotated[
+        str,
+        typer.Option(
+            help="What the times are: s or ms (since 1970), or iso for text. [default: found out where no doubt is left]"
+        ),
+    ] = "",
     zone: Annotated[str, typer.Option(help="Time zone of times that name none, for instance Europe/Paris.")] = "",
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write what is right of it here (Parquet), to run on.")
@@ -210,30 +288,51 @@ def validate(
 ):
     """What a table of traces holds and what is wrong with it, rule by rule with the first row that breaks it."""
     from mobpriv import datasets
+    from mobpriv.traces import COLUMNS
 
-    with one_clear_line():
+    given = {"user": user, "t": t, "lat": lat, "lng": lng, "time": time, "zone": zone}
+    given = {name: value for name, value in given.items() if value}
+    with one_clear_line(file, given):
         if not file.exists():
             raise FileNotFoundError(f"there is no file {file}")
-        columns = {"user": user, "t": t, "lat": lat, "lng": lng}
-        reading = {"columns": columns} if columns != {name: name for name in columns} else {}
-        reading |= {name: value for name, value in {"time": time, "zone": zone}.items() if value}
-        if file.is_dir() and reading:
+        if file.is_dir() and given:
             raise ValueError(
-                f"{file} is a folder of a known format, whose columns and times are known: leave {', '.join(reading)} out"
+                f"{file} is a folder of a known format, whose columns and times are known: leave {', '.join(map(OPTIONS.get, given))} out"
             )
-        read = datasets.load(file) if file.is_dir() else None  # a folder of a known format
-        traces, left_out = (read.traces, read.left_out) if read else datasets.read_table(file, **reading)
+        if file.is_dir():
+            found = datasets.load(file)
+            traces, left_out, command = found.traces, found.left_out, ""
+        else:
+            reading = datasets.recognised(file, {name: given[name] for name in COLUMNS if name in given}, time, zone)
+            typer.echo(f"{file.name}: {reading.in_words}{' (guessed)' if reading.guessed else ''}")
+            traces, left_out = datasets.read_table(file, **reading.arguments)
+            command = _validating(file, _said(reading))
         _holds(traces)
+        if len(left_out):
+            _left_out(left_out)
+        else:
+            typer.echo("Nothing is wrong with it.")
         if output:
             _write(traces, output)
-        if not len(left_out):
-            _stdout.print("Nothing is wrong with it.")
-            return
-        _stdout.print(f"\n{int(left_out['records'].sum()):,} records are left out:")
-        for p in left_out.itertuples():
-            typer.echo(f"  {p.rule}: {p.records:,} records of {p.users:,} users")
-            typer.echo(f"    first: {p.place}: {p.value}" if p.value else f"    first: {p.place}")
-            typer.echo(f"    {p.remedy}")
+        elif command:
+            typer.echo(f"\nTo write what is in order to a table, read so:\n  {command}")
+        if len(traces):
+            ready = str(output or (_ready(file) if command else file))
+            typer.echo(f"To run an experiment on it:\n  {shlex.join(['mobpriv', 'run', EXAMPLE, '--data', ready, '--quick'])}")
+
+
+def _said(reading) -> dict[str, str]:
+    """What must be said on the command line for a table to be read so."""
+    columns = {role: name for role, name in reading.columns.items() if role != name}
+    return columns | {name: value for name, value in (("time", reading.time), ("zone", reading.zone)) if value}
+
+
+def _left_out(problems) -> None:
+    typer.echo(f"\n{int(problems['records'].sum()):,} records are left out:")
+    for p in problems.itertuples():
+        typer.echo(f"  {p.rule}: {p.records:,} records of {p.users:,} users")
+        typer.echo(f"    first: {p.place}: {p.value}" if p.value else f"    first: {p.place}")
+        typer.echo(f"    {p.remedy}")
 
 
 def _write(traces, output: Path) -> None:
@@ -271,9 +370,11 @@ def data_show(name: Annotated[str, typer.Argument(help="A name (mobpriv data lis
     """What a data set holds, and what its reader left out."""
     from mobpriv import datasets
 
-    with one_clear_line():
+    with one_clear_line(Path(name)):
         found = datasets.load(_found(name))
         _stdout.print(f"{found.name}: {found.source} ({'synthetic' if found.synthetic else 'real'}), SHA-256 {found.sha256}")
+        if found.reading:
+            typer.echo(f"read as: {found.reading}")
         _holds(found.traces)
         for p in found.left_out.itertuples():
             _stdout.print(f"left out: {p.rule}: {p.records:,} records")

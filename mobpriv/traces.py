@@ -91,8 +91,8 @@ def _broken(table: pd.DataFrame) -> list[tuple[str, np.ndarray, str]]:
     rules = [
         ("user missing", nobody, "give every record a user"),
         ("time missing", ~known, "leave the record out"),
-        ("time before 1980", known & (time < _TIMES[0]), "leave it out; seconds read as milliseconds? read with time='s'"),
-        ("time after 2099", time >= _TIMES[1], "leave it out; milliseconds read as seconds? read with time='ms'"),
+        ("time before 1980", known & (time < _TIMES[0]), "leave it out; were seconds read as milliseconds?"),
+        ("time after 2099", time >= _TIMES[1], "leave it out; were milliseconds read as seconds?"),
         ("latitude or longitude not a number", ~(np.isfinite(lat) & np.isfinite(lng)), "leave the record out"),
         ("latitude outside [-90, 90]", outside, "lat and lng look swapped" if swapped else "leave the record out"),
         ("longitude outside [-180, 180]", np.abs(lng) > 180, "leave the record out"),

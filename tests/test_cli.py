@@ -1,7 +1,11 @@
 """The command line: what it leaves, what it says, and its exit codes."""
 
+import contextlib
 import json
+import os
+import pty
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -45,6 +49,12 @@ def one_line(text: str) -> str:
     return text.strip()
 
 
+def last_line(text: str) -> str:
+    """What is said behind the line that announces a run, if it came to that."""
+    lines = text.strip().splitlines()
+    return one_line("\n".join(lines[1:] if lines[0].startswith("experiment: ") else lines))
+
+
 def test_run_leaves_a_page_the_executed_notebook_and_the_results(call, tmp_path):
     path = make(tmp_path, "demo", SAVES, "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()")
     code, out, _ = call("run", path, "-p", "cell=400", "--quick", "-o", "there")
@@ -56,7 +66,7 @@ def test_run_leaves_a_page_the_executed_notebook_and_the_results(call, tmp_path)
     page = (tmp_path / "there" / "demo.html").read_text()
     assert "data:image/png;base64," in page
     assert "Synthetic data" in page
-    assert "A quick run" in page
+    assert "Quick, not a result." in page
     # one file that asks nobody for anything
     assert not re.findall(r"""(?:src|href)=["'](?!data:|#)[^"']*["']|@import|url\((?!data:)""", page)
 
@@ -113,7 +123,7 @@ def test_a_failed_cell_is_its_traceback_and_exit_code_1(call, tmp_path):
 
 def test_an_interrupted_run_is_one_line_and_exit_code_130(tmp_path):
     path = make(tmp_path, "demo", "import pathlib, time\npathlib.Path(dataset).touch()\ntime.sleep(60)")
-    (begun := tmp_path / "my.csv").touch()
+    (begun := tmp_path / "my.csv").write_text("user,t,lat,lng\na,1600000000,45,4\n")
     before = begun.stat().st_mtime_ns
     command = [sys.executable, "-m", "mobpriv.cli", "run", str(path), "--data", str(begun), "-o", str(tmp_path / "out")]
     run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -123,7 +133,7 @@ def test_an_interrupted_run_is_one_line_and_exit_code_130(tmp_path):
     run.send_signal(signal.SIGTERM)
     out, err = run.communicate(timeout=60)
     assert (run.returncode, out) == (130, "")
-    assert one_line(err).startswith("mobpriv: interrupted")
+    assert last_line(err).startswith("mobpriv: interrupted")
     assert not (tmp_path / "out").exists()
 
 
@@ -154,7 +164,91 @@ def test_validate_takes_other_column_names(call, tmp_path):
     assert "Nothing is wrong" in out
     code, _, err = call("validate", "o.csv")
     assert code == 2
-    assert "user" in one_line(err)
+    assert "no column t (time)" in one_line(err)
+
+
+def test_validate_finds_the_columns_and_prints_the_command_that_reads_them(call, tmp_path):
+    table = pd.DataFrame({"Device ID": ["a", "b"], "Time": [1_600_000_000_000, 1_600_000_060_000], "y": 45.0, "x": 4.8})
+    table.to_csv(tmp_path / "my own.csv", index=False)
+    code, out, _ = call("validate", "my own.csv")
+    assert code == 0
+    assert (
+        "my own.csv: user = Device ID, time = Time, latitude = y, longitude = x; times are milliseconds since 1970 (guessed)"
+        in out
+    )
+    assert "2 records of 2 users" in out
+    command = next(line for line in out.splitlines() if "mobpriv validate" in line)
+    assert "'my own.csv' --user 'Device ID' --time-column Time --lat y --lng x --time ms -o 'my own_ready.parquet'" in command
+    # as printed, it reads the same, and what it writes can be run as printed
+    code, again, _ = call(*shlex.split(command)[1:])
+    assert code == 0
+    assert "(guessed)" not in again
+    assert "written: my own_ready.parquet" in again
+    following = next(line for line in again.splitlines() if "mobpriv run" in line)
+    assert shlex.split(following) == ["mobpriv", "run", "thesis_3_mechanisms", "--data", "my own_ready.parquet", "--quick"]
+    assert "(guessed)" not in call("validate", "my own_ready.parquet")[1]
+    assert call("data", "show", "my own.csv")[1].count("read as: columns found by their names: user = Device ID") == 1
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "line"),
+    [
+        ("id,uid,t,lat,lng", "1,a,1600000000,45,4", "could be column id or uid: say which, as in: mobpriv validate o.csv --user id -o"),
+        ("user,t,lat,lng", "a,2020-01-01 12:00,45,4", "say which zone they are of, as in: mobpriv validate o.csv --zone Europe/Paris -o"),
+        ("user,when,lat,lng", "a,1600000000,45,4", "no column t (time); it has: user, when, lat, lng. Say which is which, as in: mobpriv "),
+        ("user,t,lat,lng", "a,17,45,4", "times are numbers such as 17, in 1980 … 2099 neither as seconds nor as milliseconds"),
+        ("user,t,latitude,y,lng", "a,1600000000,45,45,4", "the latitude could be column latitude or y: say which, as in: mobpriv validate o.csv --lat"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("command", [["validate"], ["run", "thesis_3_attacks", "--data"], ["data", "show"]])
+def test_what_is_in_doubt_is_one_line_with_the_command_that_says_it(call, tmp_path, header, row, line, command):
+    (tmp_path / "o.csv").write_text(f"{header}\n{row}\n")
+    code, out, err = call(*command, "o.csv")
+    assert (code, out) == (2, "")
+    assert line in one_line(err)
+    assert not re.search(r"columns=|time=|zone=", err)  # no Python where nobody writes Python
+
+
+def test_a_run_says_before_what_it_will_do(call, tmp_path):
+    (tmp_path / "o.csv").write_text("uid,t,lat,lng\na,1600000000,45,4\n")
+    code, _, err = call("run", make(tmp_path, "demo", SAVES), "--data", "o.csv", "-p", "cell=400")
+    assert code == 0
+    for words in (
+        "experiment: A demonstration; data: o.csv, about 1 records (user = uid, ",
+        "; parameters: cell = 400.0; ",
+        "; takes: ",
+    ):
+        assert words in one_line(err)
+
+
+def test_on_a_terminal_a_run_shows_its_cells_and_steps(tmp_path):
+    cell = "from mobpriv import book\nfor k in range(3):\n    book.step(f's {k}', lambda: __import__('time').sleep(1))"
+    path = make(tmp_path, "demo", cell, SAVES)
+    master, slave = pty.openpty()
+    command = [sys.executable, "-m", "mobpriv.cli", "run", str(path), "-o", str(tmp_path / "out")]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=slave)
+    os.close(slave)
+    shown = b""
+    with contextlib.suppress(OSError):  # how a terminal ends
+        while part := os.read(master, 4096):
+            shown += part
+    os.close(master)
+    assert run.wait(timeout=60) == 0
+    run.stdout.close()
+    text = shown.decode()
+    assert re.search(r"experiment.*A demonstration", text)
+    assert re.search(r"cell \d of 4", text)
+    assert re.search(r"[123] steps? finished", text)
+
+
+def test_a_quick_run_reads_a_few_users_of_many(call, tmp_path):
+    rows = [f"u{u:03},{1_600_000_000 + 43_200 * k},{45 + u / 100},4.8" for k in range(20) for u in range(300)]
+    (tmp_path / "o.csv").write_text("\n".join(["uid,t,lat,lng", *rows]))
+    assert call("run", "thesis_3_attacks", "--quick", "--data", "o.csv", "-p", "days=10", "-o", "there")[0] == 0
+    record = json.loads((tmp_path / "there" / "thesis_3_attacks.json").read_text())["provenance"]
+    assert record["selection"].startswith("20 users, 380 records in the 10 days")
+    assert "only the first 20 of 300 users, by name" in record["selection"]
+    assert record["data"]["size"] == {"records": 400, "users": 20, "days": 9.5}
 
 
 def test_data_list_show_and_fetch(call, table):
@@ -191,7 +285,7 @@ def test_real_needs_a_folder_with_data(call, tmp_path):
 def test_what_the_notebook_refuses_is_one_line_and_exit_code_2(call, tmp_path, table, arguments, line):
     code, out, err = call("run", "thesis_3_attacks", "--data", table, *arguments, "-o", tmp_path / "there")
     assert (code, out) == (2, "")
-    assert line in one_line(err)
+    assert line in last_line(err)
     assert not (tmp_path / "there").exists()
 
 
@@ -200,7 +294,7 @@ def test_validate_writes_a_table_to_run_on(call, tmp_path):
     naive.to_csv(tmp_path / "naive.csv", index=False)
     code, _, err = call("run", "thesis_3_attacks", "--data", "naive.csv")
     assert code == 2
-    assert "mobpriv validate FILE" in one_line(err)
+    assert "mobpriv validate naive.csv --time-column COLUMN -o naive_ready.parquet" in one_line(err)
     call("validate", "naive.csv", "--user", "uid", "--time-column", "when", "--zone", "Europe/Paris", "-o", "ready.parquet")
     code, out, _ = call("validate", "ready.parquet")
     assert code == 0
@@ -257,7 +351,7 @@ def test_a_broken_result_is_named_and_made_again(call, tmp_path):
     (result := tmp_path / "runs/demo/city/demo.json").write_text("{")
     code, _, err = call("run", path)
     assert code == 0
-    assert "demo.json is broken" in one_line(err)
+    assert "demo.json is broken" in err.splitlines()[0]
     assert json.loads(result.read_text())["results"]
 
 
@@ -288,7 +382,10 @@ def test_an_own_file_named_like_a_data_set_is_the_readers_own(call, tmp_path):
 def test_quick_says_what_it_shortens(call, tmp_path):
     path = make(tmp_path, "demo", "sizes = sizes[:1] if quick else sizes", SAVES, tags={2: "quick"})
     code, _, err = call("run", path, "--quick", "-o", "there")
-    assert (code, one_line(err)) == (0, "quick, not a result: sizes = sizes[:1]")
+    assert code == 0
+    assert "parameters: quick, not a result: sizes = sizes[:1]; results: to there; takes: seconds beyond the start" in one_line(
+        err
+    )
     assert json.loads((tmp_path / "there" / "demo.json").read_text())["provenance"]["parameters"]["sizes"] == [1]
     assert "sizes[:1]" in call("show", path)[1]
     code, _, err = call("run", path, "--quick", "-p", "sizes=[5]", "-o", "there")
@@ -301,7 +398,7 @@ def test_quick_says_what_it_shortens(call, tmp_path):
 def test_validate_refuses_columns_for_a_folder_of_a_known_format(call, tmp_path):
     code, _, err = call("validate", tmp_path, "--zone", "UTC", "--user", "uid")
     assert code == 2
-    assert "leave columns, zone out" in one_line(err)
+    assert "leave --user, --zone out" in one_line(err)
 
 
 def test_a_file_called_city_is_not_the_synthetic_city(tmp_path):

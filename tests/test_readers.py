@@ -195,8 +195,11 @@ def test_columns_are_mapped_and_names_stay_text(tmp_path):
     traces, _ = read_table(file, columns={"user": "uid", "t": "when", "lat": "latitude", "lng": "longitude"})
     assert traces["user"].tolist() == ["000", "7"]
     assert traces["speed"].tolist() == [1.5, 2.5]
-    with pytest.raises(ValueError, match=r"no column user, t, lat, lng; it has: uid, when.*columns="):
+    with pytest.raises(
+        ValueError, match=r"no column user, t \(time\), lat \(latitude\), lng \(longitude\); it has: uid, when"
+    ) as error:
         read_table(file)
+    assert list(error.value.asks) == ["user", "t", "lat", "lng"]
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.tsv", "t.parquet"])
@@ -225,7 +228,7 @@ def test_every_file_and_every_time(tmp_path, name, how):
 
 def test_times_without_a_zone_are_refused(tmp_path):
     file = csv(tmp_path, "user,t,lat,lng\na,2008-05-17 14:12:10,46.5,6.6\n")
-    with pytest.raises(ValueError, match=r"t\.csv: times carry no time zone \(first: 2008-05-17 14:12:10\).*zone='UTC'"):
+    with pytest.raises(ValueError, match=r"t\.csv: times carry no time zone \(first: 2008-05-17 14:12:10\): say which zone"):
         read_table(file)
     naive = tmp_path / "t.parquet"
     pd.DataFrame({"user": ["a"], "t": pd.to_datetime(["2008-05-17"]), "lat": [46.5], "lng": [6.6]}).to_parquet(naive)
@@ -235,12 +238,12 @@ def test_times_without_a_zone_are_refused(tmp_path):
 
 def test_milliseconds_taken_for_seconds(tmp_path):
     file = csv(tmp_path, f"user,t,lat,lng\na,{T}123,46.5,6.6\n")
-    with pytest.raises(ValueError, match=rf"outside 1980 … 2099 \(1 records, first {T}123 in row 0\): read with time='ms'"):
+    with pytest.raises(ValueError, match=rf"outside 1980 … 2099 \(1 records, first {T}123 in row 0\): are they milliseconds"):
         read_table(file)
     traces, _ = read_table(file, time="ms")
     assert traces["t"].iloc[0] == pd.Timestamp("2008-05-17 14:12:10.123", tz="UTC")
     file = csv(tmp_path, f"user,t,lat,lng\na,{T},46.5,6.6\n")
-    with pytest.raises(ValueError, match="read with time='s'"):
+    with pytest.raises(ValueError, match="are they seconds"):
         read_table(file, time="ms")
     with pytest.raises(ValueError, match="time must be"):
         read_table(file, time="seconds")

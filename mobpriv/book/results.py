@@ -35,6 +35,7 @@ def save(results: dict[str, Any], data: Any = None, selection: str = "") -> None
             "name": data.name,
             "sha256": data.sha256,
             "synthetic": bool(data.synthetic),
+            **({"size": _size(data.traces)} if getattr(data, "traces", None) is not None else {}),
             "left_out": {p.rule: int(p.records) for p in left_out.itertuples()} if left_out is not None else {},
         }
     content = {
@@ -46,6 +47,12 @@ def save(results: dict[str, Any], data: Any = None, selection: str = "") -> None
     default = ROOT / "book" / "_generated" / "results" / "by-hand" / f"{_session()}.json"
     path = Path(os.environ.get(RESULTS, default))
     provenance.write_atomically(path, json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def _size(traces) -> dict[str, float]:
+    """How much was read: records, users, days from the first record to the last."""
+    days = (traces["t"].max() - traces["t"].min()).total_seconds() / 86_400 if len(traces) else 0.0
+    return {"records": len(traces), "users": int(traces["user"].nunique()), "days": round(days, 1)}
 
 
 def _used_parameters() -> dict[str, Any]:

@@ -15,12 +15,15 @@ import nbformat
 
 from mobpriv import __version__, datasets
 from mobpriv.book import dependencies, provenance
-from mobpriv.book.notebooks import checked, find, parameters
+from mobpriv.book.notebooks import checked, find, parameters, read
 from mobpriv.book.results import PARAMETERS, RESULTS, ROOT, STEPS
 from mobpriv.processes import temporary_folder
 
 # what a kernel would print on every page although it says nothing about the experiment: no widgets for progress bars, no debugger
 QUIET = {"PYDEVD_DISABLE_FILE_VALIDATION": "1", "PYTHONWARNINGS": "ignore:IProgress not found"}
+
+
+REFUSALS = ("ValueError", "Unclear", "InvalidTraces", "FileNotFoundError", "NeedsRegistration")
 
 
 class CellFailed(Exception):
@@ -35,6 +38,7 @@ def run(
     results: Path,
     root: Path = ROOT,
     key: str = "",
+    watch: Callable[[int, int, Path], None] | None = None,
     also: Callable[[nbformat.NotebookNode, dict], dict[Path, str]] | None = None,
 ) -> dict:
     """Run a notebook through papermill; returns the record it wrote to ``results``.
@@ -42,6 +46,7 @@ def run(
     ``output`` gets the executed notebook, ``results`` the numbers it saved with their provenance; both are written elsewhere
     first and moved when the whole run has succeeded. ``key`` is the content hash to keep in the record (by default that of the numbers:
     their code, parameters and data); ``also(executed, record)`` gives further files with their text, written with the two or not at all.
+    ``watch(cell, cells, steps)`` is called as each cell begins, counted from 1; the folder ``steps`` gets a file for every finished step.
     Not for use by several threads at once (it sets an environment variable for the kernel); processes are fine.
     Raises ValueError for a wrong parameter, FileNotFoundError, :class:`CellFailed` for a cell that raises.
     """
@@ -50,13 +55,16 @@ def run(
     defaults = {p.name: p.default for p in parameters(path, root).values()}
     code = dependencies.code_hash(path, {**defaults, **given}, root)
     # the whole name: steps of another notebook, other parameters, data or code must not be taken for this run's
-    key = key or provenance.fingerprint([code, *data_fingerprints({**defaults, **given}.get("dataset", ""))])
+    key = key or provenance.fingerprint(
+        [code, *data_fingerprints({**defaults, **given}.get("dataset", ""), given.get("quick", False))]
+    )
     started = time.perf_counter()
     with temporary_folder("mobpriv-") as folder:
         saved = folder / "results.json"
         steps = Path(results).parent / f".{path.stem}.{key[:16]}.steps"
         handing_over = {RESULTS: str(saved), STEPS: str(steps.resolve()), PARAMETERS: ",".join(defaults)}
-        executed = _execute(path, given, folder / path.name, root, handing_over)
+        began = _told(watch, path, steps) if watch else {}
+        executed = _execute(path, given, folder / path.name, root, handing_over, began)
         nothing = {"data": None, "selection": "", "parameters": {}, "results": {}}
         handed_over = json.loads(saved.read_text(encoding="utf-8")) if saved.is_file() else nothing
     record = {
@@ -84,8 +92,25 @@ def run(
     return record
 
 
-def data_fingerprints(dataset: str) -> list[str]:
-    """What a data set's own files are: a file or folder, an embedded set's files in the data folder, or a fetched one's in the cache."""
+def _told(watch: Callable[[int, int, Path], None], path: Path, steps: Path) -> dict:
+    """What nbclient asks for to tell ``watch`` of each cell of code; the first is papermill's own, with the parameters."""
+    number, cells = 0, sum(cell.cell_type == "code" for cell in read(path).cells) + 1
+
+    def began(**_):
+        nonlocal number
+        number += 1
+        watch(min(number, cells), cells, steps)
+
+    return {"on_cell_execute": began}
+
+
+def data_fingerprints(dataset: str, quick: bool = False) -> list[str]:
+    """What a data set's own files are: a file or folder, an embedded set's files in the data folder, or a fetched one's in the cache.
+
+    Of a file a quick run hashes no more than it reads.
+    """
+    if os.path.isfile(dataset) and quick:
+        return [datasets.sha256_of(Path(dataset), datasets.SEARCHED)]
     if os.path.exists(dataset):
         return [provenance.file_hash(Path(dataset))]
     known = datasets.DATASETS.get(dataset)
@@ -95,7 +120,9 @@ def data_fingerprints(dataset: str) -> list[str]:
     return [f"{path.name} {provenance.file_hash(path)}" for path in files if path.exists()]
 
 
-def _execute(path: Path, given: dict, output: Path, root: Path, handing_over: dict[str, str]) -> nbformat.NotebookNode:
+def _execute(
+    path: Path, given: dict, output: Path, root: Path, handing_over: dict[str, str], began: dict
+) -> nbformat.NotebookNode:
     import papermill
     from papermill.exceptions import PapermillExecutionError
 
@@ -110,12 +137,13 @@ def _execute(path: Path, given: dict, output: Path, root: Path, handing_over: di
                 kernel_name="python3",
                 coalesce_streams=True,  # what is printed comes in pieces, cut by chance
                 **_kernel_in(output.parent),
+                **began,
             )
         except PapermillExecutionError as error:
             cells = nbformat.read(output, as_version=4).cells
             failed = next((cell for cell in cells if cell.metadata.get("papermill", {}).get("exception")), None)
             refused = failed is not None and "input" in failed.metadata.get("tags", [])
-            if refused and error.ename in ("ValueError", "InvalidTraces", "FileNotFoundError", "NeedsRegistration"):
+            if refused and error.ename in REFUSALS:
                 raise ValueError(error.evalue) from None
             text = "\n".join(error.traceback)
             where = f"{path.name}, cell {error.cell_index + 1}: {error.ename}: {error.evalue}"

@@ -1,72 +1,149 @@
-"""An executed notebook as one HTML file that needs nothing beside it: pictures inside, no request to anywhere."""
+"""An executed notebook as one HTML file that needs nothing beside it: pictures inside, the book's own styles, no request to anywhere."""
 
 import html
 import importlib.util
 import re
 from copy import deepcopy
+from itertools import count
 from pathlib import Path
 
 import nbformat
 
-from mobpriv import plot
-from mobpriv.book import pages
+from mobpriv.book import notebook_pages, notebooks, pages, provenance, runs
+from mobpriv.book.results import ROOT
+from mobpriv.book.tables import Cell, Table
+from mobpriv.numbers import shown
 
+# what the book's theme would give its pages; light, dark
+THEME = {
+    "background": ("#fff", "#121212"),
+    "surface": ("#f3f4f5", "#222425"),
+    "on-background": ("#fff", "#1c1c1c"),
+    "on-surface": ("#222832", "#e6e6e6"),
+    "text-base": ("#222832", "#e6e6e6"),
+    "text-muted": ("#48566b", "#b3b8bd"),
+    "border": ("#c9c9c9", "#48566b"),
+    "primary": ("#0b57c0", "#86b4ff"),
+    "link": ("#0b57c0", "#86b4ff"),
+    "table-outer-border": ("#c9c9c9", "#48566b"),
+    "table-inner-border": ("#dfe3e8", "#364150"),
+    "table-heading-bg": ("#f3f4f5", "#222425"),
+    "table-row-zebra-low-bg": ("#f3f4f5", "#222425"),
+    "table-row-zebra-high-bg": ("#fff", "#121212"),
+}
 STYLE = """
 :root { color-scheme: light dark; }
-body { font: 16px/1.55 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-img, svg { max-width: 100%; height: auto; }
-.jp-RenderedImage, .output_png { background: #fff; width: fit-content; }
-.output, .jp-OutputArea, .table { overflow-x: auto; }
-table { border-collapse: collapse; } th, td { padding: .25rem .6rem; text-align: right; border: 0; border-bottom: 1px solid #8884; }
-table.beside { font-size: .88em; } table.beside th, table.beside td { vertical-align: top; }
-table.beside th[scope=row] { text-align: left; font-weight: 400; min-width: 11rem; } table.beside small { display: block; white-space: nowrap; }
-.origin th, .origin td { text-align: left; vertical-align: top; }
-.mobpriv-map { margin: 0; } .mobpriv-map svg { max-height: 75vh; }
-pre { white-space: pre-wrap; overflow-wrap: anywhere; padding: .6rem; background: #8881; } details { margin: .5rem 0; }
-@media (max-width: 600px) { .mobpriv-figure { overflow-x: auto; } .mobpriv-figure svg { min-width: var(--own-width, 25rem); } }
-.note { border-left: 4px solid #b36b00; padding: .3rem .8rem; background: #b36b0018; }
-.jp-InputPrompt, .jp-OutputPrompt, .prompt { display: none; }
+* { box-sizing: border-box; }
+body { font: 16px/1.55 system-ui, sans-serif; margin: 0; background: var(--pst-color-background); color: var(--pst-color-text-base); }
+main { max-width: 62rem; margin: 0 auto; padding: 1.2rem 1rem 3rem; overflow-wrap: break-word; }
+h1, h2, h3 { line-height: 1.25; } h2 { margin-top: 2.2rem; } main > p, main > ul, main > ol, dl { max-width: 46rem; }
+a { color: var(--pst-color-link); }
+.banner { border-left: .3rem solid #b36b00; padding: .5rem .9rem; margin: 0 0 1rem; background: #b36b0018; }
+.banner.synthetic { border-color: #e69f00; background: #e69f0014; font-size: inherit; }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; padding: .6rem; margin: .4rem 0; background: var(--pst-color-surface); font-size: .85em; }
+code { overflow-wrap: anywhere; font-size: .9em; } pre code { font-size: 1em; }
+details { margin: .5rem 0; } summary { cursor: pointer; color: var(--pst-color-text-muted); font-size: .9em; }
+img, svg { max-width: 100%; height: auto; } .mobpriv-figure { overflow: visible; } main .mobpriv-figure svg { min-width: 0; }
+.drawn { background: #fff; width: fit-content; }
+main table { border-collapse: collapse; font-size: .88em; }
+main table:not(.numbers) :is(th, td) { padding: .25rem .6rem; text-align: right; vertical-align: top; border: 0; border-bottom: 1px solid var(--pst-color-border); }
+main table:not(.numbers) :is(tbody th, th:first-child, td:first-child) { text-align: left; }
+main table.origin { font-size: .85em; } main table.origin :is(th, td) { text-align: left; overflow-wrap: anywhere; } main table.origin th { overflow-wrap: normal; }
+dt { font-weight: 600; margin-top: .6rem; } dd { margin: 0 0 0 1.2rem; }
+@media (max-width: 480px) { main table:not(.numbers) :is(th, td) { padding: .2rem .3rem; } main table:not(.numbers, .origin) { font-size: .8em; } }
+@media print { body { font-size: 10pt; } details:not([open]) { display: none; } main { max-width: none; padding: 0; } a { color: inherit; }
+  main table:not(.numbers) { font-size: .7em; } main table:not(.numbers) :is(th, td) { overflow-wrap: anywhere; padding: .15rem .25rem; } }
 """
-
-
+STYLES = ("figures.css", "mobpriv.css")  # of the book
 MATH = "<script>window.MathJax = {tex: {inlineMath: [['$', '$']]}, options: {enableMenu: false}}</script><script>%s</script>"
+INTERVALS = (
+    "Below a number stand its 95 % interval, n (the number of cases behind it) and, where there are any, the number of the other reading and "
+    "the one that the paper prints. The other data sets were run by the same notebook; their numbers come with the book."
+)
+READINGS = (
+    "Two readings of the thesis are run. <em>text</em>: what the thesis says; <em>program</em>: what its author's program does "
+    "(other halves, metres of a Mercator plane, other weights). The parameter <code>reading</code> chooses."
+)
 
 
-def page(notebook: nbformat.NotebookNode, record: dict) -> str:
-    """The page of an executed notebook with its provenance."""
-    from nbconvert import HTMLExporter
-
-    notebook = deepcopy(notebook)  # its prose is changed below
-    exporter = HTMLExporter(template_name="basic", embed_images=True, exclude_input=True, exclude_anchor_links=True)
-    parts = []
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown":
-            cell.source = without_roles(cell.source)
-        elif cell.cell_type == "code":
-            parts.append(f"<details><summary>code</summary><pre>{html.escape(cell.source)}</pre></details>")
-        body, _ = exporter.from_notebook_node(nbformat.v4.new_notebook(cells=[cell], metadata=notebook.metadata))
-        parts.append(body)
-    own = record["provenance"]
-    note = '<p class="note">Synthetic data: computed from a made-up city, not from real people.</p>'
-    notes = note if own["data"] and own["data"]["synthetic"] else ""
-    if own["parameters"].get("quick"):
-        notes += '<p class="note">A quick run, shortened to try the notebook out: not a result.</p>'
+def page(notebook: nbformat.NotebookNode, record: dict, root: Path = ROOT) -> str:
+    """The page of an executed notebook: what kind of run it was, its data beside the book's, its cells, the words it uses, its provenance."""
+    own, cells = record["provenance"], deepcopy(notebook.cells)
+    text = "".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    title, body = _cells(cells, said=own["selection"])
+    numbers = count(1)
+    body = notebook_pages.numbered(body, lambda: str(next(numbers)))
     rows = pages.provenance_row(own).items()
-    table = "".join(f"<tr><th>{html.escape(k)}</th><td>{html.escape(v).replace('`', '')}</td></tr>" for k, v in rows)
-    text = "".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    origin = "".join(
+        f'<tr><th scope="row">{html.escape(k)}</th><td>{html.escape(v).replace("`", "")}</td></tr>' for k, v in rows
+    )
+    parts = [
+        title,
+        _banners(own, root),
+        _about(own, root),
+        body,
+        _how_to_read(own),
+        _words(f"{text} {re.sub('<details.*?</details>|<[^>]+>', ' ', body, flags=re.DOTALL)}", root),
+        f'<h2>Where the numbers come from</h2><table class="origin"><tbody>{origin}</tbody></table>',
+    ]
+    name = re.sub("<[^>]+>", "", title) or own["notebook"]
+    data = f": {own['data']['name']}" if own["data"] else ""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f'<title>{html.escape(own["notebook"])}</title><link rel="icon" href="data:,">'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}{_colours()}</style></head>'
-        f"<body><main>{notes}{''.join(parts)}<h2>Where the numbers come from</h2>"
-        f'<div class="table origin"><table>{table}</table></div></main>{_mathjax() if "$" in text else ""}</body></html>\n'
+        f'<title>{name}{html.escape(data)}</title><link rel="icon" href="data:,">'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{stylesheet(root)}</style></head>'
+        f'<body><main class="bd-article">{"".join(parts)}</main>{_mathjax() if "$" in text else ""}</body></html>\n'
     )
 
 
-def _colours() -> str:
-    """The colours of the figures; this page has no switch, it follows the reader's system."""
-    light, dark = plot.stylesheet().split("html[data-theme=dark]")
-    return f"{light}@media (prefers-color-scheme: dark) {{ :root {dark} }}"
+# ------------------------------------------------------------------------------------------------------------------ cells
+def _cells(cells: list[nbformat.NotebookNode], said: str) -> tuple[str, str]:
+    """The title of a notebook, and its cells: prose, results, and the code behind each result in one fold; what was ``said`` at the top
+    is not printed again."""
+    parts, code, tables = [], [], 0
+    for cell in cells:
+        if cell.cell_type == "markdown":
+            parts += [_fold(code), _markdown(cell.source)]
+            code = []
+        elif cell.cell_type == "code" and "remove-cell" not in cell.metadata.get("tags", []):
+            code.append(cell.source)
+            new = [output for output in cell.outputs if output.get("text", "").strip() != said or not said]
+            outputs = [_output(output, tables := tables + 1) for output in new]
+            if any(outputs):
+                parts += [_fold(code), f'<div class="cell_output">{"".join(outputs)}</div>']
+                code = []
+    found = re.match(r"\s*<h1.*?</h1>", body := "".join([*parts, _fold(code)]), flags=re.DOTALL)
+    return (found[0], body[found.end() :]) if found else ("", body)
+
+
+def _fold(code: list[str]) -> str:
+    text = html.escape("\n\n".join(code))
+    return f"<details><summary>code</summary><pre><code>{text}</code></pre></details>" if code else ""
+
+
+def _markdown(text: str) -> str:
+    from nbconvert.filters import markdown2html
+
+    return re.sub(r"<a class=\"anchor-link\".*?</a>", "", markdown2html(without_roles(text)))
+
+
+def _output(output: nbformat.NotebookNode, number: int) -> str:
+    """An output as the book would show it; a wide table, the ``number``-th output, can be reached and scrolled by keyboard."""
+    if output.output_type == "stream":
+        return f"<pre>{html.escape(output.text)}</pre>" if output.text.strip() else ""
+    data = output.get("data", {})
+    if "text/html" in data:
+        # the corner of a pandas table is no heading: screen readers stumble over an empty one
+        found = "".join(data["text/html"]).replace("<th></th>", "<td></td>")
+        scrolls = "<table" in found and "numbers" not in found
+        reached = f' tabindex="0" role="region" aria-label="Table of output {number}"' if scrolls else ""
+        return f'<div class="output text_html"{reached}>{found}</div>'
+    if "text/markdown" in data:
+        return _markdown("".join(data["text/markdown"]))
+    if "image/png" in data:
+        words = html.escape("".join(data.get("text/plain", "a drawing")))
+        return f'<div class="drawn"><img src="data:image/png;base64,{"".join(data["image/png"]).strip()}" alt="{words}"></div>'
+    return f"<pre>{html.escape(''.join(data['text/plain']))}</pre>" if "text/plain" in data else ""
 
 
 def without_roles(text: str) -> str:
@@ -77,6 +154,147 @@ def without_roles(text: str) -> str:
     text = re.sub(r"^[:`]{3,}\{[\w-]+\}[ \t]*(.*)$", lambda m: f"**{m[1]}**\n" if m[1] else "", text, flags=re.MULTILINE)
     text = re.sub(r"^(?::{3,}|:[\w-]+:.*)$", "", text, flags=re.MULTILINE)
     return re.sub(r"\[([^\]]+)\]\((?!https?:)[^)]*\)", r"\1", text)
+
+
+# ------------------------------------------------------------------------------------------------- what kind of run it was
+def _banners(own: dict, root: Path) -> str:
+    """A run that is no result says so first, with the parameters that it really used; made-up data say so, too."""
+    found = ""
+    if own["parameters"].get("quick"):
+        short = {name: own["parameters"][name] for name in _shortened(own["notebook"], root) if name in own["parameters"]}
+        used = ", ".join(f"{name} = {_value(value)}" for name, value in short.items())
+        with_ = f" It used {html.escape(used)}." if used else ""
+        found += f'<p class="banner"><strong>Quick, not a result.</strong> This run was shortened to try the notebook out.{with_}</p>'
+    if own["data"] and own["data"]["synthetic"]:
+        found += '<p class="banner synthetic"><strong>Synthetic data.</strong> Computed from a made-up city, not from real people.</p>'
+    return found
+
+
+def _shortened(notebook: str, root: Path) -> dict[str, str]:
+    try:
+        return notebooks.shortened(notebook, root)
+    except FileNotFoundError:  # a notebook of the reader's own, from elsewhere
+        return {}
+
+
+def _value(value) -> str:
+    return ", ".join(map(_value, value)) if isinstance(value, list) else shown(value)
+
+
+def _about(own: dict, root: Path) -> str:
+    """The data of this run, in words and beside those of the book; "" for a run without data."""
+    if not own["data"]:
+        return ""
+    name = html.escape(own["data"]["name"])
+    lines = [f"This run is on <strong>{name}</strong>: {html.escape(own['selection'])}." if own["selection"] else ""]
+    if lost := sum(own["data"]["left_out"].values()):
+        lines.append(f"{shown(lost)} records were left out while reading (see the end of the page).")
+    sizes = {f"this run ({own['data']['name']})": own["data"]["size"]} if own["data"].get("size") else {}
+    sizes |= {title: size for run, (title, size) in _of_the_book(root).items() if run != own["data"]["name"]}
+    return f"<p>{' '.join(filter(None, lines))}</p>" + (_sizes(sizes) if own["data"].get("size") else "")
+
+
+def _of_the_book(root: Path) -> dict[str, tuple[str, dict]]:
+    """Run -> its title and size, of the data sets whose card is at hand."""
+    found, registry = {}, runs.read(root)
+    for run in registry.runs.values():
+        folder = root / "book" / ("_generated/results" if run.synthetic else "results") / run.name
+        card = provenance.read_record(folder / "data_card.json")
+        if card:
+            of = card["results"]
+            found[run.name] = (
+                run.title,
+                {"users": of["users"]["value"], "records": of["records"]["value"], "days": of["span"]["value"]},
+            )
+    return found
+
+
+def _sizes(sizes: dict[str, dict]) -> str:
+    names = ("users", "records", "days")
+    rows = {title: [Cell(_size(size[name])) for name in names] for title, size in sizes.items()}
+    return Table(names, {"": rows}, "data set")._repr_html_()
+
+
+def _size(value: float) -> str:
+    return shown(round(value, 1) if value < 1000 else round(value))
+
+
+# ------------------------------------------------------------------------------------------------------- words and readings
+def _how_to_read(own: dict) -> str:
+    readings = f"<p>{READINGS}</p>" if "reading" in own["parameters"] else ""
+    return f"<h2>How to read the numbers</h2><p>{INTERVALS}</p>{readings}"
+
+
+def _words(text: str, root: Path) -> str:
+    """The terms of the book's glossary that a page uses; "" where it uses none, or the book has no glossary."""
+    known = glossary(root / "book" / "glossary.md")
+    used = {term: what for term, what in known.items() if re.search(rf"\b{re.escape(term)}s?\b", text, flags=re.IGNORECASE)}
+    terms = "".join(
+        f"<dt>{html.escape(term)}</dt><dd>{_inline(what)}</dd>" for term, what in sorted(used.items(), key=_by_name)
+    )
+    return f"<h2>Words used here</h2><dl>{terms}</dl>" if terms else ""
+
+
+def _by_name(entry: tuple[str, str]) -> str:
+    return entry[0].lower()
+
+
+def _inline(text: str) -> str:
+    return re.sub(r"^<p>|</p>\s*$", "", _markdown(text).strip())
+
+
+def glossary(path: Path) -> dict[str, str]:
+    """Term -> what it means, from a MyST ``{glossary}``: a line with the term, below it ``: what it means``, further lines indented."""
+    if not path.is_file():
+        return {}
+    found, terms = {}, []
+    blocks = re.findall(
+        r"^[`:]{3,}\{glossary\}.*?\n(.*?)^[`:]{3,}\s*$", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+    for line in "\n".join(blocks).splitlines():
+        if line.startswith(":") and not re.match(r":[\w-]+:", line):
+            found |= dict.fromkeys(terms, line[1:].strip())
+        elif line[:1].isspace() and line.strip() and terms:
+            found |= {term: f"{found.get(term, '')} {line.strip()}".strip() for term in terms}
+        elif line.strip() and not line.startswith(":"):
+            terms = [*terms, line.strip()] if terms and terms[-1] not in found else [line.strip()]
+    return found
+
+
+# ----------------------------------------------------------------------------------------------------------------- styles
+def stylesheet(root: Path = ROOT) -> str:
+    """The book's own styles, with the colours of its theme; a single page has no switch, it follows the reader's system."""
+    light, dark = ("".join(f"--pst-color-{name}: {of[k]}; " for name, of in THEME.items()) for k in (0, 1))
+    own = f":root {{ {light}}}\nhtml[data-theme=dark] {{ {dark}}}\n"
+    book = "\n".join((root / "book" / "_static" / name).read_text(encoding="utf-8") for name in STYLES if _there(root, name))
+    return _by_system(own + book) + STYLE
+
+
+def _there(root: Path, name: str) -> bool:
+    return (root / "book" / "_static" / name).is_file()
+
+
+def _by_system(css: str) -> str:
+    """Styles that follow the reader's system where they followed the switch of the book's theme; paper is light."""
+    out = []
+    for rule in _rules(re.sub(r"/\*.*?\*/", "", css, flags=re.DOTALL)):
+        theme = re.match(r"""\s*html\[data-theme=["']?(dark|light)["']?\]""", rule)
+        if theme:
+            rule = re.sub(r"""html\[data-theme=["']?(?:dark|light)["']?\]""", ":root", rule)
+            rule = f"@media screen and (prefers-color-scheme: {theme[1]}) {{ {rule.strip()} }}"
+        out.append(rule.strip())
+    return "\n".join(out) + "\n"
+
+
+def _rules(css: str) -> list[str]:
+    """The rules of a stylesheet, those within @media or @container as one."""
+    rules, depth, begin = [], 0, 0
+    for found in re.finditer("[{}]", css):
+        depth += 1 if found[0] == "{" else -1
+        if depth == 0:
+            rules.append(css[begin : found.end()])
+            begin = found.end()
+    return rules
 
 
 def _mathjax() -> str:

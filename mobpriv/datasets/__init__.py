@@ -11,14 +11,19 @@ import pyarrow.parquet as pq
 from mobpriv.datasets.catalogue import CITY_FILE, DATASETS, Description
 from mobpriv.datasets.fetch import NeedsRegistration, cache_folder, cached, fetch, sha256_of
 from mobpriv.datasets.readers import read_cabspotting, read_geolife, read_mdc, read_privamov
-from mobpriv.datasets.tables import parquet_table, read_table
-from mobpriv.traces import Traces
+from mobpriv.datasets.recognition import Reading, recognised
+from mobpriv.datasets.tables import parquet_table, read_part, read_table
+from mobpriv.datasets.times import Unclear
+from mobpriv.datasets.wanted import Wanted
+from mobpriv.traces import Traces, rows
 
 __all__ = [
     "DATASETS",
     "Dataset",
     "Description",
     "NeedsRegistration",
+    "Reading",
+    "Unclear",
     "cache_folder",
     "city_truth",
     "data_folder",
@@ -29,7 +34,12 @@ __all__ = [
     "read_mdc",
     "read_privamov",
     "read_table",
+    "recognised",
+    "sha256_of",
 ]
+
+SEARCHED = 1_300_000_000
+"""Bytes of a text that are searched for the users of a part (25 million records take about five seconds)."""
 
 READERS = {
     "cabspotting": read_cabspotting,
@@ -48,6 +58,8 @@ class Dataset(NamedTuple):
     synthetic: bool
     source: str  # title of a known set, else the name of the file or folder
     persons: str = ""  # what the names of its persons begin with, where it holds others too
+    names: tuple[str, ...] = ()  # of all users in the file, where only some were read
+    reading: str = ""  # how it was read and which part of it, in words; "" for all of it under its own names
 
 
 def data_folder() -> Path:
@@ -66,26 +78,60 @@ def city_truth() -> tuple[pd.DataFrame, pd.DataFrame]:
     return stays, parquet_table(data_folder() / "city_users.parquet").set_index("user")
 
 
-def load(name_or_path, form: str | None = None, **reading) -> Dataset:
+def load(
+    name_or_path, form: str | None = None, most: int = 0, leave_out: tuple[str, ...] = (), begins: str = "", **reading
+) -> Dataset:
     """A data set by its name ("city", "cabspotting", …: see ``DATASETS``), or a file or folder by its path.
 
     A file is a table (``reading`` goes to :func:`read_table`); a folder's format is recognised by what it holds. ``form`` names
-    the format ("cabspotting", "geolife", "mdc", "privamov", "table") where that is not enough.
+    the format ("cabspotting", "geolife", "mdc", "privamov", "table") where that is not enough. Without ``reading`` the usual names of
+    columns are recognised, and seconds and milliseconds told apart, see :func:`recognised`.
+
+    Of the users whose name begins with ``begins``, but for those in ``leave_out``, only the first
+    ``most`` by name are read, 0 reads all of everybody. A part of a table takes seconds, for only its column of users is read in full; of a
+    text larger than :data:`SEARCHED` only so many bytes are searched, and hashed.
     """
     if form is not None and form not in READERS:
         raise ValueError(f"form must be one of {', '.join(READERS)} (got {form!r})")
-    text = str(name_or_path)
+    text, wanted = str(name_or_path), Wanted(most, tuple(leave_out), begins) if most else Wanted()
     if text in DATASETS:
-        return _known(text, reading)
+        return _known(text, wanted, reading)
     path = Path(name_or_path)
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file or folder, and no data set of that name (known: {', '.join(DATASETS)})")
-    traces, left_out = READERS[form or _form(path)](path, **reading)
-    name = path.resolve().name.split(".")[0]
-    return Dataset(traces, left_out, name, sha256_of(path), _marked_synthetic(path), path.resolve().name)
+    form = form or _form(path)
+    name, source, read_as = path.resolve().name.split(".")[0], path.resolve().name, ""
+    if form != "table":
+        traces, left_out = READERS[form](path, **reading)
+        found = Dataset(traces, left_out, name, sha256_of(path), False, source)
+        return _part_of(found, wanted)
+    if not reading:
+        how = recognised(path)
+        reading, read_as = how.arguments, f"columns found by their names: {how.in_words}" if how.guessed else ""
+    part = read_part(path, **reading, wanted=wanted, most_bytes=SEARCHED if most else None)
+    searched = f"only the first {part.searched / 1e9:.1f} GB of the file searched" if part.searched else ""
+    return Dataset(
+        part.traces,
+        part.left_out,
+        name,
+        sha256_of(path, SEARCHED if searched else None),
+        _marked_synthetic(path),
+        source,
+        names=part.users,
+        reading="; ".join(filter(None, (read_as, searched))),
+    )
 
 
-def _known(name: str, reading: dict) -> Dataset:
+def _part_of(found: Dataset, wanted: Wanted) -> Dataset:
+    """The wanted users of a data set that was read as a whole."""
+    if wanted.everybody:
+        return found
+    names = found.traces["user"].cat.categories
+    chosen = found.traces["user"].isin(wanted.of(names)).to_numpy()
+    return found._replace(traces=rows(found.traces, chosen), names=tuple(names))
+
+
+def _known(name: str, wanted: Wanted, reading: dict) -> Dataset:
     known = DATASETS[name]
     if known.place:
         path = cached(name)
@@ -100,7 +146,8 @@ def _known(name: str, reading: dict) -> Dataset:
         if not _marked_synthetic(path):
             raise ValueError(f"{path} is not marked as synthetic: read real data by its path, or make the city anew")
         traces, left_out = read_table(path, **reading)
-    return Dataset(traces, left_out, name, sha256_of(path), known.synthetic, known.title, known.persons)
+    found = Dataset(traces, left_out, name, sha256_of(path), known.synthetic, known.title, known.persons)
+    return _part_of(found, wanted)
 
 
 def _form(path: Path) -> str:

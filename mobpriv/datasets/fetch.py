@@ -16,6 +16,7 @@ from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
 import pooch
+import pyarrow as pa
 import requests
 
 from mobpriv.datasets.catalogue import DATASETS
@@ -147,8 +148,10 @@ def _unpack(file: Path) -> None:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def sha256_of(path: Path) -> str:
-    """SHA-256 of a file; of a folder: of its files' names, sizes and contents, sorted by name."""
+def sha256_of(path: Path, most: int | None = None) -> str:
+    """SHA-256 of a file, or of its first ``most`` bytes; of a folder: of its files' names, sizes and contents, sorted by name."""
+    if most is not None:
+        return hashlib.sha256(pa.memory_map(str(path)).read_buffer(most)).hexdigest()
     if path.is_file():
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

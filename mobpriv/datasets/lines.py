@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
+from mobpriv.datasets.wanted import Wanted
 from mobpriv.traces import Problem
 
 LARGE = 1 << 25  # bytes: a file that is worth two threads
@@ -42,6 +43,7 @@ _READABLE = (  # what could be a value of each type: the rest is not tried
 )
 # what a line is
 _ROW, _FURTHER, _EMPTY, _BAD, _FOREIGN = 0, 1, 2, 3, 4
+_UNWANTED = 5  # a row, but of a user whom nobody asked for
 _RULES = {_EMPTY: BLANK, _BAD: UNREADABLE, _FOREIGN: NOT_UTF8, _FURTHER: INSIDE}
 
 
@@ -60,6 +62,7 @@ class Lines(NamedTuple):
     table: pa.Table
     number: np.ndarray  # line of each row in the file, counted from 1
     left_out: list[LeftOut]
+    users: tuple[str, ...] = ()  # all that occur, where only some were wanted
 
 
 class Text(NamedTuple):
@@ -69,6 +72,7 @@ class Text(NamedTuple):
     start: np.ndarray  # where each line begins; one more: the end of the file
     values: np.ndarray  # how many delimited values each line has, quotation marks aside
     kind: np.ndarray  # _ROW, _EMPTY, _BAD or _FOREIGN
+    whole: bool = True  # whether these are all lines of the file
 
     def line(self, k: int) -> str:
         """The text of a line; of no line, where there are fewer."""
@@ -81,22 +85,27 @@ class Text(NamedTuple):
         return int(np.bincount(np.minimum(self.values[self.kind == _ROW], 10_000), minlength=1).argmax())
 
 
-def open_text(path: Path, delimiter: str) -> Text:
-    """A file, or a ``.gz`` file unpacked, in lines."""
+def open_text(path: Path, delimiter: str, most: int | None = None) -> Text:
+    """A file, or a ``.gz`` file unpacked, in lines; with ``most`` the whole lines among its first so many bytes."""
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
         raise ValueError(f"delimiter must be one ASCII character that is no quotation mark or line end (got {delimiter!r})")
     if path.suffix == ".gz":
         with gzip.open(path) as file:
-            raw = file.read()
+            raw = file.read(-1 if most is None else most + 1)
     else:
         raw = pa.memory_map(str(path)).read_buffer() if path.stat().st_size else b""
     data = np.frombuffer(raw, np.uint8)
+    whole = most is None or len(data) <= most
+    if not whole:
+        data = data[:most]
+        ends = np.flatnonzero(data[-LONGEST:] == 10)
+        data = data[: len(data) - len(data[-LONGEST:]) + ends[-1] + 1] if len(ends) else data
     if data[:2].tobytes() in (b"\xff\xfe", b"\xfe\xff"):
         raise ValueError(f"{path}: the file is UTF-16: save it as UTF-8")
     if data[:3].tobytes() == b"\xef\xbb\xbf":
         data = data[3:]  # a byte order mark
     ends, ascii_only = _line_ends(data)
-    text = Text(data, *_lines(data, ends, ord(delimiter)))
+    text = Text(data, *_lines(data, ends, ord(delimiter)), whole)
     if not ascii_only:
         _mark_foreign(text)
     return text
@@ -114,28 +123,35 @@ def _line_ends(data):
 @numba.njit(cache=True)
 def _lines(data, lines, delimiter):
     start, values, kind = np.zeros(lines + 1, np.int64), np.ones(lines, np.int32), np.zeros(lines, np.uint8)
-    k, blank = 0, True
+    k, found, blank, bad = 0, 1, True, False
     for i in range(len(data)):
         byte = data[i]
-        last = i + 1 == len(data)
-        if byte == delimiter:
-            values[k] += 1
-        elif byte == 13:
-            if not last and data[i + 1] != 10:  # a carriage return within a line; at the end of a file its LF was cut off
-                kind[k] = _BAD
-        elif byte == 0:
-            kind[k] = _BAD
-        elif byte != 10 and byte != 32 and byte != 9:
+        if byte > 32 and byte != delimiter:  # most bytes: one branch each
             blank = False
-        if byte == 10 or last:
-            if blank and kind[k] == _ROW:
-                kind[k] = _EMPTY
-            if i + 1 - start[k] > LONGEST:
-                kind[k] = _BAD
+        elif byte == delimiter:
+            found += 1
+        elif byte == 10:
+            values[k], kind[k] = found, _kind(blank, bad, i + 1 - start[k])
             k += 1
             start[k] = i + 1
-            blank = True
+            found, blank, bad = 1, True, False
+        elif byte == 13:  # within a line, not at its end; at the end of a file its LF was cut off
+            bad |= i + 1 < len(data) and data[i + 1] != 10
+        elif byte == 0:
+            bad = True
+        elif byte != 32 and byte != 9:
+            blank = False
+    if k < lines:
+        values[k], kind[k] = found, _kind(blank, bad, len(data) - start[k])
+        start[k + 1] = len(data)
     return start, values, kind
+
+
+@numba.njit(cache=True)
+def _kind(blank, bad, size):
+    if bad or size > LONGEST:
+        return _BAD
+    return _EMPTY if blank else _ROW
 
 
 def _mark_foreign(text: Text) -> None:
@@ -176,19 +192,23 @@ def read_lines(
     quoted: bool = False,
     text: Text | None = None,
     only: list[str] | None = None,
+    wanted: Wanted | None = None,
+    user: str = "",
 ) -> Lines:
     """Read a delimited file behind its ``header`` lines; ``names`` names the columns.
 
     ``types`` fixes the types of some columns; the others, and those whose type is None, are guessed. A line is no row if it is blank (nothing but delimiters
     and spaces), too long, not UTF-8, holds a NUL or a carriage return, has too few or too many values, or a value that is not of
     its column's type. ``quoted``: values may be quoted; those of the columns in ``types`` stay on one line. ``text`` is what
-    :func:`open_text` gave, if the file is open already; ``only`` names the columns to return.
+    :func:`open_text` gave, if the file is open already; ``only`` names the columns to return. Of the rows with a value in the column ``user``
+    only those of ``wanted`` users are read; faulty lines count whoever's they are.
     """
     text = open_text(path, delimiter) if text is None else text
     kind = text.kind.copy()
     header = min(header, len(kind))
     one_line = np.array([name in types for name in names])
     _classify(text.data, text.start, text.values, kind, header, len(names), ord(delimiter), quoted, one_line)
+    everybody = _choose(text, kind, header, names.index(user), delimiter, wanted) if wanted else ()
     number = header + np.flatnonzero(kind[header:] == _ROW)
     table = pa.table({})
     if len(number):
@@ -203,7 +223,88 @@ def read_lines(
             keep = np.ones(len(number), bool)
             keep[wrong] = False
             table, number = table.filter(pa.array(keep)), number[keep]
-    return Lines(table, number + 1, _left_out(text, kind, header))
+    return Lines(table, number + 1, _left_out(text, kind, header), everybody)
+
+
+def _choose(text: Text, kind: np.ndarray, header: int, column: int, delimiter: str, wanted: Wanted) -> tuple[str, ...]:
+    """Marks the rows of users who are not wanted; gives all users. A row without a user stays: it is left out under its own rule."""
+    owner, first = _owners(text.data, text.start, kind, header, column, ord(delimiter))
+    names = [next(csv.reader(_record(text, kind, k), delimiter=delimiter))[column] for k in first]
+    everybody = {name for name in names if name}
+    chosen = {"", *wanted.of(everybody)}
+    keep = np.array([name in chosen for name in names] + [True])  # the last: of a line that is nobody's row
+    kind[~keep[owner]] = _UNWANTED
+    return tuple(sorted(everybody))
+
+
+def _record(text: Text, kind: np.ndarray, k: int) -> list[str]:
+    """The lines of the record that begins with a line."""
+    last = k
+    while last + 1 < len(kind) and kind[last + 1] == _FURTHER:
+        last += 1
+    return [text.line(line) for line in range(k, last + 1)]
+
+
+@numba.njit(cache=True)
+def _owners(data, start, kind, header, column, delimiter):
+    """Of every line the number of its user (-1 for what is no row), and of every user the first line; users are told apart by a
+    64-bit hash of the value's bytes without its quotation marks. Further lines of a record are its user's."""
+    owner, first = np.full(len(kind), -1, np.int64), np.empty(1024, np.int64)
+    size, users = 4096, 0
+    keys, of_key = np.zeros(size, np.uint64), np.full(size, -1, np.int64)
+    for k in range(header, len(kind)):
+        if kind[k] == _FURTHER and k > header:
+            owner[k] = owner[k - 1]
+            continue
+        if kind[k] != _ROW:
+            continue
+        i, end = start[k], len(data)
+        for _ in range(column):
+            quoted = data[i] == 34
+            while data[i] != delimiter or quoted:
+                i += 1
+                if data[i] == 34:
+                    quoted = not quoted
+            i += 1
+        quoted, h = data[i] == 34, np.uint64(0xCBF29CE484222325)
+        i += quoted
+        while i < end and data[i] != 10 and data[i] != 13:
+            if data[i] == delimiter and not quoted:
+                break
+            if data[i] == 34 and quoted:
+                if i + 1 >= end or data[i + 1] != 34:
+                    break
+                i += 1
+            h = (h ^ np.uint64(data[i])) * np.uint64(0x100000001B3)  # FNV-1a
+            i += 1
+        at = np.int64((h ^ (h >> np.uint64(32))) & np.uint64(size - 1))
+        while of_key[at] >= 0 and keys[at] != h:
+            at = (at + 1) & (size - 1)
+        if of_key[at] < 0:
+            if users == len(first):
+                first = np.concatenate((first, np.empty(users, np.int64)))
+            keys[at], of_key[at], first[users] = h, users, k
+            users += 1
+            if 2 * users > size:
+                keys, of_key, size = _twice_as_large(keys, of_key)
+                owner[k] = users - 1
+                continue
+        owner[k] = of_key[at]
+    return owner, first[:users]
+
+
+@numba.njit(cache=True)
+def _twice_as_large(keys, of_key):
+    size = 2 * len(keys)
+    larger, number = np.zeros(size, np.uint64), np.full(size, -1, np.int64)
+    for i in range(len(keys)):
+        h, n = keys[i], of_key[i]
+        if n >= 0:
+            at = np.int64((h ^ (h >> np.uint64(32))) & np.uint64(size - 1))
+            while number[at] >= 0:
+                at = (at + 1) & (size - 1)
+            larger[at], number[at] = h, n
+    return larger, number, size
 
 
 @numba.njit(cache=True)

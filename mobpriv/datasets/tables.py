@@ -8,19 +8,26 @@ shows. Records read and records left out, header lines aside, are all the lines 
 """
 
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from mobpriv.datasets.lines import BLANK, Lines, header_of, open_text, read_lines, unreadable
-from mobpriv.datasets.times import known_zone, times
+from mobpriv.datasets.times import Unclear, known_zone, times
+from mobpriv.datasets.wanted import Wanted
 from mobpriv.traces import COLUMNS, Problem, Traces, problem, without
 
 NAMES = pa.dictionary(pa.int32(), pa.string())  # text of which much repeats
+ROLES = {"user": "user", "t": "time", "lat": "latitude", "lng": "longitude"}  # of the columns, in words
 WIDEST = 1_000  # columns that a table may have: more take minutes and gigabytes
+HEAD = 1 << 20  # bytes of a text that show how it is written
 POLAR = 89.99  # degrees: within 1.1 km of a pole a step eastwards means nothing, and cells and the Mercator plane end there
 _NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
 _TEXT = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
@@ -48,7 +55,32 @@ def read_table(
     ``time`` is ``"s"``, ``"ms"`` or ``"iso"`` (by default numbers are seconds), ``zone`` the zone of times that name none:
     see :func:`mobpriv.datasets.times.times`. Names of users stay text ("000"); further columns ride along.
     """
+    return read_part(path, columns, time, zone, names, delimiter)[:2]
+
+
+class Part(NamedTuple):
+    """The records of some users of a table."""
+
+    traces: Traces
+    left_out: pd.DataFrame  # of these users, and lines of a text that are nobody's
+    users: tuple[str, ...]  # all users there; () where everybody was wanted
+    searched: int  # bytes of the text that were looked at; 0 where it was the whole file
+
+
+def read_part(
+    path,
+    columns: dict[str, str] | None = None,
+    time: str | None = None,
+    zone: str | None = None,
+    names: list[str] | None = None,
+    delimiter: str | None = None,
+    wanted: Wanted | None = None,
+    most_bytes: int | None = None,
+) -> Part:
+    """:func:`read_table` of the ``wanted`` users alone, at the speed of a search: of a text its first ``most_bytes`` are looked at,
+    of a Parquet file all."""
     path = existing(path)
+    wanted = None if wanted is None or wanted.everybody else wanted
     known_zone(zone)
     columns = {c: (columns or {}).get(c, c) for c in (*COLUMNS, *(columns or {}))}
     for name in columns.values():
@@ -56,13 +88,13 @@ def read_table(
         if len(roles) > 1:
             raise ValueError(f"column {name} is named for {' and '.join(roles)}: each needs a column of its own")
     if path.suffix == ".parquet":
-        table, lines = parquet_table(path, columns), None
-    else:
-        table, lines = _text_table(path, columns, names, delimiter)
-    if lines is None:
-        return as_records(table, [], path.name, lambda row: f"{path.name} row {row}", time, zone)
+        table, number, users = _parquet_part(path, columns, wanted) if wanted else (parquet_table(path, columns), None, ())
+        where = lambda row: f"{path.name} row {row if number is None else number[row]}"  # noqa: E731
+        return Part(*as_records(table, [], path.name, where, time, zone), users, 0)
+    table, lines, searched = _text_table(path, columns, names, delimiter, wanted, most_bytes)
     bad = unreadable([(path.name, lines)], lambda _: None)
-    return as_records(table, bad, path.name, lambda row: f"{path.name} line {lines.number[row]}", time, zone)
+    where = lambda row: f"{path.name} line {lines.number[row]}"  # noqa: E731
+    return Part(*as_records(table, bad, path.name, where, time, zone), lines.users, searched)
 
 
 def existing(path, folder: bool = False) -> Path:
@@ -127,13 +159,52 @@ def parquet_table(path: Path, columns: dict[str, str] | None = None) -> pd.DataF
 
     ``columns`` says which of its columns is the user, the time, … (see :func:`read_table`): they are checked and renamed.
     """
-    try:
+    with whole(path):
         names = pq.read_schema(path).names
         if columns is not None:
             check_columns(path, names, columns)
         table = pq.read_table(path, read_dictionary=[columns["user"]] if columns else None)
+    return _frame(path, table, columns)
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[None]:
+    """What Parquet's reader says of a broken file becomes one line."""
+    try:
+        yield
     except (pa.ArrowException, OSError) as reason:
         raise ValueError(f"{path}: not a whole Parquet file ({_first(reason)}); was it cut while copying?") from None
+
+
+def _parquet_part(path: Path, columns: dict[str, str], wanted: Wanted) -> tuple[pd.DataFrame, np.ndarray, tuple[str, ...]]:
+    """The rows of the wanted users and of nobody, their numbers in the file, and all users: first the column of the user alone is read,
+    then the groups of rows that hold any of them."""
+    column = columns["user"]
+    with whole(path):
+        file = pq.ParquetFile(path, read_dictionary=[column])
+        check_columns(path, file.schema_arrow.names, columns)
+        groups = [file.read_row_group(k, [column])[column] for k in range(file.num_row_groups)]
+        values = pa.chunked_array([_plain(group.unique()) for group in groups] or [pa.nulls(0, pa.string())]).unique()
+        names = _names(_frame(path, pa.table({column: values}), {"user": column})["user"])
+        users = names.dropna()
+        chosen = values.filter(pa.array((names.isin(wanted.of(users)) | names.isna()).to_numpy()))
+        parts, number, first = [file.schema_arrow.empty_table()], [np.zeros(0, np.int64)], 0
+        for k, group in enumerate(groups):
+            keep = pc.is_in(group, value_set=chosen)
+            if pc.any(keep).as_py():
+                parts.append(file.read_row_group(k).filter(keep))
+                number.append(first + np.flatnonzero(keep.to_numpy()))
+            first += len(group)
+        table = pa.concat_tables(parts)
+    return _frame(path, table, columns), np.concatenate(number), tuple(sorted(users.unique()))
+
+
+def _plain(values: pa.Array) -> pa.Array:
+    return values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values
+
+
+def _frame(path: Path, table: pa.Table, columns: dict[str, str] | None) -> pd.DataFrame:
+    """The rows of a Parquet file, its columns by the names of ``Traces`` where ``columns`` says which they are."""
     for k, field in enumerate(table.schema):
         if pa.types.is_decimal(field.type):  # as numbers, and the nearest ones: the cast alone can miss them by one bit
             number = table[k].cast(pa.float64()).to_numpy().round(field.type.scale)
@@ -157,13 +228,16 @@ def check_columns(path: Path, names: list[str], columns: dict[str, str]) -> None
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(f"{path}: {names.count(twice[0])} columns are called {twice[0]}: rename all but one")
-    missing = [name if c == name else f"{name} (for {c})" for c, name in columns.items() if name not in names]
+    missing = {
+        c: name + (f" ({ROLES.get(c, c)})" if name != ROLES.get(c) else "") for c, name in columns.items() if name not in names
+    }
     if missing and not path.stat().st_size:
         raise ValueError(f"{path}: the file is empty; it needs a line of names, user,t,lat,lng, and a line for each record")
     if missing:
-        raise ValueError(
-            f"{path}: no column {', '.join(missing)}; it has: {', '.join(names) or 'none'}. "
-            "Say which is which, as in columns={'user': 'uid'}"
+        has = ", ".join(names) or "none"
+        raise Unclear(
+            f"{path}: no column {', '.join(missing.values())}; it has: {has}. Say which is which",
+            dict.fromkeys(missing, "COLUMN"),
         )
     both = [c for c, name in columns.items() if c != name and c in names and c not in columns.values()]
     if both:
@@ -176,7 +250,7 @@ def _with_roles(path: Path, table: pa.Table, columns: dict[str, str]) -> pa.Tabl
     """The columns by the names of ``Traces``, those of ``Traces`` in types that can be read."""
     role = {name: c for c, name in columns.items()}
     table = table.rename_columns([role.get(name, name) for name in table.column_names])
-    for c, allowed in _HOLDS.items():
+    for c, allowed in ((c, allowed) for c, allowed in _HOLDS.items() if c in columns):
         column = table[c]
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         if not any(is_kind(kind) for is_kind in allowed):
@@ -198,23 +272,43 @@ def _with_roles(path: Path, table: pa.Table, columns: dict[str, str]) -> pa.Tabl
     return table
 
 
-def _text_table(path: Path, columns: dict[str, str], names, delimiter) -> tuple[pd.DataFrame, Lines]:
+def head(path: Path, names=None, delimiter: str | None = None) -> tuple[list[str], str]:
+    """The names of a text's columns, and what separates them."""
+    text, delimiter = _opened(path, names, delimiter, HEAD)
+    return list(names) if names else header_of(text, delimiter, path), delimiter
+
+
+def first_rows(path: Path, columns: dict[str, str], delimiter: str) -> pd.DataFrame:
+    """The rows in the first :data:`HEAD` bytes of a text, as they stand there."""
+    return _text_table(path, columns, None, delimiter, most_bytes=HEAD)[0]
+
+
+def _opened(path: Path, names, delimiter, most_bytes: int | None):
     try:
-        text = open_text(path, delimiter or ",")
-        if delimiter is None and (delimiter := _delimiter(text, names)) != ",":
-            text = open_text(path, delimiter)
+        if delimiter is None:
+            delimiter = _delimiter(open_text(path, ",", HEAD), names)
+        return open_text(path, delimiter, most_bytes), delimiter
     except (EOFError, OSError, zlib.error) as reason:
         raise ValueError(f"{path}: cannot be read ({_first(reason)}); was it cut while copying?") from None
+
+
+def _text_table(
+    path: Path, columns: dict[str, str], names, delimiter, wanted: Wanted | None = None, most_bytes: int | None = None
+) -> tuple[pd.DataFrame, Lines, int]:
+    """The rows of a text, their lines, and how many of its bytes were looked at (0: all)."""
+    text, delimiter = _opened(path, names, delimiter, most_bytes)
     header = list(names) if names else header_of(text, delimiter, path)
     check_columns(path, header, columns)
     types = {columns["user"]: NAMES, columns["t"]: None, columns["lat"]: pa.float64(), columns["lng"]: pa.float64()}
-    lines = read_lines(path, delimiter, types, header, header=0 if names else 1, quoted=True, text=text)
+    first, searched = (0 if names else 1), (0 if text.whole else len(text.data))
+    lines = read_lines(path, delimiter, types, header, first, True, text, wanted=wanted, user=columns["user"])
     if not lines.table.num_columns:
-        return pd.DataFrame({c: pd.Series([], dtype="str") for c in (*COLUMNS, *set(header) - set(columns.values()))}), lines
+        nothing = {c: pd.Series([], dtype="str") for c in (*COLUMNS, *set(header) - set(columns.values()))}
+        return pd.DataFrame(nothing), lines, searched
     table, t = lines.table, columns["t"]
     if pa.types.is_boolean(table[t].type) or pa.types.is_time(table[t].type):  # a guess: nothing that could be a moment
         table = table.set_column(table.column_names.index(t), t, table[t].cast(pa.string()))
-    return _pandas(_with_roles(path, table, columns)), lines
+    return _pandas(_with_roles(path, table, columns)), lines, searched
 
 
 def _delimiter(text, names) -> str:

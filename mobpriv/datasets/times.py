@@ -14,7 +14,39 @@ _LOCAL = rf"^{_DATE}(?:{_CLOCK})?$"
 _ZONED = rf"^{_DATE}{_CLOCK} ?(?:Z|[+-](?:0\d|1\d|2[0-3])(?::?[0-5]\d)?)$"
 _BLANK = ["", "nan", "NaT", "None"]
 _EARLIEST, _LATEST = (int(t.timestamp()) * 1000 for t in (EARLIEST, LATEST))
+_SINCE_1970 = {"s": 1000, "ms": 1}  # unit -> milliseconds
 _YEAR_1, _YEAR_9999 = -62_135_596_800_000, 253_402_300_799_999  # in ms: what a date can show
+
+
+class Unclear(ValueError):
+    """A table that can be read in more than one way, or in none so far. ``asks`` holds what its reader must say, each with an example:
+    "user", "t", "lat", "lng" (which column it is), "time" (what its numbers are), "zone"."""
+
+    def __init__(self, message: str, asks: dict[str, str]):
+        self.asks = asks
+        super().__init__(message)
+
+
+def kind_of(values: pd.Series) -> str:
+    """How a column shows times: "s" or "ms" since 1970, "iso" for text, "" for a column of type time.
+
+    Numbers are seconds or milliseconds where most of them lie in 1980 … 2099 as one of the two; no number does as both.
+    Raises :class:`Unclear` for numbers that do as neither.
+    """
+    if values.dtype.kind == "M" or isinstance(values.dtype, pd.DatetimeTZDtype):
+        return ""
+    number = pd.to_numeric(values, errors="coerce").to_numpy(float, na_value=np.nan)
+    number = number[np.isfinite(number)]
+    if 2 * len(number) < max(len(values), 1):
+        return "iso"
+    for unit, ms in _SINCE_1970.items():
+        if 2 * ((number * ms >= _EARLIEST) & (number * ms < _LATEST)).sum() >= len(number):
+            return unit
+    raise Unclear(
+        f"times are numbers such as {number[0]:.16g}, in 1980 … 2099 neither as seconds nor as milliseconds since 1970: "
+        "write them as one of these, or as text (ISO 8601)",
+        {},
+    )
 
 
 def times(values: pd.Series, time: str | None, zone: str | None, source: str) -> tuple[pd.Series, dict[str, np.ndarray]]:
@@ -50,10 +82,11 @@ def _from_numbers(values: pd.Series, number: np.ndarray, unit: str, source: str)
     outside = known & ~((ms >= _EARLIEST) & (ms < _LATEST))
     if 2 * outside.sum() > known.sum():
         row = int(outside.argmax())
-        read, other = ("seconds", "ms") if unit == "s" else ("milliseconds", "s")
-        raise ValueError(
+        read, other = ("seconds", "milliseconds") if unit == "s" else ("milliseconds", "seconds")
+        raise Unclear(
             f"{source}: times read as {read} lie outside 1980 … 2099 "
-            f"({int(outside.sum())} records, first {number[row]:.15g} in row {row}): read with time={other!r}"
+            f"({int(outside.sum())} records, first {number[row]:.15g} in row {row}): are they {other}?",
+            {"time": "ms" if unit == "s" else "s"},
         )
     known &= (ms >= _YEAR_1) & (ms <= _YEAR_9999)
     out = np.where(known, ms, 0).astype("int64").astype("datetime64[ms]")
@@ -103,6 +136,8 @@ def _in_utc(values: pd.Series, zone: str | None, source: str):
         return values.dt.tz_convert("UTC").dt.as_unit("ms"), {}
     if zone is None and known.any():
         first = values[known].iloc[0]
-        raise ValueError(f"{source}: times carry no time zone (first: {first}): say which, for instance zone='UTC'")
+        raise Unclear(
+            f"{source}: times carry no time zone (first: {first}): say which zone they are of", {"zone": "Europe/Paris"}
+        )
     local = values.dt.as_unit("ms").dt.tz_localize(zone or "UTC", ambiguous="NaT", nonexistent="NaT")
     return local.dt.tz_convert("UTC"), {DOUBTFUL: (local.isna() & known).to_numpy()}

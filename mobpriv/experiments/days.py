@@ -1,10 +1,12 @@
 """Which days of a data set, whose, and where the halves meet: decided once for all experiments on traces (thesis §3.4.3)."""
 
+from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
 
-from mobpriv.datasets import Dataset, load
+from mobpriv.datasets import DATASETS, Dataset, data_folder, load
 from mobpriv.numbers import shown
 from mobpriv.traces import Traces, by_user, most_active_days, rows, same_person, split_in_half, within
 
@@ -27,15 +29,36 @@ class Setting(NamedTuple):
     selection: str  # all of this in words
 
 
-def without_users(traces: Traces, leave_out: str) -> tuple[Traces, str]:
-    """The records of everybody but the users named in ``leave_out``, separated by commas; and that in words ("" for nobody)."""
-    unwanted = [name.strip() for name in leave_out.split(",") if name.strip()]
-    unknown = sorted(set(unwanted) - set(traces["user"].cat.categories))
+def chosen_users(dataset: str, leave_out: str = "", most: int = 0, begins: str = "") -> tuple[Dataset, Traces, str]:
+    """A data set, the records of some of its users, and how it was read and who they are in words ("" for everybody).
+
+    ``leave_out`` names users, separated by commas. ``most`` keeps the first so many by name of the others, whose name begins with
+    ``begins``; 0 keeps all, however they are called. A part of a large table is read in seconds.
+    """
+    unwanted = tuple(name.strip() for name in leave_out.split(",") if name.strip())
+    data = _read_once(dataset, most, unwanted if most else (), begins if most else "", _stamp(dataset))
+    names = data.names or tuple(data.traces["user"].cat.categories)
+    unknown = sorted(set(unwanted) - set(names))
     if unknown:
         raise ValueError(f"leave_out names users that the data set does not have: {', '.join(unknown)}")
-    if not unwanted:
-        return traces, ""
-    return rows(traces, ~traces["user"].isin(unwanted).to_numpy()), f"; left out: {', '.join(unwanted)}"
+    traces = data.traces
+    if unwanted and not most:
+        traces = rows(traces, ~traces["user"].isin(unwanted).to_numpy())
+    words = [data.reading, f"left out: {', '.join(unwanted)}" if unwanted else ""]
+    if most:
+        words.append(f"only the first {len(by_user(traces)[0])} of {shown(len(names))} users, by name")
+    return data, traces, "".join(f"; {part}" for part in words if part)
+
+
+@lru_cache(maxsize=1)  # several settings of a notebook are made of one table
+def _read_once(dataset: str, most: int, leave_out: tuple[str, ...], begins: str, stamp) -> Dataset:
+    return load(dataset, most=most, leave_out=leave_out, begins=begins)
+
+
+def _stamp(dataset: str) -> tuple:
+    """What changes when the file of a data set does."""
+    path = data_folder() / f"{dataset}.parquet" if dataset in DATASETS else Path(dataset)
+    return (path, path.stat().st_size, path.stat().st_mtime_ns) if path.is_file() else (path,)
 
 
 def choose(
@@ -44,15 +67,12 @@ def choose(
     days: int = 30,
     leave_out: str = "",  # users to leave out, separated by commas
     most: int = 0,  # keep only so many users, the first by name; 0 keeps all
+    begins: str = "",  # these begin so
 ) -> Choice:
     """A data set and its ``days`` most active successive days (§3.4.3)."""
     if days > CENTURY:
         raise ValueError(f"days must be at most {CENTURY:,}, a century (got {days:,})")
-    data = load(dataset)
-    traces, left_out = without_users(data.traces, leave_out)
-    if most:
-        most = min(most, len(by_user(traces)[0]))
-        traces = rows(traces, traces["user"].isin(by_user(traces)[0][:most]).to_numpy())
+    data, traces, whose = chosen_users(dataset, leave_out, most, begins)
     try:
         first = pd.Timestamp(start) if start else most_active_days(traces, days)
     except ValueError as error:
@@ -63,7 +83,7 @@ def choose(
         raise ValueError(f"no records in the {days} days from {first}: choose another start")
     words = f"{len(by_user(traces)[0])} users, {shown(len(traces))} records in the {days} days from {first:%Y-%m-%d %H:%M} UTC"
     words += f" (they span {_span(traces):.1f} days)" if _span(traces) < days - 1 else ""
-    return Choice(data, traces, first, words + left_out + (f"; only the first {most} users" if most else ""))
+    return Choice(data, traces, first, words + whose)
 
 
 def in_halves(choice: Choice, rule: str, days: int) -> Setting:

@@ -27,9 +27,10 @@ from mobpriv.channels.guarantees import effective_epsilon
 from mobpriv.channels.inference import bayes, distortion_privacy, optimal_attack, prior_error
 from mobpriv.channels.optimal import Optimum
 from mobpriv.channels.rivals import planar_laplace
-from mobpriv.datasets import Dataset, load
-from mobpriv.experiments.days import choose, in_halves, without_users
+from mobpriv.datasets import DATASETS, Dataset
+from mobpriv.experiments.days import choose, chosen_users, in_halves
 from mobpriv.grid import AreaGrid
+from mobpriv.numbers import shown
 from mobpriv.priors import Priors, better_informed, densest_area, entropy, most_active, priors
 from mobpriv.traces import Traces
 from mobpriv.traces import rows as records
@@ -95,26 +96,65 @@ def prepare(
     users: int = 10,
     begins: str = "",  # only users whose name begins so; "" takes the persons, where a data set says who they are, else everybody
     leave_out: str = "",  # users to leave out, separated by commas
+    most: int = 0,  # look only at so many users, the first by name of those that begin so; 0 looks at everybody
+    minutes: float = 0.0,  # above so many, estimated, the cells are made larger; 0 keeps them
+    programs: float = 0.0,  # of each user, for that estimate: see :func:`estimated`
 ) -> Setting:
     """The densest area of a data set and its most active users, who stand for the paper's "10 randomly selected users".
 
     ValueError, before anything is read, for an area that no optimal channel can be computed for, see `checks.affordable`.
     """
     _check_area(width_km, height_km, columns, rows, users)
-    data = load(dataset)
-    begins = begins or data.persons
-    traces, left_out = without_users(data.traces, leave_out)
+    begins = begins or _persons(dataset)
+    data, traces, whose = chosen_users(dataset, leave_out, most, begins)
     _check_users(traces["user"].cat.categories, users, begins, leave_out)
-    grid = densest_area(traces, KM * width_km, KM * height_km, columns, rows)
-    chosen = most_active(traces, grid, users, begins)
-    found = priors(traces, grid, chosen)
+
+    def on(columns: int, rows: int) -> tuple[AreaGrid, list[str], Priors]:
+        grid = densest_area(traces, KM * width_km, KM * height_km, columns, rows)
+        chosen = most_active(traces, grid, users, begins)
+        return grid, chosen, priors(traces, grid, chosen)
+
+    (grid, chosen, found), coarser = _in_time(on, columns, rows, minutes, programs)
     checks.affordable(grid.size, int(found.records["cells"].max()))
     words = (
-        f"{users} user{'s' * (users > 1)} with the most records in the densest {width_km:g} × {height_km:g} km, {columns} × {rows} cells; "
-        f"{found.records['inside'].sum():,} records inside, {found.records['outside'].sum():,} outside left out"
+        f"{users} user{'s' * (users > 1)} with the most records in the densest {width_km:g} × {height_km:g} km, "
+        f"{grid.columns} × {grid.rows} cells{coarser}; "
+        f"{shown(found.records['inside'].sum())} records inside, {shown(found.records['outside'].sum())} outside left out"
     )
     words += f"; only users whose name begins with {begins!r}" if begins else ""
-    return Setting(data, traces, grid, chosen, found, words + left_out)
+    return Setting(data, traces, grid, chosen, found, words + whose)
+
+
+def estimated(found: Priors, cells: int, programs: float) -> float:
+    """Minutes that the optimal channels of all users take on one core: ``programs`` is how many times the hardest program's seconds
+    (`checks.OF_ALL`, `checks.OF_VISITED`) a user's channels take together.
+    """
+    visited = found.records["cells"].to_numpy(float)
+    return programs * float((checks.OF_ALL * cells**3 + checks.OF_VISITED * visited**3).sum()) / 60
+
+
+def _in_time(on: Callable, columns: int, rows: int, minutes: float, programs: float) -> tuple[tuple, str]:
+    """What ``on(columns, rows)`` gives for the finest cells, not finer than asked for, whose channels are estimated to take at most
+    ``minutes``; and that in words ("" for the cells asked for). The estimate rests on the cells that users visited, on no clock."""
+    made = on(columns, rows)
+    needed = first = estimated(made[2], columns * rows, programs)
+    if not minutes or needed <= minutes:
+        return made, ""
+    asked, visited = f"{columns} × {rows}", int(made[2].records["cells"].max())
+    while needed > minutes and columns * rows > 1:
+        share = (minutes / needed) ** (1 / 6)  # a program takes the third power of its cells, they the second of their side
+        columns, rows = max(1, int(columns * share)), max(1, int(rows * share))
+        made = on(columns, rows)
+        needed = estimated(made[2], columns * rows, programs)
+    return made, (
+        f" instead of {asked}, of which users visited up to {visited}: their channels would take about {first:.0f} min, "
+        f"minutes = {minutes:g} are allowed (0 keeps the cells)"
+    )
+
+
+def _persons(dataset: str) -> str:
+    """What the names of persons begin with in a known data set that holds others too."""
+    return DATASETS[dataset].persons if dataset in DATASETS else ""
 
 
 def prepare_halves(
@@ -128,6 +168,9 @@ def prepare_halves(
     users: int = 40,
     begins: str = "",
     leave_out: str = "",
+    most: int = 0,
+    minutes: float = 0.0,
+    programs: float = 0.0,
 ) -> Halves:
     """The setting of :func:`prepare` for traces: the densest area of the known half, and of its most active users both halves.
 
@@ -135,19 +178,25 @@ def prepare_halves(
     a known record inside.
     """
     _check_area(width_km, height_km, columns, rows, users)
-    setting = in_halves(choose(dataset, start, days, leave_out), "calendar", days)
-    begins = begins or setting.data.persons
-    grid = densest_area(setting.known, KM * width_km, KM * height_km, columns, rows)
-    most_active(setting.known, grid, 1, begins)  # refuses an area without such a user
-    names = setting.known["user"].astype(str)[_inside(setting.known, grid)]
-    chosen = most_active(setting.known, grid, min(users, names[names.str.startswith(begins)].nunique()), begins)
+    begins = begins or _persons(dataset)
+    setting = in_halves(choose(dataset, start, days, leave_out, most, begins), "calendar", days)
+
+    def on(columns: int, rows: int) -> tuple[AreaGrid, list[str], Priors]:
+        grid = densest_area(setting.known, KM * width_km, KM * height_km, columns, rows)
+        most_active(setting.known, grid, 1, begins)  # refuses an area without such a user
+        names = setting.known["user"].astype(str)[_inside(setting.known, grid)]
+        chosen = most_active(setting.known, grid, min(users, names[names.str.startswith(begins)].nunique()), begins)
+        return grid, chosen, priors(setting.known, grid, chosen)
+
+    (grid, chosen, _), coarser = _in_time(on, columns, rows, minutes, programs)
     of_them = [records(half, half["user"].isin(chosen).to_numpy()) for half in (setting.known, setting.secret)]
     known, secret = (records(half, _inside(half, grid)) for half in of_them)
     attacked = secret["user"].cat.categories
     words = (
-        f"{len(chosen)} users with the most known records in the densest {width_km:g} × {height_km:g} km, {columns} × {rows} cells; "
-        f"{len(known):,} known and {len(secret):,} secret records inside, {len(of_them[0]) - len(known):,} and "
-        f"{len(of_them[1]) - len(secret):,} outside left out; {len(attacked)} users attacked; of the data set: {setting.selection}"
+        f"{len(chosen)} users with the most known records in the densest {width_km:g} × {height_km:g} km, "
+        f"{grid.columns} × {grid.rows} cells{coarser}; "
+        f"{shown(len(known))} training and {shown(len(secret))} test records inside, {shown(len(of_them[0]) - len(known))} and "
+        f"{shown(len(of_them[1]) - len(secret))} outside left out; {len(attacked)} users attacked; of the data set: {setting.selection}"
     )
     return Halves(setting.data, grid, known, secret, chosen, attacked, setting.person, words)
 

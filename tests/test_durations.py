@@ -1,0 +1,71 @@
+"""What a run says of its time beforehand is drawn from runs on record, and from nothing else."""
+
+import json
+
+import pandas as pd
+import pytest
+from notebook_making import registry
+
+from mobpriv.book import durations
+
+
+@pytest.fixture
+def root(tmp_path):
+    registry(tmp_path)
+
+    def keep(folder, notebook, seconds, quick=False, **results):
+        made = dict.fromkeys(("notebook", "data", "selection", "command", "mobpriv", "commit", "packages", "content_hash"), "")
+        path = tmp_path / "book" / folder / f"{notebook}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        record = {"provenance": {**made, "seconds": seconds, "parameters": {"quick": quick}}, "results": results}
+        path.write_text(json.dumps(record))
+
+    keep("results/cabspotting", "data_card", 9.0, records={"value": 10_000_000})
+    keep("results/cabspotting", "nb", 105.0)
+    keep("results/cabspotting-program", "nb", 205.0)
+    keep("_generated/results/city", "data_card", 9.0, records={"value": 1_000_000})
+    keep("_generated/results/city", "nb", 25.0)
+    keep("results/cabspotting", "rare", 3.0, quick=True)
+    return tmp_path
+
+
+def test_the_estimate_is_in_proportion_to_the_records(root):
+    # 5 s of start; 10, 20 and 20 s for each million of records
+    words = durations.expected("nb", {}, durations.Size(2_000_000, False), root)
+    assert words.startswith("about 20 s to 40 s on a computer like that of the runs on record (")
+    assert "105" not in words  # 105 s are two minutes
+    assert "2 min on Cabspotting with 10,000,000 records, 3 min on Cabspotting, as the program" in words
+    assert "20 s on synthetic city with 1,000,000 records" in words
+    twice = durations.expected("nb", {}, durations.Size(20_000_000, True), root)
+    assert twice.startswith("about 3 min to 7 min on a computer")
+
+
+def test_what_cannot_be_said_is_not_said(root):
+    assert (
+        durations.expected("new", {}, durations.Size(5, True), root)
+        == "how long cannot be said: no whole run of it is on record"
+    )
+    assert durations.expected("rare", {}, durations.Size(5, True), root).startswith("how long cannot be said: no whole run")
+    assert durations.expected("nb", {}, None, root) == "how long cannot be said: the number of records is not known beforehand"
+    assert durations.expected("new", {"minutes": 5.0}, None, root).endswith("; its channels, about 5 min at most")
+    assert durations.expected("nb", {"quick": True}, None, root).startswith("seconds beyond the start")
+
+
+def test_the_records_of_a_file_are_counted_without_reading_it(tmp_path):
+    table = pd.DataFrame({"user": ["ab"] * 200_000, "t": 1_600_000_000, "lat": 45.25, "lng": 4.75})
+    table.to_parquet(tmp_path / "t.parquet")
+    assert str(durations.size(str(tmp_path / "t.parquet"))) == "200,000 records"
+    table.to_csv(tmp_path / "t.csv", index=False)
+    assert str(durations.size(str(tmp_path / "t.csv"))) == "about 200,000 records"
+    table.head(3).to_csv(tmp_path / "short.csv", index=False)
+    assert durations.size(str(tmp_path / "short.csv")) == (3, False)
+    table.head(3).to_csv(tmp_path / "t.csv.gz", index=False)
+    (tmp_path / "cut.parquet").write_bytes((tmp_path / "t.parquet").read_bytes()[:-9])
+    for name in ("t.csv.gz", "cut.parquet", ".", "none.csv"):
+        assert durations.size(str(tmp_path / name)) is None
+    assert durations.size("city").exact
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(4.2, "4 s"), (37, "40 s"), (150, "2 min"), (7200, "2.0 h")])
+def test_times_as_people_say_them(seconds, words):
+    assert durations.in_time(seconds) == words

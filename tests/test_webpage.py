@@ -1,0 +1,206 @@
+"""The single page that a run leaves: what it says first, whose styles it has, and that it stands alone in a browser."""
+
+import json
+import re
+import shutil
+
+import nbformat
+import pytest
+from notebook_making import make
+
+from mobpriv.book import running, webpage
+from mobpriv.book.results import ROOT
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:papermill", "ignore::DeprecationWarning:nbclient")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+FLAGS = "--no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-component-update".split()
+DRAWS = """\
+import pandas as pd
+from IPython.display import HTML, display
+figure = '<figure class="mobpriv-figure"><svg role="img" aria-label="A line." viewBox="0 0 9 9"><path d="M0 0L9 9"/></svg>'
+caption = '<figcaption><span class="figure-number">{}</span> What is seen.</figcaption></figure>'
+for number in ("Figure 3.4.", "", ""):
+    display(HTML(figure + caption.format(number)))
+display(pd.DataFrame([[1.0] * 14], columns=[f"a long name {k}" for k in range(14)]))"""
+GLOSSARY = """\
+# Glossary
+
+```{glossary}
+training half
+: The earlier half, see {term}`test half`.
+
+AP-Attack
+: By heat maps,
+  in squares.
+
+pivot
+: Of W4M.
+```
+"""
+OWN = """\
+from mobpriv import book, datasets
+data = datasets.load(dataset)
+print("2 users, 4 records")
+book.save({"n": 1}, data, "2 users, 4 records")"""
+
+
+def made(tmp_path, *cells: str, given=None, **keywords):
+    """The executed notebook and the record of a run."""
+    path = make(tmp_path, "demo", *cells, **keywords)
+    record = running.run(path, given, output=tmp_path / "out.ipynb", results=tmp_path / "out.json")
+    return nbformat.read(tmp_path / "out.ipynb", 4), record
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory):
+    """A quick run on an own table."""
+    folder = tmp_path_factory.mktemp("own")
+    table = folder / "mine.csv"
+    table.write_text("uid,t,lat,lng\n" + "".join(f"{'ab'[k % 2]},{1_600_000_000 + 86_400 * k},45.0,4.8\n" for k in range(4)))
+    cells = ("cell = 50.0 if quick else cell", "a = 1\n", "b = 2", OWN, DRAWS, "1 + 1")
+    found = made(folder, *cells, given={"dataset": str(table), "quick": True}, tags={2: "quick"}, title="How $x$ goes")
+    return found
+
+
+def text_of(page: str) -> str:
+    return re.sub(
+        r"\s+",
+        " ",
+        re.sub(
+            r"<title.*?</title>|<style.*?</style>|<script.*?</script>|<pre><code.*?</pre>|<[^>]+>", " ", page, flags=re.DOTALL
+        ),
+    )
+
+
+def test_it_says_first_what_run_it_was_and_on_which_data(own, tmp_path):
+    page = webpage.page(*own)
+    text = text_of(page)
+    assert text.index("How $x$ goes") < text.index("Quick, not a result.") < text.index("This run is on") < text.index("code")
+    assert "This run is on mine : 2 users, 4 records." in text
+    assert "this run (mine) 2 4 3" in text  # users, records, days
+    assert re.search(r"Cabspotting 536 11\D219\D955 24", text)  # the book's, from its results
+    assert text.count("2 users, 4 records") == 2  # at the top and in the provenance, not once more as it was printed
+    assert "Synthetic data" not in text
+
+
+def test_a_quick_run_names_the_parameters_that_it_used(tmp_path, own):
+    found, record = own
+    record = json.loads(json.dumps(record))
+    record["provenance"] |= {"notebook": "thesis_3_users", "parameters": {"quick": True, "most": 30, "sizes": [10, 25]}}
+    assert "It used most = 30, sizes = 10, 25." in text_of(webpage.page(found, record))
+    record["provenance"]["parameters"]["quick"] = False
+    assert "not a result" not in text_of(webpage.page(found, record))
+
+
+def test_figures_are_numbered_and_code_is_folded_once_for_each_result(own):
+    page = webpage.page(*own)
+    assert re.findall(r'figure-number">([^<]*)<', page) == ["Figure 3.4.", "Figure 1.", "Figure 2."]
+    folds = re.findall(r"<details>.*?</details>", page, re.DOTALL)
+    assert sum("a = 1" in fold and "b = 2" in fold for fold in folds) == 1
+    assert len(folds) == 2  # the set-up and the figures' code; the last line's
+
+
+def test_the_words_that_it_uses_stand_at_its_end(own, tmp_path):
+    found, record = own
+    (tmp_path / "book" / "results").mkdir(parents=True)
+    (tmp_path / "book" / "results" / "runs.yml").write_text("runs: {}\n")
+    assert "Words used here" not in webpage.page(found, record, tmp_path)  # a book without a glossary
+    (tmp_path / "book" / "glossary.md").write_text(GLOSSARY)
+    assert webpage.glossary(tmp_path / "book" / "glossary.md") == {
+        "training half": "The earlier half, see {term}`test half`.",
+        "AP-Attack": "By heat maps, in squares.",
+        "pivot": "Of W4M.",
+    }
+    found.cells.append(nbformat.v4.new_markdown_cell("Both {term}`training halves <training half>` and the training half."))
+    found.cells.append(nbformat.v4.new_code_cell("table.pivot()"))  # a word of the code is none of the page
+    words = text_of(webpage.page(found, record, tmp_path)).partition("Words used here")[2]
+    assert "training half The earlier half, see test half." in words
+    assert "AP-Attack" not in words
+    assert "Of W4M" not in words
+
+
+def test_the_styles_are_the_books_and_follow_the_readers_system():
+    css = webpage.stylesheet()
+    assert "data-theme" not in css
+    assert ".mobpriv-figure" in css
+    assert "--mp-0072b2: #56b4e9" in css.partition("prefers-color-scheme: dark")[2]
+    used, defined = set(re.findall(r"var\((--[\w-]+)\)", css)), set(re.findall(r"(--[\w-]+):", css))
+    assert not used - defined  # what has no fallback is defined
+    for colours in re.findall(r"var\((--pst-[\w-]+)", css):
+        assert colours in defined
+    assert css.count("{") == css.count("}")
+
+
+def test_a_rule_within_a_rule_stays_whole():
+    css = "a { b: c } @media print { html[data-theme=dark] x { y: z } p { q: r } } html[data-theme='dark'] t { u: v }"
+    assert webpage._by_system(css).splitlines() == [
+        "a { b: c }",
+        "@media print { html[data-theme=dark] x { y: z } p { q: r } }",
+        "@media screen and (prefers-color-scheme: dark) { :root t { u: v } }",
+    ]
+
+
+# ------------------------------------------------------------------------------------------------------------ in a browser
+@pytest.fixture(scope="module")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api")
+    if CHROMIUM is None:
+        pytest.skip("needs chromium (from the distribution's packages)")
+    with playwright.sync_playwright() as running_:
+        chromium = running_.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def files(own, tmp_path_factory):
+    """The page of a small run on own data, and, where the book was built, of one of its notebooks."""
+    folder = tmp_path_factory.mktemp("pages")
+    (folder / "own.html").write_text(webpage.page(*own))
+    name = "thesis_3_mechanisms"
+    executed, record = (
+        ROOT / "book" / "_generated" / f"{of}" for of in (f"executed/city/{name}.ipynb", f"results/city/{name}.json")
+    )
+    if executed.is_file():
+        (folder / "city.html").write_text(webpage.page(nbformat.read(executed, 4), json.loads(record.read_text())))
+    return sorted(folder.iterdir())
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 360), ("dark", 360)])
+def test_it_stands_alone_fits_the_screen_and_is_accessible(browser, files, scheme, width):
+    from axe_playwright_python.sync_playwright import Axe
+
+    for file in files:
+        context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 800}, reduced_motion="reduce")
+        opened, wrong = context.new_page(), []
+        own = file.as_uri()
+        opened.on("request", lambda r, own=own, wrong=wrong: None if r.url.startswith((own, "data:")) else wrong.append(r.url))
+        opened.on("console", lambda m, wrong=wrong: wrong.append(m.text) if m.type in ("error", "warning") else None)
+        opened.on("pageerror", lambda e, wrong=wrong: wrong.append(str(e)))
+        opened.goto(own, wait_until="networkidle")
+        wide = opened.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        violations = [
+            f"{violation['id']}: {node['html'][:200]}"
+            for violation in Axe().run(opened).response["violations"]
+            for node in violation["nodes"]
+        ]
+        background = opened.evaluate("getComputedStyle(document.body).backgroundColor")
+        context.close()
+        assert not wrong
+        assert wide <= 0
+        assert not violations
+        assert (background == "rgb(18, 18, 18)") == (scheme == "dark")
+
+
+def test_on_paper_it_is_light_and_nothing_is_cut(browser, files):
+    for file in files:
+        context = browser.new_context(color_scheme="dark", viewport={"width": 700, "height": 1000})
+        opened = context.new_page()
+        opened.goto(file.as_uri())
+        opened.emulate_media(media="print", color_scheme="dark")
+        assert opened.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        cut = opened.evaluate(
+            "[...document.querySelectorAll('main *')].filter(e => getComputedStyle(e).overflowX == 'auto').length"
+        )
+        context.close()
+        assert cut == 0
