@@ -1,10 +1,14 @@
 """This run's numbers beside the papers' and the published runs: what the figures and tables of a notebook show."""
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pandas as pd
+
 from mobpriv.book import claims, quantities, runs
+from mobpriv.book.expressions import NUMBER, family, interval
 from mobpriv.book.results import ROOT, plain, published
 from mobpriv.book.tables import Cell, Table, cell
 from mobpriv.numbers import FIXED, shown
@@ -21,6 +25,13 @@ class Shown(NamedTuple):
     results: dict[str, Any]
     printed: dict[str, float]  # what the paper prints of them
     synthetic: bool
+    here: bool = False  # the run at hand; what it knows beyond its results may be drawn, too
+
+    def curve(self, name: str) -> pd.DataFrame:
+        """A family of results over its numbers, ``privacy.*``: columns x, low, value, high; no rows where the run lacks it."""
+        members = {part: result for part, result in family(name, self.results).items() if re.fullmatch(NUMBER, part)}
+        rows = [(float(part), *interval(result, self.results)) for part, result in members.items()]
+        return pd.DataFrame(rows, columns=["x", "low", "value", "high"])
 
 
 def _with_count(title: str, n: int | None) -> str:
@@ -34,12 +45,26 @@ class Compared:
     def __init__(self, notebook: str, shown_runs: list[Shown], names: quantities.Names):
         self.notebook, self.runs, self.names = notebook, shown_runs, names
 
+    @property
+    def this(self) -> Shown:
+        """The run at hand."""
+        return next(run for run in self.runs if run.here)
+
     def data_sets(self) -> dict[str, list[Shown]]:
         """Title of a data set -> its runs, one for each reading; the text's stands first."""
         found = {}
         for run in self.runs:
             found.setdefault(run.data_set, []).append(run)
         return {title: sorted(of, key=lambda run: run.reading != "text") for title, of in found.items()}
+
+    def having(self, name: str) -> list[Shown]:
+        """The runs that hold a family of results: one that was published before it was saved does not."""
+        return [run for run in self.runs if family(name, run.results)]
+
+    def lacking(self, name: str) -> str:
+        """A sentence for the caption that names the other runs; empty if there is none."""
+        titles = [run.title for run in self.runs if not family(name, run.results)]
+        return f" Not drawn: {' and '.join(titles)}, whose published results lack these numbers." if titles else ""
 
     def table(self, rows: Mapping[str, str]) -> Table:
         """A row a quantity (its name -> what to call it), a column a data set; the other reading and the paper below our number.
@@ -99,7 +124,7 @@ def compared(notebook: str, results: dict[str, Any], data=None, root: Path = ROO
     registry = runs.read(root)
     own = data.name if data is not None and data.synthetic and data.name in registry.embedded else ""
     title = registry.title(own) if own else OWN if data is not None else "worked example"
-    this = Shown(title, title, "text", {k: plain(k, v) for k, v in results.items()}, {}, bool(own))
+    this = Shown(title, title, "text", {k: plain(k, v) for k, v in results.items()}, {}, bool(own), True)
     found = published(notebook, root)
     others = [_published(name, found[name], notebook, registry, root) for name in sorted(found, key=registry.place)]
     return Compared(notebook, [*others, this] if own else [this, *others], quantities.read(root, registry.runs))
