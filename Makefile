@@ -17,14 +17,14 @@ book: $(STAMP)  ## run every notebook on the embedded data and build the book
 	@$(PY) -m mobpriv.cli book --workers $(WORKERS)
 
 test: lint  ## lint and all tests (the built book has its own: make site-test)
-	@$(PY) -m pytest -n $(WORKERS) --ignore tests/test_site.py $(ARGS)
+	@$(PY) -m pytest -n $(WORKERS) --ignore-glob 'tests/test_site*.py' $(ARGS)
 
 lint: $(STAMP)  ## formatting and lint only
 	@$(PY) -m ruff format --check
 	@$(PY) -m ruff check
 
 site-test: $(STAMP)  ## open the built book in a headless browser: links, requests, scripts, accessibility
-	@$(PY) -m pytest -n $(WORKERS) tests/test_site.py $(ARGS)
+	@$(PY) -m pytest -n $(WORKERS) tests/test_site*.py $(ARGS)
 
 format: $(STAMP)  ## format the code, strip the notebooks
 	@$(PY) -m ruff format

@@ -94,7 +94,8 @@ def _html(content: dict, still: str, legend: str = ""):
 
     data = json.dumps(content, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")  # no </script> inside
     return HTML(
-        f'<figure class="mobpriv-map">{still}{legend}<figcaption>{html.escape(content["label"])}</figcaption>'
+        f'<figure class="mobpriv-map">{still}{legend}'
+        f'<figcaption><span class="figure-number"></span> {html.escape(content["label"])}</figcaption>'
         f'<script type="application/json">{data}</script></figure>'
     )
 

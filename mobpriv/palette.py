@@ -21,6 +21,7 @@ class Mark(NamedTuple):
 
 MARKS = {
     "none": Mark(INK, "o"),
+    "no protection": Mark(INK, "o"),  # what the pages call it
     "Geo-I": Mark(BLUE, "s"),
     "Promesse": Mark(ORANGE, "^"),
     "W4M": Mark(GREEN, "D"),

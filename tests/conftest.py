@@ -1,6 +1,7 @@
 """Fixtures shared by the tests."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,3 +27,23 @@ def reference() -> Path:
 def real_data() -> Path:
     """Real traces: never copied into the project."""
     return _folder("data")
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """The built book, served."""
+    from built_site import served
+
+    with served() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from built_site import CHROMIUM, FLAGS
+
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as running:
+        chromium = running.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield chromium
+        chromium.close()

@@ -23,6 +23,7 @@ draw"""
 
 
 RUNS = """\
+papers: {p: {title: "P 2020, a paper", claims: A, errata: E}}
 data_sets: {cabspotting: Cabspotting}
 runs:
   cabspotting: {title: Cabspotting, kind: traces, data: cabspotting, file: "c*.parquet", notebooks: [nb]}

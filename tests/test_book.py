@@ -151,7 +151,7 @@ class TestWhatAResultDependsOn:
         [
             ("mechanisms/geo_i.py", True, True),
             ("draws.py", True, True),  # imported by geo_i
-            ("plot.py", True, False),
+            ("plot/forms.py", True, False),
             ("palette.py", True, False),  # imported by plot
             ("book/comparison.py", True, False),
             ("mechanisms/w4m.py", False, False),  # another room of the same package
@@ -323,27 +323,38 @@ def test_every_notebook_stands_in_the_table_of_contents(tmp_path):
         build.build(root, render=False)
 
 
-def test_a_page_folds_its_code_and_says_where_its_numbers_come_from(tmp_path):
-    path = make(tmp_path, "demo", SAVES)
-    record = run(path, tmp_path)
-    page = pages.decorated(nbformat.read(tmp_path / "out.ipynb", 4), "demo", {"city": record}, (), REGISTRY)
-    assert "Synthetic data" in page.cells[1].source
-    assert all("hide-input" in cell.metadata["tags"] for cell in page.cells if cell.cell_type == "code")
-    foot = page.cells[-1].source
+def test_the_foot_of_a_page_says_where_its_numbers_come_from(tmp_path):
+    record = run(make(tmp_path, "demo", SAVES), tmp_path)
+    foot = pages.footer("demo", {"city": record}, REGISTRY)
     for part in (
         "synthetic city (synthetic)",
         "abababab",
-        "`seed=1`",
-        "mobpriv run demo",
+        "<dt>parameters</dt><dd>all at their defaults</dd>",
+        "<code>mobpriv run demo</code>",
         "source notebook",
         "results on synthetic city",
     ):
         assert part in foot
-    real = {**record, "provenance": {**record["provenance"], "data": {**record["provenance"]["data"], "synthetic": False}}}
-    assert (
-        "Synthetic data"
-        not in pages.decorated(nbformat.read(tmp_path / "out.ipynb", 4), "demo", {"x": real}, (), REGISTRY).cells[1].source
-    )
+
+
+def test_provenance_names_the_parameters_that_were_given_in_words(tmp_path):
+    record = run(make(tmp_path, "demo", SAVES), tmp_path, {"cell": 1500, "sizes": [3], "quick": True})["provenance"]
+    row = pages.provenance_row(record)
+    assert row["parameters"] == "cell: 1\u202f500; sizes: 3; quick: yes; the others at their defaults"
+    assert row["repeat it"] == "`mobpriv run demo -p cell=1500.0 -p 'sizes=[3]' --quick`"
+    assert pages.provenance_row({**record, "command": "mobpriv run demo"})["parameters"] == "all at their defaults"
+
+
+def test_provenance_of_several_runs_says_once_what_they_share(tmp_path):
+    own = run(make(tmp_path, "demo", SAVES), tmp_path)
+    other = {**own, "provenance": {**own["provenance"], "selection": "1,234,567 records of < cabs"}}
+    foot = pages.footer("demo", {"city": own, "cabspotting": other}, REGISTRY, stale=["cabspotting"])
+    assert foot.count(own["provenance"]["commit"]) == 1
+    assert foot.count("<dt>selection</dt>") == 2
+    assert "<dd>1\u202f234\u202f567 records of &lt; cabs</dd>" in foot
+    assert "<dt>code</dt><dd>changed since: stale</dd>" in foot
+    assert "<p><strong>all of them</strong></p>" in foot
+    assert "all of them" not in pages.footer("demo", {"city": own}, REGISTRY)
 
 
 def test_a_step_is_computed_once_and_read_afterwards(tmp_path, monkeypatch):
@@ -397,7 +408,7 @@ def test_steps_of_other_parameters_are_not_taken(tmp_path):
 
 def test_a_page_is_made_again_when_a_published_result_beside_its_own_changes(tmp_path, capfd):
     root = project(tmp_path, "one", "two")
-    make(root, "two", SAVES, "book.beside('two', {'draw': draw}, {'draw': 'a draw'})")
+    make(root, "two", SAVES, "book.compared('two', {'draw': draw}, data).table({'draw': 'a draw'})")
     build.build(root, render=False)
     published = root / "book" / "results" / "cabspotting" / "two.json"
     published.parent.mkdir()
@@ -421,39 +432,5 @@ def test_a_quick_build_marks_its_verdicts_and_may_lack_what_the_ledger_wants(tmp
     build.build(root, quick=True, render=False)
     assert "1 not judged in this quick build" in (root / "book" / "_generated" / "score.md").read_text()
     build.build(root, render=False)
-    assert "| synthetic city | 1 | 0 | 0 |" in (root / "book" / "_generated" / "score.md").read_text()
-
-
-def test_results_stand_beside_the_paper_and_the_published_runs(tmp_path):
-    registry(tmp_path)
-    folder = tmp_path / "book"
-    (folder / "claims").mkdir(parents=True)
-    (folder / "claims" / "p.yml").write_text(
-        "paper: p\nclaims:\n  - {id: A, place: x, claim: y, notebook: nb, quantity: rate.ap, printed: {cabspotting: 0.45}, "
-        "tolerance: 0.01, why: z}\n"
-    )
-    (folder / "quantities").mkdir()
-    (folder / "quantities" / "p.yml").write_text("quantities: {nb: {lead: [points, the lead]}}")
-    run = folder / "results" / "cabspotting-program"
-    run.mkdir(parents=True)
-    record = {
-        "provenance": dict.fromkeys(provenance.RECORDED, ""),
-        "results": {"rate.ap": {"value": 0.453, "low": 0.41, "high": 0.5, "n": 536}},
-    }
-    (run / "nb.json").write_text(json.dumps(record))
-    assert book.printed("nb", "cabspotting-program", tmp_path) == {"rate.ap": 0.45}
-    assert book.printed("nb", "cabspotting_2008", tmp_path) == {}  # a file of somebody's own, whatever its name
-    shown = book.beside(
-        "nb",
-        {"rate.ap": 0.5, "q3": float("inf"), "lead": 0.05},
-        {"rate.ap": "AP-Attack (%)", "q3": "third quartile", "lead": "its lead (%)"},
-        tmp_path,
-    )
-    assert list(shown.columns) == ["this run", "Cabspotting, as the program"]
-    assert shown.columns["this run"] == {
-        "AP-Attack": ("50\u00a0%", ""),
-        "third quartile": ("∞", ""),
-        "its lead": ("5\u00a0points", ""),
-    }
-    assert shown.columns["Cabspotting, as the program"]["AP-Attack"] == ("45.3\u00a0%", "41 to 50\u00a0%, n\u00a0=\u00a0536")
-    assert "<small>41 to 50\u00a0%, n\u00a0=\u00a0536</small>" in shown._repr_html_()
+    score = (root / "book" / "_generated" / "score.md").read_text()
+    assert 'synthetic city</th><td role="cell" class="agrees" data-label="✓ agrees"><a href="ledger.html?' in score

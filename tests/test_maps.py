@@ -90,11 +90,6 @@ def test_ordered_colours_stand_out_on_light_and_dark_pages():
         assert all(light[colour[1:]] == colour for colour in colours)
 
 
-def test_only_figures_of_several_panels_keep_their_own_width_on_a_phone():
-    assert "--own-width" not in plot.show(plot.figure()[0], "one panel").svg
-    assert "--own-width: 680px" in plot.show(plot.figure(1, 2, figsize=(8.4, 3.8))[0], "two panels").svg
-
-
 class TestChannelMap:
     grid = AreaGrid(45.0, 5.0, 300.0, 100.0, 3, 1)
     channel = np.array([[0.7, 0.29996, 0.00004], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0]])

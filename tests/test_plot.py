@@ -9,6 +9,7 @@ import pytest
 from matplotlib.colors import to_hex
 
 from mobpriv import palette, plot
+from mobpriv.plot.picture import apart
 
 
 def drawn(axis, marker=None) -> list:
@@ -155,3 +156,100 @@ def test_a_narrow_colour_bar_has_numbers_between_powers_of_ten():
     bar = next(other for other in axis.figure.axes if other is not axis)
     low, high = bar.get_ylim()
     assert sum(low <= tick <= high for tick in bar.get_yticks()) >= 2
+
+
+class TestShow:
+    def test_panels_side_by_side_with_number_legend_and_caption(self):
+        axes = plot.panels(2)
+        legend = {
+            "a": palette.mark("W4M"),
+            "line": palette.Mark(palette.INK, ":"),
+            "paper": palette.Mark(palette.PINK, "D", hollow=True),
+        }
+        html = plot.show(axes, "What it <shows>.", "A sentence.", number="3.4", legend=legend).html
+        assert html.count("<svg xmlns") == 2
+        assert html.count('class="swatch"') == 3
+        assert '<span class="figure-number">Figure 3.4.</span> What it &lt;shows&gt;.</figcaption>' in html
+        assert 'role="img" aria-label="A sentence."' in html
+        assert '<span class="figure-number"></span>' in plot.show(plot.panels(), "Ours.", "A sentence.").html
+
+    @pytest.mark.parametrize(("caption", "alt"), [("no stop", "A sentence."), ("A sentence.", "no stop"), ("", "A sentence.")])
+    def test_captions_and_names_are_sentences(self, caption, alt):
+        with pytest.raises(ValueError, match="is a sentence that ends with a full stop"):
+            plot.show(plot.panels(), caption, alt)
+
+    def test_limits_that_panels_share(self):
+        one, two = plot.panels(2)
+        one.set(xlim=(0, 3), ylim=(5, 0))
+        two.set(xlim=(-1, 2), ylim=(9, 1))
+        plot.show([one, two], "A.", "A.", same="y")
+        assert (one.get_ylim(), two.get_ylim()) == ((9, 0), (9, 0))  # axes that grow downwards still do
+        assert (one.get_xlim(), two.get_xlim()) == ((0, 3), (-1, 2))
+
+    def test_names_stand_at_the_ends_of_their_lines(self):
+        table = pd.DataFrame(
+            [
+                {"x": x, "kind": k, "value": v, "low": v, "high": v}
+                for x in (1, 2)
+                for k, v in {"a": 0.1, "b": 0.5, "c": 0.9}.items()
+            ]
+        )
+        axis = plot.curves(table, "x", "kind")
+        plot.show(axis, "A.", "A.")
+        assert {text.get_text(): text.xy for text in axis.texts} == {"a": (2, 10), "b": (2, 50), "c": (2, 90)}
+        assert all(abs(text.xyann[1]) < 1e-6 for text in axis.texts)
+
+    def test_the_png_holds_all_panels(self):
+        wide, narrow = (plot.show(plot.panels(n), "A.", "A.").png for n in (3, 1))
+        assert wide[:4] == narrow[:4] == b"\x89PNG"
+        size = lambda png: (int.from_bytes(png[16:20]), int.from_bytes(png[20:24]))  # noqa: E731
+        assert size(wide) == (3 * 525, 420)
+
+    def test_colours_follow_the_page(self):
+        axis = plot.against({"": ([1], [2])}, diagonal=False, marks={"": palette.Mark(palette.BLUE, "o")})
+        html = plot.show(axis, "A.", "A.").html
+        assert f"var(--mp-{palette.BLUE[1:]}, {palette.BLUE})" in html
+        assert html.count(palette.BLUE) == html.count(f", {palette.BLUE})")
+
+
+def test_neighbours_are_pushed_apart_and_no_further():
+    assert apart([0.1, 0.5, 0.9], 0.1) == pytest.approx([0.1, 0.5, 0.9])
+    assert apart([0.5, 0.5], 0.1) == pytest.approx([0.45, 0.55])
+    assert apart([0.2, 0.5, 0.52, 0.53], 0.1) == pytest.approx([0.2, 0.41667, 0.51667, 0.61667], abs=1e-4)
+    assert apart([], 0.1) == []
+
+
+def test_rates_with_a_twin_stand_in_pairs_and_the_paper_s_at_them():
+    table = pd.DataFrame(
+        [
+            {"data": "d", "attack": attack, "as": reading, "value": value, "low": value - 0.1, "high": value + 0.1}
+            for attack, reading, value in [
+                ("AP-Attack", "text", 0.4),
+                ("AP-Attack", "program", 0.5),
+                ("POI-Attack", "text", 0.2),
+            ]
+        ]
+    )
+    axis = plot.rates(table, "data", "attack", twin="as", printed={("d", "AP-Attack"): 0.45})
+    filled, hollow = drawn(axis, "o")
+    assert (filled.get_markerfacecolor(), hollow.get_markerfacecolor()) == (palette.colour("AP-Attack"), "none")
+    assert [float(line.get_xdata()[0]) for line in (filled, hollow, *drawn(axis, "s"))] == [40, 50, 20]
+    (paper,) = drawn(axis, "D")
+    assert paper.get_xdata()[0] == 45
+    assert filled.get_ydata()[0] < paper.get_ydata()[0] < hollow.get_ydata()[0]
+
+
+class TestDistributions:
+    def test_infinite_values_never_arrive(self):
+        x, share = plot.distribution([1, 2, 2, np.inf])
+        assert (x.tolist(), share.tolist()) == ([1, 2], [0.25, 0.75])
+
+    def test_a_curve_goes_on_to_the_right_edge_where_its_name_stands(self):
+        axis = plot.distributions({"a": [1, 2, np.inf, np.inf], "b": (np.array([1, 8]), np.array([0.5, 1.0]))})
+        assert [line.get_xdata().tolist() for line in axis.lines] == [[1, 1, 2, 8], [1, 1, 8, 8]]
+        assert [line.get_ydata().tolist() for line in axis.lines] == [[0, 25, 50, 50], [0, 50, 100, 100]]
+        assert [(x, y, name) for x, y, name, _ in axis.ends] == [(8, 50.0, "a"), (8, 100.0, "b")]
+
+    def test_nobody_is_found(self):
+        axis = plot.distributions({"a": [np.inf, np.inf]})
+        assert axis.lines[0].get_ydata().max() == 0

@@ -22,6 +22,7 @@ from mobpriv import processes
 from mobpriv.book import (
     claims,
     dependencies,
+    ledger,
     notebook_pages,
     notebooks,
     openings,
@@ -62,7 +63,7 @@ def build(root: Path = ROOT, workers: int = 2, quick: bool = False, render: bool
     What is finished stays: an interrupted build goes on where it stopped.
     """
     names = sorted(path.stem for path in (root / "notebooks").glob("*.ipynb"))
-    listed = set(_letters(root))
+    listed = {name for part in _contents(root).values() for name in _notebooks(part)}
     if listed != set(names):
         missing = [f"book/_toc.yml lacks notebooks/{name}" for name in names if name not in listed]
         raise BuildFailed(
@@ -78,26 +79,26 @@ def build(root: Path = ROOT, workers: int = 2, quick: bool = False, render: bool
     return root / "_build" / "html" / "index.html"
 
 
-def _letters(root: Path) -> dict[str, str]:
-    """Notebook -> the letter of its part, in the order of the book: figures that no paper has are numbered R1, R2, … in Re-identification."""
-    toc = yaml.safe_load((root / "book" / "_toc.yml").read_text(encoding="utf-8"))
-    return {
-        Path(file).stem: part.get("caption", "A")[0].upper()
-        for part in toc.get("parts", [toc])
-        for file in _files(part)
-        if file.startswith("notebooks/")
-    }
+def _contents(root: Path) -> dict[str, list[str]]:
+    """Caption of a part of the book -> its files, in their order."""
+
+    def files(node):
+        if isinstance(node, dict):
+            if "file" in node:
+                yield str(node["file"])
+            for value in node.values():
+                yield from files(value)
+        elif isinstance(node, list):
+            for entry in node:
+                yield from files(entry)
+
+    content = yaml.safe_load((root / "book" / "_toc.yml").read_text(encoding="utf-8"))
+    parts = content.get("parts") or [content]
+    return {part.get("caption", content.get("title", "The book")): list(files(part)) for part in parts}
 
 
-def _files(node) -> Iterator[str]:
-    if isinstance(node, dict):
-        if "file" in node:
-            yield str(node["file"])
-        for value in node.values():
-            yield from _files(value)
-    elif isinstance(node, list):
-        for entry in node:
-            yield from _files(entry)
+def _notebooks(files: list[str]) -> list[str]:
+    return [Path(file).stem for file in files if file.startswith("notebooks/")]
 
 
 def real(folder: Path, only: list[str], workers: int = 1, root: Path = ROOT) -> None:
@@ -253,7 +254,8 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
         if old.stem not in embedded:
             old.unlink()
     found = verdicts.told(claims.findings(root / "book" / "claims"), results, registry, names, rough)
-    letters = _letters(root)
+    # figures that no paper has are numbered by part: R1, R2, … in Re-identification
+    letters = {name: caption[0].upper() for caption, files in _contents(root).items() for name in _notebooks(files)}
     counters = {letter: count(1) for letter in letters.values()}
     for name, letter in letters.items():
         own = embedded[name]
@@ -277,11 +279,16 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
             provenance.write_atomically(
                 downloads / run / f"{name}.json", json.dumps(record, indent=1, ensure_ascii=False) + "\n"
             )
+    titles = {name: notebooks.title(name, root) for name in embedded}
+    contents = {caption: {name: titles[name] for name in _notebooks(files)} for caption, files in _contents(root).items()}
+    for (setting, *_), chapter in zip(_contents(root).values(), contents.values(), strict=True):
+        if chapter:
+            _write_if_changed(generated / f"path_{setting}.md", openings.path(chapter, judged, found, registry))
     for name, text in {
-        "ledger": pages.ledger_page(judged, registry),
-        "errata": pages.errata_page(errata),
+        "ledger": ledger.ledger_page(judged, registry, contents),
+        "errata": ledger.errata_page(errata, registry),
         "score": pages.score_page(judged, errata, registry, rough, len(stale)),
-        "status": pages.status_page(records, registry, stale, {name: notebooks.title(name, root) for name in embedded}),
+        "status": pages.status_page(records, registry, stale, titles),
         "headline": _headline(target, sorted(embedded)),
     }.items():
         _write_if_changed(generated / f"{name}.md", text)
@@ -295,7 +302,7 @@ def _page(name, executed, records, registry, judged, findings, errata, outdated,
     """The page of a notebook; ``records``: run -> record, its embedded run first; ``errata``: how many it demonstrates."""
     own = next(iter(records.values()), None)
     data = own and own["provenance"]["data"]
-    closing = [("verdicts", pages.verdicts_in_words(judged, registry))] if judged else []
+    closing = [("verdicts", ledger.verdicts_in_words(judged, registry))] if judged else []
     return notebook_pages.page(
         executed,
         openings.opening(name, judged, findings, errata, own, registry),

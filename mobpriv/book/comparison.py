@@ -5,10 +5,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from mobpriv.book import claims, quantities, runs
-from mobpriv.book.expressions import NUMBER, family, interval
+from mobpriv.book.expressions import NUMBER
 from mobpriv.book.results import ROOT, plain, published
 from mobpriv.book.tables import Cell, Table, cell
 from mobpriv.numbers import FIXED, shown
@@ -27,11 +28,24 @@ class Shown(NamedTuple):
     synthetic: bool
     here: bool = False  # the run at hand; what it knows beyond its results may be drawn, too
 
-    def curve(self, name: str) -> pd.DataFrame:
-        """A family of results over its numbers, ``privacy.*``: columns x, low, value, high; no rows where the run lacks it."""
-        members = {part: result for part, result in family(name, self.results).items() if re.fullmatch(NUMBER, part)}
-        rows = [(float(part), *interval(result, self.results)) for part, result in members.items()]
-        return pd.DataFrame(rows, columns=["x", "low", "value", "high"])
+    def rows(self, names: str) -> pd.DataFrame:
+        """The results of a family, ``"rate.{mechanism}.{users}"``, as a table: a column a part (numbers as such), then value, low, high, n."""
+        pattern = quantities.pattern(names)
+        found = [(pattern.fullmatch(name), value) for name, value in self.results.items()]
+        rows = [
+            {key: _number(part) for key, part in match.groupdict().items()}
+            | (value if isinstance(value, dict) else {"value": value})
+            for match, value in found
+            if match
+        ]
+        table = pd.DataFrame(rows, columns=[*pattern.groupindex, "value", "low", "high", "n"])
+        numbers = ["value", "low", "high", "n"]
+        table[numbers] = table[numbers].replace({"infinite": np.inf, "-infinite": -np.inf}).astype(float)
+        return table
+
+
+def _number(part: str) -> Any:
+    return float(part) if re.fullmatch(NUMBER, part) else part
 
 
 def _with_count(title: str, n: int | None) -> str:
@@ -57,13 +71,15 @@ class Compared:
             found.setdefault(run.data_set, []).append(run)
         return {title: sorted(of, key=lambda run: run.reading != "text") for title, of in found.items()}
 
-    def having(self, name: str) -> list[Shown]:
-        """The runs that hold a family of results: one that was published before it was saved does not."""
-        return [run for run in self.runs if family(name, run.results)]
+    def having(self, names: str) -> list[Shown]:
+        """The runs that hold results so named, ``"rate.{mechanism}"``: one that was published before they were saved does not."""
+        pattern = quantities.pattern(names)
+        return [run for run in self.runs if any(map(pattern.fullmatch, run.results))]
 
-    def lacking(self, name: str) -> str:
+    def lacking(self, names: str) -> str:
         """A sentence for the caption that names the other runs; empty if there is none."""
-        titles = [run.title for run in self.runs if not family(name, run.results)]
+        there = self.having(names)
+        titles = [run.title for run in self.runs if run not in there]
         return f" Not drawn: {' and '.join(titles)}, whose published results lack these numbers." if titles else ""
 
     def table(self, rows: Mapping[str, str]) -> Table:

@@ -215,15 +215,7 @@ def members(name: str, results: dict[str, Any]) -> dict[str, float | bool]:
 
 
 def _members(name: str, results: dict[str, Any]) -> dict[str, str]:
-    """:func:`family`, of at least one result."""
-    found = family(name, results)
-    if not found:
-        raise ValueError(f"no result is named {quoted(name)[1:-1]} ({_near(name, results)})")
-    return found
-
-
-def family(name: str, results: dict[str, Any]) -> dict[str, str]:
-    """The part that differs -> the name of the result, in the family's order; nothing where no result is named so."""
+    """The part that differs -> the name of the result, in the family's order."""
     before, hole, after = re.fullmatch(rf"(.*?)(?<![^.])(\*|{NUMBER}:{NUMBER})(?![^.])(.*)", name, re.DOTALL).groups()
     part = re.compile(f"{re.escape(before)}({NUMBER}|[^.]+){re.escape(after)}")
     found = {match[1]: match[0] for match in map(part.fullmatch, results) if match}
@@ -231,6 +223,8 @@ def family(name: str, results: dict[str, Any]) -> dict[str, str]:
     if hole != ALL:
         low, high = map(float, hole.split(":"))
         found = {key: found[key] for key, number in numbers.items() if low <= number <= high}
+    if not found:
+        raise ValueError(f"no result is named {quoted(name)[1:-1]} ({_near(name, results)})")
     return dict(sorted(found.items(), key=lambda entry: numbers[entry[0]])) if set(found) <= set(numbers) else found
 
 

@@ -43,6 +43,17 @@ def opening(
     return "\n".join(["::::{div} answer", "", *(f"{line}\n" for line in lines), "::::"]) if lines else ""
 
 
+def path(titles: dict[str, str], verdicts: Sequence[Verdict], findings: dict[str, Sequence[str]], registry: Registry) -> str:
+    """The pages of a chapter (name -> title), each with its first answer in a line; seen from ``book/``."""
+    lines = []
+    for notebook, text in titles.items():
+        own = [v for v in verdicts if v.claim.notebook == notebook and v.claim.short and v.verdict in SAYS]
+        first = [v for v in own if v.claim.id == own[0].claim.id]
+        answer = _headline(first, registry) if first else next(iter(findings.get(notebook, ())), "")
+        lines.append(f"- [{text}](notebooks/{notebook}.ipynb)" + (f": {answer}" if answer else ""))
+    return "\n".join(lines) + "\n"
+
+
 def _headline(verdicts: list[Verdict], registry: Registry) -> str:
     """A claim in few words, and what came of it: one phrase for all data sets that share it."""
     phrases = {}

@@ -1,36 +1,28 @@
-"""What the build writes into the book: provenance on every executed page, the ledger, the errata and the score."""
+"""What the build writes into the book: verdicts and provenance on every executed page, the score and the status."""
 
-from collections.abc import Collection, Sequence
+import re
+import shlex
+from collections.abc import Collection, Mapping, Sequence
 from html import escape
+from itertools import pairwise
+from typing import Any
 
-from mobpriv.book.claims import AGREES, BY_DEFINITION, DIRECTION, DISAGREES, KINDS, UNDECIDED, Claim, Erratum
+from mobpriv.book.claims import BY_DEFINITION, KINDS, Erratum
+from mobpriv.book.ledger import CLASSES, SYMBOLS, badge
 from mobpriv.book.runs import Registry
 from mobpriv.book.verdicts import ACROSS, NO_DATA, QUICK, Verdict, title
-from mobpriv.numbers import extent, shown, with_extent
-
-SYMBOLS = {AGREES: "✓", DIRECTION: "↗", UNDECIDED: "?", DISAGREES: "✗", BY_DEFINITION: "≡"}
-CLASSES = {
-    AGREES: "agrees",
-    DIRECTION: "direction",
-    UNDECIDED: "undecided",
-    DISAGREES: "disagrees",
-    BY_DEFINITION: "definition",
-}
-SHOWN = '<span class="verdict agrees">✓ true</span>'
+from mobpriv.numbers import NARROW, shown
 
 
 def footer(notebook: str, records: dict[str, dict], registry: Registry, stale: Sequence[str] = ()) -> str:
     """Provenance (folded) and downloads, in MyST; paths are seen from ``book/notebooks/``."""
-    rows = [
-        {
+    facts = {
+        registry.title(run): {
             **provenance_row(record["provenance"], registry.title(run)),
             "code": "changed since: stale" if run in stale else "as today",
         }
         for run, record in records.items()
-    ]
-    names = list(rows[0]) if rows else []
-    table = [_row(["what", *(registry.title(run) for run in records)]), _row(["---"] * (len(rows) + 1))]
-    table += [_row([name, *(row[name] for row in rows)]) for name in names]
+    }
     results = [
         f"{{download}}`results on {registry.title(run)} <../_generated/downloads/{run}/{notebook}.json>`" for run in records
     ]
@@ -45,12 +37,31 @@ def footer(notebook: str, records: dict[str, dict], registry: Registry, stale: S
             "::::{dropdown} Where the numbers on this page come from",
             ":class-container: provenance",
             "",
-            *table,
+            _origins(facts),
+            "",
             "::::",
             "",
             "Download: " + " · ".join(links),
         ]
     )
+
+
+def _origins(facts: Mapping[str, Mapping[str, str]]) -> str:
+    """What stands in the records, run by run; what is the same for all of several runs once, below them."""
+    own = list(facts.values())
+    shared = {name: text for name, text in own[0].items() if all(row[name] == text for row in own)} if len(own) > 1 else {}
+    blocks = {run: {name: text for name, text in row.items() if name not in shared} for run, row in facts.items()}
+    blocks |= {"all of them": shared} if shared else {}
+    return f'<div class="origins">{"".join(_origin(run, row) for run, row in blocks.items())}</div>'
+
+
+def _origin(run: str, row: Mapping[str, str]) -> str:
+    facts = "".join(f"<dt>{name}</dt><dd>{_with_code(text)}</dd>" for name, text in row.items())
+    return f"<div><p><strong>{escape(run)}</strong></p><dl>{facts}</dl></div>"
+
+
+def _with_code(text: str) -> str:
+    return re.sub("`([^`]*)`", r"<code>\1</code>", escape(text))
 
 
 def _stale_note(stale: Sequence[str], registry: Registry) -> list[str]:
@@ -78,8 +89,8 @@ def provenance_row(record: dict, title: str = "") -> dict[str, str]:
         "data set": described,
         "SHA-256": digest,
         "left out": left_out,
-        "selection": record["selection"] or "–",
-        "parameters": ", ".join(f"`{name}={value}`" for name, value in record["parameters"].items()) or "–",
+        "selection": re.sub(r"(?<=\d),(?=\d{3}\b)", NARROW, record["selection"]) or "–",
+        "parameters": _chosen(record),
         "repeat it": f"`{record['command']}`",
         "mobpriv": f"{record['mobpriv']}, commit {record['commit']}",
         "packages": ", ".join(f"{name} {version}" for name, version in record["packages"].items()),
@@ -87,171 +98,25 @@ def provenance_row(record: dict, title: str = "") -> dict[str, str]:
     }
 
 
+def _chosen(record: dict) -> str:
+    """The parameters that were given, which are those of the command; the others had their defaults."""
+    words = shlex.split(record["command"])
+    named = {word.partition("=")[0] for flag, word in pairwise(words) if flag == "-p"} | {"quick"} & {w[2:] for w in words}
+    given = [f"{name}: {_value(value)}" for name, value in record["parameters"].items() if name in named]
+    return "; ".join([*given, "the others at their defaults"]) if given else "all at their defaults"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_value, value)) or "none"
+    return "none" if value == "" else shown(value)
+
+
 def _row(cells: list[str]) -> str:
     return "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
 
 
-# --------------------------------------------------------------------------------------------------------- ledger, score
-def badge(verdict: str) -> str:
-    """The verdict as text with a symbol; colour only repeats what the text says."""
-    if not verdict:
-        return '<span class="verdict open">– nothing stated</span>'
-    return f'<span class="verdict {CLASSES.get(verdict, "untestable")}">{SYMBOLS.get(verdict, "○")} {verdict}</span>'
-
-
-def ours(verdict: Verdict) -> str:
-    """What came out here: the value, or the results that a relation compares."""
-    if verdict.value is None:
-        return "; ".join(f"{words}: {number}" for words, number in verdict.parts)
-    return with_extent(verdict.value, verdict.low, verdict.high, verdict.n, verdict.unit)
-
-
-def link(notebook: str, figure: str, text: str) -> str:
-    """A link to the figure's label, or to the notebook's page where the claim names no figure."""
-    return f"[{text}](#{figure})" if figure else f"[{text}](notebooks/{notebook}.ipynb)"
-
-
-def fold(summary: str, lines: Sequence[str]) -> str:
-    """Programs behind a fold: a block of its own, for a fold cannot stand within a paragraph."""
-    code = "<br>".join(f"<code>{escape(line)}</code>" for line in lines)
-    return f"<details><summary>{summary}</summary>{code}</details>"
-
-
-def ledger_page(verdicts: list[Verdict], registry: Registry) -> str:
-    """The table of all claims: one row per claim and data set, and below it the reasons of the verdicts that have one."""
-    lines = ["::::{div} ledger full-width", "", _row(["claim", "data set", "verdict", "paper", "ours"]), _row(["---"] * 5)]
-    last = None
-    for cells in _by_row(verdicts):
-        claim, dataset = cells[0].claim, title(registry, cells[0].dataset)
-        first = claim.id != last
-        text = f"**{claim.id}** {claim.claim.strip()} {link(claim.notebook, claim.figure, claim.place)}" if first else ""
-        lines.append(_row([text, dataset, badge(_together(cells)), *_paper_and_ours(cells)]))
-        last = claim.id
-    lines += ["::::", ""]
-    reasons = _reasons(verdicts, registry)
-    known = [text for kind, text in reasons if kind == BY_DEFINITION]
-    causes = [text for kind, text in reasons if kind != BY_DEFINITION]
-    lines += ["## Where we disagree, and the likely cause", "", *causes, ""] if causes else []
-    lines += ["## What could not come out otherwise", "", *known, ""] if known else []
-    lines += ["## How each claim is tested", ""]
-    for claim in {verdict.claim.id: verdict.claim for verdict in verdicts}.values():
-        tested = [v for v in verdicts if v.claim.id == claim.id]
-        lines += [f"- **{claim.id}**: {_test_in_words(claim, tested)}", "", f"  {fold('tested as', claim.tests)}", ""]
-    return "\n".join(lines) + "\n"
-
-
-def _reasons(verdicts: Sequence[Verdict], registry: Registry) -> list[tuple[str, str]]:
-    """(verdict, line) of every explanation, once for all data sets that share it."""
-    shared = {}
-    for cells in _by_row(verdicts):
-        for kind, why in _explained(cells):
-            shared.setdefault((cells[0].claim.id, kind, why), []).append(title(registry, cells[0].dataset))
-    return [
-        (kind, f"- **{name}**, {'; '.join(titles)}: " + (f"{badge(kind)} " if kind != DISAGREES else "") + why)
-        for (name, kind, why), titles in shared.items()
-    ]
-
-
-def _by_row(verdicts: Sequence[Verdict]) -> list[list[Verdict]]:
-    """The verdicts of a claim on a data set together: of a table there are several."""
-    rows = {}
-    for verdict in verdicts:
-        rows.setdefault((verdict.claim.id, verdict.dataset), []).append(verdict)
-    return list(rows.values())
-
-
-def _together(cells: list[Verdict]) -> str:
-    """The verdict of a row: the worst of its cells."""
-    found = {cell.verdict for cell in cells}
-    return next((kind for kind in reversed(KINDS) if kind in found), cells[0].verdict)
-
-
-def _explained(cells: list[Verdict]) -> list[tuple[str, str]]:
-    """(verdict, why) of a row, each once."""
-    found = [(cell.verdict, cell.explanation.strip()) for cell in cells if cell.explanation]
-    return list(dict.fromkeys(found)) + [
-        (BY_DEFINITION, reason) for reason in dict.fromkeys(_reason(cell) for cell in cells if cell.verdict == BY_DEFINITION)
-    ]
-
-
-def _reason(verdict: Verdict) -> str:
-    reason = verdict.claim.by_definition
-    text = (reason[verdict.dataset] if isinstance(reason, dict) else reason).strip()
-    return f"{text[0].upper()}{text[1:]}."
-
-
-def _paper_and_ours(cells: list[Verdict]) -> tuple[str, str]:
-    if not cells[0].claim.table:
-        (only,) = cells
-        stated = "relation" if only.claim.relation else "–"
-        return shown(only.printed, only.unit) if only.printed is not None else stated, ours(only) or "–"
-    every = "; ".join(f"{cell.words} {shown(cell.printed, cell.unit)}" for cell in cells)
-    if all(cell.value is None for cell in cells):
-        return every, "–"
-    agreeing = sum(cell.verdict in (AGREES, BY_DEFINITION) for cell in cells)
-    counted = f"{agreeing} of {len(cells)} cells agree"
-    return every, "; ".join([counted, *(f"{cell.words}: {ours(cell)}{_unless_agreeing(cell)}" for cell in cells)])
-
-
-def _unless_agreeing(cell: Verdict) -> str:
-    return "" if cell.verdict in (AGREES, BY_DEFINITION) else f" ({cell.verdict})"
-
-
-def verdicts_in_words(verdicts: Sequence[Verdict], registry: Registry) -> str:
-    """What agrees, what does not and why: one paragraph a claim, one sentence a data set."""
-    lines = ["## What agrees, what does not, and why", ""]
-    for claim in {verdict.claim.id: verdict.claim for verdict in verdicts}.values():
-        rows = _by_row([v for v in verdicts if v.claim.id == claim.id and v.verdict])
-        lines += [f"**{claim.id}** ({claim.place}). {claim.claim.strip()}", ""]
-        lines += [f"- {sentence(cells, registry)}" for cells in rows]
-        lines.append("")
-    return "\n".join(lines)
-
-
-def sentence(cells: list[Verdict], registry: Registry) -> str:
-    """The verdict on one data set with the numbers it rests on, and its explanation where it has one; of a table all cells."""
-    verdict = _together(cells)
-    if verdict.startswith("not testable") or verdict == QUICK:
-        return badge(verdict)
-    agreeing = sum(cell.verdict in (AGREES, BY_DEFINITION) for cell in cells)
-    counted = f", {agreeing} of {len(cells)} cells agree" if cells[0].claim.table else ""
-    found = ["".join(_numbers(cell)) + (_unless_agreeing(cell) if counted else "") for cell in cells]
-    why = " ".join(text for _, text in _explained(cells))
-    return f"{badge(verdict)} {title(registry, cells[0].dataset)}{counted}: {'; '.join(found)}. {why}".strip()
-
-
-def _numbers(verdict: Verdict) -> list[str]:
-    """The numbers that a verdict rests on; where it rests on a direction, the direction and whether it holds."""
-    if verdict.value is None:
-        return ["; ".join(f"{words}: {number}" for words, number in verdict.parts)]
-    name = f"{verdict.words}: " if verdict.claim.table else ""
-    paper = f"the paper has {shown(verdict.printed, verdict.unit)}, " if verdict.printed is not None else ""
-    found = [f"{name}{paper}we find {ours(verdict)}"]
-    if verdict.verdict == DIRECTION:
-        found.append(f". The direction holds, also at the ends of the intervals: {verdict.test_here}")
-    if verdict.verdict == UNDECIDED:
-        if verdict.test:
-            found.append(f". At the ends of the intervals the direction turns: {verdict.test_here}")
-        between = extent(verdict.low, verdict.high, verdict.unit)
-        found.append(f". The printed number lies in our interval, {between}: the users at hand do not tell the two apart")
-    return found
-
-
-def _test_in_words(claim: Claim, tested: Sequence[Verdict]) -> str:
-    test = next((v.test for v in tested if v.test), "")
-    if claim.relation:
-        return f"it agrees where {test}." if test else "on no data set here."
-    words = list(dict.fromkeys(v.words for v in tested if v.words))
-    parts = ["; ".join(words)]
-    if claim.tolerance is not None:
-        unit = next((v.unit for v in tested if v.words), "")
-        allowed = f"within {shown(claim.tolerance, 'points' if unit == 'share' else unit)} of" if claim.tolerance else "exactly"
-        parts.append(f"{allowed} the printed value ({claim.why.strip()})")
-    if test:
-        parts.append(f"the direction: {test}")
-    return "; ".join(parts) + "."
-
-
+# ------------------------------------------------------------------------------------------------------------ score, status
 def score_page(
     verdicts: list[Verdict], errata: list[Erratum], registry: Registry, rough: Collection[str] = (), stale: int = 0
 ) -> str:
@@ -261,18 +126,25 @@ def score_page(
     """
     datasets = {v.dataset for v in verdicts if v.verdict in KINDS}
     order = [name for name in (*registry.runs, ACROSS, NO_DATA) if name in datasets]
-    lines = ["::::{div} score", "", _row(["data set", *(badge(kind) for kind in KINDS)])]
-    lines.append(_row(["---", *[":-:"] * len(KINDS)]))
+    rows = []
     for dataset in order:
         counts = [sum(v.dataset == dataset and v.verdict == kind for v in verdicts) for kind in KINDS]
         quick = " (quick run: not a result)" if dataset in rough else ""
-        lines.append(_row([title(registry, dataset) + quick, *(str(count) for count in counts)]))
+        cells = "".join(_counted_cell(dataset, kind, count) for kind, count in zip(KINDS, counts, strict=True))
+        rows.append(
+            f'<tr role="row"><th role="rowheader" scope="row">{escape(title(registry, dataset))}{quick}</th>{cells}</tr>'
+        )
+    head = "".join(f'<th role="columnheader" scope="col">{badge(kind)}</th>' for kind in KINDS)
+    head = f'<tr role="row"><th role="columnheader" scope="col">data set</th>{head}</tr>'
+    lines = [
+        f'<table class="score" role="table"><thead role="rowgroup">{head}</thead>'
+        f'<tbody role="rowgroup">{"".join(rows)}</tbody></table>',
+    ]
     claims = len({v.claim.id for v in verdicts})
     others = sum(v.verdict.startswith("not testable") for v in verdicts)
     skipped = sum(v.verdict == QUICK for v in verdicts)
     known = sum(v.verdict == BY_DEFINITION for v in verdicts)
     lines += [
-        "::::",
         "",
         _counted(claims, "claim tested", "claims tested")
         + (f"; {_counted(known, 'verdict', 'verdicts')} true by definition, not in the table" if known else "")
@@ -285,6 +157,12 @@ def score_page(
         + ".",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _counted_cell(dataset: str, kind: str, count: int) -> str:
+    """A number of the score, which leads to its verdicts in the ledger; on a narrow page it says itself what it counts."""
+    number = f'<a href="ledger.html?verdict={CLASSES[kind]}&amp;data={dataset}">{count}</a>' if count else "0"
+    return f'<td role="cell" class="{CLASSES[kind]}" data-label="{SYMBOLS[kind]} {kind}">{number}</td>'
 
 
 def status_page(
@@ -306,12 +184,3 @@ def status_page(
 
 def _counted(count: int, one: str, many: str) -> str:
     return f"{count} {one if count == 1 else many}"
-
-
-def errata_page(errata: list[Erratum]) -> str:
-    lines = ["::::{div} errata", "", _row(["where", "what is wrong or left out", "what we do", "shown by"]), _row(["---"] * 4)]
-    for e in errata:
-        shown_by = f"{SHOWN} {link(e.notebook, e.figure, 'demonstration')}"
-        lines.append(_row([f"**{e.id}** {e.paper}, {e.place}", e.wrong.strip(), e.decision.strip(), shown_by]))
-    tests = fold("tested as", [f"{e.id}: {e.demonstration}" for e in errata])
-    return "\n".join([*lines, "::::", "", tests, ""])

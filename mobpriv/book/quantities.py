@@ -93,9 +93,13 @@ def names(quantities: dict[str, dict[str, list[str]]], parts: dict[str, str], ru
             if not isinstance(entry, list) or len(entry) not in (2, 3) or not all(isinstance(text, str) for text in entry):
                 raise ValueError(f"{notebook}: {name}: needs a unit, its words, perhaps those of its family")
             unit, words, *of_family = entry
-            text = re.sub(r"\\\{(\w+)\\\}", lambda found: rf"(?P<{found[1]}>{ONE_PART})", re.escape(name))
-            patterns.setdefault(notebook, []).append((re.compile(text), unit, words, *(of_family or [""])))
+            patterns.setdefault(notebook, []).append((pattern(name), unit, words, *(of_family or [""])))
     return Names(patterns, {str(part): words for part, words in parts.items()}, runs)
+
+
+def pattern(names: str) -> re.Pattern:
+    """The names that ``"rate.{attack}.{mechanism}"`` stands for, a group a part."""
+    return re.compile(re.sub(r"\\\{(\w+)\\\}", lambda found: rf"(?P<{found[1]}>{ONE_PART})", re.escape(names)))
 
 
 # ------------------------------------------------------------------------------------------------------------------ words

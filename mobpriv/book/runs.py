@@ -1,4 +1,4 @@
-"""The registry of runs, ``book/results/runs.yml``: what pages, claims and the build know of data sets."""
+"""The registry, ``book/results/runs.yml``: what pages, claims and the build know of data sets and papers."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -21,9 +21,16 @@ class Run(NamedTuple):
     notebooks: tuple[str, ...] = ()  # of a run on real data; an embedded one has those whose default data set it is
 
 
+class Paper(NamedTuple):
+    title: str  # what the pages call it
+    claims: str  # with what the ids of its claims begin
+    errata: str  # with what those of its errata begin
+
+
 class Registry(NamedTuple):
     runs: dict[str, Run]
     data_sets: dict[str, str]  # with printed numbers -> what the pages call them
+    papers: dict[str, Paper] = {}  # noqa: RUF012  (a default that nothing changes)
 
     def title(self, name: str) -> str:
         """What a run or a data set is called on the pages; what is not in the registry keeps its name."""
@@ -33,6 +40,14 @@ class Registry(NamedTuple):
         """Where a run stands among the others: as in the registry, strangers behind it by name."""
         order = list(self.runs)
         return (order.index(name), "") if name in self.runs else (len(order), name)
+
+    def paper(self, name: str) -> Paper:
+        """The paper that a ledger file names; ValueError, one line, for one that the registry lacks."""
+        if name not in self.papers:
+            raise ValueError(
+                f"runs.yml: papers lacks {name!r}, which a file of claims or errata names (known: {', '.join(self.papers)})"
+            )
+        return self.papers[name]
 
     @property
     def embedded(self) -> list[str]:
@@ -48,7 +63,14 @@ def read(root: Path) -> Registry:
     for run in runs.values():
         if run.data and run.data not in data_sets:
             raise ValueError(f"{path.name}: {run.name}: data must be one of {', '.join(data_sets)} (got {run.data!r})")
-    return Registry(runs, data_sets)
+    papers = {name: _paper(path, name, fields) for name, fields in content.get("papers", {}).items()}
+    return Registry(runs, data_sets, papers)
+
+
+def _paper(path: Path, name: str, fields: dict) -> Paper:
+    if set(fields) != set(Paper._fields):
+        raise ValueError(f"{path.name}: {name}: a paper needs exactly {', '.join(Paper._fields)} (got {', '.join(fields)})")
+    return Paper(**fields)
 
 
 def _run(path: Path, name: str, fields: dict) -> Run:

@@ -51,7 +51,7 @@ class Table:
     def _cells(self, row: Sequence[Cell]) -> str:
         return "".join(
             f'<td role="cell"{"" if cell.number else NOTHING} data-label="{escape(column)}"><span>{escape(cell.number)}</span>'
-            + "".join(f"<small>{escape(text)}</small>" for text in cell.small)
+            + "".join(f"<small>{_unbroken(escape(text))}</small>" for text in cell.small)
             + "</td>"
             for column, cell in zip(self.columns, row, strict=True)
         )
@@ -59,6 +59,11 @@ class Table:
     def __repr__(self) -> str:
         rows = {(title, name): [str(cell) for cell in row] for title, rows in self.groups.items() for name, row in rows.items()}
         return pd.DataFrame.from_dict(rows, orient="index", columns=self.columns).to_string()
+
+
+def _unbroken(text: str) -> str:
+    """An interval stays on one line."""
+    return text.replace(" to ", f"{FIXED}to{FIXED}")
 
 
 def table(values, units: Mapping[str, str] | str = "", corner: str = "") -> Table:

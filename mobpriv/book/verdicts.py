@@ -35,11 +35,20 @@ from mobpriv.book.expressions import (
 )
 from mobpriv.book.quantities import Names, Quantity, in_words, unit_of
 from mobpriv.book.runs import Registry
-from mobpriv.numbers import shown, with_extent
+from mobpriv.numbers import extent, shown
 
 ACROSS = "across"  # the "run" of a claim that compares runs with each other
 QUICK = "not judged: a quick run"
 NO_DATA = "no data set"  # the row of a claim that no data set enters
+
+
+class Part(NamedTuple):
+    """A result that a test reads, in words and numbers."""
+
+    words: str
+    values: tuple[str, ...]  # one, or those of a family
+    between: str = ""  # its interval
+    n: int | None = None
 
 
 class Verdict(NamedTuple):
@@ -55,8 +64,7 @@ class Verdict(NamedTuple):
     unit: str = ""
     words: str = ""  # what the quantity is called
     test: str = ""  # of a relation or a direction: what it says, in words
-    parts: tuple[tuple[str, str], ...] = ()  # the results that a test reads: what each is called, its number
-    test_here: str = ""  # the test with these numbers in it
+    read: tuple[Part, ...] = ()  # the results that the test reads
     explanation: str = ""
 
 
@@ -188,10 +196,8 @@ def _verdict(claim: Claim, dataset: str, quantity: str, printed: Any, results: d
     test = claim.relation or claim.direction
     told = {}
     if test:
-        numbers = {name: _part(name, results, called(name).unit, names.parts) for name in named_in(test)}
         told["test"] = in_words(test, called)
-        told["test_here"] = in_words(test, lambda name: called(name)._replace(words=f"{called(name).words} [{numbers[name]}]"))
-        told["parts"] = tuple((called(name).words, number) for name, number in numbers.items())
+        told["read"] = tuple(_part(name, results, called(name), names.parts) for name in named_in(test))
     if claim.relation:
         return Verdict(claim, dataset, AGREES if truth_of(claim.relation, results) else DISAGREES, **told)
     value, single = number_of(quantity, results), plain_name(quantity)
@@ -240,11 +246,14 @@ def _extent(name: str, results: dict[str, Any]) -> tuple:
     return low, high, entry.get("n")
 
 
-def _part(name: str, results: dict[str, Any], unit: str, parts: dict[str, str]) -> str:
+def _part(name: str, results: dict[str, Any], called: Quantity, parts: dict[str, str]) -> Part:
     """A result with its interval; of a family its values, in their order; ``parts``: what a part of a name is called."""
+    words, unit = called.words, called.unit
     if is_open(name):
-        return ", ".join(f"{parts.get(part, part)}: {shown(value, unit)}" for part, value in members(name, results).items())
-    return with_extent(interval(name, results)[1], *_extent(name, results), unit)
+        values = members(name, results).items()
+        return Part(words, tuple(f"{parts.get(part, part)}: {shown(value, unit)}" for part, value in values))
+    low, high, n = _extent(name, results)
+    return Part(words, (shown(interval(name, results)[1], unit),), extent(low, high, unit), n)
 
 
 def _embedded(notebook: str, results: dict, registry: Registry) -> dict | None:

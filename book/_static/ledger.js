@@ -1,0 +1,76 @@
+/* The filters of the ledger: by paper, verdict and data set, kept in the address so that a link can be shared. Without this script
+   all claims are shown and the bar stays hidden. And before printing, folds are opened. */
+"use strict";
+
+(() => {
+  const FOLDS = ":is(.claim, .erratum) details:not([open]), details.provenance:not([open])";
+  let opened = [];
+  window.addEventListener("beforeprint", () => {
+    opened = [...document.querySelectorAll(FOLDS)];
+    opened.forEach((fold) => (fold.open = true));
+  });
+  window.addEventListener("afterprint", () => opened.forEach((fold) => (fold.open = false)));
+
+  /* a claim is shown where one of its findings, "geolife:disagrees", has both the data set and the verdict chosen */
+  const matches = (says, { paper, verdict, data }) =>
+    (!paper || says.dataset.paper === paper) &&
+    says.dataset.found.split(" ").some((found) => {
+      const [set, kind] = found.split(":");
+      return (!data || set === data) && (!verdict || kind === verdict);
+    });
+
+  const start = () => {
+    const bar = document.querySelector("form.filters");
+    if (!bar) return;
+    const claims = [...document.querySelectorAll(".claim")];
+    const sections = [...document.querySelectorAll("section section")].filter((section) => section.querySelector(".claim"));
+    const chosen = () => Object.fromEntries([...bar.querySelectorAll("select")].map((select) => [select.name, select.value]));
+
+    const show = () => {
+      const wanted = chosen();
+      claims.forEach((claim) => (claim.hidden = !matches(claim.querySelector("[data-found]"), wanted)));
+      sections.forEach((section) => (section.hidden = !section.querySelector(".claim:not([hidden])")));
+      const shown = claims.filter((claim) => !claim.hidden).length;
+      bar.querySelector("output").textContent = `${shown} of ${claims.length} claims`;
+      bar.querySelector("button").disabled = !Object.values(wanted).some(Boolean);
+    };
+    const remember = () => {
+      const query = new URLSearchParams(Object.entries(chosen()).filter(([, value]) => value)).toString();
+      history.replaceState(null, "", (query ? `?${query}` : location.pathname) + location.hash);
+    };
+    const recall = () => {
+      const query = new URLSearchParams(location.search);
+      bar.querySelectorAll("select").forEach((select) => {
+        const value = query.get(select.name) ?? "";
+        select.value = [...select.options].some((option) => option.value === value) ? value : "";
+      });
+    };
+    /* a link to a claim shows it, whatever the filters hide */
+    const reach = () => {
+      const target = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
+      if (!target || !target.closest("[hidden]")) return;
+      bar.reset();
+    };
+    const measure = () => document.documentElement.style.setProperty("--filters", `${bar.offsetHeight}px`);
+
+    bar.hidden = false;
+    bar.addEventListener("change", () => { show(); remember(); });
+    bar.addEventListener("submit", (event) => event.preventDefault());
+    bar.addEventListener("reset", () => setTimeout(() => {
+      show();
+      remember();
+      document.getElementById(location.hash.slice(1))?.scrollIntoView();
+    }));
+    window.addEventListener("popstate", () => { recall(); show(); });
+    window.addEventListener("hashchange", reach);
+    new ResizeObserver(measure).observe(bar);
+    measure();
+    recall();
+    show();
+    reach();
+    if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
+  };
+
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
+  else start();
+})();

@@ -1,0 +1,374 @@
+"""The claims as the book shows them: a card for each claim, its data sets side by side, each explanation once.
+
+The same cards stand in the ledger, in chapter order, and at the end of the page that a claim is about. They are Markdown with the
+tables in HTML; the classes are dressed in ``book/_static/ledger.css``, the filters work in ``book/_static/ledger.js``.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from itertools import groupby
+from typing import NamedTuple
+
+from mobpriv.book.claims import AGREES, BY_DEFINITION, DIRECTION, DISAGREES, KINDS, UNDECIDED, Claim, Erratum
+from mobpriv.book.runs import Paper, Registry
+from mobpriv.book.verdicts import ACROSS, NO_DATA, QUICK, Verdict, title
+from mobpriv.numbers import FIXED, extent, shown
+
+SYMBOLS = {AGREES: "✓", DIRECTION: "↗", UNDECIDED: "?", DISAGREES: "✗", BY_DEFINITION: "≡", "": "–"}
+CLASSES = {
+    AGREES: "agrees",
+    DIRECTION: "direction",
+    UNDECIDED: "undecided",
+    DISAGREES: "disagrees",
+    BY_DEFINITION: "definition",
+    QUICK: "quick",
+    "": "open",
+}
+UNTESTABLE = "untestable"
+CALLED = {UNTESTABLE: "not testable", CLASSES[""]: "nothing stated"}  # classes whose verdict names a data set, or is none
+ERRATUM, CLAIM = r"\bE(?:-[A-Z])?\d+(?:\.\d+)?\b", r"\b[A-Z]\d+\.\d+\b"  # ids in a text
+
+
+# ------------------------------------------------------------------------------------------------------------ small pieces
+def badge(verdict: str) -> str:
+    """The verdict as text with a symbol; colour only repeats what the text says."""
+    text = f"{SYMBOLS.get(verdict, '○')} {verdict or CALLED[CLASSES['']]}"
+    return f'<span class="verdict {_class(verdict)}">{text}</span>'
+
+
+def _class(verdict: str) -> str:
+    return CLASSES.get(verdict, UNTESTABLE)
+
+
+def link(notebook: str, figure: str, text: str) -> str:
+    """A link to the figure's label, or to the notebook's page where the entry names no figure."""
+    return f"[{text}](#{figure})" if figure else f"[{text}](notebooks/{notebook}.ipynb)"
+
+
+def anchor(entry: Claim | Erratum) -> str:
+    """The stable anchor of a claim or an erratum: ``claim-t2-3``."""
+    return _anchor("claim" if isinstance(entry, Claim) else "erratum", entry.id)
+
+
+def _anchor(kind: str, name: str) -> str:
+    return f"{kind}-{re.sub('[^a-z0-9]+', '-', name.lower())}"
+
+
+def linked(text: str) -> str:
+    """A text of Markdown with a link at every id of a claim or an erratum."""
+    both = rf"(?P<erratum>{ERRATUM})|(?P<claim>{CLAIM})"
+    return re.sub(both, lambda m: f"[{m[0]}](#{_anchor(m.lastgroup, m[0])})", text)
+
+
+def permalink(entry: Claim | Erratum, page: str = "") -> str:
+    """The id of an entry, which is the link to it; ``page``: where it stands, if not on this page."""
+    return (
+        f'<a class="permalink" href="{page}#{anchor(entry)}" title="Link to {entry.id}">{entry.id}'
+        f'{FIXED}<span aria-hidden="true">#</span></a>'
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------------ tables
+class Line(NamedTuple):
+    """A line of a card's table: what is shown, and its HTML for each data set that has it."""
+
+    label: str
+    cells: Mapping[str, str]
+    kind: str = ""  # "verdicts" for the line of the verdicts
+
+
+def side_by_side(titles: Mapping[str, str], lines: Sequence[Line]) -> str:
+    """A table with a column for each data set (name -> title), which a narrow page shows one below the other.
+
+    The order given to each cell is the one in which a narrow page shows them: the verdict, the data set, its numbers.
+    """
+    head = [
+        f'<th role="columnheader" scope="col" style="order:{100 * i + 1}">{escape(t)}</th>'
+        for i, t in enumerate(titles.values())
+    ]
+    rows = [f'<tr role="row"><td role="cell" class="corner"></td>{"".join(head)}</tr>']
+    for number, line in enumerate(lines):
+        cells = [_cell(line, name, 100 * i + (0 if line.kind else 2 + number)) for i, name in enumerate(titles)]
+        kind = f' class="{line.kind}"' if line.kind else ""
+        rows.append(f'<tr role="row"{kind}><th role="rowheader" scope="row">{escape(line.label)}</th>{"".join(cells)}</tr>')
+    body = f'<thead role="rowgroup">{rows[0]}</thead><tbody role="rowgroup">{"".join(rows[1:])}</tbody>'
+    return f'<table class="sets{" single" * (len(titles) == 1)}" role="table">{body}</table>'
+
+
+def _cell(line: Line, name: str, order: int) -> str:
+    html = line.cells.get(name, "")
+    kind = "" if html else ' class="nothing"'
+    return f'<td role="cell" data-label="{escape(line.label)}" style="order:{order}"{kind}><div>{html or "–"}</div></td>'
+
+
+def _number(values: Sequence[str], between: str = "", n: int | None = None) -> str:
+    """A number with its interval small below it; of a family its values, one a line."""
+    small = [between] * bool(between) + [f"n{FIXED}={FIXED}{shown(n)}"] * (n is not None)
+    return "<br>".join(map(escape, values)) + "".join(f" <small>{escape(text)}</small>" for text in small)
+
+
+# ------------------------------------------------------------------------------------------------------------------- a card
+def card(verdicts: Sequence[Verdict], registry: Registry, level: int, ledger: str = "") -> str:
+    """A claim with the verdicts on it, under a heading of a level; ``ledger``: the address of the ledger, if it is another page."""
+    claim, rows = verdicts[0].claim, by_data_set(verdicts, registry)
+    tested = {name: cells for name, cells in rows.items() if not _untestable(cells)}
+    without = [registry.title(name) for name in rows if name not in tested]
+    place = f"{registry.paper(claim.paper).title}, {claim.place}"
+    parts = [
+        ":::::{div} claim" + ("" if ledger else f"\n:name: {anchor(claim)}"),
+        f'<h{level} class="says" data-paper="{escape(claim.paper)}" data-found="{_found(rows)}">'
+        f"{permalink(claim, ledger)} {escape(claim.claim.strip())}</h{level}>",
+        place if ledger and not claim.figure else link(claim.notebook, claim.figure, place),
+        _table(claim, tested, registry) if tested else "",
+        f'<p class="untested">○ not testable without {escape(", ".join(without))}</p>' if without else "",
+        *_reasons(claim, tested, registry),
+        _tested_as(claim, verdicts),
+        ":::::",
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def by_data_set(verdicts: Sequence[Verdict], registry: Registry) -> dict[str, list[Verdict]]:
+    """The verdicts on a claim by data set, of a table several: real data first, then what needs none, made-up data last."""
+    found = {}
+    for verdict in verdicts:
+        found.setdefault(verdict.dataset, []).append(verdict)
+    order = [*(name for name, run in registry.runs.items() if not run.synthetic), ACROSS, NO_DATA, *registry.embedded]
+    return {name: found[name] for name in dict.fromkeys([*order, *found]) if name in found}
+
+
+def together(cells: Sequence[Verdict]) -> str:
+    """The verdict of a data set: the worst of its cells."""
+    found = {cell.verdict for cell in cells}
+    return next((kind for kind in reversed(KINDS) if kind in found), cells[0].verdict)
+
+
+def _untestable(cells: Sequence[Verdict]) -> bool:
+    return _class(cells[0].verdict) == UNTESTABLE
+
+
+def _agrees(cell: Verdict) -> bool:
+    return cell.verdict in (AGREES, BY_DEFINITION)
+
+
+def _found(rows: Mapping[str, Sequence[Verdict]]) -> str:
+    """What the filters read: every data set with every verdict on it."""
+    pairs = [f"{name}:{_class(cell.verdict)}" for name, cells in rows.items() for cell in cells]
+    return escape(" ".join(dict.fromkeys(pairs)))
+
+
+def _table(claim: Claim, rows: Mapping[str, Sequence[Verdict]], registry: Registry) -> str:
+    titles = {name: title(registry, name) for name in rows}
+    verdict = Line("verdict", {name: badge(together(cells)) for name, cells in rows.items()}, "verdicts")
+    judged = {name: cells for name, cells in rows.items() if cells[0].verdict != QUICK}
+    n = _shared_n(judged)
+    counted = [Line("n", {name: shown(count) for name, count in n.items()})] if n else []
+    if not claim.table:
+        return side_by_side(titles, [verdict, *_lines(claim, {name: cells[0] for name, cells in judged.items()}, n), *counted])
+    agree = {name: f"{sum(map(_agrees, cells))} of {len(cells)}" for name, cells in judged.items()}
+    every, apart = _cells(judged, n), _cells({name: [c for c in cells if not _agrees(c)] for name, cells in judged.items()}, n)
+    fold = f"<details><summary>All {len(every)} cells of the table</summary>{side_by_side(titles, every)}</details>"
+    return side_by_side(titles, [verdict, Line("cells that agree", agree), *apart, *counted]) + (fold if every else "")
+
+
+def _lines(claim: Claim, rows: Mapping[str, Verdict], n: Mapping[str, int] | None) -> list[Line]:
+    """The numbers of a claim that is no table: what is printed and ours, and the results that its test reads."""
+    printed = {name: escape(shown(v.printed, v.unit)) for name, v in rows.items() if v.printed is not None}
+    ours = {name: _ours(v, n) for name, v in rows.items() if v.value is not None}
+    lines = [Line("printed", printed)] if printed else []
+    if ours:
+        lines.append(Line(f"ours: {next(v.words for v in rows.values() if v.words)}", ours))
+    if claim.relation or any(v.verdict in (DIRECTION, UNDECIDED) for v in rows.values()):
+        lines += _read(rows, n)
+    return lines
+
+
+def _read(rows: Mapping[str, Verdict], n: Mapping[str, int] | None) -> list[Line]:
+    """The results that a relation or a direction reads, but for the one that stands there as ours."""
+    found = {}
+    for name, verdict in rows.items():
+        for part in verdict.read:
+            if part.words != verdict.words:
+                found.setdefault(part.words, {})[name] = _number(part.values, part.between, part.n if n is None else None)
+    return [Line(words, cells) for words, cells in found.items()]
+
+
+def _cells(rows: Mapping[str, Sequence[Verdict]], n: Mapping[str, int] | None) -> list[Line]:
+    """A line for each cell of a table: its verdict, ours and what is printed."""
+    found = {}
+    for name, cells in rows.items():
+        for cell in cells:
+            ours = f"{badge(cell.verdict)}<br>{_ours(cell, n)}" if cell.value is not None else ""
+            printed = f" <small>printed {escape(shown(cell.printed, cell.unit))}</small>"
+            found.setdefault(cell.words, {})[name] = ours + printed
+    return [Line(words, cells) for words, cells in found.items()]
+
+
+def _shared_n(rows: Mapping[str, Sequence[Verdict]]) -> dict[str, int] | None:
+    """Data set -> the number of cases, where all its numbers share one; None where they do not."""
+    parts = {name: [part for cell in cells for part in (cell, *cell.read)] for name, cells in rows.items()}
+    counts = {name: {part.n for part in found if part.n is not None} for name, found in parts.items()}
+    if any(len(found) > 1 for found in counts.values()):
+        return None
+    return {name: found.pop() for name, found in counts.items() if found}
+
+
+def _ours(verdict: Verdict, n: Mapping[str, int] | None) -> str:
+    between = extent(verdict.low, verdict.high, verdict.unit)
+    return _number([shown(verdict.value, verdict.unit)], between, verdict.n if n is None else None)
+
+
+# ---------------------------------------------------------------------------------------------------------------- reasons
+def _reasons(claim: Claim, rows: Mapping[str, Sequence[Verdict]], registry: Registry) -> list[str]:
+    """Every explanation once, under the names of all data sets that share it, in Markdown."""
+    shared = {}
+    for name, cells in rows.items():
+        for cell in {cell.verdict: cell for cell in reversed(cells)}.values():
+            text = " ".join(filter(None, [_of_its_kind(cell), cell.explanation.strip()]))
+            if text:
+                entry = next((e for e in claim.explanations if name in e.runs and e.of == cell.verdict), None)
+                shared.setdefault((cell.verdict, entry), {})[title(registry, name)] = text
+    found = []
+    for (kind, _), texts in shared.items():
+        merged = _merged(texts)
+        found += [f"{badge(kind)} **{'; '.join(texts)}**: {merged[0]}" if merged[0] else badge(kind), *merged[1:]]
+    return found
+
+
+def _of_its_kind(verdict: Verdict) -> str:
+    """What a kind of verdict says by itself."""
+    if verdict.verdict == DIRECTION:
+        return f"The number is another one, but the direction holds, also at the ends of the intervals: {verdict.test}."
+    if verdict.verdict == UNDECIDED:
+        turns = f" At the ends of the intervals the direction turns: {verdict.test}." if verdict.test else ""
+        return f"The printed number lies in our interval: the users at hand do not tell the two apart.{turns}"
+    if verdict.verdict == BY_DEFINITION:
+        reason = verdict.claim.by_definition
+        text = (reason[verdict.dataset] if isinstance(reason, dict) else reason).strip()
+        return f"{text[0].upper()}{text[1:]}."
+    return ""
+
+
+def _merged(texts: Mapping[str, str]) -> list[str]:
+    """Paragraphs of the texts of several data sets: a sentence that all share once, one with other numbers for each of them."""
+    split = [re.split(r"(?<=[.!?])\s+(?=[A-Z\d(])", text) for text in texts.values()]
+    if len({len(sentences) for sentences in split}) > 1:
+        split = [[text] for text in texts.values()]
+    paragraphs = []
+    for shared, sentences in groupby(zip(*split, strict=True), lambda versions: len(set(versions)) == 1):
+        said = [" ".join(version) for version in zip(*sentences, strict=True)]
+        if shared:
+            paragraphs.append(said[0])
+        else:
+            paragraphs += [""] * (not paragraphs)  # a list cannot begin behind the verdict
+            paragraphs.append("\n".join(f"- {name}: {text}" for name, text in zip(texts, said, strict=True)))
+    return [linked(text) for text in paragraphs]
+
+
+def _tested_as(claim: Claim, tested: Sequence[Verdict]) -> str:
+    """How a claim is tested, in words and as the build computes it, behind a fold."""
+    code = "<br>".join(f"<code>{escape(line)}</code>" for line in claim.tests)
+    words = linked(_test_in_words(claim, tested))
+    return (
+        f'<details class="test"><summary>How it is tested</summary>\n\n{words[0].upper()}{words[1:]}\n\n<p>{code}</p></details>'
+    )
+
+
+def _test_in_words(claim: Claim, tested: Sequence[Verdict]) -> str:
+    test = next((v.test for v in tested if v.test), "")
+    if claim.relation:
+        return f"it agrees where {test}." if test else "on no data set here."
+    words = list(dict.fromkeys(v.words for v in tested if v.words))
+    parts = ["; ".join(words)]
+    if claim.tolerance is not None:
+        unit = next((v.unit for v in tested if v.words), "")
+        allowed = f"within {shown(claim.tolerance, 'points' if unit == 'share' else unit)} of" if claim.tolerance else "exactly"
+        parts.append(f"{allowed} the printed value ({claim.why.strip()})")
+    if test:
+        parts.append(f"the direction: {test}")
+    return "; ".join(parts) + "."
+
+
+# ------------------------------------------------------------------------------------------------------------------- pages
+def verdicts_in_words(verdicts: Sequence[Verdict], registry: Registry) -> str:
+    """What agrees on a notebook's page, what does not and why: its claims as in the ledger."""
+    cards = [card(of_claim, registry, 3, "../ledger.html") for of_claim in _by_claim(verdicts)]
+    return "\n".join(["## What agrees, what does not, and why", "", *cards])
+
+
+def ledger_page(verdicts: Sequence[Verdict], registry: Registry, contents: Mapping[str, Mapping[str, str]]) -> str:
+    """All claims in the order of the book; ``contents``: caption of a part -> its notebooks -> their titles."""
+    lines = [_scheme(registry, [v.claim for v in verdicts]), "", _filters(verdicts, registry), ""]
+    claims = _by_claim(verdicts)
+    for caption, notebooks in contents.items():
+        sections = {name: [c for c in claims if c[0].claim.notebook == name] for name in notebooks}
+        if any(sections.values()):
+            lines += [f"## {caption}", ""]
+        for name, found in sections.items():
+            if found:
+                lines += [f"### [{notebooks[name]}](notebooks/{name}.ipynb)", "", *(card(c, registry, 4) for c in found)]
+    return "\n".join(lines) + "\n"
+
+
+def _by_claim(verdicts: Iterable[Verdict]) -> list[list[Verdict]]:
+    found = {}
+    for verdict in verdicts:
+        found.setdefault(verdict.claim.id, []).append(verdict)
+    return list(found.values())
+
+
+def _papers(registry: Registry, entries: Iterable[Claim | Erratum]) -> dict[str, Paper]:
+    """The papers of claims or errata, in the order of the registry."""
+    found = {entry.paper: registry.paper(entry.paper) for entry in entries}
+    return {name: found[name] for name in registry.papers if name in found}
+
+
+def _scheme(registry: Registry, claims: Sequence[Claim]) -> str:
+    papers = _papers(registry, claims).values()
+    named = "; ".join(f"**{p.claims}…** is a claim of *{p.title}*, **{p.errata}…** an erratum to it" for p in papers)
+    return f"Every claim has an id, which links to it: {named}."
+
+
+def _filters(verdicts: Sequence[Verdict], registry: Registry) -> str:
+    """The bar of filters, which stays hidden without the script that they need."""
+    papers = {name: paper.title for name, paper in _papers(registry, [v.claim for v in verdicts]).items()}
+    kinds = {_class(v.verdict): CALLED.get(_class(v.verdict), v.verdict) for v in verdicts}
+    kinds = {name: kinds[name] for name in [*CLASSES.values(), UNTESTABLE] if name in kinds}
+    found = {v.dataset for v in verdicts}
+    sets = {name: title(registry, name) for name in (*registry.runs, ACROSS, NO_DATA, *registry.data_sets) if name in found}
+    chosen = [
+        _select(*entry) for entry in (("paper", "Paper", papers), ("verdict", "Verdict", kinds), ("data", "Data set", sets))
+    ]
+    total = len({v.claim.id for v in verdicts})
+    return (
+        f'<form class="filters" aria-label="Filter the claims" hidden>{"".join(chosen)}'
+        f'<output aria-live="polite">{total} of {total} claims</output><button type="reset">Show all</button></form>'
+    )
+
+
+def _select(name: str, label: str, options: Mapping[str, str]) -> str:
+    listed = "".join(f'<option value="{escape(value)}">{escape(text)}</option>' for value, text in options.items())
+    return f'<label>{label} <select name="{name}"><option value="">all</option>{listed}</select></label>'
+
+
+def errata_page(errata: Sequence[Erratum], registry: Registry) -> str:
+    """A card for each erratum, paper by paper."""
+    lines = []
+    for name, paper in _papers(registry, errata).items():
+        lines += [f"## {paper.title}", "", *(_erratum(e) for e in errata if e.paper == name)]
+    return "\n".join(lines) + "\n"
+
+
+def _erratum(e: Erratum) -> str:
+    code = f'<details class="test"><summary>The test</summary><p><code>{escape(e.demonstration)}</code></p></details>'
+    parts = [
+        f":::::{{div}} erratum\n:name: {anchor(e)}",
+        f'<h3 class="says">{permalink(e)} {escape(e.place)}</h3>',
+        f"**The paper.** {linked(e.wrong.strip())}",
+        f"**This book.** {linked(e.decision.strip())}",
+        f'<span class="verdict agrees">✓ shown</span> {link(e.notebook, e.figure, "by a computation")}',
+        code,
+        ":::::",
+    ]
+    return "\n\n".join(parts) + "\n"

@@ -1,0 +1,67 @@
+"""The built book in a real browser: where it is, and a page of it opened. Its fixtures stand in ``conftest.py``."""
+
+import http.server
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+SITE = Path(os.environ.get("MOBPRIV_SITE", Path(__file__).parent.parent / "_build" / "html"))
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+FLAGS = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update "
+    "--disable-sync"
+).split()
+VIEWS = {"light": ("light", 1280), "dark": ("dark", 1280), "phone": ("light", 390)}
+
+_missing = None
+if CHROMIUM is None:
+    _missing = "needs chromium (from the distribution's packages)"
+elif not (SITE / "index.html").is_file():
+    _missing = "needs the built book (make book)"
+if _missing and os.environ.get("CI"):
+    raise RuntimeError(f"in CI the built book must be tested, and it {_missing}")
+needs_the_book = pytest.mark.skipif(_missing is not None, reason=str(_missing))
+
+PAGES = sorted(p.relative_to(SITE).as_posix() for p in SITE.rglob("*.html") if not {"_static", "_sources"} & set(p.parts))
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *arguments):
+        pass
+
+
+@contextmanager
+def served() -> Iterator[str]:
+    """The address of the book as long as it is served."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(SITE))) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        thread.join()
+
+
+def visited(browser, address: str, page: str, view: str = "light") -> tuple:
+    """The page, scrolled through once so that everything lazy has loaded, and what went wrong meanwhile."""
+    scheme, width = VIEWS[view]
+    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900}, reduced_motion="reduce")
+    found, wrong = context.new_page(), []
+    found.on(
+        "request", lambda r: None if r.url.startswith((address, "data:", "blob:")) else wrong.append(f"request to {r.url}")
+    )
+    found.on("response", lambda r: wrong.append(f"{r.status} {r.url}") if r.status >= 400 else None)
+    found.on("console", lambda m: wrong.append(f"console: {m.text}") if m.type == "error" else None)
+    found.on("pageerror", lambda e: wrong.append(f"script: {e}"))
+    found.goto(address + page, wait_until="networkidle")
+    found.evaluate(
+        """async () => { for (let y = 0; y < document.body.scrollHeight; y += 600) {
+               window.scrollTo(0, y); await new Promise(done => setTimeout(done, 30)); } }"""
+    )
+    found.wait_for_load_state("networkidle")
+    return context, found, wrong

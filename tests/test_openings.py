@@ -1,0 +1,120 @@
+"""A page opens with its answer: verdicts in words, the main disagreement's cause, the command; and what the book itself found."""
+
+import pytest
+
+from mobpriv.book import openings, results, runs
+from mobpriv.book.claims import AGREES, BY_DEFINITION, DIRECTION, DISAGREES, Claim, Finding, LedgerError, findings
+from mobpriv.book.quantities import names
+from mobpriv.book.verdicts import ACROSS, NO_DATA, Verdict, told
+
+REGISTRY = runs.read(results.ROOT)
+RECORD = {"provenance": {"seconds": 12.4, "command": "mobpriv run nb"}}
+
+
+def claim(name="T1", short="AP-Attack finds most", **fields) -> Claim:
+    return Claim(**{"id": name, "paper": "p", "place": "§1", "claim": "c", "notebook": "nb", "short": short} | fields)
+
+
+def opened(*verdicts, found=(), errata=0, record=None) -> str:
+    return openings.opening("nb", verdicts, found, errata, record, REGISTRY)
+
+
+def test_one_phrase_for_all_data_sets_that_share_it_real_data_first():
+    text = opened(*(Verdict(claim(), run, AGREES) for run in ("city", "cabspotting", "geolife")))
+    assert "*AP-Attack finds most*: reproduced on Cabspotting, GeoLife and the synthetic city." in text
+
+
+@pytest.mark.parametrize(
+    ("text", "program", "phrase"),
+    [
+        (AGREES, AGREES, "reproduced on GeoLife."),
+        (DISAGREES, AGREES, "reproduced on GeoLife only as the author's program does it (as the text says: 45.7 %)."),
+        (AGREES, DISAGREES, "reproduced on GeoLife as the text says (as the author's program does it: 45.7 %)."),
+        (DISAGREES, DISAGREES, "not reproduced on GeoLife (we find 45.7 %)."),
+        (DIRECTION, DIRECTION, "only its direction is reproduced on GeoLife (we find 45.7 %)."),
+        (BY_DEFINITION, BY_DEFINITION, "true by definition."),
+    ],
+)
+def test_two_readings_of_one_data_set_in_one_phrase(text, program, phrase):
+    number = {"value": 0.457, "unit": "share"}
+    verdicts = [Verdict(claim(), "geolife", text, **number), Verdict(claim(), "geolife-program", program, **number)]
+    assert phrase in opened(*verdicts).replace("\u00a0", " ")
+
+
+def test_the_worst_cell_of_a_table_stands_for_it():
+    tabled = claim(table={"a": {}, "b": {}})
+    text = opened(Verdict(tabled, "city", AGREES, value=1), Verdict(tabled, "city", DISAGREES, value=2, explanation="Why."))
+    assert "not reproduced on the synthetic city." in text
+
+
+def test_comparisons_and_worked_examples():
+    assert "reproduced across data sets." in opened(Verdict(claim(), ACROSS, AGREES))
+    assert "reproduced on the worked example." in opened(Verdict(claim(), NO_DATA, AGREES))
+
+
+def test_the_main_disagreement_is_of_a_headline_on_real_data_in_one_sentence():
+    text = opened(
+        Verdict(claim("T1"), "city", DISAGREES, explanation="The city is small. More."),
+        Verdict(
+            claim("T2"), "geolife", DISAGREES, explanation="Seven of 42 users (16.7 %) are unknown. They count as never found."
+        ),
+        Verdict(claim("T3", short=""), "cabspotting", DISAGREES, explanation="No headline."),
+    )
+    assert "**The main disagreement**, T2 on GeoLife. Seven of 42 users (16.7 %) are unknown.\n" in text
+    assert "The city is small" not in text
+    assert "No headline" not in text
+
+
+def test_a_page_without_a_paper_s_claims_opens_with_what_was_found_there():
+    text = opened(found=["Silence costs 30 %.", "Noise costs more."], errata=3, record=RECORD)
+    assert "**What we found.** Silence costs 30 %.\n\nNoise costs more.\n" in text
+    assert "**3 errata are demonstrated here**" in text
+    assert "**Repeat it:** `mobpriv run nb` (12\u00a0s" in text
+    assert "mobpriv run nb --data FILE" in text
+
+
+def test_what_cannot_be_tested_or_was_not_judged_says_nothing():
+    assert opened(Verdict(claim(), "mdc", "not testable without MDC"), Verdict(claim(), "city", "")) == ""
+
+
+def test_a_path_gives_each_page_its_first_answer():
+    text = openings.path(
+        {"nb": "Figure 1", "other": "Ours"}, [Verdict(claim(), "city", AGREES)], {"other": ["Found."]}, REGISTRY
+    )
+    assert text.splitlines() == [
+        "- [Figure 1](notebooks/nb.ipynb): *AP-Attack finds most*: reproduced on the synthetic city.",
+        "- [Ours](notebooks/other.ipynb): Found.",
+    ]
+
+
+class TestFindings:
+    NAMES = names({"nb": {"loss": ["share", "loss"]}}, {}, REGISTRY.runs)
+    RESULTS = {"city": {"nb": {"loss": 0.3}}}  # noqa: RUF012
+
+    def test_its_numbers_come_from_the_run(self):
+        found = [Finding("nb", "Silence costs {city.loss}.", "city.loss > 0.2")]
+        assert told(found, self.RESULTS, REGISTRY, self.NAMES) == {"nb": ["Silence costs 30\u00a0%."]}
+
+    @pytest.mark.parametrize("holds", ["city.loss > 0.4", "geolife.loss > 0"])
+    def test_what_does_not_hold_stops_the_build_and_says_where(self, holds):
+        with pytest.raises(LedgerError, match="finding of nb"):
+            told([Finding("nb", "Silence is dear.", holds)], self.RESULTS, REGISTRY, self.NAMES)
+
+    def test_a_quick_run_finds_nothing(self):
+        assert told([Finding("nb", "x", "city.loss > 0.4")], self.RESULTS, REGISTRY, self.NAMES, rough=["city"]) == {}
+
+    def test_a_malformed_one(self, tmp_path):
+        (tmp_path / "a.yml").write_text("paper: p\nclaims: []\nfindings: [{notebook: nb, says: x}]")
+        with pytest.raises(LedgerError, match=r"a\.yml: a finding has exactly notebook, says and holds"):
+            findings(tmp_path)
+
+
+def test_no_page_of_the_book_has_more_than_three_headlines():
+    from collections import Counter
+
+    from mobpriv.book.claims import read
+
+    entries = read(results.ROOT / "book" / "claims", Claim)
+    counted = Counter(entry.notebook for entry in entries if entry.short)
+    assert max(counted.values()) <= 3
+    assert not {entry.notebook for entry in entries} - set(counted), "a page with claims opens with one"

@@ -1,0 +1,209 @@
+"""The built ledger, errata, bibliography and search in a real browser: widths, filters, anchors, print, without scripts, order of hits."""
+
+import re
+from urllib.parse import parse_qs, urlparse
+
+import pytest
+from built_site import PAGES, SITE, needs_the_book
+
+pytestmark = needs_the_book
+WIDTHS = (360, 390, 768, 1024, 1440)
+OURS = ".claim, .erratum, table.sets, table.score, .filters, .origins, .citation-list"
+HOLDERS = [
+    page
+    for page in PAGES
+    if re.search('class="(?:claim|erratum|score|origins|citation-list)', (SITE / page).read_text("utf-8"))
+]
+
+
+@pytest.fixture
+def visit(browser, address):
+    """Open a page of the book in a window of a width."""
+    contexts = []
+
+    def go(page: str, width: int = 1440, **options):
+        contexts.append(browser.new_context(viewport={"width": width, "height": 900}, reduced_motion="reduce", **options))
+        found = contexts[-1].new_page()
+        found.goto(address + page, wait_until="networkidle")
+        return found
+
+    yield go
+    for context in contexts:
+        context.close()
+
+
+def shown(page) -> list[str]:
+    """The anchors of the claims that can be seen."""
+    return page.eval_on_selector_all(".claim", "all => all.filter(e => e.checkVisibility()).map(e => e.id)")
+
+
+def count(page) -> str:
+    return page.locator(".filters output").inner_text()
+
+
+# --------------------------------------------------------------------------------------------------------------- width, print
+@pytest.mark.parametrize("page", HOLDERS)
+def test_nothing_of_ours_is_wider_than_its_page_or_scrolls_sideways(visit, page):
+    opened = visit(page)
+    wide = []
+    for width in WIDTHS:
+        opened.set_viewport_size({"width": width, "height": 900})
+        opened.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
+        wide += opened.evaluate(
+            """([ours, width]) => {
+                const right = document.querySelector('.bd-article').getBoundingClientRect().right + 0.5;
+                return [...document.querySelectorAll(ours)].flatMap(e => [e, ...e.querySelectorAll('*')])
+                  .filter(e => e.checkVisibility() && e.getBoundingClientRect().width > 2)
+                  .filter(e => e.getBoundingClientRect().right > right || e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0
+                               && getComputedStyle(e).overflowX !== 'visible' && e.tagName !== 'SELECT')
+                  .map(e => `${width}: ${e.tagName} ${e.className} ${e.textContent.slice(0, 60)}`); }""",
+            [OURS, width],
+        )
+        over = opened.evaluate("document.documentElement.scrollWidth - window.innerWidth") if page == "ledger.html" else 0
+        wide += [f"{width}: the page, by {over}"] * (over > 0)
+    assert not wide
+
+
+def test_paper_shows_every_claim_and_every_value_and_no_bar(visit):
+    page = visit("ledger.html?verdict=undecided", 794)
+    assert len(shown(page)) < page.locator(".claim").count()
+    page.emulate_media(media="print")
+    assert len(shown(page)) == page.locator(".claim").count()
+    assert not page.locator(".filters").is_visible()
+    hidden = page.eval_on_selector_all(
+        ".claim details > :not(summary), .claim td > div",
+        "all => all.filter(e => !e.checkVisibility({contentVisibilityAuto: true}) || !e.getBoundingClientRect().height)"
+        ".map(e => e.textContent.slice(0, 60))",
+    )
+    assert not hidden
+
+
+def test_without_a_script_every_claim_is_shown_and_no_bar(visit):
+    page = visit("ledger.html?verdict=undecided", java_script_enabled=False)
+    assert page.locator(".claim:visible").count() == page.locator(".claim").count() > 50
+    assert not page.locator(".filters").is_visible()
+
+
+@pytest.mark.parametrize("width", [360, 600])
+def test_on_a_phone_the_verdict_comes_first_and_data_sets_stand_one_below_the_other(visit, width):
+    page = visit("ledger.html", width)
+    places = page.eval_on_selector_all(
+        ".claim > table.sets",
+        """all => all.map(t => { const of = s => [...t.querySelectorAll(s)].map(e => e.getBoundingClientRect());
+               return [of('.verdicts .verdict').map(r => [r.left, r.top]), of('thead th').map(r => [r.left, r.top])]; })""",
+    )
+    assert len(places) > 50
+    for chips, names in places:
+        assert len(chips) == len(names)
+        assert all(chip[0] < name[0] and abs(chip[1] - name[1]) < 25 for chip, name in zip(chips, names, strict=True))
+        assert [name[1] for name in names] == sorted({name[1] for name in names})
+
+
+def test_on_a_wide_page_data_sets_stand_side_by_side(visit):
+    tops = visit("ledger.html").eval_on_selector_all(
+        ".claim > table.sets",
+        "all => all.map(t => [...t.querySelectorAll('thead th')].map(e => e.getBoundingClientRect().bottom))",
+    )
+    assert max(map(len, tops)) > 3
+    assert all(len(set(row)) == 1 for row in tops)
+
+
+# ------------------------------------------------------------------------------------------------------------------- filters
+def test_the_filters_find_claims_with_such_a_verdict_on_such_data(visit):
+    page = visit("ledger.html")
+    total = page.locator(".claim").count()
+    assert count(page) == f"{total} of {total} claims"
+    page.get_by_label("Verdict").select_option(label="disagrees")
+    page.get_by_label("Data set").select_option(label="GeoLife")
+    found = shown(page)
+    assert 0 < len(found) < total
+    assert count(page) == f"{len(found)} of {total} claims"
+    marked = page.eval_on_selector_all("[data-found]", "all => all.map(e => [e.closest('.claim').id, e.dataset.found])")
+    assert found == [anchor for anchor, pairs in marked if "geolife:disagrees" in pairs.split()]
+    assert parse_qs(urlparse(page.url).query) == {"verdict": ["disagrees"], "data": ["geolife"]}
+    assert page.eval_on_selector_all("section:has(.claim)", "all => all.filter(s => s.checkVisibility() && "
+                                     "![...s.querySelectorAll('.claim')].some(c => c.checkVisibility())).length") == 0  # fmt: skip
+    again = visit(page.url.partition("/ledger")[2].join(["ledger", ""]))
+    assert shown(again) == found
+    page.get_by_role("button", name="Show all").click()
+    page.wait_for_function("document.querySelectorAll('.claim[hidden]').length === 0")
+    assert urlparse(page.url).query == ""
+    page.get_by_label("Paper").select_option(index=1)
+    assert 0 < len(shown(page)) < total
+
+
+def test_the_filters_work_from_the_keyboard_and_say_what_they_found(visit):
+    page = visit("ledger.html")
+    page.get_by_label("Paper").focus()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.name") == "verdict"
+    page.keyboard.press("d")  # the first that begins so
+    page.wait_for_function("document.querySelectorAll('.claim[hidden]').length > 0")
+    assert page.evaluate("document.activeElement.value") == "disagrees"
+    assert page.locator(".filters output").get_attribute("aria-live") == "polite"
+
+
+def test_an_address_with_a_filter_that_is_none_shows_everything(visit):
+    page = visit("ledger.html?paper=nobody&data=geolife%22")
+    assert len(shown(page)) == page.locator(".claim").count()
+
+
+def test_a_number_of_the_score_leads_to_its_claims(visit):
+    page = visit("index.html")
+    page.locator("table.score td.disagrees a").first.click()
+    page.wait_for_load_state("networkidle")
+    assert 0 < len(shown(page)) < page.locator(".claim").count()
+    assert page.get_by_label("Verdict").input_value() == "disagrees"
+    assert page.get_by_label("Data set").input_value() == "cabspotting"
+
+
+# ------------------------------------------------------------------------------------------------------------------- anchors
+@pytest.mark.parametrize("width", [360, 1024, 1440])
+def test_a_link_to_a_claim_shows_it_below_the_bar_whatever_is_filtered(visit, width):
+    for query in ("", "?verdict=undecided"):
+        page = visit(f"ledger.html{query}#claim-t2-3", width)
+        page.wait_for_function("document.getElementById('claim-t2-3').checkVisibility()")
+        page.wait_for_timeout(300)
+        top = page.evaluate("document.getElementById('claim-t2-3').getBoundingClientRect().top")
+        bottom = page.evaluate("document.querySelector('.filters').getBoundingClientRect().bottom")
+        assert bottom - 1 <= top < 450
+        page.locator("#claim-t2-9 .permalink").click()
+        assert page.url.endswith("#claim-t2-9")
+
+
+def test_the_errata_have_anchors_and_every_id_on_a_page_leads_to_its_entry(visit):
+    page = visit("errata.html#erratum-e3-13")
+    assert page.locator(".erratum:target .permalink").inner_text().startswith("E3.13")
+    page = visit("notebooks/thesis_3_mechanisms.html")
+    page.locator(".claim .permalink").first.click()
+    page.wait_for_load_state("networkidle")
+    assert page.locator(".claim:target").count() == 1
+
+
+# ------------------------------------------------------------------------------------------------- bibliography, search
+def test_the_bibliography_bears_the_labels_that_the_text_cites(visit):
+    labels = visit("bibliography.html").locator(".citation .label").all_inner_texts()
+    labels = [label.strip("[] \n") for label in labels]
+    assert labels == sorted(set(labels), key=str.casefold)
+    cited = visit("index.html").locator(".bibtex-citation a").all_inner_texts()
+    assert len(cited) > 3
+    assert set(cited) <= set(labels)
+    assert not [label for label in labels if not re.fullmatch(r".+, (\d{4}|n\.d\.)", label)]
+
+
+@pytest.mark.parametrize(
+    ("query", "page"),
+    [
+        ("Figure 3.4", "thesis_3_mechanisms"),
+        ("Figure 3.5", "thesis_3_top_k"),
+        ("figure 3.1", "thesis_3_heat_map"),
+        ("Theorem 1", "joint_theorem_1"),
+        ("Table 3.2", "thesis_3_datasets"),
+        ("Scenario 2", "joint_scenario_2"),
+    ],
+)
+def test_the_search_names_the_page_of_a_figure_first(visit, query, page):
+    opened = visit(f"search.html?q={query}")
+    opened.wait_for_selector("#search-results li a", timeout=10_000)
+    first = opened.locator("#search-results li a").first.get_attribute("href")
+    assert first.partition("#")[0].partition("?")[0] == f"notebooks/{page}.html"
