@@ -161,3 +161,12 @@ class TestTable:
 
     def test_it_prints_without_html_too(self):
         assert "0 to 2" in repr(Table(["x"], {"": {"row": [Cell("1", ("0 to 2",))]}}))
+
+
+def test_runs_that_hold_results_and_the_sentence_on_those_that_do_not(project):
+    found = book.compared("nb", OWN, CITY, project)
+    assert found.this.title == "synthetic city"
+    assert [run.title for run in found.having("q{x}")] == ["synthetic city"]
+    assert found.lacking("q{x}").startswith(" Not drawn: Cabspotting and ")
+    assert found.having("rate.{attack}") == found.runs
+    assert found.lacking("rate.{attack}") == ""

@@ -127,6 +127,37 @@ def test_no_figure_is_left_open():
     assert plt.get_fignums() == []
 
 
+def test_intervals_stand_in_groups_at_their_values():
+    values = {("Cabspotting", "joint"): {"value": 2.0, "low": 1.0, "high": 4.0}, ("GeoLife", "joint"): {"value": 3.0}}
+    axis = plot.intervals(values)
+    assert [text.get_text() for text in axis.get_yticklabels()] == ["Cabspotting", "GeoLife"]
+    assert [points(line) for line in axis.lines] == [[[1, 0], [4, 0]], [[2, 0]], [[3, 1]]]
+    assert axis.lines[1].get_marker() == palette.marker("joint")
+
+
+def test_a_curve_in_the_mark_of_another_name():
+    table = pd.DataFrame({"x": [1.0, 2.0], "of": "median", "low": 0.0, "value": [1.0, 2.0], "high": 3.0})
+    axis = plot.curves(table, "x", "of", percent=False, marks={"median": palette.mark("joint")})
+    assert to_hex(axis.lines[0].get_color()) == palette.colour("joint")
+    assert points(axis.lines[0]) == [[1, 1], [2, 2]]
+    assert axis.ends == [(2.0, 2.0, "median", palette.colour("joint"))]
+
+
+def test_hollow_dots_are_joined_too():
+    axis = plot.against({"differential": ([1], [2]), "joint": ([1], [2])}, hollow="joint", diagonal=False, joined=True)
+    assert axis.lines[1].get_markerfacecolor() == "none"
+    assert axis.lines[1].get_linestyle() == "-"
+
+
+def test_a_narrow_colour_bar_has_numbers_between_powers_of_ten():
+    bounds = np.array([[0.0, 0.0, 1.0, 1.0], [0.0, 1.0, 1.0, 2.0]])
+    axis = plot.heat_map(bounds, np.array([0.6, 2.4]))
+    axis.figure.canvas.draw()
+    bar = next(other for other in axis.figure.axes if other is not axis)
+    low, high = bar.get_ylim()
+    assert sum(low <= tick <= high for tick in bar.get_yticks()) >= 2
+
+
 class TestShow:
     def test_panels_side_by_side_with_number_legend_and_caption(self):
         axes = plot.panels(2)

@@ -26,6 +26,7 @@ class Shown(NamedTuple):
     results: dict[str, Any]
     printed: dict[str, float]  # what the paper prints of them
     synthetic: bool
+    here: bool = False  # the run at hand; what it knows beyond its results may be drawn, too
 
     def rows(self, names: str) -> pd.DataFrame:
         """The results of a family, ``"rate.{mechanism}.{users}"``, as a table: a column a part (numbers as such), then value, low, high, n."""
@@ -58,12 +59,28 @@ class Compared:
     def __init__(self, notebook: str, shown_runs: list[Shown], names: quantities.Names):
         self.notebook, self.runs, self.names = notebook, shown_runs, names
 
+    @property
+    def this(self) -> Shown:
+        """The run at hand."""
+        return next(run for run in self.runs if run.here)
+
     def data_sets(self) -> dict[str, list[Shown]]:
         """Title of a data set -> its runs, one for each reading; the text's stands first."""
         found = {}
         for run in self.runs:
             found.setdefault(run.data_set, []).append(run)
         return {title: sorted(of, key=lambda run: run.reading != "text") for title, of in found.items()}
+
+    def having(self, names: str) -> list[Shown]:
+        """The runs that hold results so named, ``"rate.{mechanism}"``: one that was published before they were saved does not."""
+        pattern = quantities.pattern(names)
+        return [run for run in self.runs if any(map(pattern.fullmatch, run.results))]
+
+    def lacking(self, names: str) -> str:
+        """A sentence for the caption that names the other runs; empty if there is none."""
+        there = self.having(names)
+        titles = [run.title for run in self.runs if run not in there]
+        return f" Not drawn: {' and '.join(titles)}, whose published results lack these numbers." if titles else ""
 
     def table(self, rows: Mapping[str, str]) -> Table:
         """A row a quantity (its name -> what to call it), a column a data set; the other reading and the paper below our number.
@@ -123,7 +140,7 @@ def compared(notebook: str, results: dict[str, Any], data=None, root: Path = ROO
     registry = runs.read(root)
     own = data.name if data is not None and data.synthetic and data.name in registry.embedded else ""
     title = registry.title(own) if own else OWN if data is not None else "worked example"
-    this = Shown(title, title, "text", {k: plain(k, v) for k, v in results.items()}, {}, bool(own))
+    this = Shown(title, title, "text", {k: plain(k, v) for k, v in results.items()}, {}, bool(own), True)
     found = published(notebook, root)
     others = [_published(name, found[name], notebook, registry, root) for name in sorted(found, key=registry.place)]
     return Compared(notebook, [*others, this] if own else [this, *others], quantities.read(root, registry.runs))

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import LogNorm
+from matplotlib.ticker import LogLocator
 
 from mobpriv.numbers import shown
 from mobpriv.palette import BLUE, FAINT, INK, PRINTED, Mark, mark, ordered
@@ -65,6 +66,25 @@ def rates(table: pd.DataFrame, by: str, within: str, axis=None, twin: str = "", 
     return axis
 
 
+def intervals(values: dict[tuple, dict], axis=None, marks: dict[str, Mark] | None = None):
+    """Results with their intervals as dots: groups one below the other, kinds apart within a group.
+
+    ``values``: (group, kind) -> value, perhaps low and high. A single kind may be called "".
+    """
+    groups, kinds = (list(dict.fromkeys(keys)) for keys in zip(*values, strict=True))
+    marks = {kind: mark(kind) if kind else Mark(BLUE, "o") for kind in kinds} | (marks or {})
+    axis = _axis(axis, 0.9 + 0.22 * len(groups) * len(kinds))
+    for (group, kind), of in values.items():
+        own, y = marks[kind], groups.index(group) + _offset(kinds.index(kind), len(kinds))
+        if of.get("low") is not None and of.get("high") is not None:
+            axis.plot([of["low"], of["high"]], [y, y], color=own.colour, linewidth=1.2, solid_capstyle="butt")
+        axis.plot(of["value"], y, own.marker, color=own.colour, markersize=4.5)
+    axis.set_yticks(range(len(groups)), groups)
+    axis.set_ylim(len(groups) - 0.5, -0.5)
+    axis.grid(axis="y", visible=False)
+    return axis
+
+
 def _offset(place: int, of: int) -> float:
     return (place - (of - 1) / 2) * 0.8 / of
 
@@ -108,22 +128,23 @@ def against(
     hollow: str = "",
     diagonal: float | bool = True,
     joined: bool = False,
+    alpha: float = 0.7,
 ):
     """This against that: one dot a case, above the diagonal where the second number is the larger.
 
     ``pairs``: name -> (x, y), columns of equal length; a single name may be "". The dots of the name ``hollow`` lie around the
     others. ``diagonal``: how far it and the axes go, for panels that are to be alike; True takes this one's largest number, False
-    is for numbers of two kinds, without it. ``joined``: a line goes through the dots of a name, in the order given.
+    is for numbers of two kinds, without it. ``joined``: a line goes through the dots of a name, in the order given. ``alpha``: of
+    dots that are not joined.
     """
     marks = {name: mark(name) if name else Mark(INK, "o") for name in pairs} | (marks or {})
     axis = _axis(axis, 4.4 if diagonal else None)
     for name, (x, y) in pairs.items():
         own = marks[name]
-        look = {"markerfacecolor": "none", "markersize": 8} if name == hollow and name else {"markersize": 4.5, "alpha": 0.7}
+        look = {"markerfacecolor": "none", "markersize": 8} if name == hollow and name else {"markersize": 4.5}
         if own.marker == "_":  # a dash is all edge
             look = {"markersize": 5, "markeredgewidth": 1.8}
-        if joined:
-            look = {"markersize": 3.5, "linewidth": 1.2}
+        look |= {"linewidth": 1.2} if joined else {"alpha": alpha}
         line = "-" if joined else "none"
         axis.plot(x, y, marker=own.marker, linestyle=line, color=own.colour, label=name or None, **look)
     if diagonal:
@@ -147,13 +168,21 @@ def lines(table: pd.DataFrame, name: str, axis=None, median: bool = False):
 
 
 def curves(
-    table: pd.DataFrame, x: str, kind: str, axis=None, xlabel: str = "", ylabel: str = "", title: str = "", percent: bool = True
+    table: pd.DataFrame,
+    x: str,
+    kind: str,
+    axis=None,
+    xlabel: str = "",
+    ylabel: str = "",
+    title: str = "",
+    percent: bool = True,
+    marks: dict[str, Mark] | None = None,
 ):
     """Lines with intervals, each labelled at its end. ``table``: columns ``x``, ``kind``, value, low, high."""
     axis = _axis(axis)
     scale, ends = (100 if percent else 1), []
     for name, own in table.groupby(kind, sort=False):
-        own, look = own.sort_values(x), mark(name)
+        own, look = own.sort_values(x), (marks or {}).get(name) or mark(name)
         axis.fill_between(own[x], scale * own["low"], scale * own["high"], color=look.colour, alpha=0.15, linewidth=0)
         axis.plot(own[x], scale * own["value"], marker=look.marker, markersize=4, color=look.colour)
         ends.append((own[x].iloc[-1], scale * own["value"].iloc[-1], name, look.colour))
@@ -249,6 +278,8 @@ def channel_map(grid, row: np.ndarray, secret: int, observables=None, axis=None,
 def _colour_bar(axis, cells, label: str, shrink: float):
     """A bar whose numbers look like all others of the book: 0.001, not ten to a power."""
     bar = axis.figure.colorbar(cells, ax=axis, shrink=shrink, format=lambda x, _: shown(float(x)))
+    if isinstance(cells.norm, LogNorm) and cells.norm.vmax < 100 * cells.norm.vmin:  # too few powers of ten to read it by
+        bar.locator = LogLocator(subs=(1, 2, 5))
     bar.ax.yaxis.set_minor_formatter(lambda *_: "")
     bar.set_label(label)
     bar.outline.set_edgecolor(FAINT)
