@@ -47,7 +47,9 @@ def test_what_cannot_be_said_is_not_said(root):
     )
     assert durations.expected("rare", {}, durations.Size(5, True), root).startswith("how long cannot be said: no whole run")
     assert durations.expected("nb", {}, None, root) == "how long cannot be said: the number of records is not known beforehand"
-    assert durations.expected("new", {"minutes": 5.0}, None, root).endswith("; its channels, about 5 min at most")
+    bounded = durations.expected("new", {"minutes": 5.0}, None, root)
+    assert bounded == "about 5 min at most for the optimal channels (the parameter minutes)"
+    assert "; runs on record took 2 min on Cabspotting" in durations.expected("nb", {"minutes": 5.0}, None, root)
     assert durations.expected("nb", {"quick": True}, None, root).startswith("seconds beyond the start")
 
 

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from mobpriv.attacks.policies import reidentified
+from mobpriv.book import notebooks, runs
+from mobpriv.book.results import ROOT
 from mobpriv.channels.distances import euclidean, hamming
 from mobpriv.channels.inference import prior_error
 from mobpriv.channels.rivals import planar_laplace
@@ -195,3 +197,44 @@ def test_all_users_give_the_same_in_one_process_and_in_two_and_are_kept():
     assert set(kept) == {"scenario_2-1", "scenario_2-2"}
     kept["scenario_2-2"] = []
     assert {row["user"] for row in joint.of_all(joint.scenario_2, users, LINE, [0.8e-3], [0.5], keep=keep)} == {1}
+
+
+# --------------------------------------------------------------------------------------------------------- the time it takes
+def test_cells_are_made_larger_until_the_channels_are_in_time():
+    asked = joint.prepare(minutes=1.0, programs=0.0)
+    assert "instead of" not in asked.selection
+    needed = joint.estimated(asked.priors, asked.grid.size, 100.0)
+    fitting = joint.prepare(minutes=needed * 1.001, programs=100.0)
+    assert fitting.selection == asked.selection
+    larger = joint.prepare(minutes=needed * 0.999, programs=100.0)  # just below what it takes
+    assert larger.grid.size < asked.grid.size
+    assert joint.estimated(larger.priors, larger.grid.size, 100.0) <= needed * 0.999
+    visited = asked.priors.records["cells"].max()
+    cells = f"{larger.grid.columns} × {larger.grid.rows} cells instead of 20 × 15, of which users visited up to {visited}: "
+    assert cells in larger.selection
+    assert (
+        f"would take about {needed:.0f} min, minutes = {needed * 0.999:g} are allowed (0 keeps the cells)" in larger.selection
+    )
+    # the same area as who asks for these cells
+    assert larger.grid == joint.prepare(columns=larger.grid.columns, rows=larger.grid.rows).grid
+    assert joint.prepare(minutes=0.0, programs=1e9).selection == asked.selection
+
+
+def test_no_budget_is_too_small_for_one_cell():
+    assert joint.prepare(minutes=1e-12, programs=1.0).grid.size == 1
+    halves = joint.prepare_halves(minutes=1e-12, programs=1.0)
+    assert halves.grid.size == 1
+    assert "1 × 1 cells instead of 20 × 15" in halves.selection
+
+
+def test_the_books_own_runs_keep_the_cells_of_the_paper():
+    """The city never comes near the default budget; the runs on real data are registered without one."""
+    for path in sorted((ROOT / "notebooks").glob("joint_*.ipynb")):
+        known = notebooks.parameters(path)
+        if "minutes" in known:
+            assert known["minutes"].default == 5.0
+    assert 2 * joint.estimated(joint.prepare().priors, 300, 10.0) < 5.0  # ten programs are the most that a notebook names
+    registry = runs.read(ROOT)
+    real = [run for run in registry.runs.values() if any(name.startswith("joint_") for name in run.notebooks)]
+    assert real
+    assert all(run.parameters["minutes"] == 0 for run in real)

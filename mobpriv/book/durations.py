@@ -76,16 +76,16 @@ def expected(notebook: str, parameters: dict, here: Size | None, root: Path = RO
     if parameters.get("quick"):
         return "seconds beyond the start, for it looks at a few users only"
     known = on_record(notebook, root)
-    budget = f"; its channels, about {parameters['minutes']:g} min at most" if parameters.get("minutes") else ""
+    evidence = ", ".join(f"{in_time(t.seconds)} on {t.title} with {shown(t.records)} records" for t in known)
+    if parameters.get("minutes"):  # no matter of records: it depends on the cells that users visited
+        on = f"; runs on record took {evidence}" if known else ""
+        return f"about {parameters['minutes']:g} min at most for the optimal channels (the parameter minutes){on}"
     if not known or here is None:
         why = "no whole run of it is on record" if not known else "the number of records is not known beforehand"
-        return f"how long cannot be said: {why}{budget}"
+        return f"how long cannot be said: {why}"
     times = sorted(START + max(timed.seconds - START, 0) * here.records / timed.records for timed in known)
-    evidence = ", ".join(f"{in_time(t.seconds)} on {t.title} with {shown(t.records)} records" for t in known)
     low, high = in_time(times[0]), in_time(times[-1])
-    return (
-        f"about {low if low == high else f'{low} to {high}'} on a computer like that of the runs on record ({evidence}){budget}"
-    )
+    return f"about {low if low == high else f'{low} to {high}'} on a computer like that of the runs on record ({evidence})"
 
 
 def in_time(seconds: float) -> str:
