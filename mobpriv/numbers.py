@@ -10,7 +10,10 @@ from decimal import Decimal
 from typing import Any
 
 NARROW, FIXED = "\u202f", "\u00a0"  # spaces at which no line breaks: within a number, before its unit
-SMALLEST = 1e-6  # below it, in the unit shown, a number is said to be about 0
+SMALLEST = 1e-4  # below it, in the unit shown, a number is said to be about 0
+
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def shown(value: Any, unit: str = "") -> str:
@@ -44,9 +47,15 @@ def _decimal(value: float, significant: int) -> str:
 
 def constant(value: float, unit: str) -> str:
     """A number that somebody wrote down: as it stands there, however small."""
-    scale = 100 if unit in ("share", "points") else 1
-    exact = format(scale * Decimal(repr(value)), "f")
-    return (exact.rstrip("0").rstrip(".") if "." in exact else exact) + behind(unit)
+    exact = (100 if unit in ("share", "points") else 1) * Decimal(repr(value))
+    if 0 < abs(exact) < Decimal(repr(SMALLEST)):
+        sign, digits, _ = exact.normalize().as_tuple()
+        size = "".join(map(str, digits))
+        factor = f"{size[0]}.{size[1:]}".rstrip(".")
+        power = f"10{str(exact.adjusted()).translate(_RAISED)}"
+        return ("−" if sign else "") + (power if factor == "1" else f"{factor}{FIXED}×{FIXED}{power}") + behind(unit)
+    text = format(exact, "f")
+    return (text.rstrip("0").rstrip(".") if "." in text else text) + behind(unit)
 
 
 def behind(unit: str) -> str:

@@ -13,12 +13,14 @@ ROWS = 18  # of a table on a page: three data sets at six levels
 NOTEBOOKS = [page for page in PAGES if page.startswith("notebooks/")]
 ARTICLES = [page for page in PAGES if page not in ("genindex.html", "search.html")]
 
-# what stands beyond the right edge of the text, or is hidden there; a map is a window by nature, and one pixel is a rounding
+# what stands beyond the right edge of the text, or is hidden there; a map is a window by nature, one pixel is a rounding, and of a
+# formula the drawing counts, not the words for screen readers inside it
 BEYOND = """() => {
     const article = document.querySelector('.bd-article');
     const right = Math.min(article.getBoundingClientRect().right, window.innerWidth) + 1;
     return [...article.querySelectorAll('*')]
-      .filter(e => !e.closest('.leaflet-container, mjx-assistive-mml, svg, .visually-hidden') && e.checkVisibility())
+      .filter(e => !e.closest('.leaflet-container, mjx-assistive-mml, .visually-hidden') && e.checkVisibility())
+      .filter(e => e.tagName === 'svg' || !e.closest('svg') && e.textContent.trim() && !e.matches('.math, mjx-container'))
       .filter(e => e.getBoundingClientRect().width > 2)
       .filter(e => e.getBoundingClientRect().right > right
                    || e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX !== 'visible')
@@ -31,7 +33,7 @@ WORDS = """() => { const article = document.querySelector('.bd-article').cloneNo
 NOT_FOR_PEOPLE = {
     "a Python value": r"\b(True|None|nan|NaN|inf)\b|\bFalse\b(?! positive)",
     "a power of ten": r"\d[eE][+-]?\d+\b",
-    "digits that nobody reads": r"\d\.\d{7,}",
+    "digits that nobody reads": r"\d\.\d{8,}",
     "a raw key": r"\b[a-z_]+\.(?:AP-Attack|POI-Attack|PIT-Attack|none|W4M|Geo-I|Promesse|differential|distortion|joint)\b",
     "a thousand with a comma": r"\d,\d{3}\b",
 }

@@ -133,10 +133,6 @@ def _value(value: Any) -> str:
     return "none" if value == "" else shown(value)
 
 
-def _row(cells: list[str]) -> str:
-    return "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
-
-
 # ------------------------------------------------------------------------------------------------------------ score, status
 def score_page(
     verdicts: list[Verdict], errata: list[Erratum], registry: Registry, rough: Collection[str] = (), stale: int = 0
@@ -192,14 +188,14 @@ def status_page(
     """Every result at hand: by which code, how long it took, and whether that code is still today's; ``titles`` of the pages."""
     total = sum(len(records[run.name]) for run in registry.runs.values() if run.file)
     lines = [f"Of {total} results on real data {len(stale)} {'is' if len(stale) == 1 else 'are'} stale.", ""]
-    lines += [_row(["data set", "page", "code", "commit", "run took"]), _row(["---"] * 5)]
     for run, entries in records.items():
+        lines += ["", f"## {registry.title(run)}", ""] if entries else []
         for name, record in entries.items():
             made = record["provenance"]
-            quick = "quick run" if made["parameters"].get("quick") else "as today"
+            quick = "a quick run" if made["parameters"].get("quick") else "the code of today"
             state = '<span class="verdict undecided">stale</span>' if (run, name) in stale else quick
             page = f"[{titles.get(name, name)}](notebooks/{name}.ipynb)"
-            lines.append(_row([registry.title(run), page, state, made["commit"], shown(round(made["seconds"]), "s")]))
+            lines.append(f"- {page}: {state}, commit {made['commit']}, {shown(round(made['seconds']), 's')}")
     return "\n".join(lines) + "\n"
 
 
