@@ -76,7 +76,7 @@ def test_the_page_drops_what_only_the_book_understands():
 
     text = "(fig-3)=\n# A title\n\nSee {cite}`maouche2019`, {ref}`the figure <fig-3>` and [the ledger](../ledger.md).\n\n:::{note} Mind\n:class: x\nthis\n:::\n"
     assert without_roles(text).split("\n") == [
-        "# A title", "", "See [maouche2019], the figure and the ledger.", "", "**Mind**", "", "", "this", "", "",
+        "# A title", "", "See (Maouche 2019), the figure and the ledger.", "", "**Mind**", "", "", "this", "", "",
     ]  # fmt: skip
 
 

@@ -53,8 +53,8 @@ def test_an_empty_table_is_valid():
         (("a", 1_450_000_000, 400.17, 4.0), "latitude outside", "leave the record out"),
         (("a", 1_450_000_000, 45.0, 180.5), "longitude outside", "leave the record out"),
         (("a", 1_450_000_000, float("nan"), 4.0), "not a number", "leave the record out"),
-        (("a", 1_450_000, 45.0, 4.0), "time before 1980", "time='s'"),
-        (("a", 1_450_000_000_0, 45.0, 4.0), "time after 2099", "time='ms'"),
+        (("a", 1_450_000, 45.0, 4.0), "time before 1980", "were seconds read as milliseconds"),
+        (("a", 1_450_000_000_0, 45.0, 4.0), "time after 2099", "were milliseconds read as seconds"),
         ((None, 1_450_000_000, 45.0, 4.0), "user missing", "give every record a user"),
     ],
 )

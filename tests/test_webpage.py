@@ -131,6 +131,14 @@ def test_the_styles_are_the_books_and_follow_the_readers_system():
     assert css.count("{") == css.count("}")
 
 
+def test_works_are_cited_by_author_and_year(tmp_path):
+    keys = set(re.findall(r"\{cite(?::\w+)?\}`([^`]+)`", "".join(p.read_text() for p in (ROOT / "notebooks").glob("*.ipynb"))))
+    assert keys
+    for key in {key.strip() for of in keys for key in of.split(",")}:
+        assert re.fullmatch(r"\D+ (\d{4}|n\.d\.)", webpage.cited(key)), webpage.cited(key)
+    assert webpage.cited("nobody2000") == "nobody2000"
+
+
 def test_a_rule_within_a_rule_stays_whole():
     css = "a { b: c } @media print { html[data-theme=dark] x { y: z } p { q: r } } html[data-theme='dark'] t { u: v }"
     assert webpage._by_system(css).splitlines() == [

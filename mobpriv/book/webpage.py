@@ -149,11 +149,26 @@ def _output(output: nbformat.NotebookNode, number: int) -> str:
 def without_roles(text: str) -> str:
     """Markdown of the book without what only the book understands: labels, roles, directives, links to its other pages."""
     text = re.sub(r"^\([\w-]+\)=\n", "", text, flags=re.MULTILINE)
-    text = re.sub(r"\{cite(?::\w+)?\}`([^`]+)`", r"[\1]", text)
+    text = re.sub(
+        r"\{cite(?::\w+)?\}`([^`]+)`", lambda m: f"({'; '.join(cited(key.strip()) for key in m[1].split(','))})", text
+    )
     text = re.sub(r"\{[\w:]+\}`([^`<]+?)\s*(?:<[^`]*>)?`", r"\1", text)
     text = re.sub(r"^[:`]{3,}\{[\w-]+\}[ \t]*(.*)$", lambda m: f"**{m[1]}**\n" if m[1] else "", text, flags=re.MULTILINE)
     text = re.sub(r"^(?::{3,}|:[\w-]+:.*)$", "", text, flags=re.MULTILINE)
     return re.sub(r"\[([^\]]+)\]\((?!https?:)[^)]*\)", r"\1", text)
+
+
+def cited(key: str, root: Path = ROOT) -> str:
+    """A work of the bibliography by author and year, "Andrés et al. 2013"; by its key where it is not there."""
+    path = root / "book" / "references.bib"
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    entry = re.search(rf"@\w+\{{{re.escape(key)},(.*?)^\}}", text, flags=re.DOTALL | re.MULTILINE)
+    fields = dict(re.findall(r'^\s*(author|year)\s*=\s*[{"](.*?)[}"],?\s*$', entry[1], flags=re.MULTILINE)) if entry else {}
+    if "author" not in fields:
+        return key
+    names = [name.partition(",")[0].strip("{} ") for name in fields["author"].split(" and ")]
+    people = f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
+    return f"{people} {fields.get('year', 'n.d.')}"
 
 
 # ------------------------------------------------------------------------------------------------- what kind of run it was
