@@ -407,8 +407,8 @@ def test_a_file_called_city_is_not_the_synthetic_city(tmp_path):
 
     (tmp_path / "city.csv").write_text("user,t,lat,lng\na,2020-01-01T00:00:00Z,45,4\n")
     data = datasets.load(tmp_path / "city.csv")
-    assert book.label(data) == "this run"
-    assert book.label(datasets.load("city")) == "synthetic city"
+    assert book.compared("nb", {}, data).runs[0].title == "this run"
+    assert book.compared("nb", {}, datasets.load("city")).runs[-1].title == "synthetic city"
     described = {"name": data.name, "synthetic": data.synthetic, "sha256": data.sha256, "left_out": {}}
     record = dict.fromkeys(("selection", "command", "mobpriv", "commit"), "") | {
         "parameters": {},

@@ -34,8 +34,8 @@ def test_the_estimate_is_in_proportion_to_the_records(root):
     words = durations.expected("nb", {}, durations.Size(2_000_000, False), root)
     assert words.startswith("about 20 s to 40 s on a computer like that of the runs on record (")
     assert "105" not in words  # 105 s are two minutes
-    assert "2 min on Cabspotting with 10,000,000 records, 3 min on Cabspotting, as the program" in words
-    assert "20 s on synthetic city with 1,000,000 records" in words
+    assert "2 min on Cabspotting with 10\u202f000\u202f000 records, 3 min on Cabspotting, as the program" in words
+    assert "20 s on synthetic city with 1\u202f000\u202f000 records" in words
     twice = durations.expected("nb", {}, durations.Size(20_000_000, True), root)
     assert twice.startswith("about 3 min to 7 min on a computer")
 
@@ -56,9 +56,9 @@ def test_what_cannot_be_said_is_not_said(root):
 def test_the_records_of_a_file_are_counted_without_reading_it(tmp_path):
     table = pd.DataFrame({"user": ["ab"] * 200_000, "t": 1_600_000_000, "lat": 45.25, "lng": 4.75})
     table.to_parquet(tmp_path / "t.parquet")
-    assert str(durations.size(str(tmp_path / "t.parquet"))) == "200,000 records"
+    assert str(durations.size(str(tmp_path / "t.parquet"))) == "200\u202f000 records"
     table.to_csv(tmp_path / "t.csv", index=False)
-    assert str(durations.size(str(tmp_path / "t.csv"))) == "about 200,000 records"
+    assert str(durations.size(str(tmp_path / "t.csv"))) == "about 200\u202f000 records"
     table.head(3).to_csv(tmp_path / "short.csv", index=False)
     assert durations.size(str(tmp_path / "short.csv")) == (3, False)
     table.head(3).to_csv(tmp_path / "t.csv.gz", index=False)

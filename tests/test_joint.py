@@ -11,6 +11,7 @@ from mobpriv.channels.inference import prior_error
 from mobpriv.channels.rivals import planar_laplace
 from mobpriv.datasets import load
 from mobpriv.experiments import joint, thesis_3
+from mobpriv.numbers import shown
 
 # two towns of two cells each, 1 km between neighbours, 3 km between the towns; nobody is ever in the cell between them
 LINE = euclidean(np.column_stack([[0.0, 1000.0, 2500.0, 4000.0, 5000.0], np.zeros(5)]))
@@ -26,7 +27,7 @@ def test_the_city_takes_persons():
     assert (setting.grid.width, setting.grid.height) == (15_000, 8_000)
     assert setting.priors.shares.sum(axis=1).tolist() == pytest.approx([1, 1, 1])
     first = setting.users[0]
-    assert f"{setting.priors.records['inside'].sum():,} records inside" in setting.selection
+    assert f"{shown(setting.priors.records['inside'].sum())} records inside" in setting.selection
     without = joint.prepare(users=2, leave_out=first)
     assert without.users == setting.users[1:]  # the area stays: one user's records do not move it here
     assert without.selection.endswith(f"left out: {first}")
@@ -54,7 +55,7 @@ def test_both_halves_of_the_area():
     assert found.users == sorted(found.users, key=lambda user: (-counts[user], user))
     assert all(user.startswith("p") for user in found.users)
     assert sorted(found.attacked) == sorted(set(found.secret["user"]))
-    assert f"{len(found.known):,} known and {len(found.secret):,} secret records inside" in found.selection
+    assert f"{shown(len(found.known))} training and {shown(len(found.secret))} test records inside" in found.selection
     attack = thesis_3.attacks()[0].fit(found.known)
     assert len(reidentified(attack.rank(found.secret), found.attacked)) == len(found.attacked)
 
