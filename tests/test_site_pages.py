@@ -25,9 +25,9 @@ BEYOND = """() => {
       .filter(e => e.getBoundingClientRect().right > right
                    || e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX !== 'visible')
       .map(e => `${e.tagName}.${e.className}: ${e.textContent.trim().slice(0, 50)}`); }"""
-# the words of a page without its programs
+# the words of a page without its programs, its formulas and the identifiers of what it cites
 WORDS = """() => { const article = document.querySelector('.bd-article').cloneNode(true);
-    article.querySelectorAll('pre, code, script, style, mjx-container, .math').forEach(e => e.remove());
+    article.querySelectorAll('pre, code, script, style, mjx-container, .math, .citation-list').forEach(e => e.remove());
     article.querySelectorAll('td, th, small, p, li, dd, dt').forEach(e => e.append(' '));
     return article.textContent; }"""
 NOT_FOR_PEOPLE = {
@@ -39,42 +39,43 @@ NOT_FOR_PEOPLE = {
 }
 
 
-@pytest.fixture(scope="module")
-def page_of(browser, address):
-    """Every page, opened once."""
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
-    opened = {}
+def _one_after_another(pages):
+    """A fixture of opened pages; pytest runs all tests of a page before it opens the next."""
 
-    def go(page: str):
-        if page not in opened:
-            opened.clear()
-            for tab in context.pages:
-                tab.close()
-            opened[page] = context.new_page()
-            opened[page].goto(address + page, wait_until="networkidle")
-        opened[page].emulate_media(media="screen")
-        opened[page].set_viewport_size({"width": 1440, "height": 900})
-        return opened[page]
+    @pytest.fixture(scope="module", params=pages)
+    def opened(request, browser, address):
+        context = browser.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
+        page = context.new_page()
+        page.goto(address + request.param, wait_until="networkidle")
+        yield page
+        context.close()
 
-    yield go
-    context.close()
+    return opened
 
 
-@pytest.mark.parametrize("page", ARTICLES)
-def test_nothing_stands_beyond_the_right_edge_at_any_width_nor_on_paper(page_of, page):
-    opened, beyond = page_of(page), []
-    opened.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
+article = _one_after_another(ARTICLES)
+notebook = _one_after_another(NOTEBOOKS)
+
+
+@pytest.fixture
+def page_of_notebook(notebook):
+    notebook.emulate_media(media="screen")
+    notebook.set_viewport_size({"width": 1440, "height": 900})
+    return notebook
+
+
+def test_nothing_stands_beyond_the_right_edge_at_any_width_nor_on_paper(article):
+    beyond = []
+    article.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
     for media, width in [*(("screen", width) for width in WIDTHS), ("print", PAPER)]:
-        opened.emulate_media(media=media)
-        opened.set_viewport_size({"width": width, "height": 900})
-        beyond += [f"{media} {width}: {element}" for element in opened.evaluate(BEYOND)]
+        article.emulate_media(media=media)
+        article.set_viewport_size({"width": width, "height": 900})
+        beyond += [f"{media} {width}: {element}" for element in article.evaluate(BEYOND)]
     assert not beyond
 
 
-@pytest.mark.parametrize("page", NOTEBOOKS)
-def test_a_page_opens_with_its_answer(page_of, page):
-    opened = page_of(page)
-    answer = opened.locator(".bd-article .answer").first
+def test_a_page_opens_with_its_answer(page_of_notebook):
+    answer = page_of_notebook.locator(".bd-article .answer").first
     assert answer.bounding_box()["y"] < 400
     words = answer.inner_text()
     assert re.match(r"The answer\.|What we found\.|\d+ errat", words)
@@ -82,19 +83,17 @@ def test_a_page_opens_with_its_answer(page_of, page):
     assert answer.evaluate("e => e.previousElementSibling.tagName") == "H1"
 
 
-@pytest.mark.parametrize("page", NOTEBOOKS)
-def test_at_most_two_folds_of_code_stand_together(page_of, page):
+def test_at_most_two_folds_of_code_stand_together(page_of_notebook):
     """One for the set-up, one for the experiment, before a figure, a table, a heading or a result in words comes."""
-    marks = page_of(page).evaluate(
+    marks = page_of_notebook.evaluate(
         """() => [...document.querySelectorAll('.bd-article :is(h1, h2, figure, table, .output, details.hide)')]
             .map(e => e.matches('details') ? 'f' : '-').join('')"""
     )
     assert "fff" not in marks
 
 
-@pytest.mark.parametrize("page", NOTEBOOKS)
-def test_every_figure_has_a_number_a_caption_and_a_name_that_reads_as_a_sentence(page_of, page):
-    figures = page_of(page).eval_on_selector_all(
+def test_every_figure_has_a_number_a_caption_and_a_name_that_reads_as_a_sentence(page_of_notebook):
+    figures = page_of_notebook.eval_on_selector_all(
         ".bd-article figure",
         """all => all.map(e => ({caption: (e.querySelector('figcaption') || {}).textContent || '',
             name: (e.querySelector('[role=img]') || e.querySelector('[aria-label]')).getAttribute('aria-label')}))""",
@@ -106,7 +105,7 @@ def test_every_figure_has_a_number_a_caption_and_a_name_that_reads_as_a_sentence
         assert not wrong, figure["name"]
 
 
-def test_no_two_figures_share_a_number(page_of):
+def test_no_two_figures_share_a_number():
     numbers = Counter(
         number
         for page in NOTEBOOKS
@@ -116,9 +115,8 @@ def test_no_two_figures_share_a_number(page_of):
     assert [number for number, count in numbers.items() if count > 1] == []
 
 
-@pytest.mark.parametrize("page", NOTEBOOKS)
-def test_tables_are_for_reading(page_of, page):
-    tables = page_of(page).eval_on_selector_all(
+def test_tables_are_for_reading(page_of_notebook):
+    tables = page_of_notebook.eval_on_selector_all(
         ".bd-article .cell_output table",
         "all => all.map(e => [e.className, e.querySelectorAll('tbody tr:not(.group)').length])",
     )
@@ -126,27 +124,23 @@ def test_tables_are_for_reading(page_of, page):
     assert [rows for _, rows in tables if rows > ROWS] == []
 
 
-@pytest.mark.parametrize("page", [page for page in ARTICLES if page != "bibliography.html"])  # its DOIs are no numbers
-def test_no_page_shows_what_is_meant_for_programs(page_of, page):
-    words = page_of(page).evaluate(WORDS)
+def test_no_page_shows_what_is_meant_for_programs(article):
+    words = article.evaluate(WORDS)
     found = {what: re.findall(rf".{{0,30}}(?:{pattern}).{{0,10}}", words)[:3] for what, pattern in NOT_FOR_PEOPLE.items()}
     assert not {what: hits for what, hits in found.items() if hits}
 
 
-@pytest.mark.parametrize("page", NOTEBOOKS)
-def test_a_term_is_linked_where_it_is_used_first(page_of, page):
-    terms = page_of(page).eval_on_selector_all(".glossary-term", "all => all.map(e => e.textContent.toLowerCase())")
+def test_a_term_is_linked_where_it_is_used_first(page_of_notebook):
+    terms = page_of_notebook.eval_on_selector_all(".glossary-term", "all => all.map(e => e.textContent.toLowerCase())")
     assert terms
     assert len(terms) == len(set(terms))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("page", NOTEBOOKS)
-def test_marks_and_lines_of_figures_stand_out_from_the_page(page_of, page, scheme):
+def test_marks_and_lines_of_figures_stand_out_from_the_page(page_of_notebook, scheme):
     """Strokes and fills of what is drawn, on the page's own background: 3 to 1, as for graphics (WCAG 1.4.11); 2 for the grid's ticks."""
-    opened = page_of(page)
-    opened.evaluate("scheme => document.documentElement.setAttribute('data-theme', scheme)", scheme)
-    drawn = opened.evaluate(
+    page_of_notebook.evaluate("scheme => document.documentElement.setAttribute('data-theme', scheme)", scheme)
+    drawn = page_of_notebook.evaluate(
         """() => { const page = getComputedStyle(document.querySelector('.bd-main')).backgroundColor;
             const body = getComputedStyle(document.body).backgroundColor;
             const found = new Set();
