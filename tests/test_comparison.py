@@ -92,6 +92,12 @@ class TestCompared:
         assert [c.number for c in rows["third quartile"]] == ["–", "–", "∞"]
         assert rows["its lead"][2].number == f"5{NB}points"  # what the book says of the unit goes before what the row says
 
+    def test_a_reading_with_another_number_of_cases_says_so(self, project):
+        path = project / "book" / "results" / "cabspotting-program" / "nb.json"
+        path.write_text(path.read_text().replace("1536", "42"))
+        made = book.compared("nb", OWN, CITY, project).table({"rate.ap": "AP-Attack"})
+        assert made.columns[0] == f"Cabspotting, n{NB}={NB}1{NN}536 (program: 42)"
+
     def test_numbers_of_cases_that_differ_stand_in_the_cells(self, project):
         results = OWN | {"rate.poi": Estimate(0.5, 0.4, 0.6, 21)}
         made = book.compared("nb", results, CITY, project).table({"rate.ap": "AP", "rate.poi": "POI"})

@@ -8,7 +8,7 @@ from mobpriv.book.quantities import names
 from mobpriv.book.verdicts import ACROSS, NO_DATA, Verdict, told
 
 REGISTRY = runs.read(results.ROOT)
-RECORD = {"provenance": {"seconds": 12.4, "command": "mobpriv run nb"}}
+RECORD = {"provenance": {"seconds": 12.4, "command": "mobpriv run nb", "data": {"name": "city"}}}
 
 
 def claim(name="T1", short="AP-Attack finds most", **fields) -> Claim:
@@ -28,11 +28,11 @@ def test_one_phrase_for_all_data_sets_that_share_it_real_data_first():
     ("text", "program", "phrase"),
     [
         (AGREES, AGREES, "reproduced on GeoLife."),
-        (DISAGREES, AGREES, "reproduced on GeoLife only as the author's program does it (as the text says: 45.7 %)."),
-        (AGREES, DISAGREES, "reproduced on GeoLife as the text says (as the author's program does it: 45.7 %)."),
+        (DISAGREES, AGREES, "reproduced on GeoLife only by the author's program (by the paper's text we find 45.7 %)."),
+        (AGREES, DISAGREES, "reproduced on GeoLife by the paper's text (by the author's program we find 45.7 %)."),
         (DISAGREES, DISAGREES, "not reproduced on GeoLife (we find 45.7 %)."),
         (DIRECTION, DIRECTION, "only its direction is reproduced on GeoLife (we find 45.7 %)."),
-        (BY_DEFINITION, BY_DEFINITION, "true by definition."),
+        (BY_DEFINITION, BY_DEFINITION, "true by definition on GeoLife."),
     ],
 )
 def test_two_readings_of_one_data_set_in_one_phrase(text, program, phrase):
@@ -71,6 +71,9 @@ def test_a_page_without_a_paper_s_claims_opens_with_what_was_found_there():
     assert "**3 errata are demonstrated here**" in text
     assert "**Repeat it:** `mobpriv run nb` (12\u00a0s" in text
     assert "mobpriv run nb --data FILE" in text
+    without = opened(record={"provenance": {**RECORD["provenance"], "data": None}})
+    assert "it needs no data" in without
+    assert "--data" not in without
 
 
 def test_what_cannot_be_tested_or_was_not_judged_says_nothing():
@@ -117,4 +120,5 @@ def test_no_page_of_the_book_has_more_than_three_headlines():
     entries = read(results.ROOT / "book" / "claims", Claim)
     counted = Counter(entry.notebook for entry in entries if entry.short)
     assert max(counted.values()) <= 3
+    assert [entry.short for entry in entries if entry.short and not entry.short[0].isupper()] == []
     assert not {entry.notebook for entry in entries} - set(counted), "a page with claims opens with one"

@@ -48,8 +48,11 @@ def _number(part: str) -> Any:
     return float(part) if re.fullmatch(NUMBER, part) else part
 
 
-def _with_count(title: str, n: int | None) -> str:
-    return title + (f", n{FIXED}={FIXED}{shown(n)}" if n else "")
+def _with_count(title: str, runs: list[Shown], counts: list[int | None]) -> str:
+    """ "GeoLife, n = 35 (program: 42)"."""
+    first, *others = counts
+    also = [f"{run.reading}: {shown(n)}" for run, n in zip(runs[1:], others, strict=True) if n and n != first]
+    return title + (f", n{FIXED}={FIXED}{shown(first)}" + (f" ({', '.join(also)})" if also else "") if first else "")
 
 
 class Compared:
@@ -80,7 +83,7 @@ class Compared:
         """A sentence for the caption that names the other runs; empty if there is none."""
         there = self.having(names)
         titles = [run.title for run in self.runs if run not in there]
-        return f" Not drawn: {' and '.join(titles)}, whose published results lack these numbers." if titles else ""
+        return f" Not drawn: {' and '.join(titles)}, for whom the book keeps no such numbers." if titles else ""
 
     def table(self, rows: Mapping[str, str]) -> Table:
         """A row a quantity (its name -> what to call it), a column a data set; the other reading and the paper below our number.
@@ -88,12 +91,12 @@ class Compared:
         Units are those of ``book/quantities``; "(%)" at the end of a text says share where nothing stands there.
         """
         runs = self.data_sets()
-        counts = {title: self._count(of[0], rows) for title, of in runs.items()}
+        counts = {title: [self._count(run, rows) for run in of] for title, of in runs.items()}
         body = {
-            text.removesuffix(" (%)"): [self._cell(of, name, text, not counts[title]) for title, of in runs.items()]
+            text.removesuffix(" (%)"): [self._cell(of, name, text, not counts[title][0]) for title, of in runs.items()]
             for name, text in rows.items()
         }
-        return Table([_with_count(title, n) for title, n in counts.items()], {"": body})
+        return Table([_with_count(title, of, counts[title]) for title, of in runs.items()], {"": body})
 
     def pivot(self, rows: Mapping[str, Mapping[str, str]], corner: str = "", data_sets: Iterable[str] = ()) -> Table:
         """A group a data set; ``rows``: what a row is called -> what a column is called -> name of the quantity.
@@ -106,9 +109,9 @@ class Compared:
         for title, shown_runs in self.data_sets().items():
             if data_sets and title not in data_sets:
                 continue
-            n = self._count(shown_runs[0], names)
-            groups[_with_count(title, n)] = {
-                text: [self._cell(shown_runs, of[c], "", not n) if c in of else Cell("") for c in columns]
+            counts = [self._count(run, names) for run in shown_runs]
+            groups[_with_count(title, shown_runs, counts)] = {
+                text: [self._cell(shown_runs, of[c], "", not counts[0]) if c in of else Cell("") for c in columns]
                 for text, of in rows.items()
             }
         return Table(columns, groups, corner)

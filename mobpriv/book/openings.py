@@ -87,18 +87,16 @@ def _phrase(readings: dict[str, Verdict]) -> str:
     text, program = readings.get("text"), readings.get("program")
     if text and program and text.verdict != program.verdict:
         if program.verdict == AGREES:
-            return f"reproduced {{on}} only as the author's program does it (as the text says: {_found(text)})"
+            return f"reproduced {{on}} only by the author's program (by the paper's text {_found(text)})"
         if text.verdict == AGREES:
-            return f"reproduced {{on}} as the text says (as the author's program does it: {_found(program)})"
+            return f"reproduced {{on}} by the paper's text (by the author's program {_found(program)})"
     only = text or program
-    if only.verdict == BY_DEFINITION:
-        return SAYS[BY_DEFINITION]
-    number = f" (we find {_found(only)})" if only.verdict != AGREES and _has_number(only) else ""
+    number = f" ({_found(only)})" if only.verdict not in (AGREES, BY_DEFINITION) and _has_number(only) else ""
     return f"{SAYS[only.verdict]} {{on}}{number}"
 
 
 def _found(verdict: Verdict) -> str:
-    return shown(verdict.value, verdict.unit) if _has_number(verdict) else SAYS[verdict.verdict]
+    return f"we find {shown(verdict.value, verdict.unit)}" if _has_number(verdict) else SAYS[verdict.verdict]
 
 
 def _has_number(verdict: Verdict) -> bool:
@@ -125,8 +123,8 @@ def _main_cause(headlines: Sequence[Verdict], registry: Registry) -> list[str]:
 
 def _repeat(notebook: str, record: dict) -> str:
     seconds = shown(max(round(record["provenance"]["seconds"]), 1))
-    name = record["provenance"]["command"]
-    return (
-        f"**Repeat it:** `{name}` ({seconds}\u00a0s on the embedded data), or on [a table of your own](../own-data.md): "
-        f"`mobpriv run {notebook} --data FILE`."
-    )
+    command = record["provenance"]["command"]
+    if not record["provenance"]["data"]:
+        return f"**Repeat it:** `{command}` ({seconds}\u00a0s; it needs no data)."
+    own = f"or on [a table of your own](../own-data.md): `mobpriv run {notebook} --data FILE`"
+    return f"**Repeat it:** `{command}` ({seconds}\u00a0s on the embedded data), {own}."

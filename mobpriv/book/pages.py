@@ -188,6 +188,7 @@ def status_page(
     """Every result at hand: by which code, how long it took, and whether that code is still today's; ``titles`` of the pages."""
     total = sum(len(records[run.name]) for run in registry.runs.values() if run.file)
     lines = [f"Of {total} results on real data {len(stale)} {'is' if len(stale) == 1 else 'are'} stale.", ""]
+    lines += ['A commit with "+ changes" had changes that were not committed when the result was computed.', ""]
     for run, entries in records.items():
         lines += ["", f"## {registry.title(run)}", ""] if entries else []
         for name, record in entries.items():
