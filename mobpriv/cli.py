@@ -73,7 +73,11 @@ def _validating(table: Path, given: dict[str, str]) -> str:
 
 
 def _ready(table: Path) -> str:
-    return f"{table.name.split('.')[0]}_ready.parquet"
+    """cdr.2024-01.csv.gz becomes cdr.2024-01_ready.parquet: tables of other months keep names of their own."""
+    name = table.name
+    for ending in (".gz", ".csv", ".tsv", ".txt", ".parquet"):
+        name = name.removesuffix(ending)
+    return f"{name}_ready.parquet"
 
 
 def _pairs(given: list[str]) -> dict[str, str]:
@@ -295,6 +299,13 @@ def validate(
     with one_clear_line(file, given):
         if not file.exists():
             raise FileNotFoundError(f"there is no file {file}")
+        if output and (output.suffix != ".parquet" or output.resolve() == file.resolve()):
+            rule = (
+                "is another file than the table"
+                if output.suffix == ".parquet"
+                else "is a Parquet file, whose name ends in .parquet"
+            )
+            raise ValueError(f"what is written {rule} (got -o {output})")
         if file.is_dir() and given:
             raise ValueError(
                 f"{file} is a folder of a known format, whose columns and times are known: leave {', '.join(map(OPTIONS.get, given))} out"
@@ -307,6 +318,8 @@ def validate(
             typer.echo(f"{file.name}: {reading.in_words}{' (guessed)' if reading.guessed else ''}")
             traces, left_out = datasets.read_table(file, **reading.arguments)
             command = _validating(file, _said(reading))
+        if not len(traces) and not len(left_out):
+            raise ValueError(f"{file} holds no records")
         _holds(traces)
         if len(left_out):
             _left_out(left_out)

@@ -401,6 +401,33 @@ def test_validate_refuses_columns_for_a_folder_of_a_known_format(call, tmp_path)
     assert "leave --user, --zone out" in one_line(err)
 
 
+def test_validate_never_writes_over_the_table_it_reads(call, tmp_path):
+    for name, rule in {"in.csv": "ends in .parquet", "in.parquet": "another file than the table"}.items():
+        table = tmp_path / name
+        table.write_text("user,t,lat,lng\na,2020-01-01T00:00:00Z,45,4\n")
+        before = table.read_bytes()
+        code, _, err = call("validate", table, "-o", table)
+        assert (code, table.read_bytes()) == (2, before)
+        assert rule in one_line(err)
+
+
+def test_tables_of_two_months_are_written_to_two_files(call, tmp_path):
+    written = set()
+    for month in ("01", "02"):
+        table = tmp_path / f"cdr.2024-{month}.csv"
+        table.write_text("uid,timestamp,latitude,longitude\na,2020-01-01T00:00:00Z,45,4\n")
+        written.add(call("validate", table)[1].split(" -o ")[1].split()[0])
+    assert written == {"cdr.2024-01_ready.parquet", "cdr.2024-02_ready.parquet"}
+
+
+def test_validate_takes_no_column_twice_and_no_table_without_records(call, tmp_path):
+    table = tmp_path / "in.csv"
+    table.write_text("user,t,lat,lng\na,1577836800,45,4\n")
+    code, _, err = call("validate", table, "--user", "lat")
+    assert code == 2
+    assert "lat is named for both user and lat" in one_line(err)
+
+
 def test_a_file_called_city_is_not_the_synthetic_city(tmp_path):
     from mobpriv import book, datasets
     from mobpriv.book import pages

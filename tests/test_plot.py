@@ -239,6 +239,16 @@ def test_rates_with_a_twin_stand_in_pairs_and_the_paper_s_at_them():
     assert filled.get_ydata()[0] < paper.get_ydata()[0] < hollow.get_ydata()[0]
 
 
+def test_a_number_that_the_cases_do_not_have_leaves_its_row_empty():
+    axis = plot.intervals(
+        {("a", ""): {"value": None, "low": None, "high": None}, ("b", ""): {"value": 2.0}, ("c", ""): {"value": np.nan}}
+    )
+    assert [
+        line.get_xdata().tolist() if hasattr(line.get_xdata(), "tolist") else list(line.get_xdata()) for line in axis.lines
+    ] == [[2.0]]
+    assert [text.get_text() for text in axis.get_yticklabels()] == ["a", "b", "c"]
+
+
 class TestDistributions:
     def test_infinite_values_never_arrive(self):
         x, share = plot.distribution([1, 2, 2, np.inf])

@@ -228,6 +228,10 @@ def check_columns(path: Path, names: list[str], columns: dict[str, str]) -> None
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(f"{path}: {names.count(twice[0])} columns are called {twice[0]}: rename all but one")
+    roles = {name: [c for c in columns if columns[c] == name] for name in columns.values()}
+    shared = next((name for name, of in roles.items() if len(of) > 1), None)
+    if shared is not None:
+        raise ValueError(f"{path}: column {shared} is named for both {' and '.join(roles[shared])}: name one for each")
     missing = {
         c: name + (f" ({ROLES.get(c, c)})" if name != ROLES.get(c) else "") for c, name in columns.items() if name not in names
     }

@@ -78,7 +78,8 @@ def intervals(values: dict[tuple, dict], axis=None, marks: dict[str, Mark] | Non
         own, y = marks[kind], groups.index(group) + _offset(kinds.index(kind), len(kinds))
         if of.get("low") is not None and of.get("high") is not None:
             axis.plot([of["low"], of["high"]], [y, y], color=own.colour, linewidth=1.2, solid_capstyle="butt")
-        axis.plot(of["value"], y, own.marker, color=own.colour, markersize=4.5)
+        if of["value"] is not None and not np.isnan(of["value"]):  # a number that these cases do not have leaves its row empty
+            axis.plot(of["value"], y, own.marker, color=own.colour, markersize=4.5)
     axis.set_yticks(range(len(groups)), groups)
     axis.set_ylim(len(groups) - 0.5, -0.5)
     axis.grid(axis="y", visible=False)
