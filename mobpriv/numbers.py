@@ -78,9 +78,3 @@ def extent(low: Any, high: Any, unit: str = "") -> str:
         return ""
     first = shown(low, unit).removesuffix(behind(unit))
     return f"{first} to {shown(high, unit)}"
-
-
-def with_extent(value: Any, low: Any, high: Any, n: int | None, unit: str = "") -> str:
-    """A value with its interval and the number of cases, where it has them."""
-    between = extent(low, high, unit)
-    return shown(value, unit) + (f" ({between})" if between else "") + (f", n{FIXED}={FIXED}{n}" if n is not None else "")

@@ -2,7 +2,6 @@
 
 import http.server
 import os
-import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,19 +9,13 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from chromium import MISSING
 
 SITE = Path(os.environ.get("MOBPRIV_SITE", Path(__file__).parent.parent / "_build" / "html"))
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-FLAGS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update "
-    "--disable-sync"
-).split()
 VIEWS = {"light": ("light", 1280), "dark": ("dark", 1280), "phone": ("light", 390)}
 
-_missing = None
-if CHROMIUM is None:
-    _missing = "needs chromium (from the distribution's packages)"
-elif not (SITE / "index.html").is_file():
+_missing = MISSING
+if not _missing and not (SITE / "index.html").is_file():
     _missing = "needs the built book (make book)"
 if _missing and os.environ.get("CI"):
     raise RuntimeError(f"in CI the built book must be tested, and it {_missing}")

@@ -40,8 +40,10 @@ def address() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser():
-    from built_site import CHROMIUM, FLAGS
+    from chromium import CHROMIUM, FLAGS, MISSING
 
+    if MISSING:
+        pytest.skip(MISSING)
     playwright = pytest.importorskip("playwright.sync_api")
     with playwright.sync_playwright() as running:
         chromium = running.chromium.launch(executable_path=CHROMIUM, args=FLAGS)

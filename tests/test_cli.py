@@ -425,7 +425,7 @@ def test_validate_takes_no_column_twice_and_no_table_without_records(call, tmp_p
     table.write_text("user,t,lat,lng\na,1577836800,45,4\n")
     code, _, err = call("validate", table, "--user", "lat")
     assert code == 2
-    assert "lat is named for both user and lat" in one_line(err)
+    assert "column lat is named for user and lat: each needs a column of its own" in one_line(err)
 
 
 def test_a_file_called_city_is_not_the_synthetic_city(tmp_path):

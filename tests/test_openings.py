@@ -32,6 +32,12 @@ def test_one_phrase_for_all_data_sets_that_share_it_real_data_first():
         (AGREES, DISAGREES, "reproduced on GeoLife by the paper's text (by the author's program we find 45.7 %)."),
         (DISAGREES, DISAGREES, "not reproduced on GeoLife (we find 45.7 %)."),
         (DIRECTION, DIRECTION, "only its direction is reproduced on GeoLife (we find 45.7 %)."),
+        (
+            DIRECTION,
+            DISAGREES,
+            "only its direction is reproduced on GeoLife by the paper's text (we find 45.7 %), "
+            "not reproduced by the author's program (we find 45.7 %).",
+        ),
         (BY_DEFINITION, BY_DEFINITION, "true by definition on GeoLife."),
     ],
 )
@@ -39,6 +45,11 @@ def test_two_readings_of_one_data_set_in_one_phrase(text, program, phrase):
     number = {"value": 0.457, "unit": "share"}
     verdicts = [Verdict(claim(), "geolife", text, **number), Verdict(claim(), "geolife-program", program, **number)]
     assert phrase in opened(*verdicts).replace("\u00a0", " ")
+
+
+def test_a_number_comes_with_its_interval_and_n():
+    verdict = Verdict(claim(), "geolife", DISAGREES, value=0.457, low=0.305, high=0.618, n=1035, unit="share")
+    assert "(we find 45.7 %, 30.5 to 61.8 %, n = 1 035)" in opened(verdict).replace("\u00a0", " ").replace("\u202f", " ")
 
 
 def test_the_worst_cell_of_a_table_stands_for_it():

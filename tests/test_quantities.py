@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mobpriv.book import quantities, results, runs
 from mobpriv.book.quantities import Quantity, in_words, names, unit_of
-from mobpriv.numbers import extent, shown, with_extent
+from mobpriv.numbers import extent, shown
 
 REGISTRY = runs.read(results.ROOT)
 NAMES = names(
@@ -86,8 +86,6 @@ def test_intervals_name_their_unit_once():
     assert extent(None, 0.25, "share") == extent(0.1, None, "share") == ""
     assert extent(34, "infinite") == "34 to ∞"
     assert extent("-infinite", 2, "km") == "−∞ to 2\u00a0km"
-    assert with_extent(0.2, 0.1, 0.25, 42, "share") == "20\u00a0% (10 to 25\u00a0%), n\u00a0=\u00a042"
-    assert with_extent(3, None, None, None) == "3"
 
 
 def test_names_of_results_and_families():

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 
 import nbformat
 import pytest
@@ -12,8 +11,6 @@ from mobpriv.book import running, webpage
 from mobpriv.book.results import ROOT
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:papermill", "ignore::DeprecationWarning:nbclient")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-FLAGS = "--no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-component-update".split()
 DRAWS = """\
 import pandas as pd
 from IPython.display import HTML, display
@@ -149,17 +146,6 @@ def test_a_rule_within_a_rule_stays_whole():
 
 
 # ------------------------------------------------------------------------------------------------------------ in a browser
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api")
-    if CHROMIUM is None:
-        pytest.skip("needs chromium (from the distribution's packages)")
-    with playwright.sync_playwright() as running_:
-        chromium = running_.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield chromium
-        chromium.close()
-
-
 @pytest.fixture(scope="module")
 def files(own, tmp_path_factory):
     """The page of a small run on own data, and, where the book was built, of one of its notebooks."""

@@ -11,7 +11,7 @@ SET_UP = {"parameters", "injected-parameters", "quick", "input"}
 SYNTHETIC = """:::{div} synthetic
 **Synthetic data.** What is called *synthetic city* here was computed from a made-up city, not from real people.
 :::"""
-PROMPTS = {"set-up": "set-up", "experiment": "experiment"}
+FOLDED = ("set-up", "experiment")  # what their folds are called
 
 
 def page(
@@ -74,7 +74,7 @@ def _folded(cells: list) -> list:
     made = []
     for cell in cells:
         kind = _kind(cell)
-        if kind in PROMPTS and made and _kind(made[-1]) == kind and not made[-1].outputs:
+        if kind in FOLDED and made and _kind(made[-1]) == kind and not made[-1].outputs:
             before = made[-1]
             tags = sorted({*before.metadata.tags, *cell.metadata.get("tags", [])})
             before.source, before.outputs = f"{before.source}\n\n{cell.source}", cell.outputs
@@ -87,10 +87,10 @@ def _folded(cells: list) -> list:
         kind = _kind(cell)
         if kind == "figure":
             cell.metadata["tags"] = [*cell.metadata.tags, "remove-input"]
-        elif kind in PROMPTS:
+        elif kind in FOLDED:
             cell.metadata["tags"] = [*cell.metadata.tags, "hide-input"]
             cell.metadata["mystnb"] = {
-                f"code_prompt_{verb}": f"{verb.capitalize()} the code: {PROMPTS[kind]}" for verb in ("show", "hide")
+                f"code_prompt_{verb}": f"{verb.capitalize()} the code: {kind}" for verb in ("show", "hide")
             }
     return made
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from mobpriv.book.claims import AGREES, BY_DEFINITION, DIRECTION, DISAGREES, KINDS, UNDECIDED
 from mobpriv.book.runs import Registry
 from mobpriv.book.verdicts import Verdict, title
-from mobpriv.numbers import shown
+from mobpriv.numbers import FIXED, extent, shown
 
 SAYS = {
     AGREES: "reproduced",
@@ -90,13 +90,23 @@ def _phrase(readings: dict[str, Verdict]) -> str:
             return f"reproduced {{on}} only by the author's program (by the paper's text {_found(text)})"
         if text.verdict == AGREES:
             return f"reproduced {{on}} by the paper's text (by the author's program {_found(program)})"
+        return f"{SAYS[text.verdict]} {{on}} by the paper's text{_beside(text)}, {SAYS[program.verdict]} by the author's program{_beside(program)}"
     only = text or program
-    number = f" ({_found(only)})" if only.verdict not in (AGREES, BY_DEFINITION) and _has_number(only) else ""
-    return f"{SAYS[only.verdict]} {{on}}{number}"
+    return f"{SAYS[only.verdict]} {{on}}{_beside(only)}"
+
+
+def _beside(verdict: Verdict) -> str:
+    """Our number, where it is another one than the paper's."""
+    return f" ({_found(verdict)})" if verdict.verdict not in (AGREES, BY_DEFINITION) and _has_number(verdict) else ""
 
 
 def _found(verdict: Verdict) -> str:
-    return f"we find {shown(verdict.value, verdict.unit)}" if _has_number(verdict) else SAYS[verdict.verdict]
+    """Our number with its interval and n, where there is a single one; else the verdict."""
+    if not _has_number(verdict):
+        return SAYS[verdict.verdict]
+    between = extent(verdict.low, verdict.high, verdict.unit)
+    n = f"n{FIXED}={FIXED}{shown(verdict.n)}" if verdict.n is not None else ""
+    return "we find " + ", ".join(filter(None, [shown(verdict.value, verdict.unit), between, n]))
 
 
 def _has_number(verdict: Verdict) -> bool:

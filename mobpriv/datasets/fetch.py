@@ -141,7 +141,8 @@ def _unpack(file: Path) -> None:
                     raise zipfile.BadZipFile(f"{name!r} leaves the folder")
             archive.extractall(place)
         place.rename(target)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as reason:  # the last: a password
+    # what zipfile says of half a file, of a way of packing that it cannot undo (NotImplementedError), and of a password (RuntimeError)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as reason:
         file.unlink()
         raise ValueError(f"{file}: not a whole zip file ({reason}); it was not kept") from None
     finally:

@@ -83,10 +83,6 @@ def read_part(
     wanted = None if wanted is None or wanted.everybody else wanted
     known_zone(zone)
     columns = {c: (columns or {}).get(c, c) for c in (*COLUMNS, *(columns or {}))}
-    for name in columns.values():
-        roles = [c for c, other in columns.items() if other == name]
-        if len(roles) > 1:
-            raise ValueError(f"column {name} is named for {' and '.join(roles)}: each needs a column of its own")
     if path.suffix == ".parquet":
         table, number, users = _parquet_part(path, columns, wanted) if wanted else (parquet_table(path, columns), None, ())
         where = lambda row: f"{path.name} row {row if number is None else number[row]}"  # noqa: E731
@@ -228,10 +224,10 @@ def check_columns(path: Path, names: list[str], columns: dict[str, str]) -> None
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(f"{path}: {names.count(twice[0])} columns are called {twice[0]}: rename all but one")
-    roles = {name: [c for c in columns if columns[c] == name] for name in columns.values()}
-    shared = next((name for name, of in roles.items() if len(of) > 1), None)
-    if shared is not None:
-        raise ValueError(f"{path}: column {shared} is named for both {' and '.join(roles[shared])}: name one for each")
+    for name in columns.values():
+        roles = [c for c, other in columns.items() if other == name]
+        if len(roles) > 1:
+            raise ValueError(f"{path}: column {name} is named for {' and '.join(roles)}: each needs a column of its own")
     missing = {
         c: name + (f" ({ROLES.get(c, c)})" if name != ROLES.get(c) else "") for c, name in columns.items() if name not in names
     }
