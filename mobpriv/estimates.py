@@ -23,33 +23,53 @@ class Estimate:
 
 
 def rate(success, level: float = 0.95) -> Estimate:
-    """The share of successes among n trials, with Wilson's score interval (Wilson 1927)."""
-    success = np.asarray(success)
-    if success.dtype.kind == "f" and np.isnan(success).any():
-        raise ValueError("a trial either succeeds or fails (got not-a-number)")
-    success = success.astype(bool)
-    n, hits = len(success), int(success.sum())
-    if not n:
-        raise ValueError("a rate needs at least one trial (got none)")
-    interval = stats.binomtest(hits, n).proportion_ci(level, method="wilson")
-    return Estimate(hits / n, float(interval.low), float(interval.high), n)
+    """The share of successes among n trials, with Wilson's score interval (Wilson 1927).
+
+    A trial that was repeated may succeed in a share of its repetitions: the rate is the mean of the shares. Its interval, that of
+    trials which only succeed or fail, is then wider than it must be, for shares vary less.
+    """
+    success = _shares(success)
+    n, p = len(success), float(success.mean())
+    z2 = stats.norm.ppf(0.5 + level / 2) ** 2
+    middle, half = p + z2 / (2 * n), np.sqrt(z2 * (p * (1 - p) + z2 / (4 * n)) / n)
+    low, high = np.clip(np.array([middle - half, middle + half]) / (1 + z2 / n), 0, 1)
+    # at 0 and 1 the formula's end is the rate itself, but for rounding
+    return Estimate(p, float(min(low, p)), float(max(high, p)), n)
 
 
 def paired_difference(a, b, level: float = 0.95) -> Estimate:
     """The difference of two rates over the same trials, mean(a) − mean(b), with the interval of Agresti and Min (2005).
 
-    Half a trial is added to each of the four outcomes; the interval then is the normal one of the discordant trials.
+    Half a trial is added to each of the four outcomes; the interval then is the normal one of the discordant trials. Trials that
+    were repeated succeed in a share: their differences enter with their squares, which are 0 or 1 for trials that were not.
     """
-    a, b = np.asarray(a, bool), np.asarray(b, bool)
-    if a.shape != b.shape or not len(a):
-        raise ValueError(f"paired rates need the same trials, at least one (got {len(a)} and {len(b)})")
-    n = len(a)
-    gained, lost = (a & ~b).sum() + 0.5, (b & ~a).sum() + 0.5
-    total = n + 2
-    middle = (gained - lost) / total
-    half = stats.norm.ppf(0.5 + level / 2) * np.sqrt(max(gained + lost - (gained - lost) ** 2 / total, 0)) / total
-    low, high = np.clip([middle - half, middle + half], -1, 1)
-    return Estimate(float(a.mean() - b.mean()), float(low), float(high), n)
+    a, b = _shares(a), _shares(b)
+    if a.shape != b.shape:
+        raise ValueError(f"paired rates need the same trials (got {len(a)} and {len(b)})")
+    n, apart = len(a), a - b
+    total, gained = n + 2, float(apart.sum())
+    squares = float(apart @ apart) + 1
+    half = stats.norm.ppf(0.5 + level / 2) * np.sqrt(max(squares - gained**2 / total, 0)) / total
+    low, high = np.clip([gained / total - half, gained / total + half], -1, 1)
+    return Estimate(gained / n, float(low), float(high), n)
+
+
+def _shares(success) -> np.ndarray:
+    success = np.asarray(success, float)
+    if not len(success):
+        raise ValueError("a rate needs at least one trial (got none)")
+    outside = ~((success >= 0) & (success <= 1))
+    if outside.any():
+        raise ValueError(f"a trial succeeds, fails, or does so in a share of its repetitions (got {success[outside][0]})")
+    return success
+
+
+def spread(values) -> Estimate:
+    """The mean of n random draws of one number, with the least and the largest in the place of an interval."""
+    values = np.asarray(values, float)
+    if not len(values):
+        raise ValueError("a spread needs at least one draw (got none)")
+    return Estimate(float(values.mean()), float(values.min()), float(values.max()), len(values))
 
 
 def mean(values, level: float = 0.95, bounds: tuple[float, float] = (-np.inf, np.inf)) -> Estimate:

@@ -126,7 +126,7 @@ def wait_for_me(traces: list[dict], k, delta, trash_max, radius, cap, plane, rng
             walk = lst_walk(blocks[pivot], blocks[member], apart, delta / 2, cap)
             published[member] = []
             for i in blocks[pivot]:
-                j = i if member == pivot else min((j for a, j, _ in walk if a == i), key=lambda j: apart(i, j))
+                j = i if member == pivot else next(j for a, j, _ in walk if a == i)
                 lat, lng = flat_list[j][2:]
                 d = flat(i, j)
                 if d > delta / 2:  # in degrees: within a few hundred metres the two planes are as good as linear

@@ -12,7 +12,7 @@ from test_profiles import edge_traces, traces_of, walks
 from mobpriv import attacks, geo, profiles
 from mobpriv.attacks import policies
 from mobpriv.attacks.ap import topsoe
-from mobpriv.attacks.pit import PITAttack
+from mobpriv.attacks.pit import NOTHING_NEAR, PITAttack
 from mobpriv.attacks.poi import median_nearest
 from mobpriv.grid import S2Grid, SquareGrid
 from mobpriv.traces import as_traces
@@ -238,3 +238,15 @@ def test_heat_map_distances_of_the_authors_program(reference):
                 assert ranking.loc[user, user] == pytest.approx(value, abs=2e-15)
                 checked += 1
     assert checked == 26  # Promesse erases five of the twelve traces
+
+
+def test_readings_of_equation_3_13():
+    """Chains that share no place near, farther apart than d_0: the printed condition leaves them all at 10⁵ km."""
+    mine = chain((0, 0, 1.0))
+    near, far = chain((0, 1500, 1.0)), chain((0, 2500, 1.0))
+    program, printed = PITAttack(), PITAttack(combined="printed")
+    assert program.stats_prox(mine, far).iloc[0, 0] == pytest.approx(2500, rel=1e-2)
+    assert printed.stats_prox(mine, far).iloc[0, 0] == NOTHING_NEAR
+    assert program.stats_prox(mine, near).iloc[0, 0] == printed.stats_prox(mine, near).iloc[0, 0] < 2000
+    with pytest.raises(ValueError, match="combined"):
+        PITAttack(combined="read")

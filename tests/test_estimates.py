@@ -60,3 +60,33 @@ def test_paired_difference_covers_the_truth(p12, p21):
         narrower += chance * (abs(p12 - p21 - middle) <= 0.8 * half)
     assert 0.94 < covered < 0.985
     assert narrower < 0.92  # four fifths of the interval are not enough
+
+
+@pytest.mark.parametrize(("hits", "n"), [(0, 1), (1, 1), (0, 522), (7, 35), (201, 522), (522, 522)])
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_rate_has_wilsons_interval(hits, n, level):
+    found, told = estimates.rate([1] * hits + [0] * (n - hits), level), stats.binomtest(hits, n).proportion_ci(level, "wilson")
+    assert (found.value, found.n) == (hits / n, n)
+    assert (found.low, found.high) == pytest.approx((told.low, told.high), abs=1e-12)
+    assert found.low <= found.value <= found.high
+
+
+def test_repeated_trials():
+    """Ten draws of each case: the mean of the shares; as wide as of cases that only succeed or fail, so never too narrow."""
+    rng = np.random.default_rng(1)
+    truth = rng.beta(0.5, 0.5, 4000)
+    found = [estimates.rate(rng.binomial(10, rng.choice(truth, 60)) / 10) for _ in range(2000)]
+    assert np.mean([e.low <= truth.mean() <= e.high for e in found]) > 0.95
+    shares = rng.binomial(10, truth) / 10
+    other = rng.binomial(10, truth[::-1]) / 10
+    found, apart = estimates.paired_difference(shares, other), shares - other
+    assert found.value == pytest.approx(apart.mean())
+    assert (found.high - found.low) / 2 == pytest.approx(1.959964 * apart.std() / sqrt(len(apart)), rel=1e-2)
+    with pytest.raises(ValueError, match=r"succeeds, fails, or does so in a share of its repetitions \(got 1.5\)"):
+        estimates.rate([1, 1.5])
+
+
+def test_spread_is_least_and_largest():
+    assert estimates.spread([3, 1, 2]) == estimates.Estimate(2, 1, 3, 3)
+    with pytest.raises(ValueError, match="at least one draw"):
+        estimates.spread([])

@@ -1,6 +1,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
 
 from mobpriv import estimates
@@ -157,7 +159,7 @@ def test_estimates_stay_possible():
     assert estimates.paired_difference([1, 1, 1], [0, 0, 0]).high <= 1
     cut = estimates.mean([0, 0, 1], bounds=(0, 1))
     assert (cut.low, cut.high) == (0, 1)
-    with pytest.raises(ValueError, match="succeeds or fails"):
+    with pytest.raises(ValueError, match="succeeds, fails"):
         estimates.rate([np.nan, 1.0])
 
 
@@ -178,3 +180,30 @@ def test_who_has_probability_0_is_never_named():
     assert po.threshold(p, 0).to_numpy().tolist() == [[True, True, False], [False, False, False]]
     assert po.precision(po.threshold(p, 0)).tolist() == [0.5, 0]
     assert po.false_positives(po.threshold(p, 0)).tolist() == [0.5, 0]
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 2**32), st.integers(1, 6), st.integers(1, 6), st.booleans(), st.integers(0, 3))
+def test_threshold_curve_is_the_definition_at_every_probability(seed, traces, known, ties, erased):
+    """Against Equations (3.9) to (3.11) at each α; between two neighbours and beyond the ends no answer is another one."""
+    rng = np.random.default_rng(seed)
+    d = rng.choice([0.1, 0.3, 0.7], (traces, known)) if ties else rng.uniform(0, 1, (traces, known))
+    d[rng.random(d.shape) < 0.1] = np.nan
+    ranking = pd.DataFrame(d, [f"u{i}" for i in range(traces)], [f"u{i}" for i in rng.permutation(known + 1)[:known]])
+    p, users = po.probabilities(ranking, 1.0), [f"u{i}" for i in range(traces + erased)]
+    curve = po.threshold_curve(p, users)
+    assert curve["alpha"].tolist() == sorted({v for v in p.to_numpy().ravel() if v > 0}, reverse=True)
+    for row in curve.itertuples():
+        answers = po.threshold(p, row.alpha)
+        assert row.precision == pytest.approx(po.precision(answers, users).mean(), abs=1e-12)
+        assert row.fp == pytest.approx(po.false_positives(answers, users).mean(), abs=1e-12)
+    between = (curve["alpha"].to_numpy()[:-1] + curve["alpha"].to_numpy()[1:]) / 2
+    for alpha, precision in zip(between, curve["precision"], strict=False):
+        assert po.precision(po.threshold(p, alpha), users).mean() == pytest.approx(precision, abs=1e-12)
+
+
+def test_threshold_curve_needs_every_traces_user():
+    p = po.probabilities(pd.DataFrame([[0.2, 0.5]], ["a"], ["a", "b"]), 1.0)
+    assert po.threshold_curve(p)["precision"].tolist() == [1.0, 0.5]
+    with pytest.raises(ValueError, match="trace a is not among them"):
+        po.threshold_curve(p, ["b"])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from naive_mechanisms import wait_for_me
 
 from mobpriv.geo import distance, metres_per_degree, to_degrees, to_plane
-from mobpriv.mechanisms.w4m import W4M, lstd, space_time
+from mobpriv.mechanisms.w4m import W4M, SpaceTime, lstd, space_time
 from mobpriv.traces import as_traces, by_user, from_blocks, milliseconds
 
 START = 1_400_000_000_000  # ms
@@ -250,3 +250,28 @@ def test_the_first_radius_is_half_a_percent_of_half_the_diagonal():
     # with 6 m between the lanes, more than that, it has to grow by half
     again = W4M(trash_max=0.4).clusters(parallel_lanes([0, 6, 800]), np.random.default_rng(0))
     assert (again.radius, again.rounds) == (pytest.approx(1.5 * 0.005 * np.hypot(1900, 800) / 2, rel=1e-6), 2)
+
+
+def test_several_draws_share_their_distances():
+    traces = walkers(3, [20] * 9)
+    pairs = W4M().pairs(traces)
+    for seed in range(4):
+        alone, shared = (W4M().protect(traces, np.random.default_rng(seed), p) for p in (None, pairs))
+        pd.testing.assert_frame_equal(alone, shared, check_exact=True)
+
+
+def test_first_of_several_matched_points():
+    """One record against three at 100, 300 and 200 m: every one is matched with it; the first is taken, not the nearest or last."""
+    match = np.empty(1, np.int64)
+    space = SpaceTime(np.array([0.0, 300.0, 100.0, 200.0]), np.zeros(4), np.ones(4), np.ones(4), np.zeros(4))
+    assert lstd(space, 0, 1, 1, 4, 1000.0, 10, np.inf, match) == (0, 300)
+    assert match[0] == 1
+
+
+def test_times_of_the_wrapper():
+    """Its seconds are read back as milliseconds: an hour lasts 3.6 s, in January 1970; places are the same."""
+    traces = walkers(3, [20] * 9)
+    right, wrapper = (W4M(times=times).protect(traces, np.random.default_rng(1)) for times in ("right", "wrapper"))
+    assert (milliseconds(wrapper) == milliseconds(right) // 1000).all()
+    pd.testing.assert_frame_equal(right[["user", "lat", "lng"]], wrapper[["user", "lat", "lng"]])
+    assert wrapper["t"].max() < pd.Timestamp("1970-02-01", tz="UTC")

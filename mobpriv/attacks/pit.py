@@ -33,7 +33,8 @@ class PITAttack:
     * (3.14) as printed sums w(P_i)·d(P_i, Q_j) over the pairs nearer than d_0: two strangers who share no place are then at
       distance 0. We take the nearest state, as Gambs et al. define it; ``stationary="printed"`` computes the printed sum.
     * (3.13) is damaged in the text and r_0, Δ, d_0 are not given: its reading and the values 10, 100 m, 2000 m follow the
-      author's program. It halves in whole numbers with a floor of 1 (``whole_scores=True``); (3.15) just halves.
+      author's program. What stands there reads most literally "stationary if stationary ≤ d_0 and proximity ≤ 10⁵ km, else
+      proximity" (``combined="printed"``): beyond d_0 chains without a near pair are then all equally unlike. The program halves in whole numbers with a floor of 1 (``whole_scores=True``); (3.15) just halves.
     * The text orders states by falling weight; the author's program pairs them by *rising* weight (``order="ascending"``).
     * The metres of the one distance and the 1/score of the other are compared as bare numbers, as defined.
 
@@ -51,6 +52,7 @@ class PITAttack:
     order: str = "descending"
     stationary: str = "nearest"
     whole_scores: bool = False
+    combined: str = "program"
     known_: tuple[MarkovChains, pd.Index] | None = field(default=None, repr=False, compare=False)
 
     name = "PIT-Attack"
@@ -64,6 +66,7 @@ class PITAttack:
         one_of("order", self.order, ("descending", "ascending"))
         one_of("stationary", self.stationary, ("nearest", "printed"))
         true_or_false("whole_scores", self.whole_scores)
+        one_of("combined", self.combined, ("program", "printed"))
 
     def _profiles(self, traces: Traces) -> MarkovChains:
         # the author's program takes the mean of the distinct positions here; it goes with his plane
@@ -95,7 +98,11 @@ class PITAttack:
         )  # fmt: skip
         with np.errstate(divide="ignore"):
             proximity = np.where(score > 0, 1 / score, NOTHING_NEAR)
-        d = np.where((proximity < NOTHING_NEAR) & (stationary > self.far), proximity, stationary)
+        # 10⁵ km is what chains without a near pair have: the printed condition on the proximity always holds
+        by_place = stationary <= self.far
+        if self.combined == "program":
+            by_place |= proximity == NOTHING_NEAR
+        d = np.where(by_place, stationary, proximity)
         return pd.DataFrame(d, index=rows, columns=columns)
 
 

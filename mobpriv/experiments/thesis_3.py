@@ -12,9 +12,14 @@ PIT-Attack     states by falling weight             by rising weight, scores in 
 =============  ===================================  ========================================================
 """
 
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
 from mobpriv.attacks import APAttack, PITAttack, POIAttack
 from mobpriv.experiments.days import Setting, choose, in_halves
 from mobpriv.mechanisms import W4M, GeoI, Nothing, Promesse
+from mobpriv.traces import Traces
 
 READINGS = ("text", "program")
 
@@ -56,3 +61,10 @@ def mechanisms(reading: str = "text") -> dict:
     plane = {"text": "ground", "program": "mercator"}[check_reading(reading)]
     used = [Nothing(), GeoI(epsilon=0.01, plane=plane), Promesse(alpha=200.0, plane=plane), W4M(k=2, delta=600.0, plane=plane)]
     return {mechanism.name: mechanism for mechanism in used}
+
+
+def protected(mechanism, traces: Traces, seeds: Sequence[int]) -> Iterator[Traces]:
+    """What ``mechanism`` makes of the traces, once for each seed; once where it draws nothing."""
+    distances = {"pairs": mechanism.pairs(traces)} if isinstance(mechanism, W4M) and len(traces) else {}
+    for seed in seeds if mechanism.random else seeds[:1]:
+        yield mechanism.protect(traces, np.random.default_rng(seed), **distances)

@@ -38,6 +38,7 @@ class GeoI:
     plane: str = "ground"
 
     name = "Geo-I"
+    random = True
 
     def __post_init__(self):
         check_plane(self.plane)

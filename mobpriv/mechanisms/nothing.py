@@ -12,6 +12,7 @@ class Nothing:
     """Publishes the traces as they are."""
 
     name = "none"
+    random = False
 
     def protect(self, traces: Traces, rng: np.random.Generator) -> Traces:
         return rows(traces, np.ones(len(traces), bool))

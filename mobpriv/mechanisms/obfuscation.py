@@ -46,6 +46,7 @@ class Obfuscation:
     outside: Literal["leave_out", "nearest"] = "leave_out"
 
     name = "obfuscation"
+    random = True
 
     def __post_init__(self):
         one_of("outside", self.outside, OUTSIDE)
@@ -106,6 +107,7 @@ class OwnObfuscation:
     grid: AreaGrid
 
     name = "own obfuscation"
+    random = True
 
     def __post_init__(self):
         if not isinstance(self.channels, Mapping) or not self.channels:

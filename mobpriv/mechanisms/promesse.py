@@ -43,6 +43,7 @@ class Promesse:
     max_jump: float | None = None  # m, longest step between two records that is filled; None: all are (the paper)
 
     name = "Promesse"
+    random = False
 
     def __post_init__(self):
         check_plane(self.plane)

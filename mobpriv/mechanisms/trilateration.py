@@ -30,6 +30,7 @@ class TriLateration:
     plane: str = "ground"
 
     name = "TriLateration"
+    random = True
 
     def __post_init__(self):
         check_plane(self.plane)

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from mobpriv.geo import Points, across_the_date_line, check_plane, step, to_degrees, to_plane, towards
-from mobpriv.ranges import between, positive, whole
+from mobpriv.ranges import between, one_of, positive, whole
 from mobpriv.traces import Traces, by_user, from_blocks, milliseconds
 
 
@@ -49,9 +49,14 @@ class W4M:
     columns are dropped; users left out are missing in the result, and :meth:`clusters` names them.
 
     Departures: the program that everyone uses exists as a binary only, and the details above are what it does. It matches in
-    units of delta/2 for the translation, as here; which of several matched points it takes is not known: here the nearest in
-    3-D, the first of equals. It cuts radius_max to whole metres, draws pivots from an unseeded generator that always starts
-    alike, and refuses traces of more than 10 000 records; none of this is copied. The first ``radius`` is that of Accio.
+    units of delta/2 for the translation, and takes the first of several matched points, as here. Whether a pivot that was
+    rejected may still become a member when another pivot is tried is open: recorded clusterings of 48 traces are not met
+    either way; here it may not, it can only join at the end. The program cuts radius_max to whole metres, draws pivots from an
+    unseeded generator that always starts alike, and refuses traces of more than 10 000 records; none of this is copied. The
+    first ``radius`` is that of Accio.
+
+    ``times="wrapper"`` is a mistake of the wrapper in the thesis author's published code: it reads the program's seconds back as
+    milliseconds, so that everything happens in January 1970, a thousand times too fast.
     """
 
     k: int = 2  # users per cluster, at least
@@ -60,11 +65,14 @@ class W4M:
     radius: float | None = None  # m, first radius_max; None: 0.5 % of half the diagonal of the bounding box
     cap: int = 10  # largest cost of one pair
     plane: str = "ground"
+    times: str = "right"
 
     name = "W4M"
+    random = True
 
     def __post_init__(self):
         check_plane(self.plane)
+        one_of("times", self.times, ("right", "wrapper"))
         object.__setattr__(self, "k", whole("k", self.k, 2, rule="must be a whole number of users, at least 2"))
         positive("delta", self.delta, "m")
         between("trash_max", self.trash_max, 0, np.nextafter(1, 0), "is a share of the traces, in [0, 1)")
@@ -73,19 +81,24 @@ class W4M:
         # a cost is summed up in 32 bits
         whole("cap", self.cap, 1, 10_000, "must be a whole number, at least 1, at most 10000")
 
-    def protect(self, traces: Traces, rng: np.random.Generator) -> Traces:
+    def protect(self, traces: Traces, rng: np.random.Generator, pairs: "Pairs | None" = None) -> Traces:
+        """The published traces. Nearly all the work is the distances: who draws several times hands ``pairs`` over to each."""
         if not len(traces):
             return from_blocks(pd.Index([]), [], np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
-        return self.translate(traces, self.clusters(traces, rng))
+        return self.translate(traces, self.clusters(traces, rng, pairs))
 
-    def clusters(self, traces: Traces, rng: np.random.Generator) -> Clusters:
+    def pairs(self, traces: Traces) -> "Pairs":
+        """The distances between the traces, each computed when a draw first needs it."""
+        return Pairs(space_time(traces, self.plane), by_user(traces)[1], float(self.delta), int(self.cap))
+
+    def clusters(self, traces: Traces, rng: np.random.Generator, pairs: "Pairs | None" = None) -> Clusters:
         """The clusters, their pivots and who is left out; raises ValueError if there are fewer than k users."""
-        users, offsets = by_user(traces)
+        users, _ = by_user(traces)
         n = len(users)
         if n < self.k:
             are = "there is 1 user" if n == 1 else f"there are {n} users"
             raise ValueError(f"k must not exceed the number of users (k is {self.k}, {are}): lower k or add users")
-        pairs = Pairs(space_time(traces, self.plane), offsets, float(self.delta), int(self.cap))
+        pairs = self.pairs(traces) if pairs is None else pairs
         radius = self._first_radius(traces) if self.radius is None else self.radius
         rounds = 1
         while True:
@@ -118,7 +131,8 @@ class W4M:
         kept = record >= 0
         lat[kept], lng[kept] = (traces[c].to_numpy()[record[kept]] for c in ("lat", "lng"))
         first = np.repeat(offsets[pivot] - ends[:-1], counts)
-        return from_blocks(users[who], counts, milliseconds(traces)[np.arange(ends[-1]) + first], lat, lng)
+        time = milliseconds(traces)[np.arange(ends[-1]) + first]
+        return from_blocks(users[who], counts, time // 1000 if self.times == "wrapper" else time, lat, lng)
 
     def _first_radius(self, traces: Traces) -> float:
         lat, lng = traces["lat"], across_the_date_line(traces["lng"].to_numpy())
@@ -236,53 +250,52 @@ def _lengths(p, offsets):
 
 @numba.njit(inline="always")
 def _pair(s, i, j, unit, cap):
-    """Cost of matching record i with record j, and the squares of their distance in the plane and in space-time."""
+    """Cost of matching record i with record j, and the square of their distance in the plane."""
     east, north = step(s.x, s.y, s.sx, s.sy, i, j)
     flat = east * east + north * north
     dz = s.z[j] - s.z[i]
     units = np.sqrt(flat + dz * dz) / unit
-    return (cap if units >= cap else int(units)), flat, flat + dz * dz
+    return (cap if units >= cap else int(units)), flat
 
 
 @numba.njit(cache=True)
 def lstd(s, a, a_end, b, b_end, unit, cap, limit, match):
     """LSTD and reach between the records a … a_end−1 and b … b_end−1; with a reach beyond ``limit`` −1 and a lower bound.
 
-    ``match``, if it has room, receives for each record of the first trace the matched record nearest in space-time.
+    ``match``, if it has room, receives for each record of the first trace the first record matched with it.
     """
     i, j = a, b
-    total, farthest, square = _pair(s, i, j, unit, cap)
+    total, farthest = _pair(s, i, j, unit, cap)
     if np.sqrt(farthest) > limit:
         return -1, np.sqrt(farthest)
-    least = square
     if len(match):
         match[0] = j
     while i < a_end - 1 or j < b_end - 1:
         old = i
         if i == a_end - 1:
             j += 1
-            cost, flat, square = _pair(s, i, j, unit, cap)
+            cost, flat = _pair(s, i, j, unit, cap)
         elif j == b_end - 1:
             i += 1
-            cost, flat, square = _pair(s, i, j, unit, cap)
+            cost, flat = _pair(s, i, j, unit, cap)
         else:
-            cost, flat, square = _pair(s, i + 1, j + 1, unit, cap)
+            cost, flat = _pair(s, i + 1, j + 1, unit, cap)
             to_i, to_j = i + 1, j + 1
             if cost > 0:
-                cost2, flat2, square2 = _pair(s, i, j + 1, unit, cap)
+                cost2, flat2 = _pair(s, i, j + 1, unit, cap)
                 if cost2 < cost:
-                    cost, flat, square, to_i, to_j = cost2, flat2, square2, i, j + 1
-                cost1, flat1, square1 = _pair(s, i + 1, j, unit, cap)
+                    cost, flat, to_i, to_j = cost2, flat2, i, j + 1
+                cost1, flat1 = _pair(s, i + 1, j, unit, cap)
                 if cost1 < cost:
-                    cost, flat, square, to_i, to_j = cost1, flat1, square1, i + 1, j
+                    cost, flat, to_i, to_j = cost1, flat1, i + 1, j
             i, j = to_i, to_j
         total += cost
         if flat > farthest:
             farthest = flat
             if np.sqrt(farthest) > limit:
                 return -1, np.sqrt(farthest)
-        if len(match) and (i > old or square < least):
-            match[i - a], least = j, square
+        if len(match) and i > old:
+            match[i - a] = j
     return total, np.sqrt(farthest)
 
 
