@@ -83,6 +83,38 @@ def mean(values, level: float = 0.95, bounds: tuple[float, float] = (-np.inf, np
     return Estimate(float(values.mean()), float(low), float(high), n)
 
 
+def mean_difference(a, b, level: float = 0.95) -> Estimate:
+    """mean(a) − mean(b) of independent values, with Welch's interval; n is the smaller number of values.
+
+    A single value, or values that are all equal, add nothing to the width: they count as known. Without an interval (NaN) when both
+    are single.
+    """
+    return _of_means(a, b, lambda x, y: x - y, lambda x, y: (1.0, 1.0), level)
+
+
+def ratio_of_means(a, b, level: float = 0.95) -> Estimate:
+    """mean(a) / mean(b) of independent positive values, with the interval of the delta method and Welch's degrees of freedom."""
+    return _of_means(a, b, lambda x, y: x / y, lambda x, y: (1 / y, x / y**2), level)
+
+
+def _of_means(a, b, of, slopes, level: float) -> Estimate:
+    a, b = np.asarray(a, float), np.asarray(b, float)
+    if not len(a) or not len(b):
+        raise ValueError(f"two means need at least one value each (got {len(a)} and {len(b)})")
+    value = float(of(a.mean(), b.mean()))
+    if len(a) == len(b) == 1:
+        return Estimate(value, np.nan, np.nan, 1)
+    parts = [
+        (slope**2 * x.var(ddof=1) / len(x), len(x) - 1)
+        for slope, x in zip(slopes(a.mean(), b.mean()), (a, b), strict=True)
+        if len(x) > 1
+    ]
+    variance = sum(v for v, _ in parts)
+    freedom = variance**2 / sum(v**2 / n for v, n in parts) if variance > 0 else 1.0
+    half = float(stats.t.ppf(0.5 + level / 2, freedom) * np.sqrt(variance))
+    return Estimate(value, value - half, value + half, min(len(x) for x in (a, b) if len(x) > 1))
+
+
 def quantile(values, q: float, level: float = 0.95) -> Estimate:
     """The q-quantile of n independent values (infinite ones count) with the binomial interval of its order statistics.
 

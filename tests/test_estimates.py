@@ -90,3 +90,23 @@ def test_spread_is_least_and_largest():
     assert estimates.spread([3, 1, 2]) == estimates.Estimate(2, 1, 3, 3)
     with pytest.raises(ValueError, match="at least one draw"):
         estimates.spread([])
+
+
+def test_difference_of_means_is_welchs():
+    rng = np.random.default_rng(2)
+    a, b = rng.normal(3, 1, 9), rng.normal(1, 4, 14)
+    found, told = estimates.mean_difference(a, b), stats.ttest_ind(a, b, equal_var=False).confidence_interval(0.95)
+    assert (found.low, found.high) == pytest.approx((told.low, told.high))
+    assert (found.value, found.n) == (pytest.approx(a.mean() - b.mean()), 9)
+    # against something known it is Student's interval of the other mean
+    known = estimates.mean_difference(a, [1.0])
+    assert (known.low + 1, known.high + 1) == pytest.approx((estimates.mean(a).low, estimates.mean(a).high))
+    equal = estimates.mean_difference(a, [1.0] * 5)
+    assert (known.low, known.high) == (equal.low, equal.high)
+    assert np.isnan(estimates.mean_difference([1], [2]).low)
+
+
+def test_ratio_of_means_covers_the_truth():
+    rng = np.random.default_rng(3)
+    found = [estimates.ratio_of_means(rng.normal(0.4, 0.03, 10), rng.normal(0.5, 0.02, 10)) for _ in range(4000)]
+    assert np.mean([e.low <= 0.8 <= e.high for e in found]) == pytest.approx(0.95, abs=0.012)

@@ -28,6 +28,11 @@ class Shown(NamedTuple):
     synthetic: bool
     here: bool = False  # the run at hand; what it knows beyond its results may be drawn, too
 
+    def value(self, name: str) -> float:
+        """The number of a result, with an interval or without."""
+        found = self.results[name]
+        return found["value"] if isinstance(found, dict) else found
+
     def rows(self, names: str) -> pd.DataFrame:
         """The results of a family, ``"rate.{mechanism}.{users}"``, as a table: a column a part (numbers as such), then value, low, high, n."""
         pattern = quantities.pattern(names)

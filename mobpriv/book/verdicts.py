@@ -3,7 +3,8 @@
 A value **agrees** within the tolerance only (and never against a ``direction`` that fails). Beyond it, it **agrees in direction** where
 ``direction`` holds wherever in their 95 % intervals the results it reads may lie: a difference whose interval holds 0 shows none.
 Where that does not decide, or there is no ``direction``, and the printed number lies in our interval, the data do **not decide**.
-All else **disagrees**, and needs an explanation. What is **true by definition** is tested too: coming out false is a fault.
+All else **disagrees**, and needs an explanation. A relation agrees where it holds wherever in their intervals the results it reads may
+lie, disagrees where it fails everywhere there, else the data do not decide. What is **true by definition** is tested too: coming out false is a fault.
 """
 
 import re
@@ -199,7 +200,8 @@ def _verdict(claim: Claim, dataset: str, quantity: str, printed: Any, results: d
         told["test"] = in_words(test, called)
         told["read"] = tuple(_part(name, results, called(name), names.parts) for name in named_in(test))
     if claim.relation:
-        return Verdict(claim, dataset, AGREES if truth_of(claim.relation, results) else DISAGREES, **told)
+        kind = {True: AGREES, False: DISAGREES, None: UNDECIDED}[throughout(claim.relation, results)]
+        return Verdict(claim, dataset, kind, **told)
     value, single = number_of(quantity, results), plain_name(quantity)
     low, high, n = _extent(single, results)
     told |= {"low": low, "high": high, "n": n, **_called(claim, quantity, names)}
