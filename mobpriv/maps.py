@@ -98,7 +98,7 @@ def _key(layers: list[Layer]) -> str:
     for layer in layers:
         colours = {f["properties"].get("colour"): f["properties"].get("label") for f in layer.features["features"]}
         if len(colours) == 1:
-            found.append(_swatch(*colours, layer.name))
+            found.append(_swatch(*colours, layer.name, layer.features["features"][0]))
         elif colours:
             ends = [(c, colours[c]) for c in sorted(colours, key=_strength)[:: len(colours) - 1]]
             found += [_swatch(colour, f"{layer.name}: {text}" if text else layer.name) for colour, text in ends]
@@ -110,8 +110,11 @@ def _strength(colour: str) -> int:
     return int(colour[1:3], 16) - int(colour[3:5], 16)
 
 
-def _swatch(colour: str, text: str) -> str:
-    return f'<span><i style="background:{colour}"></i>{html.escape(text)}</span>'
+def _swatch(colour: str, text: str, line: dict | None = None) -> str:
+    """A square of a colour, or a stroke for a line as heavy as it is drawn, and what it stands for."""
+    weight = line["properties"].get("weight") if line and line["geometry"]["type"] != "Polygon" else None
+    stroke = f";height:{2 * weight:g}px;vertical-align:middle" if weight else ""
+    return f'<span><i style="background:{colour}{stroke}"></i>{html.escape(text)}</span>'
 
 
 def _html(content: dict, still: str, legend: str = ""):

@@ -371,7 +371,9 @@ def test_cases_too_few_for_an_interval_decide_nothing():
     assert verdict(results, **few).verdict == "not decided"
     assert verdict(results, **few, direction="q3 < 10").verdict == "not decided"  # it holds, but at n = 3 by chance
     assert verdict(results, **few | {"printed": {"cabspotting": 5.5}}).verdict == "agrees"
-    assert "disagrees" in fault(claim(**few), results={"cabspotting": {"nb": {"q3": 5.0}}})  # a number that no sample stands behind
+    assert "disagrees" in fault(
+        claim(**few), results={"cabspotting": {"nb": {"q3": 5.0}}}
+    )  # a number that no sample stands behind
 
 
 def test_an_explanation_takes_its_numbers_from_the_run():

@@ -217,7 +217,9 @@ def test_ids_in_a_text_are_links():
 
 
 def test_each_cell_names_its_data_set_for_a_page_too_narrow_for_columns():
-    html = side_by_side({"a": "A & C", "b": "B"}, [TableLine("verdict", {"a": "x", "b": "y"}, "verdicts"), TableLine("n", {"a": "1"})])
+    html = side_by_side(
+        {"a": "A & C", "b": "B"}, [TableLine("verdict", {"a": "x", "b": "y"}, "verdicts"), TableLine("n", {"a": "1"})]
+    )
     assert re.findall(r'data-set="([^"]*)"( class="nothing")?><div>(.)', html) == [
         ("A &amp; C", "", "x"),
         ("B", "", "y"),

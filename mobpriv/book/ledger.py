@@ -76,7 +76,7 @@ class Line(NamedTuple):
 
     label: str
     cells: Mapping[str, str]
-    kind: str = ""  # "verdicts" for the line of the verdicts
+    kind: str = ""  # "verdicts" for the line of the verdicts, "short" for one whose cells a narrow page sets behind one another
 
 
 def side_by_side(titles: Mapping[str, str], lines: Sequence[Line]) -> str:
@@ -157,18 +157,18 @@ def _table(claim: Claim, rows: Mapping[str, Sequence[Verdict]], registry: Regist
     verdict = Line("verdict", {name: badge(together(cells)) for name, cells in rows.items()}, "verdicts")
     judged = {name: cells for name, cells in rows.items() if cells[0].verdict != QUICK}
     n = _shared_n(judged)
-    counted = [Line("n", {name: shown(count) for name, count in n.items()})] if n else []
+    counted = [Line("n", {name: shown(count) for name, count in n.items()}, "short")] if n else []
     if not claim.table:
         return side_by_side(titles, [verdict, *_lines(claim, {name: cells[0] for name, cells in judged.items()}, n), *counted])
     agree = {name: f"{sum(map(_agrees, cells))} of {len(cells)}" for name, cells in judged.items()}
-    return side_by_side(titles, [verdict, Line("cells that agree", agree), *_cells(judged, n), *counted])
+    return side_by_side(titles, [verdict, Line("cells that agree", agree, "short"), *_cells(judged, n), *counted])
 
 
 def _lines(claim: Claim, rows: Mapping[str, Verdict], n: Mapping[str, int] | None) -> list[Line]:
     """The numbers of a claim that is no table: what is printed and ours, and the results that its test reads."""
     printed = {name: escape(constant(v.printed, v.unit)) for name, v in rows.items() if v.printed is not None}
     ours = {name: _ours(v, n) for name, v in rows.items() if v.value is not None}
-    lines = [Line("printed", printed)] if printed else []
+    lines = [Line("printed", printed, "short")] if printed else []
     if ours:
         lines.append(Line(f"ours: {next(v.words for v in rows.values() if v.words)}", ours))
     computed = not (claim.quantity and plain_name(claim.quantity))  # such a number has no interval: those behind it have
@@ -196,7 +196,7 @@ def _cells(rows: Mapping[str, Sequence[Verdict]], n: Mapping[str, int] | None) -
             ours = mark + _ours(cell, n) if cell.value is not None else ""
             printed = f" <small>printed {escape(constant(cell.printed, cell.unit))}</small>"
             found.setdefault(cell.words, {})[name] = ours + printed
-    nothing = dict.fromkeys(rows, "<small>none is printed</small>")
+    nothing = dict.fromkeys(rows, '<small class="unprinted">none is printed</small>')
     return [Line(words, nothing | cells) for words, cells in found.items()]
 
 
@@ -280,7 +280,9 @@ def _test_in_words(claim: Claim, tested: Sequence[Verdict]) -> str:
     parts = ["; ".join(words)]
     if claim.tolerance is not None:
         unit = next((v.unit for v in tested if v.words), "")
-        allowed = f"within {constant(claim.tolerance, 'points' if unit == 'share' else unit)} of" if claim.tolerance else "exactly"
+        allowed = (
+            f"within {constant(claim.tolerance, 'points' if unit == 'share' else unit)} of" if claim.tolerance else "exactly"
+        )
         parts.append(f"{allowed} the printed value ({claim.why.strip()})")
     if test:
         parts.append(f"the direction: {test}")
