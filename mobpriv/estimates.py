@@ -73,9 +73,9 @@ def quantile(values, q: float, level: float = 0.95) -> Estimate:
     n = len(values)
     if not n:
         raise ValueError("a quantile needs at least one value (got none)")
-    # how many of n lie below the quantile is binomial: fewer than r with probability ≤ (1 - level)/2, and more than s - 1 as rarely
-    r, s = stats.binom.ppf([(1 - level) / 2, 0.5 + level / 2], n, q).astype(int) + [0, 1]
-    ends = (values[r - 1], values[s - 1]) if 1 <= r and s <= n else (np.nan, np.nan)
+    # how many of n lie below the quantile is binomial: fewer than r with probability ≤ (1 - level)/2, and more than `above` as rarely
+    r, above = stats.binom.ppf([(1 - level) / 2, 0.5 + level / 2], n, q).astype(int)
+    ends = (values[r - 1], values[above]) if r >= 1 and above < n else (np.nan, np.nan)
     # "higher" and "lower" average would turn infinite neighbours into NaN: interpolate only between finite ones
     i = q * (n - 1)
     low, high = values[int(np.floor(i))], values[int(np.ceil(i))]

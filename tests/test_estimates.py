@@ -27,7 +27,7 @@ def test_a_quantile_has_an_interval_where_the_extremes_cover_it_and_no_wider_one
 
 
 def test_the_least_n_with_an_interval():
-    has = {q: [n for n in range(1, 30) if np.isfinite(estimates.quantile(np.arange(n), q).low)][0] for q in (0.5, 0.75)}
+    has = {q: next(n for n in range(1, 30) if np.isfinite(estimates.quantile(np.arange(n), q).low)) for q in (0.5, 0.75)}
     assert has == {0.5: 6, 0.75: 13}
     assert estimates.quantile([1, 2, 6], 0.5).value == 2  # it has a value all the same
 

@@ -128,7 +128,7 @@ def test_of_a_printed_table_every_cell_is_shown_and_those_that_differ_are_marked
 def test_too_few_cases_have_no_interval_and_decide_nothing():
     few = {"rate.AP-Attack.Promesse": {"value": 0.5, "low": None, "high": None, "n": 3}}
     text = ledger(claim(printed={"cabspotting": 0.11}), change=lambda run: few)
-    assert ["verdict", "? not decided"] == rows(text)[1]
+    assert rows(text)[1] == ["verdict", "? not decided"]
     assert ["ours: rate of AP-Attack under Promesse", "50.0\u00a0% no interval"] in rows(text)
     assert ["n", "3"] in rows(text)
     assert "So few cases (n\u00a0=\u00a03) have no 95\u00a0% interval, and decide nothing." in text
