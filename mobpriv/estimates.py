@@ -118,20 +118,21 @@ def _of_means(a, b, of, slopes, level: float) -> Estimate:
 def quantile(values, q: float, level: float = 0.95) -> Estimate:
     """The q-quantile of n independent values (infinite ones count) with the binomial interval of its order statistics.
 
-    The interval runs from the r-th to the s-th smallest value, r and s the binomial quantiles at (1 ± level)/2: it covers the
-    quantile at least that often, but for small n, where even the extremes do not reach so far.
+    The interval runs from the r-th to the s-th smallest value, each beyond the quantile with a probability of at most (1 - level)/2.
+    It is none (NaN) where even the extremes lie beyond it more often: at 95 % that of a median needs n ≥ 6, of a quartile n ≥ 13.
     """
     values = np.sort(np.asarray(values, float))
     n = len(values)
     if not n:
         raise ValueError("a quantile needs at least one value (got none)")
-    # of the values, counted from 0: the r-th smallest is values[r - 1], and below it lie at most r - 1 of n with probability ≤ 2.5 %
-    below = np.clip(stats.binom.ppf([(1 - level) / 2, 0.5 + level / 2], n, q) - [1, 0], 0, n - 1).astype(int)
+    # how many of n lie below the quantile is binomial: fewer than r with probability ≤ (1 - level)/2, and more than `above` as rarely
+    r, above = stats.binom.ppf([(1 - level) / 2, 0.5 + level / 2], n, q).astype(int)
+    ends = (values[r - 1], values[above]) if r >= 1 and above < n else (np.nan, np.nan)
     # "higher" and "lower" average would turn infinite neighbours into NaN: interpolate only between finite ones
     i = q * (n - 1)
     low, high = values[int(np.floor(i))], values[int(np.ceil(i))]
     value = low if low == high else low + (i - np.floor(i)) * (high - low)
-    return Estimate(float(value), float(values[below[0]]), float(values[below[1]]), n)
+    return Estimate(float(value), float(ends[0]), float(ends[1]), n)
 
 
 def rank_correlation(a, b, level: float = 0.95) -> Estimate:

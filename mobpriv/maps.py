@@ -81,12 +81,40 @@ def _rounded(coordinates):
 
 
 def interactive_map(layers: list[Layer], label: str):
-    """The layers, later ones on top, as an HTML object for a notebook; ``label`` says in words what the map shows."""
+    """The layers, later ones on top, as an HTML object for a notebook; ``label`` says in words what the map shows.
+
+    A key names the colour of each layer, of cells in shades the palest and the strongest with the labels that they bear.
+    """
     from IPython.display import HTML
 
     if not any(layer.features["features"] for layer in layers):
         return HTML(f"<p>{html.escape(label)}: nothing to draw.</p>")
-    return _html({"label": label, "layers": [layer._asdict() for layer in layers]}, picture(layers, label))
+    return _html({"label": label, "layers": [layer._asdict() for layer in layers]}, picture(layers, label), _key(layers))
+
+
+def _key(layers: list[Layer]) -> str:
+    """What the colours of the layers mean."""
+    found = []
+    for layer in layers:
+        colours = {f["properties"].get("colour"): f["properties"].get("label") for f in layer.features["features"]}
+        if len(colours) == 1:
+            found.append(_swatch(*colours, layer.name, layer.features["features"][0]))
+        elif colours:
+            ends = [(c, colours[c]) for c in sorted(colours, key=_strength)[:: len(colours) - 1]]
+            found += [_swatch(colour, f"{layer.name}: {text}" if text else layer.name) for colour, text in ends]
+    return f'<p class="legend">{"".join(found)}</p>'
+
+
+def _strength(colour: str) -> int:
+    """How far a shade is from the palest one: its red over its green."""
+    return int(colour[1:3], 16) - int(colour[3:5], 16)
+
+
+def _swatch(colour: str, text: str, line: dict | None = None) -> str:
+    """A square of a colour, or a stroke for a line as heavy as it is drawn, and what it stands for."""
+    weight = line["properties"].get("weight") if line and line["geometry"]["type"] != "Polygon" else None
+    stroke = f";height:{2 * weight:g}px;vertical-align:middle" if weight else ""
+    return f'<span><i style="background:{colour}{stroke}"></i>{html.escape(text)}</span>'
 
 
 def _html(content: dict, still: str, legend: str = ""):

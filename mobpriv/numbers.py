@@ -1,7 +1,8 @@
 """The one form of every number in the book: on pages, in tables, in figures and in what a picture says to who cannot see it.
 
 Units: ``share`` is shown as a percentage, ``points`` (a difference of shares) as percentage points, anything else stands behind the
-number as it is.
+number as it is. Percentages and points have one decimal, so that those of a table or a sentence stand alike; so have metres from a
+kilometre on, which are shown as kilometres.
 """
 
 import math
@@ -10,6 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 NARROW, FIXED = "\u202f", "\u00a0"  # spaces at which no line breaks: within a number, before its unit
+KILOMETRE = 1000  # m
 SMALLEST = 1e-4  # below it, in the unit shown, a number is said to be about 0
 
 
@@ -17,36 +19,52 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def shown(value: Any, unit: str = "") -> str:
-    """A value as every page shows it: three digits of a share, four of anything else, none of a whole number left out."""
+    """A value as every page shows it: a share with one decimal, anything else with four digits, none of a whole number left out."""
     if isinstance(value, str):
         return _bound(value, unit)
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None or math.isnan(value):
         return "–"
+    if unit == "m" and KILOMETRE <= abs(value) < math.inf:
+        return _signed(value, f"{abs(value) / KILOMETRE:,.1f}") + behind("km")
     return _digits(value, unit) + behind(unit)
 
 
 def _digits(value: float, unit: str = "") -> str:
     if unit in ("share", "points"):
-        return _decimal(100 * value, 3)
-    return _decimal(value, 4)
+        return _percent(100 * value)
+    return _decimal(value)
 
 
-def _decimal(value: float, significant: int) -> str:
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
+def _percent(value: float) -> str:
+    """One decimal; none of 0 and 100, which others are only about."""
+    size = abs(value)
+    if math.isinf(size) or round(size, 1) not in (0, 100):
+        return _signed(value, f"{size:,.1f}")
+    exact = math.isclose(size, round(size, 1))
+    return _signed(value, f"{size:.0f}") if exact else f"≈{FIXED}{_signed(value if size > 1 else 0, f'{size:.0f}')}"
+
+
+def _decimal(value: float) -> str:
     size = abs(value)
     if 0 < size < SMALLEST:
         return f"≈{FIXED}0"
-    decimals = significant - 1 - math.floor(math.log10(size)) if size else 0
-    text = f"{size:,.{max(decimals, 0)}f}".replace(",", NARROW)
-    text = text.rstrip("0").rstrip(".") if "." in text else text
+    decimals = 3 - math.floor(math.log10(size)) if size and math.isfinite(size) else 0
+    text = f"{size:,.{max(decimals, 0)}f}"
+    return _signed(value, text.rstrip("0").rstrip(".") if "." in text else text)
+
+
+def _signed(value: float, size: str) -> str:
+    """The digits of a number with its sign; thousands apart."""
+    text = "∞" if math.isinf(value) else size.replace(",", NARROW)
     return f"−{text}" if value < 0 else text
 
 
-def constant(value: float, unit: str) -> str:
-    """A number that somebody wrote down: as it stands there, however small."""
+def constant(value: float | str, unit: str) -> str:
+    """A number that somebody wrote down: as it stands there, however small; a printed bound ("< 0.1") in words."""
+    if isinstance(value, str):
+        return _bound(value, unit)
     exact = (100 if unit in ("share", "points") else 1) * Decimal(repr(value))
     if 0 < abs(exact) < Decimal(repr(SMALLEST)):
         sign, digits, _ = exact.normalize().as_tuple()
@@ -54,8 +72,8 @@ def constant(value: float, unit: str) -> str:
         factor = f"{size[0]}.{size[1:]}".rstrip(".")
         power = f"10{str(exact.adjusted()).translate(_RAISED)}"
         return ("−" if sign else "") + (power if factor == "1" else f"{factor}{FIXED}×{FIXED}{power}") + behind(unit)
-    text = format(exact, "f")
-    return (text.rstrip("0").rstrip(".") if "." in text else text) + behind(unit)
+    text = format(abs(exact), ",f")
+    return _signed(value, text.rstrip("0").rstrip(".") if "." in text else text) + behind(unit)
 
 
 def behind(unit: str) -> str:
@@ -69,12 +87,24 @@ def _bound(text: str, unit: str) -> str:
         return "∞" if text == "infinite" else "−∞"
     found = re.fullmatch(r"([<>]=?)\s*(-?[\d.]+)", text)
     says = {"<": "below", "<=": "at most", ">": "above", ">=": "at least"}
-    return f"{says[found[1]]} {shown(float(found[2]), unit)}" if found else text
+    return f"{says[found[1]]} {constant(float(found[2]), unit)}" if found else text
 
 
 def extent(low: Any, high: Any, unit: str = "") -> str:
-    """An interval, its unit named once."""
-    if low is None or high is None:
+    """An interval, its unit named once; empty where there is none."""
+    if any(end is None or end != end for end in (low, high)):  # not-a-number is the one that differs from itself
         return ""
-    first = shown(low, unit).removesuffix(behind(unit))
-    return f"{first} to {shown(high, unit)}"
+    first, second = shown(low, unit), shown(high, unit)
+    digits, _, named = first.rpartition(FIXED)
+    return f"{digits if unit and second.endswith(FIXED + named) else first} to {second}"
+
+
+def beside(interval: str, n: int | None = None, counted: bool = True) -> tuple[str, ...]:
+    """What stands beside a number: its interval and its n; of a number from too few cases for an interval, that it has none.
+
+    ``interval``: of :func:`extent`; ``counted``: whether n stands here, too.
+    """
+    count = f"n{FIXED}={FIXED}{shown(n)}" if n is not None and counted else ""
+    if n is not None and not interval:
+        return (f"no interval at {count}" if count else "no interval",)
+    return tuple(filter(None, [interval, count]))

@@ -38,7 +38,7 @@ def test_agrees_within_the_tolerance_and_just_not_beyond():
     # ours is 0.12; without an interval only the tolerance counts
     plain = {**RESULTS, "rate.AP-Attack.Promesse": 0.12}
     assert verdict(plain, printed={"cabspotting": 0.14}).verdict == "agrees"
-    assert "disagrees (printed 14.1\u00a0%, ours 12\u00a0%)" in fault(
+    assert "disagrees (printed 14.1\u00a0%, ours 12.0\u00a0%)" in fault(
         claim(printed={"cabspotting": 0.141}), results={"cabspotting": {"nb": plain}}
     )
 
@@ -144,7 +144,7 @@ def test_a_quantity_without_a_value_or_not_a_number():
 
 def test_a_disagreement_that_nobody_explained():
     assert fault(claim(printed={"cabspotting": 0.3})) == (
-        "T2.3, Cabspotting: disagrees (printed 30\u00a0%, ours 12\u00a0%) and nobody has explained why"
+        "T2.3, Cabspotting: disagrees (printed 30\u00a0%, ours 12.0\u00a0%) and nobody has explained why"
     )
 
 
@@ -215,7 +215,7 @@ def test_a_printed_table_has_a_verdict_for_every_cell_that_is_printed():
         ("geolife", "rate of AP-Attack under no protection", "agrees", ""),
         ("mdc", "rate of AP-Attack under Promesse", "not testable without MDC", ""),
     ]
-    assert "disagrees (printed 30\u00a0%, ours 45\u00a0%) and nobody" in fault(claim(**TABLE), results=results)
+    assert "disagrees (printed 30\u00a0%, ours 45.0\u00a0%) and nobody" in fault(claim(**TABLE), results=results)
     of_another = because("why the other cell agrees", of="agrees")
     assert "and nobody has explained why" in fault(claim(**TABLE, explanations=of_another), results=results)
     score = score_page(found, [], REGISTRY)
@@ -352,7 +352,7 @@ def test_a_claim_across_data_sets_reads_every_run():
     relation = {"quantity": "", "printed": None, "tolerance": None, "datasets": ("across",)}
     found = evaluate([claim(**relation, relation="cabspotting.rate < geolife.rate")], results, REGISTRY, NAMES)[0]
     assert (found.dataset, found.verdict) == ("across", "agrees")
-    assert found.read == (("rate, Cabspotting", ("40\u00a0%",), "", None), ("rate, GeoLife", ("80\u00a0%",), "", None))
+    assert found.read == (("rate on Cabspotting", ("40.0\u00a0%",), "", None), ("rate on GeoLife", ("80.0\u00a0%",), "", None))
     assert "disagrees" in fault(claim(**relation, relation="cabspotting.rate > geolife.rate"), results=results)
 
 
@@ -365,12 +365,28 @@ def test_infinite_results_are_numbers():
     )
 
 
+def test_cases_too_few_for_an_interval_decide_nothing():
+    results = {"q3": {"value": 5.0, "low": None, "high": None, "n": 3}}
+    few = {"quantity": "q3", "tolerance": 1, "printed": {"cabspotting": 40}}
+    assert verdict(results, **few).verdict == "not decided"
+    assert verdict(results, **few, direction="q3 < 10").verdict == "not decided"  # it holds, but at n = 3 by chance
+    assert verdict(results, **few | {"printed": {"cabspotting": 5.5}}).verdict == "agrees"
+    assert "disagrees" in fault(
+        claim(**few), results={"cabspotting": {"nb": {"q3": 5.0}}}
+    )  # a number that no sample stands behind
+
+
 def test_an_explanation_takes_its_numbers_from_the_run():
     def explained(text: str) -> str:
         return verdict(printed={"cabspotting": 0.3}, explanations=because(text)).explanation
 
-    assert explained("only {rate['AP-Attack', 'Promesse']}, {1 / 3} of {min_k.median}") == "only 12\u00a0%, 0.3333 of 3"
-    assert explained("by {-change['AP-Attack']} and {privacy[0.3]}") == "by 10\u00a0points and 2.5\u00a0km"
+    assert explained("only {rate['AP-Attack', 'Promesse']}, {1 / 3} of {min_k.median}") == (
+        "only 12.0\u00a0% (10.0 to 14.0\u00a0%, n\u00a0=\u00a0536), 0.3333 of 3"
+    )
+    assert explained("by {-change['AP-Attack']} and {privacy[0.3]}") == "by 10.0\u00a0points and 2.5\u00a0km"
+    assert explained("{rate['AP-Attack', 'W4M']}, not {rate['AP-Attack', 'TriLateration']}") == (  # their n once
+        "13.0\u00a0% (11.0 to 15.0\u00a0%, n\u00a0=\u00a0536), not 30.0\u00a0% (20.0 to 40.0\u00a0%)"
+    )
     for twice in ("{100 * rate['AP-Attack', 'none']} %", "{change['AP-Attack']} points", "{privacy[0.3]} km"):
         assert "twice: it comes with the number" in fault(claim(printed={"cabspotting": 0.3}, explanations=because(twice)))
     assert "unknown quantity" in fault(claim(printed={"cabspotting": 0.3}, explanations=because("{nothing}")))

@@ -86,11 +86,11 @@ class TestCompared:
         ]
         rows = made.groups[""]
         assert rows["AP-Attack"][0] == Cell(
-            f"45.3{NB}%", (f"41 to 50{NB}%", f"program: 46{NB}% (41 to 50{NB}%)", f"paper: 45{NB}%")
+            f"45.3{NB}%", (f"41.0 to 50.0{NB}%", f"program: 46.0{NB}% (41.0 to 50.0{NB}%)", f"paper: 45{NB}%")
         )
-        assert rows["AP-Attack"][2] == Cell(f"50{NB}%", (f"40 to 60{NB}%",))
+        assert rows["AP-Attack"][2] == Cell(f"50.0{NB}%", (f"40.0 to 60.0{NB}%",))
         assert [c.number for c in rows["third quartile"]] == ["–", "–", "∞"]
-        assert rows["its lead"][2].number == f"5{NB}points"  # what the book says of the unit goes before what the row says
+        assert rows["its lead"][2].number == f"5.0{NB}points"  # what the book says of the unit goes before what the row says
 
     def test_a_reading_with_another_number_of_cases_says_so(self, project):
         path = project / "book" / "results" / "cabspotting-program" / "nb.json"
@@ -143,7 +143,7 @@ class TestTable:
         made = table(frame, {"rate": "share"}, corner="ε")
         assert [[c.number for c in row] for row in made.groups[""].values()] == [
             [f"33.3{NB}%", f"≈{NB}0", "yes", "a"],
-            [f"50{NB}%", f"1{NN}000{NN}000", "no", "b"],
+            [f"50.0{NB}%", f"1{NN}000{NN}000", "no", "b"],
         ]
         assert list(made.groups[""]) == ["0.6", "x"]
 
@@ -152,8 +152,10 @@ class TestTable:
         assert {title: rows["0"][0].number for title, rows in made.groups.items()} == {"one": f"1{NB}km", "two": f"2{NB}km"}
 
     def test_an_estimate_with_its_interval_and_n(self):
-        assert cell(Estimate(0.5, 0.4, 0.6, 20), "share") == Cell(f"50{NB}%", (f"40 to 60{NB}%", f"n{NB}={NB}20"))
+        assert cell(Estimate(0.5, 0.4, 0.6, 20), "share") == Cell(f"50.0{NB}%", (f"40.0 to 60.0{NB}%", f"n{NB}={NB}20"))
         assert cell({"value": 2.0, "low": None, "high": None}) == Cell("2")
+        assert cell(Estimate(2, np.nan, np.nan, 3)) == Cell("2", (f"no interval at n{NB}={NB}3",))
+        assert cell({"value": 2, "low": None, "high": None, "n": 3}, n=False) == Cell("2", ("no interval",))
         assert str(cell(Estimate(0.5, 0.4, 0.6, 20), n=False)) == "0.5 (0.4 to 0.6)"
 
     def test_its_html_names_every_cell_and_escapes_what_it_shows(self):

@@ -10,6 +10,28 @@ from scipy import stats
 from mobpriv import estimates
 
 
+@pytest.mark.parametrize("q", [0.5, 0.25, 0.75, 0.9])
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_a_quantile_has_an_interval_where_the_extremes_cover_it_and_no_wider_one_than_needed(q, level):
+    """The r-th to the s-th of n values miss the quantile where fewer than r, or at least s, of n lie below it: binomial, exactly."""
+    tail = (1 - level) / 2
+    for n in range(1, 61):
+        found = estimates.quantile(np.arange(1, n + 1), q, level)  # the k-th smallest value is k
+        below = [sum(comb(n, i) * q**i * (1 - q) ** (n - i) for i in range(r)) for r in range(n + 2)]  # fewer than r
+        if below[1] > tail or 1 - below[n] > tail:  # even the least or the largest value lies beyond it too often
+            assert np.isnan([found.low, found.high]).all(), n
+            continue
+        r, s = int(found.low), int(found.high)
+        assert below[r] <= tail < below[r + 1], n
+        assert 1 - below[s] <= tail < 1 - below[s - 1], n
+
+
+def test_the_least_n_with_an_interval():
+    has = {q: next(n for n in range(1, 30) if np.isfinite(estimates.quantile(np.arange(n), q).low)) for q in (0.5, 0.75)}
+    assert has == {0.5: 6, 0.75: 13}
+    assert estimates.quantile([1, 2, 6], 0.5).value == 2  # it has a value all the same
+
+
 def trials(both, first, second, neither):
     """Paired trials: how many succeed on both sides, on the first alone, on the second alone, on neither."""
     a = np.repeat([1, 1, 0, 0], [both, first, second, neither])

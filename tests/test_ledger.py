@@ -43,7 +43,7 @@ def test_data_sets_stand_side_by_side_real_ones_first_the_city_last():
     assert rows(text)[0] == ["", "Cabspotting", "GeoLife", "synthetic city"]
     assert rows(text)[1] == ["verdict", "✓ agrees", "– nothing stated", "– nothing stated"]
     assert rows(text)[2] == ["printed", "11\u00a0%", "–", "–"]
-    assert rows(text)[3] == ["ours: rate of AP-Attack under Promesse"] + ["12\u00a0% 10 to 14\u00a0%"] * 3
+    assert rows(text)[3] == ["ours: rate of AP-Attack under Promesse"] + ["12.0\u00a0% 10.0 to 14.0\u00a0%"] * 3
     assert rows(text)[4] == ["n", "536", "536", "536"]
     assert text.count("not testable without") == 1
     assert "not testable without MDC, PrivaMov</p>" in text
@@ -61,8 +61,8 @@ def test_the_number_of_cases_stands_once_where_the_numbers_of_a_data_set_share_i
     other = {"rate.AP-Attack.Promesse": {"value": 0.12, "low": 0.10, "high": 0.14, "n": 1234}}
     apart = rows(ledger(claim(**RELATION, relation=relation), change=lambda run: other))
     assert [row[1] for row in apart[2:]] == [
-        "12\u00a0% 10 to 14\u00a0% n\u00a0=\u00a01\u202f234",
-        "30\u00a0% 20 to 40\u00a0% n\u00a0=\u00a0536",
+        "12.0\u00a0% 10.0 to 14.0\u00a0% n\u00a0=\u00a01\u202f234",
+        "30.0\u00a0% 20.0 to 40.0\u00a0% n\u00a0=\u00a0536",
     ]
 
 
@@ -102,31 +102,44 @@ def test_each_kind_of_verdict_says_what_it_rests_on():
     )
     first, second, third, fourth = text.split(":::::{div} claim")[1:]
     assert "the direction holds, also at the ends of the intervals: change of AP-Attack's rate is below 0\u00a0points." in first
-    assert ["change of AP-Attack's rate", "−10\u00a0points −20 to −1\u00a0points"] in rows(first)
+    assert ["change of AP-Attack's rate", "−10.0\u00a0points −20.0 to −1.0\u00a0points"] in rows(first)
     assert "The printed number lies in our interval" in second
     assert "the direction turns: change of POI-Attack's rate is below 0\u00a0points." in second
     assert "**Cabspotting**: A theorem." in third
     assert "change of AP-Attack's rate" not in "".join(map(str, rows(fourth)))  # it agrees by its number
 
 
-def test_of_a_printed_table_the_cells_that_agree_are_counted_the_others_shown_and_all_behind_a_fold():
+def test_of_a_printed_table_every_cell_is_shown_and_those_that_differ_are_marked():
     text = ledger(claim(**TABLE, explanations=because()), runs=TWO)
-    first, fold = text.split("<details><summary>All 2 cells of the table</summary>")
-    assert rows(first)[1:] == [
+    assert rows(text)[1:] == [
         ["verdict", "✗ disagrees", "✓ agrees"],
         ["cells that agree", "1 of 2", "1 of 1"],
-        ["rate of AP-Attack under no protection", "✗ disagrees 45\u00a0% printed 30\u00a0%", "–"],
-        ["n", "536", "–"],
-    ]
-    assert rows(fold)[1:] == [
-        ["rate of AP-Attack under Promesse", "✓ agrees 12\u00a0% 10 to 14\u00a0% printed 11\u00a0%", "–"],
+        ["rate of AP-Attack under Promesse", "12.0\u00a0% 10.0 to 14.0\u00a0% printed 11\u00a0%", "none is printed"],
         [
             "rate of AP-Attack under no protection",
-            "✗ disagrees 45\u00a0% printed 30\u00a0%",
-            "✓ agrees 45\u00a0% printed 45\u00a0%",
+            "✗ disagrees 45.0\u00a0% printed 30\u00a0%",
+            "45.0\u00a0% printed 45\u00a0%",
         ],
+        ["n", "536", "–"],
     ]
     assert 'data-found="cabspotting:agrees cabspotting:disagrees geolife:agrees mdc:untestable"' in text
+
+
+def test_too_few_cases_have_no_interval_and_decide_nothing():
+    few = {"rate.AP-Attack.Promesse": {"value": 0.5, "low": None, "high": None, "n": 3}}
+    text = ledger(claim(printed={"cabspotting": 0.11}), change=lambda run: few)
+    assert rows(text)[1] == ["verdict", "? not decided"]
+    assert ["ours: rate of AP-Attack under Promesse", "50.0\u00a0% no interval"] in rows(text)
+    assert ["n", "3"] in rows(text)
+    assert "So few cases (n\u00a0=\u00a03) have no 95\u00a0% interval, and decide nothing." in text
+
+
+def test_a_computed_number_comes_with_those_that_it_is_made_of():
+    quantity = "mean(rate['AP-Attack', 'Promesse'], rate['AP-Attack', 'TriLateration'])"
+    text = ledger(claim(quantity=quantity, printed={"cabspotting": 0.21}, direction=f"{quantity} > 0"))
+    words = "rate of AP-Attack under Promesse", "rate of AP-Attack under TriLateration"
+    assert [row[0] for row in rows(text)[3:]] == [f"ours: the mean of {words[0]} and {words[1]}", *words, "n"]
+    assert rows(text)[4] == [words[0], "12.0\u00a0% 10.0 to 14.0\u00a0%"]
 
 
 def test_the_cards_stand_in_the_order_of_the_book_under_their_pages():
@@ -203,16 +216,16 @@ def test_ids_in_a_text_are_links():
     assert linked("2.4 of AT2.4, §3.1") == "2.4 of AT2.4, §3.1"
 
 
-def test_a_column_stays_together_where_data_sets_stand_one_below_the_other():
-    def placed(*lines: TableLine) -> list[str]:
-        html = side_by_side({"a": "A", "b": "B"}, lines)
-        order = {text: int(place) for place, text in re.findall(r'style="order:(\d+)"[^>]*>(?:<div>)?(\w|–)', html)}
-        assert len(set(order.values())) == len(order)
-        return sorted(order, key=order.get)
-
-    verdicts, numbers = TableLine("verdict", {"a": "x", "b": "y"}, "verdicts"), TableLine("n", {"a": "1"})
-    assert placed(verdicts, numbers) == ["x", "A", "1", "y", "B", "–"]  # the verdict before the name
-    assert placed(numbers) == ["A", "1", "B", "–"]
+def test_each_cell_names_its_data_set_for_a_page_too_narrow_for_columns():
+    html = side_by_side(
+        {"a": "A & C", "b": "B"}, [TableLine("verdict", {"a": "x", "b": "y"}, "verdicts"), TableLine("n", {"a": "1"})]
+    )
+    assert re.findall(r'data-set="([^"]*)"( class="nothing")?><div>(.)', html) == [
+        ("A &amp; C", "", "x"),
+        ("B", "", "y"),
+        ("A &amp; C", "", "1"),
+        ("B", ' class="nothing"', "–"),
+    ]
 
 
 def erratum(**fields) -> Erratum:

@@ -34,6 +34,27 @@ def test_a_map_holds_its_picture_its_layers_and_no_address():
     assert "http" not in shown.data.replace("http://www.w3.org/2000/svg", "")
 
 
+def test_a_map_has_a_key_of_its_colours():
+    grid = SquareGrid(800.0)
+    ids = np.unique(grid.cells(np.array([45.0, 45.01, 45.02]), np.array([4.8, 4.81, 4.82])))
+    colours = maps.shades([1, 9, 3])
+    layers = [
+        maps.Layer(
+            "streets",
+            maps.background({"features": [{"geometry": {"type": "LineString", "coordinates": [[4.8, 45], [4.9, 45]]}}]}),
+        ),
+        maps.Layer("heat map", maps.cells(grid, ids, colours, ["1 <%>", "9 %", "3 %"])),
+        maps.Layer("trace", maps.lines([np.array([[45.0, 4.8], [45.01, 4.81]])], "#d55e00"), shown=False),
+    ]
+    key = re.search(r'<p class="legend">.*?</p>', maps.interactive_map(layers, "A map").data)[0]
+    assert re.findall(r"background:(#\w+)(?:;height:([\d.]+)px[^\"]*)?\"></i>([^<]*)<", key) == [
+        ("#8a8a8b", "1.6", "streets"),  # a thin line
+        (colours[0], "", "heat map: 1 &lt;%&gt;"),
+        (colours[1], "", "heat map: 9 %"),
+        ("#d55e00", "4", "trace"),
+    ]
+
+
 def test_the_picture_keeps_proportions():
     # at 60° north one degree of longitude is half as long as one of latitude: twice as many degrees make a square
     square = {"type": "Polygon", "coordinates": [[[10, 59], [14, 59], [14, 61], [10, 61], [10, 59]]]}

@@ -76,6 +76,27 @@ def test_the_main_disagreement_is_of_a_headline_on_real_data_in_one_sentence():
     assert "No headline" not in text
 
 
+def test_the_main_disagreement_is_the_largest_in_tolerances():
+    def disagrees(name, run="geolife", **fields):
+        given = {"printed": 0.5, "value": 0.6, "tolerance": 0.05} | fields
+        return Verdict(
+            claim(name, tolerance=given.pop("tolerance")), run, DISAGREES, **given, explanation=f"The cause of {name}. More."
+        )
+
+    def main(*verdicts):
+        return opened(*verdicts).partition("**The main disagreement**, ")[2].partition(" on ")[0]
+
+    two = disagrees("T1")
+    assert main(two, disagrees("T2", value=0.65)) == main(disagrees("T2", value=0.35), two) == "T2"
+    assert main(two, disagrees("T2")) == "T1"  # alike: the first
+    assert main(two, disagrees("T2", tolerance=0, low=0.59, high=0.61)) == "T2"  # ten times half its interval
+    assert main(disagrees("T2", tolerance=0, low=0.5, high=0.7), two) == "T1"  # once
+    assert main(two, disagrees("T2", tolerance=0)) == "T2"  # a count
+    assert main(two, disagrees("T2", value=float("inf"))) == "T2"
+    assert main(disagrees("T2", printed=None, value=None, tolerance=None), two) == "T1"  # a relation has no distance
+    assert main(disagrees("T2", run="city", value=0.9), two) == "T1"  # real data first
+
+
 def test_a_page_without_a_paper_s_claims_opens_with_what_was_found_there():
     text = opened(found=["Silence costs 30 %.", "Noise costs more."], errata=3, record=RECORD)
     assert "**What we found.** Silence costs 30 %.\n\nNoise costs more.\n" in text
@@ -107,7 +128,7 @@ class TestFindings:
 
     def test_its_numbers_come_from_the_run(self):
         found = [Finding("nb", "Silence costs {city.loss}.", "city.loss > 0.2")]
-        assert told(found, self.RESULTS, REGISTRY, self.NAMES) == {"nb": ["Silence costs 30\u00a0%."]}
+        assert told(found, self.RESULTS, REGISTRY, self.NAMES) == {"nb": ["Silence costs 30.0\u00a0%."]}
 
     @pytest.mark.parametrize("holds", ["city.loss > 0.4", "geolife.loss > 0"])
     def test_what_does_not_hold_stops_the_build_and_says_where(self, holds):

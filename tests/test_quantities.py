@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mobpriv.book import quantities, results, runs
 from mobpriv.book.quantities import Quantity, in_words, names, unit_of
-from mobpriv.numbers import extent, shown
+from mobpriv.numbers import beside, constant, extent, shown
 
 REGISTRY = runs.read(results.ROOT)
 NAMES = names(
@@ -33,18 +33,30 @@ NAMES = names(
     ("value", "unit", "text"),
     [
         (0.4348659, "share", "43.5 %"),
-        (0.05172, "share", "5.17 %"),
+        (0.05172, "share", "5.2 %"),
+        (0.4, "share", "40.0 %"),
+        (12.345, "share", "1_234.5 %"),
         (1.0, "share", "100 %"),
-        (0.99996, "share", "100 %"),
-        (2e-6, "share", "0.0002 %"),
+        (0.1 + 0.2 + 0.7, "share", "100 %"),
+        (0.99996, "share", "≈ 100 %"),
+        (0.9994, "share", "99.9 %"),
+        (4e-4, "share", "≈ 0 %"),
+        (6e-4, "share", "0.1 %"),
         (0, "share", "0 %"),
-        (-0.0345, "points", "−3.45 points"),
+        (-0.0345, "points", "−3.5 points"),
+        (-4e-4, "points", "≈ 0 points"),
+        (-1, "points", "−100 points"),
+        (-0.99996, "points", "≈ −100 points"),
+        (math.inf, "share", "∞ %"),
         (2.20749, "km", "2.207 km"),
         (14.75, "", "14.75"),
         (318.75, "", "318.8"),
         (1000, "", "1_000"),
         (11219955, "", "11_219_955"),
-        (-1234567.8, "m", "−1_234_568 m"),
+        (-1234567.8, "m", "−1_234.6 km"),
+        (158.6, "m", "158.6 m"),
+        (math.inf, "m", "∞ m"),
+        (1234567.8, "", "1_234_568"),
         (0.00012346, "", "0.0001235"),
         (1e-4, "", "0.0001"),
         (9.9e-5, "", "≈ 0"),
@@ -73,18 +85,51 @@ def test_every_number_is_shown_within_its_digits(value, unit):
     text = shown(value, unit)
     assert "e" not in text
     assert " " not in text  # only spaces at which no line breaks
+    share = unit in ("share", "points")
     if "≈" not in text:
-        scale = 100 if unit in ("share", "points") else 1
         number = float(re.sub(r"[^\d.−]", "", text).replace("−", "-"))
-        assert number == pytest.approx(scale * value, rel=6e-3 if scale == 100 else 6e-4, abs=1e-12)
+        assert number == (
+            pytest.approx(100 * value, rel=1e-12, abs=0.0501) if share else pytest.approx(value, rel=6e-4, abs=1e-12)
+        )
+    elif share:
+        assert min(abs(value), abs(1 - abs(value))) < 5.001e-4
     else:
         assert abs(value) < 1.0001e-4
 
 
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (0.45, "share", "45 %"),
+        (-0.03, "points", "−3 points"),
+        (0.0, "share", "0 %"),
+        (14.75, "", "14.75"),
+        (11219955, "", "11_219_955"),
+        (1e-9, "", "10⁻⁹"),
+        (-3e-7, "", "−3 × 10⁻⁷"),
+        ("< 0.1", "share", "below 10 %"),
+    ],
+)
+def test_a_number_that_somebody_wrote_down_keeps_its_digits(value, unit, text):
+    assert constant(value, unit).replace("\u00a0", " ").replace("\u202f", "_") == text
+
+
+def test_beside_a_number_stand_its_interval_and_its_n_or_that_it_has_no_interval():
+    assert beside("1 to 2", 1035) == ("1 to 2", "n\u00a0=\u00a01\u202f035")
+    assert beside("1 to 2", 1035, counted=False) == beside("1 to 2") == ("1 to 2",)
+    assert beside("", 3) == ("no interval at n\u00a0=\u00a03",)
+    assert beside("", 3, counted=False) == ("no interval",)
+    assert beside("") == ()
+
+
 def test_intervals_name_their_unit_once():
-    assert extent(0.1, 0.25, "share") == "10 to 25\u00a0%"
+    assert extent(0.1, 0.25, "share") == "10.0 to 25.0\u00a0%"
+    assert extent(math.nan, math.nan, "share") == ""
     assert extent(None, 0.25, "share") == extent(0.1, None, "share") == ""
     assert extent(34, "infinite") == "34 to ∞"
+    assert extent(5210.4, 7294.4, "m") == "5.2 to 7.3\u00a0km"
+    assert extent(951, 1500, "m") == "951\u00a0m to 1.5\u00a0km"
+    assert extent(1e-9, 2, "km") == "≈\u00a00 to 2\u00a0km"
     assert extent("-infinite", 2, "km") == "−∞ to 2\u00a0km"
 
 
@@ -96,7 +141,8 @@ def test_names_of_results_and_families():
     assert NAMES.of("nb", "privacy.0.15:0.9").words == "AP at ε = 0.15 to 0.9 per km"
     assert NAMES.of("nb", "privacy.full").words == "AP of the optimum"
     assert NAMES.of("nb", "extra.0.3.0.25").words == "extra cost at 0.3, 0.25"
-    assert NAMES.of("nb", "geolife-program.cost").words == "cost, GeoLife, as the program"
+    assert NAMES.of("nb", "geolife-program.cost").words == "cost on GeoLife, as the program"
+    assert NAMES.of("nb", "city.cost").words == "cost on the synthetic city"
     assert NAMES.find("nb", "unknown") is None
     for notebook, name in [("nb", "unknown"), ("nb", "rate.AP-Attack"), ("nb", "geolife.unknown"), ("other", "cost")]:
         with pytest.raises(ValueError, match=f"^{name} of {notebook} has no name in book/quantities$"):
@@ -142,7 +188,7 @@ def test_names_stand_in_one_file_for_each_chapter(tmp_path):
         ("privacy[0.3] / privacy.full", "AP at ε = 0.3 per km / AP of the optimum", ""),
         ("cost >= 1e-9", "cost is at least 10⁻⁹", ""),
         ("max(privacy[*]) > 1.5", "the largest of AP over the ε is above 1.5 km", ""),
-        ("min(cost, 2)", "the least of cost, 2", ""),
+        ("min(cost, 2)", "the least of cost and 2", ""),
         ("mean(rate['AP', *])", "the mean of rate of AP under each mechanism", "share"),
         ("falling(privacy[*]) and not holds", "AP over the ε falls at every step, and it is not so that the bound holds", ""),
         ("never_rising(privacy[*]) or rising(privacy[*])", "AP over the ε rises at no step, or AP over the ε rises at every step", ""),

@@ -76,6 +76,13 @@ def test_paper_shows_every_claim_and_every_value_and_no_bar(visit):
         ".map(e => e.textContent.slice(0, 60))",
     )
     assert not hidden
+    page.set_viewport_size({"width": 718, "height": 900})  # between the margins of an A4 sheet: side by side on paper, too
+    tops = page.eval_on_selector_all(
+        ".claim > table.sets",
+        "all => all.map(t => [...t.querySelectorAll('thead th')].map(e => e.getBoundingClientRect().bottom))",
+    )
+    assert max(map(len, tops)) > 3
+    assert all(len(set(row)) == 1 for row in tops)
 
 
 def test_without_a_script_every_claim_is_shown_and_no_bar(visit):
@@ -85,18 +92,27 @@ def test_without_a_script_every_claim_is_shown_and_no_bar(visit):
 
 
 @pytest.mark.parametrize("width", [360, 600])
-def test_on_a_phone_the_verdict_comes_first_and_data_sets_stand_one_below_the_other(visit, width):
+def test_on_a_phone_the_verdict_comes_first_and_nothing_but_the_data_sets_is_named_twice(visit, width):
     page = visit("ledger.html", width)
     places = page.eval_on_selector_all(
         ".claim > table.sets",
         """all => all.map(t => { const of = s => [...t.querySelectorAll(s)].map(e => e.getBoundingClientRect());
-               return [of('.verdicts .verdict').map(r => [r.left, r.top]), of('thead th').map(r => [r.left, r.top])]; })""",
+               const named = [...t.querySelectorAll('.verdicts td')].map(e => getComputedStyle(e, '::after').content.slice(1, -1));
+               return [t.getBoundingClientRect().left, of('.verdicts .verdict').map(r => [r.left, r.top]), named,
+                       [...t.querySelectorAll('thead th')].map(e => e.textContent)]; })""",
     )
     assert len(places) > 50
-    for chips, names in places:
-        assert len(chips) == len(names)
-        assert all(chip[0] < name[0] and abs(chip[1] - name[1]) < 25 for chip, name in zip(chips, names, strict=True))
-        assert [name[1] for name in names] == sorted({name[1] for name in names})
+    for left, chips, named, titles in places:
+        assert named == titles  # behind each verdict its data set
+        assert all(chip[0] < left + 5 for chip in chips)
+        assert [top for _, top in chips] == sorted({top for _, top in chips})
+    labels = page.eval_on_selector_all(
+        ".claim > table.sets tbody tr:not(.verdicts)",
+        """all => all.map(row => { const label = row.querySelector('th'), cells = [...row.querySelectorAll('td')];
+               return [label.checkVisibility() && label.getBoundingClientRect().height > 8,
+                       cells.filter(e => getComputedStyle(e, '::before').content.includes(label.textContent)).length]; })""",
+    )
+    assert {tuple(found) for found in labels} == {(True, 0)}  # the label once, none at the cells
 
 
 def test_on_a_wide_page_data_sets_stand_side_by_side(visit):

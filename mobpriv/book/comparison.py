@@ -12,7 +12,7 @@ from mobpriv.book import claims, quantities, runs
 from mobpriv.book.expressions import NUMBER
 from mobpriv.book.results import ROOT, plain, published
 from mobpriv.book.tables import Cell, Table, cell
-from mobpriv.numbers import FIXED, shown
+from mobpriv.numbers import FIXED, constant, shown
 
 OWN = "this run"
 
@@ -132,13 +132,13 @@ class Compared:
         first, *others = runs
         found = cell(first.results.get(name), unit, n)
         small = [f"{run.reading}: {cell(run.results[name], unit, n=False)}" for run in others if name in run.results]
-        small += [f"paper: {shown(first.printed[name], unit)}"] if name in first.printed else []
+        small += [f"paper: {constant(first.printed[name], unit)}"] if name in first.printed else []
         return found._replace(small=(*found.small, *small))
 
     def unit(self, name: str, text: str = "") -> str:
-        """Shares and differences of shares bear their unit in the cell; any other stands in the row's own words."""
+        """Shares, differences of shares and lengths bear their unit in the cell; any other stands in the row's own words."""
         known = self.names.find(self.notebook, name)
-        if known and known.unit in ("share", "points"):
+        if known and known.unit in ("share", "points", "m"):
             return known.unit
         return "share" if text.endswith(" (%)") else ""
 

@@ -75,10 +75,12 @@ def truth_of(expression: str, results: dict[str, Any]) -> bool:
 def throughout(expression: str, results: dict[str, Any]) -> bool | None:
     """Whether a comparison holds wherever in their 95 % intervals its results may lie: yes, no, or None where that decides.
 
-    Every result that has an interval is put at its lower end, its value and its upper end, in all combinations. That is exact for
+    Results of too few cases for an interval may lie anywhere, and decide nothing. Every result that has an interval is put at its lower end, its value and its upper end, in all combinations. That is exact for
     what rises or falls in each of its results, as sums, multiples and quotients of positive numbers do.
     """
     extents = [[(name, end) for end in interval(name, results)] for name in names_in(expression, results)]
+    if any(too_few(results[name]) for (name, _), *_ in extents):
+        return None
     extents = [ends for ends in extents if ends[0][1] != ends[-1][1]]
     if len(extents) > MOST_INTERVALS:
         raise ValueError(f"{quoted(expression)} reads {len(extents)} results with intervals (at most {MOST_INTERVALS})")
@@ -91,6 +93,11 @@ def interval(name: str, results: dict[str, Any]) -> tuple[float, float, float]:
     value, entry = _number(name, results), results[name]
     low, high = (entry.get("low"), entry.get("high")) if isinstance(entry, dict) else (None, None)
     return (value, value, value) if low is None or high is None else (_finite(low), value, _finite(high))
+
+
+def too_few(entry: Any) -> bool:
+    """Whether a result has a number of cases and no interval."""
+    return isinstance(entry, dict) and entry.get("n") is not None and (entry.get("low") is None or entry.get("high") is None)
 
 
 # --------------------------------------------------------------------------------------------------------------- reading

@@ -11,9 +11,10 @@ from itertools import groupby
 from typing import NamedTuple
 
 from mobpriv.book.claims import AGREES, BY_DEFINITION, DIRECTION, DISAGREES, KINDS, UNDECIDED, Claim, Erratum
+from mobpriv.book.expressions import plain_name
 from mobpriv.book.runs import Paper, Registry
 from mobpriv.book.verdicts import ACROSS, NO_DATA, QUICK, Verdict, title
-from mobpriv.numbers import FIXED, extent, shown
+from mobpriv.numbers import FIXED, beside, constant, extent, shown
 
 SYMBOLS = {AGREES: "✓", DIRECTION: "↗", UNDECIDED: "?", DISAGREES: "✗", BY_DEFINITION: "≡", "": "–"}
 CLASSES = {
@@ -75,37 +76,30 @@ class Line(NamedTuple):
 
     label: str
     cells: Mapping[str, str]
-    kind: str = ""  # "verdicts" for the line of the verdicts
+    kind: str = ""  # "verdicts" for the line of the verdicts, "short" for one whose cells a narrow page sets behind one another
 
 
 def side_by_side(titles: Mapping[str, str], lines: Sequence[Line]) -> str:
-    """A table with a column for each data set (name -> title), which a narrow page shows one below the other.
-
-    The order given to each cell is the one in which a narrow page shows them: the verdict, the data set, its numbers.
-    """
-    head = [
-        f'<th role="columnheader" scope="col" style="order:{100 * i + 1}">{escape(t)}</th>'
-        for i, t in enumerate(titles.values())
-    ]
+    """A table with a column for each data set (name -> title); a narrow page shows the cells of a line one below the other."""
+    head = [f'<th role="columnheader" scope="col">{escape(t)}</th>' for t in titles.values()]
     rows = [f'<tr role="row"><td role="cell" class="corner"></td>{"".join(head)}</tr>']
-    for number, line in enumerate(lines):
-        cells = [_cell(line, name, 100 * i + (0 if line.kind else 2 + number)) for i, name in enumerate(titles)]
+    for line in lines:
+        cells = [_cell(line.cells.get(name, ""), title) for name, title in titles.items()]
         kind = f' class="{line.kind}"' if line.kind else ""
         rows.append(f'<tr role="row"{kind}><th role="rowheader" scope="row">{escape(line.label)}</th>{"".join(cells)}</tr>')
     body = f'<thead role="rowgroup">{rows[0]}</thead><tbody role="rowgroup">{"".join(rows[1:])}</tbody>'
     return f'<table class="sets{" single" * (len(titles) == 1)}" role="table">{body}</table>'
 
 
-def _cell(line: Line, name: str, order: int) -> str:
-    html = line.cells.get(name, "")
+def _cell(html: str, title: str) -> str:
     kind = "" if html else ' class="nothing"'
-    return f'<td role="cell" data-label="{escape(line.label)}" style="order:{order}"{kind}><div>{html or "–"}</div></td>'
+    return f'<td role="cell" data-set="{escape(title)}"{kind}><div>{html or "–"}</div></td>'
 
 
-def _number(values: Sequence[str], between: str = "", n: int | None = None) -> str:
-    """A number with its interval small below it; of a family its values, one a line."""
-    small = [between] * bool(between) + [f"n{FIXED}={FIXED}{shown(n)}"] * (n is not None)
-    return "<br>".join(map(escape, values)) + "".join(f" <small>{escape(text)}</small>" for text in small)
+def _number(values: Sequence[str], between: str, n: int | None, counted: bool) -> str:
+    """A number with its interval small below it; of a family its values, one a line; ``counted``: whether n stands here, too."""
+    small = "".join(f" <small>{escape(text)}</small>" for text in beside(between, n, counted))
+    return "<br>".join(map(escape, values)) + small
 
 
 # ------------------------------------------------------------------------------------------------------------------- a card
@@ -163,23 +157,22 @@ def _table(claim: Claim, rows: Mapping[str, Sequence[Verdict]], registry: Regist
     verdict = Line("verdict", {name: badge(together(cells)) for name, cells in rows.items()}, "verdicts")
     judged = {name: cells for name, cells in rows.items() if cells[0].verdict != QUICK}
     n = _shared_n(judged)
-    counted = [Line("n", {name: shown(count) for name, count in n.items()})] if n else []
+    counted = [Line("n", {name: shown(count) for name, count in n.items()}, "short")] if n else []
     if not claim.table:
         return side_by_side(titles, [verdict, *_lines(claim, {name: cells[0] for name, cells in judged.items()}, n), *counted])
     agree = {name: f"{sum(map(_agrees, cells))} of {len(cells)}" for name, cells in judged.items()}
-    every, apart = _cells(judged, n), _cells({name: [c for c in cells if not _agrees(c)] for name, cells in judged.items()}, n)
-    fold = f"<details><summary>All {len(every)} cells of the table</summary>{side_by_side(titles, every)}</details>"
-    return side_by_side(titles, [verdict, Line("cells that agree", agree), *apart, *counted]) + (fold if every else "")
+    return side_by_side(titles, [verdict, Line("cells that agree", agree, "short"), *_cells(judged, n), *counted])
 
 
 def _lines(claim: Claim, rows: Mapping[str, Verdict], n: Mapping[str, int] | None) -> list[Line]:
     """The numbers of a claim that is no table: what is printed and ours, and the results that its test reads."""
-    printed = {name: escape(shown(v.printed, v.unit)) for name, v in rows.items() if v.printed is not None}
+    printed = {name: escape(constant(v.printed, v.unit)) for name, v in rows.items() if v.printed is not None}
     ours = {name: _ours(v, n) for name, v in rows.items() if v.value is not None}
-    lines = [Line("printed", printed)] if printed else []
+    lines = [Line("printed", printed, "short")] if printed else []
     if ours:
         lines.append(Line(f"ours: {next(v.words for v in rows.values() if v.words)}", ours))
-    if claim.relation or any(v.verdict in (DIRECTION, UNDECIDED) for v in rows.values()):
+    computed = not (claim.quantity and plain_name(claim.quantity))  # such a number has no interval: those behind it have
+    if computed or any(v.verdict in (DIRECTION, UNDECIDED) for v in rows.values()):
         lines += _read(rows, n)
     return lines
 
@@ -190,19 +183,21 @@ def _read(rows: Mapping[str, Verdict], n: Mapping[str, int] | None) -> list[Line
     for name, verdict in rows.items():
         for part in verdict.read:
             if part.words != verdict.words:
-                found.setdefault(part.words, {})[name] = _number(part.values, part.between, part.n if n is None else None)
+                found.setdefault(part.words, {})[name] = _number(part.values, part.between, part.n, n is None)
     return [Line(words, cells) for words, cells in found.items()]
 
 
 def _cells(rows: Mapping[str, Sequence[Verdict]], n: Mapping[str, int] | None) -> list[Line]:
-    """A line for each cell of a table: its verdict, ours and what is printed."""
+    """A line for each cell of a table: ours and what is printed, under a verdict that is another than "agrees"."""
     found = {}
     for name, cells in rows.items():
         for cell in cells:
-            ours = f"{badge(cell.verdict)}<br>{_ours(cell, n)}" if cell.value is not None else ""
-            printed = f" <small>printed {escape(shown(cell.printed, cell.unit))}</small>"
+            mark = "" if _agrees(cell) else f"{badge(cell.verdict)}<br>"
+            ours = mark + _ours(cell, n) if cell.value is not None else ""
+            printed = f" <small>printed {escape(constant(cell.printed, cell.unit))}</small>"
             found.setdefault(cell.words, {})[name] = ours + printed
-    return [Line(words, cells) for words, cells in found.items()]
+    nothing = dict.fromkeys(rows, '<small class="unprinted">none is printed</small>')
+    return [Line(words, nothing | cells) for words, cells in found.items()]
 
 
 def _shared_n(rows: Mapping[str, Sequence[Verdict]]) -> dict[str, int] | None:
@@ -216,7 +211,7 @@ def _shared_n(rows: Mapping[str, Sequence[Verdict]]) -> dict[str, int] | None:
 
 def _ours(verdict: Verdict, n: Mapping[str, int] | None) -> str:
     between = extent(verdict.low, verdict.high, verdict.unit)
-    return _number([shown(verdict.value, verdict.unit)], between, verdict.n if n is None else None)
+    return _number([shown(verdict.value, verdict.unit)], between, verdict.n, n is None)
 
 
 # ---------------------------------------------------------------------------------------------------------------- reasons
@@ -240,6 +235,8 @@ def _of_its_kind(verdict: Verdict) -> str:
     """What a kind of verdict says by itself."""
     if verdict.verdict == DIRECTION:
         return f"The number is another one, but the direction holds, also at the ends of the intervals: {verdict.test}."
+    if verdict.verdict == UNDECIDED and verdict.n is not None and verdict.low is None:
+        return f"So few cases (n{FIXED}={FIXED}{shown(verdict.n)}) have no 95{FIXED}% interval, and decide nothing."
     if verdict.verdict == UNDECIDED:
         turns = f" At the ends of the intervals the direction turns: {verdict.test}." if verdict.test else ""
         return f"The printed number lies in our interval: the users at hand do not tell the two apart.{turns}"
@@ -283,7 +280,9 @@ def _test_in_words(claim: Claim, tested: Sequence[Verdict]) -> str:
     parts = ["; ".join(words)]
     if claim.tolerance is not None:
         unit = next((v.unit for v in tested if v.words), "")
-        allowed = f"within {shown(claim.tolerance, 'points' if unit == 'share' else unit)} of" if claim.tolerance else "exactly"
+        allowed = (
+            f"within {constant(claim.tolerance, 'points' if unit == 'share' else unit)} of" if claim.tolerance else "exactly"
+        )
         parts.append(f"{allowed} the printed value ({claim.why.strip()})")
     if test:
         parts.append(f"the direction: {test}")

@@ -3,13 +3,14 @@
 All of it is made from verdicts, findings and records; nothing is typed by hand but a claim in few words and the explanations.
 """
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 
 from mobpriv.book.claims import AGREES, BY_DEFINITION, DIRECTION, DISAGREES, KINDS, UNDECIDED
-from mobpriv.book.runs import Registry
+from mobpriv.book.runs import Registry, named
 from mobpriv.book.verdicts import Verdict, title
-from mobpriv.numbers import FIXED, extent, shown
+from mobpriv.numbers import beside, extent, shown
 
 SAYS = {
     AGREES: "reproduced",
@@ -104,9 +105,8 @@ def _found(verdict: Verdict) -> str:
     """Our number with its interval and n, where there is a single one; else the verdict."""
     if not _has_number(verdict):
         return SAYS[verdict.verdict]
-    between = extent(verdict.low, verdict.high, verdict.unit)
-    n = f"n{FIXED}={FIXED}{shown(verdict.n)}" if verdict.n is not None else ""
-    return "we find " + ", ".join(filter(None, [shown(verdict.value, verdict.unit), between, n]))
+    small = beside(extent(verdict.low, verdict.high, verdict.unit), verdict.n)
+    return "we find " + ", ".join([shown(verdict.value, verdict.unit), *small])
 
 
 def _has_number(verdict: Verdict) -> bool:
@@ -115,20 +115,33 @@ def _has_number(verdict: Verdict) -> bool:
 
 def _on(names: Sequence[str]) -> str:
     """ "on Cabspotting and the synthetic city"; a comparison of data sets stands across them."""
-    *first, last = (f"the {name}" if name[0].islower() else name for name in names)
+    *first, last = map(named, names)
     return (
         "across data sets" if names == ["across data sets"] else "on " + (f"{', '.join(first)} and {last}" if first else last)
     )
 
 
 def _main_cause(headlines: Sequence[Verdict], registry: Registry) -> list[str]:
-    """The first sentence of the explanation of the first disagreement, real data before made-up ones."""
+    """The first sentence of the explanation of the largest disagreement, real data before made-up ones; of two alike the first."""
     disagreeing = [v for v in headlines if v.verdict == DISAGREES and v.explanation]
     if not disagreeing:
         return []
-    first = min(disagreeing, key=lambda v: _is_synthetic(v, registry))
-    cause = re.split(r"(?<=[.?!])\s+(?=[A-Z{])", first.explanation.strip())[0]
-    return [f"**The main disagreement**, {first.claim.id} {_on([title(registry, first.dataset)])}. {cause}"]
+    main = max(disagreeing, key=lambda v: (not _is_synthetic(v, registry), _distance(v)))
+    cause = re.split(r"(?<=[.?!])\s+(?=[A-Z{])", main.explanation.strip())[0]
+    return [f"**The main disagreement**, {main.claim.id} {_on([title(registry, main.dataset)])}. {cause}"]
+
+
+def _distance(verdict: Verdict) -> float:
+    """How far our number lies from the printed one, in tolerances.
+
+    Where the tolerance is 0 (a count, a rank), half the width of our interval stands for it, and without an interval any difference
+    is infinite. What has no two numbers to compare, a relation or a bound, counts as 0: behind everything measured.
+    """
+    if not isinstance(verdict.printed, int | float) or verdict.value is None:
+        return 0.0
+    half = (verdict.high - verdict.low) / 2 if verdict.low is not None and verdict.high is not None else 0.0
+    unit, gap = verdict.claim.tolerance or half, abs(verdict.value - verdict.printed)
+    return gap / unit if 0 < unit < math.inf else math.inf
 
 
 def _repeat(notebook: str, record: dict) -> str:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import yaml
 
 from mobpriv.book.expressions import ALL, NUMBER, is_name, name_of, parsed
-from mobpriv.book.runs import Run
+from mobpriv.book.runs import Run, named
 from mobpriv.numbers import constant
 
 ONE_PART = rf"\*|{NUMBER}:{NUMBER}|{NUMBER}|[^.]+"  # of a name, also the open one of a family
@@ -57,7 +57,7 @@ class Names(NamedTuple):
         run, _, rest = name.partition(".")
         if run in self.runs and rest:
             of_run = self.find(notebook, rest)
-            return of_run and of_run._replace(words=f"{of_run.words}, {self.runs[run].title}")
+            return of_run and of_run._replace(words=f"{of_run.words} on {named(self.runs[run].title)}")
         return None
 
     def _called(self, key: str, part: str) -> str:
@@ -149,7 +149,8 @@ class _Words(NamedTuple):
             case ast.Compare(left, ops, comparators):
                 return self._compared([left, *comparators], [type(op) for op in ops])
             case ast.Call(ast.Name(id=name), args, _):
-                texts = ", ".join(self.of(argument, self.unit(node)) for argument in args)
+                *first, last = (self.of(argument, self.unit(node)) for argument in args)
+                texts = f"{', '.join(first)} and {last}" if first else last
                 if name in _STEPS:
                     return f"{texts} {_STEPS[name]}"
                 return f"{_OF.get(name, 'the number of times that' if self._compares(args) else 'the number of')} {texts}"

@@ -21,6 +21,11 @@ class Run(NamedTuple):
     notebooks: tuple[str, ...] = ()  # of a run on real data; an embedded one has those whose default data set it is
 
 
+def named(title: str) -> str:
+    """A title within a sentence: "Cabspotting", "the synthetic city"."""
+    return f"the {title}" if title[0].islower() else title
+
+
 class Paper(NamedTuple):
     title: str  # what the pages call it
     claims: str  # with what the ids of its claims begin

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from mobpriv.numbers import FIXED, extent, shown
+from mobpriv.numbers import FIXED, beside, extent, shown
 
 NOTHING = ' class="none"'
 
@@ -97,6 +97,5 @@ def cell(value: Any, unit: str = "", n: bool = True) -> Cell:
     if not hasattr(value, "keys"):
         return Cell(shown(value.item() if hasattr(value, "item") else value, unit))
     found = {key: value[key] for key in value.keys()}  # noqa: SIM118  (an Estimate is no dict)
-    count = f"n{FIXED}={FIXED}{shown(found['n'])}" if n and found.get("n") else ""
     between = extent(found.get("low"), found.get("high"), unit)
-    return Cell(shown(found["value"], unit), tuple(filter(None, [between, count])))
+    return Cell(shown(found["value"], unit), beside(between, found.get("n"), n))

@@ -2,9 +2,11 @@
 
 A value **agrees** within the tolerance only (and never against a ``direction`` that fails). Beyond it, it **agrees in direction** where
 ``direction`` holds wherever in their 95 % intervals the results it reads may lie: a difference whose interval holds 0 shows none.
-Where that does not decide, or there is no ``direction``, and the printed number lies in our interval, the data do **not decide**.
-All else **disagrees**, and needs an explanation. A relation agrees where it holds wherever in their intervals the results it reads may
-lie, disagrees where it fails everywhere there, else the data do not decide. What is **true by definition** is tested too: coming out false is a fault.
+Where that does not decide, or there is no ``direction``, and the printed number lies in our interval, the data do **not decide**;
+nor do cases too few for an interval. All else **disagrees**, and needs an explanation. A relation agrees where it holds wherever in
+their intervals the results it reads may lie, disagrees where it fails everywhere there, else the data do not decide; one that is about
+each of the cases at hand (``of_cases``) holds or fails by its values. What is **true by definition** is tested too: coming out false is a
+fault.
 """
 
 import re
@@ -28,15 +30,17 @@ from mobpriv.book.expressions import (
     is_open,
     members,
     named_in,
+    names_in,
     number_of,
     plain_name,
     throughout,
+    too_few,
     truth_of,
     value_of,
 )
 from mobpriv.book.quantities import Names, Quantity, in_words, unit_of
 from mobpriv.book.runs import Registry
-from mobpriv.numbers import extent, shown
+from mobpriv.numbers import beside, constant, extent, shown
 
 ACROSS = "across"  # the "run" of a claim that compares runs with each other
 QUICK = "not judged: a quick run"
@@ -184,7 +188,7 @@ def _judged(
             raise ValueError(f"has an explanation of {kind!r}, but the verdict is {' and '.join(came_out) or 'open'!r}")
     if DISAGREES in came_out and DISAGREES not in texts:
         v = came_out[DISAGREES]
-        numbers = f" (printed {shown(v.printed, v.unit)}, ours {shown(v.value, v.unit)})" if v.value is not None else ""
+        numbers = f" (printed {constant(v.printed, v.unit)}, ours {shown(v.value, v.unit)})" if v.value is not None else ""
         raise ValueError(f"disagrees{numbers} and nobody has explained why")
     told = {kind: _with_numbers(text, here, lambda name: names.of(claim.notebook, name)) for kind, text in texts.items()}
     return [verdict._replace(explanation=told.get(verdict.verdict, "")) for verdict in found]
@@ -200,7 +204,8 @@ def _verdict(claim: Claim, dataset: str, quantity: str, printed: Any, results: d
         told["test"] = in_words(test, called)
         told["read"] = tuple(_part(name, results, called(name), names.parts) for name in named_in(test))
     if claim.relation:
-        kind = {True: AGREES, False: DISAGREES, None: UNDECIDED}[throughout(claim.relation, results)]
+        holds = (truth_of if claim.of_cases else throughout)(claim.relation, results)
+        kind = {True: AGREES, False: DISAGREES, None: UNDECIDED}[holds]
         return Verdict(claim, dataset, kind, **told)
     value, single = number_of(quantity, results), plain_name(quantity)
     low, high, n = _extent(single, results)
@@ -212,11 +217,12 @@ def _verdict(claim: Claim, dataset: str, quantity: str, printed: Any, results: d
 def _kind(claim: Claim, quantity: str, printed: Any, value: float, ends: tuple, results: dict[str, Any]) -> str:
     holds = truth_of(claim.direction, results) if claim.direction else None
     decided = throughout(claim.direction, results) if claim.direction else None
+    few = any(too_few(results[name]) for name in names_in(quantity, results))
     if holds is not False and _meets(claim, quantity, printed, value, results):
         return AGREES
     if decided:
         return DIRECTION
-    return UNDECIDED if decided is None and _covers(printed, *ends) else DISAGREES
+    return UNDECIDED if decided is None and (few or _covers(printed, *ends)) else DISAGREES
 
 
 def _defined(verdict: Verdict) -> Verdict:
@@ -264,14 +270,22 @@ def _embedded(notebook: str, results: dict, registry: Registry) -> dict | None:
 
 
 def _with_numbers(text: str, results: dict[str, Any], called) -> str:
-    """``text`` with every ``{expression}`` replaced by its value: an explanation's numbers come from the run, too."""
+    """``text`` with every ``{expression}`` replaced by its value: an explanation's numbers come from the run, too.
+
+    A result's interval and n stand in brackets behind it: "45.2 % (43.0 to 47.4 %, n = 522)"; the n of a run once in a text.
+    """
+    counted = set()
 
     def number(found: re.Match) -> str:
         expression, behind = found.groups()
         unit = unit_of(expression, called)
         if unit and behind and behind in ("%", "points", unit):
             raise ValueError(f"the explanation says the unit of {{{expression}}} twice: it comes with the number")
-        return shown(value_of(expression, results), unit)
+        low, high, n = _extent(plain_name(expression), results)
+        of = (re.match(r"[^.[]*", expression)[0], n)
+        small = ", ".join(beside(extent(low, high, unit), n, of not in counted))
+        counted.add(of)
+        return shown(value_of(expression, results), unit) + (f" ({small})" if small else "")
 
     return re.sub(r"\{([^{}]+)\}(?=\s*(%|\w+)?)", number, text)
 
