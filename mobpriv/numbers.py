@@ -72,6 +72,11 @@ def _bound(text: str, unit: str) -> str:
     return f"{says[found[1]]} {shown(float(found[2]), unit)}" if found else text
 
 
+def counted(number: int, one: str, several: str = "") -> str:
+    """So many of something: "1 record", "2 records"."""
+    return f"{shown(number)} {one if number == 1 else several or one + 's'}"
+
+
 def extent(low: Any, high: Any, unit: str = "") -> str:
     """An interval, its unit named once."""
     if low is None or high is None:
