@@ -20,6 +20,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from mobpriv.numbers import counted, shown
+
 app = typer.Typer(
     help="The experiments of five papers on mobility privacy, run again.",
     no_args_is_help=True,
@@ -55,13 +57,20 @@ def one_clear_line(table: Path | None = None, given: dict[str, str] | None = Non
         raise typer.Exit(1) from None
     except (ValueError, OSError, datasets.NeedsRegistration) as error:
         asks = error.asks if table and isinstance(error, datasets.Unclear) else {}
-        print(f"mobpriv: {error}{f', as in: {_validating(table, (given or {}) | asks)}' if asks else ''}", file=sys.stderr)
+        print(f"mobpriv: {error}{_how_to_say(table, given or {}, asks) if asks else ''}", file=sys.stderr)
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
         print(
             "mobpriv: interrupted (the finished steps of a run are kept: the same command goes on behind them)", file=sys.stderr
         )
         raise typer.Exit(130) from None
+
+
+def _how_to_say(table: Path, given: dict[str, str], asks: dict[str, str]) -> str:
+    """How what is missing is said: the command where an example of everything is known, else the options alone."""
+    if all(asks.values()):
+        return f", as in: {_validating(table, given | asks)}"
+    return f" with {', '.join(map(OPTIONS.get, asks))} of {shlex.join(['mobpriv', 'validate', str(table)])}"
 
 
 def _validating(table: Path, given: dict[str, str]) -> str:
@@ -76,7 +85,7 @@ def _ready(table: Path) -> str:
     """cdr.2024-01.csv.gz becomes cdr.2024-01_ready.parquet: tables of other months keep names of their own."""
     name = table.name
     for ending in (".gz", ".csv", ".tsv", ".txt", ".parquet"):
-        name = name.removesuffix(ending)
+        name = name[: -len(ending)] if name.lower().endswith(ending) else name
     return f"{name}_ready.parquet"
 
 
@@ -150,7 +159,7 @@ def _plan(path: Path, given: dict, folder: Path) -> dict[str, str]:
     named = {n: v for n, v in given.items() if n not in ("dataset", "quick") and v != parameters[n].default}
     set_to = "; ".join(f"{name} = {value}" for name, value in named.items())
     if quick:
-        short = "; ".join(f"{name} = {value}" for name, value in notebooks.shortened(path).items())
+        short = "; ".join(f"{name} = {value}" for name, value in notebooks.quick_values(path, values).items())
         set_to = "; ".join(filter(None, (f"quick, not a result: {short or 'nothing is shortened'}", set_to)))
     return {
         "experiment": notebooks.title(path),
@@ -299,10 +308,10 @@ def validate(
     with one_clear_line(file, given):
         if not file.exists():
             raise FileNotFoundError(f"there is no file {file}")
-        if output and (output.suffix != ".parquet" or output.resolve() == file.resolve()):
+        if output and (output.suffix.lower() != ".parquet" or output.resolve() == file.resolve()):
             rule = (
                 "is another file than the table"
-                if output.suffix == ".parquet"
+                if output.suffix.lower() == ".parquet"
                 else "is a Parquet file, whose name ends in .parquet"
             )
             raise ValueError(f"what is written {rule} (got -o {output})")
@@ -315,13 +324,17 @@ def validate(
             traces, left_out, command = found.traces, found.left_out, ""
         else:
             reading = datasets.recognised(file, {name: given[name] for name in COLUMNS if name in given}, time, zone)
-            typer.echo(f"{file.name}: {reading.in_words}{' (guessed)' if reading.guessed else ''}")
             traces, left_out = datasets.read_table(file, **reading.arguments)
-            command = _validating(file, _said(reading))
-        if not len(traces) and not len(left_out):
+            command = _validating(file, _said(reading, given))
+        if not len(traces):
             raise ValueError(f"{file} holds no records")
+        if command:
+            typer.echo(f"{file.name}: {reading.in_words}{' (guessed)' if reading.guessed else ''}")
         _holds(traces)
+        if command:
+            _warn_of_row_numbers(traces, reading.columns["user"])
         if len(left_out):
+            _warn_of_many(len(traces), left_out)
             _left_out(left_out)
         else:
             typer.echo("Nothing is wrong with it.")
@@ -329,37 +342,62 @@ def validate(
             _write(traces, output)
         elif command:
             typer.echo(f"\nTo write what is in order to a table, read so:\n  {command}")
-        if len(traces):
-            ready = str(output or (_ready(file) if command else file))
-            typer.echo(f"To run an experiment on it:\n  {shlex.join(['mobpriv', 'run', EXAMPLE, '--data', ready, '--quick'])}")
+        ready = str(output or (_ready(file) if command else file))
+        typer.echo(f"To run an experiment on it:\n  {shlex.join(['mobpriv', 'run', EXAMPLE, '--data', ready, '--quick'])}")
 
 
-def _said(reading) -> dict[str, str]:
+def _said(reading, given: dict[str, str]) -> dict[str, str]:
     """What must be said on the command line for a table to be read so."""
-    columns = {role: name for role, name in reading.columns.items() if role != name}
+    columns = {role: name for role, name in reading.columns.items() if role != name or role in given}
     return columns | {name: value for name, value in (("time", reading.time), ("zone", reading.zone)) if value}
 
 
+def _warn_of_row_numbers(traces, column: str) -> None:
+    """Says that a column taken for the user may number the rows: most of its users have a single record."""
+    from mobpriv.traces import by_user
+
+    users, offsets = by_user(traces)
+    single = int((offsets[1:] - offsets[:-1] == 1).sum())
+    if len(users) > 1 and 2 * single > len(users):
+        typer.echo(
+            f"Warning: {shown(single)} of {counted(len(users), 'user')} have a single record; if {column} numbers the rows, name "
+            "the column of the user with --user"
+        )
+
+
+def _warn_of_many(kept: int, problems) -> None:
+    from mobpriv.datasets import BLANK
+
+    lost = int(problems["records"][problems["rule"] != BLANK].sum())
+    if lost > kept:
+        typer.echo(f"Warning: most records are left out, {shown(lost)} of {shown(lost + kept)}")
+
+
 def _left_out(problems) -> None:
-    typer.echo(f"\n{int(problems['records'].sum()):,} records are left out:")
+    lost = int(problems["records"].sum())
+    typer.echo(f"\n{counted(lost, 'record')} {'is' if lost == 1 else 'are'} left out:")
     for p in problems.itertuples():
-        typer.echo(f"  {p.rule}: {p.records:,} records of {p.users:,} users")
+        whose = f" of {counted(p.users, 'user')}" if p.users else ""
+        typer.echo(f"  {p.rule}: {counted(p.records, 'record')}{whose}")
         typer.echo(f"    first: {p.place}: {p.value}" if p.value else f"    first: {p.place}")
         typer.echo(f"    {p.remedy}")
 
 
 def _write(traces, output: Path) -> None:
+    from mobpriv.traces import COLUMNS
+
     part = output.with_name(f".{output.name}.part")
     try:
-        traces.to_parquet(part)
+        traces[list(COLUMNS)].to_parquet(part)  # alone, so that no column beside them can be taken for one of them
         part.replace(output)
     finally:
         part.unlink(missing_ok=True)
-    typer.echo(f"written: {output}")
+    others = ", ".join(name for name in traces.columns if name not in COLUMNS)
+    typer.echo(f"written: {output}{f', without the columns {others}' if others else ''}")
 
 
 def _holds(traces) -> None:
-    _stdout.print(f"{len(traces):,} records of {traces['user'].nunique():,} users")
+    _stdout.print(f"{counted(len(traces), 'record')} of {counted(traces['user'].nunique(), 'user')}")
     if len(traces):
         _stdout.print(f"from {traces['t'].min():%Y-%m-%d %H:%M:%S %Z} to {traces['t'].max():%Y-%m-%d %H:%M:%S %Z}")
         _stdout.print(
@@ -390,7 +428,7 @@ def data_show(name: Annotated[str, typer.Argument(help="A name (mobpriv data lis
             typer.echo(f"read as: {found.reading}")
         _holds(found.traces)
         for p in found.left_out.itertuples():
-            _stdout.print(f"left out: {p.rule}: {p.records:,} records")
+            _stdout.print(f"left out: {p.rule}: {counted(p.records, 'record')}")
 
 
 @data_app.command("fetch")

@@ -90,6 +90,11 @@ def _bound(text: str, unit: str) -> str:
     return f"{says[found[1]]} {constant(float(found[2]), unit)}" if found else text
 
 
+def counted(number: int, one: str, several: str = "") -> str:
+    """So many of something: "1 record", "2 records"."""
+    return f"{shown(number)} {one if number == 1 else several or one + 's'}"
+
+
 def extent(low: Any, high: Any, unit: str = "") -> str:
     """An interval, its unit named once; empty where there is none."""
     if any(end is None or end != end for end in (low, high)):  # not-a-number is the one that differs from itself

@@ -42,7 +42,8 @@ _FOLDERS: set[str] = set()  # temporary ones of this process
 @contextmanager
 def temporary_folder(prefix: str) -> Iterator[Path]:
     """A temporary folder that is gone behind the block, also where this process ends with its parent."""
-    with TemporaryDirectory(prefix=prefix) as folder:
+    # a kernel that ends may still write there: that must not hide why it ends
+    with TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder:
         _FOLDERS.add(folder)
         try:
             yield Path(folder)

@@ -87,14 +87,21 @@ def _broken(table: pd.DataFrame) -> list[tuple[str, np.ndarray, str]]:
     if not nobody.any() and _right(time, lat, lng, *_TIMES):
         return []
     outside = np.abs(lat) > 90
-    swapped = outside.mean() > 0.5 if len(lat) else False
+    remedy = "leave the record out"
+    if len(lat) and outside.mean() > 0.5:
+        metres = (outside & (np.abs(lng) > 180)).mean() > 0.5
+        remedy = (
+            "these look like metres of a projection: reproject them to degrees of WGS 84"
+            if metres
+            else "lat and lng look swapped"
+        )
     rules = [
         ("user missing", nobody, "give every record a user"),
         ("time missing", ~known, "leave the record out"),
         ("time before 1980", known & (time < _TIMES[0]), "leave it out; were seconds read as milliseconds?"),
         ("time after 2099", time >= _TIMES[1], "leave it out; were milliseconds read as seconds?"),
         ("latitude or longitude not a number", ~(np.isfinite(lat) & np.isfinite(lng)), "leave the record out"),
-        ("latitude outside [-90, 90]", outside, "lat and lng look swapped" if swapped else "leave the record out"),
+        ("latitude outside [-90, 90]", outside, remedy),
         ("longitude outside [-180, 180]", np.abs(lng) > 180, "leave the record out"),
     ]
     return [rule for rule in rules if rule[1].any()]

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import logging
 import os
 import pty
 import re
@@ -16,6 +17,7 @@ import pytest
 from notebook_making import SAVES, make
 from typer.testing import CliRunner
 
+from mobpriv.book import running
 from mobpriv.cli import app
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:papermill", "ignore::DeprecationWarning:nbclient")
@@ -137,6 +139,20 @@ def test_an_interrupted_run_is_one_line_and_exit_code_130(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_a_kernel_that_dies_is_one_line_and_exit_code_1(tmp_path, caplog):
+    path = make(tmp_path, "demo", "import os\nos._exit(1)")
+    command = [sys.executable, "-m", "mobpriv.cli", "run", str(path), "-o", str(tmp_path / "out")]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (run.returncode, run.stdout) == (1, "")
+    assert last_line(run.stderr) == "demo.ipynb: the kernel died, as it does where memory runs out"
+    # what the loop says of it once an interrupt has ended the run
+    with pytest.raises(running.CellFailed, match="the kernel died"):
+        running.run(path, output=tmp_path / "out.ipynb", results=tmp_path / "out.json")
+    logging.getLogger("asyncio").error("Task exception was never retrieved\nfuture: exception=DeadKernelError('Kernel died')")
+    logging.getLogger("asyncio").error("something else")
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == ["something else"]
+
+
 def test_show_lists_the_parameters(call, tmp_path):
     code, out, _ = call("show", make(tmp_path, "demo"))
     assert code == 0
@@ -159,7 +175,7 @@ def test_validate_takes_other_column_names(call, tmp_path):
     arguments = ["--user", "uid", "--time-column", "when", "--lat", "y", "--lng", "x", "--time", "ms"]
     code, out, _ = call("validate", "o.csv", *arguments)
     assert code == 0
-    assert "1 records of 1 users" in out
+    assert "1 record of 1 user\n" in out
     assert "2020-09-13 12:26:40 UTC" in out  # 1.6e9 seconds after 1970
     assert "Nothing is wrong" in out
     code, _, err = call("validate", "o.csv")
@@ -195,7 +211,12 @@ def test_validate_finds_the_columns_and_prints_the_command_that_reads_them(call,
     [
         ("id,uid,t,lat,lng", "1,a,1600000000,45,4", "could be column id or uid: say which, as in: mobpriv validate o.csv --user id -o"),
         ("user,t,lat,lng", "a,2020-01-01 12:00,45,4", "say which zone they are of, as in: mobpriv validate o.csv --zone Europe/Paris -o"),
-        ("user,when,lat,lng", "a,1600000000,45,4", "no column t (time); it has: user, when, lat, lng. Say which is which, as in: mobpriv "),
+        ("user,t,timestamp,lat,lng", "a,1600000000,1600000000,45,4", "column t or timestamp: say which, as in: mobpriv validate o.csv --time-column t -o"),
+        ("user,when,lat,lng", "a,1600000000,45,4", "no column t (time); it has: user, when, lat, lng. Say which is which, as in: mobpriv validate o.csv --time-column when -o"),
+        ("user,when,lat,lng,v", "a,1600000000,45,4,9", "it has: user, when, lat, lng, v. Say which is which with --time-column of mobpriv validate o.csv"),
+        ("who,t,north,lng", "a,1600000000,45,4", "it has: who, t, north, lng. Say which is which with --user, --lat of mobpriv validate o.csv"),
+        ("user,date,time,lat,lng", "a,2024-09-03,17:21,45,4", "stand in two columns, date and time: join them to one"),
+        ("user,t,lat,lng", "a,03.09.2024 17:21,45,4", "which is not guessed: write them as ISO 8601"),
         ("user,t,lat,lng", "a,17,45,4", "times are numbers such as 17, in 1980 … 2099 neither as seconds nor as milliseconds"),
         ("user,t,latitude,y,lng", "a,1600000000,45,45,4", "the latitude could be column latitude or y: say which, as in: mobpriv validate o.csv --lat"),
     ],
@@ -206,7 +227,58 @@ def test_what_is_in_doubt_is_one_line_with_the_command_that_says_it(call, tmp_pa
     code, out, err = call(*command, "o.csv")
     assert (code, out) == (2, "")
     assert line in one_line(err)
-    assert not re.search(r"columns=|time=|zone=", err)  # no Python where nobody writes Python
+    assert not re.search(r"COLUMN|columns=|time=|zone=", err)  # no Python where nobody writes Python
+
+
+def test_a_column_that_is_named_among_two_is_named_in_the_printed_command(call, tmp_path):
+    (tmp_path / "o.csv").write_text("user,id,t,lat,lng\na,7,1600000000,45,4\n")
+    code, out, _ = call("validate", "o.csv", "--user", "user")
+    assert code == 0
+    command = next(line for line in out.splitlines() if "mobpriv validate" in line)
+    code, out, _ = call(*shlex.split(command)[1:])
+    assert code == 0
+    assert "written: o_ready.parquet, without the columns id" in out
+    assert pd.read_parquet(tmp_path / "o_ready.parquet").columns.tolist() == ["user", "t", "lat", "lng"]
+    assert call("validate", "o_ready.parquet")[0] == 0  # nothing is in doubt any more
+
+
+@pytest.mark.parametrize(
+    ("column", "warned"), [(range(6), "5 of 5 users"), ("aabbcd", ""), ("aabcde", "4 of 5 users"), ("aaaaaa", "")]
+)
+def test_validate_warns_of_a_column_that_numbers_the_rows(call, tmp_path, column, warned):
+    users = list(column)[-5:] if warned.startswith("5") else list(column)
+    rows = [f"{user},{1_600_000_000 + k},45,4" for k, user in enumerate(users)]
+    (tmp_path / "o.csv").write_text("\n".join(["id,t,lat,lng", *rows]))
+    code, out, _ = call("validate", "o.csv")
+    assert code == 0
+    warning = f"Warning: {warned} have a single record; if id numbers the rows, name the column of the user with --user\n"
+    assert (warning in out) == bool(warned)
+    assert ("Warning" in out) == bool(warned)
+
+
+@pytest.mark.parametrize(("bad", "warned"), [(2, False), (3, False), (4, True)])
+def test_validate_warns_where_most_records_are_left_out(call, tmp_path, bad, warned):
+    rows = [f"a,{1_600_000_000 + k},{99 if k < bad else 45},4" for k in range(3 + bad)]
+    (tmp_path / "o.csv").write_text("\n".join(["user,t,lat,lng", *rows]))
+    out = call("validate", "o.csv")[1]
+    assert f"latitude outside [-90, 90]: {bad} records of 1 user\n" in out
+    assert ("Warning: most records are left out, 4 of 7\n" in out) == warned
+    assert ("Warning" in out) == warned
+
+
+def test_validate_counts_one_record_as_one(call, tmp_path):
+    (tmp_path / "o.csv").write_text("user,t,lat,lng\na,1600000000,45,4\nNULL,1600000000,45,4\n")
+    out = call("validate", "o.csv")[1]
+    assert "1 record is left out:\n  user written as missing (NULL, nan, NA, \\N, …): 1 record\n" in out
+
+
+@pytest.mark.parametrize("text", ["user,t,lat,lng\n", "user,t,lat,lng\n\n \n"])
+def test_validate_refuses_a_table_without_records(call, tmp_path, text):
+    (tmp_path / "o.csv").write_text(text)
+    code, out, err = call("validate", "o.csv", "-o", "ready.parquet")
+    assert (code, out) == (2, "")
+    assert one_line(err) == "mobpriv: o.csv holds no records"
+    assert not (tmp_path / "ready.parquet").exists()
 
 
 def test_a_run_says_before_what_it_will_do(call, tmp_path):
@@ -294,7 +366,7 @@ def test_validate_writes_a_table_to_run_on(call, tmp_path):
     naive.to_csv(tmp_path / "naive.csv", index=False)
     code, _, err = call("run", "thesis_3_attacks", "--data", "naive.csv")
     assert code == 2
-    assert "mobpriv validate naive.csv --time-column COLUMN -o naive_ready.parquet" in one_line(err)
+    assert "mobpriv validate naive.csv --time-column when -o naive_ready.parquet" in one_line(err)
     call("validate", "naive.csv", "--user", "uid", "--time-column", "when", "--zone", "Europe/Paris", "-o", "ready.parquet")
     code, out, _ = call("validate", "ready.parquet")
     assert code == 0
@@ -383,9 +455,7 @@ def test_quick_says_what_it_shortens(call, tmp_path):
     path = make(tmp_path, "demo", "sizes = sizes[:1] if quick else sizes", SAVES, tags={2: "quick"})
     code, _, err = call("run", path, "--quick", "-o", "there")
     assert code == 0
-    assert "parameters: quick, not a result: sizes = sizes[:1]; results: to there; takes: seconds beyond the start" in one_line(
-        err
-    )
+    assert "parameters: quick, not a result: sizes = [1]; results: to there; takes: seconds beyond the start" in one_line(err)
     assert json.loads((tmp_path / "there" / "demo.json").read_text())["provenance"]["parameters"]["sizes"] == [1]
     assert "sizes[:1]" in call("show", path)[1]
     code, _, err = call("run", path, "--quick", "-p", "sizes=[5]", "-o", "there")
@@ -459,5 +529,5 @@ def test_validate_reads_the_folder_of_a_known_format(call, tmp_path):
     (folder / "new_abc.txt").write_text("37.75 -122.39 0 1212345678\n37.76 -122.40 1 1212345618\n")  # newest first
     code, out, _ = call("validate", folder, "-o", tmp_path / "cabs.parquet")
     assert code == 0
-    assert "2 records of 1 users" in out
+    assert "2 records of 1 user\n" in out
     assert call("validate", tmp_path / "cabs.parquet")[0] == 0

@@ -40,6 +40,22 @@ def test_the_estimate_is_in_proportion_to_the_records(root):
     assert twice.startswith("about 3 min to 7 min on a computer")
 
 
+def test_runs_of_the_same_reading_that_took_more_than_the_start_count(root):
+    def told(reading):
+        return durations.expected("nb", {"reading": reading}, durations.Size(2_000_000, True), root)
+
+    for name, (reading, seconds) in {"results/cabspotting": ("text", 105.0), "results/cabspotting-program": ("program", 205.0),
+                                     "_generated/results/city": ("text", 6.0)}.items():  # fmt: skip
+        path = root / "book" / name / "nb.json"
+        record = json.loads(path.read_text())
+        record["provenance"] |= {"seconds": seconds, "parameters": {"reading": reading}}
+        path.write_text(json.dumps(record))
+    assert told("text").startswith("about 20 s on a computer like that of the runs on record (2 min on Cabspotting with")
+    assert told("program").startswith("about 40 s on")
+    assert "as the program" not in told("text")
+    assert "city" not in told("text")  # 6 s are the start
+
+
 def test_what_cannot_be_said_is_not_said(root):
     assert (
         durations.expected("new", {}, durations.Size(5, True), root)
@@ -49,7 +65,7 @@ def test_what_cannot_be_said_is_not_said(root):
     assert durations.expected("nb", {}, None, root) == "how long cannot be said: the number of records is not known beforehand"
     bounded = durations.expected("new", {"minutes": 5.0}, None, root)
     assert bounded == "about 5 min at most for the optimal channels (the parameter minutes)"
-    assert "; runs on record took 2 min on Cabspotting" in durations.expected("nb", {"minutes": 5.0}, None, root)
+    assert durations.expected("nb", {"minutes": 5.0}, None, root) == bounded  # runs without a bound say nothing of it
     assert durations.expected("nb", {"quick": True}, None, root).startswith("seconds beyond the start")
 
 

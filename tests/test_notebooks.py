@@ -79,7 +79,11 @@ def test_what_is_quick_stands_in_one_cell(path: Path):
     cells = code_cells(path)
     tagged = [tree for tree, tags in cells if "quick" in tags]
     assert len(tagged) <= 1
-    notebooks.shortened(path)  # refuses lines of another form
+    defaults = {p.name: p.default for p in notebooks.parameters(path).values()}
+    for name, value in notebooks.quick_values(
+        path, defaults
+    ).items():  # refuses lines of another form, knows the values beforehand
+        assert notebooks.checked(path, {name: value}) == {name: value}
     elsewhere = [tree for tree, tags in cells if not tags & {"quick", "parameters"}]
     assert not any("quick" in names(tree, ast.Load) for tree in elsewhere)
 

@@ -126,6 +126,15 @@ def _fail_beside_a_long_sleep() -> None:
         pool.submit(divmod, 1, 0).result()
 
 
+def test_a_folder_that_is_written_to_while_it_is_removed_hides_no_interrupt(monkeypatch):
+    """A kernel that ends may still write there: "Directory not empty"."""
+    with monkeypatch.context() as patched:
+        patched.setattr("os.rmdir", lambda *_, **__: (_ for _ in ()).throw(OSError(39, "Directory not empty")))
+        with pytest.raises(KeyboardInterrupt), processes.temporary_folder("mobpriv-") as folder:
+            raise KeyboardInterrupt
+    folder.rmdir()
+
+
 def test_work_that_is_done_is_handed_back():
     with processes.pool(2) as pool:
         assert list(pool.map(abs, [-1, -2, -3])) == [1, 2, 3]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mobpriv.book import quantities, results, runs
 from mobpriv.book.quantities import Quantity, in_words, names, unit_of
-from mobpriv.numbers import beside, constant, extent, shown
+from mobpriv.numbers import beside, constant, counted, extent, shown
 
 REGISTRY = runs.read(results.ROOT)
 NAMES = names(
@@ -131,6 +131,11 @@ def test_intervals_name_their_unit_once():
     assert extent(951, 1500, "m") == "951\u00a0m to 1.5\u00a0km"
     assert extent(1e-9, 2, "km") == "≈\u00a00 to 2\u00a0km"
     assert extent("-infinite", 2, "km") == "−∞ to 2\u00a0km"
+
+
+def test_one_is_one_and_several_are_several():
+    assert [counted(n, "record") for n in (0, 1, 12345)] == ["0 records", "1 record", "12\u202f345 records"]
+    assert (counted(1, "erratum", "errata"), counted(2, "erratum", "errata")) == ("1 erratum", "2 errata")
 
 
 def test_names_of_results_and_families():

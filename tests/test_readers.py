@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from mobpriv.datasets import load, read_cabspotting, read_geolife, read_mdc, read_privamov, read_table
+from mobpriv.datasets.tables import NO_USER
 from mobpriv.geo import distance, to_plane
 from mobpriv.grid import SquareGrid
 from mobpriv.traces import as_traces
@@ -269,7 +270,8 @@ def test_hour_that_the_clock_shows_twice(tmp_path):
 def test_nan_and_missing_users(tmp_path):
     text = f"user,t,lat,lng\n,{T},46.5,6.6\na,{T},nan,6.6\na,{T},46.5,\na,{T},46.5,6.6\nNA,{T},46.5,6.6\n"
     traces, left_out = read_table(csv(tmp_path, text))
-    assert traces["user"].tolist() == ["NA", "a"]  # a user may be called NA
+    assert traces["user"].tolist() == ["a"]
+    assert rule(left_out, NO_USER).place == "t.csv line 6"  # nobody is called NA
     assert rule(left_out, "user missing").place == "t.csv line 2"
     assert rule(left_out, "latitude or longitude not a number").records == 2
 
@@ -542,7 +544,7 @@ def test_empty_files_of_mdc(tmp_path):
     assert not len(traces)
     assert left_out["rule"].tolist() == ["file without records"] * 2
     write(tmp_path / "gps.csv", f"1\t{T}\t6.6\t46.5\t400\n")
-    with pytest.raises(ValueError, match=r"no record can be used. user missing: 1 records") as error:
+    with pytest.raises(ValueError, match=r"no record can be used. user missing: 1 record,") as error:
         read_mdc(tmp_path)
     assert "\n" not in str(error.value)
 

@@ -1,10 +1,13 @@
 """How a table is written is found out where nothing is in doubt, and asked for where something is."""
 
+import re
+
 import pandas as pd
 import pytest
 
 from mobpriv import datasets
 from mobpriv.datasets import Unclear, recognised
+from mobpriv.datasets.tables import NO_USER
 
 T = 1_211_033_530  # 2008-05-17 14:12:10 UTC
 
@@ -17,7 +20,8 @@ def write(tmp_path, header: str, *values: str, name: str = "t.csv"):
 
 @pytest.mark.parametrize(
     "header",
-    ["uid,time,latitude,longitude", "User ID,TimeStamp,Lat,Lon", "id,date_time,y,x", "Device , Date Time , LATITUDE , Long ", "user,t,lat,lng"],
+    ["msisdn,event_time,cell_lat,cell_lon", "Caller ID,Call Time,GPS Latitude,GPS Longitude", "customer_id,start_time,celllat,celllon",
+     "uid,time,latitude,longitude", "User ID,TimeStamp,Lat,Lon", "id,date_time,y,x", "Device , Date Time , LATITUDE , Long ", "user,t,lat,lng"],
 )  # fmt: skip
 def test_usual_names_are_found_whatever_their_case_and_spaces(tmp_path, header):
     file = write(tmp_path, header, f"a,{T},46.5,6.6")
@@ -30,33 +34,111 @@ def test_usual_names_are_found_whatever_their_case_and_spaces(tmp_path, header):
     assert (found.reading == "") == (not reading.guessed)  # never in silence
 
 
-def test_a_name_of_its_own_is_taken_before_any_guess(tmp_path):
-    file = write(tmp_path, "user,id,t,lat,lng", f"a,7,{T},46.5,6.6")
-    assert recognised(file).columns["user"] == "user"
-
-
 @pytest.mark.parametrize(
     ("header", "words", "role"),
     [
         ("id,uid,t,lat,lng", "the user could be column id or uid", "user"),
-        ("user,date,time,lat,lng", "the time could be column date or time", "t"),
+        ("user,id,t,lat,lng", "the user could be column user or id", "user"),
+        ("user,t,timestamp,lat,lng", "the time could be column t or timestamp", "t"),
+        ("user,date,time,epoch,lat,lng", "the time could be column date or time or epoch", "t"),
         ("user,t,latitude,y,lng", "the latitude could be column latitude or y", "lat"),
         ("user,t,lat,lon,x", "the longitude could be column lon or x", "lng"),
     ],
 )
 def test_nothing_is_guessed_between_two(tmp_path, header, words, role):
-    file = write(tmp_path, header, f"a,b,{T},46.5,6.6")
+    file = write(tmp_path, header, ",".join([str(T)] * len(header.split(","))))
     with pytest.raises(Unclear, match=words) as error:
         datasets.load(file)
     assert list(error.value.asks) == [role]
     candidate = error.value.asks[role]
-    assert recognised(file, {role: candidate}, time="s" if role != "t" else "iso").columns[role] == candidate
+    assert recognised(file, {role: candidate}).columns[role] == candidate
 
 
 def test_what_is_given_is_taken_at_its_word(tmp_path):
     file = write(tmp_path, "uid,t,lat,lng", f"a,{T},46.5,6.6")
-    with pytest.raises(Unclear, match="no column nobody"):
+    with pytest.raises(Unclear, match="no column nobody") as error:
         recognised(file, {"user": "nobody"})
+    assert error.value.asks == {"user": "uid"}  # the only column that is left
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "words"),
+    [
+        ("user,date,time,lat,lng", "a,2024-09-03,17:21,46.5,6.6", "stand in two columns, date and time: join them to one"),
+        ("user,Call Date,Call Time,lat,lng", "a,2024-09-03,17:21,46.5,6.6", "two columns, Call Date and Call Time: join them"),
+        ("user,t,lat,lng", "a,03.09.2024 17:21,46.5,6.6", "03.09.2024 17:21 begin with the day or with the month, which is not guessed"),
+        ("user,t,lat,lng", "a,9/30/24 17:21,46.5,6.6", "9/30/24 17:21 begin with the day or with the month"),
+        ("user,t,lat,lng", "a,Sep 3 2024 5pm,46.5,6.6", "'Sep 3 2024 5pm' are neither numbers nor ISO 8601: write them as"),
+        ("user,t,lat,lng", "a,17:21:00,46.5,6.6", "'17:21:00' are neither numbers nor ISO 8601"),
+        ("user;t;lat;lng", f"a;{T};46,5;6,6", "the latitudes have a decimal comma, as in 46,5: write them with a point, 46.5"),
+        ("user,t,lat,lng", f'a,{T},46.5,"-6,6"', "the longitudes have a decimal comma, as in -6,6"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_what_cannot_be_read_one_way_says_what_to_write(tmp_path, name, header, row, words):
+    file = write(tmp_path, header, row, row)
+    if name == "t.parquet":
+        pd.read_csv(file, sep=None, engine="python", dtype={"lat": "str", "lng": "str"}).to_parquet(file := tmp_path / name)
+    with pytest.raises(Unclear, match=re.escape(words)) as error:
+        recognised(file)
+    assert not error.value.asks
+    assert len(str(error.value).splitlines()) == 1
+
+
+def test_the_day_first_is_refused_where_text_is_said_too(tmp_path):
+    with pytest.raises(Unclear, match="which is not guessed"):
+        recognised(write(tmp_path, "user,t,lat,lng", "a,03/09/2024,46.5,6.6"), time="iso", zone="UTC")
+
+
+@pytest.mark.parametrize("name", ["T.PARQUET", "t.csv", "t"])
+def test_a_parquet_file_is_known_by_its_bytes(tmp_path, name):
+    pd.DataFrame({"user": ["a"], "t": [T], "lat": [46.5], "lng": [6.6]}).to_parquet(tmp_path / name)
+    assert recognised(tmp_path / name).time == "s"
+    assert len(datasets.load(tmp_path / name).traces) == 1
+
+
+def test_values_may_stand_between_bars(tmp_path):
+    found = datasets.load(write(tmp_path, "user|t|lat|lng", f"a|{T}|46.5|6.6"))
+    assert found.traces["lng"].tolist() == [6.6]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"%PDF-1.7\n", "a PDF document: export it as CSV or Parquet"),
+        (b"PK\x03\x04\x14\x00", "an Excel workbook or another ZIP archive"),
+        (b"\n<!DOCTYPE html>", "a web page"),
+        (b"\x1f\x8b\x08", "packed with gzip: let its name end in .gz"),
+    ],
+)
+def test_what_is_no_table_is_called_what_it_is(tmp_path, content, words):
+    (tmp_path / "t.csv").write_bytes(content)
+    with pytest.raises(ValueError, match=words):
+        recognised(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+@pytest.mark.parametrize("most", [0, 1])
+def test_nobody_is_called_null(tmp_path, name, most):
+    missing = ["NULL", "nan", "None", r"\N", "NA"]
+    file = write(
+        tmp_path, "user,t,lat,lng", *(f"{user},{T + k},46.5,6.6" for k, user in enumerate([*missing, "", "", "b", "a"]))
+    )
+    if name == "t.parquet":
+        pd.read_csv(file, keep_default_na=False).to_parquet(file := tmp_path / name)
+    found = datasets.load(file, most=most)
+    assert found.traces["user"].tolist() == (["a"] if most else ["a", "b"])
+    assert found.names == (("a", "b") if most else ())
+    assert dict(zip(found.left_out["rule"], found.left_out["records"], strict=True)) == {NO_USER: 5, "user missing": 2}
+    assert found.left_out["users"].tolist() == [0, 0]
+
+
+def test_metres_are_not_taken_for_swapped_degrees(tmp_path):
+    file = write(tmp_path, "user,t,lat,lng", f"a,{T},6859790.2,652470.1")
+    with pytest.raises(ValueError, match="look like metres of a projection: reproject them to degrees of WGS 84"):
+        datasets.load(file)
+    with pytest.raises(ValueError, match="lat and lng look swapped"):
+        datasets.load(write(tmp_path, "user,t,lat,lng", f"a,{T},151.2,-33.9"))
 
 
 @pytest.mark.parametrize(

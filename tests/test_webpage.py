@@ -9,6 +9,7 @@ from notebook_making import make
 
 from mobpriv.book import running, webpage
 from mobpriv.book.results import ROOT
+from mobpriv.book.tables import Cell, Table
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:papermill", "ignore::DeprecationWarning:nbclient")
 DRAWS = """\
@@ -73,7 +74,10 @@ def test_it_says_first_what_run_it_was_and_on_which_data(own, tmp_path):
     page = webpage.page(*own)
     text = text_of(page)
     assert text.index("How $x$ goes") < text.index("Quick, not a result.") < text.index("This run is on") < text.index("code")
-    assert "This run is on mine : 2 users, 4 records." in text
+    assert (
+        "This run is on mine . 2 users, 4 records. The text between the results was written for the data sets of the book."
+        in text
+    )
     assert "this run (mine) 2 4 3" in text  # users, records, days
     assert re.search(r"Cabspotting 536 11\D219\D955 24", text)  # the book's, from its results
     assert text.count("2 users, 4 records") == 2  # at the top and in the provenance, not once more as it was printed
@@ -89,9 +93,56 @@ def test_a_quick_run_names_the_parameters_that_it_used(tmp_path, own):
     assert "not a result" not in text_of(webpage.page(found, record))
 
 
+def test_a_selection_is_said_once_in_sentences(own):
+    found, record = own
+    record = json.loads(json.dumps(record))
+    record["provenance"]["selection"] = "2 users; halves: two; only a < b"
+    cell = nbformat.v4.new_code_cell(
+        "", outputs=[nbformat.v4.new_output("stream", text="2 users; halves: two; only a < b\nfor the cost: 3 cells\n")]
+    )
+    page = webpage.page(nbformat.v4.new_notebook(cells=[found.cells[0], cell]), record)
+    assert "<strong>mine</strong>. 2 users. Halves: two. Only a &lt; b.</p>" in page
+    assert page.count("halves: two") == 1  # in the provenance
+    assert "<pre>for the cost: 3 cells</pre>" in page
+
+
+def test_the_provenance_names_what_a_quick_run_shortened(own):
+    found, record = own
+    record = json.loads(json.dumps(record))
+    record["provenance"] |= {
+        "notebook": "thesis_3_users",
+        "parameters": {"quick": True, "most": 30, "sizes": [10, 25], "seed": 1},
+    }
+    text = text_of(webpage.page(found, record))
+    assert "parameters quick: yes; most: 30; sizes: 10, 25; the others at their defaults" in text
+
+
+@pytest.mark.parametrize(
+    ("table", "said", "not_said"),
+    [
+        ('<table class="numbers"><td>1</td></table>', "Below a number stand", ["other reading.", "paper", "same notebook"]),
+        ('<table><td data-label="GeoLife">1<small>program: 2</small><small>paper: 3</small></td></table>', "The same notebook was run on GeoLife;", []),
+        ("<p>GeoLife</p>", "Below a number stand", ["other reading.", "same notebook"]),
+    ],
+)  # fmt: skip
+def test_how_to_read_speaks_of_what_is_there(own, table, said, not_said):
+    found, record = own
+    output = nbformat.v4.new_output("display_data", data={"text/html": table})
+    cells = [found.cells[0], nbformat.v4.new_code_cell("", outputs=[output])]
+    words = text_of(webpage.page(nbformat.v4.new_notebook(cells=cells), record)).partition("How to read the numbers")[2]
+    words = words.partition("Where the numbers come from")[0]
+    assert said in words
+    assert not [phrase for phrase in not_said if phrase in words]
+    assert ("that of the other reading." in words and "the paper prints." in words) == (not not_said)
+
+
 def test_figures_are_numbered_and_code_is_folded_once_for_each_result(own):
     page = webpage.page(*own)
-    assert re.findall(r'figure-number">([^<]*)<', page) == ["Figure 3.4.", "Figure 1.", "Figure 2."]
+    assert re.findall(r'figure-number">([^<]*)<', page) == [
+        "Figure 3.4.",
+        "Figure own\xa01.",
+        "Figure own\xa02.",
+    ]  # the paper's, its own
     folds = re.findall(r"<details>.*?</details>", page, re.DOTALL)
     assert sum("a = 1" in fold and "b = 2" in fold for fold in folds) == 1
     assert len(folds) == 2  # the set-up and the figures' code; the last line's
@@ -198,3 +249,29 @@ def test_on_paper_it_is_light_and_nothing_is_cut(browser, files):
         )
         context.close()
         assert cut == 0
+
+
+def test_on_paper_a_table_stays_one_and_its_heads_whole(browser, own, tmp_path):
+    """At the width of A4: no card a row, no word of a head broken."""
+    found, record = own
+    wide = Table([f"data set {k}" for k in range(5)], {"": {"a row": [Cell("1")] * 5}})._repr_html_()
+    output = nbformat.v4.new_output("display_data", data={"text/html": wide})
+    cells = [found.cells[0], nbformat.v4.new_code_cell("", outputs=[output])]
+    record = {**record, "provenance": {**record["provenance"], "selection": "users and records of a long time; " * 30}}
+    (tmp_path / "own.html").write_text(webpage.page(nbformat.v4.new_notebook(cells=cells), record))
+    context = browser.new_context(viewport={"width": 680, "height": 1000})
+    opened = context.new_page()
+    opened.goto((tmp_path / "own.html").as_uri())
+    shapes = {}
+    for media in ("screen", "print"):
+        opened.emulate_media(media=media)
+        shapes[media] = opened.evaluate("getComputedStyle(document.querySelector('table.columns-5')).display")
+    broken = opened.evaluate(
+        "[...document.querySelectorAll('table.origin th')].filter(e => e.scrollWidth > e.clientWidth || "
+        "(r => (r.selectNodeContents(e), r.getClientRects().length))(document.createRange()) > 1).length"
+    )
+    wide = opened.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+    context.close()
+    assert shapes == {"screen": "block", "print": "table"}
+    assert broken == 0
+    assert wide <= 0

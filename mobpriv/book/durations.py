@@ -27,12 +27,13 @@ class Timed(NamedTuple):
     title: str  # of the run
     records: int  # of its data set
     seconds: float
+    reading: str = ""  # of the paper, where the notebook has several
 
 
 def size(dataset: str) -> Size | None:
     """The records of a data set: as a Parquet file says, or estimated from a text's first megabyte; None where neither can be had."""
     path = datasets.data_folder() / datasets.CITY_FILE if dataset == "city" else Path(dataset)
-    if path.suffix == ".parquet" and path.is_file():
+    if path.is_file() and datasets.is_parquet(path):
         try:
             return Size(pq.read_metadata(path).num_rows, True)
         except (pa.ArrowException, OSError):
@@ -56,7 +57,8 @@ def on_record(notebook: str, root: Path = ROOT) -> list[Timed]:
         card = next((card for card in map(provenance.read_record, _cards(registry, run, root)) if card), None)
         if record and card and not record["provenance"]["parameters"].get("quick"):
             records = int(card["results"]["records"]["value"])
-            found.append(Timed(run.title, records, record["provenance"]["seconds"]))
+            made = record["provenance"]
+            found.append(Timed(run.title, records, made["seconds"], made["parameters"].get("reading", "")))
     return found
 
 
@@ -72,14 +74,18 @@ def _folder(root: Path, run: runs.Run) -> Path:
 
 
 def expected(notebook: str, parameters: dict, here: Size | None, root: Path = ROOT) -> str:
-    """About how long a run takes and from what that is known, in words: the times on record, in proportion to the records."""
+    """About how long a run takes and from what that is known, in words: the times on record, in proportion to the records.
+
+    Runs of the other reading, and those that took hardly more than the start, count only where there are no others.
+    """
     if parameters.get("quick"):
         return "seconds beyond the start, for it looks at a few users only"
-    known = on_record(notebook, root)
-    evidence = ", ".join(f"{in_time(t.seconds)} on {t.title} with {shown(t.records)} records" for t in known)
     if parameters.get("minutes"):  # no matter of records: it depends on the cells that users visited
-        on = f"; runs on record took {evidence}" if known else ""
-        return f"about {parameters['minutes']:g} min at most for the optimal channels (the parameter minutes){on}"
+        return f"about {parameters['minutes']:g} min at most for the optimal channels (the parameter minutes)"
+    known = on_record(notebook, root)
+    known = [t for t in known if t.reading == parameters.get("reading", "")] or known
+    known = [t for t in known if t.seconds > 2 * START] or known
+    evidence = ", ".join(f"{in_time(t.seconds)} on {t.title} with {shown(t.records)} records" for t in known)
     if not known or here is None:
         why = "no whole run of it is on record" if not known else "the number of records is not known beforehand"
         return f"how long cannot be said: {why}"

@@ -96,6 +96,11 @@ def shortened(notebook: str | Path, root: Path = ROOT) -> dict[str, str]:
     return {line.targets[0].id: ast.unparse(line.value.body) for line in lines}
 
 
+def quick_values(notebook: str | Path, values: dict[str, Any], root: Path = ROOT) -> dict[str, Any]:
+    """The values that a quick run gives to what it shortens, where all parameters have the given ``values``."""
+    return {name: eval(text, {}, dict(values)) for name, text in shortened(notebook, root).items()}
+
+
 def _is_shortening(line: ast.stmt) -> bool:
     match line:
         case ast.Assign([ast.Name(name)], ast.IfExp(ast.Name("quick"), _, ast.Name(same))):

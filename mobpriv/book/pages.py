@@ -14,7 +14,7 @@ from mobpriv.book.ledger import CLASSES, SYMBOLS, badge
 from mobpriv.book.quantities import Names, Quantity
 from mobpriv.book.runs import Registry
 from mobpriv.book.verdicts import ACROSS, NO_DATA, QUICK, Verdict, title
-from mobpriv.numbers import NARROW, shown
+from mobpriv.numbers import NARROW, counted, shown
 
 
 def footer(notebook: str, records: dict[str, dict], registry: Registry, stale: Sequence[str] = ()) -> str:
@@ -97,8 +97,9 @@ def _stale_note(stale: Sequence[str], registry: Registry) -> list[str]:
     ]
 
 
-def provenance_row(record: dict, title: str = "") -> dict[str, str]:
-    """What stands in a record, in words; ``title``: of the run in the registry, without one the data are the reader's own."""
+def provenance_row(record: dict, title: str = "", shortened: Collection[str] = ()) -> dict[str, str]:
+    """What stands in a record, in words; ``title``: of the run in the registry, without one the data are the reader's own;
+    ``shortened``: the parameters that a quick run of its notebook changes."""
     data = record["data"]
     described, digest, left_out = "none", "–", "–"
     if data:
@@ -111,7 +112,7 @@ def provenance_row(record: dict, title: str = "") -> dict[str, str]:
         "SHA-256": digest,
         "left out": left_out,
         "selection": re.sub(r"(?<=\d),(?=\d{3}\b)", NARROW, record["selection"]) or "–",
-        "parameters": _chosen(record),
+        "parameters": _chosen(record, shortened),
         "repeat it": f"`{record['command']}`",
         "mobpriv": f"{record['mobpriv']}, commit {record['commit']}",
         "packages": ", ".join(f"{name} {version}" for name, version in record["packages"].items()),
@@ -119,10 +120,12 @@ def provenance_row(record: dict, title: str = "") -> dict[str, str]:
     }
 
 
-def _chosen(record: dict) -> str:
-    """The parameters that were given, which are those of the command; the others had their defaults."""
+def _chosen(record: dict, shortened: Collection[str]) -> str:
+    """The parameters that were given, which are those of the command, and those that a quick run ``shortened``; the others had their
+    defaults."""
     words = shlex.split(record["command"])
     named = {word.partition("=")[0] for flag, word in pairwise(words) if flag == "-p"} | {"quick"} & {w[2:] for w in words}
+    named |= set(shortened) if record["parameters"].get("quick") else set()
     given = [f"{name}: {_value(value)}" for name, value in record["parameters"].items() if name in named]
     return "; ".join([*given, "the others at their defaults"]) if given else "all at their defaults"
 
@@ -163,14 +166,14 @@ def score_page(
     known = sum(v.verdict == BY_DEFINITION for v in verdicts)
     lines += [
         "",
-        _counted(claims, "claim tested", "claims tested")
-        + (f"; {_counted(known, 'verdict', 'verdicts')} true by definition, not in the table" if known else "")
-        + (f"; {_counted(others, 'statement needs', 'statements need')} data we could not obtain" if others else "")
+        counted(claims, "claim tested", "claims tested")
+        + (f"; {counted(known, 'verdict', 'verdicts')} true by definition, not in the table" if known else "")
+        + (f"; {counted(others, 'statement needs', 'statements need')} data we could not obtain" if others else "")
         + (f"; {skipped} not judged in this quick build" if skipped else "")
         + "; "
-        + _counted(len(errata), "erratum", "errata")
+        + counted(len(errata), "erratum", "errata")
         + (" not demonstrated in this quick build" if rough else " demonstrated")
-        + (f"; {_counted(stale, 'result', 'results')} on real data older than the code ([status](status.md))" if stale else "")
+        + (f"; {counted(stale, 'result', 'results')} on real data older than the code ([status](status.md))" if stale else "")
         + ".",
     ]
     return "\n".join(lines) + "\n"
@@ -198,7 +201,3 @@ def status_page(
             page = f"[{titles.get(name, name)}](notebooks/{name}.ipynb)"
             lines.append(f"- {page}: {state}, commit {made['commit']}, {shown(round(made['seconds']), 's')}")
     return "\n".join(lines) + "\n"
-
-
-def _counted(count: int, one: str, many: str) -> str:
-    return f"{count} {one if count == 1 else many}"

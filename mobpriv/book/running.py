@@ -2,6 +2,7 @@
 
 import html
 import json
+import logging
 import os
 import re
 import shutil
@@ -124,8 +125,11 @@ def _execute(
     path: Path, given: dict, output: Path, root: Path, handing_over: dict[str, str], began: dict
 ) -> nbformat.NotebookNode:
     import papermill
+    from nbclient.exceptions import DeadKernelError
     from papermill.exceptions import PapermillExecutionError
 
+    for name in ("asyncio", "papermill", "traitlets"):
+        logging.getLogger(name).addFilter(_says_more)
     with _environment({**handing_over, **QUIET}):
         try:
             executed = papermill.execute_notebook(
@@ -148,7 +152,14 @@ def _execute(
             text = "\n".join(error.traceback)
             where = f"{path.name}, cell {error.cell_index + 1}: {error.ename}: {error.evalue}"
             raise CellFailed(re.sub(r"\x1b\[[0-9;]*m", "", text) + f"\n{where}") from None
+        except DeadKernelError:
+            raise CellFailed(f"{path.name}: the kernel died, as it does where memory runs out") from None
     return plain_notebook(executed)
+
+
+def _says_more(record: logging.LogRecord) -> bool:
+    """Whether a message of the libraries says more than that a kernel died: an error says so, or the interrupt that ended it."""
+    return "Kernel died" not in record.getMessage()
 
 
 def _kernel_in(folder: Path) -> dict:

@@ -12,7 +12,7 @@ import nbformat
 from mobpriv.book import notebook_pages, notebooks, pages, provenance, runs
 from mobpriv.book.results import ROOT
 from mobpriv.book.tables import Cell, Table
-from mobpriv.numbers import shown
+from mobpriv.numbers import FIXED, counted, shown
 
 # what the book's theme would give its pages; light, dark
 THEME = {
@@ -52,14 +52,18 @@ main table.origin { font-size: .85em; } main table.origin :is(th, td) { text-ali
 dt { font-weight: 600; margin-top: .6rem; } dd { margin: 0 0 0 1.2rem; }
 @media (max-width: 480px) { main table:not(.numbers) :is(th, td) { padding: .2rem .3rem; } main table:not(.numbers, .origin) { font-size: .8em; } }
 @media print { body { font-size: 10pt; } details:not([open]) { display: none; } main { max-width: none; padding: 0; } a { color: inherit; }
-  main table:not(.numbers) { font-size: .7em; } main table:not(.numbers) :is(th, td) { overflow-wrap: anywhere; padding: .15rem .25rem; } }
+  main table:not(.numbers) { font-size: .7em; } main table:not(.numbers) :is(th, td) { overflow-wrap: anywhere; padding: .15rem .25rem; }
+  main table.origin th { overflow-wrap: normal; white-space: nowrap; } }
 """
 STYLES = ("figures.css", "mobpriv.css")  # of the book
 MATH = "<script>window.MathJax = {tex: {inlineMath: [['$', '$']]}, options: {enableMenu: false}}</script><script>%s</script>"
-INTERVALS = (
-    "Below a number stand its 95 % interval, n (the number of cases behind it) and, where there are any, the number of the other reading and "
-    "the one that the paper prints. The other data sets were run by the same notebook; their numbers come with the book."
-)
+INTERVALS = "Below a number stand its 95 % interval and n, the number of cases behind it."
+BESIDE = {  # what stands in a page's tables and figures -> what it says of it
+    "<small>(?:text|program):": "Where a second number stands below, it is that of the other reading.",
+    "<small>paper:": "A number after “paper” is the one that the paper prints.",
+}
+OF_THE_BOOK = "The same notebook was run on {others}; those numbers come with the book."
+NOT_OF_THESE_DATA = "The text between the results was written for the data sets of the book. Where it differs from a result, the result holds for these data."
 READINGS = (
     "Two readings of the thesis are run. <em>text</em>: what the thesis says; <em>program</em>: what its author's program does "
     "(other halves, metres of a Mercator plane, other weights). The parameter <code>reading</code> chooses."
@@ -72,8 +76,8 @@ def page(notebook: nbformat.NotebookNode, record: dict, root: Path = ROOT) -> st
     text = "".join(cell.source for cell in cells if cell.cell_type == "markdown")
     title, body = _cells(cells, said=own["selection"])
     numbers = count(1)
-    body = notebook_pages.numbered(body, lambda: str(next(numbers)))
-    rows = pages.provenance_row(own).items()
+    body = notebook_pages.numbered(body, lambda: f"own{FIXED}{next(numbers)}")
+    rows = pages.provenance_row(own, shortened=_shortened(own["notebook"], root)).items()
     origin = "".join(
         f'<tr><th scope="row">{html.escape(k)}</th><td>{html.escape(v).replace("`", "")}</td></tr>' for k, v in rows
     )
@@ -82,7 +86,7 @@ def page(notebook: nbformat.NotebookNode, record: dict, root: Path = ROOT) -> st
         _banners(own, root),
         _about(own, root),
         body,
-        _how_to_read(own),
+        _how_to_read(own, body, root),
         _words(f"{text} {re.sub('<details.*?</details>|<[^>]+>', ' ', body, flags=re.DOTALL)}", root),
         f'<h2>Where the numbers come from</h2><table class="origin"><tbody>{origin}</tbody></table>',
     ]
@@ -107,13 +111,21 @@ def _cells(cells: list[nbformat.NotebookNode], said: str) -> tuple[str, str]:
             code = []
         elif cell.cell_type == "code" and "remove-cell" not in cell.metadata.get("tags", []):
             code.append(cell.source)
-            new = [output for output in cell.outputs if output.get("text", "").strip() != said or not said]
+            new = [_without(output, said) for output in cell.outputs]
             outputs = [_output(output, tables := tables + 1) for output in new]
             if any(outputs):
                 parts += [_fold(code), f'<div class="cell_output">{"".join(outputs)}</div>']
                 code = []
     found = re.match(r"\s*<h1.*?</h1>", body := "".join([*parts, _fold(code)]), flags=re.DOTALL)
     return (found[0], body[found.end() :]) if found else ("", body)
+
+
+def _without(output: nbformat.NotebookNode, said: str) -> nbformat.NotebookNode:
+    """An output without the lines that are ``said`` elsewhere."""
+    if output.output_type != "stream" or not said:
+        return output
+    lines = [line for line in output.text.splitlines() if line.strip() != said.strip()]
+    return nbformat.from_dict({**output, "text": "\n".join(lines)})
 
 
 def _fold(code: list[str]) -> str:
@@ -201,12 +213,22 @@ def _about(own: dict, root: Path) -> str:
     if not own["data"]:
         return ""
     name = html.escape(own["data"]["name"])
-    lines = [f"This run is on <strong>{name}</strong>: {html.escape(own['selection'])}." if own["selection"] else ""]
+    lines = [f"This run is on <strong>{name}</strong>.", *map(html.escape, _sentences(own["selection"]))]
     if lost := sum(own["data"]["left_out"].values()):
-        lines.append(f"{shown(lost)} records were left out while reading (see the end of the page).")
+        lines.append(
+            f"{counted(lost, 'record')} {'was' if lost == 1 else 'were'} left out while reading (see the end of the page)."
+        )
     sizes = {f"this run ({own['data']['name']})": own["data"]["size"]} if own["data"].get("size") else {}
     sizes |= {title: size for run, (title, size) in _of_the_book(root).items() if run != own["data"]["name"]}
-    return f"<p>{' '.join(filter(None, lines))}</p>" + (_sizes(sizes) if own["data"].get("size") else "")
+    table = _sizes(sizes) if own["data"].get("size") else ""
+    mind = "" if own["data"]["name"] in runs.read(root).runs else f"<p>{NOT_OF_THESE_DATA}</p>"
+    return f"<p>{' '.join(lines)}</p>{mind}{table}"
+
+
+def _sentences(selection: str) -> list[str]:
+    """A selection as sentences of their own: its parts stand between semicolons."""
+    parts = [part.strip() for part in selection.split(";")]
+    return [f"{part[0].upper()}{part[1:]}." for part in parts if part]
 
 
 def _of_the_book(root: Path) -> dict[str, tuple[str, dict]]:
@@ -235,9 +257,16 @@ def _size(value: float) -> str:
 
 
 # ------------------------------------------------------------------------------------------------------- words and readings
-def _how_to_read(own: dict) -> str:
+def _how_to_read(own: dict, body: str, root: Path) -> str:
+    """What the small print in the tables means: only of what is there."""
+    results = "".join(re.findall("<table.*?</table>|<figure.*?</figure>", body, re.DOTALL))
+    words = [INTERVALS, *(words for what, words in BESIDE.items() if re.search(what, results))]
+    registry, here = runs.read(root), own["data"]["name"] if own["data"] else ""
+    titles = (registry.title(run.data or run.name) for run in registry.runs.values() if run.name != here)
+    others = [title for title in dict.fromkeys(titles) if html.escape(title) in results]
+    words += [OF_THE_BOOK.format(others=html.escape(" and ".join(others)))] if others else []
     readings = f"<p>{READINGS}</p>" if "reading" in own["parameters"] else ""
-    return f"<h2>How to read the numbers</h2><p>{INTERVALS}</p>{readings}"
+    return f"<h2>How to read the numbers</h2><p>{' '.join(words)}</p>{readings}"
 
 
 def _words(text: str, root: Path) -> str:

@@ -10,14 +10,16 @@ import pyarrow.parquet as pq
 
 from mobpriv.datasets.catalogue import CITY_FILE, DATASETS, Description
 from mobpriv.datasets.fetch import NeedsRegistration, cache_folder, cached, fetch, sha256_of
+from mobpriv.datasets.lines import BLANK
 from mobpriv.datasets.readers import read_cabspotting, read_geolife, read_mdc, read_privamov
 from mobpriv.datasets.recognition import Reading, recognised
-from mobpriv.datasets.tables import parquet_table, read_part, read_table
+from mobpriv.datasets.tables import is_parquet, parquet_table, read_part, read_table
 from mobpriv.datasets.times import Unclear
 from mobpriv.datasets.wanted import Wanted
 from mobpriv.traces import Traces, rows
 
 __all__ = [
+    "BLANK",
     "DATASETS",
     "Dataset",
     "Description",
@@ -28,6 +30,7 @@ __all__ = [
     "city_truth",
     "data_folder",
     "fetch",
+    "is_parquet",
     "load",
     "read_cabspotting",
     "read_geolife",
@@ -168,7 +171,7 @@ def _form(path: Path) -> str:
 
 
 def _marked_synthetic(path: Path) -> bool:
-    if path.suffix != ".parquet":
+    if not is_parquet(path):
         return False
     try:
         return (pq.read_schema(path).metadata or {}).get(b"synthetic") == b"true"

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from mobpriv.datasets.wanted import Wanted
+from mobpriv.datasets.wanted import MISSING, Wanted
 from mobpriv.traces import Problem
 
 LARGE = 1 << 25  # bytes: a file that is worth two threads
@@ -34,7 +34,7 @@ REMEDIES = {
     INSIDE: "it belongs to the record above; if it should be a record of its own, mend the quotation marks",
     CUT: "the line is left out; copy the file again",
 }
-_NULLS = "nan NaN NAN -nan -NaN na NA n/a N/A #NA #N/A null Null NULL none None NONE".split()
+_NULLS = sorted(MISSING)
 _READABLE = (  # what could be a value of each type: the rest is not tried
     (pa.types.is_floating, r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:[+-]?(nan|inf|infinity))"),
     (pa.types.is_integer, r"[+-]?(\d+|0[xX][0-9a-fA-F]+)"),
@@ -230,8 +230,8 @@ def _choose(text: Text, kind: np.ndarray, header: int, column: int, delimiter: s
     """Marks the rows of users who are not wanted; gives all users. A row without a user stays: it is left out under its own rule."""
     owner, first = _owners(text.data, text.start, kind, header, column, ord(delimiter))
     names = [next(csv.reader(_record(text, kind, k), delimiter=delimiter))[column] for k in first]
-    everybody = {name for name in names if name}
-    chosen = {"", *wanted.of(everybody)}
+    everybody = {name for name in names if name} - MISSING
+    chosen = {"", *MISSING, *wanted.of(everybody)}
     keep = np.array([name in chosen for name in names] + [True])  # the last: of a line that is nobody's row
     kind[~keep[owner]] = _UNWANTED
     return tuple(sorted(everybody))

@@ -11,15 +11,18 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from mobpriv.datasets import tables
-from mobpriv.datasets.tables import ROLES, existing
+from mobpriv.datasets.tables import ROLES, existing, is_parquet
 from mobpriv.datasets.times import Unclear, kind_of, times
+from mobpriv.datasets.wanted import MISSING
 
 ROWS = 10_000  # that are looked at
 USUAL = {  # what columns are called, without case, spaces and the like
-    "user": "user uid userid username device deviceid id person personid participant subject subscriber subscriberid imsi vehicle vehicleid taxi cab",
-    "t": "t ts time times timestamp datetime date timeutc timestamputc datetimeutc utc utctime unixtime unixtimestamp epoch localtime recordedat",
-    "lat": "lat latitude latitudedeg y",
-    "lng": "lng lon long longitude longitudedeg x",
+    "user": "user uid userid username device deviceid id person personid participant subject subscriber subscriberid customer customerid "
+    "caller callerid msisdn imsi imei vehicle vehicleid taxi cab",
+    "t": "t ts time times timestamp datetime date timeutc timestamputc datetimeutc utc utctime unixtime unixtimestamp epoch localtime localdate "
+    "recordedat eventtime eventdate eventtimestamp starttime startdate calltime calldate",
+    "lat": "lat latitude latitudedeg y gpslat gpslatitude celllat celllatitude",
+    "lng": "lng lon long longitude longitudedeg x gpslng gpslon gpslongitude celllng celllon celllongitude",
 }
 KINDS = {"s": "seconds since 1970", "ms": "milliseconds since 1970", "iso": "text as in ISO 8601", "": "a column of times"}
 
@@ -47,14 +50,17 @@ class Reading(NamedTuple):
 def recognised(path, columns: dict[str, str] | None = None, time: str = "", zone: str = "") -> Reading:
     """How the table at ``path`` is to be read. What is given (``columns``: role -> name) is taken at its word.
 
-    Raises :exc:`Unclear`, which names what must be said, where a column is not found or two could be it, where times show no zone, and where
-    numbers are no times.
+    Raises :exc:`Unclear`, which names what must be said, where a column is not found or two could be it, where times show no zone, where
+    numbers or texts are no times, and where coordinates have a decimal comma.
     """
     path, given = existing(path), columns or {}
-    names, delimiter = (pq_names(path), None) if path.suffix == ".parquet" else tables.head(path)
+    names, delimiter = (pq_names(path), None) if is_parquet(path) else tables.head(path)
     found = {role: given.get(role) or _column(path, role, names) for role in ROLES}
     tables.check_columns(path, names, found)
-    sample, found_out = _times_of(path, found, delimiter), not time
+    first = _first_rows(path, found, delimiter)
+    for role in ("lat", "lng"):
+        _check_points(path, role, first[role])
+    sample, found_out = _moments(first["t"]), not time
     if not time and len(sample):
         try:
             time = kind_of(sample) or ("iso" if delimiter else "")
@@ -66,13 +72,23 @@ def recognised(path, columns: dict[str, str] | None = None, time: str = "", zone
 
 
 def _column(path: Path, role: str, names: list[str]) -> str:
-    """The column that is called as the role is, or the only one that is called as such columns are; the role itself where none is."""
-    if role in names:
-        return role
-    candidates = [name for name in names if re.sub(r"[\W_]+", "", name).lower() in USUAL[role].split()]
+    """The only column that is called as such columns are; the role itself where none is."""
+    called = {name: re.sub(r"[\W_]+", "", name).lower() for name in names}
+    candidates = [name for name in names if called[name] in USUAL[role].split()]
+    if len(candidates) == 2 and _halves_of_a_time(*(called[name] for name in candidates)):
+        raise Unclear(
+            f"{path}: the date and the time of day stand in two columns, {' and '.join(candidates)}: join them to one such as 2024-09-03T17:21, "
+            "or say which of them holds both",
+            {},
+        )
     if len(candidates) > 1:
         raise Unclear(f"{path}: the {ROLES[role]} could be column {' or '.join(candidates)}: say which", {role: candidates[0]})
     return candidates[0] if candidates else role
+
+
+def _halves_of_a_time(one: str, other: str) -> bool:
+    """Whether two names are those of a date and its time of day: date and time, calldate and calltime."""
+    return one.replace("date", "time") == other.replace("date", "time")
 
 
 def pq_names(path: Path) -> list[str]:
@@ -80,16 +96,31 @@ def pq_names(path: Path) -> list[str]:
         return pq.read_schema(path).names
 
 
-def _times_of(path: Path, columns: dict[str, str], delimiter: str | None) -> pd.Series:
-    """The first times of a table that are not empty, as they stand there."""
-    name = columns["t"]
-    if path.suffix == ".parquet":
-        with tables.whole(path):
-            batch = next(pq.ParquetFile(path).iter_batches(ROWS, columns=[name]), None)
-        column = batch.to_pandas()[name] if batch is not None else pd.Series([], dtype="str")
-    else:
-        column = tables.first_rows(path, columns, delimiter)["t"].head(ROWS)
+def _first_rows(path: Path, columns: dict[str, str], delimiter: str | None) -> pd.DataFrame:
+    """The first rows of a table, as they stand there, by role."""
+    if delimiter:
+        return tables.first_rows(path, columns, delimiter).head(ROWS)
+    with tables.whole(path):
+        batch = next(pq.ParquetFile(path).iter_batches(ROWS, columns=list(columns.values())), None)
+    table = pd.DataFrame(columns=list(columns.values()), dtype="str") if batch is None else batch.to_pandas()
+    return table.rename(columns={name: role for role, name in columns.items()})
+
+
+def _moments(column: pd.Series) -> pd.Series:
+    """The times that are not missing."""
     column = column.dropna()
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(column.cat.categories.dtype)
-    return column[column.astype("str").str.strip() != ""]
+    return column[~column.astype("str").str.strip().isin(["", *MISSING])]
+
+
+def _check_points(path: Path, role: str, column: pd.Series) -> None:
+    """Refuses coordinates that are written with a decimal comma."""
+    text = column.dropna().astype("str").str.strip()
+    comma = text[text.str.fullmatch(r"[+-]?\d+,\d+").to_numpy(bool)]
+    if 2 * len(comma) > len(text):
+        first = comma.iloc[0]
+        raise Unclear(
+            f"{path}: the {ROLES[role]}s have a decimal comma, as in {first}: write them with a point, {first.replace(',', '.')}",
+            {},
+        )

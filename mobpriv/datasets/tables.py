@@ -21,7 +21,8 @@ import pyarrow.parquet as pq
 
 from mobpriv.datasets.lines import BLANK, Lines, header_of, open_text, read_lines, unreadable
 from mobpriv.datasets.times import Unclear, known_zone, times
-from mobpriv.datasets.wanted import Wanted
+from mobpriv.datasets.wanted import MISSING, Wanted
+from mobpriv.numbers import counted
 from mobpriv.traces import COLUMNS, Problem, Traces, problem, without
 
 NAMES = pa.dictionary(pa.int32(), pa.string())  # text of which much repeats
@@ -29,6 +30,17 @@ ROLES = {"user": "user", "t": "time", "lat": "latitude", "lng": "longitude"}  # 
 WIDEST = 1_000  # columns that a table may have: more take minutes and gigabytes
 HEAD = 1 << 20  # bytes of a text that show how it is written
 POLAR = 89.99  # degrees: within 1.1 km of a pole a step eastwards means nothing, and cells and the Mercator plane end there
+NO_USER = "user written as missing (NULL, nan, NA, \\N, …)"
+_TABLES = "export it as CSV or Parquet"
+_NO_TABLE = {  # how files begin that are taken for tables
+    b"%PDF": f"a PDF document: {_TABLES}",
+    b"PK\x03\x04": f"an Excel workbook or another ZIP archive: {_TABLES}",
+    b"\xd0\xcf\x11\xe0": f"an Excel workbook: {_TABLES}",
+    b"<!doc": f"a web page: {_TABLES}",
+    b"<html": f"a web page: {_TABLES}",
+    b"<?xml": f"an XML document: {_TABLES}",
+    b"\x1f\x8b": "packed with gzip: let its name end in .gz",
+}
 _NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
 _TEXT = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 _BYTES = (pa.types.is_binary, pa.types.is_large_binary)
@@ -83,7 +95,7 @@ def read_part(
     wanted = None if wanted is None or wanted.everybody else wanted
     known_zone(zone)
     columns = {c: (columns or {}).get(c, c) for c in (*COLUMNS, *(columns or {}))}
-    if path.suffix == ".parquet":
+    if is_parquet(path):
         table, number, users = _parquet_part(path, columns, wanted) if wanted else (parquet_table(path, columns), None, ())
         where = lambda row: f"{path.name} row {row if number is None else number[row]}"  # noqa: E731
         return Part(*as_records(table, [], path.name, where, time, zone), users, 0)
@@ -101,6 +113,14 @@ def existing(path, folder: bool = False) -> Path:
     return path
 
 
+def is_parquet(path: Path) -> bool:
+    """Whether a file is Parquet, as its name or its first bytes say."""
+    if path.suffix.lower() == ".parquet":
+        return True
+    with path.open("rb") as file:
+        return file.read(4) == b"PAR1"
+
+
 def as_records(
     table: pd.DataFrame, found: list[Problem], source: str, where, time: str | None = None, zone: str | None = None
 ) -> tuple[Traces, pd.DataFrame]:
@@ -109,15 +129,17 @@ def as_records(
     Every row is in ``traces`` or counts under one rule of ``left_out``.
     """
     user = _names(table["user"])
+    unnamed = user.isin(MISSING).to_numpy()
     t, failed = times(table["t"], time, zone, source)
     numbers = {c: pd.to_numeric(table[c], errors="coerce").astype(float) for c in ("lat", "lng")}
     table, found, keep = table.assign(user=user, **numbers), list(found), np.ones(len(table), bool)
     lat = table["lat"].to_numpy()
     polar = ((lat > POLAR) & (lat <= 90)) | ((lat < -POLAR) & (lat >= -90))  # what lies beyond is another fault
-    for rule, broken in {**failed, "latitude at a pole": polar}.items():
+    for rule, broken in {NO_USER: unnamed, **failed, "latitude at a pole": polar}.items():
         broken = broken & keep
         if broken.any():
-            found.append(problem(rule, broken, table, "the record is left out"))
+            of = problem(rule, broken, table, "the record is left out")
+            found.append(of._replace(users=0) if rule == NO_USER else of)
             keep &= ~broken
     table = table.assign(t=t)
     kept = range(len(table)) if keep.all() else np.flatnonzero(keep)
@@ -132,7 +154,7 @@ def as_records(
     if not len(traces) and len(lost):
         worst = lost.loc[lost["records"].idxmax()]
         raise ValueError(
-            f"{source}: no record can be used. {worst['rule']}: {worst['records']} records, "
+            f"{source}: no record can be used. {worst['rule']}: {counted(int(worst['records']), 'record')}, "
             f"first {worst['place']}: {worst['value']}; {worst['remedy']}"
         )
     return traces, left_out
@@ -183,7 +205,7 @@ def _parquet_part(path: Path, columns: dict[str, str], wanted: Wanted) -> tuple[
         values = pa.chunked_array([_plain(group.unique()) for group in groups] or [pa.nulls(0, pa.string())]).unique()
         names = _names(_frame(path, pa.table({column: values}), {"user": column})["user"])
         users = names.dropna()
-        chosen = values.filter(pa.array((names.isin(wanted.of(users)) | names.isna()).to_numpy()))
+        chosen = values.filter(pa.array((names.isin([*wanted.of(users), *MISSING]) | names.isna()).to_numpy()))
         parts, number, first = [file.schema_arrow.empty_table()], [np.zeros(0, np.int64)], 0
         for k, group in enumerate(groups):
             keep = pc.is_in(group, value_set=chosen)
@@ -192,7 +214,7 @@ def _parquet_part(path: Path, columns: dict[str, str], wanted: Wanted) -> tuple[
                 number.append(first + np.flatnonzero(keep.to_numpy()))
             first += len(group)
         table = pa.concat_tables(parts)
-    return _frame(path, table, columns), np.concatenate(number), tuple(sorted(users.unique()))
+    return _frame(path, table, columns), np.concatenate(number), tuple(sorted(set(users) - MISSING))
 
 
 def _plain(values: pa.Array) -> pa.Array:
@@ -235,9 +257,10 @@ def check_columns(path: Path, names: list[str], columns: dict[str, str]) -> None
         raise ValueError(f"{path}: the file is empty; it needs a line of names, user,t,lat,lng, and a line for each record")
     if missing:
         has = ", ".join(names) or "none"
+        left = [name for name in names if name not in columns.values()]
+        only = left[0] if len(left) == len(missing) == 1 else ""
         raise Unclear(
-            f"{path}: no column {', '.join(missing.values())}; it has: {has}. Say which is which",
-            dict.fromkeys(missing, "COLUMN"),
+            f"{path}: no column {', '.join(missing.values())}; it has: {has}. Say which is which", dict.fromkeys(missing, only)
         )
     both = [c for c, name in columns.items() if c != name and c in names and c not in columns.values()]
     if both:
@@ -279,11 +302,16 @@ def head(path: Path, names=None, delimiter: str | None = None) -> tuple[list[str
 
 
 def first_rows(path: Path, columns: dict[str, str], delimiter: str) -> pd.DataFrame:
-    """The rows in the first :data:`HEAD` bytes of a text, as they stand there."""
-    return _text_table(path, columns, None, delimiter, most_bytes=HEAD)[0]
+    """The rows in the first :data:`HEAD` bytes of a text, coordinates as the text that stands there."""
+    return _text_table(path, columns, None, delimiter, most_bytes=HEAD, coordinates=pa.string())[0]
 
 
 def _opened(path: Path, names, delimiter, most_bytes: int | None):
+    with path.open("rb") as file:
+        begins = file.read(64).removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+    kind = next((kind for first, kind in _NO_TABLE.items() if begins.startswith(first.lower())), "")
+    if kind and not (begins.startswith(b"\x1f\x8b") and path.suffix == ".gz"):
+        raise ValueError(f"{path} is {kind}")
     try:
         if delimiter is None:
             delimiter = _delimiter(open_text(path, ",", HEAD), names)
@@ -293,13 +321,19 @@ def _opened(path: Path, names, delimiter, most_bytes: int | None):
 
 
 def _text_table(
-    path: Path, columns: dict[str, str], names, delimiter, wanted: Wanted | None = None, most_bytes: int | None = None
+    path: Path,
+    columns: dict[str, str],
+    names,
+    delimiter,
+    wanted: Wanted | None = None,
+    most_bytes: int | None = None,
+    coordinates: pa.DataType = pa.float64(),  # noqa: B008  (a type, which nobody changes)
 ) -> tuple[pd.DataFrame, Lines, int]:
     """The rows of a text, their lines, and how many of its bytes were looked at (0: all)."""
     text, delimiter = _opened(path, names, delimiter, most_bytes)
     header = list(names) if names else header_of(text, delimiter, path)
     check_columns(path, header, columns)
-    types = {columns["user"]: NAMES, columns["t"]: None, columns["lat"]: pa.float64(), columns["lng"]: pa.float64()}
+    types = {columns["user"]: NAMES, columns["t"]: None, columns["lat"]: coordinates, columns["lng"]: coordinates}
     first, searched = (0 if names else 1), (0 if text.whole else len(text.data))
     lines = read_lines(path, delimiter, types, header, first, True, text, wanted=wanted, user=columns["user"])
     if not lines.table.num_columns:
@@ -315,11 +349,11 @@ def _delimiter(text, names) -> str:
     """The delimiter of a table: the one that its first line holds most; with ``names``, that gives most lines as many values."""
     head = [text.line(k).rstrip("\r\n") for k in range(min(len(text.kind), 100))]
     if names:
-        fits = {c: sum(line.count(c) == len(names) - 1 for line in head) for c in ",\t; "}
+        fits = {c: sum(line.count(c) == len(names) - 1 for line in head) for c in ",\t;| "}
         if len(names) > 1 and max(fits.values()):
             return max(fits, key=fits.__getitem__)
     first = head[0] if head else ""
-    return max(",\t;", key=first.count) if any(c in first for c in ",\t;") else " "
+    return max(",\t;|", key=first.count) if any(c in first for c in ",\t;|") else " "
 
 
 def _first(reason: Exception) -> str:

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from mobpriv.datasets.wanted import MISSING
 from mobpriv.traces import EARLIEST, LATEST
 
 UNITS = ("s", "ms", "iso")
@@ -12,7 +13,9 @@ ZONELESS = "time without a zone among times with one"
 _DATE, _CLOCK = r"\d{4}[-/]?\d{2}[-/]?\d{2}", r"[T ]\d{2}(?::?\d{2}(?::?\d{2}(?:[.,]\d{1,9})?)?)?"
 _LOCAL = rf"^{_DATE}(?:{_CLOCK})?$"
 _ZONED = rf"^{_DATE}{_CLOCK} ?(?:Z|[+-](?:0\d|1\d|2[0-3])(?::?[0-5]\d)?)$"
-_BLANK = ["", "nan", "NaT", "None"]
+_DAY_OR_MONTH_FIRST = r"^\d{1,2}[./-]\d{1,2}[./-]\d{2,4}\b.*$"
+_BLANK = ["", "NaT", *MISSING]
+_ISO = "write them as ISO 8601, 2024-09-03T17:21 (in a spreadsheet the format yyyy-mm-ddThh:mm)"
 _EARLIEST, _LATEST = (int(t.timestamp()) * 1000 for t in (EARLIEST, LATEST))
 _SINCE_1970 = {"s": 1000, "ms": 1}  # unit -> milliseconds
 _YEAR_1, _YEAR_9999 = -62_135_596_800_000, 253_402_300_799_999  # in ms: what a date can show
@@ -31,13 +34,15 @@ def kind_of(values: pd.Series) -> str:
     """How a column shows times: "s" or "ms" since 1970, "iso" for text, "" for a column of type time.
 
     Numbers are seconds or milliseconds where most of them lie in 1980 … 2099 as one of the two; no number does as both.
-    Raises :class:`Unclear` for numbers that do as neither.
+    Raises :class:`Unclear` for numbers that do as neither, and for text most of which is no ISO 8601.
     """
     if values.dtype.kind == "M" or isinstance(values.dtype, pd.DatetimeTZDtype):
         return ""
     number = pd.to_numeric(values, errors="coerce").to_numpy(float, na_value=np.nan)
     number = number[np.isfinite(number)]
     if 2 * len(number) < max(len(values), 1):
+        if reason := _no_iso(values.astype("str").str.strip()):
+            raise Unclear(reason, {})
         return "iso"
     for unit, ms in _SINCE_1970.items():
         if 2 * ((number * ms >= _EARLIEST) & (number * ms < _LATEST)).sum() >= len(number):
@@ -47,6 +52,26 @@ def kind_of(values: pd.Series) -> str:
         "write them as one of these, or as text (ISO 8601)",
         {},
     )
+
+
+def _no_iso(text: pd.Series) -> str:
+    """Why texts are no ISO 8601 times, where most of them are none."""
+    other = text[~_plain(text).str.fullmatch(f"{_LOCAL}|{_ZONED}", na=False).to_numpy()]
+    if 2 * len(other) <= len(text):
+        return ""
+    return _mixed(other) or f"times such as {other.iloc[0]!r} are neither numbers nor ISO 8601: {_ISO}"
+
+
+def _mixed(text: pd.Series) -> str:
+    """Why texts cannot be read that begin with the day or with the month; "" where most do not."""
+    mixed = text[text.str.fullmatch(_DAY_OR_MONTH_FIRST, na=False).to_numpy()]
+    if 2 * len(mixed) <= len(text):
+        return ""
+    return f"times such as {mixed.iloc[0]} begin with the day or with the month, which is not guessed: {_ISO}"
+
+
+def _plain(text: pd.Series) -> pd.Series:
+    return text.str.upper().str.replace(r" ?(?:UTC|GMT)$", "Z", regex=True)
 
 
 def times(values: pd.Series, time: str | None, zone: str | None, source: str) -> tuple[pd.Series, dict[str, np.ndarray]]:
@@ -100,7 +125,7 @@ def _from_numbers(values: pd.Series, number: np.ndarray, unit: str, source: str)
 def _from_text(text: pd.Series, zone: str | None, source: str):
     text = text.str.strip()
     blank = (text.isna() | text.isin(_BLANK)).to_numpy()
-    plain = text.str.upper().str.replace(r" ?(?:UTC|GMT)$", "Z", regex=True)
+    plain = _plain(text)
     zoned = plain.str.fullmatch(_ZONED, na=False).to_numpy() & ~blank
     naive = plain.str.fullmatch(_LOCAL, na=False).to_numpy() & ~blank
     zoneless = naive if zone is None and naive.sum() < zoned.sum() else np.zeros(len(text), bool)
@@ -112,6 +137,8 @@ def _from_text(text: pd.Series, zone: str | None, source: str):
     doubtful = np.zeros(len(text), bool)
     doubtful[naive] = failed.get(DOUBTFUL, False)
     unreadable = out.isna().to_numpy() & ~blank & ~doubtful & ~zoneless
+    if 2 * unreadable.sum() > len(text) and (reason := _mixed(text[unreadable])):
+        raise Unclear(f"{source}: {reason}", {})
     return out, {UNREADABLE: unreadable, DOUBTFUL: doubtful, ZONELESS: zoneless}
 
 

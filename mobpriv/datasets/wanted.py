@@ -3,6 +3,9 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+MISSING = frozenset(r"nan NaN NAN -nan -NaN na NA n/a N/A #NA #N/A <NA> null Null NULL none None NONE \N".split())
+"""How files write that a value is missing, where they do not leave it empty: nobody is called so."""
+
 
 class Wanted(NamedTuple):
     """Of the users whose name begins with ``begins``, but for those named in ``without``, the first ``most`` by name (0: all)."""
@@ -16,5 +19,5 @@ class Wanted(NamedTuple):
         return not (self.most or self.without or self.begins)
 
     def of(self, names: Iterable[str]) -> list[str]:
-        found = sorted(name for name in set(names) - set(self.without) if name.startswith(self.begins))
+        found = sorted(name for name in set(names) - set(self.without) - MISSING if name.startswith(self.begins))
         return found[: self.most or None]

@@ -30,7 +30,7 @@ from mobpriv.channels.rivals import planar_laplace
 from mobpriv.datasets import DATASETS, Dataset
 from mobpriv.experiments.days import choose, chosen_users, in_halves
 from mobpriv.grid import AreaGrid
-from mobpriv.numbers import shown
+from mobpriv.numbers import counted, shown
 from mobpriv.priors import Priors, better_informed, densest_area, entropy, most_active, priors
 from mobpriv.traces import Traces
 from mobpriv.traces import rows as records
@@ -107,17 +107,17 @@ def prepare(
     _check_area(width_km, height_km, columns, rows, users)
     begins = begins or _persons(dataset)
     data, traces, whose = chosen_users(dataset, leave_out, most, begins)
-    _check_users(traces["user"].cat.categories, users, begins, leave_out)
+    users = _number_of_users(traces["user"].cat.categories, users, begins, leave_out, most)
 
     def on(columns: int, rows: int) -> tuple[AreaGrid, list[str], Priors]:
         grid = densest_area(traces, KM * width_km, KM * height_km, columns, rows)
-        chosen = most_active(traces, grid, users, begins)
+        chosen = most_active(traces, grid, min(users, _there(traces, grid, begins)) if most else users, begins)
         return grid, chosen, priors(traces, grid, chosen)
 
     (grid, chosen, found), coarser = _in_time(on, columns, rows, minutes, programs)
     checks.affordable(grid.size, int(found.records["cells"].max()))
     words = (
-        f"{users} user{'s' * (users > 1)} with the most records in the densest {width_km:g} × {height_km:g} km, "
+        f"{counted(len(chosen), 'user')} with the most records in the densest {width_km:g} × {height_km:g} km, "
         f"{grid.columns} × {grid.rows} cells{coarser}; "
         f"{shown(found.records['inside'].sum())} records inside, {shown(found.records['outside'].sum())} outside left out"
     )
@@ -183,9 +183,7 @@ def prepare_halves(
 
     def on(columns: int, rows: int) -> tuple[AreaGrid, list[str], Priors]:
         grid = densest_area(setting.known, KM * width_km, KM * height_km, columns, rows)
-        most_active(setting.known, grid, 1, begins)  # refuses an area without such a user
-        names = setting.known["user"].astype(str)[_inside(setting.known, grid)]
-        chosen = most_active(setting.known, grid, min(users, names[names.str.startswith(begins)].nunique()), begins)
+        chosen = most_active(setting.known, grid, min(users, _there(setting.known, grid, begins)), begins)
         return grid, chosen, priors(setting.known, grid, chosen)
 
     (grid, chosen, _), coarser = _in_time(on, columns, rows, minutes, programs)
@@ -233,6 +231,12 @@ def _inside(traces: Traces, grid: AreaGrid) -> np.ndarray:
     return grid.cells(traces["lat"].to_numpy(), traces["lng"].to_numpy()) >= 0
 
 
+def _there(traces: Traces, grid: AreaGrid, begins: str) -> int:
+    """How many users have records inside, at least 1: an area without any is refused where its users are looked for."""
+    names = traces["user"].astype(str)[_inside(traces, grid)]
+    return max(names[names.str.startswith(begins)].nunique(), 1)
+
+
 def _check_area(width_km: float, height_km: float, columns: int, rows: int, users: int) -> None:
     """Refuses an area that no optimal channel can be computed for, see `checks.affordable`."""
     for name, km in (("width_km", width_km), ("height_km", height_km)):
@@ -243,15 +247,17 @@ def _check_area(width_km: float, height_km: float, columns: int, rows: int, user
     checks.affordable(columns * rows)
 
 
-def _check_users(there, users: int, begins: str, leave_out: str) -> None:
-    """Refuses to look for more users than there are."""
+def _number_of_users(there, users: int, begins: str, leave_out: str, most: int) -> int:
+    """How many users to look for: refuses more than there are, but takes those there are of a part of the data set, of whom nobody
+    knows beforehand how many they are."""
     found = sum(name.startswith(begins) for name in there)
     if not found:
         raise ValueError(f"no user's name begins with begins = {begins!r}, of {len(there)} users: leave it empty to take all")
-    if users > found:
+    if users > found and not most:
         whose = f" whose name begins with {begins!r}" if begins else ""
         whose += " and that is not left out" if leave_out else ""
         raise ValueError(f"users must be at most {found}, the number of users of the data set{whose} (got {users})")
+    return min(users, found)
 
 
 def _whole(name: str, number) -> None:
