@@ -101,6 +101,24 @@ def test_a_relation_agrees_or_disagrees():
     assert verdict(**only, relation="min_k.median > 3", explanations=because("why")).verdict == "disagrees"
 
 
+@pytest.mark.parametrize(
+    ("relation", "by_intervals", "by_values"),
+    [
+        ("change['AP-Attack'] < 0", "agrees", "agrees"),  # -0.2 to -0.01
+        ("change['AP-Attack'] > 0", "disagrees", "disagrees"),
+        ("change['AP-Attack'] < -0.05", "not decided", "agrees"),
+        ("change['AP-Attack'] < -0.15", "not decided", "disagrees"),
+        ("rate['AP-Attack', 'Promesse'] < rate['AP-Attack', 'W4M']", "not decided", "agrees"),
+        ("rate['AP-Attack', 'Promesse'] < rate['AP-Attack', 'none']", "agrees", "agrees"),
+    ],
+)
+def test_a_relation_of_estimates_holds_throughout_their_intervals(relation, by_intervals, by_values):
+    only = {"quantity": "", "printed": None, "tolerance": None, "relation": relation}
+    for of_cases, kind in ((False, by_intervals), (True, by_values)):
+        explained = because("why") if kind == "disagrees" else ()
+        assert verdict(**only, of_cases=of_cases, explanations=explained).verdict == kind
+
+
 def test_a_printed_bound():
     assert verdict(printed={"cabspotting": "< 0.2"}, tolerance=None, why="").verdict == "agrees"
     assert "disagrees" in fault(claim(printed={"cabspotting": "< 0.1"}, tolerance=None, why=""))
@@ -298,7 +316,7 @@ claims:
             {"a.yml": GOOD.replace("}", ", explanations: [{runs: [city, mdc], why: x}, {runs: [city], why: y}]}")},
             "a.yml: T1: city has two explanations of 'disagrees'",
         ),
-        ({"a.yml": "claims: []"}, "a.yml: needs the keys paper and claims, may have datasets, findings, stated_for"),
+        ({"a.yml": "claims: []"}, "a.yml: needs the keys paper and claims, may have datasets, findings, of_cases, stated_for"),
     ],
 )
 def test_a_malformed_ledger(tmp_path, files, line):

@@ -86,3 +86,13 @@ def test_strangers_are_counted(table, days, line):
     assert f"; {line} not in the training half" in setting.selection
     strangers = set(by_user(setting.secret)[0]) - set(by_user(setting.known)[0])
     assert int(line.split()[3]) == len(strangers)
+
+
+def test_named_draws_of_a_mechanism(table):
+    """One for each seed, the same as alone; what draws nothing is protected once."""
+    secret = re.prepare(table, "program", days=4).secret
+    for name, mechanism in re.mechanisms("text").items():
+        found = list(re.protected(mechanism, secret, range(3, 6)))
+        assert len(found) == (3 if mechanism.random else 1), name
+        for seed, published in zip(range(3, 6), found, strict=False):
+            pd.testing.assert_frame_equal(published, mechanism.protect(secret, np.random.default_rng(seed)))
