@@ -110,7 +110,7 @@ def test_on_a_phone_the_verdict_comes_first_and_nothing_but_the_data_sets_is_nam
         ".claim > table.sets tbody tr:not(.verdicts)",
         """all => all.map(row => { const label = row.querySelector('th'), cells = [...row.querySelectorAll('td')];
                return [label.checkVisibility() && label.getBoundingClientRect().height > 8,
-                       cells.filter(e => getComputedStyle(e, '::before').content.includes(label.textContent)).length]; })""",
+                       cells.filter(e => getComputedStyle(e, '::before').content.slice(1, -1) === label.textContent).length]; })""",
     )
     assert {tuple(found) for found in labels} == {(True, 0)}  # the label once, none at the cells
 
