@@ -234,12 +234,6 @@ def test_any_multipliers_bound_the_cost_from_below(problem, epsilon, seed):
 # --- the approximation of Appendix C
 
 
-def test_near_is_an_optimum_of_the_same_size():
-    small = optimal.differential([0.5, 0.5], hamming(2), hamming(2), 1.0)
-    with pytest.raises(ValueError, match=r"\(2, 2\), this cost \(3, 3\)"):
-        optimal.differential([0.5, 0.25, 0.25], hamming(3), hamming(3), 1.0, near=small)
-
-
 @FEW
 @given(problems(square=True), epsilons, shares, st.sampled_from([0.4, 0.7, 1.0, 1.5, 9.0]))
 def test_nearby_equals_the_twin(problem, epsilon, share, threshold):

@@ -163,10 +163,7 @@ def test_secrets_with_the_least_room_come_first():
     assert (short > 1e-6).any()
 
 
-def test_pairs_of_another_program_join_no_two_secrets_that_are_not_core():
-    o, source, target = np.array([[4, 4, 4, 6], [0, 2, 2, 0], [1, 0, 3, 1]])
-    kept = reductions.still(np.sort(reductions.numbers(o, source, target, 5)), np.array([3, 4]), np.array([0, 1]), 5)
-    assert kept.tolist() == [(4 * 5 + 0) * 5 + 1, (4 * 5 + 2) * 5 + 0]
+def test_a_pair_of_two_secrets_that_are_not_core_is_refused():
     pairs = certificate.Pairs(np.array([0, 1]), np.array([1]), np.array([2]), np.array([0.5]))
     with pytest.raises(ValueError, match="the core"):
         blocks.Blocks(certificate.Program(np.ones((1, 3)), pairs, np.zeros((0, 3)), core=1), None)

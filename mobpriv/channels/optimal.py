@@ -45,17 +45,14 @@ def distortion(prior, cost, error, d_m: float, worst_case: bool = False) -> Opti
     return _optimum(checked(prior, cost, np.inf, error, d_m, worst_case), None)
 
 
-def differential(
-    prior, cost, d_epsilon, epsilon: float, error=None, worst_case: bool = False, near: Optimum | None = None
-) -> Optimum:
+def differential(prior, cost, d_epsilon, epsilon: float, error=None, worst_case: bool = False) -> Optimum:
     """The least costly eps-d_eps-private channel, (22).
 
     Many channels are optimal, with different distortion privacy AP (§9.1 compares them by it). Without `error` the result is
     one from the middle of them. With `error` it is the one of largest AP: our rule, for the paper has none.
-    `near` as in `joint`.
     """
     problem = checked(prior, cost, exponents(prior, d_epsilon, epsilon), worst_case=worst_case)
-    plain = _optimum(problem, d_epsilon, near)
+    plain = _optimum(problem, d_epsilon)
     if error is None:
         return plain
     if worst_case:
@@ -80,27 +77,17 @@ def within(prior, cost, d_epsilon, epsilon: float, threshold: float, worst_case:
     return _optimum(checked(prior, cost, epsilon * steps, worst_case=worst_case), steps)
 
 
-def joint(
-    prior, cost, error, d_m: float, d_epsilon, epsilon: float, worst_case: bool = False, near: Optimum | None = None
-) -> Optimum:
-    """The least costly eps-d_eps-private channel whose distortion privacy is at least d_m, (24).
-
-    `near`: the optimum of a similar problem for the same secrets. It saves time, and changes nothing that is certified.
-    """
-    return _optimum(checked(prior, cost, exponents(prior, d_epsilon, epsilon), error, d_m, worst_case), d_epsilon, near)
+def joint(prior, cost, error, d_m: float, d_epsilon, epsilon: float, worst_case: bool = False) -> Optimum:
+    """The least costly eps-d_eps-private channel whose distortion privacy is at least d_m, (24)."""
+    return _optimum(checked(prior, cost, exponents(prior, d_epsilon, epsilon), error, d_m, worst_case), d_epsilon)
 
 
-def _optimum(problem: Problem, d_epsilon, near: Optimum | None = None) -> Optimum:
+def _optimum(problem: Problem, d_epsilon) -> Optimum:
     """A channel that tells nothing where that is optimal, or as good as that; else what `relaxations` find.
 
     p(o|s) <= exp(B) p(o|t) for the largest exponent B: the least cost is at most (exp(B) - 1) max |c| below that of a channel
     that tells nothing, p(.|t) for everybody.
     """
-    if near is not None and near.channel.shape != problem.cost.shape:
-        raise ValueError(
-            f"near must be the optimum of a problem with the same secrets and observables: its channel has shape "
-            f"{near.channel.shape}, this cost {problem.cost.shape}"
-        )
     exponent = problem.exponents.max()
     if exponent < GAP or 1 in problem.cost.shape:
         channel, bound = _constant(problem)
@@ -109,7 +96,7 @@ def _optimum(problem: Problem, d_epsilon, near: Optimum | None = None) -> Optimu
         told_nothing = certificate(problem, d_epsilon, channel, bound, {"solver": "closed form"})
         if told_nothing.exact or not exponent:
             return Optimum(channel, told_nothing)
-    return _certified(problem, d_epsilon, *relaxations.solve(problem, hint=None if near is None else near.found))
+    return _certified(problem, d_epsilon, *relaxations.solve(problem))
 
 
 def _certified(problem: Problem, d_epsilon, channel: np.ndarray, bound: float, found: Found) -> Optimum:

@@ -296,12 +296,12 @@ def scenario_1(prior, distances, epsilons) -> list[dict]:
     for epsilon in epsilons:
         found = optimal.differential(prior, cost, distances, epsilon, error=distances)
         d_m = found.certificate.distortion * (1 - ROUNDING)
-        middle = optimal.differential(prior, cost, distances, epsilon, near=found).channel
+        middle = optimal.differential(prior, cost, distances, epsilon).channel
         row = judged("differential", prior, distances, epsilon, d_m, found)
         bound = found.certificate.distortion_bound or prior_error(prior, distances)
         rows.append(row | {"middle": _privacy(prior, middle, distances), "privacy_bound": bound})
         rows.append(judged("distortion", prior, distances, epsilon, d_m, optimal.distortion(prior, cost, distances, d_m)))
-        found = optimal.joint(prior, cost, distances, d_m, distances, epsilon, near=found)
+        found = optimal.joint(prior, cost, distances, d_m, distances, epsilon)
         rows.append(judged("joint", prior, distances, epsilon, d_m, found))
     return rows
 
@@ -323,12 +323,11 @@ def scenario_2(prior, distances, epsilons, shares) -> list[dict]:
         found = optimal.differential(prior, cost, distances, epsilon, error=distances)
         ap = found.certificate.distortion
         rows.append(judged("differential", prior, distances, epsilon, ap, found))
-        near = found
         for share in shares if ap < d_max * (1 - 1e-6) else ():
             d_m = ap + share * (d_max - ap)
             found = optimal.distortion(prior, cost, distances, d_m)
             rows.append(judged("distortion", prior, distances, epsilon, d_m, found) | {"share": share})
-            found = near = optimal.joint(prior, cost, distances, d_m, distances, epsilon, near=near)
+            found = optimal.joint(prior, cost, distances, d_m, distances, epsilon)
             rows.append(judged("joint", prior, distances, epsilon, d_m, found) | {"share": share})
     return rows
 
@@ -350,7 +349,7 @@ def scenario_3(prior, distances, epsilons, step: float = 500.0) -> list[dict]:
         rows.append(judged("differential", prior, distances, epsilon, None, private))
         for d_m in thresholds:
             reused = bool(d_m <= private.certificate.distortion)
-            found = private if reused else optimal.joint(prior, cost, distances, d_m, distances, epsilon, near=private)
+            found = private if reused else optimal.joint(prior, cost, distances, d_m, distances, epsilon)
             rows.append(judged("joint", prior, distances, epsilon, d_m, found) | {"reused": reused})
     return rows
 

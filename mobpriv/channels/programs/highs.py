@@ -12,13 +12,14 @@ First HiGHS's interior-point method "ipx" without crossover: points inside the f
 not listed. It stops at 1e-10 or so of its own measures, which is not always the gap asked for; then the simplex method, with
 and without HiGHS's presolve, which drops very small numbers. Where (12) is less than about 1e-3 of the largest cost (epsilon so
 large that nearly everybody tells the truth) none of them may close a gap of 1e-8 of it. HiGHS may also miss a row by a hair, and a chain of rows by more, so the point is moved towards a channel that tells nothing
-until it keeps them all. What the result is worth is not for this module to say: see `certificate`.
+until it keeps them all, (24c) too. What the result is worth is not for this module to say: see `certificate`.
 """
 
 import highspy
 import numpy as np
 from scipy import sparse
 
+from mobpriv.channels.programs import reductions
 from mobpriv.channels.programs.certificate import Multipliers, Program, lower_bound, value
 
 STEPS = 500
@@ -31,7 +32,7 @@ TOLERANCE = 1e-10
 
 
 def solve(program: Program, gap: float, watch=None) -> tuple[np.ndarray, Multipliers]:
-    """Columns P (m, n) of a channel that keeps every listed constraint but, by a hair, (24c), and multipliers.
+    """Columns P (m, n) of a channel that keeps every listed constraint, (24c) up to what a certificate forgives, and multipliers.
 
     Of the attempts up to the first that reaches value - bound <= gap * |value|, the one with the narrowest gap. A method that
     is stopped early gives the point it has. RuntimeError with HiGHS's word for it if there is none. `watch(value, bound)`
@@ -153,7 +154,7 @@ class _Rows:
         broken = np.flatnonzero(missing > 0)
         to_spare = silent[o[broken]] * (1 - ratio[broken])
         share = (missing[broken] / (missing[broken] + to_spare)).max(initial=0.0)
-        return P + share * (silent[:, None] - P)
+        return reductions.distorting(P + share * (silent[:, None] - P), self.program)
 
     def multipliers(self, duals) -> Multipliers:
         unit = self.cost_unit / self.error_unit

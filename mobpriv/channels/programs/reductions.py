@@ -22,7 +22,7 @@ and ratio = exp(-B).
 import numba
 import numpy as np
 
-from mobpriv.channels.programs.certificate import Pairs
+from mobpriv.channels.programs.certificate import VIOLATION, Pairs, Program
 
 NEIGHBOURHOOD = 4
 """Of a secret that does not fit and its nearest ones, only the worst is put into the program at once."""
@@ -121,13 +121,6 @@ def merged(numbers: np.ndarray, more: np.ndarray) -> np.ndarray:
     return both[np.append(True, both[1:] != both[:-1])] if len(both) else both
 
 
-def still(numbers: np.ndarray, observables: np.ndarray, core: np.ndarray, size: int) -> np.ndarray:
-    """Those of another program's pairs that these observables and this core may have."""
-    rest, target = np.divmod(numbers, size)
-    o, source = np.divmod(rest, size)
-    return numbers[np.isin(o, observables) & (np.isin(source, core) | np.isin(target, core))]
-
-
 def listed(exponents: np.ndarray, secrets: np.ndarray, numbers: np.ndarray, observables: np.ndarray) -> Pairs:
     """The program's pairs from their sorted `numbers`; p >= 0 for a pair of a secret with itself."""
     size = len(exponents)
@@ -182,6 +175,21 @@ def _needed(P, const, ratio, core):
 def mended(P: np.ndarray, share: float) -> np.ndarray:
     """Mixing keeps the rows' sums and never lowers the distortion privacy, which is concave and largest without telling."""
     return (1 - share) * P + share * P.mean(axis=1, keepdims=True)
+
+
+def distorting(P: np.ndarray, program: Program) -> np.ndarray:
+    """Mixed with the cheapest channel that tells nothing until the distortion privacy is d_m, if it falls short by more than a
+    certificate forgives: where all but one secret hardly ever occur, d_m is smaller than what a solver may miss its row by."""
+    d_m, F = program.d_m, program.F
+    reached = (P @ F.T).min(axis=1).sum() if d_m else 0.0
+    if not d_m or reached >= d_m * (1 - VIOLATION):
+        return P
+    d_max = F.sum(axis=1).min()
+    share = min(1.0, (d_m - reached) / (d_max - reached)) if d_max > reached else 1.0
+    costs = program.kappa.sum(axis=1) if program.worst is None else program.worst.max(axis=1)
+    P = (1 - share) * P
+    P[costs.argmin()] += share
+    return P
 
 
 def broken(P, ratio, secrets, core, observables) -> tuple[float, np.ndarray]:

@@ -31,7 +31,7 @@ NONE = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True)
 class Found:
-    """What was found out about the program on the way: a similar one needs much the same secrets and pairs."""
+    """What was found out about the program on the way: with another reward it needs much the same secrets and pairs."""
 
     secrets: np.ndarray
     core: int
@@ -61,14 +61,14 @@ class Solution(NamedTuple):
     found: Found
 
 
-def solve(problem: Problem, solver: ModuleType = interior, hint: Found | None = None, again: Found | None = None) -> Solution:
+def solve(problem: Problem, solver: ModuleType = interior, again: Found | None = None) -> Solution:
     """A channel that is optimal up to GAP, or the best found; what it is worth is for a certificate to say.
 
-    `hint`: of a similar problem; `again`: of this one, with another reward. If `solver` ends before the gap is closed, all
+    `again`: what was found of this problem with another reward. If `solver` ends before the gap is closed, all
     secrets become core, then the library solver has a try; the best channel is kept. (12), and a d_m that leaves no room, are
     for the library solver from the beginning, (21) alone for `generation`.
     """
-    at = _begun(problem, solver, hint, again)
+    at = _begun(problem, solver, again)
     for rounds in range(1, ROUNDS + 1):  # noqa: B007
         at.list_neighbours()
         program, core = at.program(), at.secrets[: at.core]
@@ -96,8 +96,8 @@ def solve(problem: Problem, solver: ModuleType = interior, hint: Found | None = 
     return Solution(channel, at.bound, Found(at.secrets, at.core, len(at.observables), rows, rounds, name, at.pairs, at.warm))
 
 
-def _begun(problem: Problem, solver: ModuleType, hint: Found | None, again: Found | None) -> "_Standing":
-    """The first program: the secrets that occur, or what another program has found out."""
+def _begun(problem: Problem, solver: ModuleType, again: Found | None) -> "_Standing":
+    """The first program: the secrets that occur, or those of the same program with another reward."""
     ratio = reductions.ratios(problem.exponents)
     occur = np.flatnonzero((problem.prior > 0) | problem.worst_case)
     weights = None if problem.worst_case else problem.prior
@@ -109,10 +109,7 @@ def _begun(problem: Problem, solver: ModuleType, hint: Found | None, again: Foun
     if again is not None:
         at.secrets, at.core, at.pairs, at.warm = again.secrets, again.core, again.pairs, again.warm.for_reward()
         at.known[at.secrets] = True
-    elif hint is not None:  # perhaps under another prior
-        at.secrets = np.concatenate([occur, np.setdiff1d(hint.secrets, occur)])
-        at.pairs = reductions.still(hint.pairs, observables, occur, len(ratio))
-    at.level = TIGHT if at.solver is not interior else 0 if hint is None and again is None else 1
+    at.level = TIGHT if at.solver is not interior else 0 if again is None else 1
     return at
 
 
@@ -169,10 +166,10 @@ class _Standing:
         )
 
     def solved(self, program: Program) -> tuple[np.ndarray, Multipliers]:
-        """Columns that sum to 1 over the observables, and multipliers."""
+        """Columns that sum to 1 over the observables and keep (24c), and multipliers."""
         warm = {"warm": self.warm} if self.solver is interior else {}
         P, multipliers = self.solver.solve(program, GAPS[self.level], **warm)
-        return P / P.sum(axis=0), multipliers
+        return reductions.distorting(P / P.sum(axis=0), program), multipliers
 
     def looked_at(self, P: np.ndarray) -> tuple[float, np.ndarray, bool]:
         """The share of a channel that tells nothing which mends P; the pairs with those it breaks; whether it counts mended."""
