@@ -263,3 +263,15 @@ class TestDistributions:
     def test_nobody_is_found(self):
         axis = plot.distributions({"a": [np.inf, np.inf]})
         assert axis.lines[0].get_ydata().max() == 0
+
+
+def test_the_spread_of_draws_is_shaded():
+    table = pd.DataFrame(
+        [
+            {"data": "d", "attack": "AP-Attack", "value": 0.4, "low": 0.3, "high": 0.5, "least": 0.38, "largest": 0.43},
+            {"data": "d", "attack": "POI-Attack", "value": 0.2, "low": 0.1, "high": 0.3},
+        ]
+    )
+    axis = plot.rates(table, "data", "attack")
+    shaded = [line.get_xdata() for line in axis.lines if line.get_alpha() is not None]
+    assert [list(x) for x in shaded] == [[38, 43]]

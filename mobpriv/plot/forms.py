@@ -39,7 +39,7 @@ def reference(axis, x: float | None = None, y: float | None = None, text: str = 
 def rates(table: pd.DataFrame, by: str, within: str, axis=None, twin: str = "", printed: dict | None = None, title: str = ""):
     """Rates with their intervals as dots: one group per ``by`` on the vertical axis, one dot per ``within``.
 
-    ``table``: columns ``by``, ``within``, value, low, high (shares). ``twin``: a column of two values; dots of the second stand
+    ``table``: columns ``by``, ``within``, value, low, high (shares), and perhaps least and largest, of random draws. ``twin``: a column of two values; dots of the second stand
     hollow below those of the first. ``printed``: (by, within) -> the paper's value, a hollow diamond at its dots.
     The marks are those of the names in ``within``: :func:`rate_marks` says which a legend needs.
     """
@@ -51,6 +51,15 @@ def rates(table: pd.DataFrame, by: str, within: str, axis=None, twin: str = "", 
         other, own = row[twin] if twin else None, mark(row[within])
         y = groups.index(row[by]) + _offset(slots.index((row[within], other)), len(slots))
         face = own.colour if other == twins[0] else "none"
+        if not np.isnan(row.get("least", np.nan)):  # what draws nothing has no spread
+            axis.plot(
+                [100 * row["least"], 100 * row["largest"]],
+                [y, y],
+                color=own.colour,
+                linewidth=6,
+                alpha=0.25,
+                solid_capstyle="butt",
+            )
         axis.plot([100 * row["low"], 100 * row["high"]], [y, y], color=own.colour, linewidth=1.2, solid_capstyle="butt")
         axis.plot(100 * row["value"], y, own.marker, color=own.colour, markerfacecolor=face, markersize=4.5)
     for (group, kind), value in (printed or {}).items():
