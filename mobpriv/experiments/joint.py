@@ -425,11 +425,15 @@ def of_largest_ap(
 def prior_knowledge(prior, distances, epsilons, weights, powers=(), places: int = 2) -> list[dict]:
     """§9.2: p_ε of (22) and p_dm of (21) with d_m = AP(p_ε), made for π, attacked by adversaries who know π̂.
 
-    π̂ is :func:`mobpriv.priors.better_informed` for each of the ``weights`` (0 is π itself), and in proportion to a power of π
-    for each of the ``powers`` (1 is π itself): the paper has no formula. Rows: mechanism, epsilon, ``kind`` ("weight" or
-    "power"), ``level``, bits (the entropy of π̂), privacy: the expected error (7) of the optimal attack (19) for π̂, in m, where the secret is
-    distributed as π̂ says, for the adversary's evidence is taken to be true; ``promised``: the AP for π; and ``under_prior``: the error of the same
-    attack where the secret is distributed as π says and the adversary is wrong, which is never below the AP for π.
+    Beside them p_ε,dm of (24), "joint", with d_m half-way from AP(p_ε) to d_max, and (21) with the same d_m, "distortion above"; where
+    AP(p_ε) = d_max there is no such d_m.
+
+    π̂ is :func:`mobpriv.priors.better_informed` for each of the ``weights`` (0 is π itself), once with the likeliest ``places`` cells and
+    once with one, and in proportion to a power of π for each of the ``powers`` (1 is π itself): the paper has no formula. Rows: mechanism,
+    epsilon, ``kind`` ("weight", "place" for the one cell, or "power"), ``level``, bits (the entropy of π̂), privacy: the expected error (7)
+    of the optimal attack (19) for π̂, in m, where the secret is distributed as π̂ says, for the adversary's evidence is taken to be true;
+    ``promised``: the AP for π; and ``under_prior``: the error of the same attack where the secret is distributed as π says and the
+    adversary is wrong, which is never below the AP for π.
     """
     _check_epsilons(epsilons)
     _each("weights", weights, "in [0, 1]", lambda w: (w >= 0) & (w <= 1))
@@ -438,14 +442,22 @@ def prior_knowledge(prior, distances, epsilons, weights, powers=(), places: int 
         raise ValueError("weights and powers are both empty: there is no adversary to attack the channels")
     prior = checks.prior(prior)
     adversaries = [("weight", float(w), better_informed(prior, w, places)) for w in weights]
+    if places > 1:  # of one cell it cannot be that it lies far from the others
+        adversaries += [("place", float(w), better_informed(prior, w, 1)) for w in weights if w > 0]
     adversaries += [("power", float(k), prior**k / (prior**k).sum()) for k in powers]
     cost = hamming(len(prior))
     rows = []
     for epsilon in epsilons:
         private = optimal.differential(prior, cost, distances, epsilon, error=distances)
         alone = optimal.distortion(prior, cost, distances, private.certificate.distortion * (1 - ROUNDING))
+        channels = {"differential": private, "distortion": alone}
+        d_max, ap = prior_error(prior, distances), private.certificate.distortion
+        if ap < d_max * (1 - 1e-6):
+            d_m = (ap + d_max) / 2
+            channels["joint"] = optimal.joint(prior, cost, distances, d_m, distances, epsilon, near=private)
+            channels["distortion above"] = optimal.distortion(prior, cost, distances, d_m)
         for kind, level, known in adversaries:
-            for name, found in (("differential", private), ("distortion", alone)):
+            for name, found in channels.items():
                 attack = optimal_attack(known, found.channel, distances)
                 rows.append(
                     {"mechanism": name, "epsilon": float(epsilon), "kind": kind, "level": level, "bits": entropy(known)}
