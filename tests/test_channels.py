@@ -257,6 +257,19 @@ def test_nearby_equals_the_twin(problem, epsilon, share, threshold):
     assert found.delta == pytest.approx(worst, abs=1e-12)
 
 
+def test_nearby_takes_the_optimum_of_largest_distortion_privacy():
+    """With all constraints it is the channel that the rule takes for (22); both are held against the program written out."""
+    prior, d = np.array([5, 1, 5, 4]) / 15, np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
+    rule = optimal.differential(prior, hamming(4), d, 1.5, error=d)
+    found = nearby.joint(prior, hamming(4), d, 0.3, d, 1.5, d, 9.0)
+    assert found.certificate.cost == pytest.approx(rule.certificate.cost, rel=1e-8)
+    assert found.certificate.distortion == pytest.approx(rule.certificate.distortion, rel=1e-6)
+    assert found.certificate.distortion <= found.certificate.distortion_bound * (1 + 1e-9)
+    pairs, least = naive.differential_pairs(d, 1.5), found.certificate.cost * (1 + 1e-9)
+    assert found.certificate.distortion == pytest.approx(naive.largest_distortion(prior, hamming(4), pairs, d, least), rel=1e-5)
+    assert optimal.joint(prior, hamming(4), d, 0.3, d, 1.5).certificate.distortion < 0.95 * found.certificate.distortion
+
+
 def test_nearby_breaks_what_it_promises():
     """Cells 1 apart on a line, ε = 1, threshold 1: no constraint is left, everybody tells the truth, and ε is gone."""
     d, prior = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0))), np.full(3, 1 / 3)

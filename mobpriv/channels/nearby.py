@@ -11,15 +11,19 @@ cost there is what holds over *all* pairs: the effective epsilon, usually infini
 Of the `reductions` those of observables do not hold here. Secrets that never occur may be left out if the channel
 found can be extended to them and added otherwise: a channel of all secrets that keeps all constraints, at the cost of a
 relaxation, is optimal whatever the constraints are.
+
+Where d_m does not bind, optimal channels differ in AP. The result is one of largest AP, our rule as for (22): else the AP of two
+programs differs by the choice among optima, too.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numba
 import numpy as np
 
 from mobpriv.channels import checks
 from mobpriv.channels.guarantees import certificate, steepest
+from mobpriv.channels.optimal import REWARDS
 from mobpriv.channels.programs import highs, interior, reductions
 from mobpriv.channels.programs.certificate import GAP, Certificate, Pairs, Program, lower_bound, value
 from mobpriv.channels.programs.problem import Problem, checked, exponents
@@ -55,10 +59,10 @@ def joint(prior, cost, error, d_m: float, d_epsilon, epsilon: float, distance, t
         if shape != problem.exponents.shape:
             raise ValueError(f"{name} must have a row and a column a secret, {len(problem.prior)} (got shape {shape})")
     near = distance < threshold
-    channel, bound, facts = _solve(problem, near)
+    channel, certified = _of_largest_distortion(problem, near, d_epsilon)
     return Approximation(
         channel,
-        certificate(problem, d_epsilon, channel, bound, facts),
+        certified,
         kept(distance, threshold),
         _seen(channel, np.asarray(d_epsilon, float)),
         _delta(np.ascontiguousarray(channel), problem.exponents),
@@ -71,6 +75,19 @@ def kept(distance, threshold: float) -> int:
     return int((near.sum(axis=1) * (near.sum(axis=1) - 1)).sum())
 
 
+def _of_largest_distortion(problem: Problem, near: np.ndarray, d_epsilon) -> tuple[np.ndarray, Certificate]:
+    """Among the optimal channels one of largest AP: min cost - reward * AP, the reward so small that the cost stays the least."""
+    channel, bound, facts = _solve(problem, near)
+    plain = certificate(problem, d_epsilon, channel, bound, facts)
+    for share in REWARDS if plain.cost > 0 and problem.d_max > 0 else ():
+        reward = share * plain.cost / problem.d_max
+        channel_of_most, value_of_most, facts = _solve(replace(problem, reward=reward), near)
+        most = certificate(problem, d_epsilon, channel_of_most, bound, facts)
+        if most.gap <= GAP:
+            return channel_of_most, replace(most, distortion_bound=min(problem.d_max, (most.cost - value_of_most) / reward))
+    return channel, plain
+
+
 def _solve(problem: Problem, near: np.ndarray) -> tuple[np.ndarray, float, dict]:
     """A channel of all secrets, a lower bound, and facts; secrets that never occur join as they turn out to matter.
 
@@ -79,14 +96,16 @@ def _solve(problem: Problem, near: np.ndarray) -> tuple[np.ndarray, float, dict]
     ratio = reductions.ratios(problem.exponents)
     secrets = np.flatnonzero(problem.prior > 0)
     F = np.zeros((0, len(problem.prior)))
-    if problem.d_m:
+    if problem.d_m or problem.reward:
         F = problem.prior * problem.error.T[reductions.kept_estimates(problem.error[secrets])]
     solver = highs if problem.d_m and problem.d_m > (1 - 1e-7) * problem.d_max else interior
     rounds, tight = 0, False
     while True:
         rounds += 1
         kappa = (problem.prior[secrets, None] * problem.cost[secrets]).T
-        program = Program(np.ascontiguousarray(kappa), _pairs(ratio, near, secrets), F[:, secrets].copy(), problem.d_m or None)
+        program = Program(
+            np.ascontiguousarray(kappa), _pairs(ratio, near, secrets), F[:, secrets].copy(), problem.d_m or None, problem.reward
+        )
         P, multipliers = solver.solve(program, GAP / 4 if tight else GAPS[0])
         bound = lower_bound(program, multipliers)
         if tight and solver is interior and value(program, P) - bound > GAP * abs(value(program, P)):

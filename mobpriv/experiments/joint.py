@@ -37,11 +37,13 @@ from mobpriv.traces import rows as records
 
 ROUNDING = 1e-9
 """An AP is known up to rounding. As the d_m of another channel it is lowered by this share, or (24) might have no solution."""
+SOLVERS = 1e-12
+"""A probability below this is a solver's rounding of 0."""
 THRESHOLDS = 1000
 """Values of d_m in scenario 3; each is a linear program by itself and one for every ε."""
 KM = 1000.0  # m
 # columns of the scenarios' rows, in m
-LENGTHS = ("d_m", "privacy", "privacy_bound", "middle", "bayes", "promised", "under_prior")
+LENGTHS = ("d_m", "privacy", "privacy_bound", "middle", "floor", "as_written", "bayes", "promised", "under_prior")
 
 
 class Setting(NamedTuple):
@@ -288,21 +290,66 @@ def scenario_1(prior, distances, epsilons) -> list[dict]:
     definition, and the constraint on the distortion privacy cannot add to it. (24) is solved all the same.
 
     The rows of p_ε also hold ``middle``, the AP of another optimal channel of (22), one from the middle of them (m), and
-    ``privacy_bound``, which the AP of no optimal channel of (22) exceeds (m).
+    ``privacy_bound``, which the AP of no optimal channel of (22) exceeds (m); ``floor``, which no ε-private channel at all falls
+    below (m); ``silence``, the cost of always naming the likeliest cell, and ``named``, how often p_ε names it. The rows of p_dm
+    hold ``kept``, the ε that it keeps (1/m; infinite where it keeps none).
     """
     _check_epsilons(epsilons)
-    cost = hamming(len(prior))
-    rows = []
+    cost, rows = hamming(len(prior)), []
+    likeliest = int(np.argmax(prior))
     for epsilon in epsilons:
         found = optimal.differential(prior, cost, distances, epsilon, error=distances)
         d_m = found.certificate.distortion * (1 - ROUNDING)
         middle = optimal.differential(prior, cost, distances, epsilon).channel
         row = judged("differential", prior, distances, epsilon, d_m, found)
         bound = found.certificate.distortion_bound or prior_error(prior, distances)
-        rows.append(row | {"middle": _privacy(prior, middle, distances), "privacy_bound": bound})
-        rows.append(judged("distortion", prior, distances, epsilon, d_m, optimal.distortion(prior, cost, distances, d_m)))
+        row |= {"middle": _privacy(prior, middle, distances), "privacy_bound": bound, "floor": floor(prior, distances, epsilon)}
+        row |= {"silence": silence(prior), "named": float(prior @ found.channel[:, likeliest])}
+        lone = optimal.distortion(prior, cost, distances, d_m)
+        kept = effective_epsilon(np.where(lone.channel < SOLVERS, 0.0, lone.channel), distances)
+        rows += [row, judged("distortion", prior, distances, epsilon, d_m, lone) | {"kept": kept}]
         found = optimal.joint(prior, cost, distances, d_m, distances, epsilon)
         rows.append(judged("joint", prior, distances, epsilon, d_m, found))
+    return rows
+
+
+def silence(prior) -> float:
+    """The cost of a user who always names her likeliest cell: she is wrong wherever else she is, and her reports say nothing."""
+    return float(1 - np.max(prior))
+
+
+def floor(prior, distances, epsilon: float) -> float:
+    """The AP that ε alone guarantees, in m: max_a min_ŝ Σ_s π(s) exp(-ε d(a, s)) d(ŝ, s).
+
+    By (15) every secret gives an observable at least exp(-ε d(a, s)) times as often as a does. Put that into AP, Σ_o min_ŝ Σ_s π(s)
+    p(o|s) d(ŝ, s): the sum over o of p(o|a) is 1. It holds for the ε-private channels of any cost, whatever the reference cell a.
+    """
+    weighted = prior * np.exp(-epsilon * np.asarray(distances))  # (a, s)
+    return float((weighted @ distances).min(axis=1).max())
+
+
+def frontier(prior, distances, epsilons, shares) -> list[dict]:
+    """The least cost at every d_m, ``shares`` of d_max (below 1, where nothing can be varied): rows of (21), and of (24) for every ε.
+
+    Rows: mechanism, epsilon (None for (21)), ``share``, d_m (m; of (22) its AP), cost, exact. Up to AP(p_ε) the cost of (24) is that
+    of (22), which keeps (24c) there. Beyond, it is convex in d_m, and its slope is ν, the multiplier of (24c): the slope between two
+    rows lies between the ν of both.
+    """
+    _check_epsilons(epsilons)
+    _each("shares", shares, "at least 0 and below 1", lambda share: (share >= 0) & (share < 1))
+    cost, d_max = hamming(len(prior)), prior_error(prior, distances)
+
+    def row(mechanism, epsilon, share, found):
+        of = {"mechanism": mechanism, "epsilon": epsilon, "share": float(share), "d_m": float(share * d_max)}
+        return of | {"cost": found.certificate.cost, "exact": bool(found.certificate.exact)}
+
+    rows = [row("distortion", None, s, optimal.distortion(prior, cost, distances, s * d_max)) for s in shares]
+    for epsilon in epsilons:
+        near = private = optimal.differential(prior, cost, distances, epsilon, error=distances)
+        rows.append(row("differential", epsilon, private.certificate.distortion / d_max, private))
+        for share in shares:
+            near = of_largest_ap(prior, cost, distances, share * d_max, epsilon, private, near)
+            rows.append(row("joint", epsilon, share, near))
     return rows
 
 
@@ -335,7 +382,9 @@ def scenario_2(prior, distances, epsilons, shares) -> list[dict]:
 def scenario_3(prior, distances, epsilons, step: float = 500.0) -> list[dict]:
     """(22) for every ε, (21) for every d_m in ``step``, 2 ``step``, … up to d_max (m), (24) for every pair: rows of :func:`judged`.
 
-    Where d_m ≤ AP(p_ε), p_ε is an optimal channel of (24), as in scenario 1: it is taken, and the row says ``reused``.
+    Where d_m ≤ AP(p_ε), p_ε is an optimal channel of (24), as in scenario 1: it is taken, and the row says ``reused``. There (24) is
+    solved all the same, as the paper did: ``as_written`` is the AP of the optimum that comes out without our rule (m), and in
+    the rows of p_ε that of (22).
     """
     _check_epsilons(epsilons)
     d_max = prior_error(prior, distances)
@@ -346,22 +395,44 @@ def scenario_3(prior, distances, epsilons, step: float = 500.0) -> list[dict]:
     rows = [judged("distortion", prior, distances, None, d_m, found) for d_m, found in alone.items()]
     for epsilon in epsilons:
         private = optimal.differential(prior, cost, distances, epsilon, error=distances)
-        rows.append(judged("differential", prior, distances, epsilon, None, private))
+        plain = optimal.differential(prior, cost, distances, epsilon).channel
+        row = judged("differential", prior, distances, epsilon, None, private)
+        rows.append(row | {"as_written": _privacy(prior, plain, distances)})
         for d_m in thresholds:
             reused = bool(d_m <= private.certificate.distortion)
-            found = private if reused else optimal.joint(prior, cost, distances, d_m, distances, epsilon)
-            rows.append(judged("joint", prior, distances, epsilon, d_m, found) | {"reused": reused})
+            written = optimal.joint(prior, cost, distances, d_m, distances, epsilon)
+            found = private if reused else written
+            row = judged("joint", prior, distances, epsilon, d_m, found) | {"reused": reused}
+            rows.append(row | {"as_written": written.certificate.distortion})
     return rows
+
+
+def of_largest_ap(
+    prior, cost, distances, d_m: float, epsilon: float, private: Optimum | None = None, near: Optimum | None = None
+) -> Optimum:
+    """The optimal channel of (24) of largest AP; ``private``: that of (22), where it is known; ``near`` as in `optimal.joint`.
+
+    Where d_m is at most its AP, that channel keeps (24c), and (24) has no optimum of larger AP. Above it d_m binds: every
+    optimum has the AP d_m (scenario 2).
+    """
+    private = private or optimal.differential(prior, cost, distances, epsilon, error=distances)
+    if d_m <= private.certificate.distortion:
+        return private
+    return optimal.joint(prior, cost, distances, d_m, distances, epsilon, near=near or private)
 
 
 def prior_knowledge(prior, distances, epsilons, weights, powers=(), places: int = 2) -> list[dict]:
     """§9.2: p_ε of (22) and p_dm of (21) with d_m = AP(p_ε), made for π, attacked by adversaries who know π̂.
 
-    π̂ is :func:`mobpriv.priors.better_informed` for each of the ``weights`` (0 is π itself), and in proportion to a power of π
-    for each of the ``powers`` (1 is π itself): the paper has no formula. Rows: mechanism, epsilon, ``kind`` ("weight" or
-    "power"), ``level``, bits (the entropy of π̂), privacy: the expected error (7) of the optimal attack (19) for π̂, in m, where the secret is
-    distributed as π̂ says, for the adversary's evidence is taken to be true; ``promised``: the AP for π; and ``under_prior``: the error of the same
-    attack where the secret is distributed as π says and the adversary is wrong, which is never below the AP for π.
+    Beside them p_ε,dm of (24), "joint", with d_m half-way from AP(p_ε) to d_max, and (21) with the same d_m, "distortion above"; where
+    AP(p_ε) = d_max there is no such d_m.
+
+    π̂ is :func:`mobpriv.priors.better_informed` for each of the ``weights`` (0 is π itself), once with the likeliest ``places`` cells and
+    once with one, and in proportion to a power of π for each of the ``powers`` (1 is π itself): the paper has no formula. Rows: mechanism,
+    epsilon, ``kind`` ("weight", "place" for the one cell, or "power"), ``level``, bits (the entropy of π̂), privacy: the expected error (7)
+    of the optimal attack (19) for π̂, in m, where the secret is distributed as π̂ says, for the adversary's evidence is taken to be true;
+    ``promised``: the AP for π; and ``under_prior``: the error of the same attack where the secret is distributed as π says and the
+    adversary is wrong, which is never below the AP for π.
     """
     _check_epsilons(epsilons)
     _each("weights", weights, "in [0, 1]", lambda w: (w >= 0) & (w <= 1))
@@ -370,14 +441,22 @@ def prior_knowledge(prior, distances, epsilons, weights, powers=(), places: int 
         raise ValueError("weights and powers are both empty: there is no adversary to attack the channels")
     prior = checks.prior(prior)
     adversaries = [("weight", float(w), better_informed(prior, w, places)) for w in weights]
+    if places > 1:  # of one cell it cannot be that it lies far from the others
+        adversaries += [("place", float(w), better_informed(prior, w, 1)) for w in weights if w > 0]
     adversaries += [("power", float(k), prior**k / (prior**k).sum()) for k in powers]
     cost = hamming(len(prior))
     rows = []
     for epsilon in epsilons:
         private = optimal.differential(prior, cost, distances, epsilon, error=distances)
         alone = optimal.distortion(prior, cost, distances, private.certificate.distortion * (1 - ROUNDING))
+        channels = {"differential": private, "distortion": alone}
+        d_max, ap = prior_error(prior, distances), private.certificate.distortion
+        if ap < d_max * (1 - 1e-6):
+            d_m = (ap + d_max) / 2
+            channels["joint"] = optimal.joint(prior, cost, distances, d_m, distances, epsilon)
+            channels["distortion above"] = optimal.distortion(prior, cost, distances, d_m)
         for kind, level, known in adversaries:
-            for name, found in (("differential", private), ("distortion", alone)):
+            for name, found in channels.items():
                 attack = optimal_attack(known, found.channel, distances)
                 rows.append(
                     {"mechanism": name, "epsilon": float(epsilon), "kind": kind, "level": level, "bits": entropy(known)}
@@ -391,7 +470,7 @@ def prior_knowledge(prior, distances, epsilons, weights, powers=(), places: int 
 
 def judged(mechanism: str, prior, distances, epsilon, d_m, found: Optimum) -> dict:
     """One row: the thresholds (None where there is none), cost, privacy against the optimal attack (19) and against the Bayes
-    attack (25) in m, and the certificate: gap, violation, effective_epsilon (1/m; None for (21)), exact, solver."""
+    attack (25) in m, and the certificate: bound (no channel costs less), gap, violation, effective_epsilon (1/m; None for (21)), exact, solver."""
     return {
         "mechanism": mechanism,
         "epsilon": None if epsilon is None else float(epsilon),
@@ -409,6 +488,7 @@ def _privacy(prior, channel, distances) -> float:
 def _certified(found: Optimum) -> dict:
     c = found.certificate
     return {
+        "bound": float(c.bound),
         "gap": float(c.gap),
         "violation": float(c.violation),
         "effective_epsilon": None if np.isnan(c.epsilon) else float(c.epsilon),  # none was asked for

@@ -1,0 +1,105 @@
+"""The game behind (21) of Shokri, *Privacy Games* (PETS 2015, §5, §6): who gains by deviating from what the other expects.
+
+The user leads with a channel, the adversary replies. ⟨p, q⟩ are *mutually* optimal if q errs least on p, and p costs least among the
+channels on which q errs by d_m or more. The optimal channel p* of (21) and a deterministic best reply (33) to it need not
+be: best replies tie, and who is sure of the wrong one finds a cheaper channel. p* and the mixed reply in the multipliers f of (21b), q(h|o) = f(o, h) / nu, are:
+by duality no channel on which q errs by d_m costs less than (21), and by complementary slackness q answers with best estimates only.
+
+For a few dozen cells: the programs are written out and HiGHS is believed. Arrays have the secret first: prior (S,), cost c (S, O),
+error d(h, s) (S, estimates), attack q(h|o) (O, estimates).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import linprog
+
+from mobpriv.channels import checks
+
+TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+
+
+class Equilibrium(NamedTuple):
+    cost: float  # of (21)
+    channel: np.ndarray  # (S, O)
+    attack: np.ndarray  # (O, estimates), mixed
+    price: float  # nu, the multiplier of (21c): what the next unit of distortion privacy costs
+
+
+def equilibrium(prior, cost, error, d_m: float) -> Equilibrium:
+    """An optimal channel of (21) and the mixed attack with which it is in equilibrium. ValueError where d_m costs nothing."""
+    prior, cost, error = _checked(prior, cost, error)
+    n, m = cost.shape
+    found = linprog(
+        np.r_[(prior[:, None] * cost).T.ravel(), np.zeros(m)],
+        *_answers(prior, error, m, d_m),
+        sparse.hstack([_simplices(n, m), sparse.csr_matrix((n, m))]),
+        np.ones(n),
+        bounds=[(0, None)] * (n * m) + [(None, None)] * m,
+        options=TIGHT,
+    )
+    _must_end(found, "(21)")
+    multipliers = -found.ineqlin.marginals
+    price = float(multipliers[-1])
+    if price <= 0:
+        raise ValueError(f"d_m = {d_m:.9g} costs nothing, so that no attack keeps the user from a deviation: take a larger d_m")
+    attack = np.maximum(multipliers[:-1].reshape(m, -1), 0.0)
+    channel = np.maximum(found.x[: n * m].reshape(m, n).T, 0.0)
+    return Equilibrium(
+        float(found.fun),
+        channel / channel.sum(axis=1, keepdims=True),
+        attack / attack.sum(axis=1, keepdims=True),
+        price,
+    )
+
+
+def cheapest_reply(prior, cost, error, attack, d_m: float) -> float:
+    """The least cost (11) of a channel on which this one attack errs by d_m or more; infinite where there is none."""
+    prior, cost, error = _checked(prior, cost, error)
+    n, m = cost.shape
+    gained = prior[:, None] * (error @ np.asarray(attack, float).T)  # (s, o)
+    found = linprog((prior[:, None] * cost).T.ravel(), [-gained.T.ravel()], [-d_m], _simplices(n, m), np.ones(n), options=TIGHT)
+    return float(found.fun) if found.status == 0 else np.inf
+
+
+def most_private(prior, cost, error, at_most: float) -> float:
+    """The largest distortion privacy of a channel that costs no more than ``at_most``."""
+    prior, cost, error = _checked(prior, cost, error)
+    n, m = cost.shape
+    rows, right = _answers(prior, error, m, 0.0)
+    spent = sparse.hstack([sparse.csr_matrix((prior[:, None] * cost).T.ravel()), sparse.csr_matrix((1, m))])
+    found = linprog(
+        np.r_[np.zeros(n * m), -np.ones(m)],
+        sparse.vstack([rows, spent]),
+        np.r_[right, at_most],
+        sparse.hstack([_simplices(n, m), sparse.csr_matrix((n, m))]),
+        np.ones(n),
+        bounds=[(0, None)] * (n * m) + [(None, None)] * m,
+        options=TIGHT,
+    )
+    _must_end(found, "the largest distortion privacy")
+    return -float(found.fun)
+
+
+def _checked(prior, cost, error) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    prior = checks.prior(prior)
+    return prior, checks.matrix(cost, "cost", rows=len(prior)), checks.matrix(error, "error", rows=len(prior), negative=False)
+
+
+def _simplices(n: int, m: int):
+    """Each secret's probabilities sum to 1; p is numbered o * n + s."""
+    return sparse.kron(np.ones((1, m)), sparse.eye(n))
+
+
+def _answers(prior, error, m: int, d_m: float) -> tuple:
+    """(21b) for every observable and estimate, and (21c)."""
+    F = -(prior[:, None] * error).T
+    rows = sparse.hstack([sparse.kron(sparse.eye(m), F), sparse.kron(sparse.eye(m), np.ones((len(F), 1)))])
+    total = sparse.hstack([sparse.csr_matrix((1, m * len(prior))), -sparse.csr_matrix(np.ones((1, m)))])
+    return sparse.vstack([rows, total]).tocsr(), np.r_[np.zeros(m * len(F)), -d_m]
+
+
+def _must_end(found, what: str) -> None:
+    if found.status != 0:
+        raise ValueError(f"{what} has no optimum: {found.message}")
