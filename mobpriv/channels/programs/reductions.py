@@ -13,7 +13,12 @@ and ratio = exp(-B).
   do not are put into the program, which is solved again. A program without some secrets is a relaxation: its bound holds.
   So is one where these secrets have no pairs among themselves, only with the core, the secrets that occur; it is far cheaper
   (`blocks`). At the end all are filled in from the core, one after the other, the one with the least room first (on a
-  lattice many fail in other orders, in this one hardly any); one that fails becomes core.
+  lattice many fail in other orders, in this one hardly any); one that fails becomes core. Room for each of several secrets is
+  not always room for all of them: the tests have a tree.
+  For any map t of observables to the core's secrets, sum_o exp(-eps d(s, t(o))) p(o|t(o)) <= 1 and its counterpart for U are cuts
+  on the core alone, which could stand in for such a secret. Tried in the own method, they save neither lines nor time: the map that
+  is broken changes along the path, so that a secret needs many cuts (656 for 92 secrets of one cab, and growing), each of which
+  makes the joined system longer, and active cuts cost it digits.
 - Pairs, lazily. Start with neighbours, add for every observable the pairs that the solution breaks, solve again: also a
   relaxation. Pairs that are never near their limit do harm: they bend
   the interior-point method's path, up to three times the steps.
