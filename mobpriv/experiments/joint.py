@@ -345,11 +345,10 @@ def frontier(prior, distances, epsilons, shares) -> list[dict]:
 
     rows = [row("distortion", None, s, optimal.distortion(prior, cost, distances, s * d_max)) for s in shares]
     for epsilon in epsilons:
-        near = private = optimal.differential(prior, cost, distances, epsilon, error=distances)
+        private = optimal.differential(prior, cost, distances, epsilon, error=distances)
         rows.append(row("differential", epsilon, private.certificate.distortion / d_max, private))
         for share in shares:
-            near = of_largest_ap(prior, cost, distances, share * d_max, epsilon, private, near)
-            rows.append(row("joint", epsilon, share, near))
+            rows.append(row("joint", epsilon, share, of_largest_ap(prior, cost, distances, share * d_max, epsilon, private)))
     return rows
 
 
@@ -407,10 +406,8 @@ def scenario_3(prior, distances, epsilons, step: float = 500.0) -> list[dict]:
     return rows
 
 
-def of_largest_ap(
-    prior, cost, distances, d_m: float, epsilon: float, private: Optimum | None = None, near: Optimum | None = None
-) -> Optimum:
-    """The optimal channel of (24) of largest AP; ``private``: that of (22), where it is known; ``near`` as in `optimal.joint`.
+def of_largest_ap(prior, cost, distances, d_m: float, epsilon: float, private: Optimum | None = None) -> Optimum:
+    """The optimal channel of (24) of largest AP; ``private``: that of (22), where it is known.
 
     Where d_m is at most its AP, that channel keeps (24c), and (24) has no optimum of larger AP. Above it d_m binds: every
     optimum has the AP d_m (scenario 2).
@@ -418,7 +415,7 @@ def of_largest_ap(
     private = private or optimal.differential(prior, cost, distances, epsilon, error=distances)
     if d_m <= private.certificate.distortion:
         return private
-    return optimal.joint(prior, cost, distances, d_m, distances, epsilon, near=near or private)
+    return optimal.joint(prior, cost, distances, d_m, distances, epsilon)
 
 
 def prior_knowledge(prior, distances, epsilons, weights, powers=(), places: int = 2) -> list[dict]:
