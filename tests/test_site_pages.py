@@ -32,7 +32,7 @@ WORDS = """() => { const article = document.querySelector('.bd-article').cloneNo
     return article.textContent; }"""
 NOT_FOR_PEOPLE = {
     "a Python value": r"\b(True|None|nan|NaN|inf)\b|\bFalse\b(?! positive)",
-    "a power of ten": r"\d[eE][+-]?\d+\b",
+    "a power of ten": r"(?<!commit )(?<![\w.])\d+(?:\.\d+)?[eE][+-]?\d+\b",
     "digits that nobody reads": r"\d\.\d{8,}",
     "a raw key": r"\b[a-z_]+\.(?:AP-Attack|POI-Attack|PIT-Attack|none|W4M|Geo-I|Promesse|differential|distortion|joint)\b",
     "a thousand with a comma": r"\d,\d{3}\b",
