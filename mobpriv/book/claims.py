@@ -24,8 +24,8 @@ its data set. By default a claim is tested on every run of its notebook. A claim
 ``quantity``, ``printed``, ``tolerance`` and ``direction``. A table that a paper prints is one claim: ``table`` in place of ``quantity`` and
 ``printed``, quantity -> what ``printed`` holds, every cell with a verdict of its own. ``stated_for`` names further data sets the paper
 states a claim for; ``datasets`` narrows where a claim is tested. Both may stand at the top of a file, for every claim that does not say
-otherwise; so may ``of_cases``, which says that a relation is about each of the cases at hand (every user, every channel) and not about what
-they are a sample of: its intervals do not matter then. ``by_definition`` gives the reason why a claim cannot come out otherwise (a theorem, an identity, our own rule), for all runs or
+otherwise. ``of_cases`` says that a relation is about each of the cases at hand (every user, every channel) and not about what they are a
+sample of: its intervals do not matter then. ``by_definition`` gives the reason why a claim cannot come out otherwise (a theorem, an identity, our own rule), for all runs or
 run by run (``{geolife: "…"}``). ``short`` makes a claim a headline of its page: the claim in ten words, which the page opens with (at most
 three a page). The first sentence of an explanation must say the cause, for the page opens with that, too.
 
@@ -48,7 +48,7 @@ import yaml
 
 from mobpriv.book.expressions import plain_name
 
-FILE_DEFAULTS = ("datasets", "stated_for", "of_cases")  # may stand at the top of a ledger file
+FILE_DEFAULTS = ("datasets", "stated_for")  # may stand at the top of a ledger file
 AGREES, DIRECTION, UNDECIDED, DISAGREES = "agrees", "agrees in direction", "not decided", "disagrees"
 BY_DEFINITION = "true by definition"
 KINDS = (AGREES, DIRECTION, UNDECIDED, DISAGREES)  # that count in the score

@@ -75,8 +75,9 @@ def truth_of(expression: str, results: dict[str, Any]) -> bool:
 def throughout(expression: str, results: dict[str, Any]) -> bool | None:
     """Whether a comparison holds wherever in their 95 % intervals its results may lie: yes, no, or None where that decides.
 
-    Results of too few cases for an interval may lie anywhere, and decide nothing. Every result that has an interval is put at its lower end, its value and its upper end, in all combinations. That is exact for
-    what rises or falls in each of its results, as sums, multiples and quotients of positive numbers do.
+    Results of too few cases for an interval may lie anywhere, and decide nothing. Every result that has an interval is put at its
+    lower end, its value and its upper end, in all combinations. That is exact for what rises or falls in each of its results, as sums,
+    multiples and quotients of positive numbers do.
     """
     extents = [[(name, end) for end in interval(name, results)] for name in names_in(expression, results)]
     if any(too_few(results[name]) for (name, _), *_ in extents):
