@@ -265,6 +265,7 @@ def test_nearby_takes_the_optimum_of_largest_distortion_privacy():
     assert found.certificate.cost == pytest.approx(rule.certificate.cost, rel=1e-8)
     assert found.certificate.distortion == pytest.approx(rule.certificate.distortion, rel=1e-6)
     assert found.certificate.distortion <= found.certificate.distortion_bound * (1 + 1e-9)
+    assert found.certificate.distortion_bound == pytest.approx(found.certificate.distortion, rel=1e-4)  # far below d_max
     pairs, least = naive.differential_pairs(d, 1.5), found.certificate.cost * (1 + 1e-9)
     assert found.certificate.distortion == pytest.approx(naive.largest_distortion(prior, hamming(4), pairs, d, least), rel=1e-5)
     assert optimal.joint(prior, hamming(4), d, 0.3, d, 1.5).certificate.distortion < 0.95 * found.certificate.distortion
