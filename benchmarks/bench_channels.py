@@ -22,9 +22,10 @@ import numpy as np
 from mobpriv.channels import optimal
 from mobpriv.channels.distances import euclidean, hamming
 from mobpriv.channels.inference import prior_error
-from mobpriv.channels.programs import highs, relaxations
+from mobpriv.channels.programs import relaxations
 from mobpriv.channels.programs.certificate import GAP, Pairs, Program, lower_bound, value
 from mobpriv.channels.programs.problem import Problem as Whole
+from mobpriv.channels.programs.solvers import highs
 
 SEED = 20150
 EPSILON = 0.6e-3  # 1/m

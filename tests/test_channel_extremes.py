@@ -8,7 +8,8 @@ from mobpriv.channels import guarantees, optimal
 from mobpriv.channels import nearby as approximation
 from mobpriv.channels.distances import hamming
 from mobpriv.channels.inference import prior_error
-from mobpriv.channels.programs import certificate, generation
+from mobpriv.channels.programs import certificate
+from mobpriv.channels.programs.solvers import generation
 
 LINE = np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0)))
 PRIOR = np.array([0.1, 0.1, 0.4, 0.3, 0.1])

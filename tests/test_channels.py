@@ -11,8 +11,9 @@ from naive_channels import cells
 
 from mobpriv.channels import guarantees, inference, nearby, optimal
 from mobpriv.channels.distances import euclidean, hamming
-from mobpriv.channels.programs import certificate, highs, interior, relaxations
+from mobpriv.channels.programs import certificate, relaxations
 from mobpriv.channels.programs.problem import Problem
+from mobpriv.channels.programs.solvers import highs, interior
 
 FEW = settings(deadline=None, max_examples=25)
 

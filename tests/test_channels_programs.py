@@ -11,8 +11,9 @@ from scipy.optimize import linprog
 
 from mobpriv.channels import guarantees, inference, optimal
 from mobpriv.channels.distances import euclidean, hamming
-from mobpriv.channels.programs import blocks, certificate, highs, interior, points, reductions, relaxations
+from mobpriv.channels.programs import certificate, reductions, relaxations
 from mobpriv.channels.programs.problem import Problem
+from mobpriv.channels.programs.solvers import blocks, highs, interior, points
 
 
 @pytest.mark.parametrize("solver", [interior, highs])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mobpriv.channels import checks, inference
 from mobpriv.channels.distances import euclidean, hamming
-from mobpriv.channels.programs import minmax
+from mobpriv.channels.programs.solvers import minmax
 
 FEW = settings(deadline=None, max_examples=25)
 

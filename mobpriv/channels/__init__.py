@@ -7,16 +7,11 @@ that it does not need. From the ground up:
 |---|---|
 | ``checks`` | what every function asks of its arrays, and how large a problem may be |
 | ``distances`` | metrics on secrets, and sparse graphs that span them |
-| ``programs.certificate`` | a linear program, a bound of its value by weak duality, the certificate of a channel |
 | ``programs.problem`` | the whole problem as it is asked, checked |
+| ``programs.certificate`` | a linear program, a bound of its value by weak duality, the certificate of a channel |
 | ``programs.reductions`` | what can be left out of it, exactly |
-| ``programs.blocks`` | Newton's system of ``interior``: its dense blocks and LAPACK in compiled code |
-| ``programs.points`` | where ``interior`` begins |
-| ``programs.interior`` | solver: an interior-point method made for (21), (22), (24) |
-| ``programs.highs`` | solver: HiGHS, slower, for all of them and the worst case (12) |
-| ``programs.generation`` | solver: (21) by generating columns and rows |
 | ``programs.relaxations`` | the whole problem by a row of small programs, with one of the solvers |
-| ``programs.minmax`` | solver: the min-max attacks (28), (29) |
+| ``programs.solvers`` | ``interior`` (``points``, ``blocks``): an interior-point method made for (21), (22), (24); ``highs``: slower, for all of them and the worst case (12); ``generation``: (21) by generating columns and rows; ``minmax``: (28), (29) |
 | ``programs.written`` | the programs as the paper writes them, for few cells: what the rest is held against |
 | ``inference`` | attacks on a channel |
 | ``guarantees`` | what a channel keeps, pair by pair: violation, effective epsilon; the certificate of an optimum |

@@ -10,7 +10,7 @@ estimate. An attack q(ŝ|o) is a matrix (O, E) whose rows sum to 1, or, when it 
 import numpy as np
 
 from mobpriv.channels import checks
-from mobpriv.channels.programs.minmax import MinMax, solve
+from mobpriv.channels.programs.solvers.minmax import MinMax, solve
 
 
 def distortion_privacy(prior, channel, error, attack) -> float:

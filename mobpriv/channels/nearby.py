@@ -24,10 +24,11 @@ import numpy as np
 from mobpriv.channels import checks
 from mobpriv.channels.guarantees import certificate, steepest
 from mobpriv.channels.optimal import REWARDS
-from mobpriv.channels.programs import highs, interior, reductions
+from mobpriv.channels.programs import reductions
 from mobpriv.channels.programs.certificate import GAP, Certificate, Pairs, Program, lower_bound, value
 from mobpriv.channels.programs.problem import Problem, checked, exponents
 from mobpriv.channels.programs.relaxations import GAPS
+from mobpriv.channels.programs.solvers import highs, interior
 
 SEEN = 1e-6
 """Probabilities below this take no part in `epsilon_seen`."""

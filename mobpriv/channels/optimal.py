@@ -18,10 +18,11 @@ import numpy as np
 
 from mobpriv.channels import checks
 from mobpriv.channels.guarantees import certificate
-from mobpriv.channels.programs import highs, relaxations
+from mobpriv.channels.programs import relaxations
 from mobpriv.channels.programs.certificate import GAP, Certificate
 from mobpriv.channels.programs.problem import Problem, checked, exponents
 from mobpriv.channels.programs.relaxations import Found
+from mobpriv.channels.programs.solvers import highs
 
 REWARDS = (1e-4, 1e-5, 1e-6)
 """Weights of the distortion privacy against the cost, as shares of cost / d_max, tried in this order."""

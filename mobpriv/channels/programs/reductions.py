@@ -7,7 +7,9 @@ and ratio = exp(-B).
   does not raise the cost if sum_s pi(s) (c(o, s) - c(o', s)) q(s) >= 0 for every q that keeps (22b), which holds if it does
   for the least such q with q(a) = 1: q(s) = exp(-eps d(s, a)) where the bracket is positive, exp(eps d(s, a)) where it is
   negative. For the Hamming cost that is pi(o) <= pi(o') exp(-eps d(o, o')): a likelier neighbour makes o superfluous.
-- Estimates. h can be left out of (24b) if another h' has d(h', s) <= d(h, s) for every s that occurs.
+- Estimates. h can be left out of (24b) if another h' has d(h', s) <= d(h, s) for every s that occurs. Taking in the rest lazily
+  does not pay: every estimate binds for some observable, and with a sixth of them at each (as many bind) the elimination of
+  the blocks would take 22 to 31 % less, which is a seventh of the whole at most.
 - Secrets that never occur, lazily. Solve without them; a secret s then extends the channel if
   sum_o L_o <= 1 <= sum_o U_o with L_o = max_t exp(-eps d(s, t)) p(o|t), U_o = min_t exp(eps d(s, t)) p(o|t). Those that
   do not are put into the program, which is solved again. A program without some secrets is a relaxation: its bound holds.

@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mobpriv.channels.programs import generation, highs, interior, reductions
+from mobpriv.channels.programs import reductions
 from mobpriv.channels.programs.certificate import GAP, ROUNDING, Multipliers, Program, lower_bound, value
-from mobpriv.channels.programs.points import Warm
 from mobpriv.channels.programs.problem import Problem
+from mobpriv.channels.programs.solvers import generation, highs, interior
+from mobpriv.channels.programs.solvers.points import Warm
 
 TINY = 1e-10
 """An observable given with less probability than this by every secret is left out."""

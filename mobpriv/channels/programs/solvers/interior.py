@@ -24,10 +24,10 @@ from copy import deepcopy
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from mobpriv.channels.programs import blocks as newton
-from mobpriv.channels.programs import points
 from mobpriv.channels.programs.certificate import Multipliers, Program, gradient, lower_bound
-from mobpriv.channels.programs.points import Point, Warm, slacks
+from mobpriv.channels.programs.solvers import blocks as newton
+from mobpriv.channels.programs.solvers import points
+from mobpriv.channels.programs.solvers.points import Point, Warm, slacks
 
 STEPS = 150
 """Newton steps after which the method gives up; 15 to 40 are usual."""
