@@ -62,6 +62,11 @@ def test_records_outside_as_if_in_the_nearest_cell():
     assert len(mechanism.left_out(traces)) == 0
 
 
+def test_only_a_channel_that_leaves_a_choice_is_random():
+    assert Obfuscation(CHANNEL, GRID).random
+    assert not Obfuscation(np.eye(4), GRID).random
+
+
 def test_the_channel_is_a_copy_that_stays():
     channel = CHANNEL.copy()
     mechanism = Obfuscation(channel, GRID)

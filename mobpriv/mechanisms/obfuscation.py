@@ -46,7 +46,11 @@ class Obfuscation:
     outside: Literal["leave_out", "nearest"] = "leave_out"
 
     name = "obfuscation"
-    random = True
+
+    @property
+    def random(self) -> bool:
+        """False where every cell has one observable of its own."""
+        return bool((self.channel.max(axis=1) < 1).any())
 
     def __post_init__(self):
         one_of("outside", self.outside, OUTSIDE)
