@@ -132,7 +132,7 @@ def test_the_command_that_repeats_a_run_is_quoted_for_a_shell():
 
 # -------------------------------------------------------------------------------------------------------------- the build
 class TestWhatAResultDependsOn:
-    IMPORTS = "from mobpriv import book, plot\nfrom mobpriv.mechanisms import GeoI\nfrom mobpriv.datasets import load"
+    IMPORTS = "from mobpriv import book, plot\nfrom mobpriv.mechanisms import GeoI\nfrom mobpriv.datasets import load\nGeoI()"
 
     @pytest.fixture
     def package(self, tmp_path, monkeypatch):
@@ -147,25 +147,35 @@ class TestWhatAResultDependsOn:
         return dependencies.page_hash(path, given or {}, root, others), dependencies.code_hash(path, given or {}, root)
 
     @pytest.mark.parametrize(
-        ("file", "page", "numbers"),
+        ("file", "old", "page", "numbers"),
         [
-            ("mechanisms/geo_i.py", True, True),
-            ("draws.py", True, True),  # imported by geo_i
-            ("plot/forms.py", True, False),
-            ("palette.py", True, False),  # imported by plot
-            ("book/comparison.py", True, False),
-            ("mechanisms/w4m.py", False, False),  # another room of the same package
-            ("channels/optimal.py", False, False),
-            ("book/webpage.py", False, False),
+            ("mechanisms/geo_i.py", "def protect(", True, True),
+            ("mechanisms/geo_i.py", "", True, False),  # a new neighbour in the same file
+            ("draws.py", "def per_user(", True, True),  # called by geo_i
+            ("geo.py", "def meridian_arc(", True, False),  # imported by nothing that geo_i calls
+            ("geo.py", "def metres_per_degree_at(", True, True),
+            ("plot/forms.py", "", True, False),
+            ("palette.py", "", True, False),  # imported by plot
+            ("book/comparison.py", "", True, False),
+            ("mechanisms/w4m.py", "", False, False),  # another room of the same package
+            ("channels/optimal.py", "", False, False),
+            ("book/webpage.py", "", False, False),
         ],
     )
-    def test_on_what_it_imports_and_on_nothing_else(self, tmp_path, package, file, page, numbers):
+    def test_on_what_it_imports_and_on_nothing_else(self, tmp_path, package, file, old, page, numbers):
+        """``old`` gets another first line in its body; without it the file gets another constant."""
         make(tmp_path, "demo", self.IMPORTS)
         before = self.hashes(tmp_path)
         text = (package / file).read_text(encoding="utf-8")
         (package / file).write_text(text + "\n# a comment changes nothing\n", encoding="utf-8")
         assert self.hashes(tmp_path) == before
-        (package / file).write_text(text + "\nCHANGED = 1\n", encoding="utf-8")
+        if old:
+            head = text.index(":\n", text.index(old)) + 2
+            indent = " " * (8 if "(self" in text[text.index(old) : head] else 4)
+            changed = text[:head] + f"{indent}changed = 1\n" + text[head:]
+        else:
+            changed = text + "\nCHANGED = 1\n"
+        (package / file).write_text(changed, encoding="utf-8")
         after = self.hashes(tmp_path)
         assert [a != b for a, b in zip(before, after, strict=True)] == [page, numbers]
 

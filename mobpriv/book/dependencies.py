@@ -1,8 +1,8 @@
 """What a result depends on: the code it imports, however far down, its own data, the results it reads, its packages.
 
-Two hashes say so. :func:`page_hash` covers all that an executed page shows; a run with the same one need not be run again.
-:func:`code_hash` covers the code behind the *numbers* alone: no prose, no comments, nothing that only draws. A result on real data
-whose code hash is no longer today's is stale.
+Two hashes say so. :func:`page_hash` covers all that an executed page shows, whole files; a run with the same one need not be run
+again. :func:`code_hash` covers the code behind the *numbers* alone, down to the single definition (:mod:`mobpriv.book.definitions`): no prose, no comments, nothing
+that only draws, no neighbour in the same file. A result on real data whose code hash is no longer today's is stale.
 """
 
 import ast
@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import nbformat
 
+from mobpriv.book import definitions
 from mobpriv.book.provenance import fingerprint
 
 PACKAGE = Path(__file__).parents[1]
@@ -47,16 +48,7 @@ def source(text: str) -> Source:
             reads.add(first.value if isinstance(first, ast.Constant) else "*")
     top = [(node.module or "", alias) for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names]
     handed_on = {alias.asname or alias.name: (module, alias.name) for module, alias in top}
-    return Source(_normal(tree), tuple(imports), handed_on, frozenset(reads))
-
-
-def _normal(tree: ast.AST) -> str:
-    for node in ast.walk(tree):
-        if isinstance(getattr(node, "body", None), list):
-            node.body = [
-                line for line in node.body if not (isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant))
-            ]
-    return ast.dump(tree)
+    return Source(definitions.normal(tree), tuple(imports), handed_on, frozenset(reads))
 
 
 def _source_of(path: Path) -> Source:
@@ -94,10 +86,18 @@ def code_hash(notebook: Path, parameters: dict, root: Path) -> str:
 
     ``parameters``: those of the run, all of them; the name of the data set does not count.
     """
-    programs = [cell for cell, tags in code_cells(notebook) if not tags & ONLY_SHOWN]
-    files = {path for path in closure(programs) if path.relative_to(PACKAGE).parts[0] not in DRAWS}
+    cells = [cell for cell in nbformat.read(notebook, as_version=4).cells if cell.cell_type == "code"]
+    texts = [cell.source for cell in cells if not set(cell.metadata.get("tags", [])) & ONLY_SHOWN]
+    programs = [source(text) for text in texts]
+    found = definitions.used(texts, lambda name: next(iter(_file(name)), None), _draws)
+    files = {path for path, _ in found}
+    said = [f"{path.relative_to(PACKAGE).as_posix()} {name} {lines}" for (path, name), lines in found.items()]
     parts = [_as_text({name: value for name, value in parameters.items() if name != "dataset"})]
-    return fingerprint([*parts, *(cell.normal for cell in programs), *_sources(files), *_packages(programs, files, root)])
+    return fingerprint([*parts, *(cell.normal for cell in programs), *said, *_packages(programs, files, root)])
+
+
+def _draws(path: Path) -> bool:
+    return path.relative_to(PACKAGE).parts[0] in DRAWS
 
 
 def _as_text(parameters: dict) -> str:

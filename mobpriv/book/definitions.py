@@ -1,0 +1,150 @@
+"""Which definitions of the package a program uses, however far down: functions, classes and constants, by name.
+
+A module is read, not run. A definition leads to every name of its module that it mentions, and to what the names that it imports stand
+for; a module that is handed around as an object counts as a whole, and so does one whose names are not to be found.
+"""
+
+import ast
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+Place = tuple[Path, str]  # a file and a name at its top; "" is all of it
+
+
+class Statement(NamedTuple):
+    """One statement at a module's top."""
+
+    normal: str  # without comments, layout and docstrings
+    names: frozenset[str]  # mentioned by themselves
+    attributes: frozenset[tuple[str, str]]  # name.attribute
+
+
+class Module(NamedTuple):
+    statements: tuple[Statement, ...]
+    defines: dict[str, tuple[int, ...]]  # name -> the statements that bind it
+    imports: dict[str, tuple[str, str]]  # name -> module and name in it ("" for the module as a whole)
+    always: tuple[int, ...]  # statements that bind nothing, and so may do anything
+
+
+def module(text: str) -> Module:
+    """What a Python program defines at its top, and what each definition mentions."""
+    tree = ast.parse(text)
+    statements, defines, always, imports = [], {}, [], {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            imports |= {alias.asname or alias.name.partition(".")[0]: (alias.name, "") for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            imports |= {alias.asname or alias.name: (node.module or "", alias.name) for alias in node.names}
+    for node in tree.body:
+        if isinstance(node, ast.Import | ast.ImportFrom) or (
+            isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        ):
+            continue
+        bound = _bound(node)
+        for name in bound:
+            defines.setdefault(name, []).append(len(statements))
+        if not bound:
+            always.append(len(statements))
+        statements.append(_statement(node))
+    return Module(tuple(statements), {name: tuple(at) for name, at in defines.items()}, imports, tuple(always))
+
+
+def _bound(node: ast.stmt) -> set[str]:
+    """The names that a statement binds at the top: its own, or those that it assigns anywhere outside a function or class."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {node.name}
+    inner = [child for child in ast.walk(node) if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)]
+    stored = {child.id for child in ast.walk(node) if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store)}
+    return stored | {child.name for child in inner}
+
+
+def normal(tree: ast.AST) -> str:
+    """A program without comments, layout and docstrings; the tree loses them."""
+    for node in ast.walk(tree):
+        if isinstance(getattr(node, "body", None), list):
+            node.body = [
+                line for line in node.body if not (isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant))
+            ]
+    return ast.dump(tree)
+
+
+def _statement(node: ast.stmt) -> Statement:
+    attributes = [child for child in ast.walk(node) if isinstance(child, ast.Attribute) and isinstance(child.value, ast.Name)]
+    owners = {id(child.value) for child in attributes}
+    names = {child.id for child in ast.walk(node) if isinstance(child, ast.Name) and id(child) not in owners}
+    return Statement(normal(node), frozenset(names), frozenset((child.value.id, child.attr) for child in attributes))
+
+
+def used(
+    programs: Iterable[str], file: Callable[[str], Path | None], outside: Callable[[Path], bool]
+) -> dict[Place, list[str]]:
+    """All definitions that programs use, each with its statements, in the order of files and names.
+
+    ``programs`` are the cells of one notebook: one's imports serve the next. ``file`` says where a module of the package stands, None for
+    other modules; files that are ``outside`` are not followed.
+    """
+    cells = [module(text) for text in programs]
+    imports = {name: of for cell in cells for name, of in cell.imports.items()}
+    waiting = [place for cell in cells for s in cell.statements for place in _mentioned(s, {}, imports, file)]
+    found: dict[Place, list[str]] = {}
+    while waiting:
+        path, name = waiting.pop()
+        if (path, name) in found or outside(path):
+            continue
+        own = _module_of(path)
+        if name and name not in own.defines:
+            target = _target(*own.imports[name], file) if name in own.imports else (path, "")
+            found[path, name] = []
+            waiting += [target] if target else []
+            continue
+        chosen = range(len(own.statements)) if not name else (*own.defines[name], *own.always)
+        found[path, name] = [own.statements[i].normal for i in chosen]
+        for i in chosen:
+            places = _mentioned(own.statements[i], own.defines, own.imports, file)
+            waiting += [(path, place) if isinstance(place, str) else place for place in places]
+    return dict(sorted(found.items()))
+
+
+def _mentioned(statement: Statement, defines: dict, imports: dict, file) -> list:
+    """The places that a statement mentions; a name of its own module as it is."""
+    places = []
+    for name, attribute in [*((name, "") for name in statement.names), *statement.attributes]:
+        if name in defines:
+            places.append(name)
+        elif name in imports:
+            target = _target(*imports[name], file)
+            if target and attribute and not target[1]:  # an attribute of a module
+                inner = _in_module(target[0], attribute, file)
+                target = inner or target
+            places += [target] if target else []
+    return places
+
+
+def _target(module: str, name: str, file) -> Place | None:
+    """What ``from module import name`` stands for; "" as the name of a whole module."""
+    if not name:
+        path = file(module)
+        return (path, "") if path else None
+    inner, outer = file(f"{module}.{name}"), file(module)
+    if inner:
+        return inner, ""
+    return _in_module(outer, name, file) if outer else None
+
+
+def _in_module(path: Path, name: str, file) -> Place:
+    """A name of a module: where it is defined, if the module only hands it on."""
+    own = _module_of(path)
+    if name in own.defines or name not in own.imports:
+        return path, name
+    return _target(*own.imports[name], file) or (path, name)
+
+
+def _module_of(path: Path) -> Module:
+    return _read(path, path.stat().st_mtime_ns)
+
+
+@cache
+def _read(path: Path, changed: int) -> Module:
+    return module(path.read_text(encoding="utf-8"))
