@@ -26,6 +26,7 @@ MARKS = {
     "Promesse": Mark(ORANGE, "^"),
     "W4M": Mark(GREEN, "D"),
     "TriLateration": Mark(PINK, "v"),
+    "HMC": Mark(PINK, "P"),
     "AP-Attack": Mark(BLUE, "o"),
     "POI-Attack": Mark(ORANGE, "s"),
     "PIT-Attack": Mark(GREEN, "^"),

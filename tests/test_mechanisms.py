@@ -14,8 +14,11 @@ from naive_mechanisms import WGS84
 from scipy import stats
 
 import mobpriv.mechanisms
+from mobpriv.attacks import APAttack
 from mobpriv.geo import to_plane
 from mobpriv.grid import AreaGrid
+from mobpriv.mechanisms import Nothing, Promesse
+from mobpriv.mechanisms.reconstruction import Track, adapted
 from mobpriv.traces import as_traces, from_blocks
 
 # four cells of 400 m around the traces below; two observables
@@ -24,7 +27,24 @@ CHANNEL = np.array([[0.7, 0.3], [0.5, 0.5], [0.2, 0.8], [0.0, 1.0]])
 TURNED = {
     f"{who}{i}": np.roll(np.pad(CHANNEL, ((0, 0), (0, 2))), i, axis=1) for who in ("user ", "xuser ", "u") for i in range(6)
 }
+
+
+def walks(seed: int, users=tuple(f"user {i}" for i in range(6)), n: int = 180) -> pd.DataFrame:
+    """Users who walk about the same square kilometres for an hour, one record every 20 s."""
+    rng = np.random.default_rng(seed)
+    lat = 45.0 + np.cumsum(rng.normal(0, 2e-4, (len(users), n)), axis=1)
+    lng = 5.0 + np.cumsum(rng.normal(0, 3e-4, (len(users), n)), axis=1)
+    time = np.tile(1_400_000_000_000 + 20_000 * np.arange(n), len(users))
+    return from_blocks(pd.Index(users), [n] * len(users), time, lat.ravel(), lng.ravel())
+
+
 NEEDED = {  # parameters without a default
+    "HMC": {"known": walks(5), "owners": {f"{who}{i}": f"user {i}" for who in ("user ", "xuser ", "u") for i in range(6)}},
+    "Hybrid": {
+        "mechanisms": [Nothing(), Promesse(100.0)],
+        "attacks": [APAttack().fit(walks(7))],
+        "utility": lambda original, protected: protected["user"].value_counts() / original["user"].value_counts(),
+    },
     "Obfuscation": {"channel": CHANNEL, "grid": AREA, "observables": [0, 3]},
     "OwnObfuscation": {"channels": TURNED, "grid": AREA},
 }
@@ -33,13 +53,7 @@ EVERY = [getattr(mobpriv.mechanisms, name)(**NEEDED.get(name, {})) for name in m
 
 @pytest.fixture
 def traces():
-    """Six users who walk about the same square kilometres for an hour, one record every 20 s."""
-    rng = np.random.default_rng(5)
-    n, users = 180, pd.Index([f"user {i}" for i in range(6)])
-    lat = 45.0 + np.cumsum(rng.normal(0, 2e-4, (6, n)), axis=1)
-    lng = 5.0 + np.cumsum(rng.normal(0, 3e-4, (6, n)), axis=1)
-    time = np.tile(1_400_000_000_000 + 20_000 * np.arange(n), 6)
-    return from_blocks(users, [n] * 6, time, lat.ravel(), lng.ravel())
+    return walks(5)
 
 
 @pytest.mark.parametrize("mechanism", EVERY, ids=repr)
@@ -156,6 +170,13 @@ def cells_drawn(mechanism, rng, at):
     return {f"row {s}": drawn[[s]] for s in range(len(drawn))}
 
 
+def records_kept(mechanism, rng, at):
+    """Which one of the four records of a cell that is to have one is kept."""
+    track = Track(np.arange(4), np.full(4, at), np.full(4, 5.0)).part(slice(getattr(mechanism, "records", 4)))
+    place, want = np.zeros(len(track.t), np.int64), np.array([1])
+    return {"kept": np.array([adapted(track, place, want, rng).t[0] for _ in range(USERS * RECORDS)]).reshape(USERS, -1)}
+
+
 def first_pivots(mechanism, rng, at):
     """125 times four users who walk side by side: which of them becomes the pivot of the cluster that they make."""
     groups, n = 125, 3
@@ -222,6 +243,13 @@ LAWS = {
                 m, channels={u: m.channels[f"u{(int(u[-1]) + 1) % 6}"] for u in m.channels}
             ),
         },
+        latitudes=(45.0,),
+    ),
+    # thesis §4.5, Algorithm 2, line 12: of a cell's records each set of n is equally likely
+    "HMC": Law(
+        records_kept,
+        lambda m: {"kept": np.full(4, 1 / 4)},
+        {"one that forgets the last": lambda m: SimpleNamespace(records=3)},
         latitudes=(45.0,),
     ),
     # Abul et al. (2010): pivots are drawn at random from the traces still free

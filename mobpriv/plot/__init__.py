@@ -19,6 +19,7 @@ from mobpriv.plot.forms import (
     lines,
     rates,
     reference,
+    stacked,
 )
 from mobpriv.plot.picture import Picture, show, stylesheet, themed
 from mobpriv.plot.style import PANEL, SINGLE, panels
@@ -43,6 +44,7 @@ __all__ = [
     "rates",
     "reference",
     "show",
+    "stacked",
     "stylesheet",
     "themed",
 ]

@@ -9,7 +9,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.ticker import LogLocator
 
 from mobpriv.numbers import shown
-from mobpriv.palette import BLUE, FAINT, INK, PRINTED, Mark, mark, ordered
+from mobpriv.palette import BLUE, FAINT, INK, PAPER, PRINTED, Mark, mark, ordered
 from mobpriv.plot.style import panels
 
 _MARKERS = "osD^v<>Pp*hX"
@@ -92,6 +92,23 @@ def intervals(values: dict[tuple, dict], axis=None, marks: dict[str, Mark] | Non
     axis.set_yticks(range(len(groups)), groups)
     axis.set_ylim(len(groups) - 0.5, -0.5)
     axis.grid(axis="y", visible=False)
+    return axis
+
+
+def stacked(table: pd.DataFrame, by: str, within: str, axis=None, marks: dict[str, Mark] | None = None, title: str = ""):
+    """Shares that make up a whole as one bar for each ``by``, cut into the ``within`` in their order. ``table``: columns ``by``, ``within``, value."""
+    groups, kinds = list(dict.fromkeys(table[by])), list(dict.fromkeys(table[within]))
+    axis = _axis(axis, 0.75 + 0.35 * len(groups))
+    share = table.pivot(index=by, columns=within, values="value").loc[groups, kinds]
+    left = np.zeros(len(groups))
+    for kind in kinds:
+        look = (marks or {}).get(kind) or mark(kind)
+        axis.barh(
+            range(len(groups)), 100 * share[kind], left=left, color=look.colour, edgecolor=PAPER, linewidth=1.2, height=0.7
+        )
+        left += 100 * share[kind].to_numpy()
+    axis.set(yticks=range(len(groups)), yticklabels=groups, xlim=(0, 100), xlabel="users (%)", title=title)
+    axis.invert_yaxis()
     return axis
 
 

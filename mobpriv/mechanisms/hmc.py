@@ -1,0 +1,189 @@
+"""HMC, Heat Map Confusion (Maouche, Ben Mokhtar, Bouchenak, "HMC: robust privacy protection of mobility data against multiple
+re-identification attacks", IMWUT 2(3), 2018; thesis chapter 4).
+
+The heat map of a trace is altered until another user's profile is nearer to it than the owner's own, with as little change as
+possible, and the trace is rebuilt to have this heat map. Whoever looks for the nearest heat map takes the trace for another's.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from mobpriv.geo import check_plane
+from mobpriv.grid import SquareGrid
+from mobpriv.mechanisms.alteration import Alteration, alter
+from mobpriv.mechanisms.reconstruction import Gaps, Sets, Track, adapted, joined, sets_of
+from mobpriv.profiles import HeatMaps, heat_maps, stays
+from mobpriv.ranges import not_negative, one_of, positive, whole
+from mobpriv.traces import Traces, by_user, from_blocks, milliseconds, rows
+
+
+class Rebuilt(NamedTuple):
+    """The published traces, and what happened to each on the way.
+
+    ``users`` has one row a trace: ``records`` it had, ``kept_cells`` and ``dropped_cells`` of those it passed, ``filled_cells`` of others with
+    records copied from known users, ``no_donor`` and ``no_gap`` cells that could not be filled and are missing, ``erased``
+    records of small points of interest, ``published`` records.
+    """
+
+    traces: Traces
+    users: pd.DataFrame
+
+
+@dataclass(frozen=True, eq=False)
+class HMC:
+    """Heat-map confusion in three phases (§4.3), for traces whose adversary knows ``known``.
+
+    * Heat map: the shares H of the records in square cells, as AP-Attack computes them.
+    * Alteration (:meth:`alter`, Algorithm 1): U is the profile nearest to H, V the one with the best area coverage among the others. If U
+      is not the owner's, H stays. Else, until V is nearer than U, records are added to the cells in proportion to
+      W = H ⊙ V ⊙ (1 − U), (4.7), and H is normalised again. After ``patience`` iterations in a row that bring H no closer to V
+      compared to U, V itself is taken.
+    * Reconstruction (:meth:`rebuild`, Algorithms 2 and 3): of n records each cell is to have n H', rounded up. Cells that the trace
+      passed lose records or gain midpoints; others are filled with a known user's records there, in a gap of the trace that leaves
+      time to get there and back. Records of small points of interest are erased at the end, in every trace.
+
+    Where the thesis is silent: a is ``step`` of the trace's records; ties in area coverage go to the nearer heat map; cells are
+    rounded up, so that no cell is lost by rounding, and filled in the order of their weight; a donor is any other user; ``gap``, ``limit``,
+    and what is erased are the defaults of the author's program. Iterations that go on improving without success end after
+    5 × ``patience``. Departures of the author's program: ``least_step=50`` (records an iteration adds at least), ``unlike="exclusion"``
+    (cells of U count not less but not at all), ``speed=200 / 3.6``, ``plane="mercator"``; further ones are not copied: its first iteration
+    alters the original too, the map grows by rounding at every iteration, the rule to stop also asks for an area coverage, what it
+    calls removing removes nothing.
+    """
+
+    known: Traces  # KD, what the adversary knows of the users
+    owners: Mapping[str, str] | None = field(default=None, repr=False)  # trace -> user; None: traces bear their users' names
+    cell: float = 800.0  # m, side of a heat map's square cells
+    plane: str = "ground"
+    grid: SquareGrid | None = None  # None: square cells of side ``cell``
+    step: float = 0.002  # share of the trace's records that an iteration adds, a / n
+    least_step: float = 0.0  # records that an iteration adds at least
+    patience: int = 1000  # iterations without improvement, IT_max
+    margin: float = 0.0  # nats that V must be nearer than U
+    unlike: str = "weight"  # what (1 - U) of (4.7) is
+    gap: float = 3600.0  # s, pauses longer than this can be filled; they also end a set of records to copy
+    limit: float = 10_800.0  # s, longest set of records that is copied
+    speed: float = 100 / 3.6  # m/s, v_max, of the way to a filled cell and back
+    erased: float | None = 1200.0  # s, stays of this length are erased; None erases none
+    erased_diameter: float = 200.0  # m, of these stays
+
+    name = "HMC"
+    random = True
+
+    def __post_init__(self):
+        check_plane(self.plane)
+        one_of("unlike", self.unlike, ("weight", "exclusion"))
+        if self.grid is None:
+            object.__setattr__(self, "grid", SquareGrid(self.cell, self.plane))
+        positive("step", self.step, "of the trace's records")
+        for name, unit in (("least_step", "records"), ("margin", "nats"), ("gap", "s"), ("limit", "s")):
+            not_negative(name, getattr(self, name), unit)
+        whole("patience", self.patience, 1)
+        positive("speed", self.speed, "m/s")
+        positive("erased_diameter", self.erased_diameter, "m")
+        if self.erased is not None:
+            positive("erased", self.erased, "s", hint="; None erases nothing")
+        n = len(by_user(self.known)[0])
+        if n < 2:
+            raise ValueError(f"HMC hides one known user behind another: known must have records of at least 2 users (got {n})")
+
+    def __repr__(self) -> str:
+        return f"HMC({len(self.profiles.users)} known users, grid={self.grid!r})"
+
+    @cached_property
+    def profiles(self) -> HeatMaps:
+        """P: the heat maps of the known users."""
+        return heat_maps(self.known, self.grid)
+
+    def protect(self, traces: Traces, rng: np.random.Generator) -> Traces:
+        return self.rebuild(traces, self.alter(traces), rng).traces
+
+    def alter(self, traces: Traces) -> Alteration:
+        """Algorithm 1 for every trace; nothing is drawn."""
+        maps = heat_maps(traces, self.grid)
+        owner = self.profiles.users.get_indexer([self._owner(name) for name in maps.users])
+        return alter(maps, self.profiles, owner, self.step, self.least_step, self.patience, self.margin, self.unlike)
+
+    def rebuild(self, traces: Traces, alteration: Alteration, rng: np.random.Generator) -> Rebuilt:
+        """Algorithms 2 and 3 for every trace, then what is small is erased."""
+        users, offsets = by_user(traces)
+        every = Track(milliseconds(traces), traces["lat"].to_numpy(), traces["lng"].to_numpy())
+        cell = np.asarray(self.grid.cells(every.lat, every.lng), np.int64)
+        tracks, told = [], []
+        for i, child in enumerate(rng.spawn(len(users))):
+            own = slice(offsets[i], offsets[i + 1])
+            row = slice(*alteration.shares.indptr[i : i + 2])
+            wanted = alteration.cells[alteration.shares.indices[row]]
+            n = np.ceil(alteration.shares.data[row] * (own.stop - own.start) - 1e-9).astype(
+                np.int64
+            )  # 1e-9: rounding of shares
+            track, facts = self._rebuilt(every.part(own), cell[own], wanted, n, self._owner(users[i]), child)
+            tracks.append(track)
+            told.append(facts)
+        counts = [len(track.t) for track in tracks]
+        columns = [np.concatenate([track[k] for track in tracks]) if tracks else every[k] for k in range(3)]
+        published = from_blocks(users, counts, *columns)
+        kept, gone = self._without_small(published)
+        told = pd.DataFrame(
+            told, index=users, columns=["records", "kept_cells", "dropped_cells", "filled_cells", "no_donor", "no_gap"]
+        )
+        told["erased"] = gone.reindex(users, fill_value=0)
+        told["published"] = counts - told["erased"]
+        return Rebuilt(kept, told.astype(np.int64))
+
+    def _owner(self, trace: str) -> str:
+        return trace if self.owners is None else self.owners.get(trace, trace)
+
+    def _rebuilt(self, track: Track, cell, wanted, n, owner: str, rng) -> tuple[Track, tuple]:
+        """One trace with ``n`` records in each of the ``wanted`` cells, and what is told of it."""
+        passed = np.unique(cell)
+        place = np.searchsorted(wanted, cell)
+        inside = np.append(wanted, -1)[place] == cell
+        parts = [adapted(track.part(inside), place[inside], n, rng)]
+        new = np.flatnonzero(~np.isin(wanted, passed))
+        gaps = Gaps(track, self.gap, self.speed, self.plane) if len(new) else None
+        filled, missing = 0, {"donor": 0, "gap": 0}
+        for k in new[np.argsort(-n[new], kind="stable")]:
+            sets = self._sets(wanted[k], owner)
+            south, west, north, east = self.grid.bounds(wanted[[k]])[0]
+            copied = gaps.filled(sets, ((south + north) / 2, (west + east) / 2))
+            if copied is None:
+                missing["gap" if len(sets.first) else "donor"] += 1
+                continue
+            filled += 1
+            parts.append(adapted(copied, np.zeros(len(copied.t), np.int64), n[[k]], rng))
+        kept = len(np.intersect1d(wanted, passed))
+        return joined(parts), (len(track.t), kept, len(passed) - kept, filled, missing["donor"], missing["gap"])
+
+    @cached_property
+    def _donors(self):
+        """All known records in the order of their cells, user by user within each."""
+        users, offsets = by_user(self.known)
+        lat, lng = self.known["lat"].to_numpy(), self.known["lng"].to_numpy()
+        cell = np.asarray(self.grid.cells(lat, lng), np.int64)
+        order = np.argsort(cell, kind="stable")
+        user = np.repeat(np.arange(len(users)), np.diff(offsets))[order]
+        return users, cell[order], user, Track(milliseconds(self.known), lat, lng).part(order)
+
+    def _sets(self, cell: int, owner: str) -> Sets:
+        """What other known users left in a cell."""
+        users, cells, user, track = self._donors
+        there = slice(*np.searchsorted(cells, [cell, cell + 1]))
+        others = np.flatnonzero(users.to_numpy()[user[there]] != owner) + there.start
+        return sets_of(track.part(others), user[others], self.gap, self.limit)
+
+    def _without_small(self, traces: Traces) -> tuple[Traces, pd.Series]:
+        """The records outside stays of ``erased`` s, and how many each user lost."""
+        small = np.zeros(len(traces) + 1, np.int64)
+        if self.erased is not None and len(traces):
+            found = stays(traces, self.erased_diameter, self.erased, plane=self.plane)
+            np.add.at(small, found["first"].to_numpy(int), 1)
+            np.add.at(small, found["last"].to_numpy(int) + 1, -1)
+        small = np.cumsum(small)[:-1] > 0
+        gone = traces["user"][small].astype(str).value_counts()
+        return rows(traces, ~small), gone

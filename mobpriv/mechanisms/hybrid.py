@@ -1,0 +1,102 @@
+"""Hybrid-LPPM (thesis chapter 6): of several mechanisms each trace gets the one that protects it best, and of these the most useful one.
+
+A proxy tries them all: it knows the user, has background knowledge of all users and attacks trained on it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from mobpriv.attacks.policies import reidentified
+from mobpriv.ranges import not_negative
+from mobpriv.traces import Traces, as_traces, by_user
+
+
+class Chosen(NamedTuple):
+    """What the proxy published, and why. Tables have one row a trace and one column a mechanism, by its name."""
+
+    traces: Traces
+    mechanism: pd.Series  # name of the mechanism chosen for each trace, L*
+    risk: pd.DataFrame  # P_L(T), Equation (6.1): the weights of the attacks that succeed, summed up
+    utility: pd.DataFrame  # U_T(T, L(T)); NaN where a mechanism published nothing of a trace
+
+
+@dataclass(frozen=True, eq=False)
+class Hybrid:
+    """L* of Equation (6.3): of the mechanisms with the least risk (6.2) that of the best utility; of equals the first named.
+
+    ``attacks`` are fitted on the background knowledge KD; their weights w^A are 1 unless ``weights`` says otherwise (Equation 6.1 divides the sum
+    by nothing: a risk is the weight of the attacks that succeed). ``utility(original, protected)`` gives one value a trace, larger
+    is better, as :func:`mobpriv.metrics.area_coverage` does. A trace that a mechanism erases is protected by it, with no utility: it is chosen
+    only where every other mechanism fails against more attacks.
+
+    The thesis judges the result by the very attacks that chose it. Whoever wants to know what is left against another adversary
+    fits attacks of his own, on other draws or other knowledge, and ranks :attr:`Chosen.traces`.
+    """
+
+    mechanisms: Sequence
+    attacks: Sequence  # fitted: with `rank`
+    utility: Callable[[Traces, Traces], pd.Series]
+    weights: Sequence[float] | None = None  # of the attacks; None: 1 each
+    owners: Mapping[str, str] | None = field(default=None, repr=False)  # trace -> user; None: traces bear their users' names
+
+    name = "Hybrid-LPPM"
+
+    def __post_init__(self):
+        names = [mechanism.name for mechanism in self.mechanisms]
+        if not names or len(set(names)) < len(names):
+            raise ValueError(f"mechanisms must be one or more, each with a name of its own (got {', '.join(names) or 'none'})")
+        if not len(self.attacks):
+            raise ValueError(
+                "attacks must be one or more, fitted: without an attack every mechanism has the same risk (got none)"
+            )
+        weights = [1.0] * len(self.attacks) if self.weights is None else [not_negative("weights", w) for w in self.weights]
+        if len(weights) != len(self.attacks):
+            raise ValueError(f"weights must have one number an attack (got {len(weights)} for {len(self.attacks)} attacks)")
+        object.__setattr__(self, "weights", tuple(weights))
+
+    @property
+    def random(self) -> bool:
+        return any(mechanism.random for mechanism in self.mechanisms)
+
+    def __repr__(self) -> str:
+        return f"Hybrid({[m.name for m in self.mechanisms]}, {[a.name for a in self.attacks]}, weights={self.weights})"
+
+    def protect(self, traces: Traces, rng: np.random.Generator) -> Traces:
+        return self.choose(traces, rng).traces
+
+    def choose(self, traces: Traces, rng: np.random.Generator) -> Chosen:
+        """Tries every mechanism on every trace; each draws from a generator of its own."""
+        users, _ = by_user(traces)
+        names = [mechanism.name for mechanism in self.mechanisms]
+        children = rng.spawn(len(names))
+        published = [
+            m.protect(traces, child) if len(users) else traces for m, child in zip(self.mechanisms, children, strict=True)
+        ]
+        risk = pd.DataFrame({name: self.risk(p, users) for name, p in zip(names, published, strict=True)}, index=users)
+        utility = pd.DataFrame(
+            {n: self.utility(traces, p).reindex(users) for n, p in zip(names, published, strict=True)}, index=users
+        )
+        least = risk.eq(risk.min(axis=1), axis=0)  # L_min, (6.2)
+        useful = utility.fillna(-np.inf).where(least, -np.inf).to_numpy(float)
+        # of mechanisms that all erased the trace the first of L_min, not the first of all
+        best = (
+            np.where(np.isneginf(useful).all(axis=1), least.to_numpy().argmax(axis=1), useful.argmax(axis=1))
+            if len(users)
+            else []
+        )
+        mechanism = pd.Series(np.array(names, object)[np.asarray(best, int)], index=users, name="mechanism", dtype=object)
+        columns = ["user", "t", "lat", "lng"]
+        parts = [
+            p.loc[p["user"].astype(str).isin(users[mechanism == n]), columns] for n, p in zip(names, published, strict=True)
+        ]
+        together = pd.concat([part.assign(user=part["user"].astype(str)) for part in parts], ignore_index=True)
+        return Chosen(as_traces(together), mechanism, risk, utility)
+
+    def risk(self, published: Traces, users: pd.Index) -> np.ndarray:
+        """P_L(T), Equation (6.1), for every user; 0 for a trace that is not there any more."""
+        hits = [reidentified(attack.rank(published), users, self.owners).to_numpy(float) for attack in self.attacks]
+        return np.asarray(self.weights) @ np.array(hits)

@@ -1,0 +1,142 @@
+"""From an altered heat map back to a trace, Algorithms 2 and 3 of HMC (thesis §4.5).
+
+A cell that the trace passed keeps, loses or gains records; a cell that it never passed is filled with records that others left
+there, moved in time into a gap of the trace. Times are int64 milliseconds.
+"""
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from mobpriv.geo import distance
+
+
+class Track(NamedTuple):
+    """Records of one user in the order of time."""
+
+    t: np.ndarray
+    lat: np.ndarray
+    lng: np.ndarray
+
+    def part(self, chosen) -> "Track":
+        return Track(self.t[chosen], self.lat[chosen], self.lng[chosen])
+
+
+def joined(tracks: list[Track]) -> Track:
+    """All records of several in one order of time; of equal times those of the first stand before."""
+    every = Track(*(np.concatenate(columns) for columns in zip(*tracks, strict=True)))
+    return every.part(np.argsort(every.t, kind="stable"))
+
+
+def adapted(track: Track, place: np.ndarray, want: np.ndarray, rng: np.random.Generator) -> Track:
+    """``want[c]`` records in every cell c that the trace passed, Algorithm 2; ``place`` says the cell of each record.
+
+    As long as a cell has too few records, a midpoint (place and time) is put between each two successive ones: 2 R − 1 of R, so
+    those after k rounds lie at the multiples of 2^−k between the old ones. Of these, and of a cell that has too many, as many as
+    are wanted are drawn, each set of them equally likely. Between fewer than two records Algorithm 2 finds no midpoint and never
+    ends: a lone record is repeated.
+    """
+    order = np.argsort(place, kind="stable")
+    starts = np.searchsorted(place[order], np.arange(len(want) + 1))
+    there = np.diff(starts) > 0
+    total = int(want[there].sum())
+    out = np.empty(total, np.int64), np.empty(total), np.empty(total)
+    _adapt(rng, *track, order, starts, np.where(there, want, 0), *out)
+    return Track(*out).part(np.argsort(out[0], kind="stable"))
+
+
+@numba.njit(cache=True, nogil=True)
+def _adapt(rng, t, lat, lng, order, starts, want, out_t, out_lat, out_lng):
+    k = 0
+    for c in range(len(want)):
+        first, size, rounds, need = starts[c], starts[c + 1] - starts[c], 0, want[c]
+        while 1 < size < need:
+            size, rounds = 2 * size - 1, rounds + 1
+        if size == 1:
+            size = need
+        lone = starts[c + 1] - first == 1
+        for j in range(size):
+            if need == 0:
+                break
+            if size - j > need and rng.random() * (size - j) >= need:
+                continue
+            need -= 1
+            a = order[first] if lone else order[first + (j >> rounds)]
+            share = 0.0 if lone else (j & ((1 << rounds) - 1)) / (1 << rounds)
+            out_t[k], out_lat[k], out_lng[k] = t[a], lat[a], lng[a]
+            if share > 0:
+                b = order[first + (j >> rounds) + 1]
+                out_t[k] += np.int64(np.floor((t[b] - t[a]) * share))
+                out_lat[k] += (lat[b] - lat[a]) * share
+                out_lng[k] += (lng[b] - lng[a]) * share
+            k += 1
+
+
+class Sets(NamedTuple):
+    """Sets of successive records in one cell, of known users, that may be copied: rows first … last of the columns."""
+
+    track: Track
+    first: np.ndarray
+    last: np.ndarray
+
+
+def sets_of(track: Track, user: np.ndarray, pause: float, limit: float) -> Sets:
+    """Splits the records of one cell, which lie user by user, at pauses longer than ``pause``, and into sets of ``limit`` s at most."""
+    if not len(track.t):
+        return Sets(track, np.zeros(0, np.int64), np.zeros(0, np.int64))
+    first = _beginnings(track.t, user, round(pause * 1000), round(limit * 1000))
+    return Sets(track, first, np.append(first[1:], len(track.t)) - 1)
+
+
+@numba.njit(cache=True)
+def _beginnings(t, user, pause, limit):
+    begins = [0]
+    for i in range(1, len(t)):
+        if user[i] != user[i - 1] or t[i] - t[i - 1] > pause or t[i] - t[begins[-1]] > limit:
+            begins.append(i)
+    return np.array(begins)
+
+
+class Gaps:
+    """Stretches of a trace without a record that last longer than ``least`` s: where records of other cells can be put."""
+
+    def __init__(self, track: Track, least: float, speed: float, plane: str):
+        self.least, self.speed, self.plane = round(least * 1000), speed, plane
+        before = np.flatnonzero(np.diff(track.t) > self.least)
+        self.ends = np.array([(*(c[i] for c in track), *(c[i + 1] for c in track)) for i in before], float).reshape(-1, 6)
+
+    def filled(self, sets: Sets, centre: tuple[float, float]) -> Track | None:
+        """The set of records and the gap with the least way from the gap's start to the set and from the set to the gap's end,
+        the set moved in time to the beginning of the gap; None where no set fits into a gap, Algorithm 3.
+
+        A gap is what is left of it after the way from its start to the cell's centre, and from there to its end, at ``speed`` m/s.
+        """
+        if not len(self.ends) or not len(sets.first):
+            return None
+        t0, lat0, lng0, t1, lat1, lng1 = self.ends.T
+        there, back = (distance(a, b, *centre, self.plane) / self.speed * 1000 for a, b in ((lat0, lng0), (lat1, lng1)))
+        begins, room = np.ceil(t0 + there), t1 - back - np.ceil(t0 + there)
+        track, lasts = sets.track, sets.track.t[sets.last] - sets.track.t[sets.first]
+        best = None
+        for gap in np.flatnonzero(room >= lasts.min()):
+            fits = np.flatnonzero(lasts <= room[gap])
+            a, b = sets.first[fits], sets.last[fits]
+            way = distance(lat0[gap], lng0[gap], track.lat[a], track.lng[a], self.plane)
+            way = way + distance(track.lat[b], track.lng[b], lat1[gap], lng1[gap], self.plane)
+            if best is None or way.min() < best[0]:
+                best = way.min(), gap, fits[way.argmin()]
+        if best is None:
+            return None
+        _, gap, chosen = best
+        copied = track.part(slice(sets.first[chosen], sets.last[chosen] + 1))
+        copied = copied._replace(t=copied.t - copied.t[0] + np.int64(begins[gap]))
+        self._use(gap, copied)
+        return copied
+
+    def _use(self, gap: int, copied: Track) -> None:
+        """Splits a gap around what was put into it; what is left and too short is no gap any more."""
+        whole = self.ends[gap]
+        parts = np.array([[*whole[:3], *(c[0] for c in copied)], [*(c[-1] for c in copied), *whole[3:]]])
+        parts = parts[parts[:, 3] - parts[:, 0] > self.least]
+        self.ends = np.concatenate([np.delete(self.ends, gap, axis=0), parts])
