@@ -51,7 +51,7 @@ def cell(lat, lng, level):
 def features(records, level):
     """Table 5.1 of one trace, a list of (time in ms, lat, lng): feature -> value, cells that are 0 left out."""
     n = len(records)
-    times = [START + timedelta(milliseconds=t) for t, _, _ in records]
+    times = [START + timedelta(milliseconds=int(t)) for t, _, _ in records]
     mean = times[0] + sum((t - times[0] for t in times), timedelta()) / n
     out = {
         "hourOfDay": mean.hour,

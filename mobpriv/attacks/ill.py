@@ -63,14 +63,16 @@ class ILLAttack:
     The classes and thus the dissimilarity of a pair depend on who else is known, not on who else is attacked, nor on names.
 
     Learning is random. A Generator handed in would be another one at the second ``fit``: ``seed`` is a field, the same seed gives the
-    same numbers on any number of threads. The trees ask each feature at random cuts, so that another seed moves rates by about a point.
+    same numbers on any number of threads. A rate over a few hundred
+    traces moves by some points with the seed: take several.
 
     Departures from the text, which the authors' program makes: ``hour="program"`` takes the hour that lies half the trace's span
     *before* its first record (meant is the middle), at any ``delta``; ``zero_count=True`` adds two features before the others, how
     many of a vector's entries are zero and how many are not. The program counts also columns of cells that only anonymous traces
     visit: its number of zeros is larger by the same number for all.
 
-    A tree keeps a probability per node and user: 100 trees over 38 000 sub-traces of 50 users take 0.7 GB.
+    A tree keeps a double per node and user, and has about half as many nodes as there are sub-traces: 100 trees over 38 000
+    sub-traces of 50 users take 0.7 GB, and four times that for twice the users.
     """
 
     delta: float = 1800.0  # s, Δ
