@@ -63,8 +63,7 @@ class ILLAttack:
     The classes and thus the dissimilarity of a pair depend on who else is known, not on who else is attacked, nor on names.
 
     Learning is random. A Generator handed in would be another one at the second ``fit``: ``seed`` is a field, the same seed gives the
-    same numbers on any number of threads. A rate over a few hundred
-    traces moves by some points with the seed: take several.
+    same numbers on any number of threads. A rate over a few hundred traces moves by some points with the seed: take several.
 
     Departures from the text, which the authors' program makes: ``hour="program"`` takes the hour that lies half the trace's span
     *before* its first record (meant is the middle), at any ``delta``; ``zero_count=True`` adds two features before the others, how
