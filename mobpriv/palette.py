@@ -30,6 +30,7 @@ MARKS = {
     "AP-Attack": Mark(BLUE, "o"),
     "POI-Attack": Mark(ORANGE, "s"),
     "PIT-Attack": Mark(GREEN, "^"),
+    "ILL-Attack": Mark(PINK, "v"),
     "differential": Mark(BLUE, "o"),
     "distortion": Mark(ORANGE, "s"),
     "joint": Mark(GREEN, "^"),

@@ -5,7 +5,8 @@ NaN where one of the two has no profile. The policies turn it into answers.
 """
 
 from mobpriv.attacks.ap import APAttack
+from mobpriv.attacks.ill import ILLAttack
 from mobpriv.attacks.pit import PITAttack
 from mobpriv.attacks.poi import POIAttack
 
-__all__ = ["APAttack", "PITAttack", "POIAttack"]
+__all__ = ["APAttack", "ILLAttack", "PITAttack", "POIAttack"]

@@ -1,0 +1,121 @@
+"""The setting that all experiments of the thesis's chapter 5 share (§5.5): days, users, sub-traces, mechanisms, attacks.
+
+An adversary knows the first 80 % of everybody's sub-traces; each of the others reaches her under a name of its own: a session of
+30 minutes (§5.5.3) or a day (§5.5.4). AP- and POI-Attack compare it with the user's whole known trace, ILL-Attack has learned from
+that trace cut into sub-traces of the same length. Mechanisms protect each attacked sub-trace by itself; the known traces "never".
+
+Every experiment runs under one of two *readings*:
+
+=============  =================================================  ========================================================
+\\             ``"text"``, the default                            ``"program"``, what the author's published code does
+=============  =================================================  ========================================================
+known          ⌈0.8 n⌉ of n sub-traces                            ⌊0.8 n⌋ + 1
+ILL-Attack     hour of the sub-trace's mean time, below a day     hour of half its span before its start; counts of zeros
+metres         on the ground                                      of a Mercator plane (0.79 m on the ground in San Francisco)
+POI-Attack     POIs                                               stays, so that a place weighs as often as it was visited
+=============  =================================================  ========================================================
+
+The thesis attacks 2437 sessions and 200 days of its 50 cabs. Under either reading these are the same 50 cabs (1 409 687 records,
+as in Table 5.2) and 200 days, but four times as many sessions; what made them so few is not known.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from mobpriv.attacks import APAttack, ILLAttack, POIAttack
+from mobpriv.datasets import Dataset
+from mobpriv.experiments.days import choose
+from mobpriv.mechanisms import GeoI, Nothing, Promesse, TriLateration
+from mobpriv.numbers import counted, shown
+from mobpriv.ranges import one_of, whole
+from mobpriv.sub_traces import split_in_time
+from mobpriv.traces import Traces, by_user, rows, same_person
+
+READINGS = ("text", "program")
+LENGTHS = {"sessions": 1800.0, "days": 86_400.0}  # s, of a sub-trace: Figures 5.3 and 5.4, 5.5 and 5.6
+
+
+class Setting(NamedTuple):
+    data: Dataset
+    known: Traces  # the first 80 %, KD, uncut
+    secret: Traces  # the other sub-traces, each under a name of its own
+    users: pd.Index  # the names of these sub-traces
+    owner: pd.Series  # whose they are
+    person: dict[str, str]  # a sub-trace, or a second name of one person -> her first name; for the policies
+    selection: str  # all of this in words
+
+
+def prepare(
+    dataset: str = "city",
+    length: str = "sessions",  # or "days": what reaches the adversary at once
+    reading: str = "text",
+    active: int = 0,  # keep the so many users with the most records in the days, 50 for Cabspotting; 0 keeps all
+    start: str = "",
+    days: int = 30,
+    leave_out: str = "",
+    most: int = 0,
+) -> Setting:
+    """The chosen days of a data set (see :func:`mobpriv.experiments.days.choose`), their most active users, past and sub-traces."""
+    seconds, border = LENGTHS[one_of("length", length, LENGTHS)], {"text": "ceiling", "program": "program"}[check(reading)]
+    chosen = choose(dataset, start, days, leave_out, most)
+    traces = most_active(chosen.traces, active) if whole("active", active, 0) else chosen.traces
+    known, (secret, owner) = split_in_time(traces, seconds, 0.8, border)
+    users = by_user(traces)[0]
+    if len(users) < 2:
+        raise ValueError(f"re-identification needs at least two users (got {', '.join(users)} alone)")
+    if not len(secret):
+        raise ValueError(f"nobody has {length} enough to hold some back: of every user's {length} all are among the known 80 %")
+    second = same_person(traces)
+    person = {sub_trace: second.get(whose, whose) for sub_trace, whose in owner.items()}
+    words = chosen.selection
+    if active and len(users) < len(by_user(chosen.traces)[0]):
+        words += f"; only the {len(users)} most active, {shown(len(traces))} records"
+    words += f"; {counted(len(owner), length[:-1])} of {counted(owner.nunique(), 'user')} attacked, the first 80 % of each user's are known"
+    return Setting(chosen.data, known, secret, owner.index, owner, person | second, words)
+
+
+def most_active(traces: Traces, users: int) -> Traces:
+    """The records of the ``users`` with the most of them (§5.5.1), of several the first by name."""
+    _, offsets = by_user(traces)
+    records = np.diff(offsets)
+    chosen = np.zeros(len(records), bool)
+    chosen[np.argsort(-records, kind="stable")[:users]] = True
+    return rows(traces, np.repeat(chosen, records))
+
+
+def check(reading: str) -> str:
+    return one_of("reading", reading, READINGS)
+
+
+def attacks(length: str = "sessions", reading: str = "text", seed: int = 0) -> list:
+    """ILL-, AP- and POI-Attack as §5.5.2 configures them: S2 cells of level 13; cells of 800 m; stops of 500 m and 15 min.
+
+    ``seed`` is that of ILL-Attack, which learns at random.
+    """
+    delta = LENGTHS[one_of("length", length, LENGTHS)]
+    if check(reading) == "program":
+        return [
+            ILLAttack(delta, hour="program", zero_count=True, seed=seed),
+            APAttack(800.0, plane="mercator", unit="bits"),
+            POIAttack(500.0, 900.0, plane="mercator", merged=False),
+        ]
+    return [ILLAttack(delta, seed=seed), APAttack(800.0), POIAttack(500.0, 900.0)]
+
+
+def mechanisms(reading: str = "text") -> dict:
+    """No protection, Geo-I, Promesse and TriLateration as §5.5.2 configures them, by the names that figures and results bear.
+
+    HMC, which fills a trace with records of known users, is not among them.
+    """
+    plane = {"text": "ground", "program": "mercator"}[check(reading)]
+    used = [Nothing(), GeoI(epsilon=0.01, plane=plane), Promesse(alpha=200.0, plane=plane), TriLateration(1000.0, plane=plane)]
+    return {mechanism.name: mechanism for mechanism in used}
+
+
+def protected(mechanism, traces: Traces, seeds: Sequence[int]) -> Iterator[Traces]:
+    """What ``mechanism`` makes of the sub-traces, once for each seed; once where it draws nothing."""
+    for seed in seeds if mechanism.random else seeds[:1]:
+        yield mechanism.protect(traces, np.random.default_rng(seed))
