@@ -11,7 +11,7 @@ import numba
 import numpy as np
 import pandas as pd
 
-from mobpriv.geo import Points, check_plane, to_degrees, to_plane, towards
+from mobpriv.geo import Points, check_plane, to_degrees, to_plane, towards, unwrapped
 from mobpriv.ranges import not_negative, positive
 from mobpriv.traces import Traces, by_user, from_blocks, milliseconds
 
@@ -79,7 +79,7 @@ class Promesse:
     def _positions(self, traces: Traces, offsets) -> Points:
         p = to_plane(traces["lat"].to_numpy(), traces["lng"].to_numpy(), self.plane)
         if self.plane == "ground":
-            p = p._replace(x=_unwrapped(p.x, offsets))
+            p = p._replace(x=unwrapped(p.x, offsets))
         return Points(*map(np.array, p))  # one memory layout: compiled once
 
     def _filled(self, p: Points, time, offsets) -> np.ndarray:
@@ -117,15 +117,6 @@ def _check_size(steps: pd.DataFrame) -> None:
             f"are sane; user {user} alone {worst.points:,.0f}, with a step of {worst.longest / 1000:,.1f} km to row {worst.row:.0f}: "
             "is that position wrong? leave it out, end the walk at jumps with max_jump, or raise alpha"
         )
-
-
-def _unwrapped(lng: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Longitudes that run on beyond ±180° where a trace crosses the date line."""
-    turns = np.r_[0.0, -np.round(np.diff(lng) / 360)] if len(lng) else np.zeros(0)
-    if not turns.any():
-        return lng
-    total = np.cumsum(turns)
-    return lng + 360 * (total - np.repeat(total[offsets[:-1]], np.diff(offsets)))
 
 
 @numba.njit(cache=True)
