@@ -104,7 +104,7 @@ def across_the_date_line(lng: np.ndarray) -> np.ndarray:
 
 
 def unwrapped(lng: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Longitudes that run on beyond ±180° where a trace crosses the date line; trace i has rows offsets[i] … offsets[i+1]−1."""
+    """Longitudes that run on beyond ±180° where a trace crosses the date line; trace i is rows offsets[i] … offsets[i+1]−1."""
     turns = np.r_[0.0, -np.round(np.diff(lng) / 360)] if len(lng) else np.zeros(0)
     if not turns.any():
         return lng

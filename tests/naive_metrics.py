@@ -106,7 +106,7 @@ def spatio_temporal_distortion(original, protected, plane):
 
 
 def in_box(points, x, half):
-    """The rows of the points whose way from x is no more than ``half`` metres eastwards or westwards and northwards or southwards."""
+    """The rows of the points that lie no more than ``half`` metres east or west, and north or south, of x."""
     inside = set()
     for row, (lat, lng) in enumerate(points):
         east, north = (float(np.mean(scale)) for scale in metres_per_degree(np.array([lat, x[0]])))

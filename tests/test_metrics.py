@@ -238,8 +238,11 @@ def test_the_projection_is_the_nearest_position(seed, lat, extent):
     """Below 60° within D³/R² of the least distance D along the segment: the scale's own change along it is left aside."""
     rng = np.random.default_rng(seed)
     a, b, x = (tuple(place) for place in np.array([lat, 5.0]) + rng.normal(0, extent / NORTH, (3, 2)))
-    one = lambda *places: from_blocks(pd.Index(["u"]), [len(places)], START + np.arange(len(places)), *np.array(places).T)  # noqa: E731
-    found, least = distances_to_path(one(a, b), one(x))[0], naive.least_to_segment(x, a, b, "ground")
+
+    def trace(*places):
+        return from_blocks(pd.Index(["u"]), [len(places)], START + np.arange(len(places)), *np.array(places).T)
+
+    found, least = distances_to_path(trace(a, b), trace(x))[0], naive.least_to_segment(x, a, b, "ground")
     assert least - 1e-6 <= found <= least + least**3 / 6.3e6**2 + 1e-6
 
 
@@ -309,11 +312,11 @@ def test_spatio_temporal_distortion_equals_the_slow_twin(plane, seed, lng):
 
 
 def test_worked_surroundings():
-    """Points every 100 m from 0 to 1000 m, boxes of ±200 m; of the last two records one is far from all, one is projected there."""
+    """Points every 100 m from 0 to 1000 m, boxes of ±200 m; the third record is far from all, the fourth is projected there."""
     points = pd.DataFrame({"lat": 0.0, "lng": 10 + np.arange(0, 1001, 100) / EAST})
     original = on_the_equator([450, 750, 90_000, 90_000], [0, 60, 120, 180])
     protected = on_the_equator([550, 950, 90_000, 450], [0, 60, 120, 180])
-    # 400 … 700 found and 300 … 600 hoped for: precision 3/4, recall 3/4; 800 … 1000 and 600 … 900: 2/3, 2/4; none; 4 and none
+    # 400 … 700 found, 300 … 600 hoped for: precision and recall 3/4; then 800 … 1000 and 600 … 900: 2/3, 2/4; none; 4 and none
     scores = [3 / 4, 4 / 7, None, 0]
     for empty, third in {"unlike": [0], "alike": [1], "left out": []}.items():
         found = surrounding_pois(original, protected, points, empty=empty).loc["a"]
@@ -423,8 +426,8 @@ def test_the_plane_is_checked(metric):
 
 
 def some_traces(seed, lat=45.0, lng=5.0):
-    """An original of three users and a protected version that has lost one of them, with what traces of people have: records of one
-    time, standstills, jumps; noise, records left out and records of other times."""
+    """An original of three users with records of one time, standstills and jumps; and a protected version of it, which has noise,
+    other times, fewer records, and may have lost a user."""
     rng = np.random.default_rng(seed)
     counts = rng.integers(1, 14, 3)
     n = counts.sum()

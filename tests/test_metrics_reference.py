@@ -12,7 +12,7 @@ from mobpriv.metrics import area_coverage, distances_to_path, spatial_distortion
 from mobpriv.traces import by_user, from_blocks
 
 PROTECTED = ["raw", "geoi_eps0.01_seed7", "promesse_100", "promesse_200"]
-METRES = 1e-8  # what a stretch of the author's plane is exact to in degrees
+METRES = 1e-8  # degrees written with 16 digits are exact to so much
 START = 1_450_000_000_000  # ms
 
 
@@ -66,8 +66,8 @@ def test_area_coverage_on_the_grid_of_the_author(edge):
     np.testing.assert_allclose(found.loc[theirs.index, ["recall", "precision", "f_score"]], theirs, rtol=1e-12)
 
 
-# Traces that end where they began or that stand still have no number in the program. Of the stays with a walk between them it says that
-# they are 0.2 m from their own path, on which each of their records lies: its projection is not the least distance there.
+# Traces that end where they began or that stand still have no number in the program. Of the two stays with a walk between them it
+# says that they are 0.2 m from their own path, on which each of their records lies: that is not the least distance.
 NO_NUMBER = {"backForth", "exact60", "single", "still", "stayMoveStay"}
 
 

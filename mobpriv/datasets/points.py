@@ -34,8 +34,9 @@ def points(path, columns: dict[str, str] | None = None) -> pd.DataFrame:
         if wrong.any():
             row = int(wrong.argmax())
             place = f"line {number[row]}" if number is not None else f"row {row}"
+            outside = counted(int(wrong.sum()), "point")
             raise ValueError(
-                f"{path}: {columns[c]} must be a number in [-{most}, {most}] degrees ({counted(int(wrong.sum()), 'point')} outside, "
+                f"{path}: {columns[c]} must be a number in [-{most}, {most}] degrees ({outside} outside, "
                 f"first in {place}: {table[c].iloc[row]}): leave them out of the file, or reproject it to WGS 84"
             )
         table[c] = value
