@@ -44,7 +44,8 @@ def on_the_way(a, b, share, plane):
 
 
 def to_segment(x, a, b, plane):
-    """Metres from x to its projection on the segment a b: where the line is perpendicular to the way there, or the nearer end."""
+    """Metres from x to its projection on the segment a b: where the line is perpendicular to the way there by the scales at x, or
+    the nearer end."""
     if a == b:
         return metres(x, a, plane)
 
@@ -55,7 +56,7 @@ def to_segment(x, a, b, plane):
         way, line = p.x[1] - p.x[0], p.x[3] - p.x[2]
         if plane == "ground":
             way, line = way - 360 * round(way / 360), line - 360 * round(line / 360)
-        sx, sy = (p.sx[0] + p.sx[1]) / 2, (p.sy[0] + p.sy[1]) / 2
+        sx, sy = p.sx[1], p.sy[1]  # at x
         return sx * way * sx * line + sy * (p.y[1] - p.y[0]) * sy * (p.y[3] - p.y[2])
 
     if along(0) <= 0:

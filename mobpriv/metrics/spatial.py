@@ -35,9 +35,9 @@ def distances_to_path(original: Traces, protected: Traces, plane: str = "ground"
     """Metres from each protected record to the polyline of the same user's original records.
 
     Segments are straight in the plane (in degrees on the ground) and take the short way across the date line; the Mercator plane
-    has no such way. The projection is the foot of the perpendicular, or the nearer end: perpendicular in metres, by the mean of
-    the scales at the record and at the foot, as :func:`mobpriv.geo.distance` measures. On the ground that is the least distance D
-    along the segment up to D³/R², R the Earth's radius (1e-6 m at 300 m; below 60° of latitude).
+    has no such way. The projection is the foot of the perpendicular (in metres, by the scales at the record), or the
+    nearer end; how far it is :func:`mobpriv.geo.distance` says. On the ground that is the least distance D along the segment up
+    to D³/R², R the Earth's radius (1e-6 m at 300 m; below 60° of latitude).
     """
     true_or_false("interpolate", interpolate)
     of = pairs(original, protected)
@@ -178,27 +178,18 @@ def _to_box(box, x, y, sx, sy):
 
 @numba.njit
 def _to_segment(p, i, interpolate, x, y, sx, sy, ground):
-    """Squared metres from a point to segment i; ``sx`` and ``sy`` are the scales at the point.
-
-    On the ground the scales that decide where the foot is are those between the point and the foot: they settle in three rounds.
-    Otherwise they are constant.
-    """
+    """Squared metres from a point to segment i; ``sx`` and ``sy`` are the scales at the point, or, not on the ground, everywhere."""
     j = i + 1 if interpolate and i + 1 < len(p.x) else i
     dx, dy = p.x[j] - p.x[i], p.y[j] - p.y[i]
-    wx, wy = sx, sy
-    for _ in range(3 if ground else 1):
-        east, north = wx * dx, wy * dy
-        length = east * east + north * north
-        share = 0.0
-        if length > 0:
-            share = min(max((wx * (x - p.x[i]) * east + wy * (y - p.y[i]) * north) / length, 0.0), 1.0)
-        # from the nearer end, so that an end is met exactly
-        fx, fy = (
-            (p.x[i] + share * dx, p.y[i] + share * dy)
-            if share < 0.5
-            else (p.x[j] - (1 - share) * dx, p.y[j] - (1 - share) * dy)
-        )
-        if ground:
-            foot_x, foot_y = metres_per_degree_at(fy)
-            wx, wy = 0.5 * (sx + foot_x), 0.5 * (sy + foot_y)
-    return (wx * (x - fx)) ** 2 + (wy * (y - fy)) ** 2
+    east, north = sx * dx, sy * dy
+    length, share = east * east + north * north, 0.0
+    if length > 0:
+        share = min(max((sx * (x - p.x[i]) * east + sy * (y - p.y[i]) * north) / length, 0.0), 1.0)
+    if share < 0.5:  # from the nearer end, so that an end is met exactly
+        fx, fy = p.x[i] + share * dx, p.y[i] + share * dy
+    else:
+        fx, fy = p.x[j] - (1 - share) * dx, p.y[j] - (1 - share) * dy
+    if ground:
+        foot_x, foot_y = metres_per_degree_at(fy)
+        sx, sy = 0.5 * (sx + foot_x), 0.5 * (sy + foot_y)
+    return (sx * (x - fx)) ** 2 + (sy * (y - fy)) ** 2
