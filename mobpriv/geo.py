@@ -103,6 +103,15 @@ def across_the_date_line(lng: np.ndarray) -> np.ndarray:
     return lng if cut > 180 or gap.max() < 2 else np.where(lng < cut, lng + 360, lng)
 
 
+def unwrapped(lng: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Longitudes that run on beyond ±180° where a trace crosses the date line; trace i is rows offsets[i] … offsets[i+1]−1."""
+    turns = np.r_[0.0, -np.round(np.diff(lng) / 360)] if len(lng) else np.zeros(0)
+    if not turns.any():
+        return lng
+    total = np.cumsum(turns)
+    return lng + 360 * (total - np.repeat(total[offsets[:-1]], np.diff(offsets)))
+
+
 def to_degrees(x, y, plane: str = "ground") -> tuple[np.ndarray, np.ndarray]:
     """Latitude and longitude of plane coordinates; longitudes come back into [-180, 180), latitudes into [-90, 90]."""
     check_plane(plane)

@@ -207,3 +207,17 @@ def test_threshold_curve_needs_every_traces_user():
     assert po.threshold_curve(p)["precision"].tolist() == [1.0, 0.5]
     with pytest.raises(ValueError, match="trace a is not among them"):
         po.threshold_curve(p, ["b"])
+
+
+def test_successful_attacks_are_counted_for_each_user():
+    """Of three attacks all name a, one names b, none c; d was erased and is in no ranking."""
+    one = pd.DataFrame([[0, 1, 2], [1, 0, 2], [0, 1, 2]], index=list("abc"), columns=list("abc"))
+    two = pd.DataFrame([[0, 1, 2], [0, 1, 2], [0, 0, 0]], index=list("abc"), columns=list("abc"))  # a tie is no hit
+    three = pd.DataFrame([[0.0, 1, 2], [np.nan] * 3], index=list("ab"), columns=list("abc"))
+    found = po.successful_attacks([one, two, three], users=list("abcd"))
+    assert found.to_dict() == {"a": 3, "b": 1, "c": 0, "d": 0}
+    assert found.dtype == int
+    assert po.successful_attacks([], users=["a"]).to_dict() == {"a": 0}
+    assert po.successful_attacks([one], users=list("abc"), person={"c": "a"}).to_dict() == {"a": 1, "b": 1, "c": 1}
+    with pytest.raises(ValueError, match="one table an attack, in a list"):
+        po.successful_attacks(one, users=list("abc"))

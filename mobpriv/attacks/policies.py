@@ -16,7 +16,8 @@ TIE = 1e-12  # dissimilarities nearer than this are equal: what is left of round
 
 
 def min_k(ranking: pd.DataFrame, users=None, person=None) -> pd.Series:
-    """Equation (3.8): the smallest k for which the top-k policy names the true user; infinite when none does.
+    """Equation (3.8): the smallest k for which the top-k policy names the true user; infinite when none does. The share of users at
+    or below k is the k-anonymity set metric of §4.7.1, those still at risk from an adversary who names k.
 
     That is one plus the number of others at least as alike. Infinite where the trace was erased, has no profile, or its user
     is not among the known ones. ``person`` (user -> person) says which names are one person's: naming any of them is a hit.
@@ -35,6 +36,19 @@ def min_k(ranking: pd.DataFrame, users=None, person=None) -> pd.Series:
 def reidentified(ranking: pd.DataFrame, users=None, person=None) -> pd.Series:
     """Single-output policy, Equations (3.4) and (3.5): is the most alike known user the true one? The mean is the rate r."""
     return (min_k(ranking, users, person) == 1).rename("re-identified")
+
+
+def successful_attacks(rankings, users, person=None) -> pd.Series:
+    """Equation (4.9): by how many of the attacks each of the ``users`` is re-identified; a user whom none names is protected.
+
+    ``rankings``: of each attack, what its ``rank`` returned. A trace that is in no ranking counts as a failure of that attack.
+    """
+    rankings = list(rankings)
+    if any(not isinstance(ranking, pd.DataFrame) for ranking in rankings):
+        raise ValueError("rankings must be what the rank of each attack returned, one table an attack, in a list")
+    users = pd.Index(users)
+    hits = [reidentified(ranking, users, person) for ranking in rankings]
+    return pd.Series(np.sum(hits, axis=0, dtype=int) if hits else 0, users, name="successful attacks")
 
 
 def answer(ranking: pd.DataFrame) -> pd.Series:

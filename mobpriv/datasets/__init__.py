@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from mobpriv.datasets.catalogue import CITY_FILE, DATASETS, Description
 from mobpriv.datasets.fetch import NeedsRegistration, cache_folder, cached, fetch, sha256_of
 from mobpriv.datasets.lines import BLANK
+from mobpriv.datasets.points import points
 from mobpriv.datasets.readers import read_cabspotting, read_geolife, read_mdc, read_privamov
 from mobpriv.datasets.recognition import Reading, recognised
 from mobpriv.datasets.tables import is_parquet, parquet_table, read_part, read_table
@@ -32,6 +33,7 @@ __all__ = [
     "fetch",
     "is_parquet",
     "load",
+    "points",
     "read_cabspotting",
     "read_geolife",
     "read_mdc",

@@ -17,6 +17,7 @@ from mobpriv.datasets.city.cabs import fleet, shifts
 from mobpriv.datasets.city.people import diary, households
 from mobpriv.datasets.city.places import City, make_places
 from mobpriv.datasets.city.recording import habits, measured, times_of_cab, times_of_phone
+from mobpriv.datasets.city.shops import shops
 from mobpriv.datasets.city.streets import Streets, as_geojson, degrees, make_streets
 from mobpriv.datasets.city.travel import Track
 from mobpriv.traces import Traces, as_traces
@@ -60,6 +61,16 @@ def make_city(
         stays.append(_stays(name, track, days))
         users.append({"user": name, **about})
     return Made(_dated(pd.concat(records)), pd.concat(stays, ignore_index=True), _users(users), as_geojson(streets))
+
+
+def city_points(commuters: int = COMMUTERS, seed: int = SEED) -> pd.DataFrame:
+    """Points of interest of the city of ``seed``: lat, lng and kind ("public place" or "shop"), made anew at each call.
+
+    About fifty a km² where there are any, as OpenStreetMap and San Francisco's open data have there.
+    """
+    ground_rng, place_rng, *_, shop_rng = np.random.default_rng(seed).spawn(6)  # the first five are those of make_city
+    streets = make_streets(ground_rng)
+    return shops(streets, make_places(streets, commuters, place_rng).public, shop_rng)
 
 
 def _commuter(person: dict, city: City, streets: Streets, days: int, rng) -> tuple[Track, np.ndarray, float, dict]:

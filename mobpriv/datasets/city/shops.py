@@ -1,0 +1,31 @@
+"""Points of interest of the synthetic city: the public places where its people go, and shops along the streets about them."""
+
+import numpy as np
+import pandas as pd
+
+from mobpriv.datasets.city.places import Places
+from mobpriv.datasets.city.streets import Streets, degrees
+
+NEIGHBOURS = 5  # shops that a public place has about it, on average
+SETBACK = (8.0, 20.0)  # m, from the middle of the street to a door
+
+
+def shops(streets: Streets, public: Places, rng: np.random.Generator) -> pd.DataFrame:
+    """lat, lng and kind ("public place" or "shop") of every point: the public places, then the shops.
+
+    Shops gather where people go: about each public place a Poisson number of them (a process of Neyman and Scott's kind), each
+    anywhere along one of the streets that leave the place's corner, on either side.
+    """
+    corner = np.repeat(public.node, rng.poisson(NEIGHBOURS, len(public.node)))
+    leaving = [np.flatnonzero(row >= 0) for row in streets.kind]
+    ways = np.array([len(nodes) for nodes in leaving])
+    choice = (rng.random(len(corner)) * ways[corner]).astype(int)
+    end = np.array([leaving[node][k] for node, k in zip(corner, choice, strict=True)])
+    dx, dy = streets.x[end] - streets.x[corner], streets.y[end] - streets.y[corner]
+    share = rng.random(len(corner))
+    off = rng.uniform(*SETBACK, len(corner)) * rng.choice([-1, 1], len(corner)) / np.hypot(dx, dy)
+    x = np.r_[public.x, streets.x[corner] + share * dx - off * dy]
+    y = np.r_[public.y, streets.y[corner] + share * dy + off * dx]
+    lat, lng = degrees(x, y)
+    kind = np.repeat(["public place", "shop"], [len(public.x), len(corner)])
+    return pd.DataFrame({"lat": lat, "lng": lng, "kind": kind})

@@ -1,0 +1,65 @@
+"""Files of points of interest: one row a point, ``lat`` and ``lng`` in degrees of WGS 84, whatever else there is beside."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from mobpriv.datasets.lines import BLANK, read_lines
+from mobpriv.datasets.tables import check_columns, existing, head, is_parquet, parquet_table
+from mobpriv.numbers import counted
+
+_NEEDED = "it needs a line of names, lat,lng, and a line for each point"
+
+
+def points(path, columns: dict[str, str] | None = None) -> pd.DataFrame:
+    """The points of a Parquet or CSV file (also ``.tsv``, ``.txt``, or packed: ``.csv.gz``), in the file's order.
+
+    ``columns`` says which of its columns is which, ``{"lat": "latitude", "lng": "longitude"}``; further columns ride along. A
+    point that cannot be placed is refused, with its place in the file, not left out: which points count is the reader's to
+    say. Blank lines are no points. Points at one place are different points.
+    """
+    path = existing(path)
+    if not path.stat().st_size:
+        raise ValueError(f"{path}: the file is empty; {_NEEDED}")
+    columns = {c: (columns or {}).get(c, c) for c in ("lat", "lng", *(columns or {}))}
+    table, number = _parquet(path, columns) if is_parquet(path) else _text(path, columns)
+    table = table.rename(columns={name: c for c, name in columns.items()})
+    if not len(table):
+        raise ValueError(f"{path}: the file holds no point; {_NEEDED}")
+    for c, most in (("lat", 90), ("lng", 180)):
+        value = pd.to_numeric(table[c], errors="coerce").astype(float)
+        wrong = ~(value.abs() <= most).to_numpy()
+        if wrong.any():
+            row = int(wrong.argmax())
+            place = f"line {number[row]}" if number is not None else f"row {row}"
+            outside = counted(int(wrong.sum()), "point")
+            raise ValueError(
+                f"{path}: {columns[c]} must be a number in [-{most}, {most}] degrees ({outside} outside, "
+                f"first in {place}: {table[c].iloc[row]}): leave them out of the file, or reproject it to WGS 84"
+            )
+        table[c] = value
+    return table
+
+
+def _parquet(path: Path, columns: dict[str, str]) -> tuple[pd.DataFrame, None]:
+    table = parquet_table(path)
+    check_columns(path, list(table.columns), columns)
+    return table, None
+
+
+def _text(path: Path, columns: dict[str, str]) -> tuple[pd.DataFrame, np.ndarray]:
+    names, delimiter = head(path)
+    check_columns(path, names, columns)
+    types = dict.fromkeys(columns.values(), pa.float64())
+    lines = read_lines(path, delimiter, types, names, 1, True)
+    lost = [part for part in lines.left_out if part.rule != BLANK]
+    if lost:
+        raise ValueError(
+            f"{path}: {lost[0].rule}: {counted(lost[0].lines, 'line')}, first line {lost[0].first}: {lost[0].text[:80]!r}: "
+            "mend the line, or leave it out of the file"
+        )
+    if not lines.table.num_columns:
+        return pd.DataFrame(columns=names), lines.number
+    return lines.table.to_pandas(), lines.number

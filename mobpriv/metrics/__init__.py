@@ -1,0 +1,24 @@
+"""What protected traces are still good for: the utility metrics of the thesis, §4.7.2, one file each.
+
+A metric is a function of ``(original, protected, …)`` whose result has one row a user of ``original``, sorted: a Series, or a
+DataFrame where there are several numbers. NaN stands where a metric is not defined for a user, as for most where the mechanism
+has erased the trace; each metric says what it is then. The privacy metrics of §4.7.1 are in :mod:`mobpriv.attacks.policies`.
+"""
+
+from mobpriv.metrics.coverage import area_coverage
+from mobpriv.metrics.spatial import distances_to_path, spatial_distortion
+from mobpriv.metrics.surroundings import EMPTY, surrounding_pois
+from mobpriv.metrics.temporal import spatio_temporal_distortion, temporal_projection
+from mobpriv.metrics.visits import visits, visits_distortion
+
+__all__ = [
+    "EMPTY",
+    "area_coverage",
+    "distances_to_path",
+    "spatial_distortion",
+    "spatio_temporal_distortion",
+    "surrounding_pois",
+    "temporal_projection",
+    "visits",
+    "visits_distortion",
+]

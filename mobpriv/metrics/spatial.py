@@ -1,0 +1,195 @@
+"""Spatial distortion: how far protected records are from the path of the original trace (thesis §4.7.2)."""
+
+import numba
+import numpy as np
+import pandas as pd
+
+from mobpriv.geo import Points, metres_per_degree_at, step, to_plane, unwrapped
+from mobpriv.metrics.pairs import means, pairs
+from mobpriv.ranges import true_or_false
+from mobpriv.traces import Traces
+
+LEAF = 4  # pieces of the path in one lowest box of the tree
+
+
+def spatial_distortion(
+    original: Traces,
+    protected: Traces,
+    plane: str = "ground",
+    interpolate: bool = True,  # False: to the nearest original record, not to the lines between them
+) -> pd.Series:
+    """Equation (4.14): the mean over the records x of T' of the distance (m) to the polyline of T::
+
+        SD(T, T') = 1/|T'| · Σ_x min_{0 < i < |T|} d(x, projection of x on the segment r_i r_{i+1})
+
+    One value a user. An erased trace has no record to average over: NaN. The polyline of a single record is that point.
+
+    Departures from the paper: distances are on the ground unless ``plane="mercator"`` (the author's). The author's program gives
+    NaN where a trace has two successive records at one place, whose segment has no length; here it is a point. See
+    :func:`distances_to_path` for how a projection is taken.
+    """
+    return means(distances_to_path(original, protected, plane, interpolate), pairs(original, protected), "spatial distortion")
+
+
+def distances_to_path(original: Traces, protected: Traces, plane: str = "ground", interpolate: bool = True) -> np.ndarray:
+    """Metres from each protected record to the polyline of the same user's original records.
+
+    Segments are straight in the plane (in degrees on the ground) and take the short way across the date line; the Mercator plane
+    has no such way. The projection is the foot of the perpendicular (in metres, by the scales at the record), or the
+    nearer end; how far it is :func:`mobpriv.geo.distance` says. On the ground that is the least distance D along the segment up
+    to D³/R², R the Earth's radius (1e-6 m at 300 m; below 60° of latitude).
+    """
+    true_or_false("interpolate", interpolate)
+    of = pairs(original, protected)
+    p, q = (to_plane(t["lat"].to_numpy(), t["lng"].to_numpy(), plane) for t in (original, protected))
+    ground = plane == "ground"
+    if ground:
+        p = p._replace(x=unwrapped(p.x, of.start))
+    p, q = (Points(*map(np.array, columns)) for columns in (p, q))  # one memory layout: compiled once
+    return _distances(p, of.start, q, of.first, of.last, interpolate, ground)
+
+
+@numba.njit(cache=True, parallel=True)
+def _distances(p, start, q, first, last, interpolate, ground):
+    metres = np.empty(len(q.x))
+    for user in numba.prange(len(start) - 1):
+        if first[user] == last[user]:
+            continue
+        a, b = start[user], start[user + 1]
+        own = Points(p.x[a:b], p.y[a:b], p.sx[a:b], p.sy[a:b])
+        segment, box = _near_together(*_pieces(own, interpolate))
+        tree = _tree(box)
+        nearest, stack, bound = segment[0], np.empty(64, np.int64), np.empty(64)
+        for k in range(first[user], last[user]):
+            # neighbours in a trace are neighbours on the path: the last one's segment bounds the search
+            metres[k], nearest = _nearest(own, interpolate, segment, tree, q, k, nearest, ground, stack, bound)
+    return metres
+
+
+@numba.njit(cache=True)
+def _pieces(p, interpolate):
+    """The segments of a path cut into pieces, so that none is long: the segment of each, and its box (west, south, east, north).
+
+    Segment i runs from record i to the next; or it is record i alone, if that is the last one or ``interpolate`` is False.
+    """
+    n = len(p.x)
+    length = np.zeros(n)
+    for i in range(n - 1 if interpolate else 0):
+        length[i] = np.hypot(*step(p.x, p.y, p.sx, p.sy, i, i + 1))
+    limit = max(length.mean(), 1e-9)  # m; no more than two pieces a record
+    segment, box = np.empty(2 * n + 1, np.int64), np.empty((2 * n + 1, 4))
+    m = 0
+    for i in range(n):
+        if interpolate and length[i] == 0.0 and m > 0:  # the end of the segment before it
+            continue
+        j = i + 1 if length[i] > 0 else i
+        cuts = 1 + int(length[i] / limit)
+        for k in range(cuts):
+            x0, x1 = p.x[i] + k / cuts * (p.x[j] - p.x[i]), p.x[i] + (k + 1) / cuts * (p.x[j] - p.x[i])
+            y0, y1 = p.y[i] + k / cuts * (p.y[j] - p.y[i]), p.y[i] + (k + 1) / cuts * (p.y[j] - p.y[i])
+            segment[m] = i
+            box[m, 0], box[m, 1], box[m, 2], box[m, 3] = min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1)
+            m += 1
+    return segment[:m], box[:m]
+
+
+@numba.njit(cache=True)
+def _near_together(segment, box):
+    """The pieces in Morton's order of their ranks eastwards and northwards, which a record far astray does not coarsen."""
+    n = len(segment)
+    code = np.zeros(n, np.uint64)
+    for axis in range(2):
+        rank = np.empty(n, np.int64)
+        rank[np.argsort(box[:, axis] + box[:, axis + 2])] = np.arange(n)
+        for i in range(n):
+            bits = np.uint64(rank[i] * 65_536 // n)
+            for k in range(16):
+                code[i] |= ((bits >> np.uint64(k)) & np.uint64(1)) << np.uint64(2 * k + axis)
+    order = np.argsort(code)
+    return segment[order], box[order]
+
+
+@numba.njit(cache=True)
+def _tree(box):
+    """Boxes of a binary tree as a heap: node 1 is the root, 2 i and 2 i + 1 lie in node i; each lowest one holds LEAF pieces."""
+    leaves = 1
+    while leaves * LEAF < len(box):
+        leaves *= 2
+    tree = np.empty((2 * leaves, 4))
+    tree[:, :2], tree[:, 2:] = np.inf, -np.inf
+    for i in range(len(box)):
+        _widen(tree[leaves + i // LEAF], box[i])
+    for node in range(leaves - 1, 0, -1):
+        _widen(tree[node], tree[2 * node])
+        _widen(tree[node], tree[2 * node + 1])
+    return tree
+
+
+@numba.njit(inline="always")
+def _widen(box, other):
+    box[0], box[1] = min(box[0], other[0]), min(box[1], other[1])
+    box[2], box[3] = max(box[2], other[2]), max(box[3], other[3])
+
+
+@numba.njit(cache=True)
+def _nearest(p, interpolate, segment, tree, q, k, nearest, ground, stack, bound):
+    """Metres from record k of q to the path, and its nearest segment; ``nearest`` is a guess that shortens the search.
+
+    ``stack`` and ``bound`` are room for the nodes still to be looked into, and their distances.
+    """
+    west, south, east, north = tree[1]
+    sx, sy = q.sx[k], q.sy[k]
+    if ground:  # no scale on the path is smaller: distances by these are not longer than true ones
+        sx = 0.5 * (sx + min(metres_per_degree_at(south)[0], metres_per_degree_at(north)[0]))
+        sy = 0.5 * (sy + metres_per_degree_at(0.0)[1])
+    best, leaves = np.inf, len(tree) // 2
+    turn, turns = (np.ceil((west - 180 - q.x[k]) / 360), np.floor((east + 180 - q.x[k]) / 360)) if ground else (0.0, 0.0)
+    while turn <= turns:  # a record near 180° may be near the path on either side
+        x, y = q.x[k] + 360.0 * turn, q.y[k]
+        best = min(best, _to_segment(p, nearest, interpolate, x, y, q.sx[k], q.sy[k], ground))
+        stack[0], bound[0], top = 1, 0.0, 1
+        while top > 0:
+            top -= 1
+            node = stack[top]
+            if bound[top] >= best:
+                continue
+            if node < leaves:
+                left, right = _to_box(tree[2 * node], x, y, sx, sy), _to_box(tree[2 * node + 1], x, y, sx, sy)
+                farther = int(left < right)  # put down first: the nearer child is looked into first
+                stack[top], bound[top] = 2 * node + farther, max(left, right)
+                stack[top + 1], bound[top + 1] = 2 * node + 1 - farther, min(left, right)
+                top += 2
+                continue
+            for i in range((node - leaves) * LEAF, min((node - leaves + 1) * LEAF, len(segment))):
+                if _to_segment(p, segment[i], interpolate, x, y, sx, sy, False) < best:
+                    d = _to_segment(p, segment[i], interpolate, x, y, q.sx[k], q.sy[k], ground)
+                    if d < best:
+                        best, nearest = d, segment[i]
+        turn += 1
+    return np.sqrt(best), nearest
+
+
+@numba.njit(inline="always")
+def _to_box(box, x, y, sx, sy):
+    """Squared metres from a point to a box by constant scales."""
+    dx, dy = sx * max(box[0] - x, x - box[2], 0.0), sy * max(box[1] - y, y - box[3], 0.0)
+    return dx * dx + dy * dy
+
+
+@numba.njit
+def _to_segment(p, i, interpolate, x, y, sx, sy, ground):
+    """Squared metres from a point to segment i; ``sx`` and ``sy`` are the scales at the point, or, not on the ground, everywhere."""
+    j = i + 1 if interpolate and i + 1 < len(p.x) else i
+    dx, dy = p.x[j] - p.x[i], p.y[j] - p.y[i]
+    east, north = sx * dx, sy * dy
+    length, share = east * east + north * north, 0.0
+    if length > 0:
+        share = min(max((sx * (x - p.x[i]) * east + sy * (y - p.y[i]) * north) / length, 0.0), 1.0)
+    if share < 0.5:  # from the nearer end, so that an end is met exactly
+        fx, fy = p.x[i] + share * dx, p.y[i] + share * dy
+    else:
+        fx, fy = p.x[j] - (1 - share) * dx, p.y[j] - (1 - share) * dy
+    if ground:
+        foot_x, foot_y = metres_per_degree_at(fy)
+        sx, sy = 0.5 * (sx + foot_x), 0.5 * (sy + foot_y)
+    return (sx * (x - fx)) ** 2 + (sy * (y - fy)) ** 2
