@@ -21,11 +21,11 @@ from mobpriv.traces import Traces, by_user
 ATTACKS = ("AP-Attack", "POI-Attack", "PIT-Attack")
 HIGH_AC, HIGH_SD = 0.8, 200.0  # Table 4.1; SD in m
 BINS = {  # of the metrics, as Figures 4.12 to 4.16 show them: ends, and what the bins are called
-    "AC": ([0.25, 0.5, 0.75], ["below 0.25", "0.25 to 0.5", "0.5 to 0.75", "0.75 or more"]),
+    "AC": ([0.25, 0.5, 0.75], ["below ¼", "¼ to ½", "½ to ¾", "¾ or more"]),
     "SD": ([1.0, 10.0, 200.0], ["below 1 m", "1 to 10 m", "10 to 200 m", "200 m or more"]),
     "STD": ([10.0, 200.0], ["below 10 m", "10 to 200 m", "200 m or more"]),
-    "DSP": ([0.25, 0.5, 0.75], ["below 0.25", "0.25 to 0.5", "0.5 to 0.75", "0.75 or more"]),
-    "NVD": ([0.25, 0.5, 0.75], ["below 0.25", "0.25 to 0.5", "0.5 to 0.75", "0.75 or more"]),
+    "DSP": ([0.25, 0.5, 0.75], ["below ¼", "¼ to ½", "½ to ¾", "¾ or more"]),
+    "NVD": ([0.25, 0.5, 0.75], ["below ¼", "¼ to ½", "½ to ¾", "¾ or more"]),
 }
 
 
