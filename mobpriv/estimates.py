@@ -96,6 +96,26 @@ def clustered_difference(a, b, whose, level: float = 0.95) -> Estimate:
     return Estimate(value, float(low), float(high), n)
 
 
+def clustered_change(a, whose_a, b, whose_b, level: float = 0.95) -> Estimate:
+    """mean(a) − mean(b) over different trials of the same users, with an interval that covers another sample of *users*.
+
+    The variance is that of the difference of two ratios (linearised), m users in all, with Student's quantile of m − 1 degrees of
+    freedom, and half a trial of the smaller side as in :func:`clustered_difference`; n is that side's number of trials. ``a`` and
+    ``b`` hold rates, or differences of rates. Without an interval for one user.
+    """
+    a, b = np.asarray(a, float), np.asarray(b, float)
+    if not len(a) or not len(b):
+        raise ValueError(f"two rates need at least one trial each (got {len(a)} and {len(b)})")
+    value, n = float(a.mean() - b.mean()), min(len(a), len(b))
+    both = np.r_[(a - a.mean()) / len(a), (b.mean() - b) / len(b)]
+    apart, sizes = _by_user(both, np.r_[np.asarray(whose_a), np.asarray(whose_b)])
+    m = len(sizes)
+    if m == 1:
+        return Estimate(value, np.nan, np.nan, n)
+    half = stats.t.ppf(0.5 + level / 2, m - 1) * np.sqrt(m / (m - 1) * float(apart @ apart) + 1 / n**2)
+    return Estimate(value, value - half, value + half, n)
+
+
 def _by_user(values: np.ndarray, whose) -> tuple[np.ndarray, np.ndarray]:
     """The sum of the values of each user, and how many they are."""
     whose = np.asarray(whose)

@@ -209,3 +209,27 @@ def test_clustered_intervals_cover_the_truth_and_those_of_trials_do_not(middle):
 def test_trials_without_an_owner_are_refused():
     with pytest.raises(ValueError, match="every trial is somebody's"):
         estimates.clustered_rate([1, 0, 1], ["a", "b"])
+
+
+def test_a_change_over_the_same_trials_is_their_difference():
+    rng = np.random.default_rng(5)
+    whose, a, b = rng.integers(0, 40, 900), rng.integers(0, 2, 900), rng.integers(0, 2, 900)
+    one, other = estimates.clustered_change(a, whose, b, whose), estimates.clustered_difference(a, b, whose)
+    assert (one.value, one.n) == (pytest.approx(other.value), other.n)
+    assert (one.low, one.high) == pytest.approx((other.low, other.high), abs=4e-4)  # 2 of 902 trials are added there
+
+
+def test_a_change_of_the_same_users_covers_the_truth():
+    """Long and short trials of 30 users whose own rates vary: easy users are easy in both, which makes the change steadier."""
+    rng = np.random.default_rng(7)
+    covered, narrower = 0, 0
+    for _ in range(1000):
+        own = rng.beta(2, 3, 30)
+        many, few = np.repeat(np.arange(30), rng.integers(20, 61, 30)), np.repeat(np.arange(30), rng.integers(3, 7, 30))
+        a, b = rng.random(len(many)) < own[many], rng.random(len(few)) < own[few]
+        found = estimates.clustered_change(a, many, b, few)
+        covered += found.low <= 0 <= found.high
+        strangers = estimates.clustered_change(a, many, b, few + 30)
+        narrower += found.high - found.low < strangers.high - strangers.low
+    assert covered > 920  # as above
+    assert narrower > 950

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mobpriv import estimates
 from mobpriv.attacks.policies import reidentified
 from mobpriv.experiments import thesis_5 as ill
 from mobpriv.traces import by_user
@@ -129,3 +130,33 @@ def test_the_cabs_of_table_5_2(real_data):
         setting = ill.prepare(str(real_data / "cabspotting.parquet"), "days", reading, active=50, leave_out="mfeuer")
         assert len(setting.known) + len(setting.secret) == 1_409_687
         assert len(setting.users) == 200
+
+
+def test_what_was_attacked_joins_to_the_users_own_late_traces(table):
+    setting = ill.prepare(table, "days", days=10)
+    whole = ill.joined(setting)
+    assert by_user(whole)[0].tolist() == ["a", "b", "c"]
+    assert len(whole) == len(setting.secret)
+    assert whole.loc[whole["user"] == "b", "t"].tolist() == sorted(
+        setting.secret["t"][setting.secret["user"].str.startswith("b-")]
+    )
+
+
+def test_rates_over_runs_and_users():
+    """Two runs, four sub-traces of two users, worked out by hand."""
+    owner = pd.Series(["x", "x", "x", "y"], index=list("abcd"))
+    under = lambda *hits: dict(zip(("ILL-Attack", "AP-Attack", "POI-Attack"), hits, strict=True))  # noqa: E731
+    first = {"none": under([1, 1, 0, 1], [1, 0, 0, 1], [0] * 4), "Geo-I": under([0, 1, 0, 0], [1, 0, 0, 0], [0] * 4)}
+    second = {"none": under([1, 1, 1, 1], [1, 0, 0, 1], [0] * 4), "Geo-I": under([0, 0, 0, 1], [1, 0, 0, 0], [0] * 4)}
+    third = {"HMC": under([0] * 4, [0] * 4, [0] * 4)}
+    results = ill.rates([first | third, second | third], owner)
+    value = {name: found if isinstance(found, int) else found.value for name, found in results.items()}
+    assert (value["attacked"], value["users"], value["runs"]) == (4, 2, 2)
+    assert value["rate.ILL-Attack.none"] == pytest.approx(3.5 / 4)
+    assert value["change.ILL-Attack.Geo-I"] == pytest.approx((1 - 3.5) / 4)
+    assert value["lead.AP-Attack.none"] == pytest.approx((3.5 - 2) / 4)
+    assert value["gap"] == pytest.approx(2 / 4)
+    assert value["apart.Geo-I.HMC"] == pytest.approx(1 / 4) == -value["apart.HMC.Geo-I"]
+    assert (results["drawn.ILL-Attack.none"].low, results["drawn.ILL-Attack.none"].high) == (3 / 4, 1)
+    assert "drawn.AP-Attack.Geo-I" not in results  # the runs agree
+    assert results["rate.ILL-Attack.none"] == estimates.clustered_rate([1, 1, 0.5, 1], owner.to_numpy())

@@ -22,11 +22,13 @@ as in Table 5.2) and 200 days, but four times as many sessions; what made them s
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from mobpriv import estimates
 from mobpriv.attacks import APAttack, ILLAttack, POIAttack
 from mobpriv.datasets import Dataset
 from mobpriv.experiments import thesis_4
@@ -35,7 +37,7 @@ from mobpriv.mechanisms import HMC, GeoI, Nothing, Promesse, TriLateration
 from mobpriv.numbers import counted, shown
 from mobpriv.ranges import one_of, whole
 from mobpriv.sub_traces import split_in_time
-from mobpriv.traces import Traces, by_user, rows, same_person
+from mobpriv.traces import Traces, as_traces, by_user, rows, same_person
 
 READINGS = ("text", "program")
 LENGTHS = {"sessions": 1800.0, "days": 86_400.0}  # s, of a sub-trace: Figures 5.3 and 5.4, 5.5 and 5.6
@@ -117,6 +119,38 @@ def mechanisms(setting: Setting, reading: str = "text") -> dict:
     confusion = replace(thesis_4.hmc(setting, reading), owners=setting.owner.to_dict())
     used = [Nothing(), GeoI(epsilon=0.01, plane=plane), Promesse(alpha=200.0, plane=plane), TriLateration(1000.0, plane=plane)]
     return {mechanism.name: mechanism for mechanism in [*used, confusion]}
+
+
+def joined(setting: Setting) -> Traces:
+    """The attacked sub-traces of each user as one trace under her own name: §5.2's data publishing scenario."""
+    sub_trace = setting.secret["user"]
+    return as_traces(setting.secret.assign(user=setting.owner[sub_trace.astype(str)].to_numpy()))
+
+
+def rates(found: Sequence[dict], owner: pd.Series) -> dict:
+    """The results that Figures 5.3 to 5.6 show. ``found``: of each run, mechanism -> attack -> whether it finds each sub-trace of ``owner``.
+
+    A sub-trace counts by the share of the runs in which it is found. Intervals cover other users, not other sub-traces of the
+    same ones: these are alike. "drawn" is the rate run by run, where runs differ; "lead" that of ILL-Attack over another attack,
+    "apart" that of ILL-Attack under one mechanism over that under another.
+    """
+    whose, results, share = owner.to_numpy(), {"attacked": len(owner), "users": int(owner.nunique()), "runs": len(found)}, {}
+    for mechanism, attack in ((m, a) for m in found[0] for a in found[0][m]):
+        hits = np.array([run[mechanism][attack] for run in found], float)
+        share[attack, mechanism] = hits.mean(axis=0)
+        results[f"rate.{attack}.{mechanism}"] = estimates.clustered_rate(hits.mean(axis=0), whose)
+        if hits.std(axis=0).any():
+            results[f"drawn.{attack}.{mechanism}"] = estimates.spread(hits.mean(axis=1))
+    for (attack, mechanism), own in share.items():
+        if mechanism != "none":
+            results[f"change.{attack}.{mechanism}"] = estimates.clustered_difference(own, share[attack, "none"], whose)
+        if attack != "ILL-Attack":
+            results[f"lead.{attack}.{mechanism}"] = estimates.clustered_difference(share["ILL-Attack", mechanism], own, whose)
+    for one, other in permutations((m for m in found[0] if m != "none"), 2):
+        both = share["ILL-Attack", one], share["ILL-Attack", other]
+        results[f"apart.{one}.{other}"] = estimates.clustered_difference(*both, whose)
+    results["gap"] = estimates.clustered_difference(share["AP-Attack", "none"], share["POI-Attack", "none"], whose)
+    return results
 
 
 def protected(mechanism, traces: Traces, seeds: Sequence[int]) -> Iterator[Traces]:
