@@ -160,3 +160,19 @@ def test_rates_over_runs_and_users():
     assert (results["drawn.ILL-Attack.none"].low, results["drawn.ILL-Attack.none"].high) == (3 / 4, 1)
     assert "drawn.AP-Attack.Geo-I" not in results  # the runs agree
     assert results["rate.ILL-Attack.none"] == estimates.clustered_rate([1, 1, 0.5, 1], owner.to_numpy())
+
+
+def test_each_sub_trace_gets_the_number_of_records_it_had(table):
+    setting = ill.prepare(table, "days", days=10)
+    counts = setting.secret["user"].value_counts()
+    pd.testing.assert_frame_equal(ill.with_own_counts(setting.secret, setting.secret), setting.secret)
+    for name in ("Geo-I", "TriLateration"):
+        published = ill.mechanisms(setting)[name].protect(setting.secret, np.random.default_rng(1))
+        same = ill.with_own_counts(published, setting.secret)
+        found = same["user"].value_counts()
+        assert found.to_dict() == counts.to_dict(), name
+        assert set(map(tuple, same[["user", "t", "lat"]].to_numpy())) <= set(
+            map(tuple, published[["user", "t", "lat"]].to_numpy())
+        )
+        ends = same.groupby("user", observed=True)["t"].agg(["min", "max"])
+        pd.testing.assert_frame_equal(ends, published.groupby("user", observed=True)["t"].agg(["min", "max"]))

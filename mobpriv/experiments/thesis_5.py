@@ -123,8 +123,23 @@ def mechanisms(setting: Setting, reading: str = "text") -> dict:
 
 def joined(setting: Setting) -> Traces:
     """The attacked sub-traces of each user as one trace under her own name: §5.2's data publishing scenario."""
-    sub_trace = setting.secret["user"]
-    return as_traces(setting.secret.assign(user=setting.owner[sub_trace.astype(str)].to_numpy()))
+    return of_owners(setting.secret, setting.owner)
+
+
+def of_owners(sub_traces: Traces, owner: pd.Series) -> Traces:
+    """Sub-traces, whatever a mechanism left of them, as traces of their owners."""
+    return as_traces(sub_traces.assign(user=owner[sub_traces["user"].astype(str)].to_numpy()))
+
+
+def with_own_counts(published: Traces, before: Traces) -> Traces:
+    """Each published sub-trace with as many records as it had ``before``: evenly chosen from its own, the first and the last
+    among them; repeated where it has too few."""
+    (users, offsets), (old, ends) = by_user(published), by_user(before)
+    have, want = np.diff(offsets), np.diff(ends)[old.get_indexer(users)]
+    within = np.arange(want.sum()) - np.repeat(np.cumsum(want) - want, want)
+    step = (have - 1) / np.maximum(want - 1, 1)
+    place = np.repeat(offsets[:-1], want) + np.rint(within * np.repeat(step, want)).astype(np.int64)
+    return published.take(place).reset_index(drop=True)
 
 
 def rates(found: Sequence[dict], owner: pd.Series) -> dict:
