@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mobpriv import estimates
 from mobpriv.attacks.policies import reidentified
 from mobpriv.experiments import thesis_5 as ill
 from mobpriv.traces import by_user
@@ -17,16 +18,25 @@ def test_the_settings_are_those_of_the_text():
     assert (poi.diameter, poi.duration, poi.merged, poi.plane) == (500, 900, True, "ground")
     assert ill.attacks("days", seed=3)[0].delta == 86_400
     assert ill.attacks("days", seed=3)[0].seed == 3
-    m = ill.mechanisms()
-    assert list(m) == ["none", "Geo-I", "Promesse", "TriLateration"]
+
+
+def test_the_mechanisms_are_those_of_the_text(table):
+    setting = ill.prepare(table, "days", days=10)
+    m = ill.mechanisms(setting)
+    assert list(m) == ["none", "Geo-I", "Promesse", "TriLateration", "HMC"]
     assert (m["Geo-I"].epsilon, m["Promesse"].alpha, m["TriLateration"].radius) == (0.01, 200, 1000)
+    assert (m["HMC"].grid.cell, m["HMC"].plane, m["HMC"].unlike) == (800, "ground", "weight")
+    assert m["HMC"].owners == setting.owner.to_dict()
+    assert m["HMC"].known is setting.known
+    program = ill.mechanisms(setting, "program")
+    assert {x.plane for name, x in program.items() if name != "none"} == {"mercator"}
+    assert program["HMC"].unlike == "exclusion"
 
 
 def test_the_settings_are_those_of_the_program():
     learned, ap, poi = ill.attacks("days", "program")
     assert (learned.delta, learned.hour, learned.zero_count) == (86_400, "program", True)
     assert (ap.plane, ap.unit, poi.plane, poi.merged) == ("mercator", "bits", "mercator", False)
-    assert {x.plane for name, x in ill.mechanisms("program").items() if name != "none"} == {"mercator"}
 
 
 @pytest.fixture
@@ -74,10 +84,12 @@ def test_sub_traces_and_second_names_are_persons(table):
 
 
 def test_every_attack_finds_who_lives_alone_whatever_protects_her(table):
-    """The homes are 20 km apart, so every LPPM of the chapter leaves them apart: a trace that is left is found."""
+    """The homes are 20 km apart, so every LPPM that only moves records leaves them apart: a trace that is left is found."""
     setting = ill.prepare(table, "days", days=10)
     fitted = [attack.fit(setting.known) for attack in ill.attacks("days")]
-    for name, mechanism in ill.mechanisms().items():
+    used = ill.mechanisms(setting)
+    del used["HMC"]  # erases who stays, and sends the others elsewhere
+    for name, mechanism in used.items():
         (published,) = ill.protected(mechanism, setting.secret, [1])
         for attack in fitted[:2]:
             hits = reidentified(attack.rank(published), setting.users, setting.person)
@@ -88,7 +100,7 @@ def test_every_attack_finds_who_lives_alone_whatever_protects_her(table):
 
 def test_every_sub_trace_is_protected_by_itself(table):
     setting = ill.prepare(table, "days", days=10)
-    for name, mechanism in ill.mechanisms().items():
+    for name, mechanism in ill.mechanisms(setting).items():
         found = list(ill.protected(mechanism, setting.secret, range(3, 6)))
         assert len(found) == (3 if mechanism.random else 1), name
         for seed, published in zip(range(3, 6), found, strict=False):
@@ -118,3 +130,49 @@ def test_the_cabs_of_table_5_2(real_data):
         setting = ill.prepare(str(real_data / "cabspotting.parquet"), "days", reading, active=50, leave_out="mfeuer")
         assert len(setting.known) + len(setting.secret) == 1_409_687
         assert len(setting.users) == 200
+
+
+def test_what_was_attacked_joins_to_the_users_own_late_traces(table):
+    setting = ill.prepare(table, "days", days=10)
+    whole = ill.joined(setting)
+    assert by_user(whole)[0].tolist() == ["a", "b", "c"]
+    assert len(whole) == len(setting.secret)
+    assert whole.loc[whole["user"] == "b", "t"].tolist() == sorted(
+        setting.secret["t"][setting.secret["user"].str.startswith("b-")]
+    )
+
+
+def test_rates_over_runs_and_users():
+    """Two runs, four sub-traces of two users, worked out by hand."""
+    owner = pd.Series(["x", "x", "x", "y"], index=list("abcd"))
+    under = lambda *hits: dict(zip(("ILL-Attack", "AP-Attack", "POI-Attack"), hits, strict=True))  # noqa: E731
+    first = {"none": under([1, 1, 0, 1], [1, 0, 0, 1], [0] * 4), "Geo-I": under([0, 1, 0, 0], [1, 0, 0, 0], [0] * 4)}
+    second = {"none": under([1, 1, 1, 1], [1, 0, 0, 1], [0] * 4), "Geo-I": under([0, 0, 0, 1], [1, 0, 0, 0], [0] * 4)}
+    third = {"HMC": under([0] * 4, [0] * 4, [0] * 4)}
+    results = ill.rates([first | third, second | third], owner)
+    value = {name: found if isinstance(found, int) else found.value for name, found in results.items()}
+    assert (value["attacked"], value["users"], value["runs"]) == (4, 2, 2)
+    assert value["rate.ILL-Attack.none"] == pytest.approx(3.5 / 4)
+    assert value["change.ILL-Attack.Geo-I"] == pytest.approx((1 - 3.5) / 4)
+    assert value["lead.AP-Attack.none"] == pytest.approx((3.5 - 2) / 4)
+    assert value["gap"] == pytest.approx(2 / 4)
+    assert value["apart.Geo-I.HMC"] == pytest.approx(1 / 4) == -value["apart.HMC.Geo-I"]
+    assert (results["drawn.ILL-Attack.none"].low, results["drawn.ILL-Attack.none"].high) == (3 / 4, 1)
+    assert "drawn.AP-Attack.Geo-I" not in results  # the runs agree
+    assert results["rate.ILL-Attack.none"] == estimates.clustered_rate([1, 1, 0.5, 1], owner.to_numpy())
+
+
+def test_each_sub_trace_gets_the_number_of_records_it_had(table):
+    setting = ill.prepare(table, "days", days=10)
+    counts = setting.secret["user"].value_counts()
+    pd.testing.assert_frame_equal(ill.with_own_counts(setting.secret, setting.secret), setting.secret)
+    for name in ("Geo-I", "TriLateration"):
+        published = ill.mechanisms(setting)[name].protect(setting.secret, np.random.default_rng(1))
+        same = ill.with_own_counts(published, setting.secret)
+        found = same["user"].value_counts()
+        assert found.to_dict() == counts.to_dict(), name
+        assert set(map(tuple, same[["user", "t", "lat"]].to_numpy())) <= set(
+            map(tuple, published[["user", "t", "lat"]].to_numpy())
+        )
+        ends = same.groupby("user", observed=True)["t"].agg(["min", "max"])
+        pd.testing.assert_frame_equal(ends, published.groupby("user", observed=True)["t"].agg(["min", "max"]))

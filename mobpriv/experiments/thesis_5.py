@@ -13,6 +13,7 @@ known          ⌈0.8 n⌉ of n sub-traces                            ⌊0.8 n�
 ILL-Attack     hour of the sub-trace's mean time, below a day     hour of half its span before its start; counts of zeros
 metres         on the ground                                      of a Mercator plane (0.79 m on the ground in San Francisco)
 POI-Attack     POIs                                               stays, so that a place weighs as often as it was visited
+HMC            §4.3                                               the options of :func:`mobpriv.experiments.thesis_4.hmc`
 =============  =================================================  ========================================================
 
 The thesis attacks 2437 sessions and 200 days of its 50 cabs. Under either reading these are the same 50 cabs (1 409 687 records,
@@ -20,19 +21,23 @@ as in Table 5.2) and 200 days, but four times as many sessions; what made them s
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from mobpriv import estimates
 from mobpriv.attacks import APAttack, ILLAttack, POIAttack
 from mobpriv.datasets import Dataset
+from mobpriv.experiments import thesis_4
 from mobpriv.experiments.days import choose
-from mobpriv.mechanisms import GeoI, Nothing, Promesse, TriLateration
+from mobpriv.mechanisms import HMC, GeoI, Nothing, Promesse, TriLateration
 from mobpriv.numbers import counted, shown
 from mobpriv.ranges import one_of, whole
 from mobpriv.sub_traces import split_in_time
-from mobpriv.traces import Traces, by_user, rows, same_person
+from mobpriv.traces import Traces, as_traces, by_user, rows, same_person
 
 READINGS = ("text", "program")
 LENGTHS = {"sessions": 1800.0, "days": 86_400.0}  # s, of a sub-trace: Figures 5.3 and 5.4, 5.5 and 5.6
@@ -105,17 +110,69 @@ def attacks(length: str = "sessions", reading: str = "text", seed: int = 0) -> l
     return [ILLAttack(delta, seed=seed), APAttack(800.0), POIAttack(500.0, 900.0)]
 
 
-def mechanisms(reading: str = "text") -> dict:
-    """No protection, Geo-I, Promesse and TriLateration as §5.5.2 configures them, by the names that figures and results bear.
+def mechanisms(setting: Setting, reading: str = "text") -> dict:
+    """No protection and the four LPPMs as §5.5.2 configures them, by the names that figures and results bear.
 
-    HMC, which fills a trace with records of known users, is not among them.
+    HMC knows what the adversary knows, and whose each attacked sub-trace is.
     """
     plane = {"text": "ground", "program": "mercator"}[check(reading)]
+    confusion = replace(thesis_4.hmc(setting, reading), owners=setting.owner.to_dict())
     used = [Nothing(), GeoI(epsilon=0.01, plane=plane), Promesse(alpha=200.0, plane=plane), TriLateration(1000.0, plane=plane)]
-    return {mechanism.name: mechanism for mechanism in used}
+    return {mechanism.name: mechanism for mechanism in [*used, confusion]}
+
+
+def joined(setting: Setting) -> Traces:
+    """The attacked sub-traces of each user as one trace under her own name: §5.2's data publishing scenario."""
+    return of_owners(setting.secret, setting.owner)
+
+
+def of_owners(sub_traces: Traces, owner: pd.Series) -> Traces:
+    """Sub-traces, whatever a mechanism left of them, as traces of their owners."""
+    return as_traces(sub_traces.assign(user=owner[sub_traces["user"].astype(str)].to_numpy()))
+
+
+def with_own_counts(published: Traces, before: Traces) -> Traces:
+    """Each published sub-trace with as many records as it had ``before``: evenly chosen from its own, the first and the last
+    among them; repeated where it has too few."""
+    (users, offsets), (old, ends) = by_user(published), by_user(before)
+    have, want = np.diff(offsets), np.diff(ends)[old.get_indexer(users)]
+    within = np.arange(want.sum()) - np.repeat(np.cumsum(want) - want, want)
+    step = (have - 1) / np.maximum(want - 1, 1)
+    place = np.repeat(offsets[:-1], want) + np.rint(within * np.repeat(step, want)).astype(np.int64)
+    return published.take(place).reset_index(drop=True)
+
+
+def rates(found: Sequence[dict], owner: pd.Series) -> dict:
+    """The results that Figures 5.3 to 5.6 show. ``found``: of each run, mechanism -> attack -> whether it finds each sub-trace of ``owner``.
+
+    A sub-trace counts by the share of the runs in which it is found. Intervals cover other users, not other sub-traces of the
+    same ones: these are alike. "drawn" is the rate run by run, where runs differ; "lead" that of ILL-Attack over another attack,
+    "apart" that of ILL-Attack under one mechanism over that under another.
+    """
+    whose, results, share = owner.to_numpy(), {"attacked": len(owner), "users": int(owner.nunique()), "runs": len(found)}, {}
+    for mechanism, attack in ((m, a) for m in found[0] for a in found[0][m]):
+        hits = np.array([run[mechanism][attack] for run in found], float)
+        share[attack, mechanism] = hits.mean(axis=0)
+        results[f"rate.{attack}.{mechanism}"] = estimates.clustered_rate(hits.mean(axis=0), whose)
+        if hits.std(axis=0).any():
+            results[f"drawn.{attack}.{mechanism}"] = estimates.spread(hits.mean(axis=1))
+    for (attack, mechanism), own in share.items():
+        if mechanism != "none":
+            results[f"change.{attack}.{mechanism}"] = estimates.clustered_difference(own, share[attack, "none"], whose)
+        if attack != "ILL-Attack":
+            results[f"lead.{attack}.{mechanism}"] = estimates.clustered_difference(share["ILL-Attack", mechanism], own, whose)
+    for one, other in permutations((m for m in found[0] if m != "none"), 2):
+        both = share["ILL-Attack", one], share["ILL-Attack", other]
+        results[f"apart.{one}.{other}"] = estimates.clustered_difference(*both, whose)
+    results["gap"] = estimates.clustered_difference(share["AP-Attack", "none"], share["POI-Attack", "none"], whose)
+    return results
 
 
 def protected(mechanism, traces: Traces, seeds: Sequence[int]) -> Iterator[Traces]:
     """What ``mechanism`` makes of the sub-traces, once for each seed; once where it draws nothing."""
+    if isinstance(mechanism, HMC):  # draws nothing until the heat maps are altered
+        altered = mechanism.alter(traces)
+        yield from (mechanism.rebuild(traces, altered, np.random.default_rng(seed)).traces for seed in seeds)
+        return
     for seed in seeds if mechanism.random else seeds[:1]:
         yield mechanism.protect(traces, np.random.default_rng(seed))
