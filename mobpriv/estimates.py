@@ -30,11 +30,15 @@ def rate(success, level: float = 0.95) -> Estimate:
     """
     success = _shares(success)
     n, p = len(success), float(success.mean())
+    return Estimate(p, *_wilson(p, n, level), n)
+
+
+def _wilson(p: float, n: float, level: float) -> tuple[float, float]:
     z2 = stats.norm.ppf(0.5 + level / 2) ** 2
     middle, half = p + z2 / (2 * n), np.sqrt(z2 * (p * (1 - p) + z2 / (4 * n)) / n)
     low, high = np.clip(np.array([middle - half, middle + half]) / (1 + z2 / n), 0, 1)
     # at 0 and 1 the formula's end is the rate itself, but for rounding
-    return Estimate(p, float(min(low, p)), float(max(high, p)), n)
+    return float(min(low, p)), float(max(high, p))
 
 
 def paired_difference(a, b, level: float = 0.95) -> Estimate:
@@ -153,3 +157,53 @@ def rank_correlation(a, b, level: float = 0.95) -> Estimate:
     half = stats.norm.ppf(0.5 + level / 2) * np.sqrt((1 + r**2 / 2) / (n - 3))
     low, high = np.tanh([np.arctanh(r) - half, np.arctanh(r) + half])
     return Estimate(r, float(low), float(high), n)
+
+
+def clustered_rate(success, clusters, level: float = 0.95) -> Estimate:
+    """The share of successes among trials of which those of one of the ``clusters`` (a user's sub-traces) are no independent ones.
+
+    Wilson's interval with as many trials as there were if independent ones told as much: p(1 − p) over the variance of p between
+    clusters (Kish's effective size), at most the trials themselves; the clusters where all trials went alike. It is :func:`rate`
+    where every trial is a cluster of its own, and that of the clusters where all trials of one go alike. Without an interval (NaN) of
+    a single cluster. n is the number of trials.
+    """
+    success = _shares(success)
+    p, of = float(success.mean()), _totals(success, clusters)
+    n, many = len(success), len(of)
+    if many < 2:
+        return Estimate(p, np.nan, np.nan, n)
+    variance = float(np.square(of[:, 0] - p * of[:, 1]).sum()) / n**2
+    size = many if p in (0, 1) else min(n, p * (1 - p) / variance if variance > 0 else n)
+    return Estimate(p, *_wilson(p, size, level), n)
+
+
+def clustered_ratio(a, b, clusters, level: float = 0.95, bounds: tuple[float, float] = (-np.inf, np.inf)) -> Estimate:
+    """Σa / Σb over trials of which those of one of the ``clusters`` are no independent ones, with Student's interval cut to ``bounds``.
+
+    The variance is the linearised one between clusters (Cochran, Sampling Techniques, §6.4); with ``b`` = 1 the ratio is the mean of
+    ``a``, and :func:`mean` where every trial is a cluster of its own. Without an interval (NaN) of a single cluster, without a value
+    where Σb = 0. n is the number of trials.
+    """
+    a = np.asarray(a, float)
+    b = np.broadcast_to(np.asarray(b, float), a.shape)
+    of, below, n = np.hstack([_totals(a, clusters), _totals(b, clusters)]), float(b.sum()), len(a)
+    if below == 0:
+        return Estimate(np.nan, np.nan, np.nan, n)
+    value, many = float(a.sum()) / below, len(of)
+    if many < 2:
+        return Estimate(value, np.nan, np.nan, n)
+    variance = many / (many - 1) * float(np.square(of[:, 0] - value * of[:, 2]).sum()) / below**2
+    half = float(stats.t.ppf(0.5 + level / 2, many - 1)) * np.sqrt(variance)
+    low, high = np.clip([value - half, value + half], *bounds)
+    return Estimate(value, float(low), float(high), n)
+
+
+def _totals(values: np.ndarray, clusters) -> np.ndarray:
+    """The sum of the values of each cluster, and how many they are."""
+    clusters = np.asarray(clusters)
+    if not len(values):
+        raise ValueError("a rate or a ratio needs at least one trial (got none)")
+    if clusters.shape != values.shape:
+        raise ValueError(f"clusters must name that of each trial (got {len(clusters)} for {len(values)} trials)")
+    _, code = np.unique(clusters, return_inverse=True)
+    return np.column_stack([np.bincount(code, values), np.bincount(code)])

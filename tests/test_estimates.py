@@ -132,3 +132,88 @@ def test_ratio_of_means_covers_the_truth():
     rng = np.random.default_rng(3)
     found = [estimates.ratio_of_means(rng.normal(0.4, 0.03, 10), rng.normal(0.5, 0.02, 10)) for _ in range(4000)]
     assert np.mean([e.low <= 0.8 <= e.high for e in found]) == pytest.approx(0.95, abs=0.012)
+
+
+def shares(*counts):
+    """Trials of several clusters, of each (successes, failures)."""
+    trials = np.concatenate([np.repeat([1.0, 0.0], of) for of in counts])
+    return trials, np.repeat(np.arange(len(counts)), [sum(of) for of in counts])
+
+
+def test_trials_of_their_own_clusters_are_independent_ones():
+    values = np.array([1, 0, 0, 1, 1, 0, 1, 0.5])
+    each = np.arange(len(values))
+    assert tuple(dict(estimates.clustered_rate(values[:7], each[:7])).values()) == pytest.approx(
+        tuple(dict(estimates.rate(values[:7])).values())
+    )
+    found, plain = estimates.clustered_ratio(values, 1, each), estimates.mean(values)
+    assert tuple(dict(found).values()) == pytest.approx(tuple(dict(plain).values()))
+
+
+@pytest.mark.parametrize("m", [2, 7])
+def test_trials_that_always_go_alike_tell_as_much_as_their_clusters(m):
+    """m copies of each trial add nothing: the interval is that of the clusters; taken for independent it would be narrower."""
+    users = np.array([1.0, 0, 0, 1, 1, 0, 1, 1, 1, 0])
+    of = np.repeat(np.arange(len(users)), m)
+    found, plain = estimates.clustered_rate(np.repeat(users, m), of), estimates.rate(users)
+    assert (found.value, found.low, found.high) == pytest.approx((plain.value, plain.low, plain.high))
+    assert found.n == m * len(users)
+    assert found.high - found.low > 1.2 * (estimates.rate(np.repeat(users, m)).high - estimates.rate(np.repeat(users, m)).low)
+    found, plain = estimates.clustered_ratio(np.repeat(users, m), 1, of), estimates.mean(users)
+    assert (found.value, found.low, found.high) == pytest.approx((plain.value, plain.low, plain.high))
+
+
+def test_clusters_of_unlike_sizes_are_weighted_by_their_trials():
+    """By hand: 3 of 4, 0 of 2, 1 of 2. p = 1/2, Σ(A − pB)² = 1 + 1 + 0, variance 2/64, size (1/4)/(1/32) = 8: at most the trials."""
+    trials, of = shares((3, 1), (0, 2), (1, 1))
+    assert estimates.clustered_rate(trials, of) == estimates.rate(trials)
+    found = estimates.clustered_ratio(trials, 1, of)
+    half = stats.t.ppf(0.975, 2) * sqrt(3 / 2 * 2 / 64)
+    assert (found.value, found.low, found.high) == pytest.approx((0.5, 0.5 - half, 0.5 + half))
+
+
+def test_where_all_succeed_the_clusters_count():
+    trials, of = shares((5, 0), (9, 0), (1, 0))
+    assert (
+        tuple(dict(estimates.clustered_rate(trials, of)).values())[:3] == tuple(dict(estimates.rate(np.ones(3))).values())[:3]
+    )
+
+
+def test_a_ratio_of_totals_by_hand():
+    """Clusters (a, b): (1, 2), (3, 4), (0, 1): ratio 4/7, residuals −1/7, 5/7, −4/7."""
+    a, b = np.array([1, 1, 2, 0.0]), np.array([2, 1, 3, 1.0])
+    found = estimates.clustered_ratio(a, b, ["x", "y", "y", "z"], bounds=(0, 1))
+    half = stats.t.ppf(0.975, 2) * sqrt(3 / 2 * (1 + 25 + 16) / 49) / 7
+    assert (found.value, found.low, found.high, found.n) == pytest.approx(
+        (4 / 7, max(0, 4 / 7 - half), min(1, 4 / 7 + half), 4)
+    )
+
+
+def test_a_single_cluster_has_no_interval_and_nothing_below_no_value():
+    for of in (estimates.clustered_rate([1, 0], ["x", "x"]), estimates.clustered_ratio([1, 0], 1, ["x", "x"])):
+        assert of.value == 0.5
+        assert np.isnan([of.low, of.high]).all()
+    assert np.isnan(estimates.clustered_ratio([1, 0], 0, ["x", "y"]).value)
+
+
+@pytest.mark.parametrize("of", [estimates.clustered_rate, lambda a, c: estimates.clustered_ratio(a, 1, c)])
+def test_clusters_name_that_of_each_trial(of):
+    with pytest.raises(ValueError, match=r"clusters must name that of each trial \(got 1 for 2 trials\)"):
+        of([1, 0], ["x"])
+    with pytest.raises(ValueError, match="at least one trial"):
+        of([], [])
+
+
+def test_the_clustered_interval_covers_and_the_plain_one_does_not():
+    """30 users of 8 trials each, their probabilities far apart (Beta(1/2, 1/2)): 95 % wanted, 1000 repetitions, 3 standard errors 2 %."""
+    rng = np.random.default_rng(5)
+    of = np.repeat(np.arange(30), 8)
+    clustered, plain, ratio = [], [], []
+    for _ in range(1000):
+        trials = rng.random(240) < np.repeat(rng.beta(0.5, 0.5, 30), 8)
+        a, b, c = estimates.clustered_rate(trials, of), estimates.rate(trials), estimates.clustered_ratio(trials, 1, of)
+        for found, covers in ((a, clustered), (b, plain), (c, ratio)):
+            covers.append(found.low <= 0.5 <= found.high)
+    assert 0.92 < np.mean(clustered) < 0.98
+    assert 0.92 < np.mean(ratio) < 0.98
+    assert np.mean(plain) < 0.8
