@@ -30,15 +30,11 @@ def rate(success, level: float = 0.95) -> Estimate:
     """
     success = _shares(success)
     n, p = len(success), float(success.mean())
-    return Estimate(p, *_wilson(p, n, level), n)
-
-
-def _wilson(p: float, n: float, level: float) -> tuple[float, float]:
     z2 = stats.norm.ppf(0.5 + level / 2) ** 2
     middle, half = p + z2 / (2 * n), np.sqrt(z2 * (p * (1 - p) + z2 / (4 * n)) / n)
     low, high = np.clip(np.array([middle - half, middle + half]) / (1 + z2 / n), 0, 1)
     # at 0 and 1 the formula's end is the rate itself, but for rounding
-    return float(min(low, p)), float(max(high, p))
+    return Estimate(p, float(min(low, p)), float(max(high, p)), n)
 
 
 def paired_difference(a, b, level: float = 0.95) -> Estimate:
@@ -196,6 +192,15 @@ def clustered_ratio(a, b, clusters, level: float = 0.95, bounds: tuple[float, fl
     half = float(stats.t.ppf(0.5 + level / 2, many - 1)) * np.sqrt(variance)
     low, high = np.clip([value - half, value + half], *bounds)
     return Estimate(value, float(low), float(high), n)
+
+
+def _wilson(p: float, n: float, level: float) -> tuple[float, float]:
+    """The interval of :func:`rate`, for a number of trials that need not be whole."""
+    z2 = stats.norm.ppf(0.5 + level / 2) ** 2
+    middle, half = p + z2 / (2 * n), np.sqrt(z2 * (p * (1 - p) + z2 / (4 * n)) / n)
+    low, high = np.clip(np.array([middle - half, middle + half]) / (1 + z2 / n), 0, 1)
+    # at 0 and 1 the formula's end is the rate itself, but for rounding
+    return float(min(low, p)), float(max(high, p))
 
 
 def _totals(values: np.ndarray, clusters) -> np.ndarray:

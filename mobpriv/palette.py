@@ -27,6 +27,7 @@ MARKS = {
     "W4M": Mark(GREEN, "D"),
     "TriLateration": Mark(PINK, "v"),
     "HMC": Mark(PINK, "P"),
+    "Hybrid-LPPM": Mark(INK, "X"),
     "AP-Attack": Mark(BLUE, "o"),
     "POI-Attack": Mark(ORANGE, "s"),
     "PIT-Attack": Mark(GREEN, "^"),
