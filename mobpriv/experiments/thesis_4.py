@@ -4,14 +4,29 @@ The two readings are those of :mod:`mobpriv.experiments.thesis_3`. HMC as the au
 its metres: see :func:`hmc`.
 """
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 
+from mobpriv import metrics
+from mobpriv.datasets import points as read_points
+from mobpriv.datasets.city import city_points
 from mobpriv.experiments import thesis_3
 from mobpriv.experiments.days import Setting
+from mobpriv.grid import SquareGrid
 from mobpriv.mechanisms import HMC
+from mobpriv.traces import Traces, by_user
 
 ATTACKS = ("AP-Attack", "POI-Attack", "PIT-Attack")
+HIGH_AC, HIGH_SD = 0.8, 200.0  # Table 4.1; SD in m
+BINS = {  # of the metrics, as Figures 4.12 to 4.16 show them: ends, and what the bins are called
+    "AC": ([0.25, 0.5, 0.75], ["below ¼", "¼ to ½", "½ to ¾", "¾ or more"]),
+    "SD": ([1.0, 10.0, 200.0], ["below 1 m", "1 to 10 m", "10 to 200 m", "200 m or more"]),
+    "STD": ([10.0, 200.0], ["below 10 m", "10 to 200 m", "200 m or more"]),
+    "DSP": ([0.25, 0.5, 0.75], ["below ¼", "¼ to ½", "½ to ¾", "¾ or more"]),
+    "NVD": ([0.25, 0.5, 0.75], ["below ¼", "¼ to ½", "½ to ¾", "¾ or more"]),
+}
 
 
 def hmc(setting: Setting, reading: str = "text") -> HMC:
@@ -51,3 +66,56 @@ def by_vote(rankings: list[pd.DataFrame]) -> pd.DataFrame:
         votes[np.flatnonzero(named), d[named].argmin(axis=1)] += 1
     order = first.rank(axis=1, na_option="bottom").to_numpy() / (first.shape[1] + 1)  # below one vote
     return pd.DataFrame(order - votes, index=first.index, columns=first.columns)
+
+
+def points_of(setting: Setting, dataset: str, points: str) -> pd.DataFrame | None:
+    """The points of interest around the traces: those of a file, which may lie beside the data's, or of the synthetic city; None
+    where no file is named and the data are real."""
+    if points:
+        beside = Path(dataset).parent / points
+        return read_points(beside if beside.is_file() else points)
+    return city_points() if setting.data.synthetic else None
+
+
+def place_of(setting: Setting, place: str) -> tuple[float, float]:
+    """The place whose visits are counted: "lat,lng" in degrees, or else the middle of the square of 100 m that most users come to."""
+    if place:
+        try:
+            lat, lng = map(float, place.split(","))
+        except ValueError:
+            raise ValueError(f'place must be "lat,lng" in degrees, as "37.788,-122.4075" (got {place!r})') from None
+        return lat, lng
+    grid = SquareGrid(100.0)
+    cell = grid.cells(setting.secret["lat"].to_numpy(), setting.secret["lng"].to_numpy())
+    users = pd.DataFrame({"user": setting.secret["user"].cat.codes.to_numpy(), "cell": cell}).drop_duplicates()
+    south, west, north, east = grid.bounds([users["cell"].value_counts(sort=False).sort_index().idxmax()])[0]
+    return float(south + north) / 2, float(west + east) / 2
+
+
+def utility(
+    original: Traces, published: Traces, points: pd.DataFrame | None, place: tuple[float, float], reading: str = "text"
+) -> pd.DataFrame:
+    """The five metrics of §4.7.2 as §4.7.3 configures them, one row a user of ``original``: AC (F-score), SD and STD (m), DSP, NVD.
+
+    DSP is NaN without ``points``. NVD is NaN for users who never came to the place.
+    """
+    plane = {"text": "ground", "program": "mercator"}[thesis_3.check_reading(reading)]
+    users = by_user(original)[0]
+    near = points is not None and len(published)
+    return pd.DataFrame(
+        {
+            "AC": metrics.area_coverage(original, published, SquareGrid(800.0, plane))["f_score"],
+            "SD": metrics.spatial_distortion(original, published, plane),
+            "STD": metrics.spatio_temporal_distortion(original, published, plane),
+            "DSP": metrics.surrounding_pois(original, published, points, plane=plane)["f_score"] if near else np.nan,
+            "NVD": metrics.visits_distortion(original, published, *place, plane=plane)["distortion"],
+        },
+        index=users,
+    )
+
+
+def levels(table: pd.DataFrame, successes: pd.Series) -> pd.Series:
+    """Table 4.1 and Figure 4.11 for one draw: how useful the traces of the protected users are; of an erased trace both are low."""
+    ac, sd = table["AC"] >= HIGH_AC, table["SD"] <= HIGH_SD
+    both = np.select([ac & sd, ac, sd], ["AC and SD high", "AC high only", "SD high only"], "both low")
+    return pd.Series(np.where(successes == 0, both, "not protected"), index=table.index)

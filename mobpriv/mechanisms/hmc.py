@@ -25,7 +25,8 @@ from mobpriv.traces import Traces, by_user, from_blocks, milliseconds, rows
 class Rebuilt(NamedTuple):
     """The published traces, and what happened to each on the way.
 
-    ``users`` has one row a trace: ``records`` it had, ``kept_cells`` and ``dropped_cells`` of those it passed, ``filled_cells`` of others with
+    ``users`` has one row a trace: ``records`` it had, ``kept_cells`` and ``dropped_cells`` of those it passed, ``lone_cells`` whose
+    only record was repeated, ``filled_cells`` of others with
     records copied from known users, ``no_donor`` and ``no_gap`` cells that could not be filled and are missing, ``erased``
     records of small points of interest, ``published`` records.
     """
@@ -130,7 +131,9 @@ class HMC:
         published = from_blocks(users, counts, *columns)
         kept, gone = self._without_small(published)
         told = pd.DataFrame(
-            told, index=users, columns=["records", "kept_cells", "dropped_cells", "filled_cells", "no_donor", "no_gap"]
+            told,
+            index=users,
+            columns=["records", "kept_cells", "dropped_cells", "lone_cells", "filled_cells", "no_donor", "no_gap"],
         )
         told["erased"] = gone.reindex(users, fill_value=0)
         told["published"] = counts - told["erased"]
@@ -144,6 +147,7 @@ class HMC:
         passed = np.unique(cell)
         place = np.searchsorted(wanted, cell)
         inside = np.append(wanted, -1)[place] == cell
+        alone = np.bincount(place[inside], minlength=len(wanted)) == 1
         parts = [adapted(track.part(inside), place[inside], n, rng)]
         new = np.flatnonzero(~np.isin(wanted, passed))
         gaps = Gaps(track, self.gap, self.speed, self.plane) if len(new) else None
@@ -158,7 +162,8 @@ class HMC:
             filled += 1
             parts.append(adapted(copied, np.zeros(len(copied.t), np.int64), n[[k]], rng))
         kept = len(np.intersect1d(wanted, passed))
-        return joined(parts), (len(track.t), kept, len(passed) - kept, filled, missing["donor"], missing["gap"])
+        lone = int((alone & (n > 1)).sum())
+        return joined(parts), (len(track.t), kept, len(passed) - kept, lone, filled, missing["donor"], missing["gap"])
 
     @cached_property
     def _donors(self):
