@@ -54,6 +54,57 @@ def paired_difference(a, b, level: float = 0.95) -> Estimate:
     return Estimate(gained / n, float(low), float(high), n)
 
 
+def clustered_rate(success, whose, level: float = 0.95) -> Estimate:
+    """The share of successes among n trials of several users, with an interval that covers another sample of *users*.
+
+    Trials of one user are alike. Wilson's interval for the effective number of trials n / deff, deff being Kish's design effect of the
+    ratio Σ successes / Σ trials, and Student's quantile of m − 1 degrees of freedom for m users (Dean and Pagano, Journal of Survey
+    Statistics and Methodology 3, 2015). It is never narrower than that of n independent trials. Where every trial succeeds, or none,
+    nothing tells how alike a user's trials are: the worst is taken, that each user counts once. Without an interval for one user.
+    """
+    success = _shares(success)
+    n, p = len(success), float(success.mean())
+    apart, sizes = _by_user(success - p, whose)
+    m = len(sizes)
+    if m == 1:
+        return Estimate(p, np.nan, np.nan, n)
+    variance = m / (m - 1) * float(apart @ apart) / n**2
+    effective = min(n, p * (1 - p) / variance) if variance > 0 and 0 < p < 1 else m
+    z2 = stats.t.ppf(0.5 + level / 2, m - 1) ** 2
+    middle, half = p + z2 / (2 * effective), np.sqrt(z2 * (p * (1 - p) + z2 / (4 * effective)) / effective)
+    low, high = np.clip(np.array([middle - half, middle + half]) / (1 + z2 / effective), 0, 1)
+    return Estimate(p, float(min(low, p)), float(max(high, p)), n)
+
+
+def clustered_difference(a, b, whose, level: float = 0.95) -> Estimate:
+    """mean(a) − mean(b) over the same trials of several users, with an interval that covers another sample of *users*.
+
+    As in :func:`paired_difference` half a trial is added to each of the four outcomes; the variance is that of the users' sums around
+    the mean, with Student's quantile of m − 1 degrees of freedom. Without an interval for one user.
+    """
+    a, b = _shares(a), _shares(b)
+    if a.shape != b.shape:
+        raise ValueError(f"paired rates need the same trials (got {len(a)} and {len(b)})")
+    n, value = len(a), float((a - b).mean())
+    apart, sizes = _by_user(a - b - value, whose)
+    m = len(sizes)
+    if m == 1:
+        return Estimate(value, np.nan, np.nan, n)
+    middle = n * value / (n + 2)
+    half = stats.t.ppf(0.5 + level / 2, m - 1) * np.sqrt(m / (m - 1) * float(apart @ apart) + 1) / (n + 2)
+    low, high = np.clip([middle - half, middle + half], -1, 1)
+    return Estimate(value, float(low), float(high), n)
+
+
+def _by_user(values: np.ndarray, whose) -> tuple[np.ndarray, np.ndarray]:
+    """The sum of the values of each user, and how many they are."""
+    whose = np.asarray(whose)
+    if whose.shape != values.shape:
+        raise ValueError(f"every trial is somebody's (got {len(values)} trials of {len(whose)} users' names)")
+    code = np.unique(whose, return_inverse=True)[1]
+    return np.bincount(code, values), np.bincount(code)
+
+
 def _shares(success) -> np.ndarray:
     success = np.asarray(success, float)
     if not len(success):

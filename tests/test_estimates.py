@@ -132,3 +132,80 @@ def test_ratio_of_means_covers_the_truth():
     rng = np.random.default_rng(3)
     found = [estimates.ratio_of_means(rng.normal(0.4, 0.03, 10), rng.normal(0.5, 0.02, 10)) for _ in range(4000)]
     assert np.mean([e.low <= 0.8 <= e.high for e in found]) == pytest.approx(0.95, abs=0.012)
+
+
+# ------------------------------------------------------------------------------------------------------ trials of several users
+def test_a_user_whose_trials_are_all_alike_counts_once():
+    """Ten trials each, all alike: the interval is that of the users' single trials, with Student's quantile for Wilson's normal one."""
+    users, each = 12, 10
+    single = np.repeat([1, 0], [5, 7])
+    found = estimates.clustered_rate(np.repeat(single, each), np.repeat(np.arange(users), each))
+    p, effective = 5 / 12, 11  # m/(m-1) in the variance takes one user off
+    z2 = stats.t.ppf(0.975, users - 1) ** 2
+    half = sqrt(z2 * (p * (1 - p) + z2 / (4 * effective)) / effective)
+    ends = [(p + z2 / (2 * effective) + sign * half) / (1 + z2 / effective) for sign in (-1, 1)]
+    assert (found.low, found.high) == pytest.approx(tuple(ends))
+    assert (found.value, found.n) == (pytest.approx(p), 120)
+
+
+def test_clustered_intervals_of_users_with_one_trial_are_those_of_trials():
+    """Many users of one trial each: Wilson's, and Agresti and Min's interval, but for Student's quantile and m / (m - 1)."""
+    a, b = trials(800, 400, 250, 550)
+    whose = np.arange(len(a))
+    pairs = [
+        (estimates.clustered_rate(a, whose), estimates.rate(a)),
+        (estimates.clustered_difference(a, b, whose), estimates.paired_difference(a, b)),
+    ]
+    for ours, known in pairs:
+        assert ours.value == pytest.approx(known.value)
+        assert (ours.low, ours.high) == pytest.approx((known.low, known.high), abs=2e-4)
+
+
+def test_names_and_the_order_of_trials_do_not_matter():
+    rng = np.random.default_rng(3)
+    a, b, whose = rng.integers(0, 2, 60), rng.integers(0, 2, 60), rng.integers(0, 7, 60)
+    order, names = rng.permutation(60), np.array([f"u{9 - i}" for i in range(7)])
+    for of in (lambda k, w: estimates.clustered_rate(a[k], w), lambda k, w: estimates.clustered_difference(a[k], b[k], w)):
+        one, other = of(np.arange(60), whose), of(order, names[whose[order]])
+        assert [*dict(one).values()] == pytest.approx([*dict(other).values()])
+
+
+@pytest.mark.parametrize("success", [0, 1])
+def test_where_nothing_varies_each_user_counts_once(success):
+    found = estimates.clustered_rate(np.full(90, success), np.repeat(np.arange(9), 10))
+    t2 = stats.t.ppf(0.975, 8) ** 2
+    assert abs(success - (found.low if success else found.high)) == pytest.approx(t2 / (9 + t2))
+    nothing = estimates.clustered_difference(np.full(90, success), np.full(90, success), np.repeat(np.arange(9), 10))
+    assert nothing.low < 0 < nothing.high
+
+
+def test_one_user_has_no_interval():
+    for found in (estimates.clustered_rate([1, 0], ["a", "a"]), estimates.clustered_difference([1, 0], [0, 0], ["a", "a"])):
+        assert found.value == 0.5
+        assert np.isnan([found.low, found.high]).all()
+
+
+@pytest.mark.parametrize("middle", [0.1, 0.4])
+def test_clustered_intervals_cover_the_truth_and_those_of_trials_do_not(middle):
+    """30 users with 5 to 60 trials each, whose own rates vary (beta, correlation 0.2): counted over 1000 samples."""
+    rng = np.random.default_rng(11)
+    covered = dict.fromkeys(("users", "trials", "difference"), 0)
+    for _ in range(1000):
+        sizes = rng.integers(5, 61, 30)
+        whose = np.repeat(np.arange(30), sizes)
+        own = rng.beta(4 * middle, 4 * (1 - middle), 30)[whose]  # correlation 1 / (4 + 1)
+        a, b = rng.random(len(own)) < own, rng.random(len(own)) < np.repeat(rng.beta(4 * middle, 4 * (1 - middle), 30), sizes)
+        of_users, of_trials = estimates.clustered_rate(a, whose), estimates.rate(a)
+        difference = estimates.clustered_difference(a, b, whose)
+        covered["users"] += of_users.low <= middle <= of_users.high
+        covered["trials"] += of_trials.low <= middle <= of_trials.high
+        covered["difference"] += difference.low <= 0 <= difference.high
+    # three standard errors of a share of 0.95 in 1000 are 0.02; with 30 users of unequal sizes a ratio falls a little short
+    assert covered["users"] > 920
+    assert covered["difference"] > 920
+    assert covered["trials"] < 700
+
+
+def test_trials_without_an_owner_are_refused():
+    with pytest.raises(ValueError, match="every trial is somebody's"):
+        estimates.clustered_rate([1, 0, 1], ["a", "b"])

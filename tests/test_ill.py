@@ -15,7 +15,7 @@ from mobpriv.attacks import ILLAttack
 from mobpriv.attacks.policies import probabilities, reidentified
 from mobpriv.grid import S2Grid
 from mobpriv.sub_traces import slices
-from mobpriv.traces import as_traces
+from mobpriv.traces import as_traces, rows
 
 SINGLE = 2.0**-23  # the relative error of a number in single precision, which the trees read
 
@@ -193,3 +193,14 @@ def test_bad_parameters():
     }.items():
         with pytest.raises(ValueError, match=rf"^{line}"):
             ILLAttack(**{name: value})
+
+
+def test_sub_traces_that_come_split_are_learned_as_they_are():
+    known, secret = strolls(4, apart=500.0), strolls(4, apart=500.0, seed=3)
+    attack, split = ILLAttack(trees=10), slices(known, 1800)
+    pd.testing.assert_frame_equal(attack.fit_split(split).rank(secret), attack.fit(known).rank(secret))
+    without = split.owner[split.traces["user"].astype(str)].to_numpy() != "u2"
+    fewer = split._replace(traces=rows(split.traces, without))  # all of u2's are erased
+    assert attack.fit_split(fewer).rank(secret).columns.tolist() == ["u0", "u1", "u3"]
+    with pytest.raises(ValueError, match=r"sub-trace u3-.* has no owner"):
+        attack.fit_split(split._replace(owner=split.owner[split.owner != "u3"]))

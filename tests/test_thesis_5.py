@@ -17,16 +17,25 @@ def test_the_settings_are_those_of_the_text():
     assert (poi.diameter, poi.duration, poi.merged, poi.plane) == (500, 900, True, "ground")
     assert ill.attacks("days", seed=3)[0].delta == 86_400
     assert ill.attacks("days", seed=3)[0].seed == 3
-    m = ill.mechanisms()
-    assert list(m) == ["none", "Geo-I", "Promesse", "TriLateration"]
+
+
+def test_the_mechanisms_are_those_of_the_text(table):
+    setting = ill.prepare(table, "days", days=10)
+    m = ill.mechanisms(setting)
+    assert list(m) == ["none", "Geo-I", "Promesse", "TriLateration", "HMC"]
     assert (m["Geo-I"].epsilon, m["Promesse"].alpha, m["TriLateration"].radius) == (0.01, 200, 1000)
+    assert (m["HMC"].grid.cell, m["HMC"].plane, m["HMC"].unlike) == (800, "ground", "weight")
+    assert m["HMC"].owners == setting.owner.to_dict()
+    assert m["HMC"].known is setting.known
+    program = ill.mechanisms(setting, "program")
+    assert {x.plane for name, x in program.items() if name != "none"} == {"mercator"}
+    assert program["HMC"].unlike == "exclusion"
 
 
 def test_the_settings_are_those_of_the_program():
     learned, ap, poi = ill.attacks("days", "program")
     assert (learned.delta, learned.hour, learned.zero_count) == (86_400, "program", True)
     assert (ap.plane, ap.unit, poi.plane, poi.merged) == ("mercator", "bits", "mercator", False)
-    assert {x.plane for name, x in ill.mechanisms("program").items() if name != "none"} == {"mercator"}
 
 
 @pytest.fixture
@@ -74,10 +83,12 @@ def test_sub_traces_and_second_names_are_persons(table):
 
 
 def test_every_attack_finds_who_lives_alone_whatever_protects_her(table):
-    """The homes are 20 km apart, so every LPPM of the chapter leaves them apart: a trace that is left is found."""
+    """The homes are 20 km apart, so every LPPM that only moves records leaves them apart: a trace that is left is found."""
     setting = ill.prepare(table, "days", days=10)
     fitted = [attack.fit(setting.known) for attack in ill.attacks("days")]
-    for name, mechanism in ill.mechanisms().items():
+    used = ill.mechanisms(setting)
+    del used["HMC"]  # erases who stays, and sends the others elsewhere
+    for name, mechanism in used.items():
         (published,) = ill.protected(mechanism, setting.secret, [1])
         for attack in fitted[:2]:
             hits = reidentified(attack.rank(published), setting.users, setting.person)
@@ -88,7 +99,7 @@ def test_every_attack_finds_who_lives_alone_whatever_protects_her(table):
 
 def test_every_sub_trace_is_protected_by_itself(table):
     setting = ill.prepare(table, "days", days=10)
-    for name, mechanism in ill.mechanisms().items():
+    for name, mechanism in ill.mechanisms(setting).items():
         found = list(ill.protected(mechanism, setting.secret, range(3, 6)))
         assert len(found) == (3 if mechanism.random else 1), name
         for seed, published in zip(range(3, 6), found, strict=False):

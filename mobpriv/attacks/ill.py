@@ -16,7 +16,7 @@ from scipy.sparse import csc_array, csr_array, hstack
 from mobpriv.grid import S2Grid
 from mobpriv.profiles import heat_maps
 from mobpriv.ranges import between, one_of, positive, true_or_false, whole
-from mobpriv.sub_traces import slices
+from mobpriv.sub_traces import SubTraces, slices
 from mobpriv.traces import Traces, by_user, milliseconds
 
 DAY = 86_400.0  # s
@@ -104,9 +104,19 @@ class ILLAttack:
         true_or_false("zero_count", self.zero_count)
 
     def fit(self, known: Traces) -> Self:
-        users = by_user(known)[0]
-        sub, owner = slices(known, self.delta)
-        examples = self.features(sub)
+        return self.fit_split(slices(known, self.delta))
+
+    def fit_split(self, known: SubTraces) -> Self:
+        """Learns from sub-traces that "the attacker could receive split" (§5.3), for instance protected each by itself.
+
+        ``known.owner`` may name sub-traces that a mechanism erased; who has none left is not known.
+        """
+        sub = by_user(known.traces)[0]
+        if len(lost := sub.difference(known.owner.index)):
+            raise ValueError(f"owner must say whose every sub-trace is (sub-trace {lost[0]} has no owner)")
+        owner = known.owner[sub]
+        users = pd.Index(sorted(owner.unique()), dtype="str", name="user")
+        examples = self.features(known.traces)
         forest = self._learn(examples.values, users.get_indexer(owner)) if len(users) else None
         return replace(self, known_=Learned(forest, examples.cells, users))
 

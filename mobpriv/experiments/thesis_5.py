@@ -13,6 +13,7 @@ known          ⌈0.8 n⌉ of n sub-traces                            ⌊0.8 n�
 ILL-Attack     hour of the sub-trace's mean time, below a day     hour of half its span before its start; counts of zeros
 metres         on the ground                                      of a Mercator plane (0.79 m on the ground in San Francisco)
 POI-Attack     POIs                                               stays, so that a place weighs as often as it was visited
+HMC            §4.3                                               the options of :func:`mobpriv.experiments.thesis_4.hmc`
 =============  =================================================  ========================================================
 
 The thesis attacks 2437 sessions and 200 days of its 50 cabs. Under either reading these are the same 50 cabs (1 409 687 records,
@@ -20,6 +21,7 @@ as in Table 5.2) and 200 days, but four times as many sessions; what made them s
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -27,8 +29,9 @@ import pandas as pd
 
 from mobpriv.attacks import APAttack, ILLAttack, POIAttack
 from mobpriv.datasets import Dataset
+from mobpriv.experiments import thesis_4
 from mobpriv.experiments.days import choose
-from mobpriv.mechanisms import GeoI, Nothing, Promesse, TriLateration
+from mobpriv.mechanisms import HMC, GeoI, Nothing, Promesse, TriLateration
 from mobpriv.numbers import counted, shown
 from mobpriv.ranges import one_of, whole
 from mobpriv.sub_traces import split_in_time
@@ -105,17 +108,22 @@ def attacks(length: str = "sessions", reading: str = "text", seed: int = 0) -> l
     return [ILLAttack(delta, seed=seed), APAttack(800.0), POIAttack(500.0, 900.0)]
 
 
-def mechanisms(reading: str = "text") -> dict:
-    """No protection, Geo-I, Promesse and TriLateration as §5.5.2 configures them, by the names that figures and results bear.
+def mechanisms(setting: Setting, reading: str = "text") -> dict:
+    """No protection and the four LPPMs as §5.5.2 configures them, by the names that figures and results bear.
 
-    HMC, which fills a trace with records of known users, is not among them.
+    HMC knows what the adversary knows, and whose each attacked sub-trace is.
     """
     plane = {"text": "ground", "program": "mercator"}[check(reading)]
+    confusion = replace(thesis_4.hmc(setting, reading), owners=setting.owner.to_dict())
     used = [Nothing(), GeoI(epsilon=0.01, plane=plane), Promesse(alpha=200.0, plane=plane), TriLateration(1000.0, plane=plane)]
-    return {mechanism.name: mechanism for mechanism in used}
+    return {mechanism.name: mechanism for mechanism in [*used, confusion]}
 
 
 def protected(mechanism, traces: Traces, seeds: Sequence[int]) -> Iterator[Traces]:
     """What ``mechanism`` makes of the sub-traces, once for each seed; once where it draws nothing."""
+    if isinstance(mechanism, HMC):  # draws nothing until the heat maps are altered
+        altered = mechanism.alter(traces)
+        yield from (mechanism.rebuild(traces, altered, np.random.default_rng(seed)).traces for seed in seeds)
+        return
     for seed in seeds if mechanism.random else seeds[:1]:
         yield mechanism.protect(traces, np.random.default_rng(seed))

@@ -153,9 +153,10 @@ class HMC:
         gaps = Gaps(track, self.gap, self.speed, self.plane) if len(new) else None
         filled, missing = 0, {"donor": 0, "gap": 0}
         for k in new[np.argsort(-n[new], kind="stable")]:
-            sets = self._sets(wanted[k], owner)
-            south, west, north, east = self.grid.bounds(wanted[[k]])[0]
-            copied = gaps.filled(sets, ((south + north) / 2, (west + east) / 2))
+            sets, copied = self._sets(wanted[k], owner), None
+            if len(gaps.ends):  # a trace of half an hour has no gap, whatever the cell
+                south, west, north, east = self.grid.bounds(wanted[[k]])[0]
+                copied = gaps.filled(sets, ((south + north) / 2, (west + east) / 2))
             if copied is None:
                 missing["gap" if len(sets.first) else "donor"] += 1
                 continue
@@ -179,7 +180,7 @@ class HMC:
         """What other known users left in a cell."""
         users, cells, user, track = self._donors
         there = slice(*np.searchsorted(cells, [cell, cell + 1]))
-        others = np.flatnonzero(users.to_numpy()[user[there]] != owner) + there.start
+        others = np.flatnonzero(user[there] != users.get_indexer([owner])[0]) + there.start
         return sets_of(track.part(others), user[others], self.gap, self.limit)
 
     def _without_small(self, traces: Traces) -> tuple[Traces, pd.Series]:
