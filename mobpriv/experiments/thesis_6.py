@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from mobpriv.attacks.policies import reidentified
-from mobpriv.experiments import thesis_4, thesis_5
+from mobpriv.experiments import thesis_5
 from mobpriv.experiments.thesis_5 import Setting
 from mobpriv.grid import SquareGrid
 from mobpriv.mechanisms import Hybrid
@@ -60,9 +60,7 @@ def attacks(known: Traces, reading: str = "text", seed: int = 0, shift: tuple[fl
 
 def mechanisms(setting: Setting, reading: str = "text", known: Traces | None = None) -> list:
     """Geo-I, Promesse, TriLateration and HMC of §6.4.1; HMC hides a day behind the users of ``known``, by default all that is known."""
-    alone = thesis_5.mechanisms(reading)
-    confusion = thesis_4.hmc(setting if known is None else setting._replace(known=known), reading)
-    used = {**alone, confusion.name: replace(confusion, owners=setting.owner.to_dict())}
+    used = thesis_5.mechanisms(setting if known is None else setting._replace(known=known), reading)
     return [used[name] for name in MECHANISMS]
 
 
