@@ -25,7 +25,7 @@ MARKS = {
     "Geo-I": Mark(BLUE, "s"),
     "Promesse": Mark(ORANGE, "^"),
     "W4M": Mark(GREEN, "D"),
-    "TriLateration": Mark(PINK, "v"),
+    "TriLateration": Mark(GREEN, "v"),
     "HMC": Mark(PINK, "P"),
     "Hybrid-LPPM": Mark(INK, "X"),
     "AP-Attack": Mark(BLUE, "o"),
