@@ -20,6 +20,7 @@ from mobpriv.experiments import thesis_5
 from mobpriv.experiments.thesis_5 import Setting
 from mobpriv.grid import SquareGrid
 from mobpriv.mechanisms import Hybrid
+from mobpriv.mechanisms.hybrid import Chosen
 from mobpriv.metrics import area_coverage
 from mobpriv.sub_traces import split_in_time
 from mobpriv.traces import Traces, as_traces
@@ -74,10 +75,15 @@ def proxy(setting: Setting, fitted: Sequence, reading: str = "text", known: Trac
     return Hybrid(mechanisms(setting, reading, known), fitted, coverage, owners=setting.person)
 
 
+def published(hybrid: Hybrid, setting: Setting, seed: int = 0) -> Chosen:
+    """What the proxy makes of the attacked sub-traces; ``seed``: of the mechanisms' draws."""
+    return hybrid.choose(setting.secret, np.random.default_rng(seed))
+
+
 def trial(setting: Setting, reading: str = "text", seed: int = 0) -> Trial:
     """§6.4.2, once: the proxy and the adversary have the same attacks. ``seed``: of the mechanisms' draws and of ILL-Attack."""
     fitted = attacks(setting.known, reading, seed)
-    chosen = proxy(setting, fitted, reading).choose(setting.secret, np.random.default_rng(seed))
+    chosen = published(proxy(setting, fitted, reading), setting, seed)
     return Trial(hits(fitted, chosen.tried, setting), chosen.utility, chosen.mechanism)
 
 
