@@ -116,6 +116,29 @@ def clustered_change(a, whose_a, b, whose_b, level: float = 0.95) -> Estimate:
     return Estimate(value, value - half, value + half, n)
 
 
+def clustered_ratio(a, b, whose, level: float = 0.95, bounds: tuple[float, float] = (-np.inf, np.inf)) -> Estimate:
+    """Σa / Σb over n trials of several users, with an interval that covers another sample of *users*, cut to ``bounds``.
+
+    The variance is the linearised one of a ratio (Cochran, Sampling Techniques, §6.4), with Student's quantile of m − 1 degrees of freedom
+    for m users; with ``b`` = 1 the ratio is the mean of ``a``. Without an interval for one user, without a value where Σb = 0.
+    """
+    a = np.asarray(a, float)
+    b = np.broadcast_to(np.asarray(b, float), a.shape)
+    if not len(a):
+        raise ValueError("a ratio needs at least one trial (got none)")
+    below, n = float(b.sum()), len(a)
+    if below == 0:
+        return Estimate(np.nan, np.nan, np.nan, n)
+    value = float(a.sum()) / below
+    apart, sizes = _by_user(a - value * b, whose)
+    m = len(sizes)
+    if m == 1:
+        return Estimate(value, np.nan, np.nan, n)
+    half = stats.t.ppf(0.5 + level / 2, m - 1) * np.sqrt(m / (m - 1) * float(apart @ apart)) / abs(below)
+    low, high = np.clip([value - half, value + half], *bounds)
+    return Estimate(value, float(low), float(high), n)
+
+
 def _by_user(values: np.ndarray, whose) -> tuple[np.ndarray, np.ndarray]:
     """The sum of the values of each user, and how many they are."""
     whose = np.asarray(whose)

@@ -233,3 +233,47 @@ def test_a_change_of_the_same_users_covers_the_truth():
         narrower += found.high - found.low < strangers.high - strangers.low
     assert covered > 920  # as above
     assert narrower > 950
+
+
+def test_a_ratio_of_totals_by_hand():
+    """Users (a, b): (1, 2), (3, 4), (0, 1): ratio 4/7, residuals −1/7, 5/7, −4/7."""
+    a, b = np.array([1, 1, 2, 0.0]), np.array([2, 1, 3, 1.0])
+    found = estimates.clustered_ratio(a, b, ["x", "y", "y", "z"], bounds=(0, 1))
+    half = stats.t.ppf(0.975, 2) * sqrt(3 / 2 * (1 + 25 + 16) / 49) / 7
+    assert (found.value, found.low, found.high, found.n) == pytest.approx(
+        (4 / 7, max(0, 4 / 7 - half), min(1, 4 / 7 + half), 4)
+    )
+
+
+@pytest.mark.parametrize("copies", [1, 7])
+def test_the_mean_of_trials_that_go_alike_is_that_of_their_users(copies):
+    """Copies of a trial add nothing: the interval is Student's, over the users."""
+    users = np.array([1.0, 0, 0.3, 1, 2.5, -1])
+    found = estimates.clustered_ratio(np.repeat(users, copies), 1, np.repeat(np.arange(6), copies))
+    plain = estimates.mean(users)
+    assert (found.value, found.low, found.high) == pytest.approx((plain.value, plain.low, plain.high))
+    assert found.n == 6 * copies
+
+
+def test_a_ratio_covers_the_truth():
+    """30 users of 3 to 9 trials each: a is a share of b that varies between users, 0.4 on average."""
+    rng = np.random.default_rng(11)
+    covered = 0
+    for _ in range(1000):
+        trials, own = rng.integers(3, 10, 30), rng.beta(2, 3, 30)
+        whose = np.repeat(np.arange(30), trials)
+        b = rng.gamma(4.0, size=len(whose))
+        found = estimates.clustered_ratio(b * own[whose] * rng.uniform(0.5, 1.5, len(whose)), b, whose)
+        covered += found.low <= 0.4 <= found.high
+    assert 920 < covered < 980  # 95 % wanted; four standard errors are 28
+
+
+def test_a_ratio_of_one_user_has_no_interval_and_nothing_below_no_value():
+    found = estimates.clustered_ratio([1, 0], 1, ["x", "x"])
+    assert found.value == 0.5
+    assert np.isnan([found.low, found.high]).all()
+    assert np.isnan(estimates.clustered_ratio([1, 0], 0, ["x", "y"]).value)
+    with pytest.raises(ValueError, match="at least one trial"):
+        estimates.clustered_ratio([], 1, [])
+    with pytest.raises(ValueError, match="every trial is somebody's"):
+        estimates.clustered_ratio([1, 0], 1, ["x"])

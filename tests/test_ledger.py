@@ -154,7 +154,7 @@ def test_the_cards_stand_in_the_order_of_the_book_under_their_pages():
         ":name: claim-j1-1",
         ":name: claim-t2-1",
     ]
-    assert "**T…** is a claim of *Maouche 2019, thesis*, **E3…** an erratum to it" in text
+    assert "**T…** is a claim of *Maouche 2019, thesis*, **E…** an erratum to it" in text
     assert "**J…** is a claim of *Shokri 2015, Privacy games*, **E-J…** an erratum to it" in text
 
 

@@ -22,6 +22,7 @@ class Chosen(NamedTuple):
     mechanism: pd.Series  # name of the mechanism chosen for each trace, L*
     risk: pd.DataFrame  # P_L(T), Equation (6.1): the weights of the attacks that succeed, summed up
     utility: pd.DataFrame  # U_T(T, L(T)); NaN where a mechanism published nothing of a trace
+    tried: dict[str, Traces]  # L(T): what each mechanism made of all traces
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +33,10 @@ class Hybrid:
     by nothing: a risk is the weight of the attacks that succeed). ``utility(original, protected)`` gives one value a trace, larger
     is better, as :func:`mobpriv.metrics.area_coverage` does. A trace that a mechanism erases is protected by it, with no utility: it is chosen
     only where every other mechanism fails against more attacks.
+
+    Departures of the author's program, not copied: it chooses once for all traces of a user; its list is no protection, Geo-I, Promesse,
+    W4M and HMC, its attacks AP, POI and PIT; it reads both tables from files and takes HMC for whom they do not name. An older part
+    takes the first of no protection, Geo-I and Promesse that AP-Attack misses, and no protection where it misses none.
 
     The thesis judges the result by the very attacks that chose it. Whoever wants to know what is left against another adversary
     fits attacks of his own, on other draws or other knowledge, and ranks :attr:`Chosen.traces`.
@@ -94,7 +99,7 @@ class Hybrid:
             p.loc[p["user"].astype(str).isin(users[mechanism == n]), columns] for n, p in zip(names, published, strict=True)
         ]
         together = pd.concat([part.assign(user=part["user"].astype(str)) for part in parts], ignore_index=True)
-        return Chosen(as_traces(together), mechanism, risk, utility)
+        return Chosen(as_traces(together), mechanism, risk, utility, dict(zip(names, published, strict=True)))
 
     def risk(self, published: Traces, users: pd.Index) -> np.ndarray:
         """P_L(T), Equation (6.1), for every user; 0 for a trace that is not there any more."""
