@@ -8,6 +8,7 @@ behind its end (``st ← st + δ``), so that after a pause of many Δ each follo
 start has caught up. The sentence is computed; the algorithm stands in the tests, where the two are held apart.
 """
 
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -108,3 +109,11 @@ def _named(traces: Traces, chosen: np.ndarray, first: np.ndarray, number: np.nda
 def _within(counts: np.ndarray) -> np.ndarray:
     """0, 1, … in each block."""
     return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
+def check_owners(owners) -> None:
+    """What says whose each trace is: a mapping trace -> user, or None where traces bear their users' names."""
+    if owners is not None and (not isinstance(owners, Mapping) or not owners):
+        raise ValueError(
+            f"owners must name the user of one trace or more, trace -> user, or be None where traces bear their users' names (got {type(owners).__name__})"
+        )

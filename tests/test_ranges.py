@@ -3,17 +3,23 @@
 from dataclasses import MISSING, fields
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import mobpriv.attacks
 import mobpriv.mechanisms
 from mobpriv import ranges
+from mobpriv.attacks import APAttack
 from mobpriv.grid import AreaGrid, S2Grid, SquareGrid
+from mobpriv.mechanisms import Nothing
 from mobpriv.profiles import markov_chains, pois, stays
-from mobpriv.traces import as_traces
+from mobpriv.traces import as_traces, from_blocks
 
+KNOWN = from_blocks(pd.Index(["ann", "bob"]), [2, 2], np.arange(4) * 1000, np.array([45.0, 45.1, 45.2, 45.3]), np.full(4, 5.0))
 AREA = AreaGrid(45.0, 5.0, 800.0, 800.0, 2, 1)
 NEEDED = {
+    "HMC": {"known": KNOWN},
+    "Hybrid": {"mechanisms": [Nothing()], "attacks": [APAttack().fit(KNOWN)], "utility": max},
     "Obfuscation": {"channel": np.full((2, 2), 0.5), "grid": AREA},
     "OwnObfuscation": {"channels": {"ann": np.full((2, 2), 0.5)}, "grid": AREA},
     "AreaGrid": {"south": 45.0, "west": 5.0},
@@ -102,7 +108,5 @@ def test_least_number_of_stays(value, one_record):
 
 @pytest.fixture
 def one_record():
-    import pandas as pd
-
     t = pd.to_datetime([1_450_000_000], unit="s", utc=True)
     return as_traces(pd.DataFrame({"user": ["u"], "t": t, "lat": [45.0], "lng": [5.0]}))

@@ -19,6 +19,7 @@ from mobpriv.mechanisms.alteration import Alteration, alter
 from mobpriv.mechanisms.reconstruction import Gaps, Sets, Track, adapted, joined, sets_of
 from mobpriv.profiles import HeatMaps, heat_maps, stays
 from mobpriv.ranges import not_negative, one_of, positive, whole
+from mobpriv.sub_traces import check_owners
 from mobpriv.traces import Traces, by_user, from_blocks, milliseconds, rows
 
 
@@ -78,9 +79,17 @@ class HMC:
 
     def __post_init__(self):
         check_plane(self.plane)
+        check_owners(self.owners)
+        if not isinstance(self.known, pd.DataFrame) or not {"user", "t", "lat", "lng"} <= set(self.known.columns):
+            raise ValueError(f"known must be traces, a table with user, t, lat and lng (got {type(self.known).__name__})")
         one_of("unlike", self.unlike, ("weight", "exclusion"))
+        squares = SquareGrid(self.cell, self.plane)  # refuses what no cell can have
         if self.grid is None:
-            object.__setattr__(self, "grid", SquareGrid(self.cell, self.plane))
+            object.__setattr__(self, "grid", squares)
+        elif not (callable(getattr(self.grid, "cells", None)) and callable(getattr(self.grid, "bounds", None))):
+            raise ValueError(
+                f"grid must have the methods cells(lat, lng) and bounds(cells), as SquareGrid has (got {type(self.grid).__name__})"
+            )
         positive("step", self.step, "of the trace's records")
         for name, unit in (("least_step", "records"), ("margin", "nats"), ("gap", "s"), ("limit", "s")):
             not_negative(name, getattr(self, name), unit)

@@ -12,6 +12,7 @@ import pandas as pd
 
 from mobpriv.attacks.policies import reidentified
 from mobpriv.ranges import not_negative
+from mobpriv.sub_traces import check_owners
 from mobpriv.traces import Traces, as_traces, by_user
 
 
@@ -51,6 +52,15 @@ class Hybrid:
     name = "Hybrid-LPPM"
 
     def __post_init__(self):
+        check_owners(self.owners)
+        for name, method in (("mechanisms", "protect"), ("attacks", "rank")):
+            given = getattr(self, name)
+            if not isinstance(given, list | tuple) or not all(callable(getattr(one, method, None)) for one in given):
+                raise ValueError(f"{name} must be a list of objects with the method {method} (got {type(given).__name__})")
+        if not callable(self.utility):
+            raise ValueError(f"utility must be a function of original and protected traces (got {type(self.utility).__name__})")
+        if not isinstance(self.weights, list | tuple | np.ndarray | None):
+            raise ValueError(f"weights must be a list with one number an attack (got {type(self.weights).__name__})")
         names = [mechanism.name for mechanism in self.mechanisms]
         if not names or len(set(names)) < len(names):
             raise ValueError(f"mechanisms must be one or more, each with a name of its own (got {', '.join(names) or 'none'})")
