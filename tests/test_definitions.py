@@ -54,6 +54,12 @@ def test_a_name_that_the_package_hands_on_leads_to_where_it_is_defined(package):
     assert package(files, "import p.m as m\nm.B()") == {"m/b.py:B"}
 
 
+def test_a_package_handed_around_counts_with_what_it_hands_on(package):
+    files = {"m/__init__.py": "from p.m.a import A\n", "m/a.py": "class A:\n    pass\nclass Other:\n    pass\n"}
+    assert package(files, "from p import m\nsolve(m)") == {"m/a.py:A"}
+    assert package(files, "import p.m\np.m.A()") == {"m/a.py:A"}
+
+
 def test_through_files_methods_decorators_defaults_and_local_imports(package):
     files = {
         "geo.py": GEO,

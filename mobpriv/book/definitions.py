@@ -104,6 +104,8 @@ def used(
         for i in chosen:
             places = _mentioned(own.statements[i], own.defines, own.imports, file)
             waiting += [(path, place) if isinstance(place, str) else place for place in places]
+        if not name and path.name == "__init__.py":  # the whole of a package is what it hands on, too
+            waiting += [place for of in own.imports.values() if (place := _target(*of, file))]
     return dict(sorted(found.items()))
 
 
