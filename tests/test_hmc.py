@@ -226,6 +226,17 @@ class TestFilling:
         assert slow["t"].min() < rebuilt.traces["t"].min()
         assert rebuilt.traces["t"].max() < slow["t"].max()
 
+    def test_what_is_copied_was_left_by_somebody_else(self):
+        """ann's own past in cell 7 lies nearer to her gap than bob's; his is copied all the same."""
+        known = traces_of({"ann": [0, 1, 7], "bob": [7, 8]})
+        hers = (known["user"] == "ann") & (known["lat"] == centre(7)[0])
+        known.loc[hers, "lat"] -= 0.001
+        secret = traces_of({"ann": [0, 1, 1]}, every=6 * HOUR)
+        published = HMC(known, erased=None).protect(secret, np.random.default_rng(1))
+        in_7 = published[GRID.cells(published["lat"], published["lng"]) == GRID.cells(*centre(7))]
+        assert len(in_7)
+        assert in_7["lat"].tolist() == pytest.approx([centre(7)[0]] * len(in_7), abs=1e-12)
+
 
 def crowd(seed: int, users: int = 8, n: int = 300) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
