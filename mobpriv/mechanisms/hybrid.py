@@ -30,8 +30,8 @@ class Chosen(NamedTuple):
 class Hybrid:
     """L* of Equation (6.3): of the mechanisms with the least risk (6.2) that of the best utility; of equals the first named.
 
-    ``attacks`` are fitted on the background knowledge KD; their weights w^A are 1 unless ``weights`` says otherwise (Equation 6.1 divides the sum
-    by nothing: a risk is the weight of the attacks that succeed). ``utility(original, protected)`` gives one value a trace, larger
+    ``attacks`` are fitted on the background knowledge KD; their weights w^A are 1 unless ``weights`` says otherwise. A risk is
+    the weight of the attacks that succeed: a divisor that Equation 6.1 may have had is lost in the text at hand, and changes no choice. ``utility(original, protected)`` gives one value a trace, larger
     is better, as :func:`mobpriv.metrics.area_coverage` does. A trace that a mechanism erases is protected by it, with no utility: it is chosen
     only where every other mechanism fails against more attacks.
 
