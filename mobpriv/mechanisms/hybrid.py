@@ -30,9 +30,10 @@ class Chosen(NamedTuple):
 class Hybrid:
     """L* of Equation (6.3): of the mechanisms with the least risk (6.2) that of the best utility; of equals the first named.
 
-    ``attacks`` are fitted on the background knowledge KD; their weights w^A are 1 unless ``weights`` says otherwise. A risk is
-    the weight of the attacks that succeed: a divisor that Equation 6.1 may have had is lost in the text at hand, and changes no choice. ``utility(original, protected)`` gives one value a trace, larger
-    is better, as :func:`mobpriv.metrics.area_coverage` does. A trace that a mechanism erases is protected by it, with no utility: it is chosen
+    ``attacks`` are fitted on the background knowledge KD; their weights w^A are 1 unless ``weights`` says otherwise. A risk is the weight
+    of the attacks that succeed: a divisor that Equation 6.1 may have had is lost in the text at hand, and changes no choice.
+    ``utility(original, protected)`` gives one value a trace, larger is better, as the F-score of :func:`mobpriv.metrics.area_coverage`
+    does. A trace that a mechanism erases is protected by it, with no utility: it is chosen
     only where every other mechanism fails against more attacks.
 
     Departures of the author's program, not copied: it chooses once for all traces of a user; its list is no protection, Geo-I, Promesse,
