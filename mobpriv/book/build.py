@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import as_completed
 from contextlib import contextmanager
 from itertools import count
@@ -275,10 +275,10 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
     for old in (root / "book" / "notebooks").glob("*.ipynb"):
         if old.stem not in embedded:
             old.unlink()
-    for caption, files in contents.items():
+    for letter, files in zip(_letters(contents), contents.values(), strict=True):
         numbers = count(1)  # figures that no paper has are numbered by part: R1, R2, … in Re-identification
         for name in _notebooks(files):
-            page = _page(book, name, embedded[name], root, lambda of=numbers, part=caption: f"{part[0].upper()}{next(of)}")
+            page = _page(book, name, embedded[name], root, lambda of=numbers, part=letter: f"{part}{next(of)}")
             _write_if_changed(root / "book" / "notebooks" / f"{name}.ipynb", nbformat.writes(page) + "\n")
             _write_downloads(book, name, embedded[name], root)
     titles = {name: notebooks.title(name, root) for name in embedded}
@@ -301,6 +301,14 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
         Console(stderr=True).print(
             f"{len(book.stale)} results on real data are stale: make real DATA=FOLDER makes them again", highlight=False
         )
+
+
+def _letters(captions: Iterable[str]) -> list[str]:
+    """A letter for each part of the book: the first of its caption that no part before it has."""
+    taken = []
+    for caption in captions:
+        taken.append(next(letter for letter in caption.upper() if letter.isalpha() and letter not in taken))
+    return taken
 
 
 def _page(book: Judged, name: str, own: str, root: Path, number: Callable[[], str]) -> nbformat.NotebookNode:

@@ -9,10 +9,11 @@ from matplotlib.colors import LogNorm
 from matplotlib.ticker import LogLocator
 
 from mobpriv.numbers import shown
-from mobpriv.palette import BLUE, FAINT, INK, PAPER, PRINTED, Mark, mark, ordered
+from mobpriv.palette import BLUE, FAINT, INK, PRINTED, Mark, mark, ordered
 from mobpriv.plot.style import panels
 
 _MARKERS = "osD^v<>Pp*hX"
+SEAM = 0.4  # per cent of the axis: what two kinds of a stacked bar stand apart
 
 
 def _axis(axis, height: float | None = None):
@@ -103,10 +104,9 @@ def stacked(table: pd.DataFrame, by: str, within: str, axis=None, marks: dict[st
     left = np.zeros(len(groups))
     for kind in kinds:
         look = (marks or {}).get(kind) or mark(kind)
-        axis.barh(
-            range(len(groups)), 100 * share[kind], left=left, color=look.colour, edgecolor=PAPER, linewidth=1.2, height=0.7
-        )
-        left += 100 * share[kind].to_numpy()
+        width = 100 * share[kind].to_numpy()
+        axis.barh(range(len(groups)), np.maximum(width - SEAM, width / 2), left=left, color=look.colour, height=0.7)
+        left += width
     axis.set(yticks=range(len(groups)), yticklabels=groups, xlim=(0, 100), xlabel="users (%)", title=title)
     axis.invert_yaxis()
     return axis
