@@ -3,7 +3,7 @@
 import pytest
 
 from mobpriv.book import openings, results, runs
-from mobpriv.book.claims import AGREES, BY_DEFINITION, DIRECTION, DISAGREES, Claim, Finding, LedgerError, findings
+from mobpriv.book.claims import AGREES, BY_DEFINITION, DIRECTION, DISAGREES, IMPOSSIBLE, Claim, Finding, LedgerError, findings
 from mobpriv.book.quantities import names
 from mobpriv.book.verdicts import ACROSS, NO_DATA, Verdict, told
 
@@ -39,6 +39,7 @@ def test_one_phrase_for_all_data_sets_that_share_it_real_data_first():
             "not reproduced by the author's program (we find 45.7 %).",
         ),
         (BY_DEFINITION, BY_DEFINITION, "true by definition on GeoLife."),
+        (IMPOSSIBLE, IMPOSSIBLE, "false by definition on GeoLife (we find 45.7 %)."),
     ],
 )
 def test_two_readings_of_one_data_set_in_one_phrase(text, program, phrase):

@@ -26,7 +26,7 @@ its data set. By default a claim is tested on every run of its notebook. A claim
 states a claim for; ``datasets`` narrows where a claim is tested. Both may stand at the top of a file, for every claim that does not say
 otherwise. ``of_cases`` says that a relation is about each of the cases at hand (every user, every channel) and not about what they are a
 sample of: its intervals do not matter then. ``by_definition`` gives the reason why a claim cannot come out otherwise (a theorem, an identity, our own rule), for all runs or
-run by run (``{geolife: "…"}``). ``short`` makes a claim a headline of its page: the claim in ten words, which the page opens with (at most
+run by run (``{geolife: "…"}``); ``impossible`` the reason why it cannot come true, in the same way. ``short`` makes a claim a headline of its page: the claim in ten words, which the page opens with (at most
 three a page). The first sentence of an explanation must say the cause, for the page opens with that, too.
 
 What the book itself found, beside the claims, stands under ``findings`` and opens its page in the same way::
@@ -50,7 +50,7 @@ from mobpriv.book.expressions import plain_name
 
 FILE_DEFAULTS = ("datasets", "stated_for")  # may stand at the top of a ledger file
 AGREES, DIRECTION, UNDECIDED, DISAGREES = "agrees", "agrees in direction", "not decided", "disagrees"
-BY_DEFINITION = "true by definition"
+BY_DEFINITION, IMPOSSIBLE = "true by definition", "false by definition"
 KINDS = (AGREES, DIRECTION, UNDECIDED, DISAGREES)  # that count in the score
 
 
@@ -85,6 +85,7 @@ class Claim(NamedTuple):
     direction: str = ""
     relation: str = ""
     by_definition: Any = ""  # the reason, or {run: reason}
+    impossible: Any = ""  # the same
     stated_for: tuple = ()
     datasets: tuple | None = None  # runs; None: all that have its notebook
     explanations: tuple[Explanation, ...] = ()

@@ -10,19 +10,20 @@ from html import escape
 from itertools import groupby
 from typing import NamedTuple
 
-from mobpriv.book.claims import AGREES, BY_DEFINITION, DIRECTION, DISAGREES, KINDS, UNDECIDED, Claim, Erratum
+from mobpriv.book.claims import AGREES, BY_DEFINITION, DIRECTION, DISAGREES, IMPOSSIBLE, KINDS, UNDECIDED, Claim, Erratum
 from mobpriv.book.expressions import plain_name
 from mobpriv.book.runs import Paper, Registry
-from mobpriv.book.verdicts import ACROSS, NO_DATA, QUICK, Verdict, title
+from mobpriv.book.verdicts import ACROSS, NO_DATA, QUICK, Verdict, reason_of, title
 from mobpriv.numbers import FIXED, beside, constant, extent, shown
 
-SYMBOLS = {AGREES: "✓", DIRECTION: "↗", UNDECIDED: "?", DISAGREES: "✗", BY_DEFINITION: "≡", "": "–"}
+SYMBOLS = {AGREES: "✓", DIRECTION: "↗", UNDECIDED: "?", DISAGREES: "✗", BY_DEFINITION: "≡", IMPOSSIBLE: "≢", "": "–"}
 CLASSES = {
     AGREES: "agrees",
     DIRECTION: "direction",
     UNDECIDED: "undecided",
     DISAGREES: "disagrees",
     BY_DEFINITION: "definition",
+    IMPOSSIBLE: "impossible",
     QUICK: "quick",
     "": "open",
 }
@@ -240,9 +241,9 @@ def _of_its_kind(verdict: Verdict) -> str:
     if verdict.verdict == UNDECIDED:
         turns = f" At the ends of the intervals the direction turns: {verdict.test}." if verdict.test else ""
         return f"The printed number lies in our interval: the users at hand do not tell the two apart.{turns}"
-    if verdict.verdict == BY_DEFINITION:
-        reason = verdict.claim.by_definition
-        text = (reason[verdict.dataset] if isinstance(reason, dict) else reason).strip()
+    if verdict.verdict in (BY_DEFINITION, IMPOSSIBLE):
+        reasons = verdict.claim.by_definition if verdict.verdict == BY_DEFINITION else verdict.claim.impossible
+        text = reason_of(reasons, verdict.dataset).strip()
         return f"{text[0].upper()}{text[1:]}."
     return ""
 

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 
-from mobpriv.book.claims import AGREES, BY_DEFINITION, DIRECTION, DISAGREES, KINDS, UNDECIDED
+from mobpriv.book.claims import AGREES, BY_DEFINITION, DIRECTION, DISAGREES, IMPOSSIBLE, KINDS, UNDECIDED
 from mobpriv.book.runs import Registry, named
 from mobpriv.book.verdicts import Verdict, title
 from mobpriv.numbers import beside, extent, shown
@@ -18,6 +18,7 @@ SAYS = {
     UNDECIDED: "not decided",
     DISAGREES: "not reproduced",
     BY_DEFINITION: "true by definition",
+    IMPOSSIBLE: "false by definition",
 }
 
 
@@ -123,7 +124,7 @@ def _on(names: Sequence[str]) -> str:
 
 def _main_cause(headlines: Sequence[Verdict], registry: Registry) -> list[str]:
     """The first sentence of the explanation of the largest disagreement, real data before made-up ones; of two alike the first."""
-    disagreeing = [v for v in headlines if v.verdict == DISAGREES and v.explanation]
+    disagreeing = [v for v in headlines if v.verdict in (DISAGREES, IMPOSSIBLE) and v.explanation]
     if not disagreeing:
         return []
     main = max(disagreeing, key=lambda v: (not _is_synthetic(v, registry), _distance(v)))

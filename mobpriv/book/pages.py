@@ -9,7 +9,7 @@ from html import escape
 from itertools import pairwise
 from typing import Any
 
-from mobpriv.book.claims import BY_DEFINITION, KINDS, Erratum
+from mobpriv.book.claims import BY_DEFINITION, IMPOSSIBLE, KINDS, Erratum
 from mobpriv.book.ledger import CLASSES, SYMBOLS, badge
 from mobpriv.book.quantities import Names, Quantity
 from mobpriv.book.runs import Registry
@@ -142,7 +142,7 @@ def score_page(
 ) -> str:
     """How many verdicts of each kind, per data set; ``rough``: runs that were quick; ``stale``: how many results are.
 
-    What is true by definition stands apart: it says nothing of the data.
+    What is true or false by definition stands apart: it says nothing of the data.
     """
     datasets = {v.dataset for v in verdicts if v.verdict in KINDS}
     order = [name for name in (*registry.runs, ACROSS, NO_DATA) if name in datasets]
@@ -163,11 +163,11 @@ def score_page(
     claims = len({v.claim.id for v in verdicts})
     others = sum(v.verdict.startswith("not testable") for v in verdicts)
     skipped = sum(v.verdict == QUICK for v in verdicts)
-    known = sum(v.verdict == BY_DEFINITION for v in verdicts)
+    known = {kind: sum(v.verdict == kind for v in verdicts) for kind in (BY_DEFINITION, IMPOSSIBLE)}
     lines += [
         "",
         counted(claims, "claim tested", "claims tested")
-        + (f"; {counted(known, 'verdict', 'verdicts')} true by definition, not in the table" if known else "")
+        + "".join(f"; {counted(n, 'verdict', 'verdicts')} {kind}, not in the table" for kind, n in known.items() if n)
         + (f"; {counted(others, 'statement needs', 'statements need')} data we could not obtain" if others else "")
         + (f"; {skipped} not judged in this quick build" if skipped else "")
         + "; "

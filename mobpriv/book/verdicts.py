@@ -5,8 +5,8 @@ A value **agrees** within the tolerance only (and never against a ``direction`` 
 Where that does not decide, or there is no ``direction``, and the printed number lies in our interval, the data do **not decide**;
 nor do cases too few for an interval. All else **disagrees**, and needs an explanation. A relation agrees where it holds wherever in
 their intervals the results it reads may lie, disagrees where it fails everywhere there, else the data do not decide; one that is about
-each of the cases at hand (``of_cases``) holds or fails by its values. What is **true by definition** is tested too: coming out false is a
-fault.
+each of the cases at hand (``of_cases``) holds or fails by its values. What is **true by definition**, or **false by definition**, is tested
+too: coming out otherwise is a fault.
 """
 
 import re
@@ -19,6 +19,7 @@ from mobpriv.book.claims import (
     BY_DEFINITION,
     DIRECTION,
     DISAGREES,
+    IMPOSSIBLE,
     UNDECIDED,
     Claim,
     Erratum,
@@ -59,7 +60,9 @@ class Part(NamedTuple):
 class Verdict(NamedTuple):
     claim: Claim
     dataset: str
-    verdict: str  # one of the kinds in claims, "true by definition", "not testable without …", or "" where nothing is stated
+    verdict: (
+        str  # one of the kinds in claims, "true (false) by definition", "not testable without …", or "" where nothing is stated
+    )
     quantity: str = ""  # of a table the cell's
     printed: Any = None
     value: float | None = None
@@ -94,7 +97,7 @@ def evaluate(
             faults += [f"{claim.id}: {fault}" for fault in unnamed]
             continue
         rows = _rows(claim, results, registry)
-        reasons = claim.by_definition if isinstance(claim.by_definition, dict) else {}
+        reasons = [run for of in (claim.by_definition, claim.impossible) if isinstance(of, dict) for run in of]
         spoken_of = [*(run for entry in claim.explanations for run in entry.runs), *reasons]
         known = {*registry.runs, *registry.data_sets, ACROSS, NO_DATA}
         stray = sorted({*rows, *spoken_of} - known)
@@ -181,7 +184,8 @@ def _judged(
     if here is None:
         raise ValueError(f"there are no results of {claim.notebook}")
     found = [_defined(_verdict(claim, dataset, quantity, cells[quantity], here, names)) for quantity in cells]
-    texts = {entry.of: entry.why for entry in claim.explanations if dataset in entry.runs}
+    wrong = IMPOSSIBLE if reason_of(claim.impossible, dataset) else DISAGREES  # what an explanation of a disagreement is about
+    texts = {wrong if entry.of == DISAGREES else entry.of: entry.why for entry in claim.explanations if dataset in entry.runs}
     came_out = {verdict.verdict: verdict for verdict in found}
     for kind in texts:
         if kind not in came_out:
@@ -226,14 +230,22 @@ def _kind(claim: Claim, quantity: str, printed: Any, value: float, ends: tuple, 
 
 
 def _defined(verdict: Verdict) -> Verdict:
-    """The verdict, "true by definition" where the claim says so; a definition that does not hold is a fault."""
-    reason = verdict.claim.by_definition
-    reason = reason.get(verdict.dataset, "") if isinstance(reason, dict) else reason
-    if not reason or not verdict.verdict:
-        return verdict
-    if verdict.verdict != AGREES:
-        raise ValueError(f"is said to be true by definition ({reason.strip()}), and came out otherwise: {verdict.verdict}")
-    return verdict._replace(verdict=BY_DEFINITION)
+    """The verdict, "true by definition" or "false by definition" where the claim says so; what comes out otherwise is a fault."""
+    for reasons, expected, kind in (
+        (verdict.claim.by_definition, AGREES, BY_DEFINITION),
+        (verdict.claim.impossible, DISAGREES, IMPOSSIBLE),
+    ):
+        reason = reason_of(reasons, verdict.dataset)
+        if reason and verdict.verdict not in ("", expected):
+            raise ValueError(f"is said to be {kind} ({reason.strip()}), and came out otherwise: {verdict.verdict}")
+        if reason and verdict.verdict:
+            return verdict._replace(verdict=kind)
+    return verdict
+
+
+def reason_of(reasons: str | dict[str, str], dataset: str) -> str:
+    """Why a claim is true, or false, by definition on a data set; "" where it is not."""
+    return reasons.get(dataset, "") if isinstance(reasons, dict) else reasons
 
 
 def _called(claim: Claim, quantity: str, names: Names) -> dict[str, str]:

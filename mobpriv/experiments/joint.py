@@ -438,7 +438,7 @@ def prior_knowledge(prior, distances, epsilons, weights, powers=(), places: int 
         raise ValueError("weights and powers are both empty: there is no adversary to attack the channels")
     prior = checks.prior(prior)
     adversaries = [("weight", float(w), better_informed(prior, w, places)) for w in weights]
-    if places > 1:  # of one cell it cannot be that it lies far from the others
+    if places > 1:  # one cell cannot lie far from another likelier one, though it may from the best guess
         adversaries += [("place", float(w), better_informed(prior, w, 1)) for w in weights if w > 0]
     adversaries += [("power", float(k), prior**k / (prior**k).sum()) for k in powers]
     cost = hamming(len(prior))

@@ -38,8 +38,9 @@ def optimum(
     if epsilon is not None:
         s, t = np.nonzero(~np.eye(n, dtype=bool)) if pairs is None else pairs
         k = np.arange(len(s))
-        one = sparse.csr_matrix((np.ones(len(s)), (k, s)), (len(s), n))
-        one -= sparse.csr_matrix((np.exp(epsilon * d_epsilon[secrets[s], secrets[t]]), (k, t)), (len(s), n))
+        # e^(-eps d) p(o|s) <= p(o|t): the same as p(o|s) <= e^(eps d) p(o|t), with no coefficient that HiGHS takes for infinite
+        one = sparse.csr_matrix((np.exp(-epsilon * d_epsilon[secrets[s], secrets[t]]), (k, s)), (len(s), n))
+        one -= sparse.csr_matrix((np.ones(len(s)), (k, t)), (len(s), n))
         blocks.append(sparse.hstack([sparse.kron(sparse.eye(m), one), sparse.csr_matrix((m * len(s), m))]))  # (24d)
         right.append(np.zeros(m * len(s)))
     if d_m is not None:
