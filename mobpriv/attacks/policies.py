@@ -77,13 +77,13 @@ def probabilities(ranking: pd.DataFrame, largest: float | None) -> pd.DataFrame:
 
 
 def top_k(probability: pd.DataFrame, k: int) -> pd.DataFrame:
-    """Equation (3.7): True for the ``k`` most probable users of each trace (the first named of several that tie).
+    """Equation (3.7): True for the ``k`` most probable users of each trace, always k; of several that tie the first columns.
 
-    Nobody of probability 0 is named: a trace that is like nobody gets an empty answer, as under the other policies.
+    It names somebody for a trace that is like nobody, too: a rate with ties settled against the adversary is :func:`min_k`'s.
     """
     whole("k", k, 1, probability.shape[1], f"must lie in 1 … {probability.shape[1]}, the number of known users, and be whole")
     place = np.argsort(np.argsort(-probability.to_numpy(), axis=1, kind="stable"), axis=1)
-    return pd.DataFrame((place < k) & (probability.to_numpy() > 0), index=probability.index, columns=probability.columns)
+    return pd.DataFrame(place < k, index=probability.index, columns=probability.columns)
 
 
 def threshold(probability: pd.DataFrame, alpha: float) -> pd.DataFrame:
