@@ -221,8 +221,11 @@ def _iterate(h, u, v, targets, n, step, least, patience, margin, exclusion, roun
     lead = _divergence(h, u) - _farthest(h, targets)
     vain = taken = 0
     while True:
-        judged, held = _rounded(h, n, rounding) if rounded_at == 1 else (h, n)
-        done = _divergence(judged, u) - _farthest(judged, targets) > margin
+        judged, held, judged_lead = h, n, lead
+        if rounded_at == 1:
+            judged, held = _rounded(h, n, rounding)
+            judged_lead = _divergence(judged, u) - _farthest(judged, targets)
+        done = judged_lead > margin
         if done or vain >= patience or taken >= 5 * patience:
             break
         total = 0.0

@@ -186,10 +186,12 @@ class HMC:
         gaps = Gaps(track, self.gap, self.speed, self.plane) if len(new) else None
         filled, missing = 0, {"donor": 0, "gap": 0}
         weight = {"most": -n[new], "least": n[new], "number": wanted[new]}[self.filled_first]
-        for k in new[np.argsort(weight, kind="stable")]:
-            sets, copied = self._sets(wanted[k], owner), None
+        me, bounds = self.profiles.users.get_indexer([owner])[0], self.grid.bounds(wanted[new])
+        for j in np.argsort(weight, kind="stable"):
+            k = new[j]
+            sets, copied = self._sets(wanted[k], me), None
             if len(gaps.ends):  # a trace of half an hour has no gap, whatever the cell
-                south, west, north, east = self.grid.bounds(wanted[[k]])[0]
+                south, west, north, east = bounds[j]
                 copied = gaps.filled(sets, ((south + north) / 2, (west + east) / 2))
             if copied is None:
                 missing["gap" if len(sets.first) else "donor"] += 1
@@ -202,7 +204,7 @@ class HMC:
 
     @cached_property
     def _donors(self):
-        """All known records in sets that may be copied, in the order of their cells, and cell and user of each set."""
+        """All known records in sets that may be copied, in the order of their cells, and cell and user's number of each set."""
         users, offsets = by_user(self.known)
         lat, lng = self.known["lat"].to_numpy(), self.known["lng"].to_numpy()
         cell = np.asarray(self.grid.cells(lat, lng), np.int64)
@@ -210,11 +212,11 @@ class HMC:
         user, cell = np.repeat(np.arange(len(users)), np.diff(offsets))[order], cell[order]
         visitor = np.cumsum(np.r_[0, (np.diff(cell) != 0) | (np.diff(user) != 0)])  # a new one for each user in each cell
         sets = sets_of(Track(milliseconds(self.known), lat, lng).part(order), visitor, self.gap, self.limit)
-        return users, cell[sets.first], user[sets.first], sets
+        return cell[sets.first], user[sets.first], sets
 
-    def _sets(self, cell: int, owner: str) -> Sets:
-        """What other known users left in a cell."""
-        users, cells, user, sets = self._donors
+    def _sets(self, cell: int, me: int) -> Sets:
+        """What other known users than number ``me`` left in a cell."""
+        cells, user, sets = self._donors
         there = slice(*np.searchsorted(cells, [cell, cell + 1]))
-        others = np.flatnonzero(user[there] != users.get_indexer([owner])[0]) + there.start
+        others = np.flatnonzero(user[there] != me) + there.start
         return Sets(sets.track, sets.first[others], sets.last[others])
