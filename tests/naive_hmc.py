@@ -68,7 +68,7 @@ def altered(
     if owner not in profiles:
         return "not known", [], h, n
     d = {user: topsoe(h, p) for user, p in profiles.items()}
-    if sorted(sorted(d), key=d.get).index(owner) >= k:
+    if sorted(sorted(d), key=d.get).index(owner) >= (k if target == "users" else 1):
         return "not needed", [], h, n
     others = sorted(user for user in profiles if user != owner)
     best = sorted(others, key=lambda user: (-coverage(h, profiles[user]), d[user]))[:k]

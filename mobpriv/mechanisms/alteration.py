@@ -24,8 +24,8 @@ ROUNDED_AT = ("end", "rule", "iteration")
 class Alteration(NamedTuple):
     """What Algorithm 1 made of the heat maps of some traces.
 
-    ``users`` has one row a trace (the index): ``outcome`` ("not needed": the profiles of as many others as there are targets are nearer
-    already; "not known": her own is not among the profiles; "confused": the target's profile is nearer than her own now; "replaced": no
+    ``users`` has one row a trace (the index): ``outcome`` ("not needed": as many others' profiles as should be nearer are so already;
+    "not known": her own is not among the profiles; "confused": the target's profile is nearer than her own now; "replaced": no
     such map was found, the target's own map stands for it), ``target`` (the user she is to be taken for, of several the one with the best
     coverage; missing where no alteration is needed or the target is the population), ``iterations``, ``coverage`` (F-score of this user's
     cells and hers), the Topsoe divergences ``own_before``, ``own``, ``target_before``, ``target_after`` of her map to her own profile
@@ -55,7 +55,8 @@ def alter(
 ) -> Alteration:
     """Algorithm 1 for every row of ``maps``; the parameters are those of :class:`mobpriv.mechanisms.HMC`."""
     d = topsoe(maps, known)
-    outcome = np.where(owner < 0, UNKNOWN, np.where(_nearer(d, owner) < k, CONFUSED, NOT_NEEDED))
+    enough = k if target == "users" else 1  # others that are nearer
+    outcome = np.where(owner < 0, UNKNOWN, np.where(_nearer(d, owner) < enough, CONFUSED, NOT_NEEDED))
     at_risk = np.flatnonzero(outcome == CONFUSED)
     coverage = area_coverage(maps, known)
     chosen = _targets(coverage, d, owner, at_risk, 0 if target == "population" else k)

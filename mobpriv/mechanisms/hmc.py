@@ -77,13 +77,11 @@ class HMC:
     patience: int = 1000  # iterations without improvement, IT_max
     margin: float = 0.0  # nats that V must be nearer than U
     unlike: str = "weight"  # what (1 - U) of (4.7) is
-    k: int = 1  # other users that must be nearer than the owner
+    k: int = 1  # other users that must be nearer than the owner, or whose mean must
     target: str = "users"  # what H is altered towards: "users", the k others themselves; their "mean"; the "population"
     rounding: str = "up"  # of a cell's records: "up", "nearest", or down and the largest "remainder" up
     rounded_at: str = "end"  # when: at the "end"; by the "rule" to stop, too; at every "iteration", which adds records
-    filled_first: str = (
-        "most"  # of several cells to fill: that of the "most" or "least" records, or in the order of their "number"
-    )
+    filled_first: str = "most"  # of several cells to fill: those of "most" or of "least" records, or in order of "number"
     gap: float = 3600.0  # s, pauses longer than this can be filled; they also end a set of records to copy
     limit: float = 10_800.0  # s, longest set of records that is copied
     speed: float = 100 / 3.6  # m/s, v_max, of the way to a filled cell and back
