@@ -27,32 +27,79 @@ def coverage(x: dict, y: dict) -> Fraction:
     return 2 * precision * recall / (precision + recall) if both else Fraction(0)
 
 
-def altered(h: dict, profiles: dict, owner: str, n: int, a: float, patience: int, margin=0.0, exclusion=False):
-    """Algorithm 1: (outcome, target, H')."""
+def whole_records(h: dict, n: float, rounding: str) -> dict:
+    """How many of n records each cell gets, the cells in the order of ``h``."""
+    if rounding == "up":
+        return {cell: math.ceil(n * x - 1e-9) for cell, x in h.items()}
+    if rounding == "nearest":
+        return {cell: math.floor(n * x + 0.5) for cell, x in h.items()}
+    counts = {cell: math.floor(n * x + 1e-9) for cell, x in h.items()}
+    left = round(n * sum(h.values()) - sum(counts.values()))
+    for cell in sorted(h, key=lambda cell: counts[cell] - n * h[cell])[:left]:
+        counts[cell] += 1
+    return counts
+
+
+def rounded(h: dict, n: float, rounding: str) -> tuple[dict, float]:
+    counts = whole_records(h, n, rounding)
+    total = sum(counts.values())
+    return ({cell: m / total for cell, m in counts.items()}, total) if total else (h, n)
+
+
+def mean(maps: list) -> dict:
+    return {cell: sum(m.get(cell, 0.0) for m in maps) / len(maps) for cell in sorted(set().union(*maps))}
+
+
+def altered(
+    h: dict,
+    profiles: dict,
+    owner: str,
+    n: int,
+    a: float,
+    patience: int,
+    margin=0.0,
+    exclusion=False,
+    k=1,
+    target="users",
+    rounding="up",
+    rounded_at="end",
+):
+    """Algorithm 1, and what goes beyond it: (outcome, targets, H', records)."""
     if owner not in profiles:
-        return "not known", None, h
+        return "not known", [], h, n
     d = {user: topsoe(h, p) for user, p in profiles.items()}
-    u = min(sorted(d), key=d.get)
-    if u != owner:
-        return "not needed", None, h
-    others = sorted(user for user in profiles if user != u)
-    most = max(coverage(h, profiles[user]) for user in others)
-    v = min((user for user in others if coverage(h, profiles[user]) == most), key=d.get)
-    U, V, c, rounds = profiles[u], profiles[v], 0, 0
-    while topsoe(h, U) - topsoe(h, V) <= margin and c < patience and rounds < 5 * patience:
-        R = {cell: n * share for cell, share in h.items()}
+    if sorted(sorted(d), key=d.get).index(owner) >= (k if target == "users" else 1):
+        return "not needed", [], h, n
+    others = sorted(user for user in profiles if user != owner)
+    best = sorted(others, key=lambda user: (-coverage(h, profiles[user]), d[user]))[:k]
+    U, goals = profiles[owner], [profiles[user] for user in best]
+    if target == "population":
+        there = {cell: sum(profiles[user].get(cell, 0.0) for user in others) for cell in h}
+        if not sum(there.values()):
+            there = dict.fromkeys(h, 1.0)
+        best, goals = [], [{cell: x / sum(there.values()) for cell, x in there.items() if x}]
+    V = mean(goals)
+    if target == "mean":
+        goals = [V]
+
+    def lead(h):
+        return topsoe(h, U) - max(topsoe(h, goal) for goal in goals)
+
+    held, c, rounds, share = n, 0, 0, a / n
+    while True:
+        judged, records = rounded(h, held, rounding) if rounded_at == "rule" else (h, held)
+        if lead(judged) > margin:
+            return "confused", best, judged, records
         unlike = (lambda cell: float(cell not in U)) if exclusion else (lambda cell: 1 - U.get(cell, 0.0))
-        W = {cell: share * V.get(cell, 0.0) * unlike(cell) for cell, share in h.items()}
+        W = {cell: x * V.get(cell, 0.0) * unlike(cell) for cell, x in h.items()}
         total = sum(W.values())
-        if not total:
-            break
-        R = {cell: R[cell] + a / total * W[cell] for cell in R}
+        if c >= patience or rounds >= 5 * patience or not total:
+            return "replaced", best, V, n
+        R = {cell: held * h[cell] + share * held / total * W[cell] for cell in h}
         new = {cell: r / sum(R.values()) for cell, r in R.items()}
-        closer = topsoe(new, U) - topsoe(new, V) > topsoe(h, U) - topsoe(h, V)
-        c, h, rounds = 0 if closer else c + 1, new, rounds + 1
-    if topsoe(h, U) - topsoe(h, V) <= margin:
-        return "replaced", v, V
-    return "confused", v, h
+        if rounded_at == "iteration":
+            new, held = rounded(new, held * (1 + share), rounding)
+        c, h, rounds = 0 if lead(new) > lead(h) else c + 1, new, rounds + 1
 
 
 def candidates(records: list, n: int) -> list:

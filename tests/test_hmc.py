@@ -1,6 +1,7 @@
 """HMC: its promise, its algorithms beside plain ones, and everything that can be wrong with what it is given."""
 
 from functools import cache
+from itertools import combinations
 
 import naive_hmc as naive
 import numpy as np
@@ -46,30 +47,79 @@ walks = st.dictionaries(st.sampled_from("abcdef"), st.lists(st.integers(0, 8), m
 
 
 class TestAlteration:
-    @given(known=walks, secret=walks, exclusion=st.booleans(), margin=st.sampled_from([0.0, 0.05]))
-    @settings(max_examples=100, deadline=None)
-    def test_as_algorithm_1_step_by_step(self, known, secret, exclusion, margin):
+    @given(
+        known=walks,
+        secret=walks,
+        exclusion=st.booleans(),
+        margin=st.sampled_from([0.0, 0.05]),
+        k=st.integers(1, 3),
+        target=st.sampled_from(["users", "mean", "population"]),
+        rounding=st.sampled_from(["up", "nearest", "remainder"]),
+        rounded_at=st.sampled_from(["end", "rule", "iteration"]),
+    )
+    @settings(max_examples=150, deadline=None)
+    def test_as_algorithm_1_step_by_step(self, known, secret, exclusion, margin, k, target, rounding, rounded_at):
+        k = 1 if target == "population" else min(k, len(known) - 1)
+        how = {"k": k, "target": target, "rounding": rounding, "rounded_at": rounded_at}
         mechanism = HMC(
-            traces_of(known), step=0.2, patience=6, margin=margin, unlike="exclusion" if exclusion else "weight", erased=None
+            traces_of(known),
+            step=0.2,
+            patience=6,
+            margin=margin,
+            unlike="exclusion" if exclusion else "weight",
+            erased=None,
+            **how,
         )
         found = mechanism.alter(traces_of(secret))
+        # the plain twin meets the cells in the grid's order, in which equal remainders are rounded up
         ids = GRID.cells(*np.transpose([centre(c) for c in range(9)]))
+        in_order = {c: x for x, c in enumerate(sorted(range(9), key=lambda c: ids[c]))}
+        known, secret = ({user: [in_order[c] for c in cells] for user, cells in table.items()} for table in (known, secret))
+        ids = np.sort(ids)
         profiles = {user: naive.shares(cells) for user, cells in known.items()}
         for i, user in enumerate(sorted(secret)):
-            n = len(secret[user])
-            expected = naive.altered(naive.shares(secret[user]), profiles, user, n, 0.2 * n, 6, margin, exclusion)
+            n, h = len(secret[user]), naive.shares(sorted(secret[user]))
+            d = {name: naive.topsoe(h, p) for name, p in profiles.items()}
+            if any(abs(x - y) < 1e-9 for x, y in combinations(d.values(), 2)):
+                continue  # who is nearer, and of equal coverage the target, is a matter of rounding
+            outcome, targets, expected, records = naive.altered(
+                h, profiles, user, n, 0.2 * n, 6, margin, exclusion, k, target, rounding, rounded_at
+            )
             row = found.users.loc[user]
-            d = {k: naive.topsoe(naive.shares(secret[user]), p) for k, p in profiles.items()}
-            if sum(abs(x - min(d.values())) < 1e-9 for x in d.values()) > 1:
-                continue  # who is nearest is a matter of rounding
-            if expected[1] != row["target"] and expected[1]:  # so is who is the target, of equals only
-                assert d[row["target"]] == pytest.approx(d[expected[1]], abs=1e-9)
-                continue
-            assert row["outcome"] == expected[0]
-            assert (row["target"] == expected[1]) or (expected[1] is None and pd.isna(row["target"]))
+            assert row["outcome"] == outcome
+            assert found.targets["target"][found.targets["trace"] == user].tolist() == targets
+            assert (row["target"] == targets[0]) if targets else pd.isna(row["target"])
+            assert row["records"] == pytest.approx(records, abs=0.5)
             ours = found.shares[[i]].toarray()[0]
             at = {c: ours[np.searchsorted(found.cells, ids[c])] for c in range(9) if ids[c] in found.cells}
-            assert {c: x for c, x in at.items() if x} == pytest.approx(expected[2], abs=1e-9)
+            assert {c: x for c, x in at.items() if x} == pytest.approx({c: x for c, x in expected.items() if x}, abs=1e-9)
+
+    @given(known=walks, secret=walks, k=st.integers(1, 3), rounding=st.sampled_from(["up", "nearest", "remainder"]))
+    @settings(max_examples=60, deadline=None)
+    def test_the_rule_in_whole_records_holds_for_the_published_trace(self, known, secret, k, rounding):
+        """Whoever is confused is published with k others nearer than her own profile, counted in the trace itself."""
+        k = min(k, len(known) - 1)
+        mechanism = HMC(traces_of(known), k=k, rounding=rounding, rounded_at="rule", erased=None)
+        rebuilt_from = mechanism.alter(traces_of(secret))
+        published = mechanism.rebuild(traces_of(secret), rebuilt_from, np.random.default_rng(1)).traces
+        if not len(published):
+            return
+        ranking = APAttack(grid=GRID).fit(traces_of(known)).rank(published)
+        for user, row in rebuilt_from.users.iterrows():
+            if row["outcome"] == "confused" and user in ranking.index:
+                assert (ranking.loc[user] < ranking.loc[user, user]).sum() >= k
+                assert row["nearer"] >= k
+
+    def test_a_synthetic_target_is_nobody_and_promises_nothing(self):
+        """The population is nearer than ann's own profile, and yet ann's is the nearest of all that somebody has."""
+        known = traces_of({"ann": [0] * 6 + [1] * 4, "bob": [0] * 5 + [2] * 20, "eve": [1] * 5 + [3] * 20})
+        secret = traces_of({"ann": [0] * 7 + [1] * 3})
+        found = HMC(known, target="population", erased=None).alter(secret)
+        row = found.users.loc["ann"]
+        assert (row["outcome"], row["nearer"], len(found.targets)) == ("confused", 0, 0)
+        assert pd.isna(row["target"])
+        assert row["own"] > row["target_after"]
+        assert found.cells[found.shares.indices].tolist() == sorted(GRID.cells(*np.transpose([centre(0), centre(1)])).tolist())
 
     @given(known=walks, secret=walks)
     @settings(max_examples=60, deadline=None)
@@ -211,6 +261,18 @@ class TestFilling:
         assert gaps.filled(sets, spot) is not None
         assert gaps.filled(sets, spot) is None
 
+    @pytest.mark.parametrize(("order", "first"), [("most", 8), ("least", 7), ("number", 7)])
+    def test_which_cell_comes_first_gets_the_gap(self, order, first):
+        """ann becomes bob's map: cell 8 is to have twice the records of cell 7, and her one gap takes one of them."""
+        known = traces_of({"ann": [0, 1], "bob": [7, 8, 8], "eve": [7] * 12 + [8] * 12 + [6] * 30}, every=10 * MINUTE)
+        secret = traces_of({"ann": [0, 1]}, every=5 * HOUR)
+        mechanism = HMC(known, erased=None, filled_first=order, gap=4 * 3600.0, speed=0.3)
+        alteration = mechanism.alter(secret)
+        assert alteration.users["target"].tolist() == ["bob"]
+        rebuilt = mechanism.rebuild(secret, alteration, np.random.default_rng(1))
+        assert rebuilt.users[["filled_cells", "no_gap"]].to_numpy().tolist() == [[1, 1]]
+        assert set(GRID.cells(rebuilt.traces["lat"], rebuilt.traces["lng"])) == {int(GRID.cells(*centre(first)))}
+
     def test_no_donor_no_gap_and_filled_are_told(self):
         """ann becomes bob's map, whose cells 7 and 8 she never passed; only cell 8 has a donor beside herself."""
         known = traces_of({"ann": [0, 1], "bob": [7, 8]})
@@ -313,6 +375,12 @@ class TestWhole:
         ({"speed": 0}, "speed must"),
         ({"erased": 0}, "erased must"),
         ({"gap": -5}, "gap must"),
+        ({"k": 8}, r"k must be a whole number in 1 … 7, the number of other known users \(got 8\)"),
+        ({"k": 2, "target": "population"}, r'k must be 1 with target="population"'),
+        ({"target": "user"}, r'target must be "users", "mean" or "population"'),
+        ({"rounding": "down"}, "rounding must"),
+        ({"rounded_at": "start"}, "rounded_at must"),
+        ({"filled_first": "all"}, "filled_first must"),
     ],
 )
 def test_parameters_that_make_no_sense(parameters, message):

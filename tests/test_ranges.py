@@ -16,9 +16,10 @@ from mobpriv.profiles import markov_chains, pois, stays
 from mobpriv.traces import as_traces, from_blocks
 
 KNOWN = from_blocks(pd.Index(["ann", "bob"]), [2, 2], np.arange(4) * 1000, np.array([45.0, 45.1, 45.2, 45.3]), np.full(4, 5.0))
+CROWD = from_blocks(pd.Index(list("abcdef")), [1] * 6, np.arange(6) * 1000, np.linspace(45.0, 45.3, 6), np.full(6, 5.0))
 AREA = AreaGrid(45.0, 5.0, 800.0, 800.0, 2, 1)
 NEEDED = {
-    "HMC": {"known": KNOWN},
+    "HMC": {"known": CROWD},
     "Hybrid": {"mechanisms": [Nothing()], "attacks": [APAttack().fit(KNOWN)], "utility": max},
     "Obfuscation": {"channel": np.full((2, 2), 0.5), "grid": AREA},
     "OwnObfuscation": {"channels": {"ann": np.full((2, 2), 0.5)}, "grid": AREA},

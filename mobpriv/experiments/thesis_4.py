@@ -8,8 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import linear_sum_assignment
 
 from mobpriv import metrics
+from mobpriv.attacks.policies import answer
 from mobpriv.datasets import points as read_points
 from mobpriv.datasets.city import city_points
 from mobpriv.experiments import thesis_3
@@ -66,6 +68,38 @@ def by_vote(rankings: list[pd.DataFrame]) -> pd.DataFrame:
         votes[np.flatnonzero(named), d[named].argmin(axis=1)] += 1
     order = first.rank(axis=1, na_option="bottom").to_numpy() / (first.shape[1] + 1)  # below one vote
     return pd.DataFrame(order - votes, index=first.index, columns=first.columns)
+
+
+def accusations(ranking: pd.DataFrame, person: dict[str, str] | None = None) -> pd.Series:
+    """For how many traces of others an attack names each known user first; ``person`` as in :mod:`mobpriv.attacks.policies`."""
+    named, same = answer(ranking).dropna(), person or {}
+    wrong = [same.get(who, who) != same.get(trace, trace) for trace, who in named.items()]
+    return named[wrong].value_counts().reindex(ranking.columns, fill_value=0).rename("accusations")
+
+
+def one_to_one(ranking: pd.DataFrame) -> pd.Series:
+    """Whom an adversary names who gives no user to two traces: of all such answers the one with the least sum of dissimilarities.
+
+    Who cannot be compared is named only where nobody else is left; a trace is without an answer where there are more traces than users.
+    """
+    d = ranking.to_numpy(float)
+    worst = np.nanmax(d, initial=0.0)
+    rows, columns = linear_sum_assignment(np.where(np.isnan(d), 1 + worst * (1 + len(d)), d))
+    named = pd.Series(None, ranking.index, dtype=object, name="answer")
+    named.iloc[rows] = ranking.columns.to_numpy(object)[columns]
+    return named
+
+
+def found_among(own: pd.DataFrame, others: pd.DataFrame, users) -> pd.Series:
+    """Does :func:`one_to_one` name each of ``users`` whose trace ranks as in ``own``, while everybody else's ranks as in ``others``?
+
+    A user whose trace was erased in ``own`` is not found.
+    """
+    found = {}
+    for user in users:
+        table = pd.concat([others.drop(index=user, errors="ignore"), own.loc[own.index == user]])
+        found[user] = bool(user in own.index and one_to_one(table)[user] == user)
+    return pd.Series(found, dtype=bool, name="found")
 
 
 def points_of(setting: Setting, dataset: str, points: str) -> pd.DataFrame | None:

@@ -16,21 +16,27 @@ from mobpriv.profiles import HeatMaps
 
 NOT_NEEDED, CONFUSED, REPLACED, UNKNOWN = range(4)
 OUTCOMES = ("not needed", "confused", "replaced", "not known")
+TARGETS = ("users", "mean", "population")
+ROUNDINGS = ("up", "nearest", "remainder")
+ROUNDED_AT = ("end", "rule", "iteration")
 
 
 class Alteration(NamedTuple):
     """What Algorithm 1 made of the heat maps of some traces.
 
-    ``users`` has one row a trace (the index): ``outcome`` ("not needed": the nearest profile is somebody else's already; "not known":
-    her own is not among the profiles; "confused": the target's profile is nearer than her own now; "replaced": no such map
-    was found, the target's own map stands for it), ``target`` (the user she is to be taken for; missing where no alteration is
-    needed), ``iterations``, ``coverage`` (F-score of the target's cells and hers), and the Topsoe divergences ``own_before``,
-    ``own``, ``target_before``, ``target_after`` of her map to her own profile and to the target's, in nats.
+    ``users`` has one row a trace (the index): ``outcome`` ("not needed": as many others' profiles as should be nearer are so already;
+    "not known": her own is not among the profiles; "confused": the target's profile is nearer than her own now; "replaced": no
+    such map was found, the target's own map stands for it), ``target`` (the user she is to be taken for, of several the one with the best
+    coverage; missing where no alteration is needed or the target is the population), ``iterations``, ``coverage`` (F-score of this user's
+    cells and hers), the Topsoe divergences ``own_before``, ``own``, ``target_before``, ``target_after`` of her map to her own profile
+    and to the target's (the farthest of several), in nats, ``nearer`` (how many others' profiles are nearer to H' than her own; all of
+    them where that is not known), and ``records``, the number of which H' holds the shares.
     """
 
     users: pd.DataFrame
     cells: np.ndarray  # one column of shares each: the grid's ids
     shares: csr_array  # H' (traces, cells), rows sum to 1
+    targets: pd.DataFrame  # every trace beside every user whose map it is altered towards: columns trace and target
 
 
 def alter(
@@ -42,46 +48,65 @@ def alter(
     patience: int,
     margin: float,
     unlike: str,
+    k: int = 1,
+    target: str = "users",
+    rounding: str = "up",
+    rounded_at: str = "end",
 ) -> Alteration:
     """Algorithm 1 for every row of ``maps``; the parameters are those of :class:`mobpriv.mechanisms.HMC`."""
     d = topsoe(maps, known)
-    outcome = np.where(owner < 0, UNKNOWN, np.where(d.argmin(axis=1) == owner, CONFUSED, NOT_NEEDED))
+    enough = k if target == "users" else 1  # others that are nearer
+    outcome = np.where(owner < 0, UNKNOWN, np.where(_nearer(d, owner) < enough, CONFUSED, NOT_NEEDED))
     at_risk = np.flatnonzero(outcome == CONFUSED)
     coverage = area_coverage(maps, known)
-    target = _targets(coverage, d, owner, at_risk)
+    chosen = _targets(coverage, d, owner, at_risk, 0 if target == "population" else k)
     cells = np.union1d(maps.cells, known.cells)
     h, p = _on(cells, maps), _on(cells, known)
+    everybody = np.asarray(p.sum(axis=0)).ravel() if target == "population" else None
     records = np.asarray(maps.counts.sum(axis=1), float)
     rows, iterations = [h[[i]] for i in range(len(owner))], np.zeros(len(owner), np.int64)
-    after = np.full((2, len(owner)), np.nan)
+    before, after = np.full(len(owner), np.nan), np.full((2, len(owner)), np.nan)
+    how = patience, margin, unlike == "exclusion", ROUNDINGS.index(rounding), ROUNDED_AT.index(rounded_at)
     for i in at_risk:
-        own, hers = _dense_at(h[[i]].indices, p, owner[i]), h[[i]]
-        like = _dense_at(hers.indices, p, target[i])
-        added = max(step * records[i], least) / records[i]
-        share, iterations[i], after[0, i], after[1, i], done = _iterate(
-            hers.data, own, like, added, patience, margin, unlike == "exclusion"
-        )
+        hers, own = h[[i]], p[[owner[i]]]
+        goals = [p[[j]] for j in chosen[i]] if target != "population" else [_elsewhere(everybody, own, hers)]
+        like = _mean(goals)
+        if target == "mean":
+            goals = [like]
+        u, v, *each = (_dense_at(hers.indices, m) for m in (own, like, *goals))
+        before[i] = _farthest(hers.data, np.array(each))
+        share, iterations[i], records[i], done = _iterate(hers.data, u, v, np.array(each), records[i], step, least, *how)
         if done:
             rows[i] = csr_array((share, hers.indices, [0, len(share)]), shape=(1, len(cells)))
         else:
-            outcome[i], rows[i] = REPLACED, p[[target[i]]]
-            after[:, i] = _divergence_of(p, target[i], owner[i]), 0.0
-    every = np.arange(len(owner))
-    needed = target >= 0
+            outcome[i], rows[i], records[i] = REPLACED, like, maps.counts[[i]].sum()
+        ends = rows[i].data, np.array([_dense_at(rows[i].indices, m) for m in (own, *goals)])
+        after[:, i] = _divergence(ends[0], ends[1][0]), _farthest(ends[0], ends[1][1:])
+    shares = csr_array((0, len(cells))) if not rows else csr_array(_stacked(rows, len(cells)))
+    every, first = np.arange(len(owner)), np.array([own[0] if len(own) else -1 for own in chosen], int)
     own_before = np.where(owner >= 0, d[every, owner], np.nan)
-    names = np.where(needed, known.users.to_numpy(object)[target], None)
     columns = {
         "outcome": np.array(OUTCOMES, object)[outcome],
-        "target": names,
+        "target": np.where(first >= 0, known.users.to_numpy(object)[first], None),
         "iterations": iterations,
-        "coverage": np.where(needed, coverage[every, target], np.nan),
+        "coverage": np.where(first >= 0, coverage[every, first], np.nan),
         "own_before": own_before,
-        "own": np.where(needed, after[0], own_before),
-        "target_before": np.where(needed, d[every, target], np.nan),
+        "own": np.where(np.isnan(after[0]), own_before, after[0]),
+        "target_before": before,
         "target_after": after[1],
+        "nearer": _nearer(topsoe(HeatMaps(maps.users, cells, shares), known), owner),
+        "records": np.rint(records).astype(np.int64),
     }
-    shares = csr_array((0, len(cells))) if not rows else csr_array(_stacked(rows, len(cells)))
-    return Alteration(pd.DataFrame(columns, index=maps.users), cells, shares)
+    pairs = [(trace, known.users[j]) for trace, own in zip(maps.users, chosen, strict=True) for j in own]
+    targets = pd.DataFrame(pairs, columns=["trace", "target"])
+    return Alteration(pd.DataFrame(columns, index=maps.users), cells, shares, targets)
+
+
+def _nearer(d: np.ndarray, owner: np.ndarray) -> np.ndarray:
+    """How many others stand before each trace's owner in the order of divergence, of equals the first known; all, where she is not known."""
+    own = d[np.arange(len(owner)), owner][:, None]
+    first = np.arange(d.shape[1]) < owner[:, None]
+    return np.where(owner < 0, d.shape[1], ((d < own) | ((d == own) & first)).sum(axis=1))
 
 
 def area_coverage(maps: HeatMaps, known: HeatMaps) -> np.ndarray:
@@ -93,14 +118,31 @@ def area_coverage(maps: HeatMaps, known: HeatMaps) -> np.ndarray:
     return 2 * (a @ b.T).toarray() / sizes
 
 
-def _targets(coverage: np.ndarray, d: np.ndarray, owner: np.ndarray, at_risk: np.ndarray) -> np.ndarray:
-    """The row of V, Equation (4.6), for those at risk, -1 for the others; of several with one coverage the nearest heat map."""
-    target = np.full(len(owner), -1)
+def _targets(coverage: np.ndarray, d: np.ndarray, owner: np.ndarray, at_risk: np.ndarray, k: int) -> list[np.ndarray]:
+    """The rows of V, Equation (4.6), for those at risk: the ``k`` others of best coverage; of several with one coverage the nearest."""
+    chosen = [np.zeros(0, np.int64)] * len(owner)
     for i in at_risk:
         others = np.delete(np.arange(d.shape[1]), owner[i])
-        best = others[coverage[i, others] == coverage[i, others].max()]
-        target[i] = best[d[i, best].argmin()]
-    return target
+        chosen[i] = others[np.lexsort((d[i, others], -coverage[i, others]))[:k]]
+    return chosen
+
+
+def _mean(maps: list[csr_array]) -> csr_array:
+    """The mean of the shares of several maps; indices sorted."""
+    if len(maps) == 1:
+        return maps[0]
+    mean = csr_array(sum(maps[1:], maps[0]) / len(maps))
+    mean.sort_indices()
+    return mean
+
+
+def _elsewhere(everybody: np.ndarray, own: csr_array, hers: csr_array) -> csr_array:
+    """The mean map of all known users but her, of it what lies in the cells of her trace, in shares that sum to 1."""
+    there = everybody[hers.indices] - _dense_at(hers.indices, own)
+    there = np.maximum(there, 0.0)  # of a cell that is hers alone rounding leaves less than nothing
+    if not there.sum() > 1e-9:
+        there = np.ones(len(there))  # nobody else was ever there: any map of these cells is as good as another
+    return csr_array((there / there.sum(), hers.indices, [0, len(there)]), shape=hers.shape)
 
 
 def _on(cells: np.ndarray, maps: HeatMaps) -> csr_array:
@@ -119,17 +161,11 @@ def _stacked(rows: list, columns: int) -> csr_array:
     return csr_array((data, indices, indptr), shape=(len(rows), columns))
 
 
-def _dense_at(columns: np.ndarray, shares: csr_array, row: int) -> np.ndarray:
-    """The shares of one row in the given columns."""
-    own = slice(shares.indptr[row], shares.indptr[row + 1])
-    place = np.searchsorted(shares.indices[own], columns)
-    there = np.append(shares.indices[own], -1)[place] == columns
-    return np.where(there, np.append(shares.data[own], 0.0)[place], 0.0)
-
-
-def _divergence_of(shares: csr_array, one: int, other: int) -> float:
-    own = slice(shares.indptr[one], shares.indptr[one + 1])
-    return _divergence(shares.data[own], _dense_at(shares.indices[own], shares, other))
+def _dense_at(columns: np.ndarray, one: csr_array) -> np.ndarray:
+    """The shares of a map of one row in the given columns."""
+    place = np.searchsorted(one.indices, columns)
+    there = np.append(one.indices, -1)[place] == columns
+    return np.where(there, np.append(one.data, 0.0)[place], 0.0)
 
 
 @numba.njit(cache=True)
@@ -143,12 +179,56 @@ def _divergence(h, p):
 
 
 @numba.njit(cache=True)
-def _iterate(h, u, v, added, patience, margin, exclusion):
-    """Lines 5 to 16 of Algorithm 1, in the cells of H; ``added`` = a / n. Returns H', iterations, d(H', U), d(H', V), found?"""
+def _farthest(h, targets):
+    most = 0.0
+    for k in range(len(targets)):
+        most = max(most, _divergence(h, targets[k]))
+    return most
+
+
+@numba.njit(cache=True)
+def whole_records(wanted, rounding):
+    """Whole numbers of records (as floats) instead of ``wanted``; ``rounding`` counts in :data:`ROUNDINGS`.
+
+    Up, so that no cell is lost; to the nearest; or down, and what is left over goes to the largest remainders, so that the sum stays.
+    """
+    up = np.ceil(wanted - 1e-9)  # 1e-9: what rounding leaves of a product of shares and records
+    if rounding == 0:
+        return up
+    if rounding == 1:
+        return np.floor(wanted + 0.5)
+    out = np.floor(wanted + 1e-9)
+    left = int(np.round(wanted.sum() - out.sum()))
+    out[np.argsort(out - wanted, kind="mergesort")[:left]] += 1
+    return out
+
+
+@numba.njit(cache=True)
+def _rounded(h, n, rounding):
+    """The shares that are left when the records of a map are rounded, and their number; the map itself where none is left."""
+    counts = whole_records(h * n, rounding)
+    total = counts.sum()
+    return (counts / total, total) if total > 0 else (h, n)
+
+
+@numba.njit(cache=True)
+def _iterate(h, u, v, targets, n, step, least, patience, margin, exclusion, rounding, rounded_at):
+    """Lines 5 to 16 of Algorithm 1, in the cells of H; ``targets`` has one row of shares for each that must be nearer than U.
+
+    Returns H', the iterations, the records of which H' holds the shares, and whether the targets are nearer. Where the rule judges
+    whole records, H' is what it judged.
+    """
     h, weight = h.copy(), np.empty(len(h))
-    own, like = _divergence(h, u), _divergence(h, v)
+    lead = _divergence(h, u) - _farthest(h, targets)
     vain = taken = 0
-    while own - like <= margin and vain < patience and taken < 5 * patience:
+    while True:
+        judged, held, judged_lead = h, n, lead
+        if rounded_at == 1:
+            judged, held = _rounded(h, n, rounding)
+            judged_lead = _divergence(judged, u) - _farthest(judged, targets)
+        done = judged_lead > margin
+        if done or vain >= patience or taken >= 5 * patience:
+            break
         total = 0.0
         for i in range(len(h)):
             unlike = (1.0 if u[i] == 0 else 0.0) if exclusion else 1 - u[i]
@@ -156,10 +236,13 @@ def _iterate(h, u, v, added, patience, margin, exclusion):
             total += weight[i]
         if total <= 0:  # no cell to reinforce: H' would be H for ever
             break
+        added = max(step, least / n)  # a / n
         for i in range(len(h)):
             h[i] = (h[i] + added * weight[i] / total) / (1 + added)
-        new_own, new_like = _divergence(h, u), _divergence(h, v)
-        vain = 0 if new_own - new_like > own - like else vain + 1
-        own, like = new_own, new_like
+        if rounded_at == 2:  # the records that were added stay, and so do those that rounding adds
+            h, n = _rounded(h, n * (1 + added), rounding)
+        new = _divergence(h, u) - _farthest(h, targets)
+        vain = 0 if new > lead else vain + 1
+        lead = new
         taken += 1
-    return h, taken, own, like, own - like > margin
+    return judged, taken, held, done

@@ -15,12 +15,12 @@ import pandas as pd
 
 from mobpriv.geo import check_plane
 from mobpriv.grid import SquareGrid
-from mobpriv.mechanisms.alteration import Alteration, alter
-from mobpriv.mechanisms.reconstruction import Gaps, Sets, Track, adapted, joined, sets_of
-from mobpriv.profiles import HeatMaps, heat_maps, stays
+from mobpriv.mechanisms.alteration import ROUNDED_AT, ROUNDINGS, TARGETS, Alteration, alter, whole_records
+from mobpriv.mechanisms.reconstruction import Gaps, Sets, Track, adapted, joined, sets_of, without_stays
+from mobpriv.profiles import HeatMaps, heat_maps
 from mobpriv.ranges import not_negative, one_of, positive, whole
 from mobpriv.sub_traces import check_owners
-from mobpriv.traces import Traces, by_user, from_blocks, milliseconds, rows
+from mobpriv.traces import Traces, by_user, from_blocks, milliseconds
 
 
 class Rebuilt(NamedTuple):
@@ -49,13 +49,22 @@ class HMC:
       passed lose records or gain midpoints; others are filled with a known user's records there, in a gap of the trace that leaves
       time to get there and back. Records of small points of interest are erased at the end, in every trace.
 
+    Beyond the thesis, whose §4.6 and §7.2 only name them:
+
+    * ``k`` > 1: H is altered towards the mean of the k profiles with the best area coverage, until each of the k is nearer than U, for
+      every trace that fewer than k others are nearer to; U is the owner's. Their mean stands for H where this fails; whether it then
+      keeps the promise is told by ``nearer``.
+    * ``target="mean"``: a synthetic profile, the mean of these k; it is enough that it is nearer than U, though no real user's may be.
+    * ``target="population"``: a synthetic profile that imitates nobody, the mean of all other known users in the cells of the trace.
+    * ``rounded_at="rule"``: H' must be nearer to V as it will be published, in whole records.
+
     Where the thesis is silent: a is ``step`` of the trace's records; ties in area coverage go to the nearer heat map; cells are
     rounded up, so that no cell is lost by rounding, and filled in the order of their weight; a donor is any other user; ``gap``, ``limit``,
     and what is erased are the defaults of the author's program. Iterations that go on improving without success end after
     5 × ``patience``. Departures of the author's program: ``least_step=50`` (records an iteration adds at least), ``unlike="exclusion"``
-    (cells of U count not less but not at all), ``speed=200 / 3.6``, ``plane="mercator"``; further ones are not copied: its first iteration
-    alters the original too, the map grows by rounding at every iteration, the rule to stop also asks for an area coverage, what it
-    calls removing removes nothing.
+    (cells of U count not less but not at all), ``speed=200 / 3.6``, ``plane="mercator"``, ``rounded_at="iteration"`` (the map grows); further
+    ones are not copied: its first iteration alters the original too, the rule to stop also asks for an area coverage, which is 1 as long as
+    no cell is added or lost, what it calls removing removes nothing.
     """
 
     known: Traces  # KD, what the adversary knows of the users
@@ -68,6 +77,11 @@ class HMC:
     patience: int = 1000  # iterations without improvement, IT_max
     margin: float = 0.0  # nats that V must be nearer than U
     unlike: str = "weight"  # what (1 - U) of (4.7) is
+    k: int = 1  # other users that must be nearer than the owner, or whose mean must
+    target: str = "users"  # what H is altered towards: "users", the k others themselves; their "mean"; the "population"
+    rounding: str = "up"  # of a cell's records: "up", "nearest", or down and the largest "remainder" up
+    rounded_at: str = "end"  # when: at the "end"; by the "rule" to stop, too; at every "iteration", which adds records
+    filled_first: str = "most"  # of several cells to fill: those of "most" or of "least" records, or in order of "number"
     gap: float = 3600.0  # s, pauses longer than this can be filled; they also end a set of records to copy
     limit: float = 10_800.0  # s, longest set of records that is copied
     speed: float = 100 / 3.6  # m/s, v_max, of the way to a filled cell and back
@@ -94,6 +108,9 @@ class HMC:
         for name, unit in (("least_step", "records"), ("margin", "nats"), ("gap", "s"), ("limit", "s")):
             not_negative(name, getattr(self, name), unit)
         whole("patience", self.patience, 1)
+        for name, choices in (("target", TARGETS), ("rounding", ROUNDINGS), ("rounded_at", ROUNDED_AT)):
+            one_of(name, getattr(self, name), choices)
+        one_of("filled_first", self.filled_first, ("most", "least", "number"))
         positive("speed", self.speed, "m/s")
         positive("erased_diameter", self.erased_diameter, "m")
         if self.erased is not None:
@@ -101,6 +118,9 @@ class HMC:
         n = len(by_user(self.known)[0])
         if n < 2:
             raise ValueError(f"HMC hides one known user behind another: known must have records of at least 2 users (got {n})")
+        whole("k", self.k, 1, n - 1, f"must be a whole number in 1 … {n - 1}, the number of other known users")
+        if self.target == "population" and self.k > 1:
+            raise ValueError(f'k must be 1 with target="population": that is one map, and nobody\'s (got {self.k})')
 
     def __repr__(self) -> str:
         return f"HMC({len(self.profiles.users)} known users, grid={self.grid!r})"
@@ -117,28 +137,30 @@ class HMC:
         """Algorithm 1 for every trace; nothing is drawn."""
         maps = heat_maps(traces, self.grid)
         owner = self.profiles.users.get_indexer([self._owner(name) for name in maps.users])
-        return alter(maps, self.profiles, owner, self.step, self.least_step, self.patience, self.margin, self.unlike)
+        rule = self.step, self.least_step, self.patience, self.margin, self.unlike
+        return alter(maps, self.profiles, owner, *rule, self.k, self.target, self.rounding, self.rounded_at)
 
     def rebuild(self, traces: Traces, alteration: Alteration, rng: np.random.Generator) -> Rebuilt:
         """Algorithms 2 and 3 for every trace, then what is small is erased."""
         users, offsets = by_user(traces)
         every = Track(milliseconds(traces), traces["lat"].to_numpy(), traces["lng"].to_numpy())
         cell = np.asarray(self.grid.cells(every.lat, every.lng), np.int64)
+        held = alteration.users["records"].to_numpy()
         tracks, told = [], []
         for i, child in enumerate(rng.spawn(len(users))):
             own = slice(offsets[i], offsets[i + 1])
             row = slice(*alteration.shares.indptr[i : i + 2])
-            wanted = alteration.cells[alteration.shares.indices[row]]
-            n = np.ceil(alteration.shares.data[row] * (own.stop - own.start) - 1e-9).astype(
-                np.int64
-            )  # 1e-9: rounding of shares
+            n = whole_records(alteration.shares.data[row] * held[i], ROUNDINGS.index(self.rounding)).astype(np.int64)
+            wanted, n = alteration.cells[alteration.shares.indices[row]][n > 0], n[n > 0]
             track, facts = self._rebuilt(every.part(own), cell[own], wanted, n, self._owner(users[i]), child)
             tracks.append(track)
             told.append(facts)
         counts = [len(track.t) for track in tracks]
         columns = [np.concatenate([track[k] for track in tracks]) if tracks else every[k] for k in range(3)]
         published = from_blocks(users, counts, *columns)
-        kept, gone = self._without_small(published)
+        kept, gone = published, pd.Series(dtype=np.int64)
+        if self.erased is not None:
+            kept, gone = without_stays(published, self.erased_diameter, self.erased, self.plane)
         told = pd.DataFrame(
             told,
             index=users,
@@ -161,10 +183,13 @@ class HMC:
         new = np.flatnonzero(~np.isin(wanted, passed))
         gaps = Gaps(track, self.gap, self.speed, self.plane) if len(new) else None
         filled, missing = 0, {"donor": 0, "gap": 0}
-        for k in new[np.argsort(-n[new], kind="stable")]:
-            sets, copied = self._sets(wanted[k], owner), None
+        weight = {"most": -n[new], "least": n[new], "number": wanted[new]}[self.filled_first]
+        me, bounds = self.profiles.users.get_indexer([owner])[0], self.grid.bounds(wanted[new])
+        for j in np.argsort(weight, kind="stable"):
+            k = new[j]
+            sets, copied = self._sets(wanted[k], me), None
             if len(gaps.ends):  # a trace of half an hour has no gap, whatever the cell
-                south, west, north, east = self.grid.bounds(wanted[[k]])[0]
+                south, west, north, east = bounds[j]
                 copied = gaps.filled(sets, ((south + north) / 2, (west + east) / 2))
             if copied is None:
                 missing["gap" if len(sets.first) else "donor"] += 1
@@ -177,28 +202,19 @@ class HMC:
 
     @cached_property
     def _donors(self):
-        """All known records in the order of their cells, user by user within each."""
+        """All known records in sets that may be copied, in the order of their cells, and cell and user's number of each set."""
         users, offsets = by_user(self.known)
         lat, lng = self.known["lat"].to_numpy(), self.known["lng"].to_numpy()
         cell = np.asarray(self.grid.cells(lat, lng), np.int64)
         order = np.argsort(cell, kind="stable")
-        user = np.repeat(np.arange(len(users)), np.diff(offsets))[order]
-        return users, cell[order], user, Track(milliseconds(self.known), lat, lng).part(order)
+        user, cell = np.repeat(np.arange(len(users)), np.diff(offsets))[order], cell[order]
+        visitor = np.cumsum(np.r_[0, (np.diff(cell) != 0) | (np.diff(user) != 0)])  # a new one for each user in each cell
+        sets = sets_of(Track(milliseconds(self.known), lat, lng).part(order), visitor, self.gap, self.limit)
+        return cell[sets.first], user[sets.first], sets
 
-    def _sets(self, cell: int, owner: str) -> Sets:
-        """What other known users left in a cell."""
-        users, cells, user, track = self._donors
+    def _sets(self, cell: int, me: int) -> Sets:
+        """What other known users than number ``me`` left in a cell."""
+        cells, user, sets = self._donors
         there = slice(*np.searchsorted(cells, [cell, cell + 1]))
-        others = np.flatnonzero(user[there] != users.get_indexer([owner])[0]) + there.start
-        return sets_of(track.part(others), user[others], self.gap, self.limit)
-
-    def _without_small(self, traces: Traces) -> tuple[Traces, pd.Series]:
-        """The records outside stays of ``erased`` s, and how many each user lost."""
-        small = np.zeros(len(traces) + 1, np.int64)
-        if self.erased is not None and len(traces):
-            found = stays(traces, self.erased_diameter, self.erased, plane=self.plane)
-            np.add.at(small, found["first"].to_numpy(int), 1)
-            np.add.at(small, found["last"].to_numpy(int) + 1, -1)
-        small = np.cumsum(small)[:-1] > 0
-        gone = traces["user"][small].astype(str).value_counts()
-        return rows(traces, ~small), gone
+        others = np.flatnonzero(user[there] != me) + there.start
+        return Sets(sets.track, sets.first[others], sets.last[others])

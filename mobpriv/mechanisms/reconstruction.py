@@ -8,8 +8,13 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
+import pandas as pd
 
 from mobpriv.geo import distance
+from mobpriv.profiles import stays
+from mobpriv.traces import Traces, rows
+
+PAIRS = 1 << 20  # of a gap and a set to put into it, held against each other at a time
 
 
 class Track(NamedTuple):
@@ -118,14 +123,18 @@ class Gaps:
         there, back = (distance(a, b, *centre, self.plane) / self.speed * 1000 for a, b in ((lat0, lng0), (lat1, lng1)))
         begins, room = np.ceil(t0 + there), t1 - back - np.ceil(t0 + there)
         track, lasts = sets.track, sets.track.t[sets.last] - sets.track.t[sets.first]
+        fitting = np.flatnonzero(room >= lasts.min())
+        a, b = track.part(sets.first), track.part(sets.last)
         best = None
-        for gap in np.flatnonzero(room >= lasts.min()):
-            fits = np.flatnonzero(lasts <= room[gap])
-            a, b = sets.first[fits], sets.last[fits]
-            way = distance(lat0[gap], lng0[gap], track.lat[a], track.lng[a], self.plane)
-            way = way + distance(track.lat[b], track.lng[b], lat1[gap], lng1[gap], self.plane)
-            if best is None or way.min() < best[0]:
-                best = way.min(), gap, fits[way.argmin()]
+        for some in np.array_split(fitting, 1 + len(fitting) * len(lasts) // PAIRS):
+            if not len(some):
+                continue
+            way = distance(lat0[some, None], lng0[some, None], a.lat, a.lng, self.plane)
+            way += distance(b.lat, b.lng, lat1[some, None], lng1[some, None], self.plane)
+            way[lasts > room[some, None]] = np.inf
+            gap, chosen = np.unravel_index(way.argmin(), way.shape)
+            if best is None or way[gap, chosen] < best[0]:
+                best = way[gap, chosen], some[gap], chosen
         if best is None:
             return None
         _, gap, chosen = best
@@ -140,3 +149,14 @@ class Gaps:
         parts = np.array([[*whole[:3], *(c[0] for c in copied)], [*(c[-1] for c in copied), *whole[3:]]])
         parts = parts[parts[:, 3] - parts[:, 0] > self.least]
         self.ends = np.concatenate([np.delete(self.ends, gap, axis=0), parts])
+
+
+def without_stays(traces: Traces, diameter: float, duration: float, plane: str = "ground") -> tuple[Traces, pd.Series]:
+    """The records outside stays of ``duration`` s, and how many each user lost who lost any: small points of interest erased (§4.5)."""
+    small = np.zeros(len(traces) + 1, np.int64)
+    if len(traces):
+        found = stays(traces, diameter, duration, plane=plane)
+        np.add.at(small, found["first"].to_numpy(int), 1)
+        np.add.at(small, found["last"].to_numpy(int) + 1, -1)
+    small = np.cumsum(small)[:-1] > 0
+    return rows(traces, ~small), traces["user"][small].astype(str).value_counts()
