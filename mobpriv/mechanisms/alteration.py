@@ -190,16 +190,17 @@ def _farthest(h, targets):
 def whole_records(wanted, rounding):
     """Whole numbers of records (as floats) instead of ``wanted``; ``rounding`` counts in :data:`ROUNDINGS`.
 
-    Up, so that no cell is lost; to the nearest; or down, and what is left over goes to the largest remainders, so that the sum stays.
+    Up, so that no cell is lost; to the nearest; or down, and what is left over goes to the largest remainders (of equal ones the first),
+    so that the sum stays.
     """
-    up = np.ceil(wanted - 1e-9)  # 1e-9: what rounding leaves of a product of shares and records
+    up = np.ceil(wanted - 1e-9)  # 1e-9, here and below: what rounding leaves of a product of shares and records
     if rounding == 0:
         return up
     if rounding == 1:
-        return np.floor(wanted + 0.5)
+        return np.floor(wanted + 0.5 + 1e-9)
     out = np.floor(wanted + 1e-9)
     left = int(np.round(wanted.sum() - out.sum()))
-    out[np.argsort(out - wanted, kind="mergesort")[:left]] += 1
+    out[np.argsort(np.round(out - wanted, 9), kind="mergesort")[:left]] += 1
     return out
 
 
