@@ -89,7 +89,7 @@ class TestAlteration:
             assert row["outcome"] == outcome
             assert found.targets["target"][found.targets["trace"] == user].tolist() == targets
             assert (row["target"] == targets[0]) if targets else pd.isna(row["target"])
-            assert row["records"] == pytest.approx(records, abs=0.5)
+            assert row["held"] == pytest.approx(records, abs=0.5)
             ours = found.shares[[i]].toarray()[0]
             at = {c: ours[np.searchsorted(found.cells, ids[c])] for c in range(9) if ids[c] in found.cells}
             assert {c: x for c, x in at.items() if x} == pytest.approx({c: x for c, x in expected.items() if x}, abs=1e-9)
