@@ -32,10 +32,10 @@ def whole_records(h: dict, n: float, rounding: str) -> dict:
     if rounding == "up":
         return {cell: math.ceil(n * x - 1e-9) for cell, x in h.items()}
     if rounding == "nearest":
-        return {cell: math.floor(n * x + 0.5) for cell, x in h.items()}
+        return {cell: math.floor(n * x + 0.5 + 1e-9) for cell, x in h.items()}
     counts = {cell: math.floor(n * x + 1e-9) for cell, x in h.items()}
     left = round(n * sum(h.values()) - sum(counts.values()))
-    for cell in sorted(h, key=lambda cell: counts[cell] - n * h[cell])[:left]:
+    for cell in sorted(h, key=lambda cell: round(counts[cell] - n * h[cell], 9))[:left]:
         counts[cell] += 1
     return counts
 

@@ -51,7 +51,7 @@ class TestAlteration:
         known=walks,
         secret=walks,
         exclusion=st.booleans(),
-        margin=st.sampled_from([0.0, 0.05]),
+        margin=st.sampled_from([1e-9, 0.05]),  # with 0 a tie of two maps of a few records is a matter of rounding
         k=st.integers(1, 3),
         target=st.sampled_from(["users", "mean", "population"]),
         rounding=st.sampled_from(["up", "nearest", "remainder"]),
@@ -89,7 +89,7 @@ class TestAlteration:
             assert row["outcome"] == outcome
             assert found.targets["target"][found.targets["trace"] == user].tolist() == targets
             assert (row["target"] == targets[0]) if targets else pd.isna(row["target"])
-            assert row["records"] == pytest.approx(records, abs=0.5)
+            assert row["held"] == pytest.approx(records, abs=0.5)
             ours = found.shares[[i]].toarray()[0]
             at = {c: ours[np.searchsorted(found.cells, ids[c])] for c in range(9) if ids[c] in found.cells}
             assert {c: x for c, x in at.items() if x} == pytest.approx({c: x for c, x in expected.items() if x}, abs=1e-9)
@@ -99,7 +99,7 @@ class TestAlteration:
     def test_the_rule_in_whole_records_holds_for_the_published_trace(self, known, secret, k, rounding):
         """Whoever is confused is published with k others nearer than her own profile, counted in the trace itself."""
         k = min(k, len(known) - 1)
-        mechanism = HMC(traces_of(known), k=k, rounding=rounding, rounded_at="rule", erased=None)
+        mechanism = HMC(traces_of(known), k=k, rounding=rounding, rounded_at="rule", erased=None, margin=1e-9)  # no ties
         rebuilt_from = mechanism.alter(traces_of(secret))
         published = mechanism.rebuild(traces_of(secret), rebuilt_from, np.random.default_rng(1)).traces
         if not len(published):

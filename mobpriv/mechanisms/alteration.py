@@ -30,7 +30,7 @@ class Alteration(NamedTuple):
     coverage; missing where no alteration is needed or the target is the population), ``iterations``, ``coverage`` (F-score of this user's
     cells and hers), the Topsoe divergences ``own_before``, ``own``, ``target_before``, ``target_after`` of her map to her own profile
     and to the target's (the farthest of several), in nats, ``nearer`` (how many others' profiles are nearer to H' than her own; all of
-    them where that is not known), and ``records``, the number of which H' holds the shares.
+    them where that is not known), and ``held``, the number of records whose shares H' holds.
     """
 
     users: pd.DataFrame
@@ -95,7 +95,7 @@ def alter(
         "target_before": before,
         "target_after": after[1],
         "nearer": _nearer(topsoe(HeatMaps(maps.users, cells, shares), known), owner),
-        "records": np.rint(records).astype(np.int64),
+        "held": np.rint(records).astype(np.int64),
     }
     pairs = [(trace, known.users[j]) for trace, own in zip(maps.users, chosen, strict=True) for j in own]
     targets = pd.DataFrame(pairs, columns=["trace", "target"])
@@ -190,16 +190,17 @@ def _farthest(h, targets):
 def whole_records(wanted, rounding):
     """Whole numbers of records (as floats) instead of ``wanted``; ``rounding`` counts in :data:`ROUNDINGS`.
 
-    Up, so that no cell is lost; to the nearest; or down, and what is left over goes to the largest remainders, so that the sum stays.
+    Up, so that no cell is lost; to the nearest; or down, and what is left over goes to the largest remainders (of equal ones the first),
+    so that the sum stays.
     """
-    up = np.ceil(wanted - 1e-9)  # 1e-9: what rounding leaves of a product of shares and records
+    up = np.ceil(wanted - 1e-9)  # 1e-9, here and below: what rounding leaves of a product of shares and records
     if rounding == 0:
         return up
     if rounding == 1:
-        return np.floor(wanted + 0.5)
+        return np.floor(wanted + 0.5 + 1e-9)
     out = np.floor(wanted + 1e-9)
     left = int(np.round(wanted.sum() - out.sum()))
-    out[np.argsort(out - wanted, kind="mergesort")[:left]] += 1
+    out[np.argsort(np.round(out - wanted, 9), kind="mergesort")[:left]] += 1
     return out
 
 

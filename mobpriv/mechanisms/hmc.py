@@ -145,7 +145,7 @@ class HMC:
         users, offsets = by_user(traces)
         every = Track(milliseconds(traces), traces["lat"].to_numpy(), traces["lng"].to_numpy())
         cell = np.asarray(self.grid.cells(every.lat, every.lng), np.int64)
-        held = alteration.users["records"].to_numpy()
+        held = alteration.users["held"].to_numpy()
         tracks, told = [], []
         for i, child in enumerate(rng.spawn(len(users))):
             own = slice(offsets[i], offsets[i + 1])
