@@ -106,3 +106,25 @@ def test_a_title_without_words_below_it(source):
         nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(source)]), "", (), lambda: "R1", False
     )
     assert made.cells[0].source == source.strip()
+
+
+def test_a_solution_keeps_its_cells_and_shows_their_code():
+    """It is a fold itself: no fold within, nothing moved to the end, no two cells made one."""
+    cells = page(
+        code("x = 1"),
+        nbformat.v4.new_markdown_cell(":::{solution-start} one\n:::"),
+        code("y = x", "solution"),
+        code("show(y)", "solution", "figure", outputs=[figure("<p>1</p>")]),
+        nbformat.v4.new_markdown_cell(":::{solution-end}\n:::"),
+        code("z = 1"),
+    )
+    assert [cell.source for cell in cells[2:7]] == [
+        ":::{solution-start} one\n:::",
+        "y = x",
+        "show(y)",
+        ":::{solution-end}\n:::",
+        "z = 1",
+    ]
+    hidden = {tag for cell in cells[3:5] for tag in cell.metadata.tags} & {"hide-input", "remove-input"}
+    assert not hidden
+    assert not any("The code of the figures" in cell.source for cell in cells)

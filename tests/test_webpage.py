@@ -179,6 +179,11 @@ def test_the_styles_are_the_books_and_follow_the_readers_system():
     assert css.count("{") == css.count("}")
 
 
+def test_exercises_and_solutions_are_called_so():
+    text = ":::{exercise-start} A loop\n:label: one\n:::\n\nWrite it.\n\n:::{exercise-end}\n:::\n:::{solution-start} one\n:class: dropdown\n:::\nDone."
+    assert webpage.without_roles(text).split() == "**Exercise: A loop** Write it. **Solution** Done.".split()
+
+
 def test_works_are_cited_by_author_and_year(tmp_path):
     keys = set(re.findall(r"\{cite(?::\w+)?\}`([^`]+)`", "".join(p.read_text() for p in (ROOT / "notebooks").glob("*.ipynb"))))
     assert keys

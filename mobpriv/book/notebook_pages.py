@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 import nbformat
 
 HIDDEN = {"hide-input", "remove-input", "remove-cell"}
+SOLUTION = "solution"  # the tag of a cell in an exercise's solution, itself a fold: it stays where it is, its code seen
 SET_UP = {"parameters", "injected-parameters", "quick", "input"}
 SYNTHETIC = """:::{div} synthetic
 **Synthetic data.** What is called *synthetic city* here was computed from a made-up city, not from real people.
@@ -61,7 +62,7 @@ def _opened(cells: list, opening: str, synthetic: bool) -> list:
 def _kind(cell) -> str:
     """figure, set-up or experiment; "" for what is no code, or does not show its code anyway."""
     tags = set(cell.metadata.get("tags", []))
-    if cell.cell_type != "code" or tags & HIDDEN:
+    if cell.cell_type != "code" or tags & {*HIDDEN, SOLUTION}:
         return ""
     if "figure" in tags:
         return "figure"

@@ -12,6 +12,7 @@ The conventions that every notebook in ``notebooks/`` follows:
 * it reads its data with ``mobpriv.datasets.load(dataset)`` or through a prepare of :mod:`mobpriv.experiments`, in a cell tagged
   ``input``: what that cell refuses is the reader's mistake, one line and no traceback;
 * a cell that only draws or prints is tagged ``figure``: it makes no name that a later cell reads, so no number depends on it;
+* a lesson, ``<chapter>_lesson``, holds exercises; a cell of a solution is tagged ``solution`` and stays in it with its code and what it shows;
 * it hands its numbers over with ``book.save({...}, data)``: what the pages print and the claims test.
 """
 

@@ -165,6 +165,8 @@ def without_roles(text: str) -> str:
         r"\{cite(?::\w+)?\}`([^`]+)`", lambda m: f"({'; '.join(cited(key.strip()) for key in m[1].split(','))})", text
     )
     text = re.sub(r"\{[\w:]+\}`([^`<]+?)\s*(?:<[^`]*>)?`", r"\1", text)
+    text = re.sub(r"^[:`]{3,}\{exercise-start\}[ \t]*(.*)$", r"**Exercise: \1**\n", text, flags=re.MULTILINE)
+    text = re.sub(r"^[:`]{3,}\{solution-start\}.*$", "**Solution**\n", text, flags=re.MULTILINE)
     text = re.sub(r"^[:`]{3,}\{[\w-]+\}[ \t]*(.*)$", lambda m: f"**{m[1]}**\n" if m[1] else "", text, flags=re.MULTILINE)
     text = re.sub(r"^(?::{3,}|:[\w-]+:.*)$", "", text, flags=re.MULTILINE)
     return re.sub(r"\[([^\]]+)\]\((?!https?:)[^)]*\)", r"\1", text)

@@ -1,12 +1,14 @@
 """The figures of the book: one style, labels at the curves, intervals. The only package that draws with matplotlib.
 
 ``panels`` gives axes to draw on, each a picture of its own, which pages set side by side and phones one below the other; the forms
-(``rates``, ``curves``, ``dots``, …) draw on one of them; ``show`` makes the figure of them, with its number, caption and legend.
+(``rates``, ``curves``, ``dots``, …) draw on one of them; ``show`` makes the figure of them, with its number, caption and legend;
+``turned`` makes one of several settings, which the reader chooses by a knob.
 """
 
 from mobpriv.plot.forms import (
     against,
     as_map,
+    at,
     channel_map,
     curves,
     distribution,
@@ -21,15 +23,18 @@ from mobpriv.plot.forms import (
     reference,
     stacked,
 )
+from mobpriv.plot.instrument import Instrument, turned
 from mobpriv.plot.picture import Picture, show, stylesheet, themed
 from mobpriv.plot.style import PANEL, SINGLE, panels
 
 __all__ = [
     "PANEL",
     "SINGLE",
+    "Instrument",
     "Picture",
     "against",
     "as_map",
+    "at",
     "channel_map",
     "curves",
     "distribution",
@@ -47,4 +52,5 @@ __all__ = [
     "stacked",
     "stylesheet",
     "themed",
+    "turned",
 ]

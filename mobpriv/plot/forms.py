@@ -220,6 +220,17 @@ def curves(
     return axis
 
 
+def at(axis, table: pd.DataFrame, x: str, kind: str, here: float, percent: bool = True, marks: dict[str, Mark] | None = None):
+    """One place on ``curves``: a line at x = ``here``, and the values there in large marks with their intervals."""
+    reference(axis, x=here)
+    for name, own in table[table[x] == here].groupby(kind, sort=False):
+        look, (row,) = (marks or {}).get(name) or mark(name), own.to_dict("records")
+        value, low, high = ((100 if percent else 1) * row[key] for key in ("value", "low", "high"))
+        axis.plot([here, here], [low, high], color=look.colour, linewidth=3, solid_capstyle="butt", zorder=3)
+        axis.plot(here, value, look.marker, color=look.colour, markersize=9, zorder=3)
+    return axis
+
+
 def label_ends(axis, ends: Iterable[tuple[float, float, str, str]]):
     """Names at the ends of lines: (x, y, name, colour). They are set when the figure is shown, pushed apart where they would meet."""
     axis.ends = [*getattr(axis, "ends", []), *ends]
@@ -259,12 +270,23 @@ def distribution(values) -> tuple[np.ndarray, np.ndarray]:
     return x, counts.cumsum() / max(len(values), 1)
 
 
-def heat_map(bounds: np.ndarray, shares: np.ndarray, axis=None, title: str = "", label: str = "share of records"):
-    """Cells of a grid coloured by the logarithm of their share. ``bounds``: (n, 4) south, west, north, east in degrees."""
+def heat_map(
+    bounds: np.ndarray,
+    shares: np.ndarray,
+    axis=None,
+    title: str = "",
+    label: str = "share of records",
+    ends: tuple[float, float] | None = None,
+):
+    """Cells of a grid coloured by the logarithm of their share. ``bounds``: (n, 4) south, west, north, east in degrees.
+
+    ``ends``: of the colours, for maps that are to be alike; None takes those of the shares.
+    """
     axis = _axis(axis, 4.2)
     south, west, north, east = np.asarray(bounds).T
     corners = np.stack([np.column_stack(c) for c in ((west, south), (east, south), (east, north), (west, north))], axis=1)
     norm = LogNorm(max(shares.min(), 1e-5), shares.max()) if shares.min() < shares.max() else None
+    norm = LogNorm(*ends) if ends else norm
     cells = PolyCollection(corners, array=shares, cmap="cividis", norm=norm, linewidths=0.2, edgecolors=FAINT)
     axis.add_collection(cells)
     as_map(axis, south.min(), north.max(), west.min(), east.max())

@@ -5,7 +5,9 @@ CSS variables stand in the place of the style's colours (:mod:`mobpriv.palette`)
 
 import io
 import re
+import zlib
 from collections.abc import Sequence
+from functools import cached_property
 from html import escape
 
 import numpy as np
@@ -29,21 +31,24 @@ class Picture:
     def __init__(self, figures: Sequence, caption: str, alt: str, number: str = "", legend: dict[str, Mark] | None = None):
         self.caption, self.alt, self.number, self.legend = caption, alt, number, legend or {}
         self.svgs = [_saved(figure) for figure in figures]
+        self._figures = figures
+
+    @cached_property
+    def png(self) -> bytes:
         if self.legend:
-            figures[0].legend(handles=_handles(self.legend), loc="outside lower center", ncols=2)
-        self.png = _side_by_side([_png(figure) for figure in figures])
+            self._figures[0].legend(handles=_handles(self.legend), loc="outside lower center", ncols=2)
+        return _side_by_side([_png(figure) for figure in self._figures])
 
     @property
     def html(self) -> str:
-        panels = "".join(f"<div>{themed(svg)}</div>" for svg in self.svgs)
-        legend = "".join(f"<li>{_swatch(mark)}{escape(name)}</li>" for name, mark in self.legend.items())
-        number = f"Figure {self.number}." if self.number else ""
-        return (
-            f'<figure class="mobpriv-figure" data-panels="{len(self.svgs)}">'
-            + (f'<ul class="legend">{legend}</ul>' if legend else "")
-            + f'<div class="panels" role="img" aria-label="{escape(self.alt)}">{panels}</div>'
-            + f'<figcaption><span class="figure-number">{escape(number)}</span> {escape(self.caption)}</figcaption></figure>'
-        )
+        parts = legend_html(self.legend) + self.panels_html() + caption_html(self.caption, self.number)
+        return f'<figure class="mobpriv-figure" data-panels="{len(self.svgs)}">{parts}</figure>'
+
+    def panels_html(self, key: str = "") -> str:
+        """The panels alone. ``key`` begins the ids in them, which no other drawing of the page may have."""
+        key = key or f"p{zlib.crc32(''.join(self.svgs).encode()):08x}"
+        panels = "".join(f"<div>{own_ids(themed(svg), f'{key}-{i}')}</div>" for i, svg in enumerate(self.svgs))
+        return f'<div class="panels" role="img" aria-label="{escape(self.alt)}">{panels}</div>'
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         return {"text/html": self.html, "image/png": self.png, "text/plain": f"{self.caption} {self.alt}"}
@@ -55,19 +60,40 @@ def show(panels, caption: str, alt: str, number: str = "", legend: dict[str, Mar
     ``same``: "x", "y" or "xy", which limits the panels share; ``legend``: name -> mark, above the panels, never on data.
     ValueError where caption or alt is no sentence, which a reader, or a listener, needs.
     """
-    panels = [panels] if isinstance(panels, Axes) else list(np.ravel(panels))
+    panels = axes_of(panels)
     for what, text in {"caption": caption, "alt": alt}.items():
         if not text.strip().endswith((".", "?", ")")):
             raise ValueError(f"the {what} of a figure is a sentence that ends with a full stop (got {text!r})")
+    alike(panels, same)
+    for axis in panels:
+        _label_ends(axis)
+    return Picture([axis.figure for axis in panels], caption, alt, number, legend)
+
+
+def axes_of(panels) -> list[Axes]:
+    """One axis, or several in whatever they came, as a list."""
+    return [panels] if isinstance(panels, Axes) else list(np.ravel(panels))
+
+
+def alike(panels: Sequence[Axes], same: str) -> None:
+    """Limits that panels share, in the directions ``same``: from the least to the largest of all."""
     for direction in same:
         limits = [getattr(axis, f"get_{direction}lim")() for axis in panels]
         turned = limits[0][0] > limits[0][1]
         ends = min(min(pair) for pair in limits), max(max(pair) for pair in limits)
         for axis in panels:
             getattr(axis, f"set_{direction}lim")(*(reversed(ends) if turned else ends))
-    for axis in panels:
-        _label_ends(axis)
-    return Picture([axis.figure for axis in panels], caption, alt, number, legend)
+
+
+def legend_html(legend: dict[str, Mark]) -> str:
+    entries = "".join(f"<li>{_swatch(mark)}{escape(name)}</li>" for name, mark in legend.items())
+    return f'<ul class="legend">{entries}</ul>' if entries else ""
+
+
+def caption_html(caption: str, number: str) -> str:
+    """The caption; where the paper has no ``number``, the build writes one."""
+    number = f"Figure {number}." if number else ""
+    return f'<figcaption><span class="figure-number">{escape(number)}</span> {escape(caption)}</figcaption>'
 
 
 def _label_ends(axis):
@@ -161,6 +187,17 @@ def themed(svg: str) -> str:
     for colour in DARK:
         svg = re.sub(colour, f"var(--mp-{colour[1:]}, {colour})", svg, flags=re.IGNORECASE)
     return svg.strip()
+
+
+def own_ids(svg: str, key: str) -> str:
+    """The SVG with ids that begin with ``key``, and only those that something in it refers to: several drawings stand on a page."""
+    used = set(re.findall(r"url\(#([^)]+)\)", svg)) | set(re.findall(r'href="#([^"]+)"', svg))
+    svg = re.sub(r' id="([^"]*)"', lambda found: f' id="{key}-{found[1]}"' if found[1] in used else "", svg)
+    return re.sub(r'url\(#([^)]+)\)|href="#([^"]+)"', lambda found: _pointing(found, key), svg)
+
+
+def _pointing(found: re.Match, key: str) -> str:
+    return f"url(#{key}-{found[1]})" if found[1] else f'href="#{key}-{found[2]}"'
 
 
 def stylesheet() -> str:

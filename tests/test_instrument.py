@@ -1,0 +1,151 @@
+"""A figure with a knob: a frame for each setting, one of them seen; turned by keyboard, without a script; all of it said on paper."""
+
+import re
+
+import pytest
+
+from mobpriv import palette, plot
+from mobpriv.book import webpage
+
+SAYS = {
+    "small": "With a small margin few are found.",
+    "large": "With a large <b> margin nobody is found.",
+    "huge": "All is lost.",
+}
+
+
+def drawn(height: float, count: int = 2) -> list:
+    panels = plot.panels(count)
+    for axis in panels:
+        axis.plot([0, height], [0, height])
+        axis.fill_between([0, height], [0, height], clip_on=True)
+    return panels
+
+
+def instrument(**given):
+    frames = {setting: (drawn(10.0**i), says) for i, (setting, says) in enumerate(SAYS.items())}
+    given = {"marked": "large", "legend": {"AP-Attack": palette.mark("AP-Attack")}} | given
+    return plot.turned(given.pop("frames", frames), given.pop("knob", "Margin (nats)"), "A caption in words.", **given)
+
+
+def test_a_button_and_a_frame_for_each_setting_the_marked_one_first():
+    html = instrument().html
+    assert re.findall(r"<label>.*?>([a-z]+)</label>", html) == list(SAYS)
+    assert re.findall(r'value="(\d)"[^>]*checked', html) == ["1"]
+    assert len(set(re.findall(r'type="radio" name="([^"]+)"', html))) == 1
+    assert html.count('role="img"') == html.count('class="frame"') == 3
+    assert "<legend>Margin (nats)</legend>" in html
+    assert html.index("Margin (nats)") < html.index('class="legend"') < html.index('class="frame"')
+    assert re.findall(r'value="(\d)"[^>]*checked', instrument(marked="").html) == ["0"]
+
+
+def test_each_button_is_described_by_its_frames_sentence():
+    html = instrument().html
+    described = re.findall(r'aria-describedby="([^"]+)"', html)
+    sentences = dict(re.findall(r'<p id="([^"]+)" aria-hidden="true">(.*?)</p>', html))
+    assert [sentences[name] for name in described] == [text.replace("<b>", "&lt;b&gt;") for text in SAYS.values()]
+    assert re.findall(r'role="img" aria-label="([^"]+)"', html) == list(sentences.values())
+
+
+def test_no_id_stands_twice_not_even_in_two_instruments():
+    both = (
+        instrument().html + instrument(frames={"a": (drawn(1), "This is a."), "b": (drawn(1), "This is b.")}, marked="b").html
+    )
+    ids = re.findall(r'\sid="([^"]*)"', both)
+    assert len(ids) == len(set(ids)) > 0
+    used = {one or other for one, other in re.findall(r'url\(#([^)]+)\)|href="#([^"]+)"', both)}
+    assert used
+    assert used <= set(ids)
+
+
+def test_what_moves_moves_for_its_value():
+    """The limits are the same at every setting, panel by panel."""
+    frames = {setting: (drawn(10.0**i), says) for i, (setting, says) in enumerate(SAYS.items())}
+    alone = max(axes[1].get_xlim()[1] for axes, _ in frames.values())
+    instrument(frames=frames)
+    limits = {(axis.get_xlim(), axis.get_ylim()) for axes, _ in frames.values() for axis in axes}
+    assert len(limits) == 1
+    assert limits.pop()[0][1] == alone
+
+
+def test_where_there_is_no_html_the_marked_frame_and_what_all_say():
+    made = instrument()
+    shown = made._repr_mimebundle_()
+    assert shown["image/png"] == made.frames["large"].png
+    assert all(text in shown["text/plain"] for text in SAYS.values())
+
+
+@pytest.mark.parametrize(
+    ("frames", "marked", "says"),
+    [
+        ({"a": (1, "One.")}, "", "two settings or more"),
+        ({}, "", "two settings or more"),
+        ({"a": (1, "One."), "b": (1, "Two.")}, "c", "marked 'c'"),
+        ({"a": (1, "One."), "b": (2, "Two.")}, "", "as many panels"),
+        ({"a": (1, "One."), "b": (1, "two words")}, "", "is a sentence"),
+    ],
+)
+def test_mistakes_are_named(frames, marked, says):
+    with pytest.raises(ValueError, match=says):
+        instrument(frames={name: (drawn(1, count), text) for name, (count, text) in frames.items()}, marked=marked)
+
+
+def test_a_place_on_curves_is_marked_with_its_values():
+    import pandas as pd
+
+    table = pd.DataFrame([{"x": x, "kind": "AP-Attack", "value": x / 10, "low": x / 20, "high": x / 5} for x in (1, 2)])
+    (axis,) = plot.panels()
+    plot.at(axis, table, "x", "kind", 2)
+    across, interval, value = axis.lines
+    assert across.get_xdata() == [2, 2]
+    assert list(interval.get_ydata()) == [10, 40]
+    assert (value.get_xdata()[0], value.get_ydata()[0], value.get_marker()) == (2, 20, palette.marker("AP-Attack"))
+
+
+@pytest.fixture
+def opened(browser):
+    """The instrument on a page without scripts, as narrow as a phone."""
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 900})
+    page = context.new_page()
+    page.set_content(
+        f'<!doctype html><html lang="en"><title>t</title><style>{webpage.stylesheet()}</style><main class="bd-article">{instrument().html}</main></html>'
+    )
+    yield page
+    context.close()
+
+
+def test_it_is_turned_by_keyboard_and_without_a_script(opened):
+    def seen() -> list[bool]:
+        return [opened.locator(".frame").nth(i).is_visible() for i in range(3)]
+
+    assert seen() == [False, True, False]
+    opened.keyboard.press("Tab")
+    opened.keyboard.press("ArrowRight")
+    assert seen() == [False, False, True]
+    opened.keyboard.press("ArrowRight")  # round the group
+    assert seen() == [True, False, False]
+    opened.get_by_role("radio", name="large").check()
+    assert seen() == [False, True, False]
+
+
+def test_on_paper_stand_the_chosen_frame_and_all_sentences(opened):
+    opened.emulate_media(media="print")
+    assert [opened.locator(".frame .panels").nth(i).is_visible() for i in range(3)] == [False, True, False]
+    assert [opened.locator(".frame p").nth(i).is_visible() for i in range(3)] == [True] * 3
+    assert not opened.locator("input").first.is_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_is_accessible_and_fits_a_phone(browser, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    context = browser.new_context(color_scheme=scheme, viewport={"width": 390, "height": 900})
+    page = context.new_page()
+    page.set_content(
+        f'<!doctype html><html lang="en"><head><title>t</title><style>{webpage.stylesheet()}</style></head>'
+        f'<body><main class="bd-article"><h1>A page</h1>{instrument().html}</main></body></html>'
+    )
+    found = axe.Axe().run(page).response["violations"]
+    wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+    context.close()
+    assert [violation["id"] for violation in found] == []
+    assert wide <= 0

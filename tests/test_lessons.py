@@ -1,0 +1,74 @@
+"""Every page of exercises: each has a folded solution, whose cells are run and check themselves."""
+
+import ast
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from mobpriv.book.results import ROOT
+
+LESSONS = sorted((ROOT / "notebooks").glob("*_lesson.ipynb"))
+each = pytest.mark.parametrize("path", LESSONS, ids=[path.stem for path in LESSONS])
+DIRECTIVE = re.compile(r"^:::\{((?:exercise|solution)-(?:start|end))\}[ \t]*(.*)$", re.MULTILINE)
+
+
+def parts(path: Path) -> list[tuple[str, str, list]]:
+    """What stands where: "exercise" with its label, or "solution" with its exercise's, and the code cells within; "" outside of both."""
+    found, inside = [], ("", "", [])
+    for cell in nbformat.read(path, as_version=4).cells:
+        if cell.cell_type == "code":
+            inside[2].append(cell)
+            continue
+        for directive, argument in DIRECTIVE.findall(cell.source):
+            kind, end = directive.split("-")
+            found.append(inside)
+            if end == "end":
+                assert inside[0] == kind, f"{directive} without its start"
+                inside = ("", "", [])
+            else:
+                label = argument.strip() if kind == "solution" else re.search(r"^:label: (\S+)$", cell.source, re.MULTILINE)[1]
+                inside = (kind, label, [])
+    assert inside[0] == "", "the last directive is closed"
+    return [*found, inside]
+
+
+def asserts(cell) -> bool:
+    return any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(cell.source)))
+
+
+def test_there_are_lessons():
+    assert LESSONS
+
+
+@each
+def test_three_to_six_exercises_each_followed_by_its_solution(path: Path):
+    order = [(kind, label) for kind, label, _ in parts(path) if kind]
+    exercises = [label for kind, label in order if kind == "exercise"]
+    assert 3 <= len(exercises) == len(set(exercises)) <= 6
+    assert order == [(kind, label) for label in exercises for kind in ("exercise", "solution")]
+
+
+@each
+def test_every_solution_is_run_and_checks_itself(path: Path):
+    for kind, label, cells in parts(path):
+        if kind == "solution":
+            assert any(asserts(cell) for cell in cells), f"{label} asserts nothing"
+        elif kind == "exercise":
+            assert not cells, f"{label} gives code away"
+
+
+@each
+def test_a_solutions_cells_are_tagged_and_no_others(path: Path):
+    for kind, _, cells in parts(path):
+        for cell in cells:
+            assert ("solution" in cell.metadata.get("tags", [])) == (kind == "solution"), cell.source
+
+
+@each
+def test_solutions_are_folded(path: Path):
+    text = "\n".join(cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "markdown")
+    starts = re.findall(r"^:::\{solution-start\}.*?^:::$", text, re.MULTILINE | re.DOTALL)
+    assert starts
+    assert all(":class: dropdown" in start for start in starts)
