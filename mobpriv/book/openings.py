@@ -37,7 +37,7 @@ def opening(
     lines += list(findings)
     if errata:
         lines.append(
-            f"**{errata} {'erratum is' if errata == 1 else 'errata are'} demonstrated here**, each by a test of its own."
+            f"**{errata} {'erratum is' if errata == 1 else 'errata are'} demonstrated here**, {'' if errata == 1 else 'each '}by a test of its own."
         )
     lines += _main_cause([verdict for verdict in judged if verdict.claim.short], registry)
     if record:
