@@ -340,6 +340,14 @@ class TestWhole:
             part = found[found.index.str.endswith(f"-{k}")].set_axis(alone.index)
             pd.testing.assert_frame_equal(part, alone)
 
+    def test_an_alteration_of_other_traces_is_refused(self):
+        mechanism, both = HMC(traces_of({"a": [0, 1], "b": [2, 3]})), traces_of({"a": [0, 1], "b": [2, 3]})
+        one = both[both["user"] == "a"]
+        with pytest.raises(
+            ValueError, match=r"alteration must be of the traces that are rebuilt, in their order \(it differs in b\)"
+        ):
+            mechanism.rebuild(both, mechanism.alter(one), np.random.default_rng(1))
+
     def test_an_empty_half_and_records_outside(self):
         mechanism = HMC(crowd(1))
         empty = crowd(2).head(0)

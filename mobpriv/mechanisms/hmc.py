@@ -143,6 +143,11 @@ class HMC:
     def rebuild(self, traces: Traces, alteration: Alteration, rng: np.random.Generator) -> Rebuilt:
         """Algorithms 2 and 3 for every trace, then what is small is erased."""
         users, offsets = by_user(traces)
+        if not users.equals(alteration.users.index):
+            apart = users.symmetric_difference(alteration.users.index)
+            raise ValueError(
+                f"alteration must be of the traces that are rebuilt, in their order (it differs in {apart[0] if len(apart) else 'the order'})"
+            )
         every = Track(milliseconds(traces), traces["lat"].to_numpy(), traces["lng"].to_numpy())
         cell = np.asarray(self.grid.cells(every.lat, every.lng), np.int64)
         held = alteration.users["held"].to_numpy()
