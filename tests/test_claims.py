@@ -202,7 +202,9 @@ def test_what_is_false_by_definition_is_tested_but_does_not_count():
     printed = {"cabspotting": 0.3}
     found = verdict(impossible="a theorem", printed=printed, explanations=because("Why."))
     assert (found.verdict, found.explanation) == ("false by definition", "Why.")
-    assert "is said to be false by definition (a theorem), and came out otherwise: agrees" in fault(claim(impossible="a theorem"))
+    assert "is said to be false by definition (a theorem), and came out otherwise: agrees" in fault(
+        claim(impossible="a theorem")
+    )
     assert "has an explanation of 'disagrees'" not in fault(claim(impossible="a theorem"))
     assert "1 verdict false by definition, not in the table" in score_page([found, verdict()], [], REGISTRY)
     assert counted(score_page([found], [], REGISTRY)) == {}

@@ -266,7 +266,9 @@ def test_the_ids_of_the_books_own_claims_and_errata_begin_as_the_registry_says()
 
 def test_every_chip_of_a_card_is_explained():
     page = (BOOK / "how-to-read.md").read_text(encoding="utf-8")
-    assert [kind for kind in (*KINDS, BY_DEFINITION, IMPOSSIBLE, "", "not testable without …") if f"{badge(kind)}\n: " not in page] == []
+    assert [
+        kind for kind in (*KINDS, BY_DEFINITION, IMPOSSIBLE, "", "not testable without …") if f"{badge(kind)}\n: " not in page
+    ] == []
 
 
 @pytest.mark.parametrize(
