@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import shutil
 from pathlib import Path
@@ -331,6 +332,19 @@ def test_every_notebook_stands_in_the_table_of_contents(tmp_path):
     make(root, "two")
     with pytest.raises(build.BuildFailed, match=r"book/_toc.yml lacks notebooks/two"):
         build.build(root, render=False)
+
+
+def test_figures_of_two_parts_that_begin_alike_have_letters_of_their_own(tmp_path):
+    figure = "from IPython.display import HTML\nHTML('<figure><span class=\"figure-number\"></span></figure>')"
+    root = project(tmp_path, "one", "two", "three")
+    for name in ("one", "two", "three"):
+        make(root, name, SAVES, figure, tags={3: "figure"})
+    parts = zip(("About", "A mechanism", "A"), ("one", "two", "three"), strict=True)
+    listed = "".join(f"  - caption: {caption}\n    chapters:\n      - file: notebooks/{name}\n" for caption, name in parts)
+    (root / "book" / "_toc.yml").write_text(f"format: jb-book\nroot: index\nparts:\n{listed}")
+    build.build(root, render=False)
+    pages_ = [(root / "book" / "notebooks" / f"{name}.ipynb").read_text() for name in ("one", "two", "three")]
+    assert [re.findall(r"Figure (\w+)\.", page) for page in pages_] == [["A1"], ["M1"], ["B1"]]
 
 
 def test_the_foot_of_a_page_says_where_its_numbers_come_from(tmp_path):

@@ -21,6 +21,34 @@ def points(line) -> list:
     return np.column_stack(line.get_data()).tolist()
 
 
+class TestStacked:
+    TABLE = pd.DataFrame(
+        [
+            ("a", "good", 0.5),
+            ("a", "fair", 0.498),
+            ("a", "bad", 0.002),
+            ("b", "good", 0.2),
+            ("b", "fair", 0.0),
+            ("b", "bad", 0.8),
+        ],
+        columns=["mechanism", "level", "value"],
+    )
+
+    def test_each_kind_begins_where_those_before_it_end(self):
+        bars = plot.stacked(self.TABLE, "mechanism", "level").containers
+        begins = [[bar.get_x() for bar in kind] for kind in bars]
+        assert np.allclose(begins, [[0, 0], [50, 20], [99.8, 20]])
+
+    def test_the_seam_takes_at_most_half_of_a_bar_and_never_shows_more_than_there_is(self):
+        bars = plot.stacked(self.TABLE, "mechanism", "level").containers
+        widths = np.array([[bar.get_width() for bar in kind] for kind in bars])
+        shares = np.array([[50, 20], [49.8, 0], [0.2, 80]])
+        assert (widths <= shares + 1e-9).all()
+        assert (widths >= shares / 2 - 1e-9).all()
+        assert (shares - widths <= 0.4 + 1e-9).all()
+        assert (widths[shares > 0] > 0).all()
+
+
 class TestDots:
     VALUES = {("a", "one"): [3.0, 1.0, 2.0], ("a", "two"): [5.0], ("b", "one"): [4.0, 4.0], ("b", "two"): [6.0, 8.0]}  # noqa: RUF012
 

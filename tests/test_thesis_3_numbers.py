@@ -5,14 +5,12 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import ROOT, SHARED
+from conftest import ROOT
 
 from mobpriv.experiments.thesis_3 import mechanisms, prepare, protected
 from mobpriv.geo import meridian_arc, metres_per_degree
 from mobpriv.grid import latitude_of_arc
 
-DATA = SHARED / "data" / "cabspotting.parquet"
-pytestmark = pytest.mark.skipif(not DATA.is_file(), reason=f"the real data are not here: {DATA.parent}")
 CELL = 800.0  # m
 
 
@@ -21,8 +19,8 @@ def published(notebook):
 
 
 @pytest.fixture(scope="module")
-def cabs():
-    return prepare(str(DATA), leave_out="mfeuer")
+def cabs(real_data):
+    return prepare(str(real_data / "cabspotting.parquet"), leave_out="mfeuer")
 
 
 def shares(traces) -> pd.Series:

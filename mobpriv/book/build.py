@@ -10,6 +10,7 @@ from concurrent.futures import as_completed
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
+from string import ascii_uppercase
 from typing import NamedTuple
 
 import nbformat
@@ -304,10 +305,11 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
 
 
 def _letters(captions: Iterable[str]) -> list[str]:
-    """A letter for each part of the book: the first of its caption that no part before it has."""
+    """A letter for each part of the book: the first of its caption that no part before it has, else the first of the alphabet."""
     taken = []
     for caption in captions:
-        taken.append(next(letter for letter in caption.upper() if letter.isalpha() and letter not in taken))
+        of = [*filter(str.isalpha, caption.upper()), *ascii_uppercase]
+        taken.append(next(letter for letter in of if letter not in taken))
     return taken
 
 

@@ -238,10 +238,10 @@ def _of_its_kind(verdict: Verdict) -> str:
         return f"The number is another one, but the direction holds, also at the ends of the intervals: {verdict.test}."
     if verdict.verdict == UNDECIDED and verdict.n is not None and verdict.low is None:
         return f"So few cases (n{FIXED}={FIXED}{shown(verdict.n)}) have no 95{FIXED}% interval, and decide nothing."
+    if verdict.verdict == UNDECIDED and verdict.claim.relation:
+        return f"It holds in a part of the intervals only: {verdict.test}."
     if verdict.verdict == UNDECIDED:
         turns = f" At the ends of the intervals the direction turns: {verdict.test}." if verdict.test else ""
-        if verdict.claim.relation:
-            return f"It holds in a part of the intervals only: {verdict.test}."
         return f"The printed number lies in our interval: the users at hand do not tell the two apart.{turns}"
     if verdict.verdict in (BY_DEFINITION, IMPOSSIBLE):
         reasons = verdict.claim.by_definition if verdict.verdict == BY_DEFINITION else verdict.claim.impossible

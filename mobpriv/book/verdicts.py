@@ -60,9 +60,7 @@ class Part(NamedTuple):
 class Verdict(NamedTuple):
     claim: Claim
     dataset: str
-    verdict: (
-        str  # one of the kinds in claims, "true (false) by definition", "not testable without …", or "" where nothing is stated
-    )
+    verdict: str  # one of those in claims, "not testable without …", or "" where nothing is stated
     quantity: str = ""  # of a table the cell's
     printed: Any = None
     value: float | None = None
