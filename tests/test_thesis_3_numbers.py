@@ -8,14 +8,14 @@ import pytest
 from conftest import ROOT
 
 from mobpriv.experiments.thesis_3 import mechanisms, prepare, protected
-from mobpriv.geo import meridian_arc, metres_per_degree
+from mobpriv.geo import distance, meridian_arc, metres_per_degree
 from mobpriv.grid import latitude_of_arc
 
 CELL = 800.0  # m
 
 
-def published(notebook):
-    return json.loads((ROOT / "book" / "results" / "cabspotting" / f"{notebook}.json").read_text())["results"]
+def published(notebook, run="cabspotting"):
+    return json.loads((ROOT / "book" / "results" / run / f"{notebook}.json").read_text())["results"]
 
 
 @pytest.fixture(scope="module")
@@ -104,3 +104,78 @@ def test_w4m_s_pivots_are_found_as_if_unprotected_and_moved_users_hardly(cabs, u
     assert spread["low"] <= len(pivots) <= spread["high"]
     assert hits[pivots].sum() == without[pivots].sum() > 50
     assert hits[others].mean() <= results["found.moved"]["high"]
+
+
+def stops(trace, max_gap=np.inf) -> list[np.ndarray]:
+    """Rows (lat, lng) of each stop of 200 m and an hour: a window that grows, and forgets its oldest records until the next fits."""
+    t, place = trace["t"].astype("datetime64[ns, UTC]").astype("int64").to_numpy() / 1e9, trace[["lat", "lng"]].to_numpy()
+    metres = np.stack(metres_per_degree(place[:, 0])[::-1], axis=1)  # of a degree to the north and to the east
+    found, first = [], 0
+    for i in range(1, len(t) + 1):
+        far = np.arange(first, i)  # at the end, and at a pause, the next record fits nothing
+        if i < len(t) and t[i] - t[i - 1] <= max_gap:
+            far = first + np.flatnonzero((((place[first:i] - place[i]) * metres[i]) ** 2).sum(axis=1) > 200**2)
+        if len(far):
+            stop = i - first >= 2 and t[i - 1] - t[first] >= 3600
+            found += [place[first:i]] if stop else []
+            first = i if stop else far[-1] + 1
+    return found
+
+
+def places(trace, max_gap=np.inf) -> np.ndarray:
+    """Rows (lat, lng, share of the records) of the stops joined over 100 m, by falling share."""
+    found = stops(trace, max_gap)
+    middles = np.array([stop.mean(axis=0) for stop in found])
+    groups = []
+    for i, middle in enumerate(middles):
+        near = set(np.flatnonzero(distance(*middles.T, *middle) <= 100)) | {i}
+        groups = [g for g in groups if not g & near] + [near.union(*(g for g in groups if g & near))]
+    joined = [np.concatenate([found[i] for i in sorted(g)]) for g in groups]
+    rows = sorted(((len(j), *j.mean(axis=0)) for j in joined), key=lambda row: -row[0])
+    total = sum(n for n, _, _ in rows)
+    return np.array([(lat, lng, n / total) for n, lat, lng in rows]).reshape(-1, 3)
+
+
+def nearest_median(p, q, _):
+    """Equation (3.12)."""
+    d = distance(*p[:, :2].T[:, :, None], *q[:, :2].T[:, None])
+    return np.median(np.r_[d.min(axis=1), d.min(axis=0)])
+
+
+def stats_prox(p, q, printed):
+    """Equations (3.13) to (3.15), 10 points for the first pair within 100 m, d0 = 2 km."""
+    d = distance(*p[:, :2].T[:, :, None], *q[:, :2].T[:, None])
+    stationary, near = (p[:, 2] * d.min(axis=1)).sum(), np.diagonal(d) < 100
+    score = (10 * 0.5 ** np.arange(len(near)))[near].sum()
+    if stationary <= 2000 or not (printed or score):
+        return stationary
+    return 1 / score if score else 1e8
+
+
+def test_stays_that_are_pauses_and_the_printed_condition(real_data):
+    """GeoLife, 35 users: POI-Attack 13, 5 without pauses; PIT-Attack 11, 6 without pauses, 7 with Equation (3.13) as printed."""
+    halves = prepare(str(next(real_data.glob("geolife_*.parquet"))), start="2009-01-13T23:00")
+    found = {}
+    for pause in (np.inf, 3600):
+        secret, known = (
+            {user: places(trace, pause) for user, trace in half.groupby("user", observed=True)}
+            for half in (halves.secret, halves.known)
+        )
+        secret, known = ({user: of for user, of in half.items() if len(of)} for half in (secret, known))
+        for name, d, printed in (("POI", nearest_median, 0), ("PIT", stats_prox, 0), ("PIT", stats_prox, 1)):
+            unlike = {user: {other: d(of, known[other], printed) for other in known} for user, of in secret.items()}
+            found[name, pause, printed] = sum(
+                user in of and all(of[user] < of[other] - 1e-9 for other in known if other != user)
+                for user, of in unlike.items()
+            )
+    results = published("thesis_3_causes", "geolife")
+    assert len(halves.users) == 35
+    for key, hits in {
+        "pauses.filled.POI-Attack": found["POI", np.inf, 0],
+        "pauses.end.POI-Attack": found["POI", 3600, 0],
+        "pauses.filled.PIT-Attack": found["PIT", np.inf, 0],
+        "pauses.end.PIT-Attack": found["PIT", 3600, 0],
+        "printed.PIT-Attack": found["PIT", np.inf, 1],
+    }.items():
+        assert hits / 35 == pytest.approx(results[key]["value"]), key
+    assert (found["POI", np.inf, 0], found["POI", 3600, 0], found["PIT", np.inf, 0], found["PIT", np.inf, 1]) == (13, 5, 11, 7)
