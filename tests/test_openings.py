@@ -1,5 +1,7 @@
 """A page opens with its answer: verdicts in words, the main disagreement's cause, the command; and what the book itself found."""
 
+from collections import Counter
+
 import pytest
 
 from mobpriv.book import openings, results, runs
@@ -141,13 +143,21 @@ class TestFindings:
 
     def test_a_malformed_one(self, tmp_path):
         (tmp_path / "a.yml").write_text("paper: p\nclaims: []\nfindings: [{notebook: nb, says: x}]")
-        with pytest.raises(LedgerError, match=r"a\.yml: a finding has exactly notebook, says and holds"):
+        with pytest.raises(LedgerError, match=r"a\.yml: a finding has notebook, says and holds, and may have landing"):
             findings(tmp_path)
+
+    def test_the_landing_page_says_what_was_found_part_by_part(self):
+        contents = {"About": ["how-to-read"], "Re-identification": ["thesis_3", "notebooks/a", "notebooks/b"]}
+        text = openings.found(contents, {"b": ["Second.", "Third."], "a": ["First."]})
+        assert text == "- [Re-identification](thesis_3.md). First. Second. Third.\n"
+
+    def test_three_sentences_for_each_part(self):
+        entries = [f for f in findings(results.ROOT / "book" / "claims") if f.landing]
+        parts = Counter(entry.notebook.removeprefix("thesis_").partition("_")[0] for entry in entries)
+        assert parts == {"3": 3, "4": 3, "5": 3, "6": 3, "joint": 3}
 
 
 def test_no_page_of_the_book_has_more_than_three_headlines():
-    from collections import Counter
-
     from mobpriv.book.claims import read
 
     entries = read(results.ROOT / "book" / "claims", Claim)

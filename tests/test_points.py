@@ -70,6 +70,24 @@ def test_the_real_points(real_data):
     assert found["source"].value_counts().tolist() == [3779, 3331]
 
 
+def test_of_a_file_with_the_points_of_several_one_is_taken(tmp_path):
+    from types import SimpleNamespace
+
+    from mobpriv.experiments.thesis_4 import points_of
+
+    path, real = tmp_path / "p.csv", SimpleNamespace(data=SimpleNamespace(synthetic=False))
+    path.write_text("lat,lng,source\n1,1,osm_2026\n2,2,city\n3,3,osm_2026\n")
+    beside = str(tmp_path / "traces.csv")
+    assert len(points_of(real, beside, "p.csv")) == 3
+    assert points_of(real, beside, "p.csv", "osm")["lat"].tolist() == [1, 3]
+    with pytest.raises(ValueError, match=r"no point has a source that begins with 'here' \(there are: city, osm_2026\)"):
+        points_of(real, beside, "p.csv", "here")
+    path.write_text("lat,lng\n1,1\n")
+    with pytest.raises(ValueError, match="points_source needs a column source"):
+        points_of(real, beside, "p.csv", "osm")
+    assert points_of(real, beside, "") is None
+
+
 def test_points_of_the_city():
     """Where people go there are points; the same seed gives the same; another gives others."""
     found = city_points()

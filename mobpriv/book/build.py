@@ -244,6 +244,7 @@ class Judged(NamedTuple):
     records: dict[str, dict[str, dict]]  # run -> notebook -> record
     verdicts: list[verdicts.Verdict]
     findings: dict[str, list[str]]  # notebook -> what the book found there
+    landing: dict[str, list[str]]  # those of them that the landing page says, too
     errata: list[claims.Erratum]
     names: quantities.Names
     stale: set[tuple[str, str]]  # (run, notebook)
@@ -262,8 +263,10 @@ def judged(root: Path) -> Judged:
     names, errata = quantities.read(root, registry.runs), claims.read(root / "book" / "errata", claims.Erratum)
     found = verdicts.evaluate(claims.read(folder, claims.Claim), results, registry, names, rough)
     verdicts.check_errata(errata, results, registry, rough)
-    told = verdicts.told(claims.findings(folder), results, registry, names, rough)
-    return Judged(registry, records, found, told, errata, names, stale_results(records, root), rough)
+    findings = claims.findings(folder)
+    told = verdicts.told(findings, results, registry, names, rough)
+    landing = verdicts.told([finding for finding in findings if finding.landing], results, registry, names, rough)
+    return Judged(registry, records, found, told, landing, errata, names, stale_results(records, root), rough)
 
 
 def write_pages(embedded: dict[str, str], root: Path) -> None:
@@ -296,6 +299,7 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
         "score": pages.score_page(book.verdicts, book.errata, book.registry, book.rough, len(book.stale)),
         "status": pages.status_page(book.records, book.registry, book.stale, titles),
         "headline": _headline(root / "book" / "notebooks", sorted(embedded)),
+        "found": openings.found(contents, book.landing),
     }.items():
         _write_if_changed(generated / f"{name}.md", text)
     if book.stale:

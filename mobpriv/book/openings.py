@@ -56,6 +56,15 @@ def path(titles: dict[str, str], verdicts: Sequence[Verdict], findings: dict[str
     return "\n".join(lines) + "\n"
 
 
+def found(contents: dict[str, list[str]], landing: dict[str, Sequence[str]]) -> str:
+    """What the landing page says of each part of the book (caption -> its files, the setting first), seen from ``book/``."""
+    lines = []
+    for caption, (setting, *files) in contents.items():
+        sentences = [text for file in files for text in landing.get(file.removeprefix("notebooks/"), ())]
+        lines += [f"- [{caption}]({setting}.md). {' '.join(sentences)}"] if sentences else []
+    return "\n".join(lines) + "\n"
+
+
 def _headline(verdicts: list[Verdict], registry: Registry) -> str:
     """A claim in few words, and what came of it: one phrase for all data sets that share it."""
     phrases = {}

@@ -102,13 +102,24 @@ def found_among(own: pd.DataFrame, others: pd.DataFrame, users) -> pd.Series:
     return pd.Series(found, dtype=bool, name="found")
 
 
-def points_of(setting: Setting, dataset: str, points: str) -> pd.DataFrame | None:
+def points_of(setting: Setting, dataset: str, points: str, source: str = "") -> pd.DataFrame | None:
     """The points of interest around the traces: those of a file, which may lie beside the data's, or of the synthetic city; None
-    where no file is named and the data are real."""
-    if points:
-        beside = Path(dataset).parent / points
-        return read_points(beside if beside.is_file() else points)
-    return city_points() if setting.data.synthetic else None
+    where no file is named and the data are real. ``source``: only those whose column ``source`` begins so, where a file holds the
+    points of several, which may count a place twice.
+    """
+    if not points:
+        return city_points() if setting.data.synthetic else None
+    beside = Path(dataset).parent / points
+    found = read_points(beside if beside.is_file() else points)
+    if not source:
+        return found
+    if "source" not in found:
+        raise ValueError(f"{points}: points_source needs a column source (got {', '.join(map(str, found.columns))})")
+    chosen = found[found["source"].astype(str).str.startswith(source)]
+    if not len(chosen):
+        there = ", ".join(sorted(found["source"].astype(str).unique())[:5])
+        raise ValueError(f"{points}: no point has a source that begins with {source!r} (there are: {there})")
+    return chosen.reset_index(drop=True)
 
 
 def place_of(setting: Setting, place: str) -> tuple[float, float]:
