@@ -149,7 +149,18 @@ class TestFindings:
     def test_the_landing_page_says_what_was_found_part_by_part(self):
         contents = {"About": ["how-to-read"], "Re-identification": ["thesis_3", "notebooks/a", "notebooks/b"]}
         text = openings.found(contents, {"b": ["Second.", "Third."], "a": ["First."]})
-        assert text == "- [Re-identification](thesis_3.md). First. Second. Third.\n"
+        assert text == "- [Re-identification](thesis_3.md)\n  - First.\n  - Second.\n  - Third.\n"
+
+    def test_without_their_intervals(self):
+        found, results = (
+            [Finding("nb", "It costs {city.loss}.", "city.loss > 0")],
+            {"value": 0.3, "low": 0.2, "high": 0.4, "n": 9},
+        )
+        with_it, brief = (
+            told(found, {"city": {"nb": {"loss": results}}}, REGISTRY, self.NAMES, brief=brief) for brief in (False, True)
+        )
+        assert with_it == {"nb": ["It costs 30.0\u00a0% (20.0 to 40.0\u00a0%, n\u00a0=\u00a09)."]}
+        assert brief == {"nb": ["It costs 30.0\u00a0%."]}
 
     def test_three_sentences_for_each_part(self):
         entries = [f for f in findings(results.ROOT / "book" / "claims") if f.landing]

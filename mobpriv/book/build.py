@@ -265,7 +265,8 @@ def judged(root: Path) -> Judged:
     verdicts.check_errata(errata, results, registry, rough)
     findings = claims.findings(folder)
     told = verdicts.told(findings, results, registry, names, rough)
-    landing = verdicts.told([finding for finding in findings if finding.landing], results, registry, names, rough)
+    chosen = [finding for finding in findings if finding.landing]
+    landing = verdicts.told(chosen, results, registry, names, rough, brief=True)
     return Judged(registry, records, found, told, landing, errata, names, stale_results(records, root), rough)
 
 

@@ -61,7 +61,7 @@ def found(contents: dict[str, list[str]], landing: dict[str, Sequence[str]]) -> 
     lines = []
     for caption, (setting, *files) in contents.items():
         sentences = [text for file in files for text in landing.get(file.removeprefix("notebooks/"), ())]
-        lines += [f"- [{caption}]({setting}.md). {' '.join(sentences)}"] if sentences else []
+        lines += [f"- [{caption}]({setting}.md)", *(f"  - {text}" for text in sentences)] if sentences else []
     return "\n".join(lines) + "\n"
 
 

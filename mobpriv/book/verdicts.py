@@ -279,10 +279,11 @@ def _embedded(notebook: str, results: dict, registry: Registry) -> dict | None:
     return next((results[run][notebook] for run in registry.embedded if notebook in results.get(run, {})), None)
 
 
-def _with_numbers(text: str, results: dict[str, Any], called) -> str:
+def _with_numbers(text: str, results: dict[str, Any], called, brief: bool = False) -> str:
     """``text`` with every ``{expression}`` replaced by its value: an explanation's numbers come from the run, too.
 
     A result's interval and n stand in brackets behind it: "45.2 % (43.0 to 47.4 %, n = 522)"; the n of a run once in a text.
+    ``brief``: without the brackets.
     """
     counted = set()
 
@@ -295,7 +296,7 @@ def _with_numbers(text: str, results: dict[str, Any], called) -> str:
         of = (re.match(r"[^.[]*", expression)[0], n)
         small = ", ".join(beside(extent(low, high, unit), n, of not in counted))
         counted.add(of)
-        return shown(value_of(expression, results), unit) + (f" ({small})" if small else "")
+        return shown(value_of(expression, results), unit) + (f" ({small})" if small and not brief else "")
 
     return re.sub(r"\{([^{}]+)\}(?=\s*(%|\w+)?)", number, text)
 
@@ -312,16 +313,24 @@ def _covers(printed: Any, low, high) -> bool:
 
 
 def told(
-    found: list[Finding], results: dict[str, dict[str, dict]], registry: Registry, names: Names, rough: Iterable[str] = ()
+    found: list[Finding],
+    results: dict[str, dict[str, dict]],
+    registry: Registry,
+    names: Names,
+    rough: Iterable[str] = (),
+    brief: bool = False,
 ) -> dict[str, list[str]]:
-    """notebook -> what the book found there, with its numbers. A finding that does not hold is a fault; quick runs find nothing."""
+    """notebook -> what the book found there, with its numbers, their intervals unless ``brief``.
+
+    A finding that does not hold is a fault; quick runs find nothing.
+    """
     texts, faults, across = {}, [], _across(results)
     for finding in found if not rough else ():
         here, called = across.get(finding.notebook, {}), partial(names.of, finding.notebook)
         try:
             if not truth_of(finding.holds, here):
                 raise ValueError(f"{finding.holds} does not hold")
-            texts.setdefault(finding.notebook, []).append(_with_numbers(finding.says, here, called))
+            texts.setdefault(finding.notebook, []).append(_with_numbers(finding.says, here, called, brief))
         except ValueError as error:
             faults.append(f"finding of {finding.notebook} ({finding.says[:50]}…): {error}")
     if faults:
