@@ -162,6 +162,12 @@ class TestFindings:
         assert with_it == {"nb": ["It costs 30.0\u00a0% (20.0 to 40.0\u00a0%, n\u00a0=\u00a09)."]}
         assert brief == {"nb": ["It costs 30.0\u00a0%."]}
 
+    def test_a_change_whose_interval_holds_0_is_open(self):
+        found = [Finding("nb", "It changes {city.change}.", "city.change > 0")]
+        results = {"city": {"nb": {"change": {"value": 0.03, "low": -0.01, "high": 0.07, "n": 9}}}}
+        called = names({"nb": {"change": ["points", "change"]}}, {}, REGISTRY.runs)
+        assert told(found, results, REGISTRY, called, brief=True) == {"nb": ["It changes 3.0\u00a0points (open)."]}
+
     def test_three_sentences_for_each_part(self):
         entries = [f for f in findings(results.ROOT / "book" / "claims") if f.landing]
         parts = Counter(entry.notebook.removeprefix("thesis_").partition("_")[0] for entry in entries)
