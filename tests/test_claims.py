@@ -7,7 +7,7 @@ import pytest
 from claim_making import NAMED, REGISTRY, RESULTS, TABLE, because, claim
 
 from mobpriv.book import quantities
-from mobpriv.book.claims import Claim, Erratum, LedgerError, read
+from mobpriv.book.claims import Claim, Erratum, LedgerError, printed, read
 from mobpriv.book.expressions import named_in
 from mobpriv.book.pages import score_page
 from mobpriv.book.verdicts import check_errata, evaluate
@@ -236,6 +236,11 @@ def test_a_definition_may_hold_for_some_runs_only():
 
 
 # ------------------------------------------------------------------------------------------------------------------ tables
+def test_a_printed_number_stays_where_another_claim_of_the_quantity_prints_none():
+    both = [claim(), claim(id="T2.4", printed={}), claim(id="T2.5", printed={"geolife": 0.3})]
+    assert printed(both, "nb", "cabspotting") == {"rate.AP-Attack.Promesse": 0.11}
+
+
 def test_a_printed_table_has_a_verdict_for_every_cell_that_is_printed():
     results = {run: {"nb": RESULTS} for run in ("cabspotting", "geolife")}
     found = evaluate([claim(**TABLE, explanations=because())], results, REGISTRY, NAMES)

@@ -227,5 +227,6 @@ def _malformed(claim: Claim) -> list[str]:
 def printed(claims: list[Claim], notebook: str, data_set: str) -> dict[str, float]:
     """The numbers that the papers print for a notebook's quantities on a data set."""
     cells = [cell for claim in claims if claim.notebook == notebook for cell in claim.cells.items()]
-    values = {plain_name(quantity): cell.get(data_set) for quantity, cell in cells if quantity and isinstance(cell, dict)}
-    return {name: value for name, value in values.items() if name and isinstance(value, int | float)}
+    # another claim may read the same quantity and print no number for this data set
+    of = [(plain_name(quantity), cell.get(data_set)) for quantity, cell in cells if quantity and isinstance(cell, dict)]
+    return {name: value for name, value in of if name and isinstance(value, int | float)}
