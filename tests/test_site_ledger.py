@@ -167,6 +167,10 @@ def test_an_address_with_a_filter_that_is_none_shows_everything(visit):
 def test_a_number_of_the_score_leads_to_its_claims(visit):
     page = visit("index.html")
     page.locator("table.score td.disagrees a").first.click()
+    page.wait_for_url("**/ledger.html*")  # a large page: idle before it begins to load
+    page.wait_for_function(
+        "document.querySelectorAll('.claim').length && [...document.querySelectorAll('.claim')].some(c => !c.checkVisibility())"
+    )
     page.wait_for_load_state("networkidle")
     assert 0 < len(shown(page)) < page.locator(".claim").count()
     assert page.get_by_label("Verdict").input_value() == "disagrees"
@@ -192,7 +196,8 @@ def test_the_errata_have_anchors_and_every_id_on_a_page_leads_to_its_entry(visit
     assert page.locator(".erratum:target .permalink").inner_text().startswith("E3.13")
     page = visit("notebooks/thesis_3_mechanisms.html")
     page.locator(".claim .permalink").first.click()
-    page.wait_for_load_state("networkidle")
+    page.wait_for_url("**/ledger.html#*")  # a large page: idle before it begins to load
+    page.wait_for_selector(".claim:target", state="attached")
     assert page.locator(".claim:target").count() == 1
 
 
