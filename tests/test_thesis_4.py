@@ -1,9 +1,12 @@
-"""The setting of chapter 4: who is accused, and an adversary who gives nobody two traces."""
+"""The setting of chapter 4: who is accused, and an adversary who gives nobody two traces; pages that measure the same agree."""
 
+import json
 from itertools import permutations
 
 import numpy as np
 import pandas as pd
+import pytest
+from conftest import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -53,3 +56,38 @@ def test_a_user_is_found_among_traces_of_another_kind():
     assert found_among(protected, recorded, ["ann"]).tolist() == [True]
     assert found_among(protected, protected, ["ann"]).tolist() == [False]
     assert found_among(protected.drop(index="ann"), recorded, ["ann"]).tolist() == [False]
+
+
+# ------------------------------------------------------------------------------------------------------ the pages' results
+MECHANISMS = ("none", "Geo-I", "Promesse", "W4M", "HMC")
+
+
+@pytest.fixture(params=["cabspotting", "geolife"])
+def published(request):
+    return lambda notebook: json.loads((ROOT / "book" / "results" / request.param / f"{notebook}.json").read_text())["results"]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS[1:])
+def test_the_ranges_of_the_protected_and_the_levels_of_all_tell_of_the_same_users(published, mechanism):
+    """Who is protected and within 200 m, counted once among the protected of a draw and once among all users."""
+    found = published("thesis_4_utility")
+    within = sum(found[f"bin.SD.{range_}.{mechanism}"]["value"] for range_ in ("below 1 m", "1 to 10 m", "10 to 200 m"))
+    level = sum(found[f"level.{text}.{mechanism}"]["value"] for text in ("AC and SD high", "SD high only"))
+    of_a_draw, users = (found[f"{name}.{mechanism}"]["n"] for name in ("bin.SD.below 1 m", "level.both low"))
+    # the n of a draw is a whole number, the middle one of the draws
+    assert of_a_draw <= users * (1 - found[f"level.not protected.{mechanism}"]["value"]) + 1
+    assert within * of_a_draw == pytest.approx(level * users, abs=1)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_attacks_on_recorded_traces_find_the_same_users_on_both_pages(published, mechanism):
+    informed, privacy = published("thesis_4_informed"), published("thesis_4_privacy")
+    for attack in ("AP-Attack", "POI-Attack", "PIT-Attack"):
+        assert informed[f"trained.recorded.{attack}.{mechanism}"] == privacy[f"rate.{attack}.{mechanism}"]
+    assert informed[f"safe.recorded.{mechanism}"] == privacy[f"successes.0.{mechanism}"]
+
+
+def test_who_smooths_his_half_finds_as_many_as_on_the_page_of_the_causes(published):
+    """Promesse draws no random numbers: two pages, one rate."""
+    informed, causes = published("thesis_4_informed"), published("thesis_3_causes")
+    assert informed["trained.protected.AP-Attack.Promesse"] == causes["trained.protected.Promesse"]
