@@ -17,7 +17,7 @@ book: $(STAMP)  ## run every notebook on the embedded data and build the book
 	@$(PY) -m mobpriv.cli book --workers $(WORKERS)
 
 test: lint  ## lint and all tests (the built book has its own: make site-test)
-	@$(PY) -m pytest -n $(WORKERS) --ignore-glob 'tests/test_site*.py' $(ARGS)
+	@$(PY) -m pytest -n $(WORKERS) --dist worksteal --ignore-glob 'tests/test_site*.py' $(ARGS)
 
 lint: $(STAMP)  ## formatting and lint only
 	@$(PY) -m ruff format --check
