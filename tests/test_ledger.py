@@ -188,6 +188,22 @@ def test_a_page_shows_the_same_cards_and_its_ids_lead_to_the_ledger():
     assert rows(text) == rows(ledger_page(found, REGISTRY, CONTENTS))
 
 
+def test_a_page_folds_what_nothing_speaks_against_and_the_ledger_folds_nothing():
+    agrees = claim(id="T1.1", printed={"cabspotting": 0.11, "mdc": 0.3})
+    differs = claim(id="T1.2", printed={"cabspotting": 0.5}, explanations=because("The cause.", "cabspotting"))
+    open_ = claim(id="T1.3", tolerance=0.001)
+    found = judged(agrees, differs, open_)
+    folded, *shown = verdicts_in_words(found, REGISTRY).split(":::::{div} claim")[1:]
+    assert (
+        '<details class="agreed"><summary><span class="verdict agrees">✓ agrees</span> Cabspotting '
+        '<span class="untested">○ not testable without MDC</span></summary>\n\n<table'
+    ) in folded
+    assert folded.count("<details") == folded.count("</details>") == 2  # the other one: how it is tested
+    assert folded.index("T1.1") < folded.index("<details")  # the claim itself stays
+    assert not any("agreed" in card for card in shown)
+    assert "agreed" not in ledger_page(found, REGISTRY, CONTENTS)
+
+
 def test_no_raw_key_and_no_value_of_python_reaches_a_reader():
     text = ledger(
         claim(id="T1.1", printed={"cabspotting": 0.3}, direction="change['AP-Attack'] < 0 and holds"),

@@ -28,6 +28,7 @@ CLASSES = {
     "": "open",
 }
 UNTESTABLE = "untestable"
+OBJECTIONS = (DIRECTION, UNDECIDED, DISAGREES, IMPOSSIBLE)  # what a page shows at once; the rest is behind a fold
 CALLED = {UNTESTABLE: "not testable", CLASSES[""]: "nothing stated"}  # classes whose verdict names a data set, or is none
 ERRATUM, CLAIM = r"\bE(?:-[A-Z])?\d+(?:\.\d+)?\b", r"\b[A-Z]\d+\.\d+\b"  # ids in a text
 
@@ -105,23 +106,40 @@ def _number(values: Sequence[str], between: str, n: int | None, counted: bool) -
 
 # ------------------------------------------------------------------------------------------------------------------- a card
 def card(verdicts: Sequence[Verdict], registry: Registry, level: int, ledger: str = "") -> str:
-    """A claim with the verdicts on it, under a heading of a level; ``ledger``: the address of the ledger, if it is another page."""
+    """A claim with the verdicts on it, under a heading of a level; ``ledger``: the address of the ledger, if it is another page.
+
+    Another page shows the numbers at once where the claim does not hold or is open, and folds them where nothing speaks against it.
+    """
     claim, rows = verdicts[0].claim, by_data_set(verdicts, registry)
     tested = {name: cells for name, cells in rows.items() if not _untestable(cells)}
     without = [registry.title(name) for name in rows if name not in tested]
     place = f"{registry.paper(claim.paper).title}, {claim.place}"
+    body = [
+        _table(claim, tested, registry) if tested else "",
+        f'<p class="untested">○ not testable without {escape(", ".join(without))}</p>' if without else "",
+        *_reasons(claim, tested, registry),
+        _tested_as(claim, verdicts),
+    ]
+    if ledger and not any(cell.verdict in OBJECTIONS for cell in verdicts):
+        body = [f'<details class="agreed"><summary>{_in_short(tested, without, registry)}</summary>', *body, "</details>"]
     parts = [
         ":::::{div} claim" + ("" if ledger else f"\n:name: {anchor(claim)}"),
         f'<h{level} class="says" data-paper="{escape(claim.paper)}" data-found="{_found(rows)}">'
         f"{permalink(claim, ledger)} {escape(claim.claim.strip())}</h{level}>",
         place if ledger and not claim.figure else link(claim.notebook, claim.figure, place),
-        _table(claim, tested, registry) if tested else "",
-        f'<p class="untested">○ not testable without {escape(", ".join(without))}</p>' if without else "",
-        *_reasons(claim, tested, registry),
-        _tested_as(claim, verdicts),
+        *body,
         ":::::",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _in_short(rows: Mapping[str, Sequence[Verdict]], without: Sequence[str], registry: Registry) -> str:
+    """The verdicts on a claim in one line: each once, with the data sets that it is found on."""
+    found = {}
+    for name, cells in rows.items():
+        found.setdefault(together(cells), []).append(title(registry, name))
+    said = [f"{badge(verdict)} {escape(', '.join(names))}" for verdict, names in found.items()]
+    return " ".join([*said, f'<span class="untested">○ not testable without {escape(", ".join(without))}</span>' * bool(without)])
 
 
 def by_data_set(verdicts: Sequence[Verdict], registry: Registry) -> dict[str, list[Verdict]]:

@@ -62,8 +62,8 @@ class Table:
 
 
 def _unbroken(text: str) -> str:
-    """An interval stays on one line."""
-    return text.replace(" to ", f"{FIXED}to{FIXED}")
+    """An interval that does not fit on one line breaks before its "to"."""
+    return text.replace(" to ", f" to{FIXED}")
 
 
 def table(values, units: Mapping[str, str] | str = "", corner: str = "") -> Table:
