@@ -139,7 +139,9 @@ def _in_short(rows: Mapping[str, Sequence[Verdict]], without: Sequence[str], reg
     for name, cells in rows.items():
         found.setdefault(together(cells), []).append(title(registry, name))
     said = [f"{badge(verdict)} {escape(', '.join(names))}" for verdict, names in found.items()]
-    return " ".join([*said, f'<span class="untested">○ not testable without {escape(", ".join(without))}</span>' * bool(without)])
+    return " ".join(
+        [*said, f'<span class="untested">○ not testable without {escape(", ".join(without))}</span>' * bool(without)]
+    )
 
 
 def by_data_set(verdicts: Sequence[Verdict], registry: Registry) -> dict[str, list[Verdict]]:

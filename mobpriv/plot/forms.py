@@ -26,6 +26,12 @@ def levels(values, text: str = "{:g}") -> dict[str, Mark]:
     return {text.format(v): Mark(colour, _MARKERS[i % len(_MARKERS)]) for i, (v, colour) in enumerate(colours.items())}
 
 
+def parts(names) -> dict[str, Mark]:
+    """Marks for the parts of a stacked bar, from left to right: a colour each, and for the legend a square."""
+    names = list(names)
+    return {name: Mark(colour, "s") for name, colour in zip(names, ordered(range(len(names))).values(), strict=True)}
+
+
 def reference(axis, x: float | None = None, y: float | None = None, text: str = ""):
     """A faint line across the figure at ``x`` or ``y``, what the data are to be held against, with its text beside it."""
     if x is not None:
