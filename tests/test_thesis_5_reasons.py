@@ -193,6 +193,13 @@ def test_what_learns_finds_who_lives_alone():
         assert reidentified(ranking, person=secret.owner.to_dict()).all(), variant.name
 
 
+def test_many_users_of_one_sub_trace_each_are_no_warning():
+    """Warnings are errors here."""
+    users = traces_of([[(0, 5000 * i, 0), (60, 5000 * i, 0)] for i in range(12)])
+    for variant in reasons.classifiers("sessions", 5, 1).values():
+        assert variant.fit(users).rank(users).shape == (12, 12)
+
+
 def test_no_session_holds_a_stop_of_an_hour():
     """Who never moves has one in every day and in no half hour."""
     at_home = traces_of([[(60 * i, 0, 0) for i in range(3000)]])

@@ -4,6 +4,8 @@ The thesis names reasons: the trees (§5.4.3), the hour of day and the heat map 
 individual short past behaviors" where AP-Attack compares whole profiles (§5.5.3). Each is switched off here by itself.
 """
 
+import warnings
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
@@ -34,6 +36,14 @@ _GROUP_OF = {
     "nonZeros": "cells",
 }
 AT_ONCE = 1 << 23  # pairs of sub-traces whose divergences are held at one time: 64 MB
+
+
+@contextmanager
+def _many_classes():
+    """Users of one sub-trace each are classes all the same, and no mistaken regression, which scikit-learn warns of."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%")
+        yield
 
 
 @dataclass(frozen=True)
@@ -90,7 +100,9 @@ class RandomForest(ILLAttack):
             random_state=self.seed,
             n_jobs=numba.get_num_threads(),
         )
-        return forest.fit(examples, owner).set_params(n_jobs=1)  # one thread answers, as for ILL-Attack
+        with _many_classes():
+            forest.fit(examples, owner)
+        return forest.set_params(n_jobs=1)  # one thread answers, as for ILL-Attack
 
 
 @dataclass(frozen=True)
@@ -127,7 +139,8 @@ class Standardised(NamedTuple):
         # a latitude of 37.77 ± 0.02 would stop the solver; the shares of the cells stay sparse
         centre, scale = np.where(filled > n / 2, mean, 0.0), np.where(deviation > 0, deviation, 1.0)
         blank = cls(Multinomial(max_iter=2000), centre, scale)
-        return blank._replace(model=blank.model.fit(blank.standardised(values), owner))
+        with _many_classes():
+            return blank._replace(model=blank.model.fit(blank.standardised(values), owner))
 
     def standardised(self, examples) -> csr_array:
         values, full = csc_array(examples, dtype=float), self.centre != 0
