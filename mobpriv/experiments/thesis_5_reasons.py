@@ -1,0 +1,229 @@
+"""Why ILL-Attack finds more than AP-Attack: its parts exchanged, left out, or given to an attack that does not learn.
+
+The thesis names reasons: the trees (§5.4.3), the hour of day and the heat map (§5.4.2, Table 5.1), and that ILL-Attack "learns from
+individual short past behaviors" where AP-Attack compares whole profiles (§5.5.3). Each is switched off here by itself.
+"""
+
+import warnings
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import pandas as pd
+from scipy.sparse import csc_array, csr_array, diags_array, hstack
+
+from mobpriv.attacks import ILLAttack
+from mobpriv.attacks.ap import topsoe
+from mobpriv.attacks.ill import DAY, Features
+from mobpriv.attacks.policies import TIE
+from mobpriv.experiments.thesis_5 import Setting, attacks
+from mobpriv.grid import S2Grid
+from mobpriv.profiles import HeatMaps, heat_maps
+from mobpriv.ranges import true_or_false, whole
+from mobpriv.sub_traces import SubTraces, slices
+from mobpriv.traces import Traces
+
+GROUPS = ("hourOfDay", "nbRecords", "centre", "cells")  # of the features of Table 5.1
+_GROUP_OF = {
+    "hourOfDay": "hourOfDay",
+    "programHour": "hourOfDay",
+    "nbRecords": "nbRecords",
+    "centerLat": "centre",
+    "centerLng": "centre",
+    "zeros": "cells",  # of the author's program: most of them are empty cells
+    "nonZeros": "cells",
+}
+AT_ONCE = 1 << 23  # pairs of sub-traces whose divergences are held at one time: 64 MB
+
+
+@contextmanager
+def _many_classes():
+    """Users of one sub-trace each are classes all the same, and no mistaken regression, which scikit-learn warns of."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%")
+        yield
+
+
+@dataclass(frozen=True)
+class SomeFeatures(ILLAttack):
+    """ILL-Attack that is given some groups of Table 5.1's features only; with all of them it is ILL-Attack.
+
+    Each node still considers ``max_features`` of what is left, one feature at least.
+    """
+
+    groups: tuple[str, ...] = GROUPS
+
+    def __post_init__(self):
+        super().__post_init__()
+        if unknown := [group for group in self.groups if group not in GROUPS]:
+            raise ValueError(f"groups must be some of {', '.join(GROUPS)} (got {unknown[0]!r})")
+        if not set(self.groups) - ({"hourOfDay"} if self.delta >= DAY and self.hour == "mean" else set()):
+            raise ValueError(f"groups must hold a feature that sub-traces of {self.delta:g} s have (got {self.groups!r})")
+
+    def features(self, traces: Traces, cells: np.ndarray | None = None) -> Features:
+        users, names, cells, values = super().features(traces, cells)
+        kept = [column for column, name in enumerate(names) if _GROUP_OF[name] in self.groups]
+        if "cells" not in self.groups:
+            cells = cells[:0]
+        columns = np.r_[kept, len(names) + np.arange(len(cells))].astype(np.int32)
+        return Features(users, [names[column] for column in kept], cells, values[:, columns])
+
+
+@dataclass(frozen=True)
+class RandomForest(ILLAttack):
+    """A random forest (Breiman, Machine Learning 45, 2001) in the place of ILL-Attack's trees, of the same number, leaf, split and share.
+
+    It searches the best cut-point of each feature where Extremely Randomized Trees draw one. ``bootstrap``: each tree learns from as
+    many sub-traces drawn with replacement, Breiman's rule and scikit-learn's default; ILL-Attack's trees learn from all of them.
+    """
+
+    bootstrap: bool = False
+
+    name = "random forest"
+
+    def __post_init__(self):
+        super().__post_init__()
+        true_or_false("bootstrap", self.bootstrap)
+
+    def _learn(self, examples: csc_array, owner: np.ndarray):
+        from sklearn.ensemble import RandomForestClassifier
+
+        forest = RandomForestClassifier(
+            n_estimators=self.trees,
+            criterion="gini",
+            min_samples_leaf=self.min_leaf,
+            min_samples_split=self.min_split,
+            max_features=self.max_features,
+            bootstrap=self.bootstrap,
+            random_state=self.seed,
+            n_jobs=numba.get_num_threads(),
+        )
+        with _many_classes():
+            forest.fit(examples, owner)
+        return forest.set_params(n_jobs=1)  # one thread answers, as for ILL-Attack
+
+
+@dataclass(frozen=True)
+class LogisticRegression(ILLAttack):
+    """Multinomial logistic regression (scikit-learn's, penalty 1) on standardised features in the place of ILL-Attack's trees.
+
+    It draws nothing: the fields of the trees and ``seed`` do not matter. It needs two known users.
+    """
+
+    name = "logistic regression"
+
+    def _learn(self, examples: csc_array, owner: np.ndarray):
+        return Standardised.learned(examples, owner)
+
+
+class Standardised(NamedTuple):
+    """A linear classifier of features in units of their standard deviations."""
+
+    model: object  # sklearn.linear_model.LogisticRegression
+    centre: np.ndarray
+    scale: np.ndarray
+
+    @classmethod
+    def learned(cls, examples: csc_array, owner: np.ndarray) -> "Standardised":
+        from sklearn.linear_model import LogisticRegression as Multinomial
+
+        values = csc_array(examples, dtype=float)
+        n, filled = values.shape[0], np.diff(values.indptr)
+        mean = values.sum(axis=0) / n
+        column = np.repeat(np.arange(len(mean)), filled)
+        squares = np.bincount(column, (values.data - mean[column]) ** 2, len(mean)) + (n - filled) * mean**2
+        deviation = np.sqrt(squares / n)
+        # the intercept, which bears no penalty, takes up any shift: only features that nearly all sub-traces have are centred, for
+        # a latitude of 37.77 ± 0.02 would stop the solver; the shares of the cells stay sparse
+        centre, scale = np.where(filled > n / 2, mean, 0.0), np.where(deviation > 0, deviation, 1.0)
+        blank = cls(Multinomial(max_iter=2000), centre, scale)
+        with _many_classes():
+            return blank._replace(model=blank.model.fit(blank.standardised(values), owner))
+
+    def standardised(self, examples) -> csr_array:
+        values, full = csc_array(examples, dtype=float), self.centre != 0
+        moved = (values[:, full].toarray() - self.centre[full]) / self.scale[full]
+        return csr_array(hstack([csc_array(moved), values[:, ~full] @ diags_array(1 / self.scale[~full])]))
+
+    def predict_proba(self, examples) -> np.ndarray:
+        return self.model.predict_proba(self.standardised(examples))
+
+
+def classifiers(length: str, trees: int = 100, seed: int = 0) -> dict[str, ILLAttack]:
+    """ILL-Attack as §5.5.2 configures it (but for ``trees``), and with other classifiers on the same features of the same sub-traces."""
+    ill = replace(attacks(length, seed=seed)[0], trees=trees)
+    return {
+        ill.name: ill,
+        "random forest": _instead(ill, RandomForest),
+        "random forest, bootstrap": _instead(ill, RandomForest, bootstrap=True),
+        "logistic regression": _instead(ill, LogisticRegression),
+    }
+
+
+def groups_of(length: str) -> tuple[str, ...]:
+    """The groups of features that sub-traces of this length have: "this feature is limited to sub-traces that are smaller than a day"."""
+    return GROUPS if length == "sessions" else GROUPS[1:]
+
+
+def feature_groups(length: str, trees: int = 100, seed: int = 0) -> dict[str, ILLAttack]:
+    """ILL-Attack without each group of features, and with each alone."""
+    ill, groups = replace(attacks(length, seed=seed)[0], trees=trees), groups_of(length)
+    without = {f"without {one}": tuple(other for other in groups if other != one) for one in groups}
+    alone = {f"{one} alone": (one,) for one in groups}
+    return {name: _instead(ill, SomeFeatures, groups=kept) for name, kept in (without | alone).items()}
+
+
+def _instead(ill: ILLAttack, kind: type[ILLAttack], **further) -> ILLAttack:
+    """An attack of another kind with the settings of ``ill``."""
+    return kind(**{part.name: getattr(ill, part.name) for part in fields(ill) if part.name != "known_"}, **further)
+
+
+def nearest_past(known: SubTraces, anonymous: Traces, grid, k: int = 1) -> pd.DataFrame:
+    """AP-Attack against a past that is cut: of each trace the mean of the ``k`` least Topsoe divergences (3.3) from the known sub-traces of
+    each user, in nats; of all of them where a user has fewer.
+
+    Nothing is learned: every known sub-trace is kept and every pair compared, some traces at a time.
+    """
+    whole("k", k, 1)
+    past, now = heat_maps(known.traces, grid), heat_maps(anonymous, grid)
+    owner = known.owner[past.users].to_numpy()
+    order = np.argsort(
+        owner, kind="stable"
+    )  # sub-traces sorted by name need not stand owner by owner: "a-1-0" lies between "a-0" and "a-2"
+    users, first = np.unique(owner[order], return_index=True)
+    ends = np.r_[first[1:], len(order)]
+    theirs = HeatMaps(past.users[order], past.cells, past.counts[order])
+    nearest, step = np.empty((len(now.users), len(users))), max(1, AT_ONCE // max(len(order), 1))
+    for start in range(0, len(now.users), step):
+        some = slice(start, start + step)
+        d = topsoe(HeatMaps(now.users[some], now.cells, now.counts[some]), theirs)
+        for user, (begin, end) in enumerate(zip(first, ends, strict=True)):
+            least = min(k, end - begin)
+            nearest[some, user] = np.partition(d[:, begin:end], least - 1, axis=1)[:, :least].mean(axis=1)
+    return pd.DataFrame(nearest, index=now.users, columns=pd.Index(users, dtype="str", name="user"))
+
+
+def by_lot(ranking: pd.DataFrame, owner: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """For each trace of ``owner`` the chance that the true user is named if one of the nearest is drawn; and how many these are.
+
+    The policies settle ties against the adversary. Heat maps of one cell each are equal, so that who compares short traces ties often:
+    to tell what cutting buys, ties must not count as mistakes.
+    """
+    d = ranking.loc[owner.index].to_numpy()
+    nearest = d <= d.min(axis=1, keepdims=True) + TIE
+    mine = nearest[np.arange(len(d)), ranking.columns.get_indexer(owner)]
+    return mine / nearest.sum(axis=1), nearest.sum(axis=1)
+
+
+def unlearned(setting: Setting, length: str) -> dict[str, pd.DataFrame]:
+    """Rankings between AP-Attack and ILL-Attack for which nothing is learned: the past cut, then ILL-Attack's cells, then more neighbours."""
+    ill, ap, _ = attacks(length)
+    past, s2 = slices(setting.known, ill.delta), S2Grid(ill.level)
+    return {
+        "AP-Attack": ap.fit(setting.known).rank(setting.secret),
+        "nearest past": nearest_past(past, setting.secret, ap.grid),
+        "nearest past, S2": nearest_past(past, setting.secret, s2),
+        "five nearest, S2": nearest_past(past, setting.secret, s2, 5),
+    }
