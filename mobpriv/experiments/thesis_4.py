@@ -8,9 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
 from mobpriv import metrics
+from mobpriv.attacks.ap import topsoe
 from mobpriv.attacks.policies import answer
 from mobpriv.datasets import points as read_points
 from mobpriv.datasets.city import city_points
@@ -18,7 +20,10 @@ from mobpriv.experiments import thesis_3
 from mobpriv.experiments.days import Setting
 from mobpriv.grid import SquareGrid
 from mobpriv.mechanisms import HMC
-from mobpriv.traces import Traces, by_user
+from mobpriv.mechanisms.alteration import CONFUSED, OUTCOMES, REPLACED, Alteration, alter, area_coverage
+from mobpriv.metrics.pairs import pairs
+from mobpriv.profiles import HeatMaps, heat_maps
+from mobpriv.traces import Traces, by_user, milliseconds
 
 ATTACKS = ("AP-Attack", "POI-Attack", "PIT-Attack")
 HIGH_AC, HIGH_SD = 0.8, 200.0  # Table 4.1; SD in m
@@ -46,6 +51,116 @@ def mechanisms(setting: Setting, reading: str = "text") -> dict:
     """No protection, Geo-I, Promesse, W4M (§3.4.2) and HMC (§4.7.3), by the names that figures and results bear."""
     confusion = hmc(setting, reading)
     return thesis_3.mechanisms(reading) | {confusion.name: confusion}
+
+
+def by_likeness(mechanism: HMC, traces: Traces) -> pd.DataFrame:
+    """Whom ``mechanism`` could alter each trace towards, the likest first: one row a trace, a column a rank from 1, which is HMC's own V.
+
+    The order is that of Equation (4.6): falling area coverage, of equals the nearer heat map. A trace whose user is not known has no row.
+    """
+    maps, known = heat_maps(traces, mechanism.grid), mechanism.profiles
+    owner = _owners(mechanism, maps.users)
+    there = np.flatnonzero(owner >= 0)
+    coverage, d = area_coverage(maps, known)[there], topsoe(maps, known)[there]
+    coverage[np.arange(len(there)), owner[there]] = -1.0  # she herself stands last
+    order = np.lexsort((d, -coverage))[:, :-1]
+    return pd.DataFrame(known.users.to_numpy(object)[order], maps.users[there], range(1, len(known.users)))
+
+
+def altered_towards(mechanism: HMC, traces: Traces, targets: pd.Series) -> Alteration:
+    """Algorithm 1 with another V: each trace that HMC alters is altered towards the known user whom ``targets`` names for it.
+
+    That is what an HMC makes of the trace that knows nobody but its owner and this user, in the same cells; the others stay as they are.
+    ``targets`` may name users for further traces, too. With ``k`` > 1 or a synthetic target there is no single V: ValueError.
+    """
+    if mechanism.k != 1 or mechanism.target != "users":
+        raise ValueError(
+            f'a target can be named for HMC with k=1 and target="users" (got k={mechanism.k}, {mechanism.target!r})'
+        )
+    maps, known = heat_maps(traces, mechanism.grid), mechanism.profiles
+    own = mechanism.alter(traces)
+    owner, users = _owners(mechanism, maps.users), own.users.copy()
+    rows, told = [own.shares[[i]] for i in range(len(maps.users))], []
+    for i in np.flatnonzero(users["outcome"].isin([OUTCOMES[CONFUSED], OUTCOMES[REPLACED]])):
+        two = np.array([owner[i], _target(known, targets, maps.users[i], owner[i])])
+        one = _towards(mechanism, _some(maps, [i]), _some(known, two))
+        place = np.searchsorted(own.cells, one.cells)[one.shares.indices]
+        rows[i] = sparse.csr_array((one.shares.data, place, one.shares.indptr), shape=(1, len(own.cells)))
+        told.append(one.users)
+    if told:
+        altered = pd.concat(told)
+        users.loc[altered.index, altered.columns] = altered
+    shares = sparse.vstack(rows, format="csr") if rows else own.shares
+    d = topsoe(HeatMaps(maps.users, own.cells, shares), known)
+    hers = np.where(owner < 0, np.inf, d[np.arange(len(owner)), owner])[:, None]
+    users["nearer"] = ((d < hers) | ((d == hers) & (np.arange(len(known.users)) < owner[:, None]))).sum(axis=1)
+    named = users["target"].dropna()
+    return Alteration(users, own.cells, shares, pd.DataFrame({"trace": named.index, "target": named.to_numpy()}))
+
+
+def _towards(mechanism: HMC, one: HeatMaps, two: HeatMaps) -> Alteration:
+    """One map altered for an adversary who knows two users, the owner and her target."""
+    rule = mechanism.step, mechanism.least_step, mechanism.patience, mechanism.margin, mechanism.unlike
+    return alter(one, two, np.array([0]), *rule, rounding=mechanism.rounding, rounded_at=mechanism.rounded_at)
+
+
+def _owners(mechanism: HMC, traces: pd.Index) -> np.ndarray:
+    """The row of each trace's user among the known ones, -1 where she is not there."""
+    named = mechanism.owners or {}
+    return mechanism.profiles.users.get_indexer([named.get(trace, trace) for trace in traces])
+
+
+def _some(maps: HeatMaps, rows) -> HeatMaps:
+    """The maps of some users, in the cells that they have."""
+    counts = maps.counts[rows]
+    there = np.unique(counts.indices)
+    return HeatMaps(maps.users[rows], maps.cells[there], counts[:, there])
+
+
+def _target(known: HeatMaps, targets: pd.Series, trace: str, owner: int) -> int:
+    """The row of the user named for a trace."""
+    name = targets.get(trace)
+    place = known.users.get_indexer([name])[0]
+    if place < 0 or place == owner:
+        raise ValueError(f"targets must name another known user for each altered trace (got {name} for {trace})")
+    return place
+
+
+ORIGINS = ("recorded", "within a visit", "between visits", "copied")
+
+
+def origins(original: Traces, published: Traces, grid) -> np.ndarray:
+    """Where each record that HMC published comes from, one of :data:`ORIGINS` each (Algorithms 2 and 3).
+
+    "recorded": a record of the trace, perhaps repeated. "within a visit", "between visits": a midpoint of two records that follow one
+    another in a cell; between them the trace was nowhere else, or it was in other cells. "copied": in a cell that the trace never passed.
+    The two are those around the record's time in its cell; of original records that share a time the last counts.
+    """
+    of = pairs(original, published)
+    columns = [(milliseconds(t), t["lat"].to_numpy(), t["lng"].to_numpy()) for t in (original, published)]
+    cells = [np.asarray(grid.cells(lat, lng), np.int64) for _, lat, lng in columns]
+    found = np.zeros(len(published), np.int64)
+    for i in range(len(of.users)):
+        before, after = slice(of.start[i], of.start[i + 1]), slice(of.first[i], of.last[i])
+        both = zip(columns, cells, (before, after), strict=True)
+        found[after] = _origins(*([c[part] for c in (*own, cell)] for own, cell, part in both))
+    return np.array(ORIGINS, object)[found]
+
+
+def _origins(before: list, after: list) -> np.ndarray:
+    """The origins of one user's published records as numbers; ``before`` and ``after``: time, lat, lng and cell of her records."""
+    passed, place = np.unique(before[3], return_inverse=True)
+    span = max(c[0].max(initial=0) for c in (before, after)) + 1  # ms: cell and time as one number that sorts
+    order = np.argsort(place, kind="stable")
+    key = place[order] * span + before[0][order]
+    cell = np.minimum(np.searchsorted(passed, after[3]), len(passed) - 1)
+    # the record before it in its cell; of the last one's own time: the one before that
+    first = np.searchsorted(key, cell * span + after[0], side="right") - 1
+    ends = np.searchsorted(place[order], cell, side="right")
+    first = np.minimum(first, ends - 2)
+    successive = order[np.minimum(first + 1, len(order) - 1)] == order[first] + 1
+    alike = [np.column_stack(c[:3]).astype(float).copy().view("V24").ravel() for c in (before, after)]
+    return np.where(passed[cell] != after[3], 3, np.where(np.isin(alike[1], alike[0]), 0, np.where(successive, 1, 2)))
 
 
 def by_average_rank(rankings: list[pd.DataFrame]) -> pd.DataFrame:
