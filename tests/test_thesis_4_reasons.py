@@ -1,10 +1,12 @@
 """Chapter 4's reasons: HMC with another target, and where the records that it publishes come from."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import ROOT
 
 from mobpriv.experiments.thesis_3 import prepare
 from mobpriv.experiments.thesis_4 import ORIGINS, altered_towards, by_likeness, hmc, origins
@@ -177,3 +179,29 @@ def test_traces_that_need_no_alteration_hold_their_own_records_only(setting, mec
     there = rows(published, published["user"].isin(untouched).to_numpy())
     assert len(there)
     assert set(origins(setting.secret, there, mechanism.grid)) == {"recorded"}
+
+
+# ------------------------------------------------------------------------------------------------------ the pages' results
+def published(run, notebook):
+    return json.loads((ROOT / "book" / "results" / run / f"{notebook}.json").read_text())["results"]
+
+
+def runs_of(notebook):
+    return sorted(path.parent.name for path in (ROOT / "book" / "results").glob(f"*/{notebook}.json"))
+
+
+@pytest.mark.parametrize("run", runs_of("thesis_4_reasons"))
+def test_towards_the_likest_user_the_page_of_privacy_finds_as_many(run):
+    """The same draws of the same mechanism on two pages."""
+    privacy, reasons = published(run, "thesis_4_privacy"), published(run, "thesis_4_reasons")
+    for k in range(1, 11):
+        assert reasons[f"within.{k}.1st"] == privacy[f"within.{k}.HMC"]
+
+
+@pytest.mark.parametrize("run", runs_of("thesis_4_rivals"))
+def test_mechanisms_as_the_thesis_has_them_protect_as_many_on_both_pages(run):
+    privacy, rivals = published(run, "thesis_4_privacy"), published(run, "thesis_4_rivals")
+    names = {"none": "none", "HMC": "HMC", "all filled": "Promesse", "Geo-I, 200 m": "Geo-I"}
+    for here, there in names.items():
+        assert rivals[f"found.{here}"] == privacy[f"rate.AP-Attack.{there}"]
+        assert rivals[f"protected.{here}"] == privacy[f"successes.0.{there}"]
