@@ -12,7 +12,7 @@ import pandas as pd
 from scipy.sparse import csr_array
 
 from mobpriv.geo import across_the_date_line, step, to_degrees, to_plane
-from mobpriv.ranges import not_negative, one_of, positive, whole
+from mobpriv.ranges import not_negative, one_of, positive, true_or_false, whole
 from mobpriv.traces import Traces, by_user, milliseconds
 
 AT_A_TIME = 1 << 19  # records
@@ -231,6 +231,42 @@ def _distinct_means(traces, visits, label, plane):
     table = pd.DataFrame({"label": np.repeat(label, [len(s) for s in span]), "x": p.x[rows], "y": p.y[rows]})
     mean = table[table["label"] >= 0].drop_duplicates().groupby("label").mean().reindex(range(len(visits)))
     return mean["x"].to_numpy(), mean["y"].to_numpy()
+
+
+class Centres(NamedTuple):
+    """Where the places of several users are: user i of :func:`mobpriv.traces.by_user` owns rows start[i] … start[i+1]−1."""
+
+    lat: np.ndarray
+    lng: np.ndarray
+    start: np.ndarray
+
+
+def poi_centres(
+    traces: Traces,
+    diameter: float = 200.0,  # m, of a stay; stays join over half of it
+    duration: float = 3600.0,  # s, least length of a stay
+    max_gap: float | None = None,  # s, see stays
+    merged: bool = True,
+    plane: str = "ground",
+) -> Centres:
+    """The centres of all users' POIs as :func:`pois` finds them, and nothing else of them: several times as fast.
+
+    With ``merged=False`` the centres of their stays: a place then stands there as often as it was visited. A user without any
+    has an empty block. Within a user, places stand in the order of their first visits.
+    """
+    true_or_false("merged", merged)
+    visits, (_, offsets) = stays(traces, diameter, duration, max_gap, plane), by_user(traces)
+    first, lat, lng = (visits[c].to_numpy() for c in ("first", "lat", "lng"))
+    if not merged or not len(visits):
+        return Centres(lat.astype(float), lng.astype(float), np.searchsorted(first, offsets))
+    p = to_plane(lat, across_the_date_line(lng), plane)
+    start = np.searchsorted(first, offsets)
+    label = _join(*p, start, float(diameter) / 2, 1)
+    n = visits["records"].to_numpy()
+    cluster = np.flatnonzero(label == np.arange(len(label)))  # a cluster bears the number of its first stay
+    total = np.bincount(label, n, len(n))[cluster]
+    x, y = (np.bincount(label, n * column, len(n))[cluster] / total for column in (p.x, p.y))
+    return Centres(*to_degrees(x, y, plane), np.searchsorted(cluster, start))
 
 
 class HeatMaps(NamedTuple):
