@@ -255,18 +255,25 @@ def poi_centres(
     has an empty block. Within a user, places stand in the order of their first visits.
     """
     true_or_false("merged", merged)
-    visits, (_, offsets) = stays(traces, diameter, duration, max_gap, plane), by_user(traces)
-    first, lat, lng = (visits[c].to_numpy() for c in ("first", "lat", "lng"))
-    if not merged or not len(visits):
-        return Centres(lat.astype(float), lng.astype(float), np.searchsorted(first, offsets))
-    p = to_plane(lat, across_the_date_line(lng), plane)
+    check_stay(diameter, duration, max_gap)
+    p = to_plane(traces["lat"].to_numpy(), across_the_date_line(traces["lng"].to_numpy()), plane)
+    offsets = by_user(traces)[1]
+    gap = np.iinfo(np.int64).max if max_gap is None else round(max_gap * 1000)
+    end = _stay_ends(*p, milliseconds(traces), offsets, float(diameter), round(duration * 1000), gap)
+    first = np.flatnonzero(end)
+    last = end[first] - 1
+    x, y = _means(p.x, p.y, first, last, False)
     start = np.searchsorted(first, offsets)
-    label = _join(*p, start, float(diameter) / 2, 1)
-    n = visits["records"].to_numpy()
-    cluster = np.flatnonzero(label == np.arange(len(label)))  # a cluster bears the number of its first stay
-    total = np.bincount(label, n, len(n))[cluster]
-    x, y = (np.bincount(label, n * column, len(n))[cluster] / total for column in (p.x, p.y))
-    return Centres(*to_degrees(x, y, plane), np.searchsorted(cluster, start))
+    if merged and len(first):
+        lat, lng = to_degrees(x, y, plane)
+        q = to_plane(lat, across_the_date_line(lng), plane)  # with the scales at the stays
+        label = _join(*q, start, float(diameter) / 2, 1)
+        n = last - first + 1
+        cluster = np.flatnonzero(label == np.arange(len(label)))  # a cluster bears the number of its first stay
+        total = np.bincount(label, n, len(n))[cluster]
+        x, y = (np.bincount(label, n * column, len(n))[cluster] / total for column in (q.x, q.y))
+        start = np.searchsorted(cluster, start)
+    return Centres(*to_degrees(x, y, plane), start)
 
 
 class HeatMaps(NamedTuple):

@@ -6,24 +6,15 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pulp_making import journey, wanderers
 
-from mobpriv.geo import metres_per_degree
 from mobpriv.grid import S2Grid
 from mobpriv.mechanisms import GeoI, Promesse
 from mobpriv.metrics import MATCHED, area_coverage, poi_privacy
 from mobpriv.profiles import poi_centres, pois, stays
-from mobpriv.traces import as_traces, by_user, from_blocks, rows
+from mobpriv.traces import as_traces, by_user, rows
 
-START = 1_450_000_000_000  # ms
-EAST, NORTH = (float(scale) for scale in metres_per_degree(np.array(45.0)))
 CELLS = S2Grid(15)
-
-
-def journey(stops, user="ann"):
-    """A trace through places (metres east, metres north of 45°, 5°), each with minutes of stay: a record a minute."""
-    east, north = (np.concatenate([np.full(minutes + 1, place[k], float) for place, minutes in stops]) for k in (0, 1))
-    time = START + 60_000 * np.arange(len(east))
-    return from_blocks(pd.Index([user]), [len(east)], time, 45 + north / NORTH, 5 + east / EAST)
 
 
 def way(stopping, places):
@@ -114,18 +105,6 @@ def test_stays_count_a_place_as_often_as_it_was_visited():
 
 
 # --------------------------------------------------------------------------------------------------------- twins
-def wanderers(counts, seed):
-    """Users who stand about and walk on, a record a minute."""
-    rng = np.random.default_rng(seed)
-    n = sum(counts)
-    moves = rng.normal(0, 0.004, (2, n)) * (rng.random(n) < 0.1)
-    lat, lng = np.cumsum(moves, axis=1)
-    users = pd.Index([chr(97 + i) for i in range(len(counts))])
-    return from_blocks(
-        users, counts, START + 60_000 * np.arange(n), 45 + 0.03 * np.sin(lat / 0.03), 5 + 0.03 * np.sin(lng / 0.03)
-    )
-
-
 @pytest.mark.parametrize("plane", ["ground", "mercator"])
 @pytest.mark.parametrize("matched", MATCHED)
 @pytest.mark.parametrize("merged", [True, False])
@@ -151,7 +130,8 @@ def test_poi_privacy_is_its_definition(plane, matched, merged, counts, seed, eps
 def test_centres_are_those_of_the_pois(merged):
     raw = wanderers([900, 3, 700], 4)
     published = Promesse(100).protect(raw)
-    for traces in (raw, published, raw.iloc[:0], rows(raw, (raw["user"] == "b").to_numpy())):
+    abroad = raw.assign(lng=(raw["lng"] - 5 + 180 + 180) % 360 - 180)  # across the date line
+    for traces in (raw, published, abroad, raw.iloc[:0], rows(raw, (raw["user"] == "b").to_numpy())):
         centres = poi_centres(traces, 200, 600, merged=merged)
         table = pois(traces, 200, 600)[0] if merged else stays(traces, 200, 600)
         users = by_user(traces)[0]

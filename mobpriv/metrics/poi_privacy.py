@@ -51,7 +51,7 @@ def poi_privacy(
     real, found = (poi_centres(t, diameter, duration, max_gap, merged, plane) for t in (original, protected))
     start = np.zeros(len(of.users) + 1, np.int64)  # of the found ones, also for users whose trace was erased
     start[1:][of.records > 0] = np.diff(found.start)
-    return scores(real, found._replace(start=np.cumsum(start)), of.users, near, matched, plane)
+    return pd.DataFrame(scores(real, found._replace(start=np.cumsum(start)), near, matched, plane), index=of.users)
 
 
 def check_matching(near: float, matched: str) -> None:
@@ -59,8 +59,8 @@ def check_matching(near: float, matched: str) -> None:
     one_of("matched", matched, MATCHED)
 
 
-def scores(real: Centres, found: Centres, users: pd.Index, near: float, matched: str, plane: str) -> pd.DataFrame:
-    """:func:`poi_privacy` of POIs that are known: those of T and of T', block i of both is that of ``users[i]``."""
+def scores(real: Centres, found: Centres, near: float, matched: str, plane: str) -> dict[str, np.ndarray]:
+    """The columns of :func:`poi_privacy` for POIs that are known: those of T and of T', block i of both is that of user i."""
     check_plane(plane)
     a, b = (Points(*map(np.array, to_plane(c.lat, c.lng, plane))) for c in (real, found))
     again, hit = _matches(a, real.start, b, found.start, float(near), plane == "ground")
@@ -71,7 +71,7 @@ def scores(real: Centres, found: Centres, users: pd.Index, near: float, matched:
     privacy = np.where(n > 0, 1 - f_score, np.nan)
     recall = np.where(n > 0, recall, np.nan)
     columns = {"precision": precision, "recall": recall, "privacy": privacy, "real": n, "found": m}
-    return pd.DataFrame(columns | {"matched": hit, "rediscovered": again}, index=users)
+    return columns | {"matched": hit, "rediscovered": again}
 
 
 @numba.njit(cache=True)

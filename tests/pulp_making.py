@@ -1,0 +1,27 @@
+"""Small traces for the tests of PULP."""
+
+import numpy as np
+import pandas as pd
+
+from mobpriv.geo import metres_per_degree
+from mobpriv.traces import Traces, from_blocks
+
+START = 1_450_000_000_000  # ms
+EAST, NORTH = (float(scale) for scale in metres_per_degree(np.array(45.0)))
+
+
+def journey(stops, user="ann") -> Traces:
+    """A trace through places (metres east, metres north of 45°, 5°), each with minutes of stay: a record a minute."""
+    east, north = (np.concatenate([np.full(minutes + 1, place[k], float) for place, minutes in stops]) for k in (0, 1))
+    time = START + 60_000 * np.arange(len(east))
+    return from_blocks(pd.Index([user]), [len(east)], time, 45 + north / NORTH, 5 + east / EAST)
+
+
+def wanderers(counts, seed) -> Traces:
+    """Users a, b, … who stand about and walk on, a record a minute."""
+    rng = np.random.default_rng(seed)
+    n = sum(counts)
+    moves = rng.normal(0, 0.004, (2, n)) * (rng.random(n) < 0.1)
+    lat, lng = 0.03 * np.sin(np.cumsum(moves, axis=1) / 0.03)
+    users = pd.Index([chr(97 + i) for i in range(len(counts))])
+    return from_blocks(users, counts, START + 60_000 * np.arange(n), 45 + lat, 5 + lng)
