@@ -2,6 +2,9 @@
 
 import math
 
+import numpy as np
+from scipy.optimize import minimize
+
 from mobpriv.geo import distance
 from mobpriv.profiles import pois, stays
 
@@ -33,3 +36,50 @@ def _places(traces, diameter, duration, merged, plane):
     for user, lat, lng in zip(table["user"], table["lat"], table["lng"], strict=True):
         places.setdefault(user, []).append((lat, lng))
     return places
+
+
+def arctan(p, x):
+    """Equation (3)."""
+    a, b, c, d = p
+    return a * np.arctan(b * (x - c)) + d
+
+
+def minimised(values, levels, standard, rises):
+    """The sum of squares that a general minimiser without bounds, as fminunc is, ends at from the start values of §VI-A."""
+    x, y = np.log(values), np.asarray(levels)
+    start = [(1 if rises else -1) / math.pi, 1.0, math.log(standard), 0.5]
+    return minimize(lambda p: ((arctan(p, x) - y) ** 2).sum(), start, method="BFGS", options={"gtol": 1e-6, "maxiter": 400}).fun
+
+
+def least_soft_cost(values, levels, scale):
+    """The least soft-l1 cost that Nelder and Mead's simplex comes to from 72 places, saturation levels kept in [0, 1]."""
+    x, y = np.log(values), np.asarray(levels)
+
+    def cost(p):
+        left, right, speed, middle = np.clip(p, [0, 0, math.log(0.01), -np.inf], [1, 1, math.log(100), np.inf])
+        return soft_cost(left + (right - left) * (0.5 + np.arctan(np.exp(speed) * (x - middle)) / math.pi) - y, scale)
+
+    starts = [(left, 1 - left, speed, c) for left in (0.1, 0.9) for speed in (-1, 0, 1, 3) for c in np.linspace(x[0], x[-1], 9)]
+    return min(minimize(cost, start, method="Nelder-Mead").fun for start in starts)
+
+
+def soft_cost(errors, scale):
+    return (scale**2 * (np.sqrt(1 + (errors / scale) ** 2) - 1)).sum(axis=-1)
+
+
+class OnLattice:
+    """The four laws by trying a fine lattice of settings of one candidate."""
+
+    def __init__(self, candidate, places=40_001):
+        x = np.linspace(math.log(candidate.low), math.log(candidate.high), places)
+        self.value = np.exp(x)
+        self.privacy, self.utility = (arctan(model, x) for model in (candidate.privacy, candidate.utility))
+
+    def kept(self, privacy, utility):
+        return (self.privacy >= privacy) & (self.utility >= utility)
+
+    def crossings(self, w):
+        """Where F_pr − w F_ut changes its sign: the greatest level of F_pr + w F_ut there, or None."""
+        sign = np.sign(self.privacy - w * self.utility)
+        at = np.flatnonzero(sign[1:] * sign[:-1] <= 0)
+        return (self.privacy + w * self.utility)[at].max() if len(at) else None

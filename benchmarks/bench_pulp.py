@@ -1,0 +1,90 @@
+"""PULP's steps beside plain versions of the same (peers): ``python benchmarks/bench_pulp.py`` prints a table.
+
+``python benchmarks/bench_pulp.py DATA [WORKERS]`` measures instead the whole way for all users of a data set in its 30 most active
+days: the profile of 27 settings, the models, the laws.
+"""
+
+import resource
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+from measure import Case, table
+
+from mobpriv.experiments.days import choose
+from mobpriv.grid import S2Grid, s2_keys
+from mobpriv.metrics import area_coverage, poi_privacy
+from mobpriv.profiles import poi_centres, pois
+from mobpriv.pulp import (
+    SWEEPS,
+    both_thresholds,
+    candidates_of,
+    models,
+    privacy_threshold,
+    profile,
+    ratio,
+    utility_threshold,
+)
+from mobpriv.traces import Traces
+
+LAWS = {
+    "PU-ratio": lambda c: ratio(c, 2),
+    "PU-thld": lambda c: both_thresholds(c, 0.6, 0.7),
+    "P-thld": lambda c: privacy_threshold(c, 0.7),
+    "U-thld": lambda c: utility_threshold(c, 0.5),
+}
+
+
+def plainly(traces: Traces, rng: np.random.Generator) -> pd.DataFrame:
+    """The profile with the public metrics, all users at once."""
+    found = []
+    for sweep in SWEEPS:
+        for value in sweep.values:
+            published = sweep.at(value).protect(traces, rng)
+            privacy = poi_privacy(traces, published)["privacy"]
+            found.append(pd.DataFrame({"privacy": privacy, "utility": area_coverage(traces, published, S2Grid(15))["f_score"]}))
+    return pd.concat(found)
+
+
+def positions(traces: Traces) -> tuple[np.ndarray, np.ndarray]:
+    return traces["lat"].to_numpy(), traces["lng"].to_numpy()
+
+
+CASES = [
+    Case("profile, 27 settings", "mobpriv profile, one process", lambda t, rng: profile(t), 20, 20_000, 1),
+    Case("profile, 27 settings", "mobpriv profile, two processes", lambda t, rng: profile(t, workers=2), 20, 20_000, 1),
+    Case("profile, 27 settings", "peer: the public metrics", plainly, 20, 20_000, 1),
+    Case("POIs", "mobpriv poi_centres", lambda t, rng: poi_centres(t, 200, 900), 100, 20_000),
+    Case("POIs", "peer: mobpriv pois", lambda t, rng: pois(t, 200, 900), 100, 20_000),
+    Case("S2 cells, level 15", "mobpriv s2_keys, one thread", lambda t, rng: s2_keys(*positions(t), 15), 100, 20_000),
+    Case("S2 cells, level 15", "mobpriv S2Grid, all threads", lambda t, rng: S2Grid(15).cells(*positions(t)), 100, 20_000),
+]
+
+
+def whole_way(data: str, workers: int) -> str:
+    """The Markdown table of the steps on a data set."""
+    traces = choose(data).traces
+    seconds = {}
+
+    def timed(step, call):
+        start = time.perf_counter()
+        result = call()
+        seconds[step] = time.perf_counter() - start
+        return result
+
+    measured = timed(f"profile, {workers} processes", lambda: profile(traces, workers=workers))
+    fitted = timed("models", lambda: models(measured))
+    users = candidates_of(fitted)
+    for name, law in LAWS.items():
+        timed(name, lambda law=law: [law(own) for own in users.values()])
+    lines = [f"{len(traces):,} records of {len(users)} users, {len(measured):,} levels, {len(fitted):,} models", ""]
+    lines += ["| step | seconds | ms a user |", "|---|---:|---:|"]
+    lines += [f"| {step} | {s:.2f} | {1000 * s / len(users):.3f} |" for step, s in seconds.items()]
+    unit = 1024**2 if sys.platform != "darwin" else 1024**3  # ru_maxrss is in KB, on a Mac in bytes
+    own, child = (resource.getrusage(who).ru_maxrss / unit for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return "\n".join([*lines, "", f"memory: {own:.2f} GB and {child:.2f} GB in the largest worker"])
+
+
+if __name__ == "__main__":
+    print(whole_way(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 2) if len(sys.argv) > 1 else table(__file__))
