@@ -1,5 +1,7 @@
 """Small traces for the tests of PULP."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 
@@ -25,3 +27,17 @@ def wanderers(counts, seed) -> Traces:
     lat, lng = 0.03 * np.sin(np.cumsum(moves, axis=1) / 0.03)
     users = pd.Index([chr(97 + i) for i in range(len(counts))])
     return from_blocks(users, counts, START + 60_000 * np.arange(n), 45 + lat, 5 + lng)
+
+
+@dataclass(frozen=True)
+class Moody:
+    """Refuses traces of more than a few records, or gives them to somebody else."""
+
+    most: float = 300.0
+    name = "Moody"
+    renames: bool = False
+
+    def protect(self, traces, rng):
+        if len(traces) > self.most and not self.renames:
+            raise ValueError(f"at most {self.most:g} records are taken")
+        return traces.assign(user=pd.Categorical(["zoe"] * len(traces)))

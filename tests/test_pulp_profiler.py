@@ -1,11 +1,11 @@
 """PULP's profiler: every row is what the metrics say of what the mechanism publishes, whoever computes it, in whatever order."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
-from pulp_making import journey, wanderers
+from pulp_making import Moody, journey, wanderers
 
 from mobpriv.grid import S2Grid
 from mobpriv.mechanisms import GeoI, Promesse, TriLateration
@@ -144,20 +144,6 @@ def test_what_cannot_be_achieved(row, line):
 
 
 # --------------------------------------------------------------------------------------------------------- bad input
-@dataclass(frozen=True)
-class Moody:
-    """Refuses traces of more than a few records, or gives them to somebody else."""
-
-    most: float = 300.0
-    name = "Moody"
-    renames: bool = False
-
-    def protect(self, traces, rng):
-        if len(traces) > self.most and not self.renames:
-            raise ValueError(f"at most {self.most:g} records are taken")
-        return traces.assign(user=pd.Categorical(["zoe"] * len(traces)))
-
-
 def test_a_trace_that_a_mechanism_refuses_is_reported():
     found = profile(only(PEOPLE, "a"), [Sweep(Moody(), "most", [10], "utility")]).iloc[0]
     assert np.isnan([found["privacy"], found["utility"]]).all()

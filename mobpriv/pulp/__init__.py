@@ -5,8 +5,11 @@ nonlinear model-based approach", TDSC 2018)::
     fitted = models(measured)  # levels as functions of the setting (§III-C)
     chosen = recommend(fitted, lambda candidates: ratio(candidates, w=2))  # the setting that keeps a law (§IV, §V)
     kept = achieved(traces, chosen)  # the levels when the traces are protected so, with fresh noise (§VI-C)
+
+    rival = alp(traces)  # settings by simulated annealing, which achieved takes as well (§VI-D)
 """
 
+from mobpriv.pulp.alp import ALP_GEO_I, ALP_PROMESSE, BOTH, Objective, alp
 from mobpriv.pulp.configurator import (
     Candidate,
     Recommendation,
@@ -23,6 +26,9 @@ from mobpriv.pulp.modeler import Arctan, Fit, fit, models
 from mobpriv.pulp.profiler import GEO_I, PROMESSE, SWEEPS, Sweep, achieved, profile
 
 __all__ = [
+    "ALP_GEO_I",
+    "ALP_PROMESSE",
+    "BOTH",
     "GEO_I",
     "PROMESSE",
     "SWEEPS",
@@ -31,10 +37,12 @@ __all__ = [
     "Fit",
     "Levels",
     "Metrics",
+    "Objective",
     "Recommendation",
     "Setting",
     "Sweep",
     "achieved",
+    "alp",
     "both_thresholds",
     "candidates_of",
     "fit",

@@ -6,22 +6,18 @@ are the same whoever else is profiled, whatever other values are, and however ma
 """
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import Any
 
-import numba
 import numpy as np
 import pandas as pd
-from threadpoolctl import threadpool_limits
-from tqdm import tqdm
 
-from mobpriv import processes
 from mobpriv.mechanisms import GeoI, Promesse
 from mobpriv.pulp.levels import Metrics
+from mobpriv.pulp.users import each_user, noise
 from mobpriv.ranges import one_of, positive, whole
-from mobpriv.traces import Traces, by_user, rows
+from mobpriv.traces import Traces, by_user
 
 COLUMNS = ["user", "mechanism", "parameter", "value", "repetition", "privacy", "utility", "records", "reason"]
 
@@ -133,32 +129,12 @@ def _named(sweeps: Sequence[Sweep]) -> dict[str, Sweep]:
 
 
 def _measured(traces: Traces, settings: dict, sweeps: dict, seeds, metrics, workers: int, keep: Callable) -> pd.DataFrame:
-    whole("workers", workers, 1)
     seeds = [whole("a seed", seed, 0) for seed in seeds]
     if not seeds or len(set(seeds)) < len(seeds):
         raise ValueError(f"seeds must hold at least one, all different (got {seeds})")
-    users, offsets = by_user(traces)
-    names = [f"profile-{i}" for i in range(1, 1 + len(users))]  # a user's own name may be no name of a file
-
-    def given(i: int) -> tuple:
-        return rows(traces, np.arange(offsets[i], offsets[i + 1])), settings[users[i]], sweeps, seeds, metrics
-
-    order = tqdm(range(len(users)), desc="users", disable=None)
-    if workers == 1:
-        tables = [keep(names[i], lambda i=i: of_user(*given(i))) for i in order]
-    else:
-        # A thread for each process waits for it, so that a user whose rows are kept already is never handed over.
-        with ThreadPoolExecutor(workers) as threads, processes.pool(workers) as pool:  # the pool ends first, at once if need be
-            waiting = threads.map(lambda i: keep(names[i], lambda: pool.submit(_alone, *given(i)).result()), range(len(users)))
-            tables = [table for _, table in zip(order, waiting, strict=True)]
-    table = pd.DataFrame([row for rows_of_one in tables for row in rows_of_one], columns=COLUMNS)
+    found = each_user(of_user, traces, lambda user: (settings[user], sweeps, seeds, metrics), "profile", workers, keep)
+    table = pd.DataFrame(found, columns=COLUMNS)
     return table.astype({"value": float, "repetition": int, "privacy": float, "utility": float, "records": int})
-
-
-def _alone(*given) -> list[dict]:
-    numba.set_num_threads(1)
-    with threadpool_limits(1):
-        return of_user(*given)
 
 
 def of_user(trace: Traces, settings: list, sweeps: dict[str, Sweep], seeds: Sequence[int], metrics) -> list[dict]:
@@ -168,7 +144,7 @@ def of_user(trace: Traces, settings: list, sweeps: dict[str, Sweep], seeds: Sequ
         sweep = sweeps[name]
         mechanism = sweep.at(value)
         for repetition, seed in enumerate(seeds if getattr(mechanism, "random", True) else seeds[:1], 1):
-            rng = np.random.default_rng([seed, *f"{user}, {name}, {value!r}".encode()])
+            rng = noise(seed, f"{user}, {name}, {value!r}")
             row = {"user": user, "mechanism": name, "parameter": sweep.parameter, "value": value, "repetition": repetition}
             found.append(row | _levels(original, mechanism, trace, rng))
     return found
