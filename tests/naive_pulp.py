@@ -52,11 +52,13 @@ def minimised(values, levels, standard, rises):
 
 
 def least_soft_cost(values, levels, scale):
-    """The least soft-l1 cost that Nelder and Mead's simplex comes to from 72 places, saturation levels kept in [0, 1]."""
+    """The least soft-l1 cost that Nelder and Mead's simplex comes to from 72 places, saturation levels kept in [-0.5, 1.5]."""
     x, y = np.log(values), np.asarray(levels)
 
     def cost(p):
-        left, right, speed, middle = np.clip(p, [0, 0, math.log(0.01), -np.inf], [1, 1, math.log(100), np.inf])
+        left, right, speed, middle = np.clip(
+            p, [-0.5, -0.5, math.log(0.01), 2 * x[0] - x[-1]], [1.5, 1.5, math.log(100), 2 * x[-1] - x[0]]
+        )
         return soft_cost(left + (right - left) * (0.5 + np.arctan(np.exp(speed) * (x - middle)) / math.pi) - y, scale)
 
     starts = [(left, 1 - left, speed, c) for left in (0.1, 0.9) for speed in (-1, 0, 1, 3) for c in np.linspace(x[0], x[-1], 9)]

@@ -61,10 +61,11 @@ def responses_of_users():
 
 @pytest.mark.parametrize("response", list(responses_of_users()))
 def test_no_curve_is_much_better(response):
-    """The least cost is known by a search from many places; a tenth more is a deviation 5 % larger."""
+    """The least cost is known by a search from many places; a tenth more is a deviation 5 % larger. What errors of a third of a point at
+    every value cost matters to nobody."""
     model = fit(VALUES, response, 0.01, True).model
     cost = naive.soft_cost(naive.arctan(model, np.log(VALUES)) - response, OUTLIER)
-    assert cost <= 1.1 * naive.least_soft_cost(VALUES, response, OUTLIER) + 1e-6
+    assert cost <= 1.1 * naive.least_soft_cost(VALUES, response, OUTLIER) + 17 / 2 * 0.003**2
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -77,20 +78,25 @@ def test_the_papers_method_ends_where_a_general_minimiser_does(model, seed):
 
 @settings(max_examples=60, deadline=None)
 @given(responses)
-def test_models_are_levels(response):
-    """b > 0, and the saturation levels lie where levels do."""
+def test_models_stay_within_their_bounds(response):
+    """b > 0, and the saturation levels lie at most 0.5 beyond where levels do."""
     a, b, c, d = fit(VALUES, response, 0.01, True).model
     assert b > 0
-    assert 0 - 1e-9 <= d - abs(a) * math.pi / 2 <= d + abs(a) * math.pi / 2 <= 1 + 1e-9
+    assert -0.5 - 1e-9 <= d - abs(a) * math.pi / 2 <= d + abs(a) * math.pi / 2 <= 1.5 + 1e-9
     assert 2 * math.log(1e-4) <= c <= -math.log(1e-4)
 
 
-def test_levels_below_zero_widen_the_bounds():
-    """ "As printed" privacy: the lowest level that was measured is the bound then."""
-    response = levels(CURVE) - 0.5
-    found = fit(VALUES, response, 0.01, True)
-    assert found.model.d - found.model.a * math.pi / 2 == pytest.approx(response.min(), abs=1e-6)
-    assert found.variance < 1e-3
+def test_a_curve_that_is_seen_only_in_part():
+    """Half a transition, up to 0.7 of a curve that ends at 1.2: bounds at 0 and 1 would bend it."""
+    model = Arctan(1.2 / math.pi, 0.5, 0.0, 0.6)
+    found = fit(VALUES, levels(model), 0.01, True)
+    assert max(levels(model)) < 0.61
+    assert found.variance < 1e-6
+    below = fit(VALUES, levels(model) - 1, 0.01, True)
+    assert (below.model.d, below.model.a) == (
+        pytest.approx(found.model.d - 1, abs=0.05),
+        pytest.approx(found.model.a, abs=0.05),
+    )
 
 
 def test_one_strange_repetition_does_not_turn_the_curve():

@@ -59,7 +59,8 @@ class Metrics:
 
     def cells(self, traces: Traces) -> np.ndarray:
         """cell(T): the cells that a trace of at least one record visits, once each, in rising order."""
-        keys = np.sort(s2_keys(traces["lat"].to_numpy(), traces["lng"].to_numpy(), self.level))
+        keys = s2_keys(traces["lat"].to_numpy(), traces["lng"].to_numpy(), self.level)
+        keys = np.sort(keys[np.r_[True, keys[1:] != keys[:-1]]])  # one record after the other is often in one cell
         return keys[np.r_[True, keys[1:] != keys[:-1]]]
 
     def centres(self, traces: Traces) -> Centres:
