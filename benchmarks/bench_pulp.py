@@ -61,15 +61,14 @@ def one_setting(traces: Traces, rng: np.random.Generator) -> pd.DataFrame:
 
 
 CASES = [
-    Case("profile, 27 settings", "mobpriv profile, one process", lambda t, rng: profile(t), 20, 20_000, 1),
-    Case("profile, 27 settings", "mobpriv profile, two processes", lambda t, rng: profile(t, workers=2), 20, 20_000, 1),
-    Case("profile, 27 settings", "peer: the public metrics", plainly, 20, 20_000, 1),
-    Case("Geo-I's setting", "mobpriv profile, models, PU-ratio", one_setting, 4, 20_000, 1),
-    Case("Geo-I's setting", "mobpriv alp: 111 settings, 3 times each", lambda t, rng: alp(t), 4, 20_000, 1),
-    Case("POIs", "mobpriv poi_centres", lambda t, rng: poi_centres(t, 200, 900), 100, 20_000),
-    Case("POIs", "peer: mobpriv pois", lambda t, rng: pois(t, 200, 900), 100, 20_000),
-    Case("S2 cells, level 15", "mobpriv s2_keys, one thread", lambda t, rng: s2_keys(*positions(t), 15), 100, 20_000),
-    Case("S2 cells, level 15", "mobpriv S2Grid, all threads", lambda t, rng: S2Grid(15).cells(*positions(t)), 100, 20_000),
+    Case("profile, 27 settings", "mobpriv profile, one process", lambda t, rng: profile(t), 5, 20_000, 1),
+    Case("profile, 27 settings", "peer: the public metrics", plainly, 5, 20_000, 1),
+    Case("Geo-I's setting", "mobpriv profile, models, PU-ratio", one_setting, 2, 5_000, 1),
+    Case("Geo-I's setting", "mobpriv alp: 111 settings, 3 times each", lambda t, rng: alp(t), 2, 5_000, 1),
+    Case("POIs", "mobpriv poi_centres", lambda t, rng: poi_centres(t, 200, 900), 50, 20_000),
+    Case("POIs", "peer: mobpriv pois", lambda t, rng: pois(t, 200, 900), 50, 20_000),
+    Case("S2 cells, level 15", "mobpriv s2_keys, one thread", lambda t, rng: s2_keys(*positions(t), 15), 50, 20_000),
+    Case("S2 cells, level 15", "mobpriv S2Grid, all threads", lambda t, rng: S2Grid(15).cells(*positions(t)), 50, 20_000),
 ]
 
 
