@@ -311,3 +311,31 @@ def _s2_cells(lat, lng, level, hilbert_position, hilbert_orientation):
         cell = ((cell << np.uint64(1)) | np.uint64(1)) << np.uint64(2 * (30 - level))
         out[k] = np.int64(cell)
     return out
+
+
+def s2_keys(lat, lng, level: int) -> np.ndarray:
+    """One int64 a position, the same for two of them where :class:`S2Grid` has one cell: face, i and j, without the walk along the
+    curve that makes S2's ids of them. For sets of cells, three to four times as fast.
+    """
+    return _s2_keys(np.asarray(lat, float), np.asarray(lng, float), S2Grid(level).level)
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _s2_keys(lat, lng, level):
+    out = np.empty(len(lat), np.int64)
+    for k in range(len(lat)):
+        phi, theta = np.radians(lat[k]), np.radians(lng[k])
+        x, y, z = np.cos(phi) * np.cos(theta), np.cos(phi) * np.sin(theta), np.sin(phi)
+        ax, ay, az = abs(x), abs(y), abs(z)
+        if ax > ay and ax > az:
+            face, u, v = (0, y / x, z / x) if x >= 0 else (3, z / x, y / x)
+        elif ay > az:
+            face, u, v = (1, -x / y, z / y) if y >= 0 else (4, z / y, -x / y)
+        else:
+            face, u, v = (2, -x / z, -y / z) if z >= 0 else (5, -y / z, -x / z)
+        s = 0.5 * np.sqrt(1 + 3 * u) if u >= 0 else 1 - 0.5 * np.sqrt(1 - 3 * u)
+        t = 0.5 * np.sqrt(1 + 3 * v) if v >= 0 else 1 - 0.5 * np.sqrt(1 - 3 * v)
+        i = max(0, min((1 << 30) - 1, int(np.floor(s * (1 << 30)))))
+        j = max(0, min((1 << 30) - 1, int(np.floor(t * (1 << 30)))))
+        out[k] = (np.int64(face) << 60) | (np.int64(i >> (30 - level)) << 30) | np.int64(j >> (30 - level))
+    return out

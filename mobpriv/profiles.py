@@ -12,7 +12,7 @@ import pandas as pd
 from scipy.sparse import csr_array
 
 from mobpriv.geo import across_the_date_line, step, to_degrees, to_plane
-from mobpriv.ranges import not_negative, one_of, positive, whole
+from mobpriv.ranges import not_negative, one_of, positive, true_or_false, whole
 from mobpriv.traces import Traces, by_user, milliseconds
 
 AT_A_TIME = 1 << 19  # records
@@ -231,6 +231,49 @@ def _distinct_means(traces, visits, label, plane):
     table = pd.DataFrame({"label": np.repeat(label, [len(s) for s in span]), "x": p.x[rows], "y": p.y[rows]})
     mean = table[table["label"] >= 0].drop_duplicates().groupby("label").mean().reindex(range(len(visits)))
     return mean["x"].to_numpy(), mean["y"].to_numpy()
+
+
+class Centres(NamedTuple):
+    """Where the places of several users are: user i of :func:`mobpriv.traces.by_user` owns rows start[i] … start[i+1]−1."""
+
+    lat: np.ndarray
+    lng: np.ndarray
+    start: np.ndarray
+
+
+def poi_centres(
+    traces: Traces,
+    diameter: float = 200.0,  # m, of a stay; stays join over half of it
+    duration: float = 3600.0,  # s, least length of a stay
+    max_gap: float | None = None,  # s, see stays
+    merged: bool = True,
+    plane: str = "ground",
+) -> Centres:
+    """The centres of all users' POIs as :func:`pois` finds them, and nothing else of them: several times as fast.
+
+    With ``merged=False`` the centres of their stays: a place then stands there as often as it was visited. A user without any
+    has an empty block. Within a user, places stand in the order of their first visits.
+    """
+    true_or_false("merged", merged)
+    check_stay(diameter, duration, max_gap)
+    p = to_plane(traces["lat"].to_numpy(), across_the_date_line(traces["lng"].to_numpy()), plane)
+    offsets = by_user(traces)[1]
+    gap = np.iinfo(np.int64).max if max_gap is None else round(max_gap * 1000)
+    end = _stay_ends(*p, milliseconds(traces), offsets, float(diameter), round(duration * 1000), gap)
+    first = np.flatnonzero(end)
+    last = end[first] - 1
+    x, y = _means(p.x, p.y, first, last, False)
+    start = np.searchsorted(first, offsets)
+    if merged and len(first):
+        lat, lng = to_degrees(x, y, plane)
+        q = to_plane(lat, across_the_date_line(lng), plane)  # with the scales at the stays
+        label = _join(*q, start, float(diameter) / 2, 1)
+        n = last - first + 1
+        cluster = np.flatnonzero(label == np.arange(len(label)))  # a cluster bears the number of its first stay
+        total = np.bincount(label, n, len(n))[cluster]
+        x, y = (np.bincount(label, n * column, len(n))[cluster] / total for column in (q.x, q.y))
+        start = np.searchsorted(cluster, start)
+    return Centres(*to_degrees(x, y, plane), start)
 
 
 class HeatMaps(NamedTuple):

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mobpriv.geo import distance
-from mobpriv.grid import AreaGrid, S2Grid, SquareGrid
+from mobpriv.grid import AreaGrid, S2Grid, SquareGrid, s2_keys
 
 positions = st.lists(st.tuples(st.floats(-84, 84), st.floats(-179.9, 179.9)), min_size=1, max_size=20)
 
@@ -51,6 +51,17 @@ def test_s2_cells_are_those_of_s2(level):
 def test_a_cell_has_a_positive_side(cell):
     with pytest.raises(ValueError, match="cell must be positive, in m"):
         SquareGrid(cell)
+
+
+@pytest.mark.parametrize("level", [0, 1, 13, 15, 30])
+def test_s2_keys_tell_the_same_cells_apart(level):
+    rng = np.random.default_rng(level)
+    around = rng.normal(0, 10.0 ** -rng.integers(0, 7, 20_000))
+    lat, lng = np.degrees(np.arcsin(rng.uniform(-1, 1, 200))).repeat(100), rng.uniform(-180, 180, 200).repeat(100)
+    lat, lng = np.clip(lat + around, -90, 90), lng + rng.permutation(around)
+    lat[:6], lng[:6] = [90, -90, 0, 0, 0, 35.26438968], [0, 0, 0, 45, 180, 45]  # the faces' middles, an edge, a corner
+    pairs = np.unique(np.column_stack([s2_keys(lat, lng, level), S2Grid(level).cells(lat, lng)]), axis=0)
+    assert len(pairs) == len(np.unique(pairs[:, 0])) == len(np.unique(pairs[:, 1])) >= 6
 
 
 def test_s2_levels_end_at_30():

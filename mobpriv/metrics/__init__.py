@@ -1,4 +1,5 @@
-"""What protected traces are still good for: the utility metrics of the thesis, §4.7.2, one file each.
+"""What protected traces are still good for: the utility metrics of the thesis, §4.7.2, one file each; and what they still betray: the
+POI privacy of PULP (§II-C), whose utility is the area coverage on S2 cells of level 15.
 
 A metric is a function of ``(original, protected, …)`` whose result has one row a user of ``original``, sorted: a Series, or a
 DataFrame where there are several numbers. NaN stands where a metric is not defined for a user, as for most where the mechanism
@@ -6,6 +7,7 @@ has erased the trace; each metric says what it is then. The privacy metrics of �
 """
 
 from mobpriv.metrics.coverage import area_coverage
+from mobpriv.metrics.poi_privacy import MATCHED, poi_privacy
 from mobpriv.metrics.spatial import distances_to_path, spatial_distortion
 from mobpriv.metrics.surroundings import EMPTY, surrounding_pois
 from mobpriv.metrics.temporal import spatio_temporal_distortion, temporal_projection
@@ -13,8 +15,10 @@ from mobpriv.metrics.visits import visits, visits_distortion
 
 __all__ = [
     "EMPTY",
+    "MATCHED",
     "area_coverage",
     "distances_to_path",
+    "poi_privacy",
     "spatial_distortion",
     "spatio_temporal_distortion",
     "surrounding_pois",

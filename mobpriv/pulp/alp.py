@@ -1,0 +1,160 @@
+"""ALP, the rival of PULP §VI-D: one mechanism's setting by simulated annealing (Primault, Boutet, Ben Mokhtar, Brunie, "Adaptive location
+privacy with ALP", SRDS 2016).
+
+The paper says "simulated annealing" and hardly more; this is what its authors' program does (Accio's optimizer), step by step.
+Every step protects the trace and measures it, ``runs`` times: that is what PULP's models save.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import exp, isnan
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from mobpriv.mechanisms import GeoI, Promesse
+from mobpriv.pulp.levels import Metrics
+from mobpriv.pulp.profiler import Sweep
+from mobpriv.pulp.users import each_user, noise
+from mobpriv.ranges import one_of, positive, whole
+from mobpriv.traces import Traces, by_user
+
+GOALS = ("minimise", "maximise", "at most", "at least", "equal")
+HOTTEST, COLDEST, COOLING = 1.0, 1e-5, 0.9
+WINDOW = 0.5  # share of the values among which a neighbour is drawn
+
+# the values of the SRDS 2016 experiments; of Promesse's without 0, which is no protection
+GEO_I_VALUES = tuple(np.unique(np.round(np.r_[np.arange(10, 1001) * 1e-3, np.arange(100, 1001) * 1e-5], 5)).tolist())
+PROMESSE_VALUES = tuple(range(50, 501))
+ALP_GEO_I = Sweep(GeoI(), "epsilon", GEO_I_VALUES, rises="utility")
+ALP_PROMESSE = Sweep(Promesse(), "alpha", PROMESSE_VALUES, rises="privacy")
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What a metric m is to be, with its cost: minimise, min(m, bound)/bound; maximise, 1 less that; at most, at least, equal: how far
+    m is on the wrong side of the bound, as a share of it. What is not defined for a protected trace costs 1."""
+
+    goal: str
+    metric: str
+    bound: float = 1.0
+
+    def __post_init__(self):
+        one_of("goal", self.goal, GOALS)
+        positive("bound", self.bound)
+
+    def cost(self, m: float) -> float:
+        if isnan(m):
+            return 1.0
+        share = m / self.bound
+        if self.goal == "minimise":
+            return min(share, 1.0)
+        if self.goal == "maximise":
+            return 1 - min(share, 1.0)
+        return {"at most": max(share - 1, 0.0), "at least": max(1 - share, 0.0), "equal": abs(share - 1)}[self.goal]
+
+
+# "maximize both utility and privacy" (§VI-D), which is to minimise the F-score of the POIs and to maximise that of the cells
+BOTH = (Objective("maximise", "privacy"), Objective("maximise", "utility"))
+
+
+class Annealed(NamedTuple):
+    best: int  # of the places 0 … size − 1
+    cost: float
+    evaluations: int
+
+
+def anneal(cost: Callable[[int], float], size: int, scale: float, rng: np.random.Generator) -> Annealed:
+    """Simulated annealing over a row of ``size`` places; ``scale``: about the largest cost, the number of objectives.
+
+    It begins anywhere. At each temperature, 1, 0.9, 0.81, … down to 1e-5, a neighbour is drawn from the window of half the places around
+    the present one (cut off at the ends) and taken if it is cheaper, or else with probability 1/(1 + exp(ΔC/(0.5 · T · scale))). It ends
+    early at cost 0; the cheapest place seen is the answer, of equal ones the first seen.
+    """
+    whole("size", size, 1)
+    half = max(1, int(WINDOW * size) // 2)  # an odd window has as many places on either side
+    at = int(rng.integers(size))
+    now = cost(at)
+    best, least, evaluations, heat = at, now, 1, HOTTEST
+    while heat >= COLDEST and least > 0 and size > 1:
+        around = [i for i in range(max(0, at - half), min(size, at + half + 1)) if i != at]
+        other = around[rng.integers(len(around))]
+        new = cost(other)
+        evaluations += 1
+        if new < least:
+            best, least = other, new
+        if new < now or rng.random() < 1 / (1 + exp(min((new - now) / (0.5 * heat * scale), 700.0))):
+            at, now = other, new
+        heat *= COOLING
+    return Annealed(best, least, evaluations)
+
+
+COLUMNS = ["user", "mechanism", "parameter", "value", "cost", "evaluations", "protections", "reason"]
+
+
+def alp(
+    traces: Traces,
+    sweep: Sweep = ALP_GEO_I,
+    objectives: Sequence[Objective] = BOTH,
+    runs: int = 3,  # of a random mechanism at each step: the median of a metric counts
+    metrics=Metrics(),  # noqa: B008 - it cannot be changed
+    more: Mapping[str, Callable[[Traces, Traces], pd.Series]]
+    | None = None,  # further metrics by name: functions of mobpriv.metrics
+    seed: int = 1,
+    workers: int = 1,
+    keep: Callable[[str, Callable], list[dict]] = lambda name, compute: compute(),
+) -> pd.DataFrame:
+    """The setting that ALP finds for each user: one row a user, with the columns user, mechanism, value that ``achieved`` takes.
+
+    Further columns: parameter, cost, evaluations (settings tried, one tried again counts again), protections (how often her trace was
+    protected), reason: why there is no setting (privacy is asked for and she has no POI), or where the mechanism refused her trace, which
+    costs 1 an objective. ``keep`` is that of :func:`mobpriv.pulp.profile`.
+
+    Departures from the program: Promesse's α = 0, no protection, is not among its values. The trace is not cut into days.
+    """
+    whole("runs", runs, 1)
+    whole("seed", seed, 0)
+    more = dict(more or {})
+    known = ("privacy", "utility", *more)
+    if not objectives:
+        raise ValueError("objectives must hold at least one (got none)")
+    for objective in objectives:
+        one_of("an objective's metric", objective.metric, known)
+    found = each_user(
+        _of_user, traces, lambda user: (sweep, tuple(objectives), runs, metrics, more, seed), "alp", workers, keep
+    )
+    return pd.DataFrame(found, columns=COLUMNS).astype({"value": float, "cost": float, "evaluations": int, "protections": int})
+
+
+def _of_user(trace: Traces, sweep: Sweep, objectives: tuple, runs: int, metrics, more: dict, seed: int) -> list[dict]:
+    user, original = by_user(trace)[0][0], metrics.of(trace)
+    row: dict[str, Any] = {"user": user, "mechanism": sweep.name, "parameter": sweep.parameter}
+    untouched = original.levels(trace)
+    if any(isnan(getattr(untouched, o.metric, 0.0)) for o in objectives):
+        return [row | {"value": None, "cost": None, "evaluations": 0, "protections": 0, "reason": untouched.reason}]
+    rng, refused = noise(seed, f"{user}, ALP, {sweep.name}"), []
+    draws = runs if getattr(sweep.mechanism, "random", True) else 1
+
+    def cost(place: int) -> float:
+        mechanism = sweep.at(sweep.values[place])
+        try:
+            published = [mechanism.protect(trace, rng) for _ in range(draws)]
+        except ValueError as error:
+            refused.append(f"{sweep.parameter} = {sweep.values[place]:g}: {error}")
+            return float(len(objectives))
+        drawn = [_levels(original, trace, p, more) for p in published]
+        return sum(objective.cost(float(np.median([m[objective.metric] for m in drawn]))) for objective in objectives)
+
+    found = anneal(cost, len(sweep.values), len(objectives), rng)
+    row |= {"value": sweep.values[found.best], "cost": found.cost}
+    reason = f"{sweep.name} refused the trace {len(refused)} times, first at {refused[0]}" if refused else ""
+    if len(refused) == found.evaluations:
+        row |= {"value": None, "cost": None}
+    return [row | {"evaluations": found.evaluations, "protections": draws * found.evaluations, "reason": reason}]
+
+
+def _levels(original, trace: Traces, published: Traces, more: dict) -> dict[str, float]:
+    levels = original.levels(published)
+    measured = {name: float(metric(trace, published).iloc[0]) for name, metric in more.items()}
+    return {"privacy": levels.privacy, "utility": levels.utility} | measured

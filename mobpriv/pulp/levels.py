@@ -1,0 +1,95 @@
+"""The levels of one user's privacy and utility: Cerf et al., "Automatic privacy and utility preservation for mobility data: a
+nonlinear model-based approach" (PULP, TDSC 2018), §II-C, with the parameters of §VI-A.
+
+They are those of :func:`mobpriv.metrics.poi_privacy` and of :func:`mobpriv.metrics.area_coverage`. A profile measures one trace
+against many protected versions of it: what the metrics need of the original is computed once.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from mobpriv.geo import check_plane
+from mobpriv.grid import S2Grid, s2_keys
+from mobpriv.metrics.poi_privacy import check_matching, scores
+from mobpriv.profiles import Centres, check_stay, poi_centres
+from mobpriv.ranges import true_or_false
+from mobpriv.traces import Traces, by_user
+
+NO_POI = "no POI in the original trace: there is nothing to hide"
+
+
+class Levels(NamedTuple):
+    privacy: float  # Equation (1); NaN without a POI in the original
+    utility: float  # Equation (2)
+    reason: str  # why a level is NaN; "" where none is
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """Privacy, Equation (1), and utility, Equation (2), and what §VI-B3 varies of them.
+
+    Whoever wants other metrics gives :func:`mobpriv.pulp.profile` another object with a method ``of(original)``, which returns what
+    has a method ``levels(protected)``.
+    """
+
+    diameter: float = 200.0  # m, d: of a POI
+    duration: float = 900.0  # s, t: least time of a stop
+    near: float = 100.0  # m, d_max: two POIs at most so far apart match
+    level: int = 15  # of the S2 cells, about 280 m wide
+    merged: bool = True  # POIs; False: stays
+    matched: str = "protected"  # as printed, or "both": see poi_privacy
+    max_gap: float | None = None  # s, see profiles.stays
+    plane: str = "ground"
+
+    def __post_init__(self):
+        check_stay(self.diameter, self.duration, self.max_gap)
+        check_matching(self.near, self.matched)
+        true_or_false("merged", self.merged)
+        check_plane(self.plane)
+        object.__setattr__(self, "level", S2Grid(self.level).level)
+
+    def of(self, original: Traces) -> "Original":
+        """What the metrics need of one user's trace. ValueError for several users, or none."""
+        users = by_user(original)[0]
+        if len(users) != 1:
+            raise ValueError(f"levels are those of one user's trace (got records of {len(users)} users)")
+        return Original(self, users[0], self.cells(original), self.centres(original))
+
+    def cells(self, traces: Traces) -> np.ndarray:
+        """cell(T): the cells that a trace of at least one record visits, once each, in rising order."""
+        keys = s2_keys(traces["lat"].to_numpy(), traces["lng"].to_numpy(), self.level)
+        keys = np.sort(keys[np.r_[True, keys[1:] != keys[:-1]]])  # one record after the other is often in one cell
+        return keys[np.r_[True, keys[1:] != keys[:-1]]]
+
+    def centres(self, traces: Traces) -> Centres:
+        """poi(T)."""
+        return poi_centres(traces, self.diameter, self.duration, self.max_gap, self.merged, self.plane)
+
+
+class Original(NamedTuple):
+    """What the metrics need of one user's trace."""
+
+    metrics: Metrics
+    user: str
+    cells: np.ndarray
+    pois: Centres
+
+    def levels(self, protected: Traces) -> Levels:
+        """Of a protected version of the trace. An erased trace has privacy 1, for it has no POI, and utility 0."""
+        others = [user for user in protected["user"].cat.categories if user != self.user]
+        if others:
+            raise ValueError(
+                f"the protected trace of {self.user} must be hers alone (it has records of {others[0]}): PULP is for mechanisms "
+                "that protect each user by herself and keep her name"
+            )
+        m = self.metrics
+        if len(protected):
+            cells, found = m.cells(protected), m.centres(protected)
+        else:
+            cells, found = np.zeros(0, np.int64), Centres(np.zeros(0), np.zeros(0), np.zeros(2, np.int64))
+        common = len(np.intersect1d(self.cells, cells, assume_unique=True))
+        privacy = float(scores(self.pois, found, m.near, m.matched, m.plane)["privacy"][0])
+        # 2 P R / (P + R) with the fractions resolved: 0 without a common cell
+        return Levels(privacy, 2 * common / (len(self.cells) + len(cells)), NO_POI if np.isnan(privacy) else "")

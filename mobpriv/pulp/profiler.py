@@ -1,0 +1,159 @@
+"""PULP's profiler: each user's privacy and utility under every mechanism at a few values of its parameter (Cerf et al., TDSC 2018,
+§III-B, §VI-A).
+
+A user's numbers depend on nobody else: the noise of a setting is drawn from the seed, her name, the mechanism and the value. They
+are the same whoever else is profiled, whatever other values are, and however many processes work.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mobpriv.mechanisms import GeoI, Promesse
+from mobpriv.pulp.levels import Metrics
+from mobpriv.pulp.users import each_user, noise
+from mobpriv.ranges import one_of, positive, whole
+from mobpriv.traces import Traces, by_user
+
+COLUMNS = ["user", "mechanism", "parameter", "value", "repetition", "privacy", "utility", "records", "reason"]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A mechanism, its one parameter, and the values to try.
+
+    ``mechanism`` has the parameter at its standard value, "the default value of the configuration parameter defined by the authors"
+    (§VI-A), where the modeler starts. PULP is for mechanisms that protect each user by herself.
+    """
+
+    mechanism: Any
+    parameter: str  # the field of the mechanism
+    values: Sequence[float]
+    rises: str  # "privacy" or "utility": which of them is expected to rise with the parameter
+    name: str = ""  # in tables; "": the mechanism's
+
+    def __post_init__(self):
+        known = [f.name for f in fields(self.mechanism)]
+        one_of("parameter", self.parameter, known)
+        one_of("rises", self.rises, ("privacy", "utility"))
+        values = sorted(positive(f"a value of {self.parameter}", value) for value in self.values)
+        if not values:
+            raise ValueError(f"values of {self.parameter} must hold at least one number (got none)")
+        twice = [a for a, b in pairwise(values) if a == b]
+        if twice:
+            raise ValueError(f"values of {self.parameter} must differ ({twice[0]:g} stands there twice)")
+        object.__setattr__(self, "values", tuple(values))
+        object.__setattr__(self, "name", self.name or self.mechanism.name)
+        for value in (*values, self.standard):
+            self.at(positive(self.parameter, value))
+
+    @property
+    def standard(self) -> float:
+        return getattr(self.mechanism, self.parameter)
+
+    @property
+    def low(self) -> float:
+        return self.values[0]
+
+    @property
+    def high(self) -> float:
+        return self.values[-1]
+
+    def at(self, value: float) -> Any:
+        """The mechanism with its parameter at ``value``."""
+        return replace(self.mechanism, **{self.parameter: value})
+
+
+# four values a decade (§VI-A): 17 in [1e-4, 1] 1/m, 10 in [50, 1e4] m
+GEO_I = Sweep(GeoI(), "epsilon", np.geomspace(1e-4, 1, 17), rises="utility")
+PROMESSE = Sweep(Promesse(), "alpha", np.geomspace(50, 1e4, 10), rises="privacy")
+SWEEPS = (GEO_I, PROMESSE)
+
+
+def profile(
+    traces: Traces,
+    sweeps: Sequence[Sweep] = SWEEPS,
+    seeds: Sequence[int] = (1,),  # a repetition each; a mechanism that draws nothing is run once
+    metrics=Metrics(),  # noqa: B008 - it cannot be changed
+    workers: int = 1,  # processes
+    keep: Callable[[str, Callable], list[dict]] = lambda name, compute: compute(),
+) -> pd.DataFrame:
+    """The levels of every user at every value of every sweep: one row a user, mechanism, value and repetition.
+
+    Columns: user, mechanism, parameter, value, repetition (from 1 on, in the order of the seeds), privacy, utility, records (of the
+    protected trace, 0: it was erased), reason: why a level is NaN: the user has no POI, or the mechanism refused her trace, in its own words.
+
+    ``keep(name, compute)`` gets the rows of one user: :func:`mobpriv.book.step` keeps them, so that an interrupted run goes on. Profiles
+    with other metrics or sweeps need other names there: ``lambda name, compute: book.step(f"500 m {name}", compute)``.
+    """
+    by_name = _named(sweeps)
+    settings = [(sweep.name, value) for sweep in by_name.values() for value in sweep.values]
+    users = by_user(traces)[0]
+    return _measured(traces, dict.fromkeys(users, settings), by_name, seeds, metrics, workers, keep)
+
+
+def achieved(
+    traces: Traces,
+    chosen: pd.DataFrame,  # user, mechanism, value: a row a setting; rows without a mechanism are passed over
+    sweeps: Sequence[Sweep] = SWEEPS,
+    seeds: Sequence[int] = tuple(range(1001, 1011)),
+    metrics=Metrics(),  # noqa: B008
+    workers: int = 1,
+    keep: Callable[[str, Callable], list[dict]] = lambda name, compute: compute(),
+) -> pd.DataFrame:
+    """The levels of users who are protected again, each with her own settings: a table as that of :func:`profile`.
+
+    With seeds that no profile had the noise is fresh, as it is for who follows a recommendation (§VI-C).
+    """
+    by_name = _named(sweeps)
+    settings = {user: [] for user in by_user(traces)[0]}
+    for user, mechanism, value in chosen[["user", "mechanism", "value"]].dropna().itertuples(index=False):
+        if user not in settings:
+            raise ValueError(f"settings must be those of users who have records ({user} has none)")
+        one_of("a chosen mechanism", mechanism, tuple(by_name))
+        settings[user].append((mechanism, positive(f"the value chosen for {user}", value)))
+    return _measured(traces, settings, by_name, seeds, metrics, workers, keep)
+
+
+def _named(sweeps: Sequence[Sweep]) -> dict[str, Sweep]:
+    by_name = {sweep.name: sweep for sweep in sweeps}
+    if not by_name:
+        raise ValueError("sweeps must hold at least one mechanism (got none)")
+    if len(by_name) < len(sweeps):
+        raise ValueError(f"sweeps must have different names (got {', '.join(s.name for s in sweeps)}): name them")
+    return by_name
+
+
+def _measured(traces: Traces, settings: dict, sweeps: dict, seeds, metrics, workers: int, keep: Callable) -> pd.DataFrame:
+    seeds = [whole("a seed", seed, 0) for seed in seeds]
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise ValueError(f"seeds must hold at least one, all different (got {seeds})")
+    found = each_user(of_user, traces, lambda user: (settings[user], sweeps, seeds, metrics), "profile", workers, keep)
+    table = pd.DataFrame(found, columns=COLUMNS)
+    return table.astype({"value": float, "repetition": int, "privacy": float, "utility": float, "records": int})
+
+
+def of_user(trace: Traces, settings: list, sweeps: dict[str, Sweep], seeds: Sequence[int], metrics) -> list[dict]:
+    """The rows of one user at settings (mechanism, value)."""
+    user, original, found = by_user(trace)[0][0], metrics.of(trace), []
+    for name, value in settings:
+        sweep = sweeps[name]
+        mechanism = sweep.at(value)
+        for repetition, seed in enumerate(seeds if getattr(mechanism, "random", True) else seeds[:1], 1):
+            rng = noise(seed, f"{user}, {name}, {value!r}")
+            row = {"user": user, "mechanism": name, "parameter": sweep.parameter, "value": value, "repetition": repetition}
+            found.append(row | _levels(original, mechanism, trace, rng))
+    return found
+
+
+def _levels(original, mechanism, trace: Traces, rng: np.random.Generator) -> dict:
+    try:
+        published = mechanism.protect(trace, rng)
+    except ValueError as refused:
+        return {"privacy": np.nan, "utility": np.nan, "records": 0, "reason": f"{mechanism.name} refused the trace: {refused}"}
+    levels = original.levels(published)
+    return {"privacy": levels.privacy, "utility": levels.utility, "records": len(published), "reason": levels.reason}

@@ -1,0 +1,237 @@
+"""PULP's modeler: it finds the curve that is there, no worse one than a general search, and says where there is none."""
+
+import math
+
+import naive_pulp as naive
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mobpriv.mechanisms import GeoI, Promesse
+from mobpriv.pulp import GEO_I, PROMESSE, Arctan, Sweep, fit, models
+from mobpriv.pulp.modeler import OUTLIER
+
+VALUES = np.array(GEO_I.values)
+CURVE = Arctan(0.9 / math.pi, 2.0, math.log(0.004), 0.5)  # between 0.05 and 0.95
+DOWN = CURVE._replace(a=-CURVE.a)
+
+
+def levels(model, values=VALUES):
+    return np.array([model.at(math.log(value)) for value in values])
+
+
+def noisy(model, seed, scale=0.03):
+    return np.clip(levels(model) + np.random.default_rng(seed).normal(0, scale, len(VALUES)), 0, 1)
+
+
+# ------------------------------------------------------------------------------------------------------ the curve
+@pytest.mark.parametrize("method", ["robust", "paper"])
+@pytest.mark.parametrize("model", [CURVE, DOWN], ids=["rising", "falling"])
+def test_an_arctan_is_found(model, method):
+    found = fit(VALUES, levels(model), 0.01, model.a > 0, method, left_out=True)
+    assert np.array(found.model) == pytest.approx(np.array(model), abs=1e-3)
+    assert (found.points, found.report, found.reversal) == (17, "", 0)
+    assert found.variance < 1e-9
+    assert found.left_out < 1e-7
+    assert found.spread == pytest.approx(np.ptp(levels(model)))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_expected_direction_decides_nothing(seed):
+    first, second = (fit(VALUES, noisy(DOWN, seed), 0.01, rises).variance for rises in (True, False))
+    assert first == pytest.approx(second, rel=1e-3)
+
+
+responses = st.lists(st.sampled_from(list(np.linspace(0, 1, 11))), min_size=17, max_size=17)
+
+
+def responses_of_users():
+    """What a response may look like: clean and noisy transitions, of levels that move in thirds, a single spike."""
+    for k in range(4):
+        rng = np.random.default_rng(k)
+        x, c, speed = np.log(VALUES), rng.uniform(-8, -1), 10 ** rng.uniform(-0.5, 0.7)
+        clean = 0.5 + rng.choice([-1, 1]) * np.tanh(speed * (x - c) / 2) / 2
+        yield clean
+        yield np.clip(clean + rng.normal(0, 0.1, 17), 0, 1)
+        yield np.round(3 * np.clip(clean + rng.normal(0, 0.05, 17), 0, 1)) / 3
+        yield (np.arange(17) == rng.integers(17)).astype(float)
+
+
+@pytest.mark.parametrize("response", list(responses_of_users()))
+def test_no_curve_is_much_better(response):
+    """The least cost is known by a search from many places; a tenth more is a deviation 5 % larger. What errors of a third of a point at
+    every value cost matters to nobody."""
+    model = fit(VALUES, response, 0.01, True).model
+    cost = naive.soft_cost(naive.arctan(model, np.log(VALUES)) - response, OUTLIER)
+    assert cost <= 1.1 * naive.least_soft_cost(VALUES, response, OUTLIER) + 17 / 2 * 0.003**2
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("model", [CURVE, DOWN], ids=["rising", "falling"])
+def test_the_papers_method_ends_where_a_general_minimiser_does(model, seed):
+    response = noisy(model, seed)
+    found = fit(VALUES, response, 0.01, model.a > 0, "paper")
+    assert found.variance * 17 == pytest.approx(naive.minimised(VALUES, response, 0.01, model.a > 0), rel=1e-3)
+
+
+@settings(max_examples=60, deadline=None)
+@given(responses)
+def test_models_stay_within_their_bounds(response):
+    """b > 0, and the saturation levels lie at most 0.5 beyond where levels do."""
+    a, b, c, d = fit(VALUES, response, 0.01, True).model
+    assert b > 0
+    assert -0.5 - 1e-9 <= d - abs(a) * math.pi / 2 <= d + abs(a) * math.pi / 2 <= 1.5 + 1e-9
+    assert 2 * math.log(1e-4) <= c <= -math.log(1e-4)
+
+
+def test_a_curve_that_is_seen_only_in_part():
+    """Half a transition, up to 0.7 of a curve that ends at 1.2: bounds at 0 and 1 would bend it."""
+    model = Arctan(1.2 / math.pi, 0.5, 0.0, 0.6)
+    found = fit(VALUES, levels(model), 0.01, True)
+    assert max(levels(model)) < 0.61
+    assert found.variance < 1e-6
+    below = fit(VALUES, levels(model) - 1, 0.01, True)
+    assert (below.model.d, below.model.a) == (
+        pytest.approx(found.model.d - 1, abs=0.05),
+        pytest.approx(found.model.a, abs=0.05),
+    )
+
+
+def test_one_strange_repetition_does_not_turn_the_curve():
+    values, response = np.tile(VALUES, 3), np.tile(levels(CURVE), 3)
+    strange = response.copy()
+    strange[2] = 1.0  # the level there is 0.1
+    moved = {}
+    for method in ("robust", "paper"):
+        model = fit(values, strange, 0.01, True, method).model
+        moved[method] = np.abs(naive.arctan(model, np.log(VALUES)) - levels(CURVE)).max()
+    assert moved["robust"] < 0.03
+    assert moved["robust"] < 0.5 * moved["paper"]
+
+
+# ------------------------------------------------------------------------------------------------------ left out
+def test_errors_at_values_left_out_are_those_of_models_made_without_them():
+    values, response = np.tile(VALUES, 2), np.r_[noisy(CURVE, 1), noisy(CURVE, 2)]
+    errors = []
+    for value in VALUES:
+        out = values == value
+        model = fit(values[~out], response[~out], 0.01, True).model
+        errors += [model.at(math.log(value)) - level for level in response[out]]
+    found = fit(values, response, 0.01, True, left_out=True)
+    assert found.left_out == pytest.approx(np.mean(np.square(errors)), rel=1e-9)
+    assert found.left_out > found.variance
+    assert math.isnan(fit(values, response, 0.01, True).left_out)
+
+
+def test_four_values_leave_none_to_leave_out():
+    found = fit(VALUES[::5], levels(CURVE)[::5], 0.01, True, left_out=True)
+    assert math.isnan(found.left_out)
+    assert found.variance < 1e-4
+
+
+# ------------------------------------------------------------------------------------------------------ the report
+def test_a_flat_response_is_a_constant():
+    for level in (0.0, 0.3, 1.0):
+        found = fit(VALUES, [level] * 17, 0.01, True)
+        assert found.model == Arctan(0.0, 1.0, math.log(0.01), level)
+        assert (found.variance, found.report) == (0, "flat: the level stays within 0")
+    nearly = fit(VALUES, 0.5 + 0.009 * (VALUES > 0.01), 0.01, True)
+    assert nearly.report == "flat: the level stays within 0.009"
+    assert nearly.variance < 1e-5
+
+
+def test_a_response_that_turns_is_said_to():
+    hill = 0.2 + 0.6 * np.exp(-((np.arange(17) - 8) ** 2) / 8)
+    found = fit(VALUES, hill, 0.01, True)
+    assert found.reversal == pytest.approx(np.ptp(hill), abs=0.01)
+    assert found.report.startswith("not monotone: the level moves 0.6 against its trend; poor fit: error variance ")
+    small = levels(CURVE)
+    small[8] += 0.08 + small[9] - small[8]
+    found = fit(VALUES, small, 0.01, True)
+    assert found.reversal == pytest.approx(0.08)
+    assert found.report == ""
+
+
+# ------------------------------------------------------------------------------------------------------ tables
+def profiled(user="ann", mechanism="Geo-I", values=VALUES, privacy=None, utility=None, reason=""):
+    table = pd.DataFrame({"user": user, "mechanism": mechanism, "value": values, "repetition": 1})
+    table["privacy"] = levels(DOWN, values) if privacy is None else privacy
+    table["utility"] = levels(CURVE, values) if utility is None else utility
+    return table.assign(reason=reason)
+
+
+def test_a_table_has_a_model_for_every_user_mechanism_and_metric():
+    alpha = np.array(PROMESSE.values)
+    shift = math.log(200) - CURVE.c
+    promesse = [levels(m._replace(c=m.c + shift), alpha) for m in (CURVE, DOWN)]
+    table = pd.concat([profiled("bob"), profiled("ann"), profiled("ann", "Promesse", alpha, *promesse)])
+    found = models(table)
+    assert found[["user", "mechanism", "metric"]].to_numpy().tolist() == [
+        ["ann", "Geo-I", "privacy"],
+        ["ann", "Geo-I", "utility"],
+        ["ann", "Promesse", "privacy"],
+        ["ann", "Promesse", "utility"],
+        ["bob", "Geo-I", "privacy"],
+        ["bob", "Geo-I", "utility"],
+    ]
+    assert found["a"].to_numpy() == pytest.approx(np.array([-1, 1, 1, -1, -1, 1]) * CURVE.a, abs=1e-3)
+    assert np.exp(found["c"].to_numpy()) == pytest.approx([0.004, 0.004, 200, 200, 0.004, 0.004], rel=1e-2)
+    assert found["high"].tolist() == pytest.approx([1, 1, 1e4, 1e4, 1, 1])
+    assert set(found["report"]) == {""}
+
+
+def test_unknown_levels_are_left_out_and_counted():
+    privacy = levels(DOWN)
+    privacy[3] = np.nan
+    table = profiled(privacy=privacy)
+    table.loc[3, "reason"] = "refused"
+    found = models(table).set_index("metric")
+    assert found["points"].to_dict() == {"privacy": 16, "utility": 17}
+    assert found.loc["privacy", "report"] == "1 of 17 levels are unknown (refused)"
+    assert found.loc["privacy", "c"] == pytest.approx(DOWN.c, abs=1e-3)
+
+
+def test_a_user_without_a_poi_has_no_model_of_privacy():
+    found = models(profiled(privacy=np.nan, reason="no POI")).set_index("metric")
+    assert found.loc["privacy", ["a", "b", "c", "d", "variance"]].isna().all()
+    assert found.loc["privacy", "report"] == (
+        "no model: 4 coefficients need at least 4 different values; 17 of 17 levels are unknown (no POI)"
+    )
+    assert found.loc["utility", "report"] == ""
+
+
+def test_fewer_values_than_coefficients():
+    sweeps = [Sweep(GeoI(), "epsilon", [0.001, 0.01, 0.1], "utility")]
+    found = models(profiled(values=np.array([0.001, 0.01, 0.1])), sweeps)
+    assert found["a"].isna().all()
+    assert set(found["report"]) == {"no model: 4 coefficients need at least 4 different values"}
+
+
+def test_an_empty_profile_has_no_models():
+    assert len(models(profiled().iloc[:0])) == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ((VALUES[:3], [0, 0.5, 1], 0.01, True), r"4 coefficients need at least 4 different values \(got 3\)"),
+        ((np.repeat(VALUES[:3], 5), np.arange(15) / 15, 0.01, True), r"at least 4 different values \(got 3\)"),
+        ((VALUES, [0.5], 0.01, True), r"each value needs one level \(got 17 values, 1 levels\)"),
+        (([0, 1, 2, 3], [0, 0, 1, 1], 1, True), r"values must be positive and finite \(got 0.0 at place 0\)"),
+        (([1, 2, np.inf, 3], [0, 0, 1, 1], 1, True), r"values must be positive and finite \(got inf at place 2\)"),
+        (([1, 2, 3, 4], [0, np.nan, 1, 1], 1, True), r"levels must be numbers \(got nan at place 1\): leave that point out"),
+        ((VALUES, levels(CURVE), 0, True), r"standard must be positive \(got 0\)"),
+        ((VALUES, levels(CURVE), 0.01, 1), r"rises must be True or False \(got 1\)"),
+        ((VALUES, levels(CURVE), 0.01, True, "best"), r'method must be "robust" or "paper" \(got \'best\'\)'),
+    ],
+)
+def test_what_is_refused(given, line):
+    with pytest.raises(ValueError, match=line):
+        fit(*given)
+
+
+def test_a_mechanism_that_no_sweep_has():
+    with pytest.raises(ValueError, match="the profile has mechanisms that sweeps do not have: Geo-I"):
+        models(profiled(), [Sweep(Promesse(), "alpha", [1, 2, 3, 4], "privacy")])
