@@ -259,7 +259,7 @@ def test_on_paper_it_is_light_and_nothing_is_cut(browser, files):
 def test_on_paper_a_table_stays_one_and_its_heads_whole(browser, own, tmp_path):
     """At the width of A4: no card a row, no word of a head broken."""
     found, record = own
-    wide = Table([f"data set {k}" for k in range(5)], {"": {"a row": [Cell("1")] * 5}})._repr_html_()
+    wide = Table([f"data set {k}" for k in range(7)], {"": {"a row": [Cell("1")] * 7}})._repr_html_()
     output = nbformat.v4.new_output("display_data", data={"text/html": wide})
     cells = [found.cells[0], nbformat.v4.new_code_cell("", outputs=[output])]
     record = {**record, "provenance": {**record["provenance"], "selection": "users and records of a long time; " * 30}}
@@ -270,7 +270,7 @@ def test_on_paper_a_table_stays_one_and_its_heads_whole(browser, own, tmp_path):
     shapes = {}
     for media in ("screen", "print"):
         opened.emulate_media(media=media)
-        shapes[media] = opened.evaluate("getComputedStyle(document.querySelector('table.columns-5')).display")
+        shapes[media] = opened.evaluate("getComputedStyle(document.querySelector('table.columns-7')).display")
     broken = opened.evaluate(
         "[...document.querySelectorAll('table.origin th')].filter(e => e.scrollWidth > e.clientWidth || "
         "(r => (r.selectNodeContents(e), r.getClientRects().length))(document.createRange()) > 1).length"
