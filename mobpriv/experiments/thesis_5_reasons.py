@@ -189,9 +189,8 @@ def nearest_past(known: SubTraces, anonymous: Traces, grid, k: int = 1) -> pd.Da
     whole("k", k, 1)
     past, now = heat_maps(known.traces, grid), heat_maps(anonymous, grid)
     owner = known.owner[past.users].to_numpy()
-    order = np.argsort(
-        owner, kind="stable"
-    )  # sub-traces sorted by name need not stand owner by owner: "a-1-0" lies between "a-0" and "a-2"
+    # sub-traces sorted by name need not stand owner by owner: "a-1-0" lies between "a-0" and "a-2"
+    order = np.argsort(owner, kind="stable")
     users, first = np.unique(owner[order], return_index=True)
     ends = np.r_[first[1:], len(order)]
     theirs = HeatMaps(past.users[order], past.cells, past.counts[order])

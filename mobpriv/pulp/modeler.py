@@ -26,10 +26,8 @@ OUTLIER = 0.1
 beyond its square is a poor fit; a response that moves so far against its trend is not monotone."""
 FLAT = 0.01
 """A response that stays within so much is flat: the paper wants its ratios met within one percent."""
-_SPEEDS = (
-    1e-2,
-    1e2,
-)  # of b: at the slowest a straight line over any range of settings, at the fastest a step between two of them
+# of b: at the slowest a straight line over any range of settings, at the fastest a step between two of them
+_SPEEDS = (1e-2, 1e2)
 _BEYOND = 0.5
 """How far a saturation level may lie beyond 0, 1 and the measured levels: a curve is often seen only in part. Bounds at 0 and 1 make the
 errors at values left out eight times as large for Geo-I's utility on three data sets; wider ones than this change nothing."""
