@@ -93,7 +93,7 @@ def profile(
     by_name = _named(sweeps)
     settings = [(sweep.name, value) for sweep in by_name.values() for value in sweep.values]
     users = by_user(traces)[0]
-    return _measured(traces, dict.fromkeys(users, settings), by_name, seeds, metrics, workers, keep)
+    return _measured("profile", traces, dict.fromkeys(users, settings), by_name, seeds, metrics, workers, keep)
 
 
 def achieved(
@@ -116,7 +116,7 @@ def achieved(
             raise ValueError(f"settings must be those of users who have records ({user} has none)")
         one_of("a chosen mechanism", mechanism, tuple(by_name))
         settings[user].append((mechanism, positive(f"the value chosen for {user}", value)))
-    return _measured(traces, settings, by_name, seeds, metrics, workers, keep)
+    return _measured("achieved", traces, settings, by_name, seeds, metrics, workers, keep)
 
 
 def _named(sweeps: Sequence[Sweep]) -> dict[str, Sweep]:
@@ -128,11 +128,13 @@ def _named(sweeps: Sequence[Sweep]) -> dict[str, Sweep]:
     return by_name
 
 
-def _measured(traces: Traces, settings: dict, sweeps: dict, seeds, metrics, workers: int, keep: Callable) -> pd.DataFrame:
+def _measured(
+    name: str, traces: Traces, settings: dict, sweeps: dict, seeds, metrics, workers: int, keep: Callable
+) -> pd.DataFrame:
     seeds = [whole("a seed", seed, 0) for seed in seeds]
     if not seeds or len(set(seeds)) < len(seeds):
         raise ValueError(f"seeds must hold at least one, all different (got {seeds})")
-    found = each_user(of_user, traces, lambda user: (settings[user], sweeps, seeds, metrics), "profile", workers, keep)
+    found = each_user(of_user, traces, lambda user: (settings[user], sweeps, seeds, metrics), name, workers, keep)
     table = pd.DataFrame(found, columns=COLUMNS)
     return table.astype({"value": float, "repetition": int, "privacy": float, "utility": float, "records": int})
 

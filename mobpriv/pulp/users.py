@@ -40,7 +40,7 @@ def each_user(
     names = [f"{name}-{i}" for i in range(1, 1 + len(users))]
     progress = tqdm(range(len(users)), desc=name, unit="user", disable=None)
     if workers == 1:
-        return [row for i in progress for row in keep(names[i], lambda i=i: function(*given(i)))]
+        return [row for i in progress for row in keep(names[i], lambda i=i: _alone(function, *given(i)))]
     # A thread for each process waits for it, so that a user whose rows are kept already is never handed over.
     with ThreadPoolExecutor(workers) as threads, processes.pool(workers) as pool:  # the pool ends first, at once if need be
         tables = threads.map(
@@ -50,6 +50,11 @@ def each_user(
 
 
 def _alone(function: Callable, *given) -> list[dict]:
+    """Without threads: what is done for one user is too little for them."""
+    threads = numba.get_num_threads()
     numba.set_num_threads(1)
-    with threadpool_limits(1):
-        return function(*given)
+    try:
+        with threadpool_limits(1):
+            return function(*given)
+    finally:
+        numba.set_num_threads(threads)

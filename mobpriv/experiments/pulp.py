@@ -1,0 +1,180 @@
+"""The setting of PULP's evaluation (Cerf et al., TDSC 2018, §VI-A, §VI-C): the days, the four laws with the objectives of Figures 8 to 11,
+and what becomes of users who follow them.
+
+The paper calls a level "achieved" and does not say whether it was read off the model or measured. Here both are told apart: ``model`` is
+what the fitted curve says at the recommended setting, ``measured`` what a trace has that is protected again with fresh noise.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from mobpriv import estimates
+from mobpriv.experiments.days import Choice, choose
+from mobpriv.pulp import (
+    SWEEPS,
+    Metrics,
+    Sweep,
+    achieved,
+    both_thresholds,
+    models,
+    privacy_threshold,
+    profile,
+    ratio,
+    recommend,
+    utility_threshold,
+)
+from mobpriv.ranges import whole
+from mobpriv.traces import by_user, rows
+
+NONE = "none"  # in the place of a mechanism: no mechanism keeps the law
+WITHIN = 0.01  # of the ratio asked for, §VI-C1
+SLACK = 1e-9  # a model meets its threshold but for rounding
+SHARES = tuple(range(0, 101, 5))  # percent: of the users, where a distribution is kept
+
+
+class Law(NamedTuple):
+    """A law of §IV or §V with the objectives it is tried with; an objective is the tuple of its numbers."""
+
+    name: str
+    objectives: tuple[tuple[float, ...], ...]
+    recommendation: Callable  # (candidates, *objective)
+    met: Callable  # (privacy, utility, *objective) -> truth values
+
+    def of(self, objective: tuple[float, ...], **options) -> Callable:
+        """The law for one objective, as :func:`mobpriv.pulp.recommend` takes it."""
+        return lambda candidates: self.recommendation(candidates, *objective, **options)
+
+
+# the paper names three of the five pairs of Figure 9 ((0.3, 0.5), (0.5, 0.9), (0.9, 0.4)); (0.6, 0.7) is that of Table I, the last one ours
+PAIRS = ((0.3, 0.5), (0.5, 0.9), (0.6, 0.7), (0.7, 0.6), (0.9, 0.4))
+THRESHOLDS = ((0.3,), (0.5,), (0.7,), (0.8,), (0.9,))
+
+PU_RATIO = Law(
+    "PU-ratio",
+    ((0.5,), (1,), (2,), (3,)),
+    ratio,
+    lambda privacy, utility, w: np.abs(privacy - w * utility) <= WITHIN * w * utility + SLACK,
+)
+PU_THLD = Law(
+    "PU-thld",
+    PAIRS,
+    both_thresholds,
+    lambda privacy, utility, p, u: (privacy >= p - SLACK) & (utility >= u - SLACK),
+)
+P_THLD = Law("P-thld", THRESHOLDS, privacy_threshold, lambda privacy, utility, p: privacy >= p - SLACK)
+U_THLD = Law("U-thld", THRESHOLDS, utility_threshold, lambda privacy, utility, u: utility >= u - SLACK)
+LAWS = (PU_RATIO, PU_THLD, P_THLD, U_THLD)
+
+
+def prepare(dataset: str, start: str = "", days: int = 30, leave_out: str = "", sample: int = 0) -> Choice:
+    """A data set's 30 most active days (§II-A). ``sample``: only so many users, evenly among their names in order; 0 takes all."""
+    choice = choose(dataset, start, days, leave_out)
+    users = by_user(choice.traces)[0]
+    if not whole("sample", sample, 0) or sample >= len(users):
+        return choice
+    chosen = users[np.linspace(0, len(users) - 1, sample).round().astype(int)]
+    traces = rows(choice.traces, choice.traces["user"].isin(chosen).to_numpy())
+    words = f"{choice.selection}; of these users {len(chosen)}, evenly among their names, with {len(traces)} records"
+    return choice._replace(traces=traces, selection=words)
+
+
+def fitted(
+    choice: Choice,
+    seeds: Sequence[int],
+    sweeps: Sequence[Sweep] = SWEEPS,
+    metrics: Metrics = Metrics(),  # noqa: B008 - it cannot be changed
+    keep: Callable[[str, Callable], list[dict]] = lambda name, compute: compute(),
+    workers: int = 1,
+    left_out: bool = False,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The profile of the users, and their models."""
+    measured = profile(choice.traces, sweeps, seeds, metrics, workers, keep)
+    return measured, models(measured, sweeps, left_out=left_out)
+
+
+def recommended(found: pd.DataFrame, law: Law, **options) -> pd.DataFrame:
+    """What a law recommends to every user for each of its objectives: the columns of :func:`mobpriv.pulp.recommend` behind ``objective``,
+    which is the objective's :func:`text`. A user whom it recommends nothing has the mechanism :data:`NONE`."""
+    tables = [recommend(found, law.of(o, **options)).assign(objective=text(o)) for o in law.objectives]
+    table = pd.concat(tables, ignore_index=True)
+    table["mechanism"] = table["mechanism"].fillna(NONE)
+    return table[["objective", *table.columns.drop("objective")]]
+
+
+def text(objective: tuple[float, ...]) -> str:
+    """An objective as names of results have it: "0.3.0.5"."""
+    return ".".join(f"{number:g}" for number in objective)
+
+
+def followed(
+    choice: Choice,
+    chosen: pd.DataFrame,
+    seeds: Sequence[int],
+    sweeps: Sequence[Sweep] = SWEEPS,
+    metrics: Metrics = Metrics(),  # noqa: B008
+    keep: Callable[[str, Callable], list[dict]] = lambda name, compute: compute(),
+    workers: int = 1,
+) -> pd.DataFrame:
+    """Who follows a recommendation protects the trace again: one row an objective, user and seed, with the measured levels.
+
+    Columns: objective, user, mechanism, value, repetition, privacy, utility. A mechanism that draws nothing has the same levels in every
+    repetition. Users without a recommendation have no row.
+    """
+    columns = ["user", "mechanism", "value"]
+    settings = chosen.loc[chosen["mechanism"] != NONE, ["objective", *columns]]
+    levels = achieved(choice.traces, settings[columns].drop_duplicates(), sweeps, seeds, metrics, workers, keep)
+    once = levels.groupby(columns)["repetition"].transform("size") == 1
+    every = [levels[~once], *(levels[once].assign(repetition=i) for i in range(1, 1 + len(seeds)))]
+    levels = pd.concat(every)[[*columns, "repetition", "privacy", "utility"]]
+    return settings.merge(levels, on=columns).sort_values(["objective", "user", "repetition"], ignore_index=True)
+
+
+def summary(law: Law, chosen: pd.DataFrame, levels: pd.DataFrame, sweeps: Sequence[Sweep] = SWEEPS) -> dict[str, Any]:
+    """The six panels of Figures 8 to 11, and whether the objectives are kept, by the names that results bear.
+
+    ``chosen``, ``levels``: of :func:`recommended` and :func:`followed`. ``o`` stands for an objective, which may be two numbers, ``what``
+    for privacy, utility, or ratio (privacy to utility; of no utility infinite); rates are over users:
+
+    * ``share.o.mechanism``: to whom it is recommended (a); :data:`NONE`: nobody keeps the law.
+    * ``value.mechanism.o.q``: the q-th percentile of the recommended settings (b), (c), over those users.
+    * ``measured.what.o.q``, ``model.what.o.q``: percentiles of the levels (d) to (f), over users with a recommendation; a measured
+      level is the user's mean over the draws, its ratio that of the means.
+    * ``met.measured.o``: users whose objective is met, a user in the share of her draws; ``met.model.o``; ``drawn.o``: over draws.
+    * ``median.*``: the fiftieth percentile with its interval.
+    """
+    found: dict[str, Any] = {"users": int(chosen["user"].nunique())}
+    for objective in law.objectives:
+        o = text(objective)
+        own, drawn = chosen[chosen["objective"] == o], levels[levels["objective"] == o]
+        for mechanism in (*(s.name for s in sweeps), NONE):
+            found[f"share.{o}.{mechanism}"] = estimates.rate(own["mechanism"] == mechanism)
+        for sweep in sweeps:
+            values = own.loc[own["mechanism"] == sweep.name, "value"]
+            found |= _distribution(f"value.{sweep.name}.{o}", values)
+        own = own[own["mechanism"] != NONE]
+        if own.empty:
+            continue
+        means = drawn.groupby("user")[["privacy", "utility"]].mean()
+        for how, table in (("model", own), ("measured", means)):
+            with np.errstate(divide="ignore"):
+                ratios = table["privacy"].to_numpy() / table["utility"].to_numpy()
+            for what, of in (("privacy", table["privacy"]), ("utility", table["utility"]), ("ratio", ratios)):
+                found |= _distribution(f"{how}.{what}.{o}", of)
+        met = law.met(drawn["privacy"], drawn["utility"], *objective)
+        found[f"met.model.{o}"] = estimates.rate(law.met(own["privacy"], own["utility"], *objective))
+        found[f"met.measured.{o}"] = estimates.rate(met.groupby(drawn["user"]).mean())
+        found[f"drawn.{o}"] = estimates.spread(met.groupby(drawn["repetition"]).mean())
+    return found
+
+
+def _distribution(name: str, values) -> dict[str, Any]:
+    """Percentiles of values, which may be infinite, and the median with its interval; nothing of no values."""
+    values = np.asarray(values, float)
+    if not len(values):
+        return {}
+    places = np.percentile(values, SHARES, method="inverted_cdf")
+    kept = {f"{name}.{q}": float(x) for q, x in zip(SHARES, places, strict=True)}
+    return kept | {f"median.{name}": estimates.quantile(values, 0.5)}
