@@ -31,6 +31,9 @@ from mobpriv.traces import by_user, rows
 
 NONE = "none"  # in the place of a mechanism: no mechanism keeps the law
 WITHIN = 0.01  # of the ratio asked for, §VI-C1
+SAME = (
+    0.1  # "most users have the same level" (§VI-C): they lie so near the median, as a share of it. The paper gives no number.
+)
 SLACK = 1e-9  # a model meets its threshold but for rounding
 SHARES = tuple(range(0, 101, 5))  # percent: of the users, where a distribution is kept
 
@@ -105,8 +108,8 @@ def recommended(found: pd.DataFrame, law: Law, **options) -> pd.DataFrame:
 
 
 def text(objective: tuple[float, ...]) -> str:
-    """An objective as names of results have it: "0.3.0.5"."""
-    return ".".join(f"{number:g}" for number in objective)
+    """An objective as names of results have it: "0.5", or of two thresholds, in percent, "30 and 50"."""
+    return " and ".join(f"{100 * n:g}" for n in objective) if len(objective) > 1 else f"{objective[0]:g}"
 
 
 def followed(
@@ -135,17 +138,21 @@ def followed(
 def summary(law: Law, chosen: pd.DataFrame, levels: pd.DataFrame, sweeps: Sequence[Sweep] = SWEEPS) -> dict[str, Any]:
     """The six panels of Figures 8 to 11, and whether the objectives are kept, by the names that results bear.
 
-    ``chosen``, ``levels``: of :func:`recommended` and :func:`followed`. ``o`` stands for an objective, which may be two numbers, ``what``
-    for privacy, utility, or ratio (privacy to utility; of no utility infinite); rates are over users:
+    ``chosen``, ``levels``: of :func:`recommended` and :func:`followed`. ``o`` stands for an objective's :func:`text`, ``what`` for privacy,
+    utility, or ratio (privacy to utility; of no utility infinite). Rates are over users:
 
+    * ``users``; ``no_model``: who has no model of any mechanism, for instance because she has no POI.
     * ``share.o.mechanism``: to whom it is recommended (a); :data:`NONE`: nobody keeps the law.
     * ``value.mechanism.o.q``: the q-th percentile of the recommended settings (b), (c), over those users.
     * ``measured.what.o.q``, ``model.what.o.q``: percentiles of the levels (d) to (f), over users with a recommendation; a measured
       level is the user's mean over the draws, its ratio that of the means.
+    * ``same.what.o``: users with a recommendation whose measured level is at most :data:`SAME` of it away from the median.
+    * ``of.mechanism.what.o``: the median of the measured level over those to whom this mechanism is recommended.
     * ``met.measured.o``: users whose objective is met, a user in the share of her draws; ``met.model.o``; ``drawn.o``: over draws.
     * ``median.*``: the fiftieth percentile with its interval.
     """
-    found: dict[str, Any] = {"users": int(chosen["user"].nunique())}
+    everyone = chosen.drop_duplicates("user")["reason"]
+    found: dict[str, Any] = {"users": len(everyone), "no_model": estimates.rate(everyone.str.contains("no model"))}
     for objective in law.objectives:
         o = text(objective)
         own, drawn = chosen[chosen["objective"] == o], levels[levels["objective"] == o]
@@ -163,10 +170,22 @@ def summary(law: Law, chosen: pd.DataFrame, levels: pd.DataFrame, sweeps: Sequen
                 ratios = table["privacy"].to_numpy() / table["utility"].to_numpy()
             for what, of in (("privacy", table["privacy"]), ("utility", table["utility"]), ("ratio", ratios)):
                 found |= _distribution(f"{how}.{what}.{o}", of)
+                if how == "measured":
+                    found |= _alike(what, o, np.asarray(of, float), own.set_index("user")["mechanism"].loc[means.index])
         met = law.met(drawn["privacy"], drawn["utility"], *objective)
         found[f"met.model.{o}"] = estimates.rate(law.met(own["privacy"], own["utility"], *objective))
         found[f"met.measured.{o}"] = estimates.rate(met.groupby(drawn["user"]).mean())
         found[f"drawn.{o}"] = estimates.spread(met.groupby(drawn["repetition"]).mean())
+    return found
+
+
+def _alike(what: str, o: str, of: np.ndarray, mechanism: pd.Series) -> dict[str, Any]:
+    """How many users have about the median of a level, and its median by mechanism."""
+    middle = np.median(of)
+    near = (of == middle) | (np.abs(of - middle) <= SAME * middle)
+    found: dict[str, Any] = {f"same.{what}.{o}": estimates.rate(near)}
+    for name in mechanism.unique():
+        found[f"of.{name}.{what}.{o}"] = estimates.quantile(of[(mechanism == name).to_numpy()], 0.5)
     return found
 
 
@@ -178,3 +197,48 @@ def _distribution(name: str, values) -> dict[str, Any]:
     places = np.percentile(values, SHARES, method="inverted_cdf")
     kept = {f"{name}.{q}": float(x) for q, x in zip(SHARES, places, strict=True)}
     return kept | {f"median.{name}": estimates.quantile(values, 0.5)}
+
+
+def search_ratio(
+    choice: Choice,
+    chosen: pd.DataFrame,
+    w: float,
+    seeds: Sequence[int],
+    sweeps: Sequence[Sweep] = SWEEPS,
+    metrics: Metrics = Metrics(),  # noqa: B008
+    reach: float = 4.0,
+    width: float = 0.02,
+    workers: int = 1,
+) -> pd.DataFrame:
+    """PU-ratio asked of the traces instead of their models: the setting at which mean privacy is ``w`` times mean utility.
+
+    For each row of ``chosen`` (user, mechanism, value) the interval from value / ``reach`` to value · ``reach``, cut to the mechanism's
+    range, is halved until its ends differ by a share of ``width``; each setting tried is protected once for each of ``seeds`` (once by a
+    mechanism that draws nothing). Columns: user, mechanism, value (the last middle), bracketed (the sign differs at the ends: there is
+    something to find), nearest (the least |mean privacy / (w · mean utility) − 1| of all settings tried).
+    """
+    by_name = {s.name: s for s in sweeps}
+    found = chosen[["user", "mechanism", "value"]].reset_index(drop=True)
+    range_low, range_high = (np.array([getattr(by_name[m], end) for m in found["mechanism"]], float) for end in ("low", "high"))
+    low, high = (np.log(np.clip(found["value"] * factor, range_low, range_high)).to_numpy() for factor in (1 / reach, reach))
+    nearest = np.full(len(found), np.inf)
+
+    def apart(x: np.ndarray) -> np.ndarray:
+        """Mean privacy less w times mean utility at ln settings, one a row."""
+        asked = found.assign(value=np.exp(x))
+        levels = achieved(choice.traces, asked, sweeps, seeds, metrics, workers)
+        means = levels.groupby(["user", "mechanism"])[["privacy", "utility"]].mean()
+        own = means.loc[pd.MultiIndex.from_frame(found[["user", "mechanism"]])].to_numpy().T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            np.fmin(nearest, np.abs(own[0] / (w * own[1]) - 1), out=nearest)
+        return own[0] - w * own[1]
+
+    if len(found):
+        left, right = apart(low), apart(high)
+        found["bracketed"] = left * right <= 0
+        while (high - low).max() > np.log1p(width):
+            middle = (low + high) / 2
+            value = apart(middle)
+            same = left * value > 0
+            low, high, left = np.where(same, middle, low), np.where(same, high, middle), np.where(same, value, left)
+    return found.assign(value=np.exp((low + high) / 2), nearest=nearest)

@@ -269,6 +269,36 @@ def distributions(
     return axis
 
 
+def percentiles(
+    table: pd.DataFrame,
+    kind: str,
+    axis=None,
+    xlabel: str = "",
+    title: str = "",
+    ends: tuple[float, float] | None = None,
+    log: bool = False,
+    marks: dict[str, Mark] | None = None,
+    ylabel: str = "users (%)",
+):
+    """Distribution functions that are known by percentiles: the share of the values at most x.
+
+    ``table``: columns ``kind``, q (percent), value (infinite ones never arrive). ``ends``: of the x axis. Kinds stand in the legend.
+    """
+    axis = _axis(axis)
+    for name, own in table.groupby(kind, sort=False):
+        look, own = (marks or {}).get(name) or mark(name), own[np.isfinite(own["value"])].sort_values("q")
+        axis.plot(own["value"], own["q"], color=look.colour, marker=look.marker, markersize=3.5, markevery=4, clip_on=True)
+    if log:
+        axis.set_xscale("log")
+        axis.xaxis.set_major_formatter(lambda x, _: shown(float(x)))
+        axis.xaxis.set_minor_formatter(lambda *_: "")
+    if ends:
+        room = 0.0 if log else 0.02 * (ends[1] - ends[0])
+        axis.set_xlim(ends[0] - room, ends[1] + room)
+    axis.set(ylim=(0, 102), xlabel=xlabel, ylabel=ylabel, title=title)
+    return axis
+
+
 def distribution(values) -> tuple[np.ndarray, np.ndarray]:
     """The steps of an empirical distribution function: where it rises, and the share of all values at most there."""
     values = np.asarray(values, float)
