@@ -158,8 +158,8 @@ class TestSummary:
         levels = chosen.assign(repetition=1, privacy=[0.5, 0.54, 0.56, 0.46, 0.44], utility=1.0)
         law = P_THLD._replace(objectives=((0.5,),))
         found = pulp.summary(law, chosen, levels, SWEEPS)
-        assert found["same.privacy.0.5"].value == 3 / 5
-        assert found["same.utility.0.5"].value == 1
+        assert found["same.measured.privacy.0.5"].value == 3 / 5
+        assert found["same.measured.utility.0.5"].value == 1
 
     def test_infinite_ratios_stand_at_the_end(self):
         chosen = pd.DataFrame(
@@ -176,6 +176,20 @@ class TestSummary:
         levels = chosen.assign(repetition=1, privacy=1.0, utility=[0.0, 0.5, 0.25])
         found = pulp.summary(P_THLD._replace(objectives=((0.5,),)), chosen, levels, SWEEPS)
         assert [found[f"measured.ratio.0.5.{q}"] for q in (0, 50, 100)] == [2, 4, np.inf]
+
+
+class TestAlone:
+    def test_it_is_the_law_with_one_candidate(self, models):
+        found = pulp.alone(models, U_THLD)
+        for objective in U_THLD.objectives:
+            o, of = pulp.text(objective), []
+            for own in candidates_of(models).values():
+                advice = U_THLD.recommendation([c for c in own if c.mechanism == "Geo-I"], *objective)
+                of.append(advice.value if advice.mechanism else np.nan)
+            of = np.array(of)
+            assert found[f"alone.given.{o}"].value == np.isfinite(of).mean()
+            if np.isfinite(of).any():
+                assert found[f"alone.value.{o}"].value == pytest.approx(np.nanmedian(of))
 
 
 class TestSearch:

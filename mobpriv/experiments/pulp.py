@@ -141,18 +141,23 @@ def summary(law: Law, chosen: pd.DataFrame, levels: pd.DataFrame, sweeps: Sequen
     ``chosen``, ``levels``: of :func:`recommended` and :func:`followed`. ``o`` stands for an objective's :func:`text`, ``what`` for privacy,
     utility, or ratio (privacy to utility; of no utility infinite). Rates are over users:
 
+    * ``overall.mechanism``: its share of a user's recommendations, over all objectives.
     * ``users``; ``no_model``: who has no model of any mechanism, for instance because she has no POI.
     * ``share.o.mechanism``: to whom it is recommended (a); :data:`NONE`: nobody keeps the law.
     * ``value.mechanism.o.q``: the q-th percentile of the recommended settings (b), (c), over those users.
     * ``measured.what.o.q``, ``model.what.o.q``: percentiles of the levels (d) to (f), over users with a recommendation; a measured
       level is the user's mean over the draws, its ratio that of the means.
-    * ``same.what.o``: users with a recommendation whose measured level is at most :data:`SAME` of it away from the median.
+    * ``same.measured.what.o``, ``same.model.what.o``: users with a recommendation whose level is at most :data:`SAME` of it away from the
+      median.
     * ``of.mechanism.what.o``: the median of the measured level over those to whom this mechanism is recommended.
     * ``met.measured.o``: users whose objective is met, a user in the share of her draws; ``met.model.o``; ``drawn.o``: over draws.
     * ``median.*``: the fiftieth percentile with its interval.
     """
-    everyone = chosen.drop_duplicates("user")["reason"]
+    everyone, advised = chosen.drop_duplicates("user")["reason"], chosen[chosen["mechanism"] != NONE]
     found: dict[str, Any] = {"users": len(everyone), "no_model": estimates.rate(everyone.str.contains("no model"))}
+    for sweep in sweeps if len(advised) else ():
+        # of all recommendations; who gets several counts in the share of hers
+        found[f"overall.{sweep.name}"] = estimates.rate((advised["mechanism"] == sweep.name).groupby(advised["user"]).mean())
     for objective in law.objectives:
         o = text(objective)
         own, drawn = chosen[chosen["objective"] == o], levels[levels["objective"] == o]
@@ -170,8 +175,14 @@ def summary(law: Law, chosen: pd.DataFrame, levels: pd.DataFrame, sweeps: Sequen
                 ratios = table["privacy"].to_numpy() / table["utility"].to_numpy()
             for what, of in (("privacy", table["privacy"]), ("utility", table["utility"]), ("ratio", ratios)):
                 found |= _distribution(f"{how}.{what}.{o}", of)
-                if how == "measured":
-                    found |= _alike(what, o, np.asarray(of, float), own.set_index("user")["mechanism"].loc[means.index])
+                found |= _alike(how, what, o, np.asarray(of, float))
+        by = own.set_index("user")["mechanism"].loc[means.index]
+        for mechanism in by.unique():
+            hers = means[(by == mechanism).to_numpy()]
+            with np.errstate(divide="ignore"):
+                levels_of = hers.assign(ratio=hers["privacy"] / hers["utility"])
+            for what in levels_of:
+                found[f"of.{mechanism}.{what}.{o}"] = estimates.quantile(levels_of[what], 0.5)
         met = law.met(drawn["privacy"], drawn["utility"], *objective)
         found[f"met.model.{o}"] = estimates.rate(law.met(own["privacy"], own["utility"], *objective))
         found[f"met.measured.{o}"] = estimates.rate(met.groupby(drawn["user"]).mean())
@@ -179,14 +190,29 @@ def summary(law: Law, chosen: pd.DataFrame, levels: pd.DataFrame, sweeps: Sequen
     return found
 
 
-def _alike(what: str, o: str, of: np.ndarray, mechanism: pd.Series) -> dict[str, Any]:
-    """How many users have about the median of a level, and its median by mechanism."""
+def _alike(how: str, what: str, o: str, of: np.ndarray) -> dict[str, Any]:
+    """How many users have about the median of a level."""
     middle = np.median(of)
-    near = (of == middle) | (np.abs(of - middle) <= SAME * middle)
-    found: dict[str, Any] = {f"same.{what}.{o}": estimates.rate(near)}
-    for name in mechanism.unique():
-        found[f"of.{name}.{what}.{o}"] = estimates.quantile(of[(mechanism == name).to_numpy()], 0.5)
-    return found
+    near = (of == middle) | (np.abs(of - middle) <= SAME * np.abs(middle))
+    return {f"same.{how}.{what}.{o}": estimates.rate(near)}
+
+
+def alone(found: pd.DataFrame, law: Law, mechanism: str = "Geo-I") -> dict[str, Any]:
+    """The law where one mechanism alone is on offer, by the models: what the other mechanisms change.
+
+    ``alone.given.o``: users with a recommendation; ``alone.value.o``, ``alone.privacy.o``, ``alone.utility.o``, ``alone.ratio.o``: medians.
+    """
+    chosen, told = recommended(found[found["mechanism"] == mechanism], law), {}
+    for objective in law.objectives:
+        o = text(objective)
+        own = chosen[chosen["objective"] == o]
+        told[f"alone.given.{o}"] = estimates.rate(own["mechanism"] != NONE)
+        own = own[own["mechanism"] != NONE]
+        if len(own):
+            for what in ("value", "privacy", "utility"):
+                told[f"alone.{what}.{o}"] = estimates.quantile(own[what], 0.5)
+            told[f"alone.ratio.{o}"] = estimates.quantile(own["privacy"] / own["utility"], 0.5)
+    return told
 
 
 def _distribution(name: str, values) -> dict[str, Any]:
