@@ -7,9 +7,18 @@ import pandas as pd
 import pytest
 from pulp_making import journey, wanderers
 
-from mobpriv.experiments.pulp_beyond import Confusion, confusion, goodness, levels_together, second_half
+from mobpriv.attacks import ILLAttack
+from mobpriv.experiments.pulp_beyond import (
+    Confusion,
+    confusion,
+    days_found,
+    goodness,
+    levels_together,
+    protected_as_told,
+    second_half,
+)
 from mobpriv.mechanisms import HMC, W4M
-from mobpriv.pulp import Metrics, Sweep, profile
+from mobpriv.pulp import SWEEPS, Metrics, Sweep, achieved, profile
 from mobpriv.traces import by_user, rows
 
 KNOWN = wanderers([300, 200, 250], seed=1)
@@ -96,3 +105,40 @@ def test_the_second_half_holds_users_of_the_first():
 def test_a_sample_larger_than_the_users_takes_all():
     setting, choice = second_half("city", sample=10**6)
     assert len(by_user(choice.traces)[0]) == len(by_user(setting.secret)[0].intersection(by_user(setting.known)[0]))
+
+
+def test_who_follows_a_setting_has_the_levels_that_achieved_has():
+    chosen = pd.DataFrame({"user": ["a", "b", "c"], "mechanism": ["Geo-I", None, "Promesse"], "value": [0.01, np.nan, 200.0]})
+    published, levels = protected_as_told(SECRET, chosen, SWEEPS, Metrics(), 7)
+    expected = achieved(SECRET, chosen, seeds=[7]).set_index("user")
+    assert levels["user"].tolist() == ["a", "c"]
+    for row in levels.itertuples():
+        np.testing.assert_equal([row.privacy, row.utility], expected.loc[row.user, ["privacy", "utility"]].tolist())
+        assert len(own(published, row.user)) == expected.loc[row.user, "records"]
+    assert not len(own(published, "b"))
+
+
+def test_nobody_with_a_setting_publishes_nothing():
+    chosen = pd.DataFrame({"user": ["a"], "mechanism": [None], "value": [np.nan]})
+    published, levels = protected_as_told(SECRET, chosen, SWEEPS, Metrics(), 7)
+    assert not len(published)
+    assert not len(levels)
+
+
+def test_a_user_follows_one_setting():
+    chosen = pd.DataFrame({"user": ["a", "a"], "mechanism": ["Geo-I", "Geo-I"], "value": [0.01, 0.02]})
+    with pytest.raises(ValueError, match="one setting"):
+        protected_as_told(SECRET, chosen, SWEEPS, Metrics(), 7)
+
+
+def test_days_found_counts_days():
+    """Two people who keep apart, each for several days: every day of theirs is told, and one of none is not."""
+    home = {user: [((place, 0), 600)] * 10 for user, place in (("ann", 0), ("bob", 30_000))}
+    traces = pd.concat([journey(stops, user) for user, stops in home.items()], ignore_index=True)
+    traces["user"] = traces["user"].astype("category")
+    learned = ILLAttack(86_400.0, trees=5, seed=1).fit(traces)
+    assert days_found(learned, traces, ["ann", "bob", "eve"]).tolist() == [1.0, 1.0, 0.0]
+    # bob goes where ann is: his days are taken for hers
+    moved = traces.assign(lng=np.where(traces["user"] == "bob", traces["lng"].min(), traces["lng"]))
+    assert days_found(learned, moved, ["ann", "bob"]).tolist() == [1.0, 0.0]
+    assert days_found(learned, traces.iloc[:0], ["ann"]).tolist() == [0.0]
