@@ -1,0 +1,105 @@
+"""Why PULP and ALP differ (Cerf et al., TDSC 2018, §VI-D): their methods and their objectives, told apart.
+
+PULP chooses Geo-I's ε on fitted curves so that privacy is utility; ALP looks for the largest sum of both by simulated annealing on noisy
+measurements. :class:`Response` holds one user's levels at a row of ε in several draws. Each objective has its best ε there, without a model
+and without a search; and annealing can be repeated as often as one likes, as every step draws from what was measured already.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import brentq
+
+from mobpriv.pulp import Candidate
+from mobpriv.pulp.alp import anneal
+from mobpriv.ranges import one_of, whole
+
+OBJECTIVES = ("ratio", "sum")  # privacy is utility (PU-ratio with w = 1); privacy and utility are as high as possible together
+FINE = 2001  # values among which the best is looked for, even in ln ε
+
+
+def costs(objective: str, privacy, utility):
+    """What a setting costs, as ALP has it: "sum": (1 − privacy) + (1 − utility), both objectives of §VI-D; "ratio": how far privacy's share
+    of the sum is from a half, as a share of it, which is 0 where the ratio is 1 and at most 1 anywhere."""
+    one_of("objective", objective, OBJECTIVES)
+    privacy, utility = np.asarray(privacy, float), np.asarray(utility, float)
+    if objective == "sum":
+        return 2 - np.minimum(privacy, 1) - np.minimum(utility, 1)
+    total = privacy + utility
+    share = np.divide(privacy, total, out=np.ones_like(total), where=total > 0)
+    return np.abs(share / 0.5 - 1)
+
+
+class Response(NamedTuple):
+    """One user's levels under one mechanism, in draws that do not depend on one another."""
+
+    values: np.ndarray  # of the parameter, rising
+    privacy: np.ndarray  # (values, draws)
+    utility: np.ndarray
+
+    def means(self, value) -> tuple[np.ndarray, np.ndarray]:
+        """The mean levels, on straight lines in ln ε between the values."""
+        x = np.log(value)
+        return tuple(np.interp(x, np.log(self.values), levels.mean(axis=1)) for levels in (self.privacy, self.utility))
+
+    def halves(self) -> tuple["Response", "Response"]:
+        """The first and the other draws: what is chosen on one is judged on the other."""
+        n = self.privacy.shape[1] // 2
+        cuts = slice(None, n), slice(n, None)
+        return tuple(self._replace(privacy=self.privacy[:, cut], utility=self.utility[:, cut]) for cut in cuts)
+
+    def best(self, objective: str) -> float:
+        """The value of the least mean cost. The ratio's is where the mean levels cross, if they do."""
+        fine = np.geomspace(self.values[0], self.values[-1], FINE)
+        privacy, utility = self.means(fine)
+        apart = privacy - utility
+        crossed = np.flatnonzero(apart[:-1] * apart[1:] <= 0)
+        if objective == "ratio" and len(crossed):
+            i = max(crossed, key=lambda i: privacy[i] + utility[i])
+            if apart[i] == 0:
+                return float(fine[i])
+            return float(brentq(lambda value: float(np.subtract(*self.means(value))), fine[i], fine[i + 1], xtol=1e-15))
+        return float(fine[costs(objective, privacy, utility).argmin()])
+
+    def annealed(self, objective: str, values: Sequence[float], rng: np.random.Generator, runs: int = 3) -> float:
+        """What simulated annealing finds among ``values``, the parameter's, a step a median of ``runs`` drawn levels.
+
+        A drawn level at a value is the mean there and the noise of one of the draws at the nearest value that was measured; privacy and
+        utility of a step come from the same draws.
+        """
+        whole("runs", runs, 1)
+        values = np.asarray(values, float)
+        between = np.sqrt(self.values[:-1] * self.values[1:])
+        nearest, means = np.searchsorted(between, values), self.means(values)
+        noise = [levels - levels.mean(axis=1, keepdims=True) for levels in (self.privacy, self.utility)]
+
+        def cost(place: int) -> float:
+            drawn = rng.integers(self.privacy.shape[1], size=runs)
+            levels = [m[place] + np.median(n[nearest[place], drawn]) for m, n in zip(means, noise, strict=True)]
+            return float(costs(objective, *levels))
+
+        found = anneal(cost, len(values), 1.0 if objective == "ratio" else 2.0, rng)
+        return float(values[found.best])
+
+
+def responses(measured: pd.DataFrame) -> dict[str, Response]:
+    """User -> response, from a table of :func:`mobpriv.pulp.profile` with one mechanism; users without privacy, or whose trace was refused,
+    are left out."""
+    names = measured["mechanism"].unique()
+    if len(names) > 1:
+        raise ValueError(f"a response is that to one mechanism (got {', '.join(names)})")
+    found = {}
+    for user, own in measured.groupby("user", sort=True):
+        privacy, utility = (own.pivot(index="value", columns="repetition", values=what) for what in ("privacy", "utility"))
+        if not (privacy.isna().any(axis=None) or utility.isna().any(axis=None)):
+            found[user] = Response(privacy.index.to_numpy(float), privacy.to_numpy(), utility.to_numpy())
+    return found
+
+
+def largest_sum(candidate: Candidate) -> float:
+    """The setting at which a user's models promise the largest sum of privacy and utility: ALP's objective on PULP's curves."""
+    fine = np.geomspace(candidate.low, candidate.high, FINE)
+    privacy, utility = (m.a * np.arctan(m.b * (np.log(fine) - m.c)) + m.d for m in (candidate.privacy, candidate.utility))
+    return float(fine[costs("sum", privacy, utility).argmin()])

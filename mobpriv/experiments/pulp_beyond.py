@@ -1,0 +1,132 @@
+"""PULP where its paper did not go (Cerf et al., TDSC 2018): traces that an adversary meets who knows the users' past, and mechanisms that
+the paper did not have.
+
+The adversary of the thesis's chapter 3 knows the first half of the days; PULP profiles and protects the second half.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mobpriv.attacks import ILLAttack
+from mobpriv.attacks.policies import reidentified
+from mobpriv.experiments import thesis_3
+from mobpriv.experiments.days import Choice, Setting
+from mobpriv.mechanisms import HMC, TriLateration
+from mobpriv.numbers import shown
+from mobpriv.pulp import Metrics, Sweep
+from mobpriv.pulp.users import noise
+from mobpriv.ranges import positive, whole
+from mobpriv.sub_traces import slices
+from mobpriv.traces import Traces, by_user, from_blocks, milliseconds, rows
+
+RADIUS = tuple(np.geomspace(50, 5000, 9).tolist())  # m; four values a decade, as the paper's other mechanisms have
+CELL = tuple(
+    np.geomspace(200, 3200, 9).tolist()
+)  # m; from a quarter of HMC's standard cell to four times it, two values an octave
+TRILATERATION = Sweep(TriLateration(), "radius", RADIUS, rises="privacy")
+
+
+@dataclass(frozen=True, eq=False)
+class Confusion:
+    """HMC with the size of its cells as the one parameter, so that PULP can configure it.
+
+    What is ``known`` of all users is a background that stands before anybody is protected: each trace is altered by itself, and PULP's
+    condition, "the obfuscation for one user only depends on this user", holds as far as the other protected traces go.
+    """
+
+    known: Traces
+    cell: float = 800.0  # m
+    erased: float | None = 1200.0  # s, stays of this length are erased at the end; None erases none
+    made: dict = field(default_factory=dict, repr=False)  # cell -> HMC: its heat maps are those of all known users
+
+    name = "HMC"
+    random = True
+
+    def __post_init__(self):
+        positive("cell", self.cell, "m")
+
+    def protect(self, traces: Traces, rng: np.random.Generator) -> Traces:
+        if self.cell not in self.made:
+            self.made[self.cell] = HMC(self.known, cell=self.cell, erased=self.erased)
+        return self.made[self.cell].protect(traces, rng)
+
+
+def confusion(known: Traces) -> Sweep:
+    return Sweep(Confusion(known), "cell", CELL, rises="privacy")
+
+
+def second_half(dataset: str, start: str = "", days: int = 30, leave_out: str = "", sample: int = 0) -> tuple[Setting, Choice]:
+    """The halves of the most active days, and of the second one so many users, evenly among their names in order; 0 takes all.
+
+    Only users of whom the first half has records, too.
+    """
+    setting = thesis_3.prepare(dataset, "text", "", start, days, leave_out)
+    users = by_user(setting.secret)[0].intersection(by_user(setting.known)[0])
+    if not len(users):
+        raise ValueError("nobody has records in both halves")
+    words = f"{setting.selection}; PULP protects the second half of {shown(len(users))} users"
+    if whole("sample", sample, 0) and sample < len(users):
+        users = users[np.linspace(0, len(users) - 1, sample).round().astype(int)]
+        words = f"{setting.selection}; PULP protects the second half of {shown(len(users))} users, evenly among their names"
+    secret = rows(setting.secret, setting.secret["user"].isin(users).to_numpy())
+    return setting, Choice(setting.data, secret, secret["t"].min(), words)
+
+
+def protected_as_told(
+    traces: Traces, chosen: pd.DataFrame, sweeps: Sequence[Sweep], metrics: Metrics, seed: int
+) -> tuple[Traces, pd.DataFrame]:
+    """The traces of users who follow their settings (user, mechanism, value; at most a row a user), and the levels of these very traces.
+
+    The noise is that of :func:`mobpriv.pulp.achieved` with the same seed, so the levels are, too. Users without a setting publish nothing and
+    have no row.
+    """
+    by_name = {sweep.name: sweep for sweep in sweeps}
+    told = chosen[["user", "mechanism", "value"]].dropna()
+    if told["user"].duplicated().any():
+        raise ValueError(f"a user follows one setting ({told.loc[told['user'].duplicated(), 'user'].iloc[0]} has several)")
+    parts, found = [rows(traces, np.zeros(len(traces), bool))], []
+    for user, mechanism, value in told.itertuples(index=False):
+        own = rows(traces, (traces["user"] == user).to_numpy())
+        rng = noise(seed, f"{user}, {mechanism}, {float(value)!r}")
+        published = by_name[mechanism].at(float(value)).protect(own, rng)
+        privacy, utility, _ = metrics.of(own).levels(published)
+        parts.append(published)
+        found.append({"user": user, "privacy": privacy, "utility": utility})
+    kept = [part for part in parts if len(part)] or parts[:1]
+    users = pd.Index([user for part in kept for user in by_user(part)[0]])
+    lat, lng = (np.concatenate([part[column].to_numpy() for part in kept]) for column in ("lat", "lng"))
+    counts = np.concatenate([np.diff(by_user(part)[1]) for part in kept])
+    together = from_blocks(users, counts, np.concatenate([milliseconds(part) for part in kept]), lat, lng)
+    return together, pd.DataFrame(found, columns=["user", "privacy", "utility"])
+
+
+def days_found(attack: ILLAttack, published: Traces, users: Sequence[str]) -> pd.Series:
+    """Of each of ``users`` the share of the published days that ``attack``, which has learned, takes for hers; 0 of a trace without days."""
+    share = pd.Series(0.0, index=pd.Index(users, name="user"))
+    if not len(published):
+        return share
+    days = slices(published, attack.delta)
+    hits = reidentified(attack.rank(days.traces), days.owner.index, days.owner.to_dict())
+    return hits.astype(float).groupby(days.owner.to_numpy()).mean().reindex(share.index, fill_value=0.0)
+
+
+def goodness(law: str, objective: tuple[float, ...], privacy, utility):
+    """What a law makes as large as possible among the settings that keep it: (6), (9), (12), (14)."""
+    if law == "PU-ratio":
+        return privacy + objective[0] * utility
+    if law == "PU-thld":
+        return objective[0] * privacy + objective[1] * utility
+    return {"P-thld": utility, "U-thld": privacy}[law]
+
+
+def levels_together(original: Traces, published: Traces, metrics: Metrics) -> pd.DataFrame:
+    """The levels of users who were protected together, a row a user; who is left out has the levels of an erased trace."""
+    found: dict[str, Any] = {}
+    for user in by_user(original)[0]:
+        own, hers = (rows(traces, (traces["user"] == user).to_numpy()) for traces in (original, published))
+        found[user] = metrics.of(own).levels(hers)[:2]
+    return pd.DataFrame.from_dict(found, orient="index", columns=["privacy", "utility"])
