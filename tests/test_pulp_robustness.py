@@ -10,11 +10,11 @@ from pulp_making import wanderers
 from mobpriv.experiments.pulp_robustness import (
     FAMILIES,
     METRIC,
-    between,
     every_metric,
     judged,
     name_of,
     per_decade,
+    scattered,
     underdetermined,
 )
 from mobpriv.mechanisms import GeoI
@@ -38,10 +38,18 @@ def test_values_per_decade_are_the_paper_s():
         per_decade(Sweep(GeoI(), "epsilon", [0.01, 0.011], "utility"), 1)
 
 
-def test_settings_between_are_middles_and_new():
-    assert between(GEO_I) == pytest.approx(np.geomspace(1e-4, 1, 33)[1::2])
-    assert between(PROMESSE, 2) == between(PROMESSE)[::2]
-    assert not set(between(GEO_I)) & set(GEO_I.values)
+@pytest.mark.parametrize("count", [3, 5, 8, 13])
+def test_where_curves_are_judged_is_spread_over_the_range_and_new(count):
+    for sweep in (GEO_I, PROMESSE):
+        values = scattered(sweep, count)
+        assert len(set(values)) == count
+        places = np.log(np.array(values) / sweep.low) / np.log(sweep.high / sweep.low)
+        gaps = np.diff([0, *places, 1])
+        assert gaps.min() > 0.25 / count
+        assert gaps.max() < 1.75 / count
+        for k in (1, 2, 3, 4):
+            off = np.abs(np.log(np.array(values)[:, None] / np.array(per_decade(sweep, k))))
+            assert off.min() > 1e-3, "none that a curve is fitted to"
 
 
 def test_each_family_moves_one_thing():
@@ -74,7 +82,7 @@ def made(model, at, users=("a",), noise=0.0):
 
 def test_the_errors_are_those_of_the_fit():
     model = Arctan(0.3, 1.5, math.log(0.01), 0.5)
-    inside, outside = GEO_I.values[::2], between(GEO_I, 3)
+    inside, outside = GEO_I.values[::2], scattered(GEO_I, 6)
     table = made(model, [*inside, *outside], ("a", "b"), 0.05)
     found = judged(table, "utility", {"Geo-I": inside}, {"Geo-I": outside}, (GEO_I,)).set_index("user")
     for user in "ab":
@@ -89,8 +97,8 @@ def test_the_errors_are_those_of_the_fit():
 
 def test_without_noise_the_curve_is_found_between_its_settings():
     model = Arctan(0.3, 1.5, math.log(0.01), 0.5)
-    table = made(model, [*per_decade(GEO_I, 1), *between(GEO_I)])
-    found = judged(table, "utility", {"Geo-I": per_decade(GEO_I, 1)}, {"Geo-I": between(GEO_I)}, (GEO_I,))
+    table = made(model, [*per_decade(GEO_I, 1), *scattered(GEO_I, 16)])
+    found = judged(table, "utility", {"Geo-I": per_decade(GEO_I, 1)}, {"Geo-I": scattered(GEO_I, 16)}, (GEO_I,))
     assert found["between"].iloc[0] < 1e-4
 
 

@@ -1,7 +1,7 @@
 """How robust PULP's models are (Cerf et al., TDSC 2018, §VI-B3): against fewer settings, and against other notions of privacy and utility.
 
 A curve of four coefficients comes the nearer to its points the fewer they are, so errors at the points that it was fitted to cannot say
-how many are needed. Every curve is also judged *between* its settings, at the same settings for all curves, which none was fitted to.
+how many are needed. Every curve is also judged *between* its settings, at the same places for all curves, which none was fitted to.
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,10 +50,13 @@ def per_decade(sweep: Sweep, count: int) -> tuple[float, ...]:
     return tuple(np.where(np.isclose(nearest, values, rtol=1e-9), nearest, values).tolist())
 
 
-def between(sweep: Sweep, every: int = 1) -> tuple[float, ...]:
-    """The geometric middles of neighbouring values of a sweep; ``every``: only each so many-th of them, from the first on."""
-    values = np.array(sweep.values)
-    return tuple(np.sqrt(values[1:] * values[:-1])[:: whole("every", every, 1)].tolist())
+def scattered(sweep: Sweep, count: int) -> tuple[float, ...]:
+    """``count`` values within the range of a sweep, evenly spread by the golden ratio: to judge curves of any settings at.
+
+    Middles of a sweep's own steps would be the farthest places from its values, but not from those of a coarser or finer one.
+    """
+    share = np.arange(1, 1 + whole("count", count, 1)) * (5**0.5 - 1) / 2 % 1
+    return tuple(sorted((sweep.low * (sweep.high / sweep.low) ** share).tolist()))
 
 
 def judged(
