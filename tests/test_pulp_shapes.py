@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from mobpriv.experiments.pulp_shapes import IN_EPSILON, ISOTONIC, POLYNOMIALS, SHAPES, SIGMOIDS, curve
+from mobpriv.experiments.pulp_shapes import IN_EPSILON, ISOTONIC, POLYNOMIALS, SHAPES, SIGMOIDS, WITHIN, curve
 from mobpriv.pulp import GEO_I, fit
 from mobpriv.pulp.modeler import OUTLIER
 
@@ -81,3 +81,12 @@ def test_a_level_that_never_changes_is_met(shape):
 def test_an_unknown_shape_is_refused():
     with pytest.raises(ValueError, match="shape"):
         curve("spline", VALUES, np.ones(17), True)
+
+
+def test_saturation_levels_within_the_metrics_range():
+    """A level that is seen in part, far from saturation: only curves that may saturate outside of [0, 1] follow it."""
+    levels = 0.9 + 0.5 * np.arctan(0.3 * (X - X.max())) / math.pi * 2
+    levels = np.clip(levels, 0, 1)
+    free, bound = (curve(shape, VALUES, levels, True)(VALUES) - levels for shape in ("arctan", "arctan in [0, 1]"))
+    assert np.abs(free).max() < 0.01 < np.abs(bound).max()
+    assert set(WITHIN.values()) <= set(SIGMOIDS)

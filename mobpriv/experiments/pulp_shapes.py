@@ -34,7 +34,11 @@ SIGMOIDS: dict[str, tuple[Callable, Callable]] = {
 }
 POLYNOMIALS = {"constant": 0, "straight line": 1, "cubic": 3}
 IN_EPSILON, ISOTONIC = "arctan of ε", "isotonic"
-SHAPES = (*SIGMOIDS, IN_EPSILON, *POLYNOMIALS, ISOTONIC)
+WITHIN = {
+    "arctan in [0, 1]": "arctan",
+    "logistic in [0, 1]": "logistic",
+}  # saturation levels no farther out than the metrics go
+SHAPES = (*SIGMOIDS, *WITHIN, IN_EPSILON, *POLYNOMIALS, ISOTONIC)
 
 
 def _cut(u):
@@ -59,8 +63,9 @@ def curve(shape: str, values, levels, rises: bool) -> Curve:
     if (y == y[0]).all():
         return lambda at: np.full(np.shape(at), y[0])
     if shape != IN_EPSILON:
-        p = _sigmoid(x, y, *SIGMOIDS[shape])
-        return lambda at: _between(p, np.log(np.asarray(at, float)), SIGMOIDS[shape][0])
+        sigmoid = SIGMOIDS[WITHIN.get(shape, shape)]
+        p = _sigmoid(x, y, *sigmoid, beyond=0.0 if shape in WITHIN else _BEYOND)
+        return lambda at: _between(p, np.log(np.asarray(at, float)), sigmoid[0])
     low, high = values.min(), values.max()
     scaled = lambda at: np.ptp(x) * (np.asarray(at, float) - low) / (high - low)  # noqa: E731
     p = _sigmoid(scaled(values), y, *SIGMOIDS["arctan"])
@@ -81,8 +86,8 @@ def _between(p: np.ndarray, x: np.ndarray, sigmoid: Callable) -> np.ndarray:
     return p[0] + (p[1] - p[0]) * sigmoid(np.exp(p[2]) * (x - p[3]))
 
 
-def _sigmoid(x: np.ndarray, y: np.ndarray, sigmoid: Callable, slope: Callable) -> np.ndarray:
-    low, high = min(0.0, y.min()) - _BEYOND, max(1.0, y.max()) + _BEYOND
+def _sigmoid(x: np.ndarray, y: np.ndarray, sigmoid: Callable, slope: Callable, beyond: float = _BEYOND) -> np.ndarray:
+    low, high = min(0.0, y.min()) - beyond, max(1.0, y.max()) + beyond
     width = np.ptp(x)
     bounds = np.array([[low, low, log(_SPEEDS[0]), x.min() - width], [high, high, log(_SPEEDS[1]), x.max() + width]])
 
