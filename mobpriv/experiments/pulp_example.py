@@ -1,0 +1,143 @@
+"""The worked example of PULP's metrics, Figure 1 and §II-C3 (Cerf et al., TDSC 2018), as positions that the metrics can be computed on,
+and the cases on which Equations (1) and (2) are silent.
+
+The paper draws a trace, three places and a map of cells, and prints their counts. The positions here are made up so that they have
+these counts, with the places of §VI-A (200 m, 15 min, matched within 100 m) on square cells of 300 m.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from mobpriv.geo import metres_per_degree
+from mobpriv.grid import SquareGrid
+from mobpriv.metrics import area_coverage, poi_privacy
+from mobpriv.profiles import poi_centres
+from mobpriv.traces import Traces, from_blocks
+
+CELL = 300.0  # m, about as wide as the S2 cells of level 15
+GRID = SquareGrid(CELL)
+MINUTE = 60_000  # ms
+_START = 1_450_000_000_000  # ms
+_NEAR = 0.01, 5.0  # degrees: the corner of the map lies by it; at the equator the rows of cells stand exactly above one another
+
+# m east and north of the corner of the map: a place at the top left, one at the top right, one at the bottom right
+PLACES = ((150.0, 1050.0), (1050.0, 1050.0), (1050.0, 150.0))
+_ON_THE_WAY = (
+    ((450.0, 1060.0), (700.0, 1050.0), (810.0, 1040.0)),
+    ((1060.0, 750.0), (1040.0, 450.0), (1045.0, 270.0)),
+    (),
+)
+_AROUND = ((-30.0, 20.0), (25.0, 30.0), (30.0, -25.0), (-25.0, -25.0))  # four records at a place
+_NOISE = ((20.0, -10.0), (-15.0, 20.0), (-170.0, 5.0))  # of the records at each place: the third place goes 170 m west
+_NOISY_WAY = (
+    ((430.0, 1090.0), (740.0, 960.0), (820.0, 860.0)),
+    ((1110.0, 720.0), (1080.0, 480.0), (1010.0, 240.0)),
+    (),
+)
+
+
+class Example(NamedTuple):
+    """A trace and two protected versions of it. In traces a record every five minutes."""
+
+    original: Traces
+    protected: dict[str, Traces]
+
+
+def figure_1() -> Example:
+    """The trace of Figure 1 with what Geo-I and Promesse make of it there.
+
+    Promesse's points stand 90 m and five minutes apart. On a straight line three of them fit into 200 m, which is ten minutes; around
+    the corner at the second place four do, which is the one POI that is left. The ends of the walk are missing, and with them a cell.
+    """
+    original, noisy = [], []
+    for place, noise, way, noisy_way in zip(PLACES, _NOISE, _ON_THE_WAY, _NOISY_WAY, strict=True):
+        stop = np.array(place) + np.array(_AROUND)
+        original += [*stop.tolist(), *way]
+        noisy += [*(stop + noise).tolist(), *noisy_way]
+    corner = PLACES[1][0] - 45.0
+    evenly = [(x, PLACES[1][1]) for x in corner - 90.0 * np.arange(9, -1, -1)]
+    evenly += [(PLACES[1][0], y) for y in corner - 90.0 * np.arange(8)]
+    return Example(trace(original), {"Geo-I": trace(noisy), "Promesse": trace(evenly)})
+
+
+def levels(original: Traces, protected: Traces, matched: str = "protected") -> dict[str, float]:
+    """Both metrics with what they are made of: of one user the counts of POIs and cells, precisions, recalls and levels."""
+    pois = poi_privacy(original, protected, matched=matched).iloc[0]
+    cells = area_coverage(original, protected, GRID).iloc[0]
+    before, after = (len(np.unique(GRID.cells(t["lat"].to_numpy(), t["lng"].to_numpy()))) for t in (original, protected))
+    return {
+        "POIs": float(pois["real"]),
+        "POIs, protected": float(pois["found"]),
+        "POIs, matched": float(pois["matched"]),
+        "precision of POIs": float(pois["precision"]),
+        "recall of POIs": float(pois["recall"]),
+        "privacy": float(pois["privacy"]),
+        "cells": float(before),
+        "cells, protected": float(after),
+        "precision of cells": float(cells["precision"]),
+        "recall of cells": float(cells["recall"]),
+        "utility": float(cells["f_score"]),
+    }
+
+
+def silent_cases() -> dict[str, tuple[Traces, Traces]]:
+    """(original, protected): no protection, then where a fraction of Equation (1) or (2) is 0/0, then where privacy falls below 0."""
+    stop = [tuple(np.array(PLACES[0]) + around) for around in _AROUND]
+    way = [(150.0 + 300.0 * i, 1050.0) for i in range(1, 4)]
+    far = [(x + 300.0, y - 600.0) for x, y in stop]
+    # around one place, 95 m from it: 165 m apart, so that they are three
+    three = []
+    for angle in np.radians([90, 210, 330]):
+        x, y = PLACES[0][0] + 95.0 * np.cos(angle), PLACES[0][1] + 95.0 * np.sin(angle)
+        three += [*((x + 0.1 * east, y + 0.1 * north) for east, north in _AROUND), way[0]]
+    stays, passes = trace([*stop, *way]), trace([stop[0], *way])
+    nobody = stays.iloc[:0]
+    return {
+        "published as it is": (stays, stays),
+        "no POI in the original": (passes, stays),
+        "none in the protected": (stays, passes),
+        "none matched": (stays, trace([*far, *way])),
+        "trace erased": (stays, nobody),
+        "three POIs around one": (stays, trace([*three, *way])),
+    }
+
+
+def trace(metres) -> Traces:
+    """One user's trace through positions in metres east and north of the corner of the map, five minutes apart."""
+    metres = np.asarray(metres, float)
+    time = _START + 5 * MINUTE * np.arange(len(metres))
+    south, west = corner()
+    lat = south + metres[:, 1] / metres_per_degree(np.array(south))[1]
+    lng = west + metres[:, 0] / metres_per_degree(np.array(south))[0]
+    return from_blocks(pd.Index(["ann"]), [len(metres)], time, lat, lng)
+
+
+def corner() -> tuple[float, float]:
+    """South and west of the cell of the grid at the lower left of the map, in degrees."""
+    south, west, *_ = GRID.bounds(GRID.cells(np.array([_NEAR[0]]), np.array([_NEAR[1]])))[0]
+    return float(south), float(west)
+
+
+def cells_of(traces: Traces) -> list[tuple[float, float]]:
+    """The lower left corners of the cells that a trace visits, in metres from the corner of the map."""
+    south, west, *_ = GRID.bounds(np.unique(GRID.cells(traces["lat"].to_numpy(), traces["lng"].to_numpy()))).T
+    return _in_metres(south, west)
+
+
+def places_of(traces: Traces) -> list[tuple[float, float]]:
+    """The centres of a trace's POIs, in metres from the corner of the map."""
+    centres = poi_centres(traces, diameter=200.0, duration=900.0)
+    return _in_metres(centres.lat, centres.lng)
+
+
+def records_of(traces: Traces) -> list[tuple[float, float]]:
+    """A trace's records, in metres from the corner of the map."""
+    return _in_metres(traces["lat"].to_numpy(), traces["lng"].to_numpy())
+
+
+def _in_metres(lat: np.ndarray, lng: np.ndarray) -> list[tuple[float, float]]:
+    south, west = corner()
+    east, north = metres_per_degree(np.array(south))
+    return list(zip(((lng - west) * east).tolist(), ((lat - south) * north).tolist(), strict=True))

@@ -1,0 +1,98 @@
+"""What PULP's models are held against (Cerf et al., TDSC 2018, §III-C, §VI-B1, §VI-B2): fresh noise, the trend that the paper assumes,
+and Promesse without its slowness.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from mobpriv.mechanisms import Promesse
+from mobpriv.pulp.modeler import METRICS
+from mobpriv.ranges import positive
+from mobpriv.traces import Traces, by_user, from_blocks, milliseconds
+
+KEYS = ["user", "mechanism", "metric"]
+
+
+def long(profile: pd.DataFrame) -> pd.DataFrame:
+    """A profile with a row a level: user, mechanism, metric, value, repetition, level; levels that are unknown are left out."""
+    kept = ["user", "mechanism", "value", "repetition"]
+    table = profile.melt(kept, list(METRICS), "metric", "level")
+    return table.dropna(subset="level", ignore_index=True)
+
+
+def variance_on(models: pd.DataFrame, profile: pd.DataFrame) -> pd.Series:
+    """The mean square of the models' errors at the levels of a profile, by user, mechanism and metric.
+
+    ``models``: of :func:`mobpriv.pulp.models`; one without coefficients has none. With another profile than they were fitted to it is
+    the error at fresh noise, or at other settings.
+    """
+    table = long(profile).merge(models[[*KEYS, "a", "b", "c", "d"]], on=KEYS)
+    error = table["a"] * np.arctan(table["b"] * (np.log(table["value"]) - table["c"])) + table["d"] - table["level"]
+    return (error**2).groupby([table[key] for key in KEYS]).mean().dropna().rename("variance")
+
+
+def noise_of(profile: pd.DataFrame) -> pd.Series:
+    """The variance of a level between the draws of one setting, averaged over the settings, by user, mechanism and metric."""
+    table = long(profile)
+    each = table.groupby([*KEYS, "value"])["level"].var(ddof=1)
+    return each.groupby(level=KEYS).mean().rename("noise")
+
+
+def turns(profile: pd.DataFrame) -> pd.DataFrame:
+    """How far a level, averaged over its draws, moves against its trend as the parameter rises, by user, mechanism and metric.
+
+    ``reversal``: the largest fall of a level that rises on the whole, or the largest rise of one that falls; ``errors``: so many
+    standard errors of the difference of these two averages (infinite where nothing is drawn, 0 without a reversal).
+    """
+    table = long(profile).groupby([*KEYS, "value"])["level"].agg(["mean", "var", "size"]).reset_index("value")
+    found = []
+    for key, own in table.groupby(level=KEYS):
+        m, error = own["mean"].to_numpy(), (own["var"].fillna(0.0) / own["size"]).to_numpy()
+        later = np.triu(m[None, :] - m[:, None], 1)  # [i, j]: the move from setting i to the later j
+        against = -later if -later.min() <= later.max() else later  # of the fall and the rise the smaller
+        i, j = np.unravel_index(against.argmax(), against.shape)
+        reversal = float(max(against[i, j], 0.0))
+        with np.errstate(divide="ignore"):
+            errors = float(reversal / np.sqrt(error[i] + error[j])) if reversal > 0 else 0.0
+        found.append((*key, reversal, errors))
+    return pd.DataFrame(found, columns=[*KEYS, "reversal", "errors"]).set_index(KEYS)
+
+
+@dataclass(frozen=True)
+class Hurried:
+    """Promesse whose points are published as if she had walked at ``speed``: the places are the same, the days are fewer.
+
+    Promesse spreads its points evenly over the time of the trace. The speed is then the length of the walk over all of the time, pauses
+    included: who moves little is slow throughout, and where 200 m take 15 minutes every place is a stop.
+    """
+
+    alpha: float = 200.0  # m
+    speed: float = 1.0  # m/s
+    name = "Promesse, hurried"
+    random = False
+
+    def __post_init__(self):
+        positive("alpha", self.alpha, "m")
+        positive("speed", self.speed, "m/s")
+
+    def protect(self, traces: Traces, rng: np.random.Generator | None = None) -> Traces:
+        published = Promesse(self.alpha).protect(traces, rng)
+        users, offsets = by_user(published)
+        place = np.arange(len(published)) - np.repeat(offsets[:-1], np.diff(offsets))
+        begins = milliseconds(published)[np.repeat(offsets[:-1], np.diff(offsets))]
+        time = begins + np.ceil(1000 * self.alpha / self.speed * place).astype(np.int64)
+        return from_blocks(users, np.diff(offsets), time, published["lat"].to_numpy(), published["lng"].to_numpy())
+
+
+def walking_speed(traces: Traces, alpha: float = 200.0) -> pd.Series:
+    """m/s at which the points that Promesse publishes of each user follow one another; of fewer than two points not a number."""
+    published = Promesse(alpha).protect(traces)
+    users, offsets = by_user(published)
+    time = milliseconds(published)
+    n = np.diff(offsets)
+    seconds = (time[offsets[1:] - 1] - time[offsets[:-1]]) / 1000
+    with np.errstate(divide="ignore", invalid="ignore"):
+        speed = np.where(n > 1, alpha * (n - 1) / seconds, np.nan)
+    return pd.Series(speed, users).reindex(by_user(traces)[0])

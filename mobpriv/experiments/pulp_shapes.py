@@ -1,0 +1,118 @@
+"""Which simple curve goes best through PULP's levels (beyond Cerf et al., TDSC 2018, §III-C)?
+
+The paper chooses the arctan of ln ε "instead of general polynomial functions". Here others are put through the same points: sigmoids
+of four coefficients with the same robust loss, bounds and search as :func:`mobpriv.pulp.fit`, polynomials with the same loss, and an
+isotonic regression, which has no form at all but its trend.
+"""
+
+from collections.abc import Callable
+from math import log
+
+import numpy as np
+from scipy.optimize import least_squares
+from scipy.special import erf, expit
+from sklearn.isotonic import IsotonicRegression
+
+from mobpriv.pulp.modeler import OUTLIER
+from mobpriv.ranges import one_of, true_or_false
+
+_MOST = 50.0  # of |u| in exp(u): beyond it nothing changes
+# as in mobpriv.pulp.modeler, which a test holds them to
+_SPEEDS, _BEYOND, _LATTICE = (1e-2, 1e2), 0.5, ((0.1, 0.3, 1, 3, 10, 30, 100), 49)
+_FINE = (np.geomspace(0.05, 100, 34), 481)  # of the broken line: where no setting lies on its slope, a search has no direction
+
+Curve = Callable[[np.ndarray], np.ndarray]  # ε -> levels
+
+# from 0 to 1, and its slope; u = b (ln ε − c)
+SIGMOIDS: dict[str, tuple[Callable, Callable]] = {
+    "arctan": (lambda u: 0.5 + np.arctan(u) / np.pi, lambda u: 1 / (np.pi * (1 + u * u))),
+    "logistic": (expit, lambda u: expit(u) * expit(-u)),
+    "error function": (lambda u: 0.5 * (1 + erf(u)), lambda u: np.exp(-np.minimum(u * u, _MOST)) / np.sqrt(np.pi)),
+    "Gompertz": (lambda u: np.exp(-np.exp(-_cut(u))), lambda u: np.exp(-_cut(u) - np.exp(-_cut(u)))),
+    "Gompertz, mirrored": (lambda u: -np.expm1(-np.exp(_cut(u))), lambda u: np.exp(_cut(u) - np.exp(_cut(u)))),
+    "broken line": (lambda u: np.clip(0.5 + u, 0, 1), lambda u: (np.abs(u) < 0.5).astype(float)),
+}
+POLYNOMIALS = {"constant": 0, "straight line": 1, "cubic": 3}
+IN_EPSILON, ISOTONIC = "arctan of ε", "isotonic"
+WITHIN = {
+    "arctan in [0, 1]": "arctan",
+    "logistic in [0, 1]": "logistic",
+}  # saturation levels no farther out than the metrics go
+SHAPES = (*SIGMOIDS, *WITHIN, IN_EPSILON, *POLYNOMIALS, ISOTONIC)
+
+
+def _cut(u):
+    return np.clip(u, -_MOST, _MOST)
+
+
+def curve(shape: str, values, levels, rises: bool) -> Curve:
+    """The curve of a shape through levels at ``values`` of ε; ``rises``: is the level expected to rise with ε?
+
+    :data:`IN_EPSILON` is the arctan of the parameter itself, as it would be without the logarithm; its bounds are those of the others,
+    in the share of the range. The isotonic curve is straight between the settings and level beyond them.
+    """
+    one_of("shape", shape, SHAPES)
+    true_or_false("rises", rises)
+    values, y = np.asarray(values, float), np.asarray(levels, float)
+    x = np.log(values)
+    if shape == ISOTONIC:
+        fitted = IsotonicRegression(increasing=rises, out_of_bounds="clip").fit(x, y)
+        return lambda at: fitted.predict(np.log(np.asarray(at, float)))
+    if shape in POLYNOMIALS:
+        return _polynomial(x, y, POLYNOMIALS[shape])
+    if (y == y[0]).all():
+        return lambda at: np.full(np.shape(at), y[0])
+    if shape != IN_EPSILON:
+        sigmoid = SIGMOIDS[WITHIN.get(shape, shape)]
+        p = _sigmoid(x, y, *sigmoid, beyond=0.0 if shape in WITHIN else _BEYOND)
+        return lambda at: _between(p, np.log(np.asarray(at, float)), sigmoid[0])
+    low, high = values.min(), values.max()
+    scaled = lambda at: np.ptp(x) * (np.asarray(at, float) - low) / (high - low)  # noqa: E731
+    p = _sigmoid(scaled(values), y, *SIGMOIDS["arctan"])
+    return lambda at: _between(p, scaled(at), SIGMOIDS["arctan"][0])
+
+
+def _polynomial(x: np.ndarray, y: np.ndarray, degree: int) -> Curve:
+    middle, half = (x.min() + x.max()) / 2, max(np.ptp(x) / 2, 1e-9)
+    powers = lambda at: np.vander((at - middle) / half, degree + 1)  # noqa: E731
+    start = np.linalg.lstsq(powers(x), y, rcond=None)[0]
+    slopes = powers(x)
+    found = least_squares(lambda p: slopes @ p - y, start, lambda p: slopes, loss="soft_l1", f_scale=OUTLIER).x
+    return lambda at: powers(np.log(np.asarray(at, float))) @ found
+
+
+def _between(p: np.ndarray, x: np.ndarray, sigmoid: Callable) -> np.ndarray:
+    """p: level far left, level far right, ln b, c."""
+    return p[0] + (p[1] - p[0]) * sigmoid(np.exp(p[2]) * (x - p[3]))
+
+
+def _sigmoid(x: np.ndarray, y: np.ndarray, sigmoid: Callable, slope: Callable, beyond: float = _BEYOND) -> np.ndarray:
+    low, high = min(0.0, y.min()) - beyond, max(1.0, y.max()) + beyond
+    width = np.ptp(x)
+    bounds = np.array([[low, low, log(_SPEEDS[0]), x.min() - width], [high, high, log(_SPEEDS[1]), x.max() + width]])
+
+    def errors(p):
+        return _between(p, x, sigmoid) - y
+
+    def slopes(p):
+        b = np.exp(p[2])
+        u = b * (x - p[3])
+        share, g = sigmoid(u), (p[1] - p[0]) * slope(u)
+        return np.column_stack([1 - share, share, g * u, -g * b])
+
+    kind = {"loss": "soft_l1", "f_scale": OUTLIER, "bounds": bounds, "xtol": 1e-6, "ftol": 1e-6, "max_nfev": 400}
+    lattice = _FINE if sigmoid is SIGMOIDS["broken line"][0] else _LATTICE
+    return least_squares(errors, _coarse(x, y, bounds, sigmoid, lattice), slopes, **kind).x
+
+
+def _coarse(x: np.ndarray, y: np.ndarray, bounds: np.ndarray, sigmoid: Callable, lattice: tuple) -> np.ndarray:
+    """The best of some hundred curves, as in the modeler: for a lattice of (b, c) the levels of least squares, cut to the bounds."""
+    speed, middle = (axis.ravel() for axis in np.meshgrid(np.log(lattice[0]), np.linspace(*bounds[:, 3], lattice[1])))
+    share = sigmoid(np.exp(speed)[:, None] * (x - middle[:, None]))
+    centred, apart = share - share.mean(axis=1, keepdims=True), y - y.mean()
+    slope = centred @ apart / np.maximum((centred**2).sum(axis=1), 1e-12)
+    left = y.mean() - slope * share.mean(axis=1)
+    left, right = (np.clip(level, *bounds[:, 0]) for level in (left, left + slope))
+    errors = left[:, None] + (right - left)[:, None] * share - y
+    best = np.sqrt(1 + (errors / OUTLIER) ** 2).sum(axis=1).argmin()
+    return np.array([left[best], right[best], speed[best], middle[best]])

@@ -1,0 +1,94 @@
+"""Profiles under many metrics at once, from the same protected traces (Cerf et al., TDSC 2018, §VI-B3).
+
+§VI-B3 varies what a place is, when two places match and how large a cell is. None of these changes the protected trace: it is protected
+once at each setting and measured under every :class:`mobpriv.pulp.Metrics`, and the variants of a level differ by nothing but the metric.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from mobpriv.pulp import SWEEPS, Levels, Metrics, Sweep
+from mobpriv.pulp.profiler import COLUMNS
+from mobpriv.pulp.users import each_user, noise
+from mobpriv.ranges import whole
+from mobpriv.traces import Traces, by_user
+
+
+def profiles(
+    traces: Traces,
+    metrics: Mapping[str, Metrics],
+    sweeps: Sequence[Sweep] = SWEEPS,
+    seeds: Sequence[int] = (1,),  # a repetition each; a mechanism that draws nothing is run once
+    workers: int = 1,  # processes
+    keep: Callable[[str, Callable], list[dict]] = lambda name, compute: compute(),
+) -> dict[str, pd.DataFrame]:
+    """Name of a metric -> the table that :func:`mobpriv.pulp.profile` makes with it: the same rows with the same noise.
+
+    ``keep`` is that of :func:`mobpriv.pulp.profile`. ValueError without metrics, sweeps or seeds, and for two sweeps of one name.
+    """
+    seeds = [whole("a seed", seed, 0) for seed in seeds]
+    for what, of in {"metrics": metrics, "sweeps": sweeps, "seeds": seeds}.items():
+        if not of:
+            raise ValueError(f"{what} must hold at least one (got none)")
+    names = [sweep.name for sweep in sweeps]
+    if len(set(names)) < len(names):
+        raise ValueError(f"sweeps must have different names (got {', '.join(names)}): name them")
+    if len(set(seeds)) < len(seeds):
+        raise ValueError(f"seeds must be all different (got {seeds})")
+    found = each_user(_of_user, traces, lambda user: (dict(metrics), sweeps, seeds), "variants", workers, keep)
+    table = pd.DataFrame(found, columns=["metrics", *COLUMNS])
+    kinds = {"value": float, "repetition": int, "privacy": float, "utility": float, "records": int}
+    return {
+        name: table.loc[table["metrics"] == name, COLUMNS].astype(kinds).reset_index(drop=True)  #
+        for name in metrics
+    }
+
+
+def _of_user(trace: Traces, metrics: dict[str, Metrics], sweeps: Sequence[Sweep], seeds: Sequence[int]) -> list[dict]:
+    user, found = by_user(trace)[0][0], []
+    originals = {name: of.of(trace) for name, of in metrics.items()}
+    for sweep in sweeps:
+        for value in sweep.values:
+            mechanism = sweep.at(value)
+            for repetition, seed in enumerate(seeds if getattr(mechanism, "random", True) else seeds[:1], 1):
+                row = {"user": user, "mechanism": sweep.name, "parameter": sweep.parameter, "value": value}
+                row["repetition"] = repetition
+                try:
+                    published = mechanism.protect(trace, noise(seed, f"{user}, {sweep.name}, {value!r}"))
+                except ValueError as refused:
+                    levels = dict.fromkeys(metrics, Levels(np.nan, np.nan, f"{mechanism.name} refused the trace: {refused}"))
+                    records = 0
+                else:
+                    levels, records = _levels(originals, published), len(published)
+                found += [{"metrics": name} | row | of._asdict() | {"records": records} for name, of in levels.items()]
+    return found
+
+
+def _levels(originals: dict, published: Traces) -> dict[str, Levels]:
+    memory: dict[tuple, object] = {}
+    return {
+        name: original._replace(metrics=_Remembering(original.metrics, memory)).levels(published)
+        for name, original in originals.items()
+    }
+
+
+class _Remembering:
+    """Metrics that take the cells and the places of one protected trace from a memory, once they are found."""
+
+    def __init__(self, metrics: Metrics, memory: dict):
+        self._metrics, self._memory = metrics, memory
+        self.near, self.matched, self.plane = metrics.near, metrics.matched, metrics.plane
+
+    def cells(self, traces: Traces):
+        return self._once(("cells", self._metrics.level), self._metrics.cells, traces)
+
+    def centres(self, traces: Traces):
+        m = self._metrics
+        return self._once(("places", m.diameter, m.duration, m.max_gap, m.merged, m.plane), m.centres, traces)
+
+    def _once(self, key: tuple, compute: Callable, traces: Traces):
+        if key not in self._memory:
+            self._memory[key] = compute(traces)
+        return self._memory[key]

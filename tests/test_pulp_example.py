@@ -1,0 +1,71 @@
+"""The worked example of PULP's Figure 1: the paper's counts, and the cases on which Equations (1) and (2) are silent."""
+
+import math
+
+import numpy as np
+import pytest
+
+from mobpriv.experiments.pulp_example import CELL, cells_of, figure_1, levels, places_of, records_of, silent_cases, trace
+from mobpriv.pulp import Metrics
+
+EXAMPLE = figure_1()
+PAPER = {  # §II-C3: real, found and matched POIs; cells of T, of T' and of both
+    "Geo-I": (3, 3, 2, 7, 9, 7),
+    "Promesse": (3, 1, 1, 7, 6, 6),
+}
+
+
+@pytest.mark.parametrize("mechanism", PAPER)
+def test_the_counts_and_levels_of_the_paper(mechanism):
+    found = levels(EXAMPLE.original, EXAMPLE.protected[mechanism])
+    real, obfuscated, matched, before, after, common = PAPER[mechanism]
+    counts = [found[name] for name in ("POIs", "POIs, protected", "POIs, matched", "cells", "cells, protected")]
+    assert counts == [real, obfuscated, matched, before, after]
+    p, r = matched / obfuscated, matched / real
+    assert found["privacy"] == pytest.approx(1 - 2 * p * r / (p + r))
+    p, r = common / after, common / before
+    assert (found["precision of cells"], found["recall of cells"]) == pytest.approx((p, r))
+    assert found["utility"] == pytest.approx(2 * p * r / (p + r))
+
+
+def test_the_printed_numbers_are_met_but_for_one():
+    geo_i, promesse = (levels(EXAMPLE.original, EXAMPLE.protected[m]) for m in PAPER)
+    assert (geo_i["privacy"], promesse["privacy"]) == pytest.approx((1 / 3, 1 / 2))
+    assert promesse["utility"] == pytest.approx(0.92, abs=0.005)
+    assert geo_i["utility"] == pytest.approx(0.875)
+    assert abs(geo_i["utility"] - 0.86) > 0.01
+
+
+def test_what_the_figure_draws_is_what_the_metrics_see():
+    """Cells are true squares above one another, and the third POI of Geo-I lies more than 100 m off, the other two nearer."""
+    assert {round(x / CELL, 3) % 1 for corner in cells_of(EXAMPLE.protected["Geo-I"]) for x in corner} == {0}
+    real, noisy = np.array(places_of(EXAMPLE.original)), np.array(places_of(EXAMPLE.protected["Geo-I"]))
+    assert [round(d) > 100 for d in np.hypot(*(noisy - real).T)] == [False, False, True]
+    around = records_of(EXAMPLE.protected["Promesse"])
+    assert np.hypot(*np.diff(around, axis=0).T)[[0, 5, -1]] == pytest.approx(90, abs=0.5)
+    assert np.array(records_of(trace([(10.0, 20.0), (40.0, 60.0)]))) == pytest.approx(np.array([[10, 20], [40, 60]]), abs=0.1)
+
+
+def test_the_silent_cases():
+    found = {case: levels(*traces) for case, traces in silent_cases().items()}
+    assert math.isnan(found["no POI in the original"]["privacy"])
+    assert {case: of["privacy"] for case, of in found.items() if case != "no POI in the original"} == pytest.approx(
+        {
+            "published as it is": 0,
+            "none in the protected": 1,
+            "none matched": 1,
+            "trace erased": 1,
+            "three POIs around one": -0.5,
+        }
+    )
+    assert found["trace erased"]["utility"] == 0
+    assert (found["three POIs around one"]["precision of POIs"], found["three POIs around one"]["recall of POIs"]) == (1, 3)
+    assert levels(*silent_cases()["three POIs around one"], matched="both")["privacy"] == 0
+
+
+@pytest.mark.parametrize("case", ["no POI in the original", "none in the protected", "none matched", "three POIs around one"])
+def test_the_levels_of_a_profile_are_the_same(case):
+    """Privacy does not depend on the cells: PULP's own object says the same as the metric of the package."""
+    original, protected = silent_cases()[case]
+    of_profile = Metrics().of(original).levels(protected)
+    assert of_profile.privacy == pytest.approx(levels(original, protected)["privacy"], nan_ok=True)
