@@ -15,7 +15,9 @@ from mobpriv import estimates
 from mobpriv.experiments.days import Choice, choose
 from mobpriv.pulp import (
     SWEEPS,
+    Candidate,
     Metrics,
+    Recommendation,
     Sweep,
     achieved,
     both_thresholds,
@@ -153,8 +155,10 @@ def summary(law: Law, chosen: pd.DataFrame, levels: pd.DataFrame, sweeps: Sequen
     * ``met.measured.o``: users whose objective is met, a user in the share of her draws; ``met.model.o``; ``drawn.o``: over draws.
     * ``median.*``: the fiftieth percentile with its interval.
     """
-    everyone, advised = chosen.drop_duplicates("user")["reason"], chosen[chosen["mechanism"] != NONE]
-    found: dict[str, Any] = {"users": len(everyone), "no_model": estimates.rate(everyone.str.contains("no model"))}
+    # nobody's mechanism keeps any objective for want of a model: the reason then says so of each mechanism
+    unmodelled = chosen["reason"].str.count("no model") >= len(sweeps)
+    everyone, advised = unmodelled.groupby(chosen["user"]).all(), chosen[chosen["mechanism"] != NONE]
+    found: dict[str, Any] = {"users": len(everyone), "no_model": estimates.rate(everyone)}
     for sweep in sweeps if len(advised) else ():
         # of all recommendations; who gets several counts in the share of hers
         found[f"overall.{sweep.name}"] = estimates.rate((advised["mechanism"] == sweep.name).groupby(advised["user"]).mean())
@@ -171,7 +175,7 @@ def summary(law: Law, chosen: pd.DataFrame, levels: pd.DataFrame, sweeps: Sequen
             continue
         means = drawn.groupby("user")[["privacy", "utility"]].mean()
         for how, table in (("model", own), ("measured", means)):
-            with np.errstate(divide="ignore"):
+            with np.errstate(divide="ignore", invalid="ignore"):
                 ratios = table["privacy"].to_numpy() / table["utility"].to_numpy()
             for what, of in (("privacy", table["privacy"]), ("utility", table["utility"]), ("ratio", ratios)):
                 found |= _distribution(f"{how}.{what}.{o}", of)
@@ -179,7 +183,7 @@ def summary(law: Law, chosen: pd.DataFrame, levels: pd.DataFrame, sweeps: Sequen
         by = own.set_index("user")["mechanism"].loc[means.index]
         for mechanism in by.unique():
             hers = means[(by == mechanism).to_numpy()]
-            with np.errstate(divide="ignore"):
+            with np.errstate(divide="ignore", invalid="ignore"):
                 levels_of = hers.assign(ratio=hers["privacy"] / hers["utility"])
             for what in levels_of:
                 found[f"of.{mechanism}.{what}.{o}"] = estimates.quantile(levels_of[what], 0.5)
@@ -190,10 +194,35 @@ def summary(law: Law, chosen: pd.DataFrame, levels: pd.DataFrame, sweeps: Sequen
     return found
 
 
+def near_best(candidates: Sequence[Candidate], least: float, within: float = 0.01) -> Recommendation:
+    """U-thld without its hunt for privacy that only a model has: levels are cut at 1, and of the settings whose privacy is at most
+    ``within`` below the best that keeps ``least`` utility, that of the highest utility is taken."""
+    asked, settings = utility_threshold(candidates, least), []
+    for candidate, best in zip(candidates, asked.settings, strict=True):
+        if best.value is not None:
+            enough = privacy_threshold([candidate], min(max(min(best.privacy, 1.0) - within, 0.0), 1.0)).settings[0]
+            settings.append(best if enough.value is None else enough)
+    if not settings:
+        return asked
+    top = max(min(s.privacy, 1.0) for s in settings)
+    chosen = max((s for s in settings if min(s.privacy, 1.0) >= top - within), key=lambda s: s.utility)
+    return Recommendation(chosen.mechanism, chosen.value, chosen.privacy, chosen.utility, "", tuple(settings))
+
+
+def check_pois(choice: Choice, metrics: Metrics = Metrics()) -> None:  # noqa: B008
+    """ValueError where no user has a POI: nobody has a model then, and there is nothing to show."""
+    if not len(metrics.centres(choice.traces).lat):
+        raise ValueError(
+            f"no user has a POI, a stay of {metrics.duration / 60:g} minutes within {metrics.diameter:g} m: choose other users or days"
+        )
+
+
 def _alike(how: str, what: str, o: str, of: np.ndarray) -> dict[str, Any]:
     """How many users have about the median of a level."""
     middle = np.median(of)
-    near = (of == middle) | (np.abs(of - middle) <= SAME * np.abs(middle))
+    with np.errstate(invalid="ignore"):  # two infinite ratios are the same, and infinitely far from a finite one
+        near = (of == middle) | (np.abs(of - middle) <= SAME * np.abs(middle))
+    near &= np.isfinite(of) == np.isfinite(middle)
     return {f"same.{how}.{what}.{o}": estimates.rate(near)}
 
 

@@ -41,7 +41,9 @@ def resample_errors(profile: pd.DataFrame, found: pd.DataFrame, rng: np.random.G
             a, b, c, d = of.loc[(user, mechanism, metric)]
             level = a * np.arctan(b * (x - c)) + d
             errors = profile[metric].to_numpy()[rows] - level
-            made.iloc[rows, made.columns.get_loc(metric)] = level + rng.choice(errors, len(rows))
+            known = np.isfinite(errors)  # an unknown level stays unknown
+            drawn = rng.choice(errors[known], len(rows)) if known.any() else np.nan
+            made.iloc[rows, made.columns.get_loc(metric)] = np.where(known, level + drawn, np.nan)
     return made
 
 
@@ -106,6 +108,8 @@ def margin(law: Law, levels: pd.DataFrame, wanted: float) -> float:
     """
     between("wanted", wanted, 0, 1, "must lie in [0, 1]")
     short = shortfall(law, levels).to_numpy()
+    if np.isnan(short).any():
+        raise ValueError(f"a margin needs levels that are numbers (got NaN for {levels['user'].to_numpy()[np.isnan(short)][0]})")
     users = levels["user"].to_numpy()
     n = len(np.unique(users))
     share = wanted * (n + 1) / n if n else np.inf
@@ -123,7 +127,7 @@ def with_margin(found: pd.DataFrame, law: Law, added: Mapping[str, float]) -> pd
     The objective stands in the table as it was asked for, before it was raised.
     """
     (objective,) = law.objectives[:1]
-    missing = sorted(set(found["user"]) - set(added))
+    missing = sorted(user for user in set(found["user"]) if np.isnan(added.get(user, np.nan)))
     if missing:
         raise ValueError(f"every user needs a margin ({missing[0]} has none)")
     tables = []
@@ -146,10 +150,10 @@ def own_margin(law: Law, chosen: pd.DataFrame, errors: pd.DataFrame, times: floa
     """A margin for each user from her own models: ``times`` the spread of the errors of the recommended mechanism's models.
 
     ``chosen``: the recommendations without a margin; ``errors``: of :func:`left_out_errors`. Of two thresholds the larger spread counts;
-    0 for who has no recommendation.
+    0 for who has no recommendation, or no error that is known.
     """
     found = {}
     for user, mechanism in chosen[["user", "mechanism"]].itertuples(index=False):
-        spread = 0.0 if mechanism == NONE else max(float(errors.loc[user, (mechanism, metric)]) for metric in _thresholds(law))
-        found[user] = times * spread if np.isfinite(spread) else 0.0
+        known = [0.0] if mechanism == NONE else [float(errors.loc[user, (mechanism, metric)]) for metric in _thresholds(law)]
+        found[user] = times * max((spread for spread in known if np.isfinite(spread)), default=0.0)
     return found
