@@ -30,6 +30,9 @@ WORDS = """() => { const article = document.querySelector('.bd-article').cloneNo
     article.querySelectorAll('pre, code, script, style, mjx-container, .math, .citation-list').forEach(e => e.remove());
     article.querySelectorAll('td, th, small, p, li, dd, dt').forEach(e => e.append(' '));
     return article.textContent; }"""
+# how each table of numbers is set, and what room it has
+SET_AS = """() => [...document.querySelectorAll('.bd-article .numbers-box')].map(box => [
+    getComputedStyle(box.querySelector('table')).display === 'table' ? 'table' : 'cards', box.clientWidth])"""
 NOT_FOR_PEOPLE = {
     "a Python value": r"\b(True|None|nan|NaN|inf)\b|\bFalse\b(?! positive)",
     "a power of ten": r"(?<!commit )(?<![\w.])\d+(?:\.\d+)?[eE][+-]?\d+\b",
@@ -37,6 +40,14 @@ NOT_FOR_PEOPLE = {
     "a raw key": r"\b[a-z_]+\.(?:AP-Attack|POI-Attack|PIT-Attack|none|W4M|Geo-I|Promesse|differential|distortion|joint)\b",
     "a thousand with a comma": r"\d,\d{3}\b",
 }
+
+
+def _widest(pages, count=6):
+    """The pages with the most tables that are just as wide as a page holds: of five columns, then of four."""
+    text = {page: (SITE / page).read_text(encoding="utf-8") for page in pages}
+    return sorted(pages, key=lambda page: (-text[page].count("numbers columns-5"), -text[page].count("numbers columns-4")))[
+        :count
+    ]
 
 
 def _one_after_another(pages):
@@ -55,6 +66,7 @@ def _one_after_another(pages):
 
 article = _one_after_another(ARTICLES)
 notebook = _one_after_another(NOTEBOOKS)
+page_of_wide_tables = _one_after_another(_widest(NOTEBOOKS))
 
 
 @pytest.fixture
@@ -122,6 +134,17 @@ def test_tables_are_for_reading(page_of_notebook):
     )
     assert [name for name, _ in tables if "numbers" not in name] == []
     assert [rows for _, rows in tables if rows > ROWS] == []
+
+
+def test_a_table_is_one_in_dark_as_in_light(page_of_wide_tables):
+    """The theme pads what stands on its dark page; a few pixels less, and wide tables become cards there alone."""
+    page_of_wide_tables.set_viewport_size({"width": 1200, "height": 900})
+    shown = {}
+    for scheme in ("light", "dark"):
+        page_of_wide_tables.evaluate("scheme => document.documentElement.setAttribute('data-theme', scheme)", scheme)
+        shown[scheme] = page_of_wide_tables.evaluate(SET_AS)
+    assert "table" in [how for how, _ in shown["light"]]
+    assert shown["dark"] == shown["light"]
 
 
 def test_no_page_shows_what_is_meant_for_programs(article):
