@@ -27,6 +27,7 @@ def costs(objective: str, privacy, utility):
     privacy, utility = np.asarray(privacy, float), np.asarray(utility, float)
     if objective == "sum":
         return 2 - np.minimum(privacy, 1) - np.minimum(utility, 1)
+    privacy = np.maximum(privacy, 0)  # as printed it can fall below 0, and is then as bad as 0
     total = privacy + utility
     share = np.divide(privacy, total, out=np.ones_like(total), where=total > 0)
     return np.abs(share / 0.5 - 1)

@@ -109,7 +109,9 @@ def margin(law: Law, levels: pd.DataFrame, wanted: float) -> float:
     between("wanted", wanted, 0, 1, "must lie in [0, 1]")
     short = shortfall(law, levels).to_numpy()
     if np.isnan(short).any():
-        raise ValueError(f"a margin needs levels that are numbers (got NaN for {levels['user'].to_numpy()[np.isnan(short)][0]})")
+        raise ValueError(
+            f"a margin needs levels that are numbers (got NaN for {levels['user'].to_numpy()[np.isnan(short)][0]})"
+        )
     users = levels["user"].to_numpy()
     n = len(np.unique(users))
     share = wanted * (n + 1) / n if n else np.inf

@@ -173,7 +173,8 @@ def _curve(model: Arctan, x: np.ndarray) -> np.ndarray:
 
 
 def _least_squares(x, y, start: float, rises: bool) -> Arctan:
-    """As fminunc would: the four coefficients, no bounds."""
+    """What fminunc minimises, from its start: the four coefficients, no bounds. The way down is another (Levenberg and Marquardt's, 400
+    evaluations), which ends at the same curve but for about one user in forty."""
 
     def errors(p):
         return p[0] * np.arctan(p[1] * (x - p[2])) + p[3] - y
