@@ -11,7 +11,7 @@ from mobpriv.experiments.pulp import NONE, P_THLD, PU_RATIO, PU_THLD, U_THLD
 from mobpriv.grid import S2Grid
 from mobpriv.mechanisms import GeoI, Promesse
 from mobpriv.metrics import area_coverage, poi_privacy
-from mobpriv.pulp import Metrics, Sweep, achieved, candidates_of
+from mobpriv.pulp import Arctan, Candidate, Metrics, Sweep, achieved, candidates_of, utility_threshold
 from mobpriv.traces import rows
 
 SWEEPS = (
@@ -176,6 +176,39 @@ class TestSummary:
         levels = chosen.assign(repetition=1, privacy=1.0, utility=[0.0, 0.5, 0.25])
         found = pulp.summary(P_THLD._replace(objectives=((0.5,),)), chosen, levels, SWEEPS)
         assert [found[f"measured.ratio.0.5.{q}"] for q in (0, 50, 100)] == [2, 4, np.inf]
+
+
+class TestNearBest:
+    FLAT = Arctan(0.002, 3.0, np.log(500), 1.0)  # a privacy of about 1, by thousandths higher where α is large
+    FALLING = Arctan(-0.35, 1.0, np.log(400), 0.5)
+
+    def test_thousandths_do_not_decide(self):
+        own = [Candidate("Promesse", self.FLAT, self.FALLING, 50, 10_000)]
+        law, near = utility_threshold(own, 0.5), pulp.near_best(own, 0.5)
+        assert law.utility == pytest.approx(0.5), "the law goes to the far end"
+        assert near.value == 50, "the best utility there is"
+        assert near.privacy > law.privacy - 0.01
+
+    def test_a_hundredth_is_the_border(self):
+        """By a fine walk over the feasible settings."""
+        steep = Arctan(0.1, 1.0, np.log(300), 0.85)
+        own = [Candidate("Promesse", steep, self.FALLING, 50, 10_000)]
+        x = np.linspace(np.log(50), np.log(10_000), 200_001)
+        privacy, utility = (np.array([m.at(v) for v in x]) for m in (steep, self.FALLING))
+        feasible = utility >= 0.5
+        enough = feasible & (np.minimum(privacy, 1) >= np.minimum(privacy, 1)[feasible].max() - 0.01)
+        assert np.log(pulp.near_best(own, 0.5).value) == pytest.approx(x[enough][utility[enough].argmax()], abs=1e-4)
+
+    def test_what_nobody_keeps_stays_so(self):
+        own = [Candidate("Promesse", self.FLAT, self.FALLING, 50, 10_000)]
+        assert pulp.near_best(own, 0.99).mechanism is None
+
+
+def test_nobody_with_a_poi_is_refused(choice):
+    pulp.check_pois(choice, METRICS)
+    lone = choice._replace(traces=rows(choice.traces, (choice.traces["user"] == "d").to_numpy()))
+    with pytest.raises(ValueError, match=r"^no user has a POI, a stay of 10 minutes within 200 m: choose other users or days$"):
+        pulp.check_pois(lone, METRICS)
 
 
 class TestAlone:

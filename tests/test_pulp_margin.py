@@ -157,6 +157,23 @@ class TestMargin:
         with pytest.raises(ValueError, match=r"every user needs a margin \(b has none\)"):
             with_margin(models(made(0.0), [GEO]), LAW, {"a": 0.1})
 
+    def test_no_unknown_level_passes_for_a_number(self):
+        profile = made(0.05)
+        profile.loc[3, "privacy"] = np.nan
+        again = resample_errors(profile, models(profile, [GEO]), np.random.default_rng(1))
+        assert again["privacy"].isna().sum() == 1
+        with pytest.raises(ValueError, match=r"a margin needs levels that are numbers \(got NaN for a\)"):
+            margin(LAW, drawn({"a": [np.nan, 0.5], "b": [0.6]}).assign(privacy=[np.nan, 0.5, 0.6]), 0.5)
+        with pytest.raises(ValueError, match=r"every user needs a margin \(a has none\)"):
+            with_margin(models(made(0.0), [GEO]), LAW, {"a": np.nan, "b": 0.1})
+
+    def test_one_unknown_error_does_not_hide_the_other(self):
+        errors = left_out_errors(made(0.05), [GEO])
+        errors.loc["a", ("Geo-I", "privacy")] = np.nan
+        law = PU_THLD._replace(objectives=((0.3, 0.3),))
+        chosen = recommended(models(made(0.05), [GEO]), law)
+        assert own_margin(law, chosen, errors, 1.0)["a"] == pytest.approx(errors.loc["a", ("Geo-I", "utility")])
+
     def test_ones_own_is_the_spread_of_her_errors(self):
         profile = made(0.05)
         errors = left_out_errors(profile, [GEO])
