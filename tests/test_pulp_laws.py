@@ -143,6 +143,19 @@ class TestSummary:
         assert without >= 1, "a user of one record has no POI"
         assert found["no_model"].value == without / 4
 
+    def test_a_mechanism_without_either_model_is_not_all_mechanisms(self):
+        """Promesse lacks both its models, Geo-I has models and cannot keep the objective: the user is not without a model."""
+        few = "no model: 4 coefficients need at least 4 different values"
+        reason = f"Geo-I: privacy stays above 0.5 × utility throughout 0.0001 to 1; Promesse: privacy: {few}; utility: {few}"
+        chosen = pd.DataFrame(
+            [{"objective": "0.5", "user": "a", "mechanism": NONE, "value": np.nan, "privacy": np.nan, "utility": np.nan}]
+        ).assign(reason=reason)
+        law = PU_RATIO._replace(objectives=((0.5,),))
+        none = pd.DataFrame(columns=["objective", "user", "mechanism", "value", "repetition", "privacy", "utility"])
+        assert pulp.summary(law, chosen, none, SWEEPS)["no_model"].value == 0
+        both = chosen.assign(reason=f"Geo-I: privacy: {few}; Promesse: privacy: {few}")
+        assert pulp.summary(law, both, none, SWEEPS)["no_model"].value == 1
+
     def test_the_same_level_is_about_the_median(self):
         chosen = pd.DataFrame(
             {

@@ -5,6 +5,7 @@ The paper calls a level "achieved" and does not say whether it was read off the 
 what the fitted curve says at the recommended setting, ``measured`` what a trace has that is protected again with fresh noise.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -33,9 +34,8 @@ from mobpriv.traces import by_user, rows
 
 NONE = "none"  # in the place of a mechanism: no mechanism keeps the law
 WITHIN = 0.01  # of the ratio asked for, §VI-C1
-SAME = (
-    0.1  # "most users have the same level" (§VI-C): they lie so near the median, as a share of it. The paper gives no number.
-)
+# "most users have the same level" (§VI-C): they lie so near the median, as a share of it. The paper gives no number.
+SAME = 0.1
 SLACK = 1e-9  # a model meets its threshold but for rounding
 SHARES = tuple(range(0, 101, 5))  # percent: of the users, where a distribution is kept
 
@@ -78,12 +78,19 @@ def prepare(dataset: str, start: str = "", days: int = 30, leave_out: str = "", 
     """A data set's 30 most active days (§II-A). ``sample``: only so many users, evenly among their names in order; 0 takes all."""
     choice = choose(dataset, start, days, leave_out)
     users = by_user(choice.traces)[0]
-    if not whole("sample", sample, 0) or sample >= len(users):
+    chosen = evenly(users, sample)
+    if len(chosen) == len(users):
         return choice
-    chosen = users[np.linspace(0, len(users) - 1, sample).round().astype(int)]
     traces = rows(choice.traces, choice.traces["user"].isin(chosen).to_numpy())
     words = f"{choice.selection}; of these users {len(chosen)}, evenly among their names, with {len(traces)} records"
     return choice._replace(traces=traces, selection=words)
+
+
+def evenly(users: pd.Index, sample: int) -> pd.Index:
+    """So many of the users, evenly among them in their order; 0, or more than there are, takes all."""
+    if not whole("sample", sample, 0) or sample >= len(users):
+        return users
+    return users[np.linspace(0, len(users) - 1, sample).round().astype(int)]
 
 
 def fitted(
@@ -155,8 +162,9 @@ def summary(law: Law, chosen: pd.DataFrame, levels: pd.DataFrame, sweeps: Sequen
     * ``met.measured.o``: users whose objective is met, a user in the share of her draws; ``met.model.o``; ``drawn.o``: over draws.
     * ``median.*``: the fiftieth percentile with its interval.
     """
-    # nobody's mechanism keeps any objective for want of a model: the reason then says so of each mechanism
-    unmodelled = chosen["reason"].str.count("no model") >= len(sweeps)
+    # no mechanism keeps any objective for want of a model: the reason says so of each, perhaps of both its levels
+    unmodelled = np.all([chosen["reason"].str.contains(rf"{re.escape(s.name)}: \w+: no model") for s in sweeps], axis=0)
+    unmodelled = pd.Series(unmodelled, chosen.index)
     everyone, advised = unmodelled.groupby(chosen["user"]).all(), chosen[chosen["mechanism"] != NONE]
     found: dict[str, Any] = {"users": len(everyone), "no_model": estimates.rate(everyone)}
     for sweep in sweeps if len(advised) else ():

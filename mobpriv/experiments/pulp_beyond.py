@@ -15,11 +15,12 @@ from mobpriv.attacks import ILLAttack
 from mobpriv.attacks.policies import reidentified
 from mobpriv.experiments import thesis_3
 from mobpriv.experiments.days import Choice, Setting
+from mobpriv.experiments.pulp import evenly
 from mobpriv.mechanisms import HMC, TriLateration
 from mobpriv.numbers import shown
 from mobpriv.pulp import Metrics, Sweep
 from mobpriv.pulp.users import noise
-from mobpriv.ranges import positive, whole
+from mobpriv.ranges import positive
 from mobpriv.sub_traces import slices
 from mobpriv.traces import Traces, by_user, from_blocks, milliseconds, rows
 
@@ -68,10 +69,9 @@ def second_half(dataset: str, start: str = "", days: int = 30, leave_out: str = 
     users = by_user(setting.secret)[0].intersection(by_user(setting.known)[0])
     if not len(users):
         raise ValueError("nobody has records in both halves")
-    words = f"{setting.selection}; PULP protects the second half of {shown(len(users))} users"
-    if whole("sample", sample, 0) and sample < len(users):
-        users = users[np.linspace(0, len(users) - 1, sample).round().astype(int)]
-        words = f"{setting.selection}; PULP protects the second half of {shown(len(users))} users, evenly among their names"
+    everybody, users = users, evenly(users, sample)
+    among = ", evenly among their names" if len(users) < len(everybody) else ""
+    words = f"{setting.selection}; PULP protects the second half of {shown(len(users))} users{among}"
     secret = rows(setting.secret, setting.secret["user"].isin(users).to_numpy())
     return setting, Choice(setting.data, secret, secret["t"].min(), words)
 

@@ -13,7 +13,7 @@ from scipy.optimize import least_squares
 from scipy.special import erf, expit
 from sklearn.isotonic import IsotonicRegression
 
-from mobpriv.pulp.modeler import OUTLIER
+from mobpriv.pulp.modeler import OUTLIER, coarse
 from mobpriv.ranges import one_of, true_or_false
 
 _MOST = 50.0  # of |u| in exp(u): beyond it nothing changes
@@ -102,17 +102,4 @@ def _sigmoid(x: np.ndarray, y: np.ndarray, sigmoid: Callable, slope: Callable, b
 
     kind = {"loss": "soft_l1", "f_scale": OUTLIER, "bounds": bounds, "xtol": 1e-6, "ftol": 1e-6, "max_nfev": 400}
     lattice = _FINE if sigmoid is SIGMOIDS["broken line"][0] else _LATTICE
-    return least_squares(errors, _coarse(x, y, bounds, sigmoid, lattice), slopes, **kind).x
-
-
-def _coarse(x: np.ndarray, y: np.ndarray, bounds: np.ndarray, sigmoid: Callable, lattice: tuple) -> np.ndarray:
-    """The best of some hundred curves, as in the modeler: for a lattice of (b, c) the levels of least squares, cut to the bounds."""
-    speed, middle = (axis.ravel() for axis in np.meshgrid(np.log(lattice[0]), np.linspace(*bounds[:, 3], lattice[1])))
-    share = sigmoid(np.exp(speed)[:, None] * (x - middle[:, None]))
-    centred, apart = share - share.mean(axis=1, keepdims=True), y - y.mean()
-    slope = centred @ apart / np.maximum((centred**2).sum(axis=1), 1e-12)
-    left = y.mean() - slope * share.mean(axis=1)
-    left, right = (np.clip(level, *bounds[:, 0]) for level in (left, left + slope))
-    errors = left[:, None] + (right - left)[:, None] * share - y
-    best = np.sqrt(1 + (errors / OUTLIER) ** 2).sum(axis=1).argmin()
-    return np.array([left[best], right[best], speed[best], middle[best]])
+    return least_squares(errors, coarse(x, y, bounds, sigmoid, *lattice), slopes, **kind).x

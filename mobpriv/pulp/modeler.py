@@ -164,7 +164,7 @@ def _fitted(x: np.ndarray, y: np.ndarray, start: float, rises: bool, method: str
     low, high = min(0.0, y.min()) - _BEYOND, max(1.0, y.max()) + _BEYOND
     width = np.ptp(x)
     bounds = np.array([[low, low, log(_SPEEDS[0]), x.min() - width], [high, high, log(_SPEEDS[1]), x.max() + width]])
-    starts = np.clip([1.0 - rises, rises, 0.0, start], *bounds), _coarse(x, y, bounds)
+    starts = np.clip([1.0 - rises, rises, 0.0, start], *bounds), coarse(x, y, bounds)
     return _arctan(_bounded(x, y, min(starts, key=lambda p: _cost(p, x, y)), bounds).x)
 
 
@@ -218,10 +218,25 @@ def _cost(p: np.ndarray, x: np.ndarray, y: np.ndarray) -> float:
     return float(OUTLIER**2 * (np.sqrt(1 + ((_between(p, x) - y) / OUTLIER) ** 2) - 1).sum())
 
 
-def _coarse(x: np.ndarray, y: np.ndarray, bounds: np.ndarray) -> np.ndarray:
-    """The best of some hundred curves: for a lattice of (b, c) the levels of least squares, cut to the bounds."""
-    speed, middle = (axis.ravel() for axis in np.meshgrid(np.log(_LATTICE), np.linspace(*bounds[:, 3], 49)))
-    share = 0.5 + np.arctan(np.exp(speed)[:, None] * (x - middle[:, None])) / pi
+def arctan_share(u):
+    """The arctan between its saturation levels, from 0 to 1."""
+    return 0.5 + np.arctan(u) / pi
+
+
+def coarse(
+    x: np.ndarray,
+    y: np.ndarray,
+    bounds: np.ndarray,
+    sigmoid=arctan_share,
+    speeds: Sequence[float] = _LATTICE,
+    middles: int = 49,
+) -> np.ndarray:
+    """The best of some hundred curves: for a lattice of (b, c) the levels of least squares, cut to the bounds.
+
+    ``sigmoid`` rises from 0 to 1 in b · (x − c); ``speeds`` are those of b, ``middles`` says how many c are tried.
+    """
+    speed, middle = (axis.ravel() for axis in np.meshgrid(np.log(speeds), np.linspace(*bounds[:, 3], middles)))
+    share = sigmoid(np.exp(speed)[:, None] * (x - middle[:, None]))
     centred, apart = share - share.mean(axis=1, keepdims=True), y - y.mean()
     slope = centred @ apart / np.maximum((centred**2).sum(axis=1), 1e-12)
     left = y.mean() - slope * share.mean(axis=1)
