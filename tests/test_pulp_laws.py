@@ -173,6 +173,7 @@ class TestSummary:
         found = pulp.summary(law, chosen, levels, SWEEPS)
         assert found["same.measured.privacy.0.5"].value == 3 / 5
         assert found["same.measured.utility.0.5"].value == 1
+        assert found["met.measured.0.5"].value == 3 / 5, "privacy is what P-thld asks for"
 
     def test_infinite_ratios_stand_at_the_end(self):
         chosen = pd.DataFrame(
@@ -211,6 +212,14 @@ class TestNearBest:
         feasible = utility >= 0.5
         enough = feasible & (np.minimum(privacy, 1) >= np.minimum(privacy, 1)[feasible].max() - 0.01)
         assert np.log(pulp.near_best(own, 0.5).value) == pytest.approx(x[enough][utility[enough].argmax()], abs=1e-4)
+
+    def test_of_two_mechanisms_a_hundredth_of_privacy_decides_too(self):
+        constant = [Arctan(0.0, 1.0, 0.0, level) for level in (1.0, 0.9, 0.98, 0.6, 0.995)]
+        full, useful, lower, less, near = constant
+        own = [Candidate("Promesse", full, less, 50, 100), Candidate("Geo-I", lower, useful, 0.1, 1)]
+        assert pulp.near_best(own, 0.5).mechanism == "Promesse", "0.98 is more than a hundredth below"
+        own[1] = own[1]._replace(privacy=near)
+        assert pulp.near_best(own, 0.5).mechanism == "Geo-I"
 
     def test_what_nobody_keeps_stays_so(self):
         own = [Candidate("Promesse", self.FLAT, self.FALLING, 50, 10_000)]
