@@ -51,7 +51,8 @@ def visited(browser, address: str, page: str, view: str = "light") -> tuple:
     found.on("response", lambda r: wrong.append(f"{r.status} {r.url}") if r.status >= 400 else None)
     found.on("console", lambda m: wrong.append(f"console: {m.text}") if m.type == "error" else None)
     found.on("pageerror", lambda e: wrong.append(f"script: {e}"))
-    found.goto(address + page, wait_until="networkidle")
+    found.goto(address + page)  # loaded to its end: a large page is idle before that
+    found.wait_for_load_state("networkidle")
     found.evaluate(
         """async () => { for (let y = 0; y < document.body.scrollHeight; y += 600) {
                window.scrollTo(0, y); await new Promise(done => setTimeout(done, 30)); } }"""

@@ -24,7 +24,8 @@ def visit(browser, address):
     def go(page: str, width: int = 1440, **options):
         contexts.append(browser.new_context(viewport={"width": width, "height": 900}, reduced_motion="reduce", **options))
         found = contexts[-1].new_page()
-        found.goto(address + page, wait_until="networkidle")
+        found.goto(address + page)  # loaded to its end: a page as large as the ledger is idle before that
+        found.wait_for_load_state("networkidle")
         return found
 
     yield go
@@ -144,13 +145,13 @@ def test_the_filters_find_claims_with_such_a_verdict_on_such_data(visit):
     page.get_by_role("button", name="Show all").click()
     page.wait_for_function("document.querySelectorAll('.claim[hidden]').length === 0")
     assert urlparse(page.url).query == ""
-    page.get_by_label("Paper").select_option(index=1)
+    page.get_by_label("Paper", exact=True).select_option(index=1)
     assert 0 < len(shown(page)) < total
 
 
 def test_the_filters_work_from_the_keyboard_and_say_what_they_found(visit):
     page = visit("ledger.html")
-    page.get_by_label("Paper").focus()
+    page.get_by_label("Paper", exact=True).focus()
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.name") == "verdict"
     page.keyboard.press("d")  # the first that begins so

@@ -28,7 +28,7 @@ BEYOND = """() => {
 # the words of a page without its programs, its formulas and the identifiers of what it cites
 WORDS = """() => { const article = document.querySelector('.bd-article').cloneNode(true);
     article.querySelectorAll('pre, code, script, style, mjx-container, .math, .citation-list').forEach(e => e.remove());
-    article.querySelectorAll('td, th, small, p, li, dd, dt').forEach(e => e.append(' '));
+    article.querySelectorAll('td, td > span, th, small, p, li, dd, dt').forEach(e => e.append(' '));
     return article.textContent; }"""
 # how each table of numbers is set, and what room it has
 SET_AS = """() => [...document.querySelectorAll('.bd-article .numbers-box')].map(box => [
@@ -57,7 +57,8 @@ def _one_after_another(pages):
     def opened(request, browser, address):
         context = browser.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
         page = context.new_page()
-        page.goto(address + request.param, wait_until="networkidle")
+        page.goto(address + request.param)  # loaded to its end: a large page is idle before that
+        page.wait_for_load_state("networkidle")
         yield page
         context.close()
 

@@ -371,7 +371,9 @@ def _filters(verdicts: Sequence[Verdict], registry: Registry) -> str:
 
 def _select(name: str, label: str, options: Mapping[str, str]) -> str:
     listed = "".join(f'<option value="{escape(value)}">{escape(text)}</option>' for value, text in options.items())
-    return f'<label>{label} <select name="{name}"><option value="">all</option>{listed}</select></label>'
+    # not a label around its list: its name would be every option read aloud
+    chosen = f'<select id="filter-{name}" name="{name}"><option value="">all</option>{listed}</select>'
+    return f'<div><label for="filter-{name}">{label}</label> {chosen}</div>'
 
 
 def errata_page(errata: Sequence[Erratum], registry: Registry) -> str:
