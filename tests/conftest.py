@@ -6,6 +6,12 @@ from pathlib import Path
 
 import pytest
 
+if "PYTEST_XDIST_WORKER" in os.environ:  # workers that share the cores would have their threads wait for one another's
+    os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
+    import numba
+
+    numba.set_num_threads(1)  # the fixture "threads" gives them back
+
 ROOT = Path(__file__).parent.parent
 SHARED = Path(os.environ.get("MOBPRIV_SHARED", ROOT.parent / "shared"))  # recorded outputs and real data, beside the project
 
@@ -27,6 +33,26 @@ def reference() -> Path:
 def real_data() -> Path:
     """Real traces: never copied into the project."""
     return _folder("data")
+
+
+@pytest.fixture
+def threads() -> Iterator[int]:
+    """All threads of compiled code, as many as there are cores, for tests of what they do."""
+    import numba
+
+    before = numba.get_num_threads()
+    numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
+    yield numba.config.NUMBA_NUM_THREADS
+    numba.set_num_threads(before)
+
+
+@pytest.fixture
+def warm() -> Iterator[None]:
+    """Kernels that need not import the package anew, for tests of what notebooks do."""
+    from warm_kernels import kernels
+
+    with kernels():
+        yield
 
 
 @pytest.fixture(scope="module")
