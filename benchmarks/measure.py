@@ -1,4 +1,4 @@
-"""Seconds, records a second and memory of one routine on generated cabs; used by the bench_*.py beside it.
+"""Seconds, records a second and memory of one routine on generated cabs, or on other data; used by the bench_*.py beside it.
 
 Each line is measured in a process of its own: the best of several runs after a first one that compiles; memory is the largest
 resident size of that process, input included.
@@ -22,15 +22,6 @@ from mobpriv.traces import rows as some_rows
 SEED = 20190
 
 
-class Case(NamedTuple):
-    task: str
-    version: str
-    call: Callable  # of (traces, rng)
-    users: int
-    records: int  # of each user
-    runs: int = 3
-
-
 def fleet(users: int, records: int) -> Traces:
     """Cab-like random walks about San Francisco: a record a minute, steps of 300 m, half of the records at a standstill."""
     rng = np.random.default_rng(SEED)
@@ -44,11 +35,26 @@ def fleet(users: int, records: int) -> Traces:
     return from_blocks(names, np.full(users, n // users), minute, lat.ravel(), lng.ravel())
 
 
+def every_200th(traces: Traces) -> Traces:
+    return some_rows(traces, np.arange(0, len(traces), 200))
+
+
+class Case(NamedTuple):
+    task: str
+    version: str
+    call: Callable  # of (traces, rng)
+    users: int
+    records: int  # of each user
+    runs: int = 3
+    make: Callable = fleet  # the data, of (users, records)
+    few: Callable = every_200th  # of the data, for the first run
+
+
 def measure(module: str, case: int) -> dict:
     """One line of a table; to be called in a fresh process."""
     c = importlib.import_module(module).CASES[case]
-    traces = fleet(c.users, c.records)
-    c.call(some_rows(traces, np.arange(0, len(traces), 200)), np.random.default_rng(SEED))
+    traces = c.make(c.users, c.records)
+    c.call(c.few(traces), np.random.default_rng(SEED))
     seconds = []
     for _ in range(c.runs):
         rng = np.random.default_rng(SEED)

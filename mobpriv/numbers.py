@@ -12,6 +12,7 @@ from typing import Any
 
 NARROW, FIXED = "\u202f", "\u00a0"  # spaces at which no line breaks: within a number, before its unit
 KILOMETRE = 1000  # m
+SMALL = 1e-3  # below it two digits are enough
 SMALLEST = 1e-4  # below it, in the unit shown, a number is said to be about 0
 
 
@@ -19,7 +20,8 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def shown(value: Any, unit: str = "") -> str:
-    """A value as every page shows it: a share with one decimal, anything else with four digits, none of a whole number left out."""
+    """A value as every page shows it: a share with one decimal, anything else with four digits (two below a thousandth), none of a whole
+    number left out."""
     if isinstance(value, str):
         return _bound(value, unit)
     if isinstance(value, bool):
@@ -50,7 +52,8 @@ def _decimal(value: float) -> str:
     size = abs(value)
     if 0 < size < SMALLEST:
         return f"≈{FIXED}0"
-    decimals = 3 - math.floor(math.log10(size)) if size and math.isfinite(size) else 0
+    digits = 4 if size >= SMALL else 2
+    decimals = digits - 1 - math.floor(math.log10(size)) if size and math.isfinite(size) else 0
     text = f"{size:,.{max(decimals, 0)}f}"
     return _signed(value, text.rstrip("0").rstrip(".") if "." in text else text)
 

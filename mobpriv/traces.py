@@ -27,8 +27,8 @@ HALVES = ("calendar", "set", "user")
 Traces = pd.DataFrame
 
 
-class InvalidTraces(ValueError):
-    """A table that is not ``Traces``; ``problems`` lists every rule it breaks."""
+class InvalidTable(ValueError):
+    """A table that is not what it should be; ``problems`` lists every rule it breaks."""
 
     def __init__(self, problems: pd.DataFrame):
         self.problems = problems
@@ -37,6 +37,10 @@ class InvalidTraces(ValueError):
                 f"{p.rule}: {p.records} records, first at {p.place} ({p.value}). {p.remedy}" for p in problems.itertuples()
             )
         )
+
+
+class InvalidTraces(InvalidTable):
+    """A table that is not ``Traces``."""
 
 
 class Problem(NamedTuple):
@@ -51,10 +55,10 @@ class Problem(NamedTuple):
     remedy: str
 
 
-def problem(rule: str, broken: np.ndarray, table: pd.DataFrame, remedy: str) -> Problem:
+def problem(rule: str, broken: np.ndarray, table: pd.DataFrame, remedy: str, columns: tuple[str, ...] = COLUMNS) -> Problem:
     """The problem of the records of ``table`` that the mask ``broken`` picks; it picks at least one."""
     row = int(broken.argmax())
-    value = ", ".join(f"{c} {table[c].iloc[row]}" for c in COLUMNS)
+    value = ", ".join(f"{c} {table[c].iloc[row]}" for c in columns)
     return Problem(rule, int(broken.sum()), table["user"][broken].nunique(), row, f"row {row}", value, remedy)
 
 
@@ -75,16 +79,9 @@ def _broken(table: pd.DataFrame) -> list[tuple[str, np.ndarray, str]]:
             f"traces need the columns {', '.join(COLUMNS)}; missing: {', '.join(missing)} (got {list(table.columns)})"
         )
     t = table["t"]
-    if not isinstance(t.dtype, pd.DatetimeTZDtype):
-        if isinstance(t.dtype, np.dtype) and t.dtype.kind == "M":
-            raise ValueError(
-                f"times carry no time zone (first: {t.iloc[0] if len(t) else 'none'}): say which, as t.dt.tz_localize('UTC')"
-            )
-        raise ValueError(f"column t must hold times with a zone (it holds {t.dtype}): read numbers with time='s' or time='ms'")
+    check_zone(t)
     lat, lng = table["lat"].to_numpy(float), table["lng"].to_numpy(float)
-    nobody = table["user"].isna().to_numpy()
-    time, known = milliseconds(table), t.notna().to_numpy()
-    if not nobody.any() and _right(time, lat, lng, *_TIMES):
+    if not table["user"].isna().any() and _right(milliseconds(table), lat, lng, *_TIMES):
         return []
     outside = np.abs(lat) > 90
     remedy = "leave the record out"
@@ -96,15 +93,34 @@ def _broken(table: pd.DataFrame) -> list[tuple[str, np.ndarray, str]]:
             else "lat and lng look swapped"
         )
     rules = [
-        ("user missing", nobody, "give every record a user"),
-        ("time missing", ~known, "leave the record out"),
-        ("time before 1980", known & (time < _TIMES[0]), "leave it out; were seconds read as milliseconds?"),
-        ("time after 2099", time >= _TIMES[1], "leave it out; were milliseconds read as seconds?"),
+        *whose_and_when(table),
         ("latitude or longitude not a number", ~(np.isfinite(lat) & np.isfinite(lng)), "leave the record out"),
         ("latitude outside [-90, 90]", outside, remedy),
         ("longitude outside [-180, 180]", np.abs(lng) > 180, "leave the record out"),
     ]
     return [rule for rule in rules if rule[1].any()]
+
+
+def check_zone(t: pd.Series) -> None:
+    """Refuses a column that holds no times, or times without a zone."""
+    if isinstance(t.dtype, pd.DatetimeTZDtype):
+        return
+    if isinstance(t.dtype, np.dtype) and t.dtype.kind == "M":
+        raise ValueError(
+            f"times carry no time zone (first: {t.iloc[0] if len(t) else 'none'}): say which, as t.dt.tz_localize('UTC')"
+        )
+    raise ValueError(f"column t must hold times with a zone (it holds {t.dtype}): read numbers with time='s' or time='ms'")
+
+
+def whose_and_when(table: pd.DataFrame) -> list[tuple[str, np.ndarray, str]]:
+    """The rules of the columns user and t, the masks of the records that break them, and the remedies."""
+    time, known = milliseconds(table), table["t"].notna().to_numpy()
+    return [
+        ("user missing", table["user"].isna().to_numpy(), "give every record a user"),
+        ("time missing", ~known, "leave the record out"),
+        ("time before 1980", known & (time < _TIMES[0]), "leave it out; were seconds read as milliseconds?"),
+        ("time after 2099", time >= _TIMES[1], "leave it out; were milliseconds read as seconds?"),
+    ]
 
 
 @numba.njit(cache=True)
@@ -132,7 +148,7 @@ def _in_order(table: pd.DataFrame) -> Traces:
     rest = [c for c in table.columns if c not in COLUMNS]
     out = pd.DataFrame(
         {
-            "user": _by_name(table["user"]),
+            "user": by_name(table["user"]),
             "t": table["t"].dt.tz_convert("UTC").dt.as_unit("ms"),
             "lat": table["lat"].astype("float64"),
             "lng": table["lng"].astype("float64"),
@@ -140,13 +156,18 @@ def _in_order(table: pd.DataFrame) -> Traces:
         },
         copy=False,
     )
-    code, time = out["user"].cat.codes.to_numpy(), milliseconds(out)
+    return sorted_rows(out)
+
+
+def sorted_rows(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows by user and time, equal times in the order given."""
+    code, time = table["user"].cat.codes.to_numpy(), milliseconds(table)
     if not _sorted(code, time):
-        out = out.take(np.lexsort((time, code)))  # lexsort is stable: equal times keep their order
-    return out.reset_index(drop=True)
+        table = table.take(np.lexsort((time, code)))  # lexsort is stable: equal times keep their order
+    return table.reset_index(drop=True)
 
 
-def _by_name(user: pd.Series) -> pd.Series:
+def by_name(user: pd.Series) -> pd.Series:
     """Users as a categorical of text whose categories are sorted and all occur."""
     if not isinstance(user.dtype, pd.CategoricalDtype):
         user = user.astype(str).astype("category")
@@ -226,6 +247,11 @@ def milliseconds(traces: Traces) -> np.ndarray:
     return (t if t.unit == "ms" else t.as_unit("ms")).asi8
 
 
+def in_utc(time: np.ndarray) -> pd.Series:
+    """Times from int64 milliseconds since 1970-01-01 UTC: the inverse of :func:`milliseconds`."""
+    return pd.Series(np.ascontiguousarray(time, np.int64).view("datetime64[ms]")).dt.tz_localize("UTC")
+
+
 def by_user(traces: Traces) -> tuple[pd.Index, np.ndarray]:
     """The users that have records, sorted, and the offsets of their blocks: user i owns rows offsets[i] … offsets[i+1]−1."""
     code = traces["user"].cat.codes.to_numpy()
@@ -258,8 +284,7 @@ def from_blocks(users: pd.Index, counts: np.ndarray, time: np.ndarray, lat: np.n
     user = pd.Categorical.from_codes(
         np.repeat(np.arange(some.sum()), counts[some]), categories=pd.Index(np.asarray(users, dtype=object)[some], dtype="str")
     )
-    t = pd.Series(np.ascontiguousarray(time, np.int64).view("datetime64[ms]")).dt.tz_localize("UTC")
-    return pd.DataFrame({"user": user, "t": t, "lat": lat, "lng": lng})
+    return pd.DataFrame({"user": user, "t": in_utc(time), "lat": lat, "lng": lng})
 
 
 def most_active_days(traces: Traces, days: int = 30, zone: str = "UTC") -> pd.Timestamp:

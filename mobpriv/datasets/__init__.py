@@ -1,4 +1,5 @@
-"""Data sets: readers for their formats, fetching, the embedded synthetic city, and one ``load`` for all of them."""
+"""Data sets: readers for their formats, fetching, the embedded synthetic city and region; ``load`` for all sets of traces,
+``load_calls`` for all sets of call records."""
 
 import os
 from pathlib import Path
@@ -8,12 +9,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from mobpriv.datasets.catalogue import CITY_FILE, DATASETS, Description
+from mobpriv.calls import Calls, Cells, Period
+from mobpriv.datasets.call_tables import bare, cells_beside, read_calls, read_cells
+from mobpriv.datasets.catalogue import CITY_FILE, DATASETS, REGION_FILE, Description
 from mobpriv.datasets.fetch import NeedsRegistration, cache_folder, cached, fetch, sha256_of
 from mobpriv.datasets.lines import BLANK
 from mobpriv.datasets.points import points
 from mobpriv.datasets.readers import read_cabspotting, read_geolife, read_mdc, read_privamov
-from mobpriv.datasets.recognition import Reading, recognised
+from mobpriv.datasets.recognition import Reading, kind_of_data, recognised
 from mobpriv.datasets.tables import is_parquet, parquet_table, read_part, read_table
 from mobpriv.datasets.times import Unclear
 from mobpriv.datasets.wanted import Wanted
@@ -22,24 +25,32 @@ from mobpriv.traces import Traces, rows
 __all__ = [
     "BLANK",
     "DATASETS",
+    "CallSet",
     "Dataset",
     "Description",
     "NeedsRegistration",
     "Reading",
     "Unclear",
+    "bare",
     "cache_folder",
+    "cells_beside",
     "city_truth",
     "data_folder",
     "fetch",
     "is_parquet",
+    "kind_of",
     "load",
+    "load_calls",
     "points",
     "read_cabspotting",
+    "read_calls",
+    "read_cells",
     "read_geolife",
     "read_mdc",
     "read_privamov",
     "read_table",
     "recognised",
+    "region_truth",
     "sha256_of",
 ]
 
@@ -67,6 +78,17 @@ class Dataset(NamedTuple):
     reading: str = ""  # how it was read and which part of it, in words; "" for all of it under its own names
 
 
+class CallSet(NamedTuple):
+    calls: Calls
+    cells: Cells
+    left_out: pd.DataFrame  # what the reader left out and why: see mobpriv.datasets.tables
+    name: str
+    sha256: str  # of the file of the calls
+    synthetic: bool
+    source: str  # title of a known set, else the name of the file
+    reading: str = ""  # how it was read, in words; "" for under its own names
+
+
 def data_folder() -> Path:
     """The folder of the embedded data: ``MOBPRIV_DATA`` if set, else ``data/`` of the project."""
     return Path(os.environ.get("MOBPRIV_DATA") or Path(__file__).parents[2] / "data")
@@ -81,6 +103,66 @@ def city_truth() -> tuple[pd.DataFrame, pd.DataFrame]:
     for c in ("start", "end"):
         stays[c] = pd.to_datetime(stays[c], unit="s", utc=True).dt.as_unit("ms")
     return stays, parquet_table(data_folder() / "city_users.parquet").set_index("user")
+
+
+def region_truth():
+    """What is true of the embedded region: roles (person, municipality, role: see :mod:`mobpriv.datasets.region`), and the
+    municipalities as a GeoDataFrame (municipality, share of the inhabitants, antennas, geometry), the largest first."""
+    import geopandas  # a second to load: only where it is asked for
+
+    roles = parquet_table(data_folder() / "region_people.parquet")
+    return roles, geopandas.read_file(data_folder() / "region_municipalities.geojson")
+
+
+def kind_of(name_or_path) -> str:
+    """Whether a data set holds "traces" or "calls": as the catalogue says, or as the columns of a file are called."""
+    if str(name_or_path) in DATASETS:
+        return DATASETS[str(name_or_path)].kind
+    path = Path(name_or_path)
+    return kind_of_data(path) if path.is_file() and _form(path) == "table" else "traces"
+
+
+def _only(kind: str, name_or_path, reading: dict | None = None) -> None:
+    """Refuses a data set of the other kind; what it is said to hold by ``reading`` is taken at its word."""
+    columns = (reading or {}).get("columns") or {}
+    needed = {"calls": ("cell",), "traces": ("lat", "lng")}[kind]
+    if any(c in columns for c in needed) or (reading or {}).get("names"):
+        return
+    found = kind_of(name_or_path)
+    if found != kind:
+        words = {"calls": "call records (a cell, no position)", "traces": "traces (positions)"}
+        raise ValueError(
+            f"{name_or_path} holds {words[found]}, and {words[kind]} are needed here: mobpriv data list says which sets hold what"
+        )
+
+
+def load_calls(name_or_path, cells=None, period: Period | None = None, **reading) -> CallSet:
+    """Call records by the name of a data set ("region") or the path of a file, with the cells beside it: see :func:`read_calls`,
+    which ``reading`` goes to. Without ``reading`` the usual names of columns are recognised."""
+    text = str(name_or_path)
+    path = data_folder() / REGION_FILE if text in DATASETS else Path(name_or_path)
+    if text not in DATASETS and not path.exists():
+        raise FileNotFoundError(f"{path}: no such file, and no data set of that name (known: {', '.join(DATASETS)})")
+    _only("calls", name_or_path, reading)
+    known = DATASETS.get(text)
+    if known:
+        _embedded(path, "region")
+    how = None
+    if not reading:
+        how = recognised(path, kind="calls")
+        reading = how.arguments
+    calls, its_cells, left_out = read_calls(path, cells, period=period, **reading)
+    name = text if known else path.resolve().name.split(".")[0]
+    return CallSet(
+        calls,
+        its_cells,
+        left_out,
+        name,
+        sha256_of(path),
+        known.synthetic if known else _marked_synthetic(path),
+        known.title if known else path.resolve().name,
+        f"columns found by their names: {how.in_words}" if how and how.guessed else "",
+    )
 
 
 def load(
@@ -100,10 +182,13 @@ def load(
         raise ValueError(f"form must be one of {', '.join(READERS)} (got {form!r})")
     text, wanted = str(name_or_path), Wanted(most, tuple(leave_out), begins) if most else Wanted()
     if text in DATASETS:
+        _only("traces", text)
         return _known(text, wanted, reading)
     path = Path(name_or_path)
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file or folder, and no data set of that name (known: {', '.join(DATASETS)})")
+    if form is None:
+        _only("traces", name_or_path, reading)
     form = form or _form(path)
     name, source, read_as = path.resolve().name.split(".")[0], path.resolve().name, ""
     if form != "table":
@@ -143,16 +228,21 @@ def _known(name: str, wanted: Wanted, reading: dict) -> Dataset:
         traces, left_out = READERS[name](path, **reading)
     else:
         path = data_folder() / CITY_FILE
-        if not path.is_file():
-            raise FileNotFoundError(
-                f"{path}: the embedded city is not there. "
-                "python -m mobpriv.datasets.city FOLDER makes it, MOBPRIV_DATA=FOLDER finds it"
-            )
-        if not _marked_synthetic(path):
-            raise ValueError(f"{path} is not marked as synthetic: read real data by its path, or make the city anew")
+        _embedded(path, name)
         traces, left_out = read_table(path, **reading)
     found = Dataset(traces, left_out, name, sha256_of(path), known.synthetic, known.title, known.persons)
     return _part_of(found, wanted)
+
+
+def _embedded(path: Path, name: str) -> None:
+    """Refuses what is not the embedded data set of this name."""
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{path}: the embedded {name} is not there. "
+            f"python -m mobpriv.datasets.{name} FOLDER makes it, MOBPRIV_DATA=FOLDER finds it"
+        )
+    if not _marked_synthetic(path):
+        raise ValueError(f"{path} is not marked as synthetic: read real data by its path, or make the {name} anew")
 
 
 def _form(path: Path) -> str:

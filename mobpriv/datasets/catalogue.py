@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 CITY_FILE = "city.parquet"
+REGION_FILE = "region.parquet"
 
 
 class Description(NamedTuple):
@@ -16,6 +17,7 @@ class Description(NamedTuple):
     sha256: str | None = None  # of the file at that address, if it was ever checked
     synthetic: bool = False
     persons: str = ""  # what the names of its persons begin with, where it holds others too; "" where all are persons, or none
+    kind: str = "traces"  # what it holds: traces | calls
 
     def how_to_get(self, name: str, cache) -> str:
         """One line on how to get the set, for people."""
@@ -38,6 +40,17 @@ DATASETS: dict[str, Description] = {
         "",
         synthetic=True,
         persons="p",
+    ),
+    "region": Description(
+        "The synthetic region",
+        "call records of 12 000 people over four weeks on an island that does not exist, made from one seed; true roles are known",
+        "CC0 1.0",
+        "mobpriv.datasets.region; after Song et al. 2010 (doi:10.1038/nphys1760), "
+        "Pappalardo and Simini 2018 (doi:10.1007/s10618-017-0548-4), Malmgren et al. 2008 (doi:10.1073/pnas.0800332105)",
+        "data/README.md",
+        "",
+        synthetic=True,
+        kind="calls",
     ),
     "cabspotting": Description(
         "Cabspotting (CRAWDAD epfl/mobility)",

@@ -24,8 +24,7 @@ def points(path, columns: dict[str, str] | None = None) -> pd.DataFrame:
     if not path.stat().st_size:
         raise ValueError(f"{path}: the file is empty; {_NEEDED}")
     columns = {c: (columns or {}).get(c, c) for c in ("lat", "lng", *(columns or {}))}
-    table, number = _parquet(path, columns) if is_parquet(path) else _text(path, columns)
-    table = table.rename(columns={name: c for c, name in columns.items()})
+    table, number = rows_of(path, columns, dict.fromkeys(columns, pa.float64()))
     if not len(table):
         raise ValueError(f"{path}: the file holds no point; {_NEEDED}")
     for c, most in (("lat", 90), ("lng", 180)):
@@ -43,16 +42,25 @@ def points(path, columns: dict[str, str] | None = None) -> pd.DataFrame:
     return table
 
 
+def rows_of(path: Path, columns: dict[str, str], kinds: dict[str, pa.DataType]) -> tuple[pd.DataFrame, np.ndarray | None]:
+    """The rows of a Parquet file or a text, and of a text the lines they stand in; a line that cannot be read is refused.
+
+    ``columns`` says which of its columns is which, ``kinds`` what they are in a text.
+    """
+    table, number = _parquet(path, columns) if is_parquet(path) else _text(path, columns, kinds)
+    return table.rename(columns={name: c for c, name in columns.items()}), number
+
+
 def _parquet(path: Path, columns: dict[str, str]) -> tuple[pd.DataFrame, None]:
     table = parquet_table(path)
     check_columns(path, list(table.columns), columns)
     return table, None
 
 
-def _text(path: Path, columns: dict[str, str]) -> tuple[pd.DataFrame, np.ndarray]:
+def _text(path: Path, columns: dict[str, str], kinds: dict[str, pa.DataType]) -> tuple[pd.DataFrame, np.ndarray]:
     names, delimiter = head(path)
     check_columns(path, names, columns)
-    types = dict.fromkeys(columns.values(), pa.float64())
+    types = {columns[c]: kind for c, kind in kinds.items()}
     lines = read_lines(path, delimiter, types, names, 1, True)
     lost = [part for part in lines.left_out if part.rule != BLANK]
     if lost:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pandas as pd
 import pyarrow.parquet as pq
 
+from mobpriv import calls, traces
 from mobpriv.datasets import tables
 from mobpriv.datasets.tables import ROLES, existing, is_parquet
 from mobpriv.datasets.times import Unclear, kind_of, times
@@ -23,21 +24,25 @@ USUAL = {  # what columns are called, without case, spaces and the like
     "recordedat eventtime eventdate eventtimestamp starttime startdate calltime calldate",
     "lat": "lat latitude latitudedeg y gpslat gpslatitude celllat celllatitude",
     "lng": "lng lon long longitude longitudedeg x gpslng gpslon gpslongitude celllng celllon celllongitude",
+    "cell": "cell cellid antenna antennaid tower towerid site siteid startcell startcellid bts btsid cgi ecgi poi poiid",
+    "end_cell": "endcell endcellid lastcell lastcellid",
+    "duration": "duration durations durationsec durationseconds callduration",
 }
+KINDS_OF_DATA = {"traces": traces.COLUMNS, "calls": calls.COLUMNS}  # what a table can hold, and what it needs for that
 KINDS = {"s": "seconds since 1970", "ms": "milliseconds since 1970", "iso": "text as in ISO 8601", "": "a column of times"}
 
 
 class Reading(NamedTuple):
-    """How a table is to be read: what :func:`mobpriv.datasets.read_table` asks for."""
+    """How a table is to be read: what :func:`mobpriv.datasets.read_table` or :func:`mobpriv.datasets.read_calls` asks for."""
 
-    columns: dict[str, str]  # user, t, lat, lng -> the column's name
+    columns: dict[str, str]  # user, t, lat, lng, or user, t, cell, and end_cell, duration -> the column's name
     time: str  # "s", "ms", "iso"; "" for a column of type time
     zone: str  # of times that name none; "" where they name it, or are UTC
     guessed: tuple[str, ...]  # whose column was found by its name; "time" where milliseconds were found
 
     @property
     def arguments(self) -> dict:
-        """Those of :func:`mobpriv.datasets.read_table`."""
+        """Those of :func:`mobpriv.datasets.read_table` and :func:`mobpriv.datasets.read_calls`."""
         return {"columns": self.columns, "time": self.time or None, "zone": self.zone or None}
 
     @property
@@ -47,18 +52,29 @@ class Reading(NamedTuple):
         return f"{named}; times are {KINDS[self.time]}{zone}"
 
 
-def recognised(path, columns: dict[str, str] | None = None, time: str = "", zone: str = "") -> Reading:
-    """How the table at ``path`` is to be read. What is given (``columns``: role -> name) is taken at its word.
+def kind_of_data(path) -> str:
+    """Whether the file at ``path`` holds "traces" or "calls", by the names of its columns: a cell and no position makes a call."""
+    path = existing(path)
+    called = {_plain(name) for name in (pq_names(path) if is_parquet(path) else tables.head(path)[0])}
+    positions = all(called & set(USUAL[role].split()) for role in ("lat", "lng"))
+    return "calls" if called & set(USUAL["cell"].split()) and not positions else "traces"
+
+
+def recognised(path, columns: dict[str, str] | None = None, time: str = "", zone: str = "", kind: str = "traces") -> Reading:
+    """How the table of traces or of calls at ``path`` is to be read. What is given (``columns``: role -> name) is taken at its word.
 
     Raises :exc:`Unclear`, which names what must be said, where a column is not found or two could be it, where times show no zone, where
     numbers or texts are no times, and where coordinates have a decimal comma.
     """
     path, given = existing(path), columns or {}
     names, delimiter = (pq_names(path), None) if is_parquet(path) else tables.head(path)
-    found = {role: given.get(role) or _column(path, role, names) for role in ROLES}
+    found = {role: given.get(role) or _column(path, role, names) for role in KINDS_OF_DATA[kind]}
+    if kind == "calls":  # a table of calls need not say where and how late they end
+        ends = {role: given.get(role) or _column(path, role, names) for role in calls.OPTIONAL}
+        found |= {role: name for role, name in ends.items() if role in given or name in names}
     tables.check_columns(path, names, found)
     first = _first_rows(path, found, delimiter)
-    for role in ("lat", "lng"):
+    for role in [role for role in ("lat", "lng") if role in found]:
         _check_points(path, role, first[role])
     sample, found_out = _moments(first["t"]), not time
     if not time and len(sample):
@@ -72,9 +88,13 @@ def recognised(path, columns: dict[str, str] | None = None, time: str = "", zone
 
 
 def _column(path: Path, role: str, names: list[str]) -> str:
-    """The only column that is called as such columns are; the role itself where none is."""
-    called = {name: re.sub(r"[\W_]+", "", name).lower() for name in names}
-    candidates = [name for name in names if called[name] in USUAL[role].split()]
+    return named_as(path, role, names, USUAL[role])
+
+
+def named_as(path: Path, role: str, names: list[str], usual: str) -> str:
+    """The only column that is called as such columns usually are; the role itself where none is."""
+    called = {name: _plain(name) for name in names}
+    candidates = [name for name in names if called[name] in usual.split()]
     if len(candidates) == 2 and _halves_of_a_time(*(called[name] for name in candidates)):
         raise Unclear(
             f"{path}: the date and the time of day stand in two columns, {' and '.join(candidates)}: join them to one such as 2024-09-03T17:21, "
@@ -82,8 +102,15 @@ def _column(path: Path, role: str, names: list[str]) -> str:
             {},
         )
     if len(candidates) > 1:
-        raise Unclear(f"{path}: the {ROLES[role]} could be column {' or '.join(candidates)}: say which", {role: candidates[0]})
+        raise Unclear(
+            f"{path}: the {ROLES.get(role, role)} could be column {' or '.join(candidates)}: say which", {role: candidates[0]}
+        )
     return candidates[0] if candidates else role
+
+
+def _plain(name: str) -> str:
+    """A name without case, spaces and the like."""
+    return re.sub(r"[\W_]+", "", name).lower()
 
 
 def _halves_of_a_time(one: str, other: str) -> bool:

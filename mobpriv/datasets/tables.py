@@ -26,7 +26,16 @@ from mobpriv.numbers import counted
 from mobpriv.traces import COLUMNS, Problem, Traces, problem, without
 
 NAMES = pa.dictionary(pa.int32(), pa.string())  # text of which much repeats
-ROLES = {"user": "user", "t": "time", "lat": "latitude", "lng": "longitude"}  # of the columns, in words
+ROLES = {  # of the columns of traces and calls, in words
+    "user": "user",
+    "t": "time",
+    "lat": "latitude",
+    "lng": "longitude",
+    "cell": "cell",
+    "end_cell": "cell at the end",
+    "duration": "duration",
+}
+NAMED = ("user", "cell", "end_cell")  # the columns that hold names
 WIDEST = 1_000  # columns that a table may have: more take minutes and gigabytes
 HEAD = 1 << 20  # bytes of a text that show how it is written
 POLAR = 89.99  # degrees: within 1.1 km of a pole a step eastwards means nothing, and cells and the Mercator plane end there
@@ -49,6 +58,9 @@ _HOLDS = {  # what the columns of a table may hold
     "t": (*_NUMBERS, *_TEXT, pa.types.is_timestamp, pa.types.is_date),
     "lat": (*_NUMBERS, *_TEXT),
     "lng": (*_NUMBERS, *_TEXT),
+    "cell": (*_NUMBERS, *_TEXT, *_BYTES),
+    "end_cell": (*_NUMBERS, *_TEXT, *_BYTES),
+    "duration": (*_NUMBERS, *_TEXT),
 }
 
 
@@ -99,7 +111,7 @@ def read_part(
         table, number, users = _parquet_part(path, columns, wanted) if wanted else (parquet_table(path, columns), None, ())
         where = lambda row: f"{path.name} row {row if number is None else number[row]}"  # noqa: E731
         return Part(*as_records(table, [], path.name, where, time, zone), users, 0)
-    table, lines, searched = _text_table(path, columns, names, delimiter, wanted, most_bytes)
+    table, lines, searched = text_table(path, columns, names, delimiter, wanted, most_bytes)
     bad = unreadable([(path.name, lines)], lambda _: None)
     where = lambda row: f"{path.name} line {lines.number[row]}"  # noqa: E731
     return Part(*as_records(table, bad, path.name, where, time, zone), lines.users, searched)
@@ -128,14 +140,31 @@ def as_records(
 
     Every row is in ``traces`` or counts under one rule of ``left_out``.
     """
+    numbers = {c: pd.to_numeric(table[c], errors="coerce").astype(float) for c in ("lat", "lng")}
+    lat = numbers["lat"].to_numpy()
+    polar = ((lat > POLAR) & (lat <= 90)) | ((lat < -POLAR) & (lat >= -90))  # what lies beyond is another fault
+    broken = {"latitude at a pole": polar}
+    return sorted_out(table.assign(**numbers), found, source, where, time, zone, broken, without, problem)
+
+
+def sorted_out(
+    table: pd.DataFrame,
+    found: list[Problem],
+    source: str,
+    where,
+    time: str | None,
+    zone: str | None,
+    also: dict[str, np.ndarray],
+    without,
+    problem,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """:func:`as_records` of any table with the columns user and t: ``also`` holds the masks of further rules, ``without`` is the
+    validator of its kind, ``problem`` what words a broken rule."""
     user = _names(table["user"])
     unnamed = user.isin(MISSING).to_numpy()
     t, failed = times(table["t"], time, zone, source)
-    numbers = {c: pd.to_numeric(table[c], errors="coerce").astype(float) for c in ("lat", "lng")}
-    table, found, keep = table.assign(user=user, **numbers), list(found), np.ones(len(table), bool)
-    lat = table["lat"].to_numpy()
-    polar = ((lat > POLAR) & (lat <= 90)) | ((lat < -POLAR) & (lat >= -90))  # what lies beyond is another fault
-    for rule, broken in {NO_USER: unnamed, **failed, "latitude at a pole": polar}.items():
+    table, found, keep = table.assign(user=user), list(found), np.ones(len(table), bool)
+    for rule, broken in {NO_USER: unnamed, **failed, **also}.items():
         broken = broken & keep
         if broken.any():
             of = problem(rule, broken, table, "the record is left out")
@@ -143,7 +172,7 @@ def as_records(
             keep &= ~broken
     table = table.assign(t=t)
     kept = range(len(table)) if keep.all() else np.flatnonzero(keep)
-    traces, left_out = without(table if keep.all() else table[keep])
+    records, left_out = without(table if keep.all() else table[keep])
     for p in left_out.itertuples(index=False, name=None):
         p = Problem(*p)
         # a repetition is found among the sorted records, which have lost their places
@@ -151,13 +180,13 @@ def as_records(
     found = [p if p.row < 0 or p.rule == "record repeated" else p._replace(place=where(p.row)) for p in found]
     left_out = pd.DataFrame(found, columns=Problem._fields)
     lost = left_out[(left_out["records"] > 0) & (left_out["rule"] != BLANK)]
-    if not len(traces) and len(lost):
+    if not len(records) and len(lost):
         worst = lost.loc[lost["records"].idxmax()]
         raise ValueError(
             f"{source}: no record can be used. {worst['rule']}: {counted(int(worst['records']), 'record')}, "
             f"first {worst['place']}: {worst['value']}; {worst['remedy']}"
         )
-    return traces, left_out
+    return records, left_out
 
 
 def _names(user: pd.Series) -> pd.Series:
@@ -181,7 +210,8 @@ def parquet_table(path: Path, columns: dict[str, str] | None = None) -> pd.DataF
         names = pq.read_schema(path).names
         if columns is not None:
             check_columns(path, names, columns)
-        table = pq.read_table(path, read_dictionary=[columns["user"]] if columns else None)
+        coded = [name for c, name in columns.items() if c in NAMED] if columns else None
+        table = pq.read_table(path, read_dictionary=coded)
     return _frame(path, table, columns)
 
 
@@ -254,7 +284,9 @@ def check_columns(path: Path, names: list[str], columns: dict[str, str]) -> None
         c: name + (f" ({ROLES.get(c, c)})" if name != ROLES.get(c) else "") for c, name in columns.items() if name not in names
     }
     if missing and not path.stat().st_size:
-        raise ValueError(f"{path}: the file is empty; it needs a line of names, user,t,lat,lng, and a line for each record")
+        raise ValueError(
+            f"{path}: the file is empty; it needs a line of names, {','.join(columns)}, and a line for each record"
+        )
     if missing:
         has = ", ".join(names) or "none"
         left = [name for name in names if name not in columns.values()]
@@ -270,7 +302,7 @@ def check_columns(path: Path, names: list[str], columns: dict[str, str]) -> None
 
 
 def _with_roles(path: Path, table: pa.Table, columns: dict[str, str]) -> pa.Table:
-    """The columns by the names of ``Traces``, those of ``Traces`` in types that can be read."""
+    """The columns by the names of ``Traces`` or ``Calls``, those in types that can be read."""
     role = {name: c for c, name in columns.items()}
     table = table.rename_columns([role.get(name, name) for name in table.column_names])
     for c, allowed in ((c, allowed) for c, allowed in _HOLDS.items() if c in columns):
@@ -285,7 +317,7 @@ def _with_roles(path: Path, table: pa.Table, columns: dict[str, str]) -> pa.Tabl
                 raise ValueError(f"{path}: column {columns[c]} holds bytes that are not UTF-8") from None
         if pa.types.is_date(kind):
             kind = pa.timestamp("ms")
-        if c == "user" and any(is_kind(kind) for is_kind in _TEXT):
+        if c in NAMED and any(is_kind(kind) for is_kind in _TEXT):
             kind = NAMES
         elif pa.types.is_null(kind):
             kind = pa.float64()
@@ -303,7 +335,7 @@ def head(path: Path, names=None, delimiter: str | None = None) -> tuple[list[str
 
 def first_rows(path: Path, columns: dict[str, str], delimiter: str) -> pd.DataFrame:
     """The rows in the first :data:`HEAD` bytes of a text, coordinates as the text that stands there."""
-    return _text_table(path, columns, None, delimiter, most_bytes=HEAD, coordinates=pa.string())[0]
+    return text_table(path, columns, None, delimiter, most_bytes=HEAD, coordinates=pa.string())[0]
 
 
 def _opened(path: Path, names, delimiter, most_bytes: int | None):
@@ -320,7 +352,7 @@ def _opened(path: Path, names, delimiter, most_bytes: int | None):
         raise ValueError(f"{path}: cannot be read ({_first(reason)}); was it cut while copying?") from None
 
 
-def _text_table(
+def text_table(
     path: Path,
     columns: dict[str, str],
     names,
@@ -333,11 +365,12 @@ def _text_table(
     text, delimiter = _opened(path, names, delimiter, most_bytes)
     header = list(names) if names else header_of(text, delimiter, path)
     check_columns(path, header, columns)
-    types = {columns["user"]: NAMES, columns["t"]: None, columns["lat"]: coordinates, columns["lng"]: coordinates}
+    kinds = {"t": None, "lat": coordinates, "lng": coordinates, "duration": pa.float64(), **dict.fromkeys(NAMED, NAMES)}
+    types = {columns[c]: kind for c, kind in kinds.items() if c in columns}
     first, searched = (0 if names else 1), (0 if text.whole else len(text.data))
     lines = read_lines(path, delimiter, types, header, first, True, text, wanted=wanted, user=columns["user"])
     if not lines.table.num_columns:
-        nothing = {c: pd.Series([], dtype="str") for c in (*COLUMNS, *set(header) - set(columns.values()))}
+        nothing = {c: pd.Series([], dtype="str") for c in (*columns, *set(header) - set(columns.values()))}
         return pd.DataFrame(nothing), lines, searched
     table, t = lines.table, columns["t"]
     if pa.types.is_boolean(table[t].type) or pa.types.is_time(table[t].type):  # a guess: nothing that could be a moment

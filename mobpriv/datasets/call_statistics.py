@@ -1,0 +1,140 @@
+"""What a set of call records is like, in aggregates: the numbers of its data card, with published ones beside.
+
+Everything here is a mean, a quantile or a count over users; nothing shows a single user's calls.
+"""
+
+import numpy as np
+import pandas as pd
+
+from mobpriv.calls import Calls, Cells
+from mobpriv.datasets.statistics import QUANTILES, radius_of_gyration
+from mobpriv.traces import by_user, from_blocks, milliseconds
+
+NIGHT = 8  # o'clock, when the night ends that begins at midnight: the first slot of PRIMULE's day
+MANY = 6  # distinct cells of a day: whom dχ's sample is made of (§VI-A)
+GAPS = 10  # times between calls that a burstiness takes at least
+DE_MONTJOYE = "de Montjoye et al. 2013, doi:10.1038/srep01376: 114 interactions a month, 1.5 million people of one country"
+PRIMULE = "Pratesi et al., PRIMULE, §7: 85 million records of 3 million customers in four weeks, Tuscany"
+DCHI = "Olivier & Quertier, §VI: 98 visits and 25 visitors on each of 29 POIs by 100 users with visits on at least 6 in the day"
+PUBLISHED = [  # quantity, its value elsewhere, where
+    ("calls per user and day, mean", 114 / 30, DE_MONTJOYE),
+    ("calls per user and day, mean", 85 / 3 / 28, PRIMULE),
+    (f"calls of a user-day with at least {MANY} cells, mean", 98 * 29 / 100, DCHI),
+    (f"cells of a user-day with at least {MANY} cells, mean", 25 * 29 / 100, DCHI),
+]
+
+
+def describe_calls(calls: Calls, cells: Cells, zone: str = "UTC") -> pd.DataFrame:
+    """Aggregates of call records: one row a number, with the columns ``quantity``, ``at``, ``value``, ``unit``.
+
+    ``at`` is the quantile over users (or user-days, or pairs of successive calls of a user), missing for what is no quantile. Days
+    and hours are those of ``zone``; the days of a user are all days from the set's first call to its last, the days of a user-day those
+    with a call. A user's burstiness is that of Goh & Barabási 2008 (doi:10.1209/0295-5075/81/48002), (σ − μ)/(σ + μ) of the times
+    between successive calls, of users with at least :data:`GAPS` of them: −1 for a clock, 0 for a Poisson process, towards 1 for bursts.
+    The radius of gyration is that of González et al. 2008 (doi:10.1038/nature06958), over a user's calls. The night ends at
+    :data:`NIGHT`.
+    """
+    users, offsets = by_user(calls)
+    count, ms = np.diff(offsets), milliseconds(calls)
+    code, cell = np.repeat(np.arange(len(users)), count), calls["cell"].cat.codes.to_numpy().astype(np.int64)
+    local = calls["t"].dt.tz_convert(zone).dt.tz_localize(None).to_numpy().astype("datetime64[s]").astype(np.int64)
+    day = local // 86_400
+    days = int(day.max() - day.min()) + 1 if len(day) else 0
+    per_day, cells_a_day = _user_days(code, day, cell)
+    many = cells_a_day >= MANY
+    gap = np.diff(ms)[code[1:] == code[:-1]] / 1000
+    mean = len(calls) / (len(users) * days) if days else np.nan
+    parts = [
+        _number("records", len(calls), "calls"),
+        _number("users", len(users), "users"),
+        _number("cells with calls", len(np.unique(cell)), "cells"),
+        _number("municipalities with calls", cells["municipality"].iloc[np.unique(cell)].nunique(), "municipalities"),
+        _number("days", days, "days"),
+        _number("calls per user and day, mean", mean, "calls"),
+        _quantiles("calls per user and day", count / max(days, 1), "calls"),
+        _quantiles("calls per user-day", per_day, "calls"),
+        _quantiles("distinct cells per user-day", cells_a_day, "cells"),
+        _number(f"share of user-days with at least {MANY} cells", _mean(many), "share"),
+        _number(f"calls of a user-day with at least {MANY} cells, mean", _mean(per_day[many]), "calls"),
+        _number(f"cells of a user-day with at least {MANY} cells, mean", _mean(cells_a_day[many]), "cells"),
+        _quantiles("time between calls", gap, "s"),
+        _number("burstiness of all calls", _burstiness(gap, np.zeros(len(gap), np.int64), 1)[0] if len(gap) else np.nan, "B"),
+        _quantiles("burstiness per user", burstiness(calls).dropna().to_numpy(), "B"),
+        _number("share of night calls", _mean(local % 86_400 < 3_600 * NIGHT), "share"),
+        _number("share of calls on weekends", _mean((day + 3) % 7 >= 5), "share"),  # 1970-01-01 was a Thursday
+        _number("share of calls that end in another cell", _mean((calls["end_cell"].cat.codes != cell).to_numpy()), "share"),
+        _quantiles("radius of gyration", radius_of_gyration(_at_cells(calls, cells)).to_numpy(), "m"),
+        _quantiles("share of the most used cell", _top_share(code, cell, count), "share"),
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def beside_published(statistics: pd.DataFrame) -> pd.DataFrame:
+    """What :func:`describe_calls` found and what is published of real call records: quantity, value, published, source.
+
+    The published ones are of other people, networks and years: they say what is usual, not what is right.
+    """
+    found = statistics[statistics["at"].isna()].set_index("quantity")["value"]
+    rows = [(quantity, found.get(quantity, np.nan), value, source) for quantity, value, source in PUBLISHED]
+    return pd.DataFrame(rows, columns=["quantity", "value", "published", "source"])
+
+
+def burstiness(calls: Calls) -> pd.Series:
+    """Per user with at least :data:`GAPS` times between calls: (σ − μ)/(σ + μ) of them, Equation (1) of Goh & Barabási 2008.
+
+    NaN where all of them are 0.
+    """
+    users, offsets = by_user(calls)
+    code = np.repeat(np.arange(len(users)), np.diff(offsets))
+    same = code[1:] == code[:-1]
+    b = _burstiness(np.diff(milliseconds(calls))[same] / 1000, code[1:][same], len(users))
+    enough = np.diff(offsets) > GAPS
+    return pd.Series(b[enough], users[enough], name="burstiness")
+
+
+def _burstiness(gap: np.ndarray, owner: np.ndarray, owners: int) -> np.ndarray:
+    n = np.maximum(np.bincount(owner, minlength=owners), 1)
+    mean = np.bincount(owner, gap, owners) / n
+    spread = np.sqrt(np.bincount(owner, (gap - mean[owner]) ** 2, owners) / n)
+    total = spread + mean
+    return np.divide(spread - mean, total, out=np.full(owners, np.nan), where=total > 0)
+
+
+def _user_days(code: np.ndarray, day: np.ndarray, cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The calls and the distinct cells of each user's each day with a call."""
+    if not len(code):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    first = np.flatnonzero(np.r_[True, (code[1:] != code[:-1]) | (day[1:] != day[:-1])])
+    number = np.repeat(np.arange(len(first)), np.diff(np.r_[first, len(code)]))
+    pairs = np.unique(number * (cell.max() + 1) + cell) // (cell.max() + 1)
+    return np.diff(np.r_[first, len(code)]), np.bincount(pairs, minlength=len(first))
+
+
+def _top_share(code: np.ndarray, cell: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """Per user the share of the calls that her most used cell serves."""
+    if not len(code):
+        return np.zeros(0)
+    pair, calls = np.unique(code * (cell.max() + 1) + cell, return_counts=True)
+    owner = pair // (cell.max() + 1)
+    return np.maximum.reduceat(calls, np.flatnonzero(np.r_[True, owner[1:] != owner[:-1]])) / count
+
+
+def _at_cells(calls: Calls, cells: Cells) -> pd.DataFrame:
+    """The calls as traces of the cells that serve them."""
+    users, offsets = by_user(calls)
+    row = calls["cell"].cat.codes.to_numpy()
+    lat, lng = cells["lat"].to_numpy()[row], cells["lng"].to_numpy()[row]
+    return from_blocks(users, np.diff(offsets), milliseconds(calls), lat, lng)
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(np.mean(values)) if len(values) else np.nan
+
+
+def _number(quantity: str, value: float, unit: str) -> pd.DataFrame:
+    return pd.DataFrame({"quantity": quantity, "at": [np.nan], "value": [float(value)], "unit": unit})
+
+
+def _quantiles(quantity: str, values: np.ndarray, unit: str) -> pd.DataFrame:
+    at = np.quantile(values, QUANTILES) if len(values) else np.nan
+    return pd.DataFrame({"quantity": quantity, "at": QUANTILES, "value": at, "unit": unit})

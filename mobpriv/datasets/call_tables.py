@@ -1,0 +1,137 @@
+"""Tables of call records and, beside them, of the antenna cells they name.
+
+A file of calls holds a record a call: who, when, which cell, and where it says so the cell at the end and the duration in seconds.
+Where those cells are stands in a file of its own, ``NAME_cells`` beside ``NAME``: ``july_cells.csv`` (or .tsv, .txt, .csv.gz,
+.parquet, .geojson) beside ``july.parquet``. It has a row a cell: ``cell``, ``lat``, ``lng`` and, where it is known, ``municipality``.
+
+What is left out of the calls, and how it is told, is as in :mod:`mobpriv.datasets.tables`. A table of cells is small and somebody
+made it: what is wrong with it is refused, not left out.
+"""
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from mobpriv.calls import COLUMNS, Calls, Cells, Period, as_cells, call_problem, without
+from mobpriv.datasets.lines import unreadable
+from mobpriv.datasets.points import rows_of
+from mobpriv.datasets.recognition import USUAL, named_as, pq_names
+from mobpriv.datasets.tables import NAMES, existing, head, is_parquet, parquet_table, sorted_out, text_table
+from mobpriv.datasets.times import Unclear, known_zone
+from mobpriv.datasets.wanted import MISSING
+
+ENDINGS = (".parquet", ".csv", ".tsv", ".txt", ".csv.gz", ".geojson")  # of tables of cells
+_MUNICIPALITY = "municipality municipalityname commune comune town city district"
+_NEEDED = "a table of cells has the columns cell, lat, lng and, where it is known, municipality"
+
+
+def read_calls(
+    path,
+    cells=None,
+    columns: dict[str, str] | None = None,
+    time: str | None = None,
+    zone: str | None = None,
+    period: Period | None = None,
+    names: list[str] | None = None,
+    delimiter: str | None = None,
+) -> tuple[Calls, Cells, pd.DataFrame]:
+    """Calls of a ``.parquet``, ``.csv``, ``.tsv`` or ``.txt`` file, or of a gzipped text file; their cells; what was left out.
+
+    ``cells`` is the file of its cells (by default the one beside it, :func:`cells_beside`), or a table as :func:`as_cells` takes it.
+    ``columns`` says which column is which: ``{"user": "caller", "t": "start", "cell": "cell_id"}``, and ``end_cell`` and
+    ``duration`` where they are there under other names. Calls outside ``period`` are left out. The rest is as with
+    :func:`mobpriv.datasets.read_table`.
+    """
+    path = existing(path)
+    known_zone(zone)
+    cells = as_cells(cells) if isinstance(cells, pd.DataFrame) else read_cells(cells_beside(path) if cells is None else cells)
+    there = names or (pq_names(path) if is_parquet(path) else head(path, delimiter=delimiter)[0])
+    columns = {c: c for c in ("end_cell", "duration") if c in there} | (columns or {})
+    columns = {c: columns.get(c, c) for c in (*COLUMNS, *columns)}
+    if is_parquet(path):
+        table, lines, bad = parquet_table(path, columns), None, []
+    else:
+        table, lines, _ = text_table(path, columns, names, delimiter)
+        bad = unreadable([(path.name, lines)], lambda _: None)
+    for c in (c for c in ("cell", "end_cell") if c in columns):
+        if isinstance(table[c].dtype, pd.CategoricalDtype):  # texts: of those that say there is no cell, none is one
+            table[c] = table[c].cat.remove_categories([name for name in table[c].cat.categories if name in MISSING])
+    where = lambda row: f"{path.name} row {row}" if lines is None else f"{path.name} line {lines.number[row]}"  # noqa: E731
+    valid = partial(without, cells=cells, period=period)
+    calls, left_out = sorted_out(table, bad, path.name, where, time, zone, {}, valid, call_problem)
+    return calls, cells, left_out
+
+
+def cells_beside(path) -> Path:
+    """The file of the cells of a file of calls: ``NAME_cells`` beside ``NAME``."""
+    path = Path(path)
+    name = bare(path)
+    found = [path.with_name(f"{name}_cells{ending}") for ending in ENDINGS if path.with_name(f"{name}_cells{ending}").is_file()]
+    if not found:
+        raise FileNotFoundError(f"{path}: the cells of these calls are not there: put {name}_cells.csv beside it ({_NEEDED})")
+    if len(found) > 1:
+        raise ValueError(
+            f"{path}: its cells could be those of {' or of '.join(file.name for file in found)}: leave one of them there"
+        )
+    return found[0]
+
+
+def bare(path: Path) -> str:
+    """A table's name without what it ends in: cdr.2024-01.csv.gz becomes cdr.2024-01."""
+    name = path.name
+    for ending in (".gz", ".csv", ".tsv", ".txt", ".parquet"):
+        name = name[: -len(ending)] if name.lower().endswith(ending) else name
+    return name
+
+
+def read_cells(path) -> Cells:
+    """Cells of a Parquet, CSV or GeoJSON file, its columns found by their usual names.
+
+    A GeoJSON file has a point a cell, or the area it serves, of which a point inside is taken.
+    """
+    path = existing(path)
+    try:
+        table, number = (_features(path), None) if path.suffix.lower() in (".geojson", ".json") else _rows(path)
+    except Unclear as reason:  # what would clear it up is not to be said of the calls
+        raise ValueError(str(reason)) from None
+    if not len(table):
+        raise ValueError(f"{path}: the file holds no cell; {_NEEDED}")
+    try:
+        return as_cells(table.assign(**{c: table[c].astype("object") for c in ("cell", "municipality") if c in table}))
+    except ValueError as reason:
+        first = f" (row 0 is line {number[0]})" if number is not None else ""
+        raise ValueError(f"{path}: {reason}{first}") from None
+
+
+def _rows(path: Path) -> tuple[pd.DataFrame, np.ndarray | None]:
+    there = pq_names(path) if is_parquet(path) else head(path)[0]
+    columns = {role: named_as(path, role, there, USUAL[role]) for role in ("cell", "lat", "lng")}
+    town = named_as(path, "municipality", there, _MUNICIPALITY)
+    columns |= {"municipality": town} if town in there else {}
+    return rows_of(path, columns, dict.fromkeys(columns, NAMES) | {"lat": pa.float64(), "lng": pa.float64()})
+
+
+def _features(path: Path) -> pd.DataFrame:
+    """The features of a GeoJSON file, with latitude and longitude of their points."""
+    import geopandas
+    from shapely.errors import ShapelyError
+
+    try:
+        shapes = geopandas.read_file(path)
+    except (RuntimeError, ValueError, OSError, ShapelyError) as reason:  # the driver's errors are RuntimeErrors
+        raise ValueError(f"{path}: not a GeoJSON file ({str(reason).splitlines()[0][:100]})") from None
+    table = pd.DataFrame(shapes.drop(columns="geometry", errors="ignore"))
+    columns = {role: named_as(path, role, list(table), usual) for role, usual in _OF_FEATURES.items()}
+    if columns["cell"] not in table or "geometry" not in shapes:
+        raise ValueError(f"{path}: {_NEEDED}; of a feature, the point is its position (it has: {', '.join(shapes.columns)})")
+    inside = (
+        shapes.geometry.to_crs("EPSG:4326").representative_point() if shapes.crs else shapes.geometry.representative_point()
+    )
+    table = table.rename(columns={name: role for role, name in columns.items()})
+    return table.assign(lat=np.asarray(inside.y, float), lng=np.asarray(inside.x, float))
+
+
+_OF_FEATURES = {"cell": USUAL["cell"], "municipality": _MUNICIPALITY}

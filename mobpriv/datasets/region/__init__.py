@@ -1,0 +1,144 @@
+"""The embedded call records: a synthetic island with municipalities, antennas, and people whose true roles are known.
+
+``python -m mobpriv.datasets.region FOLDER`` writes it. Everything follows from one seed. The ground depends on the numbers of
+municipalities and antennas alone; a person's life and calls depend on the ground and on her own number, so the records are the same
+in whatever blocks people are made, and the first 10 000 of a million people are those of a region of 10 000. Nothing was fitted to
+the data of the papers or to their results: parameters come from the models cited in :mod:`.ground`, :mod:`.people` and
+:mod:`.calling`, and from round numbers of everyday life.
+
+A person's role in a municipality (PRIMULE, §3.2) is what her life makes of it, not what her calls show:
+
+* she lives there: ``resident`` if she works in it, too, or nowhere else; ``dynamic resident`` if she works in another one;
+* she works there and lives elsewhere: ``commuter``;
+* she stays there otherwise: ``visitor``, also where she comes back often, for which the paper has no word of its own;
+* she calls there only on the way: ``passing by``. Who passes without a call is in no list.
+"""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import geopandas
+import numpy as np
+import pandas as pd
+
+from mobpriv import ranges
+from mobpriv.calls import Calls, Cells, as_calls, as_cells
+from mobpriv.datasets.region import calling, files
+from mobpriv.datasets.region.files import Block, names_of, people_table
+from mobpriv.datasets.region.ground import Ground, make_ground
+from mobpriv.datasets.region.people import World, world_of
+from mobpriv.datasets.region.streams import key_of
+from mobpriv.traces import in_utc
+
+SEED = 20_241_007
+ZONE = "Europe/Lisbon"  # that of the meridian: summer time ends on Sunday 2024-10-27, the 21st day, which has 25 hours
+START = pd.Timestamp("2024-10-07", tz=ZONE)  # a Monday
+DAYS = 28
+PEOPLE, MUNICIPALITIES, ANTENNAS = 12_000, 20, 160
+CALLS = 0.8  # a day, of the median person
+BLOCK = 10_000  # people made at a time
+_HIGHEST = 10_000_000  # people: their names have seven digits
+
+
+class Made(NamedTuple):
+    calls: Calls
+    cells: Cells
+    people: pd.DataFrame  # person, municipality, role
+    municipalities: geopandas.GeoDataFrame
+
+
+def period() -> tuple[pd.Timestamp, pd.Timestamp]:
+    """Four weeks: the first midnight, and the one behind the last day."""
+    return START, START + pd.DateOffset(days=DAYS)
+
+
+def ground_of(municipalities: int = MUNICIPALITIES, antennas: int = ANTENNAS, seed: int = SEED) -> Ground:
+    return make_ground(municipalities, antennas, np.random.default_rng(seed))
+
+
+def blocks(
+    ground: Ground, people: int = PEOPLE, calls: float = CALLS, seed: int = SEED, block: int = BLOCK, workers: int = 1
+) -> Iterator[Block]:
+    """The people in blocks of ``block``, in order; ``workers`` blocks are made at once."""
+    people = ranges.whole("people", people, 1, _HIGHEST)
+    calls, block = ranges.positive("calls", calls, "calls a day"), ranges.whole("block", block, 1)
+    world, key, clock = world_of(ground), key_of(seed), _clock()
+    starts = iter(range(0, people, block))
+
+    def made(first: int) -> Block:
+        return _block(world, key, first, min(first + block, people), calls, clock)
+
+    if workers == 1:
+        yield from map(made, starts)
+        return
+    with ThreadPoolExecutor(workers) as pool:  # compiled code holds no lock
+        waiting = [pool.submit(made, first) for first in islice(starts, workers + 1)]
+        while waiting:
+            yield waiting.pop(0).result()
+            waiting += [pool.submit(made, first) for first in islice(starts, 1)]
+
+
+def _clock() -> np.ndarray:
+    """The moment, s since 1970 UTC, of each full hour on the clock; of an hour that the clock shows twice, its first time."""
+    hours = pd.date_range(START.tz_localize(None), periods=24 * DAYS, freq="h").tz_localize(
+        ZONE, ambiguous=np.ones(24 * DAYS, bool)
+    )
+    return hours.as_unit("s").asi8
+
+
+def _block(world: World, key: np.ndarray, first: int, last: int, calls: float, clock: np.ndarray) -> Block:
+    (person, t, cell, end_cell, duration), (of, municipality, does) = calling.block(world, key, first, last, DAYS, calls)
+    lives, works = (does & calling.LIVING_THERE) > 0, (does & calling.WORKING_THERE) > 0
+    commutes = np.zeros(last - first, bool)
+    commutes[of[works & ~lives] - first] = True
+    role = np.select([lives & ~commutes[of - first], lives, works, (does & calling.VISITING) > 0], [0, 1, 2, 3], 4).astype(
+        np.int8
+    )
+    return Block(person, clock[t // 3600] + t % 3600, cell, end_cell, duration, of, municipality, role)
+
+
+def make_region(
+    people: int = PEOPLE,
+    municipalities: int = MUNICIPALITIES,
+    antennas: int = ANTENNAS,
+    calls: float = CALLS,
+    seed: int = SEED,
+    block: int = BLOCK,
+) -> Made:
+    """The region of ``seed`` as tables; ``calls`` is what the median person makes in a day."""
+    ground = ground_of(municipalities, antennas, seed)
+    columns = [np.concatenate(column) for column in zip(*blocks(ground, people, calls, seed, block), strict=True)]
+    made, cells = Block(*columns), as_cells(ground.cells)
+    names = pd.Index(cells["cell"])
+    table = {
+        "user": pd.Categorical.from_codes(made.person, pd.Index(names_of(np.arange(people)).to_pylist(), dtype="str")),
+        "t": in_utc(made.t * 1000),
+        "cell": pd.Categorical.from_codes(made.cell, names),
+        "end_cell": pd.Categorical.from_codes(made.end_cell, names),
+        "duration": made.duration.astype(float),
+    }
+    roles = people_table(made.of, made.municipality, made.role, ground).to_pandas().astype("str")
+    return Made(as_calls(pd.DataFrame(table), cells, period()), cells, roles, ground.municipalities)
+
+
+def write_region(
+    folder,
+    people: int = PEOPLE,
+    municipalities: int = MUNICIPALITIES,
+    antennas: int = ANTENNAS,
+    calls: float = CALLS,
+    seed: int = SEED,
+    block: int = BLOCK,
+    workers: int = 1,
+    level: int = 19,
+) -> list[Path]:
+    """``region.parquet``, ``region_cells.parquet``, ``region_people.parquet`` and ``region_municipalities.geojson`` in ``folder``.
+
+    Calls are written as they are made, so that memory does not grow with the region; the files do not depend on ``block`` or
+    ``workers``. ``level`` is that of the compression: 19 for files that stay, 1 for those that must be written fast.
+    """
+    ground = ground_of(municipalities, antennas, seed)
+    return files.write(folder, ground, blocks(ground, people, calls, seed, block, workers), level)

@@ -1,0 +1,165 @@
+"""When the people of the synthetic region call, and which antennas serve them.
+
+Calls come in cascades (Malmgren et al. 2008, doi:10.1073/pnas.0800332105): the first of each at a rate that follows the day and the
+week, and each call is followed by another with probability :data:`AGAIN`, minutes later. How many calls somebody makes is lognormal
+over people, and so is how busy one of her days is: with the cascades and the nights, inter-call times come out heavy-tailed.
+"""
+
+import numba
+import numpy as np
+
+from mobpriv.datasets.region.ground import NEIGHBOURS
+from mobpriv.datasets.region.people import (
+    DAY,
+    HOUR,
+    ON_THE_ROAD,
+    life,
+    on_the_way,
+    person_of,
+)
+from mobpriv.datasets.region.streams import above, exponential, normal, stream, uniform
+
+ACTIVITY, MOST = 1.4, 100.0  # standard deviation of the logarithm of someone's calls a day; calls a day at most on average
+ROAD_CALLS = 8.0  # who works on the road calls eight times as much: for work
+BUSY = 0.5  # standard deviation of the logarithm of a day's factor
+WEEKEND = 0.75  # calls of a day of the weekend, against a working day's
+AGAIN, PAUSE = 0.5, 240.0  # probability that a call is followed by another; s, mean pause between them
+DURATION, SHAPE, LONGEST = 60.0, 0.6, 7_200.0  # s: log-logistic (Vaz de Melo et al. 2010, doi:10.1007/978-3-642-15939-8_23)
+STAND_IN, HANDOVER = 0.3, 0.02  # probability that another antenna of the municipality serves a call; that it takes it over
+# calls of each hour of the clock, midnight first: few at night, a morning, a late afternoon; at weekends later and flatter
+WORKING_DAY = np.array([2, 1, 1, 1, 1, 2, 6, 20, 45, 60, 65, 65, 62, 55, 55, 58, 62, 70, 72, 65, 52, 38, 20, 8.0])
+FREE_DAY = np.array([5, 3, 2, 1, 1, 1, 3, 8, 20, 38, 52, 60, 60, 52, 48, 48, 52, 56, 60, 58, 48, 36, 24, 12.0])
+_WORKING, _FREE = np.cumsum(WORKING_DAY), np.cumsum(FREE_DAY)
+
+PASSING, VISITING, WORKING_THERE, LIVING_THERE = 1, 2, 4, 8  # what somebody does in a municipality, as bits
+
+
+@numba.njit(cache=True, nogil=True)
+def block(world, key, first, last, days, median):
+    """The calls of the people numbered ``first`` … ``last`` − 1, each by time, and what they do where.
+
+    Returns the columns person, seconds on the clock since the first midnight, cell, end cell, duration in s; and the columns
+    person, municipality, bits. ``median`` is what the median person makes in calls a day, were she at a workplace or at home.
+    """
+    room, n = 1024, 0
+    who, t = np.empty(room, np.int32), np.empty(room, np.int32)
+    cell, end_cell, duration = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int32)
+    whose, where, bits, m = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int8), 0
+    municipalities = world.owner.max() + 1
+    for number in range(first, last):
+        s = stream(key, number)
+        person = person_of(world, s)
+        arrive, leave, place, stays = life(world, person, days, s)
+        begins = _times(person, days, median, s)
+        if n + len(begins) > room:
+            room = 2 * (n + len(begins))
+            who, t, cell = _grown(who, room), _grown(t, room), _grown(cell, room)
+            end_cell, duration = _grown(end_cell, room), _grown(duration, room)
+        does = _stayed(world, person, place[:stays], municipalities)
+        stay, free = 0, 0.0
+        for wanted in begins:
+            begin = np.floor(max(wanted, free))
+            u = uniform(s)
+            length = np.ceil(min(DURATION * (u / (1 - u)) ** SHAPE, LONGEST))
+            if begin >= days * DAY:
+                break
+            free = begin + length + 2  # one phone makes one call at a time
+            while stay + 1 < stays and arrive[stay + 1] <= begin:
+                stay += 1
+            served, moving = _serving(world, arrive, leave, place, stay, begin, s)
+            end, later = served, stay
+            while later + 1 < stays and arrive[later + 1] <= begin + length:
+                later += 1
+            if moving or later > stay or leave[stay] <= begin + length:
+                end, also = _serving(world, arrive, leave, place, later, begin + length, s)
+                does[world.owner[end]] |= PASSING if also else VISITING
+            elif uniform(s) < HANDOVER:
+                end = world.neighbours[served, np.int64(NEIGHBOURS * uniform(s))]
+            does[world.owner[served]] |= PASSING if moving else VISITING
+            who[n], t[n], cell[n], end_cell[n], duration[n] = number, begin, served, end, length
+            n += 1
+        for k in range(municipalities):
+            if does[k]:
+                if m == len(whose):
+                    whose, where, bits = _grown(whose, 2 * m), _grown(where, 2 * m), _grown(bits, 2 * m)
+                whose[m], where[m], bits[m] = number, k, does[k]
+                m += 1
+    return (who[:n], t[:n], cell[:n], end_cell[:n], duration[:n]), (whose[:m], where[:m], bits[:m])
+
+
+@numba.njit(cache=True)
+def _grown(column, room):
+    out = np.empty(room, column.dtype)
+    out[: len(column)] = column
+    return out
+
+
+@numba.njit(cache=True)
+def _times(person, days, median, s):
+    """When a person would call, in order: seconds on the clock since the first midnight."""
+    rate = median * np.exp(ACTIVITY * normal(s))
+    if person.kind == ON_THE_ROAD:
+        rate *= ROAD_CALLS
+    rate = min(rate, MOST) * (1 - AGAIN)  # cascades a day: each has 1/(1 − AGAIN) calls on average
+    out, n = np.empty(256), 0
+    for day in range(days):
+        weekend = day % 7 >= 5
+        today = rate * np.exp(BUSY * normal(s) - BUSY**2 / 2) * (WEEKEND if weekend else 1.0)
+        share = exponential(s) / today  # a Poisson process of this rate, on the clock of the day's calls
+        while share < 1:
+            t = day * DAY + _hour(_FREE if weekend else _WORKING, share) * HOUR + 0.5 * person.late
+            while True:
+                if n == len(out):
+                    out = _grown(out, 2 * n)
+                if t >= 0:
+                    out[n] = t
+                    n += 1
+                if uniform(s) >= AGAIN:
+                    break
+                t += 30 + PAUSE * exponential(s)
+            share += exponential(s) / today
+    return _sorted(out[:n])
+
+
+@numba.njit(cache=True)
+def _sorted(times):
+    """Times in order, in place, by insertion: only where cascades meet are they out of it."""
+    for i in range(1, len(times)):
+        t, k = times[i], i
+        while k > 0 and times[k - 1] > t:
+            times[k] = times[k - 1]
+            k -= 1
+        times[k] = t
+    return times
+
+
+@numba.njit(cache=True)
+def _hour(cumulative, share):
+    """The hour of the day before which a ``share`` of its calls is made."""
+    sought = share * cumulative[-1]
+    k = above(cumulative, sought)
+    before = cumulative[k - 1] if k else 0.0
+    return k + (sought - before) / (cumulative[k] - before)
+
+
+@numba.njit(cache=True)
+def _serving(world, arrive, leave, place, stay, t, s):
+    """The cell that serves someone at a time, and whether she is on the way; ``stay`` is the last stay that has begun."""
+    if t < leave[stay]:
+        if uniform(s) < STAND_IN:
+            return world.neighbours[place[stay], np.int64(NEIGHBOURS * uniform(s))], False
+        return place[stay], False
+    share = (t - leave[stay]) / (arrive[stay + 1] - leave[stay])
+    return on_the_way(world, place[stay], place[stay + 1], share), True
+
+
+@numba.njit(cache=True)
+def _stayed(world, person, places, municipalities):
+    """For each municipality what a person does there, but for what she only passes."""
+    does = np.zeros(municipalities, np.int8)
+    for place in places:
+        does[world.owner[place]] |= VISITING
+    if person.work >= 0:
+        does[world.owner[person.work]] |= WORKING_THERE
+    does[world.owner[person.home]] |= LIVING_THERE
+    return does

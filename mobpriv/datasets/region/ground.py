@@ -1,0 +1,168 @@
+"""The ground of the synthetic region: an island, its municipalities as polygons, and its antennas.
+
+Sizes of towns follow Zipf's law, the k-th largest has 1/k of the largest's inhabitants (Gabaix 1999, doi:10.1162/003355399556133).
+Municipalities are the Voronoi cells of their towns, cut at the coast, of about :data:`AREA` each (Tuscany's 279 have 82 km² on
+average). Antennas stand where people live: shared out by inhabitants, denser towards each town's middle.
+"""
+
+from typing import NamedTuple
+
+import geopandas
+import numpy as np
+import pandas as pd
+import shapely
+from scipy.spatial import cKDTree
+
+from mobpriv.geo import metres_per_degree
+
+CENTRE = (44.5, -14.5)  # degrees: open Atlantic, 200 km west of the synthetic city, where there is no land
+AREA = 80e6  # m², of a municipality on average
+DECIMALS = 5  # of a degree: 1.1 m
+FEWEST = 2  # antennas of a municipality
+APART = 0.4  # least distance of two antennas, in mean spacings of a municipality's antennas
+TOWN = 0.22  # standard deviation of an antenna's distance from the town's middle, in roots of the municipality's area
+PIXEL = 250.0  # m, side of the squares that know which antenna serves them
+NEIGHBOURS = 3  # antennas of the same municipality that may stand in for one
+
+
+class Ground(NamedTuple):
+    """Cells are numbered 0, 1, … as in ``cells``, municipalities as in ``municipalities``."""
+
+    municipalities: geopandas.GeoDataFrame  # municipality, share (of the inhabitants), antennas, geometry; largest first
+    cells: pd.DataFrame  # Cells: cell, lat, lng, municipality
+    x: np.ndarray  # m, of each cell
+    y: np.ndarray
+    owner: np.ndarray  # the municipality of each cell
+    weight: np.ndarray  # share of the inhabitants that live at each cell
+    neighbours: np.ndarray  # (cells, NEIGHBOURS): the nearest others of its municipality; itself where there are none
+    serving: np.ndarray  # (rows, columns): the cell that serves each square of side PIXEL, from south-west
+    corner: tuple[float, float]  # x, y of the south-west corner of that map
+
+
+def make_ground(municipalities: int, antennas: int, rng: np.random.Generator) -> Ground:
+    """The island with so many municipalities and antennas."""
+    if municipalities < 2 or antennas < FEWEST * municipalities:
+        raise ValueError(
+            f"a region has at least 2 municipalities, each with at least {FEWEST} antennas "
+            f"(got {municipalities} and {antennas} antennas)"
+        )
+    coast_rng, town_rng, antenna_rng = rng.spawn(3)
+    island = _coast(municipalities * AREA, coast_rng)
+    polygons = _polygons(island, municipalities, town_rng)
+    share = 1 / np.arange(1, municipalities + 1)
+    share /= share.sum()
+    counts = _shared_out(antennas, share)
+    x, y = (np.concatenate(c) for c in zip(*map(_antennas, polygons, counts, antenna_rng.spawn(municipalities)), strict=True))
+    owner = np.repeat(np.arange(municipalities), counts)
+    weight = antenna_rng.lognormal(0, 0.4, antennas)
+    weight *= (share / np.bincount(owner, weight))[owner]
+    lat, lng = degrees(x, y)
+    names = np.array([f"M{k + 1:03d}" for k in range(municipalities)])
+    cells = pd.DataFrame({"cell": [f"C{k + 1:05d}" for k in range(antennas)], "lat": lat, "lng": lng})
+    cells["municipality"] = names[owner]
+    table = geopandas.GeoDataFrame(
+        {"municipality": names, "share": share.round(6), "antennas": counts},
+        geometry=shapely.transform(polygons, lambda xy: np.column_stack(degrees(*xy.T)[::-1])),
+        crs="EPSG:4326",
+    )
+    serving, corner = _serving(polygons, x, y, owner)
+    return Ground(table, cells, x, y, owner, weight, _neighbours(x, y, owner), serving, corner)
+
+
+def degrees(x, y) -> tuple[np.ndarray, np.ndarray]:
+    """Latitude and longitude of the region's plane, to :data:`DECIMALS`."""
+    east, north = metres_per_degree(np.array(CENTRE[0]))
+    lat, lng = CENTRE[0] + np.asarray(y, float) / north, CENTRE[1] + np.asarray(x, float) / east
+    return lat.round(DECIMALS), lng.round(DECIMALS)
+
+
+def _coast(area: float, rng: np.random.Generator) -> shapely.Polygon:
+    """An island of this area: a circle with bays of six widths."""
+    angle = np.linspace(0, 2 * np.pi, 361)[:-1]
+    radius = np.ones(len(angle))
+    for k in range(2, 8):
+        radius += 0.22 / k * np.cos(k * angle + rng.uniform(0, 2 * np.pi))
+    island = shapely.Polygon(np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]))
+    side = np.sqrt(area / island.area)
+    return shapely.transform(island, lambda xy: np.round(xy * side))
+
+
+def _polygons(island: shapely.Polygon, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Municipalities, the largest town's first: the one nearest to a bay's head in the east; the others in any order."""
+    towns = _within(island, count, rng)
+    for _ in range(2):  # Lloyd 1982: towards polygons of like size
+        towns = shapely.centroid(_voronoi(island, towns))
+    parts = _voronoi(island, towns)
+    east = island.bounds[2]
+    city = int(np.hypot(shapely.get_x(towns) - 0.5 * east, shapely.get_y(towns)).argmin())
+    others = rng.permutation(np.delete(np.arange(count), city))
+    return parts[np.r_[city, others]]
+
+
+def _within(polygon: shapely.Polygon, count: int, rng: np.random.Generator) -> np.ndarray:
+    """So many random points in a polygon."""
+    west, south, east, north = polygon.bounds
+    found = np.zeros((0, 2))
+    while len(found) < count:
+        points = rng.uniform((west, south), (east, north), (4 * count, 2))
+        found = np.vstack([found, points[shapely.contains_xy(polygon, points)]])
+    return shapely.points(found[:count])
+
+
+def _voronoi(island: shapely.Polygon, towns: np.ndarray) -> np.ndarray:
+    """Which part of the island is nearer to each town than to the others. A part that the coast cuts in two goes with its larger
+    piece's town, the smaller one with its longest neighbour."""
+    cells = shapely.get_parts(shapely.voronoi_polygons(shapely.multipoints(towns), extend_to=island, ordered=True))
+    parts = shapely.intersection(shapely.set_precision(cells, 1.0), island, grid_size=1.0)
+    pieces = [sorted(shapely.get_parts(part), key=lambda piece: -piece.area) for part in parts]
+    parts = np.array([own[0] for own in pieces])
+    for piece in (piece for own in pieces for piece in own[1:]):
+        beside = int(np.argmax(shapely.length(shapely.intersection(parts, piece))))
+        parts[beside] = shapely.union(parts[beside], piece, grid_size=1.0)
+    return parts
+
+
+def _shared_out(total: int, share: np.ndarray) -> np.ndarray:
+    """``total`` in proportion to ``share``, at least :data:`FEWEST` each, by largest remainders."""
+    quota = FEWEST + (total - FEWEST * len(share)) * share
+    count = np.floor(quota).astype(int)
+    count[np.argsort(count - quota, kind="stable")[: total - count.sum()]] += 1
+    return count
+
+
+def _antennas(polygon: shapely.Polygon, count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Positions in a municipality, denser towards its middle, none too near to another or to the border."""
+    middle, side = np.array(polygon.centroid.coords[0]), np.sqrt(polygon.area)
+    inner, apart = polygon.buffer(-50.0), APART * side / np.sqrt(count)
+    found = np.zeros((0, 2))
+    while len(found) < count:
+        point = np.round(middle + rng.normal(0, TOWN * side, 2))
+        if shapely.contains_xy(inner, *point) and (not len(found) or np.hypot(*(found - point).T).min() > apart):
+            found = np.vstack([found, point])
+        apart *= 0.999  # so that it ends
+    return found[:, 0], found[:, 1]
+
+
+def _neighbours(x: np.ndarray, y: np.ndarray, owner: np.ndarray) -> np.ndarray:
+    out = np.repeat(np.arange(len(x))[:, None], NEIGHBOURS, axis=1)
+    for k in range(owner.max() + 1):
+        own = np.flatnonzero(owner == k)
+        far = np.hypot(x[own, None] - x[own], y[own, None] - y[own])
+        nearest = np.argsort(far, axis=1, kind="stable")[:, 1 : NEIGHBOURS + 1]
+        out[own[:, None], np.arange(NEIGHBOURS)] = own[nearest[:, np.arange(NEIGHBOURS) % nearest.shape[1]]]
+    return out
+
+
+def _serving(polygons: np.ndarray, x: np.ndarray, y: np.ndarray, owner: np.ndarray) -> tuple[np.ndarray, tuple[float, float]]:
+    """A map of the nearest cell of the municipality that each square's middle lies in; at sea of the nearest municipality."""
+    west, south, east, north = shapely.total_bounds(polygons)
+    columns, rows = int(np.ceil((east - west) / PIXEL)), int(np.ceil((north - south) / PIXEL))
+    px, py = np.meshgrid(west + PIXEL * (np.arange(columns) + 0.5), south + PIXEL * (np.arange(rows) + 0.5))
+    middle = shapely.points(px.ravel(), py.ravel())
+    pixel, polygon = shapely.STRtree(polygons).query_nearest(middle, all_matches=False)
+    serving = np.zeros(rows * columns, np.int32)
+    for k in range(len(polygons)):
+        own, here = np.flatnonzero(owner == k), pixel[polygon == k]
+        nearest = cKDTree(np.column_stack([x[own], y[own]])).query(np.column_stack([px.ravel()[here], py.ravel()[here]]))[1]
+        serving[here] = own[nearest]
+    return serving.reshape(rows, columns), (float(west), float(south))

@@ -1,0 +1,196 @@
+"""The people of the synthetic region: who lives and works where, and where everybody is, from the first day to the last.
+
+Someone's days begin and end at home and turn around work (after TimeGeo, Jiang et al. 2016, doi:10.1073/pnas.1524261113). Where
+free time goes follows exploration and preferential return (Song et al. 2010, doi:10.1038/nphys1760): someone who knows S places
+goes to a new one with probability 0.6·S^−0.21, else to a known one in proportion to past visits; new places are chosen by gravity,
+inhabitants / distance² (d-EPR, Pappalardo & Simini 2018, doi:10.1007/s10618-017-0548-4). What else a life needs are round numbers
+of everyday life, and stand below.
+
+A person's places are antenna cells. Times are seconds on the clock of :data:`mobpriv.datasets.region.ZONE` since the first midnight.
+"""
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from mobpriv.datasets.region.ground import PIXEL, Ground
+from mobpriv.datasets.region.streams import chosen, exponential, normal, uniform
+
+HOUR, DAY = 3_600.0, 86_400.0
+AT_WORKPLACE, ON_THE_ROAD = 0, 1  # of working days; what else a person does is no work away from home
+WORKING, ROAD = 0.55, 0.1  # shares of the people: 55 % at a workplace (or school), 10 % on the road, the others at home
+NEAR, COMMUTE = 1_000.0, 3_000.0  # m, added to the distance in gravity: of free time, of work
+RHO, GAMMA = 0.6, 0.21  # Song et al. 2010
+KNOWN, PLACES = 10, 60  # outings before the first day; places one can know
+OUTINGS, SPREAD = (
+    0.6,
+    0.8,
+)  # median over people of outings a day, and the standard deviation of its logarithm: stay-at-homes, rovers
+TRIP = 0.08  # probability of a day's trip on a day of the weekend, for someone of median outings
+STOP = 40.0  # min, mean length of a stop of work on the road
+SPEED, START_UP = 9.0, 240.0  # m/s on the way (32 km/h), s before it
+CHRONOTYPE = 0.8  # h, standard deviation of how late a person's day is
+_STAYS = 64  # of a day, at most
+
+Life = tuple[np.ndarray, np.ndarray, np.ndarray, int]  # arrive, leave, place of each stay in order; how many stays
+
+
+class World(NamedTuple):
+    """The ground as compiled code reads it."""
+
+    x: np.ndarray
+    y: np.ndarray
+    owner: np.ndarray
+    neighbours: np.ndarray
+    serving: np.ndarray
+    west: float
+    south: float
+    homes: np.ndarray  # cumulative weights of all cells
+    free_time: np.ndarray  # (cells, cells): row i, cumulative weights of gravity seen from cell i
+    work: np.ndarray
+
+
+class Person(NamedTuple):
+    home: int  # a cell
+    work: int  # a cell; −1 for those who have none
+    kind: int  # AT_WORKPLACE, ON_THE_ROAD, 2: neither
+    outings: float  # of free time, a day
+    late: float  # s, how much later than usual the day is
+
+
+def world_of(ground: Ground) -> World:
+    squared = (ground.x[:, None] - ground.x) ** 2 + (ground.y[:, None] - ground.y) ** 2
+    gravity = [np.cumsum(ground.weight / (np.sqrt(squared) + near) ** 2, axis=1) for near in (NEAR, COMMUTE)]
+    return World(
+        ground.x,
+        ground.y,
+        ground.owner,
+        ground.neighbours,
+        ground.serving,
+        *ground.corner,
+        np.cumsum(ground.weight),
+        *gravity,
+    )
+
+
+@numba.njit(cache=True)
+def person_of(world, s):
+    """Who somebody is."""
+    home = chosen(s, world.homes)
+    kind, work = 2, -1
+    u = uniform(s)
+    if u < WORKING + ROAD:
+        kind = AT_WORKPLACE if u < WORKING else ON_THE_ROAD
+        work = chosen(s, world.work[home])
+    return Person(home, work, kind, OUTINGS * np.exp(SPREAD * normal(s)), HOUR * CHRONOTYPE * normal(s))
+
+
+@numba.njit(cache=True)
+def life(world, person, days, s):
+    """Every stay of a person, in order; between two of them she is on the straight way from one to the other."""
+    arrive, leave = np.empty(days * _STAYS + 1), np.empty(days * _STAYS + 1)
+    place = np.empty(days * _STAYS + 1, np.int32)
+    arrive[0], leave[0], place[0] = 0.0, 0.0, person.home
+    n, known, visits = 1, np.empty(PLACES, np.int32), np.zeros(PLACES)
+    for _ in range(KNOWN):
+        _place_to_go(world, person.home, known, visits, s)
+    for day in range(days):
+        midnight, weekend = day * DAY + person.late, day % 7 >= 5
+        last = n + _STAYS - 2  # one more brings her home
+        t, end, busy = midnight + 9.5 * HOUR, midnight + 21 * HOUR, person.outings
+        if weekend:
+            t, busy = t + HOUR, 1.5 * busy
+            if uniform(s) < TRIP * person.outings / OUTINGS:
+                t, n = _trip(world, midnight, arrive, leave, place, n, s)
+        elif person.kind == AT_WORKPLACE:
+            t = midnight + (17 + 0.5 * normal(s)) * HOUR
+            n = _go(world, person.work, midnight + (8.5 + 0.5 * normal(s)) * HOUR, t, arrive, leave, place, n)
+            busy = 0.5 * busy
+        elif person.kind == ON_THE_ROAD:
+            t, n = _rounds(world, person, midnight, arrive, leave, place, n, s)
+            busy = 0.5 * busy
+        # outings come at random while there is time; after two in three one goes home before the next
+        gap = (end - t) / max(busy, 1e-3)
+        t += gap * exponential(s)
+        while t < end and n < last:
+            to = _place_to_go(world, person.home, known, visits, s)
+            until = t + (0.3 + exponential(s)) * HOUR
+            n = _go(world, to, t, until, arrive, leave, place, n)
+            if uniform(s) < 0.67:
+                n = _go(world, person.home, 0.0, until, arrive, leave, place, n)
+            t = leave[n - 1] + gap * exponential(s)
+        n = _go(world, person.home, 0.0, 0.0, arrive, leave, place, n)
+    leave[n - 1] = np.inf
+    return arrive, leave, place, n
+
+
+@numba.njit(cache=True)
+def _go(world, to, at, until, arrive, leave, place, n):
+    """A stay at ``to`` from about ``at`` up to ``until``, behind the n stays there are; returns how many there are then."""
+    before = place[n - 1]
+    if to == before:
+        leave[n - 1] = max(leave[n - 1], until)
+        return n
+    way = START_UP + np.hypot(world.x[to] - world.x[before], world.y[to] - world.y[before]) / SPEED
+    leave[n - 1] = max(leave[n - 1], at - way, arrive[n - 1] + 300.0)
+    arrive[n], place[n] = leave[n - 1] + way, to
+    leave[n] = max(until, arrive[n] + 300.0)
+    return n + 1
+
+
+@numba.njit(cache=True)
+def _place_to_go(world, home, known, visits, s):
+    """Exploration and preferential return: a place, which is visited then."""
+    size = 0
+    while size < PLACES and visits[size] > 0:
+        size += 1
+    if size == 0 or (size < PLACES and uniform(s) < RHO * size**-GAMMA):
+        to = chosen(s, world.free_time[home])
+        for k in range(size):
+            if known[k] == to:
+                visits[k] += 1
+                return to
+        known[size], visits[size] = to, 1
+        return to
+    sought, k = uniform(s) * visits[:size].sum(), 0
+    while k < size - 1 and sought >= visits[k]:
+        sought -= visits[k]
+        k += 1
+    visits[k] += 1
+    return known[k]
+
+
+@numba.njit(cache=True)
+def _rounds(world, person, midnight, arrive, leave, place, n, s):
+    """A working day on the road: from the place of work to stops about it, until five."""
+    t, end = midnight + (8 + 0.5 * normal(s)) * HOUR, midnight + (17 + 0.5 * normal(s)) * HOUR
+    until = t + 0.5 * HOUR
+    n = _go(world, person.work, t, until, arrive, leave, place, n)
+    stops = 0
+    while leave[n - 1] < end and stops < 24:
+        to = chosen(s, world.work[person.work])
+        n = _go(world, to, 0.0, leave[n - 1] + 60 * STOP * exponential(s) + 300.0, arrive, leave, place, n)
+        stops += 1
+    return max(end, leave[n - 1]), n
+
+
+@numba.njit(cache=True)
+def _trip(world, midnight, arrive, leave, place, n, s):
+    """A day somewhere in the region, however far, and a second stop there."""
+    there = chosen(s, world.homes)
+    n = _go(world, there, midnight + 10.5 * HOUR, midnight + 14 * HOUR, arrive, leave, place, n)
+    second = chosen(s, world.free_time[there])
+    until = midnight + (17 + normal(s)) * HOUR
+    n = _go(world, second, 0.0, until, arrive, leave, place, n)
+    return max(until, leave[n - 1]), n
+
+
+@numba.njit(cache=True)
+def on_the_way(world, start, end, share):
+    """The cell that serves someone after a ``share`` of the straight way between two cells."""
+    x = world.x[start] + share * (world.x[end] - world.x[start])
+    y = world.y[start] + share * (world.y[end] - world.y[start])
+    row, column = np.int64((y - world.south) // PIXEL), np.int64((x - world.west) // PIXEL)
+    rows, columns = world.serving.shape
+    return world.serving[min(max(row, 0), rows - 1), min(max(column, 0), columns - 1)]
