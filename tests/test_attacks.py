@@ -2,6 +2,7 @@ import json
 from functools import partial
 
 import naive_profiles as naive
+import numba
 import numpy as np
 import pandas as pd
 import pytest
@@ -56,6 +57,11 @@ class TestEveryAttack:
         pd.testing.assert_frame_equal(refitted.rank(known), ranking, check_exact=True)
         ranking[:] = 0.0
         assert (fitted.rank(known).to_numpy()[:2, :2] > 0).any()
+
+    def test_one_thread_and_all_of_them_give_the_same(self, attack, known, threads):
+        shared = attack().fit(known).rank(known)
+        numba.set_num_threads(1)
+        pd.testing.assert_frame_equal(attack().fit(known).rank(known), shared, check_exact=True)
 
     def test_rank_has_a_row_a_trace_and_a_column_a_known_user(self, attack, known):
         fitted = attack().fit(known)

@@ -81,6 +81,7 @@ def test_equals_the_slow_twin(seed, epsilon, lat, lng):
 def test_same_numbers_with_one_thread_and_with_many(monkeypatch):
     n = 150_000
     traces = from_blocks(pd.Index(["a", "b", "c"]), [n // 3] * 3, np.arange(n) + 10**12, np.full(n, 40.0), np.full(n, 3.0))
+    monkeypatch.setattr("mobpriv.draws.numba.get_num_threads", lambda: 3)
     many = GeoI().protect(traces, np.random.default_rng(3))
     monkeypatch.setattr("mobpriv.draws.numba.get_num_threads", lambda: 1)
     one = GeoI().protect(traces, np.random.default_rng(3))

@@ -132,15 +132,12 @@ def test_the_hour_tells_who_shares_a_flat():
     assert reidentified(ranking, person=secret.owner.to_dict()).all()
 
 
-def test_the_same_seed_gives_the_same_numbers_on_any_number_of_threads():
+def test_the_same_seed_gives_the_same_numbers_on_any_number_of_threads(threads):
     known, anonymous = strolls(3, apart=300.0), slices(strolls(3, apart=300.0, seed=4), 1800).traces
     ranking = ILLAttack(trees=15, seed=1).fit(known).rank(anonymous)
-    threads = numba.get_num_threads()
     numba.set_num_threads(1)
-    try:
-        alone = ILLAttack(trees=15, seed=1).fit(known).rank(anonymous)
-    finally:
-        numba.set_num_threads(threads)
+    alone = ILLAttack(trees=15, seed=1).fit(known).rank(anonymous)
+    numba.set_num_threads(threads)
     pd.testing.assert_frame_equal(alone, ranking, check_exact=True)
     assert not ILLAttack(trees=15, seed=2).fit(known).rank(anonymous).equals(ranking)
 

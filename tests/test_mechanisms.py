@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
+import numba
 import numpy as np
 import pandas as pd
 import pytest
@@ -62,6 +63,11 @@ class TestEveryMechanism:
         published = mechanism.protect(traces, np.random.default_rng(1))
         pd.testing.assert_frame_equal(as_traces(published), published, check_exact=True)
         assert len(published)
+
+    def test_one_thread_and_all_of_them_give_the_same(self, mechanism, traces, threads):
+        shared = mechanism.protect(traces, np.random.default_rng(1))
+        numba.set_num_threads(1)
+        pd.testing.assert_frame_equal(mechanism.protect(traces, np.random.default_rng(1)), shared, check_exact=True)
 
     def test_input_is_untouched(self, mechanism, traces):
         before = traces.copy(deep=True)

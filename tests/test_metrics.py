@@ -3,6 +3,7 @@
 import itertools
 
 import naive_metrics as naive
+import numba
 import numpy as np
 import pandas as pd
 import pytest
@@ -77,6 +78,13 @@ class TestEveryMetric:
         np.testing.assert_allclose(
             known, np.broadcast_to(of_itself, known.shape), rtol=0, atol=1e-8 if plane == "mercator" else 0
         )
+
+    def test_one_thread_and_all_of_them_give_the_same(self, metric, of_itself, plane, threads):
+        traces = walks([40, 25, 33])
+        protected = GeoI(0.005).protect(traces, np.random.default_rng(1))
+        shared = metric(traces, protected, plane)
+        numba.set_num_threads(1)
+        pd.testing.assert_frame_equal(metric(traces, protected, plane), shared, check_exact=True)
 
     def test_one_row_a_user_of_the_original(self, metric, of_itself, plane):
         traces = walks([40, 25, 33])

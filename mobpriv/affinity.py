@@ -1,0 +1,118 @@
+"""Affinity between POIs and the neighbourhood N(b, n) of a profile: Olivier and Quertier, *Towards an in-depth understanding of
+privacy parameters for randomized sanitization mechanisms*, Definition 8, §III-B and §V-B.
+
+Boolean profiles are arrays (…, users, m); everything works on all users, and on many samples, at once.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from mobpriv.ranges import one_of
+
+READINGS, TIES = ("printed", "further"), ("all", "first")
+DECIMALS = 9  # affinities that are equal to so many decimals are ties: what is left of rounding must not break one
+
+
+def affinity(booleans) -> np.ndarray:
+    """Aff_j1j2 = |{i | b_ij1 = 1 and b_ij2 = 1}| / n of §V-B, shape (…, m, m); on the diagonal the share of users at each POI."""
+    b = (np.asarray(booleans) != 0).astype(float)  # "may be computed from count profiles too" (§V-B)
+    if b.ndim < 2 or not b.shape[-2]:
+        raise ValueError(
+            f"the affinity is a share of users: profiles must have the shape (…, users, m), users ≥ 1 (got {b.shape})"
+        )
+    return np.swapaxes(b, -1, -2) @ b / b.shape[-2]
+
+
+def relative(booleans, matrix) -> np.ndarray:
+    """Aff(i, j) = Σ_{j1: b_ij1 = 1} Aff_{j1 j} of Definition 8, shape (…, users, m)."""
+    return np.round(np.asarray(booleans, float) @ matrix, DECIMALS)
+
+
+def neighbourhood(booleans, matrix, n, reading: str = "printed", ties: str = "all") -> np.ndarray:
+    """χ_i = N(b_i, n_i) of §III-B as a mask (…, users, m): the visited POIs, and those of highest affinity to the profile.
+
+    ``printed``: {j | b_ij = 1} ∪ {j | Aff(i, j) = Aff_k for some k ≤ n_i}, where Aff_1 ≥ … ≥ Aff_m are the affinities to *all*
+    POIs, so that mostly visited ones are among the n. ``further``: n_i POIs beyond the visited, those of highest affinity among
+    the others (all, where there are fewer). "Equal to Aff_k" takes in all that tie with the n-th (``ties="all"``, as printed);
+    with ``ties="first"`` they are exactly n, the first of the POIs that tie. ``n``: one number, or one a user.
+
+    To a profile without a visit all POIs have the affinity 0 and tie: as printed, χ_i is then all POIs, if n_i ≥ 1.
+    """
+    one_of("reading", reading, READINGS)
+    one_of("ties", ties, TIES)
+    b = np.asarray(booleans, bool)
+    n = _numbers(n, b.shape)
+    matrix = _matrix(matrix, b.shape[-1])
+    score = relative(b, matrix / (matrix.max(initial=0) or 1.0))  # whatever their unit, ties are to 9 decimals of the largest
+    if reading == "further":
+        score[b] = -np.inf
+    order = np.argsort(-score, axis=-1, kind="stable")
+    if ties == "first":
+        place = np.empty_like(order)
+        np.put_along_axis(place, order, np.broadcast_to(np.arange(b.shape[-1]), b.shape), axis=-1)
+        return b | (place < n)
+    least = np.take_along_axis(score, np.take_along_axis(order, np.maximum(n - 1, 0), axis=-1), axis=-1)
+    return b | ((score >= least) & (n > 0))
+
+
+def _numbers(n, shape) -> np.ndarray:
+    """n_i as whole numbers of shape (…, users, 1)."""
+    m = shape[-1]
+    values = np.asarray(n)
+    if values.dtype.kind not in "iu" or (values < 0).any() or (values > m).any():
+        worst = values if values.ndim == 0 or values.dtype.kind not in "iu" else values[(values < 0) | (values > m)].flat[0]
+        raise ValueError(f"n must be a whole number of POIs, in 0 … {m} (got {worst})")
+    if values.ndim and values.shape != shape[-2:-1]:
+        raise ValueError(f"n must be one number, or one for each of the {shape[-2]} users (got {values.shape})")
+    return np.broadcast_to(values[..., None] if values.ndim else values, (*shape[:-1], 1)).astype(np.intp)
+
+
+def _matrix(matrix, m) -> np.ndarray:
+    matrix = np.asarray(matrix, float)
+    if matrix.shape[-2:] != (m, m):
+        raise ValueError(f"affinity must be a matrix of {m} × {m} POIs (got shape {matrix.shape})")
+    if not (np.isfinite(matrix) & (matrix >= 0)).all():
+        bad = matrix[~(np.isfinite(matrix) & (matrix >= 0))].flat[0]
+        raise ValueError(f"affinity must hold finite numbers, none negative (got {bad})")
+    return matrix
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbourhood:
+    """χ_i = N(b_i, n_i), made anew from each profile that is sanitised: see :func:`neighbourhood`.
+
+    As χ_i depends on the profile, the guarantee d_{χ,ε} of a mechanism holds only given χ_i: what is possible under one profile may
+    be impossible under its neighbour (:mod:`mobpriv.audits`).
+    """
+
+    n: int | np.ndarray
+    affinity: np.ndarray  # (m, m)
+    reading: Literal["printed", "further"] = "printed"
+    ties: Literal["all", "first"] = "all"
+
+    def __post_init__(self):
+        one_of("reading", self.reading, READINGS)
+        one_of("ties", self.ties, TIES)
+        try:
+            matrix = np.array(self.affinity, float)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"affinity must be a matrix of POIs × POIs ({error})") from None
+        if matrix.ndim != 2 or not matrix.size:
+            raise ValueError(f"affinity must be a matrix of POIs × POIs (got shape {matrix.shape})")
+        matrix = _matrix(matrix, len(matrix))
+        matrix.flags.writeable = False
+        object.__setattr__(self, "affinity", matrix)
+        n = np.array(self.n)
+        _numbers(n, (len(n) if n.ndim else 1, len(matrix)))
+        if n.ndim:
+            n.flags.writeable = False
+            object.__setattr__(self, "n", n)
+
+    def __repr__(self) -> str:
+        n = self.n if np.ndim(self.n) == 0 else f"{np.min(self.n)} … {np.max(self.n)}"
+        return f"N(b, {n}), {self.reading}" + (", ties by order" if self.ties == "first" else "")
+
+    def of(self, booleans) -> np.ndarray:
+        return neighbourhood(booleans, self.affinity, self.n, self.reading, self.ties)

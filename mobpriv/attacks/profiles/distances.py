@@ -1,0 +1,110 @@
+"""The ℓ1 distances between sanitised and true profiles (§V-A of Olivier and Quertier, *Towards an in-depth understanding of privacy
+parameters for randomized sanitization mechanisms*): as a matrix, or only how many true profiles lie within each δ.
+
+Arrays: published (draws, n, m), known (draws, k, m), whole numbers or truth values. Distances are whole and exact.
+"""
+
+import numba
+import numpy as np
+
+TALLIED = 1 << 18  # up to this δ how many are at each distance is tallied; beyond, a tally would outgrow the memory
+BLOCK = 1024  # known profiles held against one published at a time: their distances stay in the processor's nearest memory
+
+
+def l1(published, known) -> np.ndarray:
+    """d(a_j, ã_i), shape (draws, n, k), whole numbers."""
+    published, known = _laid_out(published, known)
+    out = np.zeros((*published.shape[:2], known.shape[2]), np.int32 if published.dtype == np.int16 else np.int64)
+    _l1(published, known, out)
+    return out
+
+
+def l1_own(published, known, owner) -> np.ndarray:
+    """d(a_i, ã_i), shape (draws, n): of each published profile to the true one, row ``owner`` (n,) of the known; inf where it is −1."""
+    if not np.shape(known)[1]:
+        return np.full(np.shape(published)[:2], np.inf)
+    d = np.abs(np.asarray(published, np.int64) - np.asarray(known, np.int64)[:, np.maximum(owner, 0)]).sum(axis=-1)
+    return np.where(np.asarray(owner) >= 0, d, np.inf)
+
+
+def within(published, known, deltas) -> np.ndarray:
+    """#{j | d(a_j, ã_i) ≤ δ} for every δ, shape (draws, n, number of δ): no matrix of all pairs is held."""
+    said, true = published, known
+    published, known = _laid_out(published, known)
+    farthest = published.shape[-1] * max(int(side.max(initial=0)) for side in (published, known))
+    steps = np.floor(np.minimum(np.asarray(deltas, float), farthest))
+    top = int(steps.max(initial=0))
+    counts = np.empty((*published.shape[:2], len(steps)), np.int32)
+    if top > TALLIED:
+        for i in range(counts.shape[1]):
+            for draw, d in enumerate(np.sort(l1(said[:, i : i + 1], true)[:, 0], axis=-1)):
+                counts[draw, i] = np.searchsorted(d, steps, side="right")
+        return counts
+    _within(published, known, top, steps.astype(np.int64), counts)
+    return counts
+
+
+def _laid_out(published, known):
+    """As numbers of 16 bits, where no distance needs more: the processor subtracts 16 or 32 of them at a time. Up to three POIs that
+    are 0 are added; the known profiles are laid out a POI a row."""
+    published, known = (np.asarray(side).astype(np.int64, copy=False) for side in (published, known))
+    m = published.shape[-1]
+    largest = m * max(int(side.max(initial=0)) for side in (published, known))
+    kind = np.int16 if largest < np.iinfo(np.int16).max else np.int64
+    sides = []
+    for side in (published, known):
+        wider = np.zeros((*side.shape[:-1], m + -m % 4), kind)
+        wider[..., :m] = side
+        sides.append(wider)
+    return sides[0], np.ascontiguousarray(np.swapaxes(sides[1], 1, 2))
+
+
+@numba.njit(cache=True, parallel=True)
+def _l1(published, known, out):
+    draws, n, m = published.shape
+    for row in numba.prange(draws * n):
+        d, i = row // n, row % n
+        apart = out[d, i]
+        for j in range(m):
+            x = published[d, i, j]
+            other = known[d, j]
+            for s in range(len(apart)):
+                apart[s] += max(other[s], x) - min(other[s], x)
+
+
+@numba.njit(cache=True, parallel=True)
+def _within(published, known, top, steps, counts):
+    """Four POIs are subtracted at once, so that sums are stored a quarter as often, and four tallies kept, for one must wait until
+    its last entry is stored; m is a multiple of 4. max − min is |·| that stays within 16 bits."""
+    draws, n, m = published.shape
+    k = known.shape[2]
+    for row in numba.prange(draws * n):
+        d, i = row // n, row % n
+        found = np.zeros((4, top + 2), np.int64)  # how many at each distance; the last: farther than every δ
+        apart = np.empty(BLOCK, np.int64)
+        for start in range(0, k, BLOCK):
+            size = min(BLOCK, k - start)
+            total = np.zeros(BLOCK, published.dtype)
+            for j in range(0, m, 4):
+                x0, x1, x2, x3 = published[d, i, j], published[d, i, j + 1], published[d, i, j + 2], published[d, i, j + 3]
+                y0, y1 = known[d, j, start : start + size], known[d, j + 1, start : start + size]
+                y2, y3 = known[d, j + 2, start : start + size], known[d, j + 3, start : start + size]
+                for s in range(size):
+                    total[s] += (
+                        (max(y0[s], x0) - min(y0[s], x0))
+                        + (max(y1[s], x1) - min(y1[s], x1))
+                        + (max(y2[s], x2) - min(y2[s], x2))
+                        + (max(y3[s], x3) - min(y3[s], x3))
+                    )
+            for s in range(size):
+                apart[s] = min(np.int64(total[s]), top + 1)
+            for s in range(0, size - 3, 4):
+                found[0, apart[s]] += 1
+                found[1, apart[s + 1]] += 1
+                found[2, apart[s + 2]] += 1
+                found[3, apart[s + 3]] += 1
+            for s in range(size - size % 4, size):
+                found[0, apart[s]] += 1
+        upto = np.cumsum(found.sum(axis=0))
+        for s in range(len(steps)):
+            counts[d, i, s] = upto[steps[s]]

@@ -1,0 +1,49 @@
+"""Two-sided geometric noise on count profiles, the discrete alternative that Olivier and Quertier name (*Towards an in-depth
+understanding of privacy parameters for randomized sanitization mechanisms*, §III-C).
+
+Source: Cormode, *Personal privacy vs population privacy: learning to attack anonymization*, KDD 2011, their [17]; the mechanism is
+that of Ghosh, Roughgarden and Sundararajan, *Universally utility-maximizing privacy mechanisms*, STOC 2009.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from mobpriv.affinity import Neighbourhood
+from mobpriv.call_profiles import as_counts
+from mobpriv.mechanisms.profiles.choices import as_table, check_chi, check_epsilon, chi_of, column, common, of_users, words
+from mobpriv.noise import geometric, log_geometric
+
+
+@dataclass(frozen=True, eq=False)
+class Geometric:
+    """max(0, c_ij + d_ij) with P(d_ij = k) = (1 − q)/(1 + q) · q^|k|, q = e^−ε, for j ∈ χ_i, and d_ij = 0 for j ∉ χ_i.
+
+    d_{χ,ε}-private given χ_i, and whole without rounding: of the mechanisms that add to a count it has the least noise for its ε.
+    """
+
+    epsilon: float | np.ndarray | pd.Series  # per visit; one number, or one a user
+    chi: Neighbourhood | np.ndarray | pd.DataFrame | None = None  # None: all POIs
+
+    name = "geometric"
+    random = True
+
+    def __post_init__(self):
+        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
+        check_chi(self.chi)
+
+    def __repr__(self) -> str:
+        return f"Geometric(epsilon={self.epsilon!r}, chi={words(self.chi)})"
+
+    def protect(self, profiles: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+        c = as_counts(profiles).to_numpy().astype(np.int64)
+        own = of_users(self, profiles)
+        return as_table(own.noisy(c, chi_of(self, profiles), rng.random(c.shape)), profiles)
+
+    def noisy(self, c: np.ndarray, chi: np.ndarray, u: np.ndarray) -> np.ndarray:
+        return np.where(chi, np.maximum(0, c + geometric(u, column(self.epsilon))), c)
+
+    def log_probability(self, published, true) -> np.ndarray:
+        """ln P(c̃_ij = published | c_ij = true) for j ∈ χ_i."""
+        return log_geometric(published, true, common(self))

@@ -1,0 +1,46 @@
+"""The statistician of Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization
+mechanisms*, §II-C: visitors and visits of each POI (Examples 3 and 4), and how far the sanitised profiles mislead (§VI-B).
+
+Profiles are arrays (…, users, m) or tables; each result has the shape (…, m), a mean error (…).
+"""
+
+import numpy as np
+
+from mobpriv.ranges import true_or_false
+
+
+def visitors(booleans) -> np.ndarray:
+    """f_1(j) = Σ_i b_ij, the number of visitors of POI j (Example 3)."""
+    return np.asarray(booleans).sum(axis=-2)
+
+
+def visits(counts, average: bool = False) -> np.ndarray:
+    """f_2(j) = Σ_i c_ij, the number of visits to POI j (Example 4).
+
+    Departures from the paper: Example 4 divides by n (``average=True``), yet "the average number of visits on a POI, which is 98" for
+    n = 100 users is a sum: 98 visits a user and POI would be 2842 in a day.
+    """
+    true_or_false("average", average)
+    total = np.asarray(counts).sum(axis=-2)
+    return total / np.shape(counts)[-2] if average else total
+
+
+def mean_error(true, published) -> np.ndarray:
+    """1/m Σ_j |f(j) on true profiles − f(j) on sanitised ones| of §VI-B; the arguments are the f, shape (…, m)."""
+    return np.abs(np.asarray(true, float) - np.asarray(published, float)).mean(axis=-1)
+
+
+def corrected_visitors(published, p, chi=None) -> np.ndarray:
+    """The unbiased estimate of f_1: beyond the paper, whose statistician takes the sanitised profiles as they are.
+
+    With χ = all POIs, (Σ_i b̃_ij − n p)/(1 − 2p). With a mask ``chi`` (…, users, m) only who has j in χ_i is corrected for, Σ_i b̃_ij
+    where not: for that the statistician must know χ_i. Made from the profile itself, as N(b_i, n_i) is, it is not published, and
+    publishing it would betray the profile; no unbiased estimate from the b̃_i alone is known to us then. None exists for p = 1/2.
+    """
+    b = np.asarray(published, float)
+    p = np.asarray(p, float)
+    if not ((p >= 0) & (p <= 1)).all() or (p == 0.5).any():
+        wrong = p[~((p >= 0) & (p <= 1)) | (p == 0.5)].flat[0]
+        raise ValueError(f"p must lie in [0, 1] and not be 1/2, where the sanitised profiles say nothing (got {wrong})")
+    chi = np.ones(b.shape, bool) if chi is None else np.broadcast_to(np.asarray(chi, bool), b.shape)
+    return np.where(chi, (b - p) / (1 - 2 * p), b).sum(axis=-2)
