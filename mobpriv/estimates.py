@@ -166,6 +166,28 @@ def spread(values) -> Estimate:
     return Estimate(float(values.mean()), float(values.min()), float(values.max()), len(values))
 
 
+def over_draws(values, level: float = 0.95) -> Estimate:
+    """The mean of n random draws of one number, and between which values the middle ``level`` of the draws lie; infinite ones count.
+
+    Where each draw has users of its own the interval covers another sample of users with other noise: it is of single draws, and does
+    not shrink with their number.
+    """
+    values = np.asarray(values, float)
+    if not len(values):
+        raise ValueError("draws need at least one (got none)")
+    low, high = middle_of(values, level)
+    return Estimate(float(values.mean()), float(low), float(high), len(values))
+
+
+def middle_of(values, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+    """Between which values the middle ``level`` of the first axis lie, interpolated; infinite values count as such."""
+    at = [(1 - level) / 2, (1 + level) / 2]
+    below, above = (np.quantile(values, at, axis=0, method=method) for method in ("lower", "higher"))
+    with np.errstate(invalid="ignore"):  # between infinite values numpy finds none
+        between = np.quantile(values, at, axis=0)
+    return tuple(np.where((below == above) | np.isinf(above), above, between))
+
+
 def mean(values, level: float = 0.95, bounds: tuple[float, float] = (-np.inf, np.inf)) -> Estimate:
     """The mean of n independent values with Student's interval, cut to ``bounds``; without an interval (NaN) when n is 1."""
     values = np.asarray(values, float)

@@ -277,3 +277,23 @@ def test_a_ratio_of_one_user_has_no_interval_and_nothing_below_no_value():
         estimates.clustered_ratio([], 1, [])
     with pytest.raises(ValueError, match="every trial is somebody's"):
         estimates.clustered_ratio([1, 0], 1, ["x"])
+
+
+class TestOverDraws:
+    def test_the_middle_of_the_draws(self):
+        found = estimates.over_draws(np.arange(101.0))
+        assert dict(found) == pytest.approx({"value": 50.0, "low": 2.5, "high": 97.5, "n": 101})
+
+    def test_infinite_draws_count(self):
+        found = estimates.over_draws([1.0] * 90 + [np.inf] * 10)
+        assert (found.value, found.low, found.high) == (np.inf, 1.0, np.inf)
+        assert estimates.over_draws([1.0] * 999 + [np.inf]).high == 1.0
+
+    def test_it_does_not_shrink_with_their_number(self):
+        rng = np.random.default_rng(1)
+        few, many = (estimates.over_draws(rng.normal(size=n)) for n in (1_000, 100_000))
+        assert abs((many.high - many.low) - (few.high - few.low)) < 0.3
+
+    def test_none_is_refused(self):
+        with pytest.raises(ValueError, match="at least one"):
+            estimates.over_draws([])

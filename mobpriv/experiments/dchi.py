@@ -1,0 +1,309 @@
+"""The figures of Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization mechanisms*,
+§VI, over many samples: each function returns an array with the draw first, which :func:`band` turns into a curve with its band.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from mobpriv.affinity import neighbourhood
+from mobpriv.attacks.profiles import denoising
+from mobpriv.attacks.profiles.distances import l1
+from mobpriv.attacks.profiles.inconsistencies import consistent
+from mobpriv.attacks.profiles.likelihood import unlikeliness
+from mobpriv.attacks.profiles.most_visited import most_visited, picked_rightly, poi_guess, read_off, relative
+from mobpriv.attacks.profiles.reidentification import fits, guesses, reidentification_rate
+from mobpriv.audits import telling_probability
+from mobpriv.estimates import Estimate, middle_of, over_draws
+from mobpriv.experiments.dchi_samples import Protection, Samples, leaked, published
+from mobpriv.mechanisms.profiles.laplace_counts import SCALES
+from mobpriv.noise import least_p
+from mobpriv.ranges import one_of, true_or_false, whole
+from mobpriv.statistician import corrected_visitors, mean_error, visitors, visits
+
+BOOLEANS, COUNTS = Protection(counts=False), Protection(counts=True)
+NEAR_BOOLEANS, NEAR_COUNTS = BOOLEANS._replace(neighbours=5), COUNTS._replace(neighbours=5)
+EPSILONS = (0.1, 0.2, 0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 10)
+"""Where the figures over ε are computed: the paper's own values (0.1, 1, 2, 3, 4, 6, 7) and others between and beyond."""
+ANCHORS = (0.1, 1, 2, 3, 4, 5, 6, 7)  # those of them that claims are held at
+ESTIMATORS = ("unbiased", "printed", "likeliest")
+ADVERSARIES = ("profileGuess", "likelihood")
+TIE = 1e-9
+
+
+class Row(NamedTuple):
+    """A row of the table of §VI-E."""
+
+    scenario: str
+    neighbours: int | None
+    epsilon: float
+    printed: float  # r̃(0.3, 100)
+
+
+TABLE = (
+    Row("1", None, 6.0, 0.76),
+    Row("1", 5, 3.0, 0.70),
+    Row("2.1", None, 4.0, 0.99),
+    Row("2.1", 5, 2.0, 0.95),
+    Row("2.2", None, 2.0, 1.0),
+    Row("2.2", 3, 1.0, 0.85),
+)
+
+
+class Band(NamedTuple):
+    mean: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+def protection(chi: str, counts: bool = False, **options) -> Protection:
+    """A mechanism by the short name of its χ: "all" POIs, "N5" for N(b, 5) as printed, "F5" for five POIs further than the visited ones."""
+    if chi == "all":
+        return Protection(counts, **options)
+    if chi[:1] not in ("N", "F") or not chi[1:].isdecimal():
+        raise ValueError(f'chi must be "all", or N or F and a number of POIs, as "N5" (got {chi!r})')
+    return Protection(counts, int(chi[1:]), {"N": "printed", "F": "further"}[chi[0]], **options)
+
+
+def over(name: str, at: Sequence, values: np.ndarray) -> dict[str, Estimate]:
+    """Results of a family: ``name`` and each of ``at``, with the draws of ``values`` (draws, len(at)) at it."""
+    return {f"{name}.{x}": over_draws(values[:, k]) for k, x in enumerate(at)}
+
+
+def band(values: np.ndarray, level: float = 0.9) -> Band:
+    """Over the draws: the mean, and between which values the middle ``level`` of the draws lie; infinite values count as such."""
+    return Band(np.mean(values, axis=0), *middle_of(values, level))
+
+
+def level(samples: Samples, protection: Protection) -> np.ndarray:
+    """What the mean error is held against (§VI-B): the average of f_1 or of f_2 over the POIs, (draws,)."""
+    of = visits(samples.day) if protection.counts else visitors(samples.day > 0)
+    return of.mean(axis=-1)
+
+
+def unique(profiles: np.ndarray) -> np.ndarray:
+    """Of each draw the share of the profiles (draws, n, m) that are like no other, (draws,)."""
+    found = []
+    for one in profiles:
+        _, whose, how_many = np.unique(one, axis=0, return_inverse=True, return_counts=True)
+        found.append((how_many[np.ravel(whose)] == 1).mean())
+    return np.array(found)
+
+
+def telling(samples: Samples, n: int, epsilon: float = 1.0, reading: str = "printed") -> dict[str, np.ndarray]:
+    """What χ = N(b, n) gives away by itself (:mod:`mobpriv.audits`), of each draw: ``users``, the share with a neighbouring profile, one
+    POI more or less, that some output of theirs excludes; ``neighbours``, the mean share of such neighbours; ``probability``, the mean of
+    the users' largest probability of such an output.
+    """
+    b, p = samples.day > 0, float(least_p(epsilon))
+    draws, _, m = b.shape
+    found = {name: np.empty(draws) for name in ("users", "neighbours", "probability")}
+    for k in range(draws):
+        own = neighbourhood(b[k], samples.affinity[k], n, reading)
+        largest, excluded = np.zeros(len(own)), np.zeros(len(own))
+        for j in range(m):
+            other = b[k].copy()
+            other[:, j] ^= True
+            probability = telling_probability(own, neighbourhood(other, samples.affinity[k], n, reading), j, p)
+            excluded += probability > 0
+            largest = np.maximum(largest, probability)
+        for name, of in (("users", excluded > 0), ("neighbours", excluded / m), ("probability", largest)):
+            found[name][k] = of.mean()
+    return found
+
+
+def error(samples: Samples, protection: Protection, epsilons: Sequence[float], corrected: bool = False) -> np.ndarray:
+    """Figures 4 to 7: the mean error of f_1 (visitors) or f_2 (visits, a sum) for each ε, (draws, ε).
+
+    ``corrected``: of booleans, with the unbiased estimate of f_1, for which the statistician knows χ_i.
+    """
+    true_or_false("corrected", corrected)
+    if corrected and protection.counts:
+        raise ValueError("corrected is for booleans: the estimate of visits is not corrected")
+    true, found = protection.of(samples.day), []
+    chi = protection.chi(samples.day, samples.affinity)
+    of = visits if protection.counts else visitors
+    for epsilon in epsilons:
+        mechanism = protection.at(epsilon)
+        said = mechanism.noisy(true, chi, samples.u)
+        found.append(mean_error(of(true), corrected_visitors(said, mechanism.flip, chi) if corrected else of(said)))
+    return np.stack(found, axis=-1)
+
+
+def surface(
+    samples: Samples,
+    protection: Protection,
+    epsilon: float,
+    deltas: Sequence[float],
+    most: Sequence[int],
+    scenario: str = "2.2",
+    amount: int | None = None,
+) -> np.ndarray:
+    """Figures 8 to 12: the re-identification rate r(δ, M, n) of Algorithm 11, (draws, δ, M)."""
+    leak = leaked(samples, protection, published(samples, protection, epsilon, scenario), scenario, amount)
+    return reidentification_rate(guesses(leak.published, leak.known, deltas), most)
+
+
+def without_inconsistencies(
+    samples: Samples,
+    protection: Protection,
+    epsilon: float,
+    taus: Sequence[float],
+    number: int = 8,  # N
+    delta: float = 2.0,
+    most: int = 2,  # M
+    scenario: str = "2.2",
+) -> np.ndarray:
+    """Figure 13: r̄(δ, M, n, τ, N) of Algorithm 12 and then 11, (draws, τ); τ = 0 discards nothing and is Algorithm 11 alone."""
+    said = published(samples, protection, epsilon, scenario)
+    found = []
+    for tau in taus:
+        kept = consistent(said, samples.affinity, [tau], [number])[0, 0]
+        leak = leaked(samples, protection, kept, scenario)
+        found.append(reidentification_rate(guesses(leak.published, leak.known, [delta]), [most])[..., 0, 0])
+    return np.stack(found, axis=-1)
+
+
+def estimated_epsilon(
+    samples: Samples,
+    protection: Protection,
+    epsilons: Sequence[float],
+    estimator: str = "unbiased",
+    scenario: str = "2.2",
+    pooled: bool = False,
+    chi_known: bool = False,
+) -> np.ndarray:
+    """Algorithms 13 and 14, and the maximum likelihood: ε̃ of every leaked user, (draws, ε, users); ``pooled``: of all, (draws, ε).
+
+    ``chi_known``: the adversary takes the POIs in χ_i alone. As the paper says nothing of it, he takes all that leaked. The
+    likeliest ε̃ is that of the mechanism's own rounding and scale, of Laplace noise only.
+    """
+    one_of("estimator", estimator, ESTIMATORS)
+    if protection.counts and estimator == "likeliest" and protection.law != "laplace":
+        raise ValueError(
+            f"the likeliest ε is that of Laplace noise, not of {protection.law}: take the unbiased or printed estimator"
+        )
+    chi, found = protection.chi(samples.period(scenario), samples.affinity), []
+    for epsilon in epsilons:
+        leak = leaked(samples, protection, published(samples, protection, epsilon, scenario), scenario)
+        mask = chi[np.arange(len(chi))[:, None, None], leak.users[:, :, None], leak.pois[:, None, :]] if chi_known else None
+        sides = (leak.published, leak.known, mask)
+        if not protection.counts:
+            form = "printed" if estimator == "printed" else "unbiased"
+            found.append(denoising.epsilon_of(denoising.guess_bernoulli(*sides, form, pooled)))
+        elif estimator == "likeliest":
+            found.append(SCALES[protection.scale] * denoising.likeliest_epsilon(*sides, protection.rounding, pooled))
+        else:
+            found.append(denoising.guess_laplacian(*sides, estimator, pooled))
+    return np.stack(found, axis=1)
+
+
+def epsilon_error(samples: Samples, protection: Protection, epsilons: Sequence[float], **how) -> np.ndarray:
+    """Figure 14: the relative error |ε̃ − ε|/ε, shaped as :func:`estimated_epsilon`, whose arguments it takes; infinite as ε̃ may be."""
+    found = estimated_epsilon(samples, protection, epsilons, **how)
+    true = np.reshape(np.asarray(epsilons, float), (1, -1) + (1,) * (found.ndim - 2))
+    return np.abs(found - true) / true
+
+
+def most_visited_rate(
+    samples: Samples,
+    protection: Protection,
+    epsilon: float,
+    scenario: str,
+    delta: float = 0.3,
+    absolute: bool = False,
+    guess: str = "sanitised",
+    empty: str = "nothing",
+) -> tuple[np.ndarray, np.ndarray]:
+    """The table of §VI-E: r̃(δ, n) of Algorithm 16, (draws,), and of how many users it is the share, (draws,).
+
+    δ is a share of the true |c_i|₁ at the POIs that leaked, which favours an adversary who does not know it (scenarios 1 and 2.2), or
+    ``absolute``. ``guess``: poiGuess(j) is read off the ``sanitised`` profile, as printed, or the ``leaked`` one. ``empty``: what is named
+    where no profile is near enough, see :func:`most_visited`. Users without a call in the published period have no most visited POI and
+    are left out (scenario 1).
+    """
+    one_of("guess", guess, ("sanitised", "leaked"))
+    counts = samples.period(scenario)
+    said = published(samples, protection, epsilon, scenario)
+    leak = leaked(samples, protection, said, scenario)
+    draws = np.arange(len(counts))[:, None, None]
+    own = counts[draws, leak.users[:, :, None], leak.pois[:, None, :]]  # what is published of, where it leaked
+    whole_own, whole_said = counts[draws[:, :, 0], leak.users], said[draws[:, :, 0], leak.users]
+    if guess == "sanitised":
+        of = poi_guess(whole_said, protection.chi(counts, samples.affinity)[draws[:, :, 0], leak.users])
+    else:
+        of = np.zeros(whole_said.shape, bool)
+        np.put_along_axis(of, np.broadcast_to(leak.pois[:, None, :], leak.known.shape), poi_guess(leak.known), axis=-1)
+    limit = np.full(own.shape[:2], float(delta)) if absolute else relative(delta, own)
+    found = most_visited(leak.published, leak.known, limit, of, empty)
+    there = whole_own.any(axis=-1)
+    right = (found.named & poi_guess(whole_own)).any(axis=-1) & there
+    return right.sum(axis=-1) / there.sum(axis=-1), there.sum(axis=-1)
+
+
+def read_off_rate(samples: Samples, protection: Protection, epsilon: float, scenario: str = "2.2") -> np.ndarray:
+    """Without any leak: how often a POI with the largest sanitised count, picked at random, is a most visited one, (draws,)."""
+    counts = samples.period(scenario)
+    there = counts.any(axis=-1)
+    right = picked_rightly(read_off(published(samples, protection, epsilon, scenario)), np.where(there[..., None], counts, 1))
+    return np.where(there, right, 0).sum(axis=-1) / there.sum(axis=-1)
+
+
+def nearest_rate(
+    samples: Samples, protection: Protection, epsilon: float, adversary: str, scenario: str = "2.2", amount: int | None = None
+) -> np.ndarray:
+    """How often the most alike leaked profile is the user's own, ties against the adversary (top-1), (draws,).
+
+    ``profileGuess`` takes the nearest, which no (δ, M) of Algorithm 11 beats at M = 1; ``likelihood`` the likeliest, knowing ε and
+    how χ was made: not in scenario 1, where the profiles are of another period, nor for N(b, n) in 2.1, where a candidate's own
+    neighbourhood is unknown.
+    """
+    one_of("adversary", adversary, ADVERSARIES)
+    leak = leaked(samples, protection, published(samples, protection, epsilon, scenario), scenario, amount)
+    fits(leak.published.shape[0] * leak.published.shape[1], leak.known.shape[1])
+    if adversary == "profileGuess":
+        d = l1(leak.published, leak.known).astype(float)
+    else:
+        if scenario == "1" or (scenario == "2.1" and protection.neighbours is not None):
+            raise ValueError("the likelihood needs true profiles of the published period, and with N(b, n) of all POIs")
+        known = leak.known.astype(np.int64)
+        d = unlikeliness(
+            protection.at(epsilon),
+            leak.published,
+            known,
+            protection.chi(known, samples.affinity) if scenario == "2.2" else np.ones(known.shape, bool),
+        )
+    own = np.diagonal(d, axis1=1, axis2=2)
+    return ((d <= own[..., None] + TIE).sum(axis=-1) == 1).mean(axis=-1)
+
+
+def side_information(
+    samples: Samples, protection: Protection, epsilon: float, users: Sequence[int], pois: Sequence[int], most: int = 1
+) -> np.ndarray:
+    """Beyond the paper, its open question: the best r(δ, M, n) over δ when so many users leak at so many POIs, (draws, users, POIs)."""
+    said = published(samples, protection, epsilon, "2.2")
+    pois = [whole("pois", some, 1, said.shape[-1], f"must be whole numbers in 1 … {said.shape[-1]}") for some in pois]
+    found = np.empty((len(said), len(users), len(pois)))
+    for a, count in enumerate(users):
+        whole_ones = leaked(samples, protection, said, "2.2", count)
+        for b, some in enumerate(pois):
+            at = np.broadcast_to(np.sort(samples.poi_order[:, :some], axis=1)[:, None, :], (*whole_ones.known.shape[:2], some))
+            sides = (np.take_along_axis(side, at, axis=-1) for side in (whole_ones.published, whole_ones.known))
+            found[:, a, b] = best_rate(*sides, most)
+    return found
+
+
+def best_rate(said: np.ndarray, known: np.ndarray, most: int = 1) -> np.ndarray:
+    """max over δ of r(δ, M, n), (draws,): "the attacker's strategy is not known a priori, the worst case should be considered" (§VI-C).
+
+    Profiles (draws, n, J), row i of both one user's. δ succeeds for user i from d(a_i, ã_i) to before the distance of the (M+1)-th
+    nearest profile, so that the best δ is one of the users' own distances.
+    """
+    whole("most", most, 1)
+    fits(said.shape[0] * said.shape[1], known.shape[1])
+    d = l1(said, known)
+    own = np.diagonal(d, axis1=1, axis2=2)
+    beyond = np.partition(d, most, axis=-1)[..., most] if most < d.shape[-1] else np.full(own.shape, np.inf)
+    hits = (own[:, :, None] <= own[:, None, :]) & (own[:, None, :] < beyond[:, :, None])
+    return hits.mean(axis=1).max(axis=-1)

@@ -1,0 +1,97 @@
+"""What Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization mechanisms*, leave open
+about their sample, each moved alone; and how much of what differs from sample to sample is users and how much is noise.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mobpriv.affinity import affinity
+from mobpriv.experiments.dchi_samples import Protection, Samples, Setting
+from mobpriv.experiments.dchi_worst import worst
+from mobpriv.noise import least_p
+from mobpriv.ranges import whole
+from mobpriv.statistician import mean_error, visitors, visits
+
+
+class Parts(NamedTuple):
+    """The standard deviation over draws, and the share of the variance that comes of the users; the rest is the noise's."""
+
+    deviation: float
+    users: float
+
+
+def known_to_everybody(samples: Samples, setting: Setting) -> Samples:
+    """The affinity of all who may be drawn, on all days, in the place of that of the n users of each draw."""
+    matrix = affinity(setting.first + setting.second > 0)
+    return samples._replace(affinity=np.broadcast_to(matrix, samples.affinity.shape))
+
+
+def among(setting: Setting, which: np.ndarray, least: int | None = None) -> Setting:
+    """The setting with some of its user-days only, ``which`` a mask."""
+    days = np.repeat(np.arange(len(setting.per_day)), setting.per_day)
+    sizes = np.bincount(days[which], minlength=len(setting.per_day))
+    return setting._replace(
+        users=setting.users[which],
+        first=setting.first[which],
+        second=setting.second[which],
+        least=setting.least if least is None else least,
+        offsets=np.r_[0, np.cumsum(sizes)],
+    )
+
+
+def stricter(setting: Setting, least: int) -> Setting:
+    """Of the setting only the user-days with visits on so many distinct POIs, more than it asks itself."""
+    whole("least", least, setting.least)
+    return among(setting, (setting.first + setting.second > 0).sum(axis=1) >= least, least)
+
+
+def of_day(setting: Setting, day: int) -> Setting:
+    """A single day of the setting."""
+    days = np.repeat(np.arange(len(setting.per_day)), setting.per_day)
+    return among(setting, days == whole("day", day, 0, len(setting.per_day) - 1))
+
+
+def pooled(setting: Setting) -> Setting:
+    """All days together, a day of a user as good as a user: one may be drawn on two of her days."""
+    return setting._replace(offsets=np.array([0, len(setting.users)]))
+
+
+def crossed(samples: Samples, rng: np.random.Generator, times: int) -> Samples:
+    """Each draw of users so many times, with fresh noise each time: draw d stands at d · times … d · times + times − 1."""
+    whole("times", times, 2)
+    again = type(samples)(*(np.repeat(part, times, axis=0) for part in samples))
+    return again._replace(u=rng.random(again.u.shape))
+
+
+def parts_of_variance(values: np.ndarray) -> Parts:
+    """Of values (draws of users, times): the variance between the users' means less what the noise adds to it, beside that within."""
+    values = np.asarray(values, float)
+    if values.ndim != 2 or min(values.shape) < 2:
+        raise ValueError(f"values must be at least 2 draws of users, each at least twice (got {values.shape})")
+    within = float(values.var(axis=1, ddof=1).mean())
+    between = max(0.0, float(values.mean(axis=1).var(ddof=1)) - within / values.shape[1])
+    total = within + between
+    return Parts(total**0.5, between / total if total else 0.0)
+
+
+def halfway(epsilon: float) -> float:
+    """The ε whose least p lies halfway between the least p of ``epsilon`` and 1/2, which Proposition 7 allows for ``epsilon`` too."""
+    p = (least_p(epsilon) + 0.5) / 2
+    return float(np.log((1 - p) / p))
+
+
+def share(samples: Samples, protection: Protection, epsilon: float) -> np.ndarray:
+    """The mean error of f_1 or f_2, as a share of its average over the POIs, (draws,)."""
+    chi = protection.chi(samples.day, samples.affinity)
+    true = protection.of(samples.day)
+    said = protection.at(epsilon).noisy(true, chi, samples.u)
+    of = visits if protection.counts else visitors
+    return mean_error(of(true), of(said)) / of(true).mean(axis=-1)
+
+
+def rate(
+    samples: Samples, protection: Protection, epsilon: float, scenario: str = "2.2", amount: int | None = None
+) -> np.ndarray:
+    """The best re-identification rate over δ at M = 1, (draws,)."""
+    return worst(samples, protection, epsilon, [1], scenario, amount)[:, 0]

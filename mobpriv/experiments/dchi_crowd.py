@@ -1,0 +1,104 @@
+"""Samples of any size, up to everybody: does a crowd hide its users, as Olivier and Quertier say in §VI-A of *Towards an in-depth
+understanding of privacy parameters for randomized sanitization mechanisms*?
+
+A draw is an order of all users; its crowd of n are the first n, so that a larger crowd holds the smaller one, with the same noise.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from mobpriv.affinity import affinity
+from mobpriv.attacks.profiles.distances import l1
+from mobpriv.attacks.profiles.reidentification import fits
+from mobpriv.call_profiles import LEAST, count_profiles, day, eligible
+from mobpriv.experiments.dchi_days import Days
+from mobpriv.experiments.dchi_samples import Protection, Samples
+from mobpriv.experiments.dchi_worst import at_best
+from mobpriv.ranges import whole
+from mobpriv.statistician import mean_error, visitors, visits
+
+
+class Found(NamedTuple):
+    """How often the right profile is found, shares of the users that are attacked."""
+
+    top: float  # it is nearer than all others
+    best: tuple[float, ...]  # r(δ, M, n) at the best δ, for each M
+
+
+def everybody(chosen: Days, first: str, last: str, zone: str, least: int = LEAST) -> np.ndarray:
+    """The counts, (users, m), from the day ``first`` to the day ``last``, of all users with visits on so many distinct POIs in that time.
+
+    Raises ValueError where that is nobody.
+    """
+    calls = chosen.data.calls
+    calls = calls[calls["cell"].isin(chosen.pois.index)]
+    period = day(first, zone).whole[0], day(last, zone).whole[1]
+    counts = eligible(count_profiles(calls, chosen.pois, period).counts, least).to_numpy()
+    if not len(counts):
+        raise ValueError(f"from {first} to {last} nobody has visits on {least} distinct POIs or more: a smaller least")
+    return counts
+
+
+def sizes_up_to(wanted: Sequence[int], everybody: int) -> tuple[int, ...]:
+    """The sizes below the number of all users, and that number."""
+    return (*(n for n in wanted if n < everybody), everybody)
+
+
+def crowds(counts: np.ndarray, sizes: Sequence[int], rng: np.random.Generator, draws: int) -> Iterator[dict[int, Samples]]:
+    """For each draw: size -> the crowd, as a :class:`Samples` of a single draw, all of whose visits are in its first half.
+
+    Raises ValueError for more users than there are.
+    """
+    whole("draws", draws, 1)
+    most, m = counts.shape
+    for n in sizes:
+        whole("sizes", n, 2, most, f"must be whole numbers in 2 … {most}, the number of users")
+    for child in rng.spawn(draws):
+        order, u, pois = child.permutation(most), child.random((most, m)), child.permutation(m)
+        yield {n: _crowd(counts[order[:n]], u[:n], order[:n], pois) for n in sizes}
+
+
+def _crowd(counts, u, users, pois) -> Samples:
+    here, n = counts[None], len(counts)
+    return Samples(here, np.zeros_like(here), affinity(here > 0), u[None], users[None], np.arange(n)[None], pois[None])
+
+
+def attacked(crowd: Samples, protection: Protection, said: np.ndarray, most: Sequence[int], share: float = 0.5) -> Found:
+    """Scenario 2.2 with the same share of the users leaked, however many they are: each of their sanitised profiles is held against all leaked.
+
+    ``said``: what is published of the crowd, of :func:`mobpriv.experiments.dchi_samples.published`.
+    """
+    said, true = _sides(crowd, protection, said)
+    known = max(1, int(share * len(true)))
+    return _found(said[:known], true[:known], most)
+
+
+def sought(crowd: Samples, protection: Protection, said: np.ndarray, most: Sequence[int], leaked: int) -> Found:
+    """The other way round, with so many users leaked: each leaked profile is held against *all* sanitised ones, to find the one that is hers."""
+    said, true = _sides(crowd, protection, said)
+    return _found(true[: whole("leaked", leaked, 1, len(true))], said, most)
+
+
+def mean_share(crowd: Samples, protection: Protection, said: np.ndarray) -> float:
+    """The mean error of f_1 or f_2, as a share of its average over the POIs."""
+    of = visits if protection.counts else visitors
+    true = of(protection.of(crowd.day))
+    return float((mean_error(true, of(said)) / true.mean(axis=-1))[0])
+
+
+def _sides(crowd, protection, said):
+    return np.asarray(said)[0].astype(np.int64), protection.of(crowd.day)[0].astype(np.int64)
+
+
+def _found(rows: np.ndarray, candidates: np.ndarray, most: Sequence[int]) -> Found:
+    """Row i of the candidates is the right one of row i."""
+    fits(len(rows), len(candidates))
+    d = l1(rows[None], candidates[None])[0]
+    own = np.diagonal(d).astype(np.int64)
+    beyond = {
+        m: np.partition(d, m, axis=-1)[:, m].astype(np.int64) if m < d.shape[1] else np.full(len(own), np.iinfo(np.int64).max)
+        for m in {1, *most}
+    }
+    return Found(float((own < beyond[1]).mean()), tuple(at_best(own, beyond[m]) for m in most))

@@ -1,0 +1,79 @@
+"""Which settings are both useful and safe, beyond Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for
+randomized sanitization mechanisms*: mean error and best attack of every ε and χ, over the same draws.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from mobpriv.attacks.profiles.distances import l1
+from mobpriv.attacks.profiles.likelihood import unlikeliness
+from mobpriv.attacks.profiles.most_visited import picked_rightly, read_off
+from mobpriv.estimates import Estimate
+from mobpriv.experiments.dchi import level
+from mobpriv.experiments.dchi_equal import likeliest
+from mobpriv.experiments.dchi_samples import Protection, Samples, leaked
+from mobpriv.experiments.dchi_statistician import corrected_sum, corrected_visits
+from mobpriv.noise import least_p
+from mobpriv.statistician import mean_error, visitors, visits
+
+CHIS = ("all", *(f"N{n}" for n in range(1, 11)), *(f"F{n}" for n in range(1, 11)))
+
+
+class Measured(NamedTuple):
+    """What a χ costs and gives away at each ε, arrays (draws, ε)."""
+
+    plain: np.ndarray  # mean error as published, of the average
+    corrected: (
+        np.ndarray
+    )  # by the unbiased estimate, ε and n_j known; of booleans in a neighbourhood also as if χ were the visited POIs
+    nearest: np.ndarray  # re-identified by the nearest profile, scenario 2.2
+    likeliest: np.ndarray
+    place: np.ndarray  # whose most visited POI is read off the counts; 0 of booleans, which say nothing of it
+
+    @property
+    def best_way(self) -> np.ndarray:
+        """The error of a statistician who knows which of both misleads less at this ε, on average over the draws."""
+        return np.where(self.corrected.mean(axis=0) < self.plain.mean(axis=0), self.corrected, self.plain)
+
+    @property
+    def reidentified(self) -> np.ndarray:
+        return np.maximum(self.nearest, self.likeliest)
+
+    @property
+    def risk(self) -> np.ndarray:
+        """The best attack of each draw: "the worst case should be considered" (§VI-C)."""
+        return np.maximum(self.reidentified, self.place)
+
+
+def measured(samples: Samples, protection: Protection, epsilons: Sequence[float]) -> Measured:
+    counts, true = samples.day, protection.of(samples.day)
+    chi, average = protection.chi(counts, samples.affinity), level(samples, protection)
+    holding = chi.sum(axis=-2)
+    of = visits if protection.counts else visitors
+    rows = []
+    for epsilon in epsilons:
+        mechanism = protection.at(epsilon)
+        said = mechanism.noisy(true, chi, samples.u)
+        if protection.counts:
+            ways = [corrected_visits(said, epsilon, holding)]
+            place = picked_rightly(read_off(said), counts).mean(axis=-1)
+        else:
+            p = least_p(epsilon)
+            ways = [corrected_sum(said, p, holding)] + ([of(said) / (1 - p)] if protection.neighbours is not None else [])
+            place = np.zeros(len(said))
+        errors = [mean_error(of(true), way) / average for way in (of(said), *ways)]
+        leak = leaked(samples, protection, said, "2.2")
+        own = np.take_along_axis(chi, leak.users[:, :, None], axis=1)
+        attacks = [
+            likeliest(l1(leak.published, leak.known).astype(float)),
+            likeliest(unlikeliness(mechanism, leak.published, leak.known.astype(np.int64), own)),
+        ]
+        rows.append((errors[0], min(errors[1:], key=lambda error: error.mean()), *attacks, place))
+    return Measured(*(np.stack(column, axis=-1) for column in zip(*rows, strict=True)))
+
+
+def keeps(found: Estimate, limit: float) -> bool:
+    """Whether 95 % of the draws keep within the limit: the upper end of the band, not the mean."""
+    return bool(found.high <= limit)

@@ -1,0 +1,30 @@
+"""Partial profiles beside whole ones, beside Figures 11 and 12 of Olivier and Quertier, *Towards an in-depth understanding of privacy
+parameters for randomized sanitization mechanisms*: which POIs leaked, and who cannot be told apart by them at all.
+"""
+
+import numpy as np
+
+from mobpriv.attacks.profiles.distances import l1
+from mobpriv.experiments.dchi_samples import Samples
+from mobpriv.ranges import one_of, whole
+from mobpriv.statistician import visitors
+
+WHICH = ("drawn", "most visited", "least visited")
+
+
+def order_of_pois(samples: Samples, which: str) -> Samples:
+    """The samples with other POIs to leak first: ``drawn`` as they are, or those with the most or the fewest visitors of the draw.
+
+    POIs with as many visitors keep the order in which they were drawn.
+    """
+    if one_of("which", which, WHICH) == "drawn":
+        return samples
+    number = np.take_along_axis(visitors(samples.day > 0), samples.poi_order, axis=1)
+    place = np.argsort(-number if which == "most visited" else number, axis=1, kind="stable")
+    return samples._replace(poi_order=np.take_along_axis(samples.poi_order, place, axis=1))
+
+
+def twins(known: np.ndarray) -> np.ndarray:
+    """How many of the users have a true profile that somebody else has too, as a share, (draws,): known (draws, n, J)."""
+    whole("users", known.shape[1], 2)
+    return ((l1(known, known) == 0).sum(axis=-1) > 1).mean(axis=-1)

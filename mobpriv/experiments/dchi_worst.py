@@ -1,0 +1,100 @@
+"""The adversary's choices in Algorithm 11, over many samples: the worst case over δ that Olivier and Quertier, *Towards an in-depth
+understanding of privacy parameters for randomized sanitization mechanisms*, §VI-C, ask for, and what is left of it where δ must be
+chosen without the sample's true profiles.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mobpriv.attacks.profiles.distances import l1
+from mobpriv.attacks.profiles.reidentification import fits
+from mobpriv.experiments.dchi import error
+from mobpriv.experiments.dchi_samples import Leaked, Protection, Samples, leaked, published
+from mobpriv.ranges import positive, whole
+
+HALVINGS = 40
+WIDEST = (1e-3, 20.0)  # the ε between which one is looked for
+
+
+def held(samples: Samples, protection: Protection, epsilon: float, scenario: str = "2.2", amount: int | None = None) -> Leaked:
+    """What the adversary holds of each draw."""
+    return leaked(samples, protection, published(samples, protection, epsilon, scenario), scenario, amount)
+
+
+def best_rates(said: np.ndarray, known: np.ndarray, most: Sequence[int]) -> np.ndarray:
+    """max over δ of r(δ, M, n) for each draw and M, (draws, M): as :func:`mobpriv.experiments.dchi.best_rate`, for crowds too.
+
+    Profiles (draws, n, J), row i of both one user's. User i is a success from her own distance to before that of the (M+1)-th nearest
+    profile: the most intervals that share a δ are counted along the sorted ends, one draw at a time, without a matrix of users for each.
+    """
+    most = [whole("most", m, 1) for m in most]
+    n, k = said.shape[1], known.shape[1]
+    fits(n, k)
+    found = np.empty((len(said), len(most)))
+    far = np.iinfo(np.int64).max
+    for d in range(len(said)):
+        apart = l1(said[d : d + 1], known[d : d + 1])[0]
+        own = np.diagonal(apart).astype(np.int64)
+        nearest = np.partition(apart, [m for m in most if m < k], axis=-1) if min(most) < k else apart
+        for at, m in enumerate(most):
+            beyond = nearest[:, m].astype(np.int64) if m < k else np.full(n, far)
+            found[d, at] = at_best(own, beyond)
+    return found
+
+
+def at_best(own: np.ndarray, beyond: np.ndarray) -> float:
+    """The largest share of users who succeed at one δ: user i from ``own`` to before ``beyond``."""
+    there = own < beyond
+    starts, ends = np.sort(own[there]), np.sort(beyond[there])
+    inside = np.searchsorted(starts, starts, side="right") - np.searchsorted(ends, starts, side="right")
+    return float(inside.max(initial=0) / len(own))
+
+
+def worst(
+    samples: Samples,
+    protection: Protection,
+    epsilon: float,
+    most: Sequence[int],
+    scenario: str = "2.2",
+    amount: int | None = None,
+) -> np.ndarray:
+    """The best rate over δ, (draws, M): "the worst case should be considered" (§VI-C)."""
+    leak = held(samples, protection, epsilon, scenario, amount)
+    return best_rates(leak.published, leak.known, most)
+
+
+def distances(samples: Samples, protection: Protection, epsilon: float, scenario: str = "2.2") -> tuple[np.ndarray, np.ndarray]:
+    """How far ã_i is from a_i, and from the nearest profile of somebody else that leaked: means over the users, each (draws,)."""
+    leak = held(samples, protection, epsilon, scenario)
+    d = l1(leak.published, leak.known).astype(float)
+    own = np.diagonal(d, axis1=1, axis2=2)
+    others = np.where(np.eye(d.shape[1], d.shape[2], dtype=bool), np.inf, d).min(axis=-1)
+    return own.mean(axis=-1), others.mean(axis=-1)
+
+
+def chosen_elsewhere(rates: np.ndarray) -> np.ndarray:
+    """The rate of each draw at the δ that is best on average for all other draws, (draws,); ``rates`` (draws, δ)."""
+    if len(rates) < 2:
+        raise ValueError("a δ that is chosen elsewhere needs at least two draws")
+    others = rates.sum(axis=0) - rates
+    return rates[np.arange(len(rates)), others.argmax(axis=1)]
+
+
+def epsilon_of_error(samples: Samples, protection: Protection, target: float) -> float:
+    """The ε at which the mean error of :func:`mobpriv.experiments.dchi.error`, on average over the draws, is the target, by halving.
+
+    Raises ValueError where the target is beyond the errors at the ends of ``WIDEST``.
+    """
+    positive("target", target, "of the mean error")
+    low, high = np.log(WIDEST)
+    at_ends = error(samples, protection, WIDEST).mean(axis=0)
+    if not at_ends[1] <= target <= at_ends[0]:
+        raise ValueError(f"target must be an error that there is, {at_ends[1]:.4g} … {at_ends[0]:.4g} (got {target:.4g})")
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        if error(samples, protection, [np.exp(middle)]).mean() > target:
+            low = middle
+        else:
+            high = middle
+    return float(np.exp(high))

@@ -1,0 +1,67 @@
+"""Other samples, and the parts of a variance."""
+
+import numpy as np
+import pytest
+from dchi_making import halves
+
+from mobpriv.experiments import dchi, dchi_choices
+from mobpriv.experiments.dchi_samples import draw, prepare, together
+from mobpriv.noise import least_p
+
+FIRST, SECOND = halves(300)
+SETTING = together([prepare(FIRST, SECOND), prepare(SECOND[::2], FIRST[::2])])
+SAMPLES = draw(SETTING, np.random.default_rng(1), 5, 40)
+DISTINCT = (SETTING.first + SETTING.second > 0).sum(axis=1)
+
+
+def test_settings_by_hand():
+    strict = dchi_choices.stricter(SETTING, 9)
+    a, b = SETTING.offsets[1:]
+    assert strict.per_day.tolist() == [(DISTINCT[:a] >= 9).sum(), (DISTINCT[a:b] >= 9).sum()]
+    assert ((strict.first + strict.second > 0).sum(axis=1) >= 9).all()
+    assert strict.least == 9
+    second = dchi_choices.of_day(SETTING, 1)
+    np.testing.assert_array_equal(second.first, SETTING.first[a:])
+    assert second.per_day.tolist() == [0, b - a]
+    assert dchi_choices.pooled(SETTING).per_day.tolist() == [b]
+    with pytest.raises(ValueError, match="least must be"):
+        dchi_choices.stricter(SETTING, 3)
+
+
+def test_everybodys_affinity():
+    found = dchi_choices.known_to_everybody(SAMPLES, SETTING).affinity
+    visited = SETTING.first + SETTING.second > 0
+    assert found[3, 2, 7] == pytest.approx((visited[:, 2] & visited[:, 7]).mean())
+    assert found.shape == SAMPLES.affinity.shape
+
+
+def test_crossed_draws_keep_their_users():
+    again = dchi_choices.crossed(SAMPLES, np.random.default_rng(2), 3)
+    for d in range(5):
+        for k in range(3):
+            np.testing.assert_array_equal(again.day[3 * d + k], SAMPLES.day[d])
+    assert len(np.unique(again.u)) == again.u.size
+
+
+def test_parts_of_a_variance_that_are_known():
+    rng = np.random.default_rng(1)
+    values = rng.normal(0, 3, (4000, 1)) + rng.normal(0, 4, (4000, 5))
+    found = dchi_choices.parts_of_variance(values)
+    assert found.deviation == pytest.approx(5, rel=0.03)
+    assert found.users == pytest.approx(9 / 25, abs=0.03)
+    assert dchi_choices.parts_of_variance(rng.normal(0, 1, (4000, 5))).users < 0.03
+    with pytest.raises(ValueError, match="at least 2 draws"):
+        dchi_choices.parts_of_variance(values[:1])
+
+
+def test_halfway_to_a_coin():
+    for epsilon in (0.1, 6.0):
+        assert least_p(dchi_choices.halfway(epsilon)) == pytest.approx((least_p(epsilon) + 0.5) / 2)
+
+
+def test_measures_are_those_of_the_figures():
+    for protection in (dchi.NEAR_BOOLEANS, dchi.COUNTS):
+        of = dchi.error(SAMPLES, protection, [2.0])[:, 0] / dchi.level(SAMPLES, protection)
+        np.testing.assert_allclose(dchi_choices.share(SAMPLES, protection, 2.0), of)
+        grid = dchi.surface(SAMPLES, protection, 2.0, range(300), [1], "2.2", 20).max(axis=1)[:, 0]
+        np.testing.assert_allclose(dchi_choices.rate(SAMPLES, protection, 2.0, amount=20), grid)
