@@ -31,8 +31,23 @@ app = typer.Typer(
 data_app = typer.Typer(help="The data sets: which there are, what they hold, how to get them.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
 _stdout, _stderr = Console(highlight=False), Console(stderr=True, highlight=False)
-EXAMPLE = "thesis_3_mechanisms"  # the notebook that is proposed for a first run on a table
-OPTIONS = {"user": "--user", "t": "--time-column", "lat": "--lat", "lng": "--lng", "time": "--time", "zone": "--zone"}
+EXAMPLES = {
+    "traces": "thesis_3_mechanisms",
+    "calls": "dchi_booleans",
+}  # the notebook that is proposed for a first run on a table
+OPTIONS = {
+    "user": "--user",
+    "t": "--time-column",
+    "lat": "--lat",
+    "lng": "--lng",
+    "cell": "--cell",
+    "end_cell": "--end-cell",
+    "duration": "--duration",
+    "cells": "--cells",
+    "time": "--time",
+    "zone": "--zone",
+}
+HOLDS = {"traces": "positions", "calls": "call records"}
 
 
 @contextmanager
@@ -83,10 +98,9 @@ def _validating(table: Path, given: dict[str, str]) -> str:
 
 def _ready(table: Path) -> str:
     """cdr.2024-01.csv.gz becomes cdr.2024-01_ready.parquet: tables of other months keep names of their own."""
-    name = table.name
-    for ending in (".gz", ".csv", ".tsv", ".txt", ".parquet"):
-        name = name[: -len(ending)] if name.lower().endswith(ending) else name
-    return f"{name}_ready.parquet"
+    from mobpriv.datasets import bare
+
+    return f"{bare(table)}_ready.parquet"
 
 
 def _pairs(given: list[str]) -> dict[str, str]:
@@ -105,7 +119,11 @@ def _pairs(given: list[str]) -> dict[str, str]:
 def run(
     notebook: Annotated[str, typer.Argument(help="Short name of a notebook, or its file.")],
     datasets: Annotated[
-        list[str] | None, typer.Option("--data", help="Data set: a name (mobpriv data list), a file or a folder.")
+        list[str] | None,
+        typer.Option(
+            "--data",
+            help="Data set: a name (mobpriv data list), a file or a folder. Beside a file NAME of call records stands NAME_cells with the cells.",
+        ),
     ] = None,
     parameter: Annotated[list[str] | None, typer.Option("-p", "--parameter", help="name=value, may be repeated.")] = None,
     quick: Annotated[
@@ -146,15 +164,22 @@ def run(
 def _plan(path: Path, given: dict, folder: Path) -> dict[str, str]:
     """What a run will do, in words."""
     from mobpriv.book import durations, notebooks
-    from mobpriv.datasets import DATASETS, recognised
+    from mobpriv.datasets import DATASETS, cells_beside, kind_of, read_cells, recognised
 
     parameters = notebooks.parameters(path)
     values = {p.name: p.default for p in parameters.values()} | given
     data, quick = values["dataset"], values.get("quick")
+    usual = DATASETS.get(parameters["dataset"].default)
+    needs, kind = usual.kind if usual else "traces", kind_of(data)
+    if kind != needs:
+        other = next(name for name, known in DATASETS.items() if known.kind == needs)
+        raise ValueError(f"{path.stem} needs {HOLDS[needs]}, and {data} holds {HOLDS[kind]}: run it on {other}, for instance")
     size = durations.size(data)
     described = Path(data).name + (f", {size}" if size else "")
     if data not in DATASETS and Path(data).is_file() and Path(data).name != "privamov-gps":
-        reading = recognised(data)  # refuses a table that needs more words, before anything runs
+        reading = recognised(data, kind=kind)  # refuses a table that needs more words, before anything runs
+        if kind == "calls":
+            read_cells(cells_beside(data))
         described += f" ({reading.in_words})" if reading.guessed else ""
     named = {n: v for n, v in given.items() if n not in ("dataset", "quick") and v != parameters[n].default}
     set_to = "; ".join(f"{name} = {value}" for name, value in named.items())
@@ -266,6 +291,18 @@ def real(
 
 
 @app.command()
+def carry(before: Annotated[Path, typer.Argument(help="A checkout of the commit before, with its book built.")]):
+    """Keep results on real data whose code was only rearranged: those whose notebooks give the same numbers on the embedded data."""
+    from mobpriv.book import carrying
+
+    with one_clear_line():
+        found = carrying.carry(before)
+        typer.echo(f"{len(found.results)} results carried over")
+        for (run, name), reason in found.kept_stale.items():
+            typer.echo(f"{run}/{name} stays stale: {reason}")
+
+
+@app.command()
 def show(notebook: Annotated[str, typer.Argument(help="Short name of a notebook, or its file.")]):
     """The parameters of a notebook: type, default, unit, range, meaning, and what --quick makes of them."""
     from mobpriv.book import notebooks
@@ -288,6 +325,17 @@ def validate(
     t: Annotated[str, typer.Option("--time-column", help="Column of the time.")] = "",
     lat: Annotated[str, typer.Option(help="Column of the latitude.")] = "",
     lng: Annotated[str, typer.Option(help="Column of the longitude.")] = "",
+    cell: Annotated[
+        str, typer.Option(help="Column of the cell; with it, or where no position is there, the table is one of call records.")
+    ] = "",
+    end_cell: Annotated[str, typer.Option(help="Of call records: column of the cell at the end.")] = "",
+    duration: Annotated[str, typer.Option(help="Of call records: column of the duration, in seconds.")] = "",
+    cells: Annotated[
+        Path | None,
+        typer.Option(
+            help="Of call records: table of their cells (cell, lat, lng, municipality). [default: NAME_cells.csv, .parquet or .geojson beside NAME]"
+        ),
+    ] = None,
     time: Annotated[
         str,
         typer.Option(
@@ -299,11 +347,11 @@ def validate(
         Path | None, typer.Option("-o", "--output", help="Write what is right of it here (Parquet), to run on.")
     ] = None,
 ):
-    """What a table of traces holds and what is wrong with it, rule by rule with the first row that breaks it."""
+    """What a table of traces or of call records holds and what is wrong with it, rule by rule with the first row that breaks it."""
     from mobpriv import datasets
-    from mobpriv.traces import COLUMNS
 
-    given = {"user": user, "t": t, "lat": lat, "lng": lng, "time": time, "zone": zone}
+    given = {"user": user, "t": t, "lat": lat, "lng": lng, "cell": cell, "end_cell": end_cell, "duration": duration}
+    given |= {"cells": str(cells or ""), "time": time, "zone": zone}
     given = {name: value for name, value in given.items() if value}
     with one_clear_line(file, given):
         if not file.exists():
@@ -319,37 +367,46 @@ def validate(
             raise ValueError(
                 f"{file} is a folder of a known format, whose columns and times are known: leave {', '.join(map(OPTIONS.get, given))} out"
             )
+        kind = "calls" if {"cell", "end_cell", "duration", "cells"} & set(given) else datasets.kind_of(file)
+        table_of_cells, command = None, ""
         if file.is_dir():
             found = datasets.load(file)
-            traces, left_out, command = found.traces, found.left_out, ""
+            records, left_out = found.traces, found.left_out
         else:
-            reading = datasets.recognised(file, {name: given[name] for name in COLUMNS if name in given}, time, zone)
-            traces, left_out = datasets.read_table(file, **reading.arguments)
+            columns = {name: value for name, value in given.items() if name not in ("cells", "time", "zone")}
+            reading = datasets.recognised(file, columns, time, zone, kind)
+            if kind == "calls":
+                records, table_of_cells, left_out = datasets.read_calls(file, cells, **reading.arguments)
+            else:
+                records, left_out = datasets.read_table(file, **reading.arguments)
             command = _validating(file, _said(reading, given))
-        if not len(traces):
+        if not len(records):
             raise ValueError(f"{file} holds no records")
         if command:
             typer.echo(f"{file.name}: {reading.in_words}{' (guessed)' if reading.guessed else ''}")
-        _holds(traces)
+        _holds(records, table_of_cells)
         if command:
-            _warn_of_row_numbers(traces, reading.columns["user"])
+            _warn_of_row_numbers(records, reading.columns["user"])
         if len(left_out):
-            _warn_of_many(len(traces), left_out)
+            _warn_of_many(len(records), left_out)
             _left_out(left_out)
         else:
             typer.echo("Nothing is wrong with it.")
         if output:
-            _write(traces, output)
+            _write(records, table_of_cells, output)
         elif command:
             typer.echo(f"\nTo write what is in order to a table, read so:\n  {command}")
         ready = str(output or (_ready(file) if command else file))
-        typer.echo(f"To run an experiment on it:\n  {shlex.join(['mobpriv', 'run', EXAMPLE, '--data', ready, '--quick'])}")
+        if kind in EXAMPLES:
+            words = ["mobpriv", "run", EXAMPLES[kind], "--data", ready, "--quick"]
+            typer.echo(f"To run an experiment on it:\n  {shlex.join(words)}")
 
 
 def _said(reading, given: dict[str, str]) -> dict[str, str]:
     """What must be said on the command line for a table to be read so."""
     columns = {role: name for role, name in reading.columns.items() if role != name or role in given}
-    return columns | {name: value for name, value in (("time", reading.time), ("zone", reading.zone)) if value}
+    cells = {"cells": given["cells"]} if "cells" in given else {}
+    return columns | cells | {name: value for name, value in (("time", reading.time), ("zone", reading.zone)) if value}
 
 
 def _warn_of_row_numbers(traces, column: str) -> None:
@@ -383,26 +440,44 @@ def _left_out(problems) -> None:
         typer.echo(f"    {p.remedy}")
 
 
-def _write(traces, output: Path) -> None:
-    from mobpriv.traces import COLUMNS
+def _write(records, cells, output: Path) -> None:
+    """The records, and of calls their cells beside them."""
+    from mobpriv import calls, traces
 
-    part = output.with_name(f".{output.name}.part")
+    columns = list(traces.COLUMNS if cells is None else (*calls.COLUMNS, *calls.OPTIONAL))
+    # alone, so that no column beside them can be taken for one of them
+    _replace(records[columns], output)
+    if cells is not None:
+        _replace(cells[["cell", "lat", "lng", "municipality"]], output.with_name(f"{output.stem}_cells.parquet"))
+    others = ", ".join(name for name in records.columns if name not in columns)
+    beside = f" and {output.stem}_cells.parquet" if cells is not None else ""
+    typer.echo(f"written: {output}{beside}{f', without the columns {others}' if others else ''}")
+
+
+def _replace(table, file: Path) -> None:
+    part = file.with_name(f".{file.name}.part")
     try:
-        traces[list(COLUMNS)].to_parquet(part)  # alone, so that no column beside them can be taken for one of them
-        part.replace(output)
+        table.to_parquet(part)
+        part.replace(file)
     finally:
         part.unlink(missing_ok=True)
-    others = ", ".join(name for name in traces.columns if name not in COLUMNS)
-    typer.echo(f"written: {output}{f', without the columns {others}' if others else ''}")
 
 
-def _holds(traces) -> None:
-    _stdout.print(f"{counted(len(traces), 'record')} of {counted(traces['user'].nunique(), 'user')}")
-    if len(traces):
-        _stdout.print(f"from {traces['t'].min():%Y-%m-%d %H:%M:%S %Z} to {traces['t'].max():%Y-%m-%d %H:%M:%S %Z}")
-        _stdout.print(
-            f"latitude {traces['lat'].min():.5f} to {traces['lat'].max():.5f}, longitude {traces['lng'].min():.5f} to {traces['lng'].max():.5f}"
-        )
+def _holds(records, cells) -> None:
+    """What is in a table; ``cells`` are those of calls, None of traces."""
+    what = "call" if cells is not None else "record"
+    _stdout.print(f"{counted(len(records), what)} of {counted(records['user'].nunique(), 'user')}")
+    if not len(records):
+        return
+    _stdout.print(f"from {records['t'].min():%Y-%m-%d %H:%M:%S %Z} to {records['t'].max():%Y-%m-%d %H:%M:%S %Z}")
+    if cells is not None:
+        towns = cells["municipality"].nunique()
+        where = f" in {counted(towns, 'municipality', 'municipalities')}" if towns else ", of no known municipality"
+        _stdout.print(f"{shown(records['cell'].nunique())} of {counted(len(cells), 'cell')}{where}")
+        return
+    _stdout.print(
+        f"latitude {records['lat'].min():.5f} to {records['lat'].max():.5f}, longitude {records['lng'].min():.5f} to {records['lng'].max():.5f}"
+    )
 
 
 @data_app.command("list")
@@ -410,9 +485,10 @@ def data_list():
     """The known data sets."""
     from mobpriv.datasets import DATASETS
 
-    table = Table("name", "title", "kind", "where", box=None)
+    table = Table("name", "title", "kind", "holds", "where", box=None)
     for name, known in DATASETS.items():
-        table.add_row(name, known.title, "synthetic" if known.synthetic else "real", getattr(known, "place", "") or "embedded")
+        kind = "synthetic" if known.synthetic else "real"
+        table.add_row(name, known.title, kind, HOLDS[known.kind], known.place or "embedded")
     _stdout.print(table)
 
 
@@ -422,11 +498,12 @@ def data_show(name: Annotated[str, typer.Argument(help="A name (mobpriv data lis
     from mobpriv import datasets
 
     with one_clear_line(Path(name)):
-        found = datasets.load(_found(name))
+        given = _found(name)
+        found = datasets.load_calls(given) if datasets.kind_of(given) == "calls" else datasets.load(given)
         _stdout.print(f"{found.name}: {found.source} ({'synthetic' if found.synthetic else 'real'}), SHA-256 {found.sha256}")
         if found.reading:
             typer.echo(f"read as: {found.reading}")
-        _holds(found.traces)
+        _holds(*((found.calls, found.cells) if datasets.kind_of(given) == "calls" else (found.traces, None)))
         for p in found.left_out.itertuples():
             _stdout.print(f"left out: {p.rule}: {counted(p.records, 'record')}")
 

@@ -5,19 +5,58 @@ import os
 import re
 import shlex
 import shutil
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
 from pathlib import Path
+from unittest import mock
 
 import nbformat
 import numpy as np
 import pandas as pd
 import pytest
 from notebook_making import SAVES, make, registry
+from warm_kernels import kernels
 
 from mobpriv import book
-from mobpriv.book import build, dependencies, notebooks, pages, provenance, quantities, results, running, runs
+from mobpriv.book import build, carrying, dependencies, notebooks, pages, provenance, quantities, results, running, runs
 
 REGISTRY = runs.read(results.ROOT)
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:papermill", "ignore::DeprecationWarning:nbclient")
+
+
+class Here:
+    """A pool whose work is done at once by this process."""
+
+    def submit(self, function, *arguments) -> Future:
+        future = Future()
+        try:
+            future.set_result(function(*arguments))
+        except Exception as error:  # whatever it is, as a pool does: who asks for the result gets it raised
+            future.set_exception(error)
+        return future
+
+
+@contextmanager
+def without_new_processes() -> Iterator[None]:
+    """Builds by this process and warm kernels: a pool and kernels that start anew import for seconds what is imported here."""
+    with kernels(), mock.patch.dict(os.environ), mock.patch.object(build.processes, "pool") as pool:
+        pool.return_value.__enter__.return_value = Here()
+        yield
+
+
+@pytest.fixture
+def new_processes() -> None:
+    """For the tests that are to see the pool and the kernels as they are outside the tests."""
+
+
+@pytest.fixture(autouse=True)
+def _here(request) -> Iterator[None]:
+    if "new_processes" in request.fixturenames:
+        yield
+        return
+    with without_new_processes():
+        yield
 
 
 def run(path: Path, tmp_path: Path, given=None, name="out") -> dict:
@@ -80,6 +119,7 @@ def test_a_notebook_that_is_not_there(tmp_path):
 
 
 # ----------------------------------------------------------------------------------------------------------------- running
+@pytest.mark.usefixtures("new_processes")
 def test_a_run_keeps_results_with_their_provenance_and_repeats_byte_for_byte(tmp_path):
     path = make(tmp_path, "demo", SAVES)
     record = run(path, tmp_path, {"cell": 400, "seed": 7})
@@ -133,7 +173,10 @@ def test_the_command_that_repeats_a_run_is_quoted_for_a_shell():
 
 # -------------------------------------------------------------------------------------------------------------- the build
 class TestWhatAResultDependsOn:
-    IMPORTS = "from mobpriv import book, plot\nfrom mobpriv.mechanisms import GeoI\nfrom mobpriv.datasets import load\nGeoI()"
+    IMPORTS = (
+        "from mobpriv import book, plot\nfrom mobpriv.mechanisms import GeoI\nfrom mobpriv.datasets import load\nGeoI()\n"
+        "book.compared\nplot.panels\nplot.intervals"
+    )
 
     @pytest.fixture
     def package(self, tmp_path, monkeypatch):
@@ -151,13 +194,13 @@ class TestWhatAResultDependsOn:
         ("file", "old", "page", "numbers"),
         [
             ("mechanisms/geo_i.py", "def protect(", True, True),
-            ("mechanisms/geo_i.py", "", True, False),  # a new neighbour in the same file
+            ("mechanisms/geo_i.py", "", False, False),  # a new neighbour in the same file
             ("draws.py", "def per_user(", True, True),  # called by geo_i
-            ("geo.py", "def meridian_arc(", True, False),  # imported by nothing that geo_i calls
+            ("geo.py", "def meridian_arc(", False, False),  # imported by nothing that geo_i calls
             ("geo.py", "def metres_per_degree_at(", True, True),
-            ("plot/forms.py", "", True, False),
-            ("palette.py", "", True, False),  # imported by plot
-            ("book/comparison.py", "", True, False),
+            ("plot/style.py", "def panels(", True, False),  # what only draws
+            ("palette.py", "def mark(", True, False),  # called by plot
+            ("book/comparison.py", "def compared(", True, False),
             ("mechanisms/w4m.py", "", False, False),  # another room of the same package
             ("channels/optimal.py", "", False, False),
             ("book/webpage.py", "", False, False),
@@ -256,12 +299,99 @@ def test_a_build_skips_what_has_not_changed(tmp_path, capfd):
     assert again["two.ipynb"] != stamp["two.ipynb"]
 
 
+@pytest.mark.usefixtures("new_processes")
 def test_a_failing_notebook_stops_the_build_but_the_others_are_kept(tmp_path):
     root = project(tmp_path, "good", "wrong")
     make(root, "wrong", "1 / 0")
     with pytest.raises(build.BuildFailed, match=r"(?s)wrong: .*ZeroDivisionError"):
         build.build(root, render=False)
     assert [p.name for p in (root / "book" / "_generated" / "results" / "city").iterdir()] == ["good.json"]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A project with a result on real data in each reading and its book built."""
+    root = tmp_path_factory.mktemp("made")
+    (root / "book").mkdir()
+    project(root, "nb")
+    runs_file = root / "book" / "results" / "runs.yml"
+    text = runs_file.read_text().replace("reading: program, file", "reading: program, parameters: {reading: program}, file")
+    runs_file.write_text(text)
+    path = make(root, "nb", SAVES.replace('none": 0.5', 'none": 0.5 if reading == "text" else 0.25'))
+    reads = 'reading: str = \\"text\\"  # of the paper, one of text | program\\nsizes: list'
+    path.write_text(path.read_text().replace("sizes: list", reads))
+    (root / "cabs.parquet").write_text("")
+    with without_new_processes():
+        build.real(root, [], root=root)
+        build.build(root, render=False)
+    return root
+
+
+class TestCarryingOver:
+    """A checkout before, whose results were made once, and one of today, whose computing cell says the same in another way."""
+
+    @pytest.fixture
+    def checkouts(self, made, tmp_path):
+        before, today = tmp_path / "before", tmp_path / "today"
+        shutil.copytree(made, before)
+        shutil.copytree(made, today)
+        rewrite(today / "notebooks" / "nb.ipynb", r'"import numpy as np\n",', r'"import numpy as np\n", "unused = 1\n",')
+        return before, today
+
+    def stale(self, root):
+        return build.stale_results(build.all_records(root), root)
+
+    def test_what_was_only_rearranged_is_carried_over(self, checkouts):
+        before, today = checkouts
+        both = {("cabspotting", "nb"), ("cabspotting-program", "nb")}
+        assert self.stale(today) == both
+        assert carrying.carry(before, today) == (sorted(both), {})
+        assert self.stale(today) == set()
+        build.write_pages({"nb": "city"}, today)
+        status = (today / "book" / "_generated" / "status.md").read_text()
+        assert status.count("carried over at commit unknown, commit unknown") == 2
+        assert "rearranged since; same numbers" in (today / "book" / "notebooks" / "nb.ipynb").read_text()
+
+    def test_another_reading_is_run_in_both(self, checkouts):
+        before, today = checkouts
+        rewrite(today / "notebooks" / "nb.ipynb", "else 0.25", "else 0.125")
+        found = carrying.carry(before, today)
+        assert found.results == [("cabspotting", "nb")]
+        assert found.kept_stale == {
+            ("cabspotting-program", "nb"): "a quick run on the embedded data reads other numbers as the program"
+        }
+
+    @pytest.mark.parametrize(
+        ("where", "file", "old", "new", "reason"),
+        [
+            (
+                "today",
+                "_generated/results/city/nb.json",
+                "0.07",
+                "0.08",
+                "its notebook gives other numbers on the embedded data",
+            ),
+            ("today", "results/cabspotting/nb.json", "0.07", "0.06", "the result before is another one"),
+            ("before", "../notebooks/nb.ipynb", "0.07", "0.06", "it was stale before"),
+            ("before", "_generated/results/city/nb.json", "", None, "its notebook has no embedded results in both"),
+        ],
+    )
+    def test_what_stays_stale_and_why(self, checkouts, where, file, old, new, reason):
+        before, today = checkouts
+        path = (before if where == "before" else today) / "book" / file
+        path.unlink() if new is None else rewrite(path, old, new)
+        for root in checkouts:  # the program's reading is another test's: its quick runs take long
+            (root / "book" / "results" / "cabspotting-program" / "nb.json").unlink()
+        found = carrying.carry(before, today)
+        assert not found.results
+        assert found.kept_stale[("cabspotting", "nb")].startswith(reason)
+        assert self.stale(today) == {("cabspotting", "nb")}
+
+
+def rewrite(path, old, new):
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
 
 
 def test_two_builds_in_one_folder(tmp_path):
@@ -455,6 +585,12 @@ def test_a_page_is_made_again_when_a_published_result_beside_its_own_changes(tmp
         capfd.readouterr()
         build.build(root, render=False)
         assert "1 of 2 notebooks unchanged, 1 to run" in capfd.readouterr().err
+    words = root / "book" / "quantities" / "p.yml"
+    words.parent.mkdir(exist_ok=True)
+    for entry, to_run in (("two: {draw: ['', a draw]}", 1), ("two: {draw: ['', a draw]}, one: {x: ['', another]}", 0)):
+        words.write_text(f"quantities: {{{entry}}}")
+        build.build(root, render=False)
+        assert f"{2 - to_run} of 2 notebooks unchanged, {to_run} to run" in capfd.readouterr().err
 
 
 def test_a_quick_build_marks_its_verdicts_and_may_lack_what_the_ledger_wants(tmp_path):

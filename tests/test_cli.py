@@ -24,8 +24,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:papermill", 
 
 
 @pytest.fixture
-def call(tmp_path, monkeypatch):
-    """A call of the command line in an empty folder; gives (exit code, stdout, stderr)."""
+def call(tmp_path, monkeypatch, warm):
+    """A call of the command line in an empty folder, whose kernel is a warm one; gives (exit code, stdout, stderr)."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
 

@@ -126,8 +126,17 @@ class TestCompared:
         assert found["n"].fillna(0).tolist() == [20, 0, 0]
 
     def test_what_a_part_is_called(self, project):
-        assert book.called("none", project) == "no protection"
-        assert book.called("W4M", project) == "W4M"
+        assert book.called("none", root=project) == "no protection"
+        assert book.called("W4M", root=project) == "W4M"
+
+    def test_a_part_may_be_called_so_for_one_placeholder_alone(self, project):
+        file = next((project / "book" / "quantities").glob("*.yml"))
+        text = file.read_text(encoding="utf-8")
+        file.write_text(text.replace("parts: {", 'parts: {"chi=all": all POIs, ', 1), encoding="utf-8")
+        assert "chi=all" in file.read_text(encoding="utf-8")
+        assert book.called("all", "chi", project) == "all POIs"
+        assert book.called("all", "attack", project) == book.called("all", root=project) == "all"
+        assert book.called("none", "chi", project) == "no protection"
 
     def test_the_registry_orders_strangers_behind_its_own(self):
         registry = runs.Registry({"b": None, "a": None}, {})

@@ -40,7 +40,7 @@ USUAL = (
 )
 
 
-def page(*cells, opening="OPENING", closing=(), synthetic=True):
+def page(*cells, opening="OPENING", closing=(), synthetic="synthetic region"):
     numbers = count(1)
     return notebook_pages.page(notebook(*(cells or USUAL)), opening, closing, lambda: f"R{next(numbers)}", synthetic).cells
 
@@ -48,8 +48,8 @@ def page(*cells, opening="OPENING", closing=(), synthetic=True):
 def test_the_answer_stands_between_the_title_and_the_first_words():
     first = page()[0].source
     assert first.startswith("(label)=\n# Figure 1: a title\n\nOPENING\n\n")
-    assert first.index("Synthetic data") < first.index("**The claim.**")
-    assert "Synthetic" not in page(synthetic=False)[0].source
+    assert first.index("Synthetic data") < first.index("*synthetic region*") < first.index("**The claim.**")
+    assert "Synthetic" not in page(synthetic="")[0].source
 
 
 def test_one_fold_for_the_set_up_and_one_for_the_experiment():

@@ -69,9 +69,11 @@ def test_parameters_are_annotated_and_explained(path: Path):
 
 @each
 def test_an_epsilon_is_in_one_unit(path: Path):
+    """Of locations it is per metre, of profiles of calls per POI or visit."""
+    units = ("per POI", "per visit") if path.stem.startswith("dchi_") else ("1/m",)
     for p in notebooks.parameters(path).values():
         if "epsilon" in p.name:
-            assert p.unit == "1/m", p.name
+            assert p.unit in units, p.name
 
 
 @each
@@ -117,6 +119,7 @@ def test_it_opens_with_its_title(path: Path):
 
 
 @each
+@pytest.mark.usefixtures("warm")
 def test_the_quick_run_saves_results(path: Path, tmp_path):
     record = running.run(path, {"quick": True}, output=tmp_path / "out.ipynb", results=tmp_path / "out.json")
     assert record["results"]

@@ -57,7 +57,7 @@ NAMES = names(
         (158.6, "m", "158.6 m"),
         (math.inf, "m", "∞ m"),
         (1234567.8, "", "1_234_568"),
-        (0.00012346, "", "0.0001235"),
+        (0.00012346, "", "0.00012"),
         (1e-4, "", "0.0001"),
         (9.9e-5, "", "≈ 0"),
         (-1e-12, "km", "≈ 0 km"),
@@ -208,3 +208,8 @@ def test_expressions_in_words(expression, words, unit):
 
     assert in_words(expression, called).replace("\u00a0", " ") == words
     assert unit_of(expression, called) == unit
+
+
+def test_the_words_of_a_part_may_stand_for_one_placeholder_alone():
+    found = names({"nb": {"error.{chi}.{users}": ["share", "error, {chi}, {users}"]}}, {"chi=all": "all POIs"}, REGISTRY.runs)
+    assert found.of("nb", "error.all.all") == Quantity("share", "error, all POIs, all")

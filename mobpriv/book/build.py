@@ -14,7 +14,6 @@ from string import ascii_uppercase
 from typing import NamedTuple
 
 import nbformat
-import yaml
 from filelock import FileLock, Timeout
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -33,6 +32,7 @@ from mobpriv.book import (
     running,
     runs,
     verdicts,
+    yaml_files,
 )
 from mobpriv.book.results import ROOT
 
@@ -93,7 +93,7 @@ def _contents(root: Path) -> dict[str, list[str]]:
             for entry in node:
                 yield from files(entry)
 
-    content = yaml.safe_load((root / "book" / "_toc.yml").read_text(encoding="utf-8"))
+    content = yaml_files.content(root / "book" / "_toc.yml")
     parts = content.get("parts") or [content]
     return {part.get("caption", content.get("title", "The book")): list(files(part)) for part in parts}
 
@@ -158,7 +158,7 @@ def _executed(root: Path, run: str, name: str) -> Path:
 
 
 def _shown_beside(path: Path, root: Path) -> list[str]:
-    """Fingerprints of the published results, the printed numbers and the titles that a page shows beside its own results."""
+    """Fingerprints of the published results, the printed numbers, titles and words that a page shows beside its own results."""
     read, registry = dependencies.reads(path), runs.read(root)
     if not read:
         return []
@@ -167,10 +167,11 @@ def _shown_beside(path: Path, root: Path) -> list[str]:
     files = sorted(file for name in names - {"*"} for file in (root / "book" / "results").glob(f"*/{name}.json"))
     printed = [claims.printed(entries, name, data_set) for name in sorted(names) for data_set in registry.data_sets]
     titles = [run.title for run in registry.runs.values()]
-    files += sorted((root / "book" / "quantities").glob("*.yml"))
+    called = quantities.read(root, registry.runs)
+    words = [[(form.pattern, *rest) for form, *rest in called.patterns.get(name, ())] for name in sorted(names)]
     return [
-        *(f"{file.parent.name} {provenance.file_hash(file)}" for file in files),
-        json.dumps([printed, titles], sort_keys=True),
+        *(f"{file.parent.name} {json.dumps(provenance.read_record(file)['results'])}" for file in files),
+        json.dumps([printed, titles, words, called.parts], sort_keys=True),
     ]
 
 
@@ -328,7 +329,7 @@ def _page(book: Judged, name: str, own: str, root: Path, number: Callable[[], st
     closing = [("verdicts", ledger.verdicts_in_words(here, book.registry))] if here else []
     foot = pages.footer(name, records, book.registry, [run for run in records if (run, name) in book.stale])
     executed = nbformat.read(_executed(root, own, name), as_version=4)
-    made_up = bool(data and data["synthetic"])
+    made_up = book.registry.title(own) if data and data["synthetic"] else ""
     return notebook_pages.page(executed, opening, [*closing, ("provenance", foot)], number, made_up)
 
 

@@ -44,8 +44,7 @@ quantity in a claim has its words and unit in ``book/quantities``.
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
-
+from mobpriv.book import yaml_files
 from mobpriv.book.expressions import plain_name
 
 FILE_DEFAULTS = ("datasets", "stated_for")  # may stand at the top of a ledger file
@@ -129,7 +128,7 @@ def read(folder: Path, kind: type[Claim] | type[Erratum]) -> list:
     required = [name for name in kind._fields if name not in kind._field_defaults and name != "paper"]
     entries, faults, seen = [], [], {}
     for path in sorted(folder.glob("*.yml")):
-        content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        content = yaml_files.content(path) or {}
         defaults = {
             name: content[name] for name in FILE_DEFAULTS if kind is Claim and isinstance(content, dict) and name in content
         }
@@ -165,7 +164,7 @@ def findings(folder: Path) -> list[Finding]:
     """All findings in the ledger files of a folder."""
     entries, faults = [], []
     for path in sorted(folder.glob("*.yml")):
-        for entry in (yaml.safe_load(path.read_text(encoding="utf-8")) or {}).get("findings") or []:
+        for entry in (yaml_files.content(path) or {}).get("findings") or []:
             if not isinstance(entry, dict) or not set(Finding._fields[:3]) <= set(entry) <= set(Finding._fields):
                 faults.append(f"{path.name}: a finding has notebook, says and holds, and may have landing (got {entry!r})")
             else:

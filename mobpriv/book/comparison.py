@@ -167,6 +167,7 @@ def printed(notebook: str, run: str, root: Path = ROOT) -> dict[str, float]:
     return claims.printed(claims.read(root / "book" / "claims", claims.Claim), notebook, data_set)
 
 
-def called(part: str, root: Path = ROOT) -> str:
-    """What the pages call a part of a result's name: "none" is "no protection"."""
-    return quantities.read(root, runs.read(root).runs).parts.get(part, part)
+def called(part: str, of: str = "", root: Path = ROOT) -> str:
+    """What the pages call a part of a result's name: "none" is "no protection". ``of``: for what it stands, where that matters ("chi")."""
+    parts = quantities.read(root, runs.read(root).runs).parts
+    return parts.get(f"{of}={part}") or parts.get(part, part)

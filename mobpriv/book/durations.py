@@ -32,7 +32,8 @@ class Timed(NamedTuple):
 
 def size(dataset: str) -> Size | None:
     """The records of a data set: as a Parquet file says, or estimated from a text's first megabyte; None where neither can be had."""
-    path = datasets.data_folder() / datasets.CITY_FILE if dataset == "city" else Path(dataset)
+    known = datasets.DATASETS.get(dataset)
+    path = datasets.data_folder() / f"{dataset}.parquet" if known and not known.place else Path(dataset)
     if path.is_file() and datasets.is_parquet(path):
         try:
             return Size(pq.read_metadata(path).num_rows, True)

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable
 
 import nbformat
 
+from mobpriv.numbers import NARROW
+
 HIDDEN = {"hide-input", "remove-input", "remove-cell"}
 SOLUTION = "solution"  # the tag of a cell in an exercise's solution, itself a fold: it stays where it is, its code seen
 SET_UP = {"parameters", "injected-parameters", "quick", "input"}
-SYNTHETIC = """:::{div} synthetic
-**Synthetic data.** What is called *synthetic city* here was computed from a made-up city, not from real people.
+SYNTHETIC = """:::{{div}} synthetic
+**Synthetic data.** What is called *{title}* here was computed from made-up people, not from real ones.
 :::"""
 FOLDED = ("set-up", "experiment")  # what their folds are called
 
@@ -20,12 +22,13 @@ def page(
     opening: str,
     closing: Iterable[tuple[str, str]],
     number: Callable[[], str],
-    synthetic: bool,
+    synthetic: str,
 ) -> nbformat.NotebookNode:
     """The page of an executed notebook.
 
     ``opening``: MyST under the title; ``closing``: (id, MyST) of what follows the notebook; ``number``: gives the next number
-    for a figure that has none of its paper's; ``synthetic``: whether made-up data enter.
+    for a figure that has none of its paper's; ``synthetic``: what made-up data that enter are called,
+    "" if none do.
     """
     made = nbformat.from_dict(executed)
     cells = _opened(made.cells, opening, synthetic)
@@ -51,11 +54,11 @@ def numbered(html: str, number: Callable[[], str]) -> str:
     return re.sub(re.escape(empty), lambda _: f'<span class="figure-number">Figure {number()}.</span>', html)
 
 
-def _opened(cells: list, opening: str, synthetic: bool) -> list:
+def _opened(cells: list, opening: str, synthetic: str) -> list:
     """The answer between the title and the first paragraph."""
     first, *others = cells
     title, rest = re.match(r"((?:\([\w-]+\)=\n)?# [^\n]*\n?)(.*)", first.source, re.DOTALL).groups()
-    parts = [title, opening, SYNTHETIC if synthetic else "", rest.strip()]
+    parts = [title, opening, SYNTHETIC.format(title=synthetic) if synthetic else "", rest.strip()]
     return [nbformat.from_dict({**first, "source": "\n\n".join(part.strip() for part in parts if part.strip())}), *others]
 
 
@@ -103,6 +106,7 @@ def _with_its_data_below(cell) -> list:
     printed = "".join(output.text for output in cell.outputs if output.output_type == "stream")
     cell.outputs = [output for output in cell.outputs if output.output_type != "stream"]
     text = " ".join(line.strip().rstrip(".") + "." for line in printed.splitlines() if line.strip())
+    text = re.sub(r"(?<=\d),(?=\d{3}\b)", NARROW, text)
     return [cell, _markdown(f":::{{div}} selection\n**Data.** {text}\n:::", f"data-{cell.id}")] if text else [cell]
 
 

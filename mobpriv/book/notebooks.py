@@ -26,7 +26,7 @@ import numpy as np
 from mobpriv.book import allowed
 from mobpriv.book.results import ROOT
 
-UNITS = {"m", "km", "s", "min", "h", "days", "1/m", "share", "users", "degrees", "records"}
+UNITS = {"m", "km", "s", "min", "h", "days", "1/m", "per POI", "per visit", "share", "users", "degrees", "records"}
 _MISSING = object()
 
 

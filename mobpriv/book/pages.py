@@ -22,7 +22,7 @@ def footer(notebook: str, records: dict[str, dict], registry: Registry, stale: S
     facts = {
         registry.title(run): {
             **provenance_row(record["provenance"], registry.title(run)),
-            "code": "changed since: stale" if run in stale else "as today",
+            "code": "changed since: stale" if run in stale else _code(record["provenance"]),
         }
         for run, record in records.items()
     }
@@ -83,6 +83,11 @@ def _origin(run: str, row: Mapping[str, str]) -> str:
 
 def _with_code(text: str) -> str:
     return re.sub("`([^`]*)`", r"<code>\1</code>", escape(text))
+
+
+def _code(record: dict) -> str:
+    at = record.get("carried")
+    return f"rearranged since; same numbers on the embedded data: carried over at commit {at}" if at else "as today"
 
 
 def _stale_note(stale: Sequence[str], registry: Registry) -> list[str]:
@@ -196,8 +201,9 @@ def status_page(
         lines += ["", f"## {registry.title(run)}", ""] if entries else []
         for name, record in entries.items():
             made = record["provenance"]
+            carried = f"carried over at commit {made['carried']}" if "carried" in made else ""
             quick = "a quick run" if made["parameters"].get("quick") else "the code of today"
-            state = '<span class="verdict undecided">stale</span>' if (run, name) in stale else quick
+            state = '<span class="verdict undecided">stale</span>' if (run, name) in stale else carried or quick
             page = f"[{titles.get(name, name)}](notebooks/{name}.ipynb)"
             lines.append(f"- {page}: {state}, commit {made['commit']}, {shown(round(made['seconds']), 's')}")
     return "\n".join(lines) + "\n"

@@ -2,7 +2,7 @@
 
 The files of ``book/quantities``, one for each chapter, hold, notebook by notebook, patterns of results' names with their unit and their words::
 
-    parts: {none: no protection}                      # a part of a name -> what the pages call it
+    parts: {none: no protection, chi=all: all POIs}    # a part of a name, or only as {chi} -> what the pages call it
     quantities:
       thesis_3_mechanisms:
         rate.{attack}.{mechanism}: [share, "users re-identified by {attack} under {mechanism}"]
@@ -14,11 +14,11 @@ Units: :mod:`mobpriv.numbers`.
 import ast
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-import yaml
-
+from mobpriv.book import yaml_files
 from mobpriv.book.expressions import ALL, NUMBER, is_name, name_of, parsed
 from mobpriv.book.runs import Run, named
 from mobpriv.numbers import constant
@@ -63,14 +63,14 @@ class Names(NamedTuple):
     def _called(self, key: str, part: str) -> str:
         if part == ALL:
             return f"each {key}"
-        return self.parts.get(part) or part.replace(":", " to ")
+        return self.parts.get(f"{key}={part}") or self.parts.get(part) or part.replace(":", " to ")
 
 
 def read(root: Path, runs: dict[str, Run]) -> Names:
     """The names in the files of ``book/quantities``; ValueError, one line, for what they must not hold."""
     patterns, parts = {}, {}
     for path in sorted((root / "book" / "quantities").glob("*.yml")):
-        content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        content = yaml_files.content(path) or {}
         try:
             found = names(content.get("quantities", {}), content.get("parts", {}), runs)
         except ValueError as error:
@@ -97,6 +97,7 @@ def names(quantities: dict[str, dict[str, list[str]]], parts: dict[str, str], ru
     return Names(patterns, {str(part): words for part, words in parts.items()}, runs)
 
 
+@cache
 def pattern(names: str) -> re.Pattern:
     """The names that ``"rate.{attack}.{mechanism}"`` stands for, a group a part."""
     return re.compile(re.sub(r"\\\{(\w+)\\\}", lambda found: rf"(?P<{found[1]}>{ONE_PART})", re.escape(names)))

@@ -25,17 +25,18 @@ def save(results: dict[str, Any], data: Any = None, selection: str = "") -> None
     ``results``: name of a quantity -> a number, a truth value, an :class:`mobpriv.estimates.Estimate` (or a
     dict with its keys, the interval and the number of cases optional), or the rows of a table (a list of dicts, or a DataFrame). A name is dotted,
     ``"rate.AP-Attack.Promesse"``; the claims read it as ``rate['AP-Attack', 'Promesse']``.
-    ``data`` is what ``mobpriv.datasets.load`` gave (None for an experiment without data), ``selection`` says in words which
+    ``data`` is what ``mobpriv.datasets.load`` or ``load_calls`` gave (None for an experiment without data), ``selection`` says in words which
     part of it was used and how it was halved.
     """
     described = None
     if data is not None:
         left_out = getattr(data, "left_out", None)
+        records = getattr(data, "calls", getattr(data, "traces", None))
         described = {
             "name": data.name,
             "sha256": data.sha256,
             "synthetic": bool(data.synthetic),
-            **({"size": _size(data.traces)} if getattr(data, "traces", None) is not None else {}),
+            **({"size": _size(records)} if records is not None else {}),
             "left_out": {p.rule: int(p.records) for p in left_out.itertuples()} if left_out is not None else {},
         }
     content = {
@@ -49,10 +50,10 @@ def save(results: dict[str, Any], data: Any = None, selection: str = "") -> None
     provenance.write_atomically(path, json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def _size(traces) -> dict[str, float]:
+def _size(records) -> dict[str, float]:
     """How much was read: records, users, days from the first record to the last."""
-    days = (traces["t"].max() - traces["t"].min()).total_seconds() / 86_400 if len(traces) else 0.0
-    return {"records": len(traces), "users": int(traces["user"].nunique()), "days": round(days, 1)}
+    days = (records["t"].max() - records["t"].min()).total_seconds() / 86_400 if len(records) else 0.0
+    return {"records": len(records), "users": int(records["user"].nunique()), "days": round(days, 1)}
 
 
 def _used_parameters() -> dict[str, Any]:

@@ -111,14 +111,22 @@ def data_fingerprints(dataset: str, quick: bool = False) -> list[str]:
     Of a file a quick run hashes no more than it reads.
     """
     if os.path.isfile(dataset) and quick:
-        return [datasets.sha256_of(Path(dataset), datasets.SEARCHED)]
+        return [datasets.sha256_of(Path(dataset), datasets.SEARCHED), *_cells_of(dataset)]
     if os.path.exists(dataset):
-        return [provenance.file_hash(Path(dataset))]
+        return [provenance.file_hash(Path(dataset)), *_cells_of(dataset)]
     known = datasets.DATASETS.get(dataset)
     if known is None:
         return []
     files = [datasets.cache_folder() / dataset] if known.place else sorted(datasets.data_folder().glob(f"{dataset}*"))
     return [f"{path.name} {provenance.file_hash(path)}" for path in files if path.exists()]
+
+
+def _cells_of(dataset: str) -> list[str]:
+    """What the cells beside a file of calls are; none, where none are there, or the file is none of calls."""
+    try:
+        return [provenance.file_hash(datasets.cells_beside(dataset))]
+    except (ValueError, OSError):
+        return []
 
 
 def _execute(

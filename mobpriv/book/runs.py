@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import NamedTuple
 
-import yaml
+from mobpriv.book import yaml_files
 
 KINDS = ("traces", "calls")
 READINGS = ("text", "program")
@@ -62,7 +62,7 @@ class Registry(NamedTuple):
 def read(root: Path) -> Registry:
     """The registry of the project at ``root``; ValueError, one line, for what it must not hold."""
     path = root / "book" / "results" / "runs.yml"
-    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    content = yaml_files.content(path)
     runs = {name: _run(path, name, dict(fields)) for name, fields in content["runs"].items()}
     data_sets = content.get("data_sets", {})
     for run in runs.values():

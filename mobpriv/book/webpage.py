@@ -195,7 +195,9 @@ def _banners(own: dict, root: Path) -> str:
         with_ = f" It used {html.escape(used)}." if used else ""
         found += f'<p class="banner"><strong>Quick, not a result.</strong> This run was shortened to try the notebook out.{with_}</p>'
     if own["data"] and own["data"]["synthetic"]:
-        found += '<p class="banner synthetic"><strong>Synthetic data.</strong> Computed from a made-up city, not from real people.</p>'
+        found += (
+            '<p class="banner synthetic"><strong>Synthetic data.</strong> Computed from made-up people, not from real ones.</p>'
+        )
     return found
 
 
