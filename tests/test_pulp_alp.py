@@ -1,5 +1,6 @@
 """ALP: the annealing's steps and law, its objectives, and what it finds for users."""
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -87,6 +88,18 @@ def test_the_law_by_which_a_dearer_place_is_taken(step, scale):
     assert abs(taken / tried - math.exp(-step / (0.5 * scale))) > 4 * math.sqrt(expected * (1 - expected) / tried)
 
 
+def test_dearer_steps_are_taken_and_counted():
+    """Of two places the one not taken is tried next: the dear one was taken where the cheap one follows; of the last try nothing is seen."""
+    taken = 0
+    for seed in range(20):
+        places, found = visited(lambda place: 1.0 + 0.1 * place, 2, seed=seed)
+        seen = sum(a == 1 and b == 0 for a, b in itertools.pairwise(places[1:]))
+        assert found.worse in (seen, seen + 1)
+        taken += seen
+    assert taken > 40, "a greedy search takes none"
+    assert visited(lambda place: 1.0, 50)[1].worse == 0, "places alike are not dearer"
+
+
 # ------------------------------------------------------------------------------------------------------ objectives
 @pytest.mark.parametrize(
     ("goal", "bound", "m", "cost"),
@@ -129,6 +142,7 @@ def test_every_user_gets_a_setting_or_a_reason(found):
     assert set(found["value"].dropna()) <= set(GEO_I.values)
     assert found["evaluations"].tolist() == [111, 0, 111]
     assert found["protections"].tolist() == [111, 0, 111]
+    assert found["worse"].gt(0).tolist() == [True, False, True]
 
 
 def test_processes_and_what_was_kept_change_nothing(found):

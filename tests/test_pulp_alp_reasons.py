@@ -122,3 +122,24 @@ def test_halves_have_each_draw_once():
 def test_a_response_is_that_to_one_mechanism():
     with pytest.raises(ValueError, match="one mechanism"):
         responses(profile(mechanism=["Geo-I", "Promesse"] * 6))
+
+
+def test_one_draw_has_no_halves():
+    one = Response(VALUES, np.ones((4, 1)), np.ones((4, 1)))
+    with pytest.raises(ValueError, match=r"^draws must be a whole number, at least 2 \(got 1\)$"):
+        one.halves()
+
+
+@pytest.mark.parametrize(
+    ("changed", "line"),
+    [
+        ({"missing": "privacy: no POI"}, r"^the largest sum needs models of both levels \(Geo-I has privacy: no POI\)$"),
+        ({"utility": Arctan(np.nan, 1, 0, 0)}, r"^the largest sum needs models of both levels \(Geo-I has none\)$"),
+        ({"low": 0.0}, r"^the range of Geo-I must be positive, its ends in order \(got 0.0 to 1.0\)$"),
+        ({"low": 2.0}, r"^the range of Geo-I must be positive, its ends in order \(got 2.0 to 1.0\)$"),
+    ],
+)
+def test_a_candidate_without_models_has_no_largest_sum(changed, line):
+    one = Candidate("Geo-I", Arctan(-1 / pi, 2.0, np.log(0.02), 0.5), Arctan(1 / pi, 1.0, np.log(0.005), 0.5), 1e-4, 1.0)
+    with pytest.raises(ValueError, match=line):
+        largest_sum(one._replace(**changed))

@@ -92,6 +92,18 @@ def test_what_a_law_makes_large(law, objective, expected):
     assert goodness(law, objective, 0.5, 0.3) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize(
+    ("law", "objective", "line"),
+    [
+        ("PU-law", (2,), r"^law must be \"PU-ratio\", .* or \"U-thld\" \(got 'PU-law'\)$"),
+        ("PU-thld", (0.6,), r"^the objective of PU-thld must have 2 numbers \(got 1\)$"),
+    ],
+)
+def test_a_law_that_is_none_is_refused(law, objective, line):
+    with pytest.raises(ValueError, match=line):
+        goodness(law, objective, 0.5, 0.3)
+
+
 def test_the_second_half_holds_users_of_the_first():
     setting, choice = second_half("city", sample=5)
     users = by_user(choice.traces)[0]
@@ -125,10 +137,19 @@ def test_nobody_with_a_setting_publishes_nothing():
     assert not len(levels)
 
 
-def test_a_user_follows_one_setting():
-    chosen = pd.DataFrame({"user": ["a", "a"], "mechanism": ["Geo-I", "Geo-I"], "value": [0.01, 0.02]})
-    with pytest.raises(ValueError, match="one setting"):
-        protected_as_told(SECRET, chosen, SWEEPS, Metrics(), 7)
+@pytest.mark.parametrize(
+    ("chosen", "seed", "line"),
+    [
+        ([("a", "Geo-I", 0.01), ("a", "Geo-I", 0.02)], 7, r"^a user follows one setting \(a has several\)$"),
+        ([("zoe", "Geo-I", 0.01)], 7, r"^settings must be those of users who have records \(zoe has none\)$"),
+        ([("a", "HMC", 0.01)], 7, r"^a chosen mechanism must be \"Geo-I\" or \"Promesse\" \(got 'HMC'\)$"),
+        ([("a", "Geo-I", 0.0)], 7, r"^the value chosen for a must be positive \(got 0.0\)$"),
+        ([("a", "Geo-I", 0.1)], -1, r"^seed must be a whole number, at least 0 \(got -1\)$"),
+    ],
+)
+def test_settings_that_nobody_can_follow(chosen, seed, line):
+    with pytest.raises(ValueError, match=line):
+        protected_as_told(SECRET, pd.DataFrame(chosen, columns=["user", "mechanism", "value"]), SWEEPS, Metrics(), seed)
 
 
 def test_days_found_counts_days():

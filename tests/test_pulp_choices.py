@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mobpriv.experiments.pulp_choices import closed_form, kept, moved, off_branch
+from mobpriv.experiments.pulp_choices import closed_form, kept, moved
 from mobpriv.pulp import Arctan, Candidate, privacy_threshold, utility_threshold
 
 FALLING, RISING = Arctan(-1 / pi, 1.0, np.log(0.01), 0.5), Arctan(1 / pi, 1.0, np.log(0.01), 0.5)
@@ -28,7 +28,6 @@ def test_inside_the_range_the_formula_is_the_law(least):
 def test_a_threshold_kept_throughout_has_no_value_in_the_range():
     always = GEO_I._replace(privacy=Arctan(-0.05, 1.0, np.log(0.01), 0.9))  # from 0.82 to 0.98
     printed = closed_form([always], "privacy", 0.3)
-    assert off_branch(always, "privacy", 0.3)
     assert printed.value is None or always.privacy.at(np.log(printed.value)) != pytest.approx(0.3)
     assert privacy_threshold([always], 0.3).value == 1.0
 
@@ -39,8 +38,6 @@ def test_beyond_the_branch_the_formula_has_a_value_that_means_nothing():
     printed = closed_form([c], "privacy", 0.3)
     assert printed.value == pytest.approx(0.01 * np.exp(np.tan(3)))
     assert printed.privacy > 0.9
-    assert off_branch(c, "privacy", 0.3)
-    assert not off_branch(c, "privacy", 0.8)
 
 
 def test_a_value_outside_the_range_and_a_constant_are_refused_with_a_reason():
@@ -58,9 +55,28 @@ def test_the_mechanism_with_the_better_other_metric_is_taken():
     assert closed_form([GEO_I, more], "utility", 0.5).mechanism == "more"
 
 
-def test_a_metric_is_one_of_two():
-    with pytest.raises(ValueError, match="metric"):
-        closed_form([GEO_I], "speed", 0.5)
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        (([GEO_I], "speed", 0.5), r'^metric must be "privacy" or "utility" \(got \'speed\'\)$'),
+        (([GEO_I], "privacy", 1.5), r"^least must lie in \[0, 1\] \(got 1.5\)$"),
+        (([GEO_I], "privacy", nan), r"^least must lie in \[0, 1\] \(got nan\)$"),
+        (([], "privacy", 0.5), r"^a law needs at least one candidate \(got none\)$"),
+        (
+            ([GEO_I._replace(low=0.0)], "privacy", 0.5),
+            r"^the range of Geo-I must be positive, its ends in order \(got 0.0 to 1.0\)$",
+        ),
+    ],
+)
+def test_what_the_formula_refuses(given, line):
+    with pytest.raises(ValueError, match=line):
+        closed_form(*given)
+
+
+def test_a_candidate_that_lacks_a_coefficient_is_infeasible():
+    found = closed_form([GEO_I._replace(utility=Arctan(nan, 1.0, 0.0, 0.5))], "privacy", 0.5)
+    assert found.reason == "Geo-I: it has no model"
+    assert "divides by zero" in closed_form([GEO_I._replace(privacy=FALLING._replace(b=0.0))], "privacy", 0.5).reason
 
 
 def recommendations(*rows) -> pd.DataFrame:
@@ -78,6 +94,12 @@ def test_moved_tells_changes_from_factors():
 
 def test_moved_knows_no_factor_where_nobody_keeps_a_mechanism():
     assert set(moved(recommendations(("a", "none", nan)), recommendations(("a", "Geo-I", 0.1)))) == {"changed"}
+
+
+def test_moved_keeps_no_factor_of_too_few():
+    base, other = recommendations(("a", "Geo-I", 0.01)), recommendations(("a", "Geo-I", 0.02))
+    assert "factor" in moved(other, base)
+    assert set(moved(other, base, 2)) == {"changed"}
 
 
 def test_moved_wants_the_same_users():

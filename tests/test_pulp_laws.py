@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from pulp_making import wanderers
 
+from mobpriv import estimates
 from mobpriv.experiments import pulp
 from mobpriv.experiments.days import Choice
 from mobpriv.experiments.pulp import NONE, P_THLD, PU_RATIO, PU_THLD, U_THLD
@@ -133,8 +134,21 @@ class TestSummary:
             assert found[f"met.measured.{o}"].value == pytest.approx(np.mean(shares))
             assert found[f"met.model.{o}"].value == 1, "the setting was computed to have the ratio"
             means = drawn.groupby("user")[["privacy", "utility"]].mean()
-            assert found[f"measured.utility.{o}.100"] == pytest.approx(means["utility"].max())
-            assert found[f"measured.privacy.{o}.0"] == pytest.approx(means["privacy"].min())
+            for level in ("privacy", "utility"):
+                in_order = np.sort(means[level])
+                for q in (5, 50, 95):
+                    assert found[f"measured.{level}.{o}.{q}"] == in_order[int(np.ceil(q / 100 * len(in_order))) - 1]
+                assert not {f"measured.{level}.{o}.{q}" for q in (0, 100)} & set(found), "the ends are two users' own"
+
+    def test_of_too_few_users_no_level_is_kept(self, ratio):
+        chosen, levels = ratio
+        few = {o: (chosen[chosen["objective"] == o]["mechanism"] != NONE).sum() for o in ("0.5", "1", "2", "3")}
+        least = max(few.values()) + 1
+        found = pulp.summary(PU_RATIO, chosen, levels, SWEEPS, least)
+        kinds = {name.split(".")[0] for name in found}
+        assert kinds == {"users", "no_model", "share"}, "shares of all users tell of no single one"
+        with pytest.raises(ValueError, match=r"^least must be a whole number, at least 1 \(got 0\)$"):
+            pulp.summary(PU_RATIO, chosen, levels, SWEEPS, 0)
 
     def test_who_has_no_model_is_told_from_whom_no_mechanism_helps(self, ratio):
         chosen, levels = ratio
@@ -189,7 +203,7 @@ class TestSummary:
         )
         levels = chosen.assign(repetition=1, privacy=1.0, utility=[0.0, 0.5, 0.25])
         found = pulp.summary(P_THLD._replace(objectives=((0.5,),)), chosen, levels, SWEEPS)
-        assert [found[f"measured.ratio.0.5.{q}"] for q in (0, 50, 100)] == [2, 4, np.inf]
+        assert [found[f"measured.ratio.0.5.{q}"] for q in (5, 50, 95)] == [2, 4, np.inf]
 
 
 class TestNearBest:
@@ -245,6 +259,37 @@ class TestAlone:
             assert found[f"alone.given.{o}"].value == np.isfinite(of).mean()
             if np.isfinite(of).any():
                 assert found[f"alone.value.{o}"].value == pytest.approx(np.nanmedian(of))
+
+    def test_medians_of_too_few_are_not_kept(self, models):
+        assert {name.split(".")[1] for name in pulp.alone(models, U_THLD, least=5)} == {"given"}
+
+
+class TestOfSeveralUsers:
+    def test_real_data_need_five(self):
+        data = pulp.prepare("city").data
+        assert pulp.fewest(data) == 1
+        assert pulp.fewest(data._replace(synthetic=False)) == 5
+
+    def test_a_path_has_the_quartiles_of_the_models(self, models):
+        found = pulp.typical(models, SWEEPS)
+        own = [c for of in candidates_of(models).values() for c in of if c.mechanism == "Promesse" and not c.missing]
+        last = [c.privacy.at(np.log(2000)) for c in own]
+        assert [found[f"path.Promesse.privacy.2000.0.{q}"] for q in (25, 50, 75)] == pytest.approx(
+            np.percentile(last, [25, 50, 75])
+        )
+        assert len(found) == 2 * 3 * (6 + 5)
+        assert pulp.typical(models, SWEEPS, len(own) + 1) == {}
+
+    def test_the_factor_between_tenths(self):
+        values = np.exp(np.random.default_rng(5).normal(0, 0.4, 400))
+        found = pulp.span(values, np.random.default_rng(1))
+        assert found.value == pytest.approx(np.divide(*np.percentile(values, [90, 10])))
+        assert found.low < np.exp(2 * 1.2816 * 0.4) < found.high, "the factor of the law it was drawn from"
+        assert found.high / found.low < 1.5
+        assert pulp.span(values, np.random.default_rng(1)) == found
+        assert pulp.span(np.full(10, 3.0), np.random.default_rng(1)) == estimates.Estimate(1.0, 1.0, 1.0, 10)
+        with pytest.raises(ValueError, match=r"^a factor between tenths needs at least 10 users \(got 9\)$"):
+            pulp.span(values[:9], np.random.default_rng(1))
 
 
 class TestSearch:

@@ -123,3 +123,19 @@ def test_real_levels_and_what_is_refused():
         judged(measured, "privacy", {"Geo-I": inside}, {"Geo-I": [0.5]}, (sweep,))
     with pytest.raises(ValueError, match="metric"):
         judged(measured, "usefulness", {"Geo-I": inside}, {"Geo-I": outside}, (sweep,))
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        (([], [], 200.0, True), r"^a curve needs at least one value with its level \(got none\)$"),
+        (([50.0, 0.0], [0.1, 0.2], 200.0, True), r"^values must be positive and finite \(got 0.0 at place 1\)$"),
+        (([50.0], [0.1, 0.2], 200.0, True), r"^each value needs one level \(got 1 values, 2 levels\)$"),
+        (([50.0], [math.inf], 200.0, True), r"^levels must be numbers \(got inf at place 0\): leave that point out$"),
+        (([50.0], [0.1], 0, True), r"^standard must be positive \(got 0\)$"),
+        (([50.0], [0.1], 200.0, "yes"), r"^rises must be True or False \(got 'yes'\)$"),
+    ],
+)
+def test_points_that_no_curve_goes_through(given, line):
+    with pytest.raises(ValueError, match=line):
+        underdetermined(*given)

@@ -78,9 +78,24 @@ def test_a_level_that_never_changes_is_met(shape):
     assert set(POLYNOMIALS) < set(SHAPES)
 
 
-def test_an_unknown_shape_is_refused():
-    with pytest.raises(ValueError, match="shape"):
-        curve("spline", VALUES, np.ones(17), True)
+@pytest.mark.parametrize(
+    ("call", "line"),
+    [
+        (lambda: curve("spline", VALUES, np.ones(17), True), r"^shape must be .* \(got 'spline'\)$"),
+        (lambda: curve("arctan", VALUES, np.ones(17), 1), r"^rises must be True or False \(got 1\)$"),
+        (lambda: curve("arctan", VALUES[:3], [0, 0.5, 1], True), r"^a curve needs at least 4 different values \(got 3\)$"),
+        (lambda: curve("arctan", [0.1] * 5, [0, 0.5, 1, 1, 1], True), r"^a curve needs at least 4 different values \(got 1\)$"),
+        (lambda: curve("isotonic", VALUES, np.ones(16), True), r"^each value needs one level \(got 17 values, 16 levels\)$"),
+        (
+            lambda: curve("cubic", [-1, 1, 2, 3], np.ones(4), True),
+            r"^values must be positive and finite \(got -1.0 at place 0\)$",
+        ),
+        (lambda: curve("cubic", VALUES[:4], [0, np.nan, 1, 1], True), r"^levels must be numbers \(got nan at place 1\): leave"),
+    ],
+)
+def test_what_is_refused(call, line):
+    with pytest.raises(ValueError, match=line):
+        call()
 
 
 def test_saturation_levels_within_the_metrics_range():

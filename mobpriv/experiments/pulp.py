@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from mobpriv import estimates
+from mobpriv.datasets import Dataset
 from mobpriv.experiments.days import Choice, choose
 from mobpriv.pulp import (
     SWEEPS,
@@ -37,7 +38,11 @@ WITHIN = 0.01  # of the ratio asked for, §VI-C1
 # "most users have the same level" (§VI-C): they lie so near the median, as a share of it. The paper gives no number.
 SAME = 0.1
 SLACK = 1e-9  # a model meets its threshold but for rounding
-SHARES = tuple(range(0, 101, 5))  # percent: of the users, where a distribution is kept
+SHARES = tuple(
+    range(5, 100, 5)
+)  # percent: of the users, where a distribution is kept; its ends would be two users' own numbers
+FEWEST = 5
+"""Real users of whom a number must be to be kept: a median or a mean of one is her own, and no single person's numbers are shown."""
 
 
 class Law(NamedTuple):
@@ -82,7 +87,7 @@ def prepare(dataset: str, start: str = "", days: int = 30, leave_out: str = "", 
     if len(chosen) == len(users):
         return choice
     traces = rows(choice.traces, choice.traces["user"].isin(chosen).to_numpy())
-    words = f"{choice.selection}; of these users {len(chosen)}, evenly among their names, with {len(traces)} records"
+    words = f"{choice.selection}; of these users {len(chosen)}, evenly among their names, with {len(traces):,} records"
     return choice._replace(traces=traces, selection=words)
 
 
@@ -91,6 +96,11 @@ def evenly(users: pd.Index, sample: int) -> pd.Index:
     if not whole("sample", sample, 0) or sample >= len(users):
         return users
     return users[np.linspace(0, len(users) - 1, sample).round().astype(int)]
+
+
+def fewest(data: Dataset) -> int:
+    """How many users a number must be of to be kept: :data:`FEWEST` of real data, of made-up ones a single one."""
+    return 1 if data.synthetic else FEWEST
 
 
 def fitted(
@@ -144,10 +154,13 @@ def followed(
     return settings.merge(levels, on=columns).sort_values(["objective", "user", "repetition"], ignore_index=True)
 
 
-def summary(law: Law, chosen: pd.DataFrame, levels: pd.DataFrame, sweeps: Sequence[Sweep] = SWEEPS) -> dict[str, Any]:
+def summary(
+    law: Law, chosen: pd.DataFrame, levels: pd.DataFrame, sweeps: Sequence[Sweep] = SWEEPS, least: int = 1
+) -> dict[str, Any]:
     """The six panels of Figures 8 to 11, and whether the objectives are kept, by the names that results bear.
 
-    ``chosen``, ``levels``: of :func:`recommended` and :func:`followed`. ``o`` stands for an objective's :func:`text`, ``what`` for privacy,
+    ``chosen``, ``levels``: of :func:`recommended` and :func:`followed`. Of fewer than ``least`` users nothing is kept but shares of all
+    (:func:`fewest`). ``o`` stands for an objective's :func:`text`, ``what`` for privacy,
     utility, or ratio (privacy to utility; of no utility infinite). Rates are over users:
 
     * ``overall.mechanism``: its share of a user's recommendations, over all objectives.
@@ -167,7 +180,8 @@ def summary(law: Law, chosen: pd.DataFrame, levels: pd.DataFrame, sweeps: Sequen
     unmodelled = pd.Series(unmodelled, chosen.index)
     everyone, advised = unmodelled.groupby(chosen["user"]).all(), chosen[chosen["mechanism"] != NONE]
     found: dict[str, Any] = {"users": len(everyone), "no_model": estimates.rate(everyone)}
-    for sweep in sweeps if len(advised) else ():
+    least = whole("least", least, 1)
+    for sweep in sweeps if advised["user"].nunique() >= least else ():
         # of all recommendations; who gets several counts in the share of hers
         found[f"overall.{sweep.name}"] = estimates.rate((advised["mechanism"] == sweep.name).groupby(advised["user"]).mean())
     for objective in law.objectives:
@@ -177,20 +191,22 @@ def summary(law: Law, chosen: pd.DataFrame, levels: pd.DataFrame, sweeps: Sequen
             found[f"share.{o}.{mechanism}"] = estimates.rate(own["mechanism"] == mechanism)
         for sweep in sweeps:
             values = own.loc[own["mechanism"] == sweep.name, "value"]
-            found |= _distribution(f"value.{sweep.name}.{o}", values)
+            found |= _distribution(f"value.{sweep.name}.{o}", values, least)
         own = own[own["mechanism"] != NONE]
-        if own.empty:
+        if len(own) < least:
             continue
         means = drawn.groupby("user")[["privacy", "utility"]].mean()
         for how, table in (("model", own), ("measured", means)):
             with np.errstate(divide="ignore", invalid="ignore"):
                 ratios = table["privacy"].to_numpy() / table["utility"].to_numpy()
             for what, of in (("privacy", table["privacy"]), ("utility", table["utility"]), ("ratio", ratios)):
-                found |= _distribution(f"{how}.{what}.{o}", of)
+                found |= _distribution(f"{how}.{what}.{o}", of, least)
                 found |= _alike(how, what, o, np.asarray(of, float))
         by = own.set_index("user")["mechanism"].loc[means.index]
         for mechanism in by.unique():
             hers = means[(by == mechanism).to_numpy()]
+            if len(hers) < least:
+                continue
             with np.errstate(divide="ignore", invalid="ignore"):
                 levels_of = hers.assign(ratio=hers["privacy"] / hers["utility"])
             for what in levels_of:
@@ -234,10 +250,11 @@ def _alike(how: str, what: str, o: str, of: np.ndarray) -> dict[str, Any]:
     return {f"same.{how}.{what}.{o}": estimates.rate(near)}
 
 
-def alone(found: pd.DataFrame, law: Law, mechanism: str = "Geo-I") -> dict[str, Any]:
+def alone(found: pd.DataFrame, law: Law, mechanism: str = "Geo-I", least: int = 1) -> dict[str, Any]:
     """The law where one mechanism alone is on offer, by the models: what the other mechanisms change.
 
-    ``alone.given.o``: users with a recommendation; ``alone.value.o``, ``alone.privacy.o``, ``alone.utility.o``, ``alone.ratio.o``: medians.
+    ``alone.given.o``: users with a recommendation; ``alone.value.o``, ``alone.privacy.o``, ``alone.utility.o``, ``alone.ratio.o``: medians
+    over these, where they are at least ``least``.
     """
     chosen, told = recommended(found[found["mechanism"] == mechanism], law), {}
     for objective in law.objectives:
@@ -245,17 +262,45 @@ def alone(found: pd.DataFrame, law: Law, mechanism: str = "Geo-I") -> dict[str, 
         own = chosen[chosen["objective"] == o]
         told[f"alone.given.{o}"] = estimates.rate(own["mechanism"] != NONE)
         own = own[own["mechanism"] != NONE]
-        if len(own):
+        if len(own) >= least:
             for what in ("value", "privacy", "utility"):
                 told[f"alone.{what}.{o}"] = estimates.quantile(own[what], 0.5)
             told[f"alone.ratio.{o}"] = estimates.quantile(own["privacy"] / own["utility"], 0.5)
     return told
 
 
-def _distribution(name: str, values) -> dict[str, Any]:
-    """Percentiles of values, which may be infinite, and the median with its interval; nothing of no values."""
+def typical(found: pd.DataFrame, sweeps: Sequence[Sweep] = SWEEPS, least: int = 1) -> dict[str, Any]:
+    """The models of the users who have both, at the settings of the profile: quartiles and median, ``path.mechanism.level.setting.q`` with
+    q = 25, 50, 75."""
+    kept: dict[str, Any] = {}
+    for sweep in sweeps:
+        own = found[found["mechanism"] == sweep.name]
+        own = own[own["a"].notna().groupby(own["user"]).transform("all")]
+        for metric, of in own.groupby("metric"):
+            a, b, c, d = (of[name].to_numpy()[:, None] for name in "abcd")
+            levels = a * np.arctan(b * (np.log(sweep.values) - c)) + d
+            for value, at in zip(sweep.values, levels.T, strict=True) if len(of) >= least else ():
+                name = f"path.{sweep.name}.{metric}.{float(f'{value:.3g}')}"
+                kept |= {f"{name}.{q}": float(np.percentile(at, q)) for q in (25, 50, 75)}
+    return kept
+
+
+def span(values, rng: np.random.Generator, times: int = 1000) -> estimates.Estimate:
+    """By what factor the ninetieth percentile of n users' settings exceeds the tenth, with the interval of resampled users (percentile
+    bootstrap). ValueError for fewer than ten: a tenth of them is nobody."""
     values = np.asarray(values, float)
-    if not len(values):
+    if len(values) < 10:
+        raise ValueError(f"a factor between tenths needs at least 10 users (got {len(values)})")
+    drawn = np.percentile(values[rng.integers(len(values), size=(times, len(values)))], [90, 10], axis=1)
+    low, high = np.percentile(drawn[0] / drawn[1], [2.5, 97.5])
+    upper, lower = np.percentile(values, [90, 10])
+    return estimates.Estimate(float(upper / lower), float(low), float(high), len(values))
+
+
+def _distribution(name: str, values, least: int) -> dict[str, Any]:
+    """Percentiles of values, which may be infinite, and the median with its interval; nothing of fewer than ``least`` values."""
+    values = np.asarray(values, float)
+    if len(values) < max(least, 1):
         return {}
     places = np.percentile(values, SHARES, method="inverted_cdf")
     kept = {f"{name}.{q}": float(x) for q, x in zip(SHARES, places, strict=True)}

@@ -46,8 +46,8 @@ class Response(NamedTuple):
         return tuple(np.interp(x, np.log(self.values), levels.mean(axis=1)) for levels in (self.privacy, self.utility))
 
     def halves(self) -> tuple["Response", "Response"]:
-        """The first and the other draws: what is chosen on one is judged on the other."""
-        n = self.privacy.shape[1] // 2
+        """The first and the other draws: what is chosen on one is judged on the other. ValueError for fewer than two draws."""
+        n = whole("draws", self.privacy.shape[1], 2) // 2
         cuts = slice(None, n), slice(n, None)
         return tuple(self._replace(privacy=self.privacy[:, cut], utility=self.utility[:, cut]) for cut in cuts)
 
@@ -100,7 +100,18 @@ def responses(measured: pd.DataFrame) -> dict[str, Response]:
 
 
 def largest_sum(candidate: Candidate) -> float:
-    """The setting at which a user's models promise the largest sum of privacy and utility: ALP's objective on PULP's curves."""
+    """The setting at which a user's models promise the largest sum of privacy and utility: ALP's objective on PULP's curves.
+
+    ValueError for a candidate without models, and for a range that is none.
+    """
+    if candidate.missing or not np.isfinite([*candidate.privacy, *candidate.utility]).all():
+        raise ValueError(
+            f"the largest sum needs models of both levels ({candidate.mechanism} has {candidate.missing or 'none'})"
+        )
+    if not 0 < candidate.low <= candidate.high < np.inf:
+        raise ValueError(
+            f"the range of {candidate.mechanism} must be positive, its ends in order (got {candidate.low} to {candidate.high})"
+        )
     fine = np.geomspace(candidate.low, candidate.high, FINE)
     privacy, utility = (m.a * np.arctan(m.b * (np.log(fine) - m.c)) + m.d for m in (candidate.privacy, candidate.utility))
     return float(fine[costs("sum", privacy, utility).argmin()])

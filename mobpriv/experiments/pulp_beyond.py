@@ -19,8 +19,8 @@ from mobpriv.experiments.pulp import evenly
 from mobpriv.mechanisms import HMC, TriLateration
 from mobpriv.numbers import shown
 from mobpriv.pulp import Metrics, Sweep
-from mobpriv.pulp.users import noise
-from mobpriv.ranges import positive
+from mobpriv.pulp.users import in_one_thread, noise
+from mobpriv.ranges import one_of, positive, whole
 from mobpriv.sub_traces import slices
 from mobpriv.traces import Traces, by_user, from_blocks, milliseconds, rows
 
@@ -34,6 +34,9 @@ TRILATERATION = Sweep(TriLateration(), "radius", RADIUS, rises="privacy")
 @dataclass(frozen=True, eq=False)
 class Confusion:
     """HMC with the size of its cells as the one parameter, so that PULP can configure it.
+
+    ``Sweep(HMC(known), "cell", …)`` would not do: an HMC makes its grid of its cell once, and a copy with another ``cell``
+    (:func:`dataclasses.replace`) keeps that grid. Here each size has an HMC of its own.
 
     What is ``known`` of all users is a background that stands before anybody is protected: each trace is altered by itself, and PULP's
     condition, "the obfuscation for one user only depends on this user", holds as far as the other protected traces go.
@@ -82,18 +85,23 @@ def protected_as_told(
     """The traces of users who follow their settings (user, mechanism, value; at most a row a user), and the levels of these very traces.
 
     The noise is that of :func:`mobpriv.pulp.achieved` with the same seed, so the levels are, too. Users without a setting publish nothing and
-    have no row.
+    have no row. ValueError for a user without records, a mechanism that no sweep has, a value that is no setting.
     """
-    by_name = {sweep.name: sweep for sweep in sweeps}
+    by_name, known = {sweep.name: sweep for sweep in sweeps}, by_user(traces)[0]
+    whole("seed", seed, 0)
     told = chosen[["user", "mechanism", "value"]].dropna()
+    for user, mechanism, value in told.itertuples(index=False):
+        if user not in known:
+            raise ValueError(f"settings must be those of users who have records ({user} has none)")
+        one_of("a chosen mechanism", mechanism, tuple(by_name))
+        positive(f"the value chosen for {user}", value)
     if told["user"].duplicated().any():
         raise ValueError(f"a user follows one setting ({told.loc[told['user'].duplicated(), 'user'].iloc[0]} has several)")
     parts, found = [rows(traces, np.zeros(len(traces), bool))], []
     for user, mechanism, value in told.itertuples(index=False):
         own = rows(traces, (traces["user"] == user).to_numpy())
         rng = noise(seed, f"{user}, {mechanism}, {float(value)!r}")
-        published = by_name[mechanism].at(float(value)).protect(own, rng)
-        privacy, utility, _ = metrics.of(own).levels(published)
+        published, privacy, utility = in_one_thread(_protected, own, by_name[mechanism].at(float(value)), metrics, rng)
         parts.append(published)
         found.append({"user": user, "privacy": privacy, "utility": utility})
     kept = [part for part in parts if len(part)] or parts[:1]
@@ -102,6 +110,12 @@ def protected_as_told(
     counts = np.concatenate([np.diff(by_user(part)[1]) for part in kept])
     together = from_blocks(users, counts, np.concatenate([milliseconds(part) for part in kept]), lat, lng)
     return together, pd.DataFrame(found, columns=["user", "privacy", "utility"])
+
+
+def _protected(trace: Traces, mechanism, metrics: Metrics, rng: np.random.Generator) -> tuple[Traces, float, float]:
+    """One user's trace, protected, and its levels."""
+    published = mechanism.protect(trace, rng)
+    return published, *metrics.of(trace).levels(published)[:2]
 
 
 def days_found(attack: ILLAttack, published: Traces, users: Sequence[str]) -> pd.Series:
@@ -114,8 +128,14 @@ def days_found(attack: ILLAttack, published: Traces, users: Sequence[str]) -> pd
     return hits.astype(float).groupby(days.owner.to_numpy()).mean().reindex(share.index, fill_value=0.0)
 
 
+_NUMBERS = {"PU-ratio": 1, "PU-thld": 2, "P-thld": 1, "U-thld": 1}  # of a law's objective
+
+
 def goodness(law: str, objective: tuple[float, ...], privacy, utility):
     """What a law makes as large as possible among the settings that keep it: (6), (9), (12), (14)."""
+    one_of("law", law, tuple(_NUMBERS))
+    if len(objective) != _NUMBERS[law]:
+        raise ValueError(f"the objective of {law} must have {_NUMBERS[law]} numbers (got {len(objective)})")
     if law == "PU-ratio":
         return privacy + objective[0] * utility
     if law == "PU-thld":

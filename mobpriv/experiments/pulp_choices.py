@@ -5,7 +5,7 @@ another's, user by user.
 """
 
 from collections.abc import Sequence
-from math import exp, log, pi, tan
+from math import exp, inf, isfinite, log, tan
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import pandas as pd
 
 from mobpriv import estimates
 from mobpriv.pulp import Candidate, Recommendation, Setting
-from mobpriv.ranges import one_of
+from mobpriv.ranges import between, one_of, whole
 
 METRICS = ("privacy", "utility")
 
@@ -22,9 +22,13 @@ def closed_form(candidates: Sequence[Candidate], metric: str, least: float) -> R
     """P-thld (``metric="privacy"``) and U-thld ("utility") with Equations (7) and (10) as printed, ε = exp(tan((least − d)/a)/b + c).
 
     A mechanism whose ε leaves its range is infeasible, the rule that §IV gives for the ratio. That the tangent means something between
-    the saturation levels alone is not asked. Of two mechanisms that of the better other metric is taken, (9) and (12).
+    the saturation levels alone is not asked. Of two mechanisms that of the better other metric is taken, (9) and (12). ValueError
+    without candidates, for a threshold outside [0, 1] and for a range that is none.
     """
     one_of("metric", metric, METRICS)
+    between("least", least, 0, 1, "must lie in [0, 1]")
+    if not candidates:
+        raise ValueError("a law needs at least one candidate (got none)")
     settings = tuple(_of(c, metric, least) for c in candidates)
     feasible = [s for s in settings if s.value is not None]
     if not feasible:
@@ -36,7 +40,11 @@ def closed_form(candidates: Sequence[Candidate], metric: str, least: float) -> R
 
 def _of(c: Candidate, metric: str, least: float) -> Setting:
     model, reason = getattr(c, metric), c.missing
-    if not reason and model.a == 0:
+    if not 0 < c.low <= c.high < inf:
+        raise ValueError(f"the range of {c.mechanism} must be positive, its ends in order (got {c.low} to {c.high})")
+    if not reason and not all(map(isfinite, (*c.privacy, *c.utility))):
+        reason = "it has no model"
+    if not reason and model.a * model.b == 0:
         reason = f"{metric} does not depend on the parameter: the formula divides by zero"
     if not reason:
         x = tan((least - model.d) / model.a) / model.b + model.c
@@ -46,17 +54,11 @@ def _of(c: Candidate, metric: str, least: float) -> Setting:
     return Setting(c.mechanism, None, None, None, None, None, reason)
 
 
-def off_branch(c: Candidate, metric: str, least: float) -> bool:
-    """Does the formula take the tangent beyond ±π/2? The model never has the level ``least`` then."""
-    model = getattr(c, metric)
-    return not c.missing and model.a != 0 and abs(least - model.d) >= abs(model.a) * pi / 2
-
-
-def moved(other: pd.DataFrame, base: pd.DataFrame) -> dict[str, Any]:
+def moved(other: pd.DataFrame, base: pd.DataFrame, least: int = 1) -> dict[str, Any]:
     """Recommendations (user, mechanism, value; a row a user) against those of the base.
 
     ``changed``: users whose mechanism is another, or is one where there was none, or none where there was one. ``factor``: of the others
-    with a mechanism the larger setting to the smaller, the median; missing where there is nobody.
+    with a mechanism the larger setting to the smaller, the median; missing where these are fewer than ``least``.
     """
     both = base[["user", "mechanism", "value"]].merge(other[["user", "mechanism", "value"]], on="user", suffixes=("", "_other"))
     if len(both) < len(base) or len(both) < len(other):
@@ -64,7 +66,7 @@ def moved(other: pd.DataFrame, base: pd.DataFrame) -> dict[str, Any]:
     changed = both["mechanism"] != both["mechanism_other"]
     found: dict[str, Any] = {"changed": estimates.rate(changed)}
     same = both[~changed & both["value"].notna()]
-    if len(same):
+    if len(same) >= whole("least", least, 1):
         found["factor"] = estimates.quantile(np.exp(np.abs(np.log(same["value_other"] / same["value"]))), 0.5)
     return found
 

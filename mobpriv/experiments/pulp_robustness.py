@@ -12,8 +12,8 @@ import pandas as pd
 from scipy.optimize import minimize
 
 from mobpriv.pulp import SWEEPS, Arctan, Metrics, Sweep, fit
-from mobpriv.pulp.modeler import COEFFICIENTS, METRICS
-from mobpriv.ranges import one_of, whole
+from mobpriv.pulp.modeler import COEFFICIENTS, METRICS, points
+from mobpriv.ranges import one_of, positive, true_or_false, whole
 
 # each moved alone, from the values of §VI-A: minutes, metres, percent of the diameter, level of the S2 cells
 FAMILIES: dict[str, dict[float, Metrics]] = {
@@ -103,9 +103,13 @@ def underdetermined(values: Sequence[float], levels: Sequence[float], standard: 
     """The curve where a minimiser without bounds ends that begins at the start of §VI-A, for fewer values than coefficients.
 
     Many curves go through so few points; which of them is found says more about the start than about the points. The paper's fminunc
-    does not refuse them, :func:`mobpriv.pulp.fit` does.
+    does not refuse them, :func:`mobpriv.pulp.fit` does. ValueError for no point, and for values and levels that are none.
     """
-    x, y = np.log(np.asarray(values, float)), np.asarray(levels, float)
+    x, y = points(values, levels)
+    if not len(x):
+        raise ValueError("a curve needs at least one value with its level (got none)")
+    positive("standard", standard)
+    true_or_false("rises", rises)
 
     def squares(p):
         u = p[1] * (x - p[2])

@@ -13,7 +13,7 @@ from scipy.optimize import least_squares
 from scipy.special import erf, expit
 from sklearn.isotonic import IsotonicRegression
 
-from mobpriv.pulp.modeler import OUTLIER, coarse
+from mobpriv.pulp.modeler import COEFFICIENTS, OUTLIER, coarse, points
 from mobpriv.ranges import one_of, true_or_false
 
 _MOST = 50.0  # of |u| in exp(u): beyond it nothing changes
@@ -49,12 +49,15 @@ def curve(shape: str, values, levels, rises: bool) -> Curve:
     """The curve of a shape through levels at ``values`` of ε; ``rises``: is the level expected to rise with ε?
 
     :data:`IN_EPSILON` is the arctan of the parameter itself, as it would be without the logarithm; its bounds are those of the others,
-    in the share of the range. The isotonic curve is straight between the settings and level beyond them.
+    in the share of the range. The isotonic curve is straight between the settings and level beyond them. ValueError for fewer than
+    four different values, for as many coefficients, and for values and levels that are none.
     """
     one_of("shape", shape, SHAPES)
     true_or_false("rises", rises)
-    values, y = np.asarray(values, float), np.asarray(levels, float)
-    x = np.log(values)
+    x, y = points(values, levels)
+    values = np.asarray(values, float)
+    if len(np.unique(x)) < COEFFICIENTS:
+        raise ValueError(f"a curve needs at least {COEFFICIENTS} different values (got {len(np.unique(x))})")
     if shape == ISOTONIC:
         fitted = IsotonicRegression(increasing=rises, out_of_bounds="clip").fit(x, y)
         return lambda at: fitted.predict(np.log(np.asarray(at, float)))

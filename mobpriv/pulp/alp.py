@@ -63,6 +63,7 @@ class Annealed(NamedTuple):
     best: int  # of the places 0 … size − 1
     cost: float
     evaluations: int
+    worse: int  # steps taken to a dearer place, which a greedy search never takes
 
 
 def anneal(cost: Callable[[int], float], size: int, scale: float, rng: np.random.Generator) -> Annealed:
@@ -76,7 +77,7 @@ def anneal(cost: Callable[[int], float], size: int, scale: float, rng: np.random
     half = max(1, int(WINDOW * size) // 2)  # an odd window has as many places on either side
     at = int(rng.integers(size))
     now = cost(at)
-    best, least, evaluations, heat = at, now, 1, HOTTEST
+    best, least, evaluations, worse, heat = at, now, 1, 0, HOTTEST
     while heat >= COLDEST and least > 0 and size > 1:
         around = [i for i in range(max(0, at - half), min(size, at + half + 1)) if i != at]
         other = around[rng.integers(len(around))]
@@ -85,12 +86,13 @@ def anneal(cost: Callable[[int], float], size: int, scale: float, rng: np.random
         if new < least:
             best, least = other, new
         if new < now or rng.random() < 1 / (1 + exp(min((new - now) / (0.5 * heat * scale), 700.0))):
+            worse += new > now
             at, now = other, new
         heat *= COOLING
-    return Annealed(best, least, evaluations)
+    return Annealed(best, least, evaluations, worse)
 
 
-COLUMNS = ["user", "mechanism", "parameter", "value", "cost", "evaluations", "protections", "reason"]
+COLUMNS = ["user", "mechanism", "parameter", "value", "cost", "evaluations", "worse", "protections", "reason"]
 
 
 def alp(
@@ -107,7 +109,7 @@ def alp(
 ) -> pd.DataFrame:
     """The setting that ALP finds for each user: one row a user, with the columns user, mechanism, value that ``achieved`` takes.
 
-    Further columns: parameter, cost, evaluations (settings tried, one tried again counts again), protections (how often her trace was
+    Further columns: parameter, cost, evaluations (settings tried, one tried again counts again), worse (steps to a dearer setting), protections (how often her trace was
     protected), reason: why there is no setting (privacy is asked for and she has no POI), or where the mechanism refused her trace, which
     costs 1 an objective. ``keep`` is that of :func:`mobpriv.pulp.profile`.
 
@@ -126,7 +128,9 @@ def alp(
     found = each_user(
         _of_user, traces, lambda user: (sweep, tuple(objectives), runs, metrics, more, seed), "alp", workers, keep
     )
-    return pd.DataFrame(found, columns=COLUMNS).astype({"value": float, "cost": float, "evaluations": int, "protections": int})
+    return pd.DataFrame(found, columns=COLUMNS).astype(
+        {"value": float, "cost": float, "evaluations": int, "worse": int, "protections": int}
+    )
 
 
 def _of_user(trace: Traces, sweep: Sweep, objectives: tuple, runs: int, metrics, more: dict, seed: int) -> list[dict]:
@@ -134,7 +138,7 @@ def _of_user(trace: Traces, sweep: Sweep, objectives: tuple, runs: int, metrics,
     row: dict[str, Any] = {"user": user, "mechanism": sweep.name, "parameter": sweep.parameter}
     untouched = original.levels(trace)
     if any(isnan(getattr(untouched, o.metric, 0.0)) for o in objectives):
-        return [row | {"value": None, "cost": None, "evaluations": 0, "protections": 0, "reason": untouched.reason}]
+        return [row | {"value": None, "cost": None, "evaluations": 0, "worse": 0, "protections": 0, "reason": untouched.reason}]
     rng, refused = noise(seed, f"{user}, ALP, {sweep.name}"), []
     draws = runs if getattr(sweep.mechanism, "random", True) else 1
 
@@ -153,7 +157,8 @@ def _of_user(trace: Traces, sweep: Sweep, objectives: tuple, runs: int, metrics,
     reason = f"{sweep.name} refused the trace {len(refused)} times, first at {refused[0]}" if refused else ""
     if len(refused) == found.evaluations:
         row |= {"value": None, "cost": None}
-    return [row | {"evaluations": found.evaluations, "protections": draws * found.evaluations, "reason": reason}]
+    row |= {"evaluations": found.evaluations, "worse": found.worse, "protections": draws * found.evaluations}
+    return [row | {"reason": reason}]
 
 
 def _levels(original, trace: Traces, published: Traces, more: dict) -> dict[str, float]:

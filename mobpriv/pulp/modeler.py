@@ -81,7 +81,7 @@ def fit(
 
     A response of exactly one level is a constant: a = 0. ValueError for fewer than four different values, for as many coefficients.
     """
-    x, y = _points(values, levels)
+    x, y = points(values, levels)
     one_of("method", method, METHODS)
     true_or_false("rises", rises)
     true_or_false("left_out", left_out)
@@ -142,8 +142,8 @@ def _fit_known(values, levels, reasons, sweep: Sweep, metric: str, method: str, 
     return found._replace(report=_joined(found.report, missing))
 
 
-def _points(values, levels) -> tuple[np.ndarray, np.ndarray]:
-    """ln ε and the level of every point."""
+def points(values, levels) -> tuple[np.ndarray, np.ndarray]:
+    """ln ε and the level of every point; ValueError, one line, for what is none."""
     values, levels = np.asarray(values, float), np.asarray(levels, float)
     if values.ndim != 1 or values.shape != levels.shape:
         raise ValueError(f"each value needs one level (got {values.size} values, {levels.size} levels)")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numba
 import numpy as np
@@ -40,17 +41,17 @@ def each_user(
     names = [f"{name}-{i}" for i in range(1, 1 + len(users))]
     progress = tqdm(range(len(users)), desc=name, unit="user", disable=None)
     if workers == 1:
-        return [row for i in progress for row in keep(names[i], lambda i=i: _alone(function, *given(i)))]
+        return [row for i in progress for row in keep(names[i], lambda i=i: in_one_thread(function, *given(i)))]
     # A thread for each process waits for it, so that a user whose rows are kept already is never handed over.
     with ThreadPoolExecutor(workers) as threads, processes.pool(workers) as pool:  # the pool ends first, at once if need be
         tables = threads.map(
-            lambda i: keep(names[i], lambda: pool.submit(_alone, function, *given(i)).result()), range(len(users))
+            lambda i: keep(names[i], lambda: pool.submit(in_one_thread, function, *given(i)).result()), range(len(users))
         )
         return [row for _, table in zip(progress, tables, strict=True) for row in table]
 
 
-def _alone(function: Callable, *given) -> list[dict]:
-    """Without threads: what is done for one user is too little for them."""
+def in_one_thread(function: Callable, *given) -> Any:
+    """``function(*given)`` without threads: what is done for one user is too little for them."""
     threads = numba.get_num_threads()
     numba.set_num_threads(1)
     try:
