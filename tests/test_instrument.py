@@ -71,7 +71,7 @@ def test_what_moves_moves_for_its_value():
 def test_where_there_is_no_html_the_marked_frame_and_what_all_say():
     made = instrument()
     shown = made._repr_mimebundle_()
-    assert shown["image/png"] == made.frames["large"].png
+    assert shown["image/png"] == made.frames["large"][""].png
     assert all(text in shown["text/plain"] for text in SAYS.values())
 
 
@@ -90,6 +90,38 @@ def test_mistakes_are_named(frames, marked, says):
         instrument(frames={name: (drawn(1, count), text) for name, (count, text) in frames.items()}, marked=marked)
 
 
+def switched(**given):
+    frames = {
+        setting: {side: (drawn(10.0**i + k), f"{says[:-1]}, {side}.") for k, side in enumerate(("left", "right"))}
+        for i, (setting, says) in enumerate(SAYS.items())
+    }
+    return plot.turned(given.pop("frames", frames), "Margin (nats)", "A caption in words.", "large", switch="side", **given)
+
+
+def test_a_switch_has_a_group_of_its_own_and_each_button_says_both_positions():
+    html = switched().html
+    names = re.findall(r'type="radio" name="([^"]+)"', html)
+    assert sorted(names.count(name) for name in set(names)) == [2, 3]
+    described = re.findall(r'aria-describedby="([^"]+)"', html)
+    sentences = dict(re.findall(r'<p id="([^"]+)" aria-hidden="true">(.*?)</p>', html))
+    assert [[sentences[one][-5:] for one in names.split()] for names in described] == [["left.", "ight."]] * 3
+    ids = re.findall(r'\sid="([^"]*)"', html)
+    assert len(ids) == len(set(ids)) > 0
+
+
+@pytest.mark.parametrize("positions", [["left"], list("abcde")])
+def test_a_switch_with_another_number_of_positions_is_refused(positions):
+    frames = {setting: {side: (drawn(1), "One.") for side in positions} for setting in "ab"}
+    with pytest.raises(ValueError, match="two to 4 positions"):
+        plot.turned(frames, "Margin", "A caption.", switch="side")
+
+
+def test_a_setting_that_lacks_a_position_is_refused():
+    frames = {"a": {"x": (drawn(1), "One."), "y": (drawn(1), "One.")}, "b": {"x": (drawn(1), "One.")}}
+    with pytest.raises(ValueError, match="the same at each setting"):
+        plot.turned(frames, "Margin", "A caption.", switch="side")
+
+
 def test_a_place_on_curves_is_marked_with_its_values():
     import pandas as pd
 
@@ -103,15 +135,39 @@ def test_a_place_on_curves_is_marked_with_its_values():
 
 
 @pytest.fixture
-def opened(browser):
-    """The instrument on a page without scripts, as narrow as a phone."""
+def phone(browser):
+    """A page without scripts, as narrow as a phone, that holds what it is given."""
     context = browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 900})
     page = context.new_page()
-    page.set_content(
-        f'<!doctype html><html lang="en"><title>t</title><style>{webpage.stylesheet()}</style><main class="bd-article">{instrument().html}</main></html>'
-    )
-    yield page
+
+    def holding(html):
+        page.set_content(
+            f'<!doctype html><html lang="en"><title>t</title><style>{webpage.stylesheet()}</style><main class="bd-article">{html}</main></html>'
+        )
+        return page
+
+    yield holding
     context.close()
+
+
+@pytest.fixture
+def opened(phone):
+    return phone(instrument().html)
+
+
+def test_a_switch_shows_one_view_of_the_chosen_frame_and_leaves_the_knob_where_it_is(phone):
+    page = phone(switched().html)
+
+    def seen() -> list[int]:
+        return [i for i in range(6) if page.locator(".view").nth(i).is_visible()]
+
+    assert seen() == [2]
+    page.get_by_role("radio", name="right").check()
+    assert seen() == [3]
+    page.get_by_role("radio", name="huge").check()
+    assert seen() == [5]
+    page.emulate_media(media="print")
+    assert [page.locator(".view p").nth(i).is_visible() for i in range(6)] == [True] * 6
 
 
 def test_it_is_turned_by_keyboard_and_without_a_script(opened):

@@ -303,3 +303,11 @@ def test_the_spread_of_draws_is_shaded():
     axis = plot.rates(table, "data", "attack")
     shaded = [line.get_xdata() for line in axis.lines if line.get_alpha() is not None]
     assert [list(x) for x in shaded] == [[38, 43]]
+
+
+def test_tiles_bear_their_numbers():
+    table = pd.DataFrame([[-10.0, -0.2], [np.nan, 5.0]], index=[1, 2], columns=["a", "b"])
+    axis = plot.tiles(table, label="points", framed={"#d55e00": table > 0, "#cc79a7": table > -1})
+    assert [text.get_text() for text in axis.texts] == ["−10", "0", "5"]
+    assert [text.get_text() for text in axis.get_xticklabels()] == ["a", "b"]
+    assert len(axis.patches) == 3

@@ -24,6 +24,7 @@ from mobpriv.plot.forms import (
     rates,
     reference,
     stacked,
+    tiles,
 )
 from mobpriv.plot.instrument import Instrument, turned
 from mobpriv.plot.picture import Picture, show, stylesheet, themed
@@ -56,5 +57,6 @@ __all__ = [
     "stacked",
     "stylesheet",
     "themed",
+    "tiles",
     "turned",
 ]

@@ -5,11 +5,12 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 from matplotlib.collections import PolyCollection
-from matplotlib.colors import LogNorm
+from matplotlib.colors import LinearSegmentedColormap, LogNorm, Normalize, TwoSlopeNorm, to_rgba
+from matplotlib.patches import Rectangle
 from matplotlib.ticker import LogLocator
 
 from mobpriv.numbers import shown
-from mobpriv.palette import BLUE, FAINT, INK, PRINTED, Mark, mark, ordered
+from mobpriv.palette import BLUE, FAINT, INK, ORANGE, PRINTED, Mark, mark, ordered
 from mobpriv.plot.style import panels
 
 _MARKERS = "osD^v<>Pp*hX"
@@ -358,6 +359,55 @@ def channel_map(grid, row: np.ndarray, secret: int, observables=None, axis=None,
     _colour_bar(axis, cells, f"p(o|s), from {least:g}", 0.65)
     axis.set_title(title)
     return axis
+
+
+def tiles(
+    table: pd.DataFrame,
+    axis=None,
+    xlabel: str = "",
+    ylabel: str = "",
+    title: str = "",
+    label: str = "",
+    ends: tuple[float, float] | None = None,
+    text: str = "{:.0f}",
+    framed: dict[str, pd.DataFrame] | None = None,
+    size: tuple[float, float] | None = None,
+):
+    """A number for each pair: rows and columns of ``table`` as coloured tiles with the number on them.
+
+    ``ends``: of the colours; those that lie on both sides of 0 have their middle colour at 0. ``framed``: a colour -> truth values,
+    which tiles have a frame of it, one within the other.
+    """
+    axis = axis if axis is not None else panels(1, size)[0]
+    values = table.to_numpy(float)
+    low, high = ends or (np.nanmin(values), np.nanmax(values))
+    both = low < 0 < high
+    norm = TwoSlopeNorm(0, min(low, -1e-9), max(high, 1e-9)) if both else Normalize(low, high)
+    # the page shines through, light or dark, so that the numbers are read in its own ink
+    steps = [(0, (ORANGE, 0.6)), (0.5, (BLUE, 0.02)), (1, (BLUE, 0.6))] if both else [(0, (BLUE, 0.02)), (1, (BLUE, 0.6))]
+    cmap = LinearSegmentedColormap.from_list("tiles", [(at, to_rgba(*colour)) for at, colour in steps])
+    image = axis.pcolormesh(np.ma.masked_invalid(values), cmap=cmap, norm=norm, edgecolors=FAINT, linewidth=0.2)
+    for (row, column), value in np.ndenumerate(values):
+        if np.isfinite(value):
+            axis.text(column + 0.5, row + 0.5, _minus(text.format(value)), ha="center", va="center", fontsize=7, color=INK)
+            for place, (colour, which) in enumerate((framed or {}).items()):
+                if bool(which.to_numpy()[row, column]):
+                    near = 0.05 + 0.09 * place
+                    corner, side = (column + near, row + near), 1 - 2 * near
+                    axis.add_patch(Rectangle(corner, side, side, fill=False, edgecolor=colour, linewidth=1.6))
+    names = [[each if isinstance(each, str) else f"{each:g}" for each in side] for side in (table.columns, table.index)]
+    axis.set_xticks(np.arange(len(names[0])) + 0.5, names[0])
+    axis.set_yticks(np.arange(len(names[1])) + 0.5, names[1])
+    axis.grid(visible=False)
+    axis.set(xlabel=xlabel, ylabel=ylabel, title=title)
+    if label:
+        _colour_bar(axis, image, label, 0.9)
+    return axis
+
+
+def _minus(text: str) -> str:
+    """A number's text with the sign that all others of the book have; 0 has none."""
+    return text.lstrip("-") if not text.strip("-0.") else text.replace("-", "−")
 
 
 def _colour_bar(axis, cells, label: str, shrink: float):

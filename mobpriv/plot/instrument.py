@@ -1,8 +1,8 @@
-"""A figure with a knob: the reader chooses a setting and sees what it buys and what it costs.
+"""A figure with a knob: the reader chooses a setting and sees what it buys and what it costs. It may have a switch beside the knob.
 
-Everything is in the page: a frame for each setting, of which the stylesheet shows the chosen one. No script runs and nothing is fetched. The knob is a
-group of radio buttons, so the arrow keys turn it, and each button is described by its frame's sentence. On paper the chosen frame stands
-with the sentences of all.
+Everything is in the page: a frame for each setting, of which the stylesheet shows the chosen one, and in it a view for each position of the
+switch. No script runs and nothing is fetched. Knob and switch are groups of radio buttons, so the arrow keys turn them, and each button of the knob is described
+by its frame's sentences. On paper the chosen frame stands with the sentences of all.
 """
 
 import zlib
@@ -13,61 +13,106 @@ from typing import Any
 from mobpriv.palette import Mark
 from mobpriv.plot.picture import Picture, alike, axes_of, caption_html, legend_html, show
 
+MOST_POSITIONS = 4  # of a switch, as many as the stylesheet knows
+
 
 class Instrument:
-    """One picture a setting, under one knob. ``marked``: the setting that is shown first, and where there is no HTML."""
+    """One picture a setting under one knob, or one for each position of a ``switch``. ``marked``: the setting that is shown first, and
+    where there is no HTML; of a switch the first position."""
 
-    def __init__(self, frames: dict[str, Picture], knob: str, caption: str, marked: str, number: str, legend: dict[str, Mark]):
+    def __init__(
+        self,
+        frames: dict[str, dict[str, Picture]],  # setting -> position -> picture; the position is "" without a switch
+        knob: str,
+        caption: str,
+        marked: str,
+        number: str,
+        legend: dict[str, Mark],
+        switch: str = "",
+    ):
         self.frames, self.knob, self.caption, self.marked = frames, knob, caption, marked
-        self.number, self.legend = number, legend
+        self.number, self.legend, self.switch = number, legend, switch
 
     @property
     def html(self) -> str:
-        said = self.caption + "".join(f"{setting}{frame.alt}" for setting, frame in self.frames.items())
+        said = self.caption + "".join(
+            f"{setting}{view.alt}" for setting, views in self.frames.items() for view in views.values()
+        )
         key = f"k{zlib.crc32(said.encode()):08x}"  # another instrument on the page has another one
-        frames = "".join(self._frame(setting, frame, key, i) for i, (setting, frame) in enumerate(self.frames.items()))
+        frames = "".join(self._frame(setting, views, key, i) for i, (setting, views) in enumerate(self.frames.items()))
+        panels = len(next(iter(self.frames[self.marked].values())).svgs)
         return (
-            f'<figure class="mobpriv-figure instrument" data-panels="{len(self.frames[self.marked].svgs)}">'
-            f"<fieldset><legend>{escape(self.knob)}</legend>{legend_html(self.legend)}{frames}</fieldset>"
+            f'<figure class="mobpriv-figure instrument" data-panels="{panels}">{self._switch(key)}'
+            f'<fieldset class="knob"><legend>{escape(self.knob)}</legend>{legend_html(self.legend)}{frames}</fieldset>'
             f"{caption_html(self.caption, self.number)}</figure>"
         )
 
-    def _frame(self, setting: str, frame: Picture, key: str, i: int) -> str:
-        chosen, said = " checked" if setting == self.marked else "", f"{key}-{i}-says"
+    def _switch(self, key: str) -> str:
+        if not self.switch:
+            return ""
+        buttons = "".join(
+            f'<label><input type="radio" name="{key}-switch" value="{k}"{" checked" * (k == 0)}>{escape(position)}</label>'
+            for k, position in enumerate(self.frames[self.marked])
+        )
+        return f'<fieldset class="switch"><legend>{escape(self.switch)}</legend>{buttons}</fieldset>'
+
+    def _frame(self, setting: str, views: dict[str, Picture], key: str, i: int) -> str:
+        chosen = " checked" * (setting == self.marked)
+        ids = [f"{key}-{i}-says" if not self.switch else f"{key}-{i}-{k}-says" for k in range(len(views))]
+        # the sentence is the button's description and the picture's name: read aloud there, seen here
+        inside = "".join(
+            f'<div class="view"><p id="{said}" aria-hidden="true">{escape(view.alt)}</p>'
+            f"{view.panels_html(said.removesuffix('-says'))}</div>"
+            for said, view in zip(ids, views.values(), strict=True)
+        )
         return (
-            f'<label><input type="radio" name="{key}" value="{i}" aria-describedby="{said}"{chosen}>{escape(setting)}</label>'
-            # the sentence is the button's description and the picture's name: read aloud there, seen here
-            f'<div class="frame"><p id="{said}" aria-hidden="true">{escape(frame.alt)}</p>{frame.panels_html(f"{key}-{i}")}</div>'
+            f'<label><input type="radio" name="{key}" value="{i}" aria-describedby="{" ".join(ids)}"{chosen}>{escape(setting)}</label>'
+            f'<div class="frame">{inside}</div>'
         )
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        frame = self.frames[self.marked]
-        words = " ".join([f"{self.caption} {self.knob}.", *(frame.alt for frame in self.frames.values())])
-        return {"text/html": self.html, "image/png": frame.png, "text/plain": words}
+        seen = next(iter(self.frames[self.marked].values()))
+        alts = (view.alt for views in self.frames.values() for view in views.values())
+        return {
+            "text/html": self.html,
+            "image/png": seen.png,
+            "text/plain": " ".join([f"{self.caption} {self.knob}.", *alts]),
+        }
 
 
 def turned(
-    frames: Mapping[str, tuple[Any, str]],
+    frames: Mapping[str, Any],
     knob: str,
     caption: str,
     marked: str = "",
     number: str = "",
     legend: dict[str, Mark] | None = None,
+    switch: str = "",
 ) -> Instrument:
     """The figure with a knob. ``frames``: what a setting is called -> its axes, and a sentence that says the setting and what is seen at it.
 
     ``knob``: what is turned, with its unit; ``marked``: the setting shown first, by default the first. All frames have as many panels,
-    and the same limits: what moves, moves for its value. ``legend``: of all frames.
+    and the same limits: what moves, moves for its value. ``legend``: of all frames. ``switch``: what a second group of buttons
+    chooses; then each setting has, for each of its positions, axes and a sentence.
     """
-    drawn = {setting: axes_of(axes) for setting, (axes, _) in frames.items()}
+    drawn = {setting: dict(of) if switch else {"": of} for setting, of in frames.items()}
     marked = marked or next(iter(drawn), "")
     if len(drawn) < 2 or marked not in drawn:
         raise ValueError(
             f"a knob has two settings or more, one of them marked (got {', '.join(drawn) or 'none'}; marked {marked!r})"
         )
-    if len({len(axes) for axes in drawn.values()}) > 1:
-        raise ValueError(f"every frame has as many panels (got {', '.join(str(len(axes)) for axes in drawn.values())})")
-    for panels in zip(*drawn.values(), strict=True):
+    positions = list(drawn[marked])
+    if any(list(views) != positions for views in drawn.values()) or (switch and not 2 <= len(positions) <= MOST_POSITIONS):
+        raise ValueError(
+            f"a switch has two to {MOST_POSITIONS} positions, the same at each setting (got {'; '.join(', '.join(v) for v in drawn.values())})"
+        )
+    axes = [axes_of(view[0]) for views in drawn.values() for view in views.values()]
+    if len({len(panels) for panels in axes}) > 1:
+        raise ValueError(f"every frame has as many panels (got {', '.join(str(len(panels)) for panels in axes)})")
+    for panels in zip(*axes, strict=True):
         alike(panels, "xy")
-    pictures = {setting: show(axes, caption, frames[setting][1], number, legend) for setting, axes in drawn.items()}
-    return Instrument(pictures, knob, caption, marked, number, legend or {})
+    pictures = {
+        setting: {position: show(axes_of(of), caption, says, number, legend) for position, (of, says) in views.items()}
+        for setting, views in drawn.items()
+    }
+    return Instrument(pictures, knob, caption, marked, number, legend or {}, switch)
