@@ -7,11 +7,15 @@ import pandas as pd
 import pytest
 
 import mobpriv.attacks
+import mobpriv.attacks.profiles
 import mobpriv.mechanisms
+import mobpriv.mechanisms.profiles
 from mobpriv import ranges
+from mobpriv.affinity import Neighbourhood
 from mobpriv.attacks import APAttack
 from mobpriv.grid import AreaGrid, S2Grid, SquareGrid
 from mobpriv.mechanisms import Nothing
+from mobpriv.mechanisms.profiles import Geometric, LaplaceCounts, RandomisedResponse
 from mobpriv.profiles import markov_chains, pois, stays
 from mobpriv.traces import as_traces, from_blocks
 
@@ -24,9 +28,13 @@ NEEDED = {
     "Obfuscation": {"channel": np.full((2, 2), 0.5), "grid": AREA},
     "OwnObfuscation": {"channels": {"ann": np.full((2, 2), 0.5)}, "grid": AREA},
     "AreaGrid": {"south": 45.0, "west": 5.0},
+    "Neighbourhood": {"n": 2, "affinity": np.eye(3)},
+    "Likelihood": {"mechanism": Geometric(1.0)},
+    **{kind.__name__: {"epsilon": 1.0} for kind in (Geometric, LaplaceCounts, RandomisedResponse)},
 }
-PACKAGES = (mobpriv.mechanisms, mobpriv.attacks)
-EVERY = [getattr(package, name) for package in PACKAGES for name in package.__all__] + [SquareGrid, AreaGrid, S2Grid]
+PACKAGES = (mobpriv.mechanisms, mobpriv.attacks, mobpriv.mechanisms.profiles, mobpriv.attacks.profiles)
+EVERY = [getattr(package, name) for package in PACKAGES for name in package.__all__]
+EVERY += [SquareGrid, AreaGrid, S2Grid, Neighbourhood]
 FIELDS = [(kind, field) for kind in EVERY for field in fields(kind) if field.name != "known_"]
 NOTHING_CAN_BE = [float("nan"), "a text", "0.5", [], {}, object(), 1j, np.str_("x"), np.datetime64("2020-01-01"), -np.inf, b"1"]
 
@@ -60,7 +68,9 @@ def test_what_no_number_can_be(kind, field, value):
 
 
 @pytest.mark.parametrize("as_type", [float, np.float64, np.float32, int, np.int64, np.uint8])
-@pytest.mark.parametrize(("kind", "field"), NUMBERS, ids=lambda f: getattr(f, "__name__", None) or f.name)
+@pytest.mark.parametrize(
+    ("kind", "field"), [(kind, f) for kind, f in NUMBERS if f.name != "p"], ids=lambda f: getattr(f, "__name__", None) or f.name
+)
 def test_numbers_of_numpy_are_numbers(kind, field, as_type):
     default = field.default if field.default not in (MISSING, None) else 5.0
     whole = {"trash_max": 0, "epsilon": 1, "south": 45, "level": 15, "max_features": 1}.get(field.name, 5)
@@ -68,6 +78,11 @@ def test_numbers_of_numpy_are_numbers(kind, field, as_type):
     if field.name in ("south", "west", "level", "k", "cap", "columns", "rows"):
         value = as_type(whole)
     assert getattr(made(kind, **{field.name: value}), field.name) == value
+
+
+@pytest.mark.parametrize("as_type", [float, np.float64, np.float32])
+def test_probabilities_of_numpy_are_probabilities(as_type):
+    assert RandomisedResponse(1.0, p=as_type(0.5)).p == 0.5
 
 
 def test_every_kind_of_range_says_its_rule():

@@ -22,11 +22,11 @@ def test_the_book_has_both():
 def test_a_knob_turns_by_keyboard(browser, address, page):
     context, opened, wrong = visited(browser, address, page, "phone")
     knob = opened.locator(".instrument").first
-    count = knob.locator("input").count()
-    knob.locator("input:checked").focus()
+    count = knob.locator(".knob input").count()
+    knob.locator(".knob input:checked").focus()
     for _ in range(count):
         opened.keyboard.press("ArrowRight")
-        chosen = knob.locator("input:checked").get_attribute("value")
+        chosen = knob.locator(".knob input:checked").get_attribute("value")
         seen = [i for i in range(count) if knob.locator(".frame").nth(i).is_visible()]
         assert seen == [int(chosen)]
     context.close()
