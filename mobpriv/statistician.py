@@ -30,17 +30,16 @@ def mean_error(true, published) -> np.ndarray:
     return np.abs(np.asarray(true, float) - np.asarray(published, float)).mean(axis=-1)
 
 
-def corrected_visitors(published, p, chi=None) -> np.ndarray:
+def corrected_visitors(published, p, holding=None) -> np.ndarray:
     """The unbiased estimate of f_1: beyond the paper, whose statistician takes the sanitised profiles as they are.
 
-    With χ = all POIs, (Σ_i b̃_ij − n p)/(1 − 2p). With a mask ``chi`` (…, users, m) only who has j in χ_i is corrected for, Σ_i b̃_ij
-    where not: for that the statistician must know χ_i. Made from the profile itself, as N(b_i, n_i) is, it is not published, and
-    publishing it would betray the profile; no unbiased estimate from the b̃_i alone is known to us then. None exists for p = 1/2.
+    (Σ_i b̃_ij − n_j p)/(1 − 2p), published (…, users, m), ``p`` one number or (…); ``holding`` (…, m) is n_j, how many users have j in χ_i, by
+    default all. Of N(b_i, n_i) the statistician need not know whose χ holds j, only how many do: nobody has visited a POI outside of
+    her χ, where 0 is published. No estimate exists for p = 1/2.
     """
-    b = np.asarray(published, float)
-    p = np.asarray(p, float)
+    b, p = np.asarray(published, float), np.asarray(p, float)
     if not ((p >= 0) & (p <= 1)).all() or (p == 0.5).any():
         wrong = p[~((p >= 0) & (p <= 1)) | (p == 0.5)].flat[0]
         raise ValueError(f"p must lie in [0, 1] and not be 1/2, where the sanitised profiles say nothing (got {wrong})")
-    chi = np.ones(b.shape, bool) if chi is None else np.broadcast_to(np.asarray(chi, bool), b.shape)
-    return np.where(chi, (b - p) / (1 - 2 * p), b).sum(axis=-2)
+    holding = b.shape[-2] if holding is None else np.asarray(holding)
+    return (b.sum(axis=-2) - holding * p[..., None]) / (1 - 2 * p[..., None])

@@ -27,8 +27,9 @@ def test_how_many_hold_a_poi_is_all_that_is_needed():
     chi, true = protection.chi(SAMPLES.day, SAMPLES.affinity), SAMPLES.day > 0
     mechanism = protection.at(1.0)
     said = mechanism.noisy(true, chi, SAMPLES.u)
-    whose = corrected_visitors(said, mechanism.flip, chi)
-    assert dchi_statistician.corrected_sum(said, mechanism.flip, chi.sum(axis=-2)) == pytest.approx(whose)
+    p = mechanism.flip
+    whose = np.where(chi, (said - p) / (1 - 2 * p), said).sum(axis=-2)  # of each user, whose χ is known
+    assert corrected_visitors(said, p, chi.sum(axis=-2)) == pytest.approx(whose)
     found = dchi_statistician.share(SAMPLES, protection, [1.0], "corrected")
     assert found == pytest.approx(
         dchi.error(SAMPLES, protection, [1.0], corrected=True) / dchi.level(SAMPLES, protection)[:, None]

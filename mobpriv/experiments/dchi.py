@@ -116,7 +116,7 @@ def telling(samples: Samples, n: int, epsilon: float = 1.0, reading: str = "prin
 def error(samples: Samples, protection: Protection, epsilons: Sequence[float], corrected: bool = False) -> np.ndarray:
     """Figures 4 to 7: the mean error of f_1 (visitors) or f_2 (visits, a sum) for each ε, (draws, ε).
 
-    ``corrected``: of booleans, with the unbiased estimate of f_1, for which the statistician knows χ_i.
+    ``corrected``: of booleans, with the unbiased estimate of f_1, for which the statistician knows how many have each POI in χ_i.
     """
     true_or_false("corrected", corrected)
     if corrected and protection.counts:
@@ -127,7 +127,9 @@ def error(samples: Samples, protection: Protection, epsilons: Sequence[float], c
     for epsilon in epsilons:
         mechanism = protection.at(epsilon)
         said = mechanism.noisy(true, chi, samples.u)
-        found.append(mean_error(of(true), corrected_visitors(said, mechanism.flip, chi) if corrected else of(said)))
+        found.append(
+            mean_error(of(true), corrected_visitors(said, mechanism.flip, chi.sum(axis=-2)) if corrected else of(said))
+        )
     return np.stack(found, axis=-1)
 
 
@@ -295,15 +297,34 @@ def side_information(
 
 
 def best_rate(said: np.ndarray, known: np.ndarray, most: int = 1) -> np.ndarray:
-    """max over δ of r(δ, M, n), (draws,): "the attacker's strategy is not known a priori, the worst case should be considered" (§VI-C).
+    """max over δ of r(δ, M, n), (draws,): "the attacker's strategy is not known a priori, the worst case should be considered" (§VI-C)."""
+    return best_rates(said, known, [most])[:, 0]
 
-    Profiles (draws, n, J), row i of both one user's. δ succeeds for user i from d(a_i, ã_i) to before the distance of the (M+1)-th
-    nearest profile, so that the best δ is one of the users' own distances.
+
+def best_rates(said: np.ndarray, known: np.ndarray, most: Sequence[int]) -> np.ndarray:
+    """max over δ of r(δ, M, n) for each draw and M, (draws, M), for crowds too.
+
+    Profiles (draws, n, J), row i of both one user's. User i is a success from her own distance to before that of the (M+1)-th nearest
+    profile: the most intervals that share a δ are counted along the sorted ends, one draw at a time, without a matrix of users for each.
     """
-    whole("most", most, 1)
-    fits(said.shape[0] * said.shape[1], known.shape[1])
-    d = l1(said, known)
-    own = np.diagonal(d, axis1=1, axis2=2)
-    beyond = np.partition(d, most, axis=-1)[..., most] if most < d.shape[-1] else np.full(own.shape, np.inf)
-    hits = (own[:, :, None] <= own[:, None, :]) & (own[:, None, :] < beyond[:, :, None])
-    return hits.mean(axis=1).max(axis=-1)
+    most = [whole("most", m, 1) for m in most]
+    n, k = said.shape[1], known.shape[1]
+    fits(n, k)
+    found = np.empty((len(said), len(most)))
+    far = np.iinfo(np.int64).max
+    for d in range(len(said)):
+        apart = l1(said[d : d + 1], known[d : d + 1])[0]
+        own = np.diagonal(apart).astype(np.int64)
+        nearest = np.partition(apart, [m for m in most if m < k], axis=-1) if min(most) < k else apart
+        for at, m in enumerate(most):
+            beyond = nearest[:, m].astype(np.int64) if m < k else np.full(n, far)
+            found[d, at] = at_best(own, beyond)
+    return found
+
+
+def at_best(own: np.ndarray, beyond: np.ndarray) -> float:
+    """The largest share of users who succeed at one δ: user i from ``own`` to before ``beyond``."""
+    there = own < beyond
+    starts, ends = np.sort(own[there]), np.sort(beyond[there])
+    inside = np.searchsorted(starts, starts, side="right") - np.searchsorted(ends, starts, side="right")
+    return float(inside.max(initial=0) / len(own))

@@ -13,9 +13,9 @@ from mobpriv.affinity import affinity
 from mobpriv.attacks.profiles.distances import l1
 from mobpriv.attacks.profiles.reidentification import fits
 from mobpriv.call_profiles import LEAST, count_profiles, day, eligible
+from mobpriv.experiments.dchi import at_best
 from mobpriv.experiments.dchi_days import Days
 from mobpriv.experiments.dchi_samples import Protection, Samples
-from mobpriv.experiments.dchi_worst import at_best
 from mobpriv.ranges import whole
 from mobpriv.statistician import mean_error, visitors, visits
 

@@ -14,9 +14,9 @@ from mobpriv.estimates import Estimate
 from mobpriv.experiments.dchi import level
 from mobpriv.experiments.dchi_equal import likeliest
 from mobpriv.experiments.dchi_samples import Protection, Samples, leaked
-from mobpriv.experiments.dchi_statistician import corrected_sum, corrected_visits
+from mobpriv.experiments.dchi_statistician import corrected_visits
 from mobpriv.noise import least_p
-from mobpriv.statistician import mean_error, visitors, visits
+from mobpriv.statistician import corrected_visitors, mean_error, visitors, visits
 
 CHIS = ("all", *(f"N{n}" for n in range(1, 11)), *(f"F{n}" for n in range(1, 11)))
 
@@ -61,7 +61,7 @@ def measured(samples: Samples, protection: Protection, epsilons: Sequence[float]
             place = picked_rightly(read_off(said), counts).mean(axis=-1)
         else:
             p = least_p(epsilon)
-            ways = [corrected_sum(said, p, holding)] + ([of(said) / (1 - p)] if protection.neighbours is not None else [])
+            ways = [corrected_visitors(said, p, holding)] + ([of(said) / (1 - p)] if protection.neighbours is not None else [])
             place = np.zeros(len(said))
         errors = [mean_error(of(true), way) / average for way in (of(said), *ways)]
         leak = leaked(samples, protection, said, "2.2")

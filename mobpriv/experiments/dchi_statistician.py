@@ -14,16 +14,9 @@ from mobpriv.experiments.dchi import level
 from mobpriv.experiments.dchi_samples import Protection, Samples
 from mobpriv.noise import least_p
 from mobpriv.ranges import one_of, whole
-from mobpriv.statistician import mean_error, visitors, visits
+from mobpriv.statistician import corrected_visitors, mean_error, visitors, visits
 
 WAYS = ("plain", "corrected", "cut", "panel", "as all", "as visited")
-
-
-def corrected_sum(said: np.ndarray, p, holding: np.ndarray) -> np.ndarray:
-    """The unbiased estimate of f_1(j), (Σ_i b̃_ij − n_j p)/(1 − 2p), n_j = ``holding`` (draws, m): how many have j in χ_i."""
-    p = np.reshape(np.asarray(p, float), (-1, 1))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return (visitors(said) - holding * p) / (1 - 2 * p)
 
 
 def steps(epsilon) -> tuple[np.ndarray, np.ndarray]:
@@ -106,7 +99,7 @@ def _corrected(said, believed, holding, counts: bool) -> np.ndarray:
     """Where the panel says that there is no noise (infinite ε̃), or nothing but noise (p̃ ≥ 1/2, ε̃ = 0), what is published is taken."""
     nothing = ~((believed > 0) & np.isfinite(believed)) if counts else believed >= 0.5
     safe = np.where(nothing, 1.0 if counts else 0.0, believed)
-    guess = corrected_visits(said, safe, holding) if counts else corrected_sum(said, safe, holding)
+    guess = corrected_visits(said, safe, holding) if counts else corrected_visitors(said, safe, holding)
     return np.where(nothing[:, None], said.sum(axis=-2), guess)
 
 

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from mobpriv.attacks.profiles.distances import l1
-from mobpriv.attacks.profiles.reidentification import fits
-from mobpriv.experiments.dchi import error
+from mobpriv.experiments.dchi import best_rates, error
 from mobpriv.experiments.dchi_samples import Leaked, Protection, Samples, leaked, published
-from mobpriv.ranges import positive, whole
+from mobpriv.ranges import positive
 
 HALVINGS = 40
 WIDEST = (1e-3, 20.0)  # the ε between which one is looked for
@@ -20,35 +19,6 @@ WIDEST = (1e-3, 20.0)  # the ε between which one is looked for
 def held(samples: Samples, protection: Protection, epsilon: float, scenario: str = "2.2", amount: int | None = None) -> Leaked:
     """What the adversary holds of each draw."""
     return leaked(samples, protection, published(samples, protection, epsilon, scenario), scenario, amount)
-
-
-def best_rates(said: np.ndarray, known: np.ndarray, most: Sequence[int]) -> np.ndarray:
-    """max over δ of r(δ, M, n) for each draw and M, (draws, M): as :func:`mobpriv.experiments.dchi.best_rate`, for crowds too.
-
-    Profiles (draws, n, J), row i of both one user's. User i is a success from her own distance to before that of the (M+1)-th nearest
-    profile: the most intervals that share a δ are counted along the sorted ends, one draw at a time, without a matrix of users for each.
-    """
-    most = [whole("most", m, 1) for m in most]
-    n, k = said.shape[1], known.shape[1]
-    fits(n, k)
-    found = np.empty((len(said), len(most)))
-    far = np.iinfo(np.int64).max
-    for d in range(len(said)):
-        apart = l1(said[d : d + 1], known[d : d + 1])[0]
-        own = np.diagonal(apart).astype(np.int64)
-        nearest = np.partition(apart, [m for m in most if m < k], axis=-1) if min(most) < k else apart
-        for at, m in enumerate(most):
-            beyond = nearest[:, m].astype(np.int64) if m < k else np.full(n, far)
-            found[d, at] = at_best(own, beyond)
-    return found
-
-
-def at_best(own: np.ndarray, beyond: np.ndarray) -> float:
-    """The largest share of users who succeed at one δ: user i from ``own`` to before ``beyond``."""
-    there = own < beyond
-    starts, ends = np.sort(own[there]), np.sort(beyond[there])
-    inside = np.searchsorted(starts, starts, side="right") - np.searchsorted(ends, starts, side="right")
-    return float(inside.max(initial=0) / len(own))
 
 
 def worst(
