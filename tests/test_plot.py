@@ -1,12 +1,15 @@
 """What the figures show: the data of what is drawn, not its pixels."""
 
+import io
 from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib import image
 from matplotlib.colors import to_hex
+from matplotlib.text import Text
 
 from mobpriv import palette, plot
 from mobpriv.plot.picture import apart
@@ -228,10 +231,28 @@ class TestShow:
         assert all(abs(text.xyann[1]) < 1e-6 for text in axis.texts)
 
     def test_the_png_holds_all_panels(self):
-        wide, narrow = (plot.show(plot.panels(n), "A.", "A.").png for n in (3, 1))
+        wide, narrow, square = (plot.show(plot.panels(n), "A.", "A.").png for n in (3, 1, 4))
         assert wide[:4] == narrow[:4] == b"\x89PNG"
         size = lambda png: (int.from_bytes(png[16:20]), int.from_bytes(png[20:24]))  # noqa: E731
         assert size(wide) == (3 * 525, 420)
+        assert size(square) == (2 * 525, 2 * 420)
+
+    def test_the_legend_takes_no_room_from_a_panel_of_the_png(self):
+        legend = {name: palette.Mark(palette.BLUE, "o") for name in "abc"}
+        bare, with_legend = (
+            image.imread(io.BytesIO(plot.show(plot.panels(2), "A.", "A.", legend=those).png), format="png")
+            for those in ({}, legend)
+        )
+        assert (with_legend[: len(bare)] == bare).all()
+        assert (with_legend[len(bare) :] < 1).any()
+
+    def test_a_leader_ends_where_its_name_begins(self):
+        axis = plot.label_ends(plot.panels(1)[0], [(1, 0.5, "first", palette.BLUE), (1, 0.5, "second", palette.INK)])
+        plot.show(axis, "A.", "A.")
+        axis.figure.draw_without_rendering()
+        for text in axis.texts:
+            ends = text.arrow_patch.get_transform().transform(text.arrow_patch.get_path().vertices)
+            assert ends[:, 0].max() <= Text.get_window_extent(text).x0
 
     def test_colours_follow_the_page(self):
         axis = plot.against({"": ([1], [2])}, diagonal=False, marks={"": palette.Mark(palette.BLUE, "o")})

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from html import escape
 
+import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib import image
 from matplotlib.axes import Axes
@@ -35,9 +36,7 @@ class Picture:
 
     @cached_property
     def png(self) -> bytes:
-        if self.legend:
-            self._figures[0].legend(handles=_handles(self.legend), loc="outside lower center", ncols=2)
-        return _side_by_side([_png(figure) for figure in self._figures])
+        return _side_by_side([_png(figure) for figure in self._figures], _legend_png(self.legend) if self.legend else None)
 
     @property
     def html(self) -> str:
@@ -105,9 +104,17 @@ def _label_ends(axis):
     room = 72 * 0.78 * axis.figure.get_size_inches()[1]  # points of the axis, about
     for (x, y, name, colour), place, wanted in zip(ends, apart(places, 10 / room), places, strict=True):
         moved = (place - wanted) * room
-        leader = {"arrowstyle": "-", "color": colour, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 2} if abs(moved) > 4 else None
+        # to the beginning of the name, not through it to its middle
+        leader = {"arrowstyle": "-", "color": colour, "linewidth": 0.6, "shrinkA": 1, "shrinkB": 2, "relpos": (0, 0.5)}
         axis.annotate(
-            name, (x, y), (8, moved), textcoords="offset points", color=colour, va="center", fontsize=8, arrowprops=leader
+            name,
+            (x, y),
+            (10, moved),
+            textcoords="offset points",
+            color=colour,
+            va="center",
+            fontsize=8,
+            arrowprops=leader if abs(moved) > 4 else None,
         )
 
 
@@ -129,21 +136,33 @@ def _saved(figure) -> str:
     return svg.getvalue()
 
 
-def _png(figure) -> np.ndarray:
+def _png(figure, **how) -> np.ndarray:
     png = io.BytesIO()
-    figure.savefig(png, format="png", dpi=150, transparent=False, facecolor="white")
+    figure.savefig(png, format="png", dpi=150, transparent=False, facecolor="white", **how)
     png.seek(0)
     return image.imread(png, format="png")[:, :, :3]
 
 
-def _side_by_side(pictures: list[np.ndarray], columns: int = 3) -> bytes:
-    """The panels in one PNG, at most three in a row, on white."""
+def _legend_png(legend: dict[str, Mark]) -> np.ndarray:
+    """The legend in a picture of its own, so that it takes no room from a panel."""
+    figure = plt.figure(layout="none")
+    plt.close(figure)
+    figure.legend(handles=_handles(legend), loc="center", ncols=min(2, len(legend)))
+    return _png(figure, bbox_inches="tight")
+
+
+def _side_by_side(pictures: list[np.ndarray], below: np.ndarray | None = None) -> bytes:
+    """The panels in one PNG on white, at most three in a row, four as two by two; ``below`` in a row of its own."""
+    columns = 2 if len(pictures) == 4 else min(3, len(pictures))
     high, wide = (max(picture.shape[axis] for picture in pictures) for axis in (0, 1))
-    rows = -(-len(pictures) // columns)
-    whole = np.ones((rows * high, min(columns, len(pictures)) * wide, 3))
+    rows, under = -(-len(pictures) // columns), (0, 0) if below is None else below.shape[:2]
+    whole = np.ones((rows * high + under[0], max(columns * wide, under[1]), 3))
     for i, picture in enumerate(pictures):
         top, left = i // columns * high, i % columns * wide
         whole[top : top + picture.shape[0], left : left + picture.shape[1]] = picture
+    if below is not None:
+        left = (whole.shape[1] - under[1]) // 2
+        whole[rows * high :, left : left + under[1]] = below
     png = io.BytesIO()
     image.imsave(png, whole, format="png", metadata={"Software": None})
     return png.getvalue()
