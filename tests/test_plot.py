@@ -230,6 +230,17 @@ class TestShow:
         assert {text.get_text(): text.xy for text in axis.texts} == {"a": (2, 10), "b": (2, 50), "c": (2, 90)}
         assert all(abs(text.xyann[1]) < 1e-6 for text in axis.texts)
 
+    def test_of_lines_that_end_in_a_heap_only_the_legend_tells_the_names(self):
+        legend = {name: palette.Mark(palette.BLUE, "o") for name in "abcd"}
+        for ends, named in ((range(0, 100, 25), 4), (range(4), 0)):
+            for also in (legend, None):
+                axis, other = plot.panels(2)
+                axis.set_ylim(0, 100)
+                plot.label_ends(axis, [(1, y, name, palette.BLUE) for y, name in zip(ends, "abcd", strict=True)])
+                plot.label_ends(other, [(1, 0.5, "a", palette.BLUE)])
+                plot.show([axis, other], "A.", "A.", legend=also)
+                assert [len(panel.texts) for panel in (axis, other)] == ([named, named > 0] if also else [4, 1])
+
     def test_the_png_holds_all_panels(self):
         wide, narrow, square = (plot.show(plot.panels(n), "A.", "A.").png for n in (3, 1, 4))
         assert wide[:4] == narrow[:4] == b"\x89PNG"

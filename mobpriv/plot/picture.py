@@ -19,6 +19,7 @@ from matplotlib.markers import MarkerStyle
 
 from mobpriv.palette import DARK, Mark
 
+FAR = 12  # points from the end of a line at which a name is no longer read as its own
 _LINES = ("-", "--", ":")  # markers that are lines
 _NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
 
@@ -64,8 +65,11 @@ def show(panels, caption: str, alt: str, number: str = "", legend: dict[str, Mar
         if not text.strip().endswith((".", "?", ")")):
             raise ValueError(f"the {what} of a figure is a sentence that ends with a full stop (got {text!r})")
     alike(panels, same)
-    for axis in panels:
-        _label_ends(axis)
+    labels = [_end_labels(axis) for axis in panels]
+    # where lines end in one point their names would be a heap beside it: the legend names them
+    if not any(name in (legend or {}) and abs(moved) > FAR for ends in labels for *_, name, _, moved in ends):
+        for axis, ends in zip(panels, labels, strict=True):
+            _label_ends(axis, ends)
     return Picture([axis.figure for axis in panels], caption, alt, number, legend)
 
 
@@ -95,15 +99,17 @@ def caption_html(caption: str, number: str) -> str:
     return f'<figcaption><span class="figure-number">{escape(number)}</span> {escape(caption)}</figcaption>'
 
 
-def _label_ends(axis):
-    """The names that :func:`mobpriv.plot.label_ends` asked for, now that the limits of the axis are known."""
+def _end_labels(axis) -> list[tuple[float, float, str, str, float]]:
+    """The names that :func:`mobpriv.plot.label_ends` asked for, now that the limits of the axis are known, each with how far it is
+    moved, in points, from the end of its line so that no two meet."""
     ends = sorted(getattr(axis, "ends", []), key=lambda end: end[1])
-    if not ends:
-        return
     places = [axis.transLimits.transform(axis.transScale.transform((x, y)))[1] for x, y, *_ in ends]
     room = 72 * 0.78 * axis.figure.get_size_inches()[1]  # points of the axis, about
-    for (x, y, name, colour), place, wanted in zip(ends, apart(places, 10 / room), places, strict=True):
-        moved = (place - wanted) * room
+    return [(*end, (place - wanted) * room) for end, place, wanted in zip(ends, apart(places, 10 / room), places, strict=True)]
+
+
+def _label_ends(axis, ends) -> None:
+    for x, y, name, colour, moved in ends:
         # to the beginning of the name, not through it to its middle
         leader = {"arrowstyle": "-", "color": colour, "linewidth": 0.6, "shrinkA": 1, "shrinkB": 2, "relpos": (0, 0.5)}
         axis.annotate(
