@@ -46,12 +46,24 @@ def test_crossed_draws_keep_their_users():
 def test_parts_of_a_variance_that_are_known():
     rng = np.random.default_rng(1)
     values = rng.normal(0, 3, (4000, 1)) + rng.normal(0, 4, (4000, 5))
-    found = dchi_choices.parts_of_variance(values)
-    assert found.deviation == pytest.approx(5, rel=0.03)
-    assert found.users == pytest.approx(9 / 25, abs=0.03)
-    assert dchi_choices.parts_of_variance(rng.normal(0, 1, (4000, 5))).users < 0.03
+    found = dchi_choices.parts_of_variance(values, np.random.default_rng(2), 50)
+    assert found.deviation.value == pytest.approx(5, rel=0.03)
+    assert found.users.value == pytest.approx(9 / 25, abs=0.03)
+    assert all(of.low < of.value < of.high for of in found)
+    assert dchi_choices.parts_of_variance(rng.normal(0, 1, (4000, 5)), np.random.default_rng(2), 50).users.value < 0.03
+    same = dchi_choices.parts_of_variance(np.ones((5, 3)), np.random.default_rng(2), 50)
+    assert (same.deviation.value, same.users.value) == (0, 0)
     with pytest.raises(ValueError, match="at least 2 draws"):
-        dchi_choices.parts_of_variance(values[:1])
+        dchi_choices.parts_of_variance(values[:1], np.random.default_rng(2))
+
+
+def test_the_interval_of_a_part_holds_it():
+    rng, inside = np.random.default_rng(3), 0
+    for _ in range(200):
+        values = rng.normal(0, 3, (60, 1)) + rng.normal(0, 4, (60, 5))
+        of = dchi_choices.parts_of_variance(values, rng, 200).users
+        inside += of.low <= 9 / 25 <= of.high
+    assert inside > 170  # of 190; a percentile interval of few draws is somewhat narrow
 
 
 def test_halfway_to_a_coin():

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mobpriv.affinity import affinity
+from mobpriv.estimates import Estimate, middle_of
 from mobpriv.experiments.dchi_samples import Protection, Samples, Setting
 from mobpriv.experiments.dchi_worst import worst
 from mobpriv.noise import least_p
@@ -17,8 +18,8 @@ from mobpriv.statistician import mean_error, visitors, visits
 class Parts(NamedTuple):
     """The standard deviation over draws, and the share of the variance that comes of the users; the rest is the noise's."""
 
-    deviation: float
-    users: float
+    deviation: Estimate
+    users: Estimate
 
 
 def known_to_everybody(samples: Samples, setting: Setting) -> Samples:
@@ -64,15 +65,27 @@ def crossed(samples: Samples, rng: np.random.Generator, times: int) -> Samples:
     return again._replace(u=rng.random(again.u.shape))
 
 
-def parts_of_variance(values: np.ndarray) -> Parts:
-    """Of values (draws of users, times): the variance between the users' means less what the noise adds to it, beside that within."""
+def parts_of_variance(values: np.ndarray, rng: np.random.Generator, resampled: int = 1000) -> Parts:
+    """Of values (draws of users, times): the variance between the users' means less what the noise adds to it, beside that within.
+
+    The intervals are of another set of draws of users: the percentiles of so many sets of as many, drawn with replacement.
+    """
     values = np.asarray(values, float)
     if values.ndim != 2 or min(values.shape) < 2:
         raise ValueError(f"values must be at least 2 draws of users, each at least twice (got {values.shape})")
-    within = float(values.var(axis=1, ddof=1).mean())
-    between = max(0.0, float(values.mean(axis=1).var(ddof=1)) - within / values.shape[1])
+    each = values.var(axis=1, ddof=1), values.mean(axis=1)
+    draws = rng.integers(len(values), size=(resampled, len(values)))
+    found, others = _parts(*each, values.shape[1]), _parts(*(of[draws] for of in each), values.shape[1])
+    return Parts(
+        *(Estimate(float(of), *map(float, middle_of(many)), len(values)) for of, many in zip(found, others, strict=True))
+    )
+
+
+def _parts(within: np.ndarray, means: np.ndarray, times: int) -> tuple[np.ndarray, np.ndarray]:
+    within = within.mean(axis=-1)
+    between = np.maximum(0.0, means.var(axis=-1, ddof=1) - within / times)
     total = within + between
-    return Parts(total**0.5, between / total if total else 0.0)
+    return np.sqrt(total), np.divide(between, total, out=np.zeros_like(total), where=total > 0)
 
 
 def halfway(epsilon: float) -> float:
