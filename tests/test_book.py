@@ -172,6 +172,15 @@ def test_the_command_that_repeats_a_run_is_quoted_for_a_shell():
 
 
 # -------------------------------------------------------------------------------------------------------------- the build
+def test_a_page_hangs_on_the_titles_of_the_runs_that_it_shows_alone():
+    for name, others in (("dchi_booleans", {"callers"}), ("thesis_3_top_k", {"cabspotting", "geolife"})):
+        page = results.ROOT / "notebooks" / f"{name}.ipynb"
+        titles = json.loads(build._shown_beside(page, results.ROOT)[-1])[1]
+        for run in REGISTRY.runs.values():
+            assert (run.title in titles) >= (run.synthetic or run.name in others)
+            assert run.title not in titles or run.synthetic or (results.ROOT / "book" / "results" / run.name / page.stem).with_suffix(".json").exists()  # fmt: skip
+
+
 class TestWhatAResultDependsOn:
     IMPORTS = (
         "from mobpriv import book, plot\nfrom mobpriv.mechanisms import GeoI\nfrom mobpriv.datasets import load\nGeoI()\n"

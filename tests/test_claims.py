@@ -119,6 +119,16 @@ def test_a_relation_of_estimates_holds_throughout_their_intervals(relation, by_i
         assert verdict(**only, of_cases=of_cases, explanations=explained).verdict == kind
 
 
+def test_of_a_family_the_ledger_shows_the_intervals_that_leave_it_open():
+    only = {"quantity": "", "printed": None, "tolerance": None}
+    kept = {"value": 0.3, "low": 0.2, "high": 0.4}
+    results = {**RESULTS, "change.AP-Attack": kept, "change.POI-Attack": {**kept, "value": 0.1, "low": -0.2}}
+    (part,) = verdict(results, **only, relation="min(change[*]) > 0").read
+    assert [("(" in value, value.split(":")[0]) for value in part.values][:2] == [(False, "AP-Attack"), (True, "POI-Attack")]
+    (part,) = verdict(results, **only, relation="min(change[*]) > -0.5").read
+    assert not [value for value in part.values if "(" in value]
+
+
 def test_a_printed_bound():
     assert verdict(printed={"cabspotting": "< 0.2"}, tolerance=None, why="").verdict == "agrees"
     assert "disagrees" in fault(claim(printed={"cabspotting": "< 0.1"}, tolerance=None, why=""))

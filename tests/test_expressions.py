@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mobpriv.book.expressions import interval, named_in, names_in, number_of, plain_name, throughout, truth_of, value_of
+from mobpriv.book.expressions import (
+    interval,
+    left_open_by,
+    named_in,
+    names_in,
+    number_of,
+    plain_name,
+    throughout,
+    truth_of,
+    value_of,
+)
 
 RESULTS = {
     "rate.AP-Attack.Promesse": {"value": 0.12, "low": 0.10, "high": 0.14, "n": 536},
@@ -301,6 +311,14 @@ class TestThroughout:
         assert throughout("max(x[0:7]) >= 0", results) is True
         with pytest.raises(ValueError, match=r"reads 9 results with intervals \(at most 8\)"):
             throughout("max(x[*]) >= 0", results)
+
+    def test_which_results_leave_it_open(self):
+        family = {
+            f"x.{at}": {"value": v, "low": v - 1, "high": v + 1} for at, v in {"far": 9, "near": 0.5, "also": 0.6}.items()
+        }
+        assert left_open_by("min(x[*]) > 0", family) == {"x.near", "x.also"}
+        assert left_open_by("min(x[*]) > -1", family) == set()
+        assert left_open_by("a < b", self.RESULTS) == set()
 
     def test_intervals(self):
         assert interval("a", self.RESULTS) == (0.5, 1.0, 2.0)

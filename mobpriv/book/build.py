@@ -166,7 +166,8 @@ def _shown_beside(path: Path, root: Path) -> list[str]:
     names = {entry.notebook for entry in entries} | read if "*" in read else read
     files = sorted(file for name in names - {"*"} for file in (root / "book" / "results").glob(f"*/{name}.json"))
     printed = [claims.printed(entries, name, data_set) for name in sorted(names) for data_set in registry.data_sets]
-    titles = [run.title for run in registry.runs.values()]
+    beside = {file.parent.name for file in files}
+    titles = [run.title for run in registry.runs.values() if run.synthetic or run.name in beside]
     called = quantities.read(root, registry.runs)
     words = [[(form.pattern, *rest) for form, *rest in called.patterns.get(name, ())] for name in sorted(names)]
     return [

@@ -89,6 +89,13 @@ def throughout(expression: str, results: dict[str, Any]) -> bool | None:
     return outcomes.pop() if len(outcomes) == 1 else None
 
 
+def left_open_by(expression: str, results: dict[str, Any]) -> set[str]:
+    """The results whose interval alone leaves a comparison open: it holds at one end and not at the other, all others at their values."""
+    names = names_in(expression, results)
+    at_ends = {name: {truth_of(expression, {**results, name: end}) for end in interval(name, results)} for name in names}
+    return {name for name, outcomes in at_ends.items() if len(outcomes) > 1}
+
+
 def interval(name: str, results: dict[str, Any]) -> tuple[float, float, float]:
     """(low, value, high) of a result; three times its value where it has no interval."""
     value, entry = _number(name, results), results[name]
@@ -207,7 +214,7 @@ def named_in(expression: str) -> list[str]:
 def names_in(expression: str, results: dict[str, Any]) -> list[str]:
     """The results that an expression reads, every member of its families."""
     names = [
-        named for name in named_in(expression) for named in (_members(name, results).values() if is_open(name) else [name])
+        named for name in named_in(expression) for named in (names_of(name, results).values() if is_open(name) else [name])
     ]
     return list(dict.fromkeys(names))
 
@@ -219,10 +226,10 @@ def is_open(name: str) -> bool:
 
 def members(name: str, results: dict[str, Any]) -> dict[str, float | bool]:
     """The values of a family in its order, by the part that differs."""
-    return {part: _number(member, results) for part, member in _members(name, results).items()}
+    return {part: _number(member, results) for part, member in names_of(name, results).items()}
 
 
-def _members(name: str, results: dict[str, Any]) -> dict[str, str]:
+def names_of(name: str, results: dict[str, Any]) -> dict[str, str]:
     """The part that differs -> the name of the result, in the family's order."""
     before, hole, after = re.fullmatch(rf"(.*?)(?<![^.])(\*|{NUMBER}:{NUMBER})(?![^.])(.*)", name, re.DOTALL).groups()
     part = re.compile(f"{re.escape(before)}({NUMBER}|[^.]+){re.escape(after)}")

@@ -29,9 +29,10 @@ from mobpriv.book.claims import (
 from mobpriv.book.expressions import (
     interval,
     is_open,
-    members,
+    left_open_by,
     named_in,
     names_in,
+    names_of,
     number_of,
     plain_name,
     throughout,
@@ -204,11 +205,11 @@ def _verdict(claim: Claim, dataset: str, quantity: str, printed: Any, results: d
     told = {}
     if test:
         told["test"] = in_words(test, called)
-        told["read"] = tuple(_part(name, results, called(name), names.parts) for name in named_in(test))
+        holds = claim.relation and (truth_of if claim.of_cases else throughout)(test, results)
+        doubtful = left_open_by(test, results) if holds is None else set()
+        told["read"] = tuple(_part(name, results, called(name), names.parts, doubtful) for name in named_in(test))
     if claim.relation:
-        holds = (truth_of if claim.of_cases else throughout)(claim.relation, results)
-        kind = {True: AGREES, False: DISAGREES, None: UNDECIDED}[holds]
-        return Verdict(claim, dataset, kind, **told)
+        return Verdict(claim, dataset, {True: AGREES, False: DISAGREES, None: UNDECIDED}[holds], **told)
     value, single = number_of(quantity, results), plain_name(quantity)
     low, high, n = _extent(single, results)
     told |= {"low": low, "high": high, "n": n, **_called(claim, quantity, names)}
@@ -264,12 +265,19 @@ def _extent(name: str, results: dict[str, Any]) -> tuple:
     return low, high, entry.get("n")
 
 
-def _part(name: str, results: dict[str, Any], called: Quantity, parts: dict[str, str]) -> Part:
-    """A result with its interval; of a family its values, in their order; ``parts``: what a part of a name is called."""
+def _part(name: str, results: dict[str, Any], called: Quantity, parts: dict[str, str], doubtful: set[str]) -> Part:
+    """A result with its interval; of a family its values, in their order, those with it that leave the claim open (``doubtful``).
+
+    ``parts``: what a part of a name is called.
+    """
     words, unit = called.words, called.unit
     if is_open(name):
-        values = members(name, results).items()
-        return Part(words, tuple(f"{parts.get(part, part)}: {shown(value, unit)}" for part, value in values))
+        values = []
+        for part, member in names_of(name, results).items():
+            low, value, high = interval(member, results)
+            between = f" ({extent(low, high, unit)})" if member in doubtful else ""
+            values.append(f"{parts.get(part, part)}: {shown(value, unit)}{between}")
+        return Part(words, tuple(values))
     low, high, n = _extent(name, results)
     return Part(words, (shown(interval(name, results)[1], unit),), extent(low, high, unit), n)
 
