@@ -302,8 +302,12 @@ class TestScenarios:
     said = LaplaceCounts(1.0).protect(COUNTS, np.random.default_rng(1))
 
     def test_1_the_earlier_period_of_all(self):
-        leak = scenarios.earlier_period(COUNTS, self.said)
-        assert (leak.known is COUNTS, leak.published is self.said) == (True, True)
+        earlier = COUNTS.iloc[:, ::-1].set_axis(COUNTS.columns, axis=1)  # another period: other counts of the same users
+        leak = scenarios.earlier_period(earlier, self.said)
+        pd.testing.assert_frame_equal(leak.known, earlier)
+        pd.testing.assert_frame_equal(leak.published, self.said)
+        ranked = ProfileGuess().fit(leak.known).rank(leak.published)
+        assert ranked.loc["u000003", "u000007"] == (earlier.loc["u000007"] - self.said.loc["u000003"]).abs().sum()
 
     def test_2_1_the_same_pois_of_all(self):
         leak = scenarios.some_pois(COUNTS, self.said, np.random.default_rng(1))

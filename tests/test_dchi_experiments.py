@@ -67,6 +67,18 @@ class TestSamples:
         with pytest.raises(ValueError, match="scenario must be"):
             published(SAMPLES, dchi.COUNTS, 1.0, "3")
 
+    def test_who_leaks_what_of_which_period(self):
+        for protection in (dchi.BOOLEANS, dchi.COUNTS):
+            day = protection.of(SAMPLES.day)
+            known = {s: leaked(SAMPLES, protection, published(SAMPLES, protection, 1.0, s), s) for s in ("1", "2.1", "2.2")}
+            np.testing.assert_array_equal(known["1"].known, protection.of(SAMPLES.first))
+            assert (known["1"].known != day).any()
+            for d in (0, 7):
+                pois, users = known["2.1"].pois[d], known["2.2"].users[d]
+                assert (len(set(pois)), len(set(users))) == (15, 50)
+                np.testing.assert_array_equal(known["2.1"].known[d], day[d][:, pois])
+                np.testing.assert_array_equal(known["2.2"].known[d], day[d][users])
+
     @pytest.mark.parametrize("protection", PROTECTIONS, ids=str)
     def test_profiles_are_what_the_mechanism_publishes(self, protection):
         """The same uniform numbers through ``protect``'s parts, draw by draw."""
