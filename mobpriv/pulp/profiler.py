@@ -79,7 +79,7 @@ def profile(
     sweeps: Sequence[Sweep] = SWEEPS,
     seeds: Sequence[int] = (1,),  # a repetition each; a mechanism that draws nothing is run once
     metrics=Metrics(),  # noqa: B008 - it cannot be changed
-    workers: int = 1,  # processes
+    workers: int | str = 1,  # processes, or the address of a Dask cluster
     keep: Callable[[str, Callable], list[dict]] = lambda name, compute: compute(),
 ) -> pd.DataFrame:
     """The levels of every user at every value of every sweep: one row a user, mechanism, value and repetition.
@@ -102,7 +102,7 @@ def achieved(
     sweeps: Sequence[Sweep] = SWEEPS,
     seeds: Sequence[int] = tuple(range(1001, 1011)),
     metrics=Metrics(),  # noqa: B008
-    workers: int = 1,
+    workers: int | str = 1,
     keep: Callable[[str, Callable], list[dict]] = lambda name, compute: compute(),
 ) -> pd.DataFrame:
     """The levels of users who are protected again, each with her own settings: a table as that of :func:`profile`.
@@ -129,7 +129,7 @@ def _named(sweeps: Sequence[Sweep]) -> dict[str, Sweep]:
 
 
 def _measured(
-    name: str, traces: Traces, settings: dict, sweeps: dict, seeds, metrics, workers: int, keep: Callable
+    name: str, traces: Traces, settings: dict, sweeps: dict, seeds, metrics, workers: int | str, keep: Callable
 ) -> pd.DataFrame:
     seeds = [whole("a seed", seed, 0) for seed in seeds]
     if not seeds or len(set(seeds)) < len(seeds):

@@ -1,7 +1,8 @@
-"""Work done user by user, in several processes if asked for, that can be interrupted."""
+"""Work done user by user, in several processes or on a cluster if asked for, that can be interrupted."""
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import numba
@@ -12,6 +13,9 @@ from tqdm import tqdm
 from mobpriv import processes
 from mobpriv.ranges import whole
 from mobpriv.traces import Traces, by_user, rows
+
+PATIENCE = 10  # s until a scheduler has answered
+WAITING = 64  # users handed to a cluster at a time: more than it has threads costs nothing but their traces
 
 
 def noise(seed: int, words: str) -> np.random.Generator:
@@ -24,15 +28,17 @@ def each_user(
     traces: Traces,
     arguments: Callable[[str], tuple],
     name: str,
-    workers: int,
+    workers: int | str,
     keep: Callable[[str, Callable], list[dict]],
 ) -> list[dict]:
-    """The rows of ``function(her traces, *arguments(user))`` for every user, in the order of users, by ``workers`` processes.
+    """The rows of ``function(her traces, *arguments(user))`` for every user, in the order of users, by ``workers`` processes, or by those
+    of the Dask cluster whose scheduler has that address ("tcp://host:8786"; mobpriv must be installed there).
 
     ``keep(name, compute)`` gets the rows of one user, the name with her number: her own may be no name of a file. The numbers do not
     depend on ``workers`` as long as those of ``function`` do not depend on threads.
     """
-    whole("workers", workers, 1)
+    if not isinstance(workers, str):
+        whole("workers", workers, 1)
     users, offsets = by_user(traces)
 
     def given(i: int) -> tuple:
@@ -43,11 +49,32 @@ def each_user(
     if workers == 1:
         return [row for i in progress for row in keep(names[i], lambda i=i: in_one_thread(function, *given(i)))]
     # A thread for each process waits for it, so that a user whose rows are kept already is never handed over.
-    with ThreadPoolExecutor(workers) as threads, processes.pool(workers) as pool:  # the pool ends first, at once if need be
+    size = workers if isinstance(workers, int) else WAITING
+    with ThreadPoolExecutor(size) as threads, _pool(workers) as pool:  # the pool ends first, at once if need be
         tables = threads.map(
             lambda i: keep(names[i], lambda: pool.submit(in_one_thread, function, *given(i)).result()), range(len(users))
         )
         return [row for _, table in zip(progress, tables, strict=True) for row in table]
+
+
+@contextmanager
+def _pool(workers: int | str) -> Iterator[Executor]:
+    if isinstance(workers, int):
+        with processes.pool(workers) as pool:
+            yield pool
+        return
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ValueError(f"a cluster ({workers}) needs the package distributed: pip install 'mobpriv[cluster]'") from None
+    try:
+        client = Client(workers, timeout=PATIENCE)
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            f"workers must be a number of processes, or the address of a Dask scheduler that answers (got {workers!r}: {error})"
+        ) from None
+    with client:
+        yield client.get_executor(pure=False)
 
 
 def in_one_thread(function: Callable, *given) -> Any:
