@@ -26,8 +26,18 @@ def crossed(true, found, categories: Sequence[str], where=None, sizes=None) -> n
     c = len(categories)
     if where is None:
         return _bincount(t * c + f, sizes, c * c).reshape(c, c)
-    place, names = _places(where, len(t))
+    place, names = places(where, len(t))
     return _bincount((place * c + t) * c + f, sizes, len(names) * c * c).reshape(-1, c, c)
+
+
+def places(where, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The place of the municipality of each of n profiles among the names, which are sorted."""
+    place, names = pd.factorize(where, sort=True)
+    if len(place) != n or (place < 0).any():
+        raise ValueError(
+            f"where must name the municipality of each of the {n} profiles (got {len(place)}, {int((place < 0).sum())} missing)"
+        )
+    return place.astype(np.int64), np.asarray(names)
 
 
 def confusion(true, found, categories: Sequence[str], whose=None, level: float = 0.95) -> pd.DataFrame:
@@ -129,7 +139,7 @@ def quantification(
     one in a further row, as §7.2 does with visitors and passing by.
     """
     t, f = _codes(true, found, categories)
-    place, names = (np.zeros(len(t), np.int64), [None]) if where is None else _places(where, len(t))
+    place, names = (np.zeros(len(t), np.int64), [None]) if where is None else places(where, len(t))
     c = len(categories)
     true_n, found_n = (_bincount(place * c + x, None, len(names) * c).reshape(-1, c) for x in (t, f))
     together = dict(joined or {})
@@ -148,12 +158,10 @@ def quantification(
 
 def _by_place(columns: Mapping[str, np.ndarray], where, categories) -> pd.DataFrame:
     """Arrays (places, classes) as the columns of a table; without ``where`` there is one place, which has no name."""
-    places = 1 if where is None else len(_places(where, len(where))[1])
+    names = [None] if where is None else places(where, len(where))[1]
     table = {name: values.ravel() for name, values in columns.items()}
-    named = pd.Categorical(np.tile(list(categories), places), list(categories))
-    if where is None:
-        return pd.DataFrame({"category": named, **table})
-    return pd.DataFrame({"municipality": np.repeat(_places(where, len(where))[1], len(categories)), "category": named, **table})
+    table = {"category": pd.Categorical(np.tile(list(categories), len(names)), list(categories)), **table}
+    return pd.DataFrame(table if where is None else {"municipality": np.repeat(names, len(categories)), **table})
 
 
 def _rate(hit: np.ndarray, owners: np.ndarray | None, level: float) -> Estimate:
@@ -191,15 +199,6 @@ def _code(labels, categories, name: str) -> np.ndarray:
             "leave those profiles out, and count them"
         )
     return codes
-
-
-def _places(where, n: int) -> tuple[np.ndarray, np.ndarray]:
-    place, names = pd.factorize(where, sort=True)
-    if len(place) != n or (place < 0).any():
-        raise ValueError(
-            f"where must name the municipality of each of the {n} profiles (got {len(place)}, {int((place < 0).sum())} missing)"
-        )
-    return place.astype(np.int64), np.asarray(names)
 
 
 def _owners(whose, n: int) -> np.ndarray:
