@@ -70,6 +70,10 @@ def archetypes(
     """
     one_of("reading", reading, READINGS)
     weeks = whole("weeks", weeks, 1, 4, "must be a whole number in 1 … 4")
+    if reading == "program" and weeks == 1:
+        raise ValueError(
+            'of one week the program cannot tell a visitor from a commuter: reading="words", or weeks in 2 … 4 (got 1)'
+        )
     levels = [
         between("intensities", i, 1e-6, 1, "must be shares of the days, above 0 and at most 1")
         for i in _several("intensities", intensities)

@@ -138,7 +138,7 @@ def labelled(sociometer: Sociometer, values, rng: np.random.Generator, where=Non
     values = as_profiles(values, sociometer.archetypes.values.shape[1])
     if where is None:
         return sociometer.fit(values, None, rng).codes(values)
-    group, names = pd.factorize(np.asarray(where), sort=True)
+    group, names = pd.factorize(pd.Series(where), sort=True)
     if len(group) != len(values) or (group < 0).any():
         raise ValueError(
             f"where must name the municipality of each of the {len(values)} profiles (got {len(group)}, {(group < 0).sum()} missing)"

@@ -82,12 +82,12 @@ def true_roles(profiles: pd.DataFrame, roles: pd.DataFrame) -> Roles:
     for table, name in ((known, "roles"), (profiles, "profiles")):
         twice = table.duplicated(keys)
         if twice.any():
-            user, municipality = table.loc[twice.idxmax(), keys]
+            user, municipality = table[keys].iloc[int(twice.to_numpy().argmax())]
             raise ValueError(f"{name} must have a user in a municipality once ({user} stands twice in {municipality})")
     strange = ~known["role"].isin(CATEGORIES)
     if strange.any():
         raise ValueError(
-            f"roles must be among {', '.join(CATEGORIES)} ({int(strange.sum())} are not, first: {known['role'][strange.idxmax()]})"
+            f"roles must be among {', '.join(CATEGORIES)} ({int(strange.sum())} are not, first: {known['role'].iloc[int(strange.to_numpy().argmax())]})"
         )
     own = pd.DataFrame({key: profiles[key].astype("str").to_numpy() for key in keys})
     joined = own.merge(known, on=keys, how="outer", indicator=True)

@@ -32,7 +32,7 @@ def crossed(true, found, categories: Sequence[str], where=None, sizes=None) -> n
 
 def places(where, n: int) -> tuple[np.ndarray, np.ndarray]:
     """The place of the municipality of each of n profiles among the names, which are sorted."""
-    place, names = pd.factorize(where, sort=True)
+    place, names = pd.factorize(pd.Series(where), sort=True)
     if len(place) != n or (place < 0).any():
         raise ValueError(
             f"where must name the municipality of each of the {n} profiles (got {len(place)}, {int((place < 0).sum())} missing)"
@@ -202,7 +202,7 @@ def _code(labels, categories, name: str) -> np.ndarray:
 
 
 def _owners(whose, n: int) -> np.ndarray:
-    owners, _ = pd.factorize(whose)
+    owners, _ = pd.factorize(pd.Series(whose))
     if len(owners) != n or (owners < 0).any():
         raise ValueError(
             f"whose must name whose each of the {n} profiles is (got {len(owners)}, {int((owners < 0).sum())} missing)"
