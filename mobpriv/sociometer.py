@@ -53,11 +53,8 @@ class Fitted:
 
     def codes(self, values) -> np.ndarray:
         """Phase 4, the labels as places in CATEGORIES (n,)."""
-        values = as_profiles(values, self.prototypes.shape[1])
         found = self.category[self.nearest(values)]
-        if self.rule:
-            found[((values != 0).sum(axis=1) == 1) & (values.sum(axis=1) < RULE)] = PASSING
-        return found
+        return np.where(passes_by(values), np.int8(PASSING), found) if self.rule else found
 
     def label(self, values) -> pd.Categorical:
         """Phase 4, the label of each profile."""
@@ -150,6 +147,20 @@ def labelled(sociometer: Sociometer, values, rng: np.random.Generator, where=Non
     return found
 
 
+def unclustered(sociometer: Sociometer, values) -> np.ndarray:
+    """The labels (n,) without phases 2 and 4, each profile that of its own nearest archetype: what the grouping changes, beyond the paper."""
+    values = as_profiles(values, sociometer.archetypes.values.shape[1])
+    each = distinct(values)
+    found = sociometer.labels(each.values)[each.of]
+    return np.where(passes_by(values), np.int8(PASSING), found) if sociometer.passing == "rule" else found
+
+
+def passes_by(values) -> np.ndarray:
+    """The program's rule: calls in one cell alone, on less than half of its days."""
+    values = as_profiles(values)
+    return ((values != 0).sum(axis=1) == 1) & (values.sum(axis=1) < RULE)
+
+
 def nearest_archetype(prototypes: np.ndarray, archetypes: np.ndarray, distance: str = "euclidean") -> np.ndarray:
     """The row of the archetype nearest to each prototype; of equally near ones the first. A profile without a call has the cosine 0 with any."""
     one_of("distance", distance, DISTANCES)
@@ -157,8 +168,8 @@ def nearest_archetype(prototypes: np.ndarray, archetypes: np.ndarray, distance: 
         prototypes, archetypes = _directions(prototypes), _directions(archetypes)
         apart = 1 - prototypes @ archetypes.T
     else:
-        difference = np.abs(prototypes[:, None] - archetypes)
-        apart = difference.sum(axis=2) if distance == "manhattan" else np.sqrt((difference**2).sum(axis=2))
+        power = 1 if distance == "manhattan" else 2
+        apart = np.stack([(np.abs(prototypes - a) ** power).sum(axis=1) for a in archetypes], axis=1) ** (1 / power)
     return (apart <= apart.min(axis=1, keepdims=True) + TIE).argmax(axis=1)
 
 
