@@ -157,6 +157,9 @@ class TestLabels:
         middle = np.full((1, 24), 0.5)
         assert nearest_archetype(middle, np.array([np.zeros(24), np.ones(24)])).tolist() == [0]
         assert nearest_archetype(middle, np.array([np.ones(24), np.zeros(24)])).tolist() == [0]
+        for cells in range(1, 25):  # the same direction, but for rounding
+            along = (np.arange(24) < cells) * np.array([[0.1], [0.7], [0.6]])
+            assert nearest_archetype(0.3 * (along[:1] > 0), along, "cosine").tolist() == [0]
 
     def test_a_label_depends_on_no_other_profile(self, threads):
         values = crowd(100, np.random.default_rng(4), 0.1)[0]
