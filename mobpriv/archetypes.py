@@ -64,7 +64,8 @@ def archetypes(
     the *weekdays*, at all hours; visitor, one part of the *first* week, at each intensity. Nobody is passing by: there the program has a rule
     (:class:`mobpriv.sociometer.Sociometer`). ``visit_days`` has no part in it.
 
-    Departures from the paper: it has no numbers. The intensities are the program's. Of its list the program loses the last line (the visitor
+    Departures from the paper: it has no numbers. The intensities are the program's. The lowest has a price: to Euclid's distance a commuter's 0.1 is
+    as near to nothing as one weekday in one cell, so that a prototype of many who came once, on different days, is a commuter's. Of its list the program loses the last line (the visitor
     who is there on one weekend at 0.1), and so does this reading; it also puts the first week behind the others, which only changes in which
     week its visitors come.
     """
