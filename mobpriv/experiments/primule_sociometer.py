@@ -1,0 +1,238 @@
+"""How far the Sociometer can be trusted before any profile is protected: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy
+Risk Mitigation for User Profiles*, §7.2.
+
+The paper takes the Sociometer's labels of the original profiles for the truth, "since we do not have any other official information", and
+clusters private profiles again. So its confusion matrices hold the Sociometer's own noise (here: the original profiles clustered with other
+seeds), and say nothing of how right its labels are (here: against the true roles of a region that knows them).
+"""
+
+from collections.abc import Mapping
+from itertools import permutations
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from mobpriv.archetypes import CATEGORIES, PARTS, SLOTS, archetypes
+from mobpriv.estimates import Estimate, rank_correlation, spread
+from mobpriv.metrics.classification import crossed, kappa, places
+from mobpriv.ranges import whole
+from mobpriv.sociometer import PROGRAM, Sociometer, as_profiles, distinct, labelled
+
+SEEDS = 5
+TOGETHER = {"visitor or passing by": ("visitor", "passing by")}  # §7.2: "if we would join visitors and passing by users"
+
+
+class Roles(NamedTuple):
+    role: pd.Categorical  # of each profile; missing where it has none
+    left_out: pd.DataFrame  # rule, role, pairs, users: what no score is of
+
+
+class Control(NamedTuple):
+    """Labels of the same profiles under several seeds, each pair of them compared both ways; least and largest for the interval."""
+
+    agreement: Estimate  # share of profiles with the same label
+    kappa: Estimate
+    confusion: pd.DataFrame  # true (the one seed), found (the other), value, low, high, n
+    labels: np.ndarray  # (seeds, d): of the distinct profiles, or (seeds, n) in municipalities apart
+    sizes: np.ndarray  # how many profiles each column stands for
+
+
+class Republished(NamedTuple):
+    """Labels as places in CATEGORIES (n,), all of the same profiles."""
+
+    original: np.ndarray
+    again: np.ndarray  # of the private profiles, with prototypes of their own: the paper's
+    frozen: np.ndarray  # of the private profiles, with the prototypes of the original ones
+
+
+def daily_curve(values) -> tuple[float, float, float]:
+    """How present people are in P1, P2 and P3, on average over profiles, weeks and week parts, relative to P2; at most 1."""
+    mean = as_profiles(values).reshape(len(values), -1, PARTS, SLOTS).mean(axis=(0, 1, 2))
+    if not mean[1] > 0:
+        raise ValueError("a daily curve is relative to P2, and nobody calls there: are the profiles those of calls?")
+    return tuple(float(min(1.0, m / mean[1])) for m in mean)
+
+
+def settings(values) -> dict[str, Sociometer]:
+    """The Sociometer as the words of §3.2 have it, each of its choices moved alone, and the authors' program."""
+    curved = archetypes(curve=daily_curve(values))
+    return {
+        "default": Sociometer(),
+        "settled k-means": Sociometer(start="k-means++", iterations=300),
+        "20 prototypes": Sociometer(prototypes=20),
+        "500 prototypes": Sociometer(prototypes=500),
+        "visits of 2 to 4 days": Sociometer(archetypes=archetypes(visit_days=(2, 3, 4))),
+        "passing by: rule": Sociometer(passing="rule"),
+        "Manhattan": Sociometer(distance="manhattan"),
+        "cosine": Sociometer(distance="cosine"),
+        "daily curve": Sociometer(archetypes=curved),
+        "daily curve, cosine": Sociometer(archetypes=curved, distance="cosine"),
+        "program": PROGRAM,
+    }
+
+
+def true_roles(profiles: pd.DataFrame, roles: pd.DataFrame) -> Roles:
+    """The role of each profile (columns user, municipality) in a table of roles (person, municipality, role).
+
+    Who has a profile but no role, or a role and no call, is counted, by role: the Sociometer cannot find who does not call.
+    """
+    known = roles.rename(columns={"person": "user"})[["user", "municipality", "role"]].astype("str")
+    keys = ["user", "municipality"]
+    for table, name in ((known, "roles"), (profiles, "profiles")):
+        twice = table.duplicated(keys)
+        if twice.any():
+            user, municipality = table[keys].iloc[int(twice.to_numpy().argmax())]
+            raise ValueError(f"{name} must have a user in a municipality once ({user} stands twice in {municipality})")
+    strange = ~known["role"].isin(CATEGORIES)
+    if strange.any():
+        raise ValueError(
+            f"roles must be among {', '.join(CATEGORIES)} ({int(strange.sum())} are not, first: {known['role'].iloc[int(strange.to_numpy().argmax())]})"
+        )
+    own = pd.DataFrame({key: profiles[key].astype("str").to_numpy() for key in keys})
+    joined = own.merge(known, on=keys, how="outer", indicator=True)
+    role = own.merge(known, on=keys, how="left")["role"]
+    rows = []
+    for rule, side in (("a profile, but no role", "left_only"), ("a role, but no call", "right_only")):
+        out = joined[joined["_merge"] == side]
+        for one in (None,) if side == "left_only" else CATEGORIES:
+            those = out if one is None else out[out["role"] == one]
+            rows.append((rule, one or "", len(those), those["user"].nunique()))
+    return Roles(pd.Categorical(role, list(CATEGORIES)), pd.DataFrame(rows, columns=["rule", "role", "pairs", "users"]))
+
+
+def control(sociometer: Sociometer, values, rng: np.random.Generator, seeds: int = SEEDS, where=None) -> Control:
+    """The Sociometer's own noise: the same profiles clustered ``seeds`` times, with the first seeds the same for more of them.
+
+    ``where``: prototypes in each municipality for itself, as in :func:`mobpriv.sociometer.labelled`.
+    """
+    whole("seeds", seeds, 2)
+    values = as_profiles(values)
+    if where is None:
+        values, sizes, _ = distinct(values)
+        labels = np.array([sociometer.fit(values, sizes, child).codes(values) for child in rng.spawn(seeds)])
+    else:
+        sizes = np.ones(len(values), np.int64)
+        labels = np.array([labelled(sociometer, values, child, where) for child in rng.spawn(seeds)])
+    tables = np.array([crossed(labels[a], labels[b], CATEGORIES, sizes=sizes) for a, b in permutations(range(seeds), 2)])
+    with np.errstate(invalid="ignore"):
+        share = tables / tables.sum(axis=2, keepdims=True)
+    rows = []
+    for i, true in enumerate(CATEGORIES):
+        for j, found in enumerate(CATEGORIES):
+            known = share[:, i, j][~np.isnan(share[:, i, j])]  # no seed of that pair has the class: no share
+            estimate = spread(known) if len(known) else Estimate(np.nan, np.nan, np.nan, 0)
+            rows.append({"true": true, "found": found, **estimate})
+    same = np.trace(tables, axis1=1, axis2=2) / sizes.sum()
+    return Control(spread(same), spread([kappa(t) for t in tables]), pd.DataFrame(rows), labels, sizes)
+
+
+def republished(sociometer: Sociometer, original, private, rng: np.random.Generator) -> Republished:
+    """Original and private profiles (n, cells), row for row, labelled as in Figures 6 and 7, and with frozen prototypes."""
+    original, private = as_profiles(original), as_profiles(private)
+    if original.shape != private.shape:
+        raise ValueError(
+            f"original and private profiles must be the same ones (got the shapes {original.shape} and {private.shape})"
+        )
+    first, second = rng.spawn(2)
+    fitted = sociometer.fit(original, None, first)
+    return Republished(fitted.codes(original), labelled(sociometer, private, second), fitted.codes(private))
+
+
+def against_roles(
+    chosen: Mapping[str, Sociometer], values, role: pd.Categorical, rng: np.random.Generator, seeds: int = SEEDS
+) -> pd.DataFrame:
+    """How right the labels are, and how stable, under each setting: a row a setting and measure, over the seeds (mean, least, largest).
+
+    Measures: ``right``, the share of profiles whose label is their role; ``right, together``, with visitors and passing by as one; ``seeds``, the
+    agreement between seeds; and of each class ``f_score`` and ``share`` (of the labels). Profiles without a role are left out of all but
+    ``seeds`` and ``share``. An F-score that is 0/0 in a seed is left out there.
+    """
+    found = distinct(as_profiles(values))
+    role = pd.Categorical(role, list(CATEGORIES)).codes
+    has = role >= 0
+    rows = []
+    for (name, sociometer), child in zip(chosen.items(), rng.spawn(len(chosen)), strict=True):
+        noise = control(sociometer, values, child, seeds)
+        of = noise.labels[:, found.of]
+        tables = np.array([crossed(role[has], labels[has], CATEGORIES) for labels in of])
+        rows += [{"setting": name, "measure": m, "category": c, **e} for m, c, e in _measures(tables, noise, of)]
+    return pd.DataFrame(rows)
+
+
+def _measures(tables: np.ndarray, noise: Control, of: np.ndarray):
+    n = tables[0].sum()
+    hits = np.diagonal(tables, axis1=1, axis2=2)
+    merged = hits.sum(axis=1) + tables[:, 3, 4] + tables[:, 4, 3]
+    yield "right", "", spread(hits.sum(axis=1) / n)
+    yield "right, together", "", spread(merged / n)
+    yield "seeds", "", noise.agreement
+    both = tables.sum(axis=1) + tables.sum(axis=2)
+    for i, category in enumerate(CATEGORIES):
+        defined = both[:, i] > 0
+        none = Estimate(np.nan, np.nan, np.nan, 0)
+        yield "f_score", category, spread(2 * hits[defined, i] / both[defined, i]) if defined.any() else none
+        yield "share", category, spread((of == i).mean(axis=1))
+
+
+def ceiling(role, group) -> float:
+    """The largest share of profiles that *any* labels of the groups could get right: each group has the role that most of it have.
+
+    ``group`` (n,): the prototype of each profile, say, or its distinct profile: what is left of the error is no fault of the archetypes,
+    or of nothing but the profiles. It is found with the roles themselves, so no classifier need reach it.
+    """
+    codes = pd.Categorical(role, list(CATEGORIES)).codes
+    has = codes >= 0
+    if len(codes) != len(group) or not has.any():
+        raise ValueError(
+            f"a ceiling needs a group for each role, and one role or more (got {len(codes)} and {len(group)}, {has.sum()} roles)"
+        )
+    of, names = pd.factorize(np.asarray(group)[has])
+    counts = np.bincount(of * len(CATEGORIES) + codes[has], minlength=len(names) * len(CATEGORIES)).reshape(-1, len(CATEGORIES))
+    return float(counts.max(axis=1).sum() / has.sum())
+
+
+def by_size(true, found, where, rng: np.random.Generator, draws: int = 200) -> pd.DataFrame:
+    """§7.2, whether all municipalities have the same confusion matrix: how far each one's is from that of the others, and from chance.
+
+    A row a municipality: ``profiles``; ``distance``, the total variation between the row shares of its matrix and of the others',
+    averaged over its profiles; ``expected``, the mean distance of ``draws`` pairs of matrices with the same rows that both come from the common
+    shares; ``excess`` = distance − expected; ``p``, in what share of the draws the distance is as large. A small municipality is far from the others by
+    chance alone: only the excess says that it is another. ``left_out``: profiles of classes that the others do not have.
+    """
+    whole("draws", draws, 1)
+    counts = crossed(true, found, CATEGORIES, where)
+    names, total = places(where, len(where))[1], counts.sum(axis=0)
+    if len(names) < 2:
+        raise ValueError(f"a municipality is compared with the others: there must be two or more (got {len(names)})")
+    rows = []
+    for name, own, child in zip(names, counts, rng.spawn(len(names)), strict=True):
+        others = total - own
+        kept = (own.sum(axis=1) > 0) & (others.sum(axis=1) > 0)
+        n, rest, common = own[kept].sum(axis=1), others[kept].sum(axis=1), total[kept] / total[kept].sum(axis=1, keepdims=True)
+        if kept.any():
+            distance = float(_apart(own[kept], others[kept]))
+            drawn = _apart(
+                *(
+                    np.stack([child.multinomial(m, p, draws) for m, p in zip(of, common, strict=True)], axis=1)
+                    for of in (n, rest)
+                )
+            )
+            expected, p = float(drawn.mean()), float((drawn >= distance - 1e-12).mean())
+        else:
+            distance = expected = p = np.nan
+        rows.append((name, int(own.sum()), distance, expected, distance - expected, p, int(own[~kept].sum())))
+    return pd.DataFrame(rows, columns=["municipality", "profiles", "distance", "expected", "excess", "p", "left_out"])
+
+
+def _apart(own: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """The mean over the profiles of ``own`` (…, classes, labels) of ½ Σ_found |share − share of the others|."""
+    n = own.sum(axis=-1)
+    between = np.abs(own / n[..., None] - others / others.sum(axis=-1)[..., None]).sum(axis=-1) / 2
+    return (n * between).sum(axis=-1) / n.sum(axis=-1)
+
+
+def size_and_structure(table: pd.DataFrame) -> dict[str, Estimate]:
+    """Spearman's correlation of a municipality's size with the distance of its matrix, and with what chance does not explain of it."""
+    known = table.dropna(subset="distance")
+    return {column: rank_correlation(known["profiles"], known[column]) for column in ("distance", "excess")}
