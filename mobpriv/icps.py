@@ -352,6 +352,11 @@ def keys(counts, weeks: int = WEEKS) -> np.ndarray:
     return found
 
 
+def only(cells) -> int:
+    """The bits of a key that hold these cells: ``keys & only(cells)`` are equal where the profiles are equal in them."""
+    return int(np.bitwise_or.reduce(_BITS[cells] << _SHIFTS[cells], initial=0))
+
+
 def known(weeks: int) -> np.ndarray:
     """h: the cells that an adversary knows who knows the first 1 to 4 weeks (§6, §7)."""
     return np.arange(6 * whole("weeks", weeks, 1, WEEKS, f"must be a whole number from 1 to {WEEKS}"))
