@@ -90,16 +90,19 @@ def _listed(h) -> np.ndarray:
     return chosen
 
 
-def groups(profiles, h=None) -> np.ndarray:
+def groups(profiles, h=None, within=None) -> np.ndarray:
     """Which profiles are indistinguishable to who knows ``h`` (§6): of each the number of its group, int64 (n,), 0 … groups − 1.
 
-    ``profiles``: keys, whole numbers (n,), or values (n, cells). The groups are numbered in the order of their first profiles.
+    ``profiles``: keys, whole numbers (n,), or values (n, cells). ``within`` (n,): their municipalities, by any labels, where there are several;
+    profiles of two are never in one group. The groups are numbered in the order of their first profiles.
     """
     profiles = np.asarray(profiles)
     if profiles.ndim == 1:
-        return pd.factorize(_masked(profiles, h))[0].astype(np.int64)
-    values = _values(profiles, "profiles")
-    return _alike(values[:, cells_of(h, values.shape[1])])
+        columns = _masked(profiles, h)[:, None]
+    else:
+        values = _values(profiles, "profiles")
+        columns = values[:, cells_of(h, values.shape[1])]
+    return _alike(columns, _labels(within, len(profiles)))
 
 
 def _masked(profiles: np.ndarray, h) -> np.ndarray:
@@ -108,71 +111,90 @@ def _masked(profiles: np.ndarray, h) -> np.ndarray:
     return profiles.astype(np.int64, copy=False) & only(cells_of(h))
 
 
-def _alike(values: np.ndarray) -> np.ndarray:
-    """Of each row the number of the group of rows that equal it, in the order of first rows."""
-    code = np.zeros(len(values), np.int64)
-    for column in values.T:
+def _labels(within, many: int) -> np.ndarray:
+    """The municipalities as numbers."""
+    if within is None:
+        return np.zeros(many, np.int64)
+    code = pd.factorize(np.asarray(within))[0].astype(np.int64)
+    if len(code) != many or (code < 0).any():
+        raise ValueError(
+            f"within must name the municipality of each of the {many} profiles (got {(code >= 0).sum()} of {len(code)})"
+        )
+    return code
+
+
+def _alike(rows: np.ndarray, code: np.ndarray) -> np.ndarray:
+    """Of each row the number of the group of rows that equal it and have its ``code``, in the order of first rows."""
+    code = pd.factorize(code)[0].astype(np.int64)
+    for column in rows.T:
         of, different = pd.factorize(column)
         if len(different) > 1:
             code = pd.factorize(code * len(different) + of)[0].astype(np.int64)
     return code
 
 
-def candidates(known_profiles, published=None, h=None) -> np.ndarray:
+def candidates(profiles, published=None, h=None, within=None, published_within=None) -> np.ndarray:
     """|C| (§5): of each of what is known, PB, how many of the published profiles match, int64 (n,).
 
     Both are keys (n,), or values (n, cells) with −1 in PB where a cell is not known, whatever ``h`` says. Without ``published`` the known
-    profiles are the published ones: |C| is the size of a profile's group, at least 1.
+    profiles are the published ones: |C| is the size of a profile's group, at least 1. ``within`` and ``published_within`` (by default
+    the same) are their municipalities, where there are several: only profiles of one's own match.
     """
     if published is None:
-        code = groups(known_profiles, h)
-        return np.bincount(code, minlength=1)[code] if len(code) else np.zeros(0, np.int64)
-    pb, published = np.asarray(known_profiles), np.asarray(published)
+        code = groups(profiles, h, within)
+        return np.bincount(code, minlength=1)[code]
+    pb, published = np.asarray(profiles), np.asarray(published)
     if pb.ndim != published.ndim:
         raise ValueError("known and published profiles must both be keys, or both be values")
+    published_within = within if published_within is None else published_within
+    places = [None, None] if within is None else [np.asarray(within), np.asarray(published_within)]
+    place = _labels(None if within is None else np.concatenate(places), len(pb) + len(published))
+    if within is not None and len(places[0]) != len(pb):
+        raise ValueError(f"within must name the municipality of each of the {len(pb)} profiles (got {len(places[0])})")
+    place, published_place = place[: len(pb)], place[len(pb) :]
     if pb.ndim == 1:
-        return _matching(_masked(pb, h)[:, None], _masked(published, h)[:, None])
+        return _matching(_masked(pb, h)[:, None], place, _masked(published, h)[:, None], published_place)
     pb, published = _values(pb, "known profiles", unknown=True), _values(published, "published profiles")
     if pb.shape[1] != published.shape[1]:
         raise ValueError(f"known and published profiles must have the same cells (got {pb.shape[1]} and {published.shape[1]})")
     chosen = cells_of(h, pb.shape[1])
     seen = pb[:, chosen] != UNKNOWN
     found = np.empty(len(pb), np.int64)
-    pattern = _alike(seen)
+    pattern = _alike(seen, np.zeros(len(pb)))
     for one in range(pattern.max(initial=-1) + 1):
         rows = np.flatnonzero(pattern == one)
         cells = chosen[seen[rows[0]]]
-        found[rows] = _matching(pb[np.ix_(rows, cells)], published[:, cells])
+        found[rows] = _matching(pb[np.ix_(rows, cells)], place[rows], published[:, cells], published_place)
     return found
 
 
-def _matching(pb: np.ndarray, published: np.ndarray) -> np.ndarray:
-    """Of each row of ``pb`` how many rows of ``published`` equal it."""
-    code = _alike(np.concatenate([published, pb]))
+def _matching(pb, place, published, published_place) -> np.ndarray:
+    """Of each row of ``pb`` how many rows of ``published`` equal it, in the same place."""
+    code = _alike(np.concatenate([published, pb]), np.concatenate([published_place, place]))
     return np.bincount(code[: len(published)], minlength=code.max(initial=0) + 1)[code[len(published) :]]
 
 
-def risk(profiles, h=None, published=None) -> np.ndarray:
+def risk(profiles, h=None, published=None, within=None) -> np.ndarray:
     """Definition 1 and §5: the probability of re-identification of each profile's owner, 1/|C|, float64 (n,).
 
     ``profiles``: keys (n,) or values (n, cells). Without ``published`` they are those that are published. With it, they are PB, −1 in cells
-    that the adversary does not know, and row i of ``published`` is the profile published of the owner of row i; where it does not match what is known of
-    her she is not among C, and the probability is 0, as Definition 1 has it for who is not in D.
+    that the adversary does not know, and row i of ``published`` is the profile published of the owner of row i; where it does not match what is
+    known of her she is not among C, and the probability is 0, as Definition 1 has it for who is not in D.
 
-    ``h``: the first 1 to 4 weeks, a list of cells, or all.
+    ``h``: the first 1 to 4 weeks, a list of cells, or all. ``within`` (n,): their municipalities, where there are several.
     """
     if published is None:
-        return 1 / candidates(profiles, h=h)
+        return 1 / candidates(profiles, h=h, within=within)
     profiles, published = np.asarray(profiles), np.asarray(published)
     if profiles.shape != published.shape:
         raise ValueError(f"row i of both must be the same person's (got {profiles.shape} and {published.shape})")
-    many = candidates(profiles, published, h)
+    many = candidates(profiles, published, h, within)
     if profiles.ndim == 1:
         own = _masked(profiles, h) == _masked(published, h)
     else:
         chosen = cells_of(h, profiles.shape[1])
         own = ((profiles[:, chosen] == UNKNOWN) | (profiles[:, chosen] == published[:, chosen])).all(axis=1)
-    return np.divide(1, many, out=np.zeros(len(many)), where=own & (many > 0))
+    return np.divide(1, many, out=np.zeros(len(many)), where=own)
 
 
 def several(icps: Icps, most: int, h=None, values=None) -> pd.Series:
@@ -189,12 +211,11 @@ def several(icps: Icps, most: int, h=None, values=None) -> pd.Series:
     used = counts(icps["key"].to_numpy()).sum(axis=1, dtype=np.int64)
     if values is not None and len(values) != len(icps):
         raise ValueError(f"values must have a row for each of the {len(icps)} profiles (got {len(values)})")
-    alike = groups(icps["key"].to_numpy() if values is None else values, h)
     user, names = pd.factorize(icps["user"], sort=True)
-    town = icps["municipality"].astype("category").cat.codes.to_numpy().astype(np.int64)
+    town = icps["municipality"].astype("category").cat.codes.to_numpy()
     if (user < 0).any() or (town < 0).any():
         raise ValueError(f"every profile must have a user and a municipality ({((user < 0) | (town < 0)).sum()} have not)")
-    group = pd.factorize(town * (alike.max(initial=0) + 1) + alike)[0].astype(np.int64)
+    group = groups(icps["key"].to_numpy() if values is None else values, h, town)
     order = np.lexsort((town, -used, user))
     starts = np.flatnonzero(np.diff(user[order], prepend=-1))
     ends = np.r_[starts[1:], len(order)]
@@ -203,7 +224,7 @@ def several(icps: Icps, most: int, h=None, values=None) -> pd.Series:
         there = starts + j < ends
         knows[there, j] = group[order[(starts + j)[there]]]
     knows.sort(axis=1)
-    query = _alike(knows)
+    query = _alike(knows, np.zeros(len(knows)))
     first = np.unique(query, return_index=True)[1]
     own = group[np.lexsort((group, user))]  # of each user her groups, rising
     members = np.lexsort((user, group))
