@@ -12,13 +12,13 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from mobpriv.icps import DAYS
 from mobpriv.mechanisms.call_profiles.collapsed import Protected, as_profiles, by_name
 from mobpriv.noise import laplace
 from mobpriv.ranges import one_of, positive, true_or_false
 
 SENSITIVITIES = ("cell", "call", "day", "profile")
 SLOTS = 3  # of a day
-DAYS = (5, 2)  # weekdays and weekend of a week
 
 
 def changes(unit: str, cells: int) -> np.ndarray:
@@ -30,11 +30,11 @@ def changes(unit: str, cells: int) -> np.ndarray:
     one_of("sensitivity", unit, SENSITIVITIES)
     if unit in ("cell", "profile"):
         return np.ones(cells)
-    if cells % (2 * SLOTS):
+    if cells > len(DAYS) or cells % (2 * SLOTS):
         raise ValueError(
-            f'profiles must hold whole weeks, {2 * SLOTS} cells each, where the sensitivity is that of a "{unit}" (got {cells})'
+            f'profiles must hold one to four weeks of {2 * SLOTS} cells where the sensitivity is that of a "{unit}" (got {cells} cells)'
         )
-    return np.tile(np.repeat(1 / np.array(DAYS), SLOTS), cells // (2 * SLOTS))
+    return 1 / DAYS[:cells]
 
 
 def changed_at_once(unit: str, cells: int) -> int:
