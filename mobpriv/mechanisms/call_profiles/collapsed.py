@@ -122,7 +122,9 @@ def by_name(profiles: pd.DataFrame) -> np.ndarray:
     try:
         order = profiles.index.argsort()
     except TypeError:
-        raise ValueError("the rows of profiles must have names of one kind, which can be sorted (got numbers and texts)") from None
+        raise ValueError(
+            "the rows of profiles must have names of one kind, which can be sorted (got numbers and texts)"
+        ) from None
     place = np.empty(len(profiles), np.int64)
     place[order] = np.arange(len(profiles))
     return place
