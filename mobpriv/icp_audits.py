@@ -29,29 +29,24 @@ def privacy_loss(mechanism, unit: str, cells: int = 24, steps: int = 20) -> Loss
     a Laplace law depends on the difference alone and the atoms at 0 and 1 reach it.
     """
     whole("steps", steps, 2)
-    worst = np.zeros(cells)
-    true, neighbour, published = np.zeros(cells), np.zeros(cells), np.zeros(cells)
-    for j, change in enumerate(changes(unit, cells)):
-        x = np.union1d(np.linspace(0, 1, steps + 1), [change, 1 - change])
-        one, other = (side.ravel() for side in np.meshgrid(x, x))
-        near = np.abs(one - other) <= change * (1 + 1e-12)
-        one, other = one[near], other[near]
-        ratio = _at(mechanism, x, one, cells, j) - _at(mechanism, x, other, cells, j)
-        o, p = np.unravel_index(ratio.argmax(), ratio.shape)
-        worst[j], true[j], neighbour[j], published[j] = ratio[o, p], one[p], other[p], x[o]
-    together = _together(unit, worst, cells)
-    for side in (true, neighbour, published):
-        side[~together] = 0.0  # equal there: nothing is told
-    return Loss(float(worst[together].sum()), true, neighbour, published)
+    found = np.empty((4, cells))
+    kinds = np.column_stack([changes(unit, cells), mechanism.scale(cells)])
+    for change, scale in np.unique(kinds, axis=0):
+        found[:, (kinds == (change, scale)).all(axis=1)] = np.array(_of_cell(mechanism, change, scale, steps))[:, None]
+    together = _together(unit, found[0], cells)
+    found[:, ~together] = 0.0  # equal there: nothing is told
+    return Loss(float(found[0].sum()), *found[1:])
 
 
-def _at(mechanism, outputs, values, cells, j):
-    """ln P(output | value) of cell j, (outputs, values)."""
-    shape = (len(outputs), len(values), cells)
-    law = mechanism.log_law(
-        np.broadcast_to(outputs[:, None, None], shape), np.broadcast_to(values[None, :, None], shape), cells
-    )
-    return law[..., j]
+def _of_cell(mechanism, change, scale, steps) -> tuple[float, float, float, float]:
+    """The worst log-ratio of a cell, and at which values and output."""
+    x = np.union1d(np.linspace(0, 1, steps + 1), [change, 1 - change])
+    one, other = (side.ravel() for side in np.meshgrid(x, x))
+    near = np.abs(one - other) <= change * (1 + 1e-12)
+    one, other = one[near], other[near]
+    ratio = mechanism.log_law(x[:, None], one, scale) - mechanism.log_law(x[:, None], other, scale)
+    o, p = np.unravel_index(ratio.argmax(), ratio.shape)
+    return ratio[o, p], one[p], other[p], x[o]
 
 
 def _together(unit, worst, cells) -> np.ndarray:

@@ -8,7 +8,7 @@ of its group on h and, outside h, its own values.
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -82,16 +82,24 @@ def over_municipalities(
         return keep(_name(own, mechanism), lambda: of_municipality(own, mechanism))
 
     largest_first = sorted(range(len(names)), key=lambda i: -len(rows[i]))
-    found: list[OfOne | None] = [None] * len(names)
-    with ThreadPoolExecutor(workers) as threads, tqdm(total=len(keys), desc=f"k = {k}", unit="profile", disable=None) as bar:
+    found = [None] * len(names)
+    with tqdm(total=len(keys), desc=f"k = {k}", unit="profile", disable=None) as bar:
+        for i, one in zip(largest_first, _in_order(given, largest_first, workers), strict=True):
+            found[i] = one
+            bar.update(len(rows[i]))
+    return _together(found, rows, keys, names, places)
+
+
+def _in_order(function: Callable, arguments: list, workers: int) -> Iterator:
+    if workers == 1:
+        yield from map(function, arguments)
+        return
+    with ThreadPoolExecutor(workers) as threads:
         try:
-            for i, one in zip(largest_first, threads.map(given, largest_first), strict=True):
-                found[i] = one
-                bar.update(len(rows[i]))
+            yield from threads.map(function, arguments)
         except BaseException:
             threads.shutdown(wait=False, cancel_futures=True)  # what is not begun is not begun any more
             raise
-    return _together(found, rows, keys, names, places)
 
 
 def of_municipality(keys: np.ndarray, mechanism: Primule) -> OfOne:
@@ -132,7 +140,7 @@ def kept_in(folder) -> Callable[[str, Callable], OfOne]:
         file = folder / f"{name}.npz"
         if file.exists():
             try:
-                with np.load(file) as kept:
+                with file.open("rb") as opened, np.load(opened) as kept:
                     return OfOne(*(kept[name] if kept[name].ndim else kept[name].item() for name in OfOne._fields))
             except (BadZipFile, KeyError, ValueError, EOFError, OSError):
                 file.unlink()

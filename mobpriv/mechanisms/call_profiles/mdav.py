@@ -72,8 +72,7 @@ class Mdav:
 
 def microaggregate(wholes: np.ndarray, sizes: np.ndarray, k: int) -> Parts:
     """MDAV-generic on distinct profiles in lexicographic order, whole numbers (m, |h|), and how many rows each has; at least one row."""
-    small = wholes.size == 0 or int(wholes.max()) ** 2 * wholes.shape[1] < 2**31
-    x = np.ascontiguousarray(wholes, np.int32 if small else np.int64)
+    x = np.ascontiguousarray(wholes, np.int32)  # their differences and squares have 64 bits
     profile, group, rows = _mdav(x, np.array(sizes, np.int64), k)
     order = np.lexsort((group, profile))
     profile, group, rows = profile[order], group[order], rows[order]
@@ -98,18 +97,18 @@ def _mdav(x, left, k):
         r = _farthest_from_mean(x, live, total, rows)
         _distances(x, live, r, d)
         two = rows >= 3 * k
-        s = live[d[: len(live)].argmax()]
+        s = _farthest(live, d)
         if two:
             left[s] -= 1  # kept for its own group
         parts = _take(x, live, d, r, left, k, near_d, near, profile, group, many, parts, groups, total)
         groups, rows = groups + 1, rows - k
         if two:
             left[s] += 1
-            live = live[left[live] > 0]
+            live = _still(live, left)
             _distances(x, live, s, d)
             parts = _take(x, live, d, s, left, k, near_d, near, profile, group, many, parts, groups, total)
             groups, rows = groups + 1, rows - k
-        live = live[left[live] > 0]
+        live = _still(live, left)
         if not two:
             break
     for i in live:
@@ -129,6 +128,26 @@ def _farthest_from_mean(x, live, total, rows):
         if found < 0 or far > most:
             most, found = far, i
     return found
+
+
+@numba.njit(nogil=True, cache=True)
+def _farthest(live, d):
+    best = 0
+    for j in range(len(live)):
+        if d[j] > d[best]:
+            best = j
+    return live[best]
+
+
+@numba.njit(nogil=True, cache=True)
+def _still(live, left):
+    """Who has rows left; the array itself is made shorter."""
+    count = 0
+    for i in live:
+        if left[i] > 0:
+            live[count] = i
+            count += 1
+    return live[:count]
 
 
 @numba.njit(nogil=True, cache=True)

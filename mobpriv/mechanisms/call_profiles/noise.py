@@ -81,9 +81,10 @@ class NoisyProfiles:
         said = np.clip(x + laplace(u) * self.scale(x.shape[1]), 0, 1)
         return Protected(pd.DataFrame(said, profiles.index, profiles.columns), None, None)
 
-    def log_law(self, published, true, cells: int) -> np.ndarray:
-        """The law of cell j's output, (…, cells): ln P(x̃_j = 0), ln P(x̃_j = 1) there, between them the logarithm of the density."""
-        y, x, b = np.asarray(published, float), np.asarray(true, float), self.scale(cells)
+    @staticmethod
+    def log_law(published, true, scale) -> np.ndarray:
+        """The law of one cell's output, its noise of that scale: ln P(x̃ = 0), ln P(x̃ = 1) there, between them the logarithm of the density."""
+        y, x, b = np.asarray(published, float), np.asarray(true, float), np.asarray(scale, float)
         inside = -np.abs(y - x) / b - np.log(2 * b)
         # x lies in [0, 1]: what would be below 0 or above 1 is one tail
         return np.where(y == 0, -x / b - np.log(2), np.where(y == 1, -(1 - x) / b - np.log(2), inside))

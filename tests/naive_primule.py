@@ -1,0 +1,131 @@
+"""Slow twins of the PRIMULE chapter, written from the definitions of Pratesi, Gabrielli, Cintia, Monreale and Giannotti, in plain Python."""
+
+import math
+from fractions import Fraction
+
+# mechanisms on profiles, §6: profiles are lists of fractions
+
+
+def euclidean(a, b):
+    return sum((x - y) ** 2 for x, y in zip(a, b, strict=True))  # in the order of its root
+
+
+def manhattan(a, b):
+    return sum(abs(x - y) for x, y in zip(a, b, strict=True))
+
+
+def cosine(a, b):
+    """Minus the square of the cosine, which is in the order of one minus it."""
+    dot, left, right = (sum(x * y for x, y in zip(*pair, strict=True)) for pair in ((a, b), (a, a), (b, b)))
+    if not left or not right:
+        return -1 if left == right else 0
+    return -Fraction(dot * dot, left * right)
+
+
+def mean(rows):
+    return [sum(column, Fraction(0)) / len(rows) for column in zip(*rows, strict=True)]
+
+
+def primule(profiles, h, k, dist=euclidean, printed=False):
+    """Algorithms 1 and 2: of each row its published values; the members of the groups; the number of groups round by round."""
+    known = [tuple(p[j] for j in h) for p in profiles]
+    groups = {}  # by the smallest profile: the rows
+    for row, part in enumerate(known):
+        groups.setdefault(part, []).append(row)
+    if len(profiles) < k:
+        return profiles, list(groups.values()), [len(groups)]
+
+    def rank(name):
+        return -len(groups[name]), mean([known[row] for row in groups[name]]), name
+
+    unsafe, rounds = {name for name in groups if len(groups[name]) < k}, [len(groups)]
+    while unsafe and len(groups) > 1:
+        pairs = []
+        means = {name: mean([known[row] for row in rows]) for name, rows in groups.items()}
+        ranks = {name: rank(name) for name in groups}
+        for g in unsafe:
+            d, which = min((dist(means[g], means[other]), ranks[other]) for other in groups if other != g)
+            pairs.append((d, which, ranks[g]))
+        touched = set()
+        for _, (*_, g2), (*_, g1) in sorted(pairs):
+            if g1 in touched or g2 in touched:
+                continue
+            rows = groups.pop(g1) + groups.pop(g2)
+            unsafe -= {g1, g2}
+            groups[min(g1, g2)] = rows
+            if len(rows) < k or (printed and len(rows) == k):
+                unsafe.add(min(g1, g2))
+            touched |= {g1, g2}
+        rounds.append(len(groups))
+    said = [list(p) for p in profiles]
+    for rows in groups.values():
+        for j, value in zip(h, mean([known[row] for row in rows]), strict=True):
+            for row in rows:
+                said[row][j] = value
+    return said, list(groups.values()), rounds
+
+
+def line_17(cardinalities, means, k, dist=euclidean):
+    """Algorithm 2 word for word: only g2 is looked up among the modified groups, and what D says of g1 and g2 is what they were or have become.
+    Returns the cardinalities and the means at the end; there may be more rounds than 50 in none of the tests."""
+    size, at = dict(enumerate(cardinalities)), dict(enumerate(means))
+    live, unsafe = set(size), {g for g in size if size[g] < k}
+    for _ in range(50):
+        if not unsafe or len(live) < 2:
+            break
+        pairs = []
+        for g in sorted(unsafe):
+            d, other = min((dist(at[g], at[o]), o) for o in live if o != g)
+            pairs.append((d, g, other))
+        modified = set()
+        for _, g1, g2 in sorted(pairs):
+            if g2 not in modified:
+                live -= {g1, g2}
+                unsafe -= {g1, g2}
+                n = size[g1] + size[g2]
+                at[g2] = [(x * size[g1] + y * size[g2]) / n for x, y in zip(at[g1], at[g2], strict=True)]
+                size[g2] = n
+                if n <= k:
+                    unsafe.add(g2)
+                live.add(g2)
+                modified.add(g2)
+    return [size[g] for g in sorted(live)], [at[g] for g in sorted(live)]
+
+
+def mdav(records, k):
+    """MDAV-generic on single records, sorted ones: the groups as lists of records."""
+    left, groups = sorted(records), []
+
+    def take(centre):
+        nearest = sorted(left, key=lambda x: (euclidean(x, centre), x))[:k]
+        for x in nearest:
+            left.remove(x)
+        groups.append(nearest)
+
+    def farthest(centre):
+        return max(left, key=lambda x: (euclidean(x, centre), [-v for v in x]))
+
+    while len(left) >= 3 * k:
+        r = farthest(mean(left))
+        left.remove(r)
+        s = farthest(r)
+        left.remove(s)
+        left.append(r)
+        take(r)
+        left.append(s)
+        take(s)
+    if len(left) >= 2 * k:
+        take(farthest(mean(left)))
+    groups.append(left)
+    return groups
+
+
+def squared_error(groups):
+    return sum(euclidean(x, mean(rows)) for rows in groups for x in rows)
+
+
+def clamped_laplace_cdf(y, x, b):
+    """P(min(1, max(0, x + d)) ≤ y)."""
+    if y < 0 or y >= 1:
+        return float(y >= 1)
+    return 0.5 * math.exp((y - x) / b) if y < x else 1 - 0.5 * math.exp((x - y) / b)
