@@ -83,16 +83,18 @@ def mitigate(
 ) -> Mitigated:
     """Algorithm 2, ProfileMitigation. A group bears the number of its lexicographically smallest profile while it lives."""
     state = _State(wholes, sizes, unit, distance)
-    before, rounds = k, [len(wholes)]
+    rounds = [len(wholes)]
     while True:
-        threatened = np.flatnonzero(state.alive & (state.members < before))
+        small = state.members < k
+        if unsafe == "printed":  # line 27 looks at merged groups only
+            small |= (state.members == k) & state.merged
+        threatened = np.flatnonzero(state.alive & small)
         if not len(threatened) or rounds[-1] < 2:
             break
         state.find(threatened)
         first, second = _ordered(state, threatened, state.nearest[threatened])
         state.merge(first, second)
         rounds.append(int(state.alive.sum()))
-        before = k + 1 if unsafe == "printed" else k  # line 27 is for merged groups, but none of k is in the first round
     return _numbered(state, rounds)
 
 
@@ -107,6 +109,7 @@ class _State:
         self.means = wholes.astype(float)
         self.alive = np.ones(len(wholes), bool)
         self.into = np.arange(len(wholes))
+        self.merged = np.zeros(len(wholes), bool)  # in any round
         self.touched = np.ones(len(wholes), bool)  # in the last round
         self.nearest = np.full(len(wholes), near.NOBODY)
         self.apart = np.full(len(wholes), near.FAR)
@@ -142,6 +145,7 @@ class _State:
     def merge(self, first, second):
         self.touched[:] = False
         merged = _merge(first, second, self.touched, self.alive, self.into, self.totals, self.members)
+        self.merged[merged] = True
         self.means[merged] = self.totals[merged] / self.members[merged, None]
         if self.metric is not None:
             self.places[merged] = near.places(self.metric, self.means[merged], self.axes)
