@@ -1,6 +1,6 @@
 """What every mechanism on individual call profiles promises; PRIMULE, MDAV and noise against their definitions, and their losses."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
+from test_ranges import NOTHING_CAN_BE
 
 import mobpriv.mechanisms.call_profiles
 from mobpriv import icp_audits, icps
@@ -119,6 +120,18 @@ class TestEveryMechanism:
     def test_what_is_no_profile_is_refused(self, mechanism, wrong, words):
         with pytest.raises(ValueError, match=f"profiles must .*{words}") as refused:
             protect(mechanism, wrong)
+        assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", FOUND)
+@pytest.mark.parametrize("value", [*NOTHING_CAN_BE, True, np.inf, 10**400], ids=lambda v: type(v).__name__ + str(v)[:8])
+def test_what_no_parameter_can_be(name, value):
+    kind = getattr(mobpriv.mechanisms.call_profiles, name)
+    for field in fields(kind):
+        if field.name == "calibrated" and value is True:
+            continue
+        with pytest.raises(ValueError, match=rf"\b{field.name}\b") as refused:
+            kind(**{**FOUND[name], field.name: value})
         assert "\n" not in str(refused.value)
 
 
@@ -273,6 +286,18 @@ class TestPrimule:
 
         one, other = (protect(Primule(7, distance=d), PROFILES) for d in (name, plain))
         np.testing.assert_array_equal(one.group, other.group)
+
+    @pytest.mark.parametrize("k", [10, 100])
+    def test_the_tree_and_a_search_through_all_give_the_same_groups(self, region, k):
+        """On profiles of the region, over all rounds."""
+        x = np.rint(region[:1500] * 10).astype(np.int64)
+        distinct = collapse(x, 10)
+        one, other = (
+            mitigate(distinct.wholes, distinct.sizes, 10, k, d)
+            for d in ("euclidean", lambda mean, means: np.linalg.norm(means - mean, axis=1))
+        )
+        for a, b in zip(one, other, strict=True):
+            np.testing.assert_array_equal(a, b)
 
     @pytest.mark.parametrize("distance", ["Euclid", None, 2, np.nan, b"euclidean"])
     def test_distance(self, distance):
