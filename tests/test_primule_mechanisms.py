@@ -401,7 +401,7 @@ class TestMdav:
 
     @pytest.mark.parametrize(("k", "most"), [(10, 1.15), (100, 1.25)])
     def test_primule_loses_little_more(self, region, k, most):
-        """On the region's largest municipality."""
+        """On the region's largest municipality. Where there are few times k profiles it loses more."""
         x = pd.DataFrame(region)
         ours, theirs = (mse(x, protect(kind(k), x).values) for kind in (Primule, Mdav))
         assert 0 < ours <= most * theirs
