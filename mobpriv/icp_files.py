@@ -39,6 +39,7 @@ LINE, UNREADABLE = "line not readable", "time not readable"
 NAMES = (LINE, *RULES[:2], UNREADABLE, *RULES[2:], *END_RULES)  # of the rules, in the order in which they are tried
 _CODE = {rule: -1 - number for number, rule in enumerate(NAMES)}  # as places below 0
 _HOUR = 3_600_000  # ms
+_BATCH = 1 << 17  # rows that DuckDB hands over at a time
 _FAR = 10**14  # ms: no date that can be shown lies beyond
 _LONGEST = 10**9  # s: 30 years and more are behind any window
 _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
@@ -181,7 +182,7 @@ def aggregate(job: Job, chunk: Chunk, memory: float = MEMORY, threads: int = 1, 
             )
             query = "select * from part"
         if to is None:
-            return con.sql(query).to_arrow_table()
+            return con.sql(query).to_arrow_reader(_BATCH).read_all()
         con.execute(f"copy ({query}) to {_text(to.with_suffix('.part'))} (format parquet, compression lz4)")
         to.with_suffix(".part").replace(to)
     return None
@@ -196,10 +197,14 @@ def merged(parts: Sequence, memory: float = MEMORY, threads: int = 1, room: Path
             source = "parts"
         else:
             source = f"read_parquet([{', '.join(_path(file) for file in parts)}])"
-        return con.sql(
-            "select user, place, bit_or(weekdays) weekdays, bit_or(weekend) weekend, sum(records)::bigint records "
-            f"from {source} group by user, place"
-        ).to_arrow_table()
+        return (
+            con.sql(
+                "select user, place, bit_or(weekdays) weekdays, bit_or(weekend) weekend, sum(records)::bigint records "
+                f"from {source} group by user, place"
+            )
+            .to_arrow_reader(_BATCH)
+            .read_all()
+        )
 
 
 def put_together(tables: Sequence[pa.Table], job: Job) -> Found:
