@@ -250,6 +250,7 @@ def _duckdb(memory: float, threads: int, room: Path):
         "autoload_known_extensions": False,
     }
     with duckdb.connect(config=config) as con:
+        con.execute("set enable_progress_bar = false")  # chunks have theirs
         yield con
 
 
