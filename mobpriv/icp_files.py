@@ -34,7 +34,7 @@ from mobpriv.ranges import positive, true_or_false
 from mobpriv.ranges import whole as whole_number
 
 CHUNK = 1 << 24  # records
-MEMORY = 0.7  # GB
+MEMORY = 0.5  # GB
 LINE, UNREADABLE = "line not readable", "time not readable"
 NAMES = (LINE, *RULES[:2], UNREADABLE, *RULES[2:], *END_RULES)  # of the rules, in the order in which they are tried
 _CODE = {rule: -1 - number for number, rule in enumerate(NAMES)}  # as places below 0
@@ -213,15 +213,14 @@ def put_together(tables: Sequence[pa.Table], job: Job) -> Found:
     broken = pc.less(table["place"], 0)
     left_out = _left_out(table.filter(broken))
     table = table.drop_columns("records").filter(pc.invert(broken))
-    user = table["user"].dictionary_encode().unify_dictionaries().combine_chunks()
-    user = user.chunk(0) if isinstance(user, pa.ChunkedArray) else user
+    user = pa.concat_arrays([pa.array([], pa.string()), *table["user"].chunks]).dictionary_encode()
     order = pc.array_sort_indices(user.dictionary)
     names = pd.Index(user.dictionary.take(order).to_pandas(), dtype="str", name="user")
     rank = np.empty(len(names), np.int32)
     rank[order.to_numpy()] = np.arange(len(names), dtype=np.int32)
     who, town = rank[user.indices.to_numpy()], table["place"].to_numpy()
     del user
-    rows = np.argsort(town.astype(np.int64) * len(names) + who, kind="stable")
+    rows = np.lexsort((who, town))
     weekdays, weekend = table["weekdays"].to_numpy()[rows], table["weekend"].to_numpy()[rows]
     towns = pd.Index(job.towns, dtype="str", name="municipality")
     return Found(as_icps(who[rows], town[rows], weekdays, weekend, names, towns, job.window.weeks), left_out)
