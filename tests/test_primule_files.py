@@ -127,6 +127,24 @@ def test_an_hour_that_is_twice_or_never_counts_by_its_clocks(tmp_path):
         assert found.profiles[["user", "key"]].values.tolist() == [[user, key]]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "user,t,cell\r\na,2016-11-01T10:00Z,c1\r\nb,2016-11-01T10:00Z,c3\r\n",
+        "user;t;cell\na;2016-11-01T10:00Z;c1\nb;2016-11-01T10:00Z;c3",
+        'user,t,cell\n"a",2016-11-01T10:00Z,"c1"\n\n"b",2016-11-01 10:00:00 UTC,c3\n\n',
+        "\ufeffuser,t,cell\na,2016-11-01T11:00:00+0100,c1\nb,2016-11-01 11:00:00.5+01,c3\n",
+        "id,cell,end_cell,start time\na,c1,,2016-11-01T10:00Z\nb,c3,,2016-11-01T10:00Z\n",
+    ],
+)
+def test_ways_to_write_a_text(tmp_path, text):
+    path = tmp_path / "calls.csv"
+    path.write_text(text, newline="")
+    found = icps_of_files(path, Window("2016-10-31", ROME), CELLS)
+    assert found.profiles.values.tolist() == [["b", "Lucca", 1 << 3], ["a", "Pisa", 1 << 3]]
+    assert len(found.left_out) == 0
+
+
 BAD = """user,t,cell,end_cell,duration
 a,2016-11-01T10:00Z,c1,c3,60
 ,2016-11-01T10:00Z,c1,c1,60
