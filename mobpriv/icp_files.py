@@ -34,11 +34,12 @@ from mobpriv.ranges import positive, true_or_false
 from mobpriv.ranges import whole as whole_number
 
 CHUNK = 1 << 24  # records
-MEMORY = 0.7  # GB
+MEMORY = 0.5  # GB
 LINE, UNREADABLE = "line not readable", "time not readable"
 NAMES = (LINE, *RULES[:2], UNREADABLE, *RULES[2:], *END_RULES)  # of the rules, in the order in which they are tried
 _CODE = {rule: -1 - number for number, rule in enumerate(NAMES)}  # as places below 0
 _HOUR = 3_600_000  # ms
+_BATCH = 1 << 17  # rows that DuckDB hands over at a time
 _FAR = 10**14  # ms: no date that can be shown lies beyond
 _LONGEST = 10**9  # s: 30 years and more are behind any window
 _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
@@ -181,7 +182,7 @@ def aggregate(job: Job, chunk: Chunk, memory: float = MEMORY, threads: int = 1, 
             )
             query = "select * from part"
         if to is None:
-            return con.sql(query).to_arrow_table()
+            return con.sql(query).to_arrow_reader(_BATCH).read_all()
         con.execute(f"copy ({query}) to {_text(to.with_suffix('.part'))} (format parquet, compression lz4)")
         to.with_suffix(".part").replace(to)
     return None
@@ -196,10 +197,14 @@ def merged(parts: Sequence, memory: float = MEMORY, threads: int = 1, room: Path
             source = "parts"
         else:
             source = f"read_parquet([{', '.join(_path(file) for file in parts)}])"
-        return con.sql(
-            "select user, place, bit_or(weekdays) weekdays, bit_or(weekend) weekend, sum(records)::bigint records "
-            f"from {source} group by user, place"
-        ).to_arrow_table()
+        return (
+            con.sql(
+                "select user, place, bit_or(weekdays) weekdays, bit_or(weekend) weekend, sum(records)::bigint records "
+                f"from {source} group by user, place"
+            )
+            .to_arrow_reader(_BATCH)
+            .read_all()
+        )
 
 
 def put_together(tables: Sequence[pa.Table], job: Job) -> Found:
@@ -208,15 +213,14 @@ def put_together(tables: Sequence[pa.Table], job: Job) -> Found:
     broken = pc.less(table["place"], 0)
     left_out = _left_out(table.filter(broken))
     table = table.drop_columns("records").filter(pc.invert(broken))
-    user = table["user"].dictionary_encode().unify_dictionaries().combine_chunks()
-    user = user.chunk(0) if isinstance(user, pa.ChunkedArray) else user
+    user = pa.concat_arrays([pa.array([], pa.string()), *table["user"].chunks]).dictionary_encode()
     order = pc.array_sort_indices(user.dictionary)
     names = pd.Index(user.dictionary.take(order).to_pandas(), dtype="str", name="user")
     rank = np.empty(len(names), np.int32)
     rank[order.to_numpy()] = np.arange(len(names), dtype=np.int32)
     who, town = rank[user.indices.to_numpy()], table["place"].to_numpy()
     del user
-    rows = np.argsort(town.astype(np.int64) * len(names) + who, kind="stable")
+    rows = np.lexsort((who, town))
     weekdays, weekend = table["weekdays"].to_numpy()[rows], table["weekend"].to_numpy()[rows]
     towns = pd.Index(job.towns, dtype="str", name="municipality")
     return Found(as_icps(who[rows], town[rows], weekdays, weekend, names, towns, job.window.weeks), left_out)
@@ -245,6 +249,7 @@ def _duckdb(memory: float, threads: int, room: Path):
         "autoload_known_extensions": False,
     }
     with duckdb.connect(config=config) as con:
+        con.execute("set enable_progress_bar = false")  # chunks have theirs
         yield con
 
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import NamedTuple
 
+import numba
 import numpy as np
 import pandas as pd
 
@@ -293,14 +294,22 @@ def _masks(events, users: int, window: Window) -> tuple[np.ndarray, ...]:
 
 def key_of(weekdays: np.ndarray, weekend: np.ndarray, weeks: int = WEEKS) -> np.ndarray:
     """The keys of masks of days (:meth:`Window.bits`): of each cell how many of its bits are set."""
-    key = np.zeros(len(weekdays), np.int64)
-    masks = np.asarray(weekdays, np.int64), np.asarray(weekend, np.int64)
-    for cell in range(6 * weeks):
-        week, part, slot = cell // 6, cell // 3 % 2, cell % 3
-        many = (WEEKDAY_DAYS, WEEKEND_DAYS)[part]
-        days = (masks[part] >> ((week * 3 + slot) * many)) & ((1 << many) - 1)
-        key |= np.bitwise_count(days).astype(np.int64) << int(_SHIFTS[cell])
-    return key
+    return _key_of(np.asarray(weekdays, np.int64), np.asarray(weekend, np.int64), _SHIFTS[: 6 * weeks])
+
+
+@numba.njit(cache=True)
+def _key_of(weekdays, weekend, shifts):
+    keys = np.zeros(len(weekdays), np.int64)
+    for i in range(len(keys)):
+        for cell in range(len(shifts)):
+            group = cell // 6 * 3 + cell % 3
+            if cell // 3 % 2 == 0:
+                days, many = weekdays[i] >> (5 * group), 5
+            else:
+                days, many = weekend[i] >> (2 * group), 2
+            for day in range(many):
+                keys[i] += ((days >> day) & 1) << shifts[cell]
+    return keys
 
 
 def counts(keys, weeks: int = WEEKS) -> np.ndarray:
