@@ -1,9 +1,9 @@
-"""PRIMULE, its search for the nearest group, and MDAV, beside plain versions (peers): ``python benchmarks/bench_primule.py [PEOPLE]`` prints a table; a
-record is a profile.
+"""PRIMULE, its search for the nearest group, and MDAV, beside plain versions (peers): ``python benchmarks/bench_primule.py
+[PEOPLE]`` prints a table; a record is a profile.
 
-With PEOPLE it measures PRIMULE alone, over the 139 municipalities of a region of so many people at about one call a day: 3 000 000 of them are the
-85 million records of §7, about 8 million profiles, the largest municipality with 760 000. Limits there, on two quiet cores: k = 10 within
-150 s and 1.5 GB, k = 100 within 200 s.
+With PEOPLE it measures PRIMULE alone, over the 139 municipalities of a region of so many people at about one call a day: three
+million of them are the 85 million records of §7, about 8 million profiles, the largest municipality with 760 000. Limits there, on
+two quiet cores: k = 10 within 150 s and 1.5 GB, k = 100 within 200 s.
 """
 
 import sys

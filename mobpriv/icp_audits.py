@@ -1,8 +1,8 @@
-"""Is differential privacy of call profiles kept? Exact worst cases of the baseline in Pratesi, Gabrielli, Cintia, Monreale and Giannotti,
-*PRIMULE: Privacy risk mitigation for user profiles*, §7.
+"""Is differential privacy of call profiles kept? Exact worst cases of the baseline in Pratesi, Gabrielli, Cintia, Monreale and
+Giannotti, *PRIMULE: Privacy risk mitigation for user profiles*, §7.
 
-Cells are independent, so the worst log-ratio of two profiles is the sum over the cells in which they differ. Each cell is audited from its law
-itself: over pairs of values that are a change apart, over both atoms and over outputs between them.
+Cells are independent, so the worst log-ratio of two profiles is the sum over the cells in which they differ. Each cell is
+audited from its law itself: over pairs of values that are a change apart, over both atoms and over outputs between them.
 """
 
 from typing import NamedTuple
@@ -23,10 +23,11 @@ class Loss(NamedTuple):
 
 
 def privacy_loss(mechanism, unit: str, cells: int = 24, steps: int = 20) -> Loss:
-    """The least ε for which one release of a profile is ε-differentially private, if one ``unit`` of privacy changes: cell, call, day or profile.
+    """The least ε for which one release of a profile is ε-differentially private, if one ``unit`` of privacy changes: cell,
+    call, day or profile.
 
-    Values are looked at on a grid of ``steps`` over [0, 1], and where a change begins or ends; a finer one finds nothing worse, as the log-ratio of
-    a Laplace law depends on the difference alone and the atoms at 0 and 1 reach it.
+    Values are looked at on a grid of ``steps`` over [0, 1], and where a change begins or ends; a finer one finds nothing worse,
+    as the log-ratio of a Laplace law depends on the difference alone and the atoms at 0 and 1 reach it.
     """
     whole("steps", steps, 2)
     found = np.empty((4, cells))

@@ -304,9 +304,11 @@ class TestPrimule:
         with pytest.raises(ValueError, match="distance must be"):
             Primule(3, distance=distance)
 
-    @pytest.mark.parametrize("d", [lambda m, o: 1.0, lambda m, o: o[:, 0] - 1, lambda m, o: o[:, 0] * np.nan])
+    @pytest.mark.parametrize(
+        "d", [lambda m, o: 1.0, lambda m, o: o[:, 0] - 1, lambda m, o: o[:, 0] * np.nan, lambda m, o: o[:, 0] + np.inf]
+    )
     def test_functions_that_are_no_distance(self, d):
-        with pytest.raises(ValueError, match="distance must return a number, 0 or above, for each of"):
+        with pytest.raises(ValueError, match="distance must return a finite number, 0 or above, for each of"):
             protect(Primule(3, distance=d), PROFILES)
 
     def test_unsafe(self):

@@ -1,8 +1,8 @@
-"""PRIMULE over all municipalities: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy risk mitigation for user
-profiles*, §7, where Algorithm 1 is run on the profiles of each municipality by itself.
+"""PRIMULE over all municipalities: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy risk mitigation for
+user profiles*, §7, where Algorithm 1 is run on the profiles of each municipality by itself.
 
-Nothing here holds the values of all profiles at once, which are 24 numbers each: a profile stays its key, and what is published of it is the mean
-of its group on h and, outside h, its own values.
+Nothing here holds the values of all profiles at once, which are 24 numbers each: a profile stays its key, and what is published
+of it is the mean of its group on h and, outside h, its own values.
 """
 
 import hashlib
@@ -65,8 +65,8 @@ def over_municipalities(
 ) -> OverAll:
     """PRIMULE in each municipality, the largest first. The result depends neither on ``workers`` nor on the order of rows.
 
-    Municipalities of fewer profiles than k stay as they are, ``anonymous`` False. ``keep(name, compute)`` gets the result of one municipality:
-    :func:`kept_in` keeps it in a folder, so that an interrupted run goes on.
+    Municipalities of fewer profiles than k stay as they are, ``anonymous`` False. ``keep(name, compute)`` gets the result of
+    one municipality: :func:`kept_in` keeps it in a folder, so that an interrupted run goes on.
     """
     whole("workers", workers, 1)
     mechanism = Primule(k, h, distance, unsafe)
@@ -129,7 +129,8 @@ def published(profiles: Icps, found: OverAll, rows=slice(None)) -> np.ndarray:
 
 
 def kept_in(folder) -> Callable[[str, Callable], OfOne]:
-    """Keeps the result of each municipality as a file of ``folder``, and reads it where it is there; the name holds the profiles and parameters.
+    """Keeps the result of each municipality as a file of ``folder``, and reads it where it is there; the name holds the
+    profiles and parameters.
 
     A file is written beside and renamed, so that none is half there; one that cannot be read is made again.
     """

@@ -20,8 +20,8 @@ class Loss(NamedTuple):
 def mse(original, protected, sizes=None) -> float:
     """1/n Σ_i (x_i − x'_i)² of §6.4, the square of a vector being its squared Euclidean norm, Σ_j (x_ij − x'_ij)².
 
-    So it is a sum over cells and a mean over profiles; a mean over cells, too, is it divided by their number. ``sizes`` (n,): how many
-    profiles each row stands for.
+    So it is a sum over cells and a mean over profiles; a mean over cells, too, is it divided by their number. ``sizes`` (n,):
+    how many profiles each row stands for.
 
     Departures from the paper: it does not say what the square of a vector is.
     """
@@ -51,10 +51,10 @@ def similarity(original, protected, form: str = "inverse") -> np.ndarray:
 
     ``inverse``: 1/(1 + d). ``linear``: 1 − d/√cells, the largest distance there is. ``exponential``: e^−d.
 
-    Departures from the paper: it does not say which. Its differential-privacy curves do: on a profile of zeros, as most cells are, clamped
-    Laplace noise of scale 1/ε has on each of 24 cells a mean square of (1 − (1 + ε)·e^−ε)/ε², so that d is about 2.5 at ε = 1 and 0.49 at
-    ε = 10. That is 0.28 and 0.67 by the inverse (§7.1: "between 0.2 and 0.3", "around 0.7"), 0.49 and 0.90 by the linear form, 0.08 and
-    0.61 by the exponential one.
+    Departures from the paper: it does not say which. Its differential-privacy curves do: on a profile of zeros, as most cells
+    are, clamped Laplace noise of scale 1/ε has on each of 24 cells a mean square of (1 − (1 + ε)·e^−ε)/ε², so that d is about
+    2.5 at ε = 1 and 0.49 at ε = 10. That is 0.28 and 0.67 by the inverse (§7.1: "between 0.2 and 0.3", "around 0.7"), 0.49 and
+    0.90 by the linear form, 0.08 and 0.61 by the exponential one.
     """
     one_of("form", form, SIMILARITIES)
     d = distances(original, protected)

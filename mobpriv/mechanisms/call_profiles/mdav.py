@@ -1,6 +1,7 @@
 """MDAV micro-aggregation: Domingo-Ferrer and Mateo-Sanz, *Practical data-oriented microaggregation for statistical disclosure
-control*, IEEE TKDE 2002; here MDAV-generic, the algorithm of Domingo-Ferrer and Torra, *Ordinal, continuous and heterogeneous k-anonymity
-through microaggregation*, Data Mining and Knowledge Discovery 2005. The classical rival of PRIMULE, which its paper does not compare with.
+control*, IEEE TKDE 2002; here MDAV-generic, the algorithm of Domingo-Ferrer and Torra, *Ordinal, continuous and heterogeneous
+k-anonymity through microaggregation*, Data Mining and Knowledge Discovery 2005. The classical rival of PRIMULE, which its paper
+does not compare with.
 """
 
 from collections.abc import Sequence
@@ -27,19 +28,22 @@ class Parts(NamedTuple):
 
 @dataclass(frozen=True)
 class Mdav:
-    """Groups of k (the last ones: up to 2k − 1) about the profiles that are farthest out; on h each becomes the mean of its group.
+    """Groups of k (the last ones: up to 2k − 1) about the profiles that are farthest out; on h each becomes the mean of its
+    group.
 
-    While 3k rows or more are left: x_r is the farthest from their mean, x_s the farthest from x_r; x_r and its k − 1 nearest are a group,
-    x_s and its k − 1 nearest of the rest another. Of 2k or more that are left, x_r and its k − 1 nearest are a group and the rest is one; fewer
-    are one group. Distances are Euclidean, on h; the protected values are the means, so that the sum of squared errors is that of
-    the algorithm.
+    While 3k rows or more are left: x_r is the farthest from their mean, x_s the farthest from x_r; x_r and its k − 1 nearest
+    are a group, x_s and its k − 1 nearest of the rest another. Of 2k or more that are left, x_r and its k − 1 nearest are a
+    group and the rest is one; fewer are one group. Distances are Euclidean, on h; the protected values are the means, so that
+    the sum of squared errors is that of the algorithm.
 
-    Departures from the papers: they standardise the variables; the cells of profiles are shares of days all, in one unit, and stay as they are, so
-    that loss is in the same unit as PRIMULE's. Ties, which they leave open: the lexicographically smallest profile first.
+    Departures from the papers: they standardise the variables; the cells of profiles are shares of days all, in one unit, and
+    stay as they are, so that loss is in the same unit as PRIMULE's. Ties, which they leave open: the lexicographically smallest
+    profile first.
 
-    Equal profiles are handled as one with their number. Nothing is changed by that: copies of a profile are at one distance from
-    everything, so each choice takes some of them, and which is all that is open. Rows that are equal on h may so come into different groups; those that come
-    first by all of their cells, then by their names, go to the group that was made first. Nothing depends on the order of rows.
+    Equal profiles are handled as one with their number. Nothing is changed by that: copies of a profile are at one distance
+    from everything, so each choice takes some of them, and which is all that is open. Rows that are equal on h may so come into
+    different groups; those that come first by all of their cells, then by their names, go to the group that was made first.
+    Nothing depends on the order of rows.
     """
 
     k: int

@@ -1,12 +1,13 @@
 """The nearest group of a group: the search of Algorithm 2, lines 7 to 11, exact with its ties.
 
-A group is a whole number of rows and their exact sum on h, in units of 1/unit. Its distances are found twice. A tree of boxes goes
-through the means as 32-bit numbers, eight cells at a time, and leaves out what is farther than the best by more than rounding can
-err. What is left is compared exactly: with x_j = A_j·b − B_j·a for the sums A, B of a and b rows, whole numbers all, the squared Euclidean
-distance is p/q with p = Σ x_j² and q = (a·b)². Written as ⌊p/q⌋ + (p mod q)/q it is a function of the rational number alone as long as
-p < 2^63 and q < 2^53 (division is rounded correctly), so that equal distances are equal numbers. With tenths of 24 cells that holds up to
-a·b = 61 millions, groups of 99 and 600 000 rows. Beyond it the means are subtracted as 64-bit numbers: still the same whatever the order of rows, but equal
-distances may be told apart by their last digit.
+A group is a whole number of rows and their exact sum on h, in units of 1/unit. Its distances are found twice. A tree of boxes
+goes through the means as 32-bit numbers, eight cells at a time, and leaves out what is farther than the best by more than
+rounding can err. What is left is compared exactly: with x_j = A_j·b − B_j·a for the sums A, B of a and b rows, whole numbers
+all, the squared Euclidean distance is p/q with p = Σ x_j² and q = (a·b)². Written as ⌊p/q⌋ + (p mod q)/q it is a function of
+the rational number alone as long as p < 2^63 and q < 2^53 (division is rounded correctly), so that equal distances are equal
+numbers. With tenths of 24 cells that holds up to a·b = 61 millions, groups of 99 and 600 000 rows. Beyond it the means are
+subtracted as 64-bit numbers: still the same whatever the order of rows, but equal distances may be told apart by their last
+digit.
 """
 
 from typing import NamedTuple
@@ -132,7 +133,8 @@ def _halve(key, order, left, right, middle):
 def exact(metric, totals, members, means, one, other, most):
     """What orders the pairs: the squared Euclidean distance, the Manhattan distance or 1 − cosine of two groups' means, in units.
 
-    ``most``: a·b up to which p fits into 63 bits, and q into 53.
+    ``most``: a·b up to which p fits into 63 bits, and q into 53. Cosines, which are no rational numbers, are rounded to 2^−40: those
+    that agree so far count as equal.
     """
     a, b = members[one], members[other]
     cells = totals.shape[1]
@@ -161,7 +163,8 @@ def exact(metric, totals, members, means, one, other, most):
 
 @numba.njit(nogil=True, cache=True)
 def before(members, means, one, other):
-    """Which of two equally near groups is taken: the larger, then the lexicographically smaller mean, then the one whose smallest profile comes first."""
+    """Which of two equally near groups is taken: the larger, then the lexicographically smaller mean, then the one whose
+    smallest profile comes first."""
     if members[one] != members[other]:
         return members[one] > members[other]
     for c in range(means.shape[1]):
@@ -218,8 +221,8 @@ def follow(asked, into, metric, most, totals, members, means, distance, nearest)
 
 @numba.njit(nogil=True, cache=True)
 def search(asked, at, metric, unit, most, points, ids, low, high, start, end, totals, members, means, distance, nearest):
-    """For each group of ``asked`` (in the tree at the rows of ``at``) the nearest other one of the tree, if it is nearer than ``nearest`` at ``distance``, which
-    are changed in place."""
+    """For each group of ``asked`` (in the tree at the rows of ``at``) the nearest other one of the tree, if it is nearer than
+    ``nearest`` at ``distance``, which are changed in place."""
     nodes = len(start)
     waiting, bounds = np.empty(128, np.int64), np.empty(128, np.float32)
     for row in range(len(asked)):

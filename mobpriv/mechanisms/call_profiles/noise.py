@@ -1,9 +1,9 @@
-"""Differentially private profiles: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy risk mitigation for user
-profiles*, §7, the baseline, as they have it and with noise that fits what it is to hide.
+"""Differentially private profiles: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy risk mitigation for
+user profiles*, §7, the baseline, as they have it and with noise that fits what it is to hide.
 
-ε-differential privacy of a release of one profile: for any two profiles x, x' that differ by one unit of privacy, and any set of outputs,
-P(out | x) ≤ e^ε P(out | x'). With Laplace noise of scale b_j on cell j the worst log-ratio is Σ_j |x_j − x'_j|/b_j; forcing the values
-into [0, 1] changes none of it (post-processing), and as 0 and 1 stay possible outputs the worst is reached.
+ε-differential privacy of a release of one profile: for any two profiles x, x' that differ by one unit of privacy, and any set
+of outputs, P(out | x) ≤ e^ε P(out | x'). With Laplace noise of scale b_j on cell j the worst log-ratio is Σ_j |x_j − x'_j|/b_j;
+forcing the values into [0, 1] changes none of it (post-processing), and as 0 and 1 stay possible outputs the worst is reached.
 """
 
 from dataclasses import dataclass
@@ -24,8 +24,8 @@ SLOTS = 3  # of a day
 def changes(unit: str, cells: int) -> np.ndarray:
     """By how much a cell changes at most where one unit of privacy does, (cells,), in shares of days.
 
-    A call, more or less, makes at most one day of a slot one with a call: 1/5 on weekdays, 1/2 at the weekend. A day's calls: as much in
-    each of its three slots. A cell, or a profile: all that there is, 1.
+    A call, more or less, makes at most one day of a slot one with a call: 1/5 on weekdays, 1/2 at the weekend. A day's calls:
+    as much in each of its three slots. A cell, or a profile: all that there is, 1.
     """
     one_of("sensitivity", unit, SENSITIVITIES)
     if unit in ("cell", "profile"):
@@ -46,11 +46,12 @@ def changed_at_once(unit: str, cells: int) -> int:
 class NoisyProfiles:
     """x̃_ij = min(1, max(0, x_ij + d_ij)), d_ij Laplace, all of them independent.
 
-    ``sensitivity`` names the unit of privacy: one ``cell`` of a profile, one ``call``, all calls of one ``day``, or the user's whole
-    ``profile`` of a municipality. As the paper has it the scale is 1/ε on every cell: "fixing the sensitivity to 1 (i.e., the maximum value that each cell of
-    the ICPs can have)". That is ε for a change in a single cell; by composition a whole profile of 24 cells is protected by 24·ε only
-    (:func:`mobpriv.icp_audits.privacy_loss`). ``calibrated``: the scale on cell j is s·δ_j/ε, with δ_j by how much that unit changes the cell at most and s in how many
-    cells at once, which is ε for the unit: 1/ε (cell), 1/(5ε) and 1/(2ε) (call), 3/(5ε) and 3/(2ε) (day), 24/ε (profile).
+    ``sensitivity`` names the unit of privacy: one ``cell`` of a profile, one ``call``, all calls of one ``day``, or the user's
+    whole ``profile`` of a municipality. As the paper has it the scale is 1/ε on every cell: "fixing the sensitivity to 1 (i.e.,
+    the maximum value that each cell of the ICPs can have)". That is ε for a change in a single cell; by composition a whole
+    profile of 24 cells is protected by 24·ε only (:func:`mobpriv.icp_audits.privacy_loss`). ``calibrated``: the scale on cell j
+    is s·δ_j/ε, with δ_j by how much that unit changes the cell at most and s in how many cells at once, which is ε for the
+    unit: 1/ε (cell), 1/(5ε) and 1/(2ε) (call), 3/(5ε) and 3/(2ε) (day), 24/ε (profile).
 
     Departures from the paper: the calibrated scales are ours. What none of them hides: that the user has a profile in this
     municipality at all, for its row is published; and her profiles in other municipalities, on which noise is drawn again.

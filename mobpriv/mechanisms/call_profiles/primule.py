@@ -29,18 +29,20 @@ class Mitigated(NamedTuple):
 
 @dataclass(frozen=True)
 class Primule:
-    """Algorithms 1 and 2: profiles that are equal on h are a group; groups of less than k are merged with their nearest, round by round.
+    """Algorithms 1 and 2: profiles that are equal on h are a group; groups of less than k are merged with their nearest, round
+    by round.
 
-    ``h``: the places of the cells that the adversary knows (None: all); only they are changed, to the mean of the group. The distance is
-    that of the groups' means on h: Euclidean as in §7, Manhattan, one minus the cosine, or a function
+    ``h``: the places of the cells that the adversary knows (None: all); only they are changed, to the mean of the group. The
+    distance is that of the groups' means on h: Euclidean as in §7, Manhattan, one minus the cosine, or a function
     ``distance(mean, means) -> distances`` of arrays (|h|,) and (groups, |h|), in shares of days.
 
-    Departures from the paper: Algorithm 2 keeps a merged group of exactly k unsafe (line 27, "≤ k"); the definition of safe, Algorithm 1
-    and Theorem 6.2 need less than k, which is the default. With ``unsafe="printed"`` and |P| = k a last group stays unsafe without another to
-    join, so that the printed loop never ends; here it ends at one group. Line 17 looks at g2 only; here a pair is passed over if either of
-    its groups was merged in this round, for else the mutually nearest of §6.2 are merged twice. §6.2 leaves ties open: here the nearer pair goes
-    first, then that of the larger second group, then of its lexicographically smaller mean, then the same of the first group; where
-    all of that is equal, of the group whose smallest profile comes first. Nothing depends on the order of rows.
+    Departures from the paper: Algorithm 2 keeps a merged group of exactly k unsafe (line 27, "≤ k"); the definition of safe,
+    Algorithm 1 and Theorem 6.2 need less than k, which is the default. With ``unsafe="printed"`` and |P| = k a last group stays
+    unsafe without another to join, so that the printed loop never ends; here it ends at one group. Line 17 looks at g2 only;
+    here a pair is passed over if either of its groups was merged in this round, for else the mutually nearest of §6.2 are
+    merged twice. §6.2 leaves ties open: here the nearer pair goes first, then that of the larger second group, then of its
+    lexicographically smaller mean, then the same of the first group; where all of that is equal, of the group whose smallest
+    profile comes first. Nothing depends on the order of rows.
     """
 
     k: int
@@ -160,9 +162,10 @@ def _most(metric: int, cells: int, unit: int) -> int:
 
 def _checked(d, many) -> np.ndarray:
     d = np.round(np.asarray(d, float), _ROUNDED)
-    if d.shape != (many,) or not (d >= 0).all():
-        got = f"an array of shape {d.shape}" if d.shape != (many,) else f"{d[~(d >= 0)][0]}"
-        raise ValueError(f"distance must return a number, 0 or above, for each of {many} means (got {got})")
+    good = (d >= 0) & np.isfinite(d)
+    if d.shape != (many,) or not good.all():
+        got = f"an array of shape {d.shape}" if d.shape != (many,) else f"{d[~good][0]}"
+        raise ValueError(f"distance must return a finite number, 0 or above, for each of {many} means (got {got})")
     return d
 
 
