@@ -10,7 +10,10 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parent.parent
 MODULES = {"pyyaml": "yaml", "scikit-learn": "sklearn"}  # where package and module have two names
-CONDA_NAMES = {"matplotlib-base": "matplotlib"}  # the plain name on conda-forge brings a whole GUI
+CONDA_NAMES = {  # the plain names on conda-forge bring a whole GUI, and a command line
+    "matplotlib-base": "matplotlib",
+    "python-duckdb": "duckdb",
+}
 
 
 def project() -> dict:

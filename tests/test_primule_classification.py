@@ -1,6 +1,6 @@
 """Confusion matrices, F-scores and how many of each class: against the definitions, a peer and a simulation; and what is refused."""
 
-import naive_primule as naive
+import naive_sociometer as naive
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,6 +1,6 @@
 """The Sociometer: its archetypes, its prototypes, its labels; and what is refused."""
 
-import naive_primule as naive
+import naive_sociometer as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings

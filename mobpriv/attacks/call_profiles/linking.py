@@ -1,0 +1,283 @@
+"""The linking attack on individual call profiles, and the risk of re-identification it makes: Pratesi, Gabrielli, Cintia, Monreale and
+Giannotti, *PRIMULE: Privacy Risk Mitigation for User Profiles*, Definition 1 (PRUDEnce) and §5.
+
+The adversary has built PB, the profile of a target U, as exactly as the operator has it, in the cells she knows; PB_ij = −1 in the
+others. Those who match are C = {P ∈ 𝒫 | ∀ PB_ij ≥ 0. PB_ij = P_ij}, and the probability of re-identification is 1/|C|.
+
+Departures from the paper: there PB_ij is a number of days and P_ij a share of them; here both are what the profiles hold, and two values
+are equal if they are the same number. Shares of :func:`mobpriv.icps.values` are equal if and only if the days are; published values are
+compared as they were published.
+"""
+
+from dataclasses import dataclass, field
+from typing import Self
+
+import numba
+import numpy as np
+import pandas as pd
+
+from mobpriv.icps import WEEKS, Icps, counts, known, only
+from mobpriv.ranges import whole
+
+PAIRS = 2e9  # most entries of a ranking, 16 GB of 64-bit numbers
+UNKNOWN = -1
+
+
+@dataclass(frozen=True)
+class Linking:
+    """§5: which published profiles include what is known of a target. ``rank`` is 0 where they do, infinite where not.
+
+    ``h``: what the adversary knows, as in §6 and §7: the first 1 to 4 weeks; or any cells, a list of their numbers; by default (None) all. In
+    ``fit`` and ``rank`` profiles are tables, a row a user and a column a cell; in those of ``fit`` −1 is a cell that is not known, whatever
+    ``h`` says. For crowds :func:`candidates` and :func:`risk` hold no matrix.
+    """
+
+    h: int | tuple[int, ...] | None = None
+    known_: pd.DataFrame | None = field(default=None, repr=False, compare=False)
+
+    name = "linking"
+
+    def __post_init__(self):
+        if self.h is not None and not _is_weeks(self.h):
+            object.__setattr__(self, "h", tuple(int(cell) for cell in _listed(self.h)))
+        elif self.h is not None:
+            object.__setattr__(self, "h", len(known(self.h)) // 6)
+
+    def fit(self, known: pd.DataFrame) -> Self:
+        _profiles(known, "known", unknown=True)
+        return type(self)(self.h, known)
+
+    def rank(self, anonymous: pd.DataFrame) -> pd.DataFrame:
+        if self.known_ is None:
+            raise ValueError("fit the attack on known profiles first")
+        published, pb = _profiles(anonymous, "published"), self.known_.to_numpy(float)
+        if not anonymous.columns.equals(self.known_.columns):
+            raise ValueError(
+                f"published profiles must have the cells of the known ones, in their order "
+                f"(they have {len(anonymous.columns)}, the known ones {len(self.known_.columns)})"
+            )
+        if published.shape[0] * pb.shape[0] > PAIRS:
+            raise ValueError(
+                f"a ranking of {len(published):,} × {len(pb):,} profiles takes {8e-9 * len(published) * len(pb):,.0f} GB: "
+                "use candidates(), which holds none"
+            )
+        match = np.ones((len(published), len(pb)), bool)
+        for cell in cells_of(self.h, pb.shape[1]):
+            match &= (pb[:, cell] == UNKNOWN) | (published[:, cell, None] == pb[:, cell])
+        return pd.DataFrame(np.where(match, 0.0, np.inf), anonymous.index, self.known_.index)
+
+
+def cells_of(h, cells: int = 24) -> np.ndarray:
+    """The numbers of the cells that ``h`` names, of profiles of so many cells: the first weeks, a list, or all (None)."""
+    if h is None:
+        return np.arange(cells)
+    chosen = known(h) if _is_weeks(h) else _listed(h)
+    if chosen.max() >= cells:
+        raise ValueError(f"h must name cells of the profiles, 0 to {cells - 1} (got {chosen.max()})")
+    return chosen
+
+
+def _is_weeks(h) -> bool:
+    return np.ndim(h) == 0
+
+
+def _listed(h) -> np.ndarray:
+    chosen = np.asarray(h)
+    if chosen.ndim != 1 or not chosen.size or chosen.dtype.kind not in "iu" or (chosen < 0).any():
+        raise ValueError(f"h must be the first 1 to {WEEKS} weeks, or a list of one cell or more, by their numbers (got {h!r})")
+    if len(np.unique(chosen)) < len(chosen):
+        raise ValueError(f"h must name each cell once (got {h!r})")
+    return chosen
+
+
+def groups(profiles, h=None, within=None) -> np.ndarray:
+    """Which profiles are indistinguishable to who knows ``h`` (§6): of each the number of its group, int64 (n,), 0 … groups − 1.
+
+    ``profiles``: keys, whole numbers (n,), or values (n, cells). ``within`` (n,): their municipalities, by any labels, where there are several;
+    profiles of two are never in one group. The groups are numbered in the order of their first profiles.
+    """
+    profiles = np.asarray(profiles)
+    if profiles.ndim == 1:
+        columns = _masked(profiles, h)[:, None]
+    else:
+        values = _values(profiles, "profiles")
+        columns = values[:, cells_of(h, values.shape[1])]
+    return _alike(columns, _labels(within, len(profiles)))
+
+
+def _masked(profiles: np.ndarray, h) -> np.ndarray:
+    """Keys with the cells of ``h`` alone."""
+    counts(profiles)  # refuses what no keys are
+    return profiles.astype(np.int64, copy=False) & only(cells_of(h))
+
+
+def _labels(within, many: int) -> np.ndarray:
+    """The municipalities as numbers."""
+    if within is None:
+        return np.zeros(many, np.int64)
+    code = pd.factorize(np.asarray(within))[0].astype(np.int64)
+    if len(code) != many or (code < 0).any():
+        raise ValueError(
+            f"within must name the municipality of each of the {many} profiles (got {(code >= 0).sum()} of {len(code)})"
+        )
+    return code
+
+
+def _alike(rows: np.ndarray, code: np.ndarray) -> np.ndarray:
+    """Of each row the number of the group of rows that equal it and have its ``code``, in the order of first rows."""
+    code = pd.factorize(code)[0].astype(np.int64)
+    for column in rows.T:
+        of, different = pd.factorize(column)
+        if len(different) > 1:
+            code = pd.factorize(code * len(different) + of)[0].astype(np.int64)
+    return code
+
+
+def candidates(profiles, published=None, h=None, within=None, published_within=None) -> np.ndarray:
+    """|C| (§5): of each of what is known, PB, how many of the published profiles match, int64 (n,).
+
+    Both are keys (n,), or values (n, cells) with −1 in PB where a cell is not known, whatever ``h`` says. Without ``published`` the known
+    profiles are the published ones: |C| is the size of a profile's group, at least 1. ``within`` and ``published_within`` (by default
+    the same) are their municipalities, where there are several: only profiles of one's own match.
+    """
+    if published is None:
+        code = groups(profiles, h, within)
+        return np.bincount(code, minlength=1)[code]
+    pb, published = np.asarray(profiles), np.asarray(published)
+    if pb.ndim != published.ndim:
+        raise ValueError("known and published profiles must both be keys, or both be values")
+    published_within = within if published_within is None else published_within
+    places = [None, None] if within is None else [np.asarray(within), np.asarray(published_within)]
+    place = _labels(None if within is None else np.concatenate(places), len(pb) + len(published))
+    if within is not None and len(places[0]) != len(pb):
+        raise ValueError(f"within must name the municipality of each of the {len(pb)} profiles (got {len(places[0])})")
+    place, published_place = place[: len(pb)], place[len(pb) :]
+    if pb.ndim == 1:
+        return _matching(_masked(pb, h)[:, None], place, _masked(published, h)[:, None], published_place)
+    pb, published = _values(pb, "known profiles", unknown=True), _values(published, "published profiles")
+    if pb.shape[1] != published.shape[1]:
+        raise ValueError(f"known and published profiles must have the same cells (got {pb.shape[1]} and {published.shape[1]})")
+    chosen = cells_of(h, pb.shape[1])
+    seen = pb[:, chosen] != UNKNOWN
+    found = np.empty(len(pb), np.int64)
+    pattern = _alike(seen, np.zeros(len(pb)))
+    for one in range(pattern.max(initial=-1) + 1):
+        rows = np.flatnonzero(pattern == one)
+        cells = chosen[seen[rows[0]]]
+        found[rows] = _matching(pb[np.ix_(rows, cells)], place[rows], published[:, cells], published_place)
+    return found
+
+
+def _matching(pb, place, published, published_place) -> np.ndarray:
+    """Of each row of ``pb`` how many rows of ``published`` equal it, in the same place."""
+    code = _alike(np.concatenate([published, pb]), np.concatenate([published_place, place]))
+    return np.bincount(code[: len(published)], minlength=code.max(initial=0) + 1)[code[len(published) :]]
+
+
+def risk(profiles, h=None, published=None, within=None) -> np.ndarray:
+    """Definition 1 and §5: the probability of re-identification of each profile's owner, 1/|C|, float64 (n,).
+
+    ``profiles``: keys (n,) or values (n, cells). Without ``published`` they are those that are published. With it, they are PB, −1 in cells
+    that the adversary does not know, and row i of ``published`` is the profile published of the owner of row i; where it does not match what is
+    known of her she is not among C, and the probability is 0, as Definition 1 has it for who is not in D.
+
+    ``h``: the first 1 to 4 weeks, a list of cells, or all. ``within`` (n,): their municipalities, where there are several.
+    """
+    if published is None:
+        return 1 / candidates(profiles, h=h, within=within)
+    profiles, published = np.asarray(profiles), np.asarray(published)
+    if profiles.shape != published.shape:
+        raise ValueError(f"row i of both must be the same person's (got {profiles.shape} and {published.shape})")
+    many = candidates(profiles, published, h, within)
+    if profiles.ndim == 1:
+        own = _masked(profiles, h) == _masked(published, h)
+    else:
+        chosen = cells_of(h, profiles.shape[1])
+        own = ((profiles[:, chosen] == UNKNOWN) | (profiles[:, chosen] == published[:, chosen])).all(axis=1)
+    return np.divide(1, many, out=np.zeros(len(many)), where=own)
+
+
+def several(icps: Icps, most: int, h=None, values=None) -> pd.Series:
+    """The k that remains of each user to an adversary who knows her profiles in the ``most`` municipalities that she uses most (§8: "considering
+    more than one municipality at the same time"): how many users have the same profiles, in the cells of ``h``, in all of these; whole
+    numbers indexed by user.
+
+    A municipality is used more than another if she called on more days and slots in it, Σ over the cells; of equals the first by name. Who was
+    in fewer than ``most`` is known by all of hers. A user who matches may have been elsewhere, too: what is not known excludes nobody. It takes
+    that profiles of one person are published under one name in all municipalities. ``values`` (n, cells) are the published
+    profiles where they are not those of the keys, a row each.
+    """
+    most = whole("most", most, 1)
+    used = counts(icps["key"].to_numpy()).sum(axis=1, dtype=np.int64)
+    if values is not None and len(values) != len(icps):
+        raise ValueError(f"values must have a row for each of the {len(icps)} profiles (got {len(values)})")
+    user, names = pd.factorize(icps["user"], sort=True)
+    town = icps["municipality"].astype("category").cat.codes.to_numpy()
+    if (user < 0).any() or (town < 0).any():
+        raise ValueError(f"every profile must have a user and a municipality ({((user < 0) | (town < 0)).sum()} have not)")
+    group = groups(icps["key"].to_numpy() if values is None else values, h, town)
+    order = np.lexsort((town, -used, user))
+    starts = np.flatnonzero(np.diff(user[order], prepend=-1))
+    ends = np.r_[starts[1:], len(order)]
+    knows = np.full((len(names), most), -1, np.int64)
+    for j in range(most):
+        there = starts + j < ends
+        knows[there, j] = group[order[(starts + j)[there]]]
+    knows.sort(axis=1)
+    query = _alike(knows, np.zeros(len(knows)))
+    first = np.unique(query, return_index=True)[1]
+    own = group[np.lexsort((group, user))]  # of each user her groups, rising
+    members = np.lexsort((user, group))
+    begins = np.r_[0, np.cumsum(np.bincount(group))] if len(group) else np.zeros(1, np.int64)
+    many = _having_all(knows[first], user[members], begins, own, np.r_[starts, len(order)])
+    return pd.Series(many[query], pd.Index(names, name="user"), name="k")
+
+
+@numba.njit(cache=True)
+def _having_all(queries, members, begins, own, starts):
+    """Of each query, some groups (−1: none), how many users are in all of them: the members of the smallest are asked."""
+    found = np.zeros(len(queries), np.int64)
+    for q in range(len(queries)):
+        asked = queries[q][queries[q] >= 0]
+        smallest = asked[0]
+        for g in asked:
+            if begins[g + 1] - begins[g] < begins[smallest + 1] - begins[smallest]:
+                smallest = g
+        for u in members[begins[smallest] : begins[smallest + 1]]:
+            has = own[starts[u] : starts[u + 1]]
+            inside = True
+            for g in asked:
+                at = np.searchsorted(has, g)
+                if at == len(has) or has[at] != g:
+                    inside = False
+                    break
+            found[q] += inside
+    return found
+
+
+def _profiles(table, what: str, unknown: bool = False) -> np.ndarray:
+    """The values of a table, a row a user and a column a cell."""
+    if not isinstance(table, pd.DataFrame) or not table.shape[1]:
+        raise ValueError(f"{what} profiles must be a table, a row a user and a column a cell (got {type(table).__name__})")
+    for kind, names in (("user", table.index), ("cell", table.columns)):
+        if not names.is_unique:
+            raise ValueError(
+                f"every {kind} must stand once in the {what} profiles ({names[names.duplicated()][0]} stands twice)"
+            )
+    return _values(table.to_numpy(), f"{what} profiles", unknown)
+
+
+def _values(profiles, what: str, unknown: bool = False) -> np.ndarray:
+    """Profiles as finite numbers, none negative but −1 for what is not known."""
+    try:
+        values = np.asarray(profiles, float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{what} must be numbers (got {type(profiles).__name__})") from None
+    if values.ndim != 2 or not values.shape[1]:
+        raise ValueError(f"{what} must have a row a profile and a column a cell (got the shape {values.shape})")
+    wrong = ~(np.isfinite(values) & ((values >= 0) | (unknown & (values == UNKNOWN))))
+    if wrong.any():
+        row, cell = np.argwhere(wrong)[0]
+        also = ", or −1 where a cell is not known" if unknown else ""
+        raise ValueError(f"{what} must be finite and not negative{also} (got {values[row, cell]} in row {row}, cell {cell})")
+    return values

@@ -1,0 +1,204 @@
+"""PRIMULE over all municipalities: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy risk mitigation for
+user profiles*, §7, where Algorithm 1 is run on the profiles of each municipality by itself.
+
+Nothing here holds the values of all profiles at once, which are 24 numbers each: a profile stays its key, and what is published
+of it is the mean of its group on h and, outside h, its own values.
+"""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+from zipfile import BadZipFile
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from mobpriv.icps import DAYS, WEEKS, Icps, counts, values
+from mobpriv.mechanisms.call_profiles.collapsed import cells_of, collapse
+from mobpriv.mechanisms.call_profiles.primule import Primule, mitigate
+from mobpriv.metrics.information_loss import mse, one_group
+from mobpriv.ranges import whole
+
+TENTHS = 10  # of a share of five days, or of two
+COLUMNS = ["municipality", "profiles", "distinct", "groups", "rounds", "anonymous", "mse", "bound"]
+
+
+class OfOne(NamedTuple):
+    """What Algorithm 1 makes of one municipality."""
+
+    group: np.ndarray  # (profiles,), int32: the number of each profile's group
+    totals: np.ndarray  # (groups, |h|), int64: sums of the groups' rows, in tenths
+    members: np.ndarray  # (groups,), int64
+    distinct: int  # profiles that differ on h
+    rounds: int
+    anonymous: bool
+    mse: float  # §6.4, on h
+    bound: float  # of a single group
+
+
+class OverAll(NamedTuple):
+    group: np.ndarray  # (profiles,), int32: of each row of the profiles its group, numbered through all municipalities
+    totals: np.ndarray  # (groups, |h|), int64, in tenths
+    members: np.ndarray  # (groups,), int64
+    municipalities: pd.DataFrame  # COLUMNS, a row a municipality, sorted by name
+    h: np.ndarray  # places of cells
+
+    @property
+    def means(self) -> np.ndarray:
+        """(groups, |h|), shares of days."""
+        return self.totals / self.members[:, None] / TENTHS
+
+
+def over_municipalities(
+    profiles: Icps,
+    k: int,
+    h: Sequence[int] | None = None,
+    distance: str | Callable = "euclidean",
+    unsafe: str = "below k",
+    workers: int = 1,  # threads, each at a municipality; compiled code holds no lock
+    keep: Callable[[str, Callable], OfOne] = lambda name, compute: compute(),
+) -> OverAll:
+    """PRIMULE in each municipality, the largest first. The result depends neither on ``workers`` nor on the order of rows.
+
+    Municipalities of fewer profiles than k stay as they are, ``anonymous`` False. ``keep(name, compute)`` gets the result of
+    one municipality: :func:`kept_in` keeps it in a folder, so that an interrupted run goes on.
+    """
+    whole("workers", workers, 1)
+    mechanism = Primule(k, h, distance, unsafe)
+    town, names = _towns(profiles)
+    places = cells_of(mechanism.h, 6 * WEEKS)
+    keys = profiles["key"].to_numpy()
+    order = np.argsort(town, kind="stable")
+    ends = np.cumsum(np.bincount(town, minlength=len(names)))
+    rows = [order[end - size : end] for end, size in zip(ends, np.bincount(town, minlength=len(names)), strict=True)]
+
+    def given(i: int) -> OfOne:
+        own = keys[rows[i]]
+        return keep(_name(own, mechanism), lambda: of_municipality(own, mechanism))
+
+    largest_first = sorted(range(len(names)), key=lambda i: -len(rows[i]))
+    found = [None] * len(names)
+    with tqdm(total=len(keys), desc=f"k = {k}", unit="profile", disable=None) as bar:
+        for i, one in zip(largest_first, _in_order(given, largest_first, workers), strict=True):
+            found[i] = one
+            bar.update(len(rows[i]))
+    return _together(found, rows, keys, names, places)
+
+
+def _in_order(function: Callable, arguments: list, workers: int) -> Iterator:
+    if workers == 1:
+        yield from map(function, arguments)
+        return
+    with ThreadPoolExecutor(workers) as threads:
+        try:
+            yield from threads.map(function, arguments)
+        except BaseException:
+            threads.shutdown(wait=False, cancel_futures=True)  # what is not begun is not begun any more
+            raise
+
+
+def of_municipality(keys: np.ndarray, mechanism: Primule) -> OfOne:
+    """Algorithm 1 on the profiles of one municipality; equal ones are looked at once."""
+    h = cells_of(mechanism.h, 6 * WEEKS)
+    different, place, sizes = np.unique(keys, return_inverse=True, return_counts=True)
+    x = _tenths(different)[:, h]
+    distinct = collapse(x, TENTHS, sizes)
+    group, totals, members = distinct.of, distinct.wholes * distinct.sizes[:, None], distinct.sizes
+    rounds, anonymous = 0, len(keys) >= mechanism.k
+    if anonymous:
+        merged = mitigate(distinct.wholes, distinct.sizes, TENTHS, mechanism.k, mechanism.distance, mechanism.unsafe)
+        group, totals, members = merged.group[distinct.of], merged.totals, merged.members
+        rounds = len(merged.rounds) - 1
+    x, said = x / TENTHS, totals[group] / members[group, None] / TENTHS
+    loss = mse(x, said, sizes), one_group(x, sizes)
+    return OfOne(group[place].astype(np.int32), totals, members, len(distinct.sizes), rounds, anonymous, *loss)
+
+
+def published(profiles: Icps, found: OverAll, rows=slice(None)) -> np.ndarray:
+    """The published values of these rows, (rows, 24): the means of their groups on h, their own values elsewhere."""
+    said = values(profiles["key"].to_numpy()[rows])
+    group = found.group[rows]
+    own = found.totals[group] / found.members[group, None] / TENTHS
+    said[:, found.h] = own
+    return said
+
+
+def kept_in(folder) -> Callable[[str, Callable], OfOne]:
+    """Keeps the result of each municipality as a file of ``folder``, and reads it where it is there; the name holds the
+    profiles and parameters.
+
+    A file is written beside and renamed, so that none is half there; one that cannot be read is made again.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def keep(name: str, compute: Callable) -> OfOne:
+        file = folder / f"{name}.npz"
+        if file.exists():
+            try:
+                with file.open("rb") as opened, np.load(opened) as kept:
+                    return OfOne(*(kept[name] if kept[name].ndim else kept[name].item() for name in OfOne._fields))
+            except (BadZipFile, KeyError, ValueError, EOFError, OSError):
+                file.unlink()
+        result = compute()
+        _write(file, result)
+        return result
+
+    return keep
+
+
+def _write(file: Path, result: OfOne) -> None:
+    handle, beside = tempfile.mkstemp(dir=file.parent, suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as out:
+            np.savez(out, **result._asdict())
+        os.replace(beside, file)
+    except BaseException:
+        Path(beside).unlink(missing_ok=True)
+        raise
+
+
+def _name(keys, mechanism: Primule) -> str:
+    """Of what is computed: the profiles and all parameters. A function is known by its name alone."""
+    distance = mechanism.distance
+    words = distance if isinstance(distance, str) else f"{distance.__module__}.{distance.__qualname__}"
+    digest = hashlib.sha256(f"{mechanism.k} {mechanism.h} {words} {mechanism.unsafe}".encode())
+    digest.update(np.ascontiguousarray(keys))
+    return digest.hexdigest()[:24]
+
+
+def _tenths(keys) -> np.ndarray:
+    return counts(keys).astype(np.int64) * (TENTHS // DAYS)
+
+
+def _towns(profiles) -> tuple[np.ndarray, pd.Index]:
+    """Of each row the number of its municipality among those that have profiles, sorted by name."""
+    if not isinstance(profiles, pd.DataFrame) or {"municipality", "key"} - set(profiles.columns):
+        got = list(profiles.columns) if isinstance(profiles, pd.DataFrame) else type(profiles).__name__
+        raise ValueError(f"profiles must be a table with the columns user, municipality, key, as icps makes it (got {got})")
+    if not len(profiles):
+        raise ValueError("profiles must hold one row or more (got none)")
+    town = profiles["municipality"].astype("category").cat.remove_unused_categories().cat
+    if (town.codes < 0).any():
+        row = int((town.codes < 0).to_numpy().argmax())
+        raise ValueError(f"every profile must have a municipality (that in row {row} has none)")
+    sort = np.argsort(town.categories)
+    rank = np.empty(len(sort), np.int64)
+    rank[sort] = np.arange(len(sort))
+    return rank[town.codes], town.categories[sort]
+
+
+def _together(found: list[OfOne], rows: list[np.ndarray], keys, names, h) -> OverAll:
+    group = np.empty(len(keys), np.int32)
+    lines, start = [], 0
+    for name, own, one in zip(names, rows, found, strict=True):
+        group[own] = one.group + start
+        start += len(one.members)
+        lines.append((name, len(own), one.distinct, len(one.members), one.rounds, one.anonymous, one.mse, one.bound))
+    totals, members = (np.concatenate([getattr(one, part) for one in found]) for part in ("totals", "members"))
+    return OverAll(group, totals, members, pd.DataFrame(lines, columns=COLUMNS), h)

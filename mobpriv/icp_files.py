@@ -1,0 +1,449 @@
+"""Individual call profiles out of files of call records that do not fit memory (PRIMULE, §3.1 and §7: 85 million records): DuckDB reads
+Parquet or text and aggregates, the days of a profile as bits of one mask for weekdays and one for weekends.
+
+The records are taken in chunks: each becomes a partial table (user, place, weekdays, weekend, records), the partial tables become one by
+"or" of the masks. A chunk depends on no other: see :mod:`mobpriv.icp_cluster`. The profiles are those of :func:`mobpriv.icps.icps`
+of the same records, whatever the chunks, the threads and the order of the records.
+"""
+
+import errno
+import hashlib
+import os
+import re
+from collections.abc import Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import NamedTuple
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from tqdm import tqdm
+
+from mobpriv.datasets import cells_beside, is_parquet, read_cells, recognised
+from mobpriv.datasets.recognition import Reading, pq_names
+from mobpriv.datasets.tables import check_columns, existing, head, whole
+from mobpriv.datasets.times import Unclear, known_zone
+from mobpriv.datasets.wanted import MISSING
+from mobpriv.icps import END_RULES, RULES, Found, Window, as_icps, towns_of
+from mobpriv.processes import temporary_folder
+from mobpriv.ranges import positive, true_or_false
+from mobpriv.ranges import whole as whole_number
+
+CHUNK = 1 << 24  # records
+MEMORY = 0.5  # GB
+LINE, UNREADABLE = "line not readable", "time not readable"
+NAMES = (LINE, *RULES[:2], UNREADABLE, *RULES[2:], *END_RULES)  # of the rules, in the order in which they are tried
+_CODE = {rule: -1 - number for number, rule in enumerate(NAMES)}  # as places below 0
+_HOUR = 3_600_000  # ms
+_BATCH = 1 << 17  # rows that DuckDB hands over at a time
+_FAR = 10**14  # ms: no date that can be shown lies beyond
+_LONGEST = 10**9  # s: 30 years and more are behind any window
+_NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
+_NAIVE = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "DATE")
+
+
+class Chunk(NamedTuple):
+    """Records of a file: the rows from ``first`` up to ``end`` of a Parquet file; of a text all, both −1."""
+
+    path: str
+    first: int
+    end: int
+
+
+class Job(NamedTuple):
+    """What is to be counted, and how the files are to be read: all that the work on a chunk needs."""
+
+    window: Window
+    reading: Reading
+    places: pa.Table  # cell, place: the row of its municipality in ``towns``, or the code of a rule
+    towns: tuple[str, ...]
+    every_slot: bool
+    both_cells: bool
+
+
+def icps_of_files(
+    files,
+    window: Window,
+    cells=None,
+    *,
+    columns: dict[str, str] | None = None,
+    time: str = "",
+    zone: str = "",
+    every_slot: bool = False,
+    both_cells: bool = False,
+    memory: float = MEMORY,
+    threads: int | None = None,
+    chunk: int = CHUNK,
+    folder=None,
+) -> Found:
+    """:func:`mobpriv.icps.icps` of the call records of ``files``: one Parquet file, text (``.csv``, ``.tsv``, ``.txt``, gzipped or not) or
+    several of the same columns.
+
+    ``cells`` is their table of cells or its file, by default the one beside the first file (:func:`mobpriv.datasets.cells_beside`).
+    ``columns``, ``time`` and ``zone`` are those of :func:`mobpriv.datasets.recognised`, which finds what is not given. ``every_slot`` and
+    ``both_cells`` are those of :func:`mobpriv.icps.icps`.
+
+    DuckDB takes at most ``memory`` GB (what does not fit is on disk for a while) and ``threads`` threads (by default all cores). Beside that stand
+    the profiles themselves, 22 bytes each, and the names of their users. Chunks have ``chunk`` records; a text is one. With a
+    ``folder`` the chunks that are done stay there, and a second call takes them up if files, window and reading are the same;
+    the folder may be removed when the profiles are there.
+
+    Left out and counted, under the first rule of :data:`NAMES` that holds. Departures from :func:`mobpriv.datasets.read_calls`: times
+    that show no zone are of the window's clocks, or of UTC, and one that the clocks show twice or never counts by what they show; a
+    cell needs no coordinates; the cell of an end is looked at only with ``both_cells``. A record repeated changes no profile.
+
+    Raises ValueError for files that are not whole or cannot be understood; OSError where no room is left for what is put on disk.
+    """
+    memory = positive("memory", memory, "GB", least=0.1)
+    threads = whole_number("threads", threads or os.cpu_count() or 1, 1)
+    job, chunks = prepare(files, window, cells, columns, time, zone, every_slot, both_cells, chunk)
+    if len(chunks) == 1 and folder is None:
+        return put_together([aggregate(job, chunks[0], memory, threads)], job)
+    with nullcontext(Path(folder)) if folder is not None else temporary_folder("mobpriv-icps-") as place:
+        place.mkdir(parents=True, exist_ok=True)
+        parts = [place / f"{_digest(job, one)}.parquet" for one in chunks]
+        steps = zip(chunks, parts, strict=True)
+        for one, part in tqdm(steps, "profiles", len(chunks), unit=" chunks", delay=5, leave=False, disable=None):
+            if not _done(part):
+                aggregate(job, one, memory, threads, part)
+        return put_together([merged(parts, memory, threads, place)], job)
+
+
+def prepare(files, window, cells, columns, time, zone, every_slot, both_cells, chunk=CHUNK) -> tuple[Job, list[Chunk]]:
+    """What is to be done, checked before anything is done; and the chunks."""
+    if not isinstance(window, Window):
+        raise ValueError(f"window must be a Window (got {window!r})")
+    true_or_false("every_slot", every_slot)
+    true_or_false("both_cells", both_cells)
+    chunk = whole_number("chunk", chunk, 1)
+    paths = [existing(path) for path in ([files] if isinstance(files, str | os.PathLike) else files)]
+    if not paths:
+        raise ValueError("files must name one file or more (got none)")
+    reading = recognised(paths[0], columns, time, zone, "calls")
+    if reading.zone:
+        known_zone(reading.zone)
+    _check_roles(paths[0], reading, window, every_slot, both_cells)
+    chunks = []
+    for path in paths:
+        check_columns(path, pq_names(path) if is_parquet(path) else head(path)[0], reading.columns)
+        chunks += _chunks_of(path, chunk)
+    if not isinstance(cells, pd.DataFrame):
+        cells = read_cells(cells_beside(paths[0]) if cells is None else cells)
+    town_of, towns = towns_of(cells)
+    code = np.where(town_of < 0, _CODE["cell without a municipality"], town_of)
+    names = [*town_of.index, *sorted(MISSING - set(town_of.index))]
+    codes = np.r_[code, np.full(len(names) - len(code), _CODE["cell missing"])].astype(np.int16)
+    if len(towns) > np.iinfo(np.int16).max:
+        raise ValueError(f"there must be at most 32,767 municipalities (got {len(towns):,})")
+    places = pa.table({"cell": pa.array(names, pa.string()), "place": pa.array(codes)})
+    return Job(window, reading, places, tuple(towns), every_slot, both_cells), chunks
+
+
+def _check_roles(path: Path, reading: Reading, window: Window, every_slot: bool, both_cells: bool) -> None:
+    for role, option in (("duration", every_slot or both_cells), ("end_cell", both_cells)):
+        if option and role not in reading.columns:
+            raise Unclear(
+                f"{path}: no column {role}, which every_slot and both_cells need: say which it is in columns", {role: ""}
+            )
+    if reading.zone not in ("", "UTC", window.zone):
+        raise ValueError(
+            f"{path}: times that show no zone must be of the window's zone, {window.zone}, or of UTC (got {reading.zone}): "
+            "write them in UTC, or read the file with load_calls()"
+        )
+
+
+def _chunks_of(path: Path, chunk: int) -> list[Chunk]:
+    if not is_parquet(path):
+        return [Chunk(str(path), -1, -1)]
+    with whole(path):
+        rows = pq.read_metadata(path).num_rows
+    return [Chunk(str(path), first, min(first + chunk, rows)) for first in range(0, max(rows, 1), chunk)]
+
+
+def aggregate(job: Job, chunk: Chunk, memory: float = MEMORY, threads: int = 1, to: Path | None = None) -> pa.Table | None:
+    """The partial table of a chunk; or written, whole or not at all, to the file ``to``."""
+    spill = nullcontext(to.parent) if to else temporary_folder("mobpriv-icps-")
+    with spill as room, _duckdb(memory, threads, room) as con, _told(chunk.path, room):
+        for name, table in zip(("places", "hours", "slots"), (job.places, *_hours(job.window)), strict=True):
+            con.register(f"given_{name}", table)
+            con.execute(f"create temp table {name} as select * from given_{name}")
+        source = _source(chunk)
+        types = {name: kind for name, kind, *_ in con.execute(f"describe select * from {source}").fetchall()}
+        query = in_sql(job, source + _rows(chunk), types)
+        if chunk.end < 0:  # lines that could not be read are known behind the others
+            con.execute(f"create temp table part as {query}")
+            con.execute(
+                f"insert into part select null, {_CODE[LINE]}, 0, 0, lines from "
+                "(select count(distinct line) as lines from reject_errors) where lines > 0"
+            )
+            query = "select * from part"
+        if to is None:
+            return con.sql(query).to_arrow_reader(_BATCH).read_all()
+        con.execute(f"copy ({query}) to {_text(to.with_suffix('.part'))} (format parquet, compression lz4)")
+        to.with_suffix(".part").replace(to)
+    return None
+
+
+def merged(parts: Sequence, memory: float = MEMORY, threads: int = 1, room: Path | None = None) -> pa.Table:
+    """One table of partial ones, which are files or tables: a row a (user, place)."""
+    spill = nullcontext(room) if room else temporary_folder("mobpriv-icps-")
+    with spill as room, _duckdb(memory, threads, room) as con, _told("the partial profiles", room):
+        if isinstance(parts[0], pa.Table):
+            con.register("parts", pa.concat_tables(parts))
+            source = "parts"
+        else:
+            source = f"read_parquet([{', '.join(_path(file) for file in parts)}])"
+        return (
+            con.sql(
+                "select user, place, bit_or(weekdays) weekdays, bit_or(weekend) weekend, sum(records)::bigint records "
+                f"from {source} group by user, place"
+            )
+            .to_arrow_reader(_BATCH)
+            .read_all()
+        )
+
+
+def put_together(tables: Sequence[pa.Table], job: Job) -> Found:
+    """Profiles and what was left out, of tables no two of which have a (user, place) in common."""
+    table = pa.concat_tables(list(tables))
+    broken = pc.less(table["place"], 0)
+    left_out = _left_out(table.filter(broken))
+    table = table.drop_columns("records").filter(pc.invert(broken))
+    user = pa.concat_arrays([pa.array([], pa.string()), *table["user"].chunks]).dictionary_encode()
+    order = pc.array_sort_indices(user.dictionary)
+    names = pd.Index(user.dictionary.take(order).to_pandas(), dtype="str", name="user")
+    rank = np.empty(len(names), np.int32)
+    rank[order.to_numpy()] = np.arange(len(names), dtype=np.int32)
+    who, town = rank[user.indices.to_numpy()], table["place"].to_numpy()
+    del user
+    rows = np.lexsort((who, town))
+    weekdays, weekend = table["weekdays"].to_numpy()[rows], table["weekend"].to_numpy()[rows]
+    towns = pd.Index(job.towns, dtype="str", name="municipality")
+    return Found(as_icps(who[rows], town[rows], weekdays, weekend, names, towns, job.window.weeks), left_out)
+
+
+def _left_out(table: pa.Table) -> pd.DataFrame:
+    """Rule, records, users, in the order of the rules."""
+    place, records = table["place"].to_numpy(), table["records"].to_numpy()
+    known = pc.is_valid(table["user"]).to_numpy()
+    found = [
+        (rule, int(records[place == code].sum()), int(known[place == code].sum()))
+        for rule, code in _CODE.items()
+        if (place == code).any()
+    ]
+    return pd.DataFrame(found, columns=["rule", "records", "users"])
+
+
+@contextmanager
+def _duckdb(memory: float, threads: int, room: Path):
+    config = {
+        "memory_limit": f"{memory * 1000:.0f}MB",
+        "threads": threads,
+        "temp_directory": str(room),
+        "preserve_insertion_order": False,
+        "autoinstall_known_extensions": False,  # nothing is fetched
+        "autoload_known_extensions": False,
+    }
+    with duckdb.connect(config=config) as con:
+        con.execute("set enable_progress_bar = false")  # chunks have theirs
+        yield con
+
+
+@contextmanager
+def _told(what: str, room: Path):
+    """What DuckDB and the disk say becomes one line."""
+    try:
+        yield
+    except (duckdb.Error, OSError) as error:
+        said = str(error).strip().splitlines()[0]
+        full = any(
+            words in str(error) for words in ("No space left", "File too large", "Disk quota", "max_temp_directory_size")
+        )
+        if full or (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)):
+            raise OSError(
+                f"{room}: no room is left on this disk for the partial profiles: free some, or name another folder ({said})"
+            ) from None
+        if isinstance(error, duckdb.OutOfMemoryException):
+            raise MemoryError(
+                f"{what}: DuckDB needs more memory than it may take: raise memory, or lower threads ({said})"
+            ) from None
+        ours = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException, duckdb.InternalException)
+        if isinstance(error, ours) or not isinstance(error, duckdb.Error):
+            raise
+        raise ValueError(f"{what}: this file cannot be read to its end ({said}); was it cut while copying?") from None
+
+
+def _source(chunk: Chunk) -> str:
+    if chunk.end >= 0:
+        return f"read_parquet({_path(chunk.path)}, file_row_number = true)"
+    names, delimiter = head(Path(chunk.path))
+    columns = ", ".join(f"{_text(name)}: 'VARCHAR'" for name in names)
+    nulls = ", ".join(map(_text, sorted(MISSING | {""})))
+    return (
+        f"read_csv({_path(chunk.path)}, auto_detect = false, header = true, delim = {_text(delimiter)}, quote = '\"', "
+        f"escape = '\"', columns = {{{columns}}}, nullstr = [{nulls}], store_rejects = true, rejects_limit = 0)"
+    )
+
+
+def _rows(chunk: Chunk) -> str:
+    return f" where file_row_number >= {chunk.first} and file_row_number < {chunk.end}" if chunk.end >= 0 else ""
+
+
+def in_sql(job: Job, source: str, types: dict[str, str]) -> str:
+    """The partial table of the records of ``source``: their moments, their rules and places, the slots and days they count for.
+
+    What a full hour of the window's clocks stands for is looked up in the table ``hours``, for an expression would be worked out anew
+    wherever it is used.
+    """
+    of, window = job.reading.columns, job.window
+    timed, lasting = "duration" in of, job.every_slot or job.both_cells
+    utc, clock = _moment(_name(of["t"]), types[of["t"]], job.reading, window)
+    lasts = f"greatest(ceil(least(coalesce(seconds, 0), {_LONGEST}) * 1000)::bigint - 1, 0)"
+    rules = {
+        "user missing": "who is null or who = ''",
+        "time missing": "not timed",
+        UNREADABLE: "ms is null",
+        "before the window": "ms < 0",
+        "after the window": f"ms >= {_HOUR * 24 * 7 * window.weeks}",
+        "cell missing": "site is null or site = ''",
+        "cell unknown": "here.place is null",
+    }
+    if timed:
+        rules["duration not a number"] = "duration is not null and not coalesce(isfinite(seconds), false)"
+        rules["duration negative"] = "seconds < 0"
+    judged = f"case {_tried(rules)} else here.place end"
+    records = f"""
+        with records as (
+            select {_names_of(of["user"], types)} as who, {_names_of(of["cell"], types)} as site,
+                {f"coalesce({_names_of(of['end_cell'], types)}, {_names_of(of['cell'], types)})" if job.both_cells else "null"} as end_site,
+                {_name(of["t"])} is not null as timed, {utc} as utc, {clock} as clock,
+                {_name(of["duration"]) if timed else "null"} as duration,
+                {f"try_cast({_name(of['duration'])} as double)" if timed else "null"} as seconds
+            from {source}),
+        clocked as (
+            select *, {_clocks("utc", "clock", window)} as ms,
+                {_clocks(f"(utc + {lasts})", f"(clock + {lasts})", window) if lasting else "null"} as last_ms
+            from records)"""
+    if not lasting:
+        return f"""{records}
+        select who as user, ({judged})::smallint as place,
+            bit_or(begun.weekdays) as weekdays, bit_or(begun.weekend) as weekend, count(*) as records
+        from clocked left join places here on here.cell = site left join hours begun on begun.hour = ms // {_HOUR}
+        group by 1, 2"""
+    return records + _lasting(job, judged)
+
+
+def _lasting(job: Job, judged: str) -> str:
+    """What counts for every slot that a call touches, or also where it ended: the events of a record, by slot."""
+    slots = 21 * job.window.weeks
+    end_rules = {
+        "end cell unknown": f"final is null or final = {_CODE['cell missing']}",
+        "end cell without a municipality": "final < 0",
+        "end after the window": f"last >= {slots} and not {job.every_slot}",
+    }
+    events = [f"select who, place, first, {'last' if job.every_slot else 'first'} as last, 1 as record from judged"]
+    if job.both_cells:
+        end = f"""select who, case {_tried(end_rules)} else final end as place,
+            {"first" if job.every_slot else "last"} as first, last from judged where place >= 0"""
+        events.append(f"select who, place, first, last, (place < 0)::integer as record from ({end})")
+    each = f"unnest(case when place < 0 then [0] else range(first, least(last, {slots - 1}) + 1) end)"
+    return f""",
+        judged as (
+            select who, {judged} as place, coalesce(begun.slot, 0) as first,
+                greatest(coalesce(ended.slot, {slots}), coalesce(begun.slot, 0)) as last, there.place as final
+            from clocked left join places here on here.cell = site left join places there on there.cell = end_site
+                left join hours begun on begun.hour = ms // {_HOUR} left join hours ended on ended.hour = last_ms // {_HOUR}),
+        events as ({" union all ".join(events)}),
+        unfolded as (select who, place, {each} as slot, record from events)
+        select who as user, place::smallint as place,
+            bit_or(weekdays) as weekdays, bit_or(weekend) as weekend, sum(record)::bigint as records
+        from unfolded left join slots using (slot)
+        group by 1, 2"""
+
+
+def _tried(rules: dict[str, str]) -> str:
+    return " ".join(f"when {broken} then {_CODE[rule]}" for rule, broken in rules.items())
+
+
+def _hours(window: Window) -> tuple[pa.Table, pa.Table]:
+    """What each full hour of the window's clocks stands for: its slot and the bit of its day; and the same by slot."""
+    hour = np.arange(24 * 7 * window.weeks, dtype=np.int64)
+    slot = (hour // 24 * 3 + np.searchsorted(window.slots, hour % 24, side="right") - 1).astype(np.int64)
+    weekdays, weekend = window.bits()
+    slots = {"slot": np.arange(len(weekdays)), "weekdays": weekdays, "weekend": weekend.astype(np.int32)}
+    return pa.table({"hour": hour, "slot": slot, "weekdays": weekdays[slot], "weekend": slots["weekend"][slot]}), pa.table(
+        slots
+    )
+
+
+def _clocks(utc: str, clock: str, window: Window) -> str:
+    """What the clocks of the window show, ms since its beginning, of moments in UTC or of times that have no zone."""
+    begins, ahead = window.clock()
+    pieces = [f"when {utc} < {end} then {value}" for end, value in zip(begins[1:], ahead[:-1], strict=True)]
+    shift = f"case {' '.join(pieces)} else {ahead[-1]} end" if pieces else str(ahead[-1])
+    shown = f"{utc} + {shift}" if clock == "null" else f"coalesce({clock}, {utc} + {shift})"
+    return f"({shown} - {window.origin})"
+
+
+def _moment(column: str, kind: str, reading: Reading, window: Window) -> tuple[str, str]:
+    """The times of a column: in UTC, ms since 1970, and those without a zone as the window's clocks show them; "null" where there are none."""
+    if reading.time in ("s", "ms"):
+        unit = 1000 if reading.time == "s" else 1
+        number = column if kind in _NUMBERS else f"try_cast({column} as double)"
+        near = f"least(greatest({number}, {-_FAR // unit}), {_FAR // unit})"
+        if kind in _NUMBERS:
+            return f"({near}::bigint * {unit})", "null"
+        return f"case when isfinite({number}) then round({near} * {unit})::bigint end", "null"
+    if kind == "TIMESTAMP WITH TIME ZONE":
+        return f"epoch_ms({column})", "null"
+    naive = f"epoch_ms(try_cast({column} as timestamp))"
+    if kind in _NAIVE:
+        return (naive, "null") if reading.zone == "UTC" else ("null::bigint", naive)
+    text = f"regexp_replace(upper(trim({column})), ' ?(UTC|GMT)$', 'Z')"
+    zoned = f"regexp_matches({text}, '[T ]\\d{{2}}.*(Z|[+-]\\d{{2}}(:?\\d{{2}})?)$')"
+    utc = f"when {zoned} then epoch_ms(try_cast({text} as timestamptz))"
+    naive = f"epoch_ms(try_cast({text} as timestamp))"
+    if reading.zone == "UTC":
+        return f"case {utc} else {naive} end", "null"
+    return f"case {utc} end", f"case when not {zoned} then {naive} end" if reading.zone else "null"
+
+
+def _names_of(column: str, types: dict[str, str]) -> str:
+    """A column of names as text: 7, not 7.0; nobody is called as files write that a value is missing."""
+    name, kind = _name(column), types[column]
+    if kind in ("FLOAT", "DOUBLE"):
+        return f"case when {name} = floor({name}) then try_cast({name} as bigint)::varchar else {name}::varchar end"
+    return name if kind == "VARCHAR" else f"{name}::varchar"
+
+
+def _name(column: str) -> str:
+    return '"' + column.replace('"', '""') + '"'
+
+
+def _text(text) -> str:
+    return "'" + str(text).replace("'", "''") + "'"
+
+
+def _path(path) -> str:
+    """A file by its own name: no star in it stands for others."""
+    return _text(re.sub(r"([*?\[])", r"[\1]", str(path)))
+
+
+def _digest(job: Job, chunk: Chunk) -> str:
+    """What a partial table depends on."""
+    state = os.stat(chunk.path)
+    places = hashlib.sha256(repr(job.places.to_pydict()).encode()).hexdigest()
+    said = (chunk._replace(path=os.path.abspath(chunk.path)), state.st_size, state.st_mtime_ns, job._replace(places=places))
+    return "icps-" + hashlib.sha256(repr(said).encode()).hexdigest()[:24]
+
+
+def _done(part: Path) -> bool:
+    """Whether a partial table is there and whole."""
+    try:
+        return part.is_file() and pq.read_metadata(part).num_columns == 5
+    except (pa.ArrowException, OSError):
+        return False

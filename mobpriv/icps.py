@@ -1,0 +1,384 @@
+"""Individual call profiles (ICPs): Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy Risk Mitigation for User
+Profiles*, §3.1, out of call records.
+
+A profile is of one user in one municipality: 4 weeks × {weekdays, weekend} × 3 slots of the day = 24 cells, cell
+(week · 2 + part) · 3 + slot with part 0 for weekdays and 1 for the weekend. Its value is "the number of days when call events occurred
+(i.e., independently by the total number of calls), normalized with the number of days composing that slot": 0 … 5 days of 5, or
+0 … 2 of 2. So a profile is a whole number, its key: 3 bits for each cell of weekdays, 2 for each of a weekend, in the order of the
+cells, cell 0 in the lowest bits; 15 bits a week, 60 in all.
+
+``Icps`` is a pandas DataFrame, a row a profile, with the columns
+
+============  ==========================  ===============================================================
+user          categorical of str, sorted  who called (or the pseudonym); whole numbers do as well
+municipality  categorical of str, sorted  where
+key           int64                       the profile
+============  ==========================  ===============================================================
+
+sorted by (municipality, user), with a plain RangeIndex. For calls that do not fit memory: :mod:`mobpriv.icp_files`.
+"""
+
+from dataclasses import dataclass
+from datetime import date
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import pandas as pd
+
+from mobpriv.calls import Calls, Cells
+from mobpriv.ranges import true_or_false, whole
+from mobpriv.traces import milliseconds
+
+Icps = pd.DataFrame
+COLUMNS = ("user", "municipality", "key")
+
+WEEKS = 4
+SLOTS = (0, 8, 19)  # hours at which they begin: [00:00, 08:00), [08:00, 19:00), [19:00, 24:00)
+WEEKDAY_DAYS, WEEKEND_DAYS = 5, 2
+WEEKDAY_SLOTS = np.arange(24).reshape(4, 2, 3)[:, 0].ravel()  # the cells of weekdays
+DAYS = np.tile(np.repeat([WEEKDAY_DAYS, WEEKEND_DAYS], 3), WEEKS)  # of each cell
+DAYS.flags.writeable = WEEKDAY_SLOTS.flags.writeable = False
+
+_WEEK = np.array([0, 3, 6, 9, 11, 13])  # where in a week's 15 bits each of its cells begins
+_SHIFTS = (15 * np.arange(WEEKS)[:, None] + _WEEK).ravel()
+_BITS = np.where(DAYS == WEEKDAY_DAYS, 7, 3)
+
+_DAY, _HOUR, _QUARTER = 86_400_000, 3_600_000, 900_000  # ms
+RULES = (  # a record counts under the first that it breaks
+    "user missing",
+    "time missing",
+    "before the window",
+    "after the window",
+    "cell missing",
+    "cell unknown",
+    "cell without a municipality",
+    "duration not a number",
+    "duration negative",
+)
+END_RULES = (  # these leave out the end of a call, not its beginning
+    "end cell unknown",
+    "end cell without a municipality",
+    "end after the window",
+)
+
+
+class Found(NamedTuple):
+    profiles: Icps
+    left_out: pd.DataFrame  # rule, records, users: what is in no profile, and of how many users
+
+
+@dataclass(frozen=True)
+class Window:
+    """The days and slots that profiles are of: ``weeks`` weeks from the day ``first`` on, by the clocks of ``zone``.
+
+    A week is 7 days from ``first``, whatever day that is: any 7 days in a row hold 5 weekdays and 2 of a weekend (Saturday, Sunday), so
+    that every cell has its days; where ``first`` is a Sunday, a weekend is this Sunday and the Saturday six days later. A call is of
+    the date and the hour that the clocks of ``zone`` show: the day on which they are put back has 25 hours and is one day, an hour that
+    they show twice belongs to one slot, and days are counted by their dates, also where clocks skip a slot.
+
+    ``slots`` are the full hours at which the three slots begin, the first at 0. Departures from the paper: it gives neither slots nor
+    zone; the slots are those of the Sociometer's papers.
+    """
+
+    first: date
+    zone: str
+    weeks: int = WEEKS
+    slots: tuple[int, int, int] = SLOTS
+
+    def __post_init__(self):
+        weeks = whole("weeks", self.weeks, 1, WEEKS, f"must be a whole number from 1 to {WEEKS}")
+        object.__setattr__(self, "weeks", weeks)
+        try:
+            slots = tuple(whole("slots", hour, 0, 23) for hour in self.slots)
+        except (TypeError, ValueError):
+            slots = ()
+        if len(slots) != 3 or slots[0] != 0 or not slots[0] < slots[1] < slots[2]:
+            raise ValueError(f"slots must be three full hours of a day, rising, the first 0 (got {self.slots!r})")
+        object.__setattr__(self, "slots", slots)
+        if not isinstance(self.zone, str):
+            raise ValueError(f"zone must be the name of a time zone, as Europe/Rome (got {self.zone!r})")
+        try:
+            at = pd.Timestamp(self.first)
+            if at is pd.NaT:
+                raise ValueError(f"no day: {self.first!r}")
+            at = at.tz_convert(self.zone).tz_localize(None) if at.tz is not None else at
+            midnights = pd.date_range(at.normalize(), periods=7 * weeks + 1)
+            moments = midnights.tz_localize(self.zone, ambiguous=np.ones(len(midnights), bool), nonexistent="shift_forward")
+        except (ValueError, TypeError, LookupError, OverflowError, OSError) as error:  # an unknown zone is a KeyError
+            raise ValueError(f"first and zone must be a day and a time zone, as 2016-11-01 and Europe/Rome ({error})") from None
+        if at != at.normalize():
+            raise ValueError(f"first must be a day, not a time of day (got {self.first})")
+        skipped = ~np.asarray(moments[1:] > moments[:-1])
+        if skipped.any():
+            raise ValueError(
+                f"every day of the window must be one by the clocks of {self.zone} (they skip {midnights[skipped.argmax()]:%Y-%m-%d})"
+            )
+        object.__setattr__(self, "first", at.date())
+
+    @property
+    def weekday(self) -> int:
+        """The day of the week of the first day, 0 for a Monday."""
+        return self.first.weekday()
+
+    @property
+    def origin(self) -> int:
+        """What the clocks show when the window begins, ms since 1970-01-01 00:00 by the same clocks."""
+        return int(pd.Timestamp(self.first).as_unit("ms").value // 1_000_000)
+
+    @property
+    def period(self) -> tuple[pd.Timestamp, pd.Timestamp]:
+        """Its first moment and the first behind it."""
+        ends = (pd.Timestamp(self.first) + pd.Timedelta(days=days) for days in (0, 7 * self.weeks))
+        return tuple(t.tz_localize(self.zone, ambiguous=True, nonexistent="shift_forward") for t in ends)
+
+    def clock(self) -> tuple[np.ndarray, np.ndarray]:
+        """From which moments on (ms since 1970 UTC, rising) the clocks are how many ms ahead of UTC; the first holds for all before."""
+        start, end = (int(t.timestamp()) * 1000 for t in self.period)
+        grid = np.arange(start - 2 * _DAY, end + 2 * _DAY, _QUARTER)
+        ahead = self._ahead(grid)
+        low = grid[:-1][ahead[1:] != ahead[:-1]]
+        high, before = low + _QUARTER, self._ahead(low)
+        while (high - low > 1).any():  # halve the quarter of an hour in which the clocks change
+            middle = (low + high) // 2
+            same = self._ahead(middle) == before
+            low, high = np.where(same, middle, low), np.where(same, high, middle)
+        return np.r_[grid[0], high], np.r_[ahead[0], self._ahead(high)]
+
+    def _ahead(self, t: np.ndarray) -> np.ndarray:
+        moments = pd.DatetimeIndex(np.asarray(t, np.int64).view("datetime64[ms]"))
+        return moments.tz_localize("UTC").tz_convert(self.zone).tz_localize(None).as_unit("ms").asi8 - t
+
+    def slot_of(self, t: np.ndarray) -> np.ndarray:
+        """The slot of each moment (ms since 1970 UTC): day · 3 + slot of the day, 0 … 21 · weeks − 1; −1 before the window, 21 · weeks after."""
+        begins, ahead = self.clock()
+        t = np.asarray(t, np.int64)
+        local = t + ahead[np.maximum(np.searchsorted(begins, t, side="right") - 1, 0)] - self.origin
+        day, hour = local // _DAY, local % _DAY // _HOUR
+        slot = day * 3 + (hour >= self.slots[1]) + (hour >= self.slots[2])
+        return np.clip(slot, -1, 21 * self.weeks).astype(np.int32)
+
+    def bits(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of each slot of the window its bit among those of weekdays (week · 3 + slot) · 5 + day, and of weekends, (week · 3 + slot) · 2 + day."""
+        number = np.arange(21 * self.weeks)
+        of_day, day = number % 3, number // 3
+        group, weekday = day // 7 * 3 + of_day, (day + self.weekday) % 7
+        one = np.int64(1)
+        weekdays = np.where(weekday < 5, one << (group * WEEKDAY_DAYS + np.minimum(weekday, 4)), 0)
+        weekend = np.where(weekday >= 5, one << (group * WEEKEND_DAYS + np.maximum(weekday - 5, 0)), 0)
+        return weekdays, weekend
+
+
+def icps(calls: Calls, cells: Cells, window: Window, *, every_slot: bool = False, both_cells: bool = False) -> Found:
+    """§3.1: the profile of every user in every municipality where a call of hers began in the window.
+
+    ``calls`` as :func:`mobpriv.calls.as_calls` makes them, ``cells`` with their municipalities. A call is of the moment at which it
+    begins, also where it ends after midnight. With ``every_slot`` it is of every slot that it touches, from t until t + ``duration``
+    (exclusive; as far as the window goes; NaN is 0 s). With ``both_cells`` it is also of the municipality where it ended, in the slot of its last
+    millisecond; with both, every slot counts in both municipalities, for no record says where in between the caller crossed over.
+
+    Left out and counted, under the first rule that holds: calls that begin before or after the window, at a cell that ``cells`` does not
+    know, and at one without a municipality; and ends of calls at such cells or behind the window (the call still counts where it began).
+    """
+    true_or_false("every_slot", every_slot)
+    true_or_false("both_cells", both_cells)
+    _check(calls, ("end_cell",) * both_cells + ("duration",) * (every_slot or both_cells))
+    town_of, towns = towns_of(cells)
+    begins = milliseconds(calls)
+    first = window.slot_of(begins)
+    place = _places(calls["cell"], town_of)
+    outside = [("before the window", first < 0), ("after the window", first >= 21 * window.weeks)]
+    rules = [*outside, ("cell unknown", place == -2), ("cell without a municipality", place == -1)]
+    user, names = _users(calls["user"])
+    counted, told = np.ones(len(calls), bool), []
+    for rule, broken in rules:
+        told.append((rule, broken & counted))
+        counted &= ~broken
+    last = _last(calls, begins, window) if every_slot or both_cells else first
+    events = [(counted, place, first, last if every_slot else first)]
+    if both_cells:
+        end, counts_end = _places(calls["end_cell"], town_of), counted.copy()
+        late = (last >= 21 * window.weeks) & (not every_slot)
+        for rule, broken in zip(END_RULES, (end == -2, end == -1, late), strict=True):
+            told.append((rule, broken & counts_end))
+            counts_end &= ~broken
+        events.append((counts_end, end, first if every_slot else last, last))
+    masks = _masks([(user[of], town[of], low[of], high[of]) for of, town, low, high in events], len(names), window)
+    left_out = [(rule, int(broken.sum()), len(np.unique(user[broken]))) for rule, broken in told if broken.any()]
+    return Found(as_icps(*masks, names, towns, window.weeks), pd.DataFrame(left_out, columns=["rule", "records", "users"]))
+
+
+def as_icps(user, town, weekdays, weekend, names: pd.Index, towns: pd.Index, weeks: int) -> Icps:
+    """``Icps`` of whose and where (rows of ``names`` and ``towns``) and masks of days; each pair once, sorted by (town, user)."""
+    occurs = np.zeros(len(names), bool)
+    occurs[user] = True
+    code = (np.cumsum(occurs) - 1)[user] if not occurs.all() else user
+    return pd.DataFrame(
+        {
+            "user": pd.Categorical.from_codes(code, names[occurs] if not occurs.all() else names, validate=False),
+            "municipality": pd.Categorical.from_codes(town, towns, validate=False),
+            "key": key_of(weekdays, weekend, weeks),
+        },
+        copy=False,
+    )
+
+
+def towns_of(cells: Cells) -> tuple[pd.Series, pd.Index]:
+    """Of each cell the row of its municipality among their sorted names, −1 where nobody knows; and these names."""
+    missing = {"cell", "municipality"} - set(getattr(cells, "columns", ()))
+    if missing:
+        raise ValueError(f"cells must be a table with the columns cell, municipality (missing: {', '.join(sorted(missing))})")
+    twice = cells["cell"].duplicated()
+    if twice.any():
+        raise ValueError(f"every cell must stand once in cells ({cells['cell'][twice].iloc[0]} stands there twice)")
+    town = cells["municipality"].astype("object").where(cells["municipality"].notna(), None)
+    towns = pd.Index(sorted({str(name) for name in town.dropna()}), dtype="str", name="municipality")
+    row = np.array([-1 if name is None else towns.get_loc(str(name)) for name in town], np.int32)
+    return pd.Series(row, pd.Index(cells["cell"].astype(str), name="cell")), towns
+
+
+def _places(column: pd.Series, town_of: pd.Series) -> np.ndarray:
+    """The municipality of each cell of a column: −1 where it has none, −2 where the cell is unknown."""
+    cell = column.astype("category").cat
+    row = town_of.index.get_indexer(cell.categories.astype(str))
+    of = np.where(row < 0, -2, town_of.to_numpy()[row]) if len(town_of) else np.full(len(row), -2)
+    return np.r_[of, -2].astype(np.int32)[cell.codes.to_numpy()]
+
+
+def _users(column: pd.Series) -> tuple[np.ndarray, pd.Index]:
+    """Of each call the row of its user among the sorted names, and these names."""
+    user = column.astype("category").cat
+    names = user.categories.astype(str)
+    if not names.is_unique:
+        raise ValueError(
+            f"users must be told apart by their names as texts ({names[names.duplicated()][0]} is two of them): make all of them texts"
+        )
+    row = np.empty(len(names), np.int64)
+    row[np.argsort(names)] = np.arange(len(names))
+    return row[user.codes.to_numpy()], pd.Index(names.sort_values(), dtype="str", name="user")
+
+
+def _last(calls: Calls, begins: np.ndarray, window: Window) -> np.ndarray:
+    """The slot of each call's last millisecond."""
+    duration = calls["duration"].to_numpy(float)
+    if (duration < 0).any() or np.isinf(duration).any():
+        at = int(((duration < 0) | np.isinf(duration)).argmax())
+        raise ValueError(
+            f"durations must be seconds, not negative (got {duration[at]} in row {at}): without() leaves such calls out"
+        )
+    lasts = np.minimum(np.nan_to_num(duration), 1e9) * 1000  # 30 years and more are behind any window
+    return np.maximum(window.slot_of(begins + np.maximum(np.ceil(lasts).astype(np.int64) - 1, 0)), window.slot_of(begins))
+
+
+def _masks(events, users: int, window: Window) -> tuple[np.ndarray, ...]:
+    """Of every (town, user) that occurs, sorted: user, town, and the days with a call as bits (:meth:`Window.bits`)."""
+    bits = window.bits()
+    group, masks = [], ([], [])
+    for user, town, low, high in events:
+        high = np.minimum(high, 21 * window.weeks - 1)
+        many = high - low + 1
+        slot = np.repeat(low, many) + np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
+        group.append(np.repeat(town.astype(np.int64) * users + user, many))
+        for mask, bit in zip(masks, bits, strict=True):
+            mask.append(bit[slot])
+    group = np.concatenate(group)
+    order = np.argsort(group, kind="stable")
+    group = group[order]
+    starts = np.flatnonzero(np.diff(group, prepend=-1))
+    if not len(starts):
+        return tuple(np.zeros(0, np.int64) for _ in range(4))
+    joined = (np.bitwise_or.reduceat(np.concatenate(mask)[order], starts) for mask in masks)
+    town, user = np.divmod(group[starts], users)
+    return user, town, *joined
+
+
+def key_of(weekdays: np.ndarray, weekend: np.ndarray, weeks: int = WEEKS) -> np.ndarray:
+    """The keys of masks of days (:meth:`Window.bits`): of each cell how many of its bits are set."""
+    return _key_of(np.asarray(weekdays, np.int64), np.asarray(weekend, np.int64), _SHIFTS[: 6 * weeks])
+
+
+@numba.njit(cache=True)
+def _key_of(weekdays, weekend, shifts):
+    keys = np.zeros(len(weekdays), np.int64)
+    for i in range(len(keys)):
+        for cell in range(len(shifts)):
+            group = cell // 6 * 3 + cell % 3
+            if cell // 3 % 2 == 0:
+                days, many = weekdays[i] >> (5 * group), 5
+            else:
+                days, many = weekend[i] >> (2 * group), 2
+            for day in range(many):
+                keys[i] += ((days >> day) & 1) << shifts[cell]
+    return keys
+
+
+def counts(keys, weeks: int = WEEKS) -> np.ndarray:
+    """The days with a call in each cell, uint8 (n, 6 · weeks), of keys (n,).
+
+    Raises ValueError for a key that is none: a negative one, one of more weeks, one with more days in a cell than there are.
+    """
+    weeks = whole("weeks", weeks, 1, WEEKS, f"must be a whole number from 1 to {WEEKS}")
+    keys = np.asarray(keys)
+    if keys.ndim != 1 or keys.dtype.kind not in "iu":
+        raise ValueError(f"keys must be whole numbers, one a profile (got {keys.dtype} of shape {keys.shape})")
+    keys = keys.astype(np.int64, copy=False)
+    cells = 6 * weeks
+    found = np.empty((len(keys), cells), np.uint8)
+    wrong = (keys < 0) | (keys >> (15 * weeks) != 0)
+    for cell in range(cells):
+        found[:, cell] = (keys >> int(_SHIFTS[cell])) & int(_BITS[cell])
+        wrong |= found[:, cell] > DAYS[cell]
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise ValueError(f"a key must be that of a profile of {weeks} weeks (got {keys[row]} in row {row})")
+    return found
+
+
+def values(keys, weeks: int = WEEKS) -> np.ndarray:
+    """The profiles of keys (n,) as the paper has them: shares of days in [0, 1], float64 (n, 6 · weeks)."""
+    found = counts(keys, weeks)
+    return found / DAYS[: found.shape[1]]
+
+
+def keys(counts, weeks: int = WEEKS) -> np.ndarray:
+    """The keys, int64 (n,), of days with a call, whole numbers (n, 6 · weeks): the inverse of :func:`counts`."""
+    weeks = whole("weeks", weeks, 1, WEEKS, f"must be a whole number from 1 to {WEEKS}")
+    counts = np.asarray(counts)
+    cells = 6 * weeks
+    if counts.ndim != 2 or counts.shape[1] != cells or counts.dtype.kind not in "iu":
+        raise ValueError(
+            f"counts must be whole numbers, a row a profile of {cells} cells (got {counts.dtype} of shape {counts.shape})"
+        )
+    wrong = (counts < 0) | (counts > DAYS[:cells])
+    if wrong.any():
+        row, cell = np.argwhere(wrong)[0]
+        raise ValueError(
+            f"a cell must count from 0 to its {DAYS[cell]} days (got {counts[row, cell]} in row {row}, cell {cell})"
+        )
+    found = np.zeros(len(counts), np.int64)
+    for cell in range(cells):
+        found |= counts[:, cell].astype(np.int64) << int(_SHIFTS[cell])
+    return found
+
+
+def only(cells) -> int:
+    """The bits of a key that hold these cells: ``keys & only(cells)`` are equal where the profiles are equal in them."""
+    return int(np.bitwise_or.reduce(_BITS[cells] << _SHIFTS[cells], initial=0))
+
+
+def known(weeks: int) -> np.ndarray:
+    """h: the cells that an adversary knows who knows the first 1 to 4 weeks (§6, §7)."""
+    return np.arange(6 * whole("weeks", weeks, 1, WEEKS, f"must be a whole number from 1 to {WEEKS}"))
+
+
+def _check(calls, needed: tuple[str, ...]) -> None:
+    missing = [c for c in ("user", "t", "cell", *needed) if c not in getattr(calls, "columns", ())]
+    if not isinstance(calls, pd.DataFrame) or missing:
+        raise ValueError(f"calls must be a table as as_calls() makes it (missing: {', '.join(missing)})")
+    if not isinstance(calls["t"].dtype, pd.DatetimeTZDtype):
+        raise ValueError(f"column t of calls must hold times with a zone (it holds {calls['t'].dtype})")
+    nothing = calls["user"].isna() | calls["t"].isna() | calls["cell"].isna()
+    if nothing.any():
+        raise ValueError(
+            f"every call must have a user, a time and a cell ({nothing.sum()} have not, the first in row {nothing.argmax()}): without() leaves them out"
+        )

@@ -1,0 +1,11 @@
+"""Mechanisms on individual call profiles (PRIMULE, §3.1): one file each, a frozen dataclass whose fields are the paper's
+parameters, with ``protect(profiles, rng) -> Protected``: a table with a row a profile and a column a cell, shares of days in
+[0, 1], the group of each row, and whether every group has k rows. All rows stay, in their order; nothing depends on that order.
+"""
+
+from mobpriv.mechanisms.call_profiles.collapsed import Protected
+from mobpriv.mechanisms.call_profiles.mdav import Mdav
+from mobpriv.mechanisms.call_profiles.noise import NoisyProfiles
+from mobpriv.mechanisms.call_profiles.primule import Primule
+
+__all__ = ["Mdav", "NoisyProfiles", "Primule", "Protected"]

@@ -1,0 +1,91 @@
+"""Differentially private profiles: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy risk mitigation for
+user profiles*, §7, the baseline, as they have it and with noise that fits what it is to hide.
+
+ε-differential privacy of a release of one profile: for any two profiles x, x' that differ by one unit of privacy, and any set
+of outputs, P(out | x) ≤ e^ε P(out | x'). With Laplace noise of scale b_j on cell j the worst log-ratio is Σ_j |x_j − x'_j|/b_j;
+forcing the values into [0, 1] changes none of it (post-processing), and as 0 and 1 stay possible outputs the worst is reached.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from mobpriv.icps import DAYS
+from mobpriv.mechanisms.call_profiles.collapsed import Protected, as_profiles, by_name
+from mobpriv.noise import laplace
+from mobpriv.ranges import one_of, positive, true_or_false
+
+SENSITIVITIES = ("cell", "call", "day", "profile")
+SLOTS = 3  # of a day
+
+
+def changes(unit: str, cells: int) -> np.ndarray:
+    """By how much a cell changes at most where one unit of privacy does, (cells,), in shares of days.
+
+    A call, more or less, makes at most one day of a slot one with a call: 1/5 on weekdays, 1/2 at the weekend. A day's calls:
+    as much in each of its three slots. A cell, or a profile: all that there is, 1.
+    """
+    one_of("sensitivity", unit, SENSITIVITIES)
+    if unit in ("cell", "profile"):
+        return np.ones(cells)
+    if cells > len(DAYS) or cells % (2 * SLOTS):
+        raise ValueError(
+            f'profiles must hold one to four weeks of {2 * SLOTS} cells where the sensitivity is that of a "{unit}" (got {cells} cells)'
+        )
+    return 1 / DAYS[:cells]
+
+
+def changed_at_once(unit: str, cells: int) -> int:
+    """In how many cells one unit of privacy may tell at once: a day's calls in the slots of that day, a profile in all."""
+    return {"cell": 1, "call": 1, "day": SLOTS, "profile": cells}[unit]
+
+
+@dataclass(frozen=True)
+class NoisyProfiles:
+    """x̃_ij = min(1, max(0, x_ij + d_ij)), d_ij Laplace, all of them independent.
+
+    ``sensitivity`` names the unit of privacy: one ``cell`` of a profile, one ``call``, all calls of one ``day``, or the user's
+    whole ``profile`` of a municipality. As the paper has it the scale is 1/ε on every cell: "fixing the sensitivity to 1 (i.e.,
+    the maximum value that each cell of the ICPs can have)". That is ε for a change in a single cell; by composition a whole
+    profile of 24 cells is protected by 24·ε only (:func:`mobpriv.icp_audits.privacy_loss`). ``calibrated``: the scale on cell j
+    is s·δ_j/ε, with δ_j by how much that unit changes the cell at most and s in how many cells at once, which is ε for the
+    unit: 1/ε (cell), 1/(5ε) and 1/(2ε) (call), 3/(5ε) and 3/(2ε) (day), 24/ε (profile).
+
+    Departures from the paper: the calibrated scales are ours. What none of them hides: that the user has a profile in this
+    municipality at all, for its row is published; and her profiles in other municipalities, on which noise is drawn again.
+    """
+
+    epsilon: float  # a release
+    sensitivity: Literal["cell", "call", "day", "profile"] = "profile"
+    calibrated: bool = False
+
+    name = "noisy profiles"
+    random = True
+
+    def __post_init__(self):
+        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+        one_of("sensitivity", self.sensitivity, SENSITIVITIES)
+        true_or_false("calibrated", self.calibrated)
+
+    def scale(self, cells: int) -> np.ndarray:
+        """b_j, (cells,)."""
+        if not self.calibrated:
+            return np.full(cells, 1 / self.epsilon)
+        return changed_at_once(self.sensitivity, cells) * changes(self.sensitivity, cells) / self.epsilon
+
+    def protect(self, profiles: pd.DataFrame, rng: np.random.Generator) -> Protected:
+        """A row takes as many numbers of the generator as there are cells, in the order of the rows' names, not of the rows."""
+        x = as_profiles(profiles).to_numpy(float)
+        u = rng.random(x.shape)[by_name(profiles)]
+        said = np.clip(x + laplace(u) * self.scale(x.shape[1]), 0, 1)
+        return Protected(pd.DataFrame(said, profiles.index, profiles.columns), None, None)
+
+    @staticmethod
+    def log_law(published, true, scale) -> np.ndarray:
+        """The law of one cell's output, its noise of that scale: ln P(x̃ = 0), ln P(x̃ = 1) there, between them the logarithm of the density."""
+        y, x, b = np.asarray(published, float), np.asarray(true, float), np.asarray(scale, float)
+        inside = -np.abs(y - x) / b - np.log(2 * b)
+        # x lies in [0, 1]: what would be below 0 or above 1 is one tail
+        return np.where(y == 0, -x / b - np.log(2), np.where(y == 1, -(1 - x) / b - np.log(2), inside))
