@@ -5,8 +5,9 @@ municipality, and the pieces of the same municipalities become one where they me
 (``pip install "mobpriv[cluster]"``).
 """
 
-from mobpriv.icp_files import CHUNK, MEMORY, Chunk, Found, Job, aggregate, merged, prepare, put_together
-from mobpriv.icps import Window
+from mobpriv.icp_files import CHUNK, MEMORY, Chunk, aggregate, merged, prepare, put_together
+from mobpriv.icp_sql import Job
+from mobpriv.icps import Found, Window
 from mobpriv.ranges import positive
 from mobpriv.ranges import whole as whole_number
 

@@ -28,22 +28,16 @@ from mobpriv.datasets.recognition import Reading, pq_names
 from mobpriv.datasets.tables import check_columns, existing, head, whole
 from mobpriv.datasets.times import Unclear, known_zone
 from mobpriv.datasets.wanted import MISSING
-from mobpriv.icps import END_RULES, RULES, Found, Window, as_icps, towns_of
+from mobpriv.icp_sql import CODE, LINE, Job, in_sql, lookups, quoted
+from mobpriv.icps import Found, Window, as_icps, towns_of
 from mobpriv.processes import temporary_folder
 from mobpriv.ranges import positive, true_or_false
 from mobpriv.ranges import whole as whole_number
 
 CHUNK = 1 << 24  # records
 MEMORY = 0.5  # GB
-LINE, UNREADABLE = "line not readable", "time not readable"
-NAMES = (LINE, *RULES[:2], UNREADABLE, *RULES[2:], *END_RULES)  # of the rules, in the order in which they are tried
-_CODE = {rule: -1 - number for number, rule in enumerate(NAMES)}  # as places below 0
-_HOUR = 3_600_000  # ms
+_LAYOUT = 1  # of partial tables: another number where what they hold changes, so that old ones are not taken up
 _BATCH = 1 << 17  # rows that DuckDB hands over at a time
-_FAR = 10**14  # ms: no date that can be shown lies beyond
-_LONGEST = 10**9  # s: 30 years and more are behind any window
-_NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
-_NAIVE = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "DATE")
 
 
 class Chunk(NamedTuple):
@@ -52,17 +46,6 @@ class Chunk(NamedTuple):
     path: str
     first: int
     end: int
-
-
-class Job(NamedTuple):
-    """What is to be counted, and how the files are to be read: all that the work on a chunk needs."""
-
-    window: Window
-    reading: Reading
-    places: pa.Table  # cell, place: the row of its municipality in ``towns``, or the code of a rule
-    towns: tuple[str, ...]
-    every_slot: bool
-    both_cells: bool
 
 
 def icps_of_files(
@@ -92,14 +75,14 @@ def icps_of_files(
     ``folder`` the chunks that are done stay there, and a second call takes them up if files, window and reading are the same;
     the folder may be removed when the profiles are there.
 
-    Left out and counted, under the first rule of :data:`NAMES` that holds. Departures from :func:`mobpriv.datasets.read_calls`: times
+    Left out and counted, under the first rule of :data:`mobpriv.icp_sql.NAMES` that holds. Departures from :func:`mobpriv.datasets.read_calls`: times
     that show no zone are of the window's clocks, or of UTC, and one that the clocks show twice or never counts by what they show; a
     cell needs no coordinates; the cell of an end is looked at only with ``both_cells``. A record repeated changes no profile.
 
     Raises ValueError for files that are not whole or cannot be understood; OSError where no room is left for what is put on disk.
     """
     memory = positive("memory", memory, "GB", least=0.1)
-    threads = whole_number("threads", threads or os.cpu_count() or 1, 1)
+    threads = whole_number("threads", os.cpu_count() if threads is None else threads, 1)
     job, chunks = prepare(files, window, cells, columns, time, zone, every_slot, both_cells, chunk)
     if len(chunks) == 1 and folder is None:
         return put_together([aggregate(job, chunks[0], memory, threads)], job)
@@ -134,9 +117,9 @@ def prepare(files, window, cells, columns, time, zone, every_slot, both_cells, c
     if not isinstance(cells, pd.DataFrame):
         cells = read_cells(cells_beside(paths[0]) if cells is None else cells)
     town_of, towns = towns_of(cells)
-    code = np.where(town_of < 0, _CODE["cell without a municipality"], town_of)
+    code = np.where(town_of < 0, CODE["cell without a municipality"], town_of)
     names = [*town_of.index, *sorted(MISSING - set(town_of.index))]
-    codes = np.r_[code, np.full(len(names) - len(code), _CODE["cell missing"])].astype(np.int16)
+    codes = np.r_[code, np.full(len(names) - len(code), CODE["cell missing"])].astype(np.int16)
     if len(towns) > np.iinfo(np.int16).max:
         raise ValueError(f"there must be at most 32,767 municipalities (got {len(towns):,})")
     places = pa.table({"cell": pa.array(names, pa.string()), "place": pa.array(codes)})
@@ -168,7 +151,7 @@ def aggregate(job: Job, chunk: Chunk, memory: float = MEMORY, threads: int = 1, 
     """The partial table of a chunk; or written, whole or not at all, to the file ``to``."""
     spill = nullcontext(to.parent) if to else temporary_folder("mobpriv-icps-")
     with spill as room, _duckdb(memory, threads, room) as con, _told(chunk.path, room):
-        for name, table in zip(("places", "hours", "slots"), (job.places, *_hours(job.window)), strict=True):
+        for name, table in zip(("places", "hours", "slots"), (job.places, *lookups(job.window)), strict=True):
             con.register(f"given_{name}", table)
             con.execute(f"create temp table {name} as select * from given_{name}")
         source = _source(chunk)
@@ -177,13 +160,13 @@ def aggregate(job: Job, chunk: Chunk, memory: float = MEMORY, threads: int = 1, 
         if chunk.end < 0:  # lines that could not be read are known behind the others
             con.execute(f"create temp table part as {query}")
             con.execute(
-                f"insert into part select null, {_CODE[LINE]}, 0, 0, lines from "
+                f"insert into part select null, {CODE[LINE]}, 0, 0, lines from "
                 "(select count(distinct line) as lines from reject_errors) where lines > 0"
             )
             query = "select * from part"
         if to is None:
             return con.sql(query).to_arrow_reader(_BATCH).read_all()
-        con.execute(f"copy ({query}) to {_text(to.with_suffix('.part'))} (format parquet, compression lz4)")
+        con.execute(f"copy ({query}) to {quoted(to.with_suffix('.part'))} (format parquet, compression lz4)")
         to.with_suffix(".part").replace(to)
     return None
 
@@ -232,7 +215,7 @@ def _left_out(table: pa.Table) -> pd.DataFrame:
     known = pc.is_valid(table["user"]).to_numpy()
     found = [
         (rule, int(records[place == code].sum()), int(known[place == code].sum()))
-        for rule, code in _CODE.items()
+        for rule, code in CODE.items()
         if (place == code).any()
     ]
     return pd.DataFrame(found, columns=["rule", "records", "users"])
@@ -281,10 +264,10 @@ def _source(chunk: Chunk) -> str:
     if chunk.end >= 0:
         return f"read_parquet({_path(chunk.path)}, file_row_number = true)"
     names, delimiter = head(Path(chunk.path))
-    columns = ", ".join(f"{_text(name)}: 'VARCHAR'" for name in names)
-    nulls = ", ".join(map(_text, sorted(MISSING | {""})))
+    columns = ", ".join(f"{quoted(name)}: 'VARCHAR'" for name in names)
+    nulls = ", ".join(map(quoted, sorted(MISSING | {""})))
     return (
-        f"read_csv({_path(chunk.path)}, auto_detect = false, header = true, delim = {_text(delimiter)}, quote = '\"', "
+        f"read_csv({_path(chunk.path)}, auto_detect = false, header = true, delim = {quoted(delimiter)}, quote = '\"', "
         f"escape = '\"', columns = {{{columns}}}, nullstr = [{nulls}], store_rejects = true, rejects_limit = 0)"
     )
 
@@ -293,151 +276,22 @@ def _rows(chunk: Chunk) -> str:
     return f" where file_row_number >= {chunk.first} and file_row_number < {chunk.end}" if chunk.end >= 0 else ""
 
 
-def in_sql(job: Job, source: str, types: dict[str, str]) -> str:
-    """The partial table of the records of ``source``: their moments, their rules and places, the slots and days they count for.
-
-    What a full hour of the window's clocks stands for is looked up in the table ``hours``, for an expression would be worked out anew
-    wherever it is used.
-    """
-    of, window = job.reading.columns, job.window
-    timed, lasting = "duration" in of, job.every_slot or job.both_cells
-    utc, clock = _moment(_name(of["t"]), types[of["t"]], job.reading, window)
-    lasts = f"greatest(ceil(least(coalesce(seconds, 0), {_LONGEST}) * 1000)::bigint - 1, 0)"
-    rules = {
-        "user missing": "who is null or who = ''",
-        "time missing": "not timed",
-        UNREADABLE: "ms is null",
-        "before the window": "ms < 0",
-        "after the window": f"ms >= {_HOUR * 24 * 7 * window.weeks}",
-        "cell missing": "site is null or site = ''",
-        "cell unknown": "here.place is null",
-    }
-    if timed:
-        rules["duration not a number"] = "duration is not null and not coalesce(isfinite(seconds), false)"
-        rules["duration negative"] = "seconds < 0"
-    judged = f"case {_tried(rules)} else here.place end"
-    records = f"""
-        with records as (
-            select {_names_of(of["user"], types)} as who, {_names_of(of["cell"], types)} as site,
-                {f"coalesce({_names_of(of['end_cell'], types)}, {_names_of(of['cell'], types)})" if job.both_cells else "null"} as end_site,
-                {_name(of["t"])} is not null as timed, {utc} as utc, {clock} as clock,
-                {_name(of["duration"]) if timed else "null"} as duration,
-                {f"try_cast({_name(of['duration'])} as double)" if timed else "null"} as seconds
-            from {source}),
-        clocked as (
-            select *, {_clocks("utc", "clock", window)} as ms,
-                {_clocks(f"(utc + {lasts})", f"(clock + {lasts})", window) if lasting else "null"} as last_ms
-            from records)"""
-    if not lasting:
-        return f"""{records}
-        select who as user, ({judged})::smallint as place,
-            bit_or(begun.weekdays) as weekdays, bit_or(begun.weekend) as weekend, count(*) as records
-        from clocked left join places here on here.cell = site left join hours begun on begun.hour = ms // {_HOUR}
-        group by 1, 2"""
-    return records + _lasting(job, judged)
-
-
-def _lasting(job: Job, judged: str) -> str:
-    """What counts for every slot that a call touches, or also where it ended: the events of a record, by slot."""
-    slots = 21 * job.window.weeks
-    end_rules = {
-        "end cell unknown": f"final is null or final = {_CODE['cell missing']}",
-        "end cell without a municipality": "final < 0",
-        "end after the window": f"last >= {slots} and not {job.every_slot}",
-    }
-    events = [f"select who, place, first, {'last' if job.every_slot else 'first'} as last, 1 as record from judged"]
-    if job.both_cells:
-        end = f"""select who, case {_tried(end_rules)} else final end as place,
-            {"first" if job.every_slot else "last"} as first, last from judged where place >= 0"""
-        events.append(f"select who, place, first, last, (place < 0)::integer as record from ({end})")
-    each = f"unnest(case when place < 0 then [0] else range(first, least(last, {slots - 1}) + 1) end)"
-    return f""",
-        judged as (
-            select who, {judged} as place, coalesce(begun.slot, 0) as first,
-                greatest(coalesce(ended.slot, {slots}), coalesce(begun.slot, 0)) as last, there.place as final
-            from clocked left join places here on here.cell = site left join places there on there.cell = end_site
-                left join hours begun on begun.hour = ms // {_HOUR} left join hours ended on ended.hour = last_ms // {_HOUR}),
-        events as ({" union all ".join(events)}),
-        unfolded as (select who, place, {each} as slot, record from events)
-        select who as user, place::smallint as place,
-            bit_or(weekdays) as weekdays, bit_or(weekend) as weekend, sum(record)::bigint as records
-        from unfolded left join slots using (slot)
-        group by 1, 2"""
-
-
-def _tried(rules: dict[str, str]) -> str:
-    return " ".join(f"when {broken} then {_CODE[rule]}" for rule, broken in rules.items())
-
-
-def _hours(window: Window) -> tuple[pa.Table, pa.Table]:
-    """What each full hour of the window's clocks stands for: its slot and the bit of its day; and the same by slot."""
-    hour = np.arange(24 * 7 * window.weeks, dtype=np.int64)
-    slot = (hour // 24 * 3 + np.searchsorted(window.slots, hour % 24, side="right") - 1).astype(np.int64)
-    weekdays, weekend = window.bits()
-    slots = {"slot": np.arange(len(weekdays)), "weekdays": weekdays, "weekend": weekend.astype(np.int32)}
-    return pa.table({"hour": hour, "slot": slot, "weekdays": weekdays[slot], "weekend": slots["weekend"][slot]}), pa.table(
-        slots
-    )
-
-
-def _clocks(utc: str, clock: str, window: Window) -> str:
-    """What the clocks of the window show, ms since its beginning, of moments in UTC or of times that have no zone."""
-    begins, ahead = window.clock()
-    pieces = [f"when {utc} < {end} then {value}" for end, value in zip(begins[1:], ahead[:-1], strict=True)]
-    shift = f"case {' '.join(pieces)} else {ahead[-1]} end" if pieces else str(ahead[-1])
-    shown = f"{utc} + {shift}" if clock == "null" else f"coalesce({clock}, {utc} + {shift})"
-    return f"({shown} - {window.origin})"
-
-
-def _moment(column: str, kind: str, reading: Reading, window: Window) -> tuple[str, str]:
-    """The times of a column: in UTC, ms since 1970, and those without a zone as the window's clocks show them; "null" where there are none."""
-    if reading.time in ("s", "ms"):
-        unit = 1000 if reading.time == "s" else 1
-        number = column if kind in _NUMBERS else f"try_cast({column} as double)"
-        near = f"least(greatest({number}, {-_FAR // unit}), {_FAR // unit})"
-        if kind in _NUMBERS:
-            return f"({near}::bigint * {unit})", "null"
-        return f"case when isfinite({number}) then round({near} * {unit})::bigint end", "null"
-    if kind == "TIMESTAMP WITH TIME ZONE":
-        return f"epoch_ms({column})", "null"
-    naive = f"epoch_ms(try_cast({column} as timestamp))"
-    if kind in _NAIVE:
-        return (naive, "null") if reading.zone == "UTC" else ("null::bigint", naive)
-    text = f"regexp_replace(upper(trim({column})), ' ?(UTC|GMT)$', 'Z')"
-    zoned = f"regexp_matches({text}, '[T ]\\d{{2}}.*(Z|[+-]\\d{{2}}(:?\\d{{2}})?)$')"
-    utc = f"when {zoned} then epoch_ms(try_cast({text} as timestamptz))"
-    naive = f"epoch_ms(try_cast({text} as timestamp))"
-    if reading.zone == "UTC":
-        return f"case {utc} else {naive} end", "null"
-    return f"case {utc} end", f"case when not {zoned} then {naive} end" if reading.zone else "null"
-
-
-def _names_of(column: str, types: dict[str, str]) -> str:
-    """A column of names as text: 7, not 7.0; nobody is called as files write that a value is missing."""
-    name, kind = _name(column), types[column]
-    if kind in ("FLOAT", "DOUBLE"):
-        return f"case when {name} = floor({name}) then try_cast({name} as bigint)::varchar else {name}::varchar end"
-    return name if kind == "VARCHAR" else f"{name}::varchar"
-
-
-def _name(column: str) -> str:
-    return '"' + column.replace('"', '""') + '"'
-
-
-def _text(text) -> str:
-    return "'" + str(text).replace("'", "''") + "'"
-
-
 def _path(path) -> str:
     """A file by its own name: no star in it stands for others."""
-    return _text(re.sub(r"([*?\[])", r"[\1]", str(path)))
+    return quoted(re.sub(r"([*?\[])", r"[\1]", str(path)))
 
 
 def _digest(job: Job, chunk: Chunk) -> str:
     """What a partial table depends on."""
     state = os.stat(chunk.path)
     places = hashlib.sha256(repr(job.places.to_pydict()).encode()).hexdigest()
-    said = (chunk._replace(path=os.path.abspath(chunk.path)), state.st_size, state.st_mtime_ns, job._replace(places=places))
+    said = (
+        _LAYOUT,
+        chunk._replace(path=os.path.abspath(chunk.path)),
+        state.st_size,
+        state.st_mtime_ns,
+        job._replace(places=places),
+    )
     return "icps-" + hashlib.sha256(repr(said).encode()).hexdigest()[:24]
 
 

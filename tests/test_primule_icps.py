@@ -77,6 +77,7 @@ def test_the_order_of_cells_and_keys():
     assert keys(np.array([DAYS]))[0] & only([0, 4]) == 5 | 2 << 11
 
 
+@settings(deadline=None)
 @given(
     st.integers(1, 4).flatmap(
         lambda weeks: st.tuples(

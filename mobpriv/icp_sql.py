@@ -1,0 +1,180 @@
+"""The aggregation of call records into individual call profiles (PRIMULE, §3.1) in SQL, for DuckDB: what :mod:`mobpriv.icp_files` has it do.
+
+A partial table has a row a (user, place): the days with a call as bits of one mask for weekdays and one for weekends
+(:meth:`mobpriv.icps.Window.bits`), and how many records it stands for. A place is a municipality, or the code of a rule that records break.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from mobpriv.datasets import Reading
+from mobpriv.datasets.wanted import MISSING
+from mobpriv.icps import END_RULES, RULES, Window
+
+LINE, UNREADABLE = "line not readable", "time not readable"
+NAMES = (LINE, *RULES[:2], UNREADABLE, *RULES[2:], *END_RULES)  # of the rules, in the order in which they are tried
+CODE = {rule: -1 - number for number, rule in enumerate(NAMES)}  # as places below 0
+_HOUR = 3_600_000  # ms
+_FAR = 10**14  # ms: no date that can be shown lies beyond
+_LONGEST = 10**9  # s: 30 years and more are behind any window
+_NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
+_NAIVE = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "DATE")
+
+
+class Job(NamedTuple):
+    """What is to be counted, and how the files are to be read: all that the work on a chunk needs."""
+
+    window: Window
+    reading: Reading
+    places: pa.Table  # cell, place: the row of its municipality in ``towns``, or the code of a rule
+    towns: tuple[str, ...]
+    every_slot: bool
+    both_cells: bool
+
+
+def in_sql(job: Job, source: str, types: dict[str, str]) -> str:
+    """The partial table of the records of ``source``: their moments, their rules and places, the slots and days they count for.
+
+    What a full hour of the window's clocks stands for is looked up in the table ``hours``, for an expression would be worked out anew
+    wherever it is used.
+    """
+    of, window = job.reading.columns, job.window
+    timed, lasting = "duration" in of, job.every_slot or job.both_cells
+    utc, clock = _moment(_name(of["t"]), types[of["t"]], job.reading, window)
+    lasts = f"greatest(ceil(least(coalesce(seconds, 0), {_LONGEST}) * 1000)::bigint - 1, 0)"
+    rules = {
+        "user missing": "who is null or who = ''",
+        "time missing": "not timed",
+        UNREADABLE: "ms is null",
+        "before the window": "ms < 0",
+        "after the window": f"ms >= {_HOUR * 24 * 7 * window.weeks}",
+        "cell missing": "site is null or site = ''",
+        "cell unknown": "here.place is null",
+    }
+    if timed:
+        rules["duration not a number"] = "duration is not null and not coalesce(isfinite(seconds), false)"
+        rules["duration negative"] = "seconds < 0"
+    judged = f"case {_tried(rules)} else here.place end"
+    records = f"""
+        with records as (
+            select {_names_of(of["user"], types)} as who, {_names_of(of["cell"], types)} as site,
+                {f"coalesce({_names_of(of['end_cell'], types)}, {_names_of(of['cell'], types)})" if job.both_cells else "null"} as end_site,
+                {_name(of["t"])} is not null as timed, {utc} as utc, {clock} as clock,
+                {_name(of["duration"]) if timed else "null"} as duration,
+                {f"try_cast({_name(of['duration'])} as double)" if timed else "null"} as seconds
+            from {source}),
+        clocked as (
+            select *, {_clocks("utc", "clock", window)} as ms,
+                {_clocks(f"(utc + {lasts})", f"(clock + {lasts})", window) if lasting else "null"} as last_ms
+            from records)"""
+    if not lasting:
+        return _of_somebody(f"""{records}
+        select who as user, ({judged})::smallint as place,
+            bit_or(begun.weekdays) as weekdays, bit_or(begun.weekend) as weekend, count(*) as records
+        from clocked left join places here on here.cell = site left join hours begun on begun.hour = ms // {_HOUR}
+        group by 1, 2""")
+    return _of_somebody(records + _lasting(job, judged))
+
+
+def _of_somebody(parts: str) -> str:
+    """A partial table without those who are called as files write that a value is missing: asked of each of its rows, not of each record."""
+    nobody = f"user in ({', '.join(map(quoted, sorted(MISSING)))})"
+    again = f"{nobody} and place <= {CODE[END_RULES[0]]}"  # ends of calls that count as a whole
+    return f"""
+        select case when {nobody} then null else user end as user,
+            (case when {nobody} then {CODE["user missing"]} else place end)::smallint as place,
+            weekdays, weekend, case when {again} then 0 else records end as records
+        from ({parts})"""
+
+
+def _lasting(job: Job, judged: str) -> str:
+    """What counts for every slot that a call touches, or also where it ended: the events of a record, by slot."""
+    slots = 21 * job.window.weeks
+    end_rules = {
+        "end cell unknown": f"final is null or final = {CODE['cell missing']}",
+        "end cell without a municipality": "final < 0",
+        "end after the window": f"last >= {slots} and not {job.every_slot}",
+    }
+    events = [f"select who, place, first, {'last' if job.every_slot else 'first'} as last, 1 as record from judged"]
+    if job.both_cells:
+        end = f"""select who, case {_tried(end_rules)} else final end as place,
+            {"first" if job.every_slot else "last"} as first, last from judged where place >= 0"""
+        events.append(f"select who, place, first, last, (place < 0)::integer as record from ({end})")
+    each = f"unnest(case when place < 0 then [0] else range(first, least(last, {slots - 1}) + 1) end)"
+    return f""",
+        judged as (
+            select who, {judged} as place, coalesce(begun.slot, 0) as first,
+                greatest(coalesce(ended.slot, {slots}), coalesce(begun.slot, 0)) as last, there.place as final
+            from clocked left join places here on here.cell = site left join places there on there.cell = end_site
+                left join hours begun on begun.hour = ms // {_HOUR} left join hours ended on ended.hour = last_ms // {_HOUR}),
+        events as ({" union all ".join(events)}),
+        unfolded as (select who, place, {each} as slot, record from events)
+        select who as user, place::smallint as place,
+            bit_or(weekdays) as weekdays, bit_or(weekend) as weekend, sum(record)::bigint as records
+        from unfolded left join slots using (slot)
+        group by 1, 2"""
+
+
+def _tried(rules: dict[str, str]) -> str:
+    return " ".join(f"when {broken} then {CODE[rule]}" for rule, broken in rules.items())
+
+
+def lookups(window: Window) -> tuple[pa.Table, pa.Table]:
+    """What each full hour of the window's clocks stands for: its slot and the bit of its day; and the same by slot."""
+    hour = np.arange(24 * 7 * window.weeks, dtype=np.int64)
+    slot = (hour // 24 * 3 + np.searchsorted(window.slots, hour % 24, side="right") - 1).astype(np.int64)
+    weekdays, weekend = window.bits()
+    slots = {"slot": np.arange(len(weekdays)), "weekdays": weekdays, "weekend": weekend.astype(np.int32)}
+    return pa.table({"hour": hour, "slot": slot, "weekdays": weekdays[slot], "weekend": slots["weekend"][slot]}), pa.table(
+        slots
+    )
+
+
+def _clocks(utc: str, clock: str, window: Window) -> str:
+    """What the clocks of the window show, ms since its beginning, of moments in UTC or of times that have no zone."""
+    begins, ahead = window.clock()
+    pieces = [f"when {utc} < {end} then {value}" for end, value in zip(begins[1:], ahead[:-1], strict=True)]
+    shift = f"case {' '.join(pieces)} else {ahead[-1]} end" if pieces else str(ahead[-1])
+    shown = f"{utc} + {shift}" if clock == "null" else f"coalesce({clock}, {utc} + {shift})"
+    return f"({shown} - {window.origin})"
+
+
+def _moment(column: str, kind: str, reading: Reading, window: Window) -> tuple[str, str]:
+    """The times of a column: in UTC, ms since 1970, and those without a zone as the window's clocks show them; "null" where there are none."""
+    if reading.time in ("s", "ms"):
+        unit = 1000 if reading.time == "s" else 1
+        number = column if kind in _NUMBERS else f"try_cast({column} as double)"
+        near = f"least(greatest({number}, {-_FAR // unit}), {_FAR // unit})"
+        if kind in _NUMBERS:
+            return f"({near}::bigint * {unit})", "null"
+        return f"case when isfinite({number}) then round({near} * {unit})::bigint end", "null"
+    if kind == "TIMESTAMP WITH TIME ZONE":
+        return f"epoch_ms({column})", "null"
+    naive = f"epoch_ms(try_cast({column} as timestamp))"
+    if kind in _NAIVE:
+        return (naive, "null") if reading.zone == "UTC" else ("null::bigint", naive)
+    text = f"regexp_replace(upper(trim({column})), ' ?(UTC|GMT)$', 'Z')"
+    zoned = f"regexp_matches({text}, '[T ]\\d{{2}}.*(Z|[+-]\\d{{2}}(:?\\d{{2}})?)$')"
+    utc = f"when {zoned} then epoch_ms(try_cast({text} as timestamptz))"
+    naive = f"epoch_ms(try_cast({text} as timestamp))"
+    if reading.zone == "UTC":
+        return f"case {utc} else {naive} end", "null"
+    return f"case {utc} end", f"case when not {zoned} then {naive} end" if reading.zone else "null"
+
+
+def _names_of(column: str, types: dict[str, str]) -> str:
+    """A column of names as text: 7, not 7.0; nobody is called as files write that a value is missing."""
+    name, kind = _name(column), types[column]
+    if kind in ("FLOAT", "DOUBLE"):
+        return f"case when {name} = floor({name}) then try_cast({name} as bigint)::varchar else {name}::varchar end"
+    return name if kind == "VARCHAR" else f"{name}::varchar"
+
+
+def _name(column: str) -> str:
+    return '"' + column.replace('"', '""') + '"'
+
+
+def quoted(text) -> str:
+    return "'" + str(text).replace("'", "''") + "'"
