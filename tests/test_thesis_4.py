@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from mobpriv.book import running
 from mobpriv.experiments.thesis_4 import accusations, found_among, one_to_one
 
 
@@ -91,3 +92,11 @@ def test_who_smooths_his_half_finds_as_many_as_on_the_page_of_the_causes(publish
     """Promesse draws no random numbers: two pages, one rate."""
     informed, causes = published("thesis_4_informed"), published("thesis_3_causes")
     assert informed["trained.protected.AP-Attack.Promesse"] == causes["trained.protected.Promesse"]
+
+
+def test_a_choice_to_pass_over_must_be_one_of_the_page(tmp_path):
+    target = {"output": tmp_path / "out.ipynb", "results": tmp_path / "out.json"}
+    with pytest.raises(
+        ValueError, match=r"untried must name choices of this page: .*rounded at each iteration.*got 'rounded up'"
+    ):
+        running.run("thesis_4_choices", {"quick": True, "untried": ["rounded up"]}, **target)
