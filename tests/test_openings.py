@@ -171,7 +171,7 @@ class TestFindings:
     def test_three_sentences_for_each_part(self):
         entries = [f for f in findings(results.ROOT / "book" / "claims") if f.landing]
         parts = Counter(entry.notebook.removeprefix("thesis_").partition("_")[0] for entry in entries)
-        assert parts == {"3": 3, "4": 3, "5": 3, "6": 3, "joint": 3, "pulp": 3, "dchi": 3}
+        assert parts == {"3": 3, "4": 3, "5": 3, "6": 3, "joint": 3, "pulp": 3, "dchi": 3, "primule": 3}
 
 
 def test_no_page_of_the_book_has_more_than_three_headlines():
