@@ -265,7 +265,9 @@ def test_errata_stand_paper_by_paper_with_their_test_behind_a_fold():
 
 
 def test_a_paper_that_the_registry_lacks_is_named():
-    with pytest.raises(ValueError, match=r"^runs.yml: papers lacks 'other', which .* \(known: thesis, joint, pulp, dchi, primule\)$"):
+    with pytest.raises(
+        ValueError, match=r"^runs.yml: papers lacks 'other', which .* \(known: thesis, joint, pulp, dchi, primule\)$"
+    ):
         errata_page([erratum(paper="other")], REGISTRY)
 
 
