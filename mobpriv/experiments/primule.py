@@ -43,7 +43,11 @@ def prepare(
     data = datasets.load_calls(dataset)
     if not len(data.calls):
         raise ValueError(f"{data.name} holds no calls")
-    first = pd.Timestamp(start) if start else data.calls["t"].min().tz_convert(zone).tz_localize(None).normalize()
+    try:
+        earliest = data.calls["t"].min().tz_convert(zone)
+    except (LookupError, ValueError):  # an unknown zone is a KeyError
+        raise ValueError(f"zone must be the name of a time zone, as Europe/Rome (got {zone!r})") from None
+    first = pd.Timestamp(start) if start else earliest.tz_localize(None).normalize()
     window = Window(first, zone, weeks)
     found: Found = icps(data.calls, data.cells, window)
     profiles = found.profiles
