@@ -20,6 +20,8 @@ def test_the_most_populous_municipalities():
     names, sizes = np.unique(every.town, return_counts=True)
     assert set(few.town) == set(names[np.argsort(-sizes, kind="stable")[:3]])
     assert len(few.profiles) == np.sort(sizes)[-3:].sum()
+    assert "3 municipalities, the most populous of 20," in few.selection
+    assert "populous" not in every.selection
     assert few.profiles.index.equals(few.profiles.reset_index(drop=True).index)
 
 

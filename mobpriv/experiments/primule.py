@@ -56,13 +56,14 @@ def prepare(
             f"{data.name} has no call in the {counted(weeks, 'week')} from {window.first} on: choose another start"
         )
     sizes = profiles["municipality"].value_counts()
+    every = int((sizes > 0).sum())
     if most:
         kept = sizes.index[:most]
         profiles = profiles[profiles["municipality"].isin(kept)].reset_index(drop=True)
         sizes = sizes[kept]
-    places = (sizes > 0).sum()
+    places = int((sizes > 0).sum())
     selection = (
-        f"{shown(len(profiles))} profiles of {shown(profiles['user'].nunique())} users in {counted(int(places), 'municipality', 'municipalities')}, "
+        f"{shown(len(profiles))} profiles of {shown(profiles['user'].nunique())} users in {counted(places, 'municipality', 'municipalities')}{f', the most populous of {every}' if places < every else ''}, "
         f"{counted(weeks, 'week')} from {window.first} on by the clocks of {zone}"
         + "".join(
             f"; left out: {rule}: {counted(int(n), 'record')}"
