@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numba
@@ -15,7 +15,7 @@ from mobpriv.ranges import whole
 from mobpriv.traces import Traces, by_user, rows
 
 PATIENCE = 10  # s until a scheduler has answered
-WAITING = 64  # users handed to a cluster at a time: more than it has threads costs nothing but their traces
+AHEAD = 2  # users handed to a cluster for each of its threads: the next is there when one is done
 
 
 def noise(seed: int, words: str) -> np.random.Generator:
@@ -48,9 +48,11 @@ def each_user(
     progress = tqdm(range(len(users)), desc=name, unit="user", disable=None)
     if workers == 1:
         return [row for i in progress for row in keep(names[i], lambda i=i: in_one_thread(function, *given(i)))]
-    # A thread for each process waits for it, so that a user whose rows are kept already is never handed over.
-    size = workers if isinstance(workers, int) else WAITING
-    with ThreadPoolExecutor(size) as threads, _pool(workers) as pool:  # the pool ends first, at once if need be
+    # A thread for each user under way waits for her, so that one whose rows are kept already is never handed over.
+    with ExitStack() as ending:
+        pool, at_once = ending.enter_context(_pool(workers))
+        threads = ThreadPoolExecutor(at_once)
+        ending.callback(threads.shutdown, wait=False, cancel_futures=True)  # who waits is let go by the pool, which ends next
         tables = threads.map(
             lambda i: keep(names[i], lambda: pool.submit(in_one_thread, function, *given(i)).result()), range(len(users))
         )
@@ -58,10 +60,11 @@ def each_user(
 
 
 @contextmanager
-def _pool(workers: int | str) -> Iterator[Executor]:
+def _pool(workers: int | str) -> Iterator[tuple[Executor, int]]:
+    """Who computes, and how many users it is worth handing over at once."""
     if isinstance(workers, int):
         with processes.pool(workers) as pool:
-            yield pool
+            yield pool, workers
         return
     try:
         from distributed import Client
@@ -74,7 +77,7 @@ def _pool(workers: int | str) -> Iterator[Executor]:
             f"workers must be a number of processes, or the address of a Dask scheduler that answers (got {workers!r}: {error})"
         ) from None
     with client:
-        yield client.get_executor(pure=False)
+        yield client.get_executor(pure=False), max(1, AHEAD * sum(client.nthreads().values()))
 
 
 def in_one_thread(function: Callable, *given) -> Any:
