@@ -100,6 +100,14 @@ def test_data_are_read_in_cells_tagged_input(path: Path):
 
 
 @each
+def test_cells_of_input_stand_together(path: Path):
+    """Apart they would be folds of their own between those of the experiment."""
+    tags = [cell.metadata.get("tags", []) for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    places = [i for i, of in enumerate(tags) if "input" in of]
+    assert not places or places[-1] - places[0] == len(places) - 1
+
+
+@each
 def test_figures_make_no_numbers(path: Path):
     """No name that a cell tagged ``figure`` makes or changes is read by a later cell that is not."""
     made = set()

@@ -1,0 +1,120 @@
+"""PRIMULE at a country's scale, step by step: ``python benchmarks/bench_scale.py [PEOPLE …]`` prints a table and keeps it.
+
+Call records of the synthetic region with 139 municipalities and 1 500 antennas are generated and written; a file becomes individual call
+profiles; the Sociometer labels them; PRIMULE protects them with k = 10 and 100. Each step runs in a process of its own and hands the
+next one files, as a statistician would do it. 3 000 000 people make the 85 million records of PRIMULE's §7, for which its authors had 4
+nodes with 24 cores. Memory is the largest resident size of a step, with the processes that it starts counted for their largest.
+
+The table is kept in ``benchmarks/scale.csv``, from which the book draws its curves (page "At a country's scale"); sizes that are not
+measured again stay there.
+"""
+
+import multiprocessing
+import os
+import platform
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+from measure import SEED
+
+from mobpriv.book.provenance import write_atomically
+from mobpriv.datasets.region import ZONE, write_region
+from mobpriv.experiments.primule_scale import over_municipalities
+from mobpriv.icp_files import icps_of_files
+from mobpriv.icps import Window, values
+from mobpriv.sociometer import Sociometer
+
+WINDOW = Window("2024-10-07", ZONE)
+SIZES = (35_300, 353_000)  # a million records, and ten
+TABLE = Path(__file__).with_name("scale.csv")
+
+
+def generate(folder: Path, people: int) -> None:
+    write_region(folder, people, 139, 1500, 0.25, workers=2, level=1)
+
+
+def profiles(folder: Path, people: int) -> None:
+    # 0.5 GB for DuckDB: the limit of a gigabyte holds Python and the profiles, too
+    found = icps_of_files(folder / "region.parquet", WINDOW, memory=0.5, threads=2)
+    found.profiles.to_parquet(folder / "profiles.parquet")
+
+
+def _read(folder: Path, *columns: str) -> pd.DataFrame:
+    return pd.read_parquet(folder / "profiles.parquet", columns=list(columns))
+
+
+def labels(folder: Path, people: int) -> None:
+    key = _read(folder, "key")["key"].to_numpy()
+    different, of, sizes = np.unique(key, return_inverse=True, return_counts=True)
+    shares = values(different)
+    fitted = Sociometer().fit(shares, sizes, np.random.default_rng(SEED))
+    np.save(folder / "labels.npy", fitted.codes(shares)[of])
+
+
+def primule(folder: Path, people: int, k: int) -> None:
+    over_municipalities(_read(folder, "municipality", "key"), k, workers=2)
+
+
+STEPS = {
+    "generated and written": (generate, ()),
+    "profiles": (profiles, ()),
+    "labels": (labels, ()),
+    "PRIMULE, k = 10": (primule, (10,)),
+    "PRIMULE, k = 100": (primule, (100,)),
+}
+
+
+def measure(function, folder: Path, people: int, given: tuple) -> tuple[float, float, float]:
+    """Seconds, processor seconds and GB of one step; to be called in a fresh process."""
+    start = time.perf_counter()
+    function(folder, people, *given)
+    seconds = time.perf_counter() - start
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    unit = 1024**2 if sys.platform != "darwin" else 1024**3  # ru_maxrss is in KB, on a Mac in bytes
+    return seconds, sum(u.ru_utime + u.ru_stime for u in used), max(u.ru_maxrss for u in used) / unit
+
+
+def row(step: str, folder: Path, people: int) -> dict:
+    function, given = STEPS[step]
+    with multiprocessing.get_context("spawn").Pool(1) as pool:  # a process hands its largest size on to those it starts
+        seconds, processor, memory = pool.apply(measure, (function, folder, people, given))
+    records = pq.read_metadata(folder / "region.parquet").num_rows
+    made = folder / "profiles.parquet"
+    return {
+        "people": people,
+        "records": records,
+        "profiles": pq.read_metadata(made).num_rows if made.is_file() else None,
+        "step": step,
+        "seconds": round(seconds, 2),
+        "processor": round(processor, 2),
+        "memory": round(memory, 3),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+    }
+
+
+if __name__ == "__main__":
+    sizes = [int(size) for size in sys.argv[1:]] or list(SIZES)
+    found = []
+    print("| records | step | seconds | processor seconds | memory (GB) |\n|---:|---|---:|---:|---:|")
+    with tempfile.TemporaryDirectory() as folder:
+        for step in STEPS:  # compiles what is not compiled yet
+            row(step, Path(folder), 1000)
+    for people in sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            for step in STEPS:
+                one = row(step, Path(folder), people)
+                found.append(one)
+                print(f"| {one['records']:,} | {step} | {one['seconds']} | {one['processor']} | {one['memory']} |", flush=True)
+    table = pd.DataFrame(found)
+    table["profiles"] = table.groupby("people")["profiles"].transform("max").astype("int64")
+    if TABLE.is_file():
+        kept = pd.read_csv(TABLE)
+        table = pd.concat([kept[~kept["people"].isin(sizes)], table])
+    write_atomically(TABLE, table.sort_values("people", kind="stable").to_csv(index=False))
