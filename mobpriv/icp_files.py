@@ -19,7 +19,6 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from tqdm import tqdm
 
@@ -29,7 +28,7 @@ from mobpriv.datasets.tables import check_columns, existing, head, whole
 from mobpriv.datasets.times import Unclear, known_zone
 from mobpriv.datasets.wanted import MISSING
 from mobpriv.icp_sql import CODE, LINE, Job, in_sql, lookups, quoted
-from mobpriv.icps import Found, Window, as_icps, towns_of
+from mobpriv.icps import Found, Window, as_icps, key_of, towns_of
 from mobpriv.processes import temporary_folder
 from mobpriv.ranges import positive, true_or_false
 from mobpriv.ranges import whole as whole_number
@@ -38,6 +37,10 @@ CHUNK = 1 << 24  # records
 MEMORY = 0.5  # GB
 _LAYOUT = 1  # of partial tables: another number where what they hold changes, so that old ones are not taken up
 _BATCH = 1 << 17  # rows that DuckDB hands over at a time
+_JOINED = (
+    "select {who}, place, bit_or(weekdays) weekdays, bit_or(weekend) weekend, sum(records)::bigint records "
+    "from {source} group by {who}, place"
+)
 
 
 class Chunk(NamedTuple):
@@ -85,7 +88,7 @@ def icps_of_files(
     threads = whole_number("threads", os.cpu_count() if threads is None else threads, 1)
     job, chunks = prepare(files, window, cells, columns, time, zone, every_slot, both_cells, chunk)
     if len(chunks) == 1 and folder is None:
-        return put_together([aggregate(job, chunks[0], memory, threads)], job)
+        return put_together([aggregate(job, chunks[0], memory, threads)], job, memory, threads)
     with nullcontext(Path(folder)) if folder is not None else temporary_folder("mobpriv-icps-") as place:
         place.mkdir(parents=True, exist_ok=True)
         parts = [place / f"{_digest(job, one)}.parquet" for one in chunks]
@@ -93,7 +96,7 @@ def icps_of_files(
         for one, part in tqdm(steps, "profiles", len(chunks), unit=" chunks", delay=5, leave=False, disable=None):
             if not _done(part):
                 aggregate(job, one, memory, threads, part)
-        return put_together([merged(parts, memory, threads, place)], job)
+        return put_together(parts, job, memory, threads, place)
 
 
 def prepare(files, window, cells, columns, time, zone, every_slot, both_cells, chunk=CHUNK) -> tuple[Job, list[Chunk]]:
@@ -171,54 +174,51 @@ def aggregate(job: Job, chunk: Chunk, memory: float = MEMORY, threads: int = 1, 
     return None
 
 
-def merged(parts: Sequence, memory: float = MEMORY, threads: int = 1, room: Path | None = None) -> pa.Table:
+def merged(parts: Sequence, memory: float = MEMORY, threads: int = 1) -> pa.Table:
     """One table of partial ones, which are files or tables: a row a (user, place)."""
+    with temporary_folder("mobpriv-icps-") as room, _duckdb(memory, threads, room) as con, _told("the partial profiles", room):
+        return con.sql(_JOINED.format(who="user", source=_tables(con, parts))).to_arrow_reader(_BATCH).read_all()
+
+
+def put_together(parts: Sequence, job: Job, memory: float = MEMORY, threads: int = 1, room: Path | None = None) -> Found:
+    """Profiles and what was left out, of partial tables, which are files or tables.
+
+    All rows are sorted and counted by DuckDB, within its ``memory``: only names, numbers and keys are ever held beside it.
+    """
     spill = nullcontext(room) if room else temporary_folder("mobpriv-icps-")
     with spill as room, _duckdb(memory, threads, room) as con, _told("the partial profiles", room):
-        if isinstance(parts[0], pa.Table):
-            con.register("parts", pa.concat_tables(parts))
-            source = "parts"
-        else:
-            source = f"read_parquet([{', '.join(_path(file) for file in parts)}])"
-        return (
-            con.sql(
-                "select user, place, bit_or(weekdays) weekdays, bit_or(weekend) weekend, sum(records)::bigint records "
-                f"from {source} group by user, place"
-            )
-            .to_arrow_reader(_BATCH)
-            .read_all()
-        )
+        source = _tables(con, parts)
+        names = con.sql(f"select distinct user from {source} where user is not null order by user")
+        names = names.to_arrow_reader(_BATCH).read_all()["user"]
+        con.register("names", pa.table({"user": names, "who": np.arange(len(names), dtype=np.int32)}))
+        con.execute(f"create temp table found as {_JOINED.format(who='who', source=f'{source} left join names using (user)')}")
+        left_out = con.execute("select place, sum(records), count(who) from found where place < 0 group by place").fetchall()
+        (n,) = con.execute("select count(*) from found where place >= 0").fetchall()[0]
+        who, town, key = np.empty(n, np.int32), np.empty(n, np.int16), np.empty(n, np.int64)
+        rows = "select who, place, weekdays, weekend from found where place >= 0 order by place, who"
+        first = 0
+        for batch in con.sql(rows).to_arrow_reader(_BATCH):
+            own = slice(first, first := first + len(batch))
+            who[own], town[own], *masks = (batch[name].to_numpy() for name in batch.schema.names)
+            key[own] = key_of(*masks, job.window.weeks)
+    users, towns = pd.Index(names.to_pandas(), dtype="str", name="user"), pd.Index(job.towns, dtype="str", name="municipality")
+    return Found(as_icps(who, town, key, users, towns), _left_out(left_out))
 
 
-def put_together(tables: Sequence[pa.Table], job: Job) -> Found:
-    """Profiles and what was left out, of tables no two of which have a (user, place) in common."""
-    table = pa.concat_tables(list(tables))
-    broken = pc.less(table["place"], 0)
-    left_out = _left_out(table.filter(broken))
-    table = table.drop_columns("records").filter(pc.invert(broken))
-    user = pa.concat_arrays([pa.array([], pa.string()), *table["user"].chunks]).dictionary_encode()
-    order = pc.array_sort_indices(user.dictionary)
-    names = pd.Index(user.dictionary.take(order).to_pandas(), dtype="str", name="user")
-    rank = np.empty(len(names), np.int32)
-    rank[order.to_numpy()] = np.arange(len(names), dtype=np.int32)
-    who, town = rank[user.indices.to_numpy()], table["place"].to_numpy()
-    del user
-    rows = np.lexsort((who, town))
-    weekdays, weekend = table["weekdays"].to_numpy()[rows], table["weekend"].to_numpy()[rows]
-    towns = pd.Index(job.towns, dtype="str", name="municipality")
-    return Found(as_icps(who[rows], town[rows], weekdays, weekend, names, towns, job.window.weeks), left_out)
+def _tables(con, parts: Sequence) -> str:
+    """What DuckDB calls the partial tables."""
+    if isinstance(parts[0], pa.Table):
+        con.register("parts", pa.concat_tables(parts))
+        return "parts"
+    return f"read_parquet([{', '.join(_path(file) for file in parts)}])"
 
 
-def _left_out(table: pa.Table) -> pd.DataFrame:
-    """Rule, records, users, in the order of the rules."""
-    place, records = table["place"].to_numpy(), table["records"].to_numpy()
-    known = pc.is_valid(table["user"]).to_numpy()
-    found = [
-        (rule, int(records[place == code].sum()), int(known[place == code].sum()))
-        for rule, code in CODE.items()
-        if (place == code).any()
-    ]
-    return pd.DataFrame(found, columns=["rule", "records", "users"])
+def _left_out(found: list[tuple]) -> pd.DataFrame:
+    """Rule, records, users, in the order of the rules; ``found``: the code of a rule with its records and users."""
+    of = {code: counted for code, *counted in found}
+    return pd.DataFrame(
+        [(rule, *map(int, of[code])) for rule, code in CODE.items() if code in of], columns=["rule", "records", "users"]
+    )
 
 
 @contextmanager
@@ -232,7 +232,9 @@ def _duckdb(memory: float, threads: int, room: Path):
         "autoload_known_extensions": False,
     }
     with duckdb.connect(config=config) as con:
-        con.execute("set enable_progress_bar = false")  # chunks have theirs
+        # chunks have theirs; a notebook without widgets shows none, and refuses to be told so
+        if con.execute("select current_setting('enable_progress_bar')").fetchall()[0][0]:
+            con.execute("set enable_progress_bar = false")
         yield con
 
 

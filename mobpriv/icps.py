@@ -205,11 +205,13 @@ def icps(calls: Calls, cells: Cells, window: Window, *, every_slot: bool = False
         events.append((counts_end, end, first if every_slot else last, last))
     masks = _masks([(user[of], town[of], low[of], high[of]) for of, town, low, high in events], len(names), window)
     left_out = [(rule, int(broken.sum()), len(np.unique(user[broken]))) for rule, broken in told if broken.any()]
-    return Found(as_icps(*masks, names, towns, window.weeks), pd.DataFrame(left_out, columns=["rule", "records", "users"]))
+    *pair, weekdays, weekend = masks
+    profiles = as_icps(*pair, key_of(weekdays, weekend, window.weeks), names, towns)
+    return Found(profiles, pd.DataFrame(left_out, columns=["rule", "records", "users"]))
 
 
-def as_icps(user, town, weekdays, weekend, names: pd.Index, towns: pd.Index, weeks: int) -> Icps:
-    """``Icps`` of whose and where (rows of ``names`` and ``towns``) and masks of days; each pair once, sorted by (town, user)."""
+def as_icps(user, town, key, names: pd.Index, towns: pd.Index) -> Icps:
+    """``Icps`` of whose and where (rows of ``names`` and ``towns``) and keys; each pair once, sorted by (town, user)."""
     occurs = np.zeros(len(names), bool)
     occurs[user] = True
     code = (np.cumsum(occurs) - 1)[user] if not occurs.all() else user
@@ -217,7 +219,7 @@ def as_icps(user, town, weekdays, weekend, names: pd.Index, towns: pd.Index, wee
         {
             "user": pd.Categorical.from_codes(code, names[occurs] if not occurs.all() else names, validate=False),
             "municipality": pd.Categorical.from_codes(town, towns, validate=False),
-            "key": key_of(weekdays, weekend, weeks),
+            "key": key,
         },
         copy=False,
     )
@@ -297,18 +299,17 @@ def key_of(weekdays: np.ndarray, weekend: np.ndarray, weeks: int = WEEKS) -> np.
     return _key_of(np.asarray(weekdays, np.int64), np.asarray(weekend, np.int64), _SHIFTS[: 6 * weeks])
 
 
+_SET_BITS = np.array([days.bit_count() for days in range(32)])
+
+
 @numba.njit(cache=True)
 def _key_of(weekdays, weekend, shifts):
     keys = np.zeros(len(weekdays), np.int64)
     for i in range(len(keys)):
         for cell in range(len(shifts)):
             group = cell // 6 * 3 + cell % 3
-            if cell // 3 % 2 == 0:
-                days, many = weekdays[i] >> (5 * group), 5
-            else:
-                days, many = weekend[i] >> (2 * group), 2
-            for day in range(many):
-                keys[i] += ((days >> day) & 1) << shifts[cell]
+            days = (weekdays[i] >> (5 * group)) & 31 if cell // 3 % 2 == 0 else (weekend[i] >> (2 * group)) & 3
+            keys[i] += _SET_BITS[days] << shifts[cell]
     return keys
 
 

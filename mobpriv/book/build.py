@@ -127,10 +127,16 @@ class Job(NamedTuple):
 
 def _embedded_job(name: str, run: str, quick: bool, root: Path) -> Job:
     path, given = root / "notebooks" / f"{name}.ipynb", {"quick": True} if quick else {}
-    others = running.data_fingerprints(run) + _shown_beside(path, root)
+    others = running.data_fingerprints(run) + _named_files(name, root) + _shown_beside(path, root)
     generated = root / "book" / "_generated"
     key = dependencies.page_hash(path, given, root, others)
     return Job(path, given, _executed(root, run, name), generated / "results" / run / f"{name}.json", root, key)
+
+
+def _named_files(name: str, root: Path) -> list[str]:
+    """What the files of the project are that parameters name by default."""
+    named = [str(p.default) for p in notebooks.parameters(name, root).values() if p.default and isinstance(p.default, str)]
+    return [f"{file} {provenance.file_hash(root / file)}" for file in sorted(named) if (root / file).is_file()]
 
 
 def _real_job(name: str, run: runs.Run, data: Path, root: Path) -> Job:
