@@ -51,9 +51,9 @@ def choices(data: CallSet, window: Window) -> Mapping[str, Icps]:
     """The profiles of the window with one choice of §3.1 moved at a time, by what is moved."""
     first, zone, weeks = window.first, window.zone, window.weeks
     windows = {
-        "slots from 8 and 16 o'clock": Window(first, zone, weeks, (0, 8, 16)),
-        "slots from 7 and 18 o'clock": Window(first, zone, weeks, (0, 7, 18)),
-        "slots from 6 and 20 o'clock": Window(first, zone, weeks, (0, 6, 20)),
+        "slots from 8 and 16 h": Window(first, zone, weeks, (0, 8, 16)),
+        "slots from 7 and 18 h": Window(first, zone, weeks, (0, 7, 18)),
+        "slots from 6 and 20 h": Window(first, zone, weeks, (0, 6, 20)),
         "by the clocks of UTC": Window(first, "UTC", weeks),
         "by the clocks of Europe/Rome": Window(first, "Europe/Rome", weeks),
     }
