@@ -1,9 +1,11 @@
 """The setting of the pages on PRIMULE: whose profiles, of which weeks, and what it refuses."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from mobpriv.experiments.primule import prepare
+from mobpriv.calls import as_cells
+from mobpriv.experiments.primule import joined_to_towns, prepare
 
 
 def test_the_profiles_of_the_region():
@@ -35,9 +37,29 @@ def test_calls_outside_the_weeks_are_counted():
     assert "before the window" in setting.selection
 
 
+def test_traces_whose_users_call():
+    setting = prepare("city", rate=30, antennas=12, towns=3, weeks=2)
+    assert set(setting.town) == {"T1", "T2", "T3"}
+    assert setting.selection.startswith("calls made of traces: 12 antennas placed, joined to 3 municipalities, 30 calls a day")
+    again, other = (prepare("city", rate=30, antennas=12, towns=3, weeks=2, seed=seed) for seed in (1, 2))
+    pd.testing.assert_frame_equal(setting.profiles, again.profiles)
+    assert not other.profiles.equals(setting.profiles)
+
+
+def test_antennas_that_stand_together_are_a_municipality():
+    east_of_lisbon = pd.DataFrame(
+        {"cell": ["a", "b", "c", "d", "e"], "lat": [38.7, 39.1, 38.7, 38.71, 39.1], "lng": [-9.1, -9.1, -9.11, -9.1, -8.0]}
+    )
+    found = joined_to_towns(as_cells(east_of_lisbon), 3, np.random.default_rng(1))
+    assert found["municipality"].tolist() == ["T1", "T2", "T1", "T1", "T3"]
+    with pytest.raises(ValueError, match="towns must be a whole number from 1 to the 5 antennas"):
+        joined_to_towns(as_cells(east_of_lisbon), 6, np.random.default_rng(1))
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
+        ({"dataset": "city", "rate": -1}, r"rate must be"),
         ({"dataset": "city"}, r"individual call profiles are made of call records.*city holds traces"),
         ({"dataset": "region", "start": "2030-01-01"}, r"region has no call in the 4 weeks from 2030-01-01 on"),
         ({"dataset": "region", "most": -1}, r"most must be"),

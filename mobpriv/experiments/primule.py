@@ -8,10 +8,16 @@ import numpy as np
 import pandas as pd
 
 from mobpriv import datasets
+from mobpriv.call_events import calls_from_traces, place_antennas
+from mobpriv.calls import Cells, as_cells
 from mobpriv.datasets import CallSet
+from mobpriv.experiments.days import chosen_users
+from mobpriv.geo import metres_per_degree
 from mobpriv.icps import WEEKS, Found, Icps, Window, icps, values
 from mobpriv.numbers import counted, shown
-from mobpriv.ranges import whole
+from mobpriv.ranges import positive, whole
+
+MINUTES = 10.0  # how far from a call in time a record of a trace may lie that says where the caller is
 
 
 class Setting(NamedTuple):
@@ -30,17 +36,28 @@ def prepare(
     zone: str = "Europe/Lisbon",
     weeks: int = WEEKS,
     most: int = 0,
+    rate: float = 0.0,  # calls a day of traces whose users are let call
+    antennas: int = 29,
+    towns: int = 6,
+    leave_out: str = "",
+    seed: int = 1,
 ) -> Setting:
     """The profiles of ``weeks`` weeks from the day ``start`` on (empty: from the first day with a call), by the clocks of ``zone``.
 
-    ``most`` > 0: of the most populous municipalities only as many. Raises ValueError where the data are no call records.
+    ``most`` > 0: of the most populous municipalities only as many. Raises ValueError where the data are no call records. Traces are made
+    calls first: ``antennas`` are placed where their records are and joined to ``towns`` municipalities, and every user calls ``rate``
+    times a day, a Poisson process; with ``rate`` = 0 traces are refused.
     """
     whole("most", most, 0)
-    if datasets.kind_of(dataset) != "calls":
+    if datasets.kind_of(dataset) == "calls":
+        data = datasets.load_calls(dataset)
+    elif rate:
+        data = _calling(dataset, rate, antennas, towns, leave_out, seed)
+    else:
         raise ValueError(
-            f"individual call profiles are made of call records: a table with user, t and cell ({dataset} holds traces)"
+            f"individual call profiles are made of call records: a table with user, t and cell ({dataset} holds traces; "
+            "rate=30 lets each user call 30 times a day)"
         )
-    data = datasets.load_calls(dataset)
     if not len(data.calls):
         raise ValueError(f"{data.name} holds no calls")
     try:
@@ -63,7 +80,7 @@ def prepare(
         sizes = sizes[kept]
     places = int((sizes > 0).sum())
     selection = (
-        f"{shown(len(profiles))} profiles of {shown(profiles['user'].nunique())} users in {counted(places, 'municipality', 'municipalities')}{f', the most populous of {every}' if places < every else ''}, "
+        f"{data.reading + '; ' if data.reading else ''}{shown(len(profiles))} profiles of {shown(profiles['user'].nunique())} users in {counted(places, 'municipality', 'municipalities')}{f', the most populous of {every}' if places < every else ''}, "
         f"{counted(weeks, 'week')} from {window.first} on by the clocks of {zone}"
         + "".join(
             f"; left out: {rule}: {counted(int(n), 'record')}"
@@ -79,3 +96,36 @@ def prepare(
         found.left_out,
         selection,
     )
+
+
+def _calling(dataset: str, rate: float, antennas: int, towns: int, leave_out: str, seed: int) -> CallSet:
+    """A data set of traces whose users call: see :func:`mobpriv.call_events.calls_from_traces`."""
+    positive("rate", rate, "calls a day")
+    data, traces, whose = chosen_users(dataset, leave_out)
+    place, call, join = np.random.default_rng(seed).spawn(3)
+    cells = joined_to_towns(place_antennas(traces, antennas, place), towns, join)
+    made = calls_from_traces(traces, cells, call, rate, MINUTES)
+    left_out = pd.DataFrame(
+        [("drawn where no record lies within ten minutes", made.left_out, made.silent)], columns=["rule", "records", "users"]
+    )
+    how = (
+        f"calls made of traces: {counted(antennas, 'antenna')} placed, joined to {counted(towns, 'municipality', 'municipalities')}, "
+        f"{shown(rate)} calls a day and user{whose}"
+    )
+    return CallSet(made.calls, made.cells, left_out, data.name, data.sha256, data.synthetic, data.source, how)
+
+
+def joined_to_towns(antennas: Cells, towns: int, rng: np.random.Generator) -> Cells:
+    """The antennas with a municipality each, where no map gives them one: those that stand together, by k-means of their places in metres.
+
+    T1, T2, … from the south to the north. ValueError for more municipalities than antennas.
+    """
+    from sklearn.cluster import KMeans  # a second of imports that call records need not wait for
+
+    whole("towns", towns, 1, len(antennas), f"must be a whole number from 1 to the {len(antennas)} antennas")
+    east, north = (float(scale[0]) for scale in metres_per_degree(np.array([antennas["lat"].median()])))
+    where = antennas[["lat", "lng"]].to_numpy() * [north, east]
+    of = KMeans(towns, n_init=10, random_state=int(rng.integers(2**31 - 1))).fit(where)
+    place = np.empty(towns, np.int64)
+    place[np.lexsort(of.cluster_centers_.T[::-1])] = np.arange(towns)
+    return as_cells(antennas.assign(municipality=[f"T{place[one] + 1:0{len(str(towns))}d}" for one in of.labels_]))

@@ -1,0 +1,165 @@
+"""Algorithm 2 by the letter, line by line, with each of its doubtful lines as a switch: Pratesi, Gabrielli, Cintia, Monreale and
+Giannotti, *PRIMULE: Privacy Risk Mitigation for User Profiles*, §6.
+
+:class:`mobpriv.mechanisms.call_profiles.Primule` is the algorithm as it must be meant, and fast. Here it is played as it is printed,
+in plain steps that can be looked at, for up to a few hundred groups: what each line does is seen by switching it.
+"""
+
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from mobpriv.ranges import one_of, true_or_false, whole
+
+LINE_17 = ("both", "g2")
+LINE_27 = ("below k", "at most k")
+STUCK = 60  # rounds without a group less after which nothing is expected any more
+_DECIMALS = 12  # of squared distances: what differs less is equal
+
+
+class Played(NamedTuple):
+    group: (
+        np.ndarray
+    )  # (m,): of each group at the beginning the group at the end that it was merged into last; its number there
+    cardinality: np.ndarray  # (groups,): as the algorithm counts, which need not be how many there are
+    means: np.ndarray  # (groups, cells), as the algorithm has them
+    rounds: pd.DataFrame  # round, groups, unsafe (before it), merges, tied: unsafe groups with several nearest ones
+    merges: pd.DataFrame  # round, first, second, distance; nearest: whether no group was nearer at that moment
+    ended: bool  # False: unsafe groups are left, and no round changes them
+
+
+def by_letter(
+    sizes,
+    places,
+    k: int,
+    line_17: str = "both",
+    line_27: str = "below k",
+    own: bool = False,
+    at_once: bool = True,
+    ties: np.random.Generator | None = None,
+) -> Played:
+    """Algorithm 2 on groups with ``sizes`` (m,) at ``places`` (m, cells), all different, by the Euclidean distance.
+
+    ``line_17``: "g2" looks whether the second group was merged in this round, as printed, and the first one is what it was or has
+    become; "both" looks at both. ``line_27``: "at most k" keeps a merged group of exactly k unsafe, as printed. ``own``: lines 9 and 10
+    search the nearest group among all, as printed, the group itself included. ``at_once`` False: only the first pair of each round is
+    merged, and distances are computed anew. ``ties``: among equals at random; None as :class:`Primule` has it.
+    """
+    one_of("line_17", line_17, LINE_17)
+    one_of("line_27", line_27, LINE_27)
+    whole("k", k, 2)
+    for name, value in (("own", own), ("at_once", at_once)):
+        true_or_false(name, value)
+    size, at = np.array(sizes, np.int64), np.array(places, float)
+    least = np.arange(len(size))  # the smallest profile of each group, in lexicographic order
+    least[np.lexsort(at.T[::-1])] = np.arange(len(size))
+    alive, unsafe, into = np.ones(len(size), bool), size < k, np.arange(len(size))
+    rounds, merges, idle = [], [], 0
+    while unsafe.any() and idle < STUCK:
+        before = int(alive.sum())
+        pairs, tied = _pairs(size, at, least, alive, unsafe, own, ties)
+        rounds.append([len(rounds) + 1, before, int(unsafe.sum()), 0, tied])
+        if not pairs:  # a group alone has no nearest one
+            break
+        touched = set()
+        for distance, g1, g2 in pairs if at_once else pairs[:1]:  # lines 15 to 30
+            if g2 in touched or (line_17 == "both" and g1 in touched):
+                continue
+            merges.append((len(rounds), g1, g2, distance, _is_nearest(at, alive, g1, g2, own)))
+            alive[[g1, g2]] = unsafe[[g1, g2]] = False
+            n = size[g1] + size[g2]
+            at[g2] = (size[g1] * at[g1] + size[g2] * at[g2]) / n
+            size[g2], least[g2] = n, min(least[g1], least[g2])
+            into[g1] = g2
+            unsafe[g2] = n < k or (line_27 == "at most k" and n == k)
+            alive[g2] = True
+            into[g2] = g2
+            touched |= {g1, g2} if line_17 == "both" else {g2}
+            rounds[-1][3] += 1
+        idle = idle + 1 if alive.sum() >= before else 0
+    live = np.flatnonzero(alive)
+    return Played(
+        _roots(into, live),
+        size[live],
+        at[live],
+        pd.DataFrame(rounds, columns=["round", "groups", "unsafe", "merges", "tied"]),
+        pd.DataFrame(merges, columns=["round", "first", "second", "distance", "nearest"]),
+        not unsafe.any(),
+    )
+
+
+def _pairs(size, at, least, alive, unsafe, own, ties) -> tuple[list, int]:
+    """Lines 5 to 12: (squared distance, g1, g2) by increasing distance, and how many have several nearest groups."""
+    live, asking = np.flatnonzero(alive), np.flatnonzero(unsafe)
+    apart = np.array([((at[live] - at[g]) ** 2).sum(axis=1) for g in asking]).round(_DECIMALS)
+    if not own:
+        apart[asking[:, None] == live] = np.inf
+    best = apart.min(axis=1)
+    if np.isinf(best).any():
+        return [], 0
+    means = at.round(_DECIMALS)
+    order = live[np.lexsort((least[live], *means[live].T[::-1], -size[live]))] if ties is None else ties.permutation(live)
+    rank = np.empty(len(size), np.int64)
+    rank[order] = np.arange(len(order))
+    equal = apart == best[:, None]
+    second = live[np.where(equal, rank[live], len(size)).argmin(axis=1)]
+    sort = np.lexsort((rank[asking], rank[second], best))
+    return [(best[i], int(asking[i]), int(second[i])) for i in sort], int((equal.sum(axis=1) > 1).sum())
+
+
+def _is_nearest(at, alive, g1, g2, own) -> bool:
+    """Whether no group that is there at this moment is nearer to g1 than g2."""
+    others = alive.copy()
+    others[g1] = own
+    return bool(((at[g2] - at[g1]) ** 2).sum() <= ((at[others] - at[g1]) ** 2).sum(axis=1).min(initial=np.inf) + 10**-_DECIMALS)
+
+
+def _roots(into, live) -> np.ndarray:
+    """Of each group the place among ``live`` of the one that it has become; a chain that turns in a circle ends where it is alive."""
+    root = np.arange(len(into))
+    number = np.full(len(into), -1)
+    number[live] = np.arange(len(live))
+    for _ in range(len(into)):
+        moving = number[root] < 0
+        if not moving.any():
+            break
+        root[moving] = into[root[moving]]
+    return number[root]
+
+
+def least_loss(sizes, places, k: int) -> float:
+    """The least information loss (§6.4, times the number of profiles) of *all* ways to put so few groups together that none has less than
+    k: by trying every one. Sums of squared distances to the means; up to 12 groups."""
+    size, at = np.asarray(sizes, np.int64), np.asarray(places, float)
+    whole("the number of groups", len(size), 1, 12)
+    cost = {}
+    for many in range(1, len(size) + 1):
+        for part in combinations(range(len(size)), many):
+            rows = list(part)
+            if size[rows].sum() >= k:
+                mean = np.average(at[rows], axis=0, weights=size[rows])
+                cost[sum(1 << row for row in rows)] = float((size[rows, None] * (at[rows] - mean) ** 2).sum())
+    best = {0: 0.0}
+
+    def of(rest: int) -> float:
+        """The least loss of the groups in ``rest``: the part that holds its first one, and what is left."""
+        if rest not in best:
+            first = rest & -rest
+            own = (part for part in cost if part & first and part & rest == part)
+            best[rest] = min((cost[part] + of(rest ^ part) for part in own), default=np.inf)
+        return best[rest]
+
+    return of((1 << len(size)) - 1)
+
+
+def loss_of(sizes, places, group) -> float:
+    """The same of one way: ``group`` (m,) says which group each has become."""
+    size, at = np.asarray(sizes, np.int64), np.asarray(places, float)
+    total = 0.0
+    for one in np.unique(group):
+        rows = np.asarray(group) == one
+        mean = np.average(at[rows], axis=0, weights=size[rows])
+        total += float((size[rows, None] * (at[rows] - mean) ** 2).sum())
+    return total
