@@ -217,3 +217,24 @@ def _cut(shapes: np.ndarray) -> np.ndarray:
         parts = shapely.get_parts(shapely.intersection(turns, _GLOBE))
         shapes[i] = shapely.union_all(parts[shapely.area(parts) > 0])
     return shapes
+
+
+def around(places: pd.DataFrame, by: str):
+    """What lies nearest to the ``places`` (columns lat, lng, ``by``) of one name, as a GeoDataFrame (``by``, geometry): the Voronoi cells of
+    antennas put together by municipality, say, where nobody has its borders.
+
+    The cells end a tenth of the places' extent beyond their convex hull. Kilometres are alike northwards and eastwards at the middle latitude. Of
+    places at one point the first counts; a name may have several parts.
+    """
+    import geopandas
+
+    first = places.drop_duplicates(["lat", "lng"])
+    squeeze = np.cos(np.radians((first["lat"].max() + first["lat"].min()) / 2))
+    points = shapely.points(first["lng"] * squeeze, first["lat"])
+    hull = shapely.multipoints(points).convex_hull
+    area = hull.buffer(0.1 * max(hull.length / 4, 1e-3))
+    cells = shapely.get_parts(shapely.voronoi_polygons(shapely.multipoints(points), extend_to=area, ordered=True))
+    inside = cells if len(points) > 1 else np.array([area])  # of one place there is no other to be nearer to
+    degrees = shapely.transform(shapely.intersection(inside, area), lambda xy: xy / [squeeze, 1])
+    table = geopandas.GeoDataFrame({by: first[by].astype(str).to_numpy()}, geometry=degrees, crs=DEGREES)
+    return table.dissolve(by, sort=True).reset_index()

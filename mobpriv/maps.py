@@ -36,6 +36,23 @@ def cells(grid, ids, colours, labels=None) -> dict:
     return {"type": "FeatureCollection", "features": features}
 
 
+def areas(shapes, colours, labels=None) -> dict:
+    """Polygons of shapely (longitude and latitude in degrees), of one part or several, as GeoJSON polygons in the colours given."""
+    labels = [None] * len(shapes) if labels is None else labels
+    features = [
+        _feature(
+            "Polygon",
+            [list(map(list, ring.coords)) for ring in (part.exterior, *part.interiors)],
+            colour=c,
+            weight=1,
+            label=text,
+        )
+        for shape, c, text in zip(shapes, colours, labels, strict=True)
+        for part in getattr(shape, "geoms", [shape])
+    ]
+    return {"type": "FeatureCollection", "features": features}
+
+
 def lines(paths, colour: str, weight: float = 2, opacity: float = 1, label: str | None = None) -> dict:
     """Paths, each an array of (lat, lng) in degrees, as GeoJSON lines: traces, or streets as a background."""
     features = [

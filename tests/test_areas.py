@@ -15,7 +15,7 @@ from pyproj import Geod
 from shapely import LineString, MultiPolygon, Point, Polygon, box
 
 from mobpriv import priors
-from mobpriv.areas import Areas, as_points, as_polygons, inside
+from mobpriv.areas import Areas, around, as_points, as_polygons, inside
 from mobpriv.attacks import APAttack
 from mobpriv.grid import AreaGrid, S2Grid, SquareGrid
 from mobpriv.profiles import heat_maps, markov_chains, pois, stays
@@ -277,3 +277,29 @@ def test_municipalities(real_data):
     lat, lng = rng.uniform(south, north, 20_000), rng.uniform(west, east, 20_000)
     assert (utm.cells(lat, lng) == some.cells(lat, lng)).all()
     assert some.to_geodataframe().crs == "EPSG:4326"
+
+
+def test_around_antennas_lies_what_no_other_s_are_nearer_to():
+    rng = np.random.default_rng(4)
+    places = pd.DataFrame({"lat": 45 + rng.random(30), "lng": 9 + rng.random(30), "town": rng.choice(list("abc"), 30)})
+    found = around(places, "town")
+    assert list(found["town"]) == ["a", "b", "c"]
+    squeeze = np.cos(np.radians((places["lat"].max() + places["lat"].min()) / 2))
+    one, other = (places[["lat", "lng"]].to_numpy()[rng.integers(0, 30, 200)] for _ in range(2))
+    for lat, lng in one + rng.random((200, 1)) * (other - one):  # between two of them
+        within = [
+            town for town, shape in zip(found["town"], found.geometry, strict=True) if shape.contains(shapely.Point(lng, lat))
+        ]
+        nearest = np.hypot(places["lat"] - lat, (places["lng"] - lng) * squeeze).idxmin()
+        assert within == [places["town"][nearest]]
+
+
+def test_around_a_single_place_and_places_at_one_point():
+    one = around(pd.DataFrame({"lat": [45.0, 45.0], "lng": [9.0, 9.0], "town": ["a", "b"]}), "town")
+    assert list(one["town"]) == ["a"]
+    assert one.geometry[0].contains(shapely.Point(9, 45))
+    two = around(pd.DataFrame({"lat": [45.0, 46.0], "lng": [9.0, 9.0], "town": ["a", "b"]}), "town")
+    south, north = shapely.area(two.geometry.to_numpy())
+    assert south == pytest.approx(
+        north, rel=0.02
+    )  # a degree of longitude is shorter in the north, and the cells are cut in degrees

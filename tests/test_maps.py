@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+import shapely
 
 from mobpriv import maps, palette, plot
 from mobpriv.book import results
@@ -144,3 +145,12 @@ class TestChannelMap:
         assert drawn[2].get_paths()[0].get_extents().bounds == pytest.approx((0, 0, 0.1, 0.1))  # km
         axis = plot.channel_map(self.grid, self.channel[2, :2], 2, observables=[2, 2])
         assert axis.collections[1].get_array().tolist() == [1.0]
+
+
+def test_areas_keep_their_parts_and_holes():
+    square, far = shapely.box(0, 0, 3, 3), shapely.box(5, 5, 6, 6)
+    holed = square.difference(shapely.box(1, 1, 2, 2))
+    found = maps.areas([shapely.union(square, far), holed], ["#112233", "#445566"], ["two", "one"])["features"]
+    assert [f["properties"]["label"] for f in found] == ["two", "two", "one"]
+    assert [len(f["geometry"]["coordinates"]) for f in found] == [1, 1, 2]
+    assert found[2]["properties"]["colour"] == "#445566"

@@ -343,3 +343,14 @@ def test_tiles_bear_their_numbers():
     assert [text.get_text() for text in axis.texts] == ["−10", "0", "5"]
     assert [text.get_text() for text in axis.get_xticklabels()] == ["a", "b"]
     assert len(axis.patches) == 3
+
+
+def test_a_confusion_matrix_has_its_first_class_on_top_and_a_framed_diagonal():
+    shares = {("a", "a"): 0.9, ("a", "b b"): 0.1, ("b b", "a"): np.nan, ("b b", "b b"): np.nan}
+    table = pd.DataFrame([{"true": t, "found": f, "value": v} for (t, f), v in shares.items()])
+    axis = plot.confusion(table, title="k = 10")
+    texts = {(text.get_position(), text.get_text()) for text in axis.texts}
+    assert texts == {((0.5, 1.5), "90"), ((1.5, 1.5), "10")}
+    assert [label.get_text() for label in axis.get_yticklabels()] == ["b\nb", "a"]
+    assert [label.get_text() for label in axis.get_xticklabels()] == ["a", "b\nb"]
+    assert [patch.get_xy()[1] for patch in axis.patches] == pytest.approx([1.05])

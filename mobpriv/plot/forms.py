@@ -405,6 +405,21 @@ def tiles(
     return axis
 
 
+def confusion(table: pd.DataFrame, axis=None, title: str = "", xlabel: str = "label", ylabel: str = "true label"):
+    """A confusion matrix: a row a true class, the first on top, with the shares (%) of its labels; the diagonal is framed.
+
+    ``table``: columns true, found, value, in the order of the classes. The row of a class that nobody is of stays empty.
+    """
+    axis = axis if axis is not None else panels(1, (4.4, 3.6))[0]
+    classes = list(dict.fromkeys(table["true"]))
+    percent = 100 * table.pivot(index="true", columns="found", values="value").loc[classes[::-1], classes]
+    own = pd.DataFrame(np.equal.outer(classes[::-1], classes), percent.index, percent.columns)
+    tiles(percent, axis, xlabel, ylabel, title, ends=(0.0, 100.0), framed={FAINT: own})
+    axis.set_xticks(axis.get_xticks(), [name.replace(" ", "\n") for name in classes])
+    axis.set_yticks(axis.get_yticks(), [name.replace(" ", "\n") for name in classes[::-1]])
+    return axis
+
+
 def _minus(text: str) -> str:
     """A number's text with the sign that all others of the book have; 0 has none."""
     return text.lstrip("-") if not text.strip("-0.") else text.replace("-", "−")
