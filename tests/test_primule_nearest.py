@@ -41,6 +41,9 @@ def test_guesses_equal_the_definition(known, random, h):
         assert found.chance[i] == (1 / len(near) if i in near else 0)
         exact = float(sum((pb[j] - fractions[near[0]][j]) ** 2 for j in every if pb[j] >= 0)) ** 0.5
         assert found.distance[i] == pytest.approx(exact, abs=1e-9)
+    some = np.array(random.sample(range(len(known)), random.randint(1, len(known))))
+    asked = guesses(said[some].astype(float), published / 10, h, town, own=some)
+    assert all(np.array_equal(of, every_of[some]) for of, every_of in zip(asked, found, strict=True))
     ranking = Nearest(None if h is None else tuple(h)).fit(table(said.astype(float))).rank(table(published / 10)).to_numpy()
     alone = guesses(said.astype(float), published / 10, h)
     assert np.allclose(ranking.min(axis=0), alone.distance)
@@ -94,6 +97,7 @@ def test_nobody():
         (lambda: Nearest().fit(np.zeros((1, 24))), "known profiles must be a table"),
         (lambda: Nearest().fit(table(np.zeros((1, 24)))).rank(table(np.zeros((1, 6)))), "the cells of the known ones"),
         (lambda: guesses(np.zeros((2, 6)), np.zeros((3, 6))), "row i of both must be the same person's"),
+        (lambda: guesses(np.zeros((1, 6)), np.zeros((3, 6)), own=[3]), "a row of the 3 published profiles for each of the 1"),
         (lambda: guesses(np.full((1, 6), np.nan), np.zeros((1, 6))), "known profiles must be finite"),
         (lambda: guesses(np.zeros((1, 6)), np.full((1, 6), -1)), "published profiles must be finite and not negative"),
         (lambda: guesses(np.zeros((1, 6)), np.zeros((1, 6)), [6]), "0 to 5 .got 6"),

@@ -22,7 +22,7 @@ TIE = 1e-9  # squared distances in [0, 24] that differ by less are equal but for
 class Guess(NamedTuple):
     """Of each target."""
 
-    distance: np.ndarray  # (n,): of what is known to the nearest published profile; infinite where there is none
+    distance: np.ndarray  # (n,): of what is known to the nearest published profile
     many: np.ndarray  # (n,): how many published profiles are as near
     own: np.ndarray  # (n,): is the target's among them?
 
@@ -68,18 +68,23 @@ class Nearest:
         return pd.DataFrame(np.sqrt(square), anonymous.index, self.known_.index)
 
 
-def guesses(known, published, h=None, within=None) -> Guess:
+def guesses(known, published, h=None, within=None, own=None) -> Guess:
     """The nearest published profiles of each target, without a matrix.
 
-    ``known`` (n, cells): what is known of each target, −1 in a cell that is not known; row i of ``published`` is the profile that is published
-    of her. ``h``: the first 1 to 4 weeks, a list of cells, or all. ``within`` (n,): the municipality of each profile, where there are
-    several: only the published profiles of one's own are looked at.
+    ``known`` (m, cells): what is known of each target, −1 in a cell that is not known. ``own`` (m,): the row of ``published`` (n, cells) that
+    is the target's; by default row i is that of target i. ``h``: the first 1 to 4 weeks, a list of cells, or all. ``within`` (n,): the
+    municipality of each published profile, where there are several: only those of the target's are looked at.
     """
     known, published = values_of(known, "known profiles", unknown=True), values_of(published, "published profiles")
-    if known.shape != published.shape:
-        raise ValueError(f"row i of both must be the same person's (got {known.shape} and {published.shape})")
+    if known.shape[1] != published.shape[1] or (own is None and len(known) != len(published)):
+        raise ValueError(
+            f"row i of both must be the same person's, or own say which is hers (got {known.shape} and {published.shape})"
+        )
+    own = np.arange(len(known)) if own is None else np.asarray(own)
+    if own.shape != (len(known),) or own.dtype.kind not in "iu" or not ((own >= 0) & (own < len(published))).all():
+        raise ValueError(f"own must be a row of the {len(published)} published profiles for each of the {len(known)} targets")
     chosen = cells_of(h, known.shape[1])
-    place = places_of(within, len(known))
+    place = places_of(within, len(published))
     if not len(known):
         return Guess(np.zeros(0), np.zeros(0, np.int64), np.zeros(0, bool))
     group = alike(published[:, chosen], place)  # equal profiles of a municipality are looked at once
@@ -87,32 +92,31 @@ def guesses(known, published, h=None, within=None) -> Guess:
     order = np.argsort(place[first], kind="stable")
     number = np.empty(len(order), np.int64)
     number[order] = np.arange(len(order))
-    ends = np.cumsum(np.bincount(place[first], minlength=place.max() + 1))
-    rows = np.ascontiguousarray(published[first[order]][:, chosen])
+    ends = np.r_[0, np.cumsum(np.bincount(place[first], minlength=place.max() + 1))]
+    columns = np.ascontiguousarray(published[first[order]][:, chosen].T)
     sizes = np.bincount(number[group])
-    square, many, own = _nearest(np.ascontiguousarray(known[:, chosen]), place, number[group], rows, sizes, np.r_[0, ends])
-    return Guess(np.sqrt(square), many, own)
+    square, many, found = _nearest(np.ascontiguousarray(known[:, chosen]), place[own], number[group[own]], columns, sizes, ends)
+    return Guess(np.sqrt(square), many, found)
 
 
 @numba.njit(cache=True, parallel=True)
-def _nearest(known, place, own, rows, sizes, ends):
-    """The least squared distance to the rows of one's place, how many profiles lie within ``TIE`` of it, and whether row ``own`` does."""
+def _nearest(known, place, own, columns, sizes, ends):
+    """The least squared distance to the profiles of one's place, how many lie within ``TIE`` of it, and whether profile ``own`` does.
+
+    ``columns``: (cells, profiles); the sums go cell by cell, for many profiles at once."""
     n, cells = known.shape
-    least, many, found = np.full(n, np.inf), np.zeros(n, np.int64), np.zeros(n, np.bool_)
+    least, many, found = np.zeros(n), np.zeros(n, np.int64), np.zeros(n, np.bool_)
     for i in numba.prange(n):
-        best = np.inf
-        for last in range(2):  # what is least, then who is as near
-            for j in range(ends[place[i]], ends[place[i] + 1]):
-                square = 0.0
-                for c in range(cells):
-                    if known[i, c] >= 0:
-                        square += (known[i, c] - rows[j, c]) ** 2
-                        if square > best + TIE:
-                            break
-                if last == 0:
-                    best = min(best, square)
-                elif square <= best + TIE:
-                    many[i] += sizes[j]
-                    found[i] |= j == own[i]
-        least[i] = best
+        low, high = ends[place[i]], ends[place[i] + 1]
+        square = np.zeros(high - low)
+        for c in range(cells):
+            if known[i, c] >= 0:
+                value, column = known[i, c], columns[c, low:high]
+                for j in range(high - low):
+                    square[j] += (value - column[j]) ** 2
+        least[i] = square.min()
+        for j in range(high - low):
+            if square[j] <= least[i] + TIE:
+                many[i] += sizes[low + j]
+                found[i] |= low + j == own[i]
     return least, many, found
