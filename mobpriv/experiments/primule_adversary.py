@@ -12,7 +12,7 @@ from mobpriv.experiments.primule import Setting
 from mobpriv.experiments.primule_sociometer import true_roles
 from mobpriv.icps import DAYS
 from mobpriv.ranges import whole
-from mobpriv.sociometer import Sociometer, labelled
+from mobpriv.sociometer import PROGRAM, labelled
 
 
 def days_wrong(counts: np.ndarray, wrong: int, rng: np.random.Generator) -> np.ndarray:
@@ -99,6 +99,6 @@ def traits_of(setting: Setting, dataset: str, rng: np.random.Generator) -> tuple
     """The role of each profile as its place in the categories (−1: none), and what it is: the true one of the region, else the Sociometer's."""
     if dataset == "region":
         return true_roles(setting.profiles, datasets.region_truth()[0]).role.codes.astype(np.int64), "true role"
-    return labelled(Sociometer(), setting.values, rng).astype(
+    return labelled(PROGRAM, setting.values, rng).astype(
         np.int64
     ), "Sociometer's label (true roles are known of the embedded region only)"
