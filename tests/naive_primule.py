@@ -72,6 +72,12 @@ def matched(pb, published, h):
     return [row for row, p in enumerate(published) if all(pb[j] < 0 or pb[j] == p[j] for j in h)]
 
 
+def nearest(pb, published, h):
+    """The rows of published profiles that differ least from PB, exactly: shares are fractions."""
+    apart = [sum((Fraction(pb[j]) - Fraction(p[j])) ** 2 for j in h if pb[j] >= 0) for p in published]
+    return [row for row, d in enumerate(apart) if d == min(apart)]
+
+
 def k_of_several(rows, user, most, h):
     """Users who have all that is known of a user; rows are (user, municipality, days of each cell)."""
     own = sorted((r for r in rows if r[0] == user), key=lambda r: (-sum(r[2]), r[1]))[:most]

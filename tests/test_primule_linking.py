@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mobpriv.attacks.call_profiles
-from mobpriv.attacks.call_profiles import Linking, linking
+from mobpriv.attacks.call_profiles import Linking, linking, nearest
 from mobpriv.attacks.call_profiles.linking import candidates, cells_of, groups, risk, several
 from mobpriv.attacks.policies import min_k, reidentified
 from mobpriv.icps import keys, known, values
@@ -110,7 +110,13 @@ class TestContract:
     """What every attack promises (tests/test_attacks.py), on profiles."""
 
     def test_the_face_shows_every_attack(self):
-        classes = [c for _, c in inspect.getmembers(linking, inspect.isclass) if c.__module__ == linking.__name__]
+        modules = (linking, nearest)
+        classes = [
+            c
+            for m in modules
+            for _, c in inspect.getmembers(m, inspect.isclass)
+            if c.__module__ == m.__name__ and hasattr(c, "rank")
+        ]
         assert [c.__name__ for c in classes] == mobpriv.attacks.call_profiles.__all__
 
     def test_the_policies_answer(self):

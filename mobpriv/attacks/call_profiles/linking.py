@@ -44,13 +44,13 @@ class Linking:
             object.__setattr__(self, "h", len(known(self.h)) // 6)
 
     def fit(self, known: pd.DataFrame) -> Self:
-        _profiles(known, "known", unknown=True)
+        profiles_of(known, "known", unknown=True)
         return type(self)(self.h, known)
 
     def rank(self, anonymous: pd.DataFrame) -> pd.DataFrame:
         if self.known_ is None:
             raise ValueError("fit the attack on known profiles first")
-        published, pb = _profiles(anonymous, "published"), self.known_.to_numpy(float)
+        published, pb = profiles_of(anonymous, "published"), self.known_.to_numpy(float)
         if not anonymous.columns.equals(self.known_.columns):
             raise ValueError(
                 f"published profiles must have the cells of the known ones, in their order "
@@ -100,9 +100,9 @@ def groups(profiles, h=None, within=None) -> np.ndarray:
     if profiles.ndim == 1:
         columns = _masked(profiles, h)[:, None]
     else:
-        values = _values(profiles, "profiles")
+        values = values_of(profiles, "profiles")
         columns = values[:, cells_of(h, values.shape[1])]
-    return _alike(columns, _labels(within, len(profiles)))
+    return alike(columns, places_of(within, len(profiles)))
 
 
 def _masked(profiles: np.ndarray, h) -> np.ndarray:
@@ -111,7 +111,7 @@ def _masked(profiles: np.ndarray, h) -> np.ndarray:
     return profiles.astype(np.int64, copy=False) & only(cells_of(h))
 
 
-def _labels(within, many: int) -> np.ndarray:
+def places_of(within, many: int) -> np.ndarray:
     """The municipalities as numbers."""
     if within is None:
         return np.zeros(many, np.int64)
@@ -123,7 +123,7 @@ def _labels(within, many: int) -> np.ndarray:
     return code
 
 
-def _alike(rows: np.ndarray, code: np.ndarray) -> np.ndarray:
+def alike(rows: np.ndarray, code: np.ndarray) -> np.ndarray:
     """Of each row the number of the group of rows that equal it and have its ``code``, in the order of first rows."""
     code = pd.factorize(code)[0].astype(np.int64)
     for column in rows.T:
@@ -148,19 +148,19 @@ def candidates(profiles, published=None, h=None, within=None, published_within=N
         raise ValueError("known and published profiles must both be keys, or both be values")
     published_within = within if published_within is None else published_within
     places = [None, None] if within is None else [np.asarray(within), np.asarray(published_within)]
-    place = _labels(None if within is None else np.concatenate(places), len(pb) + len(published))
+    place = places_of(None if within is None else np.concatenate(places), len(pb) + len(published))
     if within is not None and len(places[0]) != len(pb):
         raise ValueError(f"within must name the municipality of each of the {len(pb)} profiles (got {len(places[0])})")
     place, published_place = place[: len(pb)], place[len(pb) :]
     if pb.ndim == 1:
         return _matching(_masked(pb, h)[:, None], place, _masked(published, h)[:, None], published_place)
-    pb, published = _values(pb, "known profiles", unknown=True), _values(published, "published profiles")
+    pb, published = values_of(pb, "known profiles", unknown=True), values_of(published, "published profiles")
     if pb.shape[1] != published.shape[1]:
         raise ValueError(f"known and published profiles must have the same cells (got {pb.shape[1]} and {published.shape[1]})")
     chosen = cells_of(h, pb.shape[1])
     seen = pb[:, chosen] != UNKNOWN
     found = np.empty(len(pb), np.int64)
-    pattern = _alike(seen, np.zeros(len(pb)))
+    pattern = alike(seen, np.zeros(len(pb)))
     for one in range(pattern.max(initial=-1) + 1):
         rows = np.flatnonzero(pattern == one)
         cells = chosen[seen[rows[0]]]
@@ -170,7 +170,7 @@ def candidates(profiles, published=None, h=None, within=None, published_within=N
 
 def _matching(pb, place, published, published_place) -> np.ndarray:
     """Of each row of ``pb`` how many rows of ``published`` equal it, in the same place."""
-    code = _alike(np.concatenate([published, pb]), np.concatenate([published_place, place]))
+    code = alike(np.concatenate([published, pb]), np.concatenate([published_place, place]))
     return np.bincount(code[: len(published)], minlength=code.max(initial=0) + 1)[code[len(published) :]]
 
 
@@ -224,7 +224,7 @@ def several(icps: Icps, most: int, h=None, values=None) -> pd.Series:
         there = starts + j < ends
         knows[there, j] = group[order[(starts + j)[there]]]
     knows.sort(axis=1)
-    query = _alike(knows, np.zeros(len(knows)))
+    query = alike(knows, np.zeros(len(knows)))
     first = np.unique(query, return_index=True)[1]
     own = group[np.lexsort((group, user))]  # of each user her groups, rising
     members = np.lexsort((user, group))
@@ -255,7 +255,7 @@ def _having_all(queries, members, begins, own, starts):
     return found
 
 
-def _profiles(table, what: str, unknown: bool = False) -> np.ndarray:
+def profiles_of(table, what: str, unknown: bool = False) -> np.ndarray:
     """The values of a table, a row a user and a column a cell."""
     if not isinstance(table, pd.DataFrame) or not table.shape[1]:
         raise ValueError(f"{what} profiles must be a table, a row a user and a column a cell (got {type(table).__name__})")
@@ -264,10 +264,10 @@ def _profiles(table, what: str, unknown: bool = False) -> np.ndarray:
             raise ValueError(
                 f"every {kind} must stand once in the {what} profiles ({names[names.duplicated()][0]} stands twice)"
             )
-    return _values(table.to_numpy(), f"{what} profiles", unknown)
+    return values_of(table.to_numpy(), f"{what} profiles", unknown)
 
 
-def _values(profiles, what: str, unknown: bool = False) -> np.ndarray:
+def values_of(profiles, what: str, unknown: bool = False) -> np.ndarray:
     """Profiles as finite numbers, none negative but −1 for what is not known."""
     try:
         values = np.asarray(profiles, float)

@@ -1,0 +1,122 @@
+"""The nearest published profile: an adversary beyond Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy Risk Mitigation
+for User Profiles*, who does not look for a profile that equals what she knows of a target (§5), but for the one that differs least.
+
+A published profile that is a mean, or has noise, equals nobody's own: exact matching then finds nobody, whatever is published. The
+nearest profile is always there; of several that are equally near she takes one at random. The distance is Euclid's, over the cells
+that she knows.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple, Self
+
+import numba
+import numpy as np
+import pandas as pd
+
+from mobpriv.attacks.call_profiles import linking
+from mobpriv.attacks.call_profiles.linking import UNKNOWN, Linking, alike, cells_of, places_of, profiles_of, values_of
+
+TIE = 1e-9  # squared distances in [0, 24] that differ by less are equal but for rounding
+
+
+class Guess(NamedTuple):
+    """Of each target."""
+
+    distance: np.ndarray  # (n,): of what is known to the nearest published profile
+    many: np.ndarray  # (n,): how many published profiles are as near
+    own: np.ndarray  # (n,): is the target's among them?
+
+    @property
+    def chance(self) -> np.ndarray:
+        """(n,): with which probability the guess is the target's own profile."""
+        return np.divide(self.own, self.many, out=np.zeros(len(self.many)), where=self.own)
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """``rank``: the Euclidean distance of each published profile to what is known of each target. ``h`` and tables as in :class:`Linking`."""
+
+    h: int | tuple[int, ...] | None = None
+    known_: pd.DataFrame | None = field(default=None, repr=False, compare=False)
+
+    name = "nearest profile"
+
+    def __post_init__(self):
+        object.__setattr__(self, "h", Linking(self.h).h)
+
+    def fit(self, known: pd.DataFrame) -> Self:
+        profiles_of(known, "known", unknown=True)
+        return type(self)(self.h, known)
+
+    def rank(self, anonymous: pd.DataFrame) -> pd.DataFrame:
+        if self.known_ is None:
+            raise ValueError("fit the attack on known profiles first")
+        published, pb = profiles_of(anonymous, "published"), self.known_.to_numpy(float)
+        if not anonymous.columns.equals(self.known_.columns):
+            raise ValueError(
+                f"published profiles must have the cells of the known ones, in their order "
+                f"(they have {len(anonymous.columns)}, the known ones {len(self.known_.columns)})"
+            )
+        if published.shape[0] * pb.shape[0] > linking.PAIRS:
+            raise ValueError(
+                f"a ranking of {len(published):,} × {len(pb):,} profiles takes {8e-9 * len(published) * len(pb):,.0f} GB: "
+                "use guesses(), which holds none"
+            )
+        square = np.zeros((len(published), len(pb)))
+        for cell in cells_of(self.h, pb.shape[1]):
+            square += np.where(pb[:, cell] == UNKNOWN, 0, published[:, cell, None] - pb[:, cell]) ** 2
+        return pd.DataFrame(np.sqrt(square), anonymous.index, self.known_.index)
+
+
+def guesses(known, published, h=None, within=None, own=None) -> Guess:
+    """The nearest published profiles of each target, without a matrix.
+
+    ``known`` (m, cells): what is known of each target, −1 in a cell that is not known. ``own`` (m,): the row of ``published`` (n, cells) that
+    is the target's; by default row i is that of target i. ``h``: the first 1 to 4 weeks, a list of cells, or all. ``within`` (n,): the
+    municipality of each published profile, where there are several: only those of the target's are looked at.
+    """
+    known, published = values_of(known, "known profiles", unknown=True), values_of(published, "published profiles")
+    if known.shape[1] != published.shape[1] or (own is None and len(known) != len(published)):
+        raise ValueError(
+            f"row i of both must be the same person's, or own say which is hers (got {known.shape} and {published.shape})"
+        )
+    own = np.arange(len(known)) if own is None else np.asarray(own)
+    if own.shape != (len(known),) or own.dtype.kind not in "iu" or not ((own >= 0) & (own < len(published))).all():
+        raise ValueError(f"own must be a row of the {len(published)} published profiles for each of the {len(known)} targets")
+    chosen = cells_of(h, known.shape[1])
+    place = places_of(within, len(published))
+    if not len(known):
+        return Guess(np.zeros(0), np.zeros(0, np.int64), np.zeros(0, bool))
+    group = alike(published[:, chosen], place)  # equal profiles of a municipality are looked at once
+    first = np.unique(group, return_index=True)[1]
+    order = np.argsort(place[first], kind="stable")
+    number = np.empty(len(order), np.int64)
+    number[order] = np.arange(len(order))
+    ends = np.r_[0, np.cumsum(np.bincount(place[first], minlength=place.max() + 1))]
+    columns = np.ascontiguousarray(published[first[order]][:, chosen].T)
+    sizes = np.bincount(number[group])
+    square, many, found = _nearest(np.ascontiguousarray(known[:, chosen]), place[own], number[group[own]], columns, sizes, ends)
+    return Guess(np.sqrt(square), many, found)
+
+
+@numba.njit(cache=True, parallel=True)
+def _nearest(known, place, own, columns, sizes, ends):
+    """The least squared distance to the profiles of one's place, how many lie within ``TIE`` of it, and whether profile ``own`` does.
+
+    ``columns``: (cells, profiles); the sums go cell by cell, for many profiles at once."""
+    n, cells = known.shape
+    least, many, found = np.zeros(n), np.zeros(n, np.int64), np.zeros(n, np.bool_)
+    for i in numba.prange(n):
+        low, high = ends[place[i]], ends[place[i] + 1]
+        square = np.zeros(high - low)
+        for c in range(cells):
+            if known[i, c] >= 0:
+                value, column = known[i, c], columns[c, low:high]
+                for j in range(high - low):
+                    square[j] += (value - column[j]) ** 2
+        least[i] = square.min()
+        for j in range(high - low):
+            if square[j] <= least[i] + TIE:
+                many[i] += sizes[low + j]
+                found[i] |= low + j == own[i]
+    return least, many, found

@@ -1,0 +1,104 @@
+"""Adversaries whom Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy Risk Mitigation for User Profiles*, §5, do not have:
+who is wrong by some days, and what a group of k gives away of its members.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from mobpriv import datasets
+from mobpriv.experiments.primule import Setting
+from mobpriv.experiments.primule_sociometer import true_roles
+from mobpriv.icps import DAYS
+from mobpriv.ranges import whole
+from mobpriv.sociometer import PROGRAM, labelled
+
+
+def days_wrong(counts: np.ndarray, wrong: int, rng: np.random.Generator) -> np.ndarray:
+    """Days with a call (n, cells) as an adversary has them who errs in ``wrong`` cells of each profile, drawn at random, by one day.
+
+    As likely one more as one less; where there is no other way (no day, or all of them) the one that is left. Rows are drawn in their order.
+    """
+    counts = np.asarray(counts)
+    n, cells = counts.shape
+    wrong = whole("wrong", wrong, 0, cells, f"must be a whole number of cells, 0 to {cells}")
+    seen = counts.astype(np.int64)
+    at = rng.random((n, cells)).argsort(axis=1, kind="stable")[:, :wrong]
+    step = np.where(rng.random((n, wrong)) < 0.5, -1, 1)
+    rows = np.arange(n)[:, None]
+    there, most = seen[rows, at], DAYS[:cells][at]
+    seen[rows, at] = there + np.where(there == 0, 1, np.where(there == most, -1, step))
+    return seen
+
+
+class Inside(NamedTuple):
+    """What a group gives away of a trait of its members; of each profile, over those that have the trait."""
+
+    kinds: np.ndarray  # (m,): how many different ones its group has
+    guess: np.ndarray  # (m,): how likely the commonest one of its group is its own, to who may be any of them
+    right: np.ndarray  # (m,): is the commonest its own? Of equally common ones a share
+
+
+def inside(group: np.ndarray, trait: np.ndarray) -> Inside:
+    """The homogeneity of groups: ``group`` (n,) and ``trait`` (n,), whole numbers from 0 on, −1 where it is missing.
+
+    The adversary knows in which group his target is, and the traits of its members, as where they are published beside the profiles.
+    """
+    has = np.asarray(trait) >= 0
+    of = pd.factorize(np.asarray(group)[has])[0]
+    own = np.asarray(trait)[has].astype(np.int64)
+    classes = int(own.max(initial=0)) + 1
+    many = np.bincount(of * classes + own, minlength=(of.max(initial=-1) + 1) * classes).reshape(-1, classes)
+    most = many.max(axis=1, initial=0)
+    ties = (many == most[:, None]).sum(axis=1)
+    right = (many[of, own] == most[of]) / ties[of]
+    return Inside((many > 0).sum(axis=1)[of], (most / many.sum(axis=1))[of], right)
+
+
+def shuffled(trait: np.ndarray, where: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The traits of each municipality, handed round among its profiles: what small groups alone give away."""
+    trait, found = np.asarray(trait), np.empty_like(trait)
+    order = np.argsort(where, kind="stable")
+    mixed = np.lexsort((rng.random(len(trait)), where))
+    found[order] = trait[mixed]
+    return found
+
+
+class Further(NamedTuple):
+    """What is left of a group of profiles that are equal on h, once a call outside h is known, too; of each profile with such a call."""
+
+    whose: np.ndarray  # (m,): its row
+    below: np.ndarray  # (m,): of its cells outside h with a call, the share in which fewer than k of its group have a call
+    alone: np.ndarray  # (m,): the share in which nobody else has
+
+
+def one_more_call(group: np.ndarray, counts: np.ndarray, h: np.ndarray, k: int) -> Further:
+    """The adversary knows h, and of one cell outside it that there was a call: how many of the group have one there?"""
+    outside = np.setdiff1d(np.arange(counts.shape[1]), h)
+    calls = np.asarray(counts)[:, outside] > 0
+    of = pd.factorize(np.asarray(group))[0]
+    many = np.zeros((of.max(initial=-1) + 1, len(outside)), np.int64)
+    np.add.at(many, of, calls)
+    there = np.flatnonzero(calls.any(axis=1))
+    own, left = calls[there], many[of[there]]
+    below, alone = (((left < least) & own).sum(axis=1) / own.sum(axis=1) for least in (k, 2))
+    return Further(there, below, alone)
+
+
+def same_in_group(group: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Of each profile's cells (n, cells), whether its whole group has the same number of days there."""
+    of = pd.factorize(np.asarray(group))[0]
+    first = np.unique(of, return_index=True)[1]
+    other = np.zeros((len(first), np.shape(counts)[1]), bool)
+    np.logical_or.at(other, of, np.asarray(counts) != np.asarray(counts)[first][of])
+    return ~other[of]
+
+
+def traits_of(setting: Setting, dataset: str, rng: np.random.Generator) -> tuple[np.ndarray, str]:
+    """The role of each profile as its place in the categories (−1: none), and what it is: the true one of the region, else the Sociometer's."""
+    if dataset == "region":
+        return true_roles(setting.profiles, datasets.region_truth()[0]).role.codes.astype(np.int64), "true role"
+    return labelled(PROGRAM, setting.values, rng).astype(
+        np.int64
+    ), "Sociometer's label (true roles are known of the embedded region only)"
