@@ -224,11 +224,11 @@ def around(places: pd.DataFrame, by: str):
     antennas put together by municipality, say, where nobody has its borders.
 
     The cells end a tenth of the places' extent beyond their convex hull. Kilometres are alike northwards and eastwards at the middle latitude. Of
-    places at one point the first counts; a name may have several parts.
+    places at one point the first counts, and one without a position or a name none; a name may have several parts.
     """
     import geopandas
 
-    first = places.drop_duplicates(["lat", "lng"])
+    first = places.dropna(subset=["lat", "lng", by]).drop_duplicates(["lat", "lng"])
     squeeze = np.cos(np.radians((first["lat"].max() + first["lat"].min()) / 2))
     points = shapely.points(first["lng"] * squeeze, first["lat"])
     hull = shapely.multipoints(points).convex_hull

@@ -80,7 +80,7 @@ def in_sql(job: Job, source: str, types: dict[str, str]) -> str:
 
 def _of_somebody(parts: str) -> str:
     """A partial table without those who are called as files write that a value is missing: asked of each of its rows, not of each record."""
-    nobody = f"user in ({', '.join(map(quoted, sorted(MISSING)))})"
+    nobody = f"user in ({', '.join(map(quoted, sorted(MISSING | {''})))})"
     again = f"{nobody} and place <= {CODE[END_RULES[0]]}"  # ends of calls that count as a whole
     return f"""
         select case when {nobody} then null else user end as user,

@@ -296,7 +296,12 @@ def _masks(events, users: int, window: Window) -> tuple[np.ndarray, ...]:
 
 def key_of(weekdays: np.ndarray, weekend: np.ndarray, weeks: int = WEEKS) -> np.ndarray:
     """The keys of masks of days (:meth:`Window.bits`): of each cell how many of its bits are set."""
-    return _key_of(np.asarray(weekdays, np.int64), np.asarray(weekend, np.int64), _SHIFTS[: 6 * weeks])
+    weekdays, weekend = np.asarray(weekdays, np.int64), np.asarray(weekend, np.int64)
+    if weekdays.ndim != 1 or weekdays.shape != weekend.shape:
+        raise ValueError(
+            f"masks of days must be two rows of whole numbers, one as long as the other (got {weekdays.shape} and {weekend.shape})"
+        )
+    return _key_of(weekdays, weekend, _SHIFTS[: 6 * weeks])
 
 
 _SET_BITS = np.array([days.bit_count() for days in range(32)])

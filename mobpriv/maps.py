@@ -48,7 +48,8 @@ def areas(shapes, colours, labels=None) -> dict:
             label=text,
         )
         for shape, c, text in zip(shapes, colours, labels, strict=True)
-        for part in getattr(shape, "geoms", [shape])
+        for part in getattr(shape, "geoms", [] if shape is None else [shape])
+        if part.geom_type == "Polygon" and not part.is_empty
     ]
     return {"type": "FeatureCollection", "features": features}
 

@@ -303,3 +303,11 @@ def test_around_a_single_place_and_places_at_one_point():
     assert south == pytest.approx(
         north, rel=0.02
     )  # a degree of longitude is shorter in the north, and the cells are cut in degrees
+
+
+def test_a_place_without_position_or_name_has_no_cell():
+    known = pd.DataFrame({"lat": [0.0, 0.0, 1.0], "lng": [0.0, 1.0, 0.0], "town": ["a", "b", "b"]})
+    strange = pd.DataFrame({"lat": [np.nan, 0.5], "lng": [0.2, 0.5], "town": ["c", None]})
+    one, other = around(known, "town"), around(pd.concat([known, strange]), "town")
+    assert one["town"].tolist() == other["town"].tolist() == ["a", "b"]
+    assert one.geometry.geom_equals(other.geometry).all()

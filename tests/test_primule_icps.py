@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mobpriv import icps as module
 from mobpriv.calls import as_calls
-from mobpriv.icps import DAYS, WEEKDAY_SLOTS, Window, counts, icps, keys, known, only, values
+from mobpriv.icps import DAYS, WEEKDAY_SLOTS, Window, counts, icps, key_of, keys, known, only, values
 from mobpriv.traces import milliseconds
 
 ROME = "Europe/Rome"
@@ -319,3 +319,8 @@ def test_clocks_change_where_they_do():
     calls = calls_of([("a", "2016-11-01T10:00", "c1")], ROME)
     assert module.icps(calls, CELLS, NOVEMBER).profiles["key"].tolist() == [1 << 3]
     assert NOVEMBER.slot_of(milliseconds(calls)).tolist() == [4]
+
+
+def test_masks_of_other_lengths_are_refused():
+    with pytest.raises(ValueError, match=r"masks of days must be two rows .* \(got \(3,\) and \(1,\)\)"):
+        key_of([1, 2, 3], [1])

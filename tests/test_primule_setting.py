@@ -62,6 +62,7 @@ def test_antennas_that_stand_together_are_a_municipality():
         ({"dataset": "city", "rate": -1}, r"rate must be"),
         ({"dataset": "city"}, r"individual call profiles are made of call records.*city holds traces"),
         ({"dataset": "region", "start": "2030-01-01"}, r"region has no call in the 4 weeks from 2030-01-01 on"),
+        ({"dataset": "region", "start": "soon"}, r"start must be a date.*soon"),
         ({"dataset": "region", "most": -1}, r"most must be"),
         ({"dataset": "region", "zone": "Europe/Atlantis"}, r"zone must be the name of a time zone.*Atlantis"),
     ],

@@ -142,7 +142,8 @@ def _named_files(name: str, root: Path) -> list[str]:
 def _real_job(name: str, run: runs.Run, data: Path, root: Path) -> Job:
     path = root / "notebooks" / f"{name}.ipynb"
     given = {"dataset": str(data), **given_to(run, name, root)}
-    key = provenance.fingerprint([code_hash(run, name, root), *running.data_fingerprints(str(data))])
+    named = _named_files(name, root)
+    key = provenance.fingerprint([code_hash(run, name, root), *running.data_fingerprints(str(data)), *named])
     return Job(path, given, _executed(root, run.name, name), root / "book" / "results" / run.name / f"{name}.json", root, key)
 
 

@@ -64,7 +64,10 @@ def prepare(
         earliest = data.calls["t"].min().tz_convert(zone)
     except (LookupError, ValueError):  # an unknown zone is a KeyError
         raise ValueError(f"zone must be the name of a time zone, as Europe/Rome (got {zone!r})") from None
-    first = pd.Timestamp(start) if start else earliest.tz_localize(None).normalize()
+    try:
+        first = pd.Timestamp(start) if start else earliest.tz_localize(None).normalize()
+    except ValueError:
+        raise ValueError(f"start must be a date, as 2024-10-07 (got {start!r})") from None
     window = Window(first, zone, weeks)
     found: Found = icps(data.calls, data.cells, window)
     profiles = found.profiles

@@ -19,7 +19,7 @@ def cells_in_order(original: np.ndarray, town: np.ndarray, k: int, order: np.nda
     which that is depends on the order of the cells: it is the rest of the ties that moves.
     """
     said, table = np.empty(np.shape(original)), pd.DataFrame(original)[list(order)]
-    for rows in table.groupby(np.asarray(town), sort=True).indices.values():
+    for rows in table.groupby(np.asarray(town), sort=True, dropna=False).indices.values():
         protected = Primule(k).protect(table.iloc[rows], np.random.default_rng())  # it draws nothing
         said[np.ix_(rows, order)] = protected.values
     return said

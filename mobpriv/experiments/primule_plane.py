@@ -15,7 +15,7 @@ def mdav_over_municipalities(values: np.ndarray, town: np.ndarray, k: int) -> tu
     through all. A municipality of fewer than k profiles stays as it is."""
     said, group, start = np.empty(np.shape(values)), np.empty(len(values), np.int64), 0
     table = pd.DataFrame(values)
-    for rows in table.groupby(np.asarray(town), sort=True).indices.values():
+    for rows in table.groupby(np.asarray(town), sort=True, dropna=False).indices.values():
         protected = Mdav(k).protect(table.iloc[rows], np.random.default_rng())  # it draws nothing
         said[rows], group[rows] = protected.values.to_numpy(), protected.group + start
         start += int(protected.group.max()) + 1

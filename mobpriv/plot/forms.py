@@ -412,7 +412,7 @@ def confusion(table: pd.DataFrame, axis=None, title: str = "", xlabel: str = "la
     """
     axis = axis if axis is not None else panels(1, (4.4, 3.6))[0]
     classes = list(dict.fromkeys(table["true"]))
-    percent = 100 * table.pivot(index="true", columns="found", values="value").loc[classes[::-1], classes]
+    percent = 100 * table.pivot(index="true", columns="found", values="value").reindex(index=classes[::-1], columns=classes)
     own = pd.DataFrame(np.equal.outer(classes[::-1], classes), percent.index, percent.columns)
     tiles(percent, axis, xlabel, ylabel, title, ends=(0.0, 100.0), framed={FAINT: own})
     axis.set_xticks(axis.get_xticks(), [name.replace(" ", "\n") for name in classes])
