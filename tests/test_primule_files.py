@@ -204,7 +204,7 @@ def test_bad_numbers_of_a_parquet_file(tmp_path):
     far = pd.DataFrame({"user": ["a"] * 5, "t": [ten, ten, ten, 2**62, -(2**62)], "cell": ["c1"] * 5})
     far.to_parquet(path)
     assert icps_of_files(path, NOVEMBER, CELLS, time="s").left_out["rule"].tolist() == ["before the window", "after the window"]
-    called = pd.DataFrame({"user": ["a", "nan", "nan"], "t": [ten] * 3, "cell": ["c1", "c1", "mars"]})
+    called = pd.DataFrame({"user": ["a", "nan", ""], "t": [ten] * 3, "cell": ["c1", "c1", "mars"]})
     called.assign(end_cell="nowhere", duration=1.0).to_parquet(path)
     for options in ({}, {"both_cells": True}):
         told = icps_of_files(path, NOVEMBER, CELLS, **options).left_out
