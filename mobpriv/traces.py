@@ -249,15 +249,19 @@ def milliseconds(traces: Traces) -> np.ndarray:
 
 def in_utc(time: np.ndarray) -> pd.Series:
     """Times from int64 milliseconds since 1970-01-01 UTC: the inverse of :func:`milliseconds`."""
-    return pd.Series(np.ascontiguousarray(time, np.int64).view("datetime64[ms]")).dt.tz_localize("UTC")
+    return pd.Series(pd.DatetimeIndex(np.ascontiguousarray(time, np.int64).view("datetime64[ms]"), tz="UTC"))
 
 
 def by_user(traces: Traces) -> tuple[pd.Index, np.ndarray]:
     """The users that have records, sorted, and the offsets of their blocks: user i owns rows offsets[i] … offsets[i+1]−1."""
-    code = traces["user"].cat.codes.to_numpy()
+    user = traces["user"].array
+    code, users = user.codes, user.categories
     starts = np.flatnonzero(np.r_[True, code[1:] != code[:-1]]) if len(code) else np.zeros(0, np.int64)
-    users = traces["user"].cat.categories[code[starts]].astype(str)
-    return pd.Index(users, name="user"), np.r_[starts, len(code)].astype(np.int64)
+    if len(starts) < len(users):  # some have no record
+        users = users[code[starts]]
+    if users.dtype != "str":
+        users = users.astype("str")
+    return users.rename("user"), np.r_[starts, len(code)].astype(np.int64)
 
 
 def rows(traces: Traces, chosen: np.ndarray) -> Traces:
@@ -282,9 +286,9 @@ def from_blocks(users: pd.Index, counts: np.ndarray, time: np.ndarray, lat: np.n
     counts = np.asarray(counts, np.int64)
     some = counts > 0
     user = pd.Categorical.from_codes(
-        np.repeat(np.arange(some.sum()), counts[some]), categories=pd.Index(np.asarray(users, dtype=object)[some], dtype="str")
+        np.repeat(np.arange(some.sum()), counts[some]), pd.Index(users, dtype="str").rename(None)[some], validate=False
     )
-    return pd.DataFrame({"user": user, "t": in_utc(time), "lat": lat, "lng": lng})
+    return pd.DataFrame({"user": user, "t": in_utc(time), "lat": lat, "lng": lng}, copy=False)
 
 
 def most_active_days(traces: Traces, days: int = 30, zone: str = "UTC") -> pd.Timestamp:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from naive_mechanisms import speed_smoothing
 
 from mobpriv.geo import distance, metres_per_degree, to_plane
+from mobpriv.mechanisms import promesse
 from mobpriv.mechanisms.promesse import Promesse
 from mobpriv.traces import as_traces, by_user, from_blocks, milliseconds
 
@@ -204,3 +205,26 @@ def test_a_walk_of_insane_size_is_refused_before_it_is_filled():
 def test_refuses_a_wrong_jump():
     with pytest.raises(ValueError, match=r"max_jump must be positive, in m; None fills every jump \(got 0\)"):
         Promesse(max_jump=0)
+
+
+def test_a_walk_that_needs_more_room_than_its_steps_told_is_walked_again(monkeypatch):
+    """One step from the equator to 85° north: the mean of the scales at its ends is shorter than the way that the samples go."""
+    far = from_blocks(pd.Index(["a"]), [2], START + np.array([0, 3_600_000]), np.array([0.0, 85.0]), np.array([0.0, 170.0]))
+    told, walks, walk = Promesse(20_000).steps(far).loc["a", "points"], [], promesse._walk_each
+    monkeypatch.setattr(promesse, "_walk_each", lambda *given: walks.append(given[2][-1]) or walk(*given))
+    published = Promesse(20_000).protect(far)
+    assert len(walks) == 2
+    assert walks[0] < len(published) + 2 == walks[1]
+    assert len(published) > 1.01 * told
+    between = distance(*(published[c].to_numpy()[part] for part in (slice(-1), slice(1, None)) for c in ("lat", "lng")))
+    np.testing.assert_allclose(between, 20_000, rtol=1e-6)
+
+
+@pytest.mark.parametrize("at_a_time", [1, 10, 1000])
+def test_pieces_walked_a_few_at_a_time_publish_the_same(monkeypatch, at_a_time):
+    traces = astray()
+    several = Promesse(100, max_gap=0.5), Promesse(100, max_jump=1000), Promesse(100_000)
+    whole = [mechanism.protect(traces) for mechanism in several]
+    monkeypatch.setattr(promesse, "AT_A_TIME", at_a_time)
+    for mechanism, published in zip(several, whole, strict=True):
+        pd.testing.assert_frame_equal(mechanism.protect(traces), published, check_exact=True)

@@ -6,6 +6,7 @@ left to be found, while the places passed stay nearly where they were.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numba
 import numpy as np
@@ -15,6 +16,7 @@ from mobpriv.geo import Points, check_plane, to_degrees, to_plane, towards
 from mobpriv.ranges import not_negative, positive
 from mobpriv.traces import Traces, by_user, from_blocks, milliseconds
 
+AT_A_TIME = 1 << 22  # samples
 SANE = 1_000_000, 100  # points that any walk may publish; points a record, beyond which a larger walk is refused
 
 
@@ -59,13 +61,15 @@ class Promesse:
         time, ground = milliseconds(traces), self.plane == "ground"
         p = self._positions(traces, offsets)
         filled = self._filled(p, time, offsets)
-        _check_size(self._steps(p, filled, users, offsets))
+        metres = np.r_[np.nan_to_num(filled), 0.0][: len(time)]
+        if metres.sum() / self.alpha > SANE[0]:
+            _check_size(self._steps(p, filled, users, offsets))
         pieces = np.r_[0, 1 + np.flatnonzero(np.isnan(filled)), len(time)] if len(time) else offsets
-        samples = _count(p, pieces, float(self.alpha), ground)
-        ends = np.r_[0, np.cumsum(samples)]
-        x, y, t = _fill(p, time, pieces, ends, float(self.alpha), ground)
+        # straight lines between samples are no longer than the walk, but for the scales along a very long step: room to begin with
+        room = (1.01 * np.add.reduceat(metres, pieces[:-1]) / self.alpha).astype(np.int64) + 2 if len(time) else pieces[:0]
+        samples, x, y, t = _walked(p, time, pieces, room, float(self.alpha), ground)
         lat, lng = to_degrees(x, y, self.plane)
-        counts = np.diff(ends[np.searchsorted(pieces, offsets)])
+        counts = np.diff(np.r_[0, np.cumsum(samples)][np.searchsorted(pieces, offsets)])
         return from_blocks(users, counts, t, lat, lng)
 
     def steps(self, traces: Traces) -> pd.DataFrame:
@@ -128,15 +132,35 @@ def _unwrapped(lng: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     return lng + 360 * (total - np.repeat(total[offsets[:-1]], np.diff(offsets)))
 
 
+def _walked(p, time, pieces, room, alpha, ground):
+    """How many samples each piece keeps, and the kept ones of all pieces, piece after piece: x, y and t in ms.
+
+    ``room``: about so many samples each piece has; where they are more the piece is walked again.
+    """
+    samples, parts = np.zeros(len(room), np.int64), [(np.empty(0), np.empty(0), np.empty(0, np.int64))]
+    # some pieces at a time: the room of all of them would be as much memory again
+    borders = np.unique(np.r_[np.searchsorted(np.cumsum(room), np.arange(0, room.sum(), AT_A_TIME)), len(room)])
+    for a, b in pairwise(borders):
+        own = room[a:b].copy()
+        while True:
+            starts = np.r_[0, np.cumsum(own)]
+            found, *scratch = _walk_each(p, pieces[a : b + 1], starts, alpha, ground)
+            if (found <= own).all():
+                break
+            own = np.maximum(own, found)
+        samples[a:b] = np.maximum(found - 2, 0)  # all but the first and the last
+        parts.append(_kept(time, *scratch, starts, np.r_[0, np.cumsum(samples[a:b])]))
+    return samples, *map(np.concatenate, zip(*parts, strict=True))
+
+
 @numba.njit(cache=True)
 def _walk(p, start, end, alpha, ground, x, y, head):
-    """Samples the records start … end−1; returns how many samples, and writes them where ``x`` has room.
+    """Samples the records start … end−1; returns how many samples, and writes as many of them as there is room for.
 
     ``head[s]`` is the record that sample s was heading to.
     """
     px, py, sx, sy = p.x[start], p.y[start], p.sx[start], p.sy[start]  # the last sample
-    if len(x):
-        x[0], y[0], head[0] = px, py, start
+    x[0], y[0], head[0] = px, py, start
     n = 1
     for i in range(start + 1, end):
         while True:
@@ -145,35 +169,34 @@ def _walk(p, start, end, alpha, ground, x, y, head):
             if d < alpha:
                 break
             px, py, sx, sy = towards(px, py, sx, sy, dx, dy, alpha, d, ground)
-            if len(x):
+            if n < len(x):
                 x[n], y[n], head[n] = px, py, i
             n += 1
     return n
 
 
 @numba.njit(cache=True, parallel=True)
-def _count(p, pieces, alpha, ground):
-    """How many samples each piece keeps: all but the first and the last."""
-    kept = np.zeros(len(pieces) - 1, np.int64)
-    for k in numba.prange(len(kept)):
-        nothing, none = np.empty(0), np.empty(0, np.int64)
-        kept[k] = max(0, _walk(p, pieces[k], pieces[k + 1], alpha, ground, nothing, nothing, none) - 2)
-    return kept
+def _walk_each(p, pieces, starts, alpha, ground):
+    """The samples of each piece from its start in the columns on, and how many they are, whether or not there was room for them."""
+    found, size = np.zeros(len(pieces) - 1, np.int64), starts[-1]
+    x, y, head = np.empty(size), np.empty(size), np.empty(size, np.int64)
+    for k in numba.prange(len(found)):
+        a, b = starts[k], starts[k + 1]
+        found[k] = _walk(p, pieces[k], pieces[k + 1], alpha, ground, x[a:b], y[a:b], head[a:b])
+    return found, x, y, head
 
 
 @numba.njit(cache=True, parallel=True)
-def _fill(p, time, pieces, ends, alpha, ground):
-    """The kept samples of all pieces, piece after piece, and their times in ms."""
+def _kept(time, wx, wy, head, starts, ends):
+    """The samples but each piece's first and last, piece after piece, and their times in ms."""
     x, y, t = np.empty(ends[-1]), np.empty(ends[-1]), np.empty(ends[-1], np.int64)
-    for k in numba.prange(len(pieces) - 1):
-        n = ends[k + 1] - ends[k]
+    for k in numba.prange(len(ends) - 1):
+        n, a = ends[k + 1] - ends[k], starts[k] + 1
         if n == 0:
             continue
-        wx, wy, head = np.empty(n + 2), np.empty(n + 2), np.empty(n + 2, np.int64)
-        _walk(p, pieces[k], pieces[k + 1], alpha, ground, wx, wy, head)
-        first, last = time[head[1]], time[head[n]]
+        first, last = time[head[a]], time[head[a + n - 1]]
         for s in range(n):
-            x[ends[k] + s], y[ends[k] + s] = wx[s + 1], wy[s + 1]
+            x[ends[k] + s], y[ends[k] + s] = wx[a + s], wy[a + s]
             # in whole numbers, rounded up: −((−a) // b) is the ceiling of a / b
             t[ends[k] + s] = first - (-s * (last - first)) // max(n - 1, 1)
     return x, y, t

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from mobpriv.geo import check_plane
 from mobpriv.grid import S2Grid, s2_keys
@@ -58,10 +59,8 @@ class Metrics:
         return Original(self, users[0], self.cells(original), self.centres(original))
 
     def cells(self, traces: Traces) -> np.ndarray:
-        """cell(T): the cells that a trace of at least one record visits, once each, in rising order."""
-        keys = s2_keys(traces["lat"].to_numpy(), traces["lng"].to_numpy(), self.level)
-        keys = np.sort(keys[np.r_[True, keys[1:] != keys[:-1]]])  # one record after the other is often in one cell
-        return keys[np.r_[True, keys[1:] != keys[:-1]]]
+        """cell(T): the cells that a trace visits, once each, in the order of their first visits."""
+        return pd.unique(s2_keys(traces["lat"].to_numpy(), traces["lng"].to_numpy(), self.level))
 
     def centres(self, traces: Traces) -> Centres:
         """poi(T)."""
@@ -89,7 +88,7 @@ class Original(NamedTuple):
             cells, found = m.cells(protected), m.centres(protected)
         else:
             cells, found = np.zeros(0, np.int64), Centres(np.zeros(0), np.zeros(0), np.zeros(2, np.int64))
-        common = len(np.intersect1d(self.cells, cells, assume_unique=True))
+        common = len(self.cells) + len(cells) - len(pd.unique(np.concatenate([self.cells, cells])))
         privacy = float(scores(self.pois, found, m.near, m.matched, m.plane)["privacy"][0])
         # 2 P R / (P + R) with the fractions resolved: 0 without a common cell
         return Levels(privacy, 2 * common / (len(self.cells) + len(cells)), NO_POI if np.isnan(privacy) else "")
