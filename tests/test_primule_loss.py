@@ -60,8 +60,22 @@ def test_for_service_is_primule_by_that_distance():
     found = for_service(X[rows], TOWN[rows], 7, ALL)
     slow = Primule(7, distance=tailored).protect(pd.DataFrame(X[rows]), np.random.default_rng(1))
     assert same(found.group, slow.group)
-    with pytest.raises(ValueError, match="h must hold whole weeks"):
-        for_service(X, TOWN, 7, ALL[:5])
+
+
+@pytest.mark.parametrize(
+    "h", [range(5), range(1, 7), [0, 1, 2, 3, 4, 4], [0, 1, 2, 3, 4, 11], [*range(6), *range(6)], range(3, 15)]
+)
+def test_for_service_knows_whole_weeks_from_as_many_cells(h):
+    with pytest.raises(ValueError, match=r"h must hold whole weeks, each of its 6 cells once.*got \d") as refused:
+        for_service(X, TOWN, 7, list(h))
+    assert "\n" not in str(refused.value)
+
+
+def test_for_service_takes_the_cells_of_its_weeks_in_any_order():
+    weeks, mixed = [0, 1, 2, 3, 4, 5, 12, 13, 14, 15, 16, 17], [17, 3, 12, 0, 5, 14, 1, 4, 13, 2, 16, 15]
+    one, other = (for_service(X, TOWN, 7, h) for h in (weeks, mixed))
+    assert same(one.group, other.group)
+    np.testing.assert_allclose(whole_profiles(X, one, weeks), whole_profiles(X, other, mixed))
 
 
 def test_cut_groups_are_parts_and_lose_no_more():

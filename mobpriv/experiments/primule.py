@@ -46,10 +46,16 @@ def prepare(
 
     ``most`` > 0: of the most populous municipalities only as many. Raises ValueError where the data are no call records. Traces are made
     calls first: ``antennas`` are placed where their records are and joined to ``towns`` municipalities, and every user calls ``rate``
-    times a day, a Poisson process; with ``rate`` = 0 traces are refused.
+    times a day, a Poisson process; with ``rate`` = 0 traces are refused. A ``rate`` or a ``leave_out`` beside call records is refused, too: it
+    would do nothing.
     """
     whole("most", most, 0)
     if datasets.kind_of(dataset) == "calls":
+        for name, value in (("rate", rate), ("leave_out", leave_out)):
+            if value:
+                raise ValueError(
+                    f"{name} is for traces, whose users are let call: {dataset} holds calls already (got {value!r})"
+                )
         data = datasets.load_calls(dataset)
     elif rate:
         data = _calling(dataset, rate, antennas, towns, leave_out, seed)
