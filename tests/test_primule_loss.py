@@ -10,7 +10,7 @@ from mobpriv.experiments.primule_scale import over_municipalities, published
 from mobpriv.icps import keys as keys_of
 from mobpriv.icps import known
 from mobpriv.mechanisms.call_profiles import Mdav, Primule
-from mobpriv.metrics.information_loss import mse, one_group
+from mobpriv.metrics.information_loss import mse, one_group, same_time
 
 X = crowd(300).to_numpy()
 TOWN = np.repeat(["A", "B", "C"], [150, 145, 5])
@@ -92,3 +92,17 @@ def test_single_is_the_bound():
     for k in (5, 60, 145):
         assert squared(X, by_primule(X, TOWN, k, ALL), ALL)[rows].mean() <= one_group(X[rows]) + 1e-12
     assert squared(X, by_primule(X, TOWN, 145, ALL), ALL)[rows].mean() == pytest.approx(one_group(X[rows]))
+
+
+def test_the_fullest_part_of_the_week_stays():
+    """Weekdays from 8 to 19 in the first week; published a little less there, then more in the evening; then both alike."""
+    x = np.zeros((1, 12))
+    x[0, 1] = x[0, 7] = 0.4
+    less, evening = x * 0.9, x.copy()
+    evening[0, 2] = 1
+    both = x.copy()
+    both[0, 2], both[0, 8] = 0.6, 0.2
+    assert [same_time(x, said).tolist() for said in (x, less, evening, both)] == [[1], [1], [0], [0.5]]
+    assert same_time(np.zeros((1, 6)), x[:, :6]).tolist() == [1]  # who calls at no time calls at all of them alike
+    with pytest.raises(ValueError, match=r"whole weeks of 6 cells \(got 5 cells\)"):
+        same_time(np.zeros((1, 5)), np.zeros((1, 5)))
