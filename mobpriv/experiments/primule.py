@@ -11,7 +11,7 @@ from mobpriv import datasets
 from mobpriv.call_events import calls_from_traces, place_antennas
 from mobpriv.calls import Cells, as_cells
 from mobpriv.datasets import CallSet
-from mobpriv.experiments.days import chosen_users
+from mobpriv.experiments.days import chosen_users, for_traces
 from mobpriv.geo import metres_per_degree
 from mobpriv.icps import WEEKS, Found, Icps, Window, icps, values
 from mobpriv.numbers import counted, shown
@@ -51,11 +51,7 @@ def prepare(
     """
     whole("most", most, 0)
     if datasets.kind_of(dataset) == "calls":
-        for name, value in (("rate", rate), ("leave_out", leave_out)):
-            if value:
-                raise ValueError(
-                    f"{name} is for traces, whose users are let call: {dataset} holds calls already (got {value!r})"
-                )
+        for_traces(dataset, rate=rate, leave_out=leave_out)
         data = datasets.load_calls(dataset)
     elif rate:
         data = _calling(dataset, rate, antennas, towns, leave_out, seed)
