@@ -132,12 +132,14 @@ def places_of(within, many: int) -> np.ndarray:
 
 def alike(rows: np.ndarray, code: np.ndarray) -> np.ndarray:
     """Of each row the number of the group of rows that equal it and have its ``code``, in the order of first rows."""
-    code = pd.factorize(code)[0].astype(np.int64)
+    code, there = pd.factorize(code)
     for column in rows.T:
+        if len(there) == len(rows):  # all are different already: noise is so after a few cells
+            break
         of, different = pd.factorize(column)
         if len(different) > 1:
-            code = pd.factorize(code * len(different) + of)[0].astype(np.int64)
-    return code
+            code, there = pd.factorize(code.astype(np.int64) * len(different) + of)
+    return code.astype(np.int64)
 
 
 def candidates(profiles, published=None, h=None, within=None, published_within=None) -> np.ndarray:
