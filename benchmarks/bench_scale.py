@@ -33,11 +33,12 @@ from mobpriv.sociometer import Sociometer
 
 WINDOW = Window("2024-10-07", ZONE)
 SIZES = (35_300, 353_000)  # a million records, and ten
+MUNICIPALITIES = 139  # PRIMULE's, §7
 TABLE = Path(__file__).with_name("scale.csv")
 
 
 def generate(folder: Path, people: int) -> None:
-    write_region(folder, people, 139, 1500, 0.25, workers=2, level=1)
+    write_region(folder, people, MUNICIPALITIES, 1500, 0.25, workers=2, level=1)
 
 
 def profiles(folder: Path, people: int) -> Callable:
@@ -91,6 +92,7 @@ def row(step: str, folder: Path, people: int) -> dict:
     made = folder / "profiles.parquet"
     return {
         "people": people,
+        "municipalities": MUNICIPALITIES,
         "records": records,
         "profiles": pq.read_metadata(made).num_rows if made.is_file() else None,
         "step": step,

@@ -207,6 +207,8 @@ def put_together(parts: Sequence, job: Job, memory: float = MEMORY, threads: int
 
 def _tables(con, parts: Sequence) -> str:
     """What DuckDB calls the partial tables."""
+    if not len(parts):
+        raise ValueError("there must be one partial table of profiles or more to put together (got none)")
     if isinstance(parts[0], pa.Table):
         con.register("parts", pa.concat_tables(parts))
         return "parts"

@@ -44,6 +44,9 @@ class Fitted:
     category: np.ndarray  # (p,): the label of each, its place in CATEGORIES
     sizes: np.ndarray  # (p,): of how many of the profiles that it was fitted on each is the nearest
     rule: bool = False  # the program's rule for who passes by
+    own: np.ndarray | None = field(
+        default=None, repr=False
+    )  # (n,): of each row that it was fitted on the place of the nearest prototype
 
     def nearest(self, values) -> np.ndarray:
         """Phase 4, the place of the prototype nearest to each profile (n,); of equally near ones the first."""
@@ -101,7 +104,7 @@ class Sociometer:
         centres = self._prototypes(found, int(rng.integers(2**31 - 1)))
         nearest = _nearest(found.values, np.ascontiguousarray(centres.T))
         members = np.bincount(nearest, found.sizes, len(centres)).astype(np.int64)
-        return Fitted(centres, self.labels(centres), members, self.passing == "rule")
+        return Fitted(centres, self.labels(centres), members, self.passing == "rule", nearest[found.of])
 
     def labels(self, prototypes: np.ndarray) -> np.ndarray:
         """Phase 3: the category of the archetype nearest to each prototype, its place in CATEGORIES."""
@@ -214,6 +217,8 @@ def distinct(values: np.ndarray, sizes=None) -> Distinct:
         if number * len(digits) > _KEYS:
             dense, key = np.unique(key, return_inverse=True)
             number = len(dense)
+            if number == n:  # all are different already, and in their order: noise is so after a few cells
+                break
         key, number = key * len(digits) + digit, number * len(digits)
     _, first, of = np.unique(key, return_index=True, return_inverse=True)
     return Distinct(np.ascontiguousarray(values[first]), np.bincount(of, weight).astype(np.int64), of)

@@ -72,6 +72,15 @@ def test_traces_are_refused_until_their_users_are_let_call():
         choose("city", rate=-1.0)
 
 
+def test_what_only_traces_need_is_refused_beside_calls():
+    with pytest.raises(
+        ValueError, match=r"rate is for traces, whose users are let call: region holds calls already \(got 30.0\)"
+    ):
+        choose("region", rate=30.0)
+    with pytest.raises(ValueError, match=r"leave_out is for traces.*got 'a'"):
+        choose("region", leave_out="a")
+
+
 def test_users_of_traces_call_and_who_is_left_out_does_not():
     found = choose("city", days=2, n=20, least=2, rate=20.0, zone="UTC", leave_out="c001, p001")
     assert found.data.synthetic

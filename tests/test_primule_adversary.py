@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobpriv.experiments.primule_adversary import days_wrong, inside, one_more_call, same_in_group, shuffled
+from mobpriv.experiments.primule_adversary import days_wrong, inside, one_more_call, read_off, same_in_group, shuffled
 from mobpriv.icps import DAYS
 
 GROUPS = st.lists(st.tuples(st.integers(0, 3), st.integers(-1, 2)), min_size=1, max_size=15).filter(
@@ -68,3 +68,27 @@ def test_one_more_call_by_hand():
 def test_cells_that_a_whole_group_shares():
     counts = np.array([[1, 1], [1, 2], [0, 3]])
     assert same_in_group(np.array([5, 5, 2]), counts).tolist() == [[True, False], [True, False], [True, True]]
+
+
+def test_who_knows_one_week_reads_the_rest_off_the_nearest():
+    """Each target for itself, every published row looked at; of a week of days with many ties."""
+    rng = np.random.default_rng(3)
+    days, town, h = rng.integers(0, 2, (60, 24)), np.repeat(["P", "L"], 30), np.arange(6)
+    said = days / DAYS
+    for rows in np.arange(60).reshape(20, 3):
+        said[rows] = said[rows].mean(axis=0)  # groups of three
+    found = read_off(days / DAYS, days, said, town, h)
+    for i in range(60):
+        here = np.flatnonzero(town == town[i])
+        apart = ((days[i, h] / DAYS[h] - said[here][:, h]) ** 2).sum(axis=1)
+        near = here[apart <= apart.min() + 1e-9]
+        assert found[i] == pytest.approx((np.rint(said[near] * DAYS) == days[i]).mean(axis=0))
+
+
+def test_what_is_published_as_it_is_is_read_rightly():
+    days = np.zeros((2, 24), int)
+    days[0, 0] = days[0, 8] = 1
+    assert (read_off(days / DAYS, days, days / DAYS, np.array(["P", "P"]), np.arange(6)) == 1).all()
+    # both alike in the week that he knows: of each cell in which they differ he is right about one of two
+    days[1, 0] = 1
+    assert read_off(days / DAYS, days, days / DAYS, np.array(["P", "P"]), np.arange(6))[0, 8] == 0.5

@@ -30,6 +30,23 @@ def test_a_setting_has_the_labels_that_it_would_have_alone():
         np.testing.assert_array_equal(found[name], alone)
 
 
+@pytest.mark.parametrize("noise", [False, True])
+def test_published_profiles_have_the_labels_that_each_draw_would_give_alone(noise):
+    """Also where most profiles are equal, and are looked at once for all draws."""
+    many = np.repeat(CROWD[:100], 3, axis=0)
+    said = noisy(many, NoisyProfiles(3.0), np.random.default_rng(2), 3) if noise else np.round(many * 0.5, 1)
+    fits = prototypes(many, np.random.default_rng(3), 3, HASTY)
+    drawn = relabelled(fits, SETTINGS, said, np.random.default_rng(4), HASTY)
+    for i, child in enumerate(np.random.default_rng(4).spawn(3)):
+        of = said[i] if noise else said
+        alone = np.random.default_rng(3).spawn(3)[i]
+        again, frozen = HASTY_PROGRAM.fit(of, None, child), HASTY_PROGRAM.fit(many, None, alone)
+        np.testing.assert_array_equal(drawn.again["program"][i], again.codes(of))
+        np.testing.assert_array_equal(drawn.frozen["program"][i], frozen.codes(of))
+        np.testing.assert_array_equal(again.own, again.nearest(of))
+        np.testing.assert_array_equal(fits[i].own, frozen.own)
+
+
 def test_the_first_draws_of_many_are_those_of_few():
     many, few = (labels(prototypes(CROWD, np.random.default_rng(3), n, HASTY), CROWD, SETTINGS)["words"] for n in (4, 2))
     np.testing.assert_array_equal(many[:2], few)

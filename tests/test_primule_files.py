@@ -16,7 +16,7 @@ from mobpriv.calls import as_cells
 from mobpriv.datasets import Unclear, load_calls
 from mobpriv.datasets.region import write_region
 from mobpriv.icp_cluster import icps_on_cluster
-from mobpriv.icp_files import icps_of_files
+from mobpriv.icp_files import icps_of_files, merged, prepare, put_together
 from mobpriv.icps import Window, icps
 
 NOVEMBER = Window("2016-10-29", ROME)  # a Saturday; clocks are put back on its second day
@@ -346,6 +346,14 @@ try:
 except OSError as error:
     print(error)
 """
+
+
+def test_nothing_to_put_together(tmp_path):
+    CALLS.to_parquet(tmp_path / "calls.parquet")
+    job, _ = prepare(tmp_path / "calls.parquet", NOVEMBER, CELLS, None, "", "", False, False)
+    for call in (lambda: merged([]), lambda: put_together([], job)):
+        with pytest.raises(ValueError, match=r"one partial table of profiles or more to put together \(got none\)"):
+            call()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such limit")

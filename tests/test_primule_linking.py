@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mobpriv.attacks.call_profiles
-from mobpriv.attacks.call_profiles import Linking, linking, nearest
+from mobpriv.attacks.call_profiles import Linking, Nearest, linking, nearest
 from mobpriv.attacks.call_profiles.linking import candidates, cells_of, groups, risk, several
 from mobpriv.attacks.policies import min_k, reidentified
 from mobpriv.icps import keys, known, values
@@ -132,12 +132,36 @@ class TestContract:
         assert reidentified(ranking).sum() == 2
         pd.testing.assert_frame_equal(profiles, before)
 
-    def test_fit_leaves_the_attack_as_it_was(self):
-        attack, profiles = Linking((0, 1)), table(np.zeros((2, 24)))
-        assert attack.fit(profiles) == attack
+    @pytest.mark.parametrize("kind", [Linking, Nearest])
+    def test_fit_leaves_the_attack_as_it_was(self, kind):
+        attack, profiles = kind((0, 1)), table(np.zeros((2, 24)))
+        assert attack.fit(profiles) == attack == kind([0, 1])
         assert attack.known_ is None
         with pytest.raises(ValueError, match="fit the attack on known profiles first"):
             attack.rank(profiles)
+
+    @pytest.mark.parametrize(("kind", "instead"), [(Linking, "candidates"), (Nearest, "guesses")])
+    def test_a_ranking_that_no_memory_holds(self, kind, instead, monkeypatch):
+        monkeypatch.setattr(linking, "PAIRS", 3)
+        with pytest.raises(ValueError, match=rf"a ranking of 2 × 2 profiles .*use {instead}\(\), which holds none"):
+            kind().fit(table(np.zeros((2, 24)))).rank(table(np.zeros((2, 24))))
+
+    @pytest.mark.parametrize("kind", [Linking, Nearest])
+    @pytest.mark.parametrize(
+        ("known", "published", "words"),
+        [
+            (np.zeros((1, 24)), None, "known profiles must be a table"),
+            (table(np.zeros((2, 24)), ["a", "a"]), None, "every user must stand once in the known profiles .a"),
+            (table([[np.nan] * 24]), None, "known profiles must be finite and not negative, or −1 .* row 0, cell 0"),
+            (table(np.zeros((1, 24))), np.zeros((1, 24)), "published profiles must be a table"),
+            (table(np.zeros((1, 24))), table(np.full((1, 24), -1)), "published profiles .*got -1.0 in row 0"),
+            (table(np.zeros((1, 24))), table(np.zeros((1, 6))), "must have the cells of the known ones"),
+        ],
+    )
+    def test_what_cannot_be_ranked_is_refused(self, kind, known, published, words):
+        with pytest.raises(ValueError, match=words) as refused:
+            kind().fit(known).rank(published)
+        assert "\n" not in str(refused.value)
 
     def test_equal_ways_to_say_h(self):
         assert Linking(2.0) == Linking(2)
@@ -156,20 +180,6 @@ class TestContract:
         (lambda: Linking([-1]), "by their numbers"),
         (lambda: Linking([1, 1]), "name each cell once"),
         (lambda: Linking([24]).fit(table(np.zeros((1, 24)))).rank(table(np.zeros((1, 24)))), "0 to 23 .got 24"),
-        (lambda: Linking().fit(np.zeros((1, 24))), "known profiles must be a table"),
-        (lambda: Linking().fit(table(np.zeros((2, 24)), ["a", "a"])), "every user must stand once in the known profiles .a"),
-        (
-            lambda: Linking().fit(table([[np.nan] * 24])),
-            "known profiles must be finite and not negative, or −1 .* row 0, cell 0",
-        ),
-        (
-            lambda: Linking().fit(table(np.zeros((1, 24)))).rank(table(np.full((1, 24), -1))),
-            "published profiles .*got -1.0 in row 0",
-        ),
-        (
-            lambda: Linking().fit(table(np.zeros((1, 24)))).rank(table(np.zeros((1, 6)))),
-            "must have the cells of the known ones",
-        ),
         (lambda: risk(np.array([[0.5, np.inf]]), [0]), "finite and not negative .got inf in row 0, cell 1"),
         (lambda: risk(np.array([[-1.0] * 24])), "finite and not negative"),
         (lambda: risk(np.array([-1])), "a key must be"),
@@ -188,12 +198,6 @@ def test_what_no_attack_can_do_is_refused(call, words):
     with pytest.raises(ValueError, match=words) as refused:
         call()
     assert "\n" not in str(refused.value)
-
-
-def test_a_ranking_that_no_memory_holds(monkeypatch):
-    monkeypatch.setattr(linking, "PAIRS", 3)
-    with pytest.raises(ValueError, match=r"a ranking of 2 × 2 profiles .*use candidates"):
-        Linking().fit(table(np.zeros((2, 24)))).rank(table(np.zeros((2, 24))))
 
 
 def crowd_of(rows):

@@ -10,7 +10,7 @@ from mobpriv.experiments.primule_scale import over_municipalities, published
 from mobpriv.icps import keys as keys_of
 from mobpriv.icps import known
 from mobpriv.mechanisms.call_profiles import Mdav, Primule
-from mobpriv.metrics.information_loss import mse, one_group
+from mobpriv.metrics.information_loss import mse, one_group, same_time
 
 X = crowd(300).to_numpy()
 TOWN = np.repeat(["A", "B", "C"], [150, 145, 5])
@@ -60,8 +60,22 @@ def test_for_service_is_primule_by_that_distance():
     found = for_service(X[rows], TOWN[rows], 7, ALL)
     slow = Primule(7, distance=tailored).protect(pd.DataFrame(X[rows]), np.random.default_rng(1))
     assert same(found.group, slow.group)
-    with pytest.raises(ValueError, match="h must hold whole weeks"):
-        for_service(X, TOWN, 7, ALL[:5])
+
+
+@pytest.mark.parametrize(
+    "h", [range(5), range(1, 7), [0, 1, 2, 3, 4, 4], [0, 1, 2, 3, 4, 11], [*range(6), *range(6)], range(3, 15)]
+)
+def test_for_service_knows_whole_weeks_from_as_many_cells(h):
+    with pytest.raises(ValueError, match=r"h must hold whole weeks, each of its 6 cells once.*got \d") as refused:
+        for_service(X, TOWN, 7, list(h))
+    assert "\n" not in str(refused.value)
+
+
+def test_for_service_takes_the_cells_of_its_weeks_in_any_order():
+    weeks, mixed = [0, 1, 2, 3, 4, 5, 12, 13, 14, 15, 16, 17], [17, 3, 12, 0, 5, 14, 1, 4, 13, 2, 16, 15]
+    one, other = (for_service(X, TOWN, 7, h) for h in (weeks, mixed))
+    assert same(one.group, other.group)
+    np.testing.assert_allclose(whole_profiles(X, one, weeks), whole_profiles(X, other, mixed))
 
 
 def test_cut_groups_are_parts_and_lose_no_more():
@@ -78,3 +92,17 @@ def test_single_is_the_bound():
     for k in (5, 60, 145):
         assert squared(X, by_primule(X, TOWN, k, ALL), ALL)[rows].mean() <= one_group(X[rows]) + 1e-12
     assert squared(X, by_primule(X, TOWN, 145, ALL), ALL)[rows].mean() == pytest.approx(one_group(X[rows]))
+
+
+def test_the_fullest_part_of_the_week_stays():
+    """Weekdays from 8 to 19 in the first week; published a little less there, then more in the evening; then both alike."""
+    x = np.zeros((1, 12))
+    x[0, 1] = x[0, 7] = 0.4
+    less, evening = x * 0.9, x.copy()
+    evening[0, 2] = 1
+    both = x.copy()
+    both[0, 2], both[0, 8] = 0.6, 0.2
+    assert [same_time(x, said).tolist() for said in (x, less, evening, both)] == [[1], [1], [0], [0.5]]
+    assert same_time(np.zeros((1, 6)), x[:, :6]).tolist() == [1]  # who calls at no time calls at all of them alike
+    with pytest.raises(ValueError, match=r"whole weeks of 6 cells \(got 5 cells\)"):
+        same_time(np.zeros((1, 5)), np.zeros((1, 5)))

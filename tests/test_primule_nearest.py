@@ -1,4 +1,4 @@
-"""The nearest published profile: the contract of attacks, its guesses against the definition, municipalities, what is refused."""
+"""The nearest published profile (its contract: test_primule_linking.py): its guesses against the definition, municipalities, what is refused."""
 
 from fractions import Fraction
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobpriv.attacks.call_profiles import Linking, Nearest, linking
+from mobpriv.attacks.call_profiles import Linking, Nearest
 from mobpriv.attacks.call_profiles.linking import risk
 from mobpriv.attacks.call_profiles.nearest import guesses
 from mobpriv.attacks.policies import min_k, reidentified
@@ -79,13 +79,6 @@ def test_the_policies_answer():
     assert reidentified(ranking).all()
 
 
-def test_fit_leaves_the_attack_as_it_was():
-    attack, profiles = Nearest((0, 1)), table(np.zeros((2, 24)))
-    assert attack.fit(profiles) == attack == Nearest([0, 1])
-    with pytest.raises(ValueError, match="fit the attack on known profiles first"):
-        attack.rank(profiles)
-
-
 def test_nobody():
     assert [len(of) for of in guesses(np.zeros((0, 6)), np.zeros((0, 6)))] == [0, 0, 0]
 
@@ -94,8 +87,6 @@ def test_nobody():
     ("call", "words"),
     [
         (lambda: Nearest(5), "weeks must be a whole number from 1 to 4"),
-        (lambda: Nearest().fit(np.zeros((1, 24))), "known profiles must be a table"),
-        (lambda: Nearest().fit(table(np.zeros((1, 24)))).rank(table(np.zeros((1, 6)))), "the cells of the known ones"),
         (lambda: guesses(np.zeros((2, 6)), np.zeros((3, 6))), "row i of both must be the same person's"),
         (lambda: guesses(np.zeros((1, 6)), np.zeros((3, 6)), own=[3]), "a row of the 3 published profiles for each of the 1"),
         (lambda: guesses(np.full((1, 6), np.nan), np.zeros((1, 6))), "known profiles must be finite"),
@@ -108,9 +99,3 @@ def test_what_no_attack_can_do_is_refused(call, words):
     with pytest.raises(ValueError, match=words) as refused:
         call()
     assert "\n" not in str(refused.value)
-
-
-def test_a_ranking_that_no_memory_holds(monkeypatch):
-    monkeypatch.setattr(linking, "PAIRS", 3)
-    with pytest.raises(ValueError, match=r"a ranking of 2 × 2 profiles .*use guesses"):
-        Nearest().fit(table(np.zeros((2, 24)))).rank(table(np.zeros((2, 24))))

@@ -61,6 +61,11 @@ def test_antennas_that_stand_together_are_a_municipality():
     [
         ({"dataset": "city", "rate": -1}, r"rate must be"),
         ({"dataset": "city"}, r"individual call profiles are made of call records.*city holds traces"),
+        (
+            {"dataset": "region", "rate": 30.0},
+            r"rate is for traces, whose users are let call: region holds calls already .got 30.0",
+        ),
+        ({"dataset": "region", "leave_out": "p1"}, r"leave_out is for traces.*got 'p1'"),
         ({"dataset": "region", "start": "2030-01-01"}, r"region has no call in the 4 weeks from 2030-01-01 on"),
         ({"dataset": "region", "start": "soon"}, r"start must be a date.*soon"),
         ({"dataset": "region", "most": -1}, r"most must be"),

@@ -193,6 +193,9 @@ class TestPrototypes:
         found = distinct(again)
         np.testing.assert_array_equal(found.values, values[np.lexsort(values.T[::-1])])
         assert set(found.sizes) == {2}
+        once = distinct(values)  # all different after a few cells, of which no more are looked at
+        np.testing.assert_array_equal(once.values, found.values)
+        np.testing.assert_array_equal(once.values[once.of], values)
 
     @pytest.mark.parametrize("start", ["random", "k-means++"])
     def test_order_sizes_and_threads_change_nothing(self, start, threads):

@@ -111,3 +111,10 @@ def in_halves(choice: Choice, rule: str, days: int) -> Setting:
 def _span(traces: Traces) -> float:
     """Days from the first record to the last."""
     return (traces["t"].max() - traces["t"].min()) / pd.Timedelta(days=1)
+
+
+def for_traces(dataset: str, **given) -> None:
+    """ValueError where a parameter that only traces need, whose users are let call, is given beside call records: it would do nothing."""
+    for name, value in given.items():
+        if value:
+            raise ValueError(f"{name} is for traces, whose users are let call: {dataset} holds calls already (got {value!r})")

@@ -13,7 +13,7 @@ from mobpriv import datasets
 from mobpriv.call_events import calls_from_traces, place_antennas
 from mobpriv.call_profiles import LEAST, POIS, USERS, count_profiles, day, pois_of
 from mobpriv.datasets import CallSet
-from mobpriv.experiments.days import chosen_users
+from mobpriv.experiments.days import chosen_users, for_traces
 from mobpriv.experiments.dchi_samples import Setting, prepare, together
 from mobpriv.numbers import counted, shown
 from mobpriv.ranges import positive, whole
@@ -47,12 +47,14 @@ def choose(
 
     ``region``: "densest" takes the m sites that stand closest together, "used" those with most calls. Traces are made calls first: m
     antennas are placed where their records are, and every user calls ``rate`` times a day, a Poisson process; with ``rate`` = 0 traces are
-    refused. Days begin at midnight by the clocks of ``zone``.
+    refused; a ``rate`` or a ``leave_out`` beside call records is, too, for it would do nothing. Days begin at midnight by the clocks of ``zone``.
     """
     whole("days", days, 1)
-    data = (
-        _calling(dataset, m, rate, seed, leave_out) if datasets.kind_of(dataset) == "traces" else datasets.load_calls(dataset)
-    )
+    if datasets.kind_of(dataset) == "traces":
+        data = _calling(dataset, m, rate, seed, leave_out)
+    else:
+        for_traces(dataset, rate=rate, leave_out=leave_out)
+        data = datasets.load_calls(dataset)
     use = data.calls["cell"].value_counts() if region == "used" else None
     pois = pois_of(data.cells, m, region, use)
     if not len(data.calls):

@@ -11,7 +11,7 @@ from mobpriv import datasets
 from mobpriv.call_events import calls_from_traces, place_antennas
 from mobpriv.calls import Cells, as_cells
 from mobpriv.datasets import CallSet
-from mobpriv.experiments.days import chosen_users
+from mobpriv.experiments.days import chosen_users, for_traces
 from mobpriv.geo import metres_per_degree
 from mobpriv.icps import WEEKS, Found, Icps, Window, icps, values
 from mobpriv.numbers import counted, shown
@@ -46,10 +46,12 @@ def prepare(
 
     ``most`` > 0: of the most populous municipalities only as many. Raises ValueError where the data are no call records. Traces are made
     calls first: ``antennas`` are placed where their records are and joined to ``towns`` municipalities, and every user calls ``rate``
-    times a day, a Poisson process; with ``rate`` = 0 traces are refused.
+    times a day, a Poisson process; with ``rate`` = 0 traces are refused. A ``rate`` or a ``leave_out`` beside call records is refused, too: it
+    would do nothing.
     """
     whole("most", most, 0)
     if datasets.kind_of(dataset) == "calls":
+        for_traces(dataset, rate=rate, leave_out=leave_out)
         data = datasets.load_calls(dataset)
     elif rate:
         data = _calling(dataset, rate, antennas, towns, leave_out, seed)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from mobpriv import datasets
+from mobpriv.attacks.call_profiles.nearest import TIE
 from mobpriv.experiments.primule import Setting
 from mobpriv.experiments.primule_sociometer import true_roles
 from mobpriv.icps import DAYS
@@ -93,6 +94,26 @@ def same_in_group(group: np.ndarray, counts: np.ndarray) -> np.ndarray:
     other = np.zeros((len(first), np.shape(counts)[1]), bool)
     np.logical_or.at(other, of, np.asarray(counts) != np.asarray(counts)[first][of])
     return ~other[of]
+
+
+def read_off(seen: np.ndarray, days: np.ndarray, said: np.ndarray, town: np.ndarray, h: np.ndarray) -> np.ndarray:
+    """How likely an adversary is to be right about each cell of each profile, (n, cells), who knows nothing but the cells ``h`` of it.
+
+    He takes the profile published in her municipality that is nearest on h, of several as near any, and says its value, rounded to days. ``seen``
+    are the shares that he saw, of which only those of h are looked at, ``days`` what is so, ``said`` what is published, all of the same rows.
+    """
+    most = int(DAYS.max()) + 1
+    likely = np.empty(np.shape(days))
+    for rows in pd.Series(np.asarray(town)).groupby(np.asarray(town), sort=True).indices.values():
+        known_to_him, who = np.unique(np.asarray(seen)[np.ix_(rows, h)], axis=0, return_inverse=True)
+        each, many = np.unique(np.asarray(said)[rows], axis=0, return_counts=True)
+        apart = ((known_to_him[:, None] - each[:, h]) ** 2).sum(axis=2)
+        near = (apart <= apart.min(axis=1, keepdims=True) + TIE) * many
+        read = np.rint(each * DAYS[: each.shape[1]]).astype(np.int64)[:, :, None] == np.arange(most)
+        share = (near / near.sum(axis=1, keepdims=True)) @ read.reshape(len(each), -1)
+        own = share.reshape(len(known_to_him), -1, most)[who.ravel()]
+        likely[rows] = np.take_along_axis(own, np.asarray(days)[rows][:, :, None].astype(np.int64), axis=2)[:, :, 0]
+    return likely
 
 
 def traits_of(setting: Setting, dataset: str, rng: np.random.Generator) -> tuple[np.ndarray, str]:

@@ -5,7 +5,8 @@ draw is told apart here from what it owes to the users.
 Labels of several draws are arrays (draws, n) of places in CATEGORIES, all of the same n profiles.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from mobpriv.archetypes import CATEGORIES, PASSING
 from mobpriv.estimates import Estimate, clustered_ratio, spread
 from mobpriv.mechanisms.call_profiles import NoisyProfiles
 from mobpriv.ranges import whole
-from mobpriv.sociometer import Fitted, Sociometer, passes_by
+from mobpriv.sociometer import Distinct, Fitted, Sociometer, as_profiles, distinct, passes_by
 
 NONE = Estimate(np.nan, np.nan, np.nan, 0)
 
@@ -32,19 +33,47 @@ def prototypes(values, rng: np.random.Generator, draws: int, sociometer: Sociome
     draws (draws, n, cells), as noise gives."""
     whole("draws", draws, 1)
     sociometer = sociometer or Sociometer()
-    return [sociometer.fit(of, None, child) for of, child in zip(_each(values, draws), rng.spawn(draws), strict=True)]
+    return [_fitted(sociometer, of, child) for of, child in zip(_each(values, draws), rng.spawn(draws), strict=True)]
+
+
+def _fitted(sociometer: Sociometer, of: Distinct | np.ndarray, rng: np.random.Generator) -> Fitted:
+    if not isinstance(of, Distinct):
+        return sociometer.fit(of, None, rng)
+    fitted = sociometer.fit(of.values, of.sizes, rng)
+    return replace(fitted, own=fitted.own[of.of])
 
 
 def labels(fits: Sequence[Fitted], values, chosen: Mapping[str, Sociometer]) -> dict[str, np.ndarray]:
     """Phases 3 and 4 under each setting with the *same* prototypes: k-means does not know the archetypes, so that settings are compared
     draw by draw and differ in nothing else. ``values`` as in :func:`prototypes`."""
-    found = {name: np.empty((len(fits), np.shape(values)[-2]), np.int8) for name in chosen}
-    for i, (fit, of) in enumerate(zip(fits, _each(values, len(fits)), strict=True)):
-        nearest = fit.nearest(of)
+    each = _each(values, len(fits))
+    return _named(fits, _nearest(fits, each), _passing(each, chosen), chosen)
+
+
+def _nearest(fits: Sequence[Fitted], each: Sequence) -> Iterator[np.ndarray]:
+    for fit, of in zip(fits, each, strict=True):
+        yield fit.nearest(of.values)[of.of] if isinstance(of, Distinct) else fit.nearest(of)
+
+
+def _named(
+    fits: Sequence[Fitted], nearest: Iterable[np.ndarray], passing: Iterable, chosen: Mapping[str, Sociometer]
+) -> dict[str, np.ndarray]:
+    """The labels, by the places of the nearest prototypes, and of who passes by the rule."""
+    found = {name: [] for name in chosen}
+    for fit, near, alone in zip(fits, nearest, passing, strict=True):
         for name, sociometer in chosen.items():
-            codes = sociometer.labels(fit.prototypes)[nearest]
-            found[name][i] = np.where(passes_by(of), np.int8(PASSING), codes) if sociometer.passing == "rule" else codes
-    return found
+            codes = sociometer.labels(fit.prototypes)[near]
+            found[name].append(np.where(alone, np.int8(PASSING), codes) if sociometer.passing == "rule" else codes)
+    return {name: np.array(of, np.int8) for name, of in found.items()}
+
+
+def _passing(each: Sequence, chosen: Mapping[str, Sociometer]) -> list:
+    """Who passes by the program's rule, of each draw; None where no setting asks."""
+    if all(sociometer.passing != "rule" for sociometer in chosen.values()):
+        return [None] * len(each)
+    if isinstance(each[0], Distinct):  # the same profiles in each draw
+        return [passes_by(each[0].values)[each[0].of]] * len(each)
+    return [passes_by(of) for of in each]
 
 
 def relabelled(
@@ -52,7 +81,10 @@ def relabelled(
 ) -> Drawn:
     """Published profiles grouped again, in each draw with a seed of its own, and by the prototypes ``fits`` of the original ones."""
     own = prototypes(published, rng, len(fits), sociometer)
-    return Drawn(labels(own, published, chosen), labels(fits, published, chosen))
+    each = _each(published, len(fits))
+    alone = _passing(each, chosen)
+    # of its own profiles a fit knows the nearest prototypes already
+    return Drawn(_named(own, (fit.own for fit in own), alone, chosen), _named(fits, _nearest(fits, each), alone, chosen))
 
 
 def noisy(values: np.ndarray, mechanism: NoisyProfiles, rng: np.random.Generator, draws: int) -> np.ndarray:
@@ -98,11 +130,12 @@ def shares(found, category: str, whose) -> Estimate:
     return clustered_ratio((np.asarray(found) == CATEGORIES.index(category)).mean(axis=0), 1, whose, bounds=(0, 1))
 
 
-def _each(values, draws: int):
+def _each(values, draws: int) -> Sequence:
+    """The profiles of each draw; where all have the same, equal ones as one, found once."""
     values = np.asarray(values)
     if values.ndim == 3 and len(values) != draws:
         raise ValueError(f"there must be as many sets of profiles as draws, or one for all (got {len(values)} for {draws})")
-    return values if values.ndim == 3 else [values] * draws
+    return values if values.ndim == 3 else [distinct(as_profiles(values))] * draws
 
 
 def _checked(true, found, whose) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -38,11 +38,14 @@ def for_service(values, town, k: int, h: Sequence[int], weight: int = WEIGHT) ->
     ``h`` must hold whole weeks. Distances change; what is published stays the mean of the cells.
     """
     weight = whole("weight", weight, 1)
-    if len(h) % PER_WEEK:
-        raise ValueError(f"h must hold whole weeks of {PER_WEEK} cells, of which sums are made (got {len(h)} cells)")
+    weeks, part = np.divmod(np.asarray(h), PER_WEEK)  # of each cell its week, and its place among the six
+    if sorted(zip(weeks, part, strict=True)) != [(week, j) for week in np.unique(weeks) for j in range(PER_WEEK)]:
+        raise ValueError(
+            f"h must hold whole weeks, each of its {PER_WEEK} cells once, of which sums are made (got {', '.join(map(str, h))})"
+        )
 
     def distinct_by_sums(x, unit):
-        sums = x.reshape(len(x), -1, PER_WEEK).sum(axis=1)
+        sums = np.stack([x[:, part == j].sum(axis=1) for j in range(PER_WEEK)], axis=1)
         return _mitigated(x, np.column_stack([x, weight * sums]), unit * weight * (len(h) // PER_WEEK), k, "euclidean")
 
     return _in_each(values, town, k, h, distinct_by_sums)

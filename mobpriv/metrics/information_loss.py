@@ -9,6 +9,7 @@ import numpy as np
 from mobpriv.ranges import one_of
 
 SIMILARITIES = ("inverse", "linear", "exponential")
+PARTS = 6  # of a week: weekdays and weekend, in three slots each
 
 
 class Loss(NamedTuple):
@@ -61,6 +62,23 @@ def similarity(original, protected, form: str = "inverse") -> np.ndarray:
     if form == "inverse":
         return 1 / (1 + d)
     return 1 - d / np.sqrt(np.shape(original)[1]) if form == "linear" else np.exp(-d)
+
+
+def same_time(original, protected) -> np.ndarray:
+    """Of each profile, how likely the part of the week in which the protected profile has most days is one in which the original has, (n,).
+
+    Six parts, weekdays and weekend in each of three slots, each the mean of the weeks; of several fullest parts one at random. A reading of
+    §7.1, "the general behavior of the individual is preserved", which names no measure.
+    """
+    x, y, _ = _both(original, protected, None)
+    if x.shape[1] % PARTS:
+        raise ValueError(f"profiles must hold whole weeks of {PARTS} cells (got {x.shape[1]} cells)")
+    fullest = []
+    for values in (x, y):
+        of_part = values.reshape(len(values), -1, PARTS).mean(axis=1)
+        fullest.append(of_part >= of_part.max(axis=1, keepdims=True) - 1e-9)
+    before, after = fullest
+    return (before & after).sum(axis=1) / after.sum(axis=1)
 
 
 def _both(original, protected, sizes):

@@ -48,23 +48,30 @@ class Linking:
         return type(self)(self.h, known)
 
     def rank(self, anonymous: pd.DataFrame) -> pd.DataFrame:
-        if self.known_ is None:
-            raise ValueError("fit the attack on known profiles first")
-        published, pb = profiles_of(anonymous, "published"), self.known_.to_numpy(float)
-        if not anonymous.columns.equals(self.known_.columns):
-            raise ValueError(
-                f"published profiles must have the cells of the known ones, in their order "
-                f"(they have {len(anonymous.columns)}, the known ones {len(self.known_.columns)})"
-            )
-        if published.shape[0] * pb.shape[0] > PAIRS:
-            raise ValueError(
-                f"a ranking of {len(published):,} × {len(pb):,} profiles takes {8e-9 * len(published) * len(pb):,.0f} GB: "
-                "use candidates(), which holds none"
-            )
+        published, pb = to_rank(self.known_, anonymous, "candidates()")
         match = np.ones((len(published), len(pb)), bool)
         for cell in cells_of(self.h, pb.shape[1]):
             match &= (pb[:, cell] == UNKNOWN) | (published[:, cell, None] == pb[:, cell])
         return pd.DataFrame(np.where(match, 0.0, np.inf), anonymous.index, self.known_.index)
+
+
+def to_rank(known: pd.DataFrame | None, anonymous: pd.DataFrame, instead: str) -> tuple[np.ndarray, np.ndarray]:
+    """The values of what is published and of what an attack was fitted on; ValueError where a ranking of them cannot be made, or no memory
+    holds it: ``instead`` is what to use then."""
+    if known is None:
+        raise ValueError("fit the attack on known profiles first")
+    published, pb = profiles_of(anonymous, "published"), known.to_numpy(float)
+    if not anonymous.columns.equals(known.columns):
+        raise ValueError(
+            f"published profiles must have the cells of the known ones, in their order "
+            f"(they have {len(anonymous.columns)}, the known ones {len(known.columns)})"
+        )
+    if published.shape[0] * pb.shape[0] > PAIRS:
+        raise ValueError(
+            f"a ranking of {len(published):,} × {len(pb):,} profiles takes {8e-9 * len(published) * len(pb):,.0f} GB: "
+            f"use {instead}, which holds none"
+        )
+    return published, pb
 
 
 def cells_of(h, cells: int = 24) -> np.ndarray:
@@ -125,12 +132,14 @@ def places_of(within, many: int) -> np.ndarray:
 
 def alike(rows: np.ndarray, code: np.ndarray) -> np.ndarray:
     """Of each row the number of the group of rows that equal it and have its ``code``, in the order of first rows."""
-    code = pd.factorize(code)[0].astype(np.int64)
+    code, there = pd.factorize(code)
     for column in rows.T:
+        if len(there) == len(rows):  # all are different already: noise is so after a few cells
+            break
         of, different = pd.factorize(column)
         if len(different) > 1:
-            code = pd.factorize(code * len(different) + of)[0].astype(np.int64)
-    return code
+            code, there = pd.factorize(code.astype(np.int64) * len(different) + of)
+    return code.astype(np.int64)
 
 
 def candidates(profiles, published=None, h=None, within=None, published_within=None) -> np.ndarray:

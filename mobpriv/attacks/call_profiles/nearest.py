@@ -13,8 +13,7 @@ import numba
 import numpy as np
 import pandas as pd
 
-from mobpriv.attacks.call_profiles import linking
-from mobpriv.attacks.call_profiles.linking import UNKNOWN, Linking, alike, cells_of, places_of, profiles_of, values_of
+from mobpriv.attacks.call_profiles.linking import UNKNOWN, Linking, alike, cells_of, places_of, profiles_of, to_rank, values_of
 
 TIE = 1e-9  # squared distances in [0, 24] that differ by less are equal but for rounding
 
@@ -49,19 +48,7 @@ class Nearest:
         return type(self)(self.h, known)
 
     def rank(self, anonymous: pd.DataFrame) -> pd.DataFrame:
-        if self.known_ is None:
-            raise ValueError("fit the attack on known profiles first")
-        published, pb = profiles_of(anonymous, "published"), self.known_.to_numpy(float)
-        if not anonymous.columns.equals(self.known_.columns):
-            raise ValueError(
-                f"published profiles must have the cells of the known ones, in their order "
-                f"(they have {len(anonymous.columns)}, the known ones {len(self.known_.columns)})"
-            )
-        if published.shape[0] * pb.shape[0] > linking.PAIRS:
-            raise ValueError(
-                f"a ranking of {len(published):,} × {len(pb):,} profiles takes {8e-9 * len(published) * len(pb):,.0f} GB: "
-                "use guesses(), which holds none"
-            )
+        published, pb = to_rank(self.known_, anonymous, "guesses()")
         square = np.zeros((len(published), len(pb)))
         for cell in cells_of(self.h, pb.shape[1]):
             square += np.where(pb[:, cell] == UNKNOWN, 0, published[:, cell, None] - pb[:, cell]) ** 2
