@@ -51,7 +51,7 @@ def prepare(
     leave_out: str = "",
     seed: int = 1,
     people: int = 0,  # made up in the municipalities of a file of boundaries
-    ranks: str = "",  # of these municipalities by inhabitants: "Firenze=1, Pisa=2"
+    ranks: str = "",  # of these municipalities by inhabitants: "Firenze 1, Pisa 2"
 ) -> Setting:
     """The profiles of ``weeks`` weeks from the day ``start`` on (empty: from the first day with a call), by the clocks of ``zone``.
 
@@ -148,12 +148,12 @@ def _made_up(dataset: str, people: int, antennas: int, ranks: str, zone: str, se
 
 
 def _ranks(text: str) -> dict[str, int]:
-    """ "Firenze=1, Pisa=2" as a dictionary."""
+    """ "Firenze 1, Pisa 2" as a dictionary."""
     found = {}
     for part in filter(str.strip, text.split(",")):
-        name, _, rank = part.rpartition("=")
+        name, _, rank = part.strip().rpartition(" ")
         if not (name.strip() and rank.strip().isdigit()):
-            raise ValueError(f"ranks are written as Firenze=1, Pisa=2 (got {part.strip()!r})")
+            raise ValueError(f"ranks are written as Firenze 1, Pisa 2 (got {part.strip()!r})")
         found[name.strip()] = int(rank)
     return found
 
