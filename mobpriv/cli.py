@@ -171,12 +171,15 @@ def _plan(path: Path, given: dict, folder: Path) -> dict[str, str]:
     data, quick = values["dataset"], values.get("quick")
     usual = DATASETS.get(parameters["dataset"].default)
     needs, kind = usual.kind if usual else "traces", kind_of(data)
-    if kind != needs:
+    made = (
+        "people" if values.get("people") else "rate" if values.get("rate") else ""
+    )  # calls that are made: of boundaries, of traces
+    if kind != needs and not made:
         other = next(name for name, known in DATASETS.items() if known.kind == needs)
         raise ValueError(f"{path.stem} needs {HOLDS[needs]}, and {data} holds {HOLDS[kind]}: run it on {other}, for instance")
-    size = durations.size(data)
+    size = durations.size(data) if made != "people" else None
     described = Path(data).name + (f", {size}" if size else "")
-    if data not in DATASETS and Path(data).is_file() and Path(data).name != "privamov-gps":
+    if data not in DATASETS and Path(data).is_file() and Path(data).name != "privamov-gps" and made != "people":
         reading = recognised(data, kind=kind)  # refuses a table that needs more words, before anything runs
         if kind == "calls":
             read_cells(cells_beside(data))

@@ -18,7 +18,8 @@ from notebook_making import SAVES, make
 from typer.testing import CliRunner
 
 from mobpriv.book import running
-from mobpriv.cli import app
+from mobpriv.book.notebooks import find
+from mobpriv.cli import _plan, app
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:papermill", "ignore::DeprecationWarning:nbclient")
 
@@ -291,6 +292,18 @@ def test_a_run_says_before_what_it_will_do(call, tmp_path):
         "; takes: ",
     ):
         assert words in one_line(err)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "notebook", "data"), [("rate=30", "primule_risk", "table"), ("people=100", "primule_quantification", "towns")]
+)
+def test_calls_may_be_made_of_traces_and_of_boundaries(tmp_path, table, parameter, notebook, data):
+    towns = tmp_path / "towns.geojson"
+    towns.write_text('{"type": "FeatureCollection", "features": []}')
+    file, path, (name, value) = str({"table": table, "towns": towns}[data]), find(notebook), parameter.split("=")
+    with pytest.raises(ValueError, match="needs call records"):
+        _plan(path, {"dataset": file}, tmp_path)
+    assert f"{name} = {value}" in _plan(path, {"dataset": file, name: int(value)}, tmp_path)["parameters"]
 
 
 def test_on_a_terminal_a_run_shows_its_cells_and_steps(tmp_path):

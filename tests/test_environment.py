@@ -9,7 +9,7 @@ import yaml
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parent.parent
-MODULES = {"pyyaml": "yaml", "scikit-learn": "sklearn"}  # where package and module have two names
+MODULES = {"pillow": "PIL", "pyyaml": "yaml", "scikit-learn": "sklearn"}  # where package and module have two names
 CONDA_NAMES = {  # the plain names on conda-forge bring a whole GUI, and a command line
     "matplotlib-base": "matplotlib",
     "python-duckdb": "duckdb",

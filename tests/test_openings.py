@@ -26,6 +26,11 @@ def test_one_phrase_for_all_data_sets_that_share_it_real_data_first():
     assert "*AP-Attack finds most*: reproduced on Cabspotting, GeoLife and the synthetic city." in text
 
 
+def test_people_who_are_made_up_on_real_boundaries_stand_behind_real_ones():
+    text = opened(*(Verdict(claim(), run, AGREES) for run in ("boundaries", "callers")))
+    assert "reproduced on Cabspotting's cabs as callers and Tuscany's boundaries with synthetic people." in text
+
+
 @pytest.mark.parametrize(
     ("text", "program", "phrase"),
     [

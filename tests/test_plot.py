@@ -7,6 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+import shapely
 from matplotlib import image
 from matplotlib.colors import to_hex
 from matplotlib.text import Text
@@ -335,6 +336,54 @@ def test_the_spread_of_draws_is_shaded():
     axis = plot.rates(table, "data", "attack")
     shaded = [line.get_xdata() for line in axis.lines if line.get_alpha() is not None]
     assert [list(x) for x in shaded] == [[38, 43]]
+
+
+class TestAreaMaps:
+    EAST, WEST = (
+        shapely.box(11, 43, 12, 44),
+        shapely.MultiPolygon([shapely.box(10, 43, 11, 44), shapely.box(9, 43, 9.001, 43.001)]),
+    )
+
+    def maps(self, values):
+        return plot.area_maps([self.WEST, self.EAST], values)
+
+    def test_a_map_a_row_and_column_and_the_more_the_darker(self):
+        axis = self.maps({("now", "a"): [0.1, 0.9], ("now", "b"): [0.5, 0.5], ("then", "a"): [0.9, 0.1], ("then", "b"): [0, 1]})
+        assert len(axis.collections) == 4
+        assert {text.get_text() for text in axis.texts} == {"a", "b", "now", "then"}
+        first, second, third, _ = (of.get_facecolors() for of in axis.collections)
+        assert first[0, 3] < first[1, 3]  # how far the page does not shine through
+        assert (second[0] == second[1]).all()
+        assert third[::-1].tolist() == first.tolist()
+        low, high = (of.get_paths()[0].vertices.mean(axis=0) for of in axis.collections[::2])
+        assert low[0] == high[0]  # below each other
+        assert low[1] > high[1] + 0.3
+
+    def test_rare_things_show(self):
+        alpha = self.maps({("", ""): [0.01, 1.0]}).collections[0].get_facecolors()[:, 3]
+        assert alpha[0] == pytest.approx(0.1 * alpha[1], rel=0.2)
+
+    def test_what_has_no_number_is_empty_and_specks_are_left_out(self):
+        drawn = self.maps({("", ""): [np.nan, 0.5]}).collections[0]
+        assert len(drawn.get_paths()) == 2  # the islet of a thousandth is not
+        assert drawn.get_facecolors()[0].tolist() == [0, 0, 0, 0]
+        assert drawn.get_facecolors()[1, 3] > 0
+
+    def test_a_kilometre_is_as_long_northwards_as_eastwards(self):
+        (path,) = self.maps({("", ""): [np.nan, 0.5]}).collections[0].get_paths()[1:]
+        wide, high = np.ptp(path.vertices, axis=0)
+        assert wide / high == pytest.approx(np.cos(np.radians(43.5)), rel=0.01)
+
+
+def test_a_picture_that_is_kept_comes_back_with_its_words():
+    axis = plot.tiles(pd.DataFrame({"x": [1.0]}, ["y"]))
+    kept = plot.Kept.of(plot.as_text(axis), "What it <is>.", "What it shows.")
+    assert image.imread(io.BytesIO(kept.png), format="png").shape[0] > 100
+    assert "What it &lt;is&gt;." in kept.html
+    assert 'alt="What it shows."' in kept.html
+    assert '<span class="figure-number"></span>' in kept.html
+    bundle = kept._repr_mimebundle_()
+    assert set(bundle) == {"text/html", "image/png", "text/plain"}
 
 
 def test_tiles_bear_their_numbers():

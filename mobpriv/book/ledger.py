@@ -149,7 +149,8 @@ def by_data_set(verdicts: Sequence[Verdict], registry: Registry) -> dict[str, li
     found = {}
     for verdict in verdicts:
         found.setdefault(verdict.dataset, []).append(verdict)
-    order = [*(name for name, run in registry.runs.items() if not run.synthetic), ACROSS, NO_DATA, *registry.embedded]
+    real = [name for name, run in registry.runs.items() if not (run.synthetic or run.made_up)]
+    order = [*real, ACROSS, NO_DATA, *registry.runs]
     return {name: found[name] for name in dict.fromkeys([*order, *found]) if name in found}
 
 

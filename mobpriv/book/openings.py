@@ -86,7 +86,8 @@ def by_data_set(verdicts: Iterable[Verdict], registry: Registry) -> dict[str, di
 
 
 def _is_synthetic(verdict: Verdict, registry: Registry) -> bool:
-    return verdict.dataset in registry.runs and registry.runs[verdict.dataset].synthetic
+    run = registry.runs.get(verdict.dataset)
+    return bool(run and (run.synthetic or run.made_up))
 
 
 def _order(verdict: Verdict) -> int:

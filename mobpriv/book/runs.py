@@ -16,6 +16,7 @@ class Run(NamedTuple):
     data: str = ""  # the data set whose printed numbers it is held against; "" for none
     reading: str = "text"
     synthetic: bool = False  # made-up data that come with the book: every build runs it, with the notebooks' own defaults
+    made_up: bool = False  # a run on a real file whose people are made up (on real boundaries): it stands behind real data
     file: str = ""  # pattern of its file in the folder of real data
     parameters: dict = {}  # noqa: RUF012  (a default that nothing changes)
     notebooks: tuple[str, ...] = ()  # of a run on real data; an embedded one has those whose default data set it is

@@ -2,6 +2,7 @@
 User Profiles*, §7: the individual call profiles of four weeks in all municipalities.
 """
 
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,14 @@ class Setting(NamedTuple):
     town: np.ndarray  # (profiles,): the municipality of each, as text
     left_out: pd.DataFrame  # rule, records, users
     selection: str
+    truth: "Truth | None" = None  # where people were made up for this run
+
+
+class Truth(NamedTuple):
+    """What is known of people who were made up."""
+
+    roles: pd.DataFrame  # person, municipality, role
+    borders: pd.DataFrame  # a GeoDataFrame: municipality, geometry
 
 
 def prepare(
@@ -41,16 +50,22 @@ def prepare(
     towns: int = 6,
     leave_out: str = "",
     seed: int = 1,
+    people: int = 0,  # made up in the municipalities of a file of boundaries
+    ranks: str = "",  # of these municipalities by inhabitants: "Firenze 1, Pisa 2"
 ) -> Setting:
     """The profiles of ``weeks`` weeks from the day ``start`` on (empty: from the first day with a call), by the clocks of ``zone``.
 
     ``most`` > 0: of the most populous municipalities only as many. Raises ValueError where the data are no call records. Traces are made
     calls first: ``antennas`` are placed where their records are and joined to ``towns`` municipalities, and every user calls ``rate``
     times a day, a Poisson process; with ``rate`` = 0 traces are refused. A ``rate`` or a ``leave_out`` beside call records is refused, too: it
-    would do nothing.
+    would do nothing. With ``people`` > 0 the data set is a file of boundaries, in which so many people of the synthetic region's kind live, move
+    and call, served by ``antennas``.
     """
     whole("most", most, 0)
-    if datasets.kind_of(dataset) == "calls":
+    truth = None
+    if whole("people", people, 0):
+        data, truth = _made_up(dataset, people, antennas, ranks, zone, seed)
+    elif datasets.kind_of(dataset) == "calls":
         for_traces(dataset, rate=rate, leave_out=leave_out)
         data = datasets.load_calls(dataset)
     elif rate:
@@ -100,7 +115,49 @@ def prepare(
         profiles["municipality"].astype(str).to_numpy(),
         found.left_out,
         selection,
+        truth,
     )
+
+
+def truth_of(setting: Setting) -> Truth | None:
+    """Who is what, and where the borders are: known of the embedded region and of people who were made up, else None."""
+    if setting.truth is None and setting.data.name == "region" and setting.data.synthetic:
+        return Truth(*datasets.region_truth())
+    return setting.truth
+
+
+def _made_up(dataset: str, people: int, antennas: int, ranks: str, zone: str, seed: int) -> tuple[CallSet, Truth]:
+    """Synthetic people on the boundaries of a file."""
+    from mobpriv.datasets.region import make_on  # geopandas takes a second to load
+    from mobpriv.datasets.region.boundaries import read_boundaries
+
+    path = Path(dataset)
+    if not path.is_file():
+        raise FileNotFoundError(f"{dataset}: no such file; people are made up in the municipalities of a file of boundaries")
+    boundaries = read_boundaries(path)
+    try:
+        made = make_on(boundaries, people, antennas, _ranks(ranks), zone, seed=seed)
+    except LookupError:
+        raise ValueError(f"zone must be the name of a time zone, as Europe/Rome (got {zone!r})") from None
+    left_out = pd.DataFrame({"rule": pd.Series(dtype=str), "records": pd.Series(dtype=int), "users": pd.Series(dtype=int)})
+    how = (
+        f"synthetic people, made up on real boundaries: {shown(people)} people, {shown(antennas)} antennas in "
+        f"{counted(len(boundaries), 'municipality', 'municipalities')}"
+    )
+    name = path.resolve().name
+    data = CallSet(made.calls, made.cells, left_out, name.split(".")[0], datasets.sha256_of(path), True, name, how)
+    return data, Truth(made.people, made.municipalities)
+
+
+def _ranks(text: str) -> dict[str, int]:
+    """ "Firenze 1, Pisa 2" as a dictionary."""
+    found = {}
+    for part in filter(str.strip, text.split(",")):
+        name, _, rank = part.strip().rpartition(" ")
+        if not (name.strip() and rank.strip().isdigit()):
+            raise ValueError(f"ranks are written as Firenze 1, Pisa 2 (got {part.strip()!r})")
+        found[name.strip()] = int(rank)
+    return found
 
 
 def _calling(dataset: str, rate: float, antennas: int, towns: int, leave_out: str, seed: int) -> CallSet:

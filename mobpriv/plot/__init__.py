@@ -7,6 +7,7 @@
 
 from mobpriv.plot.forms import (
     against,
+    area_maps,
     as_map,
     at,
     channel_map,
@@ -28,16 +29,19 @@ from mobpriv.plot.forms import (
     tiles,
 )
 from mobpriv.plot.instrument import Instrument, turned
-from mobpriv.plot.picture import Picture, show, stylesheet, themed
+from mobpriv.plot.picture import Kept, Picture, as_text, show, stylesheet, themed
 from mobpriv.plot.style import PANEL, SINGLE, panels
 
 __all__ = [
     "PANEL",
     "SINGLE",
     "Instrument",
+    "Kept",
     "Picture",
     "against",
+    "area_maps",
     "as_map",
+    "as_text",
     "at",
     "channel_map",
     "confusion",

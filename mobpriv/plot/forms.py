@@ -4,8 +4,10 @@ from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
+import shapely
+from matplotlib.cm import ScalarMappable
 from matplotlib.collections import PolyCollection
-from matplotlib.colors import LinearSegmentedColormap, LogNorm, Normalize, TwoSlopeNorm, to_rgba
+from matplotlib.colors import LinearSegmentedColormap, LogNorm, Normalize, PowerNorm, TwoSlopeNorm, to_rgba
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import LogLocator
 
@@ -330,6 +332,51 @@ def heat_map(
     _colour_bar(axis, cells, label, 0.8)
     axis.set_title(title)
     return axis
+
+
+def area_maps(shapes, values: dict[tuple[str, str], np.ndarray], axis=None, label: str = "share (%)"):
+    """Small maps of the same areas, row name and column name -> a share of each area: the more, the darker; one without a number stays empty.
+
+    ``shapes``: polygons in degrees. Their borders are drawn coarsely, to a two-hundredth of the map, and what is smaller is left out. The
+    colours go by the root of the share, so that rare things show, too.
+    """
+    rows, columns = (list(dict.fromkeys(name[side] for name in values)) for side in (0, 1))
+    rings, of, wide, high = _outlines(shapes)
+    across, down = 1.06 * wide, 1.06 * high
+    axis = axis if axis is not None else panels(1, (5.2, 0.8 + 4.5 * len(rows) * down / (len(columns) * across)))[0]
+    cmap = LinearSegmentedColormap.from_list("areas", [(0, to_rgba(BLUE, 0.02)), (1, to_rgba(BLUE, 1))])
+    norm = PowerNorm(0.5, 0, 1)
+    for (row, column), share in values.items():
+        corner = np.array([columns.index(column) * across, -rows.index(row) * down])
+        own = np.asarray(share, float)[of]
+        colours = np.where(np.isfinite(own)[:, None], cmap(norm(np.nan_to_num(own))), 0.0)
+        axis.add_collection(
+            PolyCollection([ring + corner for ring in rings], facecolors=colours, edgecolors=FAINT, linewidths=0.2)
+        )
+    for i, name in enumerate(columns):
+        axis.text(i * across + wide / 2, high + 0.04, name, ha="center", va="bottom", fontsize=7)
+    for i, name in enumerate(rows):
+        axis.text(-0.05, high / 2 - i * down, name, ha="right", va="center", fontsize=7)
+    axis.set(xlim=(-0.62, len(columns) * across), ylim=(high - len(rows) * down, high + 0.12), aspect="equal")
+    axis.set_axis_off()
+    bar = axis.figure.colorbar(ScalarMappable(norm, cmap), ax=axis, location="bottom", shrink=0.6, aspect=35, pad=0.01)
+    bar.set_ticks([0, 0.01, 0.05, 0.2, 0.5, 1], labels=["0", "1", "5", "20", "50", "100"])
+    bar.set_label(label)
+    bar.outline.set_edgecolor(FAINT)
+    return axis
+
+
+def _outlines(shapes) -> tuple[list[np.ndarray], np.ndarray, float, float]:
+    """The outer borders of all parts of polygons within a square of side 1, of which polygon each is, and how wide and high they are together."""
+    west, south, east, north = shapely.total_bounds(np.asarray(shapes, object))
+    squeeze = np.cos(np.radians((south + north) / 2))
+    side = max((east - west) * squeeze, north - south)
+    plane = shapely.transform(np.asarray(shapes, object), lambda xy: (xy - [west, south]) * [squeeze / side, 1 / side])
+    parts, of = shapely.get_parts(plane, return_index=True)
+    rings = shapely.get_exterior_ring(shapely.simplify(parts, 1 / 200, preserve_topology=False))
+    seen = ~(shapely.is_missing(rings) | shapely.is_empty(rings))
+    coarse = [shapely.get_coordinates(ring) for ring in rings[seen]]
+    return coarse, of[seen], (east - west) * squeeze / side, (north - south) / side
 
 
 def channel_map(grid, row: np.ndarray, secret: int, observables=None, axis=None, title: str = "", least: float = 1e-4):

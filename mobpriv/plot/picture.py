@@ -3,6 +3,7 @@
 CSS variables stand in the place of the style's colours (:mod:`mobpriv.palette`).
 """
 
+import base64
 import io
 import re
 import zlib
@@ -16,6 +17,7 @@ from matplotlib import image
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.markers import MarkerStyle
+from PIL import Image
 
 from mobpriv.palette import DARK, Mark
 
@@ -71,6 +73,36 @@ def show(panels, caption: str, alt: str, number: str = "", legend: dict[str, Mar
         for axis, ends in zip(panels, labels, strict=True):
             _label_ends(axis, ends)
     return Picture([axis.figure for axis in panels], caption, alt, number, legend)
+
+
+class Kept:
+    """A figure that a run drew of what does not come with the book, and kept with its numbers as a PNG."""
+
+    def __init__(self, png: bytes, caption: str, alt: str, number: str = ""):
+        self.png, self.caption, self.alt, self.number = png, caption, alt, number
+
+    @classmethod
+    def of(cls, text: str, caption: str, alt: str, number: str = "") -> "Kept":
+        """The figure of what :func:`as_text` gave."""
+        return cls(base64.b64decode(text), caption, alt, number)
+
+    @property
+    def html(self) -> str:
+        picture = f'<img src="data:image/png;base64,{base64.b64encode(self.png).decode()}" alt="{escape(self.alt)}">'
+        panel = f'<div class="panels"><div class="kept">{picture}</div></div>'
+        return f'<figure class="mobpriv-figure" data-panels="1">{panel}{caption_html(self.caption, self.number)}</figure>'
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        return {"text/html": self.html, "image/png": self.png, "text/plain": f"{self.caption} {self.alt}"}
+
+
+def as_text(axis) -> str:
+    """A panel as a PNG of few colours in base64, small enough to be kept with a run's numbers."""
+    png = io.BytesIO()
+    Image.fromarray(np.rint(255 * _png(axis.figure)).astype(np.uint8)).quantize(64, dither=Image.Dither.NONE).save(
+        png, format="png", optimize=True
+    )
+    return base64.b64encode(png.getvalue()).decode()
 
 
 def axes_of(panels) -> list[Axes]:

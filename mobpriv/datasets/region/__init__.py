@@ -27,6 +27,7 @@ import pandas as pd
 from mobpriv import ranges
 from mobpriv.calls import Calls, Cells, as_calls, as_cells
 from mobpriv.datasets.region import calling, files
+from mobpriv.datasets.region.boundaries import ground_on
 from mobpriv.datasets.region.files import Block, names_of, people_table
 from mobpriv.datasets.region.ground import Ground, make_ground
 from mobpriv.datasets.region.people import World, world_of
@@ -50,9 +51,10 @@ class Made(NamedTuple):
     municipalities: geopandas.GeoDataFrame
 
 
-def period() -> tuple[pd.Timestamp, pd.Timestamp]:
+def period(zone: str = ZONE) -> tuple[pd.Timestamp, pd.Timestamp]:
     """Four weeks: the first midnight, and the one behind the last day."""
-    return START, START + pd.DateOffset(days=DAYS)
+    start = START.tz_localize(None).tz_localize(zone)
+    return start, start + pd.DateOffset(days=DAYS)
 
 
 def ground_of(municipalities: int = MUNICIPALITIES, antennas: int = ANTENNAS, seed: int = SEED) -> Ground:
@@ -60,12 +62,18 @@ def ground_of(municipalities: int = MUNICIPALITIES, antennas: int = ANTENNAS, se
 
 
 def blocks(
-    ground: Ground, people: int = PEOPLE, calls: float = CALLS, seed: int = SEED, block: int = BLOCK, workers: int = 1
+    ground: Ground,
+    people: int = PEOPLE,
+    calls: float = CALLS,
+    seed: int = SEED,
+    block: int = BLOCK,
+    workers: int = 1,
+    zone: str = ZONE,
 ) -> Iterator[Block]:
-    """The people in blocks of ``block``, in order; ``workers`` blocks are made at once."""
+    """The people in blocks of ``block``, in order; ``workers`` blocks are made at once. They live by the clocks of ``zone``."""
     people = ranges.whole("people", people, 1, _HIGHEST)
     calls, block = ranges.positive("calls", calls, "calls a day"), ranges.whole("block", block, 1)
-    world, key, clock = world_of(ground), key_of(seed), _clock()
+    world, key, clock = world_of(ground), key_of(seed), _clock(zone)
     starts = iter(range(0, people, block))
 
     def made(first: int) -> Block:
@@ -81,10 +89,10 @@ def blocks(
             waiting += [pool.submit(made, first) for first in islice(starts, 1)]
 
 
-def _clock() -> np.ndarray:
+def _clock(zone: str = ZONE) -> np.ndarray:
     """The moment, s since 1970 UTC, of each full hour on the clock; of an hour that the clock shows twice, its first time."""
     hours = pd.date_range(START.tz_localize(None), periods=24 * DAYS, freq="h").tz_localize(
-        ZONE, ambiguous=np.ones(24 * DAYS, bool)
+        zone, ambiguous=np.ones(24 * DAYS, bool)
     )
     return hours.as_unit("s").asi8
 
@@ -109,8 +117,27 @@ def make_region(
     block: int = BLOCK,
 ) -> Made:
     """The region of ``seed`` as tables; ``calls`` is what the median person makes in a day."""
-    ground = ground_of(municipalities, antennas, seed)
-    columns = [np.concatenate(column) for column in zip(*blocks(ground, people, calls, seed, block), strict=True)]
+    return _made(ground_of(municipalities, antennas, seed), people, calls, seed, block, ZONE)
+
+
+def make_on(
+    boundaries: geopandas.GeoDataFrame,
+    people: int,
+    antennas: int,
+    ranks: dict[str, int] | None = None,
+    zone: str = ZONE,
+    calls: float = CALLS,
+    seed: int = SEED,
+    block: int = BLOCK,
+) -> Made:
+    """People as those of the region in the municipalities of :func:`mobpriv.datasets.region.boundaries.read_boundaries`, by the clocks of ``zone``."""
+    ground = ground_on(boundaries, antennas, ranks or {}, np.random.default_rng(seed))
+    return _made(ground, people, calls, seed, block, zone)
+
+
+def _made(ground: Ground, people: int, calls: float, seed: int, block: int, zone: str) -> Made:
+    parts = blocks(ground, people, calls, seed, block, zone=zone)
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
     made, cells = Block(*columns), as_cells(ground.cells)
     names = pd.Index(cells["cell"])
     table = {
@@ -121,7 +148,7 @@ def make_region(
         "duration": made.duration.astype(float),
     }
     roles = people_table(made.of, made.municipality, made.role, ground).to_pandas().astype("str")
-    return Made(as_calls(pd.DataFrame(table), cells, period()), cells, roles, ground.municipalities)
+    return Made(as_calls(pd.DataFrame(table), cells, period(zone)), cells, roles, ground.municipalities)
 
 
 def write_region(

@@ -21,6 +21,7 @@ DECIMALS = 5  # of a degree: 1.1 m
 FEWEST = 2  # antennas of a municipality
 APART = 0.4  # least distance of two antennas, in mean spacings of a municipality's antennas
 TOWN = 0.22  # standard deviation of an antenna's distance from the town's middle, in roots of the municipality's area
+INNER = 50.0  # m, least distance of an antenna from the border
 PIXEL = 250.0  # m, side of the squares that know which antenna serves them
 NEIGHBOURS = 3  # antennas of the same municipality that may stand in for one
 
@@ -41,38 +42,55 @@ class Ground(NamedTuple):
 
 def make_ground(municipalities: int, antennas: int, rng: np.random.Generator) -> Ground:
     """The island with so many municipalities and antennas."""
-    if municipalities < 2 or antennas < FEWEST * municipalities:
-        raise ValueError(
-            f"a region has at least 2 municipalities, each with at least {FEWEST} antennas "
-            f"(got {municipalities} and {antennas} antennas)"
-        )
+    enough(municipalities, antennas)
     coast_rng, town_rng, antenna_rng = rng.spawn(3)
     island = _coast(municipalities * AREA, coast_rng)
     polygons = _polygons(island, municipalities, town_rng)
+    names = [f"M{k + 1:03d}" for k in range(municipalities)]
+    shapes = shapely.transform(polygons, lambda xy: np.column_stack(degrees(*xy.T)[::-1]))
+    return settled(names, polygons, shapes, antennas, CENTRE, antenna_rng)
+
+
+def settled(
+    names: list[str],
+    polygons: np.ndarray,
+    shapes: np.ndarray,
+    antennas: int,
+    centre: tuple[float, float],
+    rng: np.random.Generator,
+) -> Ground:
+    """Municipalities with inhabitants and antennas, the largest first: ``polygons`` in metres about ``centre``, ``shapes`` the same in degrees."""
+    municipalities = len(names)
     share = 1 / np.arange(1, municipalities + 1)
     share /= share.sum()
     counts = _shared_out(antennas, share)
-    x, y = (np.concatenate(c) for c in zip(*map(_antennas, polygons, counts, antenna_rng.spawn(municipalities)), strict=True))
+    x, y = (np.concatenate(c) for c in zip(*map(_antennas, polygons, counts, rng.spawn(municipalities)), strict=True))
     owner = np.repeat(np.arange(municipalities), counts)
-    weight = antenna_rng.lognormal(0, 0.4, antennas)
+    weight = rng.lognormal(0, 0.4, antennas)
     weight *= (share / np.bincount(owner, weight))[owner]
-    lat, lng = degrees(x, y)
-    names = np.array([f"M{k + 1:03d}" for k in range(municipalities)])
+    lat, lng = degrees(x, y, centre)
     cells = pd.DataFrame({"cell": [f"C{k + 1:05d}" for k in range(antennas)], "lat": lat, "lng": lng})
-    cells["municipality"] = names[owner]
+    cells["municipality"] = np.array(names)[owner]
     table = geopandas.GeoDataFrame(
-        {"municipality": names, "share": share.round(6), "antennas": counts},
-        geometry=shapely.transform(polygons, lambda xy: np.column_stack(degrees(*xy.T)[::-1])),
-        crs="EPSG:4326",
+        {"municipality": np.array(names), "share": share.round(6), "antennas": counts}, geometry=shapes, crs="EPSG:4326"
     )
     serving, corner = _serving(polygons, x, y, owner)
     return Ground(table, cells, x, y, owner, weight, _neighbours(x, y, owner), serving, corner)
 
 
-def degrees(x, y) -> tuple[np.ndarray, np.ndarray]:
-    """Latitude and longitude of the region's plane, to :data:`DECIMALS`."""
-    east, north = metres_per_degree(np.array(CENTRE[0]))
-    lat, lng = CENTRE[0] + np.asarray(y, float) / north, CENTRE[1] + np.asarray(x, float) / east
+def enough(municipalities: int, antennas: int) -> None:
+    """Refuses what is no region."""
+    if municipalities < 2 or antennas < FEWEST * municipalities:
+        raise ValueError(
+            f"a region has at least 2 municipalities, each with at least {FEWEST} antennas "
+            f"(got {municipalities} and {antennas} antennas)"
+        )
+
+
+def degrees(x, y, centre: tuple[float, float] = CENTRE) -> tuple[np.ndarray, np.ndarray]:
+    """Latitude and longitude of the plane about ``centre``, to :data:`DECIMALS`."""
+    east, north = metres_per_degree(np.array(centre[0]))
+    lat, lng = centre[0] + np.asarray(y, float) / north, centre[1] + np.asarray(x, float) / east
     return lat.round(DECIMALS), lng.round(DECIMALS)
 
 
@@ -132,8 +150,9 @@ def _shared_out(total: int, share: np.ndarray) -> np.ndarray:
 
 def _antennas(polygon: shapely.Polygon, count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Positions in a municipality, denser towards its middle, none too near to another or to the border."""
+    polygon = max(shapely.get_parts(polygon), key=shapely.area)
     middle, side = np.array(polygon.centroid.coords[0]), np.sqrt(polygon.area)
-    inner, apart = polygon.buffer(-50.0), APART * side / np.sqrt(count)
+    inner, apart = polygon.buffer(-INNER), APART * side / np.sqrt(count)
     found = np.zeros((0, 2))
     while len(found) < count:
         point = np.round(middle + rng.normal(0, TOWN * side, 2))

@@ -1,0 +1,70 @@
+"""The synthetic region's people on boundaries that are given: those of real municipalities, say. The boundaries are real then, and nobody who
+lives, moves or calls there is.
+"""
+
+from pathlib import Path
+
+import geopandas
+import numpy as np
+import shapely
+
+from mobpriv.datasets.region.ground import INNER, Ground, enough, settled
+from mobpriv.geo import metres_per_degree
+from mobpriv.ranges import whole
+
+NAMES = ("municipality", "name")  # columns of a file of boundaries that may hold the names of municipalities
+
+
+def read_boundaries(path) -> geopandas.GeoDataFrame:
+    """Municipalities (municipality, geometry in degrees) of a file that geopandas reads, with their names in one of :data:`NAMES`."""
+    try:
+        table = geopandas.read_file(path)
+    except (OSError, RuntimeError, ValueError) as error:  # pyogrio's own are RuntimeErrors
+        raise ValueError(f"{Path(path).name} is no file of boundaries: GeoJSON, say ({error})") from None
+    column = next((name for name in NAMES if name in table), None)
+    if column is None:
+        raise ValueError(f"{Path(path).name} lacks the names of its municipalities: a column {' or '.join(NAMES)}")
+    if table.crs is None:
+        raise ValueError(f"{Path(path).name} does not say its coordinate reference system")
+    table = table.rename(columns={column: "municipality"})[["municipality", "geometry"]].to_crs("EPSG:4326")
+    twice = table["municipality"][table["municipality"].duplicated() | table["municipality"].isna()]
+    if len(twice):
+        raise ValueError(f"{Path(path).name}: a municipality needs a name of its own (got {twice.iloc[0]!r} twice, or none)")
+    bad = ~table.geometry.geom_type.isin(("Polygon", "MultiPolygon")) | ~table.geometry.is_valid
+    if bad.any():
+        raise ValueError(f"{Path(path).name}: {table['municipality'][bad].iloc[0]} is no valid polygon")
+    return table
+
+
+def in_order(names: list[str], ranks: dict[str, int], rng: np.random.Generator) -> list[str]:
+    """The municipalities by inhabitants, the largest first: those of ``ranks`` in their places (1: the largest), the others as they are drawn."""
+    strange = [name for name in ranks if name not in names]
+    if strange:
+        raise ValueError(f"ranks name no municipality of the file: {', '.join(strange)}")
+    for name, rank in ranks.items():
+        whole(f"rank of {name}", rank, 1, len(names))
+    if len(set(ranks.values())) < len(ranks):
+        raise ValueError(f"two municipalities cannot have one rank (got {ranks})")
+    others = iter(rng.permutation(sorted(set(names) - set(ranks))).tolist())
+    at = {rank: name for name, rank in ranks.items()}
+    return [at.get(rank) or next(others) for rank in range(1, len(names) + 1)]
+
+
+def ground_on(boundaries: geopandas.GeoDataFrame, antennas: int, ranks: dict[str, int], rng: np.random.Generator) -> Ground:
+    """The ground of these municipalities. How many people live in each follows Zipf's law, as on the island; which comes where: ``ranks``.
+
+    Antennas stand in a municipality's largest part; islets and exclaves are served from there.
+    """
+    enough(len(boundaries), antennas)
+    order_rng, antenna_rng = rng.spawn(2)
+    names = in_order(boundaries["municipality"].astype(str).tolist(), ranks, order_rng)
+    shapes = boundaries.set_index("municipality").geometry.loc[names].to_numpy()
+    west, south, east, north = shapely.total_bounds(shapes)
+    centre = (float(south + north) / 2, float(west + east) / 2)
+    metres = np.array([float(scale) for scale in metres_per_degree(np.array(centre[0]))])
+    polygons = shapely.transform(shapes, lambda xy: (xy - centre[::-1]) * metres)
+    largest = np.array([max(shapely.get_parts(polygon), key=shapely.area) for polygon in polygons])
+    small = shapely.is_empty(shapely.buffer(largest, -INNER))
+    if small.any():
+        raise ValueError(f"{names[int(small.argmax())]} is too small for an antenna: leave it out")
+    return settled(names, polygons, shapes, antennas, centre, antenna_rng)

@@ -1,0 +1,146 @@
+"""Synthetic people on boundaries that are given: who is large, where antennas stand, by whose clocks they live, what is refused."""
+
+import geopandas
+import numpy as np
+import pandas as pd
+import pytest
+import shapely
+
+from mobpriv.datasets.region import make_on, period
+from mobpriv.datasets.region.boundaries import ground_on, in_order, read_boundaries
+from mobpriv.experiments.primule import prepare, truth_of
+
+NAMES = ["Arno", "Bisenzio", "Cecina", "Elba"]
+SIDE = 0.1  # degrees
+
+
+def square(west: float, south: float, side: float = SIDE) -> shapely.Polygon:
+    return shapely.box(west, south, west + side, south + side)
+
+
+def boundaries(shapes=None, names=NAMES, column: str = "name") -> geopandas.GeoDataFrame:
+    """Three squares in a row and a fourth of two parts, the larger one on an island."""
+    islands = shapely.MultiPolygon([square(11.25, 43.0, 0.01), square(10.0, 42.5)])
+    shapes = shapes or [square(11.0, 43.0), square(11.1, 43.0), square(11.0, 43.1), islands]
+    return geopandas.GeoDataFrame({column: names}, geometry=shapes, crs="EPSG:4326")
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "towns.geojson"
+    boundaries().to_file(path)
+    return path
+
+
+def test_antennas_stand_in_their_municipality_in_its_largest_part(file):
+    ground = ground_on(read_boundaries(file), 40, {}, np.random.default_rng(1))
+    shapes = ground.municipalities.set_index("municipality").geometry
+    for cell in ground.cells.itertuples():
+        part = max(shapely.get_parts(shapes[cell.municipality]), key=shapely.area)
+        assert part.contains(shapely.Point(cell.lng, cell.lat))
+    assert (
+        ground.cells["municipality"].value_counts().to_dict()
+        == ground.municipalities.set_index("municipality")["antennas"].to_dict()
+    )
+
+
+def test_a_kilometre_of_the_plane_is_one_on_the_ground(file):
+    ground = ground_on(read_boundaries(file), 40, {}, np.random.default_rng(1))
+    apart = np.hypot(ground.x[0] - ground.x, ground.y[0] - ground.y)
+    lat, lng = np.radians(ground.cells["lat"].to_numpy()), np.radians(ground.cells["lng"].to_numpy())
+    on_sphere = 6_371_000 * np.arccos(
+        np.clip(np.sin(lat[0]) * np.sin(lat) + np.cos(lat[0]) * np.cos(lat) * np.cos(lng - lng[0]), -1, 1)
+    )
+    far = apart > 5000
+    assert far.any()
+    assert apart[far] == pytest.approx(on_sphere[far], rel=0.01)
+
+
+def test_ranks_say_who_is_large_and_the_others_are_drawn():
+    orders = {tuple(in_order(NAMES, {"Elba": 1, "Arno": 3}, np.random.default_rng(seed))) for seed in range(20)}
+    assert orders == {("Elba", "Bisenzio", "Arno", "Cecina"), ("Elba", "Cecina", "Arno", "Bisenzio")}
+    ground = ground_on(boundaries(column="municipality"), 20, {"Cecina": 1}, np.random.default_rng(1))
+    assert ground.municipalities["municipality"].iloc[0] == "Cecina"
+    assert ground.municipalities["share"].iloc[0] == pytest.approx(1 / (1 + 1 / 2 + 1 / 3 + 1 / 4), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "message"),
+    [
+        ({"Prato": 1}, "no municipality of the file: Prato"),
+        ({"Elba": 5}, "rank of Elba must be"),
+        ({"Elba": 2, "Arno": 2}, "two municipalities cannot have one rank"),
+    ],
+)
+def test_ranks_that_cannot_be(ranks, message):
+    with pytest.raises(ValueError, match=message):
+        in_order(NAMES, ranks, np.random.default_rng(1))
+
+
+def test_people_live_by_the_clocks_of_the_zone(file):
+    here, there = (make_on(read_boundaries(file), 200, 20, zone=zone, calls=3.0) for zone in ("Europe/Rome", "Europe/Lisbon"))
+    assert period("Europe/Rome")[0] == pd.Timestamp("2024-10-07", tz="Europe/Rome")
+    hour = here.calls["t"].dt.tz_convert("Europe/Rome").dt.hour
+    assert (hour.between(8, 21)).mean() > 0.8
+    before = here.calls["t"] < pd.Timestamp(
+        "2024-10-27", tz="Europe/Rome"
+    )  # in the night that summer time ends clocks differ in more
+    assert (there.calls["t"] - here.calls["t"])[before].unique().tolist() == [pd.Timedelta(hours=1)]
+
+
+def test_a_setting_of_people_who_are_made_up(file):
+    setting = prepare(str(file), zone="Europe/Rome", people=300, antennas=20, ranks="Elba 1, Arno 2")
+    assert setting.selection.startswith(
+        "synthetic people, made up on real boundaries: 300 people, 20 antennas in 4 municipalities; "
+    )
+    assert setting.data.synthetic
+    assert set(setting.town) == set(NAMES)
+    truth = truth_of(setting)
+    assert truth.roles.columns.tolist() == ["person", "municipality", "role"]
+    assert set(truth.borders["municipality"]) == set(NAMES)
+    again = prepare(str(file), zone="Europe/Rome", people=300, antennas=20, ranks="Elba 1, Arno 2")
+    pd.testing.assert_frame_equal(setting.profiles, again.profiles)
+
+
+def test_of_whom_the_truth_is_known():
+    assert truth_of(prepare("region", most=2)) is not None
+    assert truth_of(prepare("city", rate=5, antennas=6, towns=2)) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"ranks": "Elba"}, "ranks are written as Firenze 1, Pisa 2"),
+        ({"antennas": 7}, "at least 2 antennas"),
+        ({"zone": "Europe/Atlantis"}, "zone must be the name of a time zone"),
+        ({"people": -1}, "people must be"),
+    ],
+)
+def test_what_is_refused_in_one_line(file, given, message):
+    with pytest.raises(ValueError, match=message):
+        prepare(**({"dataset": str(file), "people": 50, "antennas": 20} | given))
+
+
+def test_files_that_hold_no_boundaries(tmp_path):
+    text = tmp_path / "a.geojson"
+    text.write_text("nothing")
+    with pytest.raises(ValueError, match="is no file of boundaries"):
+        read_boundaries(text)
+    for table, message in (
+        (boundaries(column="town"), "lacks the names of its municipalities"),
+        (boundaries(names=["Arno", "Arno", "Cecina", "Elba"]), "needs a name of its own"),
+        (boundaries([shapely.Point(11, 43)] * 4), "Arno is no valid polygon"),
+    ):
+        path = tmp_path / f"{len(list(tmp_path.iterdir()))}.geojson"
+        table.to_file(path)
+        with pytest.raises(ValueError, match=message):
+            read_boundaries(path)
+    with pytest.raises(FileNotFoundError, match="people are made up in the municipalities of a file"):
+        prepare(str(tmp_path / "gone.geojson"), people=10)
+    with pytest.raises(ValueError, match="Arno is too small for an antenna"):
+        ground_on(
+            boundaries([square(11, 43, 0.0005), *boundaries().geometry[1:]], column="municipality"),
+            20,
+            {},
+            np.random.default_rng(1),
+        )
