@@ -380,7 +380,7 @@ def test_a_picture_that_is_kept_comes_back_with_its_words():
     kept = plot.Kept.of(plot.as_text(axis), "What it <is>.", "What it shows.")
     assert image.imread(io.BytesIO(kept.png), format="png").shape[0] > 100
     assert "What it &lt;is&gt;." in kept.html
-    assert 'alt="What it shows."' in kept.html
+    assert 'role="img" aria-label="What it shows."' in kept.html
     assert '<span class="figure-number"></span>' in kept.html
     bundle = kept._repr_mimebundle_()
     assert set(bundle) == {"text/html", "image/png", "text/plain"}

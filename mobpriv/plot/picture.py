@@ -88,8 +88,8 @@ class Kept:
 
     @property
     def html(self) -> str:
-        picture = f'<img src="data:image/png;base64,{base64.b64encode(self.png).decode()}" alt="{escape(self.alt)}">'
-        panel = f'<div class="panels"><div class="kept">{picture}</div></div>'
+        picture = f'<img src="data:image/png;base64,{base64.b64encode(self.png).decode()}" alt="">'
+        panel = f'<div class="panels" role="img" aria-label="{escape(self.alt)}"><div class="kept">{picture}</div></div>'
         return f'<figure class="mobpriv-figure" data-panels="1">{panel}{caption_html(self.caption, self.number)}</figure>'
 
     def _repr_mimebundle_(self, include=None, exclude=None):
