@@ -12,7 +12,6 @@ import numba
 import numpy as np
 import pandas as pd
 from scipy.spatial import cKDTree
-from sklearn.cluster import MiniBatchKMeans
 
 from mobpriv import ranges
 from mobpriv.calls import Calls, Cells, as_cells
@@ -51,6 +50,8 @@ def place_antennas(traces: Traces, count: int, rng: np.random.Generator) -> Cell
         raise ValueError(
             f"count must be at most the number of {APART:g} m squares with records, {len(square):,} (got {count}): place fewer antennas"
         )
+    from sklearn.cluster import MiniBatchKMeans  # a second of imports that who does not place antennas need not pay
+
     seed = int(rng.integers(2**31))
     found = MiniBatchKMeans(count, random_state=seed, n_init=1, batch_size=8192, reassignment_ratio=0.0).fit(square)
     centre = found.cluster_centers_

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy.special import ndtri, stdtrit
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ def rate(success, level: float = 0.95) -> Estimate:
     """
     success = _shares(success)
     n, p = len(success), float(success.mean())
-    z2 = stats.norm.ppf(0.5 + level / 2) ** 2
+    z2 = ndtri(0.5 + level / 2) ** 2
     middle, half = p + z2 / (2 * n), np.sqrt(z2 * (p * (1 - p) + z2 / (4 * n)) / n)
     low, high = np.clip(np.array([middle - half, middle + half]) / (1 + z2 / n), 0, 1)
     # at 0 and 1 the formula's end is the rate itself, but for rounding
@@ -49,7 +49,7 @@ def paired_difference(a, b, level: float = 0.95) -> Estimate:
     n, apart = len(a), a - b
     total, gained = n + 2, float(apart.sum())
     squares = float(apart @ apart) + 1
-    half = stats.norm.ppf(0.5 + level / 2) * np.sqrt(max(squares - gained**2 / total, 0)) / total
+    half = ndtri(0.5 + level / 2) * np.sqrt(max(squares - gained**2 / total, 0)) / total
     low, high = np.clip([gained / total - half, gained / total + half], -1, 1)
     return Estimate(gained / n, float(low), float(high), n)
 
@@ -70,7 +70,7 @@ def clustered_rate(success, whose, level: float = 0.95) -> Estimate:
         return Estimate(p, np.nan, np.nan, n)
     variance = m / (m - 1) * float(apart @ apart) / n**2
     effective = min(n, p * (1 - p) / variance) if variance > 0 and 0 < p < 1 else m
-    z2 = stats.t.ppf(0.5 + level / 2, m - 1) ** 2
+    z2 = stdtrit(m - 1, 0.5 + level / 2) ** 2
     middle, half = p + z2 / (2 * effective), np.sqrt(z2 * (p * (1 - p) + z2 / (4 * effective)) / effective)
     low, high = np.clip(np.array([middle - half, middle + half]) / (1 + z2 / effective), 0, 1)
     return Estimate(p, float(min(low, p)), float(max(high, p)), n)
@@ -91,7 +91,7 @@ def clustered_difference(a, b, whose, level: float = 0.95) -> Estimate:
     if m == 1:
         return Estimate(value, np.nan, np.nan, n)
     middle = n * value / (n + 2)
-    half = stats.t.ppf(0.5 + level / 2, m - 1) * np.sqrt(m / (m - 1) * float(apart @ apart) + 1) / (n + 2)
+    half = stdtrit(m - 1, 0.5 + level / 2) * np.sqrt(m / (m - 1) * float(apart @ apart) + 1) / (n + 2)
     low, high = np.clip([middle - half, middle + half], -1, 1)
     return Estimate(value, float(low), float(high), n)
 
@@ -112,7 +112,7 @@ def clustered_change(a, whose_a, b, whose_b, level: float = 0.95) -> Estimate:
     m = len(sizes)
     if m == 1:
         return Estimate(value, np.nan, np.nan, n)
-    half = stats.t.ppf(0.5 + level / 2, m - 1) * np.sqrt(m / (m - 1) * float(apart @ apart) + 1 / n**2)
+    half = stdtrit(m - 1, 0.5 + level / 2) * np.sqrt(m / (m - 1) * float(apart @ apart) + 1 / n**2)
     return Estimate(value, value - half, value + half, n)
 
 
@@ -134,7 +134,7 @@ def clustered_ratio(a, b, whose, level: float = 0.95, bounds: tuple[float, float
     m = len(sizes)
     if m == 1:
         return Estimate(value, np.nan, np.nan, n)
-    half = stats.t.ppf(0.5 + level / 2, m - 1) * np.sqrt(m / (m - 1) * float(apart @ apart)) / abs(below)
+    half = stdtrit(m - 1, 0.5 + level / 2) * np.sqrt(m / (m - 1) * float(apart @ apart)) / abs(below)
     low, high = np.clip([value - half, value + half], *bounds)
     return Estimate(value, float(low), float(high), n)
 
@@ -194,7 +194,7 @@ def mean(values, level: float = 0.95, bounds: tuple[float, float] = (-np.inf, np
     n = len(values)
     if not n:
         raise ValueError("a mean needs at least one value (got none)")
-    half = stats.t.ppf(0.5 + level / 2, n - 1) * values.std(ddof=1) / np.sqrt(n) if n > 1 else np.nan
+    half = stdtrit(n - 1, 0.5 + level / 2) * values.std(ddof=1) / np.sqrt(n) if n > 1 else np.nan
     low, high = np.clip([values.mean() - half, values.mean() + half], *bounds)
     return Estimate(float(values.mean()), float(low), float(high), n)
 
@@ -227,7 +227,7 @@ def _of_means(a, b, of, slopes, level: float) -> Estimate:
     ]
     variance = sum(v for v, _ in parts)
     freedom = variance**2 / sum(v**2 / n for v, n in parts) if variance > 0 else 1.0
-    half = float(stats.t.ppf(0.5 + level / 2, freedom) * np.sqrt(variance))
+    half = float(stdtrit(freedom, 0.5 + level / 2) * np.sqrt(variance))
     return Estimate(value, value - half, value + half, min(len(x) for x in (a, b) if len(x) > 1))
 
 
@@ -241,8 +241,10 @@ def quantile(values, q: float, level: float = 0.95) -> Estimate:
     n = len(values)
     if not n:
         raise ValueError("a quantile needs at least one value (got none)")
+    from scipy.stats import binom  # half a second of imports that few pages need
+
     # how many of n lie below the quantile is binomial: fewer than r with probability ≤ (1 - level)/2, and more than `above` as rarely
-    r, above = stats.binom.ppf([(1 - level) / 2, 0.5 + level / 2], n, q).astype(int)
+    r, above = binom.ppf([(1 - level) / 2, 0.5 + level / 2], n, q).astype(int)
     ends = (values[r - 1], values[above]) if r >= 1 and above < n else (np.nan, np.nan)
     # "higher" and "lower" average would turn infinite neighbours into NaN: interpolate only between finite ones
     i = q * (n - 1)
@@ -263,9 +265,11 @@ def rank_correlation(a, b, level: float = 0.95) -> Estimate:
     n = len(a)
     if (a == a[0]).all() or (b == b[0]).all():
         return Estimate(np.nan, np.nan, np.nan, n)
-    r = float(np.clip(stats.spearmanr(a, b).statistic, -1, 1))
+    from scipy.stats import spearmanr  # half a second of imports that few pages need
+
+    r = float(np.clip(spearmanr(a, b).statistic, -1, 1))
     if n < 4 or abs(r) == 1:
         return Estimate(r, np.nan, np.nan, n)
-    half = stats.norm.ppf(0.5 + level / 2) * np.sqrt((1 + r**2 / 2) / (n - 3))
+    half = ndtri(0.5 + level / 2) * np.sqrt((1 + r**2 / 2) / (n - 3))
     low, high = np.tanh([np.arctanh(r) - half, np.arctanh(r) + half])
     return Estimate(r, float(low), float(high), n)

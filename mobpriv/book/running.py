@@ -148,7 +148,7 @@ def _execute(
                 progress_bar=False,
                 kernel_name="python3",
                 coalesce_streams=True,  # what is printed comes in pieces, cut by chance
-                **_kernel_in(output.parent),
+                **_kernel_in(output.parent, Path(handing_over[RESULTS])),
                 **began,
             )
         except PapermillExecutionError as error:
@@ -170,9 +170,9 @@ def _says_more(record: logging.LogRecord) -> bool:
     return "Kernel died" not in record.getMessage()
 
 
-def _kernel_in(folder: Path) -> dict:
+def _kernel_in(folder: Path, saved: Path) -> dict:
     """Kernels that keep all they write in the run's own folder, and talk over sockets there: no TCP port, so several can start at
-    once without taking each other's."""
+    once without taking each other's. One that has ``saved`` its results has nothing left to tidy up, which takes half a second."""
     from jupyter_client.manager import AsyncKernelManager
 
     sockets = str(folder / "kernel")
@@ -187,6 +187,9 @@ def _kernel_in(folder: Path) -> dict:
         def format_kernel_cmd(self, extra_arguments=None):
             # a kernel that is told to stop reports the interrupt as an error of its own
             return super().format_kernel_cmd([*(extra_arguments or []), "--IPKernelApp.log_level=CRITICAL"])
+
+        async def shutdown_kernel(self, now=False, restart=False):
+            await super().shutdown_kernel(now or saved.is_file(), restart)
 
     return {"kernel_manager_class": InFolder}
 

@@ -82,28 +82,39 @@ def guesses(known, published, h=None, within=None, own=None) -> Guess:
     ends = np.r_[0, np.cumsum(np.bincount(place[first], minlength=place.max() + 1))]
     columns = np.ascontiguousarray(published[first[order]][:, chosen].T)
     sizes = np.bincount(number[group])
-    square, many, found = _nearest(np.ascontiguousarray(known[:, chosen]), place[own], number[group[own]], columns, sizes, ends)
-    return Guess(np.sqrt(square), many, found)
+    pb, there, hers = known[:, chosen], place[own], number[group[own]]
+    asked = alike(pb, there)  # and so are targets of whom the same is known
+    one = np.unique(asked, return_index=True)[1]
+    square, many = _nearest(np.ascontiguousarray(pb[one]), there[one], columns, sizes, ends)
+    apart = np.zeros(len(pb))
+    for c, value in enumerate(pb.T):  # cell by cell, as the least was found
+        apart += np.where(value == UNKNOWN, 0, (value - columns[c, hers]) ** 2)
+    return Guess(np.sqrt(square)[asked], many[asked], apart <= square[asked] + TIE)
 
 
 @numba.njit(cache=True, parallel=True)
-def _nearest(known, place, own, columns, sizes, ends):
-    """The least squared distance to the profiles of one's place, how many lie within ``TIE`` of it, and whether profile ``own`` does.
+def _nearest(known, place, columns, sizes, ends):
+    """The least squared distance to the profiles of one's place, and how many lie within ``TIE`` of it.
 
-    ``columns``: (cells, profiles); the sums go cell by cell, for many profiles at once."""
-    n, cells = known.shape
-    least, many, found = np.zeros(n), np.zeros(n, np.int64), np.zeros(n, np.bool_)
+    ``columns``: (cells, profiles); the sums go cell by cell, four at a time for many profiles at once."""
+    n = len(known)
+    least, many = np.zeros(n), np.zeros(n, np.int64)
     for i in numba.prange(n):
         low, high = ends[place[i]], ends[place[i] + 1]
-        square = np.zeros(high - low)
-        for c in range(cells):
-            if known[i, c] >= 0:
-                value, column = known[i, c], columns[c, low:high]
-                for j in range(high - low):
-                    square[j] += (value - column[j]) ** 2
+        square, cells = np.zeros(high - low), np.flatnonzero(known[i] >= 0)
+        fours = len(cells) // 4 * 4
+        for c in range(0, fours, 4):
+            a, b, d, e = cells[c], cells[c + 1], cells[c + 2], cells[c + 3]
+            va, vb, vd, ve = known[i, a], known[i, b], known[i, d], known[i, e]
+            ca, cb, cd, ce = columns[a, low:high], columns[b, low:high], columns[d, low:high], columns[e, low:high]
+            for j in range(high - low):
+                square[j] = square[j] + (va - ca[j]) ** 2 + (vb - cb[j]) ** 2 + (vd - cd[j]) ** 2 + (ve - ce[j]) ** 2
+        for c in cells[fours:]:
+            value, column = known[i, c], columns[c, low:high]
+            for j in range(high - low):
+                square[j] += (value - column[j]) ** 2
         least[i] = square.min()
         for j in range(high - low):
             if square[j] <= least[i] + TIE:
                 many[i] += sizes[low + j]
-                found[i] |= low + j == own[i]
-    return least, many, found
+    return least, many

@@ -7,7 +7,6 @@ users of each (…) together, who have one ε.
 """
 
 import numpy as np
-from scipy import stats
 
 from mobpriv.attacks.profiles.tables import numbers
 from mobpriv.noise import ROUNDING
@@ -90,13 +89,15 @@ def likeliest_epsilon(published, known, chi=None, rounding: str = "nearest", poo
 
 def confident_delta(p, size, confidence: float = 0.95) -> np.ndarray:
     """§V-C: the smallest δ with P(d(b_i, b̃_i) ≤ δ) = Σ_{k≤δ} C(|χ_i|, k) p^k (1 − p)^(|χ_i|−k) ≥ ``confidence``; ``size``: |χ_i|."""
+    from scipy.stats import binom  # half a second of imports that the other ways need not pay
+
     between("confidence", confidence, 0, 1, "must lie in [0, 1]")
     p, size = numbers(p, "p"), numbers(size, "size")
     if (p > 1).any():
         raise ValueError(f"p must lie in [0, 1] (got {p[p > 1].flat[0]})")
     if (size != np.floor(size)).any():
         raise ValueError(f"size must be a whole number of POIs (got {size[size != np.floor(size)].flat[0]})")
-    return np.where(p == 0, 0, np.maximum(stats.binom.ppf(confidence, size, p), 0)).astype(np.int64)
+    return np.where(p == 0, 0, np.maximum(binom.ppf(confidence, size, p), 0)).astype(np.int64)
 
 
 def _sums(published, known, chi, pooled):
