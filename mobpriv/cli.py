@@ -35,6 +35,7 @@ EXAMPLES = {
     "traces": "thesis_3_mechanisms",
     "calls": "dchi_booleans",
 }  # the notebook that is proposed for a first run on a table
+OF_MUNICIPALITIES = "primule_risk"  # proposed beside it, where the cells have them
 OPTIONS = {
     "user": "--user",
     "t": "--time-column",
@@ -401,8 +402,12 @@ def validate(
             typer.echo(f"\nTo write what is in order to a table, read so:\n  {command}")
         ready = str(output or (_ready(file) if command else file))
         if kind in EXAMPLES:
-            words = ["mobpriv", "run", EXAMPLES[kind], "--data", ready, "--quick"]
-            typer.echo(f"To run an experiment on it:\n  {shlex.join(words)}")
+            names = [EXAMPLES[kind]]
+            if kind == "calls" and table_of_cells["municipality"].notna().any():
+                names.append(OF_MUNICIPALITIES)
+            by_clocks = ["-p", f"zone={zone}"] if zone and kind == "calls" else []  # a day begins by them
+            commands = [shlex.join(["mobpriv", "run", name, "--data", ready, *by_clocks, "--quick"]) for name in names]
+            typer.echo("To run an experiment on it:" + "".join(f"\n  {command}" for command in commands))
 
 
 def _said(reading, given: dict[str, str]) -> dict[str, str]:
@@ -477,6 +482,11 @@ def _holds(records, cells) -> None:
         towns = cells["municipality"].nunique()
         where = f" in {counted(towns, 'municipality', 'municipalities')}" if towns else ", of no known municipality"
         _stdout.print(f"{shown(records['cell'].nunique())} of {counted(len(cells), 'cell')}{where}")
+        nowhere = records["cell"].isin(cells["cell"][cells["municipality"].isna()])
+        if nowhere.any():
+            _stdout.print(
+                f"{counted(int(nowhere.sum()), 'call')} at cells without a municipality: of them no profile is made (PRIMULE)"
+            )
         return
     _stdout.print(
         f"latitude {records['lat'].min():.5f} to {records['lat'].max():.5f}, longitude {records['lng'].min():.5f} to {records['lng'].max():.5f}"

@@ -221,10 +221,30 @@ def test_validate_says_what_calls_are_and_writes_them_with_their_cells(tmp_path)
     assert "2 of 3 cells in 2 municipalities" in output
     assert "duration negative: 1 record of 1 user" in output
     assert "mobpriv run dchi_booleans --data" in output
+    assert "mobpriv run primule_risk --data" in output
     assert "thesis_3" not in output  # no experiment on traces is proposed
     again = datasets.load_calls(tmp_path / "ready.parquet")
     pd.testing.assert_frame_equal(again.calls, datasets.load_calls(path).calls)
     assert run("data", "show", tmp_path / "ready.parquet")[0] == 0
+
+
+def test_validate_says_of_which_calls_no_profile_can_be_made(tmp_path):
+    path = files(tmp_path, calls=CALLS.astype({"cell": str, "end_cell": str, "user": str}))
+    WRITE[".csv"](CELLS.assign(municipality="Lisboa"), tmp_path / "july_cells.csv")
+    assert "without a municipality" not in run("validate", path, "-o", tmp_path / "ready.parquet")[1]
+    WRITE[".csv"](CELLS.assign(municipality=["Lisboa", *[None] * (len(CELLS) - 1)]), tmp_path / "july_cells.csv")
+    elsewhere = int((CALLS["cell"].astype(str) != str(CELLS["cell"].iloc[0])).sum())
+    output = " ".join(run("validate", path, "-o", tmp_path / "ready.parquet")[1].split())
+    assert f"{elsewhere} call{'s' * (elsewhere > 1)} at cells without a municipality" in output
+    WRITE[".csv"](CELLS.drop(columns="municipality"), tmp_path / "july_cells.csv")
+    assert "primule_risk" not in run("validate", path, "-o", tmp_path / "ready.parquet")[1]
+
+
+def test_validate_proposes_a_run_by_the_same_clocks(tmp_path):
+    path = tmp_path / "july.csv"
+    path.write_text("user,t,cell\nu,2024-07-01T10:00:00,7\n")
+    WRITE[".csv"](CELLS, tmp_path / "july_cells.csv")
+    assert "-p zone=Europe/Rome --quick" in run("validate", path, "--zone", "Europe/Rome", "-o", tmp_path / "ready.parquet")[1]
 
 
 def test_validate_says_what_is_missing(tmp_path):

@@ -66,12 +66,46 @@ def test_antennas_that_stand_together_are_a_municipality():
             r"rate is for traces, whose users are let call: region holds calls already .got 30.0",
         ),
         ({"dataset": "region", "leave_out": "p1"}, r"leave_out is for traces.*got 'p1'"),
-        ({"dataset": "region", "start": "2030-01-01"}, r"region has no call in the 4 weeks from 2030-01-01 on"),
+        (
+            {"dataset": "region", "start": "2030-01-01"},
+            r"region has no call at a cell with a municipality in the 4 weeks from 2030-01-01 on",
+        ),
         ({"dataset": "region", "start": "soon"}, r"start must be a date.*soon"),
         ({"dataset": "region", "most": -1}, r"most must be"),
+        (
+            {"dataset": "region", "k": 10**6},
+            r"1000000 profiles alike need a municipality of 1000000 .*of region, M\d+, has \d+",
+        ),
         ({"dataset": "region", "zone": "Europe/Atlantis"}, r"zone must be the name of a time zone.*Atlantis"),
     ],
 )
 def test_what_cannot_be_profiled_is_refused_in_one_line(given, message):
     with pytest.raises(ValueError, match=message):
         prepare(**given)
+
+
+@pytest.fixture
+def short(tmp_path):
+    """A table of calls of three users in two municipalities on two days."""
+    rows = [(f"u{i}", f"2024-03-0{4 + day}T1{i}:00:00Z", f"c{i}") for i in range(3) for day in range(2)]
+    pd.DataFrame(rows, columns=["user", "t", "cell"]).to_csv(tmp_path / "july.csv", index=False)
+    cells = pd.DataFrame({"cell": ["c0", "c1", "c2"], "lat": 45.0, "lng": 9.0, "municipality": ["a", "a", "b"]})
+    cells.to_csv(tmp_path / "july_cells.csv", index=False)
+    return tmp_path / "july.csv", cells
+
+
+def test_a_short_table_says_when_its_calls_end_and_how_small_its_municipalities_are(short):
+    said = prepare(str(short[0])).selection
+    assert "in 2 municipalities, 1 to 2 each" in said
+    assert "the calls end on day 2 of 28" in said
+    assert "the calls end" not in prepare("region").selection
+
+
+def test_cells_without_a_municipality_are_called_so(short):
+    file, cells = short
+    cells.drop(columns="municipality").to_csv(file.with_name("july_cells.csv"), index=False)
+    with pytest.raises(ValueError, match="no cell of july has a municipality: add the column municipality"):
+        prepare(str(file))
+    cells.assign(municipality=[None, None, "b"], cell=["c0", "c1", "c9"]).to_csv(file.with_name("july_cells.csv"), index=False)
+    with pytest.raises(ValueError, match="no call at a cell with a municipality in the 4 weeks"):
+        prepare(str(file))

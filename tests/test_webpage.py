@@ -7,7 +7,7 @@ import nbformat
 import pytest
 from notebook_making import make
 
-from mobpriv.book import running, webpage
+from mobpriv.book import running, webpage, yaml_files
 from mobpriv.book.results import ROOT
 from mobpriv.book.tables import Cell, Table
 
@@ -165,6 +165,16 @@ def test_the_words_that_it_uses_stand_at_its_end(own, tmp_path):
     assert "training half The earlier half, see test half." in words
     assert "AP-Attack" not in words
     assert "Of W4M" not in words
+    (tmp_path / "_config.yml").write_text("sphinx: {config: {glossary_chapters: {training half: [another]}}}\n")
+    assert "Words used here" not in webpage.page(found, record, tmp_path)  # there it is a word like others
+
+
+def test_words_that_are_terms_in_some_chapters_are_in_the_glossary():
+    limited = yaml_files.content(ROOT / "_config.yml")["sphinx"]["config"]["glossary_chapters"]
+    known = webpage.glossary(ROOT / "book" / "glossary.md")
+    chapters = {path.stem.split("_")[0] for path in (ROOT / "notebooks").glob("*.ipynb")}
+    assert [term for term in limited if term not in known] == []
+    assert {chapter for those in limited.values() for chapter in those} <= chapters
 
 
 def test_the_styles_are_the_books_and_follow_the_readers_system():

@@ -1,4 +1,7 @@
-"""A term of the glossary is linked where a page uses it first: in running text, not in headings, links, code or captions."""
+"""A term of the glossary is linked where a page uses it first: in running text, not in headings, links, code or captions.
+
+``glossary_chapters`` in _config.yml: words that are terms in some chapters alone.
+"""
 
 import re
 
@@ -12,7 +15,12 @@ LEFT_ALONE += (addnodes.glossary, addnodes.pending_xref, nodes.term)
 
 
 def link(app, doctree, docname):
-    terms = {name: place for (kind, name), place in app.env.domains["std"].objects.items() if kind == "term"}
+    chapter = docname.split("/")[-1].split("_")[0]
+    terms = {
+        name: place
+        for (kind, name), place in app.env.domains["std"].objects.items()
+        if kind == "term" and chapter in app.config.glossary_chapters.get(name, [chapter])
+    }
     if docname == GLOSSARY or not terms:
         return
     # a longer term before one that it contains; an s may follow: POIs, heat maps
@@ -50,5 +58,6 @@ def _parts(text, pattern, of, seen, builder, docname):
 
 
 def setup(app):
+    app.add_config_value("glossary_chapters", {}, "env")
     app.connect("doctree-resolved", link)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -52,6 +52,7 @@ def prepare(
     seed: int = 1,
     people: int = 0,  # made up in the municipalities of a file of boundaries
     ranks: str = "",  # of these municipalities by inhabitants: "Firenze 1, Pisa 2"
+    k: int = 1,  # the largest number of profiles alike that the experiment asks for
 ) -> Setting:
     """The profiles of ``weeks`` weeks from the day ``start`` on (empty: from the first day with a call), by the clocks of ``zone``.
 
@@ -59,7 +60,7 @@ def prepare(
     calls first: ``antennas`` are placed where their records are and joined to ``towns`` municipalities, and every user calls ``rate``
     times a day, a Poisson process; with ``rate`` = 0 traces are refused. A ``rate`` or a ``leave_out`` beside call records is refused, too: it
     would do nothing. With ``people`` > 0 the data set is a file of boundaries, in which so many people of the synthetic region's kind live, move
-    and call, served by ``antennas``.
+    and call, served by ``antennas``. Where no municipality has ``k`` profiles nobody would be protected, and the data are refused.
     """
     whole("most", most, 0)
     truth = None
@@ -88,9 +89,13 @@ def prepare(
     window = Window(first, zone, weeks)
     found: Found = icps(data.calls, data.cells, window)
     profiles = found.profiles
+    if not len(profiles) and not data.cells["municipality"].notna().any():
+        raise ValueError(
+            f"no cell of {data.name} has a municipality: add the column municipality to its table of cells, for a profile is of a user in a municipality"
+        )
     if not len(profiles):
         raise ValueError(
-            f"{data.name} has no call in the {counted(weeks, 'week')} from {window.first} on: choose another start"
+            f"{data.name} has no call at a cell with a municipality in the {counted(weeks, 'week')} from {window.first} on: choose another start"
         )
     sizes = profiles["municipality"].value_counts()
     every = int((sizes > 0).sum())
@@ -99,9 +104,17 @@ def prepare(
         profiles = profiles[profiles["municipality"].isin(kept)].reset_index(drop=True)
         sizes = sizes[kept]
     places = int((sizes > 0).sum())
+    if sizes.max() < k:
+        raise ValueError(
+            f"{k} profiles alike need a municipality of {k} profiles or more (the largest of {data.name}, {sizes.idxmax()}, has {sizes.max()}): "
+            "take more users or longer data"
+        )
+    last = data.calls["t"].max().tz_convert(zone).date()
+    days = (last - window.first).days + 1
     selection = (
-        f"{data.reading + '; ' if data.reading else ''}{shown(len(profiles))} profiles of {shown(profiles['user'].nunique())} users in {counted(places, 'municipality', 'municipalities')}{f', the most populous of {every}' if places < every else ''}, "
+        f"{data.reading + '; ' if data.reading else ''}{shown(len(profiles))} profiles of {shown(profiles['user'].nunique())} users in {counted(places, 'municipality', 'municipalities')}{f', the most populous of {every}' if places < every else ''}, {_span(sizes[sizes > 0])} each, "
         f"{counted(weeks, 'week')} from {window.first} on by the clocks of {zone}"
+        f"{f'; the calls end on day {days} of {7 * weeks}, and what comes after is empty' if days < 7 * weeks - 1 else ''}"
         + "".join(
             f"; left out: {rule}: {counted(int(n), 'record')}"
             for rule, n in zip(found.left_out["rule"], found.left_out["records"], strict=True)
@@ -117,6 +130,10 @@ def prepare(
         selection,
         truth,
     )
+
+
+def _span(sizes: pd.Series) -> str:
+    return " to ".join(shown(int(n)) for n in sorted({sizes.min(), sizes.max()}))
 
 
 def truth_of(setting: Setting) -> Truth | None:
