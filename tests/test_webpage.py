@@ -79,7 +79,10 @@ def test_it_says_first_what_run_it_was_and_on_which_data(own, tmp_path):
         in text
     )
     assert "this run (mine) 2 4 3" in text  # users, records, days
-    assert re.search(r"Cabspotting 536 11\D219\D955 24", text)  # the book's, from its results
+    assert "Cabspotting" not in text  # no run of the book has this notebook
+    executed, record = own
+    of_the_book = text_of(webpage.page(executed, record | {"provenance": record["provenance"] | {"notebook": "data_card"}}))
+    assert re.search(r"Cabspotting 537 11\D220\D058 24", of_the_book)  # the book's, from its results
     assert text.count("2 users, 4 records") == 2  # at the top and in the provenance, not once more as it was printed
     assert "Synthetic data" not in text
 

@@ -225,7 +225,7 @@ def _about(own: dict, root: Path) -> str:
             f"{counted(lost, 'record')} {'was' if lost == 1 else 'were'} left out while reading (see the end of the page)."
         )
     sizes = {f"this run ({own['data']['name']})": own["data"]["size"]} if own["data"].get("size") else {}
-    sizes |= {title: size for run, (title, size) in _of_the_book(root).items() if run != own["data"]["name"]}
+    sizes |= {title: size for run, (title, size) in _of_the_book(own["notebook"], root).items() if run != own["data"]["name"]}
     table = _sizes(sizes) if own["data"].get("size") else ""
     mind = "" if own["data"]["name"] in runs.read(root).runs else f"<p>{NOT_OF_THESE_DATA}</p>"
     return f"<p>{' '.join(lines)}</p>{mind}{table}"
@@ -237,18 +237,14 @@ def _sentences(selection: str) -> list[str]:
     return [f"{part[0].upper()}{part[1:]}." for part in parts if part]
 
 
-def _of_the_book(root: Path) -> dict[str, tuple[str, dict]]:
-    """Run -> its title and size, of the data sets whose card is at hand."""
-    found, registry = {}, runs.read(root)
-    for run in registry.runs.values():
+def _of_the_book(notebook: str, root: Path) -> dict[str, tuple[str, dict]]:
+    """Run -> its title and the size of its data, of the runs of the book that have a notebook."""
+    found = {}
+    for run in runs.read(root).runs.values():
         folder = root / "book" / ("_generated/results" if run.synthetic else "results") / run.name
-        card = provenance.read_record(folder / "data_card.json")
-        if card:
-            of = card["results"]
-            found[run.name] = (
-                run.title,
-                {"users": of["users"]["value"], "records": of["records"]["value"], "days": of["span"]["value"]},
-            )
+        record = provenance.read_record(folder / f"{notebook}.json")
+        if record and (record["provenance"]["data"] or {}).get("size"):
+            found[run.name] = (run.title, record["provenance"]["data"]["size"])
     return found
 
 
