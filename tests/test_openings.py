@@ -45,7 +45,7 @@ def test_people_who_are_made_up_on_real_boundaries_stand_behind_real_ones():
             "only its direction is reproduced on GeoLife by the paper's text (we find 45.7 %), "
             "not reproduced by the author's program (we find 45.7 %).",
         ),
-        (BY_DEFINITION, BY_DEFINITION, "true by definition on GeoLife."),
+        (BY_DEFINITION, BY_DEFINITION, "true by definition."),
         (IMPOSSIBLE, IMPOSSIBLE, "false by definition on GeoLife (we find 45.7 %)."),
     ],
 )
@@ -128,6 +128,19 @@ def test_a_path_gives_each_page_its_first_answer():
         "- [Figure 1](notebooks/nb.ipynb): *AP-Attack finds most*: reproduced on the synthetic city.",
         "- [Ours](notebooks/other.ipynb): Found.",
     ]
+
+
+def test_what_is_true_by_definition_answers_nothing_and_stands_behind_what_could_have_come_out_otherwise():
+    given = [Verdict(claim("T1", "It ends"), run, BY_DEFINITION) for run in ("cabspotting", "city")]
+    tested = Verdict(claim("T2", "It finds most"), "city", AGREES)
+    assert "**The answer.** *It finds most*: reproduced on the synthetic city. *It ends*: true by definition.\n" in opened(
+        *given, tested, found=["Ten times as many."]
+    )
+    text = opened(*given, found=["Ten times as many."])
+    assert "**What we found.** Ten times as many.\n\n*It ends*: true by definition.\n" in text
+    assert "**The answer.** *It ends*: true by definition.\n" in opened(*given)
+    first = [openings.path({"nb": "Page"}, given, {"nb": of}, REGISTRY).split(": ", 1)[1] for of in ([], ["Found."])]
+    assert first == ["*It ends*: true by definition.\n", "Found.\n"]
 
 
 class TestFindings:

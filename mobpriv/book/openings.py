@@ -27,14 +27,14 @@ def opening(
 ) -> str:
     """The lines under a page's title, in MyST; ``verdicts`` and ``errata``: of this notebook; ``record``: of its embedded run."""
     judged = [verdict for verdict in verdicts if verdict.verdict in SAYS]
-    headlines = list(dict.fromkeys(verdict.claim.id for verdict in judged if verdict.claim.short))
-    lines = [
-        f"**The answer.** {' '.join(_headline([v for v in judged if v.claim.id == name], registry) for name in headlines)}"
-    ]
-    if not headlines:
-        lines = [f"**What we found.** {findings[0]}"] if findings else []
-        findings = findings[1:]
-    lines += list(findings)
+    tested, given = (_headlines(judged, registry, by_definition) for by_definition in (False, True))
+    findings = list(findings)
+    if tested or not findings:
+        lines = [f"**The answer.** {' '.join([*tested, *given])}"] if tested or given else []
+    else:
+        lines = [f"**What we found.** {findings.pop(0)}"]
+        findings += [" ".join(given)] if given else []
+    lines += findings
     if errata:
         lines.append(
             f"**{errata} {'erratum is' if errata == 1 else 'errata are'} demonstrated here**, {'' if errata == 1 else 'each '}by a test of its own."
@@ -49,9 +49,9 @@ def path(titles: dict[str, str], verdicts: Sequence[Verdict], findings: dict[str
     """The pages of a chapter (name -> title), each with its first answer in a line; seen from ``book/``."""
     lines = []
     for notebook, text in titles.items():
-        own = [v for v in verdicts if v.claim.notebook == notebook and v.claim.short and v.verdict in SAYS]
-        first = [v for v in own if v.claim.id == own[0].claim.id]
-        answer = _headline(first, registry) if first else next(iter(findings.get(notebook, ())), "")
+        own = [v for v in verdicts if v.claim.notebook == notebook and v.verdict in SAYS]
+        tested, given = (_headlines(own, registry, by_definition) for by_definition in (False, True))
+        answer = next(iter([*tested, *findings.get(notebook, ()), *given]), "")
         lines.append(f"- [{text}](notebooks/{notebook}.ipynb)" + (f": {answer}" if answer else ""))
     return "\n".join(lines) + "\n"
 
@@ -63,6 +63,15 @@ def found(contents: dict[str, list[str]], landing: dict[str, Sequence[str]]) -> 
         sentences = [text for file in files for text in landing.get(file.removeprefix("notebooks/"), ())]
         lines += [f"- [{caption}]({setting}.md)", *(f"  - {text}" for text in sentences)] if sentences else []
     return "\n".join(lines) + "\n"
+
+
+def _headlines(verdicts: Iterable[Verdict], registry: Registry, by_definition: bool) -> list[str]:
+    """The claims with a few words of their own: those that could come out otherwise, or those that could not, which answer nothing."""
+    of = {}
+    for verdict in verdicts:
+        if verdict.claim.short:
+            of.setdefault(verdict.claim.id, []).append(verdict)
+    return [_headline(v, registry) for v in of.values() if all(one.verdict == BY_DEFINITION for one in v) == by_definition]
 
 
 def _headline(verdicts: list[Verdict], registry: Registry) -> str:
@@ -104,6 +113,8 @@ def _phrase(readings: dict[str, Verdict]) -> str:
             return f"reproduced {{on}} by the paper's text (by the author's program {_found(program)})"
         return f"{SAYS[text.verdict]} {{on}} by the paper's text{_beside(text)}, {SAYS[program.verdict]} by the author's program{_beside(program)}"
     only = text or program
+    if only.verdict == BY_DEFINITION:
+        return SAYS[BY_DEFINITION]  # no data are needed for that
     return f"{SAYS[only.verdict]} {{on}}{_beside(only)}"
 
 
