@@ -171,10 +171,10 @@ def _plan(path: Path, given: dict, folder: Path) -> dict[str, str]:
     values = {p.name: p.default for p in parameters.values()} | given
     data, quick = values["dataset"], values.get("quick")
     usual = DATASETS.get(parameters["dataset"].default)
-    needs, kind = usual.kind if usual else "traces", kind_of(data)
     made = (
         "people" if values.get("people") else "rate" if values.get("rate") else ""
     )  # calls that are made: of boundaries, of traces
+    needs, kind = usual.kind if usual else "traces", "" if made == "people" else kind_of(data)  # boundaries are no table
     if kind != needs and not made:
         other = next(name for name, known in DATASETS.items() if known.kind == needs)
         raise ValueError(f"{path.stem} needs {HOLDS[needs]}, and {data} holds {HOLDS[kind]}: run it on {other}, for instance")

@@ -449,6 +449,28 @@ def test_a_result_of_code_that_has_changed_since_is_stale(tmp_path, capfd):
     assert "2 results on real data older than the code" in (root / "book" / "_generated" / "score.md").read_text()
 
 
+def test_synthetic_people_on_real_boundaries_are_counted_apart_from_real_data():
+    both = {name: runs.Run(name, name, "calls", file=f"{name}.parquet", made_up=name == "towns") for name in ("cabs", "towns")}
+    registry = runs.Registry(both | {"region": runs.Run("region", "region", "calls", synthetic=True)}, {})
+    made = {"provenance": {"commit": "1a", "seconds": 2.0, "parameters": {}}}
+    records = {"cabs": {"one": made, "two": made}, "towns": {"one": made}, "region": {"one": made}}
+    status = pages.status_page(records, registry, {("towns", "one")}, {})
+    assert status.startswith(
+        "Of 2 results on real data 0 are stale. Of 1 result on synthetic people on real boundaries 1 is stale.\n"
+    )
+    only = pages.status_page(records | {"towns": {}}, registry, {("cabs", "two")}, {})
+    assert only.startswith("Of 2 results on real data 1 is stale.\n")
+    assert pages.status_page({"cabs": {}, "towns": {}, "region": {}}, registry, (), {}).startswith("Of 0 results on real data")
+    for stale, told in (
+        ([("towns", "one")], "; 1 result on synthetic people on real boundaries older than the code"),
+        (
+            [("towns", "one"), ("cabs", "one"), ("cabs", "two")],
+            "; 2 results on real data and 1 result on synthetic people on real boundaries older than the code",
+        ),
+    ):
+        assert told in pages.score_page([], [], registry, stale=stale)
+
+
 def test_a_full_disk_leaves_all_files_or_none(tmp_path, monkeypatch):
     one, two = tmp_path / "one.json", tmp_path / "two.json"
     provenance.write_all({one: "old", two: "old"})

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from claim_making import NAMED, REGISTRY, RESULTS, TABLE, because, claim
 
-from mobpriv.book import quantities
+from mobpriv.book import quantities, yaml_files
 from mobpriv.book.claims import Claim, Erratum, LedgerError, printed, read
 from mobpriv.book.expressions import named_in
 from mobpriv.book.pages import score_page
@@ -445,3 +445,12 @@ def test_the_books_own_ledger_can_be_read_and_names_its_quantities():
     }
     names = quantities.read(root.parent, REGISTRY.runs)
     assert all(names.of(c.notebook, name).words for c in claims for test in c.tests for name in named_in(test))
+
+
+def test_a_key_that_stands_twice_is_refused_and_not_dropped_in_silence(tmp_path):
+    file = tmp_path / "one.yml"
+    file.write_text("paper: thesis\nfindings:\n  - notebook: nb\n    says: one\n    says: two\n")
+    with pytest.raises(ValueError, match=r"^one.yml: line 5: 'says' stands twice$"):
+        yaml_files.content(file)
+    file.write_text("findings:\n  - says: one\n  - says: one\n")
+    assert yaml_files.content(file) == {"findings": [{"says": "one"}] * 2}

@@ -306,6 +306,12 @@ def test_calls_may_be_made_of_traces_and_of_boundaries(tmp_path, table, paramete
     assert f"{name} = {value}" in _plan(path, {"dataset": file, name: int(value)}, tmp_path)["parameters"]
 
 
+def test_boundaries_are_not_read_as_a_table(tmp_path):
+    towns = tmp_path / "towns.geojson"
+    towns.write_text('{"type":"FeatureCollection","bbox":[9.6,42.2,12.3,44.4],"features":[]}')  # no line of it is a table's
+    assert _plan(find("primule_quantification"), {"dataset": str(towns), "people": 100}, tmp_path)["data"] == "towns.geojson"
+
+
 def test_on_a_terminal_a_run_shows_its_cells_and_steps(tmp_path):
     cell = "from mobpriv import book\nfor k in range(3):\n    book.step(f's {k}', lambda: __import__('time').sleep(1))"
     path = make(tmp_path, "demo", cell, SAVES)

@@ -6,12 +6,14 @@ import pytest
 
 from mobpriv.archetypes import CATEGORIES, archetypes, categories_of
 from mobpriv.datasets import region_truth
+from mobpriv.estimates import Estimate
 from mobpriv.experiments.primule_sociometer import (
     against_roles,
     by_size,
     ceiling,
     control,
     daily_curve,
+    mean_of_draws,
     republished,
     settings,
     size_and_structure,
@@ -225,3 +227,13 @@ class TestSizes:
         assert table["left_out"].tolist() == [0, 1]
         with pytest.raises(ValueError, match=r"there must be two or more .got 1."):
             by_size(["visitor"], ["visitor"], ["a"], np.random.default_rng(1))
+
+    def test_more_draws_do_not_tell_more_of_other_municipalities(self):
+        assert mean_of_draws([Estimate(0.1, -0.3, 0.4, 12), Estimate(0.3, -0.1, 0.6, 10)]) == Estimate(0.2, -0.2, 0.5, 10)
+        tables = [by_size(*self.made(seed), np.random.default_rng(seed), 50) for seed in range(5)]
+        each = [size_and_structure(table)["distance"] for table in tables]
+        widths = [one.high - one.low for one in each]
+        together = mean_of_draws(each)
+        assert min(widths) <= together.high - together.low <= max(widths)
+        with pytest.raises(ValueError, match="needs one draw or more"):
+            mean_of_draws([])

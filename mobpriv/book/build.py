@@ -306,7 +306,7 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
         **paths,
         "ledger": ledger.ledger_page(book.verdicts, book.registry, chapters),
         "errata": ledger.errata_page(book.errata, book.registry),
-        "score": pages.score_page(book.verdicts, book.errata, book.registry, book.rough, len(book.stale)),
+        "score": pages.score_page(book.verdicts, book.errata, book.registry, book.rough, book.stale),
         "status": pages.status_page(book.records, book.registry, book.stale, titles),
         "headline": _headline(root / "book" / "notebooks", sorted(embedded)),
         "found": openings.found(contents, book.landing),
@@ -314,7 +314,8 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
         _write_if_changed(generated / f"{name}.md", text)
     if book.stale:
         Console(stderr=True).print(
-            f"{len(book.stale)} results on real data are stale: make real DATA=FOLDER makes them again", highlight=False
+            f"{pages.results_on(book.stale, book.registry)} {'is' if len(book.stale) == 1 else 'are'} stale: make real DATA=FOLDER runs what has changed again",
+            highlight=False,
         )
 
 

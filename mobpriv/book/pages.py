@@ -143,9 +143,13 @@ def _value(value: Any) -> str:
 
 # ------------------------------------------------------------------------------------------------------------ score, status
 def score_page(
-    verdicts: list[Verdict], errata: list[Erratum], registry: Registry, rough: Collection[str] = (), stale: int = 0
+    verdicts: list[Verdict],
+    errata: list[Erratum],
+    registry: Registry,
+    rough: Collection[str] = (),
+    stale: Collection[tuple[str, str]] = (),
 ) -> str:
-    """How many verdicts of each kind, per data set; ``rough``: runs that were quick; ``stale``: how many results are.
+    """How many verdicts of each kind, per data set; ``rough``: runs that were quick; ``stale``: (run, notebook) of the results that are.
 
     What is true or false by definition stands apart: it says nothing of the data.
     """
@@ -178,7 +182,7 @@ def score_page(
         + "; "
         + counted(len(errata), "erratum", "errata")
         + (" not demonstrated in this quick build" if rough else " demonstrated")
-        + (f"; {counted(stale, 'result', 'results')} on real data older than the code ([status](status.md))" if stale else "")
+        + (f"; {results_on(stale, registry)} older than the code ([status](status.md))" if stale else "")
         + ".",
     ]
     return "\n".join(lines) + "\n"
@@ -190,12 +194,37 @@ def _counted_cell(dataset: str, kind: str, count: int) -> str:
     return f'<td role="cell" class="{CLASSES[kind]}" data-label="{SYMBOLS[kind]} {kind}">{number}</td>'
 
 
+REAL, MADE_UP = "real data", "synthetic people on real boundaries"
+
+
+def _by_people(results: Collection[tuple[str, str]], registry: Registry) -> dict[str, list[tuple[str, str]]]:
+    """What the data are -> (run, notebook) of the results on them: real boundaries make nobody within them real."""
+    found = {
+        what: [one for one in results if registry.runs[one[0]].made_up is made]
+        for what, made in ((REAL, False), (MADE_UP, True))
+    }
+    return {what: of for what, of in found.items() if of}
+
+
+def results_on(results: Collection[tuple[str, str]], registry: Registry) -> str:
+    """How many results, (run, notebook), in words: "2 results on real data and 1 result on synthetic people …"."""
+    return " and ".join(
+        f"{counted(len(of), 'result', 'results')} on {what}" for what, of in _by_people(results, registry).items()
+    )
+
+
 def status_page(
     records: dict[str, dict[str, dict]], registry: Registry, stale: Collection[tuple[str, str]], titles: dict[str, str]
 ) -> str:
     """Every result at hand: by which code, how long it took, and whether that code is still today's; ``titles`` of the pages."""
-    total = sum(len(records[run.name]) for run in registry.runs.values() if run.file)
-    lines = [f"Of {total} results on real data {len(stale)} {'is' if len(stale) == 1 else 'are'} stale.", ""]
+    every = [(run.name, name) for run in registry.runs.values() if run.file for name in records[run.name]]
+    old = {what: len(of) for what, of in _by_people(stale, registry).items()}
+    lines = [f"Of 0 results on {REAL} 0 are stale."] if not every else []
+    lines += [
+        f"Of {counted(len(of), 'result', 'results')} on {what} {old.get(what, 0)} {'is' if old.get(what) == 1 else 'are'} stale."
+        for what, of in _by_people(every, registry).items()
+    ]
+    lines = [" ".join(lines), ""]
     lines += ['A commit with "+ changes" had changes that were not committed when the result was computed.', ""]
     for run, entries in records.items():
         lines += ["", f"## {registry.title(run)}", ""] if entries else []

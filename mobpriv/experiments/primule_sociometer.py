@@ -6,7 +6,7 @@ clusters private profiles again. So its confusion matrices hold the Sociometer's
 seeds), and say nothing of how right its labels are (here: against the true roles of a region that knows them).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import permutations
 from typing import NamedTuple
 
@@ -236,3 +236,14 @@ def size_and_structure(table: pd.DataFrame) -> dict[str, Estimate]:
     """Spearman's correlation of a municipality's size with the distance of its matrix, and with what chance does not explain of it."""
     known = table.dropna(subset="distance")
     return {column: rank_correlation(known["profiles"], known[column]) for column in ("distance", "excess")}
+
+
+def mean_of_draws(each: Sequence[Estimate]) -> Estimate:
+    """The mean of one number over random draws, each with an interval that covers other municipalities: its interval has the means of their ends.
+
+    So it is as wide as a single draw's: more draws tell no more of other municipalities. n is the least of theirs.
+    """
+    if not each:
+        raise ValueError("a mean needs one draw or more (got none)")
+    value, low, high = np.mean([[one.value, one.low, one.high] for one in each], axis=0)
+    return Estimate(float(value), float(low), float(high), min(one.n for one in each))
