@@ -267,6 +267,17 @@ class TestPrimule:
         }
         assert all(later < earlier for earlier, later in pairwise(rounds))  # Theorem 6.1
 
+    @pytest.mark.parametrize("dist", ["euclidean", "manhattan", "cosine"])
+    def test_ties_are_decided_as_the_docstring_says(self, dist):
+        """Few cells with few values: many pairs are as near as others, and of groups as large; which of them goes first decides the groups."""
+        rng = np.random.default_rng(4)
+        for _ in range(60):
+            n, cells, k = rng.integers((8, 1, 3), (31, 4, 9))
+            days = rng.integers(0, rng.choice([2, 6]), (n, cells))
+            _, groups, _ = naive.primule([[Fraction(int(d), 5) for d in row] for row in days], range(cells), k, getattr(naive, dist))
+            found = protect(Primule(int(k), distance=dist), pd.DataFrame(days / 5))
+            assert sorted(map(sorted, groups)) == sorted(np.flatnonzero(found.group == g).tolist() for g in np.unique(found.group))
+
     @settings(deadline=None, max_examples=30)
     @given(st.integers(0, 10**6), st.integers(2, 60), st.sampled_from(["euclidean", "manhattan", "cosine"]))
     def test_theorem_6_1_and_conservation(self, seed, k, dist):
