@@ -274,9 +274,13 @@ class TestPrimule:
         for _ in range(60):
             n, cells, k = rng.integers((8, 1, 3), (31, 4, 9))
             days = rng.integers(0, rng.choice([2, 6]), (n, cells))
-            _, groups, _ = naive.primule([[Fraction(int(d), 5) for d in row] for row in days], range(cells), k, getattr(naive, dist))
+            _, groups, _ = naive.primule(
+                [[Fraction(int(d), 5) for d in row] for row in days], range(cells), k, getattr(naive, dist)
+            )
             found = protect(Primule(int(k), distance=dist), pd.DataFrame(days / 5))
-            assert sorted(map(sorted, groups)) == sorted(np.flatnonzero(found.group == g).tolist() for g in np.unique(found.group))
+            assert sorted(map(sorted, groups)) == sorted(
+                np.flatnonzero(found.group == g).tolist() for g in np.unique(found.group)
+            )
 
     @settings(deadline=None, max_examples=30)
     @given(st.integers(0, 10**6), st.integers(2, 60), st.sampled_from(["euclidean", "manhattan", "cosine"]))
