@@ -192,9 +192,15 @@ class TestEveryGrouping:
     def test_numbers_that_are_no_shares_of_days(self, mechanism):
         odd = PROFILES + 0.0
         odd.iloc[3, 3] = np.pi / 4
-        with pytest.raises(ValueError, match=r"six decimals.*round\(6\).*0\.785"):
+        with pytest.raises(ValueError, match=r"six decimals.*astype\(float\)\.round\(6\).*0\.785"):
             protect(mechanism, odd)
         assert protect(mechanism, odd.round(6)).anonymous
+        short = odd.astype("float32").round(6)  # 0.2 is no six decimals there: 0.20000000298
+        with pytest.raises(ValueError, match="astype"):
+            protect(mechanism, short)
+        pd.testing.assert_frame_equal(
+            protect(mechanism, short.astype(float).round(6)).values, protect(mechanism, odd.round(6)).values
+        )
         thirds = PROFILES + 0.0
         thirds.iloc[:, 0] = np.arange(150) % 4 / 3  # a week of three working days
         assert protect(mechanism, thirds).anonymous
