@@ -288,6 +288,14 @@ class TestPrimule:
                 np.flatnonzero(found.group == g).tolist() for g in np.unique(found.group)
             )
 
+    def test_what_a_cell_stands_for_does_not_matter(self):
+        """§8: "any set of profiles". Where no distances are equal, cells exchanged in all profiles alike leave the groups the same (E-P46)."""
+        rng = np.random.default_rng(5)
+        x = pd.DataFrame(rng.random((200, 24)).round(6))
+        one, other = (protect(Primule(7), of) for of in (x, x[rng.permutation(24)]))
+        pd.testing.assert_frame_equal(one.values, other.values[x.columns], atol=1e-12)
+        assert len(np.unique(one.group)) > 5
+
     @settings(deadline=None, max_examples=30)
     @given(st.integers(0, 10**6), st.integers(2, 60), st.sampled_from(["euclidean", "manhattan", "cosine"]))
     def test_theorem_6_1_and_conservation(self, seed, k, dist):
