@@ -101,13 +101,25 @@ def _rounded(coordinates):
 def interactive_map(layers: list[Layer], label: str):
     """The layers, later ones on top, as an HTML object for a notebook; ``label`` says in words what the map shows.
 
-    A key names the colour of each layer, of cells in shades the palest and the strongest with the labels that they bear.
+    Layers of the same areas would cover each other: of these the reader chooses one, the others are switched on and off. A key names
+    the colour of each layer, of cells in shades the palest and the strongest with the labels that they bear.
     """
     from IPython.display import HTML
 
     if not any(layer.features["features"] for layer in layers):
         return HTML(f"<p>{html.escape(label)}: nothing to draw.</p>")
-    return _html({"label": label, "layers": [layer._asdict() for layer in layers]}, picture(layers, label), _key(layers))
+    instead = _alternatives(layers)
+    first = next((i for i in instead if layers[i].shown), min(instead, default=None))
+    layers = [layer._replace(shown=i == first) if i in instead else layer for i, layer in enumerate(layers)]
+    content = [{**layer._asdict(), "alternative": i in instead} for i, layer in enumerate(layers)]
+    return _html({"label": label, "layers": content}, picture(layers, label), _key(layers))
+
+
+def _alternatives(layers: list[Layer]) -> set[int]:
+    """Which layers colour the same areas."""
+    drawn = [[feature["geometry"] for feature in layer.features["features"]] for layer in layers]
+    areas = {i for i, own in enumerate(drawn) if own and all(of["type"] == "Polygon" for of in own)}
+    return {i for i in areas if any(drawn[i] == drawn[other] for other in areas - {i})}
 
 
 def _key(layers: list[Layer]) -> str:

@@ -1,6 +1,7 @@
-"""The browser of the tests: which it is, and how it is started. CI must have one."""
+"""The browser of the tests: which it is, how it is started, and what it prints. CI must have one."""
 
 import os
+import re
 import shutil
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -11,3 +12,12 @@ FLAGS = (
 MISSING = None if CHROMIUM else "needs chromium (from the distribution's packages)"
 if MISSING and os.environ.get("CI"):
     raise RuntimeError(f"in CI pages must be tested in a browser, and it {MISSING}")
+
+
+def sheets(page) -> list[set[str]]:
+    """The page, printed: of each sheet of paper the names of the links http://on/NAME on it."""
+    made = page.pdf(format="A4").decode("latin-1")
+    objects = dict(re.findall(r"^(\d+) 0 obj\n(.*?)^endobj", made, re.DOTALL | re.MULTILINE))
+    annotated = [re.search(r"/Annots \[(.*?)\]", of) for of in objects.values() if "/Type /Page\n" in of]
+    links = [re.findall(r"(\d+) 0 R", found[1]) if found else [] for found in annotated]
+    return [{name[1] for link in sheet if (name := re.search(r"/URI \(http://on/(.*?)\)", objects[link]))} for sheet in links]

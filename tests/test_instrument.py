@@ -1,8 +1,10 @@
 """A figure with a knob: a frame for each setting, one of them seen; turned by keyboard, without a script; all of it said on paper."""
 
 import re
+from itertools import count
 
 import pytest
+from chromium import sheets
 
 from mobpriv import palette, plot
 from mobpriv.book import webpage
@@ -14,8 +16,8 @@ SAYS = {
 }
 
 
-def drawn(height: float, count: int = 2) -> list:
-    panels = plot.panels(count)
+def drawn(height: float, many: int = 2) -> list:
+    panels = plot.panels(many)
     for axis in panels:
         axis.plot([0, height], [0, height])
         axis.fill_between([0, height], [0, height], clip_on=True)
@@ -184,11 +186,52 @@ def test_it_is_turned_by_keyboard_and_without_a_script(opened):
     assert seen() == [False, True, False]
 
 
-def test_on_paper_stand_the_chosen_frame_and_all_sentences(opened):
+def test_on_paper_stand_all_frames_each_beside_its_sentence(opened):
     opened.emulate_media(media="print")
-    assert [opened.locator(".frame .panels").nth(i).is_visible() for i in range(3)] == [False, True, False]
-    assert [opened.locator(".frame p").nth(i).is_visible() for i in range(3)] == [True] * 3
+    panels, said = opened.locator(".frame .panels"), opened.locator(".frame p")
+    for i in range(3):
+        picture, words = panels.nth(i).bounding_box(), said.nth(i).bounding_box()
+        assert words["x"] + words["width"] <= picture["x"]
+        assert picture["y"] <= words["y"] <= picture["y"] + picture["height"]
     assert not opened.locator("input").first.is_visible()
+    assert opened.locator("figcaption").bounding_box()["y"] < panels.first.bounding_box()["y"]
+
+
+def linked(html: str, **texts: str) -> str:
+    """The HTML with links around its panels and some texts, so that it can be told on which sheet of paper they are."""
+    panel = count()
+    html = re.sub(
+        r"<div>(<svg.*?</svg>)</div>",
+        lambda m: f'<div><a style="display:block" href="http://on/panel-{next(panel)}">{m[1]}</a></div>',
+        html,
+        flags=re.DOTALL,
+    )
+    for name, text in texts.items():
+        html = re.sub(rf"(?<=[> ]){re.escape(text)}(?=<)", f'<a href="http://on/{name}">{text}</a>', html)
+    return html
+
+
+def test_a_sentence_and_its_pictures_are_on_one_sheet(phone):
+    frames = {f"s{i}": (drawn(1), f"Here is sentence {i}.") for i in range(6)}
+    html = instrument(frames=frames, marked="s0").html
+    html = linked(html, caption="A caption in words.", **{f"says-{i}": f"Here is sentence {i}." for i in range(6)})
+    for lines in range(0, 30, 5):  # wherever on a sheet it begins
+        on = sheets(phone("<p>above</p>" * lines + html))
+        assert len(on) > 1
+        for i in range(6):
+            assert any({f"says-{i}", f"panel-{2 * i}", f"panel-{2 * i + 1}"} <= sheet for sheet in on)
+        assert any({"caption", "says-0"} <= sheet for sheet in on)
+        assert sum(map(len, on)) == 6 * 3 + 1  # nothing is cut in two
+
+
+@pytest.mark.parametrize(
+    ("panels", "size"), [(8, (4.6, 3.6)), (8, None), (7, (2.7, 2.7)), (1, (4.0, 12.0)), (5, (3.5, 7.0)), (3, (4.2, 5.0))]
+)
+def test_a_figure_and_its_caption_are_on_one_sheet(phone, panels, size):
+    html = linked(plot.show(plot.panels(panels, size), "A caption in words.", "A.").html, caption="A caption in words.")
+    for lines in (0, 12, 25):
+        on = [sheet for sheet in sheets(phone("<p>above</p>" * lines + html)) if sheet]
+        assert on == [{"caption", *(f"panel-{i}" for i in range(panels))}]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -33,6 +34,27 @@ def test_a_map_holds_its_picture_its_layers_and_no_address():
     assert "<made-up>" not in shown.data.split("<script")[0]
     assert shown.data.count("<path") == 2  # the cells; the trace is hidden at first
     assert "http" not in shown.data.replace("http://www.w3.org/2000/svg", "")
+
+
+def squares(*colours) -> dict:
+    return maps.areas([shapely.box(i, 0, i + 1, 1) for i in range(len(colours))], colours)
+
+
+def test_layers_of_the_same_areas_are_alternatives_of_which_one_is_shown():
+    def found(*shown):
+        layers = [
+            maps.Layer("streets", maps.lines([np.array([[0.0, 0.0], [1.0, 1.0]])], "#d55e00")),
+            maps.Layer("now", squares("#112233", "#445566"), shown[0]),
+            maps.Layer("then", squares("#445566", "#112233"), shown[1]),
+            maps.Layer("elsewhere", squares("#112233")),
+        ]
+        map_ = maps.interactive_map(layers, "A map")
+        assert len(re.findall("<path", map_.data)) == 1 + 2 + 1  # the picture, too, shows one of them
+        return [(layer["name"], layer["shown"], layer["alternative"]) for layer in content(map_)["layers"]]
+
+    one = [("streets", True, False), ("now", True, True), ("then", False, True), ("elsewhere", True, False)]
+    assert found(True, True) == found(False, False) == found(True, False) == one
+    assert [shown for _, shown, _ in found(False, True)] == [True, False, True, True]
 
 
 def test_a_map_has_a_key_of_its_colours():
@@ -154,3 +176,87 @@ def test_areas_keep_their_parts_and_holes():
     assert [f["properties"]["label"] for f in found] == ["two", "two", "one"]
     assert [len(f["geometry"]["coordinates"]) for f in found] == [1, 1, 2]
     assert found[2]["properties"]["colour"] == "#445566"
+
+
+@pytest.fixture
+def shown(browser, tmp_path):
+    """Maps on a page of their own with the book's script, 1200 pixels wide."""
+    book = results.ROOT / "book"
+    shutil.copytree(book / "_extra" / "leaflet", tmp_path / "leaflet")
+    shutil.copy(book / "_static" / "maps.js", tmp_path)
+    context = browser.new_context(viewport={"width": 1200, "height": 800})
+    page = context.new_page()
+    style = (book / "_static" / "mobpriv.css").read_text(encoding="utf-8")
+
+    def holding(*of):
+        (tmp_path / "page.html").write_text(
+            f'<!doctype html><html lang="en" data-content_root="./"><title>t</title><meta charset="utf-8"><style>{style}</style>'
+            f'<script src="maps.js"></script><main class="bd-article">{"".join(map_.data for map_ in of)}</main></html>',
+            encoding="utf-8",
+        )
+        page.goto((tmp_path / "page.html").as_uri())
+        page.wait_for_selector(".leaflet-overlay-pane canvas")
+        return page
+
+    yield holding
+    context.close()
+
+
+# where on the map's canvas something is drawn, as shares of its width: the leftmost column of coloured pixels and the rightmost
+DRAWN = """async () => {
+    await new Promise(done => setTimeout(done, 200));
+    const box = document.querySelector('.canvas').getBoundingClientRect();
+    const drawn = document.querySelector('.leaflet-overlay-pane canvas'), at = drawn.getBoundingClientRect();
+    const { data, width, height } = drawn.getContext('2d').getImageData(0, 0, drawn.width, drawn.height);
+    let left = Infinity, right = -Infinity;
+    for (let y = 0; y < height; y++) for (let x = 0; x < width; x++) if (data[4 * (y * width + x) + 3]) { left = Math.min(left, x); right = Math.max(right, x); }
+    const place = x => (at.left + x * at.width / width - box.left) / box.width;
+    return [place(left), place(right), box.width]; }"""
+
+
+def wide() -> maps.Layer:
+    return maps.Layer("squares", squares(*["#112233"] * 8))
+
+
+@pytest.mark.parametrize("of", ["layers", "channel"])
+def test_a_map_stays_where_it_is_when_the_window_changes(shown, of):
+    grid = AreaGrid(45.0, 5.0, 800.0, 100.0, 8, 1)
+    map_ = maps.interactive_map([wide()], "A map.") if of == "layers" else maps.channel_map(grid, np.eye(8), "A channel.")
+    page = shown(map_)
+    for width, height in [(1200, 800), (800, 800), (1200, 800), (390, 844), (844, 390), (1200, 3000)]:
+        page.set_viewport_size({"width": width, "height": height})
+        left, right, there = page.evaluate(DRAWN)
+        assert there == pytest.approx(page.locator(".mobpriv-map").bounding_box()["width"], abs=4)
+        assert (left + right) / 2 == pytest.approx(0.5, abs=0.05), width
+        assert right - left > 0.55, width
+
+
+def test_a_map_that_was_moved_keeps_its_middle(shown):
+    page = shown(maps.interactive_map([wide()], "A map."))
+    page.locator(".leaflet-control-zoom-in").click()
+    page.wait_for_timeout(400)
+    page.set_viewport_size({"width": 800, "height": 800})
+    left, right, _ = page.evaluate(DRAWN)
+    assert (left + right) / 2 == pytest.approx(0.5, abs=0.05)
+    assert right - left > 1  # still as near
+
+
+def test_one_of_the_alternatives_is_chosen_by_keyboard_and_the_others_are_switched(shown):
+    streets = maps.Layer("streets", maps.lines([np.array([[0.0, 0.0], [1.0, 1.0]])], "#d55e00"))
+    layers = [maps.Layer(name, squares("#112233", "#445566")) for name in ("now", "then")]
+    page = shown(maps.interactive_map([streets, *layers], "A map."))
+
+    def found():
+        return page.eval_on_selector_all(
+            ".leaflet-control-layers input", "all => all.map(e => [e.type, e.parentElement.textContent.trim(), e.checked])"
+        )
+
+    assert found() == [["radio", "now", True], ["radio", "then", False], ["checkbox", "streets", True]]
+    page.get_by_role("radio", name="now").focus()
+    page.keyboard.press("ArrowDown")
+    assert [checked for *_, checked in found()] == [False, True, True]
+    page.get_by_role("checkbox", name="streets").focus()
+    page.keyboard.press("Space")
+    assert [checked for *_, checked in found()] == [False, True, False]
+    page = shown(maps.interactive_map([streets, layers[0]], "A map."))
+    assert [kind for kind, *_ in found()] == ["checkbox", "checkbox"]

@@ -1,6 +1,7 @@
 """What the figures show: the data of what is drawn, not its pixels."""
 
 import io
+import re
 from itertools import pairwise
 
 import matplotlib.pyplot as plt
@@ -13,7 +14,7 @@ from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
 from mobpriv import palette, plot
-from mobpriv.plot.picture import apart
+from mobpriv.plot.picture import apart, themed
 
 
 def drawn(axis, marker=None) -> list:
@@ -347,30 +348,40 @@ class TestAreaMaps:
     def maps(self, values):
         return plot.area_maps([self.WEST, self.EAST], values)
 
-    def test_a_map_a_row_and_column_and_the_more_the_darker(self):
-        axis = self.maps({("now", "a"): [0.1, 0.9], ("now", "b"): [0.5, 0.5], ("then", "a"): [0.9, 0.1], ("then", "b"): [0, 1]})
-        assert len(axis.collections) == 4
-        assert {text.get_text() for text in axis.texts} == {"a", "b", "now", "then"}
-        first, second, third, _ = (of.get_facecolors() for of in axis.collections)
-        assert first[0, 3] < first[1, 3]  # how far the page does not shine through
-        assert (second[0] == second[1]).all()
-        assert third[::-1].tolist() == first.tolist()
-        low, high = (of.get_paths()[0].vertices.mean(axis=0) for of in axis.collections[::2])
-        assert low[0] == high[0]  # below each other
-        assert low[1] > high[1] + 0.3
+    def test_a_panel_a_column_a_map_a_name_and_the_more_the_darker(self):
+        axes = self.maps({("now", "a"): [0.1, 0.9], ("now", "b"): [0.5, 0.5], ("then", "a"): [0.9, 0.1], ("then", "b"): [0, 1]})
+        assert [axis.get_title("left") for axis in axes] == ["a", "b"]
+        assert [[text.get_text() for text in axis.texts] for axis in axes] == [["now", "then"]] * 2
+        now, then = (of.get_facecolors() for of in axes[0].collections)
+        assert now[0, 3] < now[1, 3]  # how far the page does not shine through
+        assert then[::-1].tolist() == now.tolist()
+        same = axes[1].collections[0].get_facecolors()
+        assert (same[0] == same[1]).all()
+
+    def test_two_maps_in_a_row(self):
+        (axis,) = self.maps({(name, ""): [0.1, 0.9] for name in "abcd"})
+        a, b, c, d = (of.get_paths()[0].vertices.mean(axis=0) for of in axis.collections)
+        assert a[0] == c[0] < b[0] == d[0]
+        assert a[1] == b[1] > c[1] + 0.3
+        assert c[1] == d[1]
 
     def test_rare_things_show(self):
-        alpha = self.maps({("", ""): [0.01, 1.0]}).collections[0].get_facecolors()[:, 3]
+        alpha = self.maps({("", ""): [0.01, 1.0]})[0].collections[0].get_facecolors()[:, 3]
         assert alpha[0] == pytest.approx(0.1 * alpha[1], rel=0.2)
 
-    def test_what_has_no_number_is_empty_and_specks_are_left_out(self):
-        drawn = self.maps({("", ""): [np.nan, 0.5]}).collections[0]
-        assert len(drawn.get_paths()) == 2  # the islet of a thousandth is not
-        assert drawn.get_facecolors()[0].tolist() == [0, 0, 0, 0]
-        assert drawn.get_facecolors()[1, 3] > 0
+    def test_what_has_no_number_is_hatched_which_none_is_not_and_specks_are_left_out(self):
+        (axis,) = self.maps({("", ""): [np.nan, 0.0]})
+        none, missing = axis.collections
+        assert [len(of.get_paths()) for of in (none, missing)] == [1, 1]  # the islet of a thousandth is not drawn
+        assert (none.get_hatch(), bool(missing.get_hatch())) == (None, True)
+        assert none.get_facecolors()[0, 3] > 0
+        assert len(missing.get_facecolors()) == 0
+        assert "no number" in [text.get_text() for text in axis.texts]
+        (axis,) = self.maps({("", ""): [0.5, 0.0]})
+        assert "no number" not in [text.get_text() for text in axis.texts]
 
     def test_a_kilometre_is_as_long_northwards_as_eastwards(self):
-        (path,) = self.maps({("", ""): [np.nan, 0.5]}).collections[0].get_paths()[1:]
+        (path,) = self.maps({("", ""): [np.nan, 0.5]})[0].collections[0].get_paths()
         wide, high = np.ptp(path.vertices, axis=0)
         assert wide / high == pytest.approx(np.cos(np.radians(43.5)), rel=0.01)
 
@@ -384,6 +395,69 @@ def test_a_picture_that_is_kept_comes_back_with_its_words():
     assert '<span class="figure-number"></span>' in kept.html
     bundle = kept._repr_mimebundle_()
     assert set(bundle) == {"text/html", "image/png", "text/plain"}
+    two = plot.Kept.of(plot.as_text([axis, axis]), "What it is.", "What it shows.")
+    assert (two.html.count("<img"), kept.html.count("<img")) == (2, 1)
+    assert (
+        image.imread(io.BytesIO(two.png), format="png").shape[1]
+        == 2 * image.imread(io.BytesIO(kept.png), format="png").shape[1]
+    )
+
+
+def coloured(svg: str, colour: str) -> set:
+    """How opaque the fills of this colour of the palette are, in the page's variables."""
+    found = re.findall(rf"fill: var\(--mp-{colour[1:]}, {colour}\)(?:; fill-opacity: ([\d.]+))?", svg)
+    return {round(float(alpha or 1), 3) for alpha in found}
+
+
+@pytest.mark.parametrize("numbers", [[0.0, 37.6], [-20.0, 15.0]])
+def test_the_colours_of_a_bar_turn_dark_with_its_tiles(numbers):
+    """A bar of pixels keeps the colours of a light page, and its end is darker than the largest tile of a dark one."""
+    table = pd.DataFrame([numbers, np.linspace(*numbers, 2) / 2])
+    tiles, bar = plot.tiles(table), plot.tiles(table, label="days (%)")
+    bare, svg = (plot.show(axis, "A.", "A.").svgs[0] for axis in (tiles, bar))
+    html = plot.show(bar, "A.", "A.").html
+    assert "<image" not in html
+    assert "crispEdges" in html
+    for colour in (palette.BLUE, palette.ORANGE):
+        shown, said = coloured(themed(bare), colour), coloured(themed(svg), colour)
+        assert bool(shown) == (colour == palette.BLUE or numbers[0] < 0)
+        if shown:
+            assert max(said) == max(shown)
+            assert len(said - shown) > 10
+    others = set(re.findall(r"fill: (#\w+)", themed(bare) + themed(svg))) - {"#ffffff"}
+    assert not others  # a colour that no dark page has a twin of
+
+
+def test_the_bar_of_small_maps_turns_dark_with_them():
+    (axis,) = plot.area_maps([shapely.box(10, 43, 11, 44)], {("", ""): [1.0]})
+    html = plot.show(axis, "A.", "A.").html
+    assert "<image" not in html
+    assert len(coloured(html, palette.BLUE)) > 10
+
+
+def test_a_logarithmic_axis_bears_plain_numbers():
+    def numbers(low, high):
+        (axis,) = plot.panels()
+        axis.plot([low, high], [low, high])
+        axis.set(xscale="log", xlim=(low, high))
+        plot.show(axis, "A.", "A.")
+        axis.figure.draw_without_rendering()
+        return [text.get_text() for text in axis.get_xticklabels() if low <= text.get_position()[0] <= high]
+
+    assert numbers(0.3, 3) == ["0.5", "1", "2"]
+    assert set(numbers(0.4, 0.9)) >= {"0.4", "0.6", "0.8"}
+    assert numbers(0.1, 100) == ["0.1", "1", "10", "100"]
+    assert "10^" in numbers(1e-9, 1e-3)[0]
+
+
+def test_no_panel_is_drawn_wider_than_a_phone_can_show_it():
+    wide, narrow = plot.panels(1, (5.6, 3.0))[0], plot.panels(1, (2.7, 2.7))[0]
+    assert [list(axis.figure.get_size_inches()) for axis in (wide, narrow)] == [[4.2, 3.0], [2.7, 2.7]]
+    assert [axis.figure.get_size_inches()[0] for axis in plot.panels(2, (4.6, 3.0))] == [3.75] * 2
+    html = plot.show([wide, narrow], "A.", "A.").html
+    assert 'class="mobpriv-figure wide"' in html
+    assert "--widest: 302px; --rows: 1" in html
+    assert 'class="mobpriv-figure"' in plot.show(narrow, "A.", "A.").html
 
 
 def test_tiles_bear_their_numbers():

@@ -46,3 +46,26 @@ def test_a_solution_is_folded_and_holds_its_code(browser, address, page):
     assert opened.locator(".exercise").count() == solutions.count()
     context.close()
     assert not wrong
+
+
+@pytest.mark.parametrize("page", LESSONS)
+def test_on_paper_a_solution_has_the_code_that_it_builds_on(browser, address, page):
+    """The folds of a lesson hold its imports and its data; on other pages they stay folded."""
+    context, opened, _ = visited(browser, address, page)
+    fold = opened.locator("details.hide").first
+    code = fold.locator("div.highlight-ipython3, div.highlight-python").first
+    assert not code.is_visible()
+    opened.emulate_media(media="print")
+    assert "import" in code.inner_text()
+    assert code.bounding_box()["height"] > 20
+    context.close()
+
+
+def test_on_paper_code_that_no_solution_needs_is_left_out(browser, address):
+    page = next(
+        page for page in PAGES if page not in LESSONS and 'details class="admonition hide' in (SITE / page).read_text("utf-8")
+    )
+    context, opened, _ = visited(browser, address, page)
+    opened.emulate_media(media="print")
+    assert not opened.locator("details.hide").first.is_visible()
+    context.close()

@@ -148,6 +148,16 @@ def test_a_table_is_one_in_dark_as_in_light(page_of_wide_tables):
     assert shown["dark"] == shown["light"]
 
 
+def test_a_table_whose_rows_are_cards_shows_its_corner(page_of_wide_tables):
+    page_of_wide_tables.set_viewport_size({"width": 390, "height": 900})
+    named = page_of_wide_tables.evaluate(
+        """() => [...document.querySelectorAll('.bd-article .numbers-box')]
+            .filter(box => getComputedStyle(box.querySelector('table')).display !== 'table' && box.querySelector('thead th:first-child'))
+            .map(box => [box.querySelector('thead th').textContent, (box.querySelector('.corner') || {}).innerText])"""
+    )
+    assert [(corner, shown) for corner, shown in named if corner != shown] == []
+
+
 def test_no_page_shows_what_is_meant_for_programs(article):
     words = article.evaluate(WORDS)
     found = {what: re.findall(rf".{{0,30}}(?:{pattern}).{{0,10}}", words)[:3] for what, pattern in NOT_FOR_PEOPLE.items()}

@@ -293,3 +293,27 @@ def test_on_paper_a_table_stays_one_and_its_heads_whole(browser, own, tmp_path):
     assert shapes == {"screen": "block", "print": "table"}
     assert broken == 0
     assert wide <= 0
+
+
+@pytest.mark.parametrize("columns", [1, 3, 5, 6])
+def test_rows_that_are_cards_stand_below_the_name_of_their_corner(browser, columns):
+    """The head with the corner is not seen there, and tables of one page would look alike."""
+    rows = {"k = 2": [Cell("1")] * columns}
+    tables = "".join(Table([f"c{i}" for i in range(columns)], {"": rows}, corner)._repr_html_() for corner in ("alike", ""))
+    context = browser.new_context(viewport={"width": 1200, "height": 900})
+    page = context.new_page()
+    page.set_content(f"<style>{webpage.stylesheet()}</style><main class='bd-article' style='max-width:none'>{tables}</main>")
+    seen = {}
+    for width in (1200, 390, 320):
+        page.set_viewport_size({"width": width, "height": 900})
+        head, corners = page.locator("thead th").first.bounding_box(), page.get_by_text("alike")
+        seen[width] = (
+            head["width"] > 2,
+            [corner.is_visible() for corner in corners.all() if corner.bounding_box() and corner.bounding_box()["width"] > 2],
+        )
+    page.emulate_media(media="print")
+    printed = page.locator(".corner").is_visible()
+    context.close()
+    table, cards = (True, [True]), (False, [True])
+    assert seen == {1200: table, 390: cards if columns > 1 else table, 320: cards if columns > 1 else table}
+    assert not printed

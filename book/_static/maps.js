@@ -18,7 +18,7 @@
     const still = box.querySelector("svg");
     still.before(canvas);
     still.style.display = "none";
-    const map = L.map(canvas, { scrollWheelZoom: false, zoomSnap: 0.25, attributionControl: false, preferCanvas: true });
+    const map = L.map(canvas, { trackResize: false, scrollWheelZoom: false, zoomSnap: 0.25, attributionControl: false, preferCanvas: true });
     L.control.scale({ imperial: false }).addTo(map);
     const drawn = layers.map((layer) => {
       const features = L.geoJSON(layer.features, {
@@ -29,14 +29,33 @@
       if (layer.shown) features.addTo(map);
       return [layer.name, features];
     });
-    if (drawn.length > 1) L.control.layers(null, Object.fromEntries(drawn), { collapsed: false }).addTo(map);
+    const of = (alternative) => Object.fromEntries(drawn.filter((_, i) => Boolean(layers[i].alternative) === alternative));
+    // alternatives are radio buttons, one of them shown; what may lie on top of another is a checkbox
+    if (drawn.length > 1) L.control.layers(of(true), of(false), { collapsed: false }).addTo(map);
     if (channel) return choose(L, map, canvas, box.querySelector(".chosen"), channel);
-    map.fitBounds(L.featureGroup(drawn.map(([, features]) => features).filter((features) => map.hasLayer(features))).getBounds(), { padding: [8, 8], animate: false });
+    keep(map, canvas, L.featureGroup(drawn.map(([, features]) => features).filter((features) => map.hasLayer(features))).getBounds());
+  };
+
+  // the bounds, and what the reader sees of them when the window changes: all as long as he has not moved the map, then its middle
+  const keep = (map, canvas, bounds) => {
+    let ours = true, moved = false;
+    const fit = () => map.fitBounds(bounds, { padding: [8, 8], animate: false });
+    fit();
+    map.on("movestart", () => { moved ||= !ours; });
+    new ResizeObserver(() => {
+      if (!canvas.clientWidth) return; // printed, or folded
+      const middle = map.getCenter(); // of the size that Leaflet still reckons with
+      ours = true;
+      map.invalidateSize({ pan: false });
+      moved ? map.setView(middle, map.getZoom(), { animate: false }) : fit();
+      ours = false;
+    }).observe(canvas);
+    ours = false;
   };
 
   // a channel: a click or the arrow keys choose the secret cell, the shades are its row
   const choose = (L, map, canvas, said, { south_west_north_east: bounds, columns, secret, observables, parts, palette, chosen }) => {
-    map.fitBounds(L.latLngBounds(bounds.flatMap(([south, west, north, east]) => [[south, west], [north, east]])), { padding: [8, 8], animate: false });
+    keep(map, canvas, L.latLngBounds(bounds.flatMap(([south, west, north, east]) => [[south, west], [north, east]])));
     const cells = bounds.map(([south, west, north, east], cell) => L.rectangle([[south, west], [north, east]], { weight: 0.3, color: "#8a8a8b" }).on("click", () => show(cell)).addTo(map));
     const outline = L.rectangle(cells[secret].getBounds(), { color: chosen, weight: 3, fill: false, interactive: false }).addTo(map);
     const name = (cell) => `column ${(cell % columns) + 1}, row ${Math.floor(cell / columns) + 1}`;

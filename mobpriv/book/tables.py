@@ -32,10 +32,12 @@ class Table:
 
     def _repr_html_(self) -> str:
         head = "".join(f'<th scope="col" role="columnheader">{escape(name)}</th>' for name in self.columns)
+        # where rows are cards the head is not seen, and the corner stands above them
+        above = f'<div class="corner" aria-hidden="true">{escape(self.corner)}</div>' if self.corner else ""
         corner = f'<th scope="col" role="columnheader">{escape(self.corner)}</th>' if self.corner else '<td role="cell"></td>'
         bodies = "".join(self._body(title, rows) for title, rows in self.groups.items())
         return (
-            f'<div class="numbers-box"><table class="numbers columns-{min(len(self.columns), 7)}" role="table">'
+            f'<div class="numbers-box">{above}<table class="numbers columns-{min(len(self.columns), 7)}" role="table">'
             f'<thead role="rowgroup"><tr role="row">{corner}{head}</tr></thead>{bodies}</table></div>'
         )
 

@@ -13,14 +13,17 @@ from matplotlib.ticker import LogLocator
 
 from mobpriv.numbers import shown
 from mobpriv.palette import BLUE, FAINT, INK, ORANGE, PRINTED, Mark, mark, ordered
-from mobpriv.plot.style import panels
+from mobpriv.plot.style import CRISP, PANEL, WIDEST, panels
 
 _MARKERS = "osD^v<>Pp*hX"
+_BAR_STEPS = 40  # of a colour bar: from 50 on matplotlib makes pixels of it, which keep their colours when the page turns dark
+MAPS_ACROSS = 2  # small maps in a row of a panel
+MISSING = "/////"  # the hatching of an area that has no number, which is not none
 SEAM = 0.4  # per cent of the axis: what two kinds of a stacked bar stand apart
 
 
 def _axis(axis, height: float | None = None):
-    return axis if axis is not None else panels(1, (4.9, height) if height else None)[0]
+    return axis if axis is not None else panels(1, (WIDEST, height) if height else None)[0]
 
 
 def levels(values, text: str = "{:g}") -> dict[str, Mark]:
@@ -334,36 +337,45 @@ def heat_map(
     return axis
 
 
-def area_maps(shapes, values: dict[tuple[str, str], np.ndarray], axis=None, label: str = "share (%)"):
-    """Small maps of the same areas, row name and column name -> a share of each area: the more, the darker; one without a number stays empty.
+def area_maps(shapes, values: dict[tuple[str, str], np.ndarray], label: str = "share (%)") -> list:
+    """Small maps of the same areas, (name, column name) -> a share of each area: the more, the darker; one without a number is hatched.
 
-    ``shapes``: polygons in degrees. Their borders are drawn coarsely, to a two-hundredth of the map, and what is smaller is left out. The
-    colours go by the root of the share, so that rare things show, too.
+    A panel a column, in it a map a name, two in a row. ``shapes``: polygons in degrees. Their borders are drawn coarsely, to a two-hundredth
+    of the map, and what is smaller is left out. The colours go by the root of the share, so that rare things show, too.
     """
-    rows, columns = (list(dict.fromkeys(name[side] for name in values)) for side in (0, 1))
+    names, columns = (list(dict.fromkeys(name[side] for name in values)) for side in (0, 1))
     rings, of, wide, high = _outlines(shapes)
-    across, down = 1.06 * wide, 1.06 * high
-    axis = axis if axis is not None else panels(1, (5.2, 0.8 + 4.5 * len(rows) * down / (len(columns) * across)))[0]
+    across, down, rows = 1.06 * wide, high + 0.16, -(-len(names) // MAPS_ACROSS)
     cmap = LinearSegmentedColormap.from_list("areas", [(0, to_rgba(BLUE, 0.02)), (1, to_rgba(BLUE, 1))])
     norm = PowerNorm(0.5, 0, 1)
-    for (row, column), share in values.items():
-        corner = np.array([columns.index(column) * across, -rows.index(row) * down])
-        own = np.asarray(share, float)[of]
-        colours = np.where(np.isfinite(own)[:, None], cmap(norm(np.nan_to_num(own))), 0.0)
-        axis.add_collection(
-            PolyCollection([ring + corner for ring in rings], facecolors=colours, edgecolors=FAINT, linewidths=0.2)
-        )
-    for i, name in enumerate(columns):
-        axis.text(i * across + wide / 2, high + 0.04, name, ha="center", va="bottom", fontsize=7)
-    for i, name in enumerate(rows):
-        axis.text(-0.05, high / 2 - i * down, name, ha="right", va="center", fontsize=7)
-    axis.set(xlim=(-0.62, len(columns) * across), ylim=(high - len(rows) * down, high + 0.12), aspect="equal")
-    axis.set_axis_off()
-    bar = axis.figure.colorbar(ScalarMappable(norm, cmap), ax=axis, location="bottom", shrink=0.6, aspect=35, pad=0.01)
-    bar.set_ticks([0, 0.01, 0.05, 0.2, 0.5, 1], labels=["0", "1", "5", "20", "50", "100"])
-    bar.set_label(label)
-    bar.outline.set_edgecolor(FAINT)
-    return axis
+    missing = not all(np.isfinite(np.asarray(share, float)[of]).all() for share in values.values())
+    foot = 0.22 if missing else 0.0
+    size = (PANEL[0], 0.9 + (PANEL[0] - 0.1) * (rows * down + foot) / (MAPS_ACROSS * across))
+    axes = panels(len(columns), size)
+    for axis, column in zip(axes, columns, strict=True):
+        for i, name in enumerate(names):
+            corner = np.array([i % MAPS_ACROSS * across, -(i // MAPS_ACROSS) * down])
+            own = np.asarray(values[name, column], float)[of]
+            known = np.isfinite(own)
+            placed = np.array([ring + corner for ring in rings], dtype=object)
+            look = {"edgecolors": FAINT, "linewidths": 0.2}
+            axis.add_collection(PolyCollection(list(placed[known]), facecolors=cmap(norm(own[known])), **look))
+            if not known.all():
+                axis.add_collection(PolyCollection(list(placed[~known]), facecolors="none", hatch=MISSING, **look))
+            axis.text(corner[0] + wide / 2, corner[1] + high + 0.02, name, ha="center", va="bottom", fontsize=8)
+        bottom = high - rows * down
+        if missing:
+            axis.add_patch(Rectangle((0, bottom), 0.16, 0.1, facecolor="none", edgecolor=FAINT, linewidth=0.4, hatch=MISSING))
+            axis.text(0.2, bottom + 0.05, "no number", va="center", fontsize=8)
+        axis.set(xlim=(-0.03, MAPS_ACROSS * across), ylim=(bottom - 0.04, high + 0.12), aspect="equal", title=column)
+        axis.set_axis_off()
+        colours = ScalarMappable(norm, cmap.resampled(_BAR_STEPS))
+        bar = axis.figure.colorbar(colours, ax=axis, location="bottom", shrink=0.9, aspect=25, pad=0.01)
+        bar.solids.set_gid(CRISP)
+        bar.set_ticks([0, 0.01, 0.05, 0.2, 0.5, 1], labels=["0", "1", "5", "20", "50", "100"])
+        bar.set_label(label)
+        bar.outline.set_edgecolor(FAINT)
+    return axes
 
 
 def _outlines(shapes) -> tuple[list[np.ndarray], np.ndarray, float, float]:
@@ -431,12 +443,14 @@ def tiles(
     both = low < 0 < high
     norm = TwoSlopeNorm(0, min(low, -1e-9), max(high, 1e-9)) if both else Normalize(low, high)
     # the page shines through, light or dark, so that the numbers are read in its own ink
-    steps = [(0, (ORANGE, 0.6)), (0.5, (BLUE, 0.02)), (1, (BLUE, 0.6))] if both else [(0, (BLUE, 0.02)), (1, (BLUE, 0.6))]
+    steps = [(0, (BLUE, 0.02)), (1, (BLUE, 0.6))]
+    if both:  # each side in its own colour throughout, since a dark page has a twin of these two and of no mixture
+        steps = [(0, (ORANGE, 0.6)), (0.5, (ORANGE, 0.02)), (0.5, (BLUE, 0.02)), (1, (BLUE, 0.6))]
     cmap = LinearSegmentedColormap.from_list("tiles", [(at, to_rgba(*colour)) for at, colour in steps])
     image = axis.pcolormesh(np.ma.masked_invalid(values), cmap=cmap, norm=norm, edgecolors=FAINT, linewidth=0.2)
     for (row, column), value in np.ndenumerate(values):
         if np.isfinite(value):
-            axis.text(column + 0.5, row + 0.5, _minus(text.format(value)), ha="center", va="center", fontsize=7, color=INK)
+            axis.text(column + 0.5, row + 0.5, _minus(text.format(value)), ha="center", va="center", fontsize=8, color=INK)
             for place, (colour, which) in enumerate((framed or {}).items()):
                 if bool(which.to_numpy()[row, column]):
                     near = 0.05 + 0.09 * place
@@ -474,12 +488,19 @@ def _minus(text: str) -> str:
 
 def _colour_bar(axis, cells, label: str, shrink: float):
     """A bar whose numbers look like all others of the book: 0.001, not ten to a power."""
-    bar = axis.figure.colorbar(cells, ax=axis, shrink=shrink, format=lambda x, _: shown(float(x)))
+    bar = axis.figure.colorbar(_in_steps(cells), ax=axis, shrink=shrink, format=lambda x, _: shown(float(x)))
+    bar.solids.set_gid(CRISP)
     if isinstance(cells.norm, LogNorm) and cells.norm.vmax < 100 * cells.norm.vmin:  # too few powers of ten to read it by
         bar.locator = LogLocator(subs=(1, 2, 5))
     bar.ax.yaxis.set_minor_formatter(lambda *_: "")
     bar.set_label(label)
     bar.outline.set_edgecolor(FAINT)
+
+
+def _in_steps(cells) -> ScalarMappable:
+    """What a colour bar shows of ``cells``: their colours in so few steps that it is drawn, not made of pixels."""
+    cells.autoscale_None()
+    return ScalarMappable(cells.norm, cells.cmap.resampled(_BAR_STEPS))
 
 
 def as_map(axis, south: float, north: float, west: float, east: float):

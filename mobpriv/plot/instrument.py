@@ -2,7 +2,7 @@
 
 Everything is in the page: a frame for each setting, of which the stylesheet shows the chosen one, and in it a view for each position of the
 switch. No script runs and nothing is fetched. Knob and switch are groups of radio buttons, so the arrow keys turn them, and each button of the knob is described
-by its frame's sentences. On paper the chosen frame stands with the sentences of all.
+by its frame's sentences. On paper all frames stand one below the other, small, each beside its sentence.
 """
 
 import zlib

@@ -17,10 +17,15 @@ from matplotlib import image
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.markers import MarkerStyle
+from matplotlib.ticker import LogFormatter, LogLocator
 from PIL import Image
 
+from mobpriv.numbers import shown
 from mobpriv.palette import DARK, Mark
+from mobpriv.plot.style import CRISP, SIDE_BY_SIDE
 
+MANY = 4  # more panels than these stand three in a row on paper, so that they fit a page
+PLAIN = (1e-4, 1e6)  # between these no power of ten stands at an axis
 FAR = 12  # points from the end of a line at which a name is no longer read as its own
 _LINES = ("-", "--", ":")  # markers that are lines
 _NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
@@ -44,16 +49,36 @@ class Picture:
     @property
     def html(self) -> str:
         parts = legend_html(self.legend) + self.panels_html() + caption_html(self.caption, self.number)
-        return f'<figure class="mobpriv-figure" data-panels="{len(self.svgs)}">{parts}</figure>'
+        return f"{_opening(len(self.svgs), self.wide)}{parts}</figure>"
+
+    @property
+    def wide(self) -> bool:
+        """Whether a panel is drawn so wide that two beside each other would be too small to read where the text is narrow."""
+        return any(figure.get_size_inches()[0] > SIDE_BY_SIDE for figure in self._figures)
 
     def panels_html(self, key: str = "") -> str:
         """The panels alone. ``key`` begins the ids in them, which no other drawing of the page may have."""
         key = key or f"p{zlib.crc32(''.join(self.svgs).encode()):08x}"
         panels = "".join(f"<div>{own_ids(themed(svg), f'{key}-{i}')}</div>" for i, svg in enumerate(self.svgs))
-        return f'<div class="panels" role="img" aria-label="{escape(self.alt)}">{panels}</div>'
+        widest = max(figure.get_size_inches()[0] for figure in self._figures)
+        return _panels(panels, self.alt, f"--widest: {72 * widest:.0f}px; {_rows(len(self.svgs), self.wide)}")
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         return {"text/html": self.html, "image/png": self.png, "text/plain": f"{self.caption} {self.alt}"}
+
+
+def _opening(panels: int, wide: bool = False) -> str:
+    kind = " wide" * wide + " many" * (panels > MANY)
+    return f'<figure class="mobpriv-figure{kind}" data-panels="{panels}">'
+
+
+def _panels(html: str, alt: str, style: str) -> str:
+    return f'<div class="panels" role="img" aria-label="{escape(alt)}" style="{style}">{html}</div>'
+
+
+def _rows(panels: int, wide: bool = False) -> str:
+    """How many rows they make on paper, for the stylesheet, which gives each its part of the page."""
+    return f"--rows: {-(-panels // (3 if panels > MANY and not wide else 2))}"
 
 
 def show(panels, caption: str, alt: str, number: str = "", legend: dict[str, Mark] | None = None, same: str = "") -> Picture:
@@ -67,6 +92,8 @@ def show(panels, caption: str, alt: str, number: str = "", legend: dict[str, Mar
         if not text.strip().endswith((".", "?", ")")):
             raise ValueError(f"the {what} of a figure is a sentence that ends with a full stop (got {text!r})")
     alike(panels, same)
+    for axis in panels:
+        _plain_powers(axis)
     labels = [_end_labels(axis) for axis in panels]
     # where lines end in one point their names would be a heap beside it: the legend names them
     if not any(name in (legend or {}) and abs(moved) > FAR for ends in labels for *_, name, _, moved in ends):
@@ -76,33 +103,41 @@ def show(panels, caption: str, alt: str, number: str = "", legend: dict[str, Mar
 
 
 class Kept:
-    """A figure that a run drew of what does not come with the book, and kept with its numbers as a PNG."""
+    """A figure that a run drew of what does not come with the book, and kept with its numbers as a PNG a panel."""
 
-    def __init__(self, png: bytes, caption: str, alt: str, number: str = ""):
-        self.png, self.caption, self.alt, self.number = png, caption, alt, number
+    def __init__(self, pngs: Sequence[bytes], caption: str, alt: str, number: str = ""):
+        self.pngs, self.caption, self.alt, self.number = pngs, caption, alt, number
 
     @classmethod
     def of(cls, text: str, caption: str, alt: str, number: str = "") -> "Kept":
         """The figure of what :func:`as_text` gave."""
-        return cls(base64.b64decode(text), caption, alt, number)
+        return cls([base64.b64decode(panel) for panel in text.split()], caption, alt, number)
+
+    @property
+    def png(self) -> bytes:
+        return _side_by_side([_read(png) for png in self.pngs]) if len(self.pngs) > 1 else self.pngs[0]
 
     @property
     def html(self) -> str:
-        picture = f'<img src="data:image/png;base64,{base64.b64encode(self.png).decode()}" alt="">'
-        panel = f'<div class="panels" role="img" aria-label="{escape(self.alt)}"><div class="kept">{picture}</div></div>'
-        return f'<figure class="mobpriv-figure" data-panels="1">{panel}{caption_html(self.caption, self.number)}</figure>'
+        panels = "".join(
+            f'<div class="kept"><img src="data:image/png;base64,{base64.b64encode(png).decode()}" alt=""></div>'
+            for png in self.pngs
+        )
+        panels = _panels(panels, self.alt, _rows(len(self.pngs)))
+        return f"{_opening(len(self.pngs))}{panels}{caption_html(self.caption, self.number)}</figure>"
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         return {"text/html": self.html, "image/png": self.png, "text/plain": f"{self.caption} {self.alt}"}
 
 
-def as_text(axis) -> str:
-    """A panel as a PNG of few colours in base64, small enough to be kept with a run's numbers."""
-    png = io.BytesIO()
-    Image.fromarray(np.rint(255 * _png(axis.figure)).astype(np.uint8)).quantize(64, dither=Image.Dither.NONE).save(
-        png, format="png", optimize=True
-    )
-    return base64.b64encode(png.getvalue()).decode()
+def as_text(panels) -> str:
+    """Each panel as a PNG of few colours in base64, small enough to be kept with a run's numbers, a space between two."""
+    kept = []
+    for axis in axes_of(panels):
+        png, pixels = io.BytesIO(), np.rint(255 * _png(axis.figure)).astype(np.uint8)
+        Image.fromarray(pixels).quantize(64, dither=Image.Dither.NONE).save(png, format="png", optimize=True)
+        kept.append(base64.b64encode(png.getvalue()).decode())
+    return " ".join(kept)
 
 
 def axes_of(panels) -> list[Axes]:
@@ -118,6 +153,19 @@ def alike(panels: Sequence[Axes], same: str) -> None:
         ends = min(min(pair) for pair in limits), max(max(pair) for pair in limits)
         for axis in panels:
             getattr(axis, f"set_{direction}lim")(*(reversed(ends) if turned else ends))
+
+
+def _plain_powers(axis) -> None:
+    """The numbers of logarithmic axes like all others of the book: 0.6, not six times ten to a power; at 1, 2 and 5 where there are few powers."""
+    for of, limits in ((axis.xaxis, axis.get_xlim()), (axis.yaxis, axis.get_ylim())):
+        if of.get_scale() != "log" or not isinstance(of.get_major_formatter(), LogFormatter):
+            continue
+        if min(limits) < PLAIN[0] or max(limits) > PLAIN[1]:
+            continue
+        if max(limits) < 100 * min(limits):
+            of.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        of.set_major_formatter(lambda x, _: shown(float(f"{x:.6g}")))
+        of.set_minor_formatter(lambda *_: "")
 
 
 def legend_html(legend: dict[str, Mark]) -> str:
@@ -177,8 +225,11 @@ def _saved(figure) -> str:
 def _png(figure, **how) -> np.ndarray:
     png = io.BytesIO()
     figure.savefig(png, format="png", dpi=150, transparent=False, facecolor="white", **how)
-    png.seek(0)
-    return image.imread(png, format="png")[:, :, :3]
+    return _read(png.getvalue())
+
+
+def _read(png: bytes) -> np.ndarray:
+    return image.imread(io.BytesIO(png), format="png")[:, :, :3]
 
 
 def _legend_png(legend: dict[str, Mark]) -> np.ndarray:
@@ -240,6 +291,7 @@ def themed(svg: str) -> str:
     width = float(re.search(r'viewBox="\S+ \S+ (\S+)', svg)[1])  # in points
     element = rf'<svg {_NAMESPACES} viewBox="\1" aria-hidden="true" style="--drawn: {width:.0f}px">'
     svg = re.sub(r'<svg [^>]*?viewBox="([^"]*)"[^>]*>', element, svg, count=1)
+    svg = svg.replace(f'id="{CRISP}"', 'shape-rendering="crispEdges"')
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     for colour in DARK:
         svg = re.sub(colour, f"var(--mp-{colour[1:]}, {colour})", svg, flags=re.IGNORECASE)

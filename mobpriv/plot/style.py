@@ -5,7 +5,10 @@ import matplotlib.pyplot as plt
 
 from mobpriv.palette import FAINT, INK
 
-SINGLE = (4.9, 3.1)  # inches: a figure of one panel; as wide as a phone, so that its small print stays readable there
+WIDEST = 4.2  # inches: no panel is drawn wider, for a phone makes it as narrow as itself, and its print as much smaller
+SIDE_BY_SIDE = 3.75  # inches: nor one of several, which stand two in a row where the text is narrow
+CRISP = "crisp"  # the id of what is drawn in steps that touch, without a seam
+SINGLE = (WIDEST, 2.9)  # a figure of one panel
 PANEL = (3.5, 2.8)  # one of several
 
 STYLE = {
@@ -43,14 +46,15 @@ STYLE = {
 
 
 def panels(count: int = 1, size: tuple[float, float] | None = None) -> list:
-    """``count`` axes in the book's style, each in a figure of its own, ``size`` inches wide and high.
+    """``count`` axes in the book's style, each in a figure of its own, ``size`` inches wide (at most ``WIDEST``, several at most ``SIDE_BY_SIDE``) and high.
 
     The style stays in force for what is drawn into them. Axes that are to be alike: ``same`` of :func:`mobpriv.plot.show`.
     """
     mpl.rcParams.update(STYLE)
+    wide, high = size or (SINGLE if count == 1 else PANEL)
     axes = []
     for _ in range(count):
-        figure, axis = plt.subplots(figsize=size or (SINGLE if count == 1 else PANEL))
+        figure, axis = plt.subplots(figsize=(min(wide, WIDEST if count == 1 else SIDE_BY_SIDE), high))
         plt.close(figure)  # shown by show(), not by the end of a cell
         axes.append(axis)
     return axes
