@@ -5,28 +5,43 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mobpriv.experiments.primule_plane import beaten_by, frontier, mdav_over_municipalities
+from mobpriv.experiments.primule_plane import Beaten, Measured, beaten, mdav_over_municipalities
 from mobpriv.mechanisms.call_profiles import Mdav
 
-POINTS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=8).map(
-    lambda rows: {f"s{k}": point for k, point in enumerate(rows)}
-)
+
+def setting(risk, use, draws=3, apart=0.0):
+    """1 000 targets of as many users, of whom the first ones are found, and keep their label."""
+    risk, use = (np.arange(1000) < 1000 * share for share in (risk, use))
+    around = apart * np.linspace(-1, 1, draws)
+    return Measured(risk.astype(float), use.astype(float), risk.mean() + around, use.mean() + around)
 
 
-def test_by_hand():
-    points = {"a": (0.1, 0.5), "b": (0.1, 0.6), "c": (0.3, 0.6), "d": (0.4, 0.9)}
-    assert frontier(points) == ["b", "d"]
-    assert beaten_by({"x": (0.2, 0.6), "y": (0.05, 0.1)}, points) == ["x"]
-    assert beaten_by({"same": (0.1, 0.6)}, points) == []
+def judged(point, *others, users=1000):
+    whose = np.arange(1000) * users // 1000
+    return beaten(point, dict(enumerate(others)), whose, whose)
 
 
-@given(POINTS)
-def test_every_setting_is_on_the_frontier_or_beaten_by_one_that_is(points):
-    on = frontier(points)
-    assert on
-    assert beaten_by({name: points[name] for name in on}, points) == []
-    rest = {name: point for name, point in points.items() if name not in on}
-    assert beaten_by(rest, {name: points[name] for name in on}) == list(rest)
+def test_beaten_by_less_risk_and_more_use():
+    point = setting(0.3, 0.6)
+    assert judged(point, setting(0.2, 0.7)) is Beaten.YES
+    assert judged(point, setting(0.9, 0.1), setting(0.2, 0.7)) is Beaten.YES
+    assert judged(point, setting(0.4, 0.9), setting(0.1, 0.2)) is Beaten.NO  # each costs something
+    assert judged(point, setting(0.4, 0.9), setting(0.3, 0.9)) is Beaten.OPEN  # no more risk, but no less
+    assert judged(point) is Beaten.NO
+
+
+def test_what_chance_may_have_made_is_open():
+    point = setting(0.3, 0.6)
+    assert judged(point, setting(0.299, 0.7)) is Beaten.OPEN  # one target of a thousand
+    assert judged(point, setting(0.25, 0.7, apart=0.1)) is Beaten.OPEN  # one draw says otherwise
+    assert judged(point, setting(0.2, 0.7), users=2) is Beaten.OPEN  # of two people nothing is sure
+
+
+@given(st.tuples(*[st.integers(0, 10)] * 4))
+def test_nobody_beats_a_setting_that_it_is_beaten_by(shares):
+    one, other = (setting(a / 10, b / 10) for a, b in (shares[:2], shares[2:]))
+    assert not (judged(one, other) is Beaten.YES and judged(other, one) is not Beaten.NO)
+    assert judged(one, one) is Beaten.OPEN
 
 
 def test_each_municipality_is_aggregated_by_itself():

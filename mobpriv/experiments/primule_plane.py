@@ -3,11 +3,29 @@ where both are drawn on one plane, risk against use.
 """
 
 from collections.abc import Mapping
+from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from mobpriv.estimates import Estimate, clustered_difference
 from mobpriv.mechanisms.call_profiles import Mdav
+
+
+class Measured(NamedTuple):
+    """A setting; arrays of the same targets, profiles and draws as those of the settings that it is compared with."""
+
+    risk: np.ndarray  # (targets,): how likely each is found, mean of the draws
+    use: np.ndarray  # (profiles,): how often each keeps its label
+    risk_drawn: np.ndarray  # (draws,), or (1,) of what is not drawn: mean over the targets
+    use_drawn: np.ndarray  # (draws,): mean over the profiles
+
+
+class Beaten(Enum):
+    """Is a setting beaten by one of others? ``OPEN`` where neither is sure."""
+
+    YES, NO, OPEN = "beaten", "not beaten", "open"
 
 
 def mdav_over_municipalities(values: np.ndarray, town: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -22,16 +40,21 @@ def mdav_over_municipalities(values: np.ndarray, town: np.ndarray, k: int) -> tu
     return said, group
 
 
-def beaten_by(points: Mapping[str, tuple[float, float]], others: Mapping[str, tuple[float, float]]) -> list[str]:
-    """The settings, name -> (risk, use), for which another mechanism has one of no more risk and no less use, and one of both better."""
-    return [
-        name
-        for name, (risk, use) in points.items()
-        if any(r <= risk and u >= use and (r < risk or u > use) for r, u in others.values())
-    ]
+def beaten(point: Measured, others: Mapping[str, Measured], whose_risk, whose_use) -> Beaten:
+    """Whether one of the others has less risk and more use, both beyond chance: see :func:`_sign`. A setting is not beaten where each of the
+    others has, beyond chance, more risk or less use."""
+    sure = 0
+    for other in others.values():
+        risk = _sign(point.risk, other.risk, point.risk_drawn - other.risk_drawn, whose_risk)
+        use = _sign(other.use, point.use, other.use_drawn - point.use_drawn, whose_use)
+        if risk == use == 1:
+            return Beaten.YES
+        sure += -1 in (risk, use)
+    return Beaten.NO if sure == len(others) else Beaten.OPEN
 
 
-def frontier(points: Mapping[str, tuple[float, float]]) -> list[str]:
-    """The settings, name -> (risk, use), that no other of them beats, by rising risk."""
-    kept = [name for name, point in points.items() if not beaten_by({name: point}, points)]
-    return sorted(kept, key=lambda name: points[name])
+def _sign(a: np.ndarray, b: np.ndarray, apart: np.ndarray, whose) -> int:
+    """1 where mean(a) > mean(b) beyond chance: the paired 95 % interval over the users lies above 0 and so does each draw (``apart``); −1 where
+    both lie below; else 0."""
+    of: Estimate = clustered_difference(a, b, whose)
+    return int(of.low > 0 and (apart > 0).all()) - int(of.high < 0 and (apart < 0).all())
