@@ -477,3 +477,15 @@ def test_a_confusion_matrix_has_its_first_class_on_top_and_a_framed_diagonal():
     assert [label.get_text() for label in axis.get_yticklabels()] == ["b\nb", "a"]
     assert [label.get_text() for label in axis.get_xticklabels()] == ["a", "b\nb"]
     assert [patch.get_xy()[1] for patch in axis.patches] == pytest.approx([1.05])
+
+
+def test_a_label_that_would_run_out_of_the_picture_has_two_lines():
+    long = "profiles with fewer than ten alike, shift (points)"
+    axes = [plot.intervals({(name, ""): {"value": 1.0}}) for name in ("every slot that a call touches, too", "a")]
+    for axis in axes:
+        axis.set_xlabel(long)
+        plot.show(axis, "A.", "A.")
+        axis.figure.draw_without_rendering()
+        box = axis.xaxis.label.get_window_extent()
+        assert axis.figure.bbox.x0 <= box.x0 < box.x1 <= axis.figure.bbox.x1
+    assert [axis.get_xlabel() == long for axis in axes] == [False, True]

@@ -6,6 +6,7 @@ CSS variables stand in the place of the style's colours (:mod:`mobpriv.palette`)
 import base64
 import io
 import re
+import textwrap
 import zlib
 from collections.abc import Sequence
 from functools import cached_property
@@ -94,6 +95,7 @@ def show(panels, caption: str, alt: str, number: str = "", legend: dict[str, Mar
     alike(panels, same)
     for axis in panels:
         _plain_powers(axis)
+        _whole_label(axis)
     labels = [_end_labels(axis) for axis in panels]
     # where lines end in one point their names would be a heap beside it: the legend names them
     if not any(name in (legend or {}) and abs(moved) > FAR for ends in labels for *_, name, _, moved in ends):
@@ -166,6 +168,18 @@ def _plain_powers(axis) -> None:
             of.set_major_locator(LogLocator(subs=(1, 2, 5)))
         of.set_major_formatter(lambda x, _: shown(float(f"{x:.6g}")))
         of.set_minor_formatter(lambda *_: "")
+
+
+def _whole_label(axis) -> None:
+    """The label below an axis in two lines where it would run out of the picture, as below the short axis beside long names."""
+    label, whole = axis.xaxis.label, axis.figure.bbox
+    text = label.get_text()
+    if "\n" in text or 5 * len(text) < 36 * axis.figure.get_size_inches()[0]:  # surely not half as wide as the picture
+        return
+    axis.figure.draw_without_rendering()
+    box = label.get_window_extent()
+    if box.x0 < whole.x0 or box.x1 > whole.x1:
+        label.set_text("\n".join(textwrap.wrap(text, 6 * len(text) // 10)))
 
 
 def legend_html(legend: dict[str, Mark]) -> str:
