@@ -3,7 +3,8 @@ Parquet or text and aggregates, the days of a profile as bits of one mask for we
 
 The records are taken in chunks: each becomes a partial table (user, place, weekdays, weekend, records), the partial tables become one by
 "or" of the masks. A chunk depends on no other: see :mod:`mobpriv.icp_cluster`. The profiles are those of :func:`mobpriv.icps.icps`
-of the same records, whatever the chunks, the threads and the order of the records.
+of the records as :func:`mobpriv.datasets.read_calls` reads them, whatever the chunks, the threads and the order of the records: neither knows
+a user or a cell that is called as files write that a value is missing (empty, NA, None), or a call of a negative duration.
 """
 
 import errno
@@ -120,9 +121,10 @@ def prepare(files, window, cells, columns, time, zone, every_slot, both_cells, c
     if not isinstance(cells, pd.DataFrame):
         cells = read_cells(cells_beside(paths[0]) if cells is None else cells)
     town_of, towns = towns_of(cells)
+    town_of = town_of[~town_of.index.isin(MISSING)]
     code = np.where(town_of < 0, CODE["cell without a municipality"], town_of)
-    names = [*town_of.index, *sorted(MISSING - set(town_of.index))]
-    codes = np.r_[code, np.full(len(names) - len(code), CODE["cell missing"])].astype(np.int16)
+    names = [*town_of.index, *sorted(MISSING)]
+    codes = np.r_[code, np.full(len(MISSING), CODE["cell missing"])].astype(np.int16)
     if len(towns) > np.iinfo(np.int16).max:
         raise ValueError(f"there must be at most 32,767 municipalities (got {len(towns):,})")
     places = pa.table({"cell": pa.array(names, pa.string()), "place": pa.array(codes)})

@@ -172,7 +172,7 @@ class Window:
 def icps(calls: Calls, cells: Cells, window: Window, *, every_slot: bool = False, both_cells: bool = False) -> Found:
     """§3.1: the profile of every user in every municipality where a call of hers began in the window.
 
-    ``calls`` as :func:`mobpriv.calls.as_calls` makes them, ``cells`` with their municipalities. A call is of the moment at which it
+    ``calls`` as :func:`mobpriv.calls.as_calls` makes them, each with a user who has a name, ``cells`` with their municipalities. A call is of the moment at which it
     begins, also where it ends after midnight. With ``every_slot`` it is of every slot that it touches, from t until t + ``duration``
     (exclusive; as far as the window goes; NaN is 0 s). With ``both_cells`` it is also of the municipality where it ended, in the slot of its last
     millisecond; with both, every slot counts in both municipalities, for no record says where in between the caller crossed over.
@@ -262,13 +262,7 @@ def _users(column: pd.Series) -> tuple[np.ndarray, pd.Index]:
 
 def _last(calls: Calls, begins: np.ndarray, window: Window) -> np.ndarray:
     """The slot of each call's last millisecond."""
-    duration = calls["duration"].to_numpy(float)
-    if (duration < 0).any() or np.isinf(duration).any():
-        at = int(((duration < 0) | np.isinf(duration)).argmax())
-        raise ValueError(
-            f"durations must be seconds, not negative (got {duration[at]} in row {at}): without() leaves such calls out"
-        )
-    lasts = np.minimum(np.nan_to_num(duration), 1e9) * 1000  # 30 years and more are behind any window
+    lasts = np.minimum(np.nan_to_num(calls["duration"].to_numpy(float)), 1e9) * 1000  # 30 years and more are behind any window
     return np.maximum(window.slot_of(begins + np.maximum(np.ceil(lasts).astype(np.int64) - 1, 0)), window.slot_of(begins))
 
 
@@ -383,8 +377,18 @@ def _check(calls, needed: tuple[str, ...]) -> None:
         raise ValueError(f"calls must be a table as as_calls() makes it (missing: {', '.join(missing)})")
     if not isinstance(calls["t"].dtype, pd.DatetimeTZDtype):
         raise ValueError(f"column t of calls must hold times with a zone (it holds {calls['t'].dtype})")
-    nothing = calls["user"].isna() | calls["t"].isna() | calls["cell"].isna()
+    nothing = calls["t"].isna()
+    for name in ("user", "cell"):
+        nothing |= calls[name].isna() | (calls[name] == "")
     if nothing.any():
         raise ValueError(
             f"every call must have a user, a time and a cell ({nothing.sum()} have not, the first in row {nothing.argmax()}): without() leaves them out"
         )
+    if "duration" in calls.columns:  # asked of every call, as icp_files does, also where no profile depends on it
+        duration = calls["duration"].to_numpy(float)
+        wrong = (duration < 0) | np.isinf(duration)
+        if wrong.any():
+            at = int(wrong.argmax())
+            raise ValueError(
+                f"durations must be seconds, not negative (got {duration[at]} in row {at}): without() leaves such calls out"
+            )

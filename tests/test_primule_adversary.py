@@ -92,3 +92,11 @@ def test_what_is_published_as_it_is_is_read_rightly():
     # both alike in the week that he knows: of each cell in which they differ he is right about one of two
     days[1, 0] = 1
     assert read_off(days / DAYS, days, days / DAYS, np.array(["P", "P"]), np.arange(6))[0, 8] == 0.5
+
+
+def test_of_several_as_near_each_published_profile_is_as_likely():
+    """By hand: three are alike in the week that he knows; two of them are published alike, with a call in cell 8, and the third has none."""
+    days = np.zeros((3, 24), int)
+    days[:2, 8] = 1
+    found = read_off(days / DAYS, days, days / DAYS, np.array(["P"] * 3), np.arange(6))
+    assert found[:, 8] == pytest.approx([2 / 3, 2 / 3, 1 / 3])

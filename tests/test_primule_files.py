@@ -13,7 +13,7 @@ from test_primule_icps import CELLS, ROME, calls_of
 
 from mobpriv import icp_files
 from mobpriv.calls import as_cells
-from mobpriv.datasets import Unclear, load_calls
+from mobpriv.datasets import Unclear, load_calls, read_calls
 from mobpriv.datasets.region import write_region
 from mobpriv.icp_cluster import icps_on_cluster
 from mobpriv.icp_files import icps_of_files, merged, prepare, put_together
@@ -214,6 +214,22 @@ def test_bad_numbers_of_a_parquet_file(tmp_path):
     none.to_parquet(path)
     empty = icps_of_files(path, NOVEMBER, CELLS, time="s")
     assert (len(empty.profiles), len(empty.left_out)) == (0, 0)
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv"])
+@pytest.mark.parametrize("options", [{}, {"every_slot": True, "both_cells": True}], ids=str)
+def test_names_and_durations_that_are_none_are_none_in_memory_too(tmp_path, ending, options):
+    """What read_calls leaves out of a file, icps_of_files leaves out; a cell called NA is none, though the table of cells has it."""
+    users = ["a", "", "NA", "None", "nan", "b", "c", "d", "e"]
+    table = pd.DataFrame({"user": users, "t": "2016-11-01T10:00Z", "cell": "c1", "end_cell": "c1", "duration": 60.0})
+    table.loc[5, "duration"], table.loc[6, "cell"], table.loc[7, "cell"] = -5.0, "NA", ""
+    path, cells = tmp_path / f"calls{ending}", pd.concat([CELLS, CELLS[:1].assign(cell="NA")])
+    table.to_parquet(path) if ending == ".parquet" else table.to_csv(path, index=False)
+    calls, known, _ = read_calls(path, cells)
+    found = icps_of_files(path, NOVEMBER, cells, **options)
+    pd.testing.assert_frame_equal(found.profiles, icps(calls, known, NOVEMBER, **options).profiles)
+    assert found.profiles["user"].tolist() == ["a", "e"]
+    assert found.left_out.values.tolist() == [["user missing", 4, 0], ["cell missing", 2, 2], ["duration negative", 1, 1]]
 
 
 class TestResume:

@@ -167,6 +167,15 @@ def test_the_day_with_25_hours_is_one_day():
     assert window.slot_of(np.array([twice[0] + 7 * 3_600_000 - 1, twice[0] + 7 * 3_600_000])).tolist() == [18, 19]
 
 
+def test_the_millisecond_at_which_clocks_go_back():
+    """São Paulo put its clocks back on 2017-02-19 at 00:00, to 23:00 of the Saturday: this moment is Saturday's, by the clocks' new time."""
+    window = Window("2017-02-13", "America/Sao_Paulo")
+    back = pd.Timestamp("2017-02-19T02:00", tz="UTC").value // 1_000_000
+    assert window.slot_of(np.array([back - 1, back, back + 3_600_000])).tolist() == [17, 17, 18]
+    zoned = pd.Timestamp("2017-02-19T02:00", tz="UTC").tz_convert(window.zone)
+    assert (zoned.weekday(), zoned.hour) == (5, 23)
+
+
 def test_a_call_over_midnight():
     calls = calls_of([("a", "2016-11-01T23:59", "c1", "c3", 120.0)], ROME)
     evening, night = [0, 0, 0.2], [0.2, 0, 0]
@@ -276,6 +285,9 @@ CALL = calls_of([("a", "2016-11-01T10:00", "c1")], ROME)
             r"durations must be seconds, not negative .got -1.0 in row 0",
         ),
         (CALL.assign(duration=np.inf), CELLS, {"both_cells": True}, "durations must be seconds"),
+        (CALL.assign(duration=-5.0), CELLS, {}, r"not negative .got -5.0 in row 0"),
+        (CALL.assign(user=""), CELLS, {}, "every call must have a user, a time and a cell .1 have not, the first in row 0"),
+        (CALL.assign(cell=pd.Categorical([""])), CELLS, {}, "every call must have a user, a time and a cell .1"),
         (CALL, CELLS.drop(columns="municipality"), {}, "missing: municipality"),
         (CALL, pd.concat([CELLS, CELLS]), {}, "every cell must stand once in cells .c1"),
         (CALL, CELLS, {"every_slot": 1}, "every_slot must be True or False"),

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_primule_mechanisms import crowd
 
-from mobpriv.experiments.primule_letter import by_letter, least_loss, loss_of
+from mobpriv.experiments.primule_letter import by_letter, first_round, least_loss, loss_of
 from mobpriv.mechanisms.call_profiles.collapsed import collapse
 from mobpriv.mechanisms.call_profiles.primule import mitigate
 
@@ -111,3 +111,30 @@ def test_the_least_loss_of_all_partitions(seed):
 
 def test_too_few_for_one_group():
     assert least_loss([1, 1], [[0.0], [1.0]], 3) == np.inf
+
+
+def test_ties_of_the_first_round_by_hand():
+    """1 is as far from 0, which three have, as from 2, which two have; 2 as far from 1, which one has, as from 3, which one has."""
+    found = first_round(np.array([[0], [1], [2], [3]]), np.array([3, 1, 2, 1]), 3)
+    assert found.several.tolist() == [True, True, False]  # 1, 2 and 3 are unsafe, 0 is safe
+    assert found.of_larger.tolist() == found.of_smaller.tolist() == [False, True, False]
+    alone = first_round(np.array([[0]]), np.array([1]), 3)
+    assert [of.tolist() for of in alone] == [[False]] * 3
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 10**6), st.integers(2, 12), st.sampled_from([1, 2, 24]))
+def test_ties_of_the_first_round(seed, k, cells):
+    """As Algorithm 2 by the letter counts them; and pair by pair for the larger and the smaller."""
+    distinct = distinct_of(seed, 60, cells)
+    x, sizes = distinct.wholes.tolist(), distinct.sizes.tolist()
+    found = first_round(distinct.wholes, distinct.sizes, k)
+    played = by_letter(distinct.sizes, distinct.wholes / 10, k)
+    if len(x) > 1 and len(played.rounds):
+        assert found.several.sum() == played.rounds["tied"].iloc[0]
+    unsafe = [g for g, n in enumerate(sizes) if n < k]
+    assert len(found.several) == len(unsafe)
+    for sign, of in ((-1, found.of_larger), (1, found.of_smaller)):
+        for g, tied in zip(unsafe, of, strict=True):
+            ranks = sorted((naive.euclidean(x[g], x[o]), sign * sizes[o]) for o in range(len(x)) if o != g)
+            assert tied == (ranks[1:] != [] and ranks[0] == ranks[1])

@@ -192,9 +192,15 @@ class TestEveryGrouping:
     def test_numbers_that_are_no_shares_of_days(self, mechanism):
         odd = PROFILES + 0.0
         odd.iloc[3, 3] = np.pi / 4
-        with pytest.raises(ValueError, match=r"six decimals.*round\(6\).*0\.785"):
+        with pytest.raises(ValueError, match=r"six decimals.*astype\(float\)\.round\(6\).*0\.785"):
             protect(mechanism, odd)
         assert protect(mechanism, odd.round(6)).anonymous
+        short = odd.astype("float32").round(6)  # 0.2 is no six decimals there: 0.20000000298
+        with pytest.raises(ValueError, match="astype"):
+            protect(mechanism, short)
+        pd.testing.assert_frame_equal(
+            protect(mechanism, short.astype(float).round(6)).values, protect(mechanism, odd.round(6)).values
+        )
         thirds = PROFILES + 0.0
         thirds.iloc[:, 0] = np.arange(150) % 4 / 3  # a week of three working days
         assert protect(mechanism, thirds).anonymous
@@ -266,6 +272,29 @@ class TestPrimule:
             frozenset(np.flatnonzero(found.group == g).tolist()) for g in np.unique(found.group)
         }
         assert all(later < earlier for earlier, later in pairwise(rounds))  # Theorem 6.1
+
+    @pytest.mark.parametrize("dist", ["euclidean", "manhattan", "cosine"])
+    def test_ties_are_decided_as_the_docstring_says(self, dist):
+        """Few cells with few values: many pairs are as near as others, and of groups as large; which of them goes first decides the groups."""
+        rng = np.random.default_rng(4)
+        for _ in range(60):
+            n, cells, k = rng.integers((8, 1, 3), (31, 4, 9))
+            days = rng.integers(0, rng.choice([2, 6]), (n, cells))
+            _, groups, _ = naive.primule(
+                [[Fraction(int(d), 5) for d in row] for row in days], range(cells), k, getattr(naive, dist)
+            )
+            found = protect(Primule(int(k), distance=dist), pd.DataFrame(days / 5))
+            assert sorted(map(sorted, groups)) == sorted(
+                np.flatnonzero(found.group == g).tolist() for g in np.unique(found.group)
+            )
+
+    def test_what_a_cell_stands_for_does_not_matter(self):
+        """§8: "any set of profiles". Where no distances are equal, cells exchanged in all profiles alike leave the groups the same (E-P46)."""
+        rng = np.random.default_rng(5)
+        x = pd.DataFrame(rng.random((200, 24)).round(6))
+        one, other = (protect(Primule(7), of) for of in (x, x[rng.permutation(24)]))
+        pd.testing.assert_frame_equal(one.values, other.values[x.columns], atol=1e-12)
+        assert len(np.unique(one.group)) > 5
 
     @settings(deadline=None, max_examples=30)
     @given(st.integers(0, 10**6), st.integers(2, 60), st.sampled_from(["euclidean", "manhattan", "cosine"]))

@@ -1,6 +1,7 @@
 """PRIMULE over all municipalities: the same numbers in any order, by any number of threads, and after an interruption."""
 
 import errno
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -116,6 +117,49 @@ def test_files_that_cannot_be_read_are_made_again(tmp_path):
     files[2].write_text("no archive")
     equal(over_municipalities(PROFILES, 5, keep=kept_in(tmp_path)), whole)
     assert [len(file.read_bytes()) > 300 for file in sorted(tmp_path.iterdir())] == [True] * 5
+
+
+def along(mean, means, power=1):
+    return (np.abs(means - mean) ** power).sum(axis=1)
+
+
+def test_only_functions_with_a_name_are_kept(tmp_path):
+    """Two lambdas have one name: the second would get the groups of the first."""
+
+    def local(mean, means):
+        return along(mean, means)
+
+    class Own:
+        def __call__(self, mean, means):
+            return along(mean, means)
+
+        method = __call__
+
+    for nameless in (lambda mean, means: along(mean, means), local, partial(along, power=3), Own(), Own().method):
+        with pytest.raises(ValueError, match=r"^distance must be a function of a module where results are kept.*keep nothing$"):
+            over_municipalities(PROFILES, 5, distance=nameless, keep=kept_in(tmp_path))
+        equal(
+            over_municipalities(PROFILES, 5, distance=nameless), over_municipalities(PROFILES, 5, distance=nameless, workers=2)
+        )
+    assert list(tmp_path.iterdir()) == []
+    named = over_municipalities(PROFILES, 5, distance=along, keep=kept_in(tmp_path))
+    equal(named, over_municipalities(PROFILES, 5, distance="manhattan"))
+    assert len(list(tmp_path.iterdir())) == len(TOWNS)
+
+
+def test_functions_of_the_notebook_itself_are_not_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(along, "__module__", "__main__")  # every notebook's functions are of this one
+    with pytest.raises(ValueError, match="a function of a module"):
+        over_municipalities(PROFILES, 5, distance=along, keep=kept_in(tmp_path))
+
+
+def test_another_version_takes_up_no_old_file(tmp_path, monkeypatch):
+    files = []
+    for version in (1, 2, 2):
+        monkeypatch.setattr(primule_scale, "_VERSION", version)
+        over_municipalities(PROFILES, 5, keep=kept_in(tmp_path))
+        files.append(len(list(tmp_path.iterdir())))
+    assert files == [5, 10, 10]
 
 
 def test_a_full_disk_leaves_nothing_behind(tmp_path, monkeypatch):

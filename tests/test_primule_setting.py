@@ -101,6 +101,42 @@ def test_a_short_table_says_when_its_calls_end_and_how_small_its_municipalities_
     assert "the calls end" not in prepare("region").selection
 
 
+def test_municipalities_too_small_for_k_are_left_out_and_counted(short):
+    """Two profiles in a, one in b; k = 2 would return b's as it is."""
+    every, few = (prepare(str(short[0]), k=k) for k in (1, 2))
+    assert every.town.tolist() == ["a", "a", "b"]
+    assert few.town.tolist() == ["a", "a"]
+    assert few.profiles["user"].tolist() == ["u0", "u1"]
+    assert len(few.values) == 2
+    assert few.profiles.index.tolist() == [0, 1]
+    assert "2 profiles of 2 users in 1 municipality, 2 each" in few.selection
+    assert few.selection.endswith("; left out: municipalities of fewer than 2 profiles: 1 profile")
+    assert few.left_out.values.tolist() == [["municipalities of fewer than 2 profiles", 2, 1]]
+    assert "fewer than" not in every.selection
+    assert not len(every.left_out)
+    with pytest.raises(ValueError, match="3 profiles alike need a municipality of 3 profiles or more"):
+        prepare(str(short[0]), k=3)
+
+
+def test_calls_outside_the_window_are_not_among_those_of_small_municipalities(short):
+    found = prepare(str(short[0]), start="2024-03-05", k=2)
+    assert found.left_out.values.tolist() == [["before the window", 3, 3], ["municipalities of fewer than 2 profiles", 1, 1]]
+    assert found.selection.endswith(
+        "before the window: 3 records; left out: municipalities of fewer than 2 profiles: 1 profile"
+    )
+
+
+def test_the_most_populous_are_said_to_be_so_of_all(short):
+    said = prepare(str(short[0]), most=1, k=2).selection
+    assert "in 1 municipality, the most populous of 2, 2 each" in said
+    assert "fewer than" not in said
+
+
+@pytest.mark.parametrize("k", [10, 100])
+def test_of_the_region_nothing_is_too_small(k):
+    pd.testing.assert_frame_equal(prepare("region", k=k).profiles, prepare("region").profiles)
+
+
 def test_cells_without_a_municipality_are_called_so(short):
     file, cells = short
     cells.drop(columns="municipality").to_csv(file.with_name("july_cells.csv"), index=False)

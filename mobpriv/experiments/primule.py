@@ -17,6 +17,7 @@ from mobpriv.geo import metres_per_degree
 from mobpriv.icps import WEEKS, Found, Icps, Window, icps, values
 from mobpriv.numbers import counted, shown
 from mobpriv.ranges import positive, whole
+from mobpriv.traces import milliseconds
 
 MINUTES = 10.0  # how far from a call in time a record of a trace may lie that says where the caller is
 
@@ -60,7 +61,9 @@ def prepare(
     calls first: ``antennas`` are placed where their records are and joined to ``towns`` municipalities, and every user calls ``rate``
     times a day, a Poisson process; with ``rate`` = 0 traces are refused. A ``rate`` or a ``leave_out`` beside call records is refused, too: it
     would do nothing. With ``people`` > 0 the data set is a file of boundaries, in which so many people of the synthetic region's kind live, move
-    and call, served by ``antennas``. Where no municipality has ``k`` profiles nobody would be protected, and the data are refused.
+    and call, served by ``antennas``. Municipalities of fewer than ``k`` profiles are left
+    out and counted: Algorithm 1 returns them as they are, and among protected profiles they would be taken for protected ones. Where no
+    municipality has ``k`` the data are refused.
     """
     whole("most", most, 0)
     truth = None
@@ -103,22 +106,32 @@ def prepare(
         kept = sizes.index[:most]
         profiles = profiles[profiles["municipality"].isin(kept)].reset_index(drop=True)
         sizes = sizes[kept]
-    places = int((sizes > 0).sum())
+    chosen = int((sizes > 0).sum())
     if sizes.max() < k:
         raise ValueError(
             f"{k} profiles alike need a municipality of {k} profiles or more (the largest of {data.name}, {sizes.idxmax()}, has {sizes.max()}): "
             "take more users or longer data"
         )
+    small = sizes.index[(sizes > 0) & (sizes < k)].astype(str)
+    left_out, too_few = found.left_out, ""
+    if len(small):
+        of_small = profiles["municipality"].isin(small)
+        rule = f"municipalities of fewer than {k} profiles"
+        too_few = f"; left out: {rule}: {counted(int(of_small.sum()), 'profile')}"
+        left_out = pd.concat([left_out, _calls_of(data, window, small, rule)], ignore_index=True)
+        profiles, sizes = profiles[~of_small].reset_index(drop=True), sizes[sizes >= k]
+    places = int((sizes > 0).sum())
     last = data.calls["t"].max().tz_convert(zone).date()
     days = (last - window.first).days + 1
     selection = (
-        f"{data.reading + '; ' if data.reading else ''}{shown(len(profiles))} profiles of {shown(profiles['user'].nunique())} users in {counted(places, 'municipality', 'municipalities')}{f', the most populous of {every}' if places < every else ''}, {_span(sizes[sizes > 0])} each, "
+        f"{data.reading + '; ' if data.reading else ''}{shown(len(profiles))} profiles of {shown(profiles['user'].nunique())} users in {counted(places, 'municipality', 'municipalities')}{f', the most populous of {every}' if chosen < every else ''}, {_span(sizes[sizes > 0])} each, "
         f"{counted(weeks, 'week')} from {window.first} on by the clocks of {zone}"
         f"{f'; the calls end on day {days} of {7 * weeks}, and what comes after is empty' if days < 7 * weeks - 1 else ''}"
         + "".join(
             f"; left out: {rule}: {counted(int(n), 'record')}"
             for rule, n in zip(found.left_out["rule"], found.left_out["records"], strict=True)
         )
+        + too_few
     )
     return Setting(
         data,
@@ -126,10 +139,18 @@ def prepare(
         profiles,
         values(profiles["key"].to_numpy(), weeks),
         profiles["municipality"].astype(str).to_numpy(),
-        found.left_out,
+        left_out,
         selection,
         truth,
     )
+
+
+def _calls_of(data: CallSet, window: Window, municipalities: pd.Index, rule: str) -> pd.DataFrame:
+    """The calls of these municipalities in the window, as a row of what was left out."""
+    slot = window.slot_of(milliseconds(data.calls))
+    cells = data.cells["cell"][data.cells["municipality"].isin(municipalities)]
+    calls = data.calls[(slot >= 0) & (slot < 21 * window.weeks) & data.calls["cell"].isin(cells)]
+    return pd.DataFrame([(rule, len(calls), calls["user"].nunique())], columns=["rule", "records", "users"])
 
 
 def _span(sizes: pd.Series) -> str:

@@ -163,3 +163,23 @@ def loss_of(sizes, places, group) -> float:
         mean = np.average(at[rows], axis=0, weights=size[rows])
         total += float((size[rows, None] * (at[rows] - mean) ** 2).sum())
     return total
+
+
+class Tied(NamedTuple):
+    """Of each search of Algorithm 2's first round, lines 7 to 11, whether it finds several nearest groups."""
+
+    several: np.ndarray  # (unsafe,)
+    of_larger: np.ndarray  # (unsafe,): still, where the larger of them are favoured
+    of_smaller: np.ndarray  # (unsafe,): still, where the smaller are
+
+
+def first_round(wholes: np.ndarray, sizes: np.ndarray, k: int) -> Tied:
+    """Distinct profiles in whole numbers (m, cells), so that equal distances are equal, and how many have each (m,)."""
+    x, sizes = np.asarray(wholes, np.int64), np.asarray(sizes, np.int64)
+    found = []
+    for g in np.flatnonzero(sizes < k):
+        apart = ((x - x[g]) ** 2).sum(axis=1)
+        apart[g] = np.iinfo(np.int64).max
+        many = sizes[apart == apart.min()] if len(x) > 1 else sizes[:0]
+        found.append([len(many) > 1, *((many == of).sum() > 1 for of in (many.max(initial=0), many.min(initial=k)))])
+    return Tied(*np.array(found, bool).reshape(-1, 3).T)

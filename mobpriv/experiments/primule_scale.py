@@ -7,9 +7,11 @@ of it is the mean of its group on h and, outside h, its own values.
 
 import hashlib
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 from zipfile import BadZipFile
@@ -25,6 +27,7 @@ from mobpriv.metrics.information_loss import mse, one_group
 from mobpriv.ranges import whole
 
 TENTHS = 10  # of a share of five days, or of two
+_VERSION = 1  # of what is kept: another number where Algorithm 1 or OfOne changes, so that old files are not taken up
 COLUMNS = ["municipality", "profiles", "distinct", "groups", "rounds", "anonymous", "mse", "bound"]
 
 
@@ -61,17 +64,19 @@ def over_municipalities(
     distance: str | Callable = "euclidean",
     unsafe: str = "below k",
     workers: int = 1,  # threads, each at a municipality; compiled code holds no lock
-    keep: Callable[[str, Callable], OfOne] = lambda name, compute: compute(),
+    keep: Callable[[str, Callable], OfOne] | None = None,
 ) -> OverAll:
     """PRIMULE in each municipality, the largest first. The result depends neither on ``workers`` nor on the order of rows.
 
     Municipalities of fewer profiles than k stay as they are, ``anonymous`` False. ``keep(name, compute)`` gets the result of
-    one municipality: :func:`kept_in` keeps it in a folder, so that an interrupted run goes on.
+    one municipality: :func:`kept_in` keeps it in a folder, so that an interrupted run goes on. Then a ``distance`` of the reader's own
+    must be a function of a module, which is known by its name: who changes what it does empties the folder.
     """
     whole("workers", workers, 1)
     mechanism = Primule(k, h, distance, unsafe)
     town, names = _towns(profiles)
     places = cells_of(mechanism.h, 6 * WEEKS)
+    words = _words(mechanism) if keep else ""
     keys = profiles["key"].to_numpy()
     order = np.argsort(town, kind="stable")
     ends = np.cumsum(np.bincount(town, minlength=len(names)))
@@ -79,7 +84,7 @@ def over_municipalities(
 
     def given(i: int) -> OfOne:
         own = keys[rows[i]]
-        return keep(_name(own, mechanism), lambda: of_municipality(own, mechanism))
+        return keep(_name(own, words), lambda: of_municipality(own, mechanism)) if keep else of_municipality(own, mechanism)
 
     largest_first = sorted(range(len(names)), key=lambda i: -len(rows[i]))
     found = [None] * len(names)
@@ -129,7 +134,7 @@ def published(profiles: Icps, found: OverAll, rows=slice(None)) -> np.ndarray:
 
 
 def kept_in(folder) -> Callable[[str, Callable], OfOne]:
-    """Keeps the result of each municipality as a file of ``folder``, and reads it where it is there; the name holds the
+    """Keeps the result of each municipality as a file of ``folder``, and reads it where it is there; the name holds a version, the
     profiles and parameters.
 
     A file is written beside and renamed, so that none is half there; one that cannot be read is made again.
@@ -163,11 +168,27 @@ def _write(file: Path, result: OfOne) -> None:
         raise
 
 
-def _name(keys, mechanism: Primule) -> str:
-    """Of what is computed: the profiles and all parameters. A function is known by its name alone."""
+def _words(mechanism: Primule) -> str:
+    """The parameters; a function is known by its name alone, and one that has none would be taken for another."""
     distance = mechanism.distance
-    words = distance if isinstance(distance, str) else f"{distance.__module__}.{distance.__qualname__}"
-    digest = hashlib.sha256(f"{mechanism.k} {mechanism.h} {words} {mechanism.unsafe}".encode())
+    if not isinstance(distance, str):
+        module, name = getattr(distance, "__module__", None), getattr(distance, "__qualname__", "")
+        try:
+            named = module != "__main__" and attrgetter(name)(sys.modules[module]) is distance
+        except (LookupError, AttributeError, TypeError):
+            named = False
+        if not named:
+            raise ValueError(
+                f"distance must be a function of a module where results are kept, for files are told apart by its name (got {distance!r}): "
+                "define it in a module of its own, or keep nothing"
+            )
+        distance = f"{module}.{name}"
+    return f"{_VERSION} {mechanism.k} {mechanism.h} {distance} {mechanism.unsafe}"
+
+
+def _name(keys, words: str) -> str:
+    """Of what is computed: the profiles and all parameters."""
+    digest = hashlib.sha256(words.encode())
     digest.update(np.ascontiguousarray(keys))
     return digest.hexdigest()[:24]
 

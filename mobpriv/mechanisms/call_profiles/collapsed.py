@@ -84,7 +84,7 @@ def in_units(x: np.ndarray) -> tuple[np.ndarray, int]:
             return wholes.astype(np.int64), unit
     raise ValueError(
         "profiles must hold shares of days, or numbers of at most six decimals, so that equal distances are found equal: "
-        f"round(6) makes them so (got {x[np.abs(scaled - wholes) > _NEAR * unit][0]!r})"
+        f"astype(float).round(6) makes them so (got {x[np.abs(scaled - wholes) > _NEAR * unit][0]!r})"
     )
 
 
