@@ -134,7 +134,7 @@ def published(profiles: Icps, found: OverAll, rows=slice(None)) -> np.ndarray:
 
 
 def kept_in(folder) -> Callable[[str, Callable], OfOne]:
-    """Keeps the result of each municipality as a file of ``folder``, and reads it where it is there; the name holds the
+    """Keeps the result of each municipality as a file of ``folder``, and reads it where it is there; the name holds a version, the
     profiles and parameters.
 
     A file is written beside and renamed, so that none is half there; one that cannot be read is made again.
