@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 import shutil
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -148,6 +149,16 @@ def test_a_failing_cell_shows_its_traceback_and_leaves_the_old_result(tmp_path):
     assert {p.name: p.read_bytes() for p in (tmp_path / "out.ipynb", tmp_path / "out.json")} == before
     assert sorted(p.name for p in tmp_path.iterdir()) == ["notebooks", "out.ipynb", "out.json"]
     assert results.RESULTS not in os.environ
+
+
+def test_a_kernel_that_has_not_saved_may_tidy_up(tmp_path, new_processes):
+    last_act = f"import atexit\nfrom pathlib import Path\natexit.register(Path(r'{tmp_path}/tidied').touch)\n"
+    with pytest.raises(running.CellFailed):
+        run(make(tmp_path, "demo", last_act + "raise KeyError('cabs')"), tmp_path)
+    until = time.monotonic() + 20  # it is told to end, and does so by itself
+    while not (tmp_path / "tidied").exists() and time.monotonic() < until:
+        time.sleep(0.1)
+    assert (tmp_path / "tidied").exists()
 
 
 def test_saving_refuses_what_is_no_result_and_writes_nothing(tmp_path, monkeypatch):

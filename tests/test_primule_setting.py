@@ -101,6 +101,15 @@ def test_a_short_table_says_when_its_calls_end_and_how_small_its_municipalities_
     assert "the calls end" not in prepare("region").selection
 
 
+@pytest.mark.parametrize(("day", "said"), [(26, True), (27, False), (28, False)])
+def test_a_last_day_without_a_call_is_no_early_end(short, day, said):
+    file, _ = short
+    late = pd.Timestamp("2024-03-04T12:00Z") + pd.Timedelta(days=day - 1)
+    with file.open("a") as table:
+        table.write(f"u1,{late.isoformat()},c1\n")
+    assert (f"the calls end on day {day} of 28" in prepare(str(file)).selection) == said
+
+
 def test_municipalities_too_small_for_k_are_left_out_and_counted(short):
     """Two profiles in a, one in b; k = 2 would return b's as it is."""
     every, few = (prepare(str(short[0]), k=k) for k in (1, 2))

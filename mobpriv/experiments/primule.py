@@ -122,7 +122,7 @@ def prepare(
         profiles, sizes = profiles[~of_small].reset_index(drop=True), sizes[sizes >= k]
     places = int((sizes > 0).sum())
     last = data.calls["t"].max().tz_convert(zone).date()
-    days = (last - window.first).days + 1
+    days = (last - window.first).days + 1  # a last day without a call is none that is missing
     selection = (
         f"{data.reading + '; ' if data.reading else ''}{shown(len(profiles))} profiles of {shown(profiles['user'].nunique())} users in {counted(places, 'municipality', 'municipalities')}{f', the most populous of {every}' if chosen < every else ''}, {_span(sizes[sizes > 0])} each, "
         f"{counted(weeks, 'week')} from {window.first} on by the clocks of {zone}"
