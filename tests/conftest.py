@@ -49,7 +49,7 @@ def threads() -> Iterator[int]:
 @pytest.fixture
 def warm() -> Iterator[None]:
     """Kernels that need not import the package anew, for tests of what notebooks do."""
-    from warm_kernels import kernels
+    from mobpriv.book.warm_kernels import kernels
 
     with kernels():
         yield

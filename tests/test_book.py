@@ -17,10 +17,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from notebook_making import SAVES, make, registry
-from warm_kernels import kernels
 
 from mobpriv import book
 from mobpriv.book import build, carrying, dependencies, notebooks, pages, provenance, quantities, results, running, runs
+from mobpriv.book.warm_kernels import kernels
 
 REGISTRY = runs.read(results.ROOT)
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:papermill", "ignore::DeprecationWarning:nbclient")

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import as_completed
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import count
 from pathlib import Path
 from string import ascii_uppercase
@@ -35,8 +35,6 @@ from mobpriv.book import (
     yaml_files,
 )
 from mobpriv.book.results import ROOT
-
-ONE_THREAD = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 class BuildFailed(Exception):
@@ -218,11 +216,20 @@ def _unchanged(job: Job) -> bool:
 
 
 def _run_one(job: Job, workers: int) -> float:
-    if workers > 1:
-        os.environ.update(ONE_THREAD)  # before a kernel starts: with several notebooks at once each uses one thread
     path, parameters, output, results, root, key = job
-    record = running.run(path, parameters, output=output, results=results, root=root, key=key)
+    with _several() if workers > 1 else nullcontext():
+        record = running.run(path, parameters, output=output, results=results, root=root, key=key)
     return record["provenance"]["seconds"]
+
+
+@contextmanager
+def _several() -> Iterator[None]:
+    """With several notebooks at once each uses one thread."""
+    from mobpriv.book import warm_kernels  # half a second of imports
+
+    os.environ.update(running.ONE_THREAD)  # before a kernel starts
+    with warm_kernels.kernels():
+        yield
 
 
 def all_records(root: Path) -> dict[str, dict[str, dict]]:

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from mobpriv.book import build, notebooks, provenance, runs
+from mobpriv.book import build, notebooks, provenance, running, runs
 from mobpriv.book.results import ROOT
 
 _STALE = """
@@ -91,7 +91,7 @@ def _differs(registry: runs.Registry, run: str, name: str, before: Path, root: P
 
 def _there(checkout: Path, program: str, *arguments: str):
     """What a program prints that runs with the package of a checkout."""
-    there = {**os.environ, **build.ONE_THREAD, "PYTHONPATH": str(checkout.resolve())}
+    there = {**os.environ, **running.ONE_THREAD, "PYTHONPATH": str(checkout.resolve())}
     done = subprocess.run([sys.executable, "-c", program, *arguments], cwd=checkout, env=there, capture_output=True, text=True)
     if done.returncode:
         raise ValueError(f"{checkout.name} cannot be asked: {done.stderr.strip().splitlines()[-1]}")

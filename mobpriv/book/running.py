@@ -22,7 +22,7 @@ from mobpriv.processes import temporary_folder
 
 # what a kernel would print on every page although it says nothing about the experiment: no widgets for progress bars, no debugger
 QUIET = {"PYDEVD_DISABLE_FILE_VALIDATION": "1", "PYTHONWARNINGS": "ignore:IProgress not found"}
-
+ONE_THREAD = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 REFUSALS = ("ValueError", "Unclear", "InvalidTraces", "FileNotFoundError", "NeedsRegistration")
 
@@ -138,7 +138,7 @@ def _execute(
 
     for name in ("asyncio", "papermill", "traitlets"):
         logging.getLogger(name).addFilter(_says_more)
-    with _environment({**handing_over, **QUIET}):
+    with environment({**handing_over, **QUIET}):
         try:
             executed = papermill.execute_notebook(
                 str(path),
@@ -222,7 +222,8 @@ def _spellings(text: str) -> tuple[str, ...]:
 
 
 @contextmanager
-def _environment(variables: dict[str, str]):
+def environment(variables: dict[str, str]):
+    """These variables of the environment inside the block, for processes that are started there."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:

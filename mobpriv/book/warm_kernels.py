@@ -1,7 +1,7 @@
 """Kernels that begin with the package imported: forked from a process that has imported it once, not started anew.
 
-A new kernel imports for two seconds what the one before it has imported, too. All else is as in a run by the book: papermill, the
-kernel's own process and folder, its sockets, its end. Kernels that import for themselves: ``tests/test_book.py``, ``make book``.
+A new kernel imports for two seconds what the one before it has imported, too, and a book has a hundred. All else is as in a run of one
+notebook: papermill, the kernel's own process and folder, its sockets, its end.
 """
 
 import multiprocessing
@@ -9,12 +9,13 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import EntryPoint
 from multiprocessing import forkserver
-from unittest import mock
+
+from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
 
 from mobpriv import processes
-from mobpriv.book.build import ONE_THREAD
-from mobpriv.book.running import QUIET
+from mobpriv.book.running import ONE_THREAD, QUIET, environment
 
 IMPORTED = [
     "ipykernel.kernelapp",
@@ -27,12 +28,16 @@ IMPORTED = [
     "mobpriv.datasets",
     "mobpriv.experiments.dchi",
     "mobpriv.experiments.joint",
+    "mobpriv.experiments.primule",
     "mobpriv.experiments.pulp",
     "mobpriv.experiments.thesis_6",
     "mobpriv.maps",
     "mobpriv.plot",
+    "sklearn.cluster",
     "sklearn.ensemble",
 ]
+BACKEND = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}  # what a kernel says before it draws
+NAME = "mobpriv-warm"
 
 
 class Forked:
@@ -61,45 +66,55 @@ class Forked:
         self._process.terminate()
 
 
-def launch(command: list[str], *, env: dict[str, str], cwd: str | None = None, **_) -> Forked:
-    """In place of :func:`jupyter_client.launcher.launch_kernel`."""
+class WarmKernel(LocalProvisioner):
+    """Starts a kernel as jupyter_client's own provisioner does, but for the process."""
+
+    async def launch_kernel(self, cmd, **options):
+        self.process = _launch(cmd, options["env"], options.get("cwd") or os.getcwd())
+        self.pid = self.pgid = self.process.pid  # it leads a group of its own
+        return self.connection_info
+
+
+def _launch(command: list[str], variables: dict[str, str], folder: str) -> Forked:
     context = multiprocessing.get_context("forkserver")
     ready, leads_its_group = context.Pipe(duplex=False)
     arguments = command[command.index("ipykernel_launcher") + 1 :]
-    process = context.Process(target=_kernel, args=(arguments, env | ONE_THREAD, cwd or os.getcwd(), leads_its_group))
+    process = context.Process(target=_kernel, args=(arguments, variables | ONE_THREAD, folder, leads_its_group))
     process.start()
     leads_its_group.close()
-    ready.recv()  # signals go to the group of the kernel: it must no longer be that of the tests
+    ready.recv()  # signals go to the group of the kernel: it must no longer be its parent's
     ready.close()
     return Forked(process)
 
 
-def _kernel(arguments: list[str], environment: dict[str, str], folder: str, leads_its_group) -> None:
+def _kernel(arguments: list[str], variables: dict[str, str], folder: str, leads_its_group) -> None:
     processes.end_with_parent()
     os.setsid()
     leads_its_group.send(True)
     leads_its_group.close()
     os.environ.clear()
-    os.environ.update(environment)
+    os.environ.update(variables)
     os.chdir(folder)
+    multiprocessing.set_start_method(None, force=True)  # the default again, as in a kernel that was not forked
     processes.get_context = lambda _: multiprocessing.get_context("forkserver")  # the kernel's own workers, too
-    import matplotlib as mpl
     from ipykernel import kernelapp
 
-    mpl.rcParams["backend"] = "module://matplotlib_inline.backend_inline"  # what a kernel says before matplotlib is imported
     kernelapp.launch_new_instance(argv=arguments)
 
 
 @contextmanager
 def kernels() -> Iterator[None]:
     """All kernels that are started inside the block; each has one thread, as when a book is built by two workers."""
-    from jupyter_client.provisioning import local_provisioner
-
     if sys.platform != "linux":  # elsewhere libraries do not bear a fork
         yield
         return
-    with mock.patch.dict(os.environ, ONE_THREAD | QUIET):
+    with environment(ONE_THREAD | QUIET | BACKEND):
         multiprocessing.get_context("forkserver").set_forkserver_preload(IMPORTED)
         forkserver.ensure_running()
-    with mock.patch.object(local_provisioner, "launch_kernel", launch):
+    factory = KernelProvisionerFactory.instance()
+    factory.provisioners[NAME] = EntryPoint(NAME, f"{__name__}:{WarmKernel.__name__}", factory.GROUP_NAME)
+    before, factory.default_provisioner_name = factory.default_provisioner_name, NAME
+    try:
         yield
+    finally:
+        factory.default_provisioner_name = before
