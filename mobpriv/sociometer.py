@@ -18,6 +18,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from mobpriv.archetypes import PASSING, PER_WEEK, Archetypes, archetypes, categories_of
+from mobpriv.processes import once
 from mobpriv.ranges import one_of, whole
 
 STARTS = ("random", "k-means++")
@@ -114,15 +115,8 @@ class Sociometer:
         """Phase 2."""
         if len(found.values) <= self.prototypes:
             return found.values
-        from sklearn.cluster import KMeans  # a second of imports that who only labels need not pay
-        from sklearn.exceptions import ConvergenceWarning
-
-        means = KMeans(self.prototypes, init=self.start, n_init=self.restarts, max_iter=self.iterations, random_state=seed)
-        # threads would add in whatever order they end, and a last digit may move a profile from one prototype to another
-        with threadpool_limits(1), warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # of two equal centres one is left out below
-            means.fit(found.values, sample_weight=found.sizes.astype(float))
-        return np.unique(means.cluster_centers_, axis=0)
+        start = {"init": self.start, "n_init": self.restarts, "max_iter": self.iterations, "random_state": seed}
+        return once(_centres)(found.values, found.sizes.astype(float), self.prototypes, start)
 
 
 PROGRAM = Sociometer(archetypes=archetypes("program"), passing="rule")
@@ -222,6 +216,19 @@ def distinct(values: np.ndarray, sizes=None) -> Distinct:
         key, number = key * len(digits) + digit, number * len(digits)
     _, first, of = np.unique(key, return_index=True, return_inverse=True)
     return Distinct(np.ascontiguousarray(values[first]), np.bincount(of, weight).astype(np.int64), of)
+
+
+def _centres(values: np.ndarray, sizes: np.ndarray, prototypes: int, start: dict) -> np.ndarray:
+    """The centres of k-means, no two of them equal."""
+    from sklearn.cluster import KMeans  # a second of imports that who only labels need not pay
+    from sklearn.exceptions import ConvergenceWarning
+
+    means = KMeans(prototypes, **start)
+    # threads would add in whatever order they end, and a last digit may move a profile from one prototype to another
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of two equal centres one is left out here
+        means.fit(values, sample_weight=sizes)
+    return np.unique(means.cluster_centers_, axis=0)
 
 
 @numba.njit(cache=True, parallel=True)

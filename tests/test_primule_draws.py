@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mobpriv.archetypes import CATEGORIES, archetypes
-from mobpriv.experiments.primule_draws import confused, f_score, labels, noisy, prototypes, relabelled, shares
+from mobpriv.experiments.primule_draws import confused, f_score, labels, noisy, prototypes, relabelled, shares, stream
 from mobpriv.mechanisms.call_profiles import NoisyProfiles
 from mobpriv.sociometer import PROGRAM, Sociometer
 
@@ -115,3 +115,11 @@ def test_refusals():
         prototypes(CROWD, np.random.default_rng(1), 0)
     with pytest.raises(ValueError, match=r"labels must be \(draws, n\) of the same profiles"):
         confused(np.zeros((2, 3), int), np.zeros((2, 4), int), list("abc"))
+
+
+def test_what_has_the_same_name_has_the_same_draws_on_every_page():
+    first, again = stream(1, "noise", "ε = 1"), stream(1, "noise", "ε = 1")
+    drawn = first.random(5)
+    np.testing.assert_array_equal(again.random(5), drawn)
+    for other in (stream(2, "noise", "ε = 1"), stream(1, "again", "ε = 1"), stream(1, "noise", "ε = 10")):
+        assert (other.random(5) != drawn).all()

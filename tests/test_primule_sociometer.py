@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from sklearn.cluster import KMeans
 
 from mobpriv.archetypes import CATEGORIES, PASSING, VISITOR, archetypes, categories_of
+from mobpriv.processes import sharing
 from mobpriv.sociometer import PROGRAM, Sociometer, distinct, labelled, nearest_archetype, unclustered
 
 WORDS = archetypes()
@@ -318,3 +320,26 @@ class TestRefused:
     def test_fields(self, wrong, words):
         with pytest.raises(ValueError, match=words):
             Sociometer(**wrong)
+
+
+def test_processes_of_one_build_share_their_prototypes(monkeypatch):
+    values = np.random.default_rng(1).random((300, 24))
+    small = Sociometer(prototypes=5)
+
+    def drawn():
+        return small.fit(values, None, np.random.default_rng(2)).prototypes
+
+    alone = drawn()
+    with sharing():
+        np.testing.assert_array_equal(drawn(), alone)
+        monkeypatch.setattr(KMeans, "fit", None)  # nothing can be grouped any more
+        np.testing.assert_array_equal(drawn(), alone)
+        for sociometer, of, sizes, seed in (
+            (Sociometer(prototypes=6), values, None, 2),
+            (small, values / 2, None, 2),
+            (small, values, np.full(300, 2), 2),
+            (small, values, None, 3),
+        ):
+            rng = np.random.default_rng(seed)
+            with pytest.raises(TypeError):
+                sociometer.fit(of, sizes, rng)

@@ -1,12 +1,16 @@
 """Worker processes: none is left behind, however the work ends."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import numpy as np
 import psutil
 import pytest
 from notebook_making import make, registry
@@ -145,13 +149,23 @@ def test_only_a_worker_can_end_with_its_parent():
         processes.end_with_parent()
 
 
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """A temporary folder whose path leaves room for a socket's."""
+    with TemporaryDirectory(prefix="t", dir="/tmp" if Path("/tmp").is_dir() else None) as folder:
+        yield Path(folder)
+
+
+@pytest.mark.parametrize("warm", [True, False])
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
-def test_a_build_that_is_ended_leaves_no_worker_no_kernel_and_no_folder(end, tmp_path, monkeypatch):
+def test_a_build_that_is_ended_leaves_no_worker_no_kernel_and_no_folder(end, warm, tmp_path, short, monkeypatch):
+    """Kernels are forked where the path of the temporary folder leaves room, else started anew."""
     registry(tmp_path)
     make(tmp_path, "slow", "import time\nfrom pathlib import Path\nPath(dataset).touch()\ntime.sleep(100)")
     (tmp_path / "book" / "_toc.yml").write_text("format: jb-book\nroot: index\nchapters:\n  - file: notebooks/slow\n")
-    (tmp_path / "temporary").mkdir()
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    temporary = short / ("here" if warm else "far" * 25)
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
     script = tmp_path / "script.py"
     script.write_text(BUILD)
     with subprocess.Popen([sys.executable, script, tmp_path], stderr=subprocess.DEVNULL) as parent:
@@ -159,7 +173,9 @@ def test_a_build_that_is_ended_leaves_no_worker_no_kernel_and_no_folder(end, tmp
         try:
             _wait((tmp_path / "city").exists)  # the kernel stands in the project's folder
             started = psutil.Process(parent.pid).children(recursive=True)
-            assert any("ipykernel" in " ".join(one.cmdline()) for one in started)
+            forked = any("forkserver" in " ".join(one.cmdline()) for one in started)
+            assert forked == (warm and sys.platform == "linux")
+            assert forked or any("ipykernel_launcher" in " ".join(one.cmdline()) for one in started)
             parent.send_signal(end)
             _, alive = psutil.wait_procs(started, timeout=20)
             assert alive == []
@@ -167,4 +183,27 @@ def test_a_build_that_is_ended_leaves_no_worker_no_kernel_and_no_folder(end, tmp
         finally:
             for process in [parent, *(one for one in started if one.is_running())]:
                 process.kill()
-    assert list((tmp_path / "temporary").glob("*")) == []
+    assert list(temporary.glob("*")) == []
+
+
+CALLS = []
+
+
+def doubled(values, by):
+    CALLS.append(by)
+    return values * by
+
+
+def test_what_one_process_computed_is_not_computed_again_inside_a_build():
+    CALLS.clear()
+    values = np.arange(4.0)
+    with processes.sharing():
+        for by in (2, 3, 2):
+            assert (processes.once(doubled)(values, by) == by * values).all()
+        processes.once(doubled)(values + 1, 2)
+        folder = Path(os.environ[processes.SHARED])
+        assert CALLS == [2, 3, 2]  # other numbers are others' business
+    assert not folder.exists()
+    assert processes.SHARED not in os.environ
+    processes.once(doubled)(values, 2)
+    assert CALLS == [2, 3, 2, 2]  # alone nothing is kept

@@ -190,7 +190,8 @@ def run_all(jobs: list[Job], run: str, workers: int) -> None:
         highlight=False,
     )
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console) as progress, processes.pool(max(1, min(workers, len(pending)))) as pool:
+    progress, several = Progress(*columns, console=console), max(1, min(workers, len(pending)))
+    with progress, processes.sharing(), processes.pool(several) as pool:
         task = progress.add_task("notebooks", total=len(pending))
         futures = {pool.submit(_run_one, job, workers): job.notebook.stem for job in pending}
         for future in as_completed(futures):

@@ -8,7 +8,6 @@ import re
 import shutil
 import time
 from collections.abc import Callable
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from mobpriv import __version__, datasets
 from mobpriv.book import dependencies, provenance
 from mobpriv.book.notebooks import checked, find, parameters, read
 from mobpriv.book.results import PARAMETERS, RESULTS, ROOT, STEPS
-from mobpriv.processes import temporary_folder
+from mobpriv.processes import environment, temporary_folder
 
 # what a kernel would print on every page although it says nothing about the experiment: no widgets for progress bars, no debugger
 QUIET = {"PYDEVD_DISABLE_FILE_VALIDATION": "1", "PYTHONWARNINGS": "ignore:IProgress not found"}
@@ -219,15 +218,3 @@ def _spellings(text: str) -> tuple[str, ...]:
     """A text as notebooks hold it: printed, as Python and papermill's cell of parameters write it in quotes, on an HTML page."""
     escaped = text.encode("unicode_escape").decode()
     return text, repr(text)[1:-1], escaped, escaped.replace('"', r"\""), html.escape(text), html.escape(repr(text)[1:-1])
-
-
-@contextmanager
-def environment(variables: dict[str, str]):
-    """These variables of the environment inside the block, for processes that are started there."""
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)

@@ -7,15 +7,16 @@ notebook: papermill, the kernel's own process and folder, its sockets, its end.
 import multiprocessing
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import EntryPoint
-from multiprocessing import forkserver
+from multiprocessing import forkserver, util
 
 from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
 
 from mobpriv import processes
-from mobpriv.book.running import ONE_THREAD, QUIET, environment
+from mobpriv.book.running import ONE_THREAD, QUIET
 
 IMPORTED = [
     "ipykernel.kernelapp",
@@ -105,12 +106,14 @@ def _kernel(arguments: list[str], variables: dict[str, str], folder: str, leads_
 @contextmanager
 def kernels() -> Iterator[None]:
     """All kernels that are started inside the block; each has one thread, as when a book is built by two workers."""
-    if sys.platform != "linux":  # elsewhere libraries do not bear a fork
+    # elsewhere libraries do not bear a fork; a socket's path, a name of 31 in the temporary folder, holds about a hundred characters
+    if sys.platform != "linux" or len(tempfile.gettempdir()) > 70:
         yield
         return
-    with environment(ONE_THREAD | QUIET | BACKEND):
+    with processes.environment(ONE_THREAD | QUIET | BACKEND):
         multiprocessing.get_context("forkserver").set_forkserver_preload(IMPORTED)
         forkserver.ensure_running()
+    processes.ends_with_parent(util.get_temp_dir())  # with its socket
     factory = KernelProvisionerFactory.instance()
     factory.provisioners[NAME] = EntryPoint(NAME, f"{__name__}:{WarmKernel.__name__}", factory.GROUP_NAME)
     before, factory.default_provisioner_name = factory.default_provisioner_name, NAME

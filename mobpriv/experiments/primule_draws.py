@@ -5,6 +5,7 @@ draw is told apart here from what it owes to the users.
 Labels of several draws are arrays (draws, n) of places in CATEGORIES, all of the same n profiles.
 """
 
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -26,6 +27,11 @@ class Drawn(NamedTuple):
 
     again: dict[str, np.ndarray]  # with prototypes of their own: the paper's
     frozen: dict[str, np.ndarray]  # with the prototypes of the original profiles
+
+
+def stream(seed: int, *of: str) -> np.random.Generator:
+    """The draws of what has these names: the same on every page, whatever else a page draws."""
+    return np.random.default_rng([seed, zlib.crc32("\n".join(of).encode())])
 
 
 def prototypes(values, rng: np.random.Generator, draws: int, sociometer: Sociometer | None = None) -> list[Fitted]:
