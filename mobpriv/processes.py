@@ -37,7 +37,7 @@ def _end_after(held: list) -> None:
     os._exit(1)
 
 
-_FOLDERS: set[str] = set()  # temporary ones of this process, and those of whom it works for
+_FOLDERS: set[str] = set()  # temporary ones of this process
 SHARED = "MOBPRIV_SHARED"  # the folder where the processes of one build find what another of them has computed
 
 
@@ -66,7 +66,7 @@ def pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     """
     context = get_context("spawn")
     far, near = context.Pipe(duplex=False)
-    executor = ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(far, tuple(_FOLDERS)))
+    executor = ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(far,))
     try:
         yield executor
     except BaseException:
@@ -78,8 +78,7 @@ def pool(workers: int) -> Iterator[ProcessPoolExecutor]:
         far.close()
 
 
-def _begin(leash: connection.Connection, folders: tuple[str, ...]) -> None:
-    _FOLDERS.update(folders)  # a parent that is killed cannot remove them
+def _begin(leash: connection.Connection) -> None:
     signal.signal(signal.SIGINT, lambda *_: None)  # not SIG_IGN, which processes that a worker starts would inherit
     end_with_parent(leash)
 

@@ -218,6 +218,7 @@ def _unchanged(job: Job) -> bool:
 
 def _run_one(job: Job, workers: int) -> float:
     path, parameters, output, results, root, key = job
+    processes.ends_with_parent(os.environ[processes.SHARED])  # a parent that is killed cannot remove it
     with _several() if workers > 1 else nullcontext():
         record = running.run(path, parameters, output=output, results=results, root=root, key=key)
     return record["provenance"]["seconds"]
