@@ -1,5 +1,4 @@
-"""Worker processes that end with their parent: none is left behind when a computation is interrupted or killed; and what one process
-need not compute again that another has computed.
+"""Worker processes that end with their parent: none is left behind when a computation is interrupted or killed.
 
 A worker of a plain pool outlives a parent that is killed, and an interrupted parent waits until its workers are done. Here a thread
 in every worker waits for the parent's end, which the operating system tells it of (a pipe that the parent holds is closed),
@@ -9,7 +8,7 @@ whichever way the parent went.
 import os
 import shutil
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import connection, get_context, parent_process
@@ -38,7 +37,6 @@ def _end_after(held: list) -> None:
 
 
 _FOLDERS: set[str] = set()  # temporary ones of this process
-SHARED = "MOBPRIV_SHARED"  # the folder where the processes of one build find what another of them has computed
 
 
 def ends_with_parent(folder: str) -> None:
@@ -93,23 +91,3 @@ def environment(variables: dict[str, str]) -> Iterator[None]:
     finally:
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)
-
-
-@contextmanager
-def sharing() -> Iterator[None]:
-    """Processes that begin inside the block compute once for all of them what is given to :func:`once`; nothing of it outlives the block."""
-    with temporary_folder("mobpriv-shared-") as folder, environment({SHARED: str(folder)}):
-        yield
-
-
-def once(function: Callable) -> Callable:
-    """The function, which takes from another process of the same build (:func:`sharing`) what that has computed of equal arguments.
-
-    It must be one of a module, and give what its arguments decide. Outside a build it is called as it is.
-    """
-    folder = os.environ.get(SHARED)
-    if not folder:
-        return function
-    from joblib import Memory  # a tenth of a second that who is alone need not pay
-
-    return Memory(folder, verbose=0).cache(function)

@@ -18,8 +18,8 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from mobpriv.archetypes import PASSING, PER_WEEK, Archetypes, archetypes, categories_of
-from mobpriv.processes import once
 from mobpriv.ranges import one_of, whole
+from mobpriv.sharing import once
 
 STARTS = ("random", "k-means++")
 DISTANCES = ("euclidean", "manhattan", "cosine")

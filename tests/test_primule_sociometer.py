@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 from sklearn.cluster import KMeans
 
 from mobpriv.archetypes import CATEGORIES, PASSING, VISITOR, archetypes, categories_of
-from mobpriv.processes import sharing
+from mobpriv.sharing import sharing
 from mobpriv.sociometer import PROGRAM, Sociometer, distinct, labelled, nearest_archetype, unclustered
 
 WORDS = archetypes()

@@ -1,7 +1,6 @@
 """Worker processes: none is left behind, however the work ends."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -10,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import numpy as np
 import psutil
 import pytest
 from notebook_making import make, registry
@@ -184,26 +182,3 @@ def test_a_build_that_is_ended_leaves_no_worker_no_kernel_and_no_folder(end, war
             for process in [parent, *(one for one in started if one.is_running())]:
                 process.kill()
     assert list(temporary.glob("*")) == []
-
-
-CALLS = []
-
-
-def doubled(values, by):
-    CALLS.append(by)
-    return values * by
-
-
-def test_what_one_process_computed_is_not_computed_again_inside_a_build():
-    CALLS.clear()
-    values = np.arange(4.0)
-    with processes.sharing():
-        for by in (2, 3, 2):
-            assert (processes.once(doubled)(values, by) == by * values).all()
-        processes.once(doubled)(values + 1, 2)
-        folder = Path(os.environ[processes.SHARED])
-        assert CALLS == [2, 3, 2]  # other numbers are others' business
-    assert not folder.exists()
-    assert processes.SHARED not in os.environ
-    processes.once(doubled)(values, 2)
-    assert CALLS == [2, 3, 2, 2]  # alone nothing is kept

@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from mobpriv import processes
+from mobpriv import processes, sharing
 from mobpriv.book import (
     claims,
     dependencies,
@@ -191,7 +191,7 @@ def run_all(jobs: list[Job], run: str, workers: int) -> None:
     )
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     progress, several = Progress(*columns, console=console), max(1, min(workers, len(pending)))
-    with progress, processes.sharing(), processes.pool(several) as pool:
+    with progress, sharing.sharing(), processes.pool(several) as pool:
         task = progress.add_task("notebooks", total=len(pending))
         futures = {pool.submit(_run_one, job, workers): job.notebook.stem for job in pending}
         for future in as_completed(futures):
@@ -218,7 +218,7 @@ def _unchanged(job: Job) -> bool:
 
 def _run_one(job: Job, workers: int) -> float:
     path, parameters, output, results, root, key = job
-    processes.ends_with_parent(os.environ[processes.SHARED])  # a parent that is killed cannot remove it
+    processes.ends_with_parent(os.environ[sharing.FOLDER])  # a parent that is killed cannot remove it
     with _several() if workers > 1 else nullcontext():
         record = running.run(path, parameters, output=output, results=results, root=root, key=key)
     return record["provenance"]["seconds"]
