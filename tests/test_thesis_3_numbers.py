@@ -23,32 +23,32 @@ def cabs(real_data):
     return prepare(str(real_data / "cabspotting.parquet"), leave_out="mfeuer")
 
 
-def shares(traces) -> pd.Series:
-    """(user, row, column) -> share of the user's records in that cell of 800 m, as the definition says."""
-    row = np.floor(meridian_arc(traces["lat"].to_numpy()) / CELL)
+def shares(traces) -> pd.DataFrame:
+    """Share of a user's records (rows) in each cell of 800 m (columns), as the definition says."""
+    row, of = np.unique(np.floor(meridian_arc(traces["lat"].to_numpy()) / CELL), return_inverse=True)
     east = metres_per_degree(latitude_of_arc((row + 0.5) * CELL))[0]
-    column = np.floor(traces["lng"].to_numpy() * east / CELL)
-    cells = pd.DataFrame({"user": traces["user"].astype(str).to_numpy(), "row": row, "column": column})
-    return (
-        cells.value_counts() / cells["user"].value_counts().reindex(cells.value_counts().index.get_level_values(0)).to_numpy()
-    )
+    column = np.floor(traces["lng"].to_numpy() * east[of] / CELL)
+    cell, cells = pd.factorize(row[of] * 1e6 + column)
+    user, users = pd.factorize(traces["user"])
+    records = np.zeros((len(users), len(cells)))
+    np.add.at(records, (user, cell), 1)
+    return pd.DataFrame(records / records.sum(axis=1, keepdims=True), users.astype(str), cells)
 
 
 def distances(secret, known) -> pd.DataFrame:
     """Equation (3.3) of every anonymous map with every known one, from its definition."""
-    x, y = (shares(of).unstack(["row", "column"], fill_value=0.0) for of in (secret, known))
-    cells = x.columns.union(y.columns)
-    x, y = (of.reindex(columns=cells, fill_value=0.0) for of in (x, y))
-    return pd.DataFrame(np.array([topsoe(one, y.to_numpy()) for one in x.to_numpy()]), x.index, y.index)
+    x, y = shares(secret).align(shares(known), join="outer", axis=1, fill_value=0.0)
+    others = np.ascontiguousarray(y.to_numpy().T)
+    return pd.DataFrame(np.array([topsoe(one, others) for one in x.to_numpy()]), x.index, y.index)
 
 
 def topsoe(one, others):
-    """Term by term; in cells where ``one`` is 0 a term is y ln 2."""
+    """Term by term; in cells (rows of ``others``) where ``one`` is 0 a term is y ln 2."""
     there = one > 0
-    x, y = one[there], others[:, there]
+    x, y = one[there, None], others[there]
     with np.errstate(divide="ignore", invalid="ignore"):
         of_y = np.where(y > 0, y * np.log(2 * y / (x + y)), 0.0)
-    return (x * np.log(2 * x / (x + y)) + of_y).sum(axis=1) + np.log(2) * (1 - y.sum(axis=1))
+    return (x * np.log(2 * x / (x + y)) + of_y).sum(axis=0) + np.log(2) * (1 - y.sum(axis=0))
 
 
 def found(d) -> pd.Series:
