@@ -206,7 +206,8 @@ def _calling(dataset: str, rate: float, antennas: int, towns: int, leave_out: st
     cells = joined_to_towns(place_antennas(traces, antennas, place), towns, join)
     made = calls_from_traces(traces, cells, call, rate, MINUTES)
     left_out = pd.DataFrame(
-        [("drawn where no record lies within ten minutes", made.left_out, made.silent)], columns=["rule", "records", "users"]
+        [("calls drawn where the user has no record within ten minutes", made.left_out, made.silent)],
+        columns=["rule", "records", "users"],
     )
     how = (
         f"calls made of traces: {counted(antennas, 'antenna')} placed, joined to {counted(towns, 'municipality', 'municipalities')}, "
