@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 import shutil
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -16,10 +17,23 @@ import nbformat
 import numpy as np
 import pandas as pd
 import pytest
+from jupyter_client.provisioning import KernelProvisionerFactory
 from notebook_making import SAVES, make, registry
 
 from mobpriv import book
-from mobpriv.book import build, carrying, dependencies, notebooks, pages, provenance, quantities, results, running, runs
+from mobpriv.book import (
+    build,
+    carrying,
+    dependencies,
+    notebooks,
+    pages,
+    provenance,
+    quantities,
+    results,
+    running,
+    runs,
+    warm_kernels,
+)
 from mobpriv.book.warm_kernels import kernels
 
 REGISTRY = runs.read(results.ROOT)
@@ -648,3 +662,14 @@ def test_a_quick_build_marks_its_verdicts_and_may_lack_what_the_ledger_wants(tmp
     build.build(root, render=False)
     score = (root / "book" / "_generated" / "score.md").read_text()
     assert 'synthetic city</th><td role="cell" class="agrees" data-label="✓ agrees"><a href="ledger.html?' in score
+
+
+def test_kernels_start_anew_where_the_package_has_changed_since_they_were_prepared(monkeypatch):
+    """A forked one would compute with the old code and be recorded with the new."""
+    factory = KernelProvisionerFactory.instance()
+    with kernels():
+        assert factory.default_provisioner_name == warm_kernels.NAME or sys.platform != "linux"
+    monkeypatch.setattr(factory, "default_provisioner_name", "local-provisioner")
+    monkeypatch.setattr(warm_kernels, "_begun", [0.0])
+    with kernels():
+        assert factory.default_provisioner_name == "local-provisioner"

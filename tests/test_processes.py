@@ -159,7 +159,9 @@ def short() -> Iterator[Path]:
 def test_a_build_that_is_ended_leaves_no_worker_no_kernel_and_no_folder(end, warm, tmp_path, short, monkeypatch):
     """Kernels are forked where the path of the temporary folder leaves room, else started anew."""
     registry(tmp_path)
-    make(tmp_path, "slow", "import time\nfrom pathlib import Path\nPath(dataset).touch()\ntime.sleep(100)")
+    busy = "import time\nimport numpy as np\nfrom itertools import count\nfrom pathlib import Path\nfrom mobpriv.sharing import once\n"
+    steps = "Path(dataset).touch()\nfor i in count():\n    once(np.full)(4, i)\n    time.sleep(0.05)"
+    make(tmp_path, "slow", busy + steps)  # it goes on sharing until it is gone
     (tmp_path / "book" / "_toc.yml").write_text("format: jb-book\nroot: index\nchapters:\n  - file: notebooks/slow\n")
     temporary = short / ("here" if warm else "far" * 25)
     temporary.mkdir()

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mobpriv import sharing
 from mobpriv.book import provenance
 from mobpriv.estimates import Estimate
 
@@ -44,6 +45,7 @@ def save(results: dict[str, Any], data: Any = None, selection: str = "") -> None
         "selection": selection,
         "parameters": _used_parameters(),
         "results": {str(k): plain(k, v) for k, v in results.items()},
+        "spared": sharing.spared(),
     }
     default = ROOT / "book" / "_generated" / "results" / "by-hand" / f"{_session()}.json"
     path = Path(os.environ.get(RESULTS, default))

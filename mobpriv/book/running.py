@@ -65,7 +65,7 @@ def run(
         handing_over = {RESULTS: str(saved), STEPS: str(steps.resolve()), PARAMETERS: ",".join(defaults)}
         began = _told(watch, path, steps) if watch else {}
         executed = _execute(path, given, folder / path.name, root, handing_over, began)
-        nothing = {"data": None, "selection": "", "parameters": {}, "results": {}}
+        nothing = {"data": None, "selection": "", "parameters": {}, "results": {}, "spared": 0.0}
         handed_over = json.loads(saved.read_text(encoding="utf-8")) if saved.is_file() else nothing
     record = {
         "provenance": {
@@ -77,7 +77,7 @@ def run(
             "mobpriv": __version__,
             "commit": provenance.commit(root),
             "packages": provenance.versions(),
-            "seconds": round(time.perf_counter() - started, 1),
+            "seconds": round(time.perf_counter() - started + handed_over["spared"], 1),  # of a run alone
             "content_hash": key,
             "code_hash": code,
         },

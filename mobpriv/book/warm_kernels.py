@@ -8,13 +8,16 @@ import multiprocessing
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import EntryPoint
 from multiprocessing import forkserver, util
+from pathlib import Path
 
 from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
 
+import mobpriv
 from mobpriv import processes
 from mobpriv.book.running import ONE_THREAD, QUIET
 
@@ -29,7 +32,7 @@ IMPORTED = [
     "mobpriv.datasets",
     "mobpriv.experiments.dchi",
     "mobpriv.experiments.joint",
-    "mobpriv.experiments.primule",
+    "mobpriv.experiments.primule_draws",
     "mobpriv.experiments.pulp",
     "mobpriv.experiments.thesis_6",
     "mobpriv.maps",
@@ -103,11 +106,24 @@ def _kernel(arguments: list[str], variables: dict[str, str], folder: str, leads_
     kernelapp.launch_new_instance(argv=arguments)
 
 
+_begun: list[float] = []  # when this process began to import the package for its kernels
+
+
+def _changed() -> bool:
+    """Whether the package was changed since it was imported: a kernel would compute with what is no longer written there."""
+    if not _begun:
+        _begun.append(time.time())
+    return any(file.stat().st_mtime > _begun[0] for file in Path(mobpriv.__file__).parent.rglob("*.py"))
+
+
 @contextmanager
 def kernels() -> Iterator[None]:
-    """All kernels that are started inside the block; each has one thread, as when a book is built by two workers."""
+    """All kernels that are started inside the block; each has one thread, as when a book is built by two workers.
+
+    Where that cannot be, and where the package has changed since this process began to, they start anew.
+    """
     # elsewhere libraries do not bear a fork; a socket's path, a name of 31 in the temporary folder, holds about a hundred characters
-    if sys.platform != "linux" or len(tempfile.gettempdir()) > 70:
+    if sys.platform != "linux" or len(tempfile.gettempdir()) > 70 or _changed():
         yield
         return
     with processes.environment(ONE_THREAD | QUIET | BACKEND):
