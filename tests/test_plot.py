@@ -495,6 +495,14 @@ def test_a_logarithmic_axis_bears_plain_numbers():
     assert "10^" in numbers(1e-9, 1e-3)[0]
 
 
+def test_thousands_stand_apart_on_axes_too():
+    axis = plot.against({"": ([0, 8000], [0, 20])}, diagonal=False)
+    named = plot.intervals({("1000", ""): {"value": 2000.0}})
+    plot.show([axis, named], "A caption.", "A name.")
+    assert axis.xaxis.get_major_formatter()(2000, 0) == "2\u202f000"
+    assert [text.get_text() for text in named.get_yticklabels()] == ["1000"]  # a name is no number
+
+
 def test_no_panel_is_drawn_wider_than_a_phone_can_show_it():
     wide, narrow = plot.panels(1, (5.6, 3.0))[0], plot.panels(1, (2.7, 2.7))[0]
     assert [list(axis.figure.get_size_inches()) for axis in (wide, narrow)] == [[4.2, 3.0], [2.7, 2.7]]

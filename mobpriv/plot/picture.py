@@ -19,7 +19,7 @@ from matplotlib import image
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.markers import MarkerStyle
-from matplotlib.ticker import LogFormatter, LogLocator
+from matplotlib.ticker import LogFormatter, LogLocator, ScalarFormatter
 from PIL import Image
 
 from mobpriv.numbers import shown
@@ -122,6 +122,7 @@ def show(panels, caption: str, alt: str, number: str = "", legend: dict[str, Mar
     alike(panels, same)
     for axis in panels:
         _plain_powers(axis)
+        _thousands(axis)
         _whole_label(axis)
     labels = [_end_labels(axis) for axis in panels]
     # where lines end in one point their names would be a heap beside it: the legend names them
@@ -197,6 +198,13 @@ def _plain_powers(axis) -> None:
             of.set_major_locator(LogLocator(subs=(1, 2, 5)))
         of.set_major_formatter(lambda x, _: shown(float(f"{x:.6g}")))
         of.set_minor_formatter(lambda *_: "")
+
+
+def _thousands(axis) -> None:
+    """The numbers of other axes that reach a thousand like all others of the book: its digits apart."""
+    for of, limits in ((axis.xaxis, axis.get_xlim()), (axis.yaxis, axis.get_ylim())):
+        if isinstance(of.get_major_formatter(), ScalarFormatter) and max(map(abs, limits)) >= 1000:
+            of.set_major_formatter(lambda x, _: shown(float(f"{x:.12g}")))
 
 
 def _whole_label(axis) -> None:
