@@ -542,3 +542,18 @@ def test_a_label_that_would_run_out_of_the_picture_has_two_lines():
         box = axis.xaxis.label.get_window_extent()
         assert axis.figure.bbox.x0 <= box.x0 < box.x1 <= axis.figure.bbox.x1
     assert [axis.get_xlabel() == long for axis in axes] == [False, True]
+
+
+def test_a_title_that_would_run_out_of_the_picture_begins_further_left():
+    names = {("dynamic resident", ""): {"value": 1.0}}
+    long, short = (plot.intervals(names, plot.panels(2)[0]) for _ in range(2))
+    long.set_title("A town, its 2 144 synthetic callers")
+    short.set_title("A town")
+    plot.show([long, short], "A caption.", "A name.")
+    for axis in (long, short):
+        axis.figure.draw_without_rendering()
+        box = next(
+            text for text in axis.get_children() if getattr(text, "get_text", str)().startswith("A town")
+        ).get_window_extent()
+        assert 0 <= box.x0 < box.x1 <= axis.figure.bbox.x1
+    assert box.x0 == pytest.approx(axis.get_window_extent().x0, abs=1)

@@ -19,6 +19,7 @@ from matplotlib import image
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.markers import MarkerStyle
+from matplotlib.text import Text
 from matplotlib.ticker import LogFormatter, LogLocator, ScalarFormatter
 from PIL import Image
 
@@ -124,6 +125,7 @@ def show(panels, caption: str, alt: str, number: str = "", legend: dict[str, Mar
         _plain_powers(axis)
         _thousands(axis)
         _whole_label(axis)
+        _whole_title(axis)
     labels = [_end_labels(axis) for axis in panels]
     # where lines end in one point their names would be a heap beside it: the legend names them
     if not any(name in (legend or {}) and abs(moved) > FAR for ends in labels for *_, name, _, moved in ends):
@@ -217,6 +219,19 @@ def _whole_label(axis) -> None:
     box = label.get_window_extent()
     if box.x0 < whole.x0 or box.x1 > whole.x1:
         label.set_text("\n".join(textwrap.wrap(text, 6 * len(text) // 10)))
+
+
+def _whole_title(axis) -> None:
+    """The title above an axis begins so far to the left, over the names beside the axis, that it does not run out of the picture."""
+    title, whole = axis.get_title("left"), axis.figure.bbox
+    if not title or 5 * len(title) < 36 * axis.figure.get_size_inches()[0]:
+        return
+    axis.figure.draw_without_rendering()
+    shown_at = next(text for text in axis.get_children() if isinstance(text, Text) and text.get_text() == title)
+    box, beside = shown_at.get_window_extent(), axis.get_window_extent()
+    beyond = min(box.x1 - whole.x1 + 2, box.x0 - whole.x0)
+    if beyond > 0:
+        shown_at.set_x(shown_at.get_position()[0] - beyond / beside.width)
 
 
 def legend_html(legend: dict[str, Mark]) -> str:
