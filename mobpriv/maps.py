@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 WIDTH = 720  # units of the picture's width
+_TICKS = 5  # of the key of a layer in shades, at most
 _FEW, _MANY = (
     np.array([0.55, 0.66, 0.80]),
     np.array([0.70, 0.25, 0.10]),
@@ -45,6 +46,7 @@ def areas(shapes, colours, labels=None) -> dict:
             [list(map(list, ring.coords)) for ring in (part.exterior, *part.interiors)],
             colour=c,
             weight=1,
+            opacity=1,  # nothing lies beneath: what is drawn has the colour that the key shows
             label=text,
         )
         for shape, c, text in zip(shapes, colours, labels, strict=True)
@@ -102,7 +104,8 @@ def interactive_map(layers: list[Layer], label: str):
     """The layers, later ones on top, as an HTML object for a notebook; ``label`` says in words what the map shows.
 
     Layers of the same areas would cover each other: of these the reader chooses one, the others are switched on and off. A key names
-    the colour of each layer, of cells in shades the palest and the strongest with the labels that they bear.
+    the colour of each layer, of cells in shades a few from the palest to the strongest with the labels that they bear; of layers that
+    cover each other it is that of the one shown.
     """
     from IPython.display import HTML
 
@@ -112,7 +115,7 @@ def interactive_map(layers: list[Layer], label: str):
     first = next((i for i in instead if layers[i].shown), min(instead, default=None))
     layers = [layer._replace(shown=i == first) if i in instead else layer for i, layer in enumerate(layers)]
     content = [{**layer._asdict(), "alternative": i in instead} for i, layer in enumerate(layers)]
-    return _html({"label": label, "layers": content}, picture(layers, label), _key(layers))
+    return _html({"label": label, "layers": content}, picture(layers, label), _key(layers, instead))
 
 
 def _alternatives(layers: list[Layer]) -> set[int]:
@@ -122,17 +125,30 @@ def _alternatives(layers: list[Layer]) -> set[int]:
     return {i for i in areas if any(drawn[i] == drawn[other] for other in areas - {i})}
 
 
-def _key(layers: list[Layer]) -> str:
-    """What the colours of the layers mean."""
-    found = []
-    for layer in layers:
+def _key(layers: list[Layer], instead: set[int] = frozenset()) -> str:
+    """What the colours of the layers mean, a span a layer: of those that are shown ``instead`` of each other the others are hidden, and
+    what the still picture lacks is marked, for paper."""
+    drawn, found = _drawn(layers), []
+    for i, layer in enumerate(layers):
         colours = {f["properties"].get("colour"): f["properties"].get("label") for f in layer.features["features"]}
+        swatches = []
         if len(colours) == 1:
-            found.append(_swatch(*colours, layer.name, layer.features["features"][0]))
+            swatches.append(_swatch(*colours, layer.name, layer.features["features"][0]))
         elif colours:
-            ends = [(c, colours[c]) for c in sorted(colours, key=_strength)[:: len(colours) - 1]]
-            found += [_swatch(colour, f"{layer.name}: {text}" if text else layer.name) for colour, text in ends]
+            texts = [colours[colour] for colour in _ramp(colours)]
+            texts = [f"{layer.name}: {texts[0]}", *texts[1:]] if all(texts) else [layer.name] * len(texts)
+            swatches += [_swatch(colour, text) for colour, text in zip(_ramp(colours), texts, strict=True)]
+        missing = "" if layer in drawn else " undrawn"
+        hidden = " hidden" if i in instead and not layer.shown else ""
+        found.append(f'<span class="layer{missing}"{hidden}>{"".join(swatches)}</span>')
     return f'<p class="legend">{"".join(found)}</p>'
+
+
+def _ramp(colours) -> list[str]:
+    """A few of the shades, the palest and the strongest and between them those next to even steps."""
+    shades = sorted(colours, key=_strength)
+    steps = np.linspace(_strength(shades[0]), _strength(shades[-1]), _TICKS)
+    return list(dict.fromkeys(min(shades, key=lambda colour: abs(_strength(colour) - step)) for step in steps))
 
 
 def _strength(colour: str) -> int:
@@ -217,7 +233,7 @@ def _legend(palette: list[str]) -> str:
 
 def picture(layers: list[Layer], label: str) -> str:
     """The layers as an SVG picture: east to the right, metres the same in both directions at the middle latitude."""
-    layers = [layer for layer in layers if layer.shown and layer.features["features"]] or layers
+    layers = _drawn(layers)
     points = np.array(
         [p for layer in layers for f in layer.features["features"] for p in _points(f["geometry"]["coordinates"])]
     )
@@ -234,6 +250,11 @@ def picture(layers: list[Layer], label: str) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-4 -4 {WIDTH + 8} {height + 8:.0f}" role="img" '
         f'aria-label="{html.escape(label)}">{"".join(shapes)}</svg>'
     )
+
+
+def _drawn(layers: list[Layer]) -> list[Layer]:
+    """What the still picture shows: the layers shown at first, or all where nothing would be."""
+    return [layer for layer in layers if layer.shown and layer.features["features"]] or layers
 
 
 def _points(coordinates) -> Iterator:

@@ -186,13 +186,12 @@ def test_it_is_turned_by_keyboard_and_without_a_script(opened):
     assert seen() == [False, True, False]
 
 
-def test_on_paper_stand_all_frames_each_beside_its_sentence(opened):
+def test_on_paper_stand_all_frames_each_below_its_sentence(opened):
     opened.emulate_media(media="print")
     panels, said = opened.locator(".frame .panels"), opened.locator(".frame p")
     for i in range(3):
         picture, words = panels.nth(i).bounding_box(), said.nth(i).bounding_box()
-        assert words["x"] + words["width"] <= picture["x"]
-        assert picture["y"] <= words["y"] <= picture["y"] + picture["height"]
+        assert words["y"] + words["height"] <= picture["y"]
     assert not opened.locator("input").first.is_visible()
     assert opened.locator("figcaption").bounding_box()["y"] < panels.first.bounding_box()["y"]
 
@@ -224,14 +223,33 @@ def test_a_sentence_and_its_pictures_are_on_one_sheet(phone):
         assert sum(map(len, on)) == 6 * 3 + 1  # nothing is cut in two
 
 
-@pytest.mark.parametrize(
-    ("panels", "size"), [(8, (4.6, 3.6)), (8, None), (7, (2.7, 2.7)), (1, (4.0, 12.0)), (5, (3.5, 7.0)), (3, (4.2, 5.0))]
-)
+def test_a_heading_stands_above_its_instrument(phone):
+    html = instrument(frames={f"s{i}": (drawn(1), f"Here is sentence {i}.") for i in range(6)}, marked="s0").html
+    html = linked(html, caption="A caption in words.", **{"says-0": "Here is sentence 0."})
+    html = f'<h2>Head</h2><div class="cell"><div class="cell_output"><div class="output">{html}</div></div></div>'
+    for lines in range(0, 40, 4):
+        on = sheets(phone("<p>above</p>" * lines + html.replace("Head", '<a href="http://on/heading">Head</a>')))
+        assert any({"heading", "caption", "says-0", "panel-0", "panel-1"} <= sheet for sheet in on)
+
+
+@pytest.mark.parametrize(("panels", "size"), [(7, (2.7, 2.7)), (1, (4.0, 12.0)), (4, (3.5, 7.0)), (6, None), (3, (4.2, 5.0))])
 def test_a_figure_and_its_caption_are_on_one_sheet(phone, panels, size):
     html = linked(plot.show(plot.panels(panels, size), "A caption in words.", "A.").html, caption="A caption in words.")
     for lines in (0, 12, 25):
         on = [sheet for sheet in sheets(phone("<p>above</p>" * lines + html)) if sheet]
         assert on == [{"caption", *(f"panel-{i}" for i in range(panels))}]
+
+
+@pytest.mark.parametrize(("panels", "size"), [(8, (4.6, 3.6)), (8, None), (5, (3.5, 7.0))])
+def test_a_figure_too_small_to_read_on_one_sheet_breaks_between_two_rows(phone, panels, size):
+    html = linked(plot.show(plot.panels(panels, size), "A caption in words.", "A.").html, caption="A caption in words.")
+    for lines in (0, 12, 25):
+        on = [sheet for sheet in sheets(phone("<p>above</p>" * lines + html)) if sheet]
+        assert len(on) > 1
+        assert sum(map(len, on)) == panels + 1  # no panel is cut in two
+        assert on[-1] >= {"caption", f"panel-{panels - 1}"}
+        for i in range(0, panels - 1, 2):
+            assert any({f"panel-{i}", f"panel-{i + 1}"} <= sheet for sheet in on)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

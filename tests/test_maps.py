@@ -73,9 +73,21 @@ def test_a_map_has_a_key_of_its_colours():
     assert re.findall(r"background:(#\w+)(?:;height:([\d.]+)px[^\"]*)?\"></i>([^<]*)<", key) == [
         ("#8a8a8b", "1.6", "streets"),  # a thin line
         (colours[0], "", "heat map: 1 &lt;%&gt;"),
-        (colours[1], "", "heat map: 9 %"),
+        (colours[2], "", "3 %"),
+        (colours[1], "", "9 %"),
         ("#d55e00", "4", "trace"),
     ]
+
+
+def test_the_key_is_that_of_the_alternative_shown():
+    layers = [maps.Layer(name, squares("#112233", "#445566"), name == "then") for name in ("now", "then")]
+    key = re.search(r'<p class="legend">.*?</p>', maps.interactive_map(layers, "A map").data)[0]
+    assert re.findall(r'<span class="(layer.*?)"(.*?)>', key) == [("layer undrawn", " hidden"), ("layer", "")]
+
+
+def test_areas_have_the_colours_of_the_key():
+    still = maps.picture([maps.Layer("squares", squares("#112233"))], "A map")
+    assert 'fill="#112233" fill-opacity="1"' in still
 
 
 def test_the_picture_keeps_proportions():
@@ -255,6 +267,7 @@ def test_one_of_the_alternatives_is_chosen_by_keyboard_and_the_others_are_switch
     page.get_by_role("radio", name="now").focus()
     page.keyboard.press("ArrowDown")
     assert [checked for *_, checked in found()] == [False, True, True]
+    assert [page.locator(".legend .layer").nth(i).is_visible() for i in (0, 1, 2)] == [True, False, True]  # so does the key
     page.get_by_role("checkbox", name="streets").focus()
     page.keyboard.press("Space")
     assert [checked for *_, checked in found()] == [False, True, False]

@@ -64,7 +64,8 @@ class TestDots:
         assert [line.get_xdata().tolist() for line in drawn(axis, "D")] == [[5], [6, 8]]
         bars = drawn(axis, "None")
         assert [list(line.get_xdata()) for line in bars] == [[2, 2], [5, 5], [4, 4], [7, 7]]
-        assert [to_hex(line.get_color()) for line in bars] == [palette.ORANGE, palette.BLUE] * 2
+        assert {to_hex(line.get_color()) for line in bars} == {palette.INK}  # in the dots' colour they would be lost among them
+        assert min(line.get_zorder() for line in bars) > max(line.get_zorder() for line in axis.lines if line not in bars)
         for bar, dots in zip(bars, [line for line in axis.lines if line.get_marker() != "None"], strict=True):
             low, high = bar.get_ydata()
             assert ((low < dots.get_ydata()) & (dots.get_ydata() < high)).all()
@@ -380,6 +381,21 @@ class TestAreaMaps:
         (axis,) = self.maps({("", ""): [0.5, 0.0]})
         assert "no number" not in [text.get_text() for text in axis.texts]
 
+    def test_neighbours_keep_their_border_in_common(self):
+        x = 11 + 0.2 * np.sin(np.linspace(0, 20, 300))
+        border = list(zip(x, np.linspace(43, 44, 300), strict=True))
+        west, east = (shapely.Polygon([*border, (far, 44), (far, 43)]) for far in (10, 12))
+        (axis,) = plot.area_maps([west, east], {("", ""): [0.5, 0.0]})
+        one, other = (shapely.Polygon(path.vertices) for path in axis.collections[0].get_paths())
+        assert shapely.get_num_coordinates(one) < 150
+        assert one.intersection(other).area == pytest.approx(0, abs=1e-12)
+        whole = shapely.union_all([one, other])
+        assert (whole.geom_type, len(whole.interiors)) == ("Polygon", 0)
+
+    def test_areas_that_overlap_are_drawn_too(self):
+        (axis,) = plot.area_maps([shapely.box(10, 43, 11.5, 44), None, self.EAST], {("", ""): [0.5, 0.1, 0.0]})
+        assert len(axis.collections[0].get_paths()) == 2
+
     def test_a_kilometre_is_as_long_northwards_as_eastwards(self):
         (path,) = self.maps({("", ""): [np.nan, 0.5]})[0].collections[0].get_paths()
         wide, high = np.ptp(path.vertices, axis=0)
@@ -428,6 +444,35 @@ def test_the_colours_of_a_bar_turn_dark_with_its_tiles(numbers):
     assert not others  # a colour that no dark page has a twin of
 
 
+def test_the_ends_of_a_logarithmic_axis_have_room():
+    table = pd.DataFrame({"kind": "a", "q": [1.0, 2.0], "value": [1.0, 10.0]})
+    low, high = plot.percentiles(table, "kind", ends=(1, 1000), log=True).get_xlim()
+    assert low < 0.9
+    assert high > 1100
+
+
+def test_names_that_a_legend_has_do_not_stand_at_the_ends():
+    table = pd.DataFrame([{"x": x, "kind": "AP-Attack", "value": 0.1, "low": 0.0, "high": 0.2} for x in (1, 2)])
+    named, bare = (plot.curves(table, "x", "kind", named=named) for named in (True, False))
+    assert (len(named.ends), getattr(bare, "ends", [])) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("panels", "size", "paper"),
+    [
+        (1, (4.2, 2.9), (1, 1, False)),
+        (6, (3.5, 2.8), (2, 3, False)),
+        (7, (2.7, 2.7), (3, 3, False)),
+        (8, (3.5, 2.8), (2, 1, True)),
+    ],
+)
+def test_panels_stand_on_paper_as_large_as_can_be_read(panels, size, paper):
+    picture = plot.show(plot.panels(panels, size), "A caption.", "A name.")
+    assert picture.on_paper == paper
+    opening = picture.html.split(">")[0]
+    assert ("many" in opening, "broken" in opening) == (paper[0] > 2, paper[2])
+
+
 def test_the_bar_of_small_maps_turns_dark_with_them():
     (axis,) = plot.area_maps([shapely.box(10, 43, 11, 44)], {("", ""): [1.0]})
     html = plot.show(axis, "A.", "A.").html
@@ -450,10 +495,18 @@ def test_a_logarithmic_axis_bears_plain_numbers():
     assert "10^" in numbers(1e-9, 1e-3)[0]
 
 
+def test_thousands_stand_apart_on_axes_too():
+    axis = plot.against({"": ([0, 8000], [0, 20])}, diagonal=False)
+    named = plot.intervals({("1000", ""): {"value": 2000.0}})
+    plot.show([axis, named], "A caption.", "A name.")
+    assert axis.xaxis.get_major_formatter()(2000, 0) == "2\u202f000"
+    assert [text.get_text() for text in named.get_yticklabels()] == ["1000"]  # a name is no number
+
+
 def test_no_panel_is_drawn_wider_than_a_phone_can_show_it():
     wide, narrow = plot.panels(1, (5.6, 3.0))[0], plot.panels(1, (2.7, 2.7))[0]
     assert [list(axis.figure.get_size_inches()) for axis in (wide, narrow)] == [[4.2, 3.0], [2.7, 2.7]]
-    assert [axis.figure.get_size_inches()[0] for axis in plot.panels(2, (4.6, 3.0))] == [3.75] * 2
+    assert [axis.figure.get_size_inches()[0] for axis in plot.panels(2, (4.6, 3.0))] == [3.65] * 2
     html = plot.show([wide, narrow], "A.", "A.").html
     assert 'class="mobpriv-figure wide"' in html
     assert "--widest: 302px; --rows: 1" in html
@@ -489,3 +542,18 @@ def test_a_label_that_would_run_out_of_the_picture_has_two_lines():
         box = axis.xaxis.label.get_window_extent()
         assert axis.figure.bbox.x0 <= box.x0 < box.x1 <= axis.figure.bbox.x1
     assert [axis.get_xlabel() == long for axis in axes] == [False, True]
+
+
+def test_a_title_that_would_run_out_of_the_picture_begins_further_left():
+    names = {("dynamic resident", ""): {"value": 1.0}}
+    long, short = (plot.intervals(names, plot.panels(2)[0]) for _ in range(2))
+    long.set_title("A town, its 2 144 synthetic callers")
+    short.set_title("A town")
+    plot.show([long, short], "A caption.", "A name.")
+    for axis in (long, short):
+        axis.figure.draw_without_rendering()
+        box = next(
+            text for text in axis.get_children() if getattr(text, "get_text", str)().startswith("A town")
+        ).get_window_extent()
+        assert 0 <= box.x0 < box.x1 <= axis.figure.bbox.x1
+    assert box.x0 == pytest.approx(axis.get_window_extent().x0, abs=1)

@@ -32,6 +32,8 @@
     const of = (alternative) => Object.fromEntries(drawn.filter((_, i) => Boolean(layers[i].alternative) === alternative));
     // alternatives are radio buttons, one of them shown; what may lie on top of another is a checkbox
     if (drawn.length > 1) L.control.layers(of(true), of(false), { collapsed: false }).addTo(map);
+    const keys = box.querySelectorAll(".legend .layer"); // the key is that of the alternative shown
+    map.on("baselayerchange", ({ name }) => layers.forEach((layer, i) => { if (layer.alternative) keys[i].hidden = layer.name !== name; }));
     if (channel) return choose(L, map, canvas, box.querySelector(".chosen"), channel);
     keep(map, canvas, L.featureGroup(drawn.map(([, features]) => features).filter((features) => map.hasLayer(features))).getBounds());
   };

@@ -18,7 +18,9 @@ from mobpriv.plot.style import CRISP, PANEL, WIDEST, panels
 _MARKERS = "osD^v<>Pp*hX"
 _BAR_STEPS = 40  # of a colour bar: from 50 on matplotlib makes pixels of it, which keep their colours when the page turns dark
 MAPS_ACROSS = 2  # small maps in a row of a panel
+COARSE = 1 / 200  # of a small map's side: what is smaller is not drawn
 MISSING = "/////"  # the hatching of an area that has no number, which is not none
+ROOM = 1.15  # the factor that a logarithmic axis reaches beyond its ends
 SEAM = 0.4  # per cent of the axis: what two kinds of a stacked bar stand apart
 
 
@@ -144,8 +146,9 @@ def dots(values: dict[tuple, np.ndarray], axis=None, marks: dict[str, Mark] | No
         spread = place + 0.25 * room * np.linspace(-1, 1, len(cases)) if len(cases) > 1 else np.array([place])
         label = kind if group == groups[0] and kind else None
         median, bar = [np.median(cases)] * 2, [place - 0.42 * room, place + 0.42 * room]
-        axis.plot(*_turned(cases, spread, upright), marker, color=colour, alpha=0.5, markersize=4, label=label)
-        axis.plot(*_turned(median, bar, upright), color=colour, linewidth=2, solid_capstyle="butt")
+        axis.plot(*_turned(cases, spread, upright), marker, color=colour, alpha=0.3, markersize=4, label=label)
+        # in ink and on top: in the dots' own colour it is lost among them
+        axis.plot(*_turned(median, bar, upright), color=INK, linewidth=2.5, solid_capstyle="butt", zorder=3)
     if upright:
         axis.set_xticks(range(len(groups)), groups)
         axis.set_xlim(-0.5, len(groups) - 0.5)
@@ -216,8 +219,12 @@ def curves(
     title: str = "",
     percent: bool = True,
     marks: dict[str, Mark] | None = None,
+    named: bool = True,
 ):
-    """Lines with intervals, each labelled at its end. ``table``: columns ``x``, ``kind``, value, low, high."""
+    """Lines with intervals, each labelled at its end. ``table``: columns ``x``, ``kind``, value, low, high.
+
+    ``named``: False where a legend has the names, which at the ends of the lines would narrow the panel.
+    """
     axis = _axis(axis)
     scale, ends = (100 if percent else 1), []
     for name, own in table.groupby(kind, sort=False):
@@ -225,7 +232,8 @@ def curves(
         axis.fill_between(own[x], scale * own["low"], scale * own["high"], color=look.colour, alpha=0.15, linewidth=0)
         axis.plot(own[x], scale * own["value"], marker=look.marker, markersize=4, color=look.colour)
         ends.append((own[x].iloc[-1], scale * own["value"].iloc[-1], name, look.colour))
-    label_ends(axis, ends)
+    if named:
+        label_ends(axis, ends)
     axis.set_xlabel(xlabel)
     axis.set_ylabel(ylabel)
     axis.set_title(title)
@@ -299,8 +307,8 @@ def percentiles(
         axis.xaxis.set_major_formatter(lambda x, _: shown(float(x)))
         axis.xaxis.set_minor_formatter(lambda *_: "")
     if ends:
-        room = 0.0 if log else 0.02 * (ends[1] - ends[0])
-        axis.set_xlim(ends[0] - room, ends[1] + room)
+        room = 0.02 * (ends[1] - ends[0])  # a curve along an end is not half cut off
+        axis.set_xlim(*(ends[0] / ROOM, ends[1] * ROOM) if log else (ends[0] - room, ends[1] + room))
     axis.set(ylim=(0, 102), xlabel=xlabel, ylabel=ylabel, title=title)
     return axis
 
@@ -384,11 +392,23 @@ def _outlines(shapes) -> tuple[list[np.ndarray], np.ndarray, float, float]:
     squeeze = np.cos(np.radians((south + north) / 2))
     side = max((east - west) * squeeze, north - south)
     plane = shapely.transform(np.asarray(shapes, object), lambda xy: (xy - [west, south]) * [squeeze / side, 1 / side])
+    parts, of = _coarse(plane)
+    seen = np.ptp(shapely.bounds(parts).reshape(-1, 2, 2), axis=1).max(axis=1) > COARSE  # of what is empty: not a number
+    rings = [shapely.get_coordinates(ring) for ring in shapely.get_exterior_ring(parts[seen])]
+    return rings, of[seen], (east - west) * squeeze / side, (north - south) / side
+
+
+def _coarse(plane: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The parts of polygons with coarse borders, and of which polygon each is.
+
+    Neighbours keep their border in common: each for itself, they would leave wedges between them. Of polygons that overlap, each for itself.
+    """
+    there = np.flatnonzero(~(shapely.is_missing(plane) | shapely.is_empty(plane)))
+    if shapely.coverage_is_valid(plane[there]):
+        parts, of = shapely.get_parts(shapely.coverage_simplify(plane[there], COARSE), return_index=True)
+        return parts, there[of]
     parts, of = shapely.get_parts(plane, return_index=True)
-    rings = shapely.get_exterior_ring(shapely.simplify(parts, 1 / 200, preserve_topology=False))
-    seen = ~(shapely.is_missing(rings) | shapely.is_empty(rings))
-    coarse = [shapely.get_coordinates(ring) for ring in rings[seen]]
-    return coarse, of[seen], (east - west) * squeeze / side, (north - south) / side
+    return shapely.simplify(parts, COARSE, preserve_topology=False), of
 
 
 def channel_map(grid, row: np.ndarray, secret: int, observables=None, axis=None, title: str = "", least: float = 1e-4):

@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Sequence
 from functools import cached_property
 from html import escape
+from typing import NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -18,16 +19,19 @@ from matplotlib import image
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.markers import MarkerStyle
-from matplotlib.ticker import LogFormatter, LogLocator
+from matplotlib.text import Text
+from matplotlib.ticker import LogFormatter, LogLocator, ScalarFormatter
 from PIL import Image
 
 from mobpriv.numbers import shown
 from mobpriv.palette import DARK, Mark
 from mobpriv.plot.style import CRISP, SIDE_BY_SIDE
 
-MANY = 4  # more panels than these stand three in a row on paper, so that they fit a page
+PAPER = (7.2, 8.3)  # inches of a sheet that the panels of a figure have: beside them are margins, below them a caption
+LEAST = 0.75  # how small they are printed there: their lettering of 8 points as 6
 PLAIN = (1e-4, 1e6)  # between these no power of ten stands at an axis
 FAR = 12  # points from the end of a line at which a name is no longer read as its own
+_DPI = 150  # of a PNG
 _LINES = ("-", "--", ":")  # markers that are lines
 _NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
 
@@ -50,7 +54,13 @@ class Picture:
     @property
     def html(self) -> str:
         parts = legend_html(self.legend) + self.panels_html() + caption_html(self.caption, self.number)
-        return f"{_opening(len(self.svgs), self.wide)}{parts}</figure>"
+        return f"{_opening(len(self.svgs), self.wide, self.on_paper)}{parts}</figure>"
+
+    @property
+    def on_paper(self) -> "OnPaper":
+        """How the panels stand on a sheet."""
+        wide, high = np.max([figure.get_size_inches() for figure in self._figures], axis=0)
+        return OnPaper.of(len(self._figures), wide, high)
 
     @property
     def wide(self) -> bool:
@@ -62,24 +72,42 @@ class Picture:
         key = key or f"p{zlib.crc32(''.join(self.svgs).encode()):08x}"
         panels = "".join(f"<div>{own_ids(themed(svg), f'{key}-{i}')}</div>" for i, svg in enumerate(self.svgs))
         widest = max(figure.get_size_inches()[0] for figure in self._figures)
-        return _panels(panels, self.alt, f"--widest: {72 * widest:.0f}px; {_rows(len(self.svgs), self.wide)}")
+        return _panels(panels, self.alt, f"--widest: {72 * widest:.0f}px; --rows: {self.on_paper.rows}")
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         return {"text/html": self.html, "image/png": self.png, "text/plain": f"{self.caption} {self.alt}"}
 
 
-def _opening(panels: int, wide: bool = False) -> str:
-    kind = " wide" * wide + " many" * (panels > MANY)
+class OnPaper(NamedTuple):
+    """How panels stand on a sheet: in rows of so many, of which each has its part of the height; or, where that would be too small to
+    read, over several sheets."""
+
+    across: int
+    rows: int
+    broken: bool = False
+
+    @classmethod
+    def of(cls, panels: int, wide: float, high: float) -> "OnPaper":
+        """``wide``, ``high``: of a panel, in inches."""
+        if panels == 1:
+            return cls(1, 1)
+
+        def scale(across: int) -> float:
+            return min(PAPER[0] / across / wide, PAPER[1] / -(-panels // across) / high)
+
+        best = max((2, 3) if panels > 4 else (2,), key=scale)
+        if panels > 4 and scale(best) < LEAST:
+            return cls(2, 1, True)
+        return cls(best, -(-panels // best))
+
+
+def _opening(panels: int, wide: bool, paper: OnPaper) -> str:
+    kind = " wide" * wide + " many" * (paper.across > 2) + " broken" * paper.broken
     return f'<figure class="mobpriv-figure{kind}" data-panels="{panels}">'
 
 
 def _panels(html: str, alt: str, style: str) -> str:
     return f'<div class="panels" role="img" aria-label="{escape(alt)}" style="{style}">{html}</div>'
-
-
-def _rows(panels: int, wide: bool = False) -> str:
-    """How many rows they make on paper, for the stylesheet, which gives each its part of the page."""
-    return f"--rows: {-(-panels // (3 if panels > MANY and not wide else 2))}"
 
 
 def show(panels, caption: str, alt: str, number: str = "", legend: dict[str, Mark] | None = None, same: str = "") -> Picture:
@@ -95,7 +123,9 @@ def show(panels, caption: str, alt: str, number: str = "", legend: dict[str, Mar
     alike(panels, same)
     for axis in panels:
         _plain_powers(axis)
+        _thousands(axis)
         _whole_label(axis)
+        _whole_title(axis)
     labels = [_end_labels(axis) for axis in panels]
     # where lines end in one point their names would be a heap beside it: the legend names them
     if not any(name in (legend or {}) and abs(moved) > FAR for ends in labels for *_, name, _, moved in ends):
@@ -125,8 +155,10 @@ class Kept:
             f'<div class="kept"><img src="data:image/png;base64,{base64.b64encode(png).decode()}" alt=""></div>'
             for png in self.pngs
         )
-        panels = _panels(panels, self.alt, _rows(len(self.pngs)))
-        return f"{_opening(len(self.pngs))}{panels}{caption_html(self.caption, self.number)}</figure>"
+        sizes = [np.array(_read(png).shape[1::-1]) / _DPI for png in self.pngs]
+        paper = OnPaper.of(len(self.pngs), *np.max(sizes, axis=0))
+        panels = _panels(panels, self.alt, f"--rows: {paper.rows}")
+        return f"{_opening(len(self.pngs), False, paper)}{panels}{caption_html(self.caption, self.number)}</figure>"
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         return {"text/html": self.html, "image/png": self.png, "text/plain": f"{self.caption} {self.alt}"}
@@ -170,6 +202,13 @@ def _plain_powers(axis) -> None:
         of.set_minor_formatter(lambda *_: "")
 
 
+def _thousands(axis) -> None:
+    """The numbers of other axes that reach a thousand like all others of the book: its digits apart."""
+    for of, limits in ((axis.xaxis, axis.get_xlim()), (axis.yaxis, axis.get_ylim())):
+        if isinstance(of.get_major_formatter(), ScalarFormatter) and max(map(abs, limits)) >= 1000:
+            of.set_major_formatter(lambda x, _: shown(float(f"{x:.12g}")))
+
+
 def _whole_label(axis) -> None:
     """The label below an axis in two lines where it would run out of the picture, as below the short axis beside long names."""
     label, whole = axis.xaxis.label, axis.figure.bbox
@@ -180,6 +219,19 @@ def _whole_label(axis) -> None:
     box = label.get_window_extent()
     if box.x0 < whole.x0 or box.x1 > whole.x1:
         label.set_text("\n".join(textwrap.wrap(text, 6 * len(text) // 10)))
+
+
+def _whole_title(axis) -> None:
+    """The title above an axis begins so far to the left, over the names beside the axis, that it does not run out of the picture."""
+    title, whole = axis.get_title("left"), axis.figure.bbox
+    if not title or 5 * len(title) < 36 * axis.figure.get_size_inches()[0]:
+        return
+    axis.figure.draw_without_rendering()
+    shown_at = next(text for text in axis.get_children() if isinstance(text, Text) and text.get_text() == title)
+    box, beside = shown_at.get_window_extent(), axis.get_window_extent()
+    beyond = min(box.x1 - whole.x1 + 2, box.x0 - whole.x0)
+    if beyond > 0:
+        shown_at.set_x(shown_at.get_position()[0] - beyond / beside.width)
 
 
 def legend_html(legend: dict[str, Mark]) -> str:
@@ -238,7 +290,7 @@ def _saved(figure) -> str:
 
 def _png(figure, **how) -> np.ndarray:
     png = io.BytesIO()
-    figure.savefig(png, format="png", dpi=150, transparent=False, facecolor="white", **how)
+    figure.savefig(png, format="png", dpi=_DPI, transparent=False, facecolor="white", **how)
     return _read(png.getvalue())
 
 

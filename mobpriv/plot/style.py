@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 from mobpriv.palette import FAINT, INK
 
 WIDEST = 4.2  # inches: no panel is drawn wider, for a phone makes it as narrow as itself, and its print as much smaller
-SIDE_BY_SIDE = 3.75  # inches: nor one of several, which stand two in a row where the text is narrow
+SIDE_BY_SIDE = 3.65  # inches: nor one of several, which stand two in a row where the text is narrow
 CRISP = "crisp"  # the id of what is drawn in steps that touch, without a seam
 SINGLE = (WIDEST, 2.9)  # a figure of one panel
 PANEL = (3.5, 2.8)  # one of several
