@@ -11,14 +11,14 @@ import numpy as np
 
 from mobpriv.processes import environment, temporary_folder
 
-FOLDER = "MOBPRIV_SHARED"  # where the processes of one build find what another of them has computed
+FOLDER = "MOBPRIV_COMPUTED"  # where the processes of one build find what another of them has computed
 _spared = [0.0]  # seconds that this process would have computed for, were it alone
 
 
 @contextmanager
 def sharing() -> Iterator[None]:
     """Processes that begin inside the block compute once for all of them what is given to :func:`once`; nothing of it outlives the block."""
-    with temporary_folder("mobpriv-shared-") as folder, environment({FOLDER: str(folder)}):
+    with temporary_folder("mobpriv-computed-") as folder, environment({FOLDER: str(folder)}):
         yield
 
 

@@ -40,3 +40,13 @@ def test_the_folder_of_a_build_that_has_ended_does_not_come_back():
         shutil.rmtree(folder)
         assert (sharing.once(doubled)(np.ones(2), 5) == 5).all()
         assert not folder.exists()
+
+
+def test_the_folder_of_recorded_data_is_none_of_a_build(tmp_path, monkeypatch):
+    """MOBPRIV_SHARED names what lies beside the project for tests: nothing may be written or looked up there."""
+    monkeypatch.setenv("MOBPRIV_SHARED", str(tmp_path))
+    monkeypatch.delenv(sharing.FOLDER, raising=False)
+    assert sharing.once(doubled) is doubled
+    with sharing.sharing():
+        sharing.once(doubled)(np.ones(2), 3)
+    assert list(tmp_path.iterdir()) == []
