@@ -1,11 +1,14 @@
 """The Sociometer drawn many times: prototypes shared by settings, confusion over draws with a slow twin."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from mobpriv.archetypes import CATEGORIES, archetypes
+from mobpriv.estimates import clustered_rate
 from mobpriv.experiments.primule_draws import confused, f_score, labels, noisy, prototypes, relabelled, shares, stream
-from mobpriv.mechanisms.call_profiles import NoisyProfiles
+from mobpriv.mechanisms.call_profiles import NoisyProfiles, Primule
+from mobpriv.metrics.information_loss import similarity
 from mobpriv.sociometer import PROGRAM, Sociometer
 
 HASTY = Sociometer(prototypes=10, restarts=1, iterations=2)
@@ -123,3 +126,17 @@ def test_what_has_the_same_name_has_the_same_draws_on_every_page():
     np.testing.assert_array_equal(again.random(5), drawn)
     for other in (stream(2, "noise", "ε = 1"), stream(1, "again", "ε = 1"), stream(1, "noise", "ε = 10")):
         assert (other.random(5) != drawn).all()
+
+
+def test_of_what_groups_publish_intervals_over_users_are_too_narrow_and_those_over_groups_are_not():
+    """Who is in one group has one published profile, and other users make other groups: 40 draws of who they are, k = 25."""
+    rows = []
+    for seed in range(40):
+        values = crowd(500, seed)
+        found = Primule(25).protect(pd.DataFrame(values), np.random.default_rng())  # it draws nothing
+        near = similarity(values, found.values.to_numpy()) > 0.8
+        each = [clustered_rate(near, whose) for whose in (np.arange(500), np.asarray(found.group))]
+        rows.append([each[0].value, *((of.high - of.low) / 2 / 1.96 for of in each)])
+    of_draws, (over_users, over_groups) = np.std(rows, axis=0, ddof=1)[0], np.mean(rows, axis=0)[1:]
+    assert over_users < 0.85 * of_draws  # three quarters of it; 40 draws know it to a ninth
+    assert over_groups > of_draws
