@@ -23,12 +23,17 @@ import operator
 import re
 import statistics
 import warnings
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
+from statistics import NormalDist
 from typing import Any, NamedTuple
+
+from mobpriv.book import spans
 
 LONGEST, DEEPEST = 2000, 60  # characters and levels of an expression
 ROUNDING = 1e-6  # between two members of a family, relative to the larger
-MOST_INTERVALS = 8  # results with intervals in one direction: their ends are tried in all combinations
+MOST_CORNERED = 8  # results with intervals whose ends are tried in all combinations before their box is halved
+MOST_PARTS = 100  # of that box
 NUMBER = r"-?\d+(?:\.\d*[1-9]|\.0)?(?:e[+-]?\d+)?"  # as Python writes it: "0.15" is one part, "100.900" are two
 ALL = "*"
 
@@ -39,7 +44,7 @@ class Family(NamedTuple):
     members: dict[str, float | bool]  # the part that differs -> value
 
 
-Value = float | bool | Family
+Value = float | bool | spans.Span | Family | None  # None: a comparison that is not certain
 
 
 def value_of(expression: str, results: dict[str, Any]) -> float | bool:
@@ -75,25 +80,65 @@ def truth_of(expression: str, results: dict[str, Any]) -> bool:
 def throughout(expression: str, results: dict[str, Any]) -> bool | None:
     """Whether a comparison holds wherever in their 95 % intervals its results may lie: yes, no, or None where that decides.
 
-    Results of too few cases for an interval may lie anywhere, and decide nothing. Every result that has an interval is put at its
-    lower end, its value and its upper end, in all combinations. That is exact for what rises or falls in each of its results, as sums,
-    multiples and quotients of positive numbers do.
+    Results of too few cases for an interval may lie anywhere, and decide nothing. A decision that some result could not upset, wherever
+    it lay, is one of several tries: it must stand with every interval at the level of the family, 1 − 0.05/m for m intervals (Bonferroni).
     """
-    extents = [[(name, end) for end in interval(name, results)] for name in names_in(expression, results)]
-    if any(too_few(results[name]) for (name, _), *_ in extents):
+    names = names_in(expression, results)
+    extents = {name: interval(name, results) for name in names}
+    if any(too_few(results[name]) for name in names):
         return None
-    extents = [ends for ends in extents if ends[0][1] != ends[-1][1]]
-    if len(extents) > MOST_INTERVALS:
-        raise ValueError(f"{quoted(expression)} reads {len(extents)} results with intervals (at most {MOST_INTERVALS})")
-    outcomes = {truth_of(expression, {**results, **dict(ends)}) for ends in itertools.product(*extents)}
-    return outcomes.pop() if len(outcomes) == 1 else None
+    box = {name: (low, high) for name, (low, _, high) in extents.items() if low != high}
+    outcome = _everywhere(expression, results, box)
+    needless = (name for name in box if _everywhere(expression, results, {**box, name: spans.ANYWHERE}) is outcome)
+    if outcome is None or len(box) == 1 or not any(needless):
+        return outcome
+    return _everywhere(expression, results, {name: widened(extents[name], len(box)) for name in box})
+
+
+def widened(extent: tuple[float, float, float], tries: int) -> tuple[float, float]:
+    """The ends of a 95 % interval (low, value, high) at the level of one of several tries: each side as much longer as a normal one."""
+    low, value, high = extent
+    longer = NormalDist().inv_cdf(1 - 0.025 / tries) / NormalDist().inv_cdf(0.975)
+    return tuple(value + (end - value) * longer if math.isfinite(end) else end for end in (low, high))
 
 
 def left_open_by(expression: str, results: dict[str, Any]) -> set[str]:
-    """The results whose interval alone leaves a comparison open: it holds at one end and not at the other, all others at their values."""
-    names = names_in(expression, results)
-    at_ends = {name: {truth_of(expression, {**results, name: end}) for end in interval(name, results)} for name in names}
-    return {name for name, outcomes in at_ends.items() if len(outcomes) > 1}
+    """The results whose interval alone leaves a comparison open, all others at their values."""
+    extents = {name: interval(name, results) for name in names_in(expression, results)}
+    return {
+        name
+        for name, (low, _, high) in extents.items()
+        if low != high and _everywhere(expression, results, {name: (low, high)}) is None
+    }
+
+
+def _everywhere(expression: str, results: dict[str, Any], box: spans.Box) -> bool | None:
+    """Whether a comparison holds wherever in a box its results may lie, the others at their values; None where it holds in a part
+    only, or where ``MOST_PARTS`` parts of the box do not prove it."""
+    tree, read = parsed(expression), {name: results[name] for name in names_in(expression, results)}
+
+    def on(part: spans.Box) -> bool | None:
+        return _evaluate(tree, {**read, **{name: spans.result(name, ends) for name, ends in part.items()}})
+
+    def at(point: Iterable[float]) -> bool | None:
+        return on({name: (value, value) for name, value in zip(box, point, strict=True)})
+
+    found, parts = {truth_of(expression, results)}, deque([(box, 0)])
+    corners = itertools.product(*box.values()) if len(box) <= MOST_CORNERED else zip(*box.values(), strict=True)
+    if on(box) is None:
+        found |= {*map(at, corners)} - {None}
+    for _ in range(MOST_PARTS):
+        if len(found) > 1 or not parts:
+            break
+        part, depth = parts.popleft()
+        outcome = on(part)
+        if outcome is None:
+            outcome = at(map(spans.middle, part.values()))
+            name = list(box)[depth % len(box)]
+            low, middle, high = part[name][0], spans.middle(part[name]), part[name][1]
+            parts += [({**part, name: half}, depth + 1) for half in ((low, middle), (middle, high))]
+        found |= {outcome} - {None}
+    return None if len(found) > 1 or parts else found.pop()
 
 
 def interval(name: str, results: dict[str, Any]) -> tuple[float, float, float]:
@@ -270,10 +315,10 @@ def _evaluate(node: ast.AST, results: dict[str, Any]) -> Value:
         case ast.UnaryOp(ast.USub(), operand):
             return _each(operator.neg, [_numeric(_evaluate(operand, results), node)], node)
         case ast.UnaryOp(ast.Not(), operand):
-            return not _truth(_evaluate(operand, results), node)
+            return spans.negated(_truth(_evaluate(operand, results), node))
         case ast.BoolOp(op, values):
             truths = [_truth(_evaluate(value, results), node) for value in values]  # all: an unknown name is found in any place
-            return all(truths) if isinstance(op, ast.And) else any(truths)
+            return spans.every(truths) if isinstance(op, ast.And) else spans.some(truths)
         case ast.Compare(left, ops, comparators) if all(type(op) in _COMPARE for op in ops):
             return _compared(
                 [_evaluate(side, results) for side in (left, *comparators)], [_COMPARE[type(op)] for op in ops], node
@@ -283,7 +328,10 @@ def _evaluate(node: ast.AST, results: dict[str, Any]) -> Value:
         case ast.Call(ast.Name(id="count"), [argument], []):
             family = _evaluate(argument, results)
             if isinstance(family, Family):
-                return sum(value is not False for value in family.members.values())
+                most, least = (
+                    sum(v is not False and v is not unsure for v in family.members.values()) for unsure in (..., None)
+                )
+                return most if most == least else spans.between(least, most)
             raise ValueError(f"{_unparsed(node)}: count needs a family")
     raise ValueError(f"{_unparsed(node)} is not allowed in an expression")
 
@@ -299,43 +347,48 @@ def _each(function: Callable, sides: list[Value], node: ast.AST) -> Value:
     return Family({key: _defined(function(*row)) for key, row in zip(families[0], rows, strict=True)})
 
 
-def _defined(value: float | bool) -> float | bool:
-    if math.isnan(value):
+def _defined(value: Value) -> Value:
+    if isinstance(value, float) and math.isnan(value):
         raise OverflowError("infinite from infinite")
     return value
 
 
 def _compared(sides: list[Value], operators: list[Callable], node: ast.AST) -> bool | Family:
-    kinds = {isinstance(v, bool) for side in sides for v in (side.members.values() if isinstance(side, Family) else [side])}
+    kinds = {
+        isinstance(v, bool | None) for side in sides for v in (side.members.values() if isinstance(side, Family) else [side])
+    }
     if len(kinds) > 1 or (kinds == {True} and not set(operators) <= {operator.eq, operator.ne}):
         raise ValueError(f"{_unparsed(node)} compares a truth value with a number, or two of them by size")
 
     def holds(*values):
-        return all(op(a, b) for op, a, b in zip(operators, values, values[1:], strict=False))
+        return spans.every(op(a, b) for op, a, b in zip(operators, values, values[1:], strict=False))
 
-    return _each(holds, sides, node)
+    def of_truths(*values):
+        return None if None in values else holds(*values)
+
+    return _each(of_truths if kinds == {True} else holds, sides, node)
 
 
 def _numeric(value: Value, node: ast.AST) -> Value:
-    if any(isinstance(v, bool) for v in (value.members.values() if isinstance(value, Family) else [value])):
+    if any(isinstance(v, bool | None) for v in (value.members.values() if isinstance(value, Family) else [value])):
         raise ValueError(f"{_unparsed(node)} takes a truth value for a number")
     return value
 
 
 def _truth(value: Value, node: ast.AST) -> bool:
-    if not isinstance(value, bool):
+    if not isinstance(value, bool | None):
         raise ValueError(f"{_unparsed(node)} takes a number for a truth value")
     return value
 
 
-def _of_all(function: Callable) -> Callable:
+def _of_all(function: Callable, of_spans: Callable) -> Callable:
     """Of numbers and of the members of families together."""
 
     def of(arguments: list[Value], node: ast.AST) -> float:
         numbers = [v for a in arguments for v in (a.members.values() if isinstance(a, Family) else [a])]
         if not numbers:
             raise ValueError(f"{_unparsed(node)} needs a number")
-        return function(numbers)
+        return (of_spans if spans.are_in(numbers) else function)(numbers)
 
     return of
 
@@ -353,21 +406,24 @@ def _steps(allowed: Callable) -> Callable:
         if len(arguments) != 1 or not isinstance(arguments[0], Family) or len(arguments[0].members) < 2:
             raise ValueError(f"{_unparsed(node)} needs one family of two results or more")
         pairs = itertools.pairwise(arguments[0].members.values())
-        return all(allowed(b - a if a != b else 0.0, _rounding(a, b)) for a, b in pairs)
+        return spans.every(allowed(*_step(a, b)) for a, b in pairs)
 
     return of
 
 
-def _rounding(a: float, b: float) -> float:
+def _step(a: float | spans.Span, b: float | spans.Span) -> tuple[float | spans.Span, float | spans.Span]:
+    """The step up from a to b, and what counts as rounding there."""
+    if spans.are_in((a, b)):
+        return b - a, ROUNDING * spans.largest([abs(a), abs(b)])
     size = max(abs(a), abs(b))
-    return ROUNDING * size if size < math.inf else 0.0
+    return b - a if a != b else 0.0, ROUNDING * size if size < math.inf else 0.0
 
 
 FUNCTIONS = {
     "abs": _absolute,
-    "min": _of_all(min),
-    "max": _of_all(max),
-    "mean": _of_all(statistics.fmean),
+    "min": _of_all(min, spans.least),
+    "max": _of_all(max, spans.largest),
+    "mean": _of_all(statistics.fmean, spans.mean),
     "falling": _steps(lambda step, rounding: step < -rounding),
     "rising": _steps(lambda step, rounding: step > rounding),
     "never_rising": _steps(lambda step, rounding: step <= rounding),
@@ -392,6 +448,6 @@ def _number(name: str, results: dict[str, Any]) -> float | bool:
     value = _finite(value.get("value") if isinstance(value, dict) else value)
     if value is None:
         raise ValueError(f"quantity {name} has no value")
-    if not isinstance(value, int | float):
+    if not isinstance(value, int | float | spans.Span):
         raise ValueError(f"quantity {name} is not a number")
     return value

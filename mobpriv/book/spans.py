@@ -1,0 +1,214 @@
+"""Numbers that may lie anywhere between two ends, and what can be said of them for certain.
+
+A span is computed from results that may lie anywhere in a box (name -> ends), each independently. Beside its ends it holds how steeply it moves with each
+of them, and can compute itself again on a smaller box. A comparison of two spans is True, False, or None where it is neither for certain:
+it is decided by their ends, or, where a result stands on both sides, on the parts of the box where their difference is least and largest. That is exact for what rises
+or falls in each of its results.
+"""
+
+import math
+import operator
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Ends = tuple[float, float]
+Box = dict[str, Ends]
+ANYWHERE = (-math.inf, math.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class Span:
+    low: float
+    high: float
+    slopes: Box  # result -> least and largest derivative
+    box: Box
+    on: Callable[[Box], "Span"]  # the same on a smaller box
+
+    @property
+    def ends(self) -> Ends:
+        return self.low, self.high
+
+    def __neg__(self):
+        return _computed(lambda a: (-a[1], -a[0]), lambda a: [(-1, -1)], [self])
+
+    def __abs__(self):
+        return _computed(_size, lambda a: [(-1 if a[0] < 0 else 1, 1 if a[1] > 0 else -1)], [self])
+
+    def __add__(self, other):
+        return _computed(_sum, lambda a, b: [(1, 1), (1, 1)], [self, other])
+
+    def __sub__(self, other):
+        return self + -span(other)
+
+    def __mul__(self, other):
+        return _computed(_product, lambda a, b: [b, a], [self, other])
+
+    def __truediv__(self, other):
+        return _computed(
+            _quotient, lambda a, b: [_quotient((1, 1), b), _product(_quotient(a, b), _quotient((-1, -1), b))], [self, other]
+        )
+
+    def __radd__(self, other):
+        return span(other) + self
+
+    def __rsub__(self, other):
+        return span(other) - self
+
+    def __rmul__(self, other):
+        return span(other) * self
+
+    def __rtruediv__(self, other):
+        return span(other) / self
+
+    def __lt__(self, other):
+        return _ordered(operator.lt, self, span(other))
+
+    def __le__(self, other):
+        return _ordered(operator.le, self, span(other))
+
+    def __gt__(self, other):
+        return _ordered(operator.gt, self, span(other))
+
+    def __ge__(self, other):
+        return _ordered(operator.ge, self, span(other))
+
+    def __eq__(self, other):
+        return every([self <= other, self >= other])
+
+    def __ne__(self, other):
+        return negated(self == other)
+
+    __hash__ = None
+
+
+def result(name: str, ends: Ends) -> Span:
+    """A result that may lie anywhere between two ends."""
+    return Span(*map(float, ends), {name: (1.0, 1.0)}, {name: ends}, lambda box: result(name, box[name]))
+
+
+def between(low: float, high: float) -> Span:
+    """A number between two ends that nothing narrows."""
+    return Span(float(low), float(high), {}, {}, lambda box: between(low, high))
+
+
+def span(value: float | Span) -> Span:
+    """A number as a span without extent."""
+    return value if isinstance(value, Span) else between(value, value)
+
+
+def middle(ends: Ends) -> float:
+    low, high = ends
+    if math.isfinite(high - low):
+        return low + (high - low) / 2
+    if math.isfinite(low):
+        return 2 * abs(low) + 1
+    return -2 * abs(high) - 1 if math.isfinite(high) else 0.0
+
+
+def are_in(values: Iterable[Any]) -> bool:
+    return any(isinstance(value, Span) for value in values)
+
+
+def largest(values: Sequence[float | Span]) -> Span:
+    def shares(*found: Ends) -> list[Ends]:
+        """How much of each enters: nothing of one that lies below another, all of one above which no other lies."""
+        floor = max(low for low, _ in found)
+        above = [max((high for j, (_, high) in enumerate(found) if j != i), default=-math.inf) for i in range(len(found))]
+        return [(float(low >= others), float(high >= floor)) for (low, high), others in zip(found, above, strict=True)]
+
+    return _computed(lambda *found: _each(max, found), shares, values)
+
+
+def least(values: Sequence[float | Span]) -> Span:
+    return -largest([-span(value) for value in values])
+
+
+def mean(values: Sequence[float | Span]) -> Span:
+    share = 1 / len(values)
+    return _computed(lambda *found: _each(_mean, found), lambda *found: [(share, share)] * len(found), values)
+
+
+# ------------------------------------------------------------------------------------------- what may be neither true nor false
+def every(truths: Iterable[bool | None]) -> bool | None:
+    found = set(truths)
+    return False if False in found else None if None in found else True
+
+
+def some(truths: Iterable[bool | None]) -> bool | None:
+    return negated(every(map(negated, truths)))
+
+
+def negated(truth: bool | None) -> bool | None:
+    return None if truth is None else not truth
+
+
+def _ordered(compare: Callable, left: Span, right: Span) -> bool | None:
+    outcome = _by_ends(compare, left, right)
+    difference = left - right
+    if outcome is None and difference.box:
+        corners = [_corner(difference, side) for side in (0, 1)]
+        found = {_by_ends(compare, left.on(corner), right.on(corner)) for corner in corners}
+        outcome = found.pop() if len(found) == 1 else None
+    return outcome
+
+
+def _by_ends(compare: Callable, left: Span, right: Span) -> bool | None:
+    found = {compare(left.low, right.high), compare(left.high, right.low)}
+    return found.pop() if len(found) == 1 else None
+
+
+def _corner(of: Span, side: int) -> Box:
+    """The part of the box where a span is least (side 0) or largest (1): an end of each result in which it rises or falls."""
+
+    def part(ends: Ends, slope: Ends) -> Ends:
+        if slope[0] < 0 < slope[1]:
+            return ends
+        end = ends[side if slope[0] >= 0 else 1 - side]
+        return end, end
+
+    return {name: part(ends, of.slopes[name]) for name, ends in of.box.items()}
+
+
+# ------------------------------------------------------------------------------------------------------------------- ends
+def _computed(ends: Callable, shares: Callable, operands: Sequence[float | Span]) -> Span:
+    """What is computed from several spans: ``ends`` and ``shares`` (its derivative by each of them) of theirs."""
+    operands = [span(operand) for operand in operands]
+    found = [operand.ends for operand in operands]
+    slopes: Box = {}
+    for operand, share in zip(operands, shares(*found), strict=True):
+        for name, slope in operand.slopes.items():
+            slopes[name] = _sum(slopes.get(name, (0, 0)), _product(share, slope))
+    box = {name: extent for operand in operands for name, extent in operand.box.items()}
+    return Span(*ends(*found), slopes, box, lambda part: _computed(ends, shares, [operand.on(part) for operand in operands]))
+
+
+def _between(numbers: Iterable[float]) -> Ends:
+    numbers = list(numbers)
+    return ANYWHERE if any(map(math.isnan, numbers)) else (min(numbers), max(numbers))
+
+
+def _sum(a: Ends, b: Ends) -> Ends:
+    return _between([a[0] + b[0], a[1] + b[1]])
+
+
+def _product(a: Ends, b: Ends) -> Ends:
+    return _between(x * y for x in a for y in b)
+
+
+def _quotient(a: Ends, b: Ends) -> Ends:
+    return ANYWHERE if b[0] <= 0 <= b[1] else _between(x / y for x in a for y in b)
+
+
+def _size(a: Ends) -> Ends:
+    return (0.0, max(-a[0], a[1])) if a[0] < 0 < a[1] else _between(map(abs, a))
+
+
+def _mean(numbers: Sequence[float]) -> float:
+    return statistics.fmean(numbers) if all(map(math.isfinite, numbers)) else sum(numbers)
+
+
+def _each(function: Callable, found: Sequence[Ends]) -> Ends:
+    low, high = (function(ends) for ends in zip(*found, strict=True))
+    return ANYWHERE if math.isnan(low) or math.isnan(high) else (low, high)
