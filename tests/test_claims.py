@@ -46,7 +46,7 @@ def test_agrees_within_the_tolerance_and_just_not_beyond():
 def test_a_printed_value_in_our_interval_decides_nothing():
     for at_the_end in (0.10, 0.14):
         found = verdict(printed={"cabspotting": at_the_end}, tolerance=0.001)
-        assert (found.verdict, found.value, found.low, found.high, found.n) == ("not decided", 0.12, 0.10, 0.14, 536)
+        assert (found.verdict, found.value, found.low, found.high, found.n) == ("inconclusive", 0.12, 0.10, 0.14, 536)
     for beyond in (0.0999, 0.1401):
         assert "disagrees" in fault(claim(printed={"cabspotting": beyond}, tolerance=0.001))
     assert "disagrees" in fault(claim(quantity="rate['AP-Attack', 'none']", printed={"cabspotting": 0.44}, tolerance=0.001))
@@ -59,7 +59,7 @@ def test_a_direction_may_not_rest_on_a_difference_whose_interval_holds_0():
     assert "disagrees" in fault(claim(**beyond, direction="change['PIT-Attack'] < 0"))
     near = {"printed": {"cabspotting": 0.11}, "tolerance": 0.001}
     assert verdict(**near, direction="change['AP-Attack'] < 0").verdict == "agrees in direction"
-    assert verdict(**near, direction="change['POI-Attack'] < 0").verdict == "not decided"
+    assert verdict(**near, direction="change['POI-Attack'] < 0").verdict == "inconclusive"
     assert "disagrees" in fault(claim(**near, direction="change['PIT-Attack'] < 0"))  # fails throughout: that decides
 
 
@@ -73,7 +73,7 @@ def test_two_intervals_that_overlap_show_no_direction():
 def test_a_direction_that_only_our_value_shows_does_not_stop_an_agreement_but_one_that_fails_does():
     assert verdict(direction="change['POI-Attack'] < 0").verdict == "agrees"
     found = verdict(direction="rate['AP-Attack', 'Promesse'] > 0.13")  # printed .11, within the tolerance; open at the ends
-    assert found.verdict == "not decided"
+    assert found.verdict == "inconclusive"
 
 
 def test_nothing_agrees_against_its_own_direction():
@@ -106,9 +106,9 @@ def test_a_relation_agrees_or_disagrees():
     [
         ("change['AP-Attack'] < 0", "agrees", "agrees"),  # -0.2 to -0.01
         ("change['AP-Attack'] > 0", "disagrees", "disagrees"),
-        ("change['AP-Attack'] < -0.05", "not decided", "agrees"),
-        ("change['AP-Attack'] < -0.15", "not decided", "disagrees"),
-        ("rate['AP-Attack', 'Promesse'] < rate['AP-Attack', 'W4M']", "not decided", "agrees"),
+        ("change['AP-Attack'] < -0.05", "inconclusive", "agrees"),
+        ("change['AP-Attack'] < -0.15", "inconclusive", "disagrees"),
+        ("rate['AP-Attack', 'Promesse'] < rate['AP-Attack', 'W4M']", "inconclusive", "agrees"),
         ("rate['AP-Attack', 'Promesse'] < rate['AP-Attack', 'none']", "agrees", "agrees"),
     ],
 )
@@ -181,14 +181,14 @@ def test_an_explanation_that_has_gone_stale():
     assert "explains geolife, where it is not tested" in fault(claim(explanations=because("old", "geolife")))
 
 
-@pytest.mark.parametrize("of", ["agrees", "agrees in direction", "not decided", "disagrees", "true by definition"])
+@pytest.mark.parametrize("of", ["agrees", "agrees in direction", "inconclusive", "disagrees", "holds by construction"])
 def test_every_verdict_may_be_explained_and_no_other_explanation_stands(of):
     ways = {
         "agrees": {},
         "agrees in direction": {"printed": {"cabspotting": 0.3}, "direction": "change['AP-Attack'] < 0"},
-        "not decided": {"tolerance": 0.001},
+        "inconclusive": {"tolerance": 0.001},
         "disagrees": {"printed": {"cabspotting": 0.3}},
-        "true by definition": {"by_definition": "our rule"},
+        "holds by construction": {"by_definition": "our rule"},
     }
     for kind, fields in ways.items():
         why = because("an old cause" if kind == "disagrees" else "the cause", of=of)
@@ -211,28 +211,26 @@ def test_one_explanation_serves_several_runs_with_the_numbers_of_each():
 def test_what_is_false_by_definition_is_tested_but_does_not_count():
     printed = {"cabspotting": 0.3}
     found = verdict(impossible="a theorem", printed=printed, explanations=because("Why."))
-    assert (found.verdict, found.explanation) == ("false by definition", "Why.")
-    assert "is said to be false by definition (a theorem), and came out otherwise: agrees" in fault(
-        claim(impossible="a theorem")
-    )
+    assert (found.verdict, found.explanation) == ("cannot hold", "Why.")
+    assert "'cannot hold' is said of it (a theorem), and came out otherwise: agrees" in fault(claim(impossible="a theorem"))
     assert "has an explanation of 'disagrees'" not in fault(claim(impossible="a theorem"))
-    assert "1 verdict false by definition, not in the table" in score_page([found, verdict()], [], REGISTRY)
+    assert "1 claim tested, 1 of them decided by construction;" in score_page([found], [], REGISTRY)
     assert counted(score_page([found], [], REGISTRY)) == {}
 
 
 def test_what_is_true_by_definition_is_tested_but_does_not_count():
     found = verdict(by_definition="a theorem")
-    assert found.verdict == "true by definition"
-    assert "is said to be true by definition (a theorem), and came out otherwise: disagrees" in fault(
+    assert found.verdict == "holds by construction"
+    assert "'holds by construction' is said of it (a theorem), and came out otherwise: disagrees" in fault(
         claim(by_definition="a theorem", printed={"cabspotting": 0.3})
     )
-    assert "came out otherwise: not decided" in fault(claim(by_definition="a theorem", tolerance=0.001))
+    assert "came out otherwise: inconclusive" in fault(claim(by_definition="a theorem", tolerance=0.001))
     relation = {"quantity": "", "printed": None, "tolerance": None, "why": ""}
-    assert verdict(**relation, relation="holds", by_definition="a theorem").verdict == "true by definition"
+    assert verdict(**relation, relation="holds", by_definition="a theorem").verdict == "holds by construction"
     assert "came out otherwise" in fault(claim(**relation, relation="not holds", by_definition="a theorem"))
-    score = score_page([found, verdict()], [], REGISTRY)
+    score = score_page([found, verdict(id="T2.4")], [], REGISTRY)
     assert counted(score) == {"Cabspotting": [1, 0, 0, 0]}
-    assert "1 verdict true by definition, not in the table" in score
+    assert "2 claims tested, 1 of them decided by construction;" in score
     assert counted(score_page([found], [], REGISTRY)) == {}
 
 
@@ -240,7 +238,7 @@ def test_a_definition_may_hold_for_some_runs_only():
     results = {run: {"nb": RESULTS} for run in ("cabspotting", "geolife")}
     fields = {"printed": {"cabspotting": 0.11, "geolife": 0.12}, "datasets": ("cabspotting", "geolife")}
     found = evaluate([claim(**fields, by_definition={"geolife": "we cut it"})], results, REGISTRY, NAMES)
-    assert [v.verdict for v in found] == ["agrees", "true by definition"]
+    assert [v.verdict for v in found] == ["agrees", "holds by construction"]
     assert "explains mdc, where it is not tested" in fault(claim(**fields, by_definition={"mdc": "x"}), results=results)
     assert "unknown data sets nowhere" in fault(claim(**fields, by_definition={"nowhere": "x"}), results=results)
 
@@ -264,7 +262,7 @@ def test_a_printed_table_has_a_verdict_for_every_cell_that_is_printed():
     of_another = because("why the other cell agrees", of="agrees")
     assert "and nobody has explained why" in fault(claim(**TABLE, explanations=of_another), results=results)
     score = score_page(found, [], REGISTRY)
-    assert counted(score) == {"Cabspotting": [1, 0, 0, 1], "GeoLife": [1, 0, 0, 0]}
+    assert counted(score) == {"Cabspotting": [0, 0, 0, 1], "GeoLife": [1, 0, 0, 0]}  # a table is one claim
     assert "1 claim tested" in score
 
 
@@ -404,7 +402,7 @@ def test_a_claim_across_data_sets_reads_every_run():
 def test_infinite_results_are_numbers():
     results = {"q3": {"value": "infinite", "low": 34, "high": "infinite", "n": 35}}
     found = verdict(results, quantity="q3", printed={"cabspotting": 40}, tolerance=0)
-    assert found.verdict == "not decided"  # 40 lies between 34 and infinity
+    assert found.verdict == "inconclusive"  # 40 lies between 34 and infinity
     assert "disagrees" in fault(
         claim(quantity="q3", printed={"cabspotting": 30}, tolerance=0), results={"cabspotting": {"nb": results}}
     )
@@ -413,8 +411,8 @@ def test_infinite_results_are_numbers():
 def test_cases_too_few_for_an_interval_decide_nothing():
     results = {"q3": {"value": 5.0, "low": None, "high": None, "n": 3}}
     few = {"quantity": "q3", "tolerance": 1, "printed": {"cabspotting": 40}}
-    assert verdict(results, **few).verdict == "not decided"
-    assert verdict(results, **few, direction="q3 < 10").verdict == "not decided"  # it holds, but at n = 3 by chance
+    assert verdict(results, **few).verdict == "inconclusive"
+    assert verdict(results, **few, direction="q3 < 10").verdict == "inconclusive"  # it holds, but at n = 3 by chance
     assert verdict(results, **few | {"printed": {"cabspotting": 5.5}}).verdict == "agrees"
     assert "disagrees" in fault(
         claim(**few), results={"cabspotting": {"nb": {"q3": 5.0}}}

@@ -8,7 +8,7 @@ import pytest
 from claim_making import NAMED, REGISTRY, RESULTS, TABLE, because, claim
 
 from mobpriv.book import quantities, runs
-from mobpriv.book.claims import BY_DEFINITION, IMPOSSIBLE, KINDS, Claim, Erratum, read
+from mobpriv.book.claims import BY_DEFINITION, IMPOSSIBLE, KINDS, NOT_COMPARABLE, Claim, Erratum, read
 from mobpriv.book.ledger import Line as TableLine
 from mobpriv.book.ledger import _merged, badge, errata_page, ledger_page, linked, side_by_side, verdicts_in_words
 from mobpriv.book.verdicts import evaluate
@@ -41,7 +41,7 @@ def rows(text: str) -> list[list[str]]:
 def test_data_sets_stand_side_by_side_real_ones_first_the_city_last():
     text = ledger(claim(datasets=("city", *TWO), printed={"cabspotting": 0.11, "mdc": 0.46}, stated_for=("privamov",)))
     assert rows(text)[0] == ["", "Cabspotting", "GeoLife", "synthetic city"]
-    assert rows(text)[1] == ["verdict", "✓ agrees", "– nothing stated", "– nothing stated"]
+    assert rows(text)[1] == ["verdict", "✓ reproduced", "– nothing stated", "– nothing stated"]
     assert rows(text)[2] == ["printed", "11\u00a0%", "–", "–"]
     assert rows(text)[3] == ["ours: rate of AP-Attack under Promesse"] + ["12.0\u00a0% 10.0 to 14.0\u00a0%"] * 3
     assert rows(text)[4] == ["n", "536", "536", "536"]
@@ -112,12 +112,12 @@ def test_each_kind_of_verdict_says_what_it_rests_on():
 def test_of_a_printed_table_every_cell_is_shown_and_those_that_differ_are_marked():
     text = ledger(claim(**TABLE, explanations=because()), runs=TWO)
     assert rows(text)[1:] == [
-        ["verdict", "✗ disagrees", "✓ agrees"],
+        ["verdict", "✗ not reproduced", "✓ reproduced"],
         ["cells that agree", "1 of 2", "1 of 1"],
         ["rate of AP-Attack under Promesse", "12.0\u00a0% 10.0 to 14.0\u00a0% printed 11\u00a0%", "none is printed"],
         [
             "rate of AP-Attack under no protection",
-            "✗ disagrees 45.0\u00a0% printed 30\u00a0%",
+            "✗ not reproduced 45.0\u00a0% printed 30\u00a0%",
             "45.0\u00a0% printed 45\u00a0%",
         ],
         ["n", "536", "–"],
@@ -128,7 +128,7 @@ def test_of_a_printed_table_every_cell_is_shown_and_those_that_differ_are_marked
 def test_too_few_cases_have_no_interval_and_decide_nothing():
     few = {"rate.AP-Attack.Promesse": {"value": 0.5, "low": None, "high": None, "n": 3}}
     text = ledger(claim(printed={"cabspotting": 0.11}), change=lambda run: few)
-    assert rows(text)[1] == ["verdict", "? not decided"]
+    assert rows(text)[1] == ["verdict", "? inconclusive"]
     assert ["ours: rate of AP-Attack under Promesse", "50.0\u00a0% no interval"] in rows(text)
     assert ["n", "3"] in rows(text)
     assert "So few cases (n\u00a0=\u00a03) have no 95\u00a0% interval, and decide nothing." in text
@@ -195,7 +195,7 @@ def test_a_page_folds_what_nothing_speaks_against_and_the_ledger_folds_nothing()
     found = judged(agrees, differs, open_)
     folded, *shown = verdicts_in_words(found, REGISTRY).split(":::::{div} claim")[1:]
     assert (
-        '<details class="agreed"><summary><span class="verdict agrees">✓ agrees</span> Cabspotting '
+        '<details class="agreed"><summary><span class="verdict agrees">✓ reproduced</span> Cabspotting '
         '<span class="untested">○ not testable without MDC</span></summary>\n\n<table'
     ) in folded
     assert folded.count("<details") == folded.count("</details>") == 2  # the other one: how it is tested
@@ -285,14 +285,19 @@ def test_the_ids_of_the_books_own_claims_and_errata_begin_as_the_registry_says()
 def test_every_chip_of_a_card_is_explained():
     page = (BOOK / "how-to-read.md").read_text(encoding="utf-8")
     assert [
-        kind for kind in (*KINDS, BY_DEFINITION, IMPOSSIBLE, "", "not testable without …") if f"{badge(kind)}\n: " not in page
+        kind
+        for kind in (*KINDS, BY_DEFINITION, IMPOSSIBLE, NOT_COMPARABLE, "", "not testable without …")
+        if f"{badge(kind)}\n: " not in page
     ] == []
 
 
 @pytest.mark.parametrize(
     ("fields", "line"),
     [
-        ("{title: P, claims: A}", "runs.yml: p: a paper needs exactly title, claims, errata (got title, claims)"),
+        (
+            "{title: P, claims: A}",
+            "runs.yml: p: a paper needs title, claims, errata, and may have data_sets (got title, claims)",
+        ),
         ("{title: P, claims: A, errata: E, year: 1}", "(got title, claims, errata, year)"),
     ],
 )

@@ -14,7 +14,7 @@ RECORD = {"provenance": {"seconds": 12.4, "command": "mobpriv run nb", "data": {
 
 
 def claim(name="T1", short="AP-Attack finds most", **fields) -> Claim:
-    return Claim(**{"id": name, "paper": "p", "place": "§1", "claim": "c", "notebook": "nb", "short": short} | fields)
+    return Claim(**{"id": name, "paper": "thesis", "place": "§1", "claim": "c", "notebook": "nb", "short": short} | fields)
 
 
 def opened(*verdicts, found=(), errata=0, record=None) -> str:
@@ -23,12 +23,12 @@ def opened(*verdicts, found=(), errata=0, record=None) -> str:
 
 def test_one_phrase_for_all_data_sets_that_share_it_real_data_first():
     text = opened(*(Verdict(claim(), run, AGREES) for run in ("city", "cabspotting", "geolife")))
-    assert "*AP-Attack finds most*: reproduced on Cabspotting, GeoLife and the synthetic city." in text
+    assert "*AP-Attack finds most*: reproduced on Cabspotting and GeoLife; holds on the synthetic city." in text
 
 
 def test_people_who_are_made_up_on_real_boundaries_stand_behind_real_ones():
     text = opened(*(Verdict(claim(), run, AGREES) for run in ("boundaries", "callers")))
-    assert "reproduced on Cabspotting's cabs as callers and Tuscany's boundaries with synthetic people." in text
+    assert "holds on Cabspotting's cabs as callers and Tuscany's boundaries with synthetic people." in text
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,8 @@ def test_people_who_are_made_up_on_real_boundaries_stand_behind_real_ones():
             "only its direction is reproduced on GeoLife by the paper's text (we find 45.7 %), "
             "not reproduced by the author's program (we find 45.7 %).",
         ),
-        (BY_DEFINITION, BY_DEFINITION, "true by definition."),
-        (IMPOSSIBLE, IMPOSSIBLE, "false by definition on GeoLife (we find 45.7 %)."),
+        (BY_DEFINITION, BY_DEFINITION, "holds by construction."),
+        (IMPOSSIBLE, IMPOSSIBLE, "cannot hold on GeoLife (we find 45.7 %)."),
     ],
 )
 def test_two_readings_of_one_data_set_in_one_phrase(text, program, phrase):
@@ -63,12 +63,24 @@ def test_a_number_comes_with_its_interval_and_n():
 def test_the_worst_cell_of_a_table_stands_for_it():
     tabled = claim(table={"a": {}, "b": {}})
     text = opened(Verdict(tabled, "city", AGREES, value=1), Verdict(tabled, "city", DISAGREES, value=2, explanation="Why."))
-    assert "not reproduced on the synthetic city." in text
+    assert "does not hold on the synthetic city." in text
 
 
 def test_comparisons_and_worked_examples():
     assert "reproduced across data sets." in opened(Verdict(claim(), ACROSS, AGREES))
     assert "reproduced on the worked example." in opened(Verdict(claim(), NO_DATA, AGREES))
+    tests = {"relation": "cabspotting.rate < city.rate"}
+    assert "holds across data sets." in opened(Verdict(claim(**tests), ACROSS, AGREES))  # the city is not the paper's
+
+
+def test_a_theorem_is_correct_without_a_data_set():
+    assert "*AP-Attack finds most*: correct." in opened(Verdict(claim(kind="theorem"), NO_DATA, AGREES))
+    assert "*AP-Attack finds most*: incorrect." in opened(Verdict(claim(kind="theorem"), NO_DATA, DISAGREES))
+
+
+def test_a_papers_own_data_are_named_in_the_registry():
+    assert "holds on Cabspotting." in opened(Verdict(claim(paper="joint"), "cabspotting", AGREES))
+    assert "does not hold on Cabspotting." in opened(Verdict(claim(paper="joint"), "cabspotting", DISAGREES))
 
 
 def test_the_main_disagreement_is_of_a_headline_on_real_data_in_one_sentence():
@@ -125,7 +137,9 @@ def test_a_path_gives_each_page_its_first_answer():
         {"nb": "Figure 1", "other": "Ours"}, [Verdict(claim(), "city", AGREES)], {"other": ["Found."]}, REGISTRY
     )
     assert text.splitlines() == [
-        "- [Figure 1](notebooks/nb.ipynb): *AP-Attack finds most*: reproduced on the synthetic city.",
+        "1 claim: 1 agree.",
+        "",
+        "- [Figure 1](notebooks/nb.ipynb): *AP-Attack finds most*: holds on the synthetic city.",
         "- [Ours](notebooks/other.ipynb): Found.",
     ]
 
@@ -133,14 +147,14 @@ def test_a_path_gives_each_page_its_first_answer():
 def test_what_is_true_by_definition_answers_nothing_and_stands_behind_what_could_have_come_out_otherwise():
     given = [Verdict(claim("T1", "It ends"), run, BY_DEFINITION) for run in ("cabspotting", "city")]
     tested = Verdict(claim("T2", "It finds most"), "city", AGREES)
-    assert "**The answer.** *It finds most*: reproduced on the synthetic city. *It ends*: true by definition.\n" in opened(
+    assert "**The answer.** *It finds most*: holds on the synthetic city. *It ends*: holds by construction.\n" in opened(
         *given, tested, found=["Ten times as many."]
     )
     text = opened(*given, found=["Ten times as many."])
-    assert "**What we found.** Ten times as many.\n\n*It ends*: true by definition.\n" in text
-    assert "**The answer.** *It ends*: true by definition.\n" in opened(*given)
-    first = [openings.path({"nb": "Page"}, given, {"nb": of}, REGISTRY).split(": ", 1)[1] for of in ([], ["Found."])]
-    assert first == ["*It ends*: true by definition.\n", "Found.\n"]
+    assert "**What we found.** Ten times as many.\n\n*It ends*: holds by construction.\n" in text
+    assert "**The answer.** *It ends*: holds by construction.\n" in opened(*given)
+    first = [openings.path({"nb": "Page"}, given, {"nb": of}, REGISTRY).split(".ipynb): ", 1)[1] for of in ([], ["Found."])]
+    assert first == ["*It ends*: holds by construction.\n", "Found.\n"]
 
 
 class TestFindings:

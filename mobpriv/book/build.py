@@ -31,6 +31,7 @@ from mobpriv.book import (
     quantities,
     running,
     runs,
+    sums,
     verdicts,
     yaml_files,
 )
@@ -316,11 +317,13 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
         "ledger": ledger.ledger_page(book.verdicts, book.registry, chapters),
         "errata": ledger.errata_page(book.errata, book.registry),
         "score": pages.score_page(book.verdicts, book.errata, book.registry, book.rough, book.stale),
+        "sums": sums.table(book.verdicts, book.registry, chapters),
         "status": pages.status_page(book.records, book.registry, book.stale, titles),
         "headline": _headline(root / "book" / "notebooks", sorted(embedded)),
         "found": openings.found(contents, book.landing),
     }.items():
         _write_if_changed(generated / f"{name}.md", text)
+    _write_if_changed(generated / "sums.json", json.dumps(sums.substitutions(book.verdicts), indent=1) + "\n")
     if book.stale:
         Console(stderr=True).print(
             f"{pages.results_on(book.stale, book.registry)} {'is' if len(book.stale) == 1 else 'are'} stale: make real DATA=FOLDER runs what has changed again",

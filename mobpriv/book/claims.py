@@ -25,7 +25,8 @@ its data set. By default a claim is tested on every run of its notebook. A claim
 ``printed``, quantity -> what ``printed`` holds, every cell with a verdict of its own. ``stated_for`` names further data sets the paper
 states a claim for; ``datasets`` narrows where a claim is tested. Both may stand at the top of a file, for every claim that does not say
 otherwise. ``of_cases`` says that a relation is about each of the cases at hand (every user, every channel) and not about what they are a
-sample of: its intervals do not matter then. ``by_definition`` gives the reason why a claim cannot come out otherwise (a theorem, an identity, our own rule), for all runs or
+sample of: its intervals do not matter then. ``kind: theorem`` is a mathematical statement: it has no data set and is tested once, on the embedded
+results of its notebook; ``kind: stopwatch`` depends on the machine: our number is shown and not compared, for the reason in ``why``. ``by_definition`` gives the reason why a claim cannot come out otherwise (a theorem, an identity, our own rule), for all runs or
 run by run (``{geolife: "…"}``); ``impossible`` the reason why it cannot come true, in the same way. ``short`` makes a claim a headline of its page: the claim in ten words, which the page opens with (at most
 three a page). The first sentence of an explanation must say the cause, for the page opens with that, too.
 
@@ -48,9 +49,10 @@ from mobpriv.book import yaml_files
 from mobpriv.book.expressions import plain_name
 
 FILE_DEFAULTS = ("datasets", "stated_for")  # may stand at the top of a ledger file
-AGREES, DIRECTION, UNDECIDED, DISAGREES = "agrees", "agrees in direction", "not decided", "disagrees"
-BY_DEFINITION, IMPOSSIBLE = "true by definition", "false by definition"
+AGREES, DIRECTION, UNDECIDED, DISAGREES = "agrees", "agrees in direction", "inconclusive", "disagrees"
+BY_DEFINITION, IMPOSSIBLE, NOT_COMPARABLE = "holds by construction", "cannot hold", "not comparable"
 KINDS = (AGREES, DIRECTION, UNDECIDED, DISAGREES)  # that count in the score
+DATA, THEOREM, STOPWATCH = "data", "theorem", "stopwatch"  # what a claim is about
 
 
 class LedgerError(ValueError):
@@ -90,6 +92,7 @@ class Claim(NamedTuple):
     explanations: tuple[Explanation, ...] = ()
     short: str = ""  # of a headline of its page
     of_cases: bool = False  # a relation about each case at hand: decided by the values, whatever their intervals
+    kind: str = DATA  # or a theorem, which has no data set, or a stopwatch's number
 
     @property
     def cells(self) -> dict[str, Any]:
@@ -209,6 +212,10 @@ def _malformed(claim: Claim) -> list[str]:
         faults.append("needs either a quantity, a table or a relation")
     if claim.relation and (claim.printed is not None or claim.direction or claim.tolerance is not None):
         faults.append("a relation stands alone: without printed, tolerance and direction")
+    if claim.kind not in (DATA, THEOREM, STOPWATCH):
+        faults.append(f"kind is one of {DATA}, {THEOREM}, {STOPWATCH} (got {claim.kind!r})")
+    if claim.kind == STOPWATCH and not claim.why:
+        faults.append("a stopwatch's claim needs the reason why it is not compared (why)")
     if claim.table and (claim.printed is not None or claim.direction):
         faults.append("a table holds its printed values itself, and has no direction")
     if claim.quantity and claim.printed is None:

@@ -10,13 +10,33 @@ from html import escape
 from itertools import groupby
 from typing import NamedTuple
 
-from mobpriv.book.claims import AGREES, BY_DEFINITION, DIRECTION, DISAGREES, IMPOSSIBLE, KINDS, UNDECIDED, Claim, Erratum
+from mobpriv.book.claims import (
+    AGREES,
+    BY_DEFINITION,
+    DIRECTION,
+    DISAGREES,
+    IMPOSSIBLE,
+    KINDS,
+    NOT_COMPARABLE,
+    UNDECIDED,
+    Claim,
+    Erratum,
+)
 from mobpriv.book.expressions import plain_name
 from mobpriv.book.runs import Paper, Registry
-from mobpriv.book.verdicts import ACROSS, NO_DATA, QUICK, Verdict, reason_of, title
+from mobpriv.book.verdicts import ACROSS, NO_DATA, QUICK, Verdict, reason_of, said, title
 from mobpriv.numbers import FIXED, beside, constant, extent, shown
 
-SYMBOLS = {AGREES: "✓", DIRECTION: "↗", UNDECIDED: "?", DISAGREES: "✗", BY_DEFINITION: "≡", IMPOSSIBLE: "≢", "": "–"}
+SYMBOLS = {
+    AGREES: "✓",
+    DIRECTION: "↗",
+    UNDECIDED: "?",
+    DISAGREES: "✗",
+    BY_DEFINITION: "≡",
+    IMPOSSIBLE: "≢",
+    NOT_COMPARABLE: "–",
+    "": "–",
+}
 CLASSES = {
     AGREES: "agrees",
     DIRECTION: "direction",
@@ -24,6 +44,7 @@ CLASSES = {
     DISAGREES: "disagrees",
     BY_DEFINITION: "definition",
     IMPOSSIBLE: "impossible",
+    NOT_COMPARABLE: "incomparable",
     QUICK: "quick",
     "": "open",
 }
@@ -34,9 +55,9 @@ ERRATUM, CLAIM = r"\bE(?:-[A-Z])?\d+(?:\.\d+)?\b", r"\b[A-Z]\d+\.\d+\b"  # ids i
 
 
 # ------------------------------------------------------------------------------------------------------------ small pieces
-def badge(verdict: str) -> str:
-    """The verdict as text with a symbol; colour only repeats what the text says."""
-    text = f"{SYMBOLS.get(verdict, '○')} {verdict or CALLED[CLASSES['']]}"
+def badge(verdict: str, words: str = "") -> str:
+    """The verdict as text with a symbol, in ``words`` of its own if it has any; colour only repeats what the text says."""
+    text = f"{SYMBOLS.get(verdict, '○')} {words or verdict or CALLED[CLASSES['']]}"
     return f'<span class="verdict {_class(verdict)}">{text}</span>'
 
 
@@ -137,10 +158,10 @@ def _in_short(rows: Mapping[str, Sequence[Verdict]], without: Sequence[str], reg
     """The verdicts on a claim in one line: each once, with the data sets that it is found on."""
     found = {}
     for name, cells in rows.items():
-        found.setdefault(together(cells), []).append(title(registry, name))
-    said = [f"{badge(verdict)} {escape(', '.join(names))}" for verdict, names in found.items()]
+        found.setdefault(_badge(together(cells), registry), []).append(title(registry, name))
+    verdicts = [f"{verdict} {escape(', '.join(names))}" for verdict, names in found.items()]
     return " ".join(
-        [*said, f'<span class="untested">○ not testable without {escape(", ".join(without))}</span>' * bool(without)]
+        [*verdicts, f'<span class="untested">○ not testable without {escape(", ".join(without))}</span>' * bool(without)]
     )
 
 
@@ -154,10 +175,13 @@ def by_data_set(verdicts: Sequence[Verdict], registry: Registry) -> dict[str, li
     return {name: found[name] for name in dict.fromkeys([*order, *found]) if name in found}
 
 
-def together(cells: Sequence[Verdict]) -> str:
+def together(cells: Sequence[Verdict]) -> Verdict:
     """The verdict of a data set: the worst of its cells."""
-    found = {cell.verdict for cell in cells}
-    return next((kind for kind in reversed(KINDS) if kind in found), cells[0].verdict)
+    return max(cells, key=lambda cell: KINDS.index(cell.verdict) if cell.verdict in KINDS else -1)
+
+
+def _badge(verdict: Verdict, registry: Registry) -> str:
+    return badge(verdict.verdict, said(verdict, registry))
 
 
 def _untestable(cells: Sequence[Verdict]) -> bool:
@@ -176,14 +200,14 @@ def _found(rows: Mapping[str, Sequence[Verdict]]) -> str:
 
 def _table(claim: Claim, rows: Mapping[str, Sequence[Verdict]], registry: Registry) -> str:
     titles = {name: title(registry, name) for name in rows}
-    verdict = Line("verdict", {name: badge(together(cells)) for name, cells in rows.items()}, "verdicts")
+    verdict = Line("verdict", {name: _badge(together(cells), registry) for name, cells in rows.items()}, "verdicts")
     judged = {name: cells for name, cells in rows.items() if cells[0].verdict != QUICK}
     n = _shared_n(judged)
     counted = [Line("n", {name: shown(count) for name, count in n.items()}, "short")] if n else []
     if not claim.table:
         return side_by_side(titles, [verdict, *_lines(claim, {name: cells[0] for name, cells in judged.items()}, n), *counted])
     agree = {name: f"{sum(map(_agrees, cells))} of {len(cells)}" for name, cells in judged.items()}
-    return side_by_side(titles, [verdict, Line("cells that agree", agree, "short"), *_cells(judged, n), *counted])
+    return side_by_side(titles, [verdict, Line("cells that agree", agree, "short"), *_cells(judged, n, registry), *counted])
 
 
 def _lines(claim: Claim, rows: Mapping[str, Verdict], n: Mapping[str, int] | None) -> list[Line]:
@@ -209,12 +233,12 @@ def _read(rows: Mapping[str, Verdict], n: Mapping[str, int] | None) -> list[Line
     return [Line(words, cells) for words, cells in found.items()]
 
 
-def _cells(rows: Mapping[str, Sequence[Verdict]], n: Mapping[str, int] | None) -> list[Line]:
+def _cells(rows: Mapping[str, Sequence[Verdict]], n: Mapping[str, int] | None, registry: Registry) -> list[Line]:
     """A line for each cell of a table: ours and what is printed, under a verdict that is another than "agrees"."""
     found = {}
     for name, cells in rows.items():
         for cell in cells:
-            mark = "" if _agrees(cell) else f"{badge(cell.verdict)}<br>"
+            mark = "" if _agrees(cell) else f"{_badge(cell, registry)}<br>"
             ours = mark + _ours(cell, n) if cell.value is not None else ""
             printed = f" <small>printed {escape(constant(cell.printed, cell.unit))}</small>"
             found.setdefault(cell.words, {})[name] = ours + printed
@@ -245,11 +269,11 @@ def _reasons(claim: Claim, rows: Mapping[str, Sequence[Verdict]], registry: Regi
             text = " ".join(filter(None, [_of_its_kind(cell), cell.explanation.strip()]))
             if text:
                 entry = next((e for e in claim.explanations if name in e.runs and e.of == cell.verdict), None)
-                shared.setdefault((cell.verdict, entry), {})[title(registry, name)] = text
+                shared.setdefault((_badge(cell, registry), entry), {})[title(registry, name)] = text
     found = []
-    for (kind, _), texts in shared.items():
+    for (mark, _), texts in shared.items():
         merged = _merged(texts)
-        found += [f"{badge(kind)} **{'; '.join(texts)}**: {merged[0]}" if merged[0] else badge(kind), *merged[1:]]
+        found += [f"{mark} **{'; '.join(texts)}**: {merged[0]}" if merged[0] else mark, *merged[1:]]
     return found
 
 
@@ -264,6 +288,8 @@ def _of_its_kind(verdict: Verdict) -> str:
     if verdict.verdict == UNDECIDED:
         turns = f" At the ends of the intervals the direction turns: {verdict.test}." if verdict.test else ""
         return f"The printed number lies in our interval: the users at hand do not tell the two apart.{turns}"
+    if verdict.verdict == NOT_COMPARABLE:
+        return f"It depends on the machine: {verdict.claim.why.strip()}."
     if verdict.verdict in (BY_DEFINITION, IMPOSSIBLE):
         reasons = verdict.claim.by_definition if verdict.verdict == BY_DEFINITION else verdict.claim.impossible
         text = reason_of(reasons, verdict.dataset).strip()

@@ -7,26 +7,20 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 
-from mobpriv.book.claims import AGREES, BY_DEFINITION, DIRECTION, DISAGREES, IMPOSSIBLE, KINDS, UNDECIDED
+from mobpriv.book import sums
+from mobpriv.book.claims import AGREES, BY_DEFINITION, DISAGREES, IMPOSSIBLE, KINDS, NOT_COMPARABLE, THEOREM
 from mobpriv.book.runs import Registry, named
-from mobpriv.book.verdicts import Verdict, title
+from mobpriv.book.verdicts import Verdict, said, title
 from mobpriv.numbers import beside, extent, shown
 
-SAYS = {
-    AGREES: "reproduced",
-    DIRECTION: "only its direction is reproduced",
-    UNDECIDED: "not decided",
-    DISAGREES: "not reproduced",
-    BY_DEFINITION: "true by definition",
-    IMPOSSIBLE: "false by definition",
-}
+JUDGED = (*KINDS, BY_DEFINITION, IMPOSSIBLE, NOT_COMPARABLE)
 
 
 def opening(
     notebook: str, verdicts: Sequence[Verdict], findings: Sequence[str], errata: int, record: dict | None, registry: Registry
 ) -> str:
     """The lines under a page's title, in MyST; ``verdicts`` and ``errata``: of this notebook; ``record``: of its embedded run."""
-    judged = [verdict for verdict in verdicts if verdict.verdict in SAYS]
+    judged = [verdict for verdict in verdicts if verdict.verdict in JUDGED]
     tested, given = (_headlines(judged, registry, by_definition) for by_definition in (False, True))
     findings = list(findings)
     if tested or not findings:
@@ -46,10 +40,11 @@ def opening(
 
 
 def path(titles: dict[str, str], verdicts: Sequence[Verdict], findings: dict[str, Sequence[str]], registry: Registry) -> str:
-    """The pages of a chapter (name -> title), each with its first answer in a line; seen from ``book/``."""
-    lines = []
+    """The sum of a chapter's claims, and its pages (name -> title), each with its first answer in a line; seen from ``book/``."""
+    claims = sums.counts(verdict for verdict in verdicts if verdict.claim.notebook in titles)
+    lines = [f"{sums.in_words(claims)}.\n"] if claims else []
     for notebook, text in titles.items():
-        own = [v for v in verdicts if v.claim.notebook == notebook and v.verdict in SAYS]
+        own = [v for v in verdicts if v.claim.notebook == notebook and v.verdict in JUDGED]
         tested, given = (_headlines(own, registry, by_definition) for by_definition in (False, True))
         answer = next(iter([*tested, *findings.get(notebook, ()), *given]), "")
         lines.append(f"- [{text}](notebooks/{notebook}.ipynb)" + (f": {answer}" if answer else ""))
@@ -78,7 +73,7 @@ def _headline(verdicts: list[Verdict], registry: Registry) -> str:
     """A claim in few words, and what came of it: one phrase for all data sets that share it."""
     phrases = {}
     for data_set, readings in by_data_set(verdicts, registry).items():
-        phrases.setdefault(_phrase(readings), []).append(data_set)
+        phrases.setdefault(_phrase(readings, registry), []).append(data_set)
     return f"*{verdicts[0].claim.short.strip()}*: " + "; ".join(p.format(on=_on(names)) for p, names in phrases.items()) + "."
 
 
@@ -103,30 +98,30 @@ def _order(verdict: Verdict) -> int:
     return KINDS.index(verdict.verdict) if verdict.verdict in KINDS else -1
 
 
-def _phrase(readings: dict[str, Verdict]) -> str:
+def _phrase(readings: dict[str, Verdict], registry: Registry) -> str:
     """What came out on a data set; ``{on}`` stands for its name."""
     text, program = readings.get("text"), readings.get("program")
     if text and program and text.verdict != program.verdict:
         if program.verdict == AGREES:
-            return f"reproduced {{on}} only by the author's program (by the paper's text {_found(text)})"
+            return f"reproduced {{on}} only by the author's program (by the paper's text {_found(text, registry)})"
         if text.verdict == AGREES:
-            return f"reproduced {{on}} by the paper's text (by the author's program {_found(program)})"
-        return f"{SAYS[text.verdict]} {{on}} by the paper's text{_beside(text)}, {SAYS[program.verdict]} by the author's program{_beside(program)}"
+            return f"reproduced {{on}} by the paper's text (by the author's program {_found(program, registry)})"
+        return f"{said(text, registry)} {{on}} by the paper's text{_beside(text, registry)}, {said(program, registry)} by the author's program{_beside(program, registry)}"
     only = text or program
-    if only.verdict == BY_DEFINITION:
-        return SAYS[BY_DEFINITION]  # no data are needed for that
-    return f"{SAYS[only.verdict]} {{on}}{_beside(only)}"
+    if only.verdict == BY_DEFINITION or only.claim.kind == THEOREM:
+        return said(only, registry)  # no data are needed for that
+    return f"{said(only, registry)} {{on}}{_beside(only, registry)}"
 
 
-def _beside(verdict: Verdict) -> str:
+def _beside(verdict: Verdict, registry: Registry) -> str:
     """Our number, where it is another one than the paper's."""
-    return f" ({_found(verdict)})" if verdict.verdict not in (AGREES, BY_DEFINITION) and _has_number(verdict) else ""
+    return f" ({_found(verdict, registry)})" if verdict.verdict not in (AGREES, BY_DEFINITION) and _has_number(verdict) else ""
 
 
-def _found(verdict: Verdict) -> str:
+def _found(verdict: Verdict, registry: Registry) -> str:
     """Our number with its interval and n, where there is a single one; else the verdict."""
     if not _has_number(verdict):
-        return SAYS[verdict.verdict]
+        return said(verdict, registry)
     small = beside(extent(verdict.low, verdict.high, verdict.unit), verdict.n)
     return "we find " + ", ".join([shown(verdict.value, verdict.unit), *small])
 

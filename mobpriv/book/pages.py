@@ -4,13 +4,15 @@ import csv
 import io
 import re
 import shlex
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from itertools import pairwise
 from typing import Any
 
-from mobpriv.book.claims import BY_DEFINITION, IMPOSSIBLE, KINDS, Erratum
-from mobpriv.book.ledger import CLASSES, SYMBOLS, badge
+from mobpriv.book import sums
+from mobpriv.book.claims import KINDS, Erratum
+from mobpriv.book.ledger import CLASSES, SYMBOLS, badge, together
 from mobpriv.book.quantities import Names, Quantity
 from mobpriv.book.runs import Registry
 from mobpriv.book.verdicts import ACROSS, NO_DATA, QUICK, Verdict, title
@@ -149,15 +151,19 @@ def score_page(
     rough: Collection[str] = (),
     stale: Collection[tuple[str, str]] = (),
 ) -> str:
-    """How many verdicts of each kind, per data set; ``rough``: runs that were quick; ``stale``: (run, notebook) of the results that are.
+    """On how many claims each verdict, per data set; ``rough``: runs that were quick; ``stale``: (run, notebook) of the results that are.
 
-    What is true or false by definition stands apart: it says nothing of the data.
+    What holds by construction, or cannot hold, stands apart: it says nothing of the data.
     """
-    datasets = {v.dataset for v in verdicts if v.verdict in KINDS}
+    claims: dict[tuple[str, str], list[Verdict]] = {}
+    for verdict in verdicts:
+        claims.setdefault((verdict.dataset, verdict.claim.id), []).append(verdict)
+    found = Counter((dataset, together(cells).verdict) for (dataset, _), cells in claims.items())
+    datasets = {dataset for dataset, kind in found if kind in KINDS}
     order = [name for name in (*registry.runs, ACROSS, NO_DATA) if name in datasets]
     rows = []
     for dataset in order:
-        counts = [sum(v.dataset == dataset and v.verdict == kind for v in verdicts) for kind in KINDS]
+        counts = [found[dataset, kind] for kind in KINDS]
         quick = " (quick run: not a result)" if dataset in rough else ""
         cells = "".join(_counted_cell(dataset, kind, count) for kind, count in zip(KINDS, counts, strict=True))
         rows.append(
@@ -169,15 +175,13 @@ def score_page(
         f'<table class="score" role="table"><thead role="rowgroup">{head}</thead>'
         f'<tbody role="rowgroup">{"".join(rows)}</tbody></table>',
     ]
-    claims = len({v.claim.id for v in verdicts})
-    others = sum(v.verdict.startswith("not testable") for v in verdicts)
+    outcomes = sums.counts(verdicts)
     skipped = sum(v.verdict == QUICK for v in verdicts)
-    known = {kind: sum(v.verdict == kind for v in verdicts) for kind in (BY_DEFINITION, IMPOSSIBLE)}
     lines += [
         "",
-        counted(claims, "claim tested", "claims tested")
-        + "".join(f"; {counted(n, 'verdict', 'verdicts')} {kind}, not in the table" for kind, n in known.items() if n)
-        + (f"; {counted(others, 'statement needs', 'statements need')} data we could not obtain" if others else "")
+        counted(outcomes.total() - outcomes[sums.UNTESTED], "claim tested", "claims tested")
+        + (f", {outcomes[sums.CONSTRUCTED]} of them decided by construction" if outcomes[sums.CONSTRUCTED] else "")
+        + (f"; {outcomes[sums.UNTESTED]} not tested" if outcomes[sums.UNTESTED] else "")
         + (f"; {skipped} not judged in this quick build" if skipped else "")
         + "; "
         + counted(len(errata), "erratum", "errata")

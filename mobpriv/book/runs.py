@@ -31,6 +31,7 @@ class Paper(NamedTuple):
     title: str  # what the pages call it
     claims: str  # with what the ids of its claims begin
     errata: str  # with what those of its errata begin
+    data_sets: tuple[str, ...] = ()  # those that it used itself
 
 
 class Registry(NamedTuple):
@@ -74,9 +75,12 @@ def read(root: Path) -> Registry:
 
 
 def _paper(path: Path, name: str, fields: dict) -> Paper:
-    if set(fields) != set(Paper._fields):
-        raise ValueError(f"{path.name}: {name}: a paper needs exactly {', '.join(Paper._fields)} (got {', '.join(fields)})")
-    return Paper(**fields)
+    *needed, optional = Paper._fields
+    if not {*needed} <= set(fields) <= {*needed, optional}:
+        raise ValueError(
+            f"{path.name}: {name}: a paper needs {', '.join(needed)}, and may have {optional} (got {', '.join(fields)})"
+        )
+    return Paper(**{**fields, optional: tuple(fields.get(optional, ()))})
 
 
 def _run(path: Path, name: str, fields: dict) -> Run:

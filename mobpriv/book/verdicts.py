@@ -5,8 +5,9 @@ A value **agrees** within the tolerance only (and never against a ``direction`` 
 Where that does not decide, or there is no ``direction``, and the printed number lies in our interval, the data do **not decide**;
 nor do cases too few for an interval. All else **disagrees**, and needs an explanation. A relation agrees where it holds wherever in
 their intervals the results it reads may lie, disagrees where it fails everywhere there, else the data do not decide; one that is about
-each of the cases at hand (``of_cases``) holds or fails by its values. What is **true by definition**, or **false by definition**, is tested
-too: coming out otherwise is a fault.
+each of the cases at hand (``of_cases``) holds or fails by its values. What **holds by construction**, or **cannot hold**, is tested
+too: coming out otherwise is a fault. A theorem is tested once, and what depends on the machine is **not comparable**.
+The pages call a verdict by what it is about (:func:`said`): reproduced on the paper's own data, holding on others, a correct theorem.
 """
 
 import re
@@ -20,6 +21,9 @@ from mobpriv.book.claims import (
     DIRECTION,
     DISAGREES,
     IMPOSSIBLE,
+    NOT_COMPARABLE,
+    STOPWATCH,
+    THEOREM,
     UNDECIDED,
     Claim,
     Erratum,
@@ -124,6 +128,28 @@ def title(registry: Registry, dataset: str) -> str:
     return {ACROSS: "across data sets", NO_DATA: "worked example"}.get(dataset) or registry.title(dataset)
 
 
+_SAID = {
+    "own": {AGREES: "reproduced", DIRECTION: "only its direction is reproduced", DISAGREES: "not reproduced"},
+    "other": {AGREES: "holds", DIRECTION: "only its direction holds", DISAGREES: "does not hold"},
+    THEOREM: {AGREES: "correct", DISAGREES: "incorrect"},
+}
+
+
+def said(verdict: Verdict, registry: Registry) -> str:
+    """What the pages call a verdict: by whether its data are the paper's own, others or none."""
+    claim = verdict.claim
+    about = claim.kind if claim.kind == THEOREM else "own" if _is_own(verdict, registry) else "other"
+    return _SAID[about].get(verdict.verdict, verdict.verdict)
+
+
+def _is_own(verdict: Verdict, registry: Registry) -> bool:
+    """Whether a paper used the data itself; those of a comparison all, and a worked example is its own."""
+    used = registry.paper(verdict.claim.paper).data_sets
+    named = {name.split(".")[0] for test in verdict.claim.tests for name in named_in(test)}
+    data = named if verdict.dataset == ACROSS else {verdict.dataset} - {NO_DATA}
+    return all(name in registry.runs and registry.runs[name].data in used for name in data)
+
+
 def _unnamed(claim: Claim, names: Names) -> list[str]:
     """A line for every quantity without a name in ``book/quantities``, and for every expression that is none."""
     faults = []
@@ -148,7 +174,7 @@ def _rows(claim: Claim, results: dict, registry: Registry) -> dict[str, dict[str
 
 
 def _row(claim: Claim, printed: Any, results: dict, registry: Registry) -> dict[str, Any]:
-    if printed is not None and not isinstance(printed, dict):
+    if claim.kind == THEOREM or (printed is not None and not isinstance(printed, dict)):
         return {NO_DATA: printed}
     values = printed or {}
     tested = claim.datasets
@@ -208,12 +234,20 @@ def _verdict(claim: Claim, dataset: str, quantity: str, printed: Any, results: d
         holds = claim.relation and (truth_of if claim.of_cases else throughout)(test, results)
         doubtful = left_open_by(test, results) if holds is None else set()
         told["read"] = tuple(_part(name, results, called(name), names.parts, doubtful) for name in named_in(test))
+    if claim.relation and claim.kind == STOPWATCH:
+        return Verdict(claim, dataset, NOT_COMPARABLE, **told)
     if claim.relation:
         return Verdict(claim, dataset, {True: AGREES, False: DISAGREES, None: UNDECIDED}[holds], **told)
     value, single = number_of(quantity, results), plain_name(quantity)
     low, high, n = _extent(single, results)
     told |= {"low": low, "high": high, "n": n, **_called(claim, quantity, names)}
-    verdict = "" if printed is None else _kind(claim, quantity, printed, value, (low, high), results)
+    verdict = (
+        ""
+        if printed is None
+        else NOT_COMPARABLE
+        if claim.kind == STOPWATCH
+        else _kind(claim, quantity, printed, value, (low, high), results)
+    )
     return Verdict(claim, dataset, verdict, quantity, printed, value, **told)
 
 
@@ -229,21 +263,21 @@ def _kind(claim: Claim, quantity: str, printed: Any, value: float, ends: tuple, 
 
 
 def _defined(verdict: Verdict) -> Verdict:
-    """The verdict, "true by definition" or "false by definition" where the claim says so; what comes out otherwise is a fault."""
+    """The verdict, by construction where the claim says so; what comes out otherwise is a fault."""
     for reasons, expected, kind in (
         (verdict.claim.by_definition, AGREES, BY_DEFINITION),
         (verdict.claim.impossible, DISAGREES, IMPOSSIBLE),
     ):
         reason = reason_of(reasons, verdict.dataset)
         if reason and verdict.verdict not in ("", expected):
-            raise ValueError(f"is said to be {kind} ({reason.strip()}), and came out otherwise: {verdict.verdict}")
+            raise ValueError(f"{kind!r} is said of it ({reason.strip()}), and came out otherwise: {verdict.verdict}")
         if reason and verdict.verdict:
             return verdict._replace(verdict=kind)
     return verdict
 
 
 def reason_of(reasons: str | dict[str, str], dataset: str) -> str:
-    """Why a claim is true, or false, by definition on a data set; "" where it is not."""
+    """Why a claim holds by construction, or cannot hold, on a data set; "" where it may come out either way."""
     return reasons.get(dataset, "") if isinstance(reasons, dict) else reasons
 
 

@@ -1,0 +1,14 @@
+"""``{{ sum_thesis }}``, ``{{ agree_thesis }}``, … in a page: what the build counted of each paper (``book/_generated/sums.json``)."""
+
+import json
+from pathlib import Path
+
+
+def fill(app, config):
+    path = Path(app.srcdir) / "_generated" / "sums.json"
+    config.myst_substitutions = {**config.myst_substitutions, **(json.loads(path.read_text("utf-8")) if path.is_file() else {})}
+
+
+def setup(app):
+    app.connect("config-inited", fill)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

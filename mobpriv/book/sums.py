@@ -1,0 +1,85 @@
+"""How each paper fared: its claims counted by what came of them on all data sets together.
+
+A claim agrees where it agrees on every data set that decides it, disagrees where it agrees on none; what lies between, or agrees in
+direction only, is mixed. One that no data set decides is inconclusive. What holds by construction, or cannot hold, is counted apart; what has no verdict is
+not tested.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+
+from mobpriv.book.claims import AGREES, BY_DEFINITION, DISAGREES, IMPOSSIBLE, KINDS, UNDECIDED
+from mobpriv.book.ledger import together
+from mobpriv.book.runs import Registry
+from mobpriv.book.verdicts import Verdict
+from mobpriv.numbers import counted, shown
+
+AGREE, MIXED, DISAGREE, INCONCLUSIVE = "agree", "mixed", "disagree", "inconclusive"
+CONSTRUCTED, UNTESTED = "by construction", "not tested"
+OUTCOMES = (AGREE, MIXED, DISAGREE, INCONCLUSIVE, CONSTRUCTED, UNTESTED)
+
+
+def outcome(verdicts: Iterable[Verdict]) -> str:
+    """What came of a claim; ``verdicts``: all on it."""
+    cells: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        cells.setdefault(verdict.dataset, []).append(verdict)
+    found = {together(of).verdict for of in cells.values()}
+    decided = found & {*KINDS} - {UNDECIDED}
+    if decided:
+        return {AGREES: AGREE, DISAGREES: DISAGREE}.get(decided.pop(), MIXED) if len(decided) == 1 else MIXED
+    if UNDECIDED in found:
+        return INCONCLUSIVE
+    return CONSTRUCTED if found & {BY_DEFINITION, IMPOSSIBLE} else UNTESTED
+
+
+def counts(verdicts: Iterable[Verdict]) -> Counter[str]:
+    """How many claims came out how."""
+    of_claim: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        of_claim.setdefault(verdict.claim.id, []).append(verdict)
+    return Counter(map(outcome, of_claim.values()))
+
+
+def per_paper(verdicts: Sequence[Verdict]) -> dict[str, Counter[str]]:
+    """Paper -> how many of its claims came out how."""
+    papers = dict.fromkeys(verdict.claim.paper for verdict in verdicts)
+    return {paper: counts(v for v in verdicts if v.claim.paper == paper) for paper in papers}
+
+
+def in_words(found: Counter[str]) -> str:
+    """ "13 claims: 7 agree, 2 are mixed, …"."""
+    parts = [f"{found[kind]} {kind}" for kind in OUTCOMES if found[kind]]
+    return f"{counted(found.total(), 'claim', 'claims')}: {', '.join(parts)}"
+
+
+def substitutions(verdicts: Sequence[Verdict]) -> dict[str, str]:
+    """What a page writes as ``{{ sum_thesis }}``, ``{{ claims_thesis }}``, ``{{ agree_thesis }}``, …; of all papers ``{{ sum_all }}``, …."""
+    found = {}
+    for paper, of in {**per_paper(verdicts), "all": counts(verdicts)}.items():
+        found |= {f"sum_{paper}": in_words(of), f"claims_{paper}": shown(of.total())}
+        found |= {f"{kind.replace(' ', '_')}_{paper}": shown(of[kind]) for kind in OUTCOMES}
+    return found
+
+
+def table(verdicts: Sequence[Verdict], registry: Registry, chapters: Mapping[str, Iterable[str]]) -> str:
+    """A row for each paper, and for each chapter of one that has several; ``chapters``: caption -> its notebooks."""
+    papers = per_paper(verdicts)
+    rows = []
+    for paper in [name for name in registry.papers if name in papers]:
+        own = [v for v in verdicts if v.claim.paper == paper]
+        parts = {title: [v for v in own if v.claim.notebook in notebooks] for title, notebooks in chapters.items()}
+        parts = {title: counts(of) for title, of in parts.items() if of}
+        rows.append(_row(f'<a href="ledger.html?paper={paper}">{escape(registry.paper(paper).title)}</a>', papers[paper]))
+        rows += [_row(f"– {escape(title)}", found) for title, found in parts.items()] if len(parts) > 1 else []
+    head = "".join(f'<th role="columnheader" scope="col">{kind}</th>' for kind in OUTCOMES)
+    return (
+        '<table class="score sums" role="table"><thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">claims of</th>'
+        f'{head}</tr></thead><tbody role="rowgroup">{"".join(rows)}</tbody></table>\n'
+    )
+
+
+def _row(title: str, found: Counter[str]) -> str:
+    cells = "".join(f'<td role="cell" data-label="{kind}">{found[kind]}</td>' for kind in OUTCOMES)
+    return f'<tr role="row"><th role="rowheader" scope="row">{title}</th>{cells}</tr>'

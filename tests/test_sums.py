@@ -1,0 +1,95 @@
+"""How many claims of each paper came out how."""
+
+import importlib.util
+import json
+from types import SimpleNamespace
+
+import pytest
+from claim_making import NAMED, REGISTRY, RESULTS, claim
+
+from mobpriv.book import quantities, results, sums
+from mobpriv.book.claims import AGREES, BY_DEFINITION, DIRECTION, DISAGREES, IMPOSSIBLE, NOT_COMPARABLE, UNDECIDED
+from mobpriv.book.verdicts import QUICK, Verdict, evaluate
+
+NAMES = quantities.names({"nb": NAMED}, {}, REGISTRY.runs)
+
+
+def found(*kinds: str, name: str = "T1.1", **fields) -> list[Verdict]:
+    return [
+        Verdict(claim(id=name, **fields), run, kind)
+        for run, kind in zip(("cabspotting", "geolife", "city"), kinds, strict=False)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "outcome"),
+    [
+        ([AGREES, AGREES, AGREES], "agree"),
+        ([AGREES, UNDECIDED, BY_DEFINITION], "agree"),
+        ([DISAGREES, UNDECIDED, ""], "disagree"),
+        ([AGREES, DISAGREES], "mixed"),
+        ([DIRECTION, DIRECTION], "mixed"),
+        ([UNDECIDED, "", QUICK], "inconclusive"),
+        ([BY_DEFINITION, IMPOSSIBLE], "by construction"),
+        (["not testable without MDC", NOT_COMPARABLE, ""], "not tested"),
+    ],
+)
+def test_what_came_of_a_claim_on_all_data_sets(kinds, outcome):
+    assert sums.outcome(found(*kinds)) == outcome
+
+
+def test_a_table_counts_once_with_its_worst_cell():
+    tabled = claim(table={"a": {}, "b": {}})
+    cells = [Verdict(tabled, "city", AGREES, quantity="a"), Verdict(tabled, "city", DISAGREES, quantity="b")]
+    assert sums.counts(cells) == {"disagree": 1}
+
+
+def test_each_paper_has_its_sum_and_each_chapter_of_one_with_several():
+    every = [
+        *found(AGREES),
+        *found(DISAGREES, name="T2.1", notebook="other"),
+        *found(AGREES, DISAGREES, name="U1.1", paper="pulp", notebook="third"),
+    ]
+    text = sums.table(every, REGISTRY, {"One": ["nb"], "Two": ["other"], "Three": ["third"]})
+    rows = [row.split("</th>") for row in text.split("<tr")[2:]]
+    assert [
+        (title.rsplit(">", 2)[-2 if title.endswith("</a>") else -1].split("<")[0], cells.count(">1<")) for title, cells in rows
+    ] == [
+        ("Maouche 2019, thesis", 2),
+        ("– One", 1),
+        ("– Two", 1),
+        ("Cerf 2018, PULP", 1),
+    ]
+    said = sums.substitutions(every)
+    assert said["sum_thesis"] == "2 claims: 1 agree, 1 disagree"
+    assert (said["claims_all"], said["mixed_pulp"], said["agree_all"], said["not_tested_thesis"]) == ("3", "1", "1", "0")
+
+
+def test_a_page_is_filled_with_what_the_build_counted(tmp_path):
+    path = results.ROOT / "book" / "_ext" / "sums.py"
+    spec = importlib.util.spec_from_file_location("filled", path)
+    extension = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(extension)
+    config, app = SimpleNamespace(myst_substitutions={"own": "1"}), SimpleNamespace(srcdir=tmp_path)
+    extension.fill(app, config)  # before the first build there is nothing
+    (tmp_path / "_generated").mkdir()
+    (tmp_path / "_generated" / "sums.json").write_text(json.dumps({"agree_thesis": "60"}))
+    extension.fill(app, config)
+    assert config.myst_substitutions == {"own": "1", "agree_thesis": "60"}
+
+
+RELATION = {"quantity": "", "printed": None, "tolerance": None, "datasets": None}
+
+
+def test_a_theorem_is_tested_once_without_a_data_set():
+    holds = claim(**{**RELATION, "why": ""}, relation="holds", kind="theorem", stated_for=("mdc",))
+    judged = evaluate([holds], {run: {"nb": RESULTS} for run in ("cabspotting", "city")}, REGISTRY, NAMES)
+    assert [(v.dataset, v.verdict) for v in judged] == [("no data set", AGREES)]
+
+
+def test_a_stopwatchs_number_is_not_compared():
+    relation = claim(**{**RELATION, "why": "two machines"}, relation="min_k.median > 100", kind="stopwatch")
+    printed = claim(quantity="min_k.median", printed={"cabspotting": 100}, kind="stopwatch", id="T2.4")
+    judged = evaluate([relation, printed], {"cabspotting": {"nb": RESULTS}, "city": {"nb": RESULTS}}, REGISTRY, NAMES)
+    assert {v.verdict for v in judged} == {NOT_COMPARABLE}
+    assert sums.counts(judged) == {"not tested": 2}
