@@ -16,6 +16,7 @@ from mobpriv.ranges import not_negative, one_of, positive, true_or_false, whole
 from mobpriv.traces import Traces, by_user, milliseconds
 
 AT_A_TIME = 1 << 19  # records
+BORDER = 0.001  # m, a distance that exceeds a bound by no more than this is within it: rounding decides nothing
 STAY = ["user", "start", "end", "lat", "lng", "records", "first", "last"]
 
 
@@ -33,6 +34,9 @@ def stays(
     window is a stay if its first and last record lie ``duration`` or more apart, and a new window begins with the new
     record; else the oldest records are dropped until the new one fits.
 
+    A distance up to the diameter plus :data:`BORDER`, a millimetre, is within it: Promesse with α = ``diameter``, or a divisor of
+    it, puts points exactly that far apart, and rounding would decide. ``diameter - 2 * BORDER`` asks for less than the diameter.
+
     Returns one row a stay: user, start, end, lat, lng (the centroid), records (how many), first and last (their rows in
     ``traces``). ``centroid="distinct"`` averages the distinct positions, as the author's program does for POIs and PIT-Attack.
 
@@ -45,7 +49,7 @@ def stays(
     p = to_plane(traces["lat"].to_numpy(), across_the_date_line(traces["lng"].to_numpy()), plane)
     _, offsets = by_user(traces)
     gap = np.iinfo(np.int64).max if max_gap is None else round(max_gap * 1000)
-    end = _stay_ends(*p, milliseconds(traces), offsets, float(diameter), round(duration * 1000), gap)
+    end = _stay_ends(*p, milliseconds(traces), offsets, diameter + BORDER, round(duration * 1000), gap)
     first = np.flatnonzero(end)
     last = end[first] - 1
     x, y = _means(p.x, p.y, first, last, centroid == "distinct")
@@ -158,7 +162,7 @@ def pois(
         return pd.DataFrame({c: [] for c in columns}), visits.assign(poi=[])
     p = to_plane(visits["lat"].to_numpy(), across_the_date_line(visits["lng"].to_numpy()), plane)
     _, offsets = by_user(visits)
-    label = _join(*p, offsets, float(diameter) / 2, min_stays)
+    label = _join(*p, offsets, diameter / 2 + BORDER, min_stays)
     dense = label >= 0
     n = visits["records"].to_numpy()
     if centroid == "distinct" and dense.any():
@@ -259,7 +263,7 @@ def poi_centres(
     p = to_plane(traces["lat"].to_numpy(), across_the_date_line(traces["lng"].to_numpy()), plane)
     offsets = by_user(traces)[1]
     gap = np.iinfo(np.int64).max if max_gap is None else round(max_gap * 1000)
-    end = _stay_ends(*p, milliseconds(traces), offsets, float(diameter), round(duration * 1000), gap)
+    end = _stay_ends(*p, milliseconds(traces), offsets, diameter + BORDER, round(duration * 1000), gap)
     first = np.flatnonzero(end)
     last = end[first] - 1
     x, y = _means(p.x, p.y, first, last, False)
@@ -267,7 +271,7 @@ def poi_centres(
     if merged and len(first):
         lat, lng = to_degrees(x, y, plane)
         q = to_plane(lat, across_the_date_line(lng), plane)  # with the scales at the stays
-        label = _join(*q, start, float(diameter) / 2, 1)
+        label = _join(*q, start, diameter / 2 + BORDER, 1)
         n = last - first + 1
         cluster = np.flatnonzero(label == np.arange(len(label)))  # a cluster bears the number of its first stay
         total = np.bincount(label, n, len(n))[cluster]

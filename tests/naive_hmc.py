@@ -98,7 +98,7 @@ def altered(
         R = {cell: held * h[cell] + share * held / total * W[cell] for cell in h}
         new = {cell: r / sum(R.values()) for cell, r in R.items()}
         if rounded_at == "iteration":
-            new, held = rounded(new, held * (1 + share), rounding)
+            new, held = rounded(new, held, rounding)
         c, h, rounds = 0 if lead(new) > lead(h) else c + 1, new, rounds + 1
 
 

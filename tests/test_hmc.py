@@ -16,7 +16,7 @@ from mobpriv.geo import distance
 from mobpriv.grid import SquareGrid
 from mobpriv.mechanisms import HMC
 from mobpriv.mechanisms.alteration import area_coverage
-from mobpriv.mechanisms.reconstruction import Gaps, Track, adapted, sets_of
+from mobpriv.mechanisms.reconstruction import Gaps, Track, adapted, sets_of, without_stays
 from mobpriv.profiles import heat_maps, stays
 from mobpriv.traces import as_traces, by_user
 
@@ -327,6 +327,31 @@ class TestWhole:
         kept = HMC(crowd(1), erased=None).protect(secret, np.random.default_rng(1))
         assert len(stays(kept, 200.0, 1200.0))
         assert len(rebuilt.traces) == len(kept) - rebuilt.users["erased"].sum()
+
+    def test_erasing_once_leaves_new_stays_and_erasing_until_none_is_left_none(self):
+        """Half an hour at one place, a short way and back, half an hour: the way that is left is a pause within 200 m, a stay."""
+        here, away = centre(0), centre(1)
+        spots = [here] * 31 + [away] + [here] * 31 + [away] + [here] * 2 + [away] * 3
+        time = pd.to_datetime(START + MINUTE * np.arange(len(spots)), unit="ms", utc=True)
+        trace = as_traces(pd.DataFrame(spots, columns=["lat", "lng"]).assign(user="ann", t=time))
+        left = {passes: without_stays(trace, 200.0, 1200.0, passes=passes)[0] for passes in (1, 2, None)}
+        assert len(stays(left[1], 200.0, 1200.0)) == 1  # the two records away, half an hour apart
+        assert len(stays(left[2], 200.0, 1200.0)) == len(stays(left[None], 200.0, 1200.0)) == 0
+        apart, gone = without_stays(trace, 200.0, 1200.0, passes=None, max_gap=600.0)
+        assert len(apart) == len(left[1])  # a pause of more than ten minutes ends a stay
+        assert gone.to_dict() == {"ann": 62}
+
+    def test_rounding_at_each_iteration_adds_at_most_a_record_a_cell(self):
+        """The program's counts are the shares after the addition times the records before it, rounded up."""
+        known, secret = crowd(1), crowd(2)
+        found = HMC(known, erased=None, rounded_at="iteration").alter(secret).users
+        altered = found[found["iterations"] > 0]
+        cells = np.diff(heat_maps(secret, GRID).counts.indptr).max()
+        assert len(altered) >= 3
+        assert (altered["held"] >= 300).all()
+        assert (altered["held"] <= 300 + cells * altered["iterations"]).all()
+        longest = altered["iterations"].max()
+        assert altered["held"].max() < 300 * 1.002**longest + cells  # records that are added do not stay
 
     def test_sub_traces_of_one_owner(self):
         known = crowd(1)

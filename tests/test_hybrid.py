@@ -127,3 +127,25 @@ def test_a_mechanism_that_erases_everybody():
     assert len(chosen.traces) == 0
     assert chosen.risk["m0"].tolist() == [0, 0, 0]
     assert chosen.utility["m0"].isna().all()
+
+
+def test_risks_are_not_compared_as_floats():
+    """0.1 + 0.2 of two attacks equals 0.3 of a third one: the utility decides."""
+    hits = [{(u, m): m == hit for u in NAMES for m in range(2)} for hit in (0, 0, 1)]
+    mechanisms = [Marks(0), Marks(1)]
+
+    def utility(original, protected):
+        useful = 0.9 if (protected["lng"] == 0).all() else 0.1
+        return pd.Series(useful, index=by_user(protected)[0])
+
+    chosen = Hybrid(mechanisms, [Told(h) for h in hits], utility, [0.1, 0.2, 0.3])
+    assert chosen.choose(standing(), np.random.default_rng(1)).mechanism.tolist() == ["m0"] * 3
+
+
+def test_a_published_trace_without_utility_comes_before_an_erased_one():
+    hits = {(u, m): False for u in NAMES for m in range(2)}
+    mechanisms = [Marks(0, erased=NAMES), Marks(1)]
+    hybrid = Hybrid(mechanisms, [Told(hits)], lambda original, protected: pd.Series(np.nan, index=by_user(protected)[0]))
+    chosen = hybrid.choose(standing(), np.random.default_rng(1))
+    assert chosen.mechanism.tolist() == ["m1"] * 3
+    assert len(chosen.traces) == 9

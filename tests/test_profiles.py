@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from mobpriv import geo, profiles
 from mobpriv.grid import SquareGrid
+from mobpriv.mechanisms import Promesse
 from mobpriv.traces import as_traces, milliseconds
 
 
@@ -246,7 +247,23 @@ def test_the_diameter_is_inclusive():
     x = geo.to_plane(walk["lat"], walk["lng"], "mercator").x
     apart = float(x.max() - x.min())
     assert len(profiles.stays(walk, apart, 3600, plane="mercator")) == 1
-    assert len(profiles.stays(walk, np.nextafter(apart, 0), 3600, plane="mercator")) == 0
+    assert len(profiles.stays(walk, apart - 2 * profiles.BORDER, 3600, plane="mercator")) == 0
+
+
+@pytest.mark.parametrize("alpha", [200.0, 100.0, 50.0])
+@pytest.mark.parametrize("plane", ["ground", "mercator"])
+def test_rounding_does_not_decide_whether_points_of_promesse_are_a_stay(alpha, plane):
+    """Points α m apart on a straight line, α the diameter or a divisor: the first and the last of 200 m lie exactly 200 m apart."""
+    east = np.cumsum(np.full(400, 8.6)) / 78_000  # degrees, about 9 m each
+    time = pd.to_datetime(1.45e9 + 120 * np.arange(400), unit="s", utc=True)
+    walks = [pd.DataFrame({"user": f"u{k}", "t": time, "lat": 45 + k / 7, "lng": k + east}) for k in range(9)]
+    published = Promesse(alpha, plane=plane).protect(as_traces(pd.concat(walks)))
+    within, smaller = (
+        profiles.stays(published, d, 900.0, plane=plane).groupby("user", observed=True).head(5)  # the walk's end may be shorter
+        for d in (200.0, 200.0 - 2 * profiles.BORDER)
+    )
+    assert within["records"].tolist() == [round(200 / alpha) + 1] * 45
+    assert smaller["records"].tolist() == ([] if alpha == 200 else [round(200 / alpha)] * 45)
 
 
 def test_the_radius_of_a_neighbourhood_is_inclusive():
@@ -257,8 +274,8 @@ def test_the_radius_of_a_neighbourhood_is_inclusive():
     for min_stays in (1, 2):
         near = profiles.pois(stops, 2 * apart, 600, plane="mercator", min_stays=min_stays)[0]
         assert near["stays"].tolist() == [2]
-    # a hair less, and they are two places (or noise, where a place needs two stays); the pauses keep the stays apart
-    less = 2 * np.nextafter(apart, 0)
+    # less, and they are two places (or noise, where a place needs two stays); the pauses keep the stays apart
+    less = 2 * (apart - 2 * profiles.BORDER)
     assert profiles.pois(stops, less, 600, plane="mercator")[0]["stays"].tolist() == [1, 1]
     assert len(profiles.pois(stops, less, 600, plane="mercator", min_stays=2)[0]) == 0
 
@@ -279,7 +296,7 @@ def test_the_diameter_is_inclusive_where_the_bounding_box_does_not_decide():
     x = geo.to_plane(walk["lat"], walk["lng"], "mercator").x
     apart = float(x.max() - x.min())
     assert profiles.stays(walk, apart, 2400, plane="mercator")["records"].tolist() == [5]
-    assert len(profiles.stays(walk, np.nextafter(apart, 0), 2400, plane="mercator")) == 0
+    assert len(profiles.stays(walk, apart - 2 * profiles.BORDER, 2400, plane="mercator")) == 0
 
 
 def day(*visits):

@@ -240,8 +240,8 @@ def _iterate(h, u, v, targets, n, step, least, patience, margin, exclusion, roun
         added = max(step, least / n)  # a / n
         for i in range(len(h)):
             h[i] = (h[i] + added * weight[i] / total) / (1 + added)
-        if rounded_at == 2:  # the records that were added stay, and so do those that rounding adds
-            h, n = _rounded(h, n * (1 + added), rounding)
+        if rounded_at == 2:  # as the program: of the records before the addition, so that rounding alone makes the map grow
+            h, n = _rounded(h, n, rounding)
         new = _divergence(h, u) - _farthest(h, targets)
         vain = 0 if new > lead else vain + 1
         lead = new

@@ -47,7 +47,8 @@ class HMC:
       compared to U, V itself is taken.
     * Reconstruction (:meth:`rebuild`, Algorithms 2 and 3): of n records each cell is to have n H', rounded up. Cells that the trace
       passed lose records or gain midpoints; others are filled with a known user's records there, in a gap of the trace that leaves
-      time to get there and back. Records of small points of interest are erased at the end, in every trace.
+      time to get there and back. Records of small points of interest are erased at the end, in every trace, once: what is left on both
+      sides of an erased stay may be a new one. ``erased_passes=None`` erases until no stay is left.
 
     Beyond the thesis, whose §4.6 and §7.2 only name them:
 
@@ -62,7 +63,8 @@ class HMC:
     rounded up, so that no cell is lost by rounding, and filled in the order of their weight; a donor is any other user; ``gap``, ``limit``,
     and what is erased are the defaults of the author's program. Iterations that go on improving without success end after
     5 × ``patience``. Departures of the author's program: ``least_step=50`` (records an iteration adds at least), ``unlike="exclusion"``
-    (cells of U count not less but not at all), ``speed=200 / 3.6``, ``plane="mercator"``, ``rounded_at="iteration"`` (the map grows); further
+    (cells of U count not less but not at all), ``speed=200 / 3.6``, ``plane="mercator"``, ``rounded_at="iteration"``: after each
+    iteration the shares times the number of records before it are rounded up, and the map grows by at most a record a cell; further
     ones are not copied: its first iteration alters the original too, the rule to stop also asks for an area coverage, which is 1 as long as
     no cell is added or lost, what it calls removing removes nothing.
     """
@@ -80,13 +82,17 @@ class HMC:
     k: int = 1  # other users that must be nearer than the owner, or whose mean must
     target: str = "users"  # what H is altered towards: "users", the k others themselves; their "mean"; the "population"
     rounding: str = "up"  # of a cell's records: "up", "nearest", or down and the largest "remainder" up
-    rounded_at: str = "end"  # when: at the "end"; by the "rule" to stop, too; at every "iteration", which adds records
+    rounded_at: str = (
+        "end"  # when: at the "end"; by the "rule" to stop, too; at every "iteration", which adds at most a record a cell
+    )
     filled_first: str = "most"  # of several cells to fill: those of "most" or of "least" records, or in order of "number"
     gap: float = 3600.0  # s, pauses longer than this can be filled; they also end a set of records to copy
     limit: float = 10_800.0  # s, longest set of records that is copied
     speed: float = 100 / 3.6  # m/s, v_max, of the way to a filled cell and back
     erased: float | None = 1200.0  # s, stays of this length are erased; None erases none
     erased_diameter: float = 200.0  # m, of these stays
+    erased_passes: int | None = 1  # how often stays are sought and erased; None: until none is left
+    erased_gap: float | None = None  # s, a longer pause ends a stay; None: pauses do not matter
 
     name = "HMC"
     random = True
@@ -115,6 +121,10 @@ class HMC:
         positive("erased_diameter", self.erased_diameter, "m")
         if self.erased is not None:
             positive("erased", self.erased, "s", hint="; None erases nothing")
+        if self.erased_passes is not None:
+            whole("erased_passes", self.erased_passes, 1)
+        if self.erased_gap is not None:
+            positive("erased_gap", self.erased_gap, "s", hint="; None: pauses do not matter")
         n = len(by_user(self.known)[0])
         if n < 2:
             raise ValueError(f"HMC hides one known user behind another: known must have records of at least 2 users (got {n})")
@@ -165,7 +175,8 @@ class HMC:
         published = from_blocks(users, counts, *columns)
         kept, gone = published, pd.Series(dtype=np.int64)
         if self.erased is not None:
-            kept, gone = without_stays(published, self.erased_diameter, self.erased, self.plane)
+            how = self.erased_diameter, self.erased, self.plane, self.erased_passes, self.erased_gap
+            kept, gone = without_stays(published, *how)
         told = pd.DataFrame(
             told,
             index=users,

@@ -15,6 +15,8 @@ from mobpriv.ranges import not_negative
 from mobpriv.sub_traces import check_owners
 from mobpriv.traces import Traces, as_traces, by_user
 
+EQUAL = 1e-9  # of the sum of the weights: risks that differ by no more are equal, as .1 + .2 and .3 are
+
 
 class Chosen(NamedTuple):
     """What the proxy published, and why. Tables have one row a trace and one column a mechanism, by its name."""
@@ -33,8 +35,8 @@ class Hybrid:
     ``attacks`` are fitted on the background knowledge KD; their weights w^A are 1 unless ``weights`` says otherwise. A risk is the weight
     of the attacks that succeed: a divisor that Equation 6.1 may have had is lost in the text at hand, and changes no choice.
     ``utility(original, protected)`` gives one value a trace, larger is better, as the F-score of :func:`mobpriv.metrics.area_coverage`
-    does. A trace that a mechanism erases is protected by it, with no utility: it is chosen
-    only where every other mechanism fails against more attacks.
+    does. A trace that a mechanism erases is protected by it, with no utility: it is chosen only where every other mechanism fails
+    against more attacks, or erases it too. A published trace whose utility is not defined (NaN) comes before an erased one.
 
     Departures of the author's program, not copied: it chooses once for all traces of a user; its list is no protection, Geo-I, Promesse,
     W4M and HMC, its attacks AP, POI and PIT; it reads both tables from files and takes HMC for whom they do not name. An older part
@@ -96,15 +98,11 @@ class Hybrid:
         utility = pd.DataFrame(
             {n: self.utility(traces, p).reindex(users) for n, p in zip(names, published, strict=True)}, index=users
         )
-        least = risk.eq(risk.min(axis=1), axis=0)  # L_min, (6.2)
-        useful = utility.fillna(-np.inf).where(least, -np.inf).to_numpy(float)
-        # of mechanisms that all erased the trace the first of L_min, not the first of all
-        best = (
-            np.where(np.isneginf(useful).all(axis=1), least.to_numpy().argmax(axis=1), useful.argmax(axis=1))
-            if len(users)
-            else []
-        )
-        mechanism = pd.Series(np.array(names, object)[np.asarray(best, int)], index=users, name="mechanism", dtype=object)
+        least = risk.sub(risk.min(axis=1), axis=0).to_numpy(float) <= EQUAL * sum(self.weights)  # L_min, (6.2)
+        there = np.array([users.isin(p["user"].astype(str).unique()) for p in published]).reshape(len(names), -1).T
+        useful = utility.fillna(-np.inf).to_numpy(float)
+        best = np.lexsort((-useful, ~there, ~least))[:, 0]  # L*, (6.3); in case of ties the first
+        mechanism = pd.Series(np.array(names, object)[best], index=users, name="mechanism", dtype=object)
         columns = ["user", "t", "lat", "lng"]
         parts = [
             p.loc[p["user"].astype(str).isin(users[mechanism == n]), columns] for n, p in zip(names, published, strict=True)

@@ -151,12 +151,28 @@ class Gaps:
         self.ends = np.concatenate([np.delete(self.ends, gap, axis=0), parts])
 
 
-def without_stays(traces: Traces, diameter: float, duration: float, plane: str = "ground") -> tuple[Traces, pd.Series]:
-    """The records outside stays of ``duration`` s, and how many each user lost who lost any: small points of interest erased (§4.5)."""
-    small = np.zeros(len(traces) + 1, np.int64)
-    if len(traces):
-        found = stays(traces, diameter, duration, plane=plane)
+def without_stays(
+    traces: Traces,
+    diameter: float,
+    duration: float,
+    plane: str = "ground",
+    passes: int | None = 1,  # how often stays are sought and erased; None: until none is left
+    max_gap: float | None = None,  # s, a longer pause ends a stay; None: pauses do not matter
+) -> tuple[Traces, pd.Series]:
+    """The records outside stays of ``duration`` s, and how many each user lost who lost any: small points of interest erased (§4.5).
+
+    One pass makes new stays: the records on both sides of an erased one may lie within ``diameter``, with the pause between them.
+    """
+    kept, done = np.arange(len(traces)), 0
+    while len(kept) and (passes is None or done < passes):
+        found = stays(rows(traces, kept), diameter, duration, max_gap, plane)
+        if not len(found):
+            break
+        small = np.zeros(len(kept) + 1, np.int64)
         np.add.at(small, found["first"].to_numpy(int), 1)
         np.add.at(small, found["last"].to_numpy(int) + 1, -1)
-    small = np.cumsum(small)[:-1] > 0
-    return rows(traces, ~small), traces["user"][small].astype(str).value_counts()
+        kept = kept[np.cumsum(small)[:-1] == 0]
+        done += 1
+    gone = np.ones(len(traces), bool)
+    gone[kept] = False
+    return rows(traces, ~gone), traces["user"][gone].astype(str).value_counts()
