@@ -4,6 +4,7 @@ Numbers are Python's and numpy's alike; a truth value or a text is no number, th
 the other. The return value is Python's own float or int.
 """
 
+from itertools import pairwise
 from math import inf, nan
 from numbers import Integral, Real
 
@@ -42,6 +43,17 @@ def whole(name: str, value, least: int, most: float = _MOST, rule: str = "") -> 
     if not (least <= number <= most and number == int(number)):
         raise ValueError(f"{name} {rule or f'must be a whole number, at least {least}'} (got {_shown(value)})")
     return int(value)
+
+
+def levels(name: str, values, also: tuple[float, ...] = ()) -> list[float]:
+    """Two or more numbers in rising order, ``also`` among them. Results are saved under their first six digits, which must differ."""
+    found = sorted({*also, *map(float, values)})
+    if len(found) < 2:
+        raise ValueError(f"{name} must hold two or more different numbers (got {_shown(values)})")
+    for one, other in pairwise(found):
+        if f"{one:g}" == f"{other:g}":
+            raise ValueError(f"{name} must differ in their first six digits (got {one} and {other})")
+    return found
 
 
 def one_of(name: str, value, choices) -> str:

@@ -312,6 +312,19 @@ def test_a_number_that_the_cases_do_not_have_leaves_its_row_empty():
     assert [text.get_text() for text in axis.get_yticklabels()] == ["a", "b", "c"]
 
 
+def test_of_a_single_case_the_value_is_drawn_and_no_interval():
+    one = {"value": 0.5, "low": None, "high": None}
+    table = pd.DataFrame([{"x": x, "kind": "HMC", **one} for x in (1, 2)])
+    assert [points(line) for line in drawn(plot.rates(table, "x", "kind"), palette.mark("HMC").marker)] == [
+        [[50, 0]],
+        [[50, 1]],
+    ]
+    assert [bar.get_width() for bar in plot.stacked(table, "x", "kind").patches] == [50 - 0.4, 50 - 0.4]
+    axis = plot.at(plot.curves(table, "x", "kind"), table, "x", "kind", 2)
+    assert points(axis.lines[-1]) == [[2, 50]]
+    assert points(*drawn(plot.intervals({("group", ""): one}, percent=True), "o")) == [[50, 0]]
+
+
 class TestDistributions:
     def test_infinite_values_never_arrive(self):
         x, share = plot.distribution([1, 2, 2, np.inf])

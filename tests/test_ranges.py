@@ -126,3 +126,10 @@ def test_least_number_of_stays(value, one_record):
 def one_record():
     t = pd.to_datetime([1_450_000_000], unit="s", utc=True)
     return as_traces(pd.DataFrame({"user": ["u"], "t": t, "lat": [45.0], "lng": [5.0]}))
+
+
+def test_levels_rise_and_have_names_of_their_own():
+    assert ranges.levels("margins", [0.3, 0.1], also=(0.0,)) == [0.0, 0.1, 0.3]
+    for given, rule in ([0.5], "two or more"), ([0.5, 0.5], "two or more"), ([0.5, 0.5000001], "first six digits"):
+        with pytest.raises(ValueError, match=f"^weights must .*{rule}"):
+            ranges.levels("weights", given)

@@ -28,6 +28,11 @@ def _axis(axis, height: float | None = None):
     return axis if axis is not None else panels(1, (WIDEST, height) if height else None)[0]
 
 
+def _numbers(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with floats for its numbers: an end that the interval of a single case does not have is NaN, and not drawn."""
+    return table.astype(dict.fromkeys(table.columns.intersection(["value", "low", "high", "least", "largest"]), float))
+
+
 def levels(values, text: str = "{:g}") -> dict[str, Mark]:
     """Marks for the levels of something that has an order, by what the level is called: a colour and a marker each."""
     colours = ordered(values)
@@ -62,7 +67,7 @@ def rates(table: pd.DataFrame, by: str, within: str, axis=None, twin: str = "", 
     twins = list(dict.fromkeys(table[twin])) if twin else [None]
     axis = _axis(axis, 0.75 + 0.2 * len(groups) * len(kinds) * len(twins))
     slots = [(kind, other) for kind in kinds for other in twins]
-    for row in table.to_dict("records"):
+    for row in _numbers(table).to_dict("records"):
         other, own = row[twin] if twin else None, mark(row[within])
         y = groups.index(row[by]) + _offset(slots.index((row[within], other)), len(slots))
         face = own.colour if other == twins[0] else "none"
@@ -90,20 +95,21 @@ def rates(table: pd.DataFrame, by: str, within: str, axis=None, twin: str = "", 
     return axis
 
 
-def intervals(values: dict[tuple, dict], axis=None, marks: dict[str, Mark] | None = None):
+def intervals(values: dict[tuple, dict], axis=None, marks: dict[str, Mark] | None = None, percent: bool = False):
     """Results with their intervals as dots: groups one below the other, kinds apart within a group.
 
-    ``values``: (group, kind) -> value, perhaps low and high. A single kind may be called "".
+    ``values``: (group, kind) -> value, perhaps low and high; an end that is None is not drawn. A single kind may be called "".
+    ``percent``: they are shares, drawn in per cent.
     """
     groups, kinds = (list(dict.fromkeys(keys)) for keys in zip(*values, strict=True))
     marks = {kind: mark(kind) if kind else Mark(BLUE, "o") for kind in kinds} | (marks or {})
-    axis = _axis(axis, 0.9 + 0.22 * len(groups) * len(kinds))
+    axis, scale = _axis(axis, 0.9 + 0.22 * len(groups) * len(kinds)), 100 if percent else 1
     for (group, kind), of in values.items():
         own, y = marks[kind], groups.index(group) + _offset(kinds.index(kind), len(kinds))
         if of.get("low") is not None and of.get("high") is not None:
-            axis.plot([of["low"], of["high"]], [y, y], color=own.colour, linewidth=1.2, solid_capstyle="butt")
+            axis.plot([scale * of["low"], scale * of["high"]], [y, y], color=own.colour, linewidth=1.2, solid_capstyle="butt")
         if of["value"] is not None and not np.isnan(of["value"]):  # a number that these cases do not have leaves its row empty
-            axis.plot(of["value"], y, own.marker, color=own.colour, markersize=4.5)
+            axis.plot(scale * of["value"], y, own.marker, color=own.colour, markersize=4.5)
     axis.set_yticks(range(len(groups)), groups)
     axis.set_ylim(len(groups) - 0.5, -0.5)
     axis.grid(axis="y", visible=False)
@@ -114,7 +120,7 @@ def stacked(table: pd.DataFrame, by: str, within: str, axis=None, marks: dict[st
     """Shares that make up a whole as one bar for each ``by``, cut into the ``within`` in their order. ``table``: columns ``by``, ``within``, value."""
     groups, kinds = list(dict.fromkeys(table[by])), list(dict.fromkeys(table[within]))
     axis = _axis(axis, 0.75 + 0.35 * len(groups))
-    share = table.pivot(index=by, columns=within, values="value").loc[groups, kinds]
+    share = _numbers(table).pivot(index=by, columns=within, values="value").loc[groups, kinds]
     left = np.zeros(len(groups))
     for kind in kinds:
         look = (marks or {}).get(kind) or mark(kind)
@@ -227,7 +233,7 @@ def curves(
     """
     axis = _axis(axis)
     scale, ends = (100 if percent else 1), []
-    for name, own in table.groupby(kind, sort=False):
+    for name, own in _numbers(table).groupby(kind, sort=False):
         own, look = own.sort_values(x), (marks or {}).get(name) or mark(name)
         axis.fill_between(own[x], scale * own["low"], scale * own["high"], color=look.colour, alpha=0.15, linewidth=0)
         axis.plot(own[x], scale * own["value"], marker=look.marker, markersize=4, color=look.colour)
@@ -243,7 +249,7 @@ def curves(
 def at(axis, table: pd.DataFrame, x: str, kind: str, here: float, percent: bool = True, marks: dict[str, Mark] | None = None):
     """One place on ``curves``: a line at x = ``here``, and the values there in large marks with their intervals."""
     reference(axis, x=here)
-    for name, own in table[table[x] == here].groupby(kind, sort=False):
+    for name, own in _numbers(table[table[x] == here]).groupby(kind, sort=False):
         look, (row,) = (marks or {}).get(name) or mark(name), own.to_dict("records")
         value, low, high = ((100 if percent else 1) * row[key] for key in ("value", "low", "high"))
         axis.plot([here, here], [low, high], color=look.colour, linewidth=3, solid_capstyle="butt", zorder=3)
@@ -493,7 +499,9 @@ def confusion(table: pd.DataFrame, axis=None, title: str = "", xlabel: str = "la
     """
     axis = axis if axis is not None else panels(1, (4.4, 3.6))[0]
     classes = list(dict.fromkeys(table["true"]))
-    percent = 100 * table.pivot(index="true", columns="found", values="value").reindex(index=classes[::-1], columns=classes)
+    percent = 100 * _numbers(table).pivot(index="true", columns="found", values="value").reindex(
+        index=classes[::-1], columns=classes
+    )
     own = pd.DataFrame(np.equal.outer(classes[::-1], classes), percent.index, percent.columns)
     tiles(percent, axis, xlabel, ylabel, title, ends=(0.0, 100.0), framed={FAINT: own})
     axis.set_xticks(axis.get_xticks(), [name.replace(" ", "\n") for name in classes])
