@@ -66,14 +66,14 @@ def test_each_paper_has_its_sum_and_each_chapter_of_one_with_several():
 
 
 def test_a_page_is_filled_with_what_the_build_counted(tmp_path):
-    path = results.ROOT / "book" / "_ext" / "sums.py"
+    path = results.ROOT / "book" / "_ext" / "filled.py"
     spec = importlib.util.spec_from_file_location("filled", path)
     extension = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(extension)
     config, app = SimpleNamespace(myst_substitutions={"own": "1"}), SimpleNamespace(srcdir=tmp_path)
     extension.fill(app, config)  # before the first build there is nothing
     (tmp_path / "_generated").mkdir()
-    (tmp_path / "_generated" / "sums.json").write_text(json.dumps({"agree_thesis": "60"}))
+    (tmp_path / "_generated" / "filled.json").write_text(json.dumps({"agree_thesis": "60"}))
     extension.fill(app, config)
     assert config.myst_substitutions == {"own": "1", "agree_thesis": "60"}
 

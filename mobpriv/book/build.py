@@ -263,7 +263,7 @@ class Judged(NamedTuple):
     records: dict[str, dict[str, dict]]  # run -> notebook -> record
     verdicts: list[verdicts.Verdict]
     findings: dict[str, list[str]]  # notebook -> what the book found there
-    landing: dict[str, list[str]]  # those of them that the landing page says, too
+    landing: dict[str, str]  # the sentence of it that the landing page says
     errata: list[claims.Erratum]
     names: quantities.Names
     stale: set[tuple[str, str]]  # (run, notebook)
@@ -284,8 +284,10 @@ def judged(root: Path) -> Judged:
     verdicts.check_errata(errata, results, registry, rough)
     findings = claims.findings(folder)
     told = verdicts.told(findings, results, registry, names, rough)
-    chosen = [finding for finding in findings if finding.landing]
-    landing = verdicts.told(chosen, results, registry, names, rough, brief=True)
+    chosen = [finding._replace(says=finding.landing) for finding in findings if finding.landing]
+    landing = dict.fromkeys((finding.notebook for finding in chosen), "") | {
+        notebook: " ".join(of) for notebook, of in verdicts.told(chosen, results, registry, names, rough, brief=True).items()
+    }
     return Judged(registry, records, found, told, landing, errata, names, stale_results(records, root), rough)
 
 
@@ -320,10 +322,10 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
         "sums": sums.table(book.verdicts, book.registry, chapters),
         "status": pages.status_page(book.records, book.registry, book.stale, titles),
         "headline": _headline(root / "book" / "notebooks", sorted(embedded)),
-        "found": openings.found(contents, book.landing),
     }.items():
         _write_if_changed(generated / f"{name}.md", text)
-    _write_if_changed(generated / "sums.json", json.dumps(sums.substitutions(book.verdicts), indent=1) + "\n")
+    filled = sums.substitutions(book.verdicts) | {f"landing_{notebook}": text for notebook, text in book.landing.items()}
+    _write_if_changed(generated / "filled.json", json.dumps(filled, indent=1) + "\n")
     if book.stale:
         Console(stderr=True).print(
             f"{pages.results_on(book.stale, book.registry)} {'is' if len(book.stale) == 1 else 'are'} stale: make real DATA=FOLDER runs what has changed again",

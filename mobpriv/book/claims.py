@@ -111,7 +111,7 @@ class Finding(NamedTuple):
     notebook: str
     says: str  # {expression} gives a number
     holds: str
-    landing: bool = False  # whether the landing page says it, too
+    landing: str = ""  # its sentence on the landing page
 
 
 class Erratum(NamedTuple):

@@ -51,15 +51,6 @@ def path(titles: dict[str, str], verdicts: Sequence[Verdict], findings: dict[str
     return "\n".join(lines) + "\n"
 
 
-def found(contents: dict[str, list[str]], landing: dict[str, Sequence[str]]) -> str:
-    """What the landing page says of each part of the book (caption -> its files, the setting first), seen from ``book/``."""
-    lines = []
-    for caption, (setting, *files) in contents.items():
-        sentences = [text for file in files for text in landing.get(file.removeprefix("notebooks/"), ())]
-        lines += [f"- [{caption}]({setting}.md)", *(f"  - {text}" for text in sentences)] if sentences else []
-    return "\n".join(lines) + "\n"
-
-
 def _headlines(verdicts: Iterable[Verdict], registry: Registry, by_definition: bool) -> list[str]:
     """The claims with a few words of their own: those that could come out otherwise, or those that could not, which answer nothing."""
     of = {}

@@ -325,7 +325,7 @@ def _with_numbers(text: str, results: dict[str, Any], called, brief: bool = Fals
     """``text`` with every ``{expression}`` replaced by its value: an explanation's numbers come from the run, too.
 
     A result's interval and n stand in brackets behind it: "45.2 % (43.0 to 47.4 %, n = 522)"; the n of a run once in a text.
-    ``brief``: instead of the brackets "(open)" behind a change whose interval holds 0.
+    ``brief``: instead of the brackets "(not significant)" behind a change whose interval holds 0.
     """
     counted = set()
 
@@ -339,7 +339,7 @@ def _with_numbers(text: str, results: dict[str, Any], called, brief: bool = Fals
         small = ", ".join(beside(extent(low, high, unit), n, of not in counted))
         counted.add(of)
         if brief:
-            small = "open" if unit == "points" and None not in (low, high) and low < 0 < high else ""
+            small = "not significant" if unit == "points" and None not in (low, high) and low < 0 < high else ""
         return shown(value_of(expression, results), unit) + (f" ({small})" if small else "")
 
     return re.sub(r"\{([^{}]+)\}(?=\s*(%|\w+)?)", number, text)

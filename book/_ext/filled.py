@@ -1,11 +1,11 @@
-"""``{{ sum_thesis }}``, ``{{ agree_thesis }}``, … in a page: what the build counted of each paper (``book/_generated/sums.json``)."""
+"""``{{ sum_thesis }}``, ``{{ landing_thesis_3_attacks }}``, … in a page: what the build counted and found (``book/_generated/filled.json``)."""
 
 import json
 from pathlib import Path
 
 
 def fill(app, config):
-    path = Path(app.srcdir) / "_generated" / "sums.json"
+    path = Path(app.srcdir) / "_generated" / "filled.json"
     config.myst_substitutions = {**config.myst_substitutions, **(json.loads(path.read_text("utf-8")) if path.is_file() else {})}
 
 
