@@ -19,11 +19,11 @@ from mobpriv.datasets.city import city_points
 from mobpriv.experiments import thesis_3
 from mobpriv.experiments.days import Setting
 from mobpriv.grid import SquareGrid
-from mobpriv.mechanisms import HMC
+from mobpriv.mechanisms import HMC, GeoI
 from mobpriv.mechanisms.alteration import CONFUSED, OUTCOMES, REPLACED, Alteration, alter, area_coverage
 from mobpriv.metrics.pairs import pairs
 from mobpriv.profiles import HeatMaps, heat_maps
-from mobpriv.traces import Traces, by_user, milliseconds
+from mobpriv.traces import Traces, as_traces, by_user, milliseconds, rows
 
 ATTACKS = ("AP-Attack", "POI-Attack", "PIT-Attack")
 HIGH_AC, HIGH_SD = 0.8, 200.0  # Table 4.1; SD in m
@@ -51,6 +51,15 @@ def mechanisms(setting: Setting, reading: str = "text") -> dict:
     """No protection, Geo-I, Promesse, W4M (§3.4.2) and HMC (§4.7.3), by the names that figures and results bear."""
     confusion = hmc(setting, reading)
     return thesis_3.mechanisms(reading) | {confusion.name: confusion}
+
+
+def shifted(mechanism: GeoI, traces: Traces, rng: np.random.Generator) -> Traces:
+    """Every trace moved as a whole by one draw of the mechanism's noise, that of its first record."""
+    offsets = by_user(traces)[1]
+    first = rows(traces, offsets[:-1])
+    noisy = mechanism.protect(first, rng)
+    moved = {name: np.repeat(noisy[name].to_numpy() - first[name].to_numpy(), np.diff(offsets)) for name in ("lat", "lng")}
+    return as_traces(traces.assign(**{name: traces[name].to_numpy() + by for name, by in moved.items()}))
 
 
 def by_likeness(mechanism: HMC, traces: Traces) -> pd.DataFrame:
