@@ -16,7 +16,15 @@ pytestmark = [
 ]
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=[path.stem for path in NOTEBOOKS])
 # of each chapter one notebook is run quickly, with fewer users and shorter lists than the build takes; all are with -m quick_run
-QUICKLY = {"thesis_3_records", "thesis_4_privacy", "thesis_5_traces", "thesis_6_no_single", "joint_rivals", "pulp_laws", "dchi_partial"}
+QUICKLY = {
+    "thesis_3_records",
+    "thesis_4_privacy",
+    "thesis_5_traces",
+    "thesis_6_no_single",
+    "joint_rivals",
+    "pulp_laws",
+    "dchi_partial",
+}
 QUICKLY |= {"primule_risk"}
 BORDER = {"choose", "load", "prepare", "city_truth"}  # what reads a reader's data
 

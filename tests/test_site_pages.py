@@ -5,6 +5,7 @@ A page that passed before as it is now is visited again only in CI (``passed_pag
 
 import re
 from collections import Counter
+from weakref import WeakKeyDictionary
 
 import passed_pages
 import pytest
@@ -88,6 +89,7 @@ AXE = """([where, options]) => {
     return axe.run(where === 'looks' ? [...looks.values()] : document, {preload: false, resultTypes: ['violations'], ...options})
         .then(found => found.violations); }"""
 CHECKS = []
+SHOWN = WeakKeyDictionary()  # how each page is shown now
 
 
 def having(what: str) -> list[str]:
@@ -116,7 +118,6 @@ def test_a_page(browser, address, subtests, name):
     held = []
     for check, pages in CHECKS:
         if name in pages:
-            look(page)
             with subtests.test(check.__name__):
                 check(page)
                 held.append(check)
@@ -127,40 +128,17 @@ def test_a_page(browser, address, subtests, name):
 
 
 def look(page, width=1440, media="screen", scheme="light"):
-    """At a width, on the screen or on paper, in one of the two themes."""
-    page.emulate_media(media=media, color_scheme=scheme)
-    page.set_viewport_size({"width": width, "height": HEIGHT})
-    page.wait_for_function("scheme => document.documentElement.dataset.theme === scheme", arg=scheme)
+    """At a width, on the screen or on paper, in one of the two themes; nothing is laid out again that is so already."""
+    if SHOWN.get(page, ("", ""))[1:] != (media, scheme):
+        page.emulate_media(media=media, color_scheme=scheme)
+        page.wait_for_function("scheme => document.documentElement.dataset.theme === scheme", arg=scheme)
+    if SHOWN.get(page, ("",))[0] != width:
+        page.set_viewport_size({"width": width, "height": HEIGHT})
+    SHOWN[page] = (width, media, scheme)
     page.evaluate("window.scrollTo(0, 0)")
 
 
 # ------------------------------------------------------------------------------------------------------------------ every page
-@each([page for page in PAGES if page not in ("genindex.html", "search.html")])
-def no_barrier_stands_in_the_way(page):
-    """All rules of axe; that of contrast, nearly all of the time, in both themes and once for all text that looks alike."""
-    from axe_playwright_python.base import AXE_SCRIPT
-
-    look(page, 1280)
-    page.evaluate(AXE_SCRIPT)
-    found = page.evaluate(AXE, ["document", {"rules": {"color-contrast": {"enabled": False}}}])
-    for scheme in ("light", "dark"):
-        look(page, 1280, scheme=scheme)
-        found += page.evaluate(AXE, ["looks", {"runOnly": ["color-contrast"]}])
-    violations = [
-        f"{violation['id']}: {node['html'][:200]} {node.get('failureSummary', '')[:300]}"
-        for violation in found
-        for node in violation["nodes"]
-        if not any(violation["id"] == rule and part in node["html"] for rule, part in OF_THE_THEME)
-    ]
-    assert not violations
-
-
-@each(PAGES)
-def no_page_is_wider_than_a_phone(page):
-    look(page, 390)
-    assert page.evaluate(TOO_WIDE) <= 0
-
-
 @each([page for page in PAGES if page not in ("genindex.html", "search.html")])
 def no_page_shows_what_is_meant_for_programs(page):
     words = page.evaluate(WORDS)
@@ -174,6 +152,7 @@ def no_page_shows_what_is_meant_for_programs(page):
 # ------------------------------------------------------------------------------------------------------------------- notebooks
 @each(NOTEBOOKS)
 def a_page_opens_with_its_answer(page):
+    look(page)
     answer = page.locator(".bd-article .answer").first
     assert answer.bounding_box()["y"] < 400
     words = answer.inner_text()
@@ -222,27 +201,6 @@ def tables_are_for_reading(page):
 
 
 @each(NOTEBOOKS)
-def a_table_is_one_in_dark_as_in_light(page):
-    """The theme pads what stands on its dark page; a few pixels less, and wide tables become cards there alone."""
-    shown = {}
-    for scheme in ("light", "dark"):
-        look(page, 1200, scheme=scheme)
-        shown[scheme] = page.evaluate(SET_AS)
-    assert shown["dark"] == shown["light"]
-
-
-@each(NOTEBOOKS)
-def a_table_whose_rows_are_cards_shows_its_corner(page):
-    look(page, 390)
-    named = page.evaluate(
-        """() => [...document.querySelectorAll('.bd-article .numbers-box')]
-            .filter(box => getComputedStyle(box.querySelector('table')).display !== 'table' && box.querySelector('thead th:first-child'))
-            .map(box => [box.querySelector('thead th').textContent, (box.querySelector('.corner') || {}).innerText])"""
-    )
-    assert [(corner, shown) for corner, shown in named if corner != shown] == []
-
-
-@each(NOTEBOOKS)
 def a_term_is_linked_where_it_is_used_first(page):
     terms = page.eval_on_selector_all(".glossary-term", "all => all.map(e => e.textContent.toLowerCase())")
     assert terms
@@ -256,6 +214,54 @@ def marks_and_lines_of_figures_stand_out_from_the_page(page):
         look(page, scheme=scheme)
         background, colours = page.evaluate(COLOURS)
         assert {c: round(_contrast(c, background), 1) for c in colours if _contrast(c, background) < 2.9} == {}, scheme
+
+
+@each(NOTEBOOKS)
+def a_table_is_one_in_dark_as_in_light(page):
+    """The theme pads what stands on its dark page; a few pixels less, and wide tables become cards there alone."""
+    shown = {}
+    for scheme in ("light", "dark"):
+        look(page, 1200, scheme=scheme)
+        shown[scheme] = page.evaluate(SET_AS)
+    assert shown["dark"] == shown["light"]
+
+
+@each([page for page in PAGES if page not in ("genindex.html", "search.html")])
+def no_barrier_stands_in_the_way(page):
+    """All rules of axe; that of contrast, nearly all of the time, in both themes and once for all text that looks alike."""
+    from axe_playwright_python.base import AXE_SCRIPT
+
+    look(page, 1280)
+    page.evaluate(AXE_SCRIPT)
+    found = page.evaluate(AXE, ["document", {"rules": {"color-contrast": {"enabled": False}}}])
+    for scheme in ("light", "dark"):
+        look(page, 1280, scheme=scheme)
+        found += page.evaluate(AXE, ["looks", {"runOnly": ["color-contrast"]}])
+    violations = [
+        f"{violation['id']}: {node['html'][:200]} {node.get('failureSummary', '')[:300]}"
+        for violation in found
+        for node in violation["nodes"]
+        if not any(violation["id"] == rule and part in node["html"] for rule, part in OF_THE_THEME)
+    ]
+    assert not violations
+
+
+# ----------------------------------------------------------------------------------------------------------------- on a phone
+@each(PAGES)
+def no_page_is_wider_than_a_phone(page):
+    look(page, 390)
+    assert page.evaluate(TOO_WIDE) <= 0
+
+
+@each(NOTEBOOKS)
+def a_table_whose_rows_are_cards_shows_its_corner(page):
+    look(page, 390)
+    named = page.evaluate(
+        """() => [...document.querySelectorAll('.bd-article .numbers-box')]
+            .filter(box => getComputedStyle(box.querySelector('table')).display !== 'table' && box.querySelector('thead th:first-child'))
+            .map(box => [box.querySelector('thead th').textContent, (box.querySelector('.corner') || {}).innerText])"""
+    )
+    assert [(corner, shown) for corner, shown in named if corner != shown] == []
 
 
 # ------------------------------------------------------------------------------------------------- instruments, exercises, folds
@@ -275,6 +281,7 @@ def a_knob_turns_by_keyboard(page):
 @each(FOLDED)
 def code_is_folded_and_on_paper_only_a_lesson_shows_it(page):
     """The folds of a lesson hold its imports and its data, which its solutions build on."""
+    look(page)
     fold = page.locator("details.hide").first
     code = fold.locator("div.highlight-ipython3, div.highlight-python").first
     assert not code.is_visible()
@@ -288,6 +295,7 @@ def code_is_folded_and_on_paper_only_a_lesson_shows_it(page):
 
 @each(LESSONS)
 def a_solution_is_folded_and_holds_its_code(page):
+    look(page)
     solutions = page.locator(".solution.dropdown")
     for i in range(solutions.count()):
         code = solutions.nth(i).locator("div.highlight-ipython3, div.highlight-python").first
