@@ -61,7 +61,7 @@ $(STAMP): requirements.lock pyproject.toml
 	    chosen="$$candidate"; break; fi; \
 	done; \
 	if [ -z "$$chosen" ] && [ ! -x $(PY) ]; then \
-	  echo "mobpriv needs Python 3.11, 3.12, 3.13 or 3.14 with venv (python3 here: $$(python3 --version 2>&1)): install one (Debian, Ubuntu: apt install python3-venv; macOS: brew install python@3.14; else https://www.python.org/downloads) or say where one is, make PYTHON=/path/to/python3" >&2; exit 1; fi; \
+	  echo "mobpriv needs Python 3.11, 3.12, 3.13 or 3.14 with venv (python3 here: $$(python3 --version 2>&1)): install one (Debian, Ubuntu: apt install python3-venv; macOS: brew install python@3.14) or say where one is, make PYTHON=/path/to/python3" >&2; exit 1; fi; \
 	test -x $(PY) || { echo "creating $(VENV) with $$chosen"; "$$chosen" -m venv $(VENV); } || exit 1; \
 	echo "installing the pinned packages (a minute or two)"; \
 	$(PY) -m pip install --quiet --disable-pip-version-check --requirement requirements.lock && \
