@@ -1,11 +1,14 @@
 # mobpriv: `make book` builds the book, `make test` tests it, `make help` lists the rest.
-# Needs Python 3.11, 3.12 or 3.13 and nothing else; say which with PYTHON=/path/to/python.
+# Needs Python 3.11, 3.12, 3.13 or 3.14 and nothing else; say which with PYTHON=/path/to/python.
 
 SHELL := /bin/bash
 VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 WORKERS ?= 2
+STARTED := $(shell date +%s)
+# behind a command: how long all that was to be made took, and its exit code
+TOOK = code=$$?; seconds=$$(($$(date +%s) - $(STARTED))); echo "make $@: $$((seconds / 60)) min $$((seconds % 60)) s"; exit $$code
 
 .DEFAULT_GOAL := help
 .PHONY: help book test lint format bench real lock clean site-test environment
@@ -14,17 +17,17 @@ help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
 
 book: $(STAMP)  ## run every notebook on the embedded data and build the book
-	@$(PY) -m mobpriv.cli book --workers $(WORKERS)
+	@$(PY) -m mobpriv.cli book --workers $(WORKERS); $(TOOK)
 
 test: lint  ## lint and all tests (the built book has its own: make site-test)
-	@$(PY) -m pytest -n $(WORKERS) --dist worksteal --ignore-glob 'tests/test_site*.py' $(ARGS)
+	@$(PY) -m pytest -n $(WORKERS) --dist worksteal --ignore-glob 'tests/test_site*.py' $(ARGS); $(TOOK)
 
 lint: $(STAMP)  ## formatting and lint only
 	@$(PY) -m ruff format --check
 	@$(PY) -m ruff check
 
 site-test: $(STAMP)  ## open the built book in a headless browser: links, requests, scripts, accessibility
-	@$(PY) -m pytest -n $(WORKERS) tests/test_site*.py $(ARGS)
+	@$(PY) -m pytest -n $(WORKERS) --dist worksteal tests/test_site*.py $(ARGS); $(TOOK)
 
 format: $(STAMP)  ## format the code, strip the notebooks
 	@$(PY) -m ruff format
@@ -53,12 +56,12 @@ clean:  ## remove what was built (not .venv, not book/results)
 # The stamp makes a second call instant; a changed lock or pyproject.toml installs again.
 $(STAMP): requirements.lock pyproject.toml
 	@chosen=""; \
-	for candidate in $(PYTHON) python3 python3.13 python3.12 python3.11 python; do \
-	  if "$$candidate" -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' >/dev/null 2>&1; then \
+	for candidate in $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	  if "$$candidate" -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' >/dev/null 2>&1; then \
 	    chosen="$$candidate"; break; fi; \
 	done; \
 	if [ -z "$$chosen" ] && [ ! -x $(PY) ]; then \
-	  echo "mobpriv needs Python 3.11, 3.12 or 3.13 with venv; python3 here is: $$(python3 --version 2>&1). Say where one is: make PYTHON=/path/to/python3.12" >&2; exit 1; fi; \
+	  echo "mobpriv needs Python 3.11, 3.12, 3.13 or 3.14 with venv (python3 here: $$(python3 --version 2>&1)): install one (Debian, Ubuntu: apt install python3-venv; macOS: brew install python@3.14) or say where one is, make PYTHON=/path/to/python3" >&2; exit 1; fi; \
 	test -x $(PY) || { echo "creating $(VENV) with $$chosen"; "$$chosen" -m venv $(VENV); } || exit 1; \
 	echo "installing the pinned packages (a minute or two)"; \
 	$(PY) -m pip install --quiet --disable-pip-version-check --requirement requirements.lock && \

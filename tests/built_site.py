@@ -12,7 +12,8 @@ import pytest
 from chromium import MISSING
 
 SITE = Path(os.environ.get("MOBPRIV_SITE", Path(__file__).parent.parent / "_build" / "html"))
-VIEWS = {"light": ("light", 1280), "dark": ("dark", 1280), "phone": ("light", 390)}
+VIEWS = {"light": ("light", 1280), "phone": ("light", 390)}
+HEIGHT = 900
 
 _missing = MISSING
 if not _missing and not (SITE / "index.html").is_file():
@@ -41,9 +42,9 @@ def served() -> Iterator[str]:
 
 
 def visited(browser, address: str, page: str, view: str = "light") -> tuple:
-    """The page, scrolled through once so that everything lazy has loaded, and what went wrong meanwhile."""
+    """The page, scrolled through once so that everything lazy has loaded, and what goes wrong for as long as it is open."""
     scheme, width = VIEWS[view]
-    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900}, reduced_motion="reduce")
+    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": HEIGHT}, reduced_motion="reduce")
     found, wrong = context.new_page(), []
     found.on(
         "request", lambda r: None if r.url.startswith((address, "data:", "blob:")) else wrong.append(f"request to {r.url}")
@@ -52,10 +53,11 @@ def visited(browser, address: str, page: str, view: str = "light") -> tuple:
     found.on("console", lambda m: wrong.append(f"console: {m.text}") if m.type == "error" else None)
     found.on("pageerror", lambda e: wrong.append(f"script: {e}"))
     found.goto(address + page)  # loaded to its end: a large page is idle before that
-    found.wait_for_load_state("networkidle")
+    found.set_viewport_size({"width": width, "height": 10 * HEIGHT})  # in long strides
     found.evaluate(
-        """async () => { for (let y = 0; y < document.body.scrollHeight; y += 600) {
-               window.scrollTo(0, y); await new Promise(done => setTimeout(done, 30)); } }"""
+        """async () => { for (let y = 0; y < document.body.scrollHeight; y += window.innerHeight) {
+               window.scrollTo(0, y); await new Promise(done => setTimeout(done, 50)); } }"""
     )
     found.wait_for_load_state("networkidle")
+    found.set_viewport_size({"width": width, "height": HEIGHT})
     return context, found, wrong

@@ -5,6 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# no deadline: a first example compiles; in CI the same examples at each run (what is found by chance is found here), and fewer
+settings.register_profile("here", deadline=None)
+settings.register_profile("ci", deadline=None, max_examples=40, derandomize=True, database=None, print_blob=True)
+settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # workers that share the cores would have their threads wait for one another's
     os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))

@@ -10,7 +10,7 @@ from mobpriv.book import quantities, yaml_files
 from mobpriv.book.claims import Claim, Erratum, LedgerError, printed, read
 from mobpriv.book.expressions import named_in
 from mobpriv.book.pages import score_page
-from mobpriv.book.verdicts import check_errata, evaluate
+from mobpriv.book.verdicts import NO_DATA, check_errata, evaluate
 
 NAMES = quantities.names({"nb": NAMED}, {"none": "no protection"}, REGISTRY.runs)
 
@@ -264,6 +264,17 @@ def test_a_printed_table_has_a_verdict_for_every_cell_that_is_printed():
     score = score_page(found, [], REGISTRY)
     assert counted(score) == {"Cabspotting": [0, 0, 0, 1], "GeoLife": [1, 0, 0, 0]}  # a table is one claim
     assert "1 claim tested" in score
+
+
+def test_a_number_of_the_score_is_that_of_the_claims_it_leads_to():
+    found = evaluate(
+        [claim(**TABLE, explanations=because())], {run: {"nb": RESULTS} for run in ("cabspotting", "geolife")}, REGISTRY, NAMES
+    )
+    cells = [v._replace(verdict="agrees") for v in found if v.dataset == "cabspotting"]
+    assert len(cells) == 2
+    assert counted(score_page(cells, [], REGISTRY)) == {"Cabspotting": [1, 0, 0, 0]}
+    example = [v._replace(dataset=NO_DATA) for v in cells]
+    assert 'href="ledger.html?verdict=agrees&amp;data=no%20data%20set">1<' in score_page(example, [], REGISTRY)
 
 
 def test_a_table_of_a_worked_example():

@@ -77,6 +77,18 @@ def test_conda_users_get_the_same_packages():
         assert str(named[name].specifier) == str(requirement.specifier), name
 
 
+def test_the_same_pythons_everywhere():
+    named = [line.removeprefix("Programming Language :: Python :: ") for line in project()["classifiers"] if ":: 3." in line]
+    allowed = Requirement(f"python{project()['requires-python']}").specifier
+    minors = [int(version.partition(".")[2]) for version in named]
+    assert [n for n in range(50) if allowed.contains(f"3.{n}.1")] == minors
+    makefile = (ROOT / "Makefile").read_text()
+    assert f"(3, {minors[0]}) <= sys.version_info[:2] <= (3, {minors[-1]})" in makefile
+    assert " ".join(f"python{version}" for version in reversed(named)) in makefile
+    assert makefile.count(f"{', '.join(named[:-1])} or {named[-1]}") == 2  # at the top, and where none is found
+    assert f"Python {named[0]} to {named[-1]}" in (ROOT / "README.md").read_text()
+
+
 def test_names_stand_in_order():
     environment = yaml.safe_load((ROOT / "environment.yml").read_text())
     names = [entry.split()[0] for entry in environment["dependencies"] if isinstance(entry, str)]

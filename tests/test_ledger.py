@@ -47,7 +47,7 @@ def test_data_sets_stand_side_by_side_real_ones_first_the_city_last():
     assert rows(text)[4] == ["n", "536", "536", "536"]
     assert text.count("not testable without") == 1
     assert "not testable without MDC, PrivaMov</p>" in text
-    assert 'data-found="cabspotting:agrees geolife:open city:open mdc:untestable privamov:untestable"' in text
+    assert 'data-found="cabspotting:agrees|geolife:open|city:open|mdc:untestable|privamov:untestable"' in text
 
 
 def test_the_number_of_cases_stands_once_where_the_numbers_of_a_data_set_share_it():
@@ -122,7 +122,7 @@ def test_of_a_printed_table_every_cell_is_shown_and_those_that_differ_are_marked
         ],
         ["n", "536", "–"],
     ]
-    assert 'data-found="cabspotting:agrees cabspotting:disagrees geolife:agrees mdc:untestable"' in text
+    assert 'data-found="cabspotting:disagrees|geolife:agrees|mdc:untestable"' in text
 
 
 def test_too_few_cases_have_no_interval_and_decide_nothing():

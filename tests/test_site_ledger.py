@@ -1,19 +1,13 @@
-"""The built ledger, errata, bibliography and search in a real browser: widths, filters, anchors, print, without scripts, order of hits."""
+"""The built ledger, errata and bibliography in a real browser: filters, anchors, print, without scripts."""
 
 import re
+from html import unescape
 from urllib.parse import parse_qs, urlparse
 
 import pytest
 from built_site import PAGES, SITE, needs_the_book
 
 pytestmark = needs_the_book
-WIDTHS = (360, 390, 768, 1024, 1440)
-OURS = ".claim, .erratum, table.sets, table.score, .filters, .origins, .citation-list"
-HOLDERS = [
-    page
-    for page in PAGES
-    if re.search('class="(?:claim|erratum|score|origins|citation-list)', (SITE / page).read_text("utf-8"))
-]
 
 
 @pytest.fixture
@@ -33,6 +27,35 @@ def visit(browser, address):
         context.close()
 
 
+@pytest.fixture(scope="module")
+def opened_once(browser, address):
+    context = browser.new_context(reduced_motion="reduce")
+    found = context.new_page()
+    found.goto(address + "ledger.html")
+    yield found
+    context.close()
+
+
+@pytest.fixture
+def ledger(opened_once):
+    """The ledger, with the filters of a query, in a window of a width: opened once, for it is large."""
+
+    def go(query: str = "", width: int = 1440):
+        opened_once.emulate_media(media="screen")
+        opened_once.set_viewport_size({"width": width, "height": 900})
+        filtered(opened_once, query)
+        return opened_once
+
+    return go
+
+
+def filtered(page, query: str) -> None:
+    """Go to the ledger's filters as Back and Forward do, without opening the page again."""
+    page.evaluate(
+        "query => { history.pushState(null, '', 'ledger.html' + query); dispatchEvent(new PopStateEvent('popstate')); }", query
+    )
+
+
 def shown(page) -> list[str]:
     """The anchors of the claims that can be seen."""
     return page.eval_on_selector_all(".claim", "all => all.filter(e => e.checkVisibility()).map(e => e.id)")
@@ -42,31 +65,9 @@ def count(page) -> str:
     return page.locator(".filters output").inner_text()
 
 
-# --------------------------------------------------------------------------------------------------------------- width, print
-@pytest.mark.parametrize("page", HOLDERS)
-def test_nothing_of_ours_is_wider_than_its_page_or_scrolls_sideways(visit, page):
-    opened = visit(page)
-    wide = []
-    for width in WIDTHS:
-        opened.set_viewport_size({"width": width, "height": 900})
-        opened.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
-        wide += opened.evaluate(
-            """([ours, width]) => {
-                const right = document.querySelector('.bd-article').getBoundingClientRect().right + 0.5;
-                return [...document.querySelectorAll(ours)].flatMap(e => [e, ...e.querySelectorAll('*')])
-                  .filter(e => e.checkVisibility() && e.getBoundingClientRect().width > 2)
-                  .filter(e => e.getBoundingClientRect().right > right || e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0
-                               && getComputedStyle(e).overflowX !== 'visible' && e.tagName !== 'SELECT')
-                  .map(e => `${width}: ${e.tagName} ${e.className} ${e.textContent.slice(0, 60)}`); }""",
-            [OURS, width],
-        )
-        over = opened.evaluate("document.documentElement.scrollWidth - window.innerWidth") if page == "ledger.html" else 0
-        wide += [f"{width}: the page, by {over}"] * (over > 0)
-    assert not wide
-
-
-def test_paper_shows_every_claim_and_every_value_and_no_bar(visit):
-    page = visit("ledger.html?verdict=undecided", 794)
+# --------------------------------------------------------------------------------------------------------------------- print
+def test_paper_shows_every_claim_and_every_value_and_no_bar(ledger):
+    page = ledger("?verdict=undecided", 794)
     assert len(shown(page)) < page.locator(".claim").count()
     page.emulate_media(media="print")
     assert len(shown(page)) == page.locator(".claim").count()
@@ -93,8 +94,8 @@ def test_without_a_script_every_claim_is_shown_and_no_bar(visit):
 
 
 @pytest.mark.parametrize("width", [360, 600])
-def test_on_a_phone_the_verdict_comes_first_and_nothing_but_the_data_sets_is_named_twice(visit, width):
-    page = visit("ledger.html", width)
+def test_on_a_phone_the_verdict_comes_first_and_nothing_but_the_data_sets_is_named_twice(ledger, width):
+    page = ledger(width=width)
     places = page.eval_on_selector_all(
         ".claim > table.sets",
         """all => all.map(t => { const of = s => [...t.querySelectorAll(s)].map(e => e.getBoundingClientRect());
@@ -116,8 +117,8 @@ def test_on_a_phone_the_verdict_comes_first_and_nothing_but_the_data_sets_is_nam
     assert {tuple(found) for found in labels} == {(True, 0)}  # the label once, none at the cells
 
 
-def test_on_a_wide_page_data_sets_stand_side_by_side(visit):
-    tops = visit("ledger.html").eval_on_selector_all(
+def test_on_a_wide_page_data_sets_stand_side_by_side(ledger):
+    tops = ledger().eval_on_selector_all(
         ".claim > table.sets",
         "all => all.map(t => [...t.querySelectorAll('thead th')].map(e => e.getBoundingClientRect().bottom))",
     )
@@ -126,8 +127,8 @@ def test_on_a_wide_page_data_sets_stand_side_by_side(visit):
 
 
 # ------------------------------------------------------------------------------------------------------------------- filters
-def test_the_filters_find_claims_with_such_a_verdict_on_such_data(visit):
-    page = visit("ledger.html")
+def test_the_filters_find_claims_with_such_a_verdict_on_such_data(ledger, visit):
+    page = ledger()
     total = page.locator(".claim").count()
     assert count(page) == f"{total} of {total} claims"
     page.get_by_label("Verdict").select_option(label="disagrees")
@@ -136,7 +137,7 @@ def test_the_filters_find_claims_with_such_a_verdict_on_such_data(visit):
     assert 0 < len(found) < total
     assert count(page) == f"{len(found)} of {total} claims"
     marked = page.eval_on_selector_all("[data-found]", "all => all.map(e => [e.closest('.claim').id, e.dataset.found])")
-    assert found == [anchor for anchor, pairs in marked if "geolife:disagrees" in pairs.split()]
+    assert found == [anchor for anchor, pairs in marked if "geolife:disagrees" in pairs.split("|")]
     assert parse_qs(urlparse(page.url).query) == {"verdict": ["disagrees"], "data": ["geolife"]}
     assert page.eval_on_selector_all("section:has(.claim)", "all => all.filter(s => s.checkVisibility() && "
                                      "![...s.querySelectorAll('.claim')].some(c => c.checkVisibility())).length") == 0  # fmt: skip
@@ -149,8 +150,8 @@ def test_the_filters_find_claims_with_such_a_verdict_on_such_data(visit):
     assert 0 < len(shown(page)) < total
 
 
-def test_the_filters_work_from_the_keyboard_and_say_what_they_found(visit):
-    page = visit("ledger.html")
+def test_the_filters_work_from_the_keyboard_and_say_what_they_found(ledger):
+    page = ledger()
     page.get_by_label("Paper", exact=True).focus()
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.name") == "verdict"
@@ -160,9 +161,28 @@ def test_the_filters_work_from_the_keyboard_and_say_what_they_found(visit):
     assert page.locator(".filters output").get_attribute("aria-live") == "polite"
 
 
-def test_an_address_with_a_filter_that_is_none_shows_everything(visit):
-    page = visit("ledger.html?paper=nobody&data=geolife%22")
+def test_an_address_with_a_filter_that_is_none_shows_everything(ledger):
+    page = ledger("?paper=nobody&data=geolife%22")
     assert len(shown(page)) == page.locator(".claim").count()
+
+
+def test_a_number_leads_to_as_many_claims(ledger):
+    """Of every link to the ledger with filters, wherever it stands, the number that it says."""
+    found = {
+        (unescape(query), re.sub("<[^>]*>", "", words))
+        for name in PAGES
+        for query, words in re.findall(
+            r'<a [^>]*href="[^"]*ledger\.html(\?[^"#]+)"[^>]*>(.*?)</a>', (SITE / name).read_text("utf-8"), re.DOTALL
+        )
+    }
+    assert len(found) > 10
+    page, wrong = ledger(), []
+    for query, words in sorted(found):
+        filtered(page, query)
+        says, shows = re.search(r"\d+", words)[0], len(shown(page))
+        if count(page).split()[0] != says or shows != int(says):
+            wrong.append(f"{words} leads to {query}, which shows {shows}: {count(page)}")
+    assert not wrong
 
 
 def test_a_number_of_the_score_leads_to_its_claims(visit):
@@ -202,7 +222,7 @@ def test_the_errata_have_anchors_and_every_id_on_a_page_leads_to_its_entry(visit
     assert page.locator(".claim:target").count() == 1
 
 
-# ------------------------------------------------------------------------------------------------- bibliography, search
+# --------------------------------------------------------------------------------------------------------------- bibliography
 def test_the_bibliography_bears_the_labels_that_the_text_cites(visit):
     labels = visit("bibliography.html").locator(".citation .label").all_inner_texts()
     labels = [label.strip("[] \n") for label in labels]
@@ -211,21 +231,3 @@ def test_the_bibliography_bears_the_labels_that_the_text_cites(visit):
     assert len(cited) > 3
     assert set(cited) <= set(labels)
     assert not [label for label in labels if not re.fullmatch(r".+, (\d{4}|n\.d\.)", label)]
-
-
-@pytest.mark.parametrize(
-    ("query", "page"),
-    [
-        ("Figure 3.4", "thesis_3_mechanisms"),
-        ("Figure 3.5", "thesis_3_top_k"),
-        ("figure 3.1", "thesis_3_heat_map"),
-        ("Theorem 1", "joint_theorem_1"),
-        ("Table 3.2", "thesis_3_datasets"),
-        ("Scenario 2", "joint_scenario_2"),
-    ],
-)
-def test_the_search_names_the_page_of_a_figure_first(visit, query, page):
-    opened = visit(f"search.html?q={query}")
-    opened.wait_for_selector("#search-results li a", timeout=10_000)
-    first = opened.locator("#search-results li a").first.get_attribute("href")
-    assert first.partition("#")[0].partition("?")[0] == f"notebooks/{page}.html"

@@ -1,17 +1,26 @@
-"""The built pages as a reader sees them: the answer first, nothing beyond the right edge, captions, tables and words for people."""
+"""The built pages as a reader sees them, each visited once: nothing fails, nothing leaves, no barrier, the answer first, all within the page.
+
+A page that passed before as it is now is visited again only in CI (``passed_pages.py``).
+"""
 
 import re
 from collections import Counter
+from weakref import WeakKeyDictionary
 
+import passed_pages
 import pytest
-from built_site import PAGES, SITE, needs_the_book
+from built_site import HEIGHT, PAGES, SITE, needs_the_book, visited
 
 pytestmark = needs_the_book
 WIDTHS = (360, 390, 768, 1024, 1100, 1440)
 PAPER = 718  # CSS pixels between the margins of an A4 sheet
 ROWS = 18  # of a table on a page: three data sets at six levels
+# What the theme brings: (rule, part of the offending element). Nothing of ours belongs here.
+OF_THE_THEME = (
+    ("region", "logo__title"),  # the book's name beside the logo stands outside the landmarks
+)
 NOTEBOOKS = [page for page in PAGES if page.startswith("notebooks/")]
-ARTICLES = [page for page in PAGES if page not in ("genindex.html", "search.html")]
+LARGEST_FIRST = sorted(PAGES, key=lambda page: -(SITE / page).stat().st_size)  # so that no worker is left with one at the end
 
 # what stands beyond the right edge of the text, or is hidden there; a map is a window by nature, one pixel is a rounding, and of a
 # formula the drawing counts, not the words for screen readers inside it
@@ -19,11 +28,11 @@ BEYOND = """() => {
     const article = document.querySelector('.bd-article');
     const right = Math.min(article.getBoundingClientRect().right, window.innerWidth) + 1;
     return [...article.querySelectorAll('*')]
-      .filter(e => !e.closest('.leaflet-container, mjx-assistive-mml, .visually-hidden') && e.checkVisibility())
-      .filter(e => e.tagName === 'svg' || !e.closest('svg') && e.textContent.trim() && !e.matches('.math, mjx-container'))
       .filter(e => e.getBoundingClientRect().width > 2)
       .filter(e => e.getBoundingClientRect().right > right
                    || e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX !== 'visible')
+      .filter(e => !e.closest('.leaflet-container, mjx-assistive-mml, .visually-hidden') && e.checkVisibility())
+      .filter(e => e.tagName === 'svg' || !e.closest('svg') && e.textContent.trim() && !e.matches('.math, mjx-container'))
       .map(e => `${e.tagName}.${e.className}: ${e.textContent.trim().slice(0, 50)}`); }"""
 # the words of a page without its programs, its formulas and the identifiers of what it cites
 WORDS = """() => { const article = document.querySelector('.bd-article').cloneNode(true);
@@ -42,53 +51,111 @@ NOT_FOR_PEOPLE = {
 }
 
 
-def _widest(pages, count=6):
-    """The pages with the most tables that are just as wide as a page holds: of five columns, then of four."""
-    text = {page: (SITE / page).read_text(encoding="utf-8") for page in pages}
-    return sorted(pages, key=lambda page: (-text[page].count("numbers columns-5"), -text[page].count("numbers columns-4")))[
-        :count
-    ]
+# what of ours scrolls sideways, or is wider than the article
+OURS = """() => {
+    const ours = '.claim, .erratum, table.sets, table.score, .filters, .origins, .citation-list';
+    const right = document.querySelector('.bd-article').getBoundingClientRect().right + 0.5;
+    return [...new Set([...document.querySelectorAll(ours)].flatMap(e => [e, ...e.querySelectorAll('*')]))]
+      .filter(e => e.getBoundingClientRect().width > 2)
+      .filter(e => e.getBoundingClientRect().right > right || e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0
+                   && getComputedStyle(e).overflowX !== 'visible' && e.tagName !== 'SELECT')
+      .filter(e => e.checkVisibility())
+      .map(e => `${e.tagName} ${e.className} ${e.textContent.slice(0, 60)}`); }"""
+TOO_WIDE = "document.documentElement.scrollWidth - window.innerWidth"
+# the background, and the colours of marks and lines of what is drawn
+COLOURS = """() => { const page = getComputedStyle(document.querySelector('.bd-main')).backgroundColor;
+    const body = getComputedStyle(document.body).backgroundColor;
+    const found = new Set();
+    document.querySelectorAll('.mobpriv-figure svg :is(path, use, text)').forEach(e => {
+        const style = getComputedStyle(e), box = e.getBoundingClientRect();
+        if (e.closest('defs, clipPath') || !box.width && !box.height || style.opacity < 0.9) return;
+        if (e.tagName == 'text') found.add(style.fill);
+        else if (style.stroke != 'none' && style.strokeOpacity > 0.9) found.add(style.stroke); });
+    return [page == 'rgba(0, 0, 0, 0)' ? body : page, [...found]]; }"""
+# violations; of contrast in one element of each look alone: what decides is the text's colour and size and what lies behind it, all
+# that its ancestors paint. Text that is positioned may lie over anything: all of it is taken.
+AXE = """options => {
+    const of = e => { const s = getComputedStyle(e);
+        return [s.backgroundColor, s.backgroundImage, s.opacity, s.filter, s.mixBlendMode, s.boxShadow].join(); };
+    const behind = new Map([[null, ['', false]]]);
+    const painted = e => { if (!behind.has(e)) { const [above, free] = painted(e.parentElement), position = getComputedStyle(e).position;
+        behind.set(e, [above + of(e) + '|', free || position === 'absolute' || position === 'fixed']); } return behind.get(e); };
+    const text = e => [...e.childNodes].some(n => n.nodeType === Node.TEXT_NODE && n.data.trim()) || e.matches('input, select');
+    const looks = new Set();
+    document.body.querySelectorAll('*').forEach((e, i) => {
+        e.removeAttribute('data-look');
+        if (!text(e) || !e.checkVisibility()) return;
+        const s = getComputedStyle(e), [stack, free] = painted(e);
+        const look = [s.color, s.fontSize, s.fontWeight, s.textShadow, stack, free ? i : ''].join();
+        if (!looks.has(look)) e.setAttribute('data-look', looks.add(look).size); });
+    axe.configure({rules: [{id: 'color-contrast', selector: '[data-look]'}]});
+    return axe.run({preload: false, resultTypes: ['violations'], ...options}).then(found => found.violations); }"""
+CHECKS = []
+SHOWN = WeakKeyDictionary()  # how each page is shown now
 
 
-def _one_after_another(pages):
-    """A fixture of opened pages; pytest runs all tests of a page before it opens the next."""
-
-    @pytest.fixture(scope="module", params=pages)
-    def opened(request, browser, address):
-        context = browser.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
-        page = context.new_page()
-        page.goto(address + request.param)  # loaded to its end: a large page is idle before that
-        page.wait_for_load_state("networkidle")
-        yield page
-        context.close()
-
-    return opened
+def having(what: str) -> list[str]:
+    return [page for page in PAGES if what in (SITE / page).read_text(encoding="utf-8")]
 
 
-article = _one_after_another(ARTICLES)
-notebook = _one_after_another(NOTEBOOKS)
-page_of_wide_tables = _one_after_another(_widest(NOTEBOOKS))
+INSTRUMENTS, LESSONS = having('class="mobpriv-figure instrument"'), having('class="solution dropdown')
+FOLDED = having('details class="admonition hide')
 
 
-@pytest.fixture
-def page_of_notebook(notebook):
-    notebook.emulate_media(media="screen")
-    notebook.set_viewport_size({"width": 1440, "height": 900})
-    return notebook
+def each(pages):
+    """A check of every opened page of these."""
+
+    def add(check):
+        CHECKS.append((check, frozenset(pages)))
+        return check
+
+    return add
 
 
-def test_nothing_stands_beyond_the_right_edge_at_any_width_nor_on_paper(article):
-    beyond = []
-    article.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
-    for media, width in [*(("screen", width) for width in WIDTHS), ("print", PAPER)]:
-        article.emulate_media(media=media)
-        article.set_viewport_size({"width": width, "height": 900})
-        beyond += [f"{media} {width}: {element}" for element in article.evaluate(BEYOND)]
-    assert not beyond
+@pytest.mark.parametrize("name", LARGEST_FIRST)
+def test_a_page(browser, address, subtests, name):
+    if passed_pages.passed(name):
+        pytest.skip("passed before as it is")
+    context, page, wrong = visited(browser, address, name)
+    held = []
+    for check, pages in CHECKS:
+        if name in pages:
+            with subtests.test(check.__name__):
+                check(page)
+                held.append(check)
+    context.close()
+    assert not wrong, "a request that leaves the book or fails, or an error of a script"
+    if len(held) == sum(name in pages for _, pages in CHECKS):
+        passed_pages.keep(name)
 
 
-def test_a_page_opens_with_its_answer(page_of_notebook):
-    answer = page_of_notebook.locator(".bd-article .answer").first
+def look(page, width=1440, media="screen", scheme="light"):
+    """At a width, on the screen or on paper, in one of the two themes; nothing is laid out again that is so already."""
+    if SHOWN.get(page, ("", ""))[1:] != (media, scheme):
+        page.emulate_media(media=media, color_scheme=scheme)
+        page.wait_for_function("scheme => document.documentElement.dataset.theme === scheme", arg=scheme)
+    if SHOWN.get(page, ("",))[0] != width:
+        page.set_viewport_size({"width": width, "height": HEIGHT})
+    SHOWN[page] = (width, media, scheme)
+    page.evaluate("window.scrollTo(0, 0)")
+
+
+# ------------------------------------------------------------------------------------------------------------------ every page
+@each([page for page in PAGES if page not in ("genindex.html", "search.html")])
+def no_page_shows_what_is_meant_for_programs(page):
+    words = page.evaluate(WORDS)
+    found = {
+        what: [words[max(0, hit.start() - 30) : hit.end() + 10] for hit in re.finditer(pattern, words)][:3]
+        for what, pattern in NOT_FOR_PEOPLE.items()
+    }
+    assert not {what: hits for what, hits in found.items() if hits}
+
+
+# ------------------------------------------------------------------------------------------------------------------- notebooks
+@each(NOTEBOOKS)
+def a_page_opens_with_its_answer(page):
+    look(page)
+    answer = page.locator(".bd-article .answer").first
     assert answer.bounding_box()["y"] < 400
     words = answer.inner_text()
     assert re.match(r"The answer\.|What we found\.|\d+ errat", words)
@@ -96,17 +163,19 @@ def test_a_page_opens_with_its_answer(page_of_notebook):
     assert answer.evaluate("e => e.previousElementSibling.tagName") == "H1"
 
 
-def test_at_most_two_folds_of_code_stand_together(page_of_notebook):
+@each(NOTEBOOKS)
+def at_most_two_folds_of_code_stand_together(page):
     """One for the set-up, one for the experiment, before a figure, a table, a heading or a result in words comes."""
-    marks = page_of_notebook.evaluate(
+    marks = page.evaluate(
         """() => [...document.querySelectorAll('.bd-article :is(h1, h2, figure, table, .output, details.hide)')]
             .map(e => e.matches('details') ? 'f' : '-').join('')"""
     )
     assert "fff" not in marks
 
 
-def test_every_figure_has_a_number_a_caption_and_a_name_that_reads_as_a_sentence(page_of_notebook):
-    figures = page_of_notebook.eval_on_selector_all(
+@each(NOTEBOOKS)
+def every_figure_has_a_number_a_caption_and_a_name_that_reads_as_a_sentence(page):
+    figures = page.eval_on_selector_all(
         ".bd-article figure",
         """all => all.map(e => ({caption: (e.querySelector('figcaption') || {}).textContent || '',
             name: (e.querySelector('[role=img]') || e.querySelector('[aria-label]')).getAttribute('aria-label')}))""",
@@ -118,6 +187,158 @@ def test_every_figure_has_a_number_a_caption_and_a_name_that_reads_as_a_sentence
         assert not wrong, figure["name"]
 
 
+@each(NOTEBOOKS)
+def no_notebook_warns(page):
+    assert page.locator(".bd-article .output.stderr").all_inner_texts() == []
+
+
+@each(NOTEBOOKS)
+def tables_are_for_reading(page):
+    tables = page.eval_on_selector_all(
+        ".bd-article .cell_output table",
+        "all => all.map(e => [e.className, e.querySelectorAll('tbody tr:not(.group)').length])",
+    )
+    assert [name for name, _ in tables if "numbers" not in name] == []
+    assert [rows for _, rows in tables if rows > ROWS] == []
+
+
+@each(NOTEBOOKS)
+def a_term_is_linked_where_it_is_used_first(page):
+    terms = page.eval_on_selector_all(".glossary-term", "all => all.map(e => e.textContent.toLowerCase())")
+    assert terms
+    assert len(terms) == len(set(terms))
+
+
+@each(NOTEBOOKS)
+def marks_and_lines_of_figures_stand_out_from_the_page(page):
+    """Strokes and fills of what is drawn, on the page's own background: 3 to 1, as for graphics (WCAG 1.4.11); 2 for the grid's ticks."""
+    for scheme in ("light", "dark"):
+        look(page, scheme=scheme)
+        background, colours = page.evaluate(COLOURS)
+        assert {c: round(_contrast(c, background), 1) for c in colours if _contrast(c, background) < 2.9} == {}, scheme
+
+
+@each(NOTEBOOKS)
+def a_table_is_one_in_dark_as_in_light(page):
+    """The theme pads what stands on its dark page; a few pixels less, and wide tables become cards there alone."""
+    shown = {}
+    for scheme in ("light", "dark"):
+        look(page, 1200, scheme=scheme)
+        shown[scheme] = page.evaluate(SET_AS)
+    assert shown["dark"] == shown["light"]
+
+
+@each([page for page in PAGES if page not in ("genindex.html", "search.html")])
+def no_barrier_stands_in_the_way(page):
+    """All rules of axe; in the dark theme that of contrast, which takes nearly all of the time: once for all text that looks alike."""
+    from axe_playwright_python.base import AXE_SCRIPT
+
+    look(page, 1280)
+    page.evaluate(AXE_SCRIPT)
+    found = page.evaluate(AXE, {})
+    look(page, 1280, scheme="dark")
+    found += page.evaluate(AXE, {"runOnly": ["color-contrast"]})
+    violations = [
+        f"{violation['id']}: {node['html'][:200]} {node.get('failureSummary', '')[:300]}"
+        for violation in found
+        for node in violation["nodes"]
+        if not any(violation["id"] == rule and part in node["html"] for rule, part in OF_THE_THEME)
+    ]
+    assert not violations
+
+
+# ----------------------------------------------------------------------------------------------------------------- on a phone
+@each(PAGES)
+def no_page_is_wider_than_a_phone(page):
+    look(page, 390)
+    assert page.evaluate(TOO_WIDE) <= 0
+
+
+@each(NOTEBOOKS)
+def a_table_whose_rows_are_cards_shows_its_corner(page):
+    look(page, 390)
+    named = page.evaluate(
+        """() => [...document.querySelectorAll('.bd-article .numbers-box')]
+            .filter(box => getComputedStyle(box.querySelector('table')).display !== 'table' && box.querySelector('thead th:first-child'))
+            .map(box => [box.querySelector('thead th').textContent, (box.querySelector('.corner') || {}).innerText])"""
+    )
+    assert [(corner, shown) for corner, shown in named if corner != shown] == []
+
+
+# ------------------------------------------------------------------------------------------------- instruments, exercises, folds
+@each(INSTRUMENTS)
+def a_knob_turns_by_keyboard(page):
+    look(page, 390)
+    knob = page.locator(".instrument").first
+    count = knob.locator(".knob input").count()
+    knob.locator(".knob input:checked").focus()
+    for _ in range(count):
+        page.keyboard.press("ArrowRight")
+        chosen = knob.locator(".knob input:checked").get_attribute("value")
+        seen = [i for i in range(count) if knob.locator(".frame").nth(i).is_visible()]
+        assert seen == [int(chosen)]
+
+
+@each(FOLDED)
+def code_is_folded_and_on_paper_only_a_lesson_shows_it(page):
+    """The folds of a lesson hold its imports and its data, which its solutions build on."""
+    look(page)
+    fold = page.locator("details.hide").first
+    code = fold.locator("div.highlight-ipython3, div.highlight-python").first
+    assert not code.is_visible()
+    look(page, PAPER, "print")
+    if page.locator(".solution.dropdown").count():
+        assert "import" in code.inner_text()
+        assert code.bounding_box()["height"] > 20
+    else:
+        assert not fold.is_visible()
+
+
+@each(LESSONS)
+def a_solution_is_folded_and_holds_its_code(page):
+    look(page)
+    solutions = page.locator(".solution.dropdown")
+    for i in range(solutions.count()):
+        code = solutions.nth(i).locator("div.highlight-ipython3, div.highlight-python").first
+        assert not code.is_visible()
+        solutions.nth(i).locator(".toggle-button").first.click()
+        assert code.is_visible()
+        assert "assert" in solutions.nth(i).inner_text()
+    assert page.locator(".exercise").count() == solutions.count()
+
+
+# ----------------------------------------------------------------------------------------------- every page, its folds opened
+@each([page for page in PAGES if page not in ("genindex.html", "search.html")])
+def nothing_stands_beyond_the_right_edge_at_any_width_nor_on_paper(page):
+    page.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
+    beyond = []
+    for media, width in [*(("screen", width) for width in WIDTHS), ("print", PAPER)]:
+        look(page, width, media)
+        found = page.evaluate(BEYOND) + (page.evaluate(OURS) if media == "screen" else [])
+        beyond += [f"{media} {width}: {element}" for element in found]
+        if media == "screen" and page.evaluate(TOO_WIDE) > 0:
+            beyond.append(f"{width}: the page")
+    assert not beyond
+
+
+# ------------------------------------------------------------------------------------------------------------ all pages together
+def test_the_book_has_instruments_lessons_and_folds():
+    assert INSTRUMENTS
+    assert LESSONS
+    assert set(FOLDED) > set(LESSONS)
+
+
+def test_some_tables_are_tables_and_some_cards(browser, address):
+    """Where no table were one, that it is the same in both themes would say nothing."""
+    widest = max(NOTEBOOKS, key=lambda page: (SITE / page).read_text(encoding="utf-8").count("numbers columns-5"))
+    context, page, _ = visited(browser, address, widest)
+    look(page, 1200)
+    assert "table" in [how for how, _ in page.evaluate(SET_AS)]
+    look(page, 390)
+    assert "cards" in [how for how, _ in page.evaluate(SET_AS)]
+    context.close()
+
+
 def test_no_two_figures_share_a_number():
     numbers = Counter(
         number
@@ -126,67 +347,6 @@ def test_no_two_figures_share_a_number():
         if not re.fullmatch(r"Figure \d+\.", number)  # of a paper's own, which two papers may share
     )
     assert [number for number, count in numbers.items() if count > 1] == []
-
-
-def test_tables_are_for_reading(page_of_notebook):
-    tables = page_of_notebook.eval_on_selector_all(
-        ".bd-article .cell_output table",
-        "all => all.map(e => [e.className, e.querySelectorAll('tbody tr:not(.group)').length])",
-    )
-    assert [name for name, _ in tables if "numbers" not in name] == []
-    assert [rows for _, rows in tables if rows > ROWS] == []
-
-
-def test_a_table_is_one_in_dark_as_in_light(page_of_wide_tables):
-    """The theme pads what stands on its dark page; a few pixels less, and wide tables become cards there alone."""
-    page_of_wide_tables.set_viewport_size({"width": 1200, "height": 900})
-    shown = {}
-    for scheme in ("light", "dark"):
-        page_of_wide_tables.evaluate("scheme => document.documentElement.setAttribute('data-theme', scheme)", scheme)
-        shown[scheme] = page_of_wide_tables.evaluate(SET_AS)
-    assert "table" in [how for how, _ in shown["light"]]
-    assert shown["dark"] == shown["light"]
-
-
-def test_a_table_whose_rows_are_cards_shows_its_corner(page_of_wide_tables):
-    page_of_wide_tables.set_viewport_size({"width": 390, "height": 900})
-    named = page_of_wide_tables.evaluate(
-        """() => [...document.querySelectorAll('.bd-article .numbers-box')]
-            .filter(box => getComputedStyle(box.querySelector('table')).display !== 'table' && box.querySelector('thead th:first-child'))
-            .map(box => [box.querySelector('thead th').textContent, (box.querySelector('.corner') || {}).innerText])"""
-    )
-    assert [(corner, shown) for corner, shown in named if corner != shown] == []
-
-
-def test_no_page_shows_what_is_meant_for_programs(article):
-    words = article.evaluate(WORDS)
-    found = {what: re.findall(rf".{{0,30}}(?:{pattern}).{{0,10}}", words)[:3] for what, pattern in NOT_FOR_PEOPLE.items()}
-    assert not {what: hits for what, hits in found.items() if hits}
-
-
-def test_a_term_is_linked_where_it_is_used_first(page_of_notebook):
-    terms = page_of_notebook.eval_on_selector_all(".glossary-term", "all => all.map(e => e.textContent.toLowerCase())")
-    assert terms
-    assert len(terms) == len(set(terms))
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_marks_and_lines_of_figures_stand_out_from_the_page(page_of_notebook, scheme):
-    """Strokes and fills of what is drawn, on the page's own background: 3 to 1, as for graphics (WCAG 1.4.11); 2 for the grid's ticks."""
-    page_of_notebook.evaluate("scheme => document.documentElement.setAttribute('data-theme', scheme)", scheme)
-    drawn = page_of_notebook.evaluate(
-        """() => { const page = getComputedStyle(document.querySelector('.bd-main')).backgroundColor;
-            const body = getComputedStyle(document.body).backgroundColor;
-            const found = new Set();
-            document.querySelectorAll('.mobpriv-figure svg :is(path, use, text)').forEach(e => {
-                const style = getComputedStyle(e), box = e.getBoundingClientRect();
-                if (e.closest('defs, clipPath') || !box.width && !box.height || style.opacity < 0.9) return;
-                if (e.tagName == 'text') found.add(style.fill);
-                else if (style.stroke != 'none' && style.strokeOpacity > 0.9) found.add(style.stroke); });
-            return [page == 'rgba(0, 0, 0, 0)' ? body : page, [...found]]; }"""
-    )
-    background, colours = drawn
-    assert {c: round(_contrast(c, background), 1) for c in colours if _contrast(c, background) < 2.9} == {}
 
 
 def _contrast(colour: str, background: str) -> float:

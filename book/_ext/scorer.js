@@ -13,7 +13,15 @@ var Scorer = {
     const words = (new URLSearchParams(window.location.search).get("q") ?? "").trim().split(/\s+/);
     const page = title.split(" > ")[0];
     const held = (word) =>
-      new RegExp(`(?<![\\p{L}\\p{N}.])${word.replace(/[.*+\-?^${}()|[\]\\]/g, "\\$&")}s?(?!\\.?[\\p{L}\\p{N}])`, "iu").test(page);
+      new RegExp(`(?<![\\p{L}\\p{N}.])${word.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&")}s?(?!\\.?[\\p{L}\\p{N}])`, "iu").test(page);
     return words.every(held) ? score + (page === title ? 100 : 50) : score;
   },
+};
+
+/* Sphinx leaves numbers out of what is searched for; where nothing else is asked ("3.6"), they are what is meant. */
+const parseWords = Search._parseQuery;
+Search._parseQuery = (query) => {
+  const parsed = parseWords(query);
+  if (!parsed[1].size) splitQuery(query).forEach((number) => parsed[1].add(number));
+  return parsed;
 };

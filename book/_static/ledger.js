@@ -14,7 +14,7 @@
   /* a claim is shown where one of its findings, "geolife:disagrees", has both the data set and the verdict chosen */
   const matches = (says, { paper, verdict, data }) =>
     (!paper || says.dataset.paper === paper) &&
-    says.dataset.found.split(" ").some((found) => {
+    says.dataset.found.split("|").some((found) => {
       const [set, kind] = found.split(":");
       return (!data || set === data) && (!verdict || kind === verdict);
     });

@@ -193,9 +193,8 @@ def _agrees(cell: Verdict) -> bool:
 
 
 def _found(rows: Mapping[str, Sequence[Verdict]]) -> str:
-    """What the filters read: every data set with every verdict on it."""
-    pairs = [f"{name}:{_class(cell.verdict)}" for name, cells in rows.items() for cell in cells]
-    return escape(" ".join(dict.fromkeys(pairs)))
+    """What the filters read: every data set, whose name may hold blanks, with the verdict on it that the score counts."""
+    return escape("|".join(f"{name}:{_class(together(cells).verdict)}" for name, cells in rows.items()))
 
 
 def _table(claim: Claim, rows: Mapping[str, Sequence[Verdict]], registry: Registry) -> str:

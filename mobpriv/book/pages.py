@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from itertools import pairwise
 from typing import Any
+from urllib.parse import quote
 
 from mobpriv.book import sums
 from mobpriv.book.claims import KINDS, Erratum
@@ -193,8 +194,8 @@ def score_page(
 
 
 def _counted_cell(dataset: str, kind: str, count: int) -> str:
-    """A number of the score, which leads to its verdicts in the ledger; on a narrow page it says itself what it counts."""
-    number = f'<a href="ledger.html?verdict={CLASSES[kind]}&amp;data={dataset}">{count}</a>' if count else "0"
+    """A number of the score, which leads to its claims in the ledger; on a narrow page it says itself what it counts."""
+    number = f'<a href="ledger.html?verdict={CLASSES[kind]}&amp;data={quote(dataset)}">{count}</a>' if count else "0"
     return f'<td role="cell" class="{CLASSES[kind]}" data-label="{SYMBOLS[kind]} {kind}">{number}</td>'
 
 

@@ -115,7 +115,7 @@ def _from_numbers(values: pd.Series, number: np.ndarray, unit: str, source: str)
         )
     known &= (ms >= _YEAR_1) & (ms <= _YEAR_9999)
     out = np.where(known, ms, 0).astype("int64").astype("datetime64[ms]")
-    out[~known] = np.datetime64("NaT")
+    out[~known] = np.datetime64("NaT", "ms")
     bad = ~known
     if bad.any():
         bad &= ~(values.isna() | values.astype("str").str.strip().isin(_BLANK)).to_numpy()
