@@ -16,11 +16,12 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from mobpriv.datasets.wanted import MISSING, Wanted
+from mobpriv.datasets.wanted import MISSING, Wanted, plain_names
 from mobpriv.traces import Problem
 
 LARGE = 1 << 25  # bytes: a file that is worth two threads
@@ -229,7 +230,9 @@ def read_lines(
 def _choose(text: Text, kind: np.ndarray, header: int, column: int, delimiter: str, wanted: Wanted) -> tuple[str, ...]:
     """Marks the rows of users who are not wanted; gives all users. A row without a user stays: it is left out under its own rule."""
     owner, first = _owners(text.data, text.start, kind, header, column, ord(delimiter))
-    names = [next(csv.reader(_record(text, kind, k), delimiter=delimiter))[column] for k in first]
+    names = plain_names(
+        pd.Index([next(csv.reader(_record(text, kind, k), delimiter=delimiter))[column] for k in first], dtype="str")
+    )
     everybody = {name for name in names if name} - MISSING
     chosen = {"", *MISSING, *wanted.of(everybody)}
     keep = np.array([name in chosen for name in names] + [True])  # the last: of a line that is nobody's row
