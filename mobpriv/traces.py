@@ -93,14 +93,20 @@ def _broken(table: pd.DataFrame) -> list[tuple[str, np.ndarray, str]]:
         *whose_and_when(table),
         ("latitude or longitude not a number", ~(np.isfinite(lat) & np.isfinite(lng)), _OUT),
         ("latitude outside [-90, 90]", outside, remedy),
-        ("longitude outside [-180, 180]", np.abs(lng) > 180, _FULL_CIRCLE if ((lng > 180) & (lng <= 360)).any() else _OUT),
+        (
+            "longitude outside [-180, 180]",
+            np.abs(lng) > 180,
+            _FULL_CIRCLE if len(lng) and ((lng > 180) & (lng <= 360)).mean() > 0.5 else _OUT,
+        ),
     ]
     return [rule for rule in rules if rule[1].any()]
 
 
 def _other_positions(lat: np.ndarray, lng: np.ndarray) -> str:
     """What latitudes that are none seem to be."""
-    million = (np.abs(lat) > 1e6) & (np.abs(lat) <= 9e8) & (np.abs(lng) <= 1.8e9) & (lat % 1 == 0) & (lng % 1 == 0)
+    million = (
+        (np.abs(lat) > 1e6) & (np.abs(lat) <= 9e8) & (np.abs(lng) <= 1.8e9) & (lat == np.round(lat)) & (lng == np.round(lng))
+    )
     if million.mean() > 0.5:
         return "these look like degrees times ten million (E7): divide latitudes and longitudes by 10,000,000"
     if (np.abs(lng) > 180).mean() > 0.5:

@@ -19,8 +19,8 @@ from mobpriv.calls import COLUMNS, Calls, Cells, Period, as_cells, call_problem,
 from mobpriv.datasets.lines import unreadable
 from mobpriv.datasets.points import rows_of
 from mobpriv.datasets.recognition import USUAL, named_as, pq_names
-from mobpriv.datasets.tables import NAMES, existing, head, is_parquet, parquet_table, sorted_out, text_table
-from mobpriv.datasets.times import Unclear, known_zone
+from mobpriv.datasets.tables import NAMES, existing, head, is_parquet, names_of, parquet_table, sorted_out, text_table
+from mobpriv.datasets.times import ROUNDED, Unclear, known_zone, rounded
 from mobpriv.datasets.wanted import MISSING
 
 ENDINGS = (".parquet", ".csv", ".tsv", ".txt", ".csv.gz", ".geojson")  # of tables of cells
@@ -56,12 +56,14 @@ def read_calls(
     else:
         table, lines, _ = text_table(path, columns, names, delimiter)
         bad = unreadable([(path.name, lines)], lambda _: None)
+    cut = np.zeros(len(table), bool)
     for c in (c for c in ("cell", "end_cell") if c in columns):
-        if isinstance(table[c].dtype, pd.CategoricalDtype):  # texts: of those that say there is no cell, none is one
-            table[c] = table[c].cat.remove_categories([name for name in table[c].cat.categories if name in MISSING])
+        name = names_of(table[c])
+        cut |= rounded(name)
+        table[c] = name.cat.remove_categories([name for name in name.cat.categories if name in MISSING])  # none is called so
     where = lambda row: f"{path.name} row {row}" if lines is None else f"{path.name} line {lines.number[row]}"  # noqa: E731
     valid = partial(without, cells=cells, period=period)
-    calls, left_out = sorted_out(table, bad, path.name, where, time, zone, {}, valid, call_problem)
+    calls, left_out = sorted_out(table, bad, path.name, where, time, zone, {ROUNDED: cut}, valid, call_problem)
     return calls, cells, left_out
 
 
@@ -100,7 +102,8 @@ def read_cells(path) -> Cells:
     if not len(table):
         raise ValueError(f"{path}: the file holds no cell; {_NEEDED}")
     try:
-        return as_cells(table.assign(**{c: table[c].astype("object") for c in ("cell", "municipality") if c in table}))
+        town = {"municipality": table["municipality"].astype("object")} if "municipality" in table else {}
+        return as_cells(table.assign(cell=names_of(table["cell"]).astype("object"), **town))
     except ValueError as reason:
         first = f" (row 0 is line {number[0]})" if number is not None else ""
         raise ValueError(f"{path}: {reason}{first}") from None

@@ -7,7 +7,7 @@ import numba
 import numpy as np
 import pandas as pd
 
-from mobpriv.geo import distance, metres_per_degree
+from mobpriv.geo import distance, metres_per_degree, unwrapped
 from mobpriv.grid import SquareGrid
 from mobpriv.traces import Traces, by_user, milliseconds
 
@@ -81,8 +81,7 @@ def radius_of_gyration(traces: Traces) -> pd.Series:
     if not len(users):
         return pd.Series(np.zeros(0), users, name="radius_of_gyration")
     n = np.diff(offsets)
-    lat, lng = traces["lat"].to_numpy(), traces["lng"].to_numpy()
-    lng = beside(lng, np.repeat(lng[offsets[:-1]], n))
+    lat, lng = traces["lat"].to_numpy(), unwrapped(traces["lng"].to_numpy(), offsets)
 
     def mean(column):
         return np.add.reduceat(column, offsets[:-1]) / n
@@ -92,11 +91,6 @@ def radius_of_gyration(traces: Traces) -> pd.Series:
     dx = (lng - np.repeat(centre_lng, n)) * np.repeat(east, n)
     dy = (lat - np.repeat(centre_lat, n)) * np.repeat(north, n)
     return pd.Series(np.sqrt(mean(dx**2 + dy**2)), users, name="radius_of_gyration")
-
-
-def beside(lng: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """Longitudes within half a circle of ``first``, also beyond the date line: a mean of them lies among them."""
-    return lng + 360 * np.round((first - lng) / 360)
 
 
 def jumps(stays: pd.DataFrame) -> np.ndarray:

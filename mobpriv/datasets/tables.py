@@ -177,8 +177,8 @@ def sorted_out(
     cut = rounded(user)
     t, failed = times(table["t"], time, zone, source)
     table, found, keep = table.assign(user=user), list(found), np.ones(len(table), bool)
-    failed[ROUNDED] = failed.get(ROUNDED, False) | cut
-    for rule, broken in {NO_USER: unnamed, **failed, **also}.items():
+    cut |= failed.pop(ROUNDED, False) | also.pop(ROUNDED, False)
+    for rule, broken in {NO_USER: unnamed, ROUNDED: cut, **failed, **also}.items():
         broken = broken & keep
         if broken.any():
             of = problem(rule, broken, table, REMEDIES.get(rule, "the record is left out"))
@@ -411,7 +411,7 @@ def text_table(
             path, delimiter, types | {t: pa.string()}, header, first, True, text, [t], wanted=wanted, user=columns["user"]
         )
         written = raw.table[t].take(np.searchsorted(raw.number, lines.number))
-        if pc.any(pc.match_substring_regex(written, "[eE]")).as_py():  # a spreadsheet may have cut digits off
+        if pc.any(pc.match_substring_regex(written, r"E\+")).as_py():  # a spreadsheet may have cut digits off
             table = table.set_column(table.column_names.index(t), t, written)
     if pa.types.is_boolean(table[t].type) or pa.types.is_time(table[t].type):  # a guess: nothing that could be a moment
         table = table.set_column(table.column_names.index(t), t, table[t].cast(pa.string()))
@@ -420,12 +420,12 @@ def text_table(
 
 def _check_width(path: Path, header: list[str], text, lines: Lines) -> None:
     """Refuses a text no line of which has as many values as there are names."""
-    if not lines.table.num_rows and len(text.kind) > 1 and text.usual() not in (1, len(header)):
-        if any(part.rule == UNREADABLE_LINE for part in lines.left_out):
-            raise ValueError(
-                f"{path}: there are {counted(len(header), 'name')} of columns, {', '.join(header)}, and most lines have "
-                f"{counted(text.usual(), 'value')}: give every column a name, and no more"
-            )
+    unreadable_lines = any(part.rule == UNREADABLE_LINE for part in lines.left_out)
+    if not lines.table.num_rows and unreadable_lines and text.usual() not in (1, len(header)):
+        raise ValueError(
+            f"{path}: there are {counted(len(header), 'name')} of columns, {', '.join(header)}, and most lines have "
+            f"{counted(text.usual(), 'value')}: give every column a name, and no more"
+        )
 
 
 def _delimiter(text, names) -> str:

@@ -95,7 +95,7 @@ def rounded(text: pd.Series) -> np.ndarray:
     """Whether a spreadsheet cut digits off a number, as in 1.7095E+09: several of them look alike then."""
     if isinstance(text.dtype, pd.CategoricalDtype):
         return np.r_[rounded(pd.Series(text.cat.categories, dtype="str")), False][text.cat.codes.to_numpy()].astype(bool)
-    parts = text.str.extract(r"^\s*[+-]?\d(?:\.(\d*))?[eE]\+?(\d{1,2})\s*$")
+    parts = text.str.extract(r"^\s*[+-]?\d(?:\.(\d*))?E\+(\d{1,2})\s*$")
     digits, power = parts[0].fillna("").str.len().to_numpy(float), pd.to_numeric(parts[1]).to_numpy(float, na_value=np.nan)
     return digits < power
 
