@@ -8,21 +8,36 @@ What is left out of the calls, and how it is told, is as in :mod:`mobpriv.datase
 made it: what is wrong with it is refused, not left out.
 """
 
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from mobpriv.calls import COLUMNS, Calls, Cells, Period, as_cells, call_problem, without
-from mobpriv.datasets.lines import unreadable
+from mobpriv.datasets.lines import BLANK, LeftOut, unreadable
 from mobpriv.datasets.points import rows_of
-from mobpriv.datasets.recognition import USUAL, named_as, pq_names
-from mobpriv.datasets.tables import NAMES, existing, head, is_parquet, names_of, parquet_table, sorted_out, text_table
-from mobpriv.datasets.times import ROUNDED, Unclear, known_zone, rounded
+from mobpriv.datasets.recognition import USUAL, Reading, named_as, pq_names
+from mobpriv.datasets.tables import (
+    NAMES,
+    existing,
+    head,
+    is_parquet,
+    names_of,
+    parquet_rows,
+    parquet_table,
+    sorted_out,
+    text_blocks,
+    text_table,
+    whole,
+)
+from mobpriv.datasets.times import ROUNDED, Unclear, known_zone, rounded, times
 from mobpriv.datasets.wanted import MISSING
 
+ROWS = 1 << 20  # rows of a Parquet file that are read at a time
 ENDINGS = (".parquet", ".csv", ".tsv", ".txt", ".csv.gz", ".geojson")  # of tables of cells
 _MUNICIPALITY = "municipality municipalityname commune comune town city district"
 _NEEDED = "a table of cells has the columns cell, lat, lng and, where it is known, municipality"
@@ -65,6 +80,38 @@ def read_calls(
     valid = partial(without, cells=cells, period=period)
     calls, left_out = sorted_out(table, bad, path.name, where, time, zone, {ROUNDED: cut}, valid, call_problem)
     return calls, cells, left_out
+
+
+def call_blocks(path, reading: Reading, first: int = -1, end: int = -1) -> Iterator[tuple[pa.Table, dict, list[LeftOut]]]:
+    """Calls of a file that need not fit memory, by the rules of :func:`read_calls`: blocks of records, with the masks of those whose name or
+    time is at fault, and the lines that are none. ``first`` and ``end`` cut the rows of a Parquet file.
+
+    A block has the columns user, cell, end_cell (text), t (UTC) and duration.
+    """
+    path, columns = existing(path), reading.columns
+    for table, lines in _parquet_blocks(path, columns, first, end) if is_parquet(path) else text_blocks(path, columns):
+        names = {c: names_of(table[c]) for c in ("user", "cell", "end_cell") if c in columns}
+        t, failed = times(table["t"], reading.time or None, reading.zone or None, path.name, zoned=True)
+        cut = failed.pop(ROUNDED, np.zeros(len(table), bool))
+        for name in names.values():
+            cut |= rounded(name)
+        texts = {c: pa.array(name, pa.dictionary(pa.int32(), pa.string())).cast(pa.string()) for c, name in names.items()}
+        rest = {"duration": pa.array(table["duration"])} if "duration" in columns else {}
+        yield (
+            pa.table({**texts, "t": pa.array(t), **rest}),
+            {ROUNDED: cut, **failed},
+            [left for left in lines if left.rule != BLANK],
+        )
+
+
+def _parquet_blocks(path: Path, columns: dict[str, str], first: int, end: int) -> Iterator[tuple[pd.DataFrame, list]]:
+    with whole(path):
+        at = 0
+        for batch in pq.ParquetFile(path).iter_batches(ROWS, columns=[*columns.values()]):
+            own = slice(max(first - at, 0), max(end - at, 0))
+            at += len(batch)
+            if own.start < len(batch) and own.stop:
+                yield parquet_rows(path, pa.Table.from_batches([batch])[own], columns), []
 
 
 def cells_beside(path) -> Path:

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from mobpriv.datasets.lines import BLANK, Lines, header_of, open_text, read_lines, unreadable
+from mobpriv.datasets.lines import BLANK, LeftOut, Lines, blocks, header_of, open_text, read_lines, unreadable
 from mobpriv.datasets.lines import UNREADABLE as UNREADABLE_LINE
 from mobpriv.datasets.times import ROUNDED, UNROUNDED, Unclear, known_zone, rounded, times
 from mobpriv.datasets.wanted import MISSING, Wanted, plain_names
@@ -229,7 +229,7 @@ def parquet_table(path: Path, columns: dict[str, str] | None = None) -> pd.DataF
             check_columns(path, names, columns)
         coded = [name for c, name in columns.items() if c in NAMED] if columns else None
         table = pq.read_table(path, read_dictionary=coded)
-    return _frame(path, table, columns)
+    return parquet_rows(path, table, columns)
 
 
 @contextmanager
@@ -250,7 +250,7 @@ def _parquet_part(path: Path, columns: dict[str, str], wanted: Wanted) -> tuple[
         check_columns(path, file.schema_arrow.names, columns)
         groups = [file.read_row_group(k, [column])[column] for k in range(file.num_row_groups)]
         values = pa.chunked_array([_plain(group.unique()) for group in groups] or [pa.nulls(0, pa.string())]).unique()
-        names = names_of(_frame(path, pa.table({column: values}), {"user": column})["user"])
+        names = names_of(parquet_rows(path, pa.table({column: values}), {"user": column})["user"])
         users = names.dropna()
         chosen = values.filter(pa.array((names.isin([*wanted.of(users), *MISSING]) | names.isna()).to_numpy()))
         parts, number, first = [file.schema_arrow.empty_table()], [np.zeros(0, np.int64)], 0
@@ -261,14 +261,14 @@ def _parquet_part(path: Path, columns: dict[str, str], wanted: Wanted) -> tuple[
                 number.append(first + np.flatnonzero(keep.to_numpy()))
             first += len(group)
         table = pa.concat_tables(parts)
-    return _frame(path, table, columns), np.concatenate(number), tuple(sorted(set(users) - MISSING))
+    return parquet_rows(path, table, columns), np.concatenate(number), tuple(sorted(set(users) - MISSING))
 
 
 def _plain(values: pa.Array) -> pa.Array:
     return values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values
 
 
-def _frame(path: Path, table: pa.Table, columns: dict[str, str] | None) -> pd.DataFrame:
+def parquet_rows(path: Path, table: pa.Table, columns: dict[str, str] | None) -> pd.DataFrame:
     """The rows of a Parquet file, its columns by the names of ``Traces`` where ``columns`` says which they are."""
     for k, field in enumerate(table.schema):
         if pa.types.is_decimal(field.type):  # as numbers, and the nearest ones: the cast alone can miss them by one bit
@@ -376,10 +376,17 @@ def _opened(path: Path, names, delimiter, most_bytes: int | None):
     kind = next((kind for first, kind in _NO_TABLE.items() if begins.startswith(first.lower())), "")
     if kind and not (begins.startswith(b"\x1f\x8b") and path.suffix == ".gz"):
         raise ValueError(f"{path} is {kind}")
-    try:
+    with _to_its_end(path):
         if delimiter is None:
             delimiter = _delimiter(open_text(path, ",", HEAD), names)
         return open_text(path, delimiter, most_bytes), delimiter
+
+
+@contextmanager
+def _to_its_end(path: Path) -> Iterator[None]:
+    """What is said of a text that was cut off becomes one line."""
+    try:
+        yield
     except (EOFError, OSError, zlib.error) as reason:
         raise ValueError(f"{path}: cannot be read ({_first(reason)}); was it cut while copying?") from None
 
@@ -397,25 +404,55 @@ def text_table(
     text, delimiter = _opened(path, names, delimiter, most_bytes)
     header = list(names) if names else header_of(text, delimiter, path)
     check_columns(path, header, columns)
-    kinds = {"t": None, "lat": coordinates, "lng": coordinates, "duration": pa.float64(), **dict.fromkeys(NAMED, NAMES)}
-    types = {columns[c]: kind for c, kind in kinds.items() if c in columns}
+    types = _types(columns, coordinates)
     first, searched = (0 if names else 1), (0 if text.whole else len(text.data))
-    lines = read_lines(path, delimiter, types, header, first, True, text, wanted=wanted, user=columns["user"])
-    _check_width(path, header, text, lines)
+    how = {"names": header, "header": first, "wanted": wanted, "user": columns["user"]}
+    table, lines = _rows_of(path, text, delimiter, columns, types, how)
     if not lines.table.num_columns:
+        _check_width(path, header, text, lines)
         nothing = {c: pd.Series([], dtype="str") for c in (*columns, *set(header) - set(columns.values()))}
         return pd.DataFrame(nothing), lines, searched
+    return _pandas(table), lines, searched
+
+
+def text_blocks(path: Path, columns: dict[str, str]) -> Iterator[tuple[pd.DataFrame, list[LeftOut]]]:
+    """:func:`text_table` block by block, of the columns that are named alone: for a text that does not fit memory."""
+    header, delimiter = head(path)
+    check_columns(path, header, columns)
+    types = _types(columns)
+    how = {"names": header, "header": 0, "only": [*columns.values()]}
+    pieces = blocks(path, delimiter, header, types)
+    while True:
+        with _to_its_end(path):
+            text = next(pieces, None)
+        if text is None:
+            return
+        table, lines = _rows_of(path, text, delimiter, columns, types, how)
+        if lines.table.num_columns:
+            yield _pandas(table), lines.left_out
+        else:
+            yield pd.DataFrame({c: pd.Series([], dtype="str") for c in columns}), lines.left_out
+
+
+def _types(columns: dict[str, str], coordinates: pa.DataType = pa.float64()) -> dict[str, pa.DataType | None]:  # noqa: B008
+    kinds = {"t": None, "lat": coordinates, "lng": coordinates, "duration": pa.float64(), **dict.fromkeys(NAMED, NAMES)}
+    return {columns[c]: kind for c, kind in kinds.items() if c in columns}
+
+
+def _rows_of(path: Path, text, delimiter: str, columns: dict[str, str], types: dict, how: dict) -> tuple[pa.Table, Lines]:
+    """The rows of a text, its columns by their roles; ``how`` holds the further arguments of :func:`read_lines`."""
+    lines = read_lines(path, delimiter, types, quoted=True, text=text, **how)
     table, t = lines.table, columns["t"]
+    if not table.num_columns:
+        return table, lines
     if pa.types.is_floating(table[t].type):
-        raw = read_lines(
-            path, delimiter, types | {t: pa.string()}, header, first, True, text, [t], wanted=wanted, user=columns["user"]
-        )
+        raw = read_lines(path, delimiter, types | {t: pa.string()}, quoted=True, text=text, **how | {"only": [t]})
         written = raw.table[t].take(np.searchsorted(raw.number, lines.number))
         if pc.any(pc.match_substring_regex(written, r"E\+")).as_py():  # a spreadsheet may have cut digits off
             table = table.set_column(table.column_names.index(t), t, written)
     if pa.types.is_boolean(table[t].type) or pa.types.is_time(table[t].type):  # a guess: nothing that could be a moment
         table = table.set_column(table.column_names.index(t), t, table[t].cast(pa.string()))
-    return _pandas(_with_roles(path, table, columns)), lines, searched
+    return _with_roles(path, table, columns), lines
 
 
 def _check_width(path: Path, header: list[str], text, lines: Lines) -> None:

@@ -120,12 +120,15 @@ def _plain(text: pd.Series) -> pd.Series:
     return text.str.upper().str.replace(r" ?(?:UTC|GMT)$", "Z", regex=True)
 
 
-def times(values: pd.Series, time: str | None, zone: str | None, source: str) -> tuple[pd.Series, dict[str, np.ndarray]]:
+def times(
+    values: pd.Series, time: str | None, zone: str | None, source: str, zoned: bool = False
+) -> tuple[pd.Series, dict[str, np.ndarray]]:
     """A column as times in UTC (datetime64[ms, UTC]), and for each way a time can fail the mask of those that do (NaT).
 
     ``time`` is ``"s"`` or ``"ms"`` (since 1970-01-01 UTC, whole or not), ``"iso"`` (text), or None: numbers are seconds, text
     is ISO 8601. ``zone`` is the zone of texts and dates that name none; without it they are an error (a few among many that name one are left out): a guess would
     shift days.
+    ``zoned``: it is known of a whole file that most of its times name their zone; ``values`` are a part.
     Empty values become NaT and are in no mask.
     """
     if time is not None and time not in UNITS:
@@ -134,6 +137,8 @@ def times(values: pd.Series, time: str | None, zone: str | None, source: str) ->
     if isinstance(values.dtype, pd.CategoricalDtype):
         values = values.astype(values.cat.categories.dtype)
     if values.dtype.kind == "M":
+        if zoned and zone is None and values.dt.tz is None:
+            return pd.Series(pd.NaT, values.index, dtype="datetime64[ms, UTC]"), {ZONELESS: values.notna().to_numpy()}
         return _in_utc(values, zone, source)
     if time is None and values.dtype.kind in "iuf" and (dates := _dates(values.iloc[:1000].dropna().to_numpy(float))):
         raise Unclear(f"{source}: times such as {values.iloc[0]:.0f} look like dates written as {dates}: {_ISO}", {})
@@ -148,7 +153,7 @@ def times(values: pd.Series, time: str | None, zone: str | None, source: str) ->
             _refuse_text(values, time, source)
         if time is not None or 2 * np.isfinite(number).sum() >= max(len(number), 1):
             return _from_numbers(values, number, time or "s", source)
-    return _from_text(values.astype("str"), zone, source)
+    return _from_text(values.astype("str"), zone, source, zoned)
 
 
 def _refuse_text(values: pd.Series, time: str, source: str) -> None:
@@ -184,13 +189,13 @@ def _from_numbers(values: pd.Series, number: np.ndarray, unit: str, source: str)
     return pd.Series(out, values.index).dt.tz_localize("UTC"), {UNREADABLE: bad, ROUNDED: cut}
 
 
-def _from_text(text: pd.Series, zone: str | None, source: str):
+def _from_text(text: pd.Series, zone: str | None, source: str, zoned_mostly: bool):
     text = text.str.strip()
     blank = (text.isna() | text.isin(_BLANK)).to_numpy()
     plain = _plain(text)
     zoned = plain.str.fullmatch(_ZONED, na=False).to_numpy() & ~blank
     naive = plain.str.fullmatch(_LOCAL, na=False).to_numpy() & ~blank
-    zoneless = naive if zone is None and naive.sum() < zoned.sum() else np.zeros(len(text), bool)
+    zoneless = naive if zone is None and (zoned_mostly or naive.sum() < zoned.sum()) else np.zeros(len(text), bool)
     naive = naive & ~zoneless
     local, failed = _in_utc(_parsed(plain[naive]), zone, source)
     out = pd.Series(pd.NaT, text.index, dtype="datetime64[ms, UTC]")
