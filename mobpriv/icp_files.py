@@ -84,7 +84,8 @@ def icps_of_files(
     the folder may be removed when the profiles are there.
 
     Left out and counted, under the first rule of :data:`mobpriv.icp_sql.NAMES` that holds; ``read`` of what is found are all records of the
-    files. Departure from :func:`mobpriv.datasets.read_calls`: a cell needs no coordinates. A record repeated changes no profile.
+    files. Departures from :func:`mobpriv.datasets.read_calls`: a cell needs no coordinates, and the cell of
+    an end is looked at only with ``both_cells``. A record repeated changes no profile.
 
     Raises ValueError for files that are not whole or cannot be understood; OSError where no room is left for what is put on disk.
     """

@@ -47,7 +47,7 @@ def in_sql(job: Job, source: str, types: dict[str, str], faults: bool = False) -
     wherever it is used.
     """
     of, window = job.reading.columns, job.window
-    timed, lasting, ends = "duration" in of, job.every_slot or job.both_cells, "end_cell" in of
+    timed, lasting, ends = "duration" in of, job.every_slot or job.both_cells, job.both_cells
     utc, clock = _moment(_name(of["t"]), types[of["t"]], job.reading, window)
     lasts = f"case when isfinite(seconds) then greatest(ceil(least(seconds, {_LONGEST}) * 1000)::bigint - 1, 0) else 0 end"
     rules = {
@@ -138,7 +138,7 @@ def _lasting(job: Job, judged: str, final: str) -> str:
             select who, {judged} as place, coalesce(begun.slot, 0) as first,
                 greatest(coalesce(ended.slot, {slots}), coalesce(begun.slot, 0)) as last,
                 {final if job.both_cells else "null"} as final
-            from clocked left join places here on here.cell = site {_ENDING if "end_cell" in job.reading.columns else ""}
+            from clocked left join places here on here.cell = site {_ENDING if job.both_cells else ""}
                 left join hours begun on begun.hour = ms // {_HOUR} left join hours ended on ended.hour = last_ms // {_HOUR}),
         events as ({" union all ".join(events)}),
         spread as (select who, place, first, {each} as slot, record from events),

@@ -187,7 +187,7 @@ def icps(calls: Calls, cells: Cells, window: Window, *, every_slot: bool = False
     millisecond; with both, every slot counts in both municipalities, for no record says where in between the caller crossed over.
 
     Left out and counted, under the first rule that holds: calls that begin before or after the window, at a cell that ``cells`` does not
-    know or that has no municipality, and calls that end at a cell it does not know; and ends of calls at a cell without a municipality
+    know or that has no municipality, and with ``both_cells`` calls that end at a cell it does not know; and ends of calls at a cell without a municipality
     or behind the window (the call still counts where it began).
     """
     true_or_false("every_slot", every_slot)
@@ -199,8 +199,9 @@ def icps(calls: Calls, cells: Cells, window: Window, *, every_slot: bool = False
     place = _places(calls["cell"], town_of)
     outside = [("before the window", first < 0), ("after the window", first >= 21 * window.weeks)]
     rules = [*outside, ("cell unknown", place == -2), ("cell without a municipality", place == -1)]
-    end = _places(calls["end_cell"], town_of) if "end_cell" in calls else place
-    rules.append(("end cell unknown", (end == -2) & (calls["end_cell"].notna().to_numpy() if "end_cell" in calls else False)))
+    if both_cells:
+        end = _places(calls["end_cell"], town_of)
+        rules.append(("end cell unknown", (end == -2) & calls["end_cell"].notna().to_numpy()))
     user, names = _users(calls["user"])
     counted, told = np.ones(len(calls), bool), []
     for rule, broken in rules:
