@@ -94,12 +94,13 @@ def in_sql(job: Job, source: str, types: dict[str, str], faults: bool = False) -
 _ENDING = "left join places ending on ending.cell = end_site"
 
 
-_CUT = r"regexp_matches(user, '^[+-]?\d(\.\d*)?E\+\d+$')"  # :data:`mobpriv.datasets.times.ROUNDED`
+_CUT = r"(contains(user, 'E+') and regexp_matches(user, '^[+-]?\d(\.\d*)?E\+\d+$'))"  # mobpriv.datasets.times.ROUNDED
 
 
 def _plain(name: str) -> str:
     """:func:`mobpriv.datasets.wanted.plain_names` of a text."""
-    return rf"regexp_replace(trim({name}, chr(32) || chr(9) || chr(10) || chr(13)), '^([+-]?\d+)\.0+$', '\1')"
+    text = f"trim({name}, chr(32) || chr(9) || chr(10) || chr(13))"
+    return rf"case when contains({name}, '.0') then regexp_replace({text}, '^([+-]?\d+)\.0+$', '\1') else {text} end"
 
 
 def _doubtful(clock: str, window: Window) -> str:

@@ -104,9 +104,7 @@ def _broken(table: pd.DataFrame) -> list[tuple[str, np.ndarray, str]]:
 
 def _other_positions(lat: np.ndarray, lng: np.ndarray) -> str:
     """What latitudes that are none seem to be."""
-    million = (
-        (np.abs(lat) > 1e6) & (np.abs(lat) <= 9e8) & (np.abs(lng) <= 1.8e9) & (lat == np.round(lat)) & (lng == np.round(lng))
-    )
+    million = (np.abs(lat) > 2.1e7) & (np.abs(lat) <= 9e8) & (np.abs(lng) <= 1.8e9)  # no metres of a projection reach so far
     if million.mean() > 0.5:
         return "these look like degrees times ten million (E7): divide latitudes and longitudes by 10,000,000"
     if (np.abs(lng) > 180).mean() > 0.5:

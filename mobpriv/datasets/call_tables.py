@@ -91,7 +91,7 @@ def call_blocks(path, reading: Reading, first: int = -1, end: int = -1) -> Itera
     path, columns = existing(path), reading.columns
     for table, lines in _parquet_blocks(path, columns, first, end) if is_parquet(path) else text_blocks(path, columns):
         names = {c: names_of(table[c]) for c in ("user", "cell", "end_cell") if c in columns}
-        t, failed = times(table["t"], reading.time or None, reading.zone or None, path.name, zoned=True)
+        t, failed = times(table["t"], reading.time or None, reading.zone or None, path.name, part=True)
         cut = failed.pop(ROUNDED, np.zeros(len(table), bool))
         for name in names.values():
             cut |= rounded(name)

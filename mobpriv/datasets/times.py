@@ -121,14 +121,14 @@ def _plain(text: pd.Series) -> pd.Series:
 
 
 def times(
-    values: pd.Series, time: str | None, zone: str | None, source: str, zoned: bool = False
+    values: pd.Series, time: str | None, zone: str | None, source: str, part: bool = False
 ) -> tuple[pd.Series, dict[str, np.ndarray]]:
     """A column as times in UTC (datetime64[ms, UTC]), and for each way a time can fail the mask of those that do (NaT).
 
     ``time`` is ``"s"`` or ``"ms"`` (since 1970-01-01 UTC, whole or not), ``"iso"`` (text), or None: numbers are seconds, text
     is ISO 8601. ``zone`` is the zone of texts and dates that name none; without it they are an error (a few among many that name one are left out): a guess would
     shift days.
-    ``zoned``: it is known of a whole file that most of its times name their zone; ``values`` are a part.
+    ``part``: ``values`` are a part of a column that was looked at before: nothing is refused for what most of them are.
     Empty values become NaT and are in no mask.
     """
     if time is not None and time not in UNITS:
@@ -137,10 +137,19 @@ def times(
     if isinstance(values.dtype, pd.CategoricalDtype):
         values = values.astype(values.cat.categories.dtype)
     if values.dtype.kind == "M":
-        if zoned and zone is None and values.dt.tz is None:
+        if time in _SINCE_1970:
+            if not part:
+                _refuse_text(values, time, source)
+            return pd.Series(pd.NaT, values.index, dtype="datetime64[ms, UTC]"), {UNREADABLE: values.notna().to_numpy()}
+        if part and zone is None and values.dt.tz is None:
             return pd.Series(pd.NaT, values.index, dtype="datetime64[ms, UTC]"), {ZONELESS: values.notna().to_numpy()}
         return _in_utc(values, zone, source)
-    if time is None and values.dtype.kind in "iuf" and (dates := _dates(values.iloc[:1000].dropna().to_numpy(float))):
+    if (
+        time is None
+        and not part
+        and values.dtype.kind in "iuf"
+        and (dates := _dates(values.iloc[:1000].dropna().to_numpy(float)))
+    ):
         raise Unclear(f"{source}: times such as {values.iloc[0]:.0f} look like dates written as {dates}: {_ISO}", {})
     if time != "iso":
         unit = 1000 if time in (None, "s") else 1
@@ -149,17 +158,17 @@ def times(
             ms = pd.Series((values.to_numpy() * unit).view("datetime64[ms]"), values.index, copy=False)
             return ms.dt.tz_localize("UTC"), {}
         number = pd.to_numeric(values, errors="coerce").to_numpy(float, na_value=np.nan)
-        if time is not None and 2 * np.isfinite(number).sum() < len(number):
+        if time is not None and not part and 2 * np.isfinite(number).sum() < len(number):
             _refuse_text(values, time, source)
         if time is not None or 2 * np.isfinite(number).sum() >= max(len(number), 1):
-            return _from_numbers(values, number, time or "s", source)
-    return _from_text(values.astype("str"), zone, source, zoned)
+            return _from_numbers(values, number, time or "s", source, part)
+    return _from_text(values.astype("str"), zone, source, part)
 
 
 def _refuse_text(values: pd.Series, time: str, source: str) -> None:
     """Refuses texts that are to be read as numbers, where most of them are times in ISO 8601."""
     text = values.dropna().astype("str").str.strip()
-    written = text[_plain(text).str.fullmatch(f"{_LOCAL}|{_ZONED}", na=False).to_numpy()]
+    written = text if values.dtype.kind == "M" else text[_plain(text).str.fullmatch(f"{_LOCAL}|{_ZONED}", na=False).to_numpy()]
     if 2 * len(written) > len(text):
         raise Unclear(
             f"{source}: time = {time} reads numbers, and the times are text such as {written.iloc[0]}: say iso, or leave time out",
@@ -167,12 +176,12 @@ def _refuse_text(values: pd.Series, time: str, source: str) -> None:
         )
 
 
-def _from_numbers(values: pd.Series, number: np.ndarray, unit: str, source: str):
+def _from_numbers(values: pd.Series, number: np.ndarray, unit: str, source: str, part: bool):
     ms = np.rint(number * (1000 if unit == "s" else 1))
     cut = rounded(values.astype("str")) if values.dtype.kind not in "iuf" else np.zeros(len(values), bool)
     known = np.isfinite(ms) & ~cut
     outside = known & ~((ms >= _EARLIEST) & (ms < _LATEST))
-    if 2 * outside.sum() > known.sum():
+    if 2 * outside.sum() > known.sum() and not part:
         row = int(outside.argmax())
         read, other = ("seconds", "milliseconds") if unit == "s" else ("milliseconds", "seconds")
         raise Unclear(
@@ -189,13 +198,13 @@ def _from_numbers(values: pd.Series, number: np.ndarray, unit: str, source: str)
     return pd.Series(out, values.index).dt.tz_localize("UTC"), {UNREADABLE: bad, ROUNDED: cut}
 
 
-def _from_text(text: pd.Series, zone: str | None, source: str, zoned_mostly: bool):
+def _from_text(text: pd.Series, zone: str | None, source: str, part: bool):
     text = text.str.strip()
     blank = (text.isna() | text.isin(_BLANK)).to_numpy()
     plain = _plain(text)
     zoned = plain.str.fullmatch(_ZONED, na=False).to_numpy() & ~blank
     naive = plain.str.fullmatch(_LOCAL, na=False).to_numpy() & ~blank
-    zoneless = naive if zone is None and (zoned_mostly or naive.sum() < zoned.sum()) else np.zeros(len(text), bool)
+    zoneless = naive if zone is None and (part or naive.sum() < zoned.sum()) else np.zeros(len(text), bool)
     naive = naive & ~zoneless
     local, failed = _in_utc(_parsed(plain[naive]), zone, source)
     out = pd.Series(pd.NaT, text.index, dtype="datetime64[ms, UTC]")
@@ -204,7 +213,7 @@ def _from_text(text: pd.Series, zone: str | None, source: str, zoned_mostly: boo
     doubtful = np.zeros(len(text), bool)
     doubtful[naive] = failed.get(DOUBTFUL, False)
     unreadable = out.isna().to_numpy() & ~blank & ~doubtful & ~zoneless
-    if 2 * unreadable.sum() > len(text) and (reason := _mixed(text[unreadable])):
+    if not part and 2 * unreadable.sum() > len(text) and (reason := _mixed(text[unreadable])):
         raise Unclear(f"{source}: {reason}", {})
     return out, {UNREADABLE: unreadable, DOUBTFUL: doubtful, ZONELESS: zoneless}
 
