@@ -125,7 +125,9 @@ def clocks(dataset: str, zone: str = "") -> str:
     """By whose clocks days begin: ``zone``, or of a known data set its own. ValueError where nobody says it: a guess would shift days."""
     zone = zone or (DATASETS[dataset].zone if dataset in DATASETS else "")
     if not zone:
-        raise ValueError(f"by whose clocks do the days of {dataset} begin? Say the time zone, for instance zone=Europe/Paris")
+        raise ValueError(
+            f"by whose clocks do the days of {Path(dataset).name} begin? Say the time zone, for instance zone=Europe/Paris"
+        )
     known_zone(zone)
     return zone
 
