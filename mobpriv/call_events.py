@@ -15,7 +15,7 @@ from scipy.spatial import cKDTree
 
 from mobpriv import ranges
 from mobpriv.calls import Calls, Cells, as_cells
-from mobpriv.geo import cartesian, metres_per_degree
+from mobpriv.geo import across_the_date_line, cartesian, metres_per_degree
 from mobpriv.traces import Traces, by_user, in_utc, milliseconds
 
 SAMPLE = 100_000  # records that antennas are placed by
@@ -43,7 +43,7 @@ def place_antennas(traces: Traces, count: int, rng: np.random.Generator) -> Cell
         raise ValueError("there are no records to place antennas by")
     lat, lng = traces["lat"].to_numpy(), traces["lng"].to_numpy()
     chosen = np.sort(rng.choice(len(traces), min(SAMPLE, len(traces)), replace=False))
-    lat, lng = lat[chosen], lng[chosen]
+    lat, lng = lat[chosen], across_the_date_line(lng[chosen])
     east, north = _scales(lat)
     square = np.unique(np.round(np.column_stack([lng * east, lat * north]) / APART), axis=0) * APART
     if len(square) < count:
@@ -59,6 +59,7 @@ def place_antennas(traces: Traces, count: int, rng: np.random.Generator) -> Cell
     digits = len(str(count))
     names = [f"A{k + 1:0{digits}d}" for k in range(count)]
     lat, lng = (centre[:, 1] / north).round(5), (centre[:, 0] / east).round(5)
+    lng = np.where(lng > 180, lng - 360, lng)
     return as_cells(pd.DataFrame({"cell": names, "lat": lat, "lng": lng}))
 
 

@@ -72,6 +72,11 @@ def as_cells(table: pd.DataFrame) -> Cells:
         ("coordinates of a cell are numbers", no_number, "write degrees of WGS 84, or leave both empty"),
         ("a cell has both coordinates or none", np.isnan(lat) != np.isnan(lng), "fill in the other, or leave both empty"),
         ("latitudes of cells lie in [-90, 90]", np.abs(lat) > 90, "write degrees of WGS 84; are lat and lng swapped?"),
+        (
+            "no cell is at latitude 0, longitude 0",
+            (lat == 0) & (lng == 0),
+            "give its coordinates, or leave both empty where nobody knows them",
+        ),
         ("longitudes of cells lie in [-180, 180]", np.abs(lng) > 180, "write degrees of WGS 84"),
     ):
         if broken.any():

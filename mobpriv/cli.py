@@ -177,7 +177,10 @@ def _plan(path: Path, given: dict, folder: Path) -> dict[str, str]:
     needs, kind = usual.kind if usual else "traces", "" if made == "people" else kind_of(data)  # boundaries are no table
     if kind != needs and not made:
         other = next(name for name, known in DATASETS.items() if known.kind == needs)
-        raise ValueError(f"{path.stem} needs {HOLDS[needs]}, and {data} holds {HOLDS[kind]}: run it on {other}, for instance")
+        calling = ", or let each user call 30 times a day with -p rate=30" if "rate" in parameters else ""
+        raise ValueError(
+            f"{path.stem} needs {HOLDS[needs]}, and {data} holds {HOLDS[kind]}: run it on {other}, for instance{calling}"
+        )
     size = durations.size(data) if made != "people" else None
     described = Path(data).name + (f", {size}" if size else "")
     if data not in DATASETS and Path(data).is_file() and Path(data).name != "privamov-gps" and made != "people":
@@ -391,6 +394,7 @@ def validate(
         _holds(records, table_of_cells)
         if command:
             _warn_of_row_numbers(records, reading.columns["user"])
+        _warn_of_changing_names(records)
         if len(left_out):
             _warn_of_many(len(records), left_out)
             _left_out(left_out)
@@ -405,9 +409,14 @@ def validate(
             names = [EXAMPLES[kind]]
             if kind == "calls" and table_of_cells["municipality"].notna().any():
                 names.append(OF_MUNICIPALITIES)
-            by_clocks = ["-p", f"zone={zone}"] if zone and kind == "calls" else []  # a day begins by them
+            by_clocks = ["-p", f"zone={zone or 'ZONE'}"] if kind == "calls" else []
             commands = [shlex.join(["mobpriv", "run", name, "--data", ready, *by_clocks, "--quick"]) for name in names]
-            typer.echo("To run an experiment on it:" + "".join(f"\n  {command}" for command in commands))
+            by_whose = (
+                " (for ZONE say the callers' time zone, such as Europe/Paris: a day begins by it)"
+                if "ZONE" in str(commands)
+                else ""
+            )
+            typer.echo(f"To run an experiment on it{by_whose}:" + "".join(f"\n  {command}" for command in commands))
 
 
 def _said(reading, given: dict[str, str]) -> dict[str, str]:
@@ -427,6 +436,20 @@ def _warn_of_row_numbers(traces, column: str) -> None:
         typer.echo(
             f"Warning: {shown(single)} of {counted(len(users), 'user')} have a single record; if {column} numbers the rows, name "
             "the column of the user with --user"
+        )
+
+
+def _warn_of_changing_names(records) -> None:
+    """Says that few names of users occur in both halves of the time: pseudonyms may change."""
+    from mobpriv.traces import by_user, split_in_half
+
+    known, secret = (by_user(half)[0] for half in split_in_half(records, "set"))
+    there, days = len(known.intersection(secret)), (records["t"].max() - records["t"].min()).days
+    if days >= 2 and 2 * there < len(known.union(secret)):
+        few = f"only {shown(there)}" if there else "none"
+        typer.echo(
+            f"Warning: {few} of {counted(len(known.union(secret)), 'user')} {'have' if there > 1 else 'has'} records in both halves of the "
+            "time; where names change, nobody can be re-identified by what was known before"
         )
 
 

@@ -51,7 +51,8 @@ def icps_on_cluster(
 
 def _spread(client, job: Job, chunks: list[Chunk], memory: float, pieces: int) -> Found:
     pieces = pieces or max(1, sum(client.nthreads().values()))
-    one = client.scatter(job, broadcast=True)
+    # by its content a second call would be given the key of a job that the scheduler is about to forget
+    one = client.scatter(job, broadcast=True, hash=False)
     # pure would take the result of an older file of the same name, where a worker still holds it
     cut = [client.submit(_cut, one, part, memory, pieces, pure=False) for part in chunks]
     joined = [

@@ -24,11 +24,12 @@ import pyarrow.parquet as pq
 from tqdm import tqdm
 
 from mobpriv.datasets import cells_beside, is_parquet, read_cells, recognised
+from mobpriv.datasets.call_tables import call_blocks
 from mobpriv.datasets.recognition import Reading, pq_names
 from mobpriv.datasets.tables import check_columns, existing, head, whole
 from mobpriv.datasets.times import Unclear, known_zone
 from mobpriv.datasets.wanted import MISSING
-from mobpriv.icp_sql import CODE, LINE, Job, in_sql, lookups, quoted
+from mobpriv.icp_sql import CODE, Job, in_sql, lookups, quoted
 from mobpriv.icps import Found, Window, as_icps, key_of, towns_of
 from mobpriv.processes import temporary_folder
 from mobpriv.ranges import positive, true_or_false
@@ -36,12 +37,15 @@ from mobpriv.ranges import whole as whole_number
 
 CHUNK = 1 << 24  # records
 MEMORY = 0.5  # GB
-_LAYOUT = 1  # of partial tables: another number where what they hold changes, so that old ones are not taken up
+_LAYOUT = 2  # of partial tables: another number where what they hold changes, so that old ones are not taken up
 _BATCH = 1 << 17  # rows that DuckDB hands over at a time
 _JOINED = (
     "select {who}, place, bit_or(weekdays) weekdays, bit_or(weekend) weekend, sum(records)::bigint records "
     "from {source} group by {who}, place"
 )
+
+
+_READ = {"user": "VARCHAR", "cell": "VARCHAR", "end_cell": "VARCHAR", "t": "TIMESTAMP WITH TIME ZONE"}  # columns of a block
 
 
 class Chunk(NamedTuple):
@@ -79,9 +83,9 @@ def icps_of_files(
     ``folder`` the chunks that are done stay there, and a second call takes them up if files, window and reading are the same;
     the folder may be removed when the profiles are there.
 
-    Left out and counted, under the first rule of :data:`mobpriv.icp_sql.NAMES` that holds. Departures from :func:`mobpriv.datasets.read_calls`: times
-    that show no zone are of the window's clocks, or of UTC, and one that the clocks show twice or never counts by what they show; a
-    cell needs no coordinates; the cell of an end is looked at only with ``both_cells``. A record repeated changes no profile.
+    Left out and counted, under the first rule of :data:`mobpriv.icp_sql.NAMES` that holds; ``read`` of what is found are all records of the
+    files. Departures from :func:`mobpriv.datasets.read_calls`: a cell needs no coordinates, and the cell of
+    an end is looked at only with ``both_cells``. A record repeated changes no profile.
 
     Raises ValueError for files that are not whole or cannot be understood; OSError where no room is left for what is put on disk.
     """
@@ -159,21 +163,41 @@ def aggregate(job: Job, chunk: Chunk, memory: float = MEMORY, threads: int = 1, 
         for name, table in zip(("places", "hours", "slots"), (job.places, *lookups(job.window)), strict=True):
             con.register(f"given_{name}", table)
             con.execute(f"create temp table {name} as select * from given_{name}")
-        source = _source(chunk)
-        types = {name: kind for name, kind, *_ in con.execute(f"describe select * from {source}").fetchall()}
-        query = in_sql(job, source + _rows(chunk), types)
-        if chunk.end < 0:  # lines that could not be read are known behind the others
-            con.execute(f"create temp table part as {query}")
-            con.execute(
-                f"insert into part select null, {CODE[LINE]}, 0, 0, lines from "
-                "(select count(distinct line) as lines from reject_errors) where lines > 0"
-            )
-            query = "select * from part"
+        types = _types(con, chunk)
+        if chunk.end < 0 or types.get(job.reading.columns["t"]) == "VARCHAR":
+            query = _by_blocks(con, job, chunk)
+        else:
+            query = in_sql(job, _source(chunk), types)
         if to is None:
             return con.sql(query).to_arrow_reader(_BATCH).read_all()
         con.execute(f"copy ({query}) to {quoted(to.with_suffix('.part'))} (format parquet, compression lz4)")
         to.with_suffix(".part").replace(to)
     return None
+
+
+def _types(con, chunk: Chunk) -> dict[str, str]:
+    """What DuckDB says the columns of a Parquet file hold."""
+    if chunk.end < 0:
+        return {}
+    described = con.execute(f"describe select * from read_parquet({_path(chunk.path)})").fetchall()
+    return {name: kind for name, kind, *_ in described}
+
+
+def _by_blocks(con, job: Job, chunk: Chunk) -> str:
+    """Counts records whose times are text as :func:`mobpriv.datasets.read_calls` reads them, block by block, into the table ``part``."""
+    plain = job._replace(reading=Reading({c: c for c in job.reading.columns}, "", "", ()))
+    types = _READ | ({"duration": "VARCHAR"} if "duration" in job.reading.columns else {})
+    con.execute("create temp table part (user varchar, place smallint, weekdays bigint, weekend integer, records bigint)")
+    for block, failed, lines in call_blocks(chunk.path, job.reading, chunk.first, chunk.end):
+        fault = np.zeros(len(block), np.int16)
+        for rule, broken in failed.items():
+            fault[broken & (fault == 0)] = CODE[rule]
+        con.register("calls", block.append_column("fault", pa.array(fault)))
+        con.execute(f"insert into part by name {in_sql(plain, 'calls', types, faults=True)}")
+        con.unregister("calls")
+        for left in lines:
+            con.execute("insert into part values (null, ?, 0, 0, ?)", [CODE[left.rule], left.lines])
+    return _JOINED.format(who="user", source="part")
 
 
 def merged(parts: Sequence, memory: float = MEMORY, threads: int = 1) -> pa.Table:
@@ -195,7 +219,7 @@ def put_together(parts: Sequence, job: Job, memory: float = MEMORY, threads: int
         con.register("names", pa.table({"user": names, "who": np.arange(len(names), dtype=np.int32)}))
         con.execute(f"create temp table found as {_JOINED.format(who='who', source=f'{source} left join names using (user)')}")
         left_out = con.execute("select place, sum(records), count(who) from found where place < 0 group by place").fetchall()
-        (n,) = con.execute("select count(*) from found where place >= 0").fetchall()[0]
+        ((n, kept),) = con.execute("select count(*), coalesce(sum(records), 0) from found where place >= 0").fetchall()
         who, town, key = np.empty(n, np.int32), np.empty(n, np.int16), np.empty(n, np.int64)
         rows = "select who, place, weekdays, weekend from found where place >= 0 order by place, who"
         first = 0
@@ -204,7 +228,7 @@ def put_together(parts: Sequence, job: Job, memory: float = MEMORY, threads: int
             who[own], town[own], *masks = (batch[name].to_numpy() for name in batch.schema.names)
             key[own] = key_of(*masks, job.window.weeks)
     users, towns = pd.Index(names.to_pandas(), dtype="str", name="user"), pd.Index(job.towns, dtype="str", name="municipality")
-    return Found(as_icps(who, town, key, users, towns), _left_out(left_out))
+    return Found(as_icps(who, town, key, users, towns), _left_out(left_out), int(kept))
 
 
 def _tables(con, parts: Sequence) -> str:
@@ -267,19 +291,8 @@ def _told(what: str, room: Path):
 
 
 def _source(chunk: Chunk) -> str:
-    if chunk.end >= 0:
-        return f"read_parquet({_path(chunk.path)}, file_row_number = true)"
-    names, delimiter = head(Path(chunk.path))
-    columns = ", ".join(f"{quoted(name)}: 'VARCHAR'" for name in names)
-    nulls = ", ".join(map(quoted, sorted(MISSING | {""})))
-    return (
-        f"read_csv({_path(chunk.path)}, auto_detect = false, header = true, delim = {quoted(delimiter)}, quote = '\"', "
-        f"escape = '\"', columns = {{{columns}}}, nullstr = [{nulls}], store_rejects = true, rejects_limit = 0)"
-    )
-
-
-def _rows(chunk: Chunk) -> str:
-    return f" where file_row_number >= {chunk.first} and file_row_number < {chunk.end}" if chunk.end >= 0 else ""
+    rows = f"where file_row_number >= {chunk.first} and file_row_number < {chunk.end}"
+    return f"read_parquet({_path(chunk.path)}, file_row_number = true) {rows}"
 
 
 def _path(path) -> str:

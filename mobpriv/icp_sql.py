@@ -9,12 +9,16 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from mobpriv.datasets import Reading
+from mobpriv.datasets import BLANK, Reading
+from mobpriv.datasets.lines import REMEDIES
+from mobpriv.datasets.times import DOUBTFUL, ROUNDED, UNREADABLE, ZONELESS
 from mobpriv.datasets.wanted import MISSING
 from mobpriv.icps import END_RULES, RULES, Window
 
-LINE, UNREADABLE = "line not readable", "time not readable"
-NAMES = (LINE, *RULES[:2], UNREADABLE, *RULES[2:], *END_RULES)  # of the rules, in the order in which they are tried
+LINES = tuple(rule for rule in REMEDIES if rule != BLANK)  # of lines of a text that are no records
+FAULTS = (ROUNDED, UNREADABLE, DOUBTFUL, ZONELESS)  # of what names and times look like
+NAMES = (*LINES, *RULES[:2], *FAULTS, *RULES[2:], *END_RULES)
+"""The rules, in the order in which they are tried; the last two leave out the end of a call that counts where it began."""
 CODE = {rule: -1 - number for number, rule in enumerate(NAMES)}  # as places below 0
 _HOUR = 3_600_000  # ms
 _FAR = 10**14  # ms: no date that can be shown lies beyond
@@ -34,33 +38,41 @@ class Job(NamedTuple):
     both_cells: bool
 
 
-def in_sql(job: Job, source: str, types: dict[str, str]) -> str:
+def in_sql(job: Job, source: str, types: dict[str, str], faults: bool = False) -> str:
     """The partial table of the records of ``source``: their moments, their rules and places, the slots and days they count for.
+
+    ``faults``: its column ``fault`` holds the code of a rule that a record breaks, or 0.
 
     What a full hour of the window's clocks stands for is looked up in the table ``hours``, for an expression would be worked out anew
     wherever it is used.
     """
     of, window = job.reading.columns, job.window
-    timed, lasting = "duration" in of, job.every_slot or job.both_cells
+    timed, lasting, ends = "duration" in of, job.every_slot or job.both_cells, job.both_cells
     utc, clock = _moment(_name(of["t"]), types[of["t"]], job.reading, window)
-    lasts = f"greatest(ceil(least(coalesce(seconds, 0), {_LONGEST}) * 1000)::bigint - 1, 0)"
+    lasts = f"case when isfinite(seconds) then greatest(ceil(least(seconds, {_LONGEST}) * 1000)::bigint - 1, 0) else 0 end"
     rules = {
         "user missing": "who is null or who = ''",
         "time missing": "not timed",
         UNREADABLE: "ms is null",
+        DOUBTFUL: _doubtful("clock", window),
         "before the window": "ms < 0",
         "after the window": f"ms >= {_HOUR * 24 * 7 * window.weeks}",
-        "cell missing": "site is null or site = ''",
+        "cell missing": f"site is null or site = '' or here.place = {CODE['cell missing']}",
         "cell unknown": "here.place is null",
+        "cell without a municipality": f"here.place = {CODE['cell without a municipality']}",
     }
+    if ends:
+        rules["end cell unknown"] = "end_site <> '' and ending.place is null"
     if timed:
         rules["duration not a number"] = "duration is not null and not coalesce(isfinite(seconds), false)"
         rules["duration negative"] = "seconds < 0"
-    judged = f"case {_tried(rules)} else here.place end"
+    judged = f"case when fault < 0 then fault {_tried(rules)} else here.place end"
+    final = f"case when ending.place is null or ending.place = {CODE['cell missing']} then here.place else ending.place end"
     records = f"""
         with records as (
             select {_names_of(of["user"], types)} as who, {_names_of(of["cell"], types)} as site,
-                {f"coalesce({_names_of(of['end_cell'], types)}, {_names_of(of['cell'], types)})" if job.both_cells else "null"} as end_site,
+                {_names_of(of["end_cell"], types) if ends else "null"} as end_site,
+                {"fault" if faults else "0"} as fault,
                 {_name(of["t"])} is not null as timed, {utc} as utc, {clock} as clock,
                 {_name(of["duration"]) if timed else "null"} as duration,
                 {f"try_cast({_name(of['duration'])} as double)" if timed else "null"} as seconds
@@ -73,27 +85,46 @@ def in_sql(job: Job, source: str, types: dict[str, str]) -> str:
         return _of_somebody(f"""{records}
         select who as user, ({judged})::smallint as place,
             bit_or(begun.weekdays) as weekdays, bit_or(begun.weekend) as weekend, count(*) as records
-        from clocked left join places here on here.cell = site left join hours begun on begun.hour = ms // {_HOUR}
+        from clocked left join places here on here.cell = site {_ENDING if ends else ""}
+            left join hours begun on begun.hour = ms // {_HOUR}
         group by 1, 2""")
-    return _of_somebody(records + _lasting(job, judged))
+    return _of_somebody(records + _lasting(job, judged, final))
+
+
+_ENDING = "left join places ending on ending.cell = end_site"
+
+
+_CUT = r"(contains(user, 'E+') and regexp_matches(user, '^[+-]?\d(\.\d*)?E\+\d+$'))"  # mobpriv.datasets.times.ROUNDED
+
+
+def _plain(name: str) -> str:
+    """:func:`mobpriv.datasets.wanted.plain_names` of a text."""
+    text = f"trim({name}, chr(32) || chr(9) || chr(10) || chr(13))"
+    return rf"case when contains({name}, '.0') then regexp_replace({text}, '^([+-]?\d+)\.0+$', '\1') else {text} end"
+
+
+def _doubtful(clock: str, window: Window) -> str:
+    """Whether a time without a zone lies in an hour that the window's clocks show twice or never."""
+    begins, ahead = window.clock()
+    turns = [(end + min(pair), end + max(pair)) for end, *pair in zip(begins[1:], ahead[:-1], ahead[1:], strict=True)]
+    return " or ".join(f"({clock} >= {first} and {clock} < {end})" for first, end in turns) or "false"
 
 
 def _of_somebody(parts: str) -> str:
     """A partial table without those who are called as files write that a value is missing: asked of each of its rows, not of each record."""
     nobody = f"user in ({', '.join(map(quoted, sorted(MISSING | {''})))})"
-    again = f"{nobody} and place <= {CODE[END_RULES[0]]}"  # ends of calls that count as a whole
+    again = f"({nobody} or {_CUT}) and place in ({', '.join(str(CODE[rule]) for rule in END_RULES)})"  # ends of calls that count as a whole
     return f"""
         select case when {nobody} then null else user end as user,
-            (case when {nobody} then {CODE["user missing"]} else place end)::smallint as place,
+            (case when {nobody} then {CODE["user missing"]} when {_CUT} then {CODE[ROUNDED]} else place end)::smallint as place,
             weekdays, weekend, case when {again} then 0 else records end as records
-        from ({parts})"""
+        from (select {_plain("user")} as user, * exclude (user) from ({parts}))"""
 
 
-def _lasting(job: Job, judged: str) -> str:
+def _lasting(job: Job, judged: str, final: str) -> str:
     """What counts for every slot that a call touches, or also where it ended: the events of a record, by slot."""
     slots = 21 * job.window.weeks
     end_rules = {
-        "end cell unknown": f"final is null or final = {CODE['cell missing']}",
         "end cell without a municipality": "final < 0",
         "end after the window": f"last >= {slots} and not {job.every_slot}",
     }
@@ -102,15 +133,17 @@ def _lasting(job: Job, judged: str) -> str:
         end = f"""select who, case {_tried(end_rules)} else final end as place,
             {"first" if job.every_slot else "last"} as first, last from judged where place >= 0"""
         events.append(f"select who, place, first, last, (place < 0)::integer as record from ({end})")
-    each = f"unnest(case when place < 0 then [0] else range(first, least(last, {slots - 1}) + 1) end)"
+    each = f"unnest(case when place < 0 then [first] else range(first, least(last, {slots - 1}) + 1) end)"
     return f""",
         judged as (
             select who, {judged} as place, coalesce(begun.slot, 0) as first,
-                greatest(coalesce(ended.slot, {slots}), coalesce(begun.slot, 0)) as last, there.place as final
-            from clocked left join places here on here.cell = site left join places there on there.cell = end_site
+                greatest(coalesce(ended.slot, {slots}), coalesce(begun.slot, 0)) as last,
+                {final if job.both_cells else "null"} as final
+            from clocked left join places here on here.cell = site {_ENDING if job.both_cells else ""}
                 left join hours begun on begun.hour = ms // {_HOUR} left join hours ended on ended.hour = last_ms // {_HOUR}),
         events as ({" union all ".join(events)}),
-        unfolded as (select who, place, {each} as slot, record from events)
+        spread as (select who, place, first, {each} as slot, record from events),
+        unfolded as (select who, place, slot, record * (slot = first)::integer as record from spread)
         select who as user, place::smallint as place,
             bit_or(weekdays) as weekdays, bit_or(weekend) as weekend, sum(record)::bigint as records
         from unfolded left join slots using (slot)

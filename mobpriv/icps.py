@@ -53,19 +53,28 @@ RULES = (  # a record counts under the first that it breaks
     "cell missing",
     "cell unknown",
     "cell without a municipality",
+    "end cell unknown",
     "duration not a number",
     "duration negative",
 )
 END_RULES = (  # these leave out the end of a call, not its beginning
-    "end cell unknown",
     "end cell without a municipality",
     "end after the window",
 )
 
 
 class Found(NamedTuple):
+    """Every record read is kept or counts under one of :data:`RULES` or of the rules of a reader; ends of calls under :data:`END_RULES`."""
+
     profiles: Icps
     left_out: pd.DataFrame  # rule, records, users: what is in no profile, and of how many users
+    kept: int  # records that are in the profiles
+
+    @property
+    def read(self) -> int:
+        """How many records were read."""
+        whole = ~self.left_out["rule"].isin(END_RULES)
+        return self.kept + int(self.left_out["records"][whole].sum())
 
 
 @dataclass(frozen=True)
@@ -178,7 +187,8 @@ def icps(calls: Calls, cells: Cells, window: Window, *, every_slot: bool = False
     millisecond; with both, every slot counts in both municipalities, for no record says where in between the caller crossed over.
 
     Left out and counted, under the first rule that holds: calls that begin before or after the window, at a cell that ``cells`` does not
-    know, and at one without a municipality; and ends of calls at such cells or behind the window (the call still counts where it began).
+    know or that has no municipality, and with ``both_cells`` calls that end at a cell it does not know; and ends of calls at a cell without a municipality
+    or behind the window (the call still counts where it began).
     """
     true_or_false("every_slot", every_slot)
     true_or_false("both_cells", both_cells)
@@ -189,6 +199,9 @@ def icps(calls: Calls, cells: Cells, window: Window, *, every_slot: bool = False
     place = _places(calls["cell"], town_of)
     outside = [("before the window", first < 0), ("after the window", first >= 21 * window.weeks)]
     rules = [*outside, ("cell unknown", place == -2), ("cell without a municipality", place == -1)]
+    if both_cells:
+        end = _places(calls["end_cell"], town_of)
+        rules.append(("end cell unknown", (end == -2) & calls["end_cell"].notna().to_numpy()))
     user, names = _users(calls["user"])
     counted, told = np.ones(len(calls), bool), []
     for rule, broken in rules:
@@ -197,9 +210,9 @@ def icps(calls: Calls, cells: Cells, window: Window, *, every_slot: bool = False
     last = _last(calls, begins, window) if every_slot or both_cells else first
     events = [(counted, place, first, last if every_slot else first)]
     if both_cells:
-        end, counts_end = _places(calls["end_cell"], town_of), counted.copy()
+        counts_end = counted.copy()
         late = (last >= 21 * window.weeks) & (not every_slot)
-        for rule, broken in zip(END_RULES, (end == -2, end == -1, late), strict=True):
+        for rule, broken in zip(END_RULES, (end == -1, late), strict=True):
             told.append((rule, broken & counts_end))
             counts_end &= ~broken
         events.append((counts_end, end, first if every_slot else last, last))
@@ -207,7 +220,7 @@ def icps(calls: Calls, cells: Cells, window: Window, *, every_slot: bool = False
     left_out = [(rule, int(broken.sum()), len(np.unique(user[broken]))) for rule, broken in told if broken.any()]
     *pair, weekdays, weekend = masks
     profiles = as_icps(*pair, key_of(weekdays, weekend, window.weeks), names, towns)
-    return Found(profiles, pd.DataFrame(left_out, columns=["rule", "records", "users"]))
+    return Found(profiles, pd.DataFrame(left_out, columns=["rule", "records", "users"]), int(counted.sum()))
 
 
 def as_icps(user, town, key, names: pd.Index, towns: pd.Index) -> Icps:

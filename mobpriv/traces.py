@@ -22,6 +22,8 @@ import pandas as pd
 COLUMNS = ("user", "t", "lat", "lng")
 EARLIEST, LATEST = pd.Timestamp("1980-01-06", tz="UTC"), pd.Timestamp("2100-01-01", tz="UTC")  # GPS time began in 1980
 _TIMES = tuple(int(t.timestamp()) * 1000 for t in (EARLIEST, LATEST))
+_OUT = "leave the record out"
+_FULL_CIRCLE = "longitudes seem to run from 0 to 360: subtract 360 from those above 180"
 HALVES = ("calendar", "set", "user")
 
 Traces = pd.DataFrame
@@ -84,21 +86,30 @@ def _broken(table: pd.DataFrame) -> list[tuple[str, np.ndarray, str]]:
     if not table["user"].isna().any() and _right(milliseconds(table), lat, lng, *_TIMES):
         return []
     outside = np.abs(lat) > 90
-    remedy = "leave the record out"
+    remedy = _OUT
     if len(lat) and outside.mean() > 0.5:
-        metres = (outside & (np.abs(lng) > 180)).mean() > 0.5
-        remedy = (
-            "these look like metres of a projection: reproject them to degrees of WGS 84"
-            if metres
-            else "lat and lng look swapped"
-        )
+        remedy = _other_positions(lat[outside], lng[outside])
     rules = [
         *whose_and_when(table),
-        ("latitude or longitude not a number", ~(np.isfinite(lat) & np.isfinite(lng)), "leave the record out"),
+        ("latitude or longitude not a number", ~(np.isfinite(lat) & np.isfinite(lng)), _OUT),
         ("latitude outside [-90, 90]", outside, remedy),
-        ("longitude outside [-180, 180]", np.abs(lng) > 180, "leave the record out"),
+        (
+            "longitude outside [-180, 180]",
+            np.abs(lng) > 180,
+            _FULL_CIRCLE if len(lng) and ((lng > 180) & (lng <= 360)).mean() > 0.5 else _OUT,
+        ),
     ]
     return [rule for rule in rules if rule[1].any()]
+
+
+def _other_positions(lat: np.ndarray, lng: np.ndarray) -> str:
+    """What latitudes that are none seem to be."""
+    million = (np.abs(lat) > 2.1e7) & (np.abs(lat) <= 9e8) & (np.abs(lng) <= 1.8e9)  # no metres of a projection reach so far
+    if million.mean() > 0.5:
+        return "these look like degrees times ten million (E7): divide latitudes and longitudes by 10,000,000"
+    if (np.abs(lng) > 180).mean() > 0.5:
+        return "these look like metres of a projection: reproject them to degrees of WGS 84"
+    return "lat and lng look swapped"
 
 
 def check_zone(t: pd.Series) -> None:

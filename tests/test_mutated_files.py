@@ -3,15 +3,32 @@
 import gzip
 import tempfile
 from pathlib import Path
+from unittest import mock
 
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobpriv.datasets import read_cabspotting, read_geolife, read_mdc, read_privamov, read_table
+from mobpriv.datasets import (
+    BLANK,
+    lines,
+    read_cabspotting,
+    read_calls,
+    read_geolife,
+    read_mdc,
+    read_privamov,
+    read_table,
+    recognised,
+)
+from mobpriv.datasets.tables import NO_USER
+from mobpriv.icp_files import icps_of_files
+from mobpriv.icps import Window, icps
 
 T = 1_211_033_530
 N = 14  # lines of records
+CELLS = pd.DataFrame({"cell": ["1", "2"], "lat": [45.0, 46.0], "lng": [6.0, 7.0], "municipality": ["A", "B"]})
+WEEK = Window("2008-05-12", "Europe/Paris", 1)
 PLT_HEADER = b"Geolife trajectory\r\nWGS 84\r\nAltitude is in Feet\r\nReserved 3\r\n0,2,255,My Track,0,0,2,8421376\r\n0\r\n"
 
 
@@ -154,7 +171,7 @@ def test_every_line_of_the_table_of_owners_is_read_or_counted(changes):
     if refusal:
         assert len(set(split(content)) & set(split(lines_of(form="{k}\t{user}")))) < N / 2
         return
-    assert len(traces) + left_out.loc[left_out["rule"] == "user missing", "records"].sum() == N
+    assert len(traces) + left_out.loc[left_out["rule"].isin(["user missing", NO_USER]), "records"].sum() == N
 
 
 @settings(deadline=None, max_examples=60)
@@ -166,3 +183,66 @@ def test_a_damaged_archive_is_refused_in_one_line_or_read(changes):
 
     traces, left_out, refusal = outcome(packed, changed(gzip.compress(FORMATS["csv"][2]), changes))
     assert refusal or len(traces) + left_out["records"].sum() == N
+
+
+def by_table(path: Path):
+    """Profiles of a file of calls, and how many records it holds."""
+    calls, cells, left_out = read_calls(path, CELLS, **recognised(path, kind="calls").arguments)
+    records = left_out["records"][left_out["rule"] != BLANK].sum() + len(calls)
+    return icps(calls, cells, WEEK, every_slot=True, both_cells=True).profiles, records
+
+
+def by_file(path: Path):
+    found = icps_of_files(path, WEEK, CELLS, every_slot=True, both_cells=True, threads=1)
+    return found.profiles, found.read
+
+
+CALL_PIECES = [
+    b"24:00",
+    b"T08Z",
+    b"20080517T0810Z",
+    b"-inf",
+    b"1.0",
+    b" 1",
+    b"zz",
+    b"2.5E+08",
+    b"NA",
+    b'"a\nb"',
+    b"x" * 2_000_000,
+]
+
+
+@pytest.mark.parametrize(
+    "form", ["{user},{t},{cell},1,60", "{user},2008-05-17T{h}:12:00Z,{cell},2,7200", '"{user}",{t},"{cell}",1,60']
+)
+@settings(deadline=None, max_examples=60)
+@given(
+    changes=st.lists(
+        st.tuples(
+            st.sampled_from(["drop", "insert", "replace", "cut"]),
+            st.floats(0.1, 1),
+            st.sampled_from(PIECES + CALL_PIECES),
+            st.integers(1, 4),
+        ),
+        max_size=3,
+    ),
+    block=st.integers(1, 400),
+)
+def test_calls_give_the_same_profiles_by_table_and_by_file(form, changes, block):
+    records = [form.format(t=T + 3600 * k, h=10 + k % 9, user="ab"[k % 2], cell=1 + k % 3 // 2) + "\n" for k in range(N)]
+    content = changed("".join(["user,t,cell,end_cell,duration\n", *records]).encode(), changes)
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(lines, "BLOCK", block):
+        path = Path(folder) / "calls.csv"
+        path.write_bytes(content)
+        found = {}
+        for way in (by_table, by_file):
+            try:
+                found[way] = way(path)
+            except ValueError as refusal:
+                found[way] = (), str(refusal)
+    (one, read), (other, counted) = found[by_table], found[by_file]
+    if isinstance(read, str):  # a table without a record is refused
+        assert len(other) == 0, read
+        return
+    pd.testing.assert_frame_equal(one, other)
+    assert read == counted

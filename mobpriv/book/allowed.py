@@ -5,6 +5,7 @@ Behind unit and meaning, after the last comma::
     cell: float = 800.0  # m, side of a heat-map cell, > 0
     shares: list[float] = [0.1, 0.5]  # share, of the users, > 0 and ≤ 1
     windows: list[str] = []  # first days of other windows, a date or none
+    zone: str = ""  # by whose clocks a day begins, a time zone or none
     reading: str = "text"  # what decides where text and program differ, one of text | program
 
 A list needs at least one entry, and every entry lies in the range; ``or none`` allows the empty list or the empty text.
@@ -16,6 +17,8 @@ from typing import Any
 
 import pandas as pd
 
+from mobpriv.datasets.times import known_zone
+
 _NUMBER = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
 _BOUNDS = re.compile(rf"([>≥]) ({_NUMBER})(?: and ([<≤]) ({_NUMBER}))?|([<≤]) ({_NUMBER})")
 _HOLDS = {">": lambda a, b: a > b, "≥": lambda a, b: a >= b, "<": lambda a, b: a < b, "≤": lambda a, b: a <= b}
@@ -25,7 +28,9 @@ def split(comment: str) -> tuple[str, str]:
     """Meaning and range ("" where none is said) of a parameter's comment."""
     meaning, comma, last = comment.rpartition(",")
     allowed = last.strip()
-    if comma and (_BOUNDS.fullmatch(allowed.removesuffix(" or none")) or re.fullmatch(r"one of .+|a date( or none)?", allowed)):
+    if comma and (
+        _BOUNDS.fullmatch(allowed.removesuffix(" or none")) or re.fullmatch(r"one of .+|a (date|time zone)( or none)?", allowed)
+    ):
         return meaning.strip(), allowed
     return comment.strip(), ""
 
@@ -43,6 +48,8 @@ def within(value: Any, allowed: str) -> bool:
         return str(value) in [word.strip() for word in allowed.removeprefix("one of ").split("|")]
     if allowed == "a date":
         return _is_date(value)
+    if allowed == "a time zone":
+        return _is_zone(value)
     found = _BOUNDS.fullmatch(allowed)
     if not found:
         return True
@@ -52,6 +59,14 @@ def within(value: Any, allowed: str) -> bool:
 
 def _is_date(text: str) -> bool:
     try:
-        return not pd.isna(pd.Timestamp(text))
+        return 1980 <= pd.Timestamp(text).year < 2100  # not-a-time has no year in between
     except ValueError:
         return False
+
+
+def _is_zone(name: str) -> bool:
+    try:
+        known_zone(name)
+    except ValueError:
+        return False
+    return bool(name)

@@ -8,21 +8,36 @@ What is left out of the calls, and how it is told, is as in :mod:`mobpriv.datase
 made it: what is wrong with it is refused, not left out.
 """
 
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from mobpriv.calls import COLUMNS, Calls, Cells, Period, as_cells, call_problem, without
-from mobpriv.datasets.lines import unreadable
+from mobpriv.datasets.lines import BLANK, LeftOut, unreadable
 from mobpriv.datasets.points import rows_of
-from mobpriv.datasets.recognition import USUAL, named_as, pq_names
-from mobpriv.datasets.tables import NAMES, existing, head, is_parquet, parquet_table, sorted_out, text_table
-from mobpriv.datasets.times import Unclear, known_zone
+from mobpriv.datasets.recognition import USUAL, Reading, named_as, pq_names
+from mobpriv.datasets.tables import (
+    NAMES,
+    existing,
+    head,
+    is_parquet,
+    names_of,
+    parquet_rows,
+    parquet_table,
+    sorted_out,
+    text_blocks,
+    text_table,
+    whole,
+)
+from mobpriv.datasets.times import ROUNDED, Unclear, known_zone, rounded, times
 from mobpriv.datasets.wanted import MISSING
 
+ROWS = 1 << 20  # rows of a Parquet file that are read at a time
 ENDINGS = (".parquet", ".csv", ".tsv", ".txt", ".csv.gz", ".geojson")  # of tables of cells
 _MUNICIPALITY = "municipality municipalityname commune comune town city district"
 _NEEDED = "a table of cells has the columns cell, lat, lng and, where it is known, municipality"
@@ -56,13 +71,47 @@ def read_calls(
     else:
         table, lines, _ = text_table(path, columns, names, delimiter)
         bad = unreadable([(path.name, lines)], lambda _: None)
+    cut = np.zeros(len(table), bool)
     for c in (c for c in ("cell", "end_cell") if c in columns):
-        if isinstance(table[c].dtype, pd.CategoricalDtype):  # texts: of those that say there is no cell, none is one
-            table[c] = table[c].cat.remove_categories([name for name in table[c].cat.categories if name in MISSING])
+        name = names_of(table[c])
+        cut |= rounded(name)
+        table[c] = name.cat.remove_categories([name for name in name.cat.categories if name in MISSING])  # none is called so
     where = lambda row: f"{path.name} row {row}" if lines is None else f"{path.name} line {lines.number[row]}"  # noqa: E731
     valid = partial(without, cells=cells, period=period)
-    calls, left_out = sorted_out(table, bad, path.name, where, time, zone, {}, valid, call_problem)
+    calls, left_out = sorted_out(table, bad, path.name, where, time, zone, {ROUNDED: cut}, valid, call_problem)
     return calls, cells, left_out
+
+
+def call_blocks(path, reading: Reading, first: int = -1, end: int = -1) -> Iterator[tuple[pa.Table, dict, list[LeftOut]]]:
+    """Calls of a file that need not fit memory, by the rules of :func:`read_calls`: blocks of records, with the masks of those whose name or
+    time is at fault, and the lines that are none. ``first`` and ``end`` cut the rows of a Parquet file.
+
+    A block has the columns user, cell, end_cell (text), t (UTC) and duration.
+    """
+    path, columns = existing(path), reading.columns
+    for table, lines in _parquet_blocks(path, columns, first, end) if is_parquet(path) else text_blocks(path, columns):
+        names = {c: names_of(table[c]) for c in ("user", "cell", "end_cell") if c in columns}
+        t, failed = times(table["t"], reading.time or None, reading.zone or None, path.name, part=True)
+        cut = failed.pop(ROUNDED, np.zeros(len(table), bool))
+        for name in names.values():
+            cut |= rounded(name)
+        texts = {c: pa.array(name, pa.dictionary(pa.int32(), pa.string())).cast(pa.string()) for c, name in names.items()}
+        rest = {"duration": pa.array(table["duration"])} if "duration" in columns else {}
+        yield (
+            pa.table({**texts, "t": pa.array(t), **rest}),
+            {ROUNDED: cut, **failed},
+            [left for left in lines if left.rule != BLANK],
+        )
+
+
+def _parquet_blocks(path: Path, columns: dict[str, str], first: int, end: int) -> Iterator[tuple[pd.DataFrame, list]]:
+    with whole(path):
+        at = 0
+        for batch in pq.ParquetFile(path).iter_batches(ROWS, columns=[*columns.values()]):
+            own = slice(max(first - at, 0), max(end - at, 0))
+            at += len(batch)
+            if own.start < len(batch) and own.stop:
+                yield parquet_rows(path, pa.Table.from_batches([batch])[own], columns), []
 
 
 def cells_beside(path) -> Path:
@@ -100,7 +149,8 @@ def read_cells(path) -> Cells:
     if not len(table):
         raise ValueError(f"{path}: the file holds no cell; {_NEEDED}")
     try:
-        return as_cells(table.assign(**{c: table[c].astype("object") for c in ("cell", "municipality") if c in table}))
+        town = {"municipality": table["municipality"].astype("object")} if "municipality" in table else {}
+        return as_cells(table.assign(cell=names_of(table["cell"]).astype("object"), **town))
     except ValueError as reason:
         first = f" (row 0 is line {number[0]})" if number is not None else ""
         raise ValueError(f"{path}: {reason}{first}") from None

@@ -18,6 +18,7 @@ class Description(NamedTuple):
     synthetic: bool = False
     persons: str = ""  # what the names of its persons begin with, where it holds others too; "" where all are persons, or none
     kind: str = "traces"  # what it holds: traces | calls
+    zone: str = ""  # whose clocks its people live by
 
     def how_to_get(self, name: str, cache) -> str:
         """One line on how to get the set, for people."""
@@ -40,6 +41,7 @@ DATASETS: dict[str, Description] = {
         "",
         synthetic=True,
         persons="p",
+        zone="UTC",
     ),
     "region": Description(
         "The synthetic region",
@@ -51,6 +53,7 @@ DATASETS: dict[str, Description] = {
         "",
         synthetic=True,
         kind="calls",
+        zone="Europe/Lisbon",
     ),
     "cabspotting": Description(
         "Cabspotting (CRAWDAD epfl/mobility)",
@@ -60,6 +63,7 @@ DATASETS: dict[str, Description] = {
         "doi:10.15783/C7J010",
         "https://ieee-dataport.org/open-access/crawdad-epflmobility",
         "the unpacked files new_*.txt of cabspottingdata.tar.gz",
+        zone="America/Los_Angeles",
     ),
     "geolife": Description(
         "GeoLife 1.3",
@@ -71,6 +75,7 @@ DATASETS: dict[str, Description] = {
         "the unpacked folder Data",
         # no checksum is published, and none was verified when this was written: the first download is trusted and recorded
         url="https://download.microsoft.com/download/F/4/8/F4894AA5-FDBC-481E-9285-D5F8C4C4F039/Geolife%20Trajectories%201.3.zip",
+        zone="Asia/Shanghai",
     ),
     "mdc": Description(
         "Mobile Data Challenge (Nokia, Lausanne Data Collection Campaign)",
@@ -79,6 +84,7 @@ DATASETS: dict[str, Description] = {
         "J. K. Laurila et al.: The Mobile Data Challenge: Big Data for Mobile Computing Research, Pervasive 2012 workshop",
         "https://www.idiap.ch/dataset/mdc",
         "gps.csv and records.csv",
+        zone="Europe/Zurich",
     ),
     "privamov": Description(
         "PrivaMov",
@@ -87,5 +93,6 @@ DATASETS: dict[str, Description] = {
         "S. Ben Mokhtar et al.: PRIVA'MOV: Analysing Human Mobility Through Multi-Sensor Datasets, NetMob 2017 (hal-01578557)",
         "https://projet.liris.cnrs.fr/privamov/project/",
         "the file privamov-gps",
+        zone="Europe/Paris",
     ),
 }

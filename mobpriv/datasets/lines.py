@@ -11,19 +11,22 @@ lines counts under :data:`INSIDE`, so that nothing vanishes into it in silence.
 
 import csv
 import gzip
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import numba
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from mobpriv.datasets.wanted import MISSING, Wanted
+from mobpriv.datasets.wanted import MISSING, Wanted, plain_names
 from mobpriv.traces import Problem
 
 LARGE = 1 << 25  # bytes: a file that is worth two threads
+BLOCK = 1 << 26  # bytes of a file that are read at a time
 LONGEST = 1 << 20  # bytes: a longer line is no record
 BLANK, NOT_UTF8, UNREADABLE = "blank line", "bytes that are not UTF-8", "line not readable"
 INSIDE, CUT = "further line of a quoted value", "file cut in its last line"
@@ -100,10 +103,44 @@ def open_text(path: Path, delimiter: str, most: int | None = None) -> Text:
         data = data[:most]
         ends = np.flatnonzero(data[-LONGEST:] == 10)
         data = data[: len(data) - len(data[-LONGEST:]) + ends[-1] + 1] if len(ends) else data
+    return _in_lines(_from_the_beginning(data, path), delimiter, whole)
+
+
+def blocks(path: Path, delimiter: str, names: list[str], types: Iterable[str], size: int = 0) -> Iterator[Text]:
+    """A file in blocks of whole lines, of some ``size`` bytes each (0: :data:`BLOCK`). No record is in two of them: the first is behind the header line,
+    and is read as all are by :func:`read_lines` with the same ``names`` and ``types``."""
+    one_line, ahead = np.array([name in types for name in names]), b""
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        begins = file.readline()
+        _from_the_beginning(np.frombuffer(begins, np.uint8), path)
+        while own := _lines_of(file, size or BLOCK, ahead):
+            ahead = _lines_of(file, LONGEST, b"")  # where a record may end that begins in the block
+            cut = len(own)
+            if b'"' in own[-LONGEST:]:
+                text = _in_lines(np.frombuffer(own + ahead, np.uint8), delimiter, True)
+                kind = text.kind.copy()
+                _classify(text.data, text.start, text.values, kind, 0, len(names), ord(delimiter), True, one_line)
+                k = int(np.searchsorted(text.start, cut))
+                while k < len(kind) and kind[k] == _FURTHER:
+                    k += 1
+                own, ahead = (own + ahead)[: text.start[k]], (own + ahead)[text.start[k] :]
+            yield _in_lines(np.frombuffer(own, np.uint8), delimiter, True)
+
+
+def _lines_of(file, size: int, begun: bytes) -> bytes:
+    """``begun`` and further whole lines of a file, ``size`` bytes or a little more in all."""
+    found = begun + file.read(max(size - len(begun), 0))
+    return found if found.endswith(b"\n") else found + file.readline()
+
+
+def _from_the_beginning(data: np.ndarray, path: Path) -> np.ndarray:
+    """The bytes of a file without a byte order mark."""
     if data[:2].tobytes() in (b"\xff\xfe", b"\xfe\xff"):
         raise ValueError(f"{path}: the file is UTF-16: save it as UTF-8")
-    if data[:3].tobytes() == b"\xef\xbb\xbf":
-        data = data[3:]  # a byte order mark
+    return data[3:] if data[:3].tobytes() == b"\xef\xbb\xbf" else data
+
+
+def _in_lines(data: np.ndarray, delimiter: str, whole: bool) -> Text:
     ends, ascii_only = _line_ends(data)
     text = Text(data, *_lines(data, ends, ord(delimiter)), whole)
     if not ascii_only:
@@ -229,7 +266,9 @@ def read_lines(
 def _choose(text: Text, kind: np.ndarray, header: int, column: int, delimiter: str, wanted: Wanted) -> tuple[str, ...]:
     """Marks the rows of users who are not wanted; gives all users. A row without a user stays: it is left out under its own rule."""
     owner, first = _owners(text.data, text.start, kind, header, column, ord(delimiter))
-    names = [next(csv.reader(_record(text, kind, k), delimiter=delimiter))[column] for k in first]
+    names = plain_names(
+        pd.Index([next(csv.reader(_record(text, kind, k), delimiter=delimiter))[column] for k in first], dtype="str")
+    )
     everybody = {name for name in names if name} - MISSING
     chosen = {"", *MISSING, *wanted.of(everybody)}
     keep = np.array([name in chosen for name in names] + [True])  # the last: of a line that is nobody's row

@@ -5,6 +5,7 @@ Each reader returns ``(traces, left_out)``: see :mod:`mobpriv.datasets.tables`. 
 two seconds.
 """
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -67,11 +68,16 @@ def read_geolife(folder, progress: bool = True) -> tuple[Traces, pd.DataFrame]:
     types = dict([*kinds, ("date", pa.date32()), ("time", pa.time32("s"))])
     read = []
     for file in _bar(files, progress):
-        lines = read_lines(file, ",", types, list(types), header=6)
+        text = open_text(file, ",")
+        header = next((k for k in range(6) if _PLT.match(text.line(k))), 6)  # a file without the six lines loses no record
+        lines = read_lines(file, ",", types, list(types), header, text=text)
         read.append(lines._replace(table=_with_time(lines.table)))
     users = [file.parent.parent.name for file in files]
     names = [f"{user}/Trajectory/{file.name}" for user, file in zip(users, files, strict=True)]
     return _joined(folder.name, names, users, read, ["lat", "lng", "t"])
+
+
+_PLT = re.compile(r"(?:[+-]?[\d.]+,){5}\d{4}-\d\d-\d\d,\d\d:\d\d:\d\d\s*$")  # a record of GeoLife
 
 
 def _with_time(table: pa.Table) -> pa.Table:

@@ -68,6 +68,7 @@ def recognised(path, columns: dict[str, str] | None = None, time: str = "", zone
     """
     path, given = existing(path), columns or {}
     names, delimiter = (pq_names(path), None) if is_parquet(path) else tables.head(path)
+    tables.check_names(path, names)
     found = {role: given.get(role) or _column(path, role, names) for role in KINDS_OF_DATA[kind]}
     if kind == "calls":  # a table of calls need not say where and how late they end
         ends = {role: given.get(role) or _column(path, role, names) for role in calls.OPTIONAL}
@@ -102,8 +103,9 @@ def named_as(path: Path, role: str, names: list[str], usual: str) -> str:
             {},
         )
     if len(candidates) > 1:
+        likeliest = next((name for name in candidates if called[name] != "id"), candidates[0])  # an id may number the rows
         raise Unclear(
-            f"{path}: the {ROLES.get(role, role)} could be column {' or '.join(candidates)}: say which", {role: candidates[0]}
+            f"{path}: the {ROLES.get(role, role)} could be column {' or '.join(candidates)}: say which", {role: likeliest}
         )
     return candidates[0] if candidates else role
 

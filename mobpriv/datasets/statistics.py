@@ -7,7 +7,7 @@ import numba
 import numpy as np
 import pandas as pd
 
-from mobpriv.geo import distance, metres_per_degree
+from mobpriv.geo import distance, metres_per_degree, unwrapped
 from mobpriv.grid import SquareGrid
 from mobpriv.traces import Traces, by_user, milliseconds
 
@@ -81,7 +81,7 @@ def radius_of_gyration(traces: Traces) -> pd.Series:
     if not len(users):
         return pd.Series(np.zeros(0), users, name="radius_of_gyration")
     n = np.diff(offsets)
-    lat, lng = traces["lat"].to_numpy(), traces["lng"].to_numpy()
+    lat, lng = traces["lat"].to_numpy(), unwrapped(traces["lng"].to_numpy(), offsets)
 
     def mean(column):
         return np.add.reduceat(column, offsets[:-1]) / n

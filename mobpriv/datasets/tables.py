@@ -7,6 +7,7 @@ holds what only a reader sees (lines or times that cannot be read, files without
 shows. Records read and records left out, header lines aside, are all the lines of the file.
 """
 
+import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,9 +20,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from mobpriv.datasets.lines import BLANK, Lines, header_of, open_text, read_lines, unreadable
-from mobpriv.datasets.times import Unclear, known_zone, times
-from mobpriv.datasets.wanted import MISSING, Wanted
+from mobpriv.datasets.lines import BLANK, LeftOut, Lines, blocks, header_of, open_text, read_lines, unreadable
+from mobpriv.datasets.lines import UNREADABLE as UNREADABLE_LINE
+from mobpriv.datasets.times import ROUNDED, UNROUNDED, Unclear, known_zone, rounded, times
+from mobpriv.datasets.wanted import MISSING, Wanted, plain_names
 from mobpriv.numbers import counted
 from mobpriv.traces import COLUMNS, Problem, Traces, problem, without
 
@@ -40,6 +42,11 @@ WIDEST = 1_000  # columns that a table may have: more take minutes and gigabytes
 HEAD = 1 << 20  # bytes of a text that show how it is written
 POLAR = 89.99  # degrees: within 1.1 km of a pole a step eastwards means nothing, and cells and the Mercator plane end there
 NO_USER = "user written as missing (NULL, nan, NA, \\N, …)"
+NOWHERE = "latitude 0, longitude 0: written for a position that is not known"
+REMEDIES = {
+    ROUNDED: UNROUNDED,
+    NOWHERE: "the record is left out; nobody is at 0, 0 in the Gulf of Guinea",
+}
 _TABLES = "export it as CSV or Parquet"
 _NO_TABLE = {  # how files begin that are taken for tables
     b"%PDF": f"a PDF document: {_TABLES}",
@@ -48,6 +55,11 @@ _NO_TABLE = {  # how files begin that are taken for tables
     b"<!doc": f"a web page: {_TABLES}",
     b"<html": f"a web page: {_TABLES}",
     b"<?xml": f"an XML document: {_TABLES}",
+    b"{": f"a JSON document: {_TABLES}, positions in the columns lat and lng",
+    b"[": f"a JSON document: {_TABLES}, positions in the columns lat and lng",
+    b"ARROW1": "an Arrow file (Feather): write it as Parquet",
+    b"FEA1": "an Arrow file (Feather): write it as Parquet",
+    b"SQLite format 3": f"an SQLite database: {_TABLES}",
     b"\x1f\x8b": "packed with gzip: let its name end in .gz",
 }
 _NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
@@ -143,7 +155,7 @@ def as_records(
     numbers = {c: pd.to_numeric(table[c], errors="coerce").astype(float) for c in ("lat", "lng")}
     lat = numbers["lat"].to_numpy()
     polar = ((lat > POLAR) & (lat <= 90)) | ((lat < -POLAR) & (lat >= -90))  # what lies beyond is another fault
-    broken = {"latitude at a pole": polar}
+    broken = {"latitude at a pole": polar, NOWHERE: (lat == 0) & (numbers["lng"].to_numpy() == 0)}
     return sorted_out(table.assign(**numbers), found, source, where, time, zone, broken, without, problem)
 
 
@@ -160,14 +172,16 @@ def sorted_out(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """:func:`as_records` of any table with the columns user and t: ``also`` holds the masks of further rules, ``without`` is the
     validator of its kind, ``problem`` what words a broken rule."""
-    user = _names(table["user"])
+    user = names_of(table["user"])
     unnamed = user.isin(MISSING).to_numpy()
+    cut = rounded(user)
     t, failed = times(table["t"], time, zone, source)
     table, found, keep = table.assign(user=user), list(found), np.ones(len(table), bool)
-    for rule, broken in {NO_USER: unnamed, **failed, **also}.items():
+    cut |= failed.pop(ROUNDED, False) | also.pop(ROUNDED, False)
+    for rule, broken in {NO_USER: unnamed, ROUNDED: cut, **failed, **also}.items():
         broken = broken & keep
         if broken.any():
-            of = problem(rule, broken, table, "the record is left out")
+            of = problem(rule, broken, table, REMEDIES.get(rule, "the record is left out"))
             found.append(of._replace(users=0) if rule == NO_USER else of)
             keep &= ~broken
     table = table.assign(t=t)
@@ -189,15 +203,18 @@ def sorted_out(
     return records, left_out
 
 
-def _names(user: pd.Series) -> pd.Series:
-    """Users as a categorical of text; an empty name is a missing one."""
+def names_of(user: pd.Series) -> pd.Series:
+    """Users or cells as a categorical of plain names; an empty name is a missing one."""
     if not isinstance(user.dtype, pd.CategoricalDtype):
         user = user.astype("category")
     given = user.cat.categories
     if pd.api.types.is_float_dtype(given.dtype) and (given % 1 == 0).all():
-        given = given.astype("Int64")  # whole numbers with gaps: 7, not 7.0
-    if not pd.api.types.is_string_dtype(given.dtype):
-        user = user.cat.rename_categories(given.astype("str"))
+        given = given.astype("Int64")  # also those that Python writes as 1e+16
+    plain = plain_names(given)
+    if not (pd.api.types.is_string_dtype(given.dtype) and plain.equals(given)):
+        number, names = pd.factorize(plain)
+        code = np.r_[number, -1][user.cat.codes.to_numpy()]
+        user = pd.Series(pd.Categorical.from_codes(code, pd.Index(names, dtype="str")), user.index)
     return user.cat.remove_categories([""]) if "" in user.cat.categories else user
 
 
@@ -212,7 +229,7 @@ def parquet_table(path: Path, columns: dict[str, str] | None = None) -> pd.DataF
             check_columns(path, names, columns)
         coded = [name for c, name in columns.items() if c in NAMED] if columns else None
         table = pq.read_table(path, read_dictionary=coded)
-    return _frame(path, table, columns)
+    return parquet_rows(path, table, columns)
 
 
 @contextmanager
@@ -233,7 +250,7 @@ def _parquet_part(path: Path, columns: dict[str, str], wanted: Wanted) -> tuple[
         check_columns(path, file.schema_arrow.names, columns)
         groups = [file.read_row_group(k, [column])[column] for k in range(file.num_row_groups)]
         values = pa.chunked_array([_plain(group.unique()) for group in groups] or [pa.nulls(0, pa.string())]).unique()
-        names = _names(_frame(path, pa.table({column: values}), {"user": column})["user"])
+        names = names_of(parquet_rows(path, pa.table({column: values}), {"user": column})["user"])
         users = names.dropna()
         chosen = values.filter(pa.array((names.isin([*wanted.of(users), *MISSING]) | names.isna()).to_numpy()))
         parts, number, first = [file.schema_arrow.empty_table()], [np.zeros(0, np.int64)], 0
@@ -244,14 +261,14 @@ def _parquet_part(path: Path, columns: dict[str, str], wanted: Wanted) -> tuple[
                 number.append(first + np.flatnonzero(keep.to_numpy()))
             first += len(group)
         table = pa.concat_tables(parts)
-    return _frame(path, table, columns), np.concatenate(number), tuple(sorted(set(users) - MISSING))
+    return parquet_rows(path, table, columns), np.concatenate(number), tuple(sorted(set(users) - MISSING))
 
 
 def _plain(values: pa.Array) -> pa.Array:
     return values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values
 
 
-def _frame(path: Path, table: pa.Table, columns: dict[str, str] | None) -> pd.DataFrame:
+def parquet_rows(path: Path, table: pa.Table, columns: dict[str, str] | None) -> pd.DataFrame:
     """The rows of a Parquet file, its columns by the names of ``Traces`` where ``columns`` says which they are."""
     for k, field in enumerate(table.schema):
         if pa.types.is_decimal(field.type):  # as numbers, and the nearest ones: the cast alone can miss them by one bit
@@ -267,8 +284,8 @@ def _pandas(table: pa.Table) -> pd.DataFrame:
     return table.unify_dictionaries().to_pandas(ignore_metadata=True, split_blocks=True, self_destruct=True)
 
 
-def check_columns(path: Path, names: list[str], columns: dict[str, str]) -> None:
-    """Refuses a table whose columns cannot be told apart, are too many, or are not those that are needed."""
+def check_names(path: Path, names: list[str]) -> None:
+    """Refuses a table whose columns cannot be told apart, or are too many."""
     if len(names) > WIDEST:
         raise ValueError(
             f"{path}: {len(names):,} columns, at most {WIDEST:,} can be read: write those that are needed to a file"
@@ -276,6 +293,11 @@ def check_columns(path: Path, names: list[str], columns: dict[str, str]) -> None
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(f"{path}: {names.count(twice[0])} columns are called {twice[0]}: rename all but one")
+
+
+def check_columns(path: Path, names: list[str], columns: dict[str, str]) -> None:
+    """Refuses a table whose columns cannot be told apart, are too many, or are not those that are needed."""
+    check_names(path, names)
     for name in columns.values():
         roles = [c for c, other in columns.items() if other == name]
         if len(roles) > 1:
@@ -286,6 +308,16 @@ def check_columns(path: Path, names: list[str], columns: dict[str, str]) -> None
     if missing and not path.stat().st_size:
         raise ValueError(
             f"{path}: the file is empty; it needs a line of names, {','.join(columns)}, and a line for each record"
+        )
+    record = re.compile(r"[+-]?\d+\.\d+|\d{9,}|\d{4}-\d\d-\d\d[T ].*")  # a position or a time, which nobody calls a column
+    if any(record.fullmatch(name) for name in (names if missing else columns.values())):
+        raise ValueError(
+            f"{path}: line 1 holds a record, it seems, and no names of columns ({', '.join(names[:8])}): put a line of names above it"
+        )
+    if {"lat", "lng"} <= set(missing) and "geometry" in names:
+        raise ValueError(
+            f"{path}: positions stand in the column geometry, and are needed as numbers: write them to columns, in geopandas "
+            "frame.assign(lat=frame.geometry.y, lng=frame.geometry.x)"
         )
     if missing:
         has = ", ".join(names) or "none"
@@ -344,10 +376,17 @@ def _opened(path: Path, names, delimiter, most_bytes: int | None):
     kind = next((kind for first, kind in _NO_TABLE.items() if begins.startswith(first.lower())), "")
     if kind and not (begins.startswith(b"\x1f\x8b") and path.suffix == ".gz"):
         raise ValueError(f"{path} is {kind}")
-    try:
+    with _to_its_end(path):
         if delimiter is None:
             delimiter = _delimiter(open_text(path, ",", HEAD), names)
         return open_text(path, delimiter, most_bytes), delimiter
+
+
+@contextmanager
+def _to_its_end(path: Path) -> Iterator[None]:
+    """What is said of a text that was cut off becomes one line."""
+    try:
+        yield
     except (EOFError, OSError, zlib.error) as reason:
         raise ValueError(f"{path}: cannot be read ({_first(reason)}); was it cut while copying?") from None
 
@@ -365,17 +404,65 @@ def text_table(
     text, delimiter = _opened(path, names, delimiter, most_bytes)
     header = list(names) if names else header_of(text, delimiter, path)
     check_columns(path, header, columns)
-    kinds = {"t": None, "lat": coordinates, "lng": coordinates, "duration": pa.float64(), **dict.fromkeys(NAMED, NAMES)}
-    types = {columns[c]: kind for c, kind in kinds.items() if c in columns}
+    types = _types(columns, coordinates)
     first, searched = (0 if names else 1), (0 if text.whole else len(text.data))
-    lines = read_lines(path, delimiter, types, header, first, True, text, wanted=wanted, user=columns["user"])
+    how = {"names": header, "header": first, "wanted": wanted, "user": columns["user"]}
+    table, lines = _rows_of(path, text, delimiter, columns, types, how)
     if not lines.table.num_columns:
+        _check_width(path, header, text, lines)
         nothing = {c: pd.Series([], dtype="str") for c in (*columns, *set(header) - set(columns.values()))}
         return pd.DataFrame(nothing), lines, searched
+    return _pandas(table), lines, searched
+
+
+def text_blocks(path: Path, columns: dict[str, str]) -> Iterator[tuple[pd.DataFrame, list[LeftOut]]]:
+    """:func:`text_table` block by block, of the columns that are named alone: for a text that does not fit memory."""
+    header, delimiter = head(path)
+    check_columns(path, header, columns)
+    types = _types(columns)
+    how = {"names": header, "header": 0, "only": [*columns.values()]}
+    pieces = blocks(path, delimiter, header, types)
+    while True:
+        with _to_its_end(path):
+            text = next(pieces, None)
+        if text is None:
+            return
+        table, lines = _rows_of(path, text, delimiter, columns, types, how)
+        if lines.table.num_columns:
+            yield _pandas(table), lines.left_out
+        else:
+            yield pd.DataFrame({c: pd.Series([], dtype="str") for c in columns}), lines.left_out
+
+
+def _types(columns: dict[str, str], coordinates: pa.DataType = pa.float64()) -> dict[str, pa.DataType | None]:  # noqa: B008
+    kinds = {"t": None, "lat": coordinates, "lng": coordinates, "duration": pa.float64(), **dict.fromkeys(NAMED, NAMES)}
+    return {columns[c]: kind for c, kind in kinds.items() if c in columns}
+
+
+def _rows_of(path: Path, text, delimiter: str, columns: dict[str, str], types: dict, how: dict) -> tuple[pa.Table, Lines]:
+    """The rows of a text, its columns by their roles; ``how`` holds the further arguments of :func:`read_lines`."""
+    lines = read_lines(path, delimiter, types, quoted=True, text=text, **how)
     table, t = lines.table, columns["t"]
+    if not table.num_columns:
+        return table, lines
+    if pa.types.is_floating(table[t].type):
+        raw = read_lines(path, delimiter, types | {t: pa.string()}, quoted=True, text=text, **how | {"only": [t]})
+        written = raw.table[t].take(np.searchsorted(raw.number, lines.number))
+        if pc.any(pc.match_substring_regex(written, r"E\+")).as_py():  # a spreadsheet may have cut digits off
+            table = table.set_column(table.column_names.index(t), t, written)
     if pa.types.is_boolean(table[t].type) or pa.types.is_time(table[t].type):  # a guess: nothing that could be a moment
         table = table.set_column(table.column_names.index(t), t, table[t].cast(pa.string()))
-    return _pandas(_with_roles(path, table, columns)), lines, searched
+    return _with_roles(path, table, columns), lines
+
+
+def _check_width(path: Path, header: list[str], text, lines: Lines) -> None:
+    """Refuses a text no line of which has as many values as there are names."""
+    unreadable_lines = any(part.rule == UNREADABLE_LINE for part in lines.left_out)
+    if not lines.table.num_rows and unreadable_lines and text.usual() not in (1, len(header)):
+        raise ValueError(
+            f"{path}: there are {counted(len(header), 'name')} of columns, {', '.join(header)}, and most lines have "
+            f"{counted(text.usual(), 'value')}: give every column a name, and no more"
+        )
 
 
 def _delimiter(text, names) -> str:

@@ -9,6 +9,8 @@ from mobpriv.traces import EARLIEST, LATEST
 UNITS = ("s", "ms", "iso")
 UNREADABLE, DOUBTFUL = "time not readable", "local time doubled or skipped by a clock change"
 ZONELESS = "time without a zone among times with one"
+ROUNDED = "number whose last digits a spreadsheet cut off"
+UNROUNDED = "the record is left out; show the column as a number without decimals and export it again"
 # ISO 8601: a date, and a time if there is one; only a time can have a zone ("2020-03-01" does not end in an offset of one hour)
 _DATE, _CLOCK = r"\d{4}[-/]?\d{2}[-/]?\d{2}", r"[T ]\d{2}(?::?\d{2}(?::?\d{2}(?:[.,]\d{1,9})?)?)?"
 _LOCAL = rf"^{_DATE}(?:{_CLOCK})?$"
@@ -18,6 +20,15 @@ _BLANK = ["", "NaT", *MISSING]
 _ISO = "write them as ISO 8601, 2024-09-03T17:21 (in a spreadsheet the format yyyy-mm-ddThh:mm)"
 _EARLIEST, _LATEST = (int(t.timestamp()) * 1000 for t in (EARLIEST, LATEST))
 _SINCE_1970 = {"s": 1000, "ms": 1}  # unit -> milliseconds
+_FINER = {"microseconds": 1e-3, "nanoseconds": 1e-6}  # -> milliseconds
+_DATES = {  # dates and times that look like numbers: how they are written -> (digits before the month, digits behind the day)
+    "YYYYMMDD": (4, 0),
+    "YYMMDDHHMM": (2, 4),
+    "YYYYMMDDHH": (4, 2),
+    "YYMMDDHHMMSS": (2, 6),
+    "YYYYMMDDHHMM": (4, 4),
+    "YYYYMMDDHHMMSS": (4, 6),
+}
 _YEAR_1, _YEAR_9999 = -62_135_596_800_000, 253_402_300_799_999  # in ms: what a date can show
 
 
@@ -40,18 +51,53 @@ def kind_of(values: pd.Series) -> str:
         return ""
     number = pd.to_numeric(values, errors="coerce").to_numpy(float, na_value=np.nan)
     number = number[np.isfinite(number)]
+    if dates := _dates(number):
+        raise Unclear(f"times such as {number[0]:.0f} look like dates written as {dates}: {_ISO}", {})
     if 2 * len(number) < max(len(values), 1):
         if reason := _no_iso(values.astype("str").str.strip()):
             raise Unclear(reason, {})
         return "iso"
     for unit, ms in _SINCE_1970.items():
-        if 2 * ((number * ms >= _EARLIEST) & (number * ms < _LATEST)).sum() >= len(number):
+        if _possible(number * ms):
             return unit
+    finer = next((unit for unit, ms in _FINER.items() if _possible(number * ms)), "")
+    looks = f" (they may be {finer})" if finer else ""
     raise Unclear(
-        f"times are numbers such as {number[0]:.16g}, in 1980 … 2099 neither as seconds nor as milliseconds since 1970: "
+        f"times are numbers such as {number[0]:.16g}, in 1980 … 2099 neither as seconds nor as milliseconds since 1970{looks}: "
         "write them as one of these, or as text (ISO 8601)",
         {},
     )
+
+
+def _possible(ms: np.ndarray) -> bool:
+    """Whether half of the times or more lie in 1980 … 2099."""
+    return bool(2 * ((ms >= _EARLIEST) & (ms < _LATEST)).sum() >= len(ms))
+
+
+def _dates(number: np.ndarray) -> str:
+    """How dates are written that all these numbers could be; "" where they are none, or one.
+
+    Seconds since 1970 can look like dates, but not for longer than a minute.
+    """
+    number = np.unique(number)
+    if len(number) < 2 or not ((number > 0) & (number % 1 == 0) & (number < 1e15)).all():
+        return ""
+    text = pd.Series(number.astype(np.int64)).astype("str")
+    for written, (year, clock) in _DATES.items():
+        form = ("(?:19|20)" if year == 4 else "") + r"\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])"
+        form += (r"(?:[01]\d|2[0-3])" if clock else "") + r"[0-5]\d" * max(clock // 2 - 1, 0)
+        if text.str.fullmatch(form).all():
+            return written
+    return ""
+
+
+def rounded(text: pd.Series) -> np.ndarray:
+    """Whether a spreadsheet cut digits off a number, as in 1.7095E+09: several of them look alike then."""
+    if isinstance(text.dtype, pd.CategoricalDtype):
+        return np.r_[rounded(pd.Series(text.cat.categories, dtype="str")), False][text.cat.codes.to_numpy()].astype(bool)
+    parts = text.str.extract(r"^\s*[+-]?\d(?:\.(\d*))?E\+(\d{1,2})\s*$")
+    digits, power = parts[0].fillna("").str.len().to_numpy(float), pd.to_numeric(parts[1]).to_numpy(float, na_value=np.nan)
+    return digits < power
 
 
 def _no_iso(text: pd.Series) -> str:
@@ -74,12 +120,15 @@ def _plain(text: pd.Series) -> pd.Series:
     return text.str.upper().str.replace(r" ?(?:UTC|GMT)$", "Z", regex=True)
 
 
-def times(values: pd.Series, time: str | None, zone: str | None, source: str) -> tuple[pd.Series, dict[str, np.ndarray]]:
+def times(
+    values: pd.Series, time: str | None, zone: str | None, source: str, part: bool = False
+) -> tuple[pd.Series, dict[str, np.ndarray]]:
     """A column as times in UTC (datetime64[ms, UTC]), and for each way a time can fail the mask of those that do (NaT).
 
     ``time`` is ``"s"`` or ``"ms"`` (since 1970-01-01 UTC, whole or not), ``"iso"`` (text), or None: numbers are seconds, text
     is ISO 8601. ``zone`` is the zone of texts and dates that name none; without it they are an error (a few among many that name one are left out): a guess would
     shift days.
+    ``part``: ``values`` are a part of a column that was looked at before: nothing is refused for what most of them are.
     Empty values become NaT and are in no mask.
     """
     if time is not None and time not in UNITS:
@@ -88,7 +137,20 @@ def times(values: pd.Series, time: str | None, zone: str | None, source: str) ->
     if isinstance(values.dtype, pd.CategoricalDtype):
         values = values.astype(values.cat.categories.dtype)
     if values.dtype.kind == "M":
+        if time in _SINCE_1970:
+            if not part:
+                _refuse_text(values, time, source)
+            return pd.Series(pd.NaT, values.index, dtype="datetime64[ms, UTC]"), {UNREADABLE: values.notna().to_numpy()}
+        if part and zone is None and values.dt.tz is None:
+            return pd.Series(pd.NaT, values.index, dtype="datetime64[ms, UTC]"), {ZONELESS: values.notna().to_numpy()}
         return _in_utc(values, zone, source)
+    if (
+        time is None
+        and not part
+        and values.dtype.kind in "iuf"
+        and (dates := _dates(values.iloc[:1000].dropna().to_numpy(float)))
+    ):
+        raise Unclear(f"{source}: times such as {values.iloc[0]:.0f} look like dates written as {dates}: {_ISO}", {})
     if time != "iso":
         unit = 1000 if time in (None, "s") else 1
         if values.dtype == "int64" and len(values) and _EARLIEST // unit <= values.min() and values.max() < _LATEST // unit:
@@ -96,16 +158,30 @@ def times(values: pd.Series, time: str | None, zone: str | None, source: str) ->
             ms = pd.Series((values.to_numpy() * unit).view("datetime64[ms]"), values.index, copy=False)
             return ms.dt.tz_localize("UTC"), {}
         number = pd.to_numeric(values, errors="coerce").to_numpy(float, na_value=np.nan)
+        if time is not None and not part and 2 * np.isfinite(number).sum() < len(number):
+            _refuse_text(values, time, source)
         if time is not None or 2 * np.isfinite(number).sum() >= max(len(number), 1):
-            return _from_numbers(values, number, time or "s", source)
-    return _from_text(values.astype("str"), zone, source)
+            return _from_numbers(values, number, time or "s", source, part)
+    return _from_text(values.astype("str"), zone, source, part)
 
 
-def _from_numbers(values: pd.Series, number: np.ndarray, unit: str, source: str):
+def _refuse_text(values: pd.Series, time: str, source: str) -> None:
+    """Refuses texts that are to be read as numbers, where most of them are times in ISO 8601."""
+    text = values.dropna().astype("str").str.strip()
+    written = text if values.dtype.kind == "M" else text[_plain(text).str.fullmatch(f"{_LOCAL}|{_ZONED}", na=False).to_numpy()]
+    if 2 * len(written) > len(text):
+        raise Unclear(
+            f"{source}: time = {time} reads numbers, and the times are text such as {written.iloc[0]}: say iso, or leave time out",
+            {},
+        )
+
+
+def _from_numbers(values: pd.Series, number: np.ndarray, unit: str, source: str, part: bool):
     ms = np.rint(number * (1000 if unit == "s" else 1))
-    known = np.isfinite(ms)
+    cut = rounded(values.astype("str")) if values.dtype.kind not in "iuf" else np.zeros(len(values), bool)
+    known = np.isfinite(ms) & ~cut
     outside = known & ~((ms >= _EARLIEST) & (ms < _LATEST))
-    if 2 * outside.sum() > known.sum():
+    if 2 * outside.sum() > known.sum() and not part:
         row = int(outside.argmax())
         read, other = ("seconds", "milliseconds") if unit == "s" else ("milliseconds", "seconds")
         raise Unclear(
@@ -116,19 +192,19 @@ def _from_numbers(values: pd.Series, number: np.ndarray, unit: str, source: str)
     known &= (ms >= _YEAR_1) & (ms <= _YEAR_9999)
     out = np.where(known, ms, 0).astype("int64").astype("datetime64[ms]")
     out[~known] = np.datetime64("NaT", "ms")
-    bad = ~known
+    bad = ~known & ~cut
     if bad.any():
         bad &= ~(values.isna() | values.astype("str").str.strip().isin(_BLANK)).to_numpy()
-    return pd.Series(out, values.index).dt.tz_localize("UTC"), {UNREADABLE: bad}
+    return pd.Series(out, values.index).dt.tz_localize("UTC"), {UNREADABLE: bad, ROUNDED: cut}
 
 
-def _from_text(text: pd.Series, zone: str | None, source: str):
+def _from_text(text: pd.Series, zone: str | None, source: str, part: bool):
     text = text.str.strip()
     blank = (text.isna() | text.isin(_BLANK)).to_numpy()
     plain = _plain(text)
     zoned = plain.str.fullmatch(_ZONED, na=False).to_numpy() & ~blank
     naive = plain.str.fullmatch(_LOCAL, na=False).to_numpy() & ~blank
-    zoneless = naive if zone is None and naive.sum() < zoned.sum() else np.zeros(len(text), bool)
+    zoneless = naive if zone is None and (part or naive.sum() < zoned.sum()) else np.zeros(len(text), bool)
     naive = naive & ~zoneless
     local, failed = _in_utc(_parsed(plain[naive]), zone, source)
     out = pd.Series(pd.NaT, text.index, dtype="datetime64[ms, UTC]")
@@ -137,7 +213,7 @@ def _from_text(text: pd.Series, zone: str | None, source: str):
     doubtful = np.zeros(len(text), bool)
     doubtful[naive] = failed.get(DOUBTFUL, False)
     unreadable = out.isna().to_numpy() & ~blank & ~doubtful & ~zoneless
-    if 2 * unreadable.sum() > len(text) and (reason := _mixed(text[unreadable])):
+    if not part and 2 * unreadable.sum() > len(text) and (reason := _mixed(text[unreadable])):
         raise Unclear(f"{source}: {reason}", {})
     return out, {UNREADABLE: unreadable, DOUBTFUL: doubtful, ZONELESS: zoneless}
 

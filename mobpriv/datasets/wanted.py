@@ -3,8 +3,15 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+import pandas as pd
+
 MISSING = frozenset(r"nan NaN NAN -nan -NaN na NA n/a N/A #NA #N/A <NA> null Null NULL none None NONE \N".split())
 """How files write that a value is missing, where they do not leave it empty: nobody is called so."""
+
+
+def plain_names(names: pd.Index) -> pd.Index:
+    """Names as persons and cells are told apart by them: without blanks at their ends, a whole number without ".0" behind it."""
+    return names.astype("str").str.strip().str.replace(r"^([+-]?\d+)\.0+$", r"\1", regex=True)
 
 
 class Wanted(NamedTuple):

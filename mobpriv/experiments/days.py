@@ -7,8 +7,9 @@ from typing import NamedTuple
 import pandas as pd
 
 from mobpriv.datasets import DATASETS, Dataset, data_folder, load
-from mobpriv.numbers import shown
-from mobpriv.traces import Traces, by_user, most_active_days, rows, same_person, split_in_half, within
+from mobpriv.datasets.times import known_zone
+from mobpriv.numbers import counted, shown
+from mobpriv.traces import EARLIEST, LATEST, Traces, by_user, most_active_days, rows, same_person, split_in_half, within
 
 CENTURY = 36_525  # days
 
@@ -103,14 +104,45 @@ def in_halves(choice: Choice, rule: str, days: int) -> Setting:
         "set": "before and after the middle of the set's time span",
         "user": "before and after the middle of each user's own time span",
     }
-    strangers = len(users.difference(by_user(known)[0]))
-    words += f"; halves: {in_words[rule]}; {len(users)} users attacked, {strangers} of them not in the training half"
+    there = len(users.intersection(by_user(known)[0]))
+    if not there:
+        raise ValueError(
+            f"nobody can be re-identified: none of the {counted(len(users), 'attacked user')} has a record in the training half "
+            f"({in_words[rule]}). Do the names of users change with time?"
+        )
+    words += (
+        f"; halves: {in_words[rule]}; {len(users)} users attacked, {there} of whom can be found: they are in the training half"
+    )
     return Setting(data, known, secret, users, same_person(traces), words)
 
 
 def _span(traces: Traces) -> float:
     """Days from the first record to the last."""
     return (traces["t"].max() - traces["t"].min()) / pd.Timedelta(days=1)
+
+
+def clocks(dataset: str, zone: str = "") -> str:
+    """By whose clocks days begin: ``zone``, or of a known data set its own. ValueError where nobody says it: a guess would shift days."""
+    zone = zone or (DATASETS[dataset].zone if dataset in DATASETS else "")
+    if not zone:
+        raise ValueError(
+            f"by whose clocks do the days of {Path(dataset).name} begin? Say the time zone, for instance zone=Europe/Paris"
+        )
+    known_zone(zone)
+    return zone
+
+
+def first_day(start: str, t: pd.Series, zone: str) -> pd.Timestamp:
+    """The day ``start``, or that of the first of the times ``t`` by the clocks of ``zone``, without a zone."""
+    if not start:
+        return t.min().tz_convert(zone).tz_localize(None).normalize()
+    try:
+        first = pd.Timestamp(start)
+    except ValueError:
+        first = pd.NaT
+    if first is pd.NaT or not EARLIEST.year <= first.year < LATEST.year:
+        raise ValueError(f"start must be a date in 1980 … 2099, as 2024-10-07 (got {start!r})")
+    return first.tz_convert(zone).tz_localize(None) if first.tzinfo else first
 
 
 def for_traces(dataset: str, **given) -> None:

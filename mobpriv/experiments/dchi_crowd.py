@@ -37,7 +37,7 @@ def everybody(chosen: Days, first: str, last: str, zone: str, least: int = LEAST
     period = day(first, zone).whole[0], day(last, zone).whole[1]
     counts = eligible(count_profiles(calls, chosen.pois, period).counts, least).to_numpy()
     if not len(counts):
-        raise ValueError(f"from {first} to {last} nobody has visits on {least} distinct POIs or more: a smaller least")
+        raise ValueError(f"from {first} to {last} nobody has visits on {least} distinct POIs or more: choose other days")
     return counts
 
 

@@ -13,7 +13,7 @@ from mobpriv import datasets
 from mobpriv.call_events import calls_from_traces, place_antennas
 from mobpriv.call_profiles import LEAST, POIS, USERS, count_profiles, day, pois_of
 from mobpriv.datasets import CallSet
-from mobpriv.experiments.days import chosen_users, for_traces
+from mobpriv.experiments.days import chosen_users, clocks, first_day, for_traces
 from mobpriv.experiments.dchi_samples import Setting, prepare, together
 from mobpriv.numbers import counted, shown
 from mobpriv.ranges import positive, whole
@@ -26,6 +26,7 @@ class Days(NamedTuple):
     setting: Setting  # of all days with enough users
     pois: pd.Series  # cell -> POI
     dates: tuple[str, ...]  # of the setting's days
+    zone: str  # by whose clocks they begin
     callers: np.ndarray  # who calls at all on each of them, at these POIs or not
     selection: str
 
@@ -34,7 +35,7 @@ def choose(
     dataset: str,
     start: str = "",
     days: int = 28,
-    zone: str = "Europe/Lisbon",
+    zone: str = "",
     m: int = POIS,
     region: str = "densest",
     n: int = USERS,
@@ -47,9 +48,11 @@ def choose(
 
     ``region``: "densest" takes the m sites that stand closest together, "used" those with most calls. Traces are made calls first: m
     antennas are placed where their records are, and every user calls ``rate`` times a day, a Poisson process; with ``rate`` = 0 traces are
-    refused; a ``rate`` or a ``leave_out`` beside call records is, too, for it would do nothing. Days begin at midnight by the clocks of ``zone``.
+    refused; a ``rate`` or a ``leave_out`` beside call records is, too, for it would do nothing. Days begin at midnight by the clocks of ``zone``
+    (empty: of the data set, see :func:`mobpriv.experiments.days.clocks`).
     """
     whole("days", days, 1)
+    zone = clocks(dataset, zone)
     if datasets.kind_of(dataset) == "traces":
         data = _calling(dataset, m, rate, seed, leave_out)
     else:
@@ -59,7 +62,7 @@ def choose(
     pois = pois_of(data.cells, m, region, use)
     if not len(data.calls):
         raise ValueError(f"{data.name} holds no calls")
-    first = pd.Timestamp(start) if start else data.calls["t"].min().tz_convert(zone).tz_localize(None).normalize()
+    first = first_day(start, data.calls["t"], zone)
     wanted = [f"{date:%Y-%m-%d}" for date in pd.date_range(first, periods=days)]
     t, there, callers = data.calls["t"], {}, {}
     for date in wanted:
@@ -76,7 +79,7 @@ def choose(
         most = max((len(setting.users) for setting in there.values()), default=0)
         raise ValueError(
             f"no day of {data.name} has {n} users at {least} distinct POIs or more (the most on one of {len(there)} days with calls: {most}): "
-            "a smaller n, a smaller least or more calls a day"
+            "take fewer users, or let users of traces call more often"
         )
     setting = together(list(enough.values()))
     per_day = setting.per_day
@@ -86,7 +89,7 @@ def choose(
         f"{counted(_sites(data), 'site')}); {counted(len(enough), 'day')} of {len(wanted)} from {wanted[0]} on with {n} users or more at {least} "
         f"distinct POIs or more: {users} users a day, {counted(setting.users.nunique(), 'user')} in all"
     )
-    return Days(data, setting, pois, tuple(enough), np.array([callers[date] for date in enough]), selection)
+    return Days(data, setting, pois, tuple(enough), zone, np.array([callers[date] for date in enough]), selection)
 
 
 def _sites(data: CallSet) -> int:

@@ -132,7 +132,7 @@ def draw(setting: Setting, rng: np.random.Generator, draws: int = 200, n: int = 
     if not len(days):
         raise ValueError(
             f"a sample of {n} users needs so many with {setting.least} distinct POIs or more (there are {setting.per_day.max()} of "
-            f"{setting.everybody}{' on the best day' if len(setting.per_day) > 1 else ''}): a smaller n or a smaller least"
+            f"{setting.everybody}{' on the best day' if len(setting.per_day) > 1 else ''}): take fewer users"
         )
     m, taken = len(setting.pois), []
     for child in rng.spawn(draws):

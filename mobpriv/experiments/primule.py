@@ -12,8 +12,8 @@ from mobpriv import datasets
 from mobpriv.call_events import calls_from_traces, place_antennas
 from mobpriv.calls import Cells, as_cells
 from mobpriv.datasets import CallSet
-from mobpriv.experiments.days import chosen_users, for_traces
-from mobpriv.geo import metres_per_degree
+from mobpriv.experiments.days import chosen_users, clocks, first_day, for_traces
+from mobpriv.geo import across_the_date_line, metres_per_degree
 from mobpriv.icps import WEEKS, Found, Icps, Window, icps, values
 from mobpriv.numbers import counted, shown
 from mobpriv.ranges import positive, whole
@@ -43,7 +43,7 @@ class Truth(NamedTuple):
 def prepare(
     dataset: str,
     start: str = "",
-    zone: str = "Europe/Lisbon",
+    zone: str = "",
     weeks: int = WEEKS,
     most: int = 0,
     rate: float = 0.0,  # calls a day of traces whose users are let call
@@ -55,7 +55,8 @@ def prepare(
     ranks: str = "",  # of these municipalities by inhabitants: "Firenze 1, Pisa 2"
     k: int = 1,  # the largest number of profiles alike that the experiment asks for
 ) -> Setting:
-    """The profiles of ``weeks`` weeks from the day ``start`` on (empty: from the first day with a call), by the clocks of ``zone``.
+    """The profiles of ``weeks`` weeks from the day ``start`` on (empty: from the first day with a call), by the clocks of ``zone``
+    (empty: of the data set, see :func:`mobpriv.experiments.days.clocks`).
 
     ``most`` > 0: of the most populous municipalities only as many. Raises ValueError where the data are no call records. Traces are made
     calls first: ``antennas`` are placed where their records are and joined to ``towns`` municipalities, and every user calls ``rate``
@@ -66,7 +67,7 @@ def prepare(
     municipality has ``k`` the data are refused.
     """
     whole("most", most, 0)
-    truth = None
+    zone, truth = clocks(dataset, zone), None
     if whole("people", people, 0):
         data, truth = _made_up(dataset, people, antennas, ranks, zone, seed)
     elif datasets.kind_of(dataset) == "calls":
@@ -81,14 +82,7 @@ def prepare(
         )
     if not len(data.calls):
         raise ValueError(f"{data.name} holds no calls")
-    try:
-        earliest = data.calls["t"].min().tz_convert(zone)
-    except (LookupError, ValueError):  # an unknown zone is a KeyError
-        raise ValueError(f"zone must be the name of a time zone, as Europe/Rome (got {zone!r})") from None
-    try:
-        first = pd.Timestamp(start) if start else earliest.tz_localize(None).normalize()
-    except ValueError:
-        raise ValueError(f"start must be a date, as 2024-10-07 (got {start!r})") from None
+    first = first_day(start, data.calls["t"], zone)
     window = Window(first, zone, weeks)
     found: Found = icps(data.calls, data.cells, window)
     profiles = found.profiles
@@ -173,10 +167,7 @@ def _made_up(dataset: str, people: int, antennas: int, ranks: str, zone: str, se
     if not path.is_file():
         raise FileNotFoundError(f"{dataset}: no such file; people are made up in the municipalities of a file of boundaries")
     boundaries = read_boundaries(path)
-    try:
-        made = make_on(boundaries, people, antennas, _ranks(ranks), zone, seed=seed)
-    except LookupError:
-        raise ValueError(f"zone must be the name of a time zone, as Europe/Rome (got {zone!r})") from None
+    made = make_on(boundaries, people, antennas, _ranks(ranks), zone, seed=seed)
     left_out = pd.DataFrame({"rule": pd.Series(dtype=str), "records": pd.Series(dtype=int), "users": pd.Series(dtype=int)})
     how = (
         f"synthetic people, made up on real boundaries: {shown(people)} people, {shown(antennas)} antennas in "
@@ -225,7 +216,7 @@ def joined_to_towns(antennas: Cells, towns: int, rng: np.random.Generator) -> Ce
 
     whole("towns", towns, 1, len(antennas), f"must be a whole number from 1 to the {len(antennas)} antennas")
     east, north = (float(scale[0]) for scale in metres_per_degree(np.array([antennas["lat"].median()])))
-    where = antennas[["lat", "lng"]].to_numpy() * [north, east]
+    where = np.column_stack([antennas["lat"], across_the_date_line(antennas["lng"].to_numpy())]) * [north, east]
     of = KMeans(towns, n_init=10, random_state=int(rng.integers(2**31 - 1))).fit(where)
     place = np.empty(towns, np.int64)
     place[np.lexsort(of.cluster_centers_.T[::-1])] = np.arange(towns)

@@ -251,6 +251,8 @@ def place_of(setting: Setting, place: str) -> tuple[float, float]:
     if place:
         try:
             lat, lng = map(float, place.split(","))
+            if not (abs(lat) <= 90 and abs(lng) <= 180):  # nor is not-a-number
+                raise ValueError(place)
         except ValueError:
             raise ValueError(f'place must be "lat,lng" in degrees, as "37.788,-122.4075" (got {place!r})') from None
         return lat, lng
