@@ -171,6 +171,13 @@ def parsed(expression: str) -> ast.expr:
     return tree
 
 
+def conjuncts(expression: str) -> list[str]:
+    """The parts of an expression that ``and`` joins."""
+    tree = parsed(expression)
+    joined = isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And)
+    return [ast.unparse(part).replace("...", ALL) for part in tree.values] if joined else [expression]
+
+
 def _depth(tree: ast.AST) -> int:
     """Levels of a tree, counted without recursion."""
     level, depth = [tree], 0

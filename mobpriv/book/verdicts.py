@@ -31,6 +31,7 @@ from mobpriv.book.claims import (
     LedgerError,
 )
 from mobpriv.book.expressions import (
+    conjuncts,
     interval,
     is_open,
     left_open_by,
@@ -45,11 +46,12 @@ from mobpriv.book.expressions import (
     value_of,
 )
 from mobpriv.book.quantities import Names, Quantity, in_words, unit_of
-from mobpriv.book.runs import Registry
-from mobpriv.numbers import beside, constant, extent, shown
+from mobpriv.book.runs import Registry, named
+from mobpriv.numbers import FIXED, beside, constant, extent, shown
 
 ACROSS = "across"  # the "run" of a claim that compares runs with each other
 QUICK = "not judged: a quick run"
+IN_SAMPLE = f"Only in this sample, as the 95{FIXED}% intervals leave it inconclusive:"
 NO_DATA = "no data set"  # the row of a claim that no data set enters
 
 
@@ -325,7 +327,7 @@ def _with_numbers(text: str, results: dict[str, Any], called, brief: bool = Fals
     """``text`` with every ``{expression}`` replaced by its value: an explanation's numbers come from the run, too.
 
     A result's interval and n stand in brackets behind it: "45.2 % (43.0 to 47.4 %, n = 522)"; the n of a run once in a text.
-    ``brief``: instead of the brackets "(open)" behind a change whose interval holds 0.
+    ``brief``: instead of the brackets "(inconclusive)" behind a change whose interval holds 0.
     """
     counted = set()
 
@@ -339,7 +341,7 @@ def _with_numbers(text: str, results: dict[str, Any], called, brief: bool = Fals
         small = ", ".join(beside(extent(low, high, unit), n, of not in counted))
         counted.add(of)
         if brief:
-            small = "open" if unit == "points" and None not in (low, high) and low < 0 < high else ""
+            small = UNDECIDED if unit == "points" and None not in (low, high) and low < 0 < high else ""
         return shown(value_of(expression, results), unit) + (f" ({small})" if small else "")
 
     return re.sub(r"\{([^{}]+)\}(?=\s*(%|\w+)?)", number, text)
@@ -366,7 +368,8 @@ def told(
 ) -> dict[str, list[str]]:
     """notebook -> what the book found there, with its numbers, their intervals unless ``brief``.
 
-    A finding that does not hold is a fault; quick runs find nothing.
+    A finding is tested as a claim is. One that does not hold is a fault; what its intervals do not decide stands behind it, and so does
+    what comes of it on other runs, where it is about one that others have the quantities of. Quick runs find nothing.
     """
     texts, faults, across = {}, [], _across(results)
     for finding in found if not rough else ():
@@ -374,12 +377,32 @@ def told(
         try:
             if not truth_of(finding.holds, here):
                 raise ValueError(f"{finding.holds} does not hold")
-            texts.setdefault(finding.notebook, []).append(_with_numbers(finding.says, here, called, brief))
+            text = _with_numbers(finding.says, here, called, brief)
+            undecided = [in_words(part, called) for part in conjuncts(finding.holds) if throughout(part, here) is None]
+            if undecided:
+                text += " (In this sample only.)" if brief else f" {IN_SAMPLE} {'; '.join(undecided)}."
+            texts.setdefault(finding.notebook, []).append(text + ("" if brief else _elsewhere(finding.holds, here, registry)))
         except ValueError as error:
             faults.append(f"finding of {finding.notebook} ({finding.says[:50]}…): {error}")
     if faults:
         raise LedgerError(faults)
     return texts
+
+
+def _elsewhere(holds: str, results: dict[str, Any], registry: Registry) -> str:
+    """What comes of a finding about one run on every other run that has its quantities."""
+    read = names_in(holds, results)
+    runs = {name.split(".")[0] for name in read}
+    if len(runs) != 1 or runs == {ACROSS}:
+        return ""
+    (own,), found = runs, {}
+    for other in registry.runs.values():
+        there = {name: results.get(other.name + name.removeprefix(own)) for name in read}
+        if other.name != own and None not in there.values():
+            outcome = {True: "holds", False: "does not hold", None: "is inconclusive"}[throughout(holds, there)]
+            found.setdefault(outcome, []).append(named(other.title))
+    outcomes = [f"it {outcome} on {', '.join(titles)}" for outcome, titles in found.items()]
+    return f" Elsewhere {'; '.join(outcomes)}." if outcomes else ""
 
 
 def check_errata(
