@@ -267,7 +267,7 @@ def _reasons(claim: Claim, rows: Mapping[str, Sequence[Verdict]], registry: Regi
         for cell in {cell.verdict: cell for cell in reversed(cells)}.values():
             text = " ".join(filter(None, [_of_its_kind(cell), cell.explanation.strip()]))
             if text:
-                entry = next((e for e in claim.explanations if name in e.runs and e.of == cell.verdict), None)
+                entry = next((e for e in claim.explanations if name in e.runs and cell.verdict in e.of), None)
                 shared.setdefault((_badge(cell, registry), entry), {})[title(registry, name)] = text
     found = []
     for (mark, _), texts in shared.items():

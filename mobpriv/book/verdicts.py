@@ -39,6 +39,7 @@ from mobpriv.book.expressions import (
     names_in,
     names_of,
     number_of,
+    of_mean,
     plain_name,
     throughout,
     too_few,
@@ -212,11 +213,14 @@ def _judged(
         raise ValueError(f"there are no results of {claim.notebook}")
     found = [_defined(_verdict(claim, dataset, quantity, cells[quantity], here, names)) for quantity in cells]
     wrong = IMPOSSIBLE if reason_of(claim.impossible, dataset) else DISAGREES  # what an explanation of a disagreement is about
-    texts = {wrong if entry.of == DISAGREES else entry.of: entry.why for entry in claim.explanations if dataset in entry.runs}
-    came_out = {verdict.verdict: verdict for verdict in found}
-    for kind in texts:
-        if kind not in came_out:
-            raise ValueError(f"has an explanation of {kind!r}, but the verdict is {' and '.join(came_out) or 'open'!r}")
+    came_out, texts = {verdict.verdict: verdict for verdict in found}, {}
+    for entry in claim.explanations:
+        kinds = [wrong if kind == DISAGREES else kind for kind in entry.of] if dataset in entry.runs else []
+        texts |= dict.fromkeys(kinds, entry.why)
+        if kinds and not {*kinds} & {*came_out}:
+            raise ValueError(
+                f"has an explanation of {' or '.join(kinds)!r}, but the verdict is {' and '.join(came_out) or 'open'!r}"
+            )
     if DISAGREES in came_out and DISAGREES not in texts:
         v = came_out[DISAGREES]
         numbers = f" (printed {constant(v.printed, v.unit)}, ours {shown(v.value, v.unit)})" if v.value is not None else ""
@@ -231,6 +235,8 @@ def _verdict(claim: Claim, dataset: str, quantity: str, printed: Any, results: d
 
     test = claim.relation or claim.direction
     told = {}
+    if claim.of_means:
+        results = {**results, **{name: of_mean(results[name]) for name in names_in(test, results)}}
     if test:
         told["test"] = in_words(test, called)
         holds = claim.relation and (truth_of if claim.of_cases else throughout)(test, results)
