@@ -7,7 +7,7 @@ import pytest
 from claim_making import NAMED, REGISTRY, RESULTS, TABLE, because, claim
 
 from mobpriv.book import quantities, yaml_files
-from mobpriv.book.claims import Claim, Erratum, LedgerError, printed, read
+from mobpriv.book.claims import Claim, Erratum, Explanation, LedgerError, printed, read
 from mobpriv.book.expressions import named_in
 from mobpriv.book.pages import score_page
 from mobpriv.book.verdicts import NO_DATA, check_errata, evaluate
@@ -463,3 +463,16 @@ def test_a_key_that_stands_twice_is_refused_and_not_dropped_in_silence(tmp_path)
         yaml_files.content(file)
     file.write_text("findings:\n  - says: one\n  - says: one\n")
     assert yaml_files.content(file) == {"findings": [{"says": "one"}] * 2}
+
+
+def test_a_relation_about_means_takes_the_interval_of_the_mean():
+    relation = {"quantity": "", "printed": None, "tolerance": None, "why": "", "relation": "change['AP-Attack'] < -0.09"}
+    assert verdict(**relation).verdict == "inconclusive"
+    assert verdict(**relation, of_means=True).verdict == "agrees"
+
+
+def test_one_text_may_explain_two_verdicts():
+    why = (Explanation(("cabspotting",), "Why {rate['AP-Attack', 'none']}.", ("disagrees", "inconclusive")),)
+    for number in (0.3, 0.135):  # outside our interval, and in it
+        assert verdict(printed={"cabspotting": number}, tolerance=0.001, explanations=why).explanation.startswith("Why 45.0")
+    assert "has an explanation of 'disagrees or inconclusive', but the verdict is 'agrees'" in fault(claim(explanations=why))
