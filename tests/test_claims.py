@@ -382,7 +382,12 @@ def erratum(demonstration: str) -> Erratum:
 
 
 def test_an_erratum_must_be_demonstrated():
-    check_errata([erratum("holds")], {"city": {"nb": RESULTS}}, REGISTRY)
+    assert check_errata([erratum("holds")], {"city": {"nb": RESULTS}}, REGISTRY) == {"E1": ""}
+    other = {"holds": False, "rate.AP-Attack.none": 1}
+    runs = {"city": {"nb": RESULTS}, "geolife": {"nb": other}, "cabspotting": {"nb": RESULTS}, "callers": {"nb": {}}}
+    assert check_errata([erratum("holds")], runs, REGISTRY) == {
+        "E1": " Elsewhere it holds on Cabspotting; it does not hold on GeoLife."
+    }
     for demonstration, line in [
         ("not holds", "did not come out true"),
         ("min_k.median", "is a number, not a comparison"),

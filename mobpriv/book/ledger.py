@@ -402,22 +402,22 @@ def _select(name: str, label: str, options: Mapping[str, str]) -> str:
     return f'<div><label for="filter-{name}">{label}</label> {chosen}</div>'
 
 
-def errata_page(errata: Sequence[Erratum], registry: Registry) -> str:
-    """A card for each erratum, paper by paper."""
+def errata_page(errata: Sequence[Erratum], registry: Registry, elsewhere: Mapping[str, str]) -> str:
+    """A card for each erratum, paper by paper; ``elsewhere``: id -> what comes of its test on other data."""
     lines = []
     for name, paper in _papers(registry, errata).items():
-        lines += [f"## {paper.title}", "", *(_erratum(e) for e in errata if e.paper == name)]
+        lines += [f"## {paper.title}", "", *(_erratum(e, elsewhere.get(e.id, "")) for e in errata if e.paper == name)]
     return "\n".join(lines) + "\n"
 
 
-def _erratum(e: Erratum) -> str:
+def _erratum(e: Erratum, elsewhere: str) -> str:
     code = f'<details class="test"><summary>The test</summary><p><code>{escape(e.demonstration)}</code></p></details>'
     parts = [
         f":::::{{div}} erratum\n:name: {anchor(e)}",
         f'<h3 class="says">{permalink(e)} {escape(e.place)}</h3>',
         f"**The paper.** {linked(e.wrong.strip())}",
         f"**This book.** {linked(e.decision.strip())}",
-        f'<span class="verdict agrees">✓ shown</span> {link(e.notebook, e.figure, "by a computation")}',
+        f'<span class="verdict agrees">✓ shown</span> {link(e.notebook, e.figure, "by a computation")}.{elsewhere}',
         code,
         ":::::",
     ]

@@ -399,33 +399,49 @@ def _elsewhere(holds: str, results: dict[str, Any], registry: Registry) -> str:
     """What comes of a finding about one run on every other run that has its quantities."""
     read = names_in(holds, results)
     runs = {name.split(".")[0] for name in read}
-    if len(runs) != 1 or runs == {ACROSS}:
+    if len(runs) != 1:
         return ""
-    (own,), found = runs, {}
-    for other in registry.runs.values():
-        there = {name: results.get(other.name + name.removeprefix(own)) for name in read}
-        if other.name != own and None not in there.values():
-            outcome = {True: "holds", False: "does not hold", None: "is inconclusive"}[throughout(holds, there)]
-            found.setdefault(outcome, []).append(named(other.title))
-    outcomes = [f"it {outcome} on {', '.join(titles)}" for outcome, titles in found.items()]
-    return f" Elsewhere {'; '.join(outcomes)}." if outcomes else ""
+    (own,) = runs
+    others = [run for run in registry.runs.values() if run.name != own]
+    return _outcomes(
+        holds, {run.title: {name: results.get(run.name + name.removeprefix(own)) for name in read} for run in others}
+    )
+
+
+def _outcomes(holds: str, there: dict[str, dict[str, Any]]) -> str:
+    """What comes of a relation on the runs (title -> its quantities) that have them all, as a sentence."""
+    found: dict[str, list[str]] = {}
+    for title, results in there.items():
+        if None not in results.values():
+            outcome = {True: "holds", False: "does not hold", None: "is inconclusive"}[throughout(holds, results)]
+            found.setdefault(outcome, []).append(named(title))
+    said = [f"it {outcome} on {', '.join(titles)}" for outcome, titles in found.items()]
+    return f" Elsewhere {'; '.join(said)}." if said else ""
 
 
 def check_errata(
     errata: list[Erratum], results: dict[str, dict[str, dict]], registry: Registry, rough: Iterable[str] = ()
-) -> None:
-    """Every demonstration must come out true on the embedded data; quick runs (``rough``) demonstrate nothing."""
-    faults = []
-    if rough:
-        return
-    for erratum in errata:
+) -> dict[str, str]:
+    """Id -> what comes of a demonstration on the other runs that have its quantities.
+
+    Every demonstration must come out true on the embedded data; quick runs (``rough``) demonstrate nothing.
+    """
+    faults, elsewhere = [], {}
+    for erratum in errata if not rough else ():
         of_notebook = _embedded(erratum.notebook, results, registry)
         try:
             if of_notebook is None:
                 raise ValueError(f"there are no results of {erratum.notebook}")
             if not truth_of(erratum.demonstration, of_notebook):
                 raise ValueError(f"the demonstration {erratum.demonstration} did not come out true")
+            read = names_in(erratum.demonstration, of_notebook)
+            others = [run for run in registry.runs.values() if not run.synthetic]
+            there = {run.title: results.get(run.name, {}).get(erratum.notebook, {}) for run in others}
+            elsewhere[erratum.id] = _outcomes(
+                erratum.demonstration, {title: {name: of.get(name) for name in read} for title, of in there.items()}
+            )
         except ValueError as error:
             faults.append(f"{erratum.id}: {error}")
     if faults:
         raise LedgerError(faults)
+    return elsewhere
