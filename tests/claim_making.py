@@ -52,7 +52,7 @@ def claim(**fields) -> Claim:
 
 
 def because(why: str = "why", *runs: str, of: str = "disagrees") -> tuple[Explanation]:
-    return (Explanation(runs or ("cabspotting",), why, of),)
+    return (Explanation(runs or ("cabspotting",), why, (of,)),)
 
 
 TABLE = {

@@ -7,7 +7,7 @@ import pytest
 from claim_making import NAMED, REGISTRY, RESULTS, TABLE, because, claim
 
 from mobpriv.book import quantities, yaml_files
-from mobpriv.book.claims import Claim, Erratum, LedgerError, printed, read
+from mobpriv.book.claims import Claim, Erratum, Explanation, LedgerError, printed, read
 from mobpriv.book.expressions import named_in
 from mobpriv.book.pages import score_page
 from mobpriv.book.verdicts import NO_DATA, check_errata, evaluate
@@ -352,7 +352,7 @@ claims:
             {"a.yml": GOOD.replace("}", ", explanations: [{runs: [city, mdc], why: x}, {runs: [city], why: y}]}")},
             "a.yml: T1: city has two explanations of 'disagrees'",
         ),
-        ({"a.yml": "claims: []"}, "a.yml: needs the keys paper and claims, may have datasets, findings, stated_for"),
+        ({"a.yml": "claims: []"}, "a.yml: needs the keys paper and claims, may have datasets, findings, of_means, stated_for"),
     ],
 )
 def test_a_malformed_ledger(tmp_path, files, line):
@@ -382,7 +382,12 @@ def erratum(demonstration: str) -> Erratum:
 
 
 def test_an_erratum_must_be_demonstrated():
-    check_errata([erratum("holds")], {"city": {"nb": RESULTS}}, REGISTRY)
+    assert check_errata([erratum("holds")], {"city": {"nb": RESULTS}}, REGISTRY) == {"E1": ""}
+    other = {"holds": False, "rate.AP-Attack.none": 1}
+    runs = {"city": {"nb": RESULTS}, "geolife": {"nb": other}, "cabspotting": {"nb": RESULTS}, "callers": {"nb": {}}}
+    assert check_errata([erratum("holds")], runs, REGISTRY) == {
+        "E1": " Elsewhere it holds on Cabspotting; it does not hold on GeoLife."
+    }
     for demonstration, line in [
         ("not holds", "did not come out true"),
         ("min_k.median", "is a number, not a comparison"),
@@ -463,3 +468,16 @@ def test_a_key_that_stands_twice_is_refused_and_not_dropped_in_silence(tmp_path)
         yaml_files.content(file)
     file.write_text("findings:\n  - says: one\n  - says: one\n")
     assert yaml_files.content(file) == {"findings": [{"says": "one"}] * 2}
+
+
+def test_a_relation_about_means_takes_the_interval_of_the_mean():
+    relation = {"quantity": "", "printed": None, "tolerance": None, "why": "", "relation": "change['AP-Attack'] < -0.09"}
+    assert verdict(**relation).verdict == "inconclusive"
+    assert verdict(**relation, of_means=True).verdict == "agrees"
+
+
+def test_one_text_may_explain_two_verdicts():
+    why = (Explanation(("cabspotting",), "Why {rate['AP-Attack', 'none']}.", ("disagrees", "inconclusive")),)
+    for number in (0.3, 0.135):  # outside our interval, and in it
+        assert verdict(printed={"cabspotting": number}, tolerance=0.001, explanations=why).explanation.startswith("Why 45.0")
+    assert "has an explanation of 'disagrees or inconclusive', but the verdict is 'agrees'" in fault(claim(explanations=why))

@@ -210,7 +210,7 @@ def test_validate_finds_the_columns_and_prints_the_command_that_reads_them(call,
 @pytest.mark.parametrize(
     ("header", "row", "line"),
     [
-        ("id,uid,t,lat,lng", "1,a,1600000000,45,4", "could be column id or uid: say which, as in: mobpriv validate o.csv --user id -o"),
+        ("id,uid,t,lat,lng", "1,a,1600000000,45,4", "could be column id or uid: say which, as in: mobpriv validate o.csv --user uid -o"),
         ("user,t,lat,lng", "a,2020-01-01 12:00,45,4", "say which zone they are of, as in: mobpriv validate o.csv --zone Europe/Paris -o"),
         ("user,t,timestamp,lat,lng", "a,1600000000,1600000000,45,4", "column t or timestamp: say which, as in: mobpriv validate o.csv --time-column t -o"),
         ("user,when,lat,lng", "a,1600000000,45,4", "no column t (time); it has: user, when, lat, lng. Say which is which, as in: mobpriv validate o.csv --time-column when -o"),

@@ -250,7 +250,9 @@ def erratum(**fields) -> Erratum:
 
 
 def test_errata_stand_paper_by_paper_with_their_test_behind_a_fold():
-    text = errata_page([erratum(id="E-J1", paper="joint", figure="ties"), erratum()], REGISTRY)
+    text = errata_page(
+        [erratum(id="E-J1", paper="joint", figure="ties"), erratum()], REGISTRY, {"E3.1": " Elsewhere it holds on GeoLife."}
+    )
     assert re.findall(r"^## .*|:name: .*", text, re.MULTILINE) == [
         "## Maouche 2019, thesis",
         ":name: erratum-e3-1",
@@ -259,8 +261,8 @@ def test_errata_stand_paper_by_paper_with_their_test_behind_a_fold():
     ]
     assert "**The paper.** min for max" in text
     assert "**This book.** max, see [T4.1](#claim-t4-1)" in text
-    assert "[by a computation](#ties)" in text
-    assert "[by a computation](notebooks/nb.ipynb)" in text
+    assert "[by a computation](#ties).\n" in text
+    assert "[by a computation](notebooks/nb.ipynb). Elsewhere it holds on GeoLife.\n" in text
     assert "<summary>The test</summary><p><code>holds and 1 &lt; 2</code></p></details>" in text
 
 
@@ -268,7 +270,7 @@ def test_a_paper_that_the_registry_lacks_is_named():
     with pytest.raises(
         ValueError, match=r"^runs.yml: papers lacks 'other', which .* \(known: thesis, joint, pulp, dchi, primule\)$"
     ):
-        errata_page([erratum(paper="other")], REGISTRY)
+        errata_page([erratum(paper="other")], REGISTRY, {})
 
 
 def test_the_ids_of_the_books_own_claims_and_errata_begin_as_the_registry_says():

@@ -181,7 +181,7 @@ class TestFindings:
 
     def test_without_their_intervals(self):
         found, results = (
-            [Finding("nb", "It costs {city.loss}.", "city.loss > 0")],
+            [Finding("nb", "It costs {city.loss}.", "city.loss > 0.1")],
             {"value": 0.3, "low": 0.2, "high": 0.4, "n": 9},
         )
         with_it, brief = (
@@ -190,11 +190,34 @@ class TestFindings:
         assert with_it == {"nb": ["It costs 30.0\u00a0% (20.0 to 40.0\u00a0%, n\u00a0=\u00a09)."]}
         assert brief == {"nb": ["It costs 30.0\u00a0%."]}
 
-    def test_a_change_whose_interval_holds_0_is_not_significant(self):
-        found = [Finding("nb", "It changes {city.change}.", "city.change > 0")]
+    def test_what_is_so_in_the_sample_only_says_so(self):
+        found = [Finding("nb", "It costs.", "city.loss > 0.2 and city.loss > 0.25 and geolife.loss < 1")]
+        results = {run: {"nb": {"loss": {"value": 0.3, "low": 0.22, "high": 0.4, "n": 9}}} for run in ("city", "geolife")}
+        assert told(found, results, REGISTRY, self.NAMES)["nb"] == [
+            "It costs. Only in this sample, as the 95\u00a0% intervals leave it inconclusive: "
+            "loss on the synthetic city is above 25\u00a0%."
+        ]
+        assert told(found, results, REGISTRY, self.NAMES, brief=True)["nb"] == ["It costs. (In this sample only.)"]
+
+    def test_one_about_a_single_run_is_tested_on_the_others_that_have_its_quantities(self):
+        found = [Finding("nb", "It costs.", "city.loss > 0.2")]
+        loss = {
+            "city": (0.3, 0.21, 0.4),
+            "geolife": (0.3, 0.1, 0.4),
+            "cabspotting": (0.5, 0.4, 0.6),
+            "callers": (0.1, 0.0, 0.15),
+        }
+        results = {r: {"nb": {"loss": dict(zip(("value", "low", "high"), of, strict=True))}} for r, of in loss.items()}
+        results["geolife-program"] = {"nb": {"other": 1}}
+        assert told(found, results, REGISTRY, self.NAMES)["nb"] == [
+            "It costs. Elsewhere it holds on Cabspotting; it is inconclusive on GeoLife; it does not hold on Cabspotting's cabs as callers."
+        ]
+
+    def test_a_change_whose_interval_holds_0_is_inconclusive(self):
+        found = [Finding("nb", "It changes {city.change}.", "city.change > -0.02")]
         results = {"city": {"nb": {"change": {"value": 0.03, "low": -0.01, "high": 0.07, "n": 9}}}}
         called = names({"nb": {"change": ["points", "change"]}}, {}, REGISTRY.runs)
-        assert told(found, results, REGISTRY, called, brief=True) == {"nb": ["It changes 3.0\u00a0points (not significant)."]}
+        assert told(found, results, REGISTRY, called, brief=True) == {"nb": ["It changes 3.0\u00a0points (inconclusive)."]}
 
     def test_every_sentence_of_the_landing_page_is_placed_there(self):
         landing = {f.notebook for f in findings(results.ROOT / "book" / "claims") if f.landing}

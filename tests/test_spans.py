@@ -1,12 +1,13 @@
 """What a comparison decides over intervals: never against a point of the box, and where it is monotone as its corners do."""
 
 import itertools
+import math
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from mobpriv.book.expressions import left_open_by, throughout, truth_of, widened
+from mobpriv.book.expressions import left_open_by, of_mean, throughout, truth_of, widened
 
 
 def estimate(low: float, value: float, high: float) -> dict[str, float]:
@@ -48,6 +49,19 @@ def test_a_relation_may_turn_within_the_intervals(expression, holds):
 def test_what_leaves_it_open_may_turn_within_its_interval_too():
     assert left_open_by("abs(x - 0.40) <= 0.02", X) == {"x"}
     assert left_open_by("abs(x - 0.40) <= 0.02 and z > 1", X) == {"x"}
+
+
+def test_the_interval_of_a_mean_over_samples_is_narrower_than_their_band_by_the_root_of_their_number():
+    assert of_mean({"value": 0.5, "low": 0.3, "high": 0.9, "n": 100}) == {
+        "value": 0.5,
+        "low": pytest.approx(0.48),
+        "high": pytest.approx(0.54),
+        "n": 100,
+    }
+    for entry in (0.5, {"value": 0.5}, {"value": 0.5, "low": None, "high": None, "n": 3}):
+        assert of_mean(entry) == entry
+    infinite = {"value": 1, "low": 0, "high": "infinite", "n": 4}
+    assert of_mean(infinite)["high"] == math.inf
 
 
 class TestTheLevelOfAFamily:

@@ -265,6 +265,7 @@ class Judged(NamedTuple):
     findings: dict[str, list[str]]  # notebook -> what the book found there
     landing: dict[str, str]  # the sentence of it that the landing page says
     errata: list[claims.Erratum]
+    elsewhere: dict[str, str]  # erratum -> what comes of its test on other data
     names: quantities.Names
     stale: set[tuple[str, str]]  # (run, notebook)
     rough: set[str]  # runs that were quick
@@ -281,14 +282,14 @@ def judged(root: Path) -> Judged:
     rough = {run for run in registry.embedded if any(r["provenance"]["parameters"].get("quick") for r in records[run].values())}
     names, errata = quantities.read(root, registry.runs), claims.read(root / "book" / "errata", claims.Erratum)
     found = verdicts.evaluate(claims.read(folder, claims.Claim), results, registry, names, rough)
-    verdicts.check_errata(errata, results, registry, rough)
+    elsewhere = verdicts.check_errata(errata, results, registry, rough)
     findings = claims.findings(folder)
     told = verdicts.told(findings, results, registry, names, rough)
     chosen = [finding._replace(says=finding.landing) for finding in findings if finding.landing]
     landing = dict.fromkeys((finding.notebook for finding in chosen), "") | {
         notebook: " ".join(of) for notebook, of in verdicts.told(chosen, results, registry, names, rough, brief=True).items()
     }
-    return Judged(registry, records, found, told, landing, errata, names, stale_results(records, root), rough)
+    return Judged(registry, records, found, told, landing, errata, elsewhere, names, stale_results(records, root), rough)
 
 
 def write_pages(embedded: dict[str, str], root: Path) -> None:
@@ -317,7 +318,7 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
     for name, text in {
         **paths,
         "ledger": ledger.ledger_page(book.verdicts, book.registry, chapters),
-        "errata": ledger.errata_page(book.errata, book.registry),
+        "errata": ledger.errata_page(book.errata, book.registry, book.elsewhere),
         "score": pages.score_page(book.verdicts, book.errata, book.registry, book.rough, book.stale),
         "sums": sums.table(book.verdicts, book.registry, chapters),
         "status": pages.status_page(book.records, book.registry, book.stale, titles),

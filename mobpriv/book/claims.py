@@ -16,7 +16,7 @@ A ledger file (``book/claims/*.yml``)::
         direction: "change['AP-Attack', 'Promesse'] < 0"
         explanations:                                # one for every disagreement; {expression} gives a number
           - {runs: [geolife, geolife-program], why: "…"}
-          - {runs: [cabspotting], why: "…", of: agrees in direction}    # of: another verdict may be explained, too
+          - {runs: [cabspotting], why: "…", of: agrees in direction}    # of: another verdict, or a list of them
 
 ``printed`` holds the paper's value per data set: a number, or a bound such as ``"< 0.1"``; a single number instead of a
 mapping is one that no data set enters (a worked example). A run of :mod:`mobpriv.book.runs` is held against the numbers printed for
@@ -25,7 +25,8 @@ its data set. By default a claim is tested on every run of its notebook. A claim
 ``printed``, quantity -> what ``printed`` holds, every cell with a verdict of its own. ``stated_for`` names further data sets the paper
 states a claim for; ``datasets`` narrows where a claim is tested. Both may stand at the top of a file, for every claim that does not say
 otherwise. ``of_cases`` says that a relation is about each of the cases at hand (every user, every channel) and not about what they are a
-sample of: its intervals do not matter then. ``kind: theorem`` is a mathematical statement: it has no data set and is tested once, on the embedded
+sample of: its intervals do not matter then. ``of_means`` says that a relation is about means over samples, while its results have the band of single samples: the interval of
+the mean is narrower by √n. ``kind: theorem`` is a mathematical statement: it has no data set and is tested once, on the embedded
 results of its notebook; ``kind: stopwatch`` depends on the machine: our number is shown and not compared, for the reason in ``why``. ``by_definition`` gives the reason why a claim cannot come out otherwise (a theorem, an identity, our own rule), for all runs or
 run by run (``{geolife: "…"}``); ``impossible`` the reason why it cannot come true, in the same way. ``short`` makes a claim a headline of its page: the claim in ten words, which the page opens with (at most
 three a page). The first sentence of an explanation must say the cause, for the page opens with that, too.
@@ -48,7 +49,7 @@ from typing import Any, NamedTuple
 from mobpriv.book import yaml_files
 from mobpriv.book.expressions import plain_name
 
-FILE_DEFAULTS = ("datasets", "stated_for")  # may stand at the top of a ledger file
+FILE_DEFAULTS = ("datasets", "stated_for", "of_means")  # may stand at the top of a ledger file
 AGREES, DIRECTION, UNDECIDED, DISAGREES = "agrees", "agrees in direction", "inconclusive", "disagrees"
 BY_DEFINITION, IMPOSSIBLE, NOT_COMPARABLE = "holds by construction", "cannot hold", "not comparable"
 KINDS = (AGREES, DIRECTION, UNDECIDED, DISAGREES)  # that count in the score
@@ -68,7 +69,7 @@ class Explanation(NamedTuple):
 
     runs: tuple
     why: str
-    of: str = DISAGREES
+    of: tuple[str, ...] = (DISAGREES,)
 
 
 class Claim(NamedTuple):
@@ -92,6 +93,7 @@ class Claim(NamedTuple):
     explanations: tuple[Explanation, ...] = ()
     short: str = ""  # of a headline of its page
     of_cases: bool = False  # a relation about each case at hand: decided by the values, whatever their intervals
+    of_means: bool = False  # a relation about means over samples, whose results hold the band of single samples
     kind: str = DATA  # or a theorem, which has no data set, or a stopwatch's number
 
     @property
@@ -197,9 +199,11 @@ def _explanation(entry: Any) -> Explanation:
         raise ValueError("an explanation needs runs and why, and may have of")
     if not isinstance(entry["runs"], list) or not entry["runs"] or not str(entry["why"]).strip():
         raise ValueError("an explanation needs a list of runs and a text")
-    if entry.get("of", DISAGREES) not in kinds:
-        raise ValueError(f"an explanation is of one of {', '.join(kinds)} (got {entry['of']!r})")
-    return Explanation(**{**entry, "runs": tuple(entry["runs"])})
+    of = entry.get("of", DISAGREES)
+    of = tuple(of) if isinstance(of, list) else (of,)
+    if not of or not {*of} <= {*kinds}:
+        raise ValueError(f"an explanation is of one of {', '.join(kinds)}, or a list of them (got {entry['of']!r})")
+    return Explanation(tuple(entry["runs"]), entry["why"], of)
 
 
 def _listed(word: str, names: list[str]) -> str:
@@ -225,7 +229,7 @@ def _malformed(claim: Claim) -> list[str]:
         faults.append("a printed number needs a tolerance")
     if claim.tolerance is not None and not claim.why:
         faults.append("a tolerance needs its reason (why)")
-    twice = [(run, entry.of) for entry in claim.explanations for run in entry.runs]
+    twice = [(run, kind) for entry in claim.explanations for run in entry.runs for kind in entry.of]
     faults += [f"{run} has two explanations of {of!r}" for run, of in dict.fromkeys(twice) if twice.count((run, of)) > 1]
     return faults
 

@@ -148,6 +148,16 @@ def interval(name: str, results: dict[str, Any]) -> tuple[float, float, float]:
     return (value, value, value) if low is None or high is None else (_finite(low), value, _finite(high))
 
 
+def of_mean(entry: Any) -> Any:
+    """A result over samples, whose band holds 95 % of them, with the interval of its mean, which is narrower by √n."""
+    ends = [_finite(entry.get(key)) for key in ("low", "high")] if isinstance(entry, dict) and entry.get("n") else [None]
+    if None in ends:
+        return entry
+    value = _finite(entry["value"])
+    low, high = (value + (end - value) / math.sqrt(entry["n"]) if math.isfinite(end) else end for end in ends)
+    return {**entry, "low": low, "high": high}
+
+
 def too_few(entry: Any) -> bool:
     """Whether a result has a number of cases and no interval."""
     return isinstance(entry, dict) and entry.get("n") is not None and (entry.get("low") is None or entry.get("high") is None)
@@ -169,6 +179,13 @@ def parsed(expression: str) -> ast.expr:
     if _depth(tree) > DEEPEST:
         raise ValueError(f"{quoted(expression)} is nested too deeply (at most {DEEPEST} levels)")
     return tree
+
+
+def conjuncts(expression: str) -> list[str]:
+    """The parts of an expression that ``and`` joins."""
+    tree = parsed(expression)
+    joined = isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And)
+    return [ast.unparse(part).replace("...", ALL) for part in tree.values] if joined else [expression]
 
 
 def _depth(tree: ast.AST) -> int:

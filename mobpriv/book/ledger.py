@@ -267,7 +267,7 @@ def _reasons(claim: Claim, rows: Mapping[str, Sequence[Verdict]], registry: Regi
         for cell in {cell.verdict: cell for cell in reversed(cells)}.values():
             text = " ".join(filter(None, [_of_its_kind(cell), cell.explanation.strip()]))
             if text:
-                entry = next((e for e in claim.explanations if name in e.runs and e.of == cell.verdict), None)
+                entry = next((e for e in claim.explanations if name in e.runs and cell.verdict in e.of), None)
                 shared.setdefault((_badge(cell, registry), entry), {})[title(registry, name)] = text
     found = []
     for (mark, _), texts in shared.items():
@@ -402,22 +402,22 @@ def _select(name: str, label: str, options: Mapping[str, str]) -> str:
     return f'<div><label for="filter-{name}">{label}</label> {chosen}</div>'
 
 
-def errata_page(errata: Sequence[Erratum], registry: Registry) -> str:
-    """A card for each erratum, paper by paper."""
+def errata_page(errata: Sequence[Erratum], registry: Registry, elsewhere: Mapping[str, str]) -> str:
+    """A card for each erratum, paper by paper; ``elsewhere``: id -> what comes of its test on other data."""
     lines = []
     for name, paper in _papers(registry, errata).items():
-        lines += [f"## {paper.title}", "", *(_erratum(e) for e in errata if e.paper == name)]
+        lines += [f"## {paper.title}", "", *(_erratum(e, elsewhere.get(e.id, "")) for e in errata if e.paper == name)]
     return "\n".join(lines) + "\n"
 
 
-def _erratum(e: Erratum) -> str:
+def _erratum(e: Erratum, elsewhere: str) -> str:
     code = f'<details class="test"><summary>The test</summary><p><code>{escape(e.demonstration)}</code></p></details>'
     parts = [
         f":::::{{div}} erratum\n:name: {anchor(e)}",
         f'<h3 class="says">{permalink(e)} {escape(e.place)}</h3>',
         f"**The paper.** {linked(e.wrong.strip())}",
         f"**This book.** {linked(e.decision.strip())}",
-        f'<span class="verdict agrees">✓ shown</span> {link(e.notebook, e.figure, "by a computation")}',
+        f'<span class="verdict agrees">✓ shown</span> {link(e.notebook, e.figure, "by a computation")}.{elsewhere}',
         code,
         ":::::",
     ]

@@ -31,6 +31,7 @@ from mobpriv.book.claims import (
     LedgerError,
 )
 from mobpriv.book.expressions import (
+    conjuncts,
     interval,
     is_open,
     left_open_by,
@@ -38,6 +39,7 @@ from mobpriv.book.expressions import (
     names_in,
     names_of,
     number_of,
+    of_mean,
     plain_name,
     throughout,
     too_few,
@@ -45,11 +47,12 @@ from mobpriv.book.expressions import (
     value_of,
 )
 from mobpriv.book.quantities import Names, Quantity, in_words, unit_of
-from mobpriv.book.runs import Registry
-from mobpriv.numbers import beside, constant, extent, shown
+from mobpriv.book.runs import Registry, named
+from mobpriv.numbers import FIXED, beside, constant, extent, shown
 
 ACROSS = "across"  # the "run" of a claim that compares runs with each other
 QUICK = "not judged: a quick run"
+IN_SAMPLE = f"Only in this sample, as the 95{FIXED}% intervals leave it inconclusive:"
 NO_DATA = "no data set"  # the row of a claim that no data set enters
 
 
@@ -210,11 +213,14 @@ def _judged(
         raise ValueError(f"there are no results of {claim.notebook}")
     found = [_defined(_verdict(claim, dataset, quantity, cells[quantity], here, names)) for quantity in cells]
     wrong = IMPOSSIBLE if reason_of(claim.impossible, dataset) else DISAGREES  # what an explanation of a disagreement is about
-    texts = {wrong if entry.of == DISAGREES else entry.of: entry.why for entry in claim.explanations if dataset in entry.runs}
-    came_out = {verdict.verdict: verdict for verdict in found}
-    for kind in texts:
-        if kind not in came_out:
-            raise ValueError(f"has an explanation of {kind!r}, but the verdict is {' and '.join(came_out) or 'open'!r}")
+    came_out, texts = {verdict.verdict: verdict for verdict in found}, {}
+    for entry in claim.explanations:
+        kinds = [wrong if kind == DISAGREES else kind for kind in entry.of] if dataset in entry.runs else []
+        texts |= dict.fromkeys(kinds, entry.why)
+        if kinds and not {*kinds} & {*came_out}:
+            raise ValueError(
+                f"has an explanation of {' or '.join(kinds)!r}, but the verdict is {' and '.join(came_out) or 'open'!r}"
+            )
     if DISAGREES in came_out and DISAGREES not in texts:
         v = came_out[DISAGREES]
         numbers = f" (printed {constant(v.printed, v.unit)}, ours {shown(v.value, v.unit)})" if v.value is not None else ""
@@ -229,6 +235,8 @@ def _verdict(claim: Claim, dataset: str, quantity: str, printed: Any, results: d
 
     test = claim.relation or claim.direction
     told = {}
+    if claim.of_means:
+        results = {**results, **{name: of_mean(results[name]) for name in names_in(test, results)}}
     if test:
         told["test"] = in_words(test, called)
         holds = claim.relation and (truth_of if claim.of_cases else throughout)(test, results)
@@ -325,7 +333,7 @@ def _with_numbers(text: str, results: dict[str, Any], called, brief: bool = Fals
     """``text`` with every ``{expression}`` replaced by its value: an explanation's numbers come from the run, too.
 
     A result's interval and n stand in brackets behind it: "45.2 % (43.0 to 47.4 %, n = 522)"; the n of a run once in a text.
-    ``brief``: instead of the brackets "(not significant)" behind a change whose interval holds 0.
+    ``brief``: instead of the brackets "(inconclusive)" behind a change whose interval holds 0.
     """
     counted = set()
 
@@ -339,7 +347,7 @@ def _with_numbers(text: str, results: dict[str, Any], called, brief: bool = Fals
         small = ", ".join(beside(extent(low, high, unit), n, of not in counted))
         counted.add(of)
         if brief:
-            small = "not significant" if unit == "points" and None not in (low, high) and low < 0 < high else ""
+            small = UNDECIDED if unit == "points" and None not in (low, high) and low < 0 < high else ""
         return shown(value_of(expression, results), unit) + (f" ({small})" if small else "")
 
     return re.sub(r"\{([^{}]+)\}(?=\s*(%|\w+)?)", number, text)
@@ -366,7 +374,8 @@ def told(
 ) -> dict[str, list[str]]:
     """notebook -> what the book found there, with its numbers, their intervals unless ``brief``.
 
-    A finding that does not hold is a fault; quick runs find nothing.
+    A finding is tested as a claim is. One that does not hold is a fault; what its intervals do not decide stands behind it, and so does
+    what comes of it on other runs, where it is about one that others have the quantities of. Quick runs find nothing.
     """
     texts, faults, across = {}, [], _across(results)
     for finding in found if not rough else ():
@@ -374,7 +383,11 @@ def told(
         try:
             if not truth_of(finding.holds, here):
                 raise ValueError(f"{finding.holds} does not hold")
-            texts.setdefault(finding.notebook, []).append(_with_numbers(finding.says, here, called, brief))
+            text = _with_numbers(finding.says, here, called, brief)
+            undecided = [in_words(part, called) for part in conjuncts(finding.holds) if throughout(part, here) is None]
+            if undecided:
+                text += " (In this sample only.)" if brief else f" {IN_SAMPLE} {'; '.join(undecided)}."
+            texts.setdefault(finding.notebook, []).append(text + ("" if brief else _elsewhere(finding.holds, here, registry)))
         except ValueError as error:
             faults.append(f"finding of {finding.notebook} ({finding.says[:50]}…): {error}")
     if faults:
@@ -382,21 +395,53 @@ def told(
     return texts
 
 
+def _elsewhere(holds: str, results: dict[str, Any], registry: Registry) -> str:
+    """What comes of a finding about one run on every other run that has its quantities."""
+    read = names_in(holds, results)
+    runs = {name.split(".")[0] for name in read}
+    if len(runs) != 1:
+        return ""
+    (own,) = runs
+    others = [run for run in registry.runs.values() if run.name != own]
+    return _outcomes(
+        holds, {run.title: {name: results.get(run.name + name.removeprefix(own)) for name in read} for run in others}
+    )
+
+
+def _outcomes(holds: str, there: dict[str, dict[str, Any]]) -> str:
+    """What comes of a relation on the runs (title -> its quantities) that have them all, as a sentence."""
+    found: dict[str, list[str]] = {}
+    for title, results in there.items():
+        if None not in results.values():
+            outcome = {True: "holds", False: "does not hold", None: "is inconclusive"}[throughout(holds, results)]
+            found.setdefault(outcome, []).append(named(title))
+    said = [f"it {outcome} on {', '.join(titles)}" for outcome, titles in found.items()]
+    return f" Elsewhere {'; '.join(said)}." if said else ""
+
+
 def check_errata(
     errata: list[Erratum], results: dict[str, dict[str, dict]], registry: Registry, rough: Iterable[str] = ()
-) -> None:
-    """Every demonstration must come out true on the embedded data; quick runs (``rough``) demonstrate nothing."""
-    faults = []
-    if rough:
-        return
-    for erratum in errata:
+) -> dict[str, str]:
+    """Id -> what comes of a demonstration on the other runs that have its quantities.
+
+    Every demonstration must come out true on the embedded data; quick runs (``rough``) demonstrate nothing.
+    """
+    faults, elsewhere = [], {}
+    for erratum in errata if not rough else ():
         of_notebook = _embedded(erratum.notebook, results, registry)
         try:
             if of_notebook is None:
                 raise ValueError(f"there are no results of {erratum.notebook}")
             if not truth_of(erratum.demonstration, of_notebook):
                 raise ValueError(f"the demonstration {erratum.demonstration} did not come out true")
+            read = names_in(erratum.demonstration, of_notebook)
+            others = [run for run in registry.runs.values() if not run.synthetic]
+            there = {run.title: results.get(run.name, {}).get(erratum.notebook, {}) for run in others}
+            elsewhere[erratum.id] = _outcomes(
+                erratum.demonstration, {title: {name: of.get(name) for name in read} for title, of in there.items()}
+            )
         except ValueError as error:
             faults.append(f"{erratum.id}: {error}")
     if faults:
         raise LedgerError(faults)
+    return elsewhere

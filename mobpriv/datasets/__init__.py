@@ -119,7 +119,8 @@ def kind_of(name_or_path) -> str:
     if str(name_or_path) in DATASETS:
         return DATASETS[str(name_or_path)].kind
     path = Path(name_or_path)
-    return kind_of_data(path) if path.is_file() and _form(path) == "table" else "traces"
+    table = path.is_file() and path.suffix != ".geojson" and _form(path) == "table"  # boundaries are no table
+    return kind_of_data(path) if table else "traces"
 
 
 def _only(kind: str, name_or_path, reading: dict | None = None) -> None:
