@@ -163,16 +163,16 @@ def without_stays(
 
     One pass makes new stays: the records on both sides of an erased one may lie within ``diameter``, with the pause between them.
     """
-    kept, done = np.arange(len(traces)), 0
-    while len(kept) and (passes is None or done < passes):
-        found = stays(rows(traces, kept), diameter, duration, max_gap, plane)
-        if not len(found):
-            break
-        small = np.zeros(len(kept) + 1, np.int64)
+    code, gone = traces["user"].cat.codes.to_numpy(), np.zeros(len(traces), bool)
+    looked_at, done = np.arange(len(traces)), 0
+    while len(looked_at) and (passes is None or done < passes):
+        found = stays(rows(traces, looked_at), diameter, duration, max_gap, plane)
+        small = np.zeros(len(looked_at) + 1, np.int64)
         np.add.at(small, found["first"].to_numpy(int), 1)
         np.add.at(small, found["last"].to_numpy(int) + 1, -1)
-        kept = kept[np.cumsum(small)[:-1] == 0]
-        done += 1
-    gone = np.ones(len(traces), bool)
-    gone[kept] = False
+        small = np.cumsum(small)[:-1] > 0
+        gone[looked_at[small]] = True
+        # only a trace that lost records can have new stays
+        again = np.isin(code[looked_at], code[looked_at[small]]) & ~small
+        looked_at, done = looked_at[again], done + 1
     return rows(traces, ~gone), traces["user"][gone].astype(str).value_counts()
