@@ -1,5 +1,7 @@
 """PULP's steps beside plain versions of the same (peers): ``python benchmarks/bench_pulp.py`` prints a table.
 
+``python benchmarks/bench_pulp.py seconds`` writes ``pulp_seconds.csv``: PULP and ALP side by side, for users of the synthetic city.
+
 ``python benchmarks/bench_pulp.py DATA [WORKERS]`` measures instead the whole way for all users of a data set in its 30 most active
 days: the profile of 27 settings, the models, the laws.
 """
@@ -8,12 +10,14 @@ import os
 import resource
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from measure import Case, table
 
 from mobpriv.experiments.days import choose
+from mobpriv.experiments.pulp import prepare
 from mobpriv.grid import S2Grid, s2_keys
 from mobpriv.metrics import area_coverage, poi_privacy
 from mobpriv.profiles import poi_centres, pois
@@ -101,5 +105,18 @@ def whole_way(data: str, workers: int) -> str:
     return "\n".join([*lines, "", f"memory: {own:.2f} GB and {child:.2f} GB in the largest worker"])
 
 
-if __name__ == "__main__":
+def side_by_side(users: int = 12, days: int = 30) -> pd.DataFrame:
+    """Processor seconds of PULP and of ALP for the same users of the synthetic city: profile, models and law; one annealing."""
+    traces, found = prepare("city", days=days, sample=users).traces, []
+    one_setting(traces, np.random.default_rng(1))  # compiled
+    for method, call in {"PULP": lambda: one_setting(traces, np.random.default_rng(1)), "ALP": lambda: alp(traces)}.items():
+        start = clocks()
+        call()
+        found.append({"method": method, "users": users, "records": len(traces), "seconds": (clocks() - start)[1].round(2)})
+    return pd.DataFrame(found)
+
+
+if sys.argv[1:] == ["seconds"]:
+    side_by_side().to_csv(Path(__file__).with_name("pulp_seconds.csv"), index=False)
+elif __name__ == "__main__":
     print(whole_way(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 2) if len(sys.argv) > 1 else table(__file__))

@@ -8,6 +8,8 @@ from itertools import pairwise
 from math import inf, nan
 from numbers import Integral, Real
 
+import numpy as np
+
 # no length on Earth, time or rate lies beyond these; inside, squares and reciprocals stay finite
 _LEAST, _MOST = 1e-100, 1e100
 
@@ -65,9 +67,9 @@ def one_of(name: str, value, choices) -> str:
 
 
 def true_or_false(name: str, value) -> bool:
-    if not isinstance(value, bool):
+    if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False (got {_shown(value)})")
-    return value
+    return bool(value)
 
 
 def _number(value) -> float:

@@ -10,7 +10,7 @@ from mobpriv.book import quantities, yaml_files
 from mobpriv.book.claims import Claim, Erratum, Explanation, LedgerError, printed, read
 from mobpriv.book.expressions import named_in
 from mobpriv.book.pages import score_page
-from mobpriv.book.verdicts import NO_DATA, check_errata, evaluate
+from mobpriv.book.verdicts import NO_DATA, OLDER, check_errata, evaluate
 
 NAMES = quantities.names({"nb": NAMED}, {"none": "no protection"}, REGISTRY.runs)
 
@@ -374,6 +374,16 @@ def test_data_sets_at_the_top_of_a_file_hold_for_every_claim_that_does_not_say_o
     (tmp_path / "a.yml").write_text("datasets: [city]\nstated_for: [mdc]\n" + GOOD + second)
     found = read(tmp_path, Claim)
     assert [(c.id, c.datasets, c.stated_for) for c in found] == [("T1", ["city"], ["mdc"]), ("T2", ["geolife"], ["mdc"])]
+
+
+def test_what_results_older_than_the_code_lack_is_no_fault():
+    new = claim(quantity="rate['AP-Attack', 'new']")
+    found = evaluate([new], {"cabspotting": {"nb": RESULTS}}, REGISTRY, NAMES, stale={("cabspotting", "nb")})
+    assert [(v.verdict, v.quantity) for v in found] == [(OLDER, new.quantity)]
+    wrong = claim(printed={"cabspotting": 0.9})
+    for one, stale in ((new, ()), (new, {("geolife", "nb")}), (wrong, {("cabspotting", "nb")})):
+        with pytest.raises(LedgerError):
+            evaluate([one], {"cabspotting": {"nb": RESULTS}}, REGISTRY, NAMES, stale=stale)
 
 
 # --------------------------------------------------------------------------------------------------------- errata and pages

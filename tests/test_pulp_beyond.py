@@ -12,10 +12,13 @@ from mobpriv.experiments.pulp_beyond import (
     Confusion,
     confusion,
     days_found,
+    days_of,
+    first_days,
     goodness,
     levels_together,
     protected_as_told,
     second_half,
+    span,
 )
 from mobpriv.mechanisms import HMC, W4M
 from mobpriv.pulp import SWEEPS, Metrics, Sweep, achieved, profile
@@ -102,6 +105,36 @@ def test_what_a_law_makes_large(law, objective, expected):
 def test_a_law_that_is_none_is_refused(law, objective, line):
     with pytest.raises(ValueError, match=line):
         goodness(law, objective, 0.5, 0.3)
+
+
+def test_a_set_shorter_than_the_days_is_cut_in_its_own_middle(tmp_path):
+    """Cabspotting spans 24 days: a cut after 15 would leave 9, and a setting belongs to a length."""
+    path, n = tmp_path / "short.csv", 24 * 24 * 2
+    moments = pd.date_range("2024-01-01", periods=n // 2, freq="h", tz="UTC")
+    table = pd.DataFrame(
+        {"user": ["a"] * (n // 2) + ["b"] * (n // 2), "lat": 45.0, "lng": np.r_[np.zeros(n // 2), np.ones(n // 2)]}
+    )
+    table.assign(time=[*moments, *moments]).to_csv(path, index=False)
+    for days, spans in ((30, (12, 12)), (24, (12, 12)), (25, (12, 12)), (40, (12, 12))):
+        setting, choice = second_half(str(path), days=days)
+        assert (span(setting.known), span(choice.traces)) == (
+            pytest.approx(spans[0], abs=0.1),
+            pytest.approx(spans[1], abs=0.1),
+        )
+        assert (
+            "the halves span 11.9 and 12.0 days" in choice.selection or "the halves span 12.0 and 12.0 days" in choice.selection
+        )
+
+
+def test_the_first_days_of_each_user_are_those_with_records():
+    traces = journey([((0, 0), 3 * 1440), ((500, 0), 60)], "ann")
+    day = traces["t"].dt.floor("D")
+    traces = rows(traces, (day != day.unique()[1]).to_numpy())  # a day without records
+    assert days_of(traces).to_dict() == {"ann": 3}
+    two = first_days(traces, pd.Series({"ann": 2}))
+    assert sorted(two["t"].dt.floor("D").unique()) == sorted(day.unique()[[0, 2]])
+    assert days_of(first_days(SECRET, days_of(SECRET))).equals(days_of(SECRET))
+    assert len(first_days(SECRET, days_of(SECRET))) == len(SECRET)
 
 
 def test_the_second_half_holds_users_of_the_first():

@@ -13,6 +13,7 @@ from mobpriv.grid import S2Grid
 from mobpriv.mechanisms import GeoI, Promesse
 from mobpriv.metrics import area_coverage, poi_privacy
 from mobpriv.pulp import Arctan, Candidate, Metrics, Sweep, achieved, candidates_of, utility_threshold
+from mobpriv.pulp.levels import NO_POI
 from mobpriv.traces import rows
 
 SWEEPS = (
@@ -140,13 +141,32 @@ class TestSummary:
                     assert found[f"measured.{level}.{o}.{q}"] == in_order[int(np.ceil(q / 100 * len(in_order))) - 1]
                 assert not {f"measured.{level}.{o}.{q}" for q in (0, 100)} & set(found), "the ends are two users' own"
 
+    def test_users_without_a_poi_are_counted_apart(self, ratio):
+        chosen, levels = ratio
+        assert pulp.summary(PU_RATIO, chosen, levels)["no_poi"].value == 1 / 4
+        nowhere = chosen["user"] == chosen["user"].iloc[0]
+        reason = f"Geo-I: privacy: no model; 17 of 17 levels are unknown ({NO_POI})"
+        found = pulp.summary(PU_RATIO, chosen.assign(reason=chosen["reason"].mask(nowhere, reason)), levels)
+        assert found["no_poi"].value == 2 / 4
+
+    def test_no_percentile_is_a_single_persons_number(self):
+        values = np.arange(1.0, 31)
+        assert pulp.percentiles(values, (5, 50, 95), 5) == [
+            3,
+            15,
+            28,
+        ]  # of the five lowest, the five in the middle, the five highest
+        assert pulp.percentiles(values, (5, 50), 1, "inverted_cdf") == [2, 15]
+        with pytest.raises(ValueError, match=r"at least 5 users \(got 4\)"):
+            pulp.percentiles(values[:4], (50,), 5)
+
     def test_of_too_few_users_no_level_is_kept(self, ratio):
         chosen, levels = ratio
         few = {o: (chosen[chosen["objective"] == o]["mechanism"] != NONE).sum() for o in ("0.5", "1", "2", "3")}
         least = max(few.values()) + 1
         found = pulp.summary(PU_RATIO, chosen, levels, SWEEPS, least)
         kinds = {name.split(".")[0] for name in found}
-        assert kinds == {"users", "no_model", "share"}, "shares of all users tell of no single one"
+        assert kinds == {"users", "no_model", "no_poi", "share"}, "shares of all users tell of no single one"
         with pytest.raises(ValueError, match=r"^least must be a whole number, at least 1 \(got 0\)$"):
             pulp.summary(PU_RATIO, chosen, levels, SWEEPS, 0)
 

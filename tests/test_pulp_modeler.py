@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mobpriv.mechanisms import GeoI, Promesse
-from mobpriv.pulp import GEO_I, PROMESSE, Arctan, Sweep, fit, models
+from mobpriv.pulp import GEO_I, PROMESSE, Arctan, Sweep, fit, models, privacy_threshold, recommend
 from mobpriv.pulp.modeler import OUTLIER
 
 VALUES = np.array(GEO_I.values)
@@ -180,6 +180,44 @@ def test_a_table_has_a_model_for_every_user_mechanism_and_metric():
     assert np.exp(found["c"].to_numpy()) == pytest.approx([0.004, 0.004, 200, 200, 0.004, 0.004], rel=1e-2)
     assert found["high"].tolist() == pytest.approx([1, 1, 1e4, 1e4, 1, 1])
     assert set(found["report"]) == {""}
+
+
+def test_a_profile_carries_its_sweeps():
+    """Profiled at ε .02 to .2 only, she is advised within that range, and the fit begins at the sweep's own standard and trend."""
+    values = np.geomspace(0.02, 0.2, 6)
+    measured = profiled(values=values).assign(standard=0.05, rises="utility", pois=3.0)
+    found = models(measured)
+    assert found[["low", "high"]].drop_duplicates().to_numpy().tolist() == [[pytest.approx(0.02), pytest.approx(0.2)]]
+    advice = recommend(found, lambda own: privacy_threshold(own, 0))
+    assert 0.02 <= advice["value"].iloc[0] <= 0.2 + 1e-9
+    named = measured.assign(mechanism="another")
+    assert models(named)["a"].tolist() == found["a"].tolist()  # no sweep of the paper has this name
+    sweep = Sweep(GeoI(0.05), "epsilon", values, "utility")
+    pd.testing.assert_frame_equal(models(measured.drop(columns=["standard", "rises"]), [sweep]), found)
+
+
+@pytest.mark.parametrize(
+    ("pois", "report"),
+    [(1, "coarse: 1 POI, privacy is about 0 or 1"), (3, "coarse: 3 POIs, each about 0.33 of privacy"), (10, ""), (0, "")],
+)
+def test_a_privacy_of_few_pois_is_coarse(pois, report):
+    found = models(profiled().assign(pois=float(pois))).set_index("metric")
+    assert found["report"].to_dict() == {"privacy": report, "utility": ""}
+    advice = recommend(models(profiled().assign(pois=float(pois))), lambda own: privacy_threshold(own, 0.5))
+    assert advice[["reason", "pois"]].to_numpy().tolist() == [[f"privacy: {report}" if report else "", pois]]
+
+
+def test_what_speaks_against_a_model_stands_with_its_advice():
+    turning = levels(DOWN)
+    turning[2] -= 0.4
+    advice = recommend(models(profiled(privacy=turning)), lambda own: privacy_threshold(own, 0.5)).iloc[0]
+    assert advice["value"] > 0
+    assert "privacy: not monotone: the level moves 0.38 against its trend" in advice["reason"]
+
+
+@pytest.mark.parametrize("rises", [True, np.True_])
+def test_a_truth_value_of_numpy_is_one(rises):
+    assert fit(VALUES, levels(CURVE), 0.01, rises).model.a > 0
 
 
 def test_unknown_levels_are_left_out_and_counted():

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from pulp_making import journey, wanderers
 
-from mobpriv.experiments.pulp_models import Hurried, long, noise_of, turns, variance_on, walking_speed
+from mobpriv.experiments.pulp_models import Hurried, line_variance, long, noise_of, turns, variance_on, walking_speed
 from mobpriv.mechanisms import GeoI, Promesse
 from mobpriv.metrics import poi_privacy
 from mobpriv.pulp import Arctan, Sweep, models, profile
@@ -53,6 +53,14 @@ def test_the_error_on_other_levels_by_hand():
     shifted = variance_on(found, made([[x + 0.1 for x in truth], [x - 0.2 for x in truth]]))
     assert shifted.tolist() == pytest.approx([(0.01 + 0.04) / 2])
     assert len(long(made([[np.nan, *truth[1:]]]))) == 2 * 8 - 2
+
+
+def test_a_straight_line_is_that_of_least_squares():
+    straight, bent = np.linspace(0.2, 0.9, 8), np.array([0, 0, 0, 0, 1, 1, 1, 1.0])
+    assert line_variance(made([straight])).tolist() == pytest.approx([0, 0], abs=1e-20)
+    x = np.log(VALUES)
+    residual = bent - np.polyval(np.polyfit(x, bent, 1), x)
+    assert line_variance(made([bent])).loc["ann", "Geo-I", "privacy"] == pytest.approx(np.mean(residual**2))
 
 
 def test_the_noise_is_the_variance_between_draws():

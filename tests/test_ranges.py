@@ -98,6 +98,7 @@ def test_every_kind_of_range_says_its_rule():
         ranges.one_of("a", "w", ("x", "y", "z"))
     with pytest.raises(ValueError, match=r"^a must be True or False \(got 1\)$"):
         ranges.true_or_false("a", 1)
+    assert ranges.true_or_false("a", np.True_) is True
     with pytest.raises(ValueError, match=r"^a must be positive \(got 'one two'\)$"):
         ranges.positive("a", "one two")
     with pytest.raises(ValueError, match=r"…\)$"):

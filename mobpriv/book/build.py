@@ -281,7 +281,8 @@ def judged(root: Path) -> Judged:
     results = {run: {name: record["results"] for name, record in entries.items()} for run, entries in records.items()}
     rough = {run for run in registry.embedded if any(r["provenance"]["parameters"].get("quick") for r in records[run].values())}
     names, errata = quantities.read(root, registry.runs), claims.read(root / "book" / "errata", claims.Erratum)
-    found = verdicts.evaluate(claims.read(folder, claims.Claim), results, registry, names, rough)
+    stale = stale_results(records, root)
+    found = verdicts.evaluate(claims.read(folder, claims.Claim), results, registry, names, rough, stale)
     elsewhere = verdicts.check_errata(errata, results, registry, rough)
     findings = claims.findings(folder)
     told = verdicts.told(findings, results, registry, names, rough)
@@ -289,7 +290,7 @@ def judged(root: Path) -> Judged:
     landing = dict.fromkeys((finding.notebook for finding in chosen), "") | {
         notebook: " ".join(of) for notebook, of in verdicts.told(chosen, results, registry, names, rough, brief=True).items()
     }
-    return Judged(registry, records, found, told, landing, errata, elsewhere, names, stale_results(records, root), rough)
+    return Judged(registry, records, found, told, landing, errata, elsewhere, names, stale, rough)
 
 
 def write_pages(embedded: dict[str, str], root: Path) -> None:

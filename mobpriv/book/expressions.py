@@ -47,6 +47,10 @@ class Family(NamedTuple):
 Value = float | bool | spans.Span | Family | None  # None: a comparison that is not certain
 
 
+class Unknown(ValueError):
+    """A name that the results do not have."""
+
+
 def value_of(expression: str, results: dict[str, Any]) -> float | bool:
     """The value of an expression over results: name -> a number, a truth value, or a dict with the key "value"."""
     tree = parsed(expression)
@@ -301,7 +305,7 @@ def names_of(name: str, results: dict[str, Any]) -> dict[str, str]:
         low, high = map(float, hole.split(":"))
         found = {key: found[key] for key, number in numbers.items() if low <= number <= high}
     if not found:
-        raise ValueError(f"no result is named {quoted(name)[1:-1]} ({_near(name, results)})")
+        raise Unknown(f"no result is named {quoted(name)[1:-1]} ({_near(name, results)})")
     return dict(sorted(found.items(), key=lambda entry: numbers[entry[0]])) if set(found) <= set(numbers) else found
 
 
@@ -460,7 +464,7 @@ def _near(name: str, results: dict[str, Any]) -> str:
 
 def _number(name: str, results: dict[str, Any]) -> float | bool:
     if name not in results:
-        raise ValueError(f"unknown quantity {quoted(name)[1:-1]} ({_near(name, results)})")
+        raise Unknown(f"unknown quantity {quoted(name)[1:-1]} ({_near(name, results)})")
     value = results[name]
     value = _finite(value.get("value") if isinstance(value, dict) else value)
     if value is None:

@@ -24,7 +24,7 @@ from mobpriv.book.claims import (
 )
 from mobpriv.book.expressions import plain_name
 from mobpriv.book.runs import Paper, Registry
-from mobpriv.book.verdicts import ACROSS, NO_DATA, QUICK, Verdict, reason_of, said, title
+from mobpriv.book.verdicts import ACROSS, NO_DATA, OLDER, QUICK, UNJUDGED, Verdict, reason_of, said, title
 from mobpriv.numbers import FIXED, beside, constant, extent, shown
 
 SYMBOLS = {
@@ -46,6 +46,7 @@ CLASSES = {
     IMPOSSIBLE: "impossible",
     NOT_COMPARABLE: "incomparable",
     QUICK: "quick",
+    OLDER: "older",
     "": "open",
 }
 UNTESTABLE = "untestable"
@@ -200,7 +201,7 @@ def _found(rows: Mapping[str, Sequence[Verdict]]) -> str:
 def _table(claim: Claim, rows: Mapping[str, Sequence[Verdict]], registry: Registry) -> str:
     titles = {name: title(registry, name) for name in rows}
     verdict = Line("verdict", {name: _badge(together(cells), registry) for name, cells in rows.items()}, "verdicts")
-    judged = {name: cells for name, cells in rows.items() if cells[0].verdict != QUICK}
+    judged = {name: cells for name, cells in rows.items() if cells[0].verdict not in UNJUDGED}
     n = _shared_n(judged)
     counted = [Line("n", {name: shown(count) for name, count in n.items()}, "short")] if n else []
     if not claim.table:

@@ -31,6 +31,7 @@ from mobpriv.book.claims import (
     LedgerError,
 )
 from mobpriv.book.expressions import (
+    Unknown,
     conjuncts,
     interval,
     is_open,
@@ -52,6 +53,8 @@ from mobpriv.numbers import FIXED, beside, constant, extent, shown
 
 ACROSS = "across"  # the "run" of a claim that compares runs with each other
 QUICK = "not judged: a quick run"
+OLDER = "not judged: the results are older than the test"
+UNJUDGED = (QUICK, OLDER)
 IN_SAMPLE = f"Only in this sample, as the 95{FIXED}% intervals leave it inconclusive:"
 NO_DATA = "no data set"  # the row of a claim that no data set enters
 
@@ -88,10 +91,12 @@ def evaluate(
     registry: Registry,
     names: Names,
     rough: Iterable[str] = (),
+    stale: Iterable[tuple[str, str]] = (),
 ) -> list[Verdict]:
     """A verdict for every claim and data set, of a table for every cell; ``results``: run -> notebook -> results.
 
-    ``rough``: runs whose results come from quick runs. They are judged too, but what they lack is no fault.
+    ``rough``: runs whose results come from quick runs. They are judged too, but what they lack is no fault. Nor is a quantity that results
+    older than the code lack (``stale``: run, notebook), until the notebook is run again.
     Raises :class:`LedgerError` with a line for each claim that cannot be tested, each disagreement that nobody explained
     and each explanation of a verdict that did not come out.
     """
@@ -116,8 +121,11 @@ def evaluate(
             try:
                 verdicts += _judged(claim, dataset, cells, results, registry, names)
             except ValueError as error:
-                if rough and dataset in (*rough, ACROSS, NO_DATA):
-                    verdicts += [Verdict(claim, dataset, QUICK, quantity, printed) for quantity, printed in cells.items()]
+                of_quick = rough and dataset in (*rough, ACROSS, NO_DATA)
+                older = isinstance(error, Unknown) and (dataset, claim.notebook) in stale
+                if of_quick or older:
+                    kind = QUICK if of_quick else OLDER
+                    verdicts += [Verdict(claim, dataset, kind, quantity, printed) for quantity, printed in cells.items()]
                 else:
                     faults.append(f"{claim.id}, {title(registry, dataset)}: {error}")
         faults += [f"{claim.id}: explains {dataset}, where it is not tested" for dataset in sorted({*spoken_of} - {*rows})]

@@ -30,6 +30,7 @@ from mobpriv.pulp import (
     recommend,
     utility_threshold,
 )
+from mobpriv.pulp.levels import NO_POI
 from mobpriv.ranges import whole
 from mobpriv.traces import by_user, rows
 
@@ -89,6 +90,13 @@ def prepare(dataset: str, start: str = "", days: int = 30, leave_out: str = "", 
     traces = rows(choice.traces, choice.traces["user"].isin(chosen).to_numpy())
     words = f"{choice.selection}; of these users {len(chosen)}, evenly among their names, with {len(traces):,} records"
     return choice._replace(traces=traces, selection=words)
+
+
+def cut_rule(choice: Choice, days: int) -> str:
+    """Where :func:`mobpriv.traces.split_in_half` cuts the records: in the middle of the days, or of their own span where it is shorter by a
+    day or more. Halves of the days would differ in length there, and a setting belongs to a length: a longer trace fills its cells."""
+    moment = choice.traces["t"]
+    return "calendar" if moment.max() - moment.min() > pd.Timedelta(days=days - 1) else "set"
 
 
 def evenly(users: pd.Index, sample: int) -> pd.Index:
@@ -164,7 +172,7 @@ def summary(
     utility, or ratio (privacy to utility; of no utility infinite). Rates are over users:
 
     * ``overall.mechanism``: its share of a user's recommendations, over all objectives.
-    * ``users``; ``no_model``: who has no model of any mechanism, for instance because she has no POI.
+    * ``users``; ``no_model``: who has no model of any mechanism; ``no_poi``: of these, who has no POI.
     * ``share.o.mechanism``: to whom it is recommended (a); :data:`NONE`: nobody keeps the law.
     * ``value.mechanism.o.q``: the q-th percentile of the recommended settings (b), (c), over those users.
     * ``measured.what.o.q``, ``model.what.o.q``: percentiles of the levels (d) to (f), over users with a recommendation; a measured
@@ -180,6 +188,7 @@ def summary(
     unmodelled = pd.Series(unmodelled, chosen.index)
     everyone, advised = unmodelled.groupby(chosen["user"]).all(), chosen[chosen["mechanism"] != NONE]
     found: dict[str, Any] = {"users": len(everyone), "no_model": estimates.rate(everyone)}
+    found["no_poi"] = estimates.rate(chosen["reason"].str.contains(NO_POI, regex=False).groupby(chosen["user"]).all())
     least = whole("least", least, 1)
     for sweep in sweeps if advised["user"].nunique() >= least else ():
         # of all recommendations; who gets several counts in the share of hers
@@ -281,7 +290,7 @@ def typical(found: pd.DataFrame, sweeps: Sequence[Sweep] = SWEEPS, least: int = 
             levels = a * np.arctan(b * (np.log(sweep.values) - c)) + d
             for value, at in zip(sweep.values, levels.T, strict=True) if len(of) >= least else ():
                 name = f"path.{sweep.name}.{metric}.{float(f'{value:.3g}')}"
-                kept |= {f"{name}.{q}": float(np.percentile(at, q)) for q in (25, 50, 75)}
+                kept |= dict(zip((f"{name}.{q}" for q in (25, 50, 75)), percentiles(at, (25, 50, 75), least), strict=True))
     return kept
 
 
@@ -297,13 +306,27 @@ def span(values, rng: np.random.Generator, times: int = 1000) -> estimates.Estim
     return estimates.Estimate(float(upper / lower), float(low), float(high), len(values))
 
 
+def percentiles(values, shares: Sequence[float], least: int = 1, method: str = "linear") -> list[float]:
+    """Percentiles that are no single person's number: each is the mean of the ``least`` values nearest to it in order (:func:`fewest`).
+
+    ValueError for fewer values than that.
+    """
+    values = np.sort(np.asarray(values, float))
+    if len(values) < least:
+        raise ValueError(f"a percentile is that of at least {least} users (got {len(values)})")
+    if least == 1:
+        return np.percentile(values, shares, method=method).tolist()
+    begins = np.clip(np.ceil(np.asarray(shares) / 100 * len(values)).astype(int) - 1 - least // 2, 0, len(values) - least)
+    return [float(values[i : i + least].mean()) for i in begins]
+
+
 def _distribution(name: str, values, least: int) -> dict[str, Any]:
     """Percentiles of values, which may be infinite, and the median with its interval; nothing of fewer than ``least`` values."""
     values = np.asarray(values, float)
     if len(values) < max(least, 1):
         return {}
-    places = np.percentile(values, SHARES, method="inverted_cdf")
-    kept = {f"{name}.{q}": float(x) for q, x in zip(SHARES, places, strict=True)}
+    places = percentiles(values, SHARES, least, "inverted_cdf")
+    kept = {f"{name}.{q}": x for q, x in zip(SHARES, places, strict=True)}
     return kept | {f"median.{name}": estimates.quantile(values, 0.5)}
 
 

@@ -1,7 +1,7 @@
 """PULP where its paper did not go (Cerf et al., TDSC 2018): traces that an adversary meets who knows the users' past, and mechanisms that
 the paper did not have.
 
-The adversary of the thesis's chapter 3 knows the first half of the days; PULP profiles and protects the second half.
+The adversary of the thesis's chapter 3 knows the first half; PULP profiles and protects the second half.
 """
 
 from collections.abc import Sequence
@@ -13,9 +13,8 @@ import pandas as pd
 
 from mobpriv.attacks import ILLAttack
 from mobpriv.attacks.policies import reidentified
-from mobpriv.experiments import thesis_3
-from mobpriv.experiments.days import Choice, Setting
-from mobpriv.experiments.pulp import evenly
+from mobpriv.experiments.days import Choice, Setting, choose, in_halves
+from mobpriv.experiments.pulp import cut_rule, evenly
 from mobpriv.mechanisms import HMC, TriLateration
 from mobpriv.numbers import shown
 from mobpriv.pulp import Metrics, Sweep
@@ -64,19 +63,50 @@ def confusion(known: Traces) -> Sweep:
 
 
 def second_half(dataset: str, start: str = "", days: int = 30, leave_out: str = "", sample: int = 0) -> tuple[Setting, Choice]:
-    """The halves of the most active days, and of the second one so many users, evenly among their names in order; 0 takes all.
+    """The halves of the most active days (see :func:`mobpriv.experiments.pulp.cut_rule`), and of the second one so many users, evenly among
+    their names in order; 0 takes all.
 
     Only users of whom the first half has records, too.
     """
-    setting = thesis_3.prepare(dataset, "text", "", start, days, leave_out)
+    chosen = choose(dataset, start, days, leave_out)
+    setting = in_halves(chosen, cut_rule(chosen, days), days)
     users = by_user(setting.secret)[0].intersection(by_user(setting.known)[0])
     if not len(users):
         raise ValueError("nobody has records in both halves")
     everybody, users = users, evenly(users, sample)
     among = ", evenly among their names" if len(users) < len(everybody) else ""
-    words = f"{setting.selection}; PULP protects the second half of {shown(len(users))} users{among}"
+    spans = " and ".join(f"{span(half):.1f}" for half in (setting.known, setting.secret))
+    words = (
+        f"{setting.selection}; the halves span {spans} days; PULP protects the second half of {shown(len(users))} users{among}"
+    )
     secret = rows(setting.secret, setting.secret["user"].isin(users).to_numpy())
     return setting, Choice(setting.data, secret, secret["t"].min(), words)
+
+
+def span(traces: Traces) -> float:
+    """Days from the first record to the last."""
+    return (traces["t"].max() - traces["t"].min()) / pd.Timedelta(days=1)
+
+
+def days_of(traces: Traces) -> pd.Series:
+    """Of each user the number of days (UTC) with records."""
+    users, offsets = by_user(traces)
+    return pd.Series(_day_of_hers(traces)[offsets[1:] - 1] + 1, users)
+
+
+def first_days(traces: Traces, most: pd.Series) -> Traces:
+    """Of each user the records of her first ``most`` days (UTC) that have any; ``most``: user -> number."""
+    users, offsets = by_user(traces)
+    return rows(traces, _day_of_hers(traces) < np.repeat(most.reindex(users).to_numpy(), np.diff(offsets)))
+
+
+def _day_of_hers(traces: Traces) -> np.ndarray:
+    """Of each record how many days with records its user had before."""
+    offsets, day = by_user(traces)[1], milliseconds(traces) // 86_400_000
+    new = np.r_[True, day[1:] != day[:-1]]
+    new[offsets[:-1]] = True
+    so_far = np.cumsum(new)
+    return so_far - np.repeat(so_far[offsets[:-1]], np.diff(offsets))
 
 
 def protected_as_told(

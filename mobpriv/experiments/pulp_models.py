@@ -33,6 +33,19 @@ def variance_on(models: pd.DataFrame, profile: pd.DataFrame) -> pd.Series:
     return (error**2).groupby([table[key] for key in KEYS]).mean().dropna().rename("variance")
 
 
+def line_variance(profile: pd.DataFrame) -> pd.Series:
+    """The mean square error of the straight line in ln ε through the levels (least squares), by user, mechanism and metric: what a curve
+    must come below to have modelled anything."""
+
+    def of(own: pd.DataFrame) -> float:
+        x, y = np.log(own["value"].to_numpy()), own["level"].to_numpy()
+        x = x - x.mean()
+        slope = x @ y / max(x @ x, 1e-300)
+        return float(np.mean((y - y.mean() - slope * x) ** 2))
+
+    return long(profile).groupby(KEYS)[["value", "level"]].apply(of).rename("variance")
+
+
 def noise_of(profile: pd.DataFrame) -> pd.Series:
     """The variance of a level between the draws of one setting, averaged over the settings, by user, mechanism and metric."""
     table = long(profile)

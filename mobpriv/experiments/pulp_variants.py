@@ -39,7 +39,7 @@ def profiles(
         raise ValueError(f"seeds must be all different (got {seeds})")
     found = each_user(_of_user, traces, lambda user: (dict(metrics), sweeps, seeds), "variants", workers, keep)
     table = pd.DataFrame(found, columns=["metrics", *COLUMNS])
-    kinds = {"value": float, "repetition": int, "privacy": float, "utility": float, "records": int}
+    kinds = dict.fromkeys(("value", "privacy", "utility", "pois", "standard"), float) | {"repetition": int, "records": int}
     return {
         name: table.loc[table["metrics"] == name, COLUMNS].astype(kinds).reset_index(drop=True)  #
         for name in metrics
@@ -54,7 +54,7 @@ def _of_user(trace: Traces, metrics: dict[str, Metrics], sweeps: Sequence[Sweep]
             mechanism = sweep.at(value)
             for repetition, seed in enumerate(seeds if getattr(mechanism, "random", True) else seeds[:1], 1):
                 row = {"user": user, "mechanism": sweep.name, "parameter": sweep.parameter, "value": value}
-                row["repetition"] = repetition
+                row |= {"repetition": repetition, "standard": sweep.standard, "rises": sweep.rises}
                 try:
                     published = mechanism.protect(trace, noise(seed, f"{user}, {sweep.name}, {value!r}"))
                 except ValueError as refused:
@@ -62,7 +62,9 @@ def _of_user(trace: Traces, metrics: dict[str, Metrics], sweeps: Sequence[Sweep]
                     records = 0
                 else:
                     levels, records = _levels(originals, published), len(published)
-                found += [{"metrics": name} | row | of._asdict() | {"records": records} for name, of in levels.items()]
+                for name, of in levels.items():
+                    own = {"metrics": name, "records": records, "pois": len(originals[name].pois.lat)}
+                    found.append(own | row | of._asdict())
     return found
 
 

@@ -2,7 +2,7 @@
 nonlinear model-based approach", TDSC 2018)::
 
     measured = profile(traces)  # levels of privacy and utility at a few settings (§III-B)
-    fitted = models(measured)  # levels as functions of the setting (§III-C)
+    fitted = models(measured)  # levels as functions of the setting (§III-C), over the range that was profiled
     chosen = recommend(fitted, lambda candidates: ratio(candidates, w=2))  # the setting that keeps a law (§IV, §V)
     kept = achieved(traces, chosen)  # the levels when the traces are protected so, with fresh noise (§VI-C)
 

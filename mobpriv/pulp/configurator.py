@@ -13,7 +13,7 @@ The paper's equations leave three things open, which all laws decide alike:
 """
 
 from collections.abc import Callable, Sequence
-from math import exp, inf, isfinite, log, pi, sqrt, tan
+from math import exp, inf, isfinite, log, nan, pi, sqrt, tan
 from typing import NamedTuple
 
 import pandas as pd
@@ -36,6 +36,8 @@ class Candidate(NamedTuple):
     low: float
     high: float
     missing: str = ""  # why there is no model, where a coefficient is NaN
+    doubts: str = ""  # what speaks against the models, where there are some
+    pois: float = nan  # of the original trace
 
 
 class Setting(NamedTuple):
@@ -47,11 +49,12 @@ class Setting(NamedTuple):
     utility: float | None
     low: float | None  # the feasible interval
     high: float | None
-    reason: str  # why the mechanism cannot keep the law
+    reason: str  # why the mechanism cannot keep the law, or what speaks against its models
 
 
 class Recommendation(NamedTuple):
-    """What a law recommends; ``mechanism`` and ``value`` are None where no candidate can keep it, and ``reason`` says why."""
+    """What a law recommends; ``mechanism`` and ``value`` are None where no candidate can keep it, and ``reason`` says why. Of what is
+    recommended it says what speaks against the models: a poor fit, levels that are not monotone, a privacy of few POIs."""
 
     mechanism: str | None
     value: float | None
@@ -112,12 +115,14 @@ def both_thresholds(
 def candidates_of(models: pd.DataFrame) -> dict[str, list[Candidate]]:
     """User -> her candidates, from a table of :func:`mobpriv.pulp.models`."""
     found: dict[str, list[Candidate]] = {}
-    fields = ["user", "mechanism", "metric", "a", "b", "c", "d", "low", "high", "report"]
+    fields = ["user", "mechanism", "metric", "a", "b", "c", "d", "low", "high", "pois", "report"]
     of = {row[:3]: row[3:] for row in models[fields].itertuples(index=False, name=None)}
     for user, mechanism in dict.fromkeys(key[:2] for key in of):
         privacy, utility = (of[user, mechanism, metric] for metric in METRICS)
-        missing = [f"{m}: {row[-1]}" for m, row in zip(METRICS, (privacy, utility), strict=True) if not isfinite(row[0])]
-        one = Candidate(mechanism, Arctan(*privacy[:4]), Arctan(*utility[:4]), *privacy[4:6], "; ".join(missing))
+        both = list(zip(METRICS, (privacy, utility), strict=True))
+        missing = "; ".join(f"{m}: {row[-1]}" for m, row in both if not isfinite(row[0]))
+        doubts = "" if missing else "; ".join(f"{m}: {row[-1]}" for m, row in both if row[-1])
+        one = Candidate(mechanism, Arctan(*privacy[:4]), Arctan(*utility[:4]), *privacy[4:6], missing, doubts, privacy[6])
         found.setdefault(user, []).append(one)
     return found
 
@@ -125,11 +130,12 @@ def candidates_of(models: pd.DataFrame) -> dict[str, list[Candidate]]:
 def recommend(models: pd.DataFrame, law: Callable[[list[Candidate]], Recommendation]) -> pd.DataFrame:
     """What a law recommends to every user: ``recommend(models, lambda c: ratio(c, 2))``.
 
-    Columns: user, mechanism, value, privacy, utility, reason; NaN, and the reason, where no mechanism keeps the law.
+    Columns: user, mechanism, value, privacy, utility, reason, pois; NaN, and the reason, where no mechanism keeps the law. Users without a
+    POI, for whom no law has a model of privacy, have 0 ``pois``: count them apart.
     """
-    rows = [(user, *law(own)[:5]) for user, own in candidates_of(models).items()]
-    table = pd.DataFrame(rows, columns=["user", "mechanism", "value", "privacy", "utility", "reason"])
-    return table.astype({"value": float, "privacy": float, "utility": float})
+    rows = [(user, *law(own)[:5], own[0].pois) for user, own in candidates_of(models).items()]
+    table = pd.DataFrame(rows, columns=["user", "mechanism", "value", "privacy", "utility", "reason", "pois"])
+    return table.astype({"value": float, "privacy": float, "utility": float, "pois": float})
 
 
 def _check_threshold(metric: str, least: float) -> None:
@@ -141,11 +147,12 @@ def _recommended(candidates: Sequence[Candidate], of: Callable, goodness: Callab
     if not candidates:
         raise ValueError("a law needs at least one candidate (got none)")
     settings = tuple(of(c) if _known(c) else _infeasible(c, c.missing or "it has no model") for c in candidates)
+    settings = tuple(s if s.reason else s._replace(reason=c.doubts) for c, s in zip(candidates, settings, strict=True))
     feasible = [s for s in settings if s.value is not None]
     if not feasible:
         return Recommendation(None, None, None, None, "; ".join(f"{s.mechanism}: {s.reason}" for s in settings), settings)
     best = max(feasible, key=lambda s: tuple(round(level, _EQUAL) for level in goodness(s)))
-    return Recommendation(best.mechanism, best.value, best.privacy, best.utility, "", settings)
+    return Recommendation(best.mechanism, best.value, best.privacy, best.utility, best.reason, settings)
 
 
 def _known(c: Candidate) -> bool:

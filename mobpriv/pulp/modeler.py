@@ -83,8 +83,7 @@ def fit(
     """
     x, y = points(values, levels)
     one_of("method", method, METHODS)
-    true_or_false("rises", rises)
-    true_or_false("left_out", left_out)
+    rises, left_out = true_or_false("rises", rises), true_or_false("left_out", left_out)
     start = log(positive("standard", standard))
     settings = np.unique(x)
     if len(settings) < COEFFICIENTS:
@@ -101,34 +100,60 @@ def fit(
 
 def models(
     profile: pd.DataFrame,
-    sweeps: Sequence[Sweep] = SWEEPS,
+    sweeps: Sequence[Sweep] | None = None,  # None: the start and the trend that the profile has from its own
     method: str = "robust",
     left_out: bool = False,
 ) -> pd.DataFrame:
     """The models of a table of :func:`mobpriv.pulp.profile`: one row a user, mechanism and metric ("privacy" or "utility").
 
-    Columns: user, mechanism, metric, a, b, c, d, low, high (of the parameter, as the sweep has it), and the fields of :class:`Fit`.
-    Where too few levels are known for a model its coefficients are NaN and the report says why.
+    Columns: user, mechanism, metric, a, b, c, d, low, high (the least and the largest value of the mechanism in the profile: no law
+    recommends what was not looked at), the fields of :class:`Fit`, and pois, of the original trace. Where too few levels are known for a model
+    its coefficients are NaN and the report says why.
     """
-    by_name = {sweep.name: sweep for sweep in sweeps}
-    unknown = sorted(set(profile["mechanism"]) - set(by_name))
-    if unknown:
-        raise ValueError(f"the profile has mechanisms that sweeps do not have: {', '.join(unknown)}")
-    found = []
+    profile = _with_sweeps(profile, sweeps)
+    ends, found = profile.groupby("mechanism")["value"].agg(["min", "max"]), []
     for (user, mechanism), table in profile.groupby(["user", "mechanism"], sort=True):
-        sweep = by_name[mechanism]
         values, reasons = table["value"].to_numpy(float), table["reason"].to_numpy(object)
+        standard, rises, pois = table[["standard", "rises", "pois"]].iloc[0]
         for metric in METRICS:
-            fitted = _fit_known(values, table[metric].to_numpy(float), reasons, sweep, metric, method, left_out)
+            fitted = _fit_known(values, table[metric].to_numpy(float), reasons, standard, metric == rises, method, left_out)
             row = {"user": user, "mechanism": mechanism, "metric": metric} | fitted.model._asdict()
-            row |= {"low": sweep.low, "high": sweep.high} | fitted._asdict()
+            row |= dict(zip(("low", "high"), ends.loc[mechanism], strict=True)) | fitted._asdict() | {"pois": pois}
+            if metric == "privacy":
+                row["report"] = _joined(fitted.report, _coarse(pois))
             del row["model"]
             found.append(row)
-    columns = ["user", "mechanism", "metric", *Arctan._fields, "low", "high", *Fit._fields[1:]]
+    columns = ["user", "mechanism", "metric", *Arctan._fields, "low", "high", *Fit._fields[1:], "pois"]
     return pd.DataFrame(found, columns=columns)
 
 
-def _fit_known(values, levels, reasons, sweep: Sweep, metric: str, method: str, left_out: bool) -> Fit:
+def _with_sweeps(profile: pd.DataFrame, sweeps: Sequence[Sweep] | None) -> pd.DataFrame:
+    """The profile with the columns standard and rises: its own, or those of ``sweeps``; a table made by hand is taken for one of the
+    paper's sweeps."""
+    if "pois" not in profile:
+        profile = profile.assign(pois=nan)
+    if sweeps is None and {"standard", "rises"} <= set(profile):
+        return profile
+    by_name = {sweep.name: sweep for sweep in SWEEPS if sweeps is None} | {sweep.name: sweep for sweep in sweeps or ()}
+    unknown = sorted(set(profile["mechanism"]) - set(by_name))
+    if unknown:
+        raise ValueError(f"the profile has mechanisms that sweeps do not have: {', '.join(unknown)}")
+    of = {what: [getattr(by_name[name], what) for name in profile["mechanism"]] for what in ("standard", "rises")}
+    return profile.assign(**of)
+
+
+def _coarse(pois: float) -> str:
+    """Where one POI moves privacy by more than an outlier: how many there are."""
+    if not 0 < pois < 1 / OUTLIER:
+        return ""
+    return (
+        "coarse: 1 POI, privacy is about 0 or 1"
+        if pois == 1
+        else f"coarse: {pois:g} POIs, each about {1 / pois:.2g} of privacy"
+    )
+
+
+def _fit_known(values, levels, reasons, standard: float, rises: bool, method: str, left_out: bool) -> Fit:
     """The fit to the levels that are numbers; what was left out stands in its report."""
     known = np.isfinite(levels)
     missing = ""
@@ -138,7 +163,7 @@ def _fit_known(values, levels, reasons, sweep: Sweep, metric: str, method: str, 
     if len(np.unique(values[known])) < COEFFICIENTS:
         few = f"no model: {COEFFICIENTS} coefficients need at least {COEFFICIENTS} different values"
         return Fit(Arctan(nan, nan, nan, nan), int(known.sum()), nan, nan, nan, nan, _joined(few, missing))
-    found = fit(values[known], levels[known], sweep.standard, metric == sweep.rises, method, left_out)
+    found = fit(values[known], levels[known], standard, rises, method, left_out)
     return found._replace(report=_joined(found.report, missing))
 
 

@@ -14,12 +14,13 @@ import numpy as np
 import pandas as pd
 
 from mobpriv.mechanisms import GeoI, Promesse
-from mobpriv.pulp.levels import Metrics
+from mobpriv.pulp.levels import Metrics, Original
 from mobpriv.pulp.users import each_user, noise
 from mobpriv.ranges import one_of, positive, whole
 from mobpriv.traces import Traces, by_user
 
 COLUMNS = ["user", "mechanism", "parameter", "value", "repetition", "privacy", "utility", "records", "reason"]
+COLUMNS += ["pois", "standard", "rises"]
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,8 @@ def profile(
     """The levels of every user at every value of every sweep: one row a user, mechanism, value and repetition.
 
     Columns: user, mechanism, parameter, value, repetition (from 1 on, in the order of the seeds), privacy, utility, records (of the
-    protected trace, 0: it was erased), reason: why a level is NaN: the user has no POI, or the mechanism refused her trace, in its own words.
+    protected trace, 0: it was erased), reason: why a level is NaN: the user has no POI, or the mechanism refused her trace, in its own words;
+    pois (of the original trace; NaN where other metrics do not say), standard and rises (of the sweep: :func:`mobpriv.pulp.models` needs no other).
 
     ``keep(name, compute)`` gets the rows of one user: :func:`mobpriv.book.step` keeps them, so that an interrupted run goes on. Profiles
     with other metrics or sweeps need other names there: ``lambda name, compute: book.step(f"500 m {name}", compute)``.
@@ -136,18 +138,21 @@ def _measured(
         raise ValueError(f"seeds must hold at least one, all different (got {seeds})")
     found = each_user(of_user, traces, lambda user: (settings[user], sweeps, seeds, metrics), name, workers, keep)
     table = pd.DataFrame(found, columns=COLUMNS)
-    return table.astype({"value": float, "repetition": int, "privacy": float, "utility": float, "records": int})
+    numbers = dict.fromkeys(("value", "privacy", "utility", "pois", "standard"), float)
+    return table.astype({**numbers, "repetition": int, "records": int})
 
 
 def of_user(trace: Traces, settings: list, sweeps: dict[str, Sweep], seeds: Sequence[int], metrics) -> list[dict]:
     """The rows of one user at settings (mechanism, value)."""
     user, original, found = by_user(trace)[0][0], metrics.of(trace), []
+    pois = len(original.pois.lat) if isinstance(original, Original) else None
     for name, value in settings:
         sweep = sweeps[name]
         mechanism = sweep.at(value)
         for repetition, seed in enumerate(seeds if getattr(mechanism, "random", True) else seeds[:1], 1):
             rng = noise(seed, f"{user}, {name}, {value!r}")
             row = {"user": user, "mechanism": name, "parameter": sweep.parameter, "value": value, "repetition": repetition}
+            row |= {"pois": pois, "standard": sweep.standard, "rises": sweep.rises}
             found.append(row | _levels(original, mechanism, trace, rng))
     return found
 
