@@ -47,7 +47,7 @@ def generate(folder: Path, people: int) -> None:
 
 
 def profiles(folder: Path, people: int) -> Callable:
-    # 0.5 GB for DuckDB: the limit of a gigabyte holds Python and the profiles, too
+    # 0.5 GB for DuckDB; Python and the profiles come on top
     found = icps_of_files(folder / "region.parquet", WINDOW, memory=0.5, threads=2)
     return lambda: found.profiles.to_parquet(folder / "profiles.parquet")
 
