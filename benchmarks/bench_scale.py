@@ -29,7 +29,8 @@ from measure import SEED
 from mobpriv.book.provenance import write_atomically
 from mobpriv.datasets.region import ZONE, write_region
 from mobpriv.estimates import Estimate
-from mobpriv.experiments.primule_scale import OverAll, outcome, over_municipalities
+from mobpriv.experiments.primule_outcome import outcome
+from mobpriv.experiments.primule_scale import OverAll, over_municipalities
 from mobpriv.icp_files import icps_of_files
 from mobpriv.icps import Window, values
 from mobpriv.sociometer import Sociometer

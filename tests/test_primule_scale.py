@@ -10,6 +10,7 @@ import pytest
 from mobpriv import icps
 from mobpriv.archetypes import CATEGORIES
 from mobpriv.experiments import primule_scale
+from mobpriv.experiments.primule_outcome import outcome
 from mobpriv.experiments.primule_scale import COLUMNS, kept_in, over_municipalities, published
 from mobpriv.mechanisms.call_profiles import Primule
 from mobpriv.metrics.information_loss import information_loss, similarity
@@ -195,7 +196,7 @@ def test_refused():
 
 def test_what_comes_out_is_what_the_pages_count():
     over = {k: over_municipalities(PROFILES, k) for k in (2, 20)}
-    found = primule_scale.outcome(PROFILES, over, np.random.default_rng(1))
+    found = outcome(PROFILES, over, np.random.default_rng(1))
     original = icps.values(PROFILES["key"].to_numpy())
     alike = {k: similarity(original, published(PROFILES, one)) > 0.95 for k, one in over.items()}
     assert 0 < alike[20].mean() < alike[2].mean() < 1
