@@ -3,7 +3,7 @@ prints a table.
 
 The records are those of the synthetic region with 139 municipalities and 1 500 antennas, at about one call a day: 35 300 people make a
 million, 353 000 ten, and with PEOPLE there is a line for so many (3 000 000 are the 85 million records of PRIMULE's §7; limits on two
-quiet cores: profiles within 12 s and 1 GB). Each line is measured in a process of its own; memory is the largest resident size of that process
+quiet cores: profiles within 12 s and 1.2 GB). Each line is measured in a process of its own; memory is the largest resident size of that process
 (of a cluster, without its workers). Processor seconds (of all threads, and of the workers of a cluster) stand beside, for other programs may use
 the machine.
 """

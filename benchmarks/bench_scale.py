@@ -7,7 +7,8 @@ nodes with 24 cores. What comes out is checked when the clock has stopped: ``lea
 fewer than k profiles. Memory is the largest resident size of a step, with the processes that it starts counted for their largest.
 
 The table is kept in ``benchmarks/scale.csv``, from which the book draws its curves (page "Does it work at Tuscany's scale?"); sizes that are not
-measured again stay there.
+measured again stay there. ``python benchmarks/bench_scale.py outcome [PEOPLE …]`` measures no time: it keeps in ``benchmarks/scale_outcome.csv``
+what comes out, in Figure 5 and in the Sociometer's labels. It needs 2 GB, and for 3 000 000 people some six minutes.
 """
 
 import multiprocessing
@@ -27,6 +28,8 @@ from measure import SEED
 
 from mobpriv.book.provenance import write_atomically
 from mobpriv.datasets.region import ZONE, write_region
+from mobpriv.estimates import Estimate
+from mobpriv.experiments.primule_outcome import outcome
 from mobpriv.experiments.primule_scale import OverAll, over_municipalities
 from mobpriv.icp_files import icps_of_files
 from mobpriv.icps import Window, values
@@ -36,6 +39,8 @@ WINDOW = Window("2024-10-07", ZONE)
 SIZES = (35_300, 353_000)  # a million records, and ten
 MUNICIPALITIES = 139  # PRIMULE's, §7
 TABLE = Path(__file__).with_name("scale.csv")
+OUTCOME = Path(__file__).with_name("scale_outcome.csv")
+KS = (10, 100)
 
 
 def generate(folder: Path, people: int) -> None:
@@ -43,7 +48,7 @@ def generate(folder: Path, people: int) -> None:
 
 
 def profiles(folder: Path, people: int) -> Callable:
-    # 0.5 GB for DuckDB: the limit of a gigabyte holds Python and the profiles, too
+    # 0.5 GB for DuckDB; Python and the profiles come on top
     found = icps_of_files(folder / "region.parquet", WINDOW, memory=0.5, threads=2)
     return lambda: found.profiles.to_parquet(folder / "profiles.parquet")
 
@@ -82,9 +87,30 @@ STEPS = {
     "generated and written": (generate, ()),
     "profiles": (profiles, ()),
     "labels": (labels, ()),
-    "PRIMULE, k = 10": (primule, (10,)),
-    "PRIMULE, k = 100": (primule, (100,)),
+    **{f"PRIMULE, k = {k}": (primule, (k,)) for k in KS},
 }
+
+
+def come_out(people: int) -> pd.DataFrame:
+    """What comes out for so many people, a row a number: people, municipalities, records, profiles, name, value, low, high, n."""
+    with tempfile.TemporaryDirectory() as folder:
+        generate(Path(folder), people)
+        profiles(Path(folder), people)()
+        made = _read(Path(folder), "municipality", "key")
+        records = pq.read_metadata(Path(folder) / "region.parquet").num_rows
+    found = outcome(made, {k: over_municipalities(made, k, workers=2) for k in KS}, np.random.default_rng(SEED))
+    of = {"people": people, "municipalities": MUNICIPALITIES, "records": records, "profiles": len(made)}
+    return pd.DataFrame(
+        of | {"name": name} | (dict(one) if isinstance(one, Estimate) else {"value": one}) for name, one in found.items()
+    )
+
+
+def keep(file: Path, sizes: list[int], found: pd.DataFrame) -> None:
+    """Write what was found for these sizes into a table, beside what it has of others."""
+    if file.is_file():
+        kept = pd.read_csv(file)
+        found = pd.concat([kept[~kept["people"].isin(sizes)], found])
+    write_atomically(file, found.sort_values("people", kind="stable").to_csv(index=False))
 
 
 def measure(function, folder: Path, people: int, given: tuple) -> tuple:
@@ -121,7 +147,11 @@ def row(step: str, folder: Path, people: int) -> dict:
 
 
 if __name__ == "__main__":
-    sizes = [int(size) for size in sys.argv[1:]] or list(SIZES)
+    given = [argument for argument in sys.argv[1:] if argument != "outcome"]
+    sizes = [int(size) for size in given] or list(SIZES)
+    if "outcome" in sys.argv[1:]:
+        keep(OUTCOME, sizes, pd.concat(map(come_out, sizes)).round(6).astype({"n": "Int64"}))
+        sys.exit()
     found = []
     print("| records | step | seconds | processor seconds | memory (GB) |\n|---:|---|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as folder:
@@ -136,7 +166,4 @@ if __name__ == "__main__":
     table = pd.DataFrame(found)
     table["profiles"] = table.groupby("people")["profiles"].transform("max").astype("int64")
     table["least"] = table["least"].astype("Int64")
-    if TABLE.is_file():
-        kept = pd.read_csv(TABLE)
-        table = pd.concat([kept[~kept["people"].isin(sizes)], table])
-    write_atomically(TABLE, table.sort_values("people", kind="stable").to_csv(index=False))
+    keep(TABLE, sizes, table)

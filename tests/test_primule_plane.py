@@ -9,16 +9,16 @@ from mobpriv.experiments.primule_plane import Beaten, Measured, beaten, mdav_ove
 from mobpriv.mechanisms.call_profiles import Mdav
 
 
-def setting(risk, use, draws=3, apart=0.0):
-    """1 000 targets of as many users, of whom the first ones are found, and keep their label."""
+def setting(risk, use, draws=3, apart=0.0, groups=1000):
+    """1 000 targets in so many groups, of whom the first ones are found, and keep their label."""
     risk, use = (np.arange(1000) < 1000 * share for share in (risk, use))
     around = apart * np.linspace(-1, 1, draws)
-    return Measured(risk.astype(float), use.astype(float), risk.mean() + around, use.mean() + around)
+    of = np.arange(1000) * groups // 1000
+    return Measured(risk.astype(float), use.astype(float), risk.mean() + around, use.mean() + around, of, of)
 
 
-def judged(point, *others, users=1000):
-    whose = np.arange(1000) * users // 1000
-    return beaten(point, dict(enumerate(others)), whose, whose)
+def judged(point, *others):
+    return beaten(point, dict(enumerate(others)))
 
 
 def test_beaten_by_less_risk_and_more_use():
@@ -34,7 +34,8 @@ def test_what_chance_may_have_made_is_open():
     point = setting(0.3, 0.6)
     assert judged(point, setting(0.299, 0.7)) is Beaten.OPEN  # one target of a thousand
     assert judged(point, setting(0.25, 0.7, apart=0.1)) is Beaten.OPEN  # one draw says otherwise
-    assert judged(point, setting(0.2, 0.7), users=2) is Beaten.OPEN  # of two people nothing is sure
+    assert judged(point, setting(0.2, 0.7, groups=2)) is Beaten.OPEN  # of two groups nothing is sure
+    assert judged(setting(0.3, 0.6, groups=2), setting(0.2, 0.7)) is Beaten.OPEN  # whosever they are
 
 
 @given(st.tuples(*[st.integers(0, 10)] * 4))

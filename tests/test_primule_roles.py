@@ -214,6 +214,34 @@ class TestSizes:
         assert table["excess"].idxmax() == 11
         assert table["p"][11] == 0
 
+    def grouped(self, seed, odd=False):
+        """Groups of 25 alike, all of a group with one label: twelve municipalities of one law, the last of another one where ``odd``."""
+        rng = np.random.default_rng(seed)
+        home = np.repeat(np.arange(12), np.arange(1, 13) * 4)
+        stays = rng.random(len(home)) < np.where(odd & (home == 11), 0.2, 0.7)
+        group = np.repeat(np.arange(len(home)), 25)
+        true = np.repeat(rng.integers(0, 3, len(home)), 25)
+        return true, np.where(stays[group], true, 3), home[group], group
+
+    def test_groups_with_one_label_each_are_dealt_as_groups(self):
+        single, whole, p = [], [], []
+        for seed in range(6):
+            true, found, where, group = self.grouped(seed)
+            single += list(by_size(true, found, where, np.random.default_rng(seed), 100)["excess"])
+            table = by_size(true, found, where, np.random.default_rng(seed), 100, group)
+            whole, p = [*whole, *table["excess"]], [*p, *table["p"]]
+        assert np.mean(single) > 0.1  # as single profiles all municipalities differ
+        assert np.mean(whole) == pytest.approx(0, abs=0.02)
+        assert np.mean(np.array(p) <= 0.05) <= 0.1
+
+    def test_another_law_of_groups_is_seen(self):
+        true, found, where, group = self.grouped(1, odd=True)
+        table = by_size(true, found, where, np.random.default_rng(1), 100, group)
+        assert table["excess"].idxmax() == 11
+        assert table["p"][11] == 0
+        with pytest.raises(ValueError, match=r"a group lies in one municipality .group 0 lies in two."):
+            by_size(true, found, np.roll(where, 1), np.random.default_rng(1), 100, group)
+
     def test_by_hand(self):
         """a: 2 residents found, 1 lost; b: 1 found, 1 lost: shares 2/3 and 1/2. Only b has a visitor."""
         table = by_size(

@@ -8,10 +8,13 @@ import pandas as pd
 import pytest
 
 from mobpriv import icps
+from mobpriv.archetypes import CATEGORIES
 from mobpriv.experiments import primule_scale
+from mobpriv.experiments.primule_outcome import outcome
 from mobpriv.experiments.primule_scale import COLUMNS, kept_in, over_municipalities, published
 from mobpriv.mechanisms.call_profiles import Primule
-from mobpriv.metrics.information_loss import information_loss
+from mobpriv.metrics.information_loss import information_loss, similarity
+from mobpriv.sociometer import passes_by
 
 TOWNS = {"Firenze": 260, "Pisa": 120, "Vecchiano": 40, "Capraia": 3, "Gorgona": 1}
 
@@ -189,3 +192,23 @@ def test_refused():
         over_municipalities(PROFILES, 5, workers=0)
     with pytest.raises(ValueError, match="h must"):
         over_municipalities(PROFILES, 5, [24])
+
+
+def test_what_comes_out_is_what_the_pages_count():
+    over = {k: over_municipalities(PROFILES, k) for k in (2, 20)}
+    found = outcome(PROFILES, over, np.random.default_rng(1))
+    original = icps.values(PROFILES["key"].to_numpy())
+    alike = {k: similarity(original, published(PROFILES, one)) > 0.95 for k, one in over.items()}
+    assert 0 < alike[20].mean() < alike[2].mean() < 1
+    for k, one in over.items():
+        assert found[f"above.{k}"].value == pytest.approx(alike[k].mean())
+        rows = pd.DataFrame({"town": PROFILES["municipality"].astype(str), "key": PROFILES["key"], "group": one.group})
+        equal = rows.groupby(["town", "key"]).agg(n=("group", "size"), group=("group", "first"))
+        safe = equal[equal["n"] >= k]
+        assert found[f"safe.{k}"] == len(safe)
+        assert found[f"safe_alone.{k}"] == sum(one.members[row.group] == row.n for row in safe.itertuples())
+        assert sum(found[f"label.{k}.{c}"].value for c in CATEGORIES) == pytest.approx(1)
+        assert found[f"label.{k}.passing by"].value <= passes_by(original).mean()
+    assert found["safe.2"] > found["safe_alone.2"] > 0
+    assert found["label.original.passing by"].value == pytest.approx(passes_by(original).mean())
+    assert found["gain"].value == pytest.approx(alike[2].mean() - alike[20].mean())

@@ -1,5 +1,6 @@
 """The synthetic region: what the files hold, that truth and records agree, and that it can be made again in any blocks."""
 
+import errno
 import json
 
 import geopandas
@@ -77,6 +78,20 @@ def test_the_same_bytes_in_whatever_blocks(tmp_path, monkeypatch, block, workers
     whole = [file.read_bytes() for file in write_region(tmp_path / "whole", **SMALL)]
     parts = [file.read_bytes() for file in write_region(tmp_path / "parts", **SMALL, block=block, workers=workers)]
     assert parts == whole
+
+
+def test_on_a_full_disk_the_files_that_are_there_stay(tmp_path, ground):
+    old = [file.read_bytes() for file in write_region(tmp_path, **SMALL)]
+
+    def filling():
+        yield from blocks(ground, 60, block=30)
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    for folder, left in ((tmp_path, old), (tmp_path / "new", [])):
+        with pytest.raises(OSError, match="no space left"):
+            files.write(folder, ground, filling(), 1)
+        assert [file.read_bytes() for name in FILES if (file := folder / name).exists()] == left
+        assert {file.name for file in folder.iterdir()} - {"new"} <= {*FILES}
 
 
 def test_a_person_depends_on_the_seed_and_her_number_alone():

@@ -20,6 +20,8 @@ class Measured(NamedTuple):
     use: np.ndarray  # (profiles,): how often each keeps its label
     risk_drawn: np.ndarray  # (draws,), or (1,) of what is not drawn: mean over the targets
     use_drawn: np.ndarray  # (draws,): mean over the profiles
+    whose_risk: np.ndarray  # (targets,): what an interval draws, the group of each, or the user where there are no groups
+    whose_use: np.ndarray  # (profiles,)
 
 
 class Beaten(Enum):
@@ -40,21 +42,22 @@ def mdav_over_municipalities(values: np.ndarray, town: np.ndarray, k: int) -> tu
     return said, group
 
 
-def beaten(point: Measured, others: Mapping[str, Measured], whose_risk, whose_use) -> Beaten:
+def beaten(point: Measured, others: Mapping[str, Measured]) -> Beaten:
     """Whether one of the others has less risk and more use, both beyond chance: see :func:`_sign`. A setting is not beaten where each of the
     others has, beyond chance, more risk or less use."""
     sure = 0
     for other in others.values():
-        risk = _sign(point.risk, other.risk, point.risk_drawn - other.risk_drawn, whose_risk)
-        use = _sign(other.use, point.use, other.use_drawn - point.use_drawn, whose_use)
+        risk = _sign(point.risk, other.risk, point.risk_drawn - other.risk_drawn, (point.whose_risk, other.whose_risk))
+        use = _sign(other.use, point.use, other.use_drawn - point.use_drawn, (point.whose_use, other.whose_use))
         if risk == use == 1:
             return Beaten.YES
         sure += -1 in (risk, use)
     return Beaten.NO if sure == len(others) else Beaten.OPEN
 
 
-def _sign(a: np.ndarray, b: np.ndarray, apart: np.ndarray, whose) -> int:
-    """1 where mean(a) > mean(b) beyond chance: the paired 95 % interval over the users lies above 0 and so does each draw (``apart``); −1 where
-    both lie below; else 0."""
-    of: Estimate = clustered_difference(a, b, whose)
-    return int(of.low > 0 and (apart > 0).all()) - int(of.high < 0 and (apart < 0).all())
+def _sign(a: np.ndarray, b: np.ndarray, apart: np.ndarray, whose: tuple[np.ndarray, np.ndarray]) -> int:
+    """1 where mean(a) > mean(b) beyond chance: the paired 95 % intervals over the groups of each of the two lie above 0, and so does each draw
+    (``apart``); −1 where all lie below; else 0."""
+    of: list[Estimate] = [clustered_difference(a, b, groups) for groups in whose]
+    above, below = all(one.low > 0 for one in of), all(one.high < 0 for one in of)
+    return int(above and (apart > 0).all()) - int(below and (apart < 0).all())

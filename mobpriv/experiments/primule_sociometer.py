@@ -192,44 +192,75 @@ def ceiling(role, group) -> float:
     return float(counts.max(axis=1).sum() / has.sum())
 
 
-def by_size(true, found, where, rng: np.random.Generator, draws: int = 200) -> pd.DataFrame:
+def by_size(true, found, where, rng: np.random.Generator, draws: int = 200, group=None) -> pd.DataFrame:
     """§7.2, whether all municipalities have the same confusion matrix: how far each one's is from that of the others, and from chance.
 
     A row a municipality: ``profiles``; ``distance``, the total variation between the row shares of its matrix and of the others',
-    averaged over its profiles; ``expected``, the mean distance of ``draws`` pairs of matrices with the same rows that both come from the common
-    shares; ``excess`` = distance − expected; ``p``, in what share of the draws the distance is as large. A small municipality is far from the others by
-    chance alone: only the excess says that it is another. ``left_out``: profiles of classes that the others do not have.
+    averaged over its profiles; ``expected``, the mean distance of ``draws`` pairs of matrices that chance makes; ``excess`` = distance −
+    expected; ``p``, in what share of the draws the distance is as large. A small municipality is far from the others by chance alone: only
+    the excess says that it is another. ``left_out``: profiles of classes that the others do not have.
+
+    Chance deals the profiles of each class, with the common shares. Where profiles are published in groups, all of a group have one label:
+    ``group`` (n,) names that of each profile, and chance deals whole groups instead, as many to a municipality as it has. ValueError for a
+    group that lies in several municipalities.
     """
     whole("draws", draws, 1)
     counts = crossed(true, found, CATEGORIES, where)
-    names, total = places(where, len(where))[1], counts.sum(axis=0)
+    place, names = places(where, len(where))
     if len(names) < 2:
         raise ValueError(f"a municipality is compared with the others: there must be two or more (got {len(names)})")
-    rows = []
-    for name, own, child in zip(names, counts, rng.spawn(len(names)), strict=True):
+    of_group = None if group is None else _groups(true, found, place, group)
+    rows, total = [], counts.sum(axis=0)
+    for i, (name, own, child) in enumerate(zip(names, counts, rng.spawn(len(names)), strict=True)):
         others = total - own
-        kept = (own.sum(axis=1) > 0) & (others.sum(axis=1) > 0)
-        n, rest, common = own[kept].sum(axis=1), others[kept].sum(axis=1), total[kept] / total[kept].sum(axis=1, keepdims=True)
-        if kept.any():
-            distance = float(_apart(own[kept], others[kept]))
-            drawn = _apart(
-                *(
-                    np.stack([child.multinomial(m, p, draws) for m, p in zip(of, common, strict=True)], axis=1)
-                    for of in (n, rest)
-                )
-            )
+        distance, left_out = float(_apart(own, others)), int(own[others.sum(axis=1) == 0].sum())
+        expected = p = np.nan
+        if not np.isnan(distance):
+            pair = _dealt(own, others, child, draws) if of_group is None else _groups_dealt(*of_group, i, child, draws)
+            drawn = _apart(*pair)
+            drawn = drawn[~np.isnan(drawn)]  # of groups that share no class with the others
             expected, p = float(drawn.mean()), float((drawn >= distance - 1e-12).mean())
-        else:
-            distance = expected = p = np.nan
-        rows.append((name, int(own.sum()), distance, expected, distance - expected, p, int(own[~kept].sum())))
+        rows.append((name, int(own.sum()), distance, expected, distance - expected, p, left_out))
     return pd.DataFrame(rows, columns=["municipality", "profiles", "distance", "expected", "excess", "p", "left_out"])
 
 
+def _dealt(own: np.ndarray, others: np.ndarray, rng: np.random.Generator, draws: int) -> list[np.ndarray]:
+    """Pairs of matrices with the rows of these two, drawn from their common shares, each (draws, classes, labels)."""
+    total = own + others
+    common = total / np.maximum(total.sum(axis=1, keepdims=True), 1)
+    return [
+        np.stack([rng.multinomial(m, p, draws) for m, p in zip(of.sum(axis=1), common, strict=True)], axis=1)
+        for of in (own, others)
+    ]
+
+
+def _groups(true, found, place: np.ndarray, group) -> tuple[np.ndarray, np.ndarray]:
+    """The matrix of each group, and the municipality in which it lies."""
+    matrices, code = crossed(true, found, CATEGORIES, group), places(group, len(place))[0]
+    home = np.zeros(len(matrices), np.int64)
+    home[code] = place
+    if (home[code] != place).any():
+        one = int((home[code] != place).argmax())
+        raise ValueError(f"a group lies in one municipality (group {np.asarray(group)[one]} lies in two)")
+    return matrices, home
+
+
+def _groups_dealt(matrices: np.ndarray, home: np.ndarray, one: int, rng: np.random.Generator, draws: int) -> list[np.ndarray]:
+    """Pairs of matrices: as many groups as the municipality has, drawn from all without replacement, and the others."""
+    many, total = int((home == one).sum()), matrices.sum(axis=0)
+    own = np.array([matrices[rng.permutation(len(matrices))[:many]].sum(axis=0) for _ in range(draws)])
+    return [own, total - own]
+
+
 def _apart(own: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """The mean over the profiles of ``own`` (…, classes, labels) of ½ Σ_found |share − share of the others|."""
-    n = own.sum(axis=-1)
-    between = np.abs(own / n[..., None] - others / others.sum(axis=-1)[..., None]).sum(axis=-1) / 2
-    return (n * between).sum(axis=-1) / n.sum(axis=-1)
+    """The mean over the profiles of ``own`` (…, classes, labels) of ½ Σ_found |share − share of the others|, over the classes that both have."""
+    n, m = own.sum(axis=-1), others.sum(axis=-1)
+    both = (n > 0) & (m > 0)
+    share, other = (of / np.where(both, of.sum(axis=-1), 1)[..., None] for of in (own, others))
+    between = np.abs(share - other).sum(axis=-1) / 2
+    n = n * both
+    with np.errstate(invalid="ignore"):  # no class that both have
+        return (n * between).sum(axis=-1) / n.sum(axis=-1)
 
 
 def size_and_structure(table: pd.DataFrame) -> dict[str, Estimate]:

@@ -1,5 +1,6 @@
 """The files of the synthetic region: Parquet in columns that pack well, byte for byte the same whatever the blocks they come in."""
 
+import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -33,9 +34,15 @@ class Block(NamedTuple):
 
 
 def write(folder, ground: Ground, blocks: Iterable[Block], level: int) -> list[Path]:
-    """The four files of a region in ``folder``."""
+    """The four files of a region in ``folder``: written aside and moved there whole, so that a full disk leaves none of them, or the old ones."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".region-", dir=folder) as aside:
+        written = _write(Path(aside), ground, blocks, level)
+        return [file.replace(folder / file.name) for file in written]
+
+
+def _write(folder: Path, ground: Ground, blocks: Iterable[Block], level: int) -> list[Path]:
     calls, cells, people, towns = (folder / f"region{part}" for part in NAMES)
     table = pa.Table.from_pandas(ground.cells, preserve_index=False).replace_schema_metadata(_SYNTHETIC)
     pq.write_table(table, cells, compression="zstd", compression_level=level)

@@ -1,0 +1,62 @@
+"""What Figures 5 and 6 show where there are as many profiles as in the paper: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE:
+Privacy Risk Mitigation for User Profiles*, §7.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from mobpriv.archetypes import CATEGORIES
+from mobpriv.estimates import Estimate, clustered_difference, clustered_ratio, rate
+from mobpriv.experiments.primule_scale import OverAll, published
+from mobpriv.icps import Icps, values
+from mobpriv.metrics.information_loss import similarity
+from mobpriv.sociometer import PROGRAM
+
+ALMOST = 0.95  # a similarity above it: "almost identical" (§7.1)
+_ROWS = 1 << 18  # profiles whose values are looked at together
+
+
+def outcome(profiles: Icps, over: Mapping[int, OverAll], rng: np.random.Generator) -> dict[str, Estimate | int]:
+    """What Figures 5 and 6 show of profiles too many for their pages: ``over`` holds PRIMULE on all cells, k -> its result.
+
+    ``above.{k}``, the share that is almost identical; ``gain``, by how much it is larger at the least k than at the largest; ``safe.{k}``, groups of
+    k or more equal profiles before anything is merged, and ``safe_alone.{k}``, those that nothing is merged with; by the authors' program
+    ``label.original.{class}``, ``label.{k}.{class}`` of the published profiles, grouped again as the paper does, and ``kept.{k}.{class}``: one
+    seed of k-means each. Intervals of what is published cover other groups. Memory: the values of the profiles that differ, twice.
+    """
+    keys, where = profiles["key"].to_numpy(), ["municipality", "key"]
+    equal = profiles.groupby(where, observed=True)["key"].transform("size").to_numpy()
+    first = ~profiles.duplicated(where).to_numpy()
+    own = _labels_of(keys, rng)
+    found = {f"label.original.{c}": rate(own == i) for i, c in enumerate(CATEGORIES)}
+    almost = {}
+    for k, one in over.items():
+        almost[k] = _almost(profiles, one)
+        said = PROGRAM.fit(one.means, one.members, rng).codes(one.means)[one.group]
+        safe = first & (equal >= k)
+        found |= {
+            f"above.{k}": clustered_ratio(almost[k], 1, one.group, bounds=(0, 1)),
+            f"safe.{k}": int(safe.sum()),
+            f"safe_alone.{k}": int((safe & (one.members[one.group] == equal)).sum()),
+        }
+        for i, c in enumerate(CATEGORIES):
+            found[f"label.{k}.{c}"] = clustered_ratio(said == i, 1, one.group, bounds=(0, 1))
+            if (here := own == i).any():
+                found[f"kept.{k}.{c}"] = clustered_ratio((said == i)[here], 1, one.group[here], bounds=(0, 1))
+    least, most = min(over), max(over)
+    return found | {"gain": clustered_difference(almost[least], almost[most], over[most].group)}
+
+
+def _labels_of(keys: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The program's labels of profiles, as places in CATEGORIES; equal ones are looked at once."""
+    different, of, sizes = np.unique(keys, return_inverse=True, return_counts=True)
+    shares = values(different)
+    return PROGRAM.fit(shares, sizes, rng).codes(shares)[of]
+
+
+def _almost(profiles: Icps, found: OverAll) -> np.ndarray:
+    """Of each profile whether what is published of it is almost identical."""
+    keys = profiles["key"].to_numpy()
+    parts = (slice(start, start + _ROWS) for start in range(0, len(keys), _ROWS))
+    return np.concatenate([similarity(values(keys[rows]), published(profiles, found, rows)) > ALMOST for rows in parts])
