@@ -1,10 +1,16 @@
 """Is d_{χ,ε}-privacy kept? Exact worst cases for the mechanisms of Olivier and Quertier, *Towards an in-depth understanding of privacy
 parameters for randomized sanitization mechanisms*, §III: Propositions 7 and 9, and what they leave out.
 
+Which profiles the guarantee is about decides whether there is one. Definition 6 gives every two profiles of all POIs a distance, and
+outside of χ the truth is published: two that differ there have the distance 0 and no output in common. Propositions 7 and 9 hold for
+profiles that agree outside of χ, and so does what is computed here; :func:`profile_loss` computes either.
+
 The coordinates in χ are independent, so for a fixed χ the worst log-ratio of two profiles' outputs is the sum over them, and by the
-triangle inequality it is enough to look at one coordinate and values that differ by 1.
+triangle inequality it is enough to look at one coordinate and values that differ by 1. A :class:`mobpriv.affinity.Neighbourhood` is not
+fixed: it follows the profile.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +23,7 @@ from mobpriv.ranges import whole
 
 LARGEST = 12  # count up to which values are looked at; beyond, every ratio repeats
 MOST_POIS = 12  # whose 2^m profiles are all looked at
+SAME = 1e-12  # log-ratio that is left of rounding where two laws are the same
 
 
 class Loss(NamedTuple):
@@ -29,12 +36,21 @@ class Loss(NamedTuple):
 
 
 def privacy_loss(mechanism, largest: int = LARGEST) -> Loss:
-    """The least ε for which the mechanism is d_{χ,ε}-private, given χ: over every output of a coordinate and every two values 1 apart.
+    """The least ε for which the mechanism is d_{χ,ε}-private: over every output of a coordinate and every two values 1 apart.
 
     Exact: from the probability of each output. Counts are looked at up to ``largest``, outputs to twice that: farther from the true
-    count than 1 and above 0, both laws fall by e^−ε a visit, so that no new ratio occurs.
+    count than 1 and above 0, both laws fall by e^−ε a visit, so that no new ratio occurs. With χ = N(b, n) the least ε is infinite, as
+    soon as a POI is outside of some profile's χ: who visits it can publish the visit, her neighbour who does not cannot.
+
+    >>> from mobpriv.mechanisms.profiles import LaplaceCounts
+    >>> round(privacy_loss(LaplaceCounts(2.0)).epsilon, 9)
+    2.0
+    >>> privacy_loss(LaplaceCounts(2.0, Neighbourhood(1, np.eye(3)))).epsilon
+    inf
     """
     whole("largest", largest, 2)
+    if isinstance(getattr(mechanism, "chi", None), Neighbourhood) and not _is_everything(mechanism.chi):
+        return Loss(np.inf, 1, 0, 1)
     values = np.array(getattr(mechanism, "values", range(largest + 1)))
     outputs = np.array(getattr(mechanism, "outputs", range(2 * largest + 1)))
     log_p = np.asarray(mechanism.log_probability(outputs[None, :], values[:, None]), float)
@@ -58,38 +74,62 @@ def composed(loss: Loss | float, releases: int = 1, distance: int = 1) -> float:
     return releases * distance * epsilon if distance else 0.0
 
 
-def telling_probability(chi: np.ndarray, neighbours_chi: np.ndarray, k, p) -> np.ndarray:
+def profile_loss(law, profiles, chi, agreeing: bool = True) -> float:
+    """The least ε with P(y | a) ≤ e^(ε·|a − a'|_{1,χ}) · P(y | a') for every output y and every two of the ``profiles``.
+
+    ``law``: ln P(y | a), (profiles, outputs). ``chi``: a mask of the POIs. ``agreeing``: of the pairs only those that agree outside of
+    χ; else all, as Definition 6 reads.
+
+    >>> both, chi = np.array([[0], [1]]), np.array([False])  # one POI, not in χ: the truth is published
+    >>> law = np.array([[0.0, -np.inf], [-np.inf, 0.0]])
+    >>> profile_loss(law, both, chi), profile_loss(law, both, chi, agreeing=False)
+    (0.0, inf)
+    """
+    law, a, chi = np.asarray(law, float), np.asarray(profiles, np.int64), np.asarray(chi, bool)
+    apart = np.abs(a[:, None] - a)
+    distance, outside = apart[..., chi].sum(axis=-1), apart[..., ~chi].any(axis=-1)
+    with np.errstate(invalid="ignore"):  # nan: impossible under both
+        ratio = np.nan_to_num(np.abs(law[:, None] - law), nan=0.0, posinf=np.inf).max(axis=-1)
+    pairs = ~outside if agreeing else np.ones(outside.shape, bool)
+    if (ratio[pairs & (distance == 0)] > SAME).any():
+        return np.inf
+    return float((ratio / np.maximum(distance, 1))[pairs].max())
+
+
+def telling_probability(chi: np.ndarray, neighbours_chi: np.ndarray, k, kept, erased) -> np.ndarray:
     """How likely a profile publishes what its neighbour cannot: b' differs from b at POI k, χ and χ' are theirs (…, m).
 
-    Outside χ' the neighbour publishes b' as it is. So b gives itself away where it flips a POI of χ outside χ' (each with probability
-    p), and at k itself, if k is outside χ', where it does not flip.
+    ``kept`` and ``erased``: the probabilities that 0, and that 1, are published as 0 in χ. Outside χ' the neighbour publishes b' as it
+    is. So b gives itself away where a POI of χ outside χ', which it did not visit, is published as visited, and at k itself, if k is
+    outside χ', where the visit is not erased.
     """
     chi, other = np.asarray(chi, bool), np.asarray(neighbours_chi, bool)
     at_k = np.zeros(chi.shape, bool)
     np.put_along_axis(at_k, np.broadcast_to(np.asarray(k), chi.shape[:-1])[..., None], True, axis=-1)
-    flips = (chi & ~other & ~at_k).sum(axis=-1)
+    zeros = (chi & ~other & ~at_k).sum(axis=-1)
     outside = (~other & at_k).any(axis=-1)
-    return 1 - (1 - p) ** flips * np.where(outside, p, 1.0)
+    return 1 - kept**zeros * np.where(outside, erased, 1.0)
 
 
 def counterexamples(mechanism) -> pd.DataFrame:
-    """All pairs of neighbouring boolean profiles of which one, b, can publish what the other, b', cannot: with χ = N(b, n) no ε holds.
+    """All pairs of neighbouring profiles of which one, b, can publish what the other, b', cannot: with χ = N(b, n) no ε holds.
 
-    For randomised response on a small affinity matrix. One row a pair: the profiles and such an output as texts of 0 and 1, χ and
-    χ' too, and the probability that b publishes one of them. Without a row, χ does not depend on the profile in a way that tells.
+    On a small affinity matrix, of counts those of 0 and 1: larger ones have the same neighbourhoods. One row a pair: the profiles and
+    such an output as texts of 0 and 1, χ and χ' too, and the probability that b publishes one of them. Without a row, χ does not depend
+    on the profile in a way that tells.
     """
     m = len(_neighbourhood(mechanism).affinity)
-    common(mechanism)
+    kept, erased = _of_zero(mechanism, common(mechanism))
     if m > MOST_POIS:
         raise ValueError(
             f"all profiles are looked at for at most {MOST_POIS} POIs (got {m}): count_telling looks at those of a table"
         )
-    b = (np.arange(1 << m)[:, None] >> np.arange(m)[::-1] & 1).astype(bool)
+    b = _every_profile(m)
     chi = mechanism.chi.of(b)
     found = []
     for k in range(m):
         other = np.arange(1 << m) ^ (1 << (m - 1 - k))
-        probability = telling_probability(chi, chi[other], k, mechanism.flip)
+        probability = telling_probability(chi, chi[other], k, kept, erased)
         for i in np.flatnonzero(probability > 0):
             said = b[i].copy()
             new = np.flatnonzero(chi[i] & ~chi[other[i]] & (np.arange(m) != k))
@@ -103,25 +143,64 @@ def count_telling(mechanism, profiles: pd.DataFrame) -> pd.DataFrame:
     """In data: of each user how many of her m neighbouring profiles, one POI more or less, some output of hers excludes.
 
     Columns neighbours, and probability: the largest, over them, that she publishes such an output. ``profiles`` count or are boolean.
+    For a mechanism on counts a neighbour has one visit more or less: where she was twice, she was there in the neighbour's, too.
     """
-    table = profiles if profiles.to_numpy().dtype.kind == "b" else as_counts(profiles) > 0
-    b = table.to_numpy(bool)
-    chi, p = _neighbourhood(mechanism).of(b), np.reshape(of_users(mechanism, profiles).flip, -1)
+    counts = profiles if profiles.to_numpy().dtype.kind == "b" else as_counts(profiles)
+    c = counts.to_numpy().astype(np.int64)
+    b = c > 0
+    chi = _neighbourhood(mechanism).of(b)
+    epsilon = np.broadcast_to(np.reshape(of_users(mechanism, profiles).epsilon, -1), len(b))
+    each, of = np.unique(epsilon, return_inverse=True)
+    kept, erased = np.array([_of_zero(mechanism, float(e)) for e in each]).reshape(-1, 2)[of].T
     neighbours, largest = np.zeros(len(b), np.int64), np.zeros(len(b))
     for k in range(b.shape[1]):
         other = b.copy()
         other[:, k] ^= True
-        probability = telling_probability(chi, mechanism.chi.of(other), k, p)
+        probability = telling_probability(chi, mechanism.chi.of(other), k, kept, erased)
+        if not _on_booleans(mechanism):
+            probability = np.where(c[:, k] > 1, 0.0, probability)
         neighbours += probability > 0
         largest = np.maximum(largest, probability)
     return pd.DataFrame({"neighbours": neighbours, "probability": largest}, index=profiles.index)
 
 
+def _of_zero(mechanism, epsilon: float) -> tuple[float, float]:
+    """In χ the probabilities that 0, and that 1, are published as 0, for this ε."""
+    return tuple(np.exp(replace(mechanism, epsilon=epsilon).log_probability(0, np.arange(2))))
+
+
+def _on_booleans(mechanism) -> bool:
+    return hasattr(mechanism, "flip")
+
+
 def _neighbourhood(mechanism) -> Neighbourhood:
     chi = getattr(mechanism, "chi", None)
-    if not isinstance(chi, Neighbourhood) or not hasattr(mechanism, "flip") or not mechanism.modulo:
-        raise ValueError(f"the mechanism must be randomised response on a Neighbourhood, modulo 2 (got {mechanism!r})")
+    if not isinstance(chi, Neighbourhood) or not getattr(mechanism, "modulo", True):
+        raise ValueError(f"the mechanism must perturb a Neighbourhood, booleans modulo 2 (got {mechanism!r})")
     return chi
+
+
+def _is_everything(chi: Neighbourhood) -> bool:
+    """Whether N(b, n) is all POIs whatever the profile: then it tells nothing. ValueError where too many profiles had to be looked at."""
+    m, n = len(chi.affinity), int(np.min(chi.n))
+    if n >= m:
+        return True
+    one = replace(chi, n=n)
+    if m <= MOST_POIS:
+        return bool(one.of(_every_profile(m)).all())
+    single = np.eye(m, dtype=bool)
+    if not (one.of(single).all() and one.of(~single).all()):
+        return False
+    if (chi.affinity == chi.affinity[0, 0]).all() and chi.ties == "all":
+        return True
+    raise ValueError(
+        f"whether N(b, {n}) is ever less than all {m} POIs is looked at for at most {MOST_POIS}: choose another affinity"
+    )
+
+
+def _every_profile(m: int) -> np.ndarray:
+    """All boolean profiles of m POIs, in the order of binary numbers, (2^m, m)."""
+    return (np.arange(1 << m)[:, None] >> np.arange(m)[::-1] & 1).astype(bool)
 
 
 def _text(row) -> str:

@@ -4,7 +4,9 @@ Olivier and Quertier, *Towards an in-depth understanding of privacy parameters f
 §III-C. All of it is a function of uniform numbers u in [0, 1): the same u gives the noise of every ε, so curves over ε are smooth
 and two settings differ by the setting alone. Arrays broadcast; counts and noise are whole numbers, ε is per visit.
 
-The log-probabilities are in closed form: none is the difference of two nearly equal numbers, so they hold far in the tails.
+The log-probabilities are in closed form: none is the difference of two nearly equal numbers, so they hold far in the tails. What is
+drawn does not reach there: u has 53 bits, so the noise is at most 53 ln 2 / ε, and from about ε = 74 on (geometric: 37) a rounded count
+goes out unchanged. :mod:`mobpriv.exact_noise` has no such end.
 """
 
 import numpy as np
@@ -28,6 +30,11 @@ def laplace(u: np.ndarray) -> np.ndarray:
     """Laplace noise of scale 1, by the inverse of its distribution function: |d| = −ln(1 − |2u − 1|), with the sign of 2u − 1."""
     v = 2 * u - 1
     return np.copysign(-np.log(np.maximum(1 - np.abs(v), LEAST_U)), v)
+
+
+def farthest(epsilon, rounding: str = "nearest") -> np.ndarray:
+    """By how much a count can be published too high at most, rounded Laplace noise being made of a uniform number of 53 bits."""
+    return rounded(np.zeros(np.shape(epsilon)), -np.log(LEAST_U) / np.asarray(epsilon, float), rounding)
 
 
 def rounded(c: np.ndarray, d: np.ndarray, rounding: str = "nearest") -> np.ndarray:

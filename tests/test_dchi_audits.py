@@ -14,6 +14,7 @@ from mobpriv import audits
 from mobpriv.affinity import Neighbourhood, affinity
 from mobpriv.mechanisms.profiles import Geometric, LaplaceCounts, RandomisedResponse
 
+NEAR = Neighbourhood(5, affinity(day(60) > 0))
 PRIVATE = [
     RandomisedResponse(0.7),
     RandomisedResponse(0.7, p=1 / (1 + np.exp(-0.7))),  # the other end of Proposition 7's interval
@@ -145,6 +146,69 @@ def test_counterexamples_equal_the_definition(case, reading, ties):
     np.testing.assert_allclose(counted["probability"].max(), expected.max() if len(expected) else 0)
 
 
+@pytest.mark.parametrize("kind", [LaplaceCounts, Geometric])
+def test_counterexamples_of_counts_equal_the_definition(kind):
+    """Every pair of count profiles of 0 to 2 visits that are 1 apart, every output up to 40 visits a POI."""
+    m, n = 2, 1
+    aff = np.array([[0.6, 0.1], [0.1, 0.3]])
+    mechanism = kind(0.9, Neighbourhood(n, aff))
+    probability = {
+        LaplaceCounts: lambda y, c: naive.laplace_probability(y, c, 1 / 0.9, "nearest"),
+        Geometric: lambda y, c: naive.geometric_probability(y, c, 0.9),
+    }[kind]
+    found = audits.counterexamples(mechanism).set_index(["profile", "neighbour"])["probability"]
+    outputs, told, largest = list(product(range(40), repeat=m)), 0, {}
+    for c in product(range(3), repeat=m):
+        for other in (o for o in product(range(4), repeat=m) if naive.l1(c, o) == 1):
+            chi, others = (naive.neighbourhood([x > 0 for x in row], aff, n) for row in (c, other))
+            possible = {y: naive.profile_probability(y, c, chi, probability) for y in outputs}
+            mine = sum(q for y, q in possible.items() if q > 0 and not naive.profile_probability(y, other, others, probability))
+            names = tuple("".join(str(x) for x in row) for row in (c, other))
+            if max(*c, *other) < 2:
+                assert found.get(names, 0.0) == pytest.approx(mine, abs=1e-12)
+            told, largest[c] = told + (mine > 0), max(mine, largest.get(c, 0.0))
+    assert told
+    table = pd.DataFrame(list(largest), columns=["p0", "p1"])
+    counted = audits.count_telling(mechanism, table)
+    assert counted["neighbours"].sum() == told
+    np.testing.assert_allclose(counted["probability"], list(largest.values()), atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [RandomisedResponse, LaplaceCounts, Geometric])
+class TestNeighbourhood:
+    def test_no_epsilon_is_kept_where_chi_follows_the_profile(self, kind):
+        assert audits.privacy_loss(kind(1.0, Neighbourhood(2, np.eye(4)))) == (np.inf, 1, 0, 1)
+        assert audits.privacy_loss(kind(1.0, NEAR)).epsilon == np.inf
+        assert audits.privacy_loss(kind(1.0, Neighbourhood(np.array([4, 2]), np.eye(4)))).epsilon == np.inf
+
+    def test_epsilon_is_kept_where_it_is_everything(self, kind):
+        for chi in (Neighbourhood(4, np.eye(4)), Neighbourhood(1, np.ones((20, 20))), np.array([True, False])):
+            assert audits.privacy_loss(kind(1.0, chi)).epsilon == pytest.approx(1)
+
+    def test_the_counterexamples_say_the_same(self, kind):
+        for n, matrix in product(range(4), (np.eye(3), np.ones((3, 3)), np.array([[4.0, 3, 1], [3, 4, 0], [1, 0, 5]]))):
+            m = kind(1.0, Neighbourhood(n, matrix))
+            assert np.isinf(audits.privacy_loss(m).epsilon) == bool(len(audits.counterexamples(m)))
+
+
+def law(b, p):
+    """ln P(y | b) of bits that flip each with a probability of its own."""
+    with np.errstate(divide="ignore"):
+        return np.where(b[None] != b[:, None], np.log(p), np.log1p(-np.asarray(p))).sum(axis=-1)
+
+
+def test_proposition_7_is_about_profiles_that_agree_outside_of_chi():
+    """By hand: χ = {1} of two POIs, b = (0, 0) and b' = (0, 1). Their distance over χ is 0, and they have no output in common."""
+    b, p = np.array(list(product((False, True), repeat=2))), 1 / (1 + np.e)
+    first, both = np.array([True, False]), np.array([True, True])
+    assert audits.profile_loss(law(b, [p, 0]), b, first) == pytest.approx(1)
+    assert audits.profile_loss(law(b[:2], [p, 0]), b[:2], first, agreeing=False) == np.inf
+    # χ everything: all pairs agree outside of it
+    assert audits.profile_loss(law(b, [p, p]), b, both, agreeing=False) == pytest.approx(1)
+    # a coordinate outside of χ that is a fair coin keeps the guarantee for all pairs
+    assert audits.profile_loss(law(b, [p, 0.5]), b, first, agreeing=False) == pytest.approx(1)
+
+
 def test_in_data_nearly_every_profile_betrays_itself():
     counts = day(500)
     m = RandomisedResponse(0.1, Neighbourhood(5, affinity(counts > 0)))
@@ -153,7 +217,7 @@ def test_in_data_nearly_every_profile_betrays_itself():
     pd.testing.assert_frame_equal(found, audits.count_telling(m, counts > 0))
     assert (found["neighbours"] > 0).mean() > 0.9
     # with a fixed χ there is nothing to tell: no neighbourhood, no counterexample
-    with pytest.raises(ValueError, match="must be randomised response on a Neighbourhood"):
+    with pytest.raises(ValueError, match="must perturb a Neighbourhood"):
         audits.count_telling(RandomisedResponse(0.1), counts)
 
 

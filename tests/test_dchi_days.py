@@ -146,8 +146,10 @@ class TestSmallParts:
     def test_a_neighbourhood_of_all_tells_nothing_and_one_of_none_something(self):
         setting = prepare(*halves(150))
         samples = draw(setting, np.random.default_rng(1), 2, 20)
-        assert all((of == 0).all() for of in dchi.telling(samples, 29).values())
-        told = dchi.telling(samples, 3)
+        assert all((of == 0).all() for of in dchi.telling(samples, dchi.protection("N29")).values())
+        told = dchi.telling(samples, dchi.protection("N3"))
+        of_counts = dchi.telling(samples, dchi.protection("N3", counts=True))
+        assert (of_counts["neighbours"] < told["neighbours"]).all()  # where she was twice, one visit less tells nothing
         # a profile's own visits are its χ: without one of them the neighbour's χ is another
         assert (told["users"] > 0).all()
         assert (told["probability"] <= 1).all()

@@ -84,7 +84,7 @@ class TestAudits:
     def test_what_has_another_law_is_refused(self):
         few = Neighbourhood(1, np.eye(3))
         for of in (audits.counterexamples, lambda m: audits.count_telling(m, BOOLEANS.iloc[:, :3])):
-            with pytest.raises(ValueError, match="on a Neighbourhood, modulo 2"):
+            with pytest.raises(ValueError, match="a Neighbourhood, booleans modulo 2"):
                 of(RandomisedResponse(1.0, few, modulo=False))
         with pytest.raises(ValueError, match="epsilon must be one number here"):
             audits.counterexamples(RandomisedResponse(np.ones(8), few))

@@ -18,7 +18,7 @@ from scipy import stats
 
 import mobpriv.mechanisms
 import mobpriv.mechanisms.profiles
-from mobpriv import noise
+from mobpriv import exact_noise, noise
 from mobpriv.affinity import Neighbourhood, affinity
 from mobpriv.call_profiles import booleans
 from mobpriv.mechanisms.profiles import Geometric, LaplaceCounts, RandomisedResponse
@@ -30,7 +30,12 @@ EVERY = [
     for name in mobpriv.mechanisms.profiles.__all__
     for chi in (None, NEAR, np.arange(29) % 2 == 0)
 ]
-EVERY += [LaplaceCounts(0.8, rounding="floor"), LaplaceCounts(0.8, scale="printed"), RandomisedResponse(0.8, p=0.4)]
+EVERY += [
+    Geometric(0.8, exact=True),
+    LaplaceCounts(0.8, rounding="floor"),
+    LaplaceCounts(0.8, scale="printed"),
+    RandomisedResponse(0.8, p=0.4),
+]
 
 
 def takes(mechanism) -> pd.DataFrame:
@@ -164,7 +169,7 @@ LAWS = {
     ),
 }
 DRAWS, LEVEL = 40_000, 1e-4
-LAWFUL = [m for m in EVERY if m.chi is None]
+LAWFUL = [m for m in EVERY if m.chi is None and not getattr(m, "exact", False)]  # whose law has a test of its own
 
 
 def drawn(mechanism, value, seed):
@@ -238,6 +243,36 @@ def test_noise_is_finite_at_both_ends_of_u():
     assert np.isfinite(noise.laplace(ends)).all()
     assert noise.geometric(ends, 0.5).tolist() == [-73, 0, 72]
     assert (noise.laplace(ends)[0] < -36, noise.laplace(ends)[1]) == (True, 0)
+
+
+@pytest.mark.parametrize("epsilon", [0.25, 1.5])
+def test_exact_noise_follows_its_law_far_out_too(epsilon):
+    d, k = exact_noise.geometric((20_000,), epsilon, np.random.default_rng(1)), np.arange(-60, 61)
+    q = np.exp(-epsilon)
+    assert p_value(d + 60, (1 - q) / (1 + q) * q ** np.abs(k)) > LEVEL
+    assert p_value(d + 60, (1 - q**1.08) / (1 + q**1.08) * q ** (1.08 * np.abs(k))) < LEVEL / 100
+    far = int(5 / epsilon)  # |d| ≥ k has probability 2q^k/(1 + q): about 130 and 110 of the draws
+    assert stats.binomtest(int((np.abs(d) >= far).sum()), len(d), 2 * q**far / (1 + q)).pvalue > LEVEL
+
+
+def test_exact_noise_has_no_end(monkeypatch):
+    """ε = 7: of 53 bits no noise is above 5. Here trials of e^−1 succeed 700 times, which gives 100."""
+    success, failure = [0, 0, 1], [0, 1]  # two trials of 1/k in a row succeed, the third fails; one and no more
+    numbers = iter([0, 0, *success * 700, *failure, 0])
+    monkeypatch.setattr(exact_noise, "below", lambda n, rng: next(numbers))
+    assert exact_noise.geometric((1,), 7.0, np.random.default_rng(1)).tolist() == [100]
+    assert next(numbers, None) is None
+    assert np.abs(noise.geometric(np.array([0.0, 1 - 2.0**-53]), 7.0)).max() == 5
+
+
+def test_the_end_of_noise_of_53_bits():
+    largest = 1 - 2.0**-53
+    for epsilon in (0.1, 1.0, 7.0, 73.0, 74.0):
+        drawn = noise.rounded(np.array(10), noise.laplace(np.array([0.0, largest])) / epsilon) - 10
+        assert -10 <= drawn[0] <= 0 <= drawn[1] <= noise.farthest(epsilon)
+        below = noise.rounded(np.array(1000), noise.laplace(np.array(0.0)) / epsilon) - 1000
+        assert abs(below) in (noise.farthest(epsilon), noise.farthest(epsilon) - 1)
+    assert noise.farthest(np.array([7, 73, 74])).tolist() == [5, 1, 0]
 
 
 def test_more_epsilon_less_noise_for_the_same_numbers():

@@ -3,22 +3,23 @@
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
-from mobpriv.affinity import neighbourhood
+from mobpriv.affinity import Neighbourhood
 from mobpriv.attacks.profiles import denoising
 from mobpriv.attacks.profiles.distances import l1
 from mobpriv.attacks.profiles.inconsistencies import consistent
 from mobpriv.attacks.profiles.likelihood import unlikeliness
 from mobpriv.attacks.profiles.most_visited import most_visited, picked_rightly, poi_guess, read_off, relative
 from mobpriv.attacks.profiles.reidentification import fits, guesses, reidentification_rate
-from mobpriv.audits import telling_probability
+from mobpriv.audits import count_telling
 from mobpriv.estimates import Estimate, middle_of, over_draws
 from mobpriv.experiments.dchi_samples import Protection, Samples, leaked, published
 from mobpriv.mechanisms.profiles.laplace_counts import SCALES
-from mobpriv.noise import least_p
 from mobpriv.ranges import one_of, true_or_false, whole
 from mobpriv.statistician import corrected_visitors, mean_error, visitors, visits
 
@@ -91,25 +92,19 @@ def unique(profiles: np.ndarray) -> np.ndarray:
     return np.array(found)
 
 
-def telling(samples: Samples, n: int, epsilon: float = 1.0, reading: str = "printed") -> dict[str, np.ndarray]:
-    """What χ = N(b, n) gives away by itself (:mod:`mobpriv.audits`), of each draw: ``users``, the share with a neighbouring profile, one
-    POI more or less, that some output of theirs excludes; ``neighbours``, the mean share of such neighbours; ``probability``, the mean of
-    the users' largest probability of such an output.
+def telling(samples: Samples, protection: Protection, epsilon: float = 1.0) -> dict[str, np.ndarray]:
+    """What χ = N(b, n) gives away by itself (:func:`mobpriv.audits.count_telling`), of each draw: ``users``, the share with a neighbouring
+    profile that some output of theirs excludes; ``neighbours``, the mean share of such neighbours among m; ``probability``, the mean of the
+    users' largest probability of such an output.
     """
-    b, p = samples.day > 0, float(least_p(epsilon))
-    draws, _, m = b.shape
+    draws, n, m = samples.day.shape
+    users, pois = (pd.RangeIndex(size) for size in (n, m))
     found = {name: np.empty(draws) for name in ("users", "neighbours", "probability")}
-    for k in range(draws):
-        own = neighbourhood(b[k], samples.affinity[k], n, reading)
-        largest, excluded = np.zeros(len(own)), np.zeros(len(own))
-        for j in range(m):
-            other = b[k].copy()
-            other[:, j] ^= True
-            probability = telling_probability(own, neighbourhood(other, samples.affinity[k], n, reading), j, p)
-            excluded += probability > 0
-            largest = np.maximum(largest, probability)
-        for name, of in (("users", excluded > 0), ("neighbours", excluded / m), ("probability", largest)):
-            found[name][k] = of.mean()
+    for k, matrix in enumerate(samples.affinity):
+        chi = Neighbourhood(protection.neighbours, matrix, protection.reading, protection.ties)
+        of = count_telling(replace(protection.at(epsilon), chi=chi), pd.DataFrame(samples.day[k], users, pois))
+        found["users"][k], found["neighbours"][k] = (of["neighbours"] > 0).mean(), of["neighbours"].mean() / m
+        found["probability"][k] = of["probability"].mean()
     return found
 
 

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from mobpriv import exact_noise
 from mobpriv.affinity import Neighbourhood
 from mobpriv.call_profiles import as_counts
 from mobpriv.mechanisms.profiles.choices import as_table, check_chi, check_epsilon, chi_of, column, common, of_users, words
 from mobpriv.noise import geometric, log_geometric
+from mobpriv.ranges import true_or_false
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,10 +23,15 @@ class Geometric:
     """max(0, c_ij + d_ij) with P(d_ij = k) = (1 − q)/(1 + q) · q^|k|, q = e^−ε, for j ∈ χ_i, and d_ij = 0 for j ∉ χ_i.
 
     d_{χ,ε}-private given χ_i, and whole without rounding: of the mechanisms that add to a count it has the least noise for its ε.
+
+    By default the noise is made of uniform numbers of 53 bits and is at most 36.7/ε, so that the guarantee fails in the tails, with
+    probability 2^−53 a count, and nothing is perturbed from about ε = 37 on. ``exact=True`` draws with whole numbers alone
+    (:mod:`mobpriv.exact_noise`), about 0.1 ms a count: any count can come out.
     """
 
     epsilon: float | np.ndarray | pd.Series  # per visit; one number, or one a user
     chi: Neighbourhood | np.ndarray | pd.DataFrame | None = None  # None: all POIs
+    exact: bool = False
 
     name = "geometric"
     random = True
@@ -32,14 +39,18 @@ class Geometric:
     def __post_init__(self):
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
         check_chi(self.chi)
+        true_or_false("exact", self.exact)
 
     def __repr__(self) -> str:
-        return f"Geometric(epsilon={self.epsilon!r}, chi={words(self.chi)})"
+        return f"Geometric(epsilon={self.epsilon!r}, chi={words(self.chi)}{', exact' if self.exact else ''})"
 
     def protect(self, profiles: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
         c = as_counts(profiles).to_numpy().astype(np.int64)
-        own = of_users(self, profiles)
-        return as_table(own.noisy(c, chi_of(self, profiles), rng.random(c.shape)), profiles)
+        own, chi = of_users(self, profiles), chi_of(self, profiles)
+        if self.exact:
+            d = exact_noise.geometric(c.shape, column(own.epsilon), rng)
+            return as_table(np.where(chi, np.maximum(0, c + d), c), profiles)
+        return as_table(own.noisy(c, chi, rng.random(c.shape)), profiles)
 
     def noisy(self, c: np.ndarray, chi: np.ndarray, u: np.ndarray) -> np.ndarray:
         return np.where(chi, np.maximum(0, c + geometric(u, column(self.epsilon))), c)
