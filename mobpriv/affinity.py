@@ -17,7 +17,12 @@ DECIMALS = 9  # affinities that are equal to so many decimals are ties: what is 
 
 def affinity(booleans) -> np.ndarray:
     """Aff_j1j2 = |{i | b_ij1 = 1 and b_ij2 = 1}| / n of §V-B, shape (…, m, m); on the diagonal the share of users at each POI."""
-    b = (np.asarray(booleans) != 0).astype(float)  # "may be computed from count profiles too" (§V-B)
+    values = np.asarray(booleans)
+    if values.dtype.kind not in "biu" and not np.isfinite(values.astype(float)).all():
+        raise ValueError(
+            f"profiles must hold finite numbers or truth values (got {values[~np.isfinite(values.astype(float))][0]})"
+        )
+    b = (values != 0).astype(float)  # "may be computed from count profiles too" (§V-B)
     if b.ndim < 2 or not b.shape[-2]:
         raise ValueError(
             f"the affinity is a share of users: profiles must have the shape (…, users, m), users ≥ 1 (got {b.shape})"

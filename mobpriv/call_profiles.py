@@ -19,6 +19,7 @@ COLUMNS = ("user", "t", "cell")
 LEAST = 6  # distinct POIs in the day of who is in the paper's sample (§VI-A)
 USERS = 100  # n
 POIS = 29  # m
+MOST_VISITS = 2**53  # from it on not every whole number is a float, which noise is added in
 
 
 class Profiles(NamedTuple):
@@ -225,6 +226,10 @@ def as_counts(profiles) -> pd.DataFrame:
         i, j = np.argwhere(values < 0)[0]
         at = f"user {profiles.index[i]}, POI {profiles.columns[j]}"
         raise ValueError(f"count profiles must not be negative (got {values[i, j]} of {at})")
+    if (values >= MOST_VISITS).any():
+        i, j = np.argwhere(values >= MOST_VISITS)[0]
+        at = f"user {profiles.index[i]}, POI {profiles.columns[j]}"
+        raise ValueError(f"count profiles must be below 2^53, else noise is lost in rounding (got {values[i, j]} of {at})")
     return profiles
 
 

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 from dchi_making import halves
+from scipy.stats import spearmanr
 
+from mobpriv.affinity import affinity
 from mobpriv.experiments import dchi, dchi_choices
 from mobpriv.experiments.dchi_samples import draw, prepare, together
 from mobpriv.noise import least_p
@@ -33,6 +35,51 @@ def test_everybodys_affinity():
     visited = SETTING.first + SETTING.second > 0
     assert found[3, 2, 7] == pytest.approx((visited[:, 2] & visited[:, 7]).mean())
     assert found.shape == SAMPLES.affinity.shape
+
+
+def in_layouts():
+    """Two layouts: the days of SETTING, and the first of them in another placing, where the POIs are in another order."""
+    first, second = (half.to_numpy()[:, ::-1] for half in (FIRST, SECOND))
+    turned = prepare(*(type(FIRST)(of, FIRST.index, FIRST.columns) for of in (first, second)))
+    return together(
+        [*(prepare(a, b) for a, b in ((FIRST, SECOND), (SECOND[::2], FIRST[::2]))), turned._replace(layouts=np.array([1]))]
+    )
+
+
+def test_layouts_are_kept_apart():
+    setting = in_layouts()
+    assert setting.layouts.tolist() == [0, 0, 1]
+    samples = draw(setting, np.random.default_rng(1), 12, 40)
+    assert set(samples.layout) == {0, 1}
+    day = np.searchsorted(setting.offsets, samples.users[:, 0], side="right") - 1
+    np.testing.assert_array_equal(samples.layout, setting.layouts[day])
+    found = dchi_choices.known_to_everybody(samples, setting).affinity
+    of_first = dchi_choices.known_to_everybody(SAMPLES, SETTING).affinity[0]
+    for d in range(12):
+        visited = (setting.first + setting.second > 0)[setting.offsets[2 * samples.layout[d]] :][
+            : None if samples.layout[d] else setting.offsets[2]
+        ]
+        assert found[d, 2, 7] == pytest.approx((visited[:, 2] & visited[:, 7]).mean())
+        assert (found[d] == of_first).all() == (samples.layout[d] == 0)
+    assert dchi_choices.pooled(setting).per_day.tolist() == [setting.offsets[2], setting.per_day[2]]
+    assert dchi_choices.of_day(setting, 0).per_day.tolist() == [setting.per_day[0], 0, setting.per_day[2]]
+
+
+def test_affinity_by_place():
+    """Three POIs on a meridian, 1 km and 3 km apart in one layout, farther in the other."""
+    degree = 1000 / 110_574.3  # of latitude at the equator
+    places = np.array([[[0, 0], [degree, 0], [4 * degree, 0]], [[0, 0], [2 * degree, 0], [8 * degree, 0]]])
+    b = np.zeros((2, 5, 3), np.int64)
+    b[:, :4, 0], b[:, :3, 1], b[:, 3:, 2] = 1, 1, 1
+    at = np.array([0, 1])
+    samples = SAMPLES._replace(first=b, second=b, affinity=np.stack([affinity(b[0])] * 2), layout=at)
+    found = dchi_choices.by_place(samples, places).affinity
+    np.testing.assert_allclose(found[0], [[1, 1 / 2, 1 / 5], [1 / 2, 1, 1 / 4], [1 / 5, 1 / 4, 1]], rtol=1e-3)
+    assert found[1, 0, 1] == pytest.approx(1 / 3, rel=1e-3)
+    # shares of a POI's visitors: near (0, 1) 3 of 4 and 3 of 3, (1, 2) none, far (0, 2) 1 of 4 and 1 of 2
+    np.testing.assert_allclose(
+        dchi_choices.closeness(samples, places), spearmanr([1, 1, 3, 3, 4, 4], [0.75, 1, 0, 0, 0.25, 0.5]).statistic
+    )
 
 
 def test_crossed_draws_keep_their_users():

@@ -11,7 +11,7 @@ from mobpriv.experiments.dchi_samples import published
 
 COUNTS = np.add(*(half.to_numpy() for half in halves(120)))
 SIZES = sizes_up_to((20, 60, 500), len(COUNTS))
-DRAWS = list(crowds(COUNTS, SIZES, np.random.default_rng(1), 2))
+DRAWS = list(crowds([COUNTS], SIZES, np.random.default_rng(1), 2))
 
 
 def test_a_larger_crowd_holds_the_smaller_one():
@@ -22,6 +22,15 @@ def test_a_larger_crowd_holds_the_smaller_one():
             np.testing.assert_array_equal(crowd[n].u[0], crowd[120].u[0, :n])
         assert sorted(crowd[120].users[0]) == list(range(120))
     assert (DRAWS[0][20].users != DRAWS[1][20].users).any()
+
+
+def test_layouts_take_turns():
+    other = COUNTS[:80, ::-1]
+    found = list(crowds([COUNTS, other], (20, 80), np.random.default_rng(1), 3))
+    for crowd, counts in zip(found, (COUNTS, other, COUNTS), strict=True):
+        np.testing.assert_array_equal(crowd[80].day[0], counts[crowd[80].users[0]])
+    with pytest.raises(ValueError, match=r"sizes must be whole numbers in 2 … 80"):
+        next(crowds([COUNTS, other], [81], np.random.default_rng(1), 1))
 
 
 @pytest.mark.parametrize("protection", [dchi.BOOLEANS, dchi.NEAR_COUNTS], ids=str)
@@ -45,7 +54,7 @@ def test_attacks_by_hand(protection):
 
 def test_refused():
     with pytest.raises(ValueError, match=r"sizes must be whole numbers in 2 … 120"):
-        next(crowds(COUNTS, [121], np.random.default_rng(1), 1))
+        next(crowds([COUNTS], [121], np.random.default_rng(1), 1))
     with pytest.raises(ValueError, match="leaked"):
         sought(DRAWS[0][20], dchi.BOOLEANS, published(DRAWS[0][20], dchi.BOOLEANS, 1.0), [1], 21)
 

@@ -86,11 +86,21 @@ def test_users_of_traces_call_and_who_is_left_out_does_not():
     assert found.data.synthetic
     assert found.data.name == "city"
     assert not {"c001", "p001"} & set(found.data.calls["user"].cat.categories)
-    assert "29 antennas placed, 20 calls a day and user; left out: c001, p001" in found.selection
+    assert "29 antennas placed in 5 ways, 20 calls a day and user; left out: c001, p001" in found.selection
     again = choose("city", days=2, n=20, least=2, rate=20.0, zone="UTC", leave_out="c001, p001")
     np.testing.assert_array_equal(found.setting.first, again.setting.first)
     (row,) = found.data.left_out.itertuples()
     assert row.records > 0
+    # each layout has antennas and calls of its own, and the first of them does not depend on how many there are
+    places = found.places()
+    assert places.shape == (5, 29, 2)
+    assert len({row.tobytes() for row in places}) == 5
+    assert sorted(set(found.setting.layouts)) == list(range(5))
+    one = choose("city", days=2, n=20, least=2, rate=20.0, zone="UTC", leave_out="c001, p001", layouts=1)
+    np.testing.assert_array_equal(one.setting.first, found.setting.first[: len(one.setting.first)])
+    # the same seed makes other noise than on calls
+    assert (found.seed, choose("region", days=1, n=5, seed=1).seed) == ((1, 1), (1,))
+    assert (np.random.default_rng(found.seed).random(9) != np.random.default_rng((1,)).random(9)).all()
 
 
 class TestTogether:

@@ -70,6 +70,27 @@ class TestAffinity:
         n[:] = 3
         assert chosen.n.tolist() == [1, 2]
 
+    @pytest.mark.parametrize("wrong", [np.nan, np.inf])
+    def test_it_is_not_made_of_what_is_no_number(self, wrong):
+        values = COUNTS.astype(float)
+        np.testing.assert_array_equal(affinity(values), affinity(COUNTS))
+        values.iloc[3, 4] = wrong
+        with pytest.raises(ValueError, match=rf"profiles must hold finite numbers or truth values \(got {wrong}\)"):
+            affinity(values)
+
+
+@pytest.mark.parametrize("kind", [LaplaceCounts, Geometric])
+def test_counts_that_noise_is_lost_on_are_refused(kind):
+    large = COUNTS.copy()
+    large.iloc[2, 5] = 2**53 - 1
+    assert kind(1.0).protect(large, rng()).iloc[2, 5] > 2**52
+    large.iloc[2, 5] = 2**53
+    with pytest.raises(
+        ValueError,
+        match=r"must be below 2\^53, else noise is lost in rounding \(got 9007199254740992 of user u000002, POI p05\)",
+    ):
+        kind(1.0).protect(large, rng())
+
 
 class TestAudits:
     def test_every_user_is_told_by_her_own_epsilon_whatever_their_order(self):

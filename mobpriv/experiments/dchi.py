@@ -212,12 +212,13 @@ def most_visited_rate(
     absolute: bool = False,
     guess: str = "sanitised",
     empty: str = "nothing",
+    others: bool = True,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The table of §VI-E: r̃(δ, n) of Algorithm 16, (draws,), and of how many users it is the share, (draws,).
 
     δ is a share of the true |c_i|₁ at the POIs that leaked, which favours an adversary who does not know it (scenarios 1 and 2.2), or
     ``absolute``. ``guess``: poiGuess(j) is read off the ``sanitised`` profile, as printed, or the ``leaked`` one. ``empty``: what is named
-    where no profile is near enough, see :func:`most_visited`. Users without a call in the published period have no most visited POI and
+    where no profile is near enough, see :func:`most_visited`. ``others=False``: only the user's own profile leaked. Users without a call in the published period have no most visited POI and
     are left out (scenario 1).
     """
     one_of("guess", guess, ("sanitised", "leaked"))
@@ -233,9 +234,12 @@ def most_visited_rate(
         of = np.zeros(whole_said.shape, bool)
         np.put_along_axis(of, np.broadcast_to(leak.pois[:, None, :], leak.known.shape), poi_guess(leak.known), axis=-1)
     limit = np.full(own.shape[:2], float(delta)) if absolute else relative(delta, own)
-    found = most_visited(leak.published, leak.known, limit, of, empty)
+    sides = (leak.published, leak.known, limit, of)
+    if not others:  # each user is a draw of her own
+        sides = (side.reshape(-1, 1, *side.shape[2:]) for side in sides)
+    named = most_visited(*sides, empty).named.reshape(of.shape)
     there = whole_own.any(axis=-1)
-    right = (found.named & poi_guess(whole_own)).any(axis=-1) & there
+    right = (named & poi_guess(whole_own)).any(axis=-1) & there
     return right.sum(axis=-1) / there.sum(axis=-1), there.sum(axis=-1)
 
 

@@ -5,11 +5,13 @@ about their sample, each moved alone; and how much of what differs from sample t
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import spearmanr
 
 from mobpriv.affinity import affinity
 from mobpriv.estimates import Estimate, middle_of
 from mobpriv.experiments.dchi_samples import Protection, Samples, Setting
 from mobpriv.experiments.dchi_worst import worst
+from mobpriv.geo import cartesian
 from mobpriv.noise import least_p
 from mobpriv.ranges import whole
 from mobpriv.statistician import mean_error, visitors, visits
@@ -23,9 +25,36 @@ class Parts(NamedTuple):
 
 
 def known_to_everybody(samples: Samples, setting: Setting) -> Samples:
-    """The affinity of all who may be drawn, on all days, in the place of that of the n users of each draw."""
-    matrix = affinity(setting.first + setting.second > 0)
-    return samples._replace(affinity=np.broadcast_to(matrix, samples.affinity.shape))
+    """The affinity of all who may be drawn, on all days of the draw's layout, in the place of that of the n users of each draw."""
+    layouts, of_row = np.unique(np.repeat(setting.layouts, setting.per_day), return_inverse=True)
+    visited = setting.first + setting.second > 0
+    matrices = np.stack([affinity(visited[of_row == k]) for k in range(len(layouts))])
+    return samples._replace(affinity=matrices[np.searchsorted(layouts, samples.layout)])
+
+
+def by_place(samples: Samples, places: np.ndarray) -> Samples:
+    """§III-B's *location* affinity in the place of the users': 1/(1 + d), the POIs being d km apart. The paper gives no formula.
+
+    ``places``: latitude and longitude of the POIs in each layout, (layouts, m, 2).
+    """
+    return samples._replace(affinity=(1 / (1 + _apart(places)))[samples.layout])
+
+
+def closeness(samples: Samples, places: np.ndarray) -> np.ndarray:
+    """Spearman's correlation of how far apart two POIs are and which share of the one's visitors visited the other, (draws,)."""
+    m = samples.affinity.shape[-1]
+    pairs = ~np.eye(m, dtype=bool)
+    at = np.maximum(np.diagonal(samples.affinity, axis1=1, axis2=2), 1 / samples.day.shape[1])[
+        ..., None
+    ]  # nobody's POI: 0 of 1
+    found = zip(_apart(places)[samples.layout], samples.affinity / at, strict=True)
+    return np.array([spearmanr(far[pairs], also[pairs]).statistic for far, also in found])
+
+
+def _apart(places: np.ndarray) -> np.ndarray:
+    """km between the POIs of each layout, (layouts, m, m)."""
+    at = np.stack([cartesian(*layout.T) for layout in places])
+    return np.linalg.norm(at[:, :, None] - at[:, None], axis=-1) / 1000
 
 
 def among(setting: Setting, which: np.ndarray, least: int | None = None) -> Setting:
@@ -48,14 +77,15 @@ def stricter(setting: Setting, least: int) -> Setting:
 
 
 def of_day(setting: Setting, day: int) -> Setting:
-    """A single day of the setting."""
-    days = np.repeat(np.arange(len(setting.per_day)), setting.per_day)
-    return among(setting, days == whole("day", day, 0, len(setting.per_day) - 1))
+    """A single day of the setting, in each layout."""
+    place = np.arange(len(setting.layouts)) - np.searchsorted(setting.layouts, setting.layouts)
+    return among(setting, np.repeat(place == whole("day", day, 0, place.max()), setting.per_day))
 
 
 def pooled(setting: Setting) -> Setting:
-    """All days together, a day of a user as good as a user: one may be drawn on two of her days."""
-    return setting._replace(offsets=np.array([0, len(setting.users)]))
+    """All days of a layout together, a day of a user as good as a user: one may be drawn on two of her days."""
+    layouts, first = np.unique(setting.layouts, return_index=True)
+    return setting._replace(offsets=np.append(setting.offsets[first], len(setting.users)), layouts=layouts)
 
 
 def crossed(samples: Samples, rng: np.random.Generator, times: int) -> Samples:

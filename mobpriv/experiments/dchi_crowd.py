@@ -27,18 +27,20 @@ class Found(NamedTuple):
     best: tuple[float, ...]  # r(δ, M, n) at the best δ, for each M
 
 
-def everybody(chosen: Days, first: str, last: str, zone: str, least: int = LEAST) -> np.ndarray:
-    """The counts, (users, m), from the day ``first`` to the day ``last``, of all users with visits on so many distinct POIs in that time.
+def everybody(chosen: Days, first: str, last: str, least: int = LEAST) -> list[np.ndarray]:
+    """The counts, (users, m), from the day ``first`` to the day ``last``, of all users with visits on so many distinct POIs in that time,
+    in each layout.
 
     Raises ValueError where that is nobody.
     """
-    calls = chosen.data.calls
-    calls = calls[calls["cell"].isin(chosen.pois.index)]
-    period = day(first, zone).whole[0], day(last, zone).whole[1]
-    counts = eligible(count_profiles(calls, chosen.pois, period).counts, least).to_numpy()
-    if not len(counts):
-        raise ValueError(f"from {first} to {last} nobody has visits on {least} distinct POIs or more: choose other days")
-    return counts
+    period, found = (day(first, chosen.zone).whole[0], day(last, chosen.zone).whole[1]), []
+    for layout in chosen.layouts:
+        calls = layout.data.calls
+        calls = calls[calls["cell"].isin(layout.pois.index)]
+        found.append(eligible(count_profiles(calls, layout.pois, period).counts, least).to_numpy())
+        if not len(found[-1]):
+            raise ValueError(f"from {first} to {last} nobody has visits on {least} distinct POIs or more: choose other days")
+    return found
 
 
 def sizes_up_to(wanted: Sequence[int], everybody: int) -> tuple[int, ...]:
@@ -46,23 +48,28 @@ def sizes_up_to(wanted: Sequence[int], everybody: int) -> tuple[int, ...]:
     return (*(n for n in wanted if n < everybody), everybody)
 
 
-def crowds(counts: np.ndarray, sizes: Sequence[int], rng: np.random.Generator, draws: int) -> Iterator[dict[int, Samples]]:
+def crowds(
+    counts: Sequence[np.ndarray], sizes: Sequence[int], rng: np.random.Generator, draws: int
+) -> Iterator[dict[int, Samples]]:
     """For each draw: size -> the crowd, as a :class:`Samples` of a single draw, all of whose visits are in its first half.
 
-    Raises ValueError for more users than there are.
+    ``counts``: of each layout; the draws take them in turn. Raises ValueError for more users than there are in each.
     """
     whole("draws", draws, 1)
-    most, m = counts.shape
+    most = min(map(len, counts))
     for n in sizes:
         whole("sizes", n, 2, most, f"must be whole numbers in 2 … {most}, the number of users")
-    for child in rng.spawn(draws):
-        order, u, pois = child.permutation(most), child.random((most, m)), child.permutation(m)
-        yield {n: _crowd(counts[order[:n]], u[:n], order[:n], pois) for n in sizes}
+    for d, child in enumerate(rng.spawn(draws)):
+        here = counts[d % len(counts)]
+        order, u, pois = child.permutation(len(here)), child.random(here.shape), child.permutation(here.shape[1])
+        yield {n: _crowd(here[order[:n]], u[:n], order[:n], pois) for n in sizes}
 
 
 def _crowd(counts, u, users, pois) -> Samples:
     here, n = counts[None], len(counts)
-    return Samples(here, np.zeros_like(here), affinity(here > 0), u[None], users[None], np.arange(n)[None], pois[None])
+    return Samples(
+        here, np.zeros_like(here), affinity(here > 0), u[None], users[None], np.arange(n)[None], pois[None], np.zeros(1, int)
+    )
 
 
 def attacked(crowd: Samples, protection: Protection, said: np.ndarray, most: Sequence[int], share: float = 0.5) -> Found:

@@ -31,6 +31,7 @@ class Setting(NamedTuple):
     everybody: int  # users in all
     least: int  # distinct POIs in the day of who may be drawn
     offsets: np.ndarray  # (days + 1,): the rows of a day are offsets[d] … offsets[d + 1] − 1
+    layouts: np.ndarray  # (days,): which placing of the POIs each is of; the same POI is another place in another layout
 
     @property
     def per_day(self) -> np.ndarray:
@@ -52,6 +53,7 @@ class Samples(NamedTuple):
     users: np.ndarray  # (draws, n): their rows in the setting, of one day in each draw
     user_order: np.ndarray  # (draws, n): who leaks first, second, … (scenario 2.2)
     poi_order: np.ndarray  # (draws, m): the same of POIs (scenario 2.1)
+    layout: np.ndarray  # (draws,): of the setting's day
 
     @property
     def day(self) -> np.ndarray:
@@ -107,7 +109,7 @@ def prepare(first: pd.DataFrame, second: pd.DataFrame, least: int = LEAST) -> Se
             raise ValueError(f"both halves of the day must be of the same {what}, in one order ({len(one)} and {len(two)})")
     among = eligible(as_counts(first) + as_counts(second), least).index
     halves = first.loc[among].to_numpy(), second.loc[among].to_numpy()
-    return Setting(among, first.columns, *halves, len(first), least, np.array([0, len(among)]))
+    return Setting(among, first.columns, *halves, len(first), least, np.array([0, len(among)]), np.zeros(1, int))
 
 
 def together(days: Sequence[Setting]) -> Setting:
@@ -121,7 +123,8 @@ def together(days: Sequence[Setting]) -> Setting:
     users = pd.Index(np.concatenate([day.users.to_numpy() for day in days]), name=one.users.name)
     offsets = np.concatenate([[0], np.cumsum([len(day.users) for day in days])])
     halves = (np.concatenate([getattr(day, half) for day in days]) for half in ("first", "second"))
-    return Setting(users, one.pois, *halves, max(day.everybody for day in days), one.least, offsets)
+    layouts = np.concatenate([day.layouts for day in days])
+    return Setting(users, one.pois, *halves, max(day.everybody for day in days), one.least, offsets, layouts)
 
 
 def draw(setting: Setting, rng: np.random.Generator, draws: int = 200, n: int = USERS) -> Samples:
@@ -138,10 +141,10 @@ def draw(setting: Setting, rng: np.random.Generator, draws: int = 200, n: int = 
     for child in rng.spawn(draws):
         day = days[child.integers(len(days))] if len(days) > 1 else days[0]
         users = np.sort(setting.offsets[day] + child.choice(setting.per_day[day], n, replace=False))
-        taken.append((users, child.random((n, m)), child.permutation(n), child.permutation(m)))
-    users, u, user_order, poi_order = (np.stack(part) for part in zip(*taken, strict=True))
+        taken.append((users, child.random((n, m)), child.permutation(n), child.permutation(m), setting.layouts[day]))
+    users, u, user_order, poi_order, layout = (np.stack(part) for part in zip(*taken, strict=True))
     first, second = setting.first[users], setting.second[users]
-    return Samples(first, second, affinity(first + second > 0), u, users, user_order, poi_order)
+    return Samples(first, second, affinity(first + second > 0), u, users, user_order, poi_order, layout)
 
 
 def published(samples: Samples, protection: Protection, epsilon: float, scenario: str = "2.2") -> np.ndarray:
