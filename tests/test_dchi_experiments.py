@@ -178,7 +178,7 @@ def test_the_table_is_algorithm_16(row):
     leak, counts = leaked(SAMPLES, protection, said, row.scenario), SAMPLES.period(row.scenario)
     chi = protection.chi(counts, SAMPLES.affinity)
     sets = [naive.poi_guess(said[d, u].tolist(), set(np.flatnonzero(chi[d, u]))) for u in leak.users[d]]
-    right = there = 0
+    right = alone = there = 0
     for i, user in enumerate(leak.users[d]):
         own = counts[d, user]
         if not own.any():
@@ -187,7 +187,11 @@ def test_the_table_is_algorithm_16(row):
         delta = 0.3 * own[leak.pois[d]].sum()
         named = naive.algorithm_16(leak.published[d, i].tolist(), leak.known[d].tolist(), sets, delta)
         right += bool(named & naive.poi_guess(own.tolist(), range(29)))
+        hers = naive.algorithm_16(leak.published[d, i].tolist(), [leak.known[d, i].tolist()], [sets[i]], delta)
+        alone += bool(hers & naive.poi_guess(own.tolist(), range(29)))
     assert (rate[d], users[d]) == (pytest.approx(right / there), there)
+    only_hers = dchi.most_visited_rate(SAMPLES, protection, row.epsilon, row.scenario, others=False)[0]
+    assert only_hers[d] == pytest.approx(alone / there)
 
 
 def test_readings_of_the_table():

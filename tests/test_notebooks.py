@@ -74,6 +74,9 @@ def test_parameters_are_annotated_and_explained(path: Path):
         assert p.meaning, f"{p.name} has no comment that says what it means"
         if p.type.startswith(("int", "float", "list[int]", "list[float]")):
             assert p.allowed, f"{p.name} has no range"
+        assert (p.type, p.unit) != ("int", "m"), (
+            f"{p.name} is a number of things: its comment begins with a symbol that is read as metres"
+        )
     defaults = {p.name: p.default for p in found.values()}
     assert notebooks.checked(path, defaults) == defaults, "the defaults lie in their ranges"
 

@@ -60,6 +60,10 @@ def test_the_interval_of_a_mean_over_samples_is_narrower_than_their_band_by_the_
     }
     for entry in (0.5, {"value": 0.5}, {"value": 0.5, "low": None, "high": None, "n": 3}):
         assert of_mean(entry) == entry
+    one = {"value": 0.5, "low": 0.3, "high": 0.9, "n": 100}
+    assert of_mean(one, 4) == {**one, "low": pytest.approx(0.4), "high": pytest.approx(0.7)}  # of four layouts: by √4
+    assert of_mean(one, 1) == of_mean(one)
+    assert of_mean({**one, "n": 4}, 9) == of_mean({**one, "n": 4})
     infinite = {"value": 1, "low": 0, "high": "infinite", "n": 4}
     assert of_mean(infinite)["high"] == math.inf
 
