@@ -152,13 +152,17 @@ def interval(name: str, results: dict[str, Any]) -> tuple[float, float, float]:
     return (value, value, value) if low is None or high is None else (_finite(low), value, _finite(high))
 
 
-def of_mean(entry: Any) -> Any:
-    """A result over samples, whose band holds 95 % of them, with the interval of its mean, which is narrower by √n."""
+def of_mean(entry: Any, layouts: int | None = None) -> Any:
+    """A result over samples, whose band holds 95 % of them, with the interval of its mean, which is narrower by √n.
+
+    Samples that share a few ``layouts`` of antennas are alike: their mean is narrower by the root of the number of layouts at least, and
+    that is taken.
+    """
     ends = [_finite(entry.get(key)) for key in ("low", "high")] if isinstance(entry, dict) and entry.get("n") else [None]
     if None in ends:
         return entry
-    value = _finite(entry["value"])
-    low, high = (value + (end - value) / math.sqrt(entry["n"]) if math.isfinite(end) else end for end in ends)
+    value, n = _finite(entry["value"]), min(entry["n"], layouts) if layouts and layouts > 1 else entry["n"]
+    low, high = (value + (end - value) / math.sqrt(n) if math.isfinite(end) else end for end in ends)
     return {**entry, "low": low, "high": high}
 
 

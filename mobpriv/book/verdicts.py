@@ -244,7 +244,8 @@ def _verdict(claim: Claim, dataset: str, quantity: str, printed: Any, results: d
     test = claim.relation or claim.direction
     told = {}
     if claim.of_means:
-        results = {**results, **{name: of_mean(results[name]) for name in names_in(test, results)}}
+        there = [name for name in names_in(test, results) if name in results]  # what is missing is a fault of the test below
+        results = {**results, **{name: of_mean(results[name], results.get("layouts")) for name in there}}
     if test:
         told["test"] = in_words(test, called)
         holds = claim.relation and (truth_of if claim.of_cases else throughout)(test, results)
