@@ -484,7 +484,7 @@ def test_a_relation_about_means_takes_the_interval_of_the_mean():
     relation = {"quantity": "", "printed": None, "tolerance": None, "why": "", "relation": "change['AP-Attack'] < -0.09"}
     assert verdict(**relation).verdict == "inconclusive"
     assert verdict(**relation, of_means=True).verdict == "agrees"
-    assert "no result is named nothing" in fault(claim(**{**relation, "relation": "nothing < 1"}, of_means=True))
+    assert "unknown quantity nothing" in fault(claim(**{**relation, "relation": "nothing < 1"}, of_means=True))
 
 
 def test_one_text_may_explain_two_verdicts():
