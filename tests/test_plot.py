@@ -14,6 +14,7 @@ from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
 from mobpriv import palette, plot
+from mobpriv.estimates import Estimate
 from mobpriv.plot.picture import apart, themed
 
 
@@ -323,6 +324,8 @@ def test_of_a_single_case_the_value_is_drawn_and_no_interval():
     axis = plot.at(plot.curves(table, "x", "kind"), table, "x", "kind", 2)
     assert points(axis.lines[-1]) == [[2, 50]]
     assert points(*drawn(plot.intervals({("group", ""): one}, percent=True), "o")) == [[50, 0]]
+    axis = plot.intervals({("group", ""): Estimate(0.5, 0.25, 0.75, 9)}, percent=True)
+    assert points(axis.lines[0]) == [[25, 0], [75, 0]]
 
 
 class TestDistributions:

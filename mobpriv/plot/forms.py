@@ -104,8 +104,8 @@ def intervals(values: dict[tuple, dict], axis=None, marks: dict[str, Mark] | Non
     groups, kinds = (list(dict.fromkeys(keys)) for keys in zip(*values, strict=True))
     marks = {kind: mark(kind) if kind else Mark(BLUE, "o") for kind in kinds} | (marks or {})
     axis, scale = _axis(axis, 0.9 + 0.22 * len(groups) * len(kinds)), 100 if percent else 1
-    for (group, kind), of in values.items():
-        own, y = marks[kind], groups.index(group) + _offset(kinds.index(kind), len(kinds))
+    for (group, kind), one in values.items():
+        own, y, of = marks[kind], groups.index(group) + _offset(kinds.index(kind), len(kinds)), dict(one)  # an Estimate, too
         if of.get("low") is not None and of.get("high") is not None:
             axis.plot([scale * of["low"], scale * of["high"]], [y, y], color=own.colour, linewidth=1.2, solid_capstyle="butt")
         if of["value"] is not None and not np.isnan(of["value"]):  # a number that these cases do not have leaves its row empty
