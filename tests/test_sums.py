@@ -62,6 +62,7 @@ def test_each_paper_has_its_sum_and_each_chapter_of_one_with_several():
     ]
     said = sums.substitutions(every)
     assert said["sum_thesis"] == "2 claims: 1 agree, 1 disagree"
+    assert said["score_thesis"].split("\u202f/\u202f") == ["1", "0", "1", "0"]
     assert (said["claims_all"], said["mixed_pulp"], said["agree_all"], said["not_tested_thesis"]) == ("3", "1", "1", "0")
 
 

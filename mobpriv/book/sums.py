@@ -13,7 +13,7 @@ from mobpriv.book.claims import AGREES, BY_DEFINITION, DISAGREES, IMPOSSIBLE, KI
 from mobpriv.book.ledger import together
 from mobpriv.book.runs import Registry
 from mobpriv.book.verdicts import Verdict
-from mobpriv.numbers import counted, shown
+from mobpriv.numbers import NARROW, counted, shown
 
 AGREE, MIXED, DISAGREE, INCONCLUSIVE = "agree", "mixed", "disagree", "inconclusive"
 CONSTRUCTED, UNTESTED = "by construction", "not tested"
@@ -55,10 +55,11 @@ def in_words(found: Counter[str]) -> str:
 
 
 def substitutions(verdicts: Sequence[Verdict]) -> dict[str, str]:
-    """What a page writes as ``{{ sum_thesis }}``, ``{{ claims_thesis }}``, ``{{ agree_thesis }}``, …; of all papers ``{{ sum_all }}``, …."""
+    """What a page writes as ``{{ sum_thesis }}``, ``{{ claims_thesis }}``, ``{{ agree_thesis }}``, …, and in a row ``{{ score_thesis }}``; of all papers ``{{ sum_all }}``, …."""
     found = {}
     for paper, of in {**per_paper(verdicts), "all": counts(verdicts)}.items():
         found |= {f"sum_{paper}": in_words(of), f"claims_{paper}": shown(of.total())}
+        found[f"score_{paper}"] = f"{NARROW}/{NARROW}".join(shown(of[kind]) for kind in OUTCOMES[:4])
         found |= {f"{kind.replace(' ', '_')}_{paper}": shown(of[kind]) for kind in OUTCOMES}
     return found
 
