@@ -210,7 +210,7 @@ def test_no_raw_key_and_no_value_of_python_reaches_a_reader():
         claim(**RELATION, id="T1.2", relation="falling(privacy[*]) and holds and rate['AP-Attack', 'none'] < 0.5"),
         claim(id="T1.3", tolerance=0.001, direction="change['POI-Attack'] < 0"),
     )
-    assert ["AP over the ε", "0.15: 3\u00a0km, 0.3: 2.5\u00a0km"] in rows(text)
+    assert ["AP over the ε", "0.15: 3\u00a0km; 0.3: 2.5\u00a0km"] in rows(text)
     assert ["what holds", "yes"] in rows(text)
     said = re.sub(r"<code>.*?</code>", "", text)
     for raw in ("rate.", "rate[", "privacy[", "change[", "True", "None", "nan", "e-0"):

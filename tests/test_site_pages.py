@@ -259,7 +259,7 @@ def a_table_whose_rows_are_cards_shows_its_corner(page):
     look(page, 390)
     named = page.evaluate(
         """() => [...document.querySelectorAll('.bd-article .numbers-box')]
-            .filter(box => box.checkVisibility() && getComputedStyle(box.querySelector('table')).display !== 'table' && box.querySelector('thead th:first-child'))
+            .filter(box => box.checkVisibility({visibilityProperty: true, opacityProperty: true}) && getComputedStyle(box.querySelector('table')).display !== 'table' && box.querySelector('thead th:first-child'))
             .map(box => [box.querySelector('thead th').textContent, (box.querySelector('.corner') || {}).innerText])"""
     )
     assert [(corner, shown) for corner, shown in named if corner != shown] == []

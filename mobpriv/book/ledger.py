@@ -123,7 +123,7 @@ def _cell(html: str, title: str) -> str:
 def _number(values: Sequence[str], between: str, n: int | None, counted: bool) -> str:
     """A number with its interval small below it; of a family its values, one a line; ``counted``: whether n stands here, too."""
     small = "".join(f" <small>{escape(text)}</small>" for text in beside(between, n, counted))
-    return ",<br>".join(map(escape, values)) + small
+    return ";<br>".join(map(escape, values)) + small
 
 
 # ------------------------------------------------------------------------------------------------------------------- a card
