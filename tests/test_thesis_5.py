@@ -7,7 +7,7 @@ import pytest
 from mobpriv import estimates
 from mobpriv.attacks.policies import reidentified
 from mobpriv.experiments import thesis_5 as ill
-from mobpriv.traces import by_user
+from mobpriv.traces import as_traces, by_user
 
 
 def test_the_settings_are_those_of_the_text():
@@ -140,6 +140,38 @@ def test_what_was_attacked_joins_to_the_users_own_late_traces(table):
     assert whole.loc[whole["user"] == "b", "t"].tolist() == sorted(
         setting.secret["t"][setting.secret["user"].str.startswith("b-")]
     )
+
+
+def test_sessions_belong_to_a_day_of_their_user(table):
+    sessions, days = (ill.prepare(table, length, days=10) for length in ("sessions", "days"))
+    day, whose = ill.days_of(sessions)
+    assert day.index.equals(sessions.users)
+    assert whose.groupby(whose).size().to_dict() == {"a": 1, "b": 2, "c": 2, "e": 1}
+    assert day[sessions.owner == "b"].unique().tolist() == ["b 8", "b 9"]  # of the days 0 to 9 the last two
+    assert set(day.value_counts()[["b 8", "b 9"]]) == {48}  # half hours
+    assert set(days.owner) <= set(whose)
+
+
+def test_the_share_of_others_who_have_been_everywhere(table):
+    """Four known users around the squares of three sub-traces, counted by hand."""
+
+    class Numbers:  # a grid whose cells are the latitudes
+        def cells(self, lat, lng):
+            return np.asarray(lat).astype(int)
+
+    visits = lambda **of: pd.DataFrame(  # noqa: E731
+        [(user, i, float(cell), 0.0) for user, cells in of.items() for i, cell in enumerate(cells)],
+        columns=["user", "t", "lat", "lng"],
+    ).assign(t=lambda rows: pd.to_datetime(rows["t"] + 1_500_000_000, unit="s", utc=True))
+    known, secret = (
+        as_traces(visits(a=[1, 2, 3], b=[1, 2], c=[2], d=[1, 2, 3, 4])),
+        as_traces(visits(x=[2, 2], y=[1, 2], z=[2, 9])),
+    )
+    setting = ill.prepare(table, "days", days=10)
+    setting = setting._replace(
+        known=known, secret=secret, users=pd.Index(["z", "y", "x"]), owner=pd.Series({"x": "c", "y": "a", "z": "a"})
+    )
+    assert ill.shared_by(setting, Numbers()).tolist() == [0, 2 / 3, 1]
 
 
 def test_rates_over_runs_and_users():

@@ -97,3 +97,15 @@ def test_the_proxy_may_know_less_than_the_adversary(setting):
     hmc = hybrid.mechanisms(setting, known=earlier)[-1]
     assert hmc.known is earlier
     assert hmc.owners == setting.owner.to_dict()
+
+
+def test_a_publisher_has_each_users_days_in_one(setting, fitted):
+    whole = hybrid.whole_traces(setting)
+    assert len(whole.secret) == len(setting.secret)
+    assert sorted(whole.users) == sorted(set(setting.owner)) == sorted(by_user(whole.secret)[0])
+    assert (whole.owner == whole.users).all()
+    chosen = hybrid.published(hybrid.proxy(whole, fitted), whole, 3)
+    found = hybrid.hits(fitted, chosen.tried, whole)
+    risk = sum(table.astype(float) for table in found.values())
+    assert risk[list(chosen.risk)].equals(chosen.risk)  # the same names count as found
+    assert hybrid.of_chosen(risk, chosen.mechanism).eq(risk.min(axis=1)).all()

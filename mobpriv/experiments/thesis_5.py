@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import csr_array
 
 from mobpriv import estimates
 from mobpriv.attacks import APAttack, ILLAttack, POIAttack
@@ -35,9 +36,10 @@ from mobpriv.experiments import thesis_4
 from mobpriv.experiments.days import choose
 from mobpriv.mechanisms import HMC, GeoI, Nothing, Promesse, TriLateration
 from mobpriv.numbers import counted, shown
+from mobpriv.profiles import HeatMaps, heat_maps
 from mobpriv.ranges import one_of, whole
 from mobpriv.sub_traces import split_in_time
-from mobpriv.traces import Traces, as_traces, by_user, rows, same_person
+from mobpriv.traces import Traces, as_traces, by_user, milliseconds, rows, same_person
 
 READINGS = ("text", "program")
 LENGTHS = {"sessions": 1800.0, "days": 86_400.0}  # s, of a sub-trace: Figures 5.3 and 5.4, 5.5 and 5.6
@@ -140,6 +142,38 @@ def with_own_counts(published: Traces, before: Traces) -> Traces:
     step = (have - 1) / np.maximum(want - 1, 1)
     place = np.repeat(offsets[:-1], want) + np.rint(within * np.repeat(step, want)).astype(np.int64)
     return published.take(place).reset_index(drop=True)
+
+
+def days_of(setting: Setting) -> tuple[pd.Series, pd.Series]:
+    """The day that each attacked session is of, and whose each day is: slices of 24 hours from the user's first record (§5.5.4)."""
+    first, begins = (_first_moments(of) for of in (setting.known, setting.secret))
+    after = begins[setting.users].to_numpy() - first[setting.owner].to_numpy()
+    number = pd.Series(after // int(1000 * LENGTHS["days"]), setting.users)
+    day = setting.owner + " " + number.astype(str)
+    return day, pd.Series(setting.owner.to_numpy(), day).loc[lambda owner: ~owner.index.duplicated()]
+
+
+def _first_moments(traces: Traces) -> pd.Series:
+    """When each trace begins, in ms."""
+    users, offsets = by_user(traces)
+    return pd.Series(milliseconds(traces)[offsets[:-1]], users)
+
+
+def shared_by(setting: Setting, grid) -> np.ndarray:
+    """For each attacked sub-trace: the share of the other users whose known trace has been in every cell of ``grid`` that it visits."""
+    known, secret = heat_maps(setting.known, grid), heat_maps(setting.secret, grid)
+    cells = np.union1d(known.cells, secret.cells)
+    been, passes = (_visited(of, cells) for of in (known, secret))
+    everywhere = (passes @ been.T).toarray() == passes.sum(axis=1)[:, None]
+    hers = known.users.get_indexer(setting.owner[secret.users])
+    everywhere[np.arange(len(hers)), hers] = False
+    return pd.Series(everywhere.sum(axis=1) / (len(known.users) - 1), secret.users)[setting.users].to_numpy()
+
+
+def _visited(of: HeatMaps, cells: np.ndarray) -> csr_array:
+    """1 where a trace has been, one column for each of ``cells``."""
+    column = np.searchsorted(cells, of.cells)[of.counts.indices]
+    return csr_array((np.ones(len(column), np.int64), column, of.counts.indptr), shape=(len(of.users), len(cells)))
 
 
 def rates(found: Sequence[dict], owner: pd.Series) -> dict:

@@ -70,6 +70,13 @@ def coverage(original: Traces, protected: Traces) -> pd.Series:
     return area_coverage(original, protected)["f_score"]
 
 
+def whole_traces(setting: Setting) -> Setting:
+    """The attacked days of each user as one trace under her own name, as a publisher has them (§6.3)."""
+    users = pd.Index(setting.owner.unique())
+    person = setting.person | {user: setting.person.get(user, user) for user in users}
+    return setting._replace(secret=thesis_5.joined(setting), users=users, owner=pd.Series(users, users), person=person)
+
+
 def proxy(setting: Setting, fitted: Sequence, reading: str = "text", known: Traces | None = None) -> Hybrid:
     """Hybrid-LPPM as §6.4.1 configures it: each attack has the weight 1."""
     return Hybrid(mechanisms(setting, reading, known), fitted, coverage, owners=setting.person)
