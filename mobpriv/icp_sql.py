@@ -70,8 +70,8 @@ def in_sql(job: Job, source: str, types: dict[str, str], faults: bool = False) -
     final = f"case when ending.place is null or ending.place = {CODE['cell missing']} then here.place else ending.place end"
     records = f"""
         with records as (
-            select {_names_of(of["user"], types)} as who, {_names_of(of["cell"], types)} as site,
-                {_names_of(of["end_cell"], types) if ends else "null"} as end_site,
+            select {_names_of(of["user"], types)} as who, {_cells_of(of["cell"], types, faults)} as site,
+                {_cells_of(of["end_cell"], types, faults) if ends else "null"} as end_site,
                 {"fault" if faults else "0"} as fault,
                 {_name(of["t"])} is not null as timed, {utc} as utc, {clock} as clock,
                 {_name(of["duration"]) if timed else "null"} as duration,
@@ -203,6 +203,12 @@ def _names_of(column: str, types: dict[str, str]) -> str:
     if kind in ("FLOAT", "DOUBLE"):
         return f"case when {name} = floor({name}) then try_cast({name} as bigint)::varchar else {name}::varchar end"
     return name if kind == "VARCHAR" else f"{name}::varchar"
+
+
+def _cells_of(column: str, types: dict[str, str], plain: bool) -> str:
+    """A column of cells as text; names of users are made plain once for each of them, behind the count. ``plain``: they are already."""
+    text = _names_of(column, types)
+    return text if plain or types[column] != "VARCHAR" else _plain(text)
 
 
 def _name(column: str) -> str:

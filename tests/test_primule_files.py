@@ -35,6 +35,7 @@ def crowd(n=2000, seed=1):
 
 
 CALLS = crowd()
+NAMES = ("user", "cell", "end_cell")
 
 
 def ways(calls):
@@ -56,6 +57,7 @@ def ways(calls):
             {"columns": {"end_cell": "last"}},
         ),
         "plain": (text.assign(t=local.dt.strftime("%Y-%m-%d %H:%M:%S")), {"zone": ROME}),
+        "blanks": (text.assign(t=seconds, **{c: text[c].where(seconds % 3 > 0, " " + text[c] + "\t") for c in NAMES}), {}),
     }
 
 
