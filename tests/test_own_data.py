@@ -12,7 +12,7 @@ from mobpriv.calls import as_calls, as_cells
 from mobpriv.cli import app
 from mobpriv.datasets import Unclear, load, load_calls, read_geolife, read_table, recognised
 from mobpriv.datasets.call_statistics import describe_calls
-from mobpriv.datasets.statistics import jumps, radius_of_gyration
+from mobpriv.datasets.statistics import describe, dwells, jumps, radius_of_gyration
 from mobpriv.datasets.tables import NOWHERE
 from mobpriv.datasets.times import ROUNDED
 from mobpriv.experiments.days import choose, clocks, first_day, in_halves
@@ -140,6 +140,22 @@ def test_statistics_do_not_depend_on_the_meridian(shift):
         calls = one.assign(cell=[f"c{k % 10}" for k in range(100)])[["user", "t", "cell"]]
         of.append(describe_calls(as_calls(calls, cells), cells)["value"])
     np.testing.assert_allclose(*of, rtol=1e-6)
+
+
+@pytest.mark.parametrize("shift", [180.0, 179.999, -179.999])
+def test_the_card_does_not_depend_on_the_meridian(shift):
+    """Two people go to and fro between places on either side of the meridian, each of them well within a cell."""
+    place = np.repeat(np.arange(20) % 3, 10)  # half an hour at each in turn
+    one = pd.DataFrame({"t": pd.to_datetime(T + 200 * np.arange(200), unit="s", utc=True), "lat": -16.8 + 0.03 * (place == 2)})
+    here = pd.concat(
+        [one.assign(user=name, lng=np.array([-0.02, 0.02, 0.05 + east])[place]) for name, east in (("a", 0), ("b", 0.1))]
+    )
+    there = here.assign(lng=(here["lng"] + shift + 180) % 360 - 180)
+    assert (there["lng"] > 0).any()
+    assert (there["lng"] < 0).any()
+    of = [describe(own, dwells(own), np.random.default_rng(1), trials=200) for own in map(as_traces, (here, there))]
+    assert of[0].loc[of[0]["quantity"] == "uniqueness", "value"].between(0, 1, inclusive="neither").any()
+    np.testing.assert_allclose(*(table["value"] for table in of), rtol=1e-6)
 
 
 def people(days: int, lasting: bool):
