@@ -1,6 +1,7 @@
 """PULP's steps beside plain versions of the same (peers): ``python benchmarks/bench_pulp.py`` prints a table.
 
-``python benchmarks/bench_pulp.py seconds`` writes ``pulp_seconds.csv``: PULP and ALP side by side, for users of the synthetic city.
+``python benchmarks/bench_pulp.py seconds`` writes ``pulp_seconds.csv``: PULP and ALP side by side, for users of the synthetic city; and the
+two metrics of one trace behind Geo-I that becomes longer.
 
 ``python benchmarks/bench_pulp.py DATA [WORKERS]`` measures instead the whole way for all users of a data set in its 30 most active
 days: the profile of 27 settings, the models, the laws.
@@ -34,8 +35,9 @@ from mobpriv.pulp import (
     recommend,
     utility_threshold,
 )
-from mobpriv.traces import Traces
+from mobpriv.traces import Traces, as_traces
 
+T0 = 1_211_033_530  # s, of the first record of a made trace
 LAWS = {
     "PU-ratio": lambda c: ratio(c, 2),
     "PU-thld": lambda c: both_thresholds(c, 0.6, 0.7),
@@ -116,7 +118,27 @@ def side_by_side(users: int = 12, days: int = 30) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
+def by_length(records: int = 12_500, times: int = 6) -> pd.DataFrame:
+    """Processor seconds of the two metrics for one user with ``records`` records, twice as many, … (§VII), protected by Geo-I."""
+    every, found = prepare("city", days=30, sample=100).traces, []
+    for n in records * 2 ** np.arange(times):
+        own = every[:n].assign(t=pd.to_datetime(T0 + 60 * np.arange(n), unit="s", utc=True), user="one")
+        own = as_traces(own)
+        published = GEO_I.at(0.01).protect(own, np.random.default_rng(1))
+        calls = {
+            "privacy": lambda a=own, b=published: poi_privacy(a, b),
+            "utility": lambda a=own, b=published: area_coverage(a, b, S2Grid(15)),
+        }
+        for metric, call in calls.items():
+            call()  # compiled
+            start = clocks()
+            for _ in range(5):
+                call()
+            found.append({"method": metric, "users": 1, "records": n, "seconds": ((clocks() - start)[1] / 5).round(4)})
+    return pd.DataFrame(found)
+
+
 if sys.argv[1:] == ["seconds"]:
-    side_by_side().to_csv(Path(__file__).with_name("pulp_seconds.csv"), index=False)
+    pd.concat([side_by_side(), by_length()]).to_csv(Path(__file__).with_name("pulp_seconds.csv"), index=False)
 elif __name__ == "__main__":
     print(whole_way(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 2) if len(sys.argv) > 1 else table(__file__))
