@@ -183,8 +183,8 @@ def _moment(column: str, kind: str, reading: Reading, window: Window) -> tuple[s
         if kind in _NUMBERS:
             return f"({near}::bigint * {unit})", "null"
         return f"case when isfinite({number}) then round({near} * {unit})::bigint end", "null"
-    if kind == "TIMESTAMP WITH TIME ZONE":
-        return f"epoch_ms({column})", "null"
+    if kind.startswith("TIMESTAMP") and ("ZONE" in kind or "TZ" in kind):  # of µs, or of ns as pandas writes them
+        return f"epoch_ms({column}::timestamptz)", "null"
     naive = f"epoch_ms(try_cast({column} as timestamp))"
     if kind in _NAIVE:
         return (naive, "null") if reading.zone == "UTC" else ("null::bigint", naive)
@@ -207,8 +207,8 @@ def _names_of(column: str, types: dict[str, str]) -> str:
 
 def _cells_of(column: str, types: dict[str, str], plain: bool) -> str:
     """A column of cells as text; names of users are made plain once for each of them, behind the count. ``plain``: they are already."""
-    text = _names_of(column, types)
-    return text if plain or types[column] != "VARCHAR" else _plain(text)
+    text, kind = _names_of(column, types), types[column]
+    return _plain(text) if not plain and (kind == "VARCHAR" or kind.startswith("DECIMAL")) else text
 
 
 def _name(column: str) -> str:

@@ -57,6 +57,7 @@ def ways(calls):
             {"columns": {"end_cell": "last"}},
         ),
         "plain": (text.assign(t=local.dt.strftime("%Y-%m-%d %H:%M:%S")), {"zone": ROME}),
+        "nanoseconds": (text.assign(t=calls["t"].dt.as_unit("ns")), {}),
         "blanks": (text.assign(t=seconds, **{c: text[c].where(seconds % 3 > 0, " " + text[c] + "\t") for c in NAMES}), {}),
     }
 

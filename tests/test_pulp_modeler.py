@@ -190,6 +190,9 @@ def test_a_profile_carries_its_sweeps():
     assert found[["low", "high"]].drop_duplicates().to_numpy().tolist() == [[pytest.approx(0.02), pytest.approx(0.2)]]
     advice = recommend(found, lambda own: privacy_threshold(own, 0))
     assert 0.02 <= advice["value"].iloc[0] <= 0.2 + 1e-9
+    wide = profiled(values=VALUES).assign(standard=0.05, rises="utility", pois=3.0, user="wide")
+    beside = models(pd.concat([measured, wide]))  # another user's sweep does not widen hers
+    assert beside[beside["user"] == measured["user"].iloc[0]]["high"].unique() == pytest.approx([0.2])
     named = measured.assign(mechanism="another")
     assert models(named)["a"].tolist() == found["a"].tolist()  # no sweep of the paper has this name
     sweep = Sweep(GeoI(0.05), "epsilon", values, "utility")

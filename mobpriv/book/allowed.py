@@ -14,6 +14,7 @@ A list needs at least one entry, and every entry lies in the range; ``or none`` 
 import math
 import re
 from typing import Any
+from zoneinfo import available_timezones
 
 import pandas as pd
 
@@ -58,6 +59,8 @@ def within(value: Any, allowed: str) -> bool:
 
 
 def _is_date(text: str) -> bool:
+    if not re.match(r"\d{4}-\d{2}-\d{2}", text):  # "now" and "10:00" would be another day tomorrow
+        return False
     try:
         return 1980 <= pd.Timestamp(text).year < 2100  # not-a-time has no year in between
     except ValueError:
@@ -69,4 +72,4 @@ def _is_zone(name: str) -> bool:
         known_zone(name)
     except ValueError:
         return False
-    return bool(name)
+    return name in available_timezones() - {"localtime", "Factory"}  # none that a machine calls its own

@@ -106,19 +106,19 @@ def models(
 ) -> pd.DataFrame:
     """The models of a table of :func:`mobpriv.pulp.profile`: one row a user, mechanism and metric ("privacy" or "utility").
 
-    Columns: user, mechanism, metric, a, b, c, d, low, high (the least and the largest value of the mechanism in the profile: no law
-    recommends what was not looked at), the fields of :class:`Fit`, and pois, of the original trace. Where too few levels are known for a model
+    Columns: user, mechanism, metric, a, b, c, d, low, high (the least and the largest value of the mechanism in this user's profile: no
+    law recommends what was not looked at), the fields of :class:`Fit`, and pois, of the original trace. Where too few levels are known for a model
     its coefficients are NaN and the report says why.
     """
     profile = _with_sweeps(profile, sweeps)
-    ends, found = profile.groupby("mechanism")["value"].agg(["min", "max"]), []
+    found = []
     for (user, mechanism), table in profile.groupby(["user", "mechanism"], sort=True):
         values, reasons = table["value"].to_numpy(float), table["reason"].to_numpy(object)
         standard, rises, pois = table[["standard", "rises", "pois"]].iloc[0]
         for metric in METRICS:
             fitted = _fit_known(values, table[metric].to_numpy(float), reasons, standard, metric == rises, method, left_out)
             row = {"user": user, "mechanism": mechanism, "metric": metric} | fitted.model._asdict()
-            row |= dict(zip(("low", "high"), ends.loc[mechanism], strict=True)) | fitted._asdict() | {"pois": pois}
+            row |= {"low": values.min(), "high": values.max()} | fitted._asdict() | {"pois": pois}
             if metric == "privacy":
                 row["report"] = _joined(fitted.report, _coarse(pois))
             del row["model"]
