@@ -96,31 +96,37 @@ def clustered_difference(a, b, whose, level: float = 0.95) -> Estimate:
     return Estimate(value, float(low), float(high), n)
 
 
-def clustered_change(a, whose_a, b, whose_b, level: float = 0.95) -> Estimate:
+def clustered_change(
+    a, whose_a, b, whose_b, repeats: int = 1, level: float = 0.95, bounds: tuple[float, float] = (-1.0, 1.0)
+) -> Estimate:
     """mean(a) − mean(b) over different trials of the same users, with an interval that covers another sample of *users*.
 
     The variance is that of the difference of two ratios (linearised), m users in all, with Student's quantile of m − 1 degrees of
-    freedom, and half a trial of the smaller side as in :func:`clustered_difference`; n is that side's number of trials. ``a`` and
-    ``b`` hold rates, or differences of rates. Without an interval for one user.
+    freedom, and half a trial of the smaller side as in :func:`clustered_difference`; n is that side's number of trials. The interval is
+    cut to ``bounds``. ``a`` and ``b`` hold rates, differences of rates, or other values with ``bounds`` of their own. Trials that were
+    repeated come as often as they were: of ``repeats`` repetitions n and the half trial count one. Without an interval for one user.
     """
     a, b = np.asarray(a, float), np.asarray(b, float)
     if not len(a) or not len(b):
         raise ValueError(f"two rates need at least one trial each (got {len(a)} and {len(b)})")
-    value, n = float(a.mean() - b.mean()), min(len(a), len(b))
+    value, trials = float(a.mean() - b.mean()), min(len(a), len(b)) / repeats
+    n = max(round(trials), 1)
     both = np.r_[(a - a.mean()) / len(a), (b.mean() - b) / len(b)]
     apart, sizes = _by_user(both, np.r_[np.asarray(whose_a), np.asarray(whose_b)])
     m = len(sizes)
     if m == 1:
         return Estimate(value, np.nan, np.nan, n)
-    half = stdtrit(m - 1, 0.5 + level / 2) * np.sqrt(m / (m - 1) * float(apart @ apart) + 1 / n**2)
-    return Estimate(value, value - half, value + half, n)
+    half = stdtrit(m - 1, 0.5 + level / 2) * np.sqrt(m / (m - 1) * float(apart @ apart) + 1 / trials**2)
+    low, high = np.clip([value - half, value + half], *bounds)
+    return Estimate(value, float(low), float(high), n)
 
 
 def clustered_ratio(a, b, whose, level: float = 0.95, bounds: tuple[float, float] = (-np.inf, np.inf)) -> Estimate:
     """Σa / Σb over n trials of several users, with an interval that covers another sample of *users*, cut to ``bounds``.
 
     The variance is the linearised one of a ratio (Cochran, Sampling Techniques, §6.4), with Student's quantile of m − 1 degrees of freedom
-    for m users; with ``b`` = 1 the ratio is the mean of ``a``. Without an interval for one user, without a value where Σb = 0.
+    for m users; with ``b`` = 1 the ratio is the mean of ``a``. A share (``bounds`` 0 and 1) of exactly 0 or 1 has no variance: there each
+    user with a trial counts once, as in :func:`clustered_rate`. Without an interval for one user, without a value where Σb = 0.
     """
     a = np.asarray(a, float)
     b = np.broadcast_to(np.asarray(b, float), a.shape)
@@ -134,6 +140,9 @@ def clustered_ratio(a, b, whose, level: float = 0.95, bounds: tuple[float, float
     m = len(sizes)
     if m == 1:
         return Estimate(value, np.nan, np.nan, n)
+    if bounds == (0, 1) and min(value, 1 - value) < 1e-12:
+        counted = clustered_rate(np.full(n, round(value))[b != 0], np.asarray(whose)[b != 0], level)
+        return Estimate(value, counted.low, counted.high, n)
     half = stdtrit(m - 1, 0.5 + level / 2) * np.sqrt(m / (m - 1) * float(apart @ apart)) / abs(below)
     low, high = np.clip([value - half, value + half], *bounds)
     return Estimate(value, float(low), float(high), n)

@@ -29,7 +29,7 @@ from mobpriv.datasets.recognition import Reading, pq_names
 from mobpriv.datasets.tables import check_columns, existing, head, whole
 from mobpriv.datasets.times import Unclear, known_zone
 from mobpriv.datasets.wanted import MISSING
-from mobpriv.icp_sql import CODE, Job, in_sql, lookups, quoted
+from mobpriv.icp_sql import CODE, Job, in_sql, lookups, quoted, reads
 from mobpriv.icps import Found, Window, as_icps, key_of, towns_of
 from mobpriv.processes import temporary_folder
 from mobpriv.ranges import positive, true_or_false
@@ -45,7 +45,13 @@ _JOINED = (
 )
 
 
-_READ = {"user": "VARCHAR", "cell": "VARCHAR", "end_cell": "VARCHAR", "t": "TIMESTAMP WITH TIME ZONE"}  # columns of a block
+_READ = {
+    "user": "VARCHAR",
+    "cell": "VARCHAR",
+    "end_cell": "VARCHAR",
+    "t": "TIMESTAMP WITH TIME ZONE",
+    "duration": "DOUBLE",
+}  # columns of a block
 
 
 class Chunk(NamedTuple):
@@ -164,10 +170,7 @@ def aggregate(job: Job, chunk: Chunk, memory: float = MEMORY, threads: int = 1, 
             con.register(f"given_{name}", table)
             con.execute(f"create temp table {name} as select * from given_{name}")
         types = _types(con, chunk)
-        if chunk.end < 0 or types.get(job.reading.columns["t"]) == "VARCHAR":
-            query = _by_blocks(con, job, chunk)
-        else:
-            query = in_sql(job, _source(chunk), types)
+        query = in_sql(job, _source(chunk), types) if reads(job, types) else _by_blocks(con, job, chunk)
         if to is None:
             return con.sql(query).to_arrow_reader(_BATCH).read_all()
         con.execute(f"copy ({query}) to {quoted(to.with_suffix('.part'))} (format parquet, compression lz4)")
@@ -184,16 +187,15 @@ def _types(con, chunk: Chunk) -> dict[str, str]:
 
 
 def _by_blocks(con, job: Job, chunk: Chunk) -> str:
-    """Counts records whose times are text as :func:`mobpriv.datasets.read_calls` reads them, block by block, into the table ``part``."""
+    """Counts records as :func:`mobpriv.datasets.read_calls` reads them, block by block, into the table ``part``."""
     plain = job._replace(reading=Reading({c: c for c in job.reading.columns}, "", "", ()))
-    types = _READ | ({"duration": "VARCHAR"} if "duration" in job.reading.columns else {})
     con.execute("create temp table part (user varchar, place smallint, weekdays bigint, weekend integer, records bigint)")
     for block, failed, lines in call_blocks(chunk.path, job.reading, chunk.first, chunk.end):
         fault = np.zeros(len(block), np.int16)
         for rule, broken in failed.items():
             fault[broken & (fault == 0)] = CODE[rule]
         con.register("calls", block.append_column("fault", pa.array(fault)))
-        con.execute(f"insert into part by name {in_sql(plain, 'calls', types, faults=True)}")
+        con.execute(f"insert into part by name {in_sql(plain, 'calls', _READ, faults=True)}")
         con.unregister("calls")
         for left in lines:
             con.execute("insert into part values (null, ?, 0, 0, ?)", [CODE[left.rule], left.lines])

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from mobpriv.datasets import BLANK, Reading
 from mobpriv.datasets.lines import REMEDIES
-from mobpriv.datasets.times import DOUBTFUL, ROUNDED, UNREADABLE, ZONELESS
+from mobpriv.datasets.times import DOUBTFUL, ROUNDED, UNREADABLE, YEAR_1, YEAR_9999, ZONELESS
 from mobpriv.datasets.wanted import MISSING
 from mobpriv.icps import END_RULES, RULES, Window
 
@@ -21,9 +21,10 @@ NAMES = (*LINES, *RULES[:2], *FAULTS, *RULES[2:], *END_RULES)
 """The rules, in the order in which they are tried; the last two leave out the end of a call that counts where it began."""
 CODE = {rule: -1 - number for number, rule in enumerate(NAMES)}  # as places below 0
 _HOUR = 3_600_000  # ms
-_FAR = 10**14  # ms: no date that can be shown lies beyond
 _LONGEST = 10**9  # s: 30 years and more are behind any window
 _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
+_FLOATS = ("FLOAT", "DOUBLE")
+_AWARE = ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ", "TIMESTAMPTZ_NS", "TIMESTAMP_NS WITH TIME ZONE")
 _NAIVE = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "DATE")
 
 
@@ -38,6 +39,18 @@ class Job(NamedTuple):
     both_cells: bool
 
 
+def reads(job: Job, types: dict[str, str]) -> bool:
+    """Whether :func:`in_sql` reads columns of these types as :func:`mobpriv.datasets.read_calls` does: names that are text or whole
+    numbers, times that are whole numbers or moments, durations that are numbers."""
+    of = job.reading.columns
+    time = (*_NUMBERS,) if job.reading.time in ("s", "ms") else (*_NAIVE, *_AWARE)
+    allowed = dict.fromkeys(("user", "cell", "end_cell"), ("VARCHAR", *_NUMBERS)) | {
+        "t": time,
+        "duration": (*_NUMBERS, *_FLOATS),
+    }
+    return all(types.get(of[role]) in kinds for role, kinds in allowed.items() if role in of)
+
+
 def in_sql(job: Job, source: str, types: dict[str, str], faults: bool = False) -> str:
     """The partial table of the records of ``source``: their moments, their rules and places, the slots and days they count for.
 
@@ -49,7 +62,7 @@ def in_sql(job: Job, source: str, types: dict[str, str], faults: bool = False) -
     of, window = job.reading.columns, job.window
     timed, lasting, ends = "duration" in of, job.every_slot or job.both_cells, job.both_cells
     utc, clock = _moment(_name(of["t"]), types[of["t"]], job.reading, window)
-    lasts = f"case when isfinite(seconds) then greatest(ceil(least(seconds, {_LONGEST}) * 1000)::bigint - 1, 0) else 0 end"
+    lasts = f"case when isfinite(seconds) then greatest(ceil(greatest(least(seconds, {_LONGEST}), 0) * 1000)::bigint - 1, 0) else 0 end"
     rules = {
         "user missing": "who is null or who = ''",
         "time missing": "not timed",
@@ -64,18 +77,17 @@ def in_sql(job: Job, source: str, types: dict[str, str], faults: bool = False) -
     if ends:
         rules["end cell unknown"] = "end_site <> '' and ending.place is null"
     if timed:
-        rules["duration not a number"] = "duration is not null and not coalesce(isfinite(seconds), false)"
+        rules["duration not a number"] = "isinf(seconds)"
         rules["duration negative"] = "seconds < 0"
     judged = f"case when fault < 0 then fault {_tried(rules)} else here.place end"
     final = f"case when ending.place is null or ending.place = {CODE['cell missing']} then here.place else ending.place end"
     records = f"""
         with records as (
-            select {_names_of(of["user"], types)} as who, {_cells_of(of["cell"], types, faults)} as site,
+            select {_text(of["user"])} as who, {_cells_of(of["cell"], types, faults)} as site,
                 {_cells_of(of["end_cell"], types, faults) if ends else "null"} as end_site,
                 {"fault" if faults else "0"} as fault,
                 {_name(of["t"])} is not null as timed, {utc} as utc, {clock} as clock,
-                {_name(of["duration"]) if timed else "null"} as duration,
-                {f"try_cast({_name(of['duration'])} as double)" if timed else "null"} as seconds
+                {f"nullif({_name(of['duration'])}::double, 'nan'::double)" if timed else "null"} as seconds
             from {source}),
         clocked as (
             select *, {_clocks("utc", "clock", window)} as ms,
@@ -94,12 +106,13 @@ def in_sql(job: Job, source: str, types: dict[str, str], faults: bool = False) -
 _ENDING = "left join places ending on ending.cell = end_site"
 
 
+_WHITE = "".join(filter(str.isspace, map(chr, range(0x3001))))
 _CUT = r"(contains(user, 'E+') and regexp_matches(user, '^[+-]?\d(\.\d*)?E\+\d+$'))"  # mobpriv.datasets.times.ROUNDED
 
 
 def _plain(name: str) -> str:
     """:func:`mobpriv.datasets.wanted.plain_names` of a text."""
-    text = f"trim({name}, chr(32) || chr(9) || chr(10) || chr(13))"
+    text = f"trim({name}, {quoted(_WHITE)})"
     return rf"case when contains({name}, '.0') then regexp_replace({text}, '^([+-]?\d+)\.0+$', '\1') else {text} end"
 
 
@@ -176,39 +189,25 @@ def _clocks(utc: str, clock: str, window: Window) -> str:
 
 def _moment(column: str, kind: str, reading: Reading, window: Window) -> tuple[str, str]:
     """The times of a column: in UTC, ms since 1970, and those without a zone as the window's clocks show them; "null" where there are none."""
-    if reading.time in ("s", "ms"):
+    if kind in _NUMBERS:
         unit = 1000 if reading.time == "s" else 1
-        number = column if kind in _NUMBERS else f"try_cast({column} as double)"
-        near = f"least(greatest({number}, {-_FAR // unit}), {_FAR // unit})"
-        if kind in _NUMBERS:
-            return f"({near}::bigint * {unit})", "null"
-        return f"case when isfinite({number}) then round({near} * {unit})::bigint end", "null"
-    if kind.startswith("TIMESTAMP") and ("ZONE" in kind or "TZ" in kind):  # of µs, or of ns as pandas writes them
-        return f"epoch_ms({column}::timestamptz)", "null"
-    naive = f"epoch_ms(try_cast({column} as timestamp))"
-    if kind in _NAIVE:
-        return (naive, "null") if reading.zone == "UTC" else ("null::bigint", naive)
-    text = f"regexp_replace(upper(trim({column})), ' ?(UTC|GMT)$', 'Z')"
-    zoned = f"regexp_matches({text}, '[T ]\\d{{2}}.*(Z|[+-]\\d{{2}}(:?\\d{{2}})?)$')"
-    utc = f"when {zoned} then epoch_ms(try_cast({text} as timestamptz))"
-    naive = f"epoch_ms(try_cast({text} as timestamp))"
-    if reading.zone == "UTC":
-        return f"case {utc} else {naive} end", "null"
-    return f"case {utc} end", f"case when not {zoned} then {naive} end" if reading.zone else "null"
-
-
-def _names_of(column: str, types: dict[str, str]) -> str:
-    """A column of names as text: 7, not 7.0; nobody is called as files write that a value is missing."""
-    name, kind = _name(column), types[column]
-    if kind in ("FLOAT", "DOUBLE"):
-        return f"case when {name} = floor({name}) then try_cast({name} as bigint)::varchar else {name}::varchar end"
-    return name if kind == "VARCHAR" else f"{name}::varchar"
+        return f"case when {column} between {YEAR_1 // unit} and {YEAR_9999 // unit} then {column}::bigint * {unit} end", "null"
+    # whole milliseconds as pandas cuts them; epoch_ms would round
+    ms = (
+        f"epoch_ns({column}) // 1000000"
+        if "_NS" in kind
+        else f"epoch_us({column}::{kind if kind in _AWARE else 'timestamp'}) // 1000"
+    )
+    return (f"({ms})", "null") if kind in _AWARE or reading.zone == "UTC" else ("null::bigint", f"({ms})")
 
 
 def _cells_of(column: str, types: dict[str, str], plain: bool) -> str:
     """A column of cells as text; names of users are made plain once for each of them, behind the count. ``plain``: they are already."""
-    text, kind = _names_of(column, types), types[column]
-    return _plain(text) if not plain and (kind == "VARCHAR" or kind.startswith("DECIMAL")) else text
+    return _plain(_text(column)) if not plain and types[column] == "VARCHAR" else _text(column)
+
+
+def _text(column: str) -> str:
+    return f"{_name(column)}::varchar"
 
 
 def _name(column: str) -> str:

@@ -39,6 +39,7 @@ def test_the_range_stands_behind_the_last_comma(comment, meaning, bounds):
         ("a date", ["2009-02-13", "2009-01-13T23:00"], ["", "bogus", "2009-02-30", "NaT", "now", "today", "10:00", "2024Q1"]),
         ("a time zone", ["UTC", "Europe/Rome"], ["", "Mars/Base", "Europe", "localtime", "Factory", "right/Europe/Paris"]),
         ("a date or none", ["", [], ["2009-02-13"]], [["2009-02-13", "bogus"]]),
+        ("a place or none", ["", "37.788,-122.4075", "-90,180"], ["nan,nan", "nan", "91,0", "0,181", "1,2,3", "here"]),
         ("", ["anything", 3, -1, []], [math.nan]),
     ],
 )

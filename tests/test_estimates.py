@@ -235,6 +235,32 @@ def test_a_change_of_the_same_users_covers_the_truth():
     assert narrower > 950
 
 
+def test_repeated_trials_count_once():
+    """Ten repetitions of the same trials: the change, its interval and its n are those of one."""
+    rng = np.random.default_rng(8)
+    a, b, long, short = rng.random(60) < 0.6, rng.random(20) < 0.4, np.repeat(np.arange(20), 3), np.arange(20)
+    once = estimates.clustered_change(a, long, b, short)
+    again = estimates.clustered_change(*(np.tile(of, 10) for of in (a, long, b, short)), repeats=10)
+    assert dict(again) == pytest.approx(dict(once))
+
+
+def test_a_change_of_rates_stays_between_minus_one_and_one():
+    users = list("abcdefgh")
+    found = estimates.clustered_change(np.ones(8), users, np.zeros(8), users)
+    assert (found.value, found.high) == (1, 1)
+    assert 0 < found.low < 1
+
+
+def test_a_share_of_all_or_none_has_an_interval():
+    """Nobody's variance is no certainty: Wilson's for as many trials as there are users with a trial (user "z" has none)."""
+    whose, b = ["x", "x", "y", "z"], np.array([2, 1, 3, 0.0])
+    for value, a in ((0, 0 * b), (1, b)):
+        found = estimates.clustered_ratio(a, b, whose, bounds=(0, 1))
+        counted = estimates.clustered_rate([value] * 3, whose[:3])
+        assert (found.value, found.low, found.high, found.n) == (value, counted.low, counted.high, 4)
+    assert estimates.clustered_ratio(b, b, whose).low == 1  # a ratio that may be anything, as measured
+
+
 def test_a_ratio_of_totals_by_hand():
     """Users (a, b): (1, 2), (3, 4), (0, 1): ratio 4/7, residuals −1/7, 5/7, −4/7."""
     a, b = np.array([1, 1, 2, 0.0]), np.array([2, 1, 3, 1.0])

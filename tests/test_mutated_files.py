@@ -1,13 +1,17 @@
 """Files of every format with bytes dropped, inserted and replaced: each line is a header, is read, or counts as left out."""
 
 import gzip
+import re
 import tempfile
+from decimal import Decimal
 from pathlib import Path
 from unittest import mock
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mobpriv.datasets import (
@@ -97,6 +101,7 @@ FORMATS = {  # how it is read, header lines, content
     "tsv": (table("t.tsv"), 1, b"user\tt\tlat\tlng\n" + lines_of(form="{user}\t{t}\t{lat}\t6.5")),
     "gz": (table("t.csv.gz"), 1, b"user,t,lat,lng\n" + lines_of(form=CSV)),
 }
+FIRST_RECORD = re.compile(rb"-?\d+\.\d+,-?\d+\.\d+,")
 PIECES = [
     b'"', b'""', b"\n", b"\r", b"\r\n", b"\0", b"\xff", b"\xe9", "\u2028".encode(), "\u00a0".encode(), b"\xef\xbb\xbf", b",,,", b"\t\t\t",
     b"   ", b"\n\n", b"\n,,,\n", b",", b";", b"\t", b" ", b"x", b"-", b"+", b".", b"e", b"1e400", b"nan", b"inf", b"9" * 25, b"+02:00", b"Z",
@@ -148,6 +153,8 @@ def test_every_line_is_read_or_counted(name, changes):
     read, header, original = FORMATS[name]
     content = changed(original, changes)
     lines, records = split(content), split(original)[header:]
+    if name == "geolife":  # a change that joins header lines moves the first record up among the six
+        header = next((k for k, line in enumerate(lines[:6]) if FIRST_RECORD.match(line)), 6)
     intact = [line for line in lines[header:] if line in records]
     touched = header == 1 and lines[:1] != split(original)[:1]
     traces, left_out, refusal = outcome(read, content)
@@ -185,15 +192,15 @@ def test_a_damaged_archive_is_refused_in_one_line_or_read(changes):
     assert refusal or len(traces) + left_out["records"].sum() == N
 
 
-def by_table(path: Path):
+def by_table(path: Path, zone: str = ""):
     """Profiles of a file of calls, and how many records it holds."""
-    calls, cells, left_out = read_calls(path, CELLS, **recognised(path, kind="calls").arguments)
+    calls, cells, left_out = read_calls(path, CELLS, **recognised(path, zone=zone, kind="calls").arguments)
     records = left_out["records"][left_out["rule"] != BLANK].sum() + len(calls)
     return icps(calls, cells, WEEK, every_slot=True, both_cells=True).profiles, records
 
 
-def by_file(path: Path):
-    found = icps_of_files(path, WEEK, CELLS, every_slot=True, both_cells=True, threads=1)
+def by_file(path: Path, zone: str = ""):
+    found = icps_of_files(path, WEEK, CELLS, zone=zone, every_slot=True, both_cells=True, threads=1)
     return found.profiles, found.read
 
 
@@ -234,15 +241,104 @@ def test_calls_give_the_same_profiles_by_table_and_by_file(form, changes, block)
     with tempfile.TemporaryDirectory() as folder, mock.patch.object(lines, "BLOCK", block):
         path = Path(folder) / "calls.csv"
         path.write_bytes(content)
-        found = {}
-        for way in (by_table, by_file):
-            try:
-                found[way] = way(path)
-            except ValueError as refusal:
-                found[way] = (), str(refusal)
-    (one, read), (other, counted) = found[by_table], found[by_file]
+        found = both_ways(path)
+    same_or_refused(found)
+
+
+def both_ways(path: Path, **reading) -> list[tuple]:
+    """Profiles and how many records were read, by table and by file; () and why where it was refused."""
+    found = []
+    for way in (by_table, by_file):
+        try:
+            found.append(way(path, **reading))
+        except ValueError as refusal:
+            found.append(((), str(refusal)))
+    return found
+
+
+def same_or_refused(found: list[tuple]) -> None:
+    (one, read), (other, counted) = found
     if isinstance(read, str):  # a table without a record is refused
         assert len(other) == 0, read
         return
     pd.testing.assert_frame_equal(one, other)
     assert read == counted
+
+
+ODD_TEXTS = ["a", "a\u00a0", "", "NA", "1.7E+09", "\u3000b", "-7", "1e3", "9" * 20]
+ODD_FLOATS = [0.5, 1e20, -1e300, float("nan"), float("inf"), 123456789012345.0]
+NAMES_HELD = {  # type -> names of the two cells, other names
+    pa.string(): (["1", "2", " 1", "2.0", "\u00a01"], ODD_TEXTS),
+    pa.large_string(): (["1", "2\t"], ODD_TEXTS),
+    pa.dictionary(pa.int32(), pa.string()): (["1", "2\u2003"], ODD_TEXTS),
+    pa.binary(): ([b"1", b"2"], [text.encode() for text in ODD_TEXTS]),
+    pa.int32(): ([1, 2], [-7, 0, 2**31 - 1]),
+    pa.uint64(): ([1, 2], [7, 2**64 - 1]),
+    pa.float64(): ([1.0, 2.0], ODD_FLOATS),
+    pa.float32(): ([1.0, 2.0], [0.1, 1e20]),
+    pa.decimal128(12, 2): ([Decimal("1.00"), Decimal("2")], [Decimal("0.25"), Decimal("-7")]),
+}
+SECONDS = [T, T + 3600, T + 86_400]
+MOMENTS = [pd.Timestamp(t, unit="s") for t in SECONDS]
+BEGINS = pd.Timestamp("2008-05-12")
+LAST = BEGINS - pd.Timedelta(1, "us")  # before the week
+EDGES = [BEGINS + pd.Timedelta(of, "us") for of in (-7.2e9 - 1, -7.2e9, -1, 0, 1, 999)] + [BEGINS.replace(year=1969)]
+TIMES_HELD = {  # type -> moments of the week, others
+    pa.int64(): (SECONDS, [0, -1, 2**62]),
+    pa.uint32(): (SECONDS, [0, 2**32 - 1]),
+    pa.float64(): ([float(t) for t in SECONDS], [T + 0.4995, T - 1e-4, *ODD_FLOATS]),
+    pa.decimal128(14, 3): ([Decimal(t) for t in SECONDS], [Decimal("1210543199.999")]),
+    pa.string(): ([t.isoformat() + "Z" for t in MOMENTS], ["", "x", "20080517T0810Z", "2008-05-17T08:00"]),
+    pa.timestamp("us", "UTC"): (MOMENTS, EDGES),
+    pa.timestamp("ns", "Europe/Paris"): (MOMENTS, [BEGINS - pd.Timedelta(7.2e12 + 1, "ns"), *EDGES]),
+    pa.timestamp("us"): (MOMENTS, EDGES),
+    pa.timestamp("ns"): (MOMENTS, [BEGINS - pd.Timedelta(1, "ns"), *EDGES]),
+    pa.timestamp("s"): (MOMENTS, [BEGINS, BEGINS.replace(year=1969)]),
+    pa.date32(): ([t.date() for t in MOMENTS], [BEGINS.date(), BEGINS.replace(year=1969).date()]),
+}
+DURATIONS_HELD = {
+    pa.int64(): ([60, 7200], [-10, 0, 10**12]),
+    pa.float64(): ([60.0, 7200.5], ODD_FLOATS),
+    pa.float32(): ([0.1, 3600.0], [-0.5]),
+    pa.string(): (["60", " 7200 "], ["1_000", "", "x", "1e3", "inf", "-3", "0x10", "NA"]),
+    pa.decimal128(10, 3): ([Decimal("60.125")], [Decimal("-5")]),
+}
+
+
+@st.composite
+def typed_tables(draw):
+    """Calls in a Parquet table whose columns are of any type that such a file can have: most values as they should be."""
+    held = {"user": NAMES_HELD, "t": TIMES_HELD, "cell": NAMES_HELD, "end_cell": NAMES_HELD, "duration": DURATIONS_HELD}
+    n, columns = draw(st.integers(2, 8)), {}
+    for role, kinds in held.items():
+        kind = draw(st.sampled_from(list(kinds)))
+        usual, odd = kinds[kind]
+        values = st.integers(0, 3).flatmap(lambda i, usual=usual, odd=odd: st.sampled_from(usual if i else [*odd, None]))
+        columns[role] = pa.array(draw(st.lists(values, min_size=n, max_size=n)), kind)
+    return pa.table(columns)
+
+
+@settings(deadline=None, max_examples=60)
+@given(table=typed_tables())
+@example(
+    pa.table({"user": ["a"], "t": pa.array([LAST], pa.timestamp("us")), "cell": ["1"], "end_cell": ["1"], "duration": [0]})
+)
+@example(pa.table({"user": ["a"], "t": [T], "cell": ["1"], "end_cell": ["1"], "duration": [float("nan")]}))
+@example(pa.table({"user": [1e20], "t": [T], "cell": ["1"], "end_cell": ["1"], "duration": [60]}))
+def test_columns_of_any_type_give_the_same_profiles_by_table_and_by_file(table):
+    kind = table["t"].type
+    reading = {"zone": WEEK.zone} if pa.types.is_date(kind) or (pa.types.is_timestamp(kind) and not kind.tz) else {}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "calls.parquet"
+        pq.write_table(table, path)
+        found = both_ways(path, **reading)
+    same_or_refused(found)
+
+
+@pytest.mark.parametrize("role", ["user", "cell", "end_cell", "duration"])
+def test_a_column_of_truth_values_is_refused_by_both(tmp_path, role):
+    table = {"user": ["a"], "t": [T], "cell": ["1"], "end_cell": ["1"], "duration": [60]} | {role: [True]}
+    pq.write_table(pa.table(table), tmp_path / "calls.parquet")
+    for way in (by_table, by_file):
+        with pytest.raises(ValueError, match=f"column {role} holds bool, which cannot be read as {role}"):
+            way(tmp_path / "calls.parquet")

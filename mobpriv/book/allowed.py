@@ -6,6 +6,7 @@ Behind unit and meaning, after the last comma::
     shares: list[float] = [0.1, 0.5]  # share, of the users, > 0 and ≤ 1
     windows: list[str] = []  # first days of other windows, a date or none
     zone: str = ""  # by whose clocks a day begins, a time zone or none
+    place: str = ""  # "lat,lng" of a square, a place or none
     reading: str = "text"  # what decides where text and program differ, one of text | program
 
 A list needs at least one entry, and every entry lies in the range; ``or none`` allows the empty list or the empty text.
@@ -30,7 +31,8 @@ def split(comment: str) -> tuple[str, str]:
     meaning, comma, last = comment.rpartition(",")
     allowed = last.strip()
     if comma and (
-        _BOUNDS.fullmatch(allowed.removesuffix(" or none")) or re.fullmatch(r"one of .+|a (date|time zone)( or none)?", allowed)
+        _BOUNDS.fullmatch(allowed.removesuffix(" or none"))
+        or re.fullmatch(r"one of .+|a (date|time zone|place)( or none)?", allowed)
     ):
         return meaning.strip(), allowed
     return comment.strip(), ""
@@ -51,6 +53,8 @@ def within(value: Any, allowed: str) -> bool:
         return _is_date(value)
     if allowed == "a time zone":
         return _is_zone(value)
+    if allowed == "a place":
+        return _is_place(value)
     found = _BOUNDS.fullmatch(allowed)
     if not found:
         return True
@@ -73,3 +77,11 @@ def _is_zone(name: str) -> bool:
     except ValueError:
         return False
     return name in available_timezones() - {"localtime", "Factory"}  # none that a machine calls its own
+
+
+def _is_place(text: str) -> bool:
+    try:
+        lat, lng = map(float, text.split(","))
+    except ValueError:
+        return False
+    return abs(lat) <= 90 and abs(lng) <= 180  # nor is not-a-number

@@ -86,7 +86,7 @@ def call_blocks(path, reading: Reading, first: int = -1, end: int = -1) -> Itera
     """Calls of a file that need not fit memory, by the rules of :func:`read_calls`: blocks of records, with the masks of those whose name or
     time is at fault, and the lines that are none. ``first`` and ``end`` cut the rows of a Parquet file.
 
-    A block has the columns user, cell, end_cell (text), t (UTC) and duration.
+    A block has the columns user, cell, end_cell (text), t (UTC) and duration (s; infinite where it is not a number).
     """
     path, columns = existing(path), reading.columns
     for table, lines in _parquet_blocks(path, columns, first, end) if is_parquet(path) else text_blocks(path, columns):
@@ -96,12 +96,17 @@ def call_blocks(path, reading: Reading, first: int = -1, end: int = -1) -> Itera
         for name in names.values():
             cut |= rounded(name)
         texts = {c: pa.array(name, pa.dictionary(pa.int32(), pa.string())).cast(pa.string()) for c, name in names.items()}
-        rest = {"duration": pa.array(table["duration"])} if "duration" in columns else {}
+        rest = {"duration": pa.array(_seconds(table["duration"]))} if "duration" in columns else {}
         yield (
             pa.table({**texts, "t": pa.array(t), **rest}),
             {ROUNDED: cut, **failed},
             [left for left in lines if left.rule != BLANK],
         )
+
+
+def _seconds(duration: pd.Series) -> np.ndarray:
+    number = pd.to_numeric(duration, errors="coerce").to_numpy(float, na_value=np.nan)
+    return np.where(np.isnan(number) & duration.notna().to_numpy(), np.inf, number)
 
 
 def _parquet_blocks(path: Path, columns: dict[str, str], first: int, end: int) -> Iterator[tuple[pd.DataFrame, list]]:

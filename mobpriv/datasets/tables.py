@@ -208,9 +208,10 @@ def names_of(user: pd.Series) -> pd.Series:
     if not isinstance(user.dtype, pd.CategoricalDtype):
         user = user.astype("category")
     given = user.cat.categories
-    if pd.api.types.is_float_dtype(given.dtype) and (given % 1 == 0).all():
-        given = given.astype("Int64")  # also those that Python writes as 1e+16
-    plain = plain_names(given)
+    text = given
+    if pd.api.types.is_float_dtype(given.dtype):  # whole ones as such, also those that Python writes as 1e+16
+        text = pd.Index([f"{x:.0f}" if x % 1 == 0 else str(x) for x in given], dtype="str")
+    plain = plain_names(text)
     if not (pd.api.types.is_string_dtype(given.dtype) and plain.equals(given)):
         number, names = pd.factorize(plain)
         code = np.r_[number, -1][user.cat.codes.to_numpy()]

@@ -29,7 +29,7 @@ _DATES = {  # dates and times that look like numbers: how they are written -> (d
     "YYYYMMDDHHMM": (4, 4),
     "YYYYMMDDHHMMSS": (4, 6),
 }
-_YEAR_1, _YEAR_9999 = -62_135_596_800_000, 253_402_300_799_999  # in ms: what a date can show
+YEAR_1, YEAR_9999 = -62_135_596_800_000, 253_402_300_799_999  # in ms: what a date can show
 
 
 class Unclear(ValueError):
@@ -189,7 +189,7 @@ def _from_numbers(values: pd.Series, number: np.ndarray, unit: str, source: str,
             f"({int(outside.sum())} records, first {number[row]:.15g} in row {row}): are they {other}?",
             {"time": "ms" if unit == "s" else "s"},
         )
-    known &= (ms >= _YEAR_1) & (ms <= _YEAR_9999)
+    known &= (ms >= YEAR_1) & (ms <= YEAR_9999)
     out = np.where(known, ms, 0).astype("int64").astype("datetime64[ms]")
     out[~known] = np.datetime64("NaT", "ms")
     bad = ~known & ~cut
