@@ -273,6 +273,15 @@ def test_what_is_refused(given, line):
         fit(*given)
 
 
+def test_no_setting_is_in_range_whose_level_is_unknown():
+    """The mechanism refused the largest ε: no law may recommend it."""
+    values = np.geomspace(0.02, 0.2, 8)
+    unknown = [np.where(values < 0.15, levels(curve, values), np.nan) for curve in (DOWN, CURVE)]
+    found = models(profiled(values=values, privacy=unknown[0], utility=unknown[1], reason="refused"))
+    assert found["high"].tolist() == pytest.approx([values[6]] * 2)
+    assert found["low"].tolist() == pytest.approx([0.02] * 2)
+
+
 def test_a_mechanism_that_no_sweep_has():
     with pytest.raises(ValueError, match="the profile has mechanisms that sweeps do not have: Geo-I"):
         models(profiled(), [Sweep(Promesse(), "alpha", [1, 2, 3, 4], "privacy")])

@@ -106,8 +106,8 @@ def models(
 ) -> pd.DataFrame:
     """The models of a table of :func:`mobpriv.pulp.profile`: one row a user, mechanism and metric ("privacy" or "utility").
 
-    Columns: user, mechanism, metric, a, b, c, d, low, high (the least and the largest value of the mechanism in this user's profile: no
-    law recommends what was not looked at), the fields of :class:`Fit`, and pois, of the original trace. Where too few levels are known for a model
+    Columns: user, mechanism, metric, a, b, c, d, low, high (the least and the largest value of the mechanism whose level is known: no law
+    recommends what was not looked at), the fields of :class:`Fit`, and pois, of the original trace. Where too few levels are known for a model
     its coefficients are NaN and the report says why.
     """
     profile = _with_sweeps(profile, sweeps)
@@ -118,7 +118,9 @@ def models(
         for metric in METRICS:
             fitted = _fit_known(values, table[metric].to_numpy(float), reasons, standard, metric == rises, method, left_out)
             row = {"user": user, "mechanism": mechanism, "metric": metric} | fitted.model._asdict()
-            row |= {"low": values.min(), "high": values.max()} | fitted._asdict() | {"pois": pois}
+            known = table[metric].notna().to_numpy()
+            seen = values[known] if known.any() else values
+            row |= {"low": seen.min(), "high": seen.max()} | fitted._asdict() | {"pois": pois}
             if metric == "privacy":
                 row["report"] = _joined(fitted.report, _coarse(pois))
             del row["model"]
