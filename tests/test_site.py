@@ -1,5 +1,7 @@
 """The built book as a whole: no link is dead, the search finds what it should, a map becomes interactive."""
 
+import re
+from html import unescape
 from html.parser import HTMLParser
 from urllib.parse import unquote, urldefrag, urlencode, urljoin, urlparse
 
@@ -71,25 +73,29 @@ def test_the_search_names_the_page_of_a_title_first(searching, query, first):
     assert searching(query)[0][1] == f"/{first}"
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "ledger",
-        "k-anonymity",
-        "AP-Attack",
-        "Geo-I",
-        "re-identification",
-        "dχ",
-        "3.6",
-        "(k, δ)",
-        "heat map",
-        "[Cerf",
-        "1/m",
-        "T2.4",
-    ],
-)
+@pytest.mark.parametrize("query", ["ledger", "k-anonymity", "AP-Attack", "Geo-I", "re-identification", "dχ", "3.6", "heat map"])
 def test_the_search_finds_the_words_of_the_book(searching, query):
+    """The first page that it names holds them."""
+    page = (SITE / searching(query)[0][1].lstrip("/")).read_text("utf-8")
+    assert query.casefold() in unescape(re.sub("<[^>]*>", "", page)).casefold()
+
+
+@pytest.mark.parametrize("query", ["(k, δ)", "[Cerf", "1/m", "T2.4"])
+def test_the_search_finds_something_for_words_with_signs(searching, query):
     assert searching(query)
+
+
+def test_the_landing_page_is_two_screens_of_four_hundred_words(browser, address):
+    context, page, _ = visited(browser, address, "index.html")
+    words, bottom = page.evaluate(
+        """() => { const article = document.querySelector('.bd-article'), copy = article.cloneNode(true);
+            copy.querySelectorAll('figure, script').forEach(e => e.remove());
+            copy.querySelectorAll('td, th, p, li').forEach(e => e.append(' '));
+            return [copy.textContent.split(/\\s+/).filter(Boolean).length, article.getBoundingClientRect().bottom + scrollY]; }"""
+    )
+    context.close()
+    assert words <= 400
+    assert bottom <= 2 * 1024  # of a screen of 1280 × 1024
 
 
 def test_a_map_becomes_interactive(browser, address):
