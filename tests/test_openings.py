@@ -199,6 +199,11 @@ class TestFindings:
         ]
         assert told(found, results, REGISTRY, self.NAMES, brief=True)["nb"] == ["It costs. (In this sample only.)"]
 
+    def test_one_about_each_case_at_hand_is_decided_by_the_values(self):
+        found = Finding("nb", "It costs.", "city.loss > 0.25", of_cases=True)
+        results = {"city": {"nb": {"loss": {"value": 0.3, "low": 0.22, "high": 0.4, "n": 9}}}}
+        assert told([found], results, REGISTRY, self.NAMES)["nb"] == ["It costs."]
+
     def test_one_about_a_single_run_is_tested_on_the_others_that_have_its_quantities(self):
         found = [Finding("nb", "It costs.", "city.loss > 0.2")]
         loss = {

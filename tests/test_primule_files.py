@@ -432,6 +432,8 @@ class TestCluster:
             options = {"every_slot": True, "both_cells": True}
             found = icps_on_cluster(path, NOVEMBER, client, CELLS, **options, chunk=700, pieces=5)
             same(found, icps(CALLS, CELLS, NOVEMBER, **options))
+            for _ in range(3):  # what was scattered before must not be forgotten under a second call
+                same(icps_on_cluster(path, NOVEMBER, client, CELLS, **options, chunk=700, pieces=5), found)
             with pytest.raises(
                 ValueError, match=r"cluster must be a distributed\.Client or the address of a scheduler .got int"
             ):

@@ -114,6 +114,7 @@ class Finding(NamedTuple):
     says: str  # {expression} gives a number
     holds: str
     landing: str = ""  # its sentence on the landing page
+    of_cases: bool = False  # as of a claim: about each case at hand, decided by the values
 
 
 class Erratum(NamedTuple):
@@ -171,7 +172,9 @@ def findings(folder: Path) -> list[Finding]:
     for path in sorted(folder.glob("*.yml")):
         for entry in (yaml_files.content(path) or {}).get("findings") or []:
             if not isinstance(entry, dict) or not set(Finding._fields[:3]) <= set(entry) <= set(Finding._fields):
-                faults.append(f"{path.name}: a finding has notebook, says and holds, and may have landing (got {entry!r})")
+                faults.append(
+                    f"{path.name}: a finding has notebook, says and holds, and may have landing and of_cases (got {entry!r})"
+                )
             else:
                 entries.append(Finding(**entry))
     if faults:

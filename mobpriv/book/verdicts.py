@@ -393,7 +393,8 @@ def told(
             if not truth_of(finding.holds, here):
                 raise ValueError(f"{finding.holds} does not hold")
             text = _with_numbers(finding.says, here, called, brief)
-            undecided = [in_words(part, called) for part in conjuncts(finding.holds) if throughout(part, here) is None]
+            parts = [] if finding.of_cases else conjuncts(finding.holds)
+            undecided = [in_words(part, called) for part in parts if throughout(part, here) is None]
             if undecided:
                 text += " (In this sample only.)" if brief else f" {IN_SAMPLE} {'; '.join(undecided)}."
             texts.setdefault(finding.notebook, []).append(text + ("" if brief else _elsewhere(finding.holds, here, registry)))
