@@ -75,7 +75,7 @@ def _possible(ms: np.ndarray) -> bool:
 
 
 def _dates(number: np.ndarray) -> str:
-    """How dates are written that all these numbers could be; "" where they are none, or one.
+    """How dates are written that all these finite numbers could be; "" where they are none, or one.
 
     Seconds since 1970 can look like dates, but not for longer than a minute.
     """
@@ -144,13 +144,11 @@ def times(
         if part and zone is None and values.dt.tz is None:
             return pd.Series(pd.NaT, values.index, dtype="datetime64[ms, UTC]"), {ZONELESS: values.notna().to_numpy()}
         return _in_utc(values, zone, source)
-    if (
-        time is None
-        and not part
-        and values.dtype.kind in "iuf"
-        and (dates := _dates(values.iloc[:1000].dropna().to_numpy(float)))
-    ):
-        raise Unclear(f"{source}: times such as {values.iloc[0]:.0f} look like dates written as {dates}: {_ISO}", {})
+    if time is None and not part and values.dtype.kind in "iuf":
+        first = values.iloc[:1000].to_numpy(float, na_value=np.nan)
+        first = first[np.isfinite(first)]
+        if dates := _dates(first):
+            raise Unclear(f"{source}: times such as {first[0]:.0f} look like dates written as {dates}: {_ISO}", {})
     if time != "iso":
         unit = 1000 if time in (None, "s") else 1
         if values.dtype == "int64" and len(values) and _EARLIEST // unit <= values.min() and values.max() < _LATEST // unit:
