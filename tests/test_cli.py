@@ -370,7 +370,7 @@ def test_real_needs_a_folder_with_data(call, tmp_path):
         (["-p", "reading=poem"], "parameter reading of thesis_3_attacks must be one of text | program (got 'poem')"),
         (["-p", "leave_out=zz"], "does not have: zz"),
         (["-p", "start=someday"], "parameter start of thesis_3_attacks must be a date or empty (got 'someday')"),
-        ([], "the attacked half is empty: the records span 0.1 days"),
+        ([], "the attacked half is empty: the records span 0.1 days, days is 30: choose fewer days, another start, or halves"),
     ],
 )
 def test_what_the_notebook_refuses_is_one_line_and_exit_code_2(call, tmp_path, table, arguments, line):

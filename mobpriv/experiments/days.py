@@ -87,16 +87,17 @@ def choose(
     return Choice(data, traces, first, words + whose)
 
 
-def in_halves(choice: Choice, rule: str, days: int) -> Setting:
-    """The chosen records cut in two by a ``rule`` of :func:`mobpriv.traces.split_in_half`: a known half and one to attack."""
+def in_halves(choice: Choice, rule: str, days: int, remedy: str = "choose fewer days or another start") -> Setting:
+    """The chosen records cut in two by a ``rule`` of :func:`mobpriv.traces.split_in_half`: a known half and one to attack.
+
+    ``remedy``: what a reader of the page can do where a half is empty.
+    """
     data, traces, first, words = choice
     known, secret = split_in_half(traces, rule, first, days)
     users = by_user(secret)[0]
     if not len(users) or not len(known):
         half = "training" if not len(known) else "attacked"
-        raise ValueError(
-            f"the {half} half is empty: the records span {_span(traces):.1f} days, days is {days}: choose fewer days, another start, or halves 'set' or 'user'"
-        )
+        raise ValueError(f"the {half} half is empty: the records span {_span(traces):.1f} days, days is {days}: {remedy}")
     if len(by_user(traces)[0]) < 2:
         raise ValueError(f"re-identification needs at least two users (got {', '.join(by_user(traces)[0])} alone)")
     in_words = {

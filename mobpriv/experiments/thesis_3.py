@@ -36,7 +36,8 @@ def prepare(
     """The chosen days of a data set (see :func:`mobpriv.experiments.days.choose`) and their two halves."""
     check_reading(reading)
     chosen = choose(dataset, start, days, leave_out, most)
-    return in_halves(chosen, halves or {"text": "calendar", "program": "user"}[reading], days)
+    rule = halves or {"text": "calendar", "program": "user"}[reading]
+    return in_halves(chosen, rule, days, "choose fewer days, another start, or halves 'set' or 'user'")
 
 
 def check_reading(reading: str) -> str:
