@@ -333,6 +333,7 @@ def test_a_build_skips_what_has_not_changed(tmp_path, capfd):
     assert again["two.ipynb"] != stamp["two.ipynb"]
 
 
+@pytest.mark.usefixtures("new_processes")
 def test_a_failing_notebook_stops_the_build_but_the_others_are_kept(tmp_path):
     root = project(tmp_path, "good", "wrong")
     make(root, "wrong", "1 / 0")

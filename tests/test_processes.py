@@ -154,7 +154,8 @@ def short() -> Iterator[Path]:
         yield Path(folder)
 
 
-@pytest.mark.parametrize(("end", "warm"), [(signal.SIGTERM, True), (signal.SIGKILL, True), (signal.SIGKILL, False)])
+@pytest.mark.parametrize("warm", [True, False])
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
 def test_a_build_that_is_ended_leaves_no_worker_no_kernel_and_no_folder(end, warm, tmp_path, short, monkeypatch):
     """Kernels are forked where the path of the temporary folder leaves room, else started anew."""
     registry(tmp_path)

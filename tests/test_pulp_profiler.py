@@ -87,8 +87,8 @@ def test_processes_give_the_same_numbers(table):
 
 
 def test_a_cluster_gives_the_same_numbers(table):
-    # a process of its own, which hears of the users over the network; no page of its state
-    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
+    # its own processes, which hear of the users over the network; no page of its state
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
         pd.testing.assert_frame_equal(profile(PEOPLE, FEW, [3, 8], QUICK, workers=cluster.scheduler_address), table)
 
 
@@ -115,7 +115,7 @@ def test_an_interrupted_profile_goes_on(table, workers):
         profile(PEOPLE, FEW, [3, 8], QUICK, workers, keep)
     assert 1 <= len(kept) <= 2
     before, computed[:] = set(kept), []
-    pd.testing.assert_frame_equal(profile(PEOPLE, FEW, [3, 8], QUICK, keep=keep), table)
+    pd.testing.assert_frame_equal(profile(PEOPLE, FEW, [3, 8], QUICK, workers, keep), table)
     assert set(kept) == {"profile-1", "profile-2", "profile-3"}
     assert not before & set(computed)
 

@@ -12,7 +12,7 @@ import pytest
 from built_site import HEIGHT, PAGES, SITE, needs_the_book, visited
 
 pytestmark = needs_the_book
-WIDTHS = (360, 768, 1024, 1440)
+WIDTHS = (360, 390, 768, 1024, 1100, 1440)
 PAPER = 718  # CSS pixels between the margins of an A4 sheet
 ROWS = 18  # of a table on a page: three data sets at six levels
 # What the theme brings: (rule, part of the offending element). Nothing of ours belongs here.
