@@ -41,8 +41,8 @@ def served() -> Iterator[str]:
         thread.join()
 
 
-def visited(browser, address: str, page: str, view: str = "light") -> tuple:
-    """The page, scrolled through once so that everything lazy has loaded, and what goes wrong for as long as it is open."""
+def tab(browser, address: str, view: str = "light") -> tuple:
+    """An empty page, and the list of what goes wrong for as long as it is open."""
     scheme, width = VIEWS[view]
     context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": HEIGHT}, reduced_motion="reduce")
     found, wrong = context.new_page(), []
@@ -52,12 +52,24 @@ def visited(browser, address: str, page: str, view: str = "light") -> tuple:
     found.on("response", lambda r: wrong.append(f"{r.status} {r.url}") if r.status >= 400 else None)
     found.on("console", lambda m: wrong.append(f"console: {m.text}") if m.type == "error" else None)
     found.on("pageerror", lambda e: wrong.append(f"script: {e}"))
-    found.goto(address + page)  # loaded to its end: a large page is idle before that
-    found.set_viewport_size({"width": width, "height": 10 * HEIGHT})  # in long strides
-    found.evaluate(
+    return context, found, wrong
+
+
+def visit(page, address: str, name: str, view: str = "light"):
+    """Open a page of the book and scroll through it once, so that everything lazy has loaded."""
+    width = VIEWS[view][1]
+    page.goto(address + name)  # loaded to its end: a large page is idle before that
+    page.set_viewport_size({"width": width, "height": 10 * HEIGHT})  # in long strides
+    page.evaluate(
         """async () => { for (let y = 0; y < document.body.scrollHeight; y += window.innerHeight) {
                window.scrollTo(0, y); await new Promise(done => setTimeout(done, 50)); } }"""
     )
-    found.wait_for_load_state("networkidle")
-    found.set_viewport_size({"width": width, "height": HEIGHT})
-    return context, found, wrong
+    page.wait_for_load_state("networkidle")
+    page.set_viewport_size({"width": width, "height": HEIGHT})
+
+
+def visited(browser, address: str, name: str, view: str = "light") -> tuple:
+    """A page of the book in a tab of its own, and what goes wrong for as long as it is open."""
+    context, page, wrong = tab(browser, address, view)
+    visit(page, address, name, view)
+    return context, page, wrong

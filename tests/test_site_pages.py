@@ -5,11 +5,10 @@ A page that passed before as it is now is visited again only in CI (``passed_pag
 
 import re
 from collections import Counter
-from weakref import WeakKeyDictionary
 
 import passed_pages
 import pytest
-from built_site import HEIGHT, PAGES, SITE, needs_the_book, visited
+from built_site import HEIGHT, PAGES, SITE, needs_the_book, tab, visit, visited
 
 pytestmark = needs_the_book
 WIDTHS = (360, 390, 768, 1024, 1100, 1440)
@@ -19,21 +18,28 @@ ROWS = 18  # of a table on a page: three data sets at six levels
 OF_THE_THEME = (
     ("region", "logo__title"),  # the book's name beside the logo stands outside the landmarks
 )
+READ = [page for page in PAGES if page not in ("genindex.html", "search.html")]
 NOTEBOOKS = [page for page in PAGES if page.startswith("notebooks/")]
 LARGEST_FIRST = sorted(PAGES, key=lambda page: -(SITE / page).stat().st_size)  # so that no worker is left with one at the end
 
 # what stands beyond the right edge of the text, or is hidden there; a map is a window by nature, one pixel is a rounding, and of a
-# formula the drawing counts, not the words for screen readers inside it
-BEYOND = """() => {
-    const article = document.querySelector('.bd-article');
-    const right = Math.min(article.getBoundingClientRect().right, window.innerWidth) + 1;
-    return [...article.querySelectorAll('*')]
-      .filter(e => e.getBoundingClientRect().width > 2)
-      .filter(e => e.getBoundingClientRect().right > right
-                   || e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX !== 'visible')
-      .filter(e => !e.closest('.leaflet-container, mjx-assistive-mml, .visually-hidden') && e.checkVisibility())
-      .filter(e => e.tagName === 'svg' || !e.closest('svg') && e.textContent.trim() && !e.matches('.math, mjx-container'))
-      .map(e => `${e.tagName}.${e.className}: ${e.textContent.trim().slice(0, 50)}`); }"""
+# formula the drawing counts, not the words for screen readers inside it; what of ours scrolls sideways, on the screen; and the page itself
+BEYOND = """screen => {
+    const article = document.querySelector('.bd-article'), edge = article.getBoundingClientRect().right;
+    const right = Math.min(edge, window.innerWidth) + 1;
+    const ours = '.claim, .erratum, table.sets, table.score, .filters, .origins, .citation-list';
+    const counts = e => !e.closest('.leaflet-container, mjx-assistive-mml, .visually-hidden') && e.checkVisibility()
+        && (e.tagName === 'svg' || !e.closest('svg') && e.textContent.trim() && !e.matches('.math, mjx-container'));
+    const beyond = [];
+    for (const e of article.querySelectorAll('*')) {
+        const box = e.getBoundingClientRect();
+        if (box.width <= 2) continue;
+        const scrolls = e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX !== 'visible';
+        if ((box.right > right || scrolls) && counts(e)
+            || screen && (box.right > edge + 0.5 || scrolls && e.tagName !== 'SELECT') && e.closest(ours) && e.checkVisibility())
+            beyond.push(`${e.tagName}.${e.className}: ${e.textContent.trim().slice(0, 50)}`); }
+    if (screen && document.documentElement.scrollWidth > window.innerWidth) beyond.push('the page');
+    return beyond; }"""
 # the words of a page without its programs, its formulas and the identifiers of what it cites
 WORDS = """() => { const article = document.querySelector('.bd-article').cloneNode(true);
     article.querySelectorAll('pre, code, script, style, mjx-container, .math, .citation-list').forEach(e => e.remove());
@@ -42,6 +48,10 @@ WORDS = """() => { const article = document.querySelector('.bd-article').cloneNo
 # how each table of numbers is set, and what room it has
 SET_AS = """() => [...document.querySelectorAll('.bd-article .numbers-box')].map(box => [
     getComputedStyle(box.querySelector('table')).display === 'table' ? 'table' : 'cards', box.clientWidth])"""
+# every fold opened; code without its colours, which make no line longer and are half of a page's elements
+OPENED = """() => { document.querySelectorAll('details').forEach(fold => fold.open = true);
+    document.querySelectorAll('.cell_input pre').forEach(code => { const words = document.createElement('span');
+        words.textContent = code.textContent; code.replaceChildren(words); }); }"""
 NOT_FOR_PEOPLE = {
     "a Python value": r"\b(True|None|nan|NaN|inf)\b|\bFalse\b(?! positive)",
     "a power of ten": r"(?<!commit )(?<![\w.])\d+(?:\.\d+)?[eE][+-]?\d+\b",
@@ -51,16 +61,6 @@ NOT_FOR_PEOPLE = {
 }
 
 
-# what of ours scrolls sideways, or is wider than the article
-OURS = """() => {
-    const ours = '.claim, .erratum, table.sets, table.score, .filters, .origins, .citation-list';
-    const right = document.querySelector('.bd-article').getBoundingClientRect().right + 0.5;
-    return [...new Set([...document.querySelectorAll(ours)].flatMap(e => [e, ...e.querySelectorAll('*')]))]
-      .filter(e => e.getBoundingClientRect().width > 2)
-      .filter(e => e.getBoundingClientRect().right > right || e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0
-                   && getComputedStyle(e).overflowX !== 'visible' && e.tagName !== 'SELECT')
-      .filter(e => e.checkVisibility())
-      .map(e => `${e.tagName} ${e.className} ${e.textContent.slice(0, 60)}`); }"""
 TOO_WIDE = "document.documentElement.scrollWidth - window.innerWidth"
 # the background, and the colours of marks and lines of what is drawn
 COLOURS = """() => { const page = getComputedStyle(document.querySelector('.bd-main')).backgroundColor;
@@ -72,32 +72,39 @@ COLOURS = """() => { const page = getComputedStyle(document.querySelector('.bd-m
         if (e.tagName == 'text') found.add(style.fill);
         else if (style.stroke != 'none' && style.strokeOpacity > 0.9) found.add(style.stroke); });
     return [page == 'rgba(0, 0, 0, 0)' ? body : page, [...found]]; }"""
-# violations; of contrast, and of links in a text, in one element of each look alone: what decides is the text's colour and size and what
-# lies behind it, all that its ancestors paint, and for a link its line and the text around it. Text that is positioned may lie over
-# anything: all of it is taken. What is drawn and what is folded away is out of the page meanwhile: of axe's time it would take half, a
-# drawing has its name, and its colours a check of their own.
-AXE = """options => {
-    const out = [...document.querySelectorAll('svg[role=img], details:not([open]) pre')].map(e => {
-        const inside = document.createDocumentFragment(); inside.append(...e.childNodes); return [e, inside]; });
+# The looks of text that no page had before, in one element each: what decides of contrast is the text's colour and size and what lies
+# behind it, all that its ancestors paint, and for a link its line and the text around it. Text that is positioned may lie over anything:
+# all of it is taken, and what frames the pages once.
+LOOKS = """known => {
+    const nothing = 'rgba(0, 0, 0, 0),none,1,none,normal,none';
     const of = e => { const s = getComputedStyle(e);
-        return [s.backgroundColor, s.backgroundImage, s.opacity, s.filter, s.mixBlendMode, s.boxShadow].join(); };
+        const paints = [s.backgroundColor, s.backgroundImage, s.opacity, s.filter, s.mixBlendMode, s.boxShadow].join();
+        return paints === nothing ? '' : paints + '|'; };
     const behind = new Map([[null, ['', false]]]);
     const painted = e => { if (!behind.has(e)) { const [above, free] = painted(e.parentElement), position = getComputedStyle(e).position;
-        behind.set(e, [above + of(e) + '|', free || position === 'absolute' || position === 'fixed']); } return behind.get(e); };
+        behind.set(e, [above + of(e), free || position === 'absolute' || position === 'fixed']); } return behind.get(e); };
     const text = e => [...e.childNodes].some(n => n.nodeType === Node.TEXT_NODE && n.data.trim()) || e.matches('input, select, a[href]');
-    const looks = new Set();
+    const looks = new Set(known);
     document.body.querySelectorAll('*').forEach((e, i) => {
         e.removeAttribute('data-look');
         if (!text(e) || !e.checkVisibility()) return;
         const s = getComputedStyle(e), [stack, free] = painted(e), around = e.matches('a') && getComputedStyle(e.parentElement);
         const linked = around ? [s.textDecoration, s.borderBottom, around.color, around.fontSize, around.fontWeight, around.display] : '';
-        const look = [s.color, s.fontSize, s.fontWeight, s.textShadow, stack, free ? i : '', linked].join();
+        const itself = !free ? '' : e.closest('main') ? `${location} ${i}` : e.outerHTML;
+        const look = [s.color, s.fontSize, s.fontWeight, s.textShadow, stack, itself, linked].join();
         if (!looks.has(look)) e.setAttribute('data-look', looks.add(look).size); });
+    return [...looks].slice(known.length); }"""
+# violations; what is drawn and what is folded away is out of the page meanwhile: of axe's time it would take half, a drawing has its name,
+# and its colours a check of their own
+AXE = """options => {
+    const out = [...document.querySelectorAll('svg[role=img], details:not([open]) pre')].map(e => {
+        const inside = document.createDocumentFragment(); inside.append(...e.childNodes); return [e, inside]; });
     axe.configure({rules: [{id: 'color-contrast', selector: '[data-look]'}, {id: 'link-in-text-block', selector: 'a[data-look]'}]});
     return axe.run({preload: false, resultTypes: ['violations'], ...options})
         .finally(() => out.forEach(([e, inside]) => e.append(inside))).then(found => found.violations); }"""
 CHECKS = []
-SHOWN = WeakKeyDictionary()  # how each page is shown now
+SHOWN = {}  # how each tab shows its page now
+SEEN = {"light": [], "dark": []}  # looks of text that are no barrier
 
 
 def having(what: str) -> list[str]:
@@ -118,18 +125,31 @@ def each(pages):
     return add
 
 
+@pytest.fixture(scope="module")
+def one_tab(browser, address):
+    """One for all pages: what they share is loaded and compiled once."""
+    context, page, wrong = tab(browser, address)
+    yield page, wrong
+    context.close()
+
+
 @pytest.mark.parametrize("name", LARGEST_FIRST)
-def test_a_page(browser, address, subtests, name):
+def test_a_page(one_tab, address, subtests, name):
     if passed_pages.passed(name):
         pytest.skip("passed before as it is")
-    context, page, wrong = visited(browser, address, name)
+    page, wrong = one_tab
+    page.goto("about:blank")  # no page is visited with what another has left
+    wrong.clear()
+    page.emulate_media(media="screen", color_scheme="light")
+    SHOWN[page] = (1280, "screen", "light")
+    visit(page, address, name)
     held = []
     for check, pages in CHECKS:
         if name in pages:
             with subtests.test(check.__name__):
                 check(page)
                 held.append(check)
-    context.close()
+    page.evaluate("localStorage.clear(), sessionStorage.clear()")
     assert not wrong, "a request that leaves the book or fails, or an error of a script"
     if len(held) == sum(name in pages for _, pages in CHECKS):
         passed_pages.keep(name)
@@ -147,7 +167,7 @@ def look(page, width=1280, media="screen", scheme="light"):
 
 
 # ------------------------------------------------------------------------------------------------------------------ every page
-@each([page for page in PAGES if page not in ("genindex.html", "search.html")])
+@each(READ)
 def no_page_shows_what_is_meant_for_programs(page):
     words = page.evaluate(WORDS)
     found = {
@@ -215,6 +235,18 @@ def a_term_is_linked_where_it_is_used_first(page):
     assert len(terms) == len(set(terms))
 
 
+@each(READ)
+def no_barrier_stands_in_the_way(page):
+    """All rules of axe."""
+    from axe_playwright_python.base import AXE_SCRIPT
+
+    look(page)
+    page.evaluate(AXE_SCRIPT)
+    new = page.evaluate(LOOKS, SEEN["light"])
+    assert not _violations(page)
+    SEEN["light"] += new
+
+
 @each(NOTEBOOKS)
 def marks_and_lines_of_figures_stand_out_from_the_page(page):
     """Strokes and fills of what is drawn, on the page's own background: 3 to 1, as for graphics (WCAG 1.4.11); 2 for the grid's ticks."""
@@ -226,6 +258,15 @@ def marks_and_lines_of_figures_stand_out_from_the_page(page):
     assert faint == {}
 
 
+@each(READ)
+def no_text_is_faint_in_dark(page):
+    """A look that no page had before, for one element of each."""
+    look(page, scheme="dark")
+    if new := page.evaluate(LOOKS, SEEN["dark"]):
+        assert not _violations(page, runOnly=["color-contrast"])
+        SEEN["dark"] += new
+
+
 @each(NOTEBOOKS)
 def a_table_is_one_in_dark_as_in_light(page):
     """The theme pads what stands on its dark page; a few pixels less, and wide tables become cards there alone."""
@@ -234,25 +275,6 @@ def a_table_is_one_in_dark_as_in_light(page):
         look(page, 1200, scheme=scheme)
         shown[scheme] = page.evaluate(SET_AS)
     assert shown["dark"] == shown["light"]
-
-
-@each([page for page in PAGES if page not in ("genindex.html", "search.html")])
-def no_barrier_stands_in_the_way(page):
-    """All rules of axe; in the dark theme that of contrast, which takes nearly all of the time: once for all text that looks alike."""
-    from axe_playwright_python.base import AXE_SCRIPT
-
-    look(page)
-    page.evaluate(AXE_SCRIPT)
-    found = page.evaluate(AXE, {})
-    look(page, scheme="dark")
-    found += page.evaluate(AXE, {"runOnly": ["color-contrast"]})
-    violations = [
-        f"{violation['id']}: {node['html'][:200]} {node.get('failureSummary', '')[:300]}"
-        for violation in found
-        for node in violation["nodes"]
-        if not any(violation["id"] == rule and part in node["html"] for rule, part in OF_THE_THEME)
-    ]
-    assert not violations
 
 
 # ----------------------------------------------------------------------------------------------------------------- on a phone
@@ -316,16 +338,13 @@ def a_solution_is_folded_and_holds_its_code(page):
 
 
 # ----------------------------------------------------------------------------------------------- every page, its folds opened
-@each([page for page in PAGES if page not in ("genindex.html", "search.html")])
+@each(READ)
 def nothing_stands_beyond_the_right_edge_at_any_width_nor_on_paper(page):
-    page.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
+    page.evaluate(OPENED)
     beyond = []
     for media, width in [("print", PAPER), *(("screen", width) for width in WIDTHS)]:
         look(page, width, media)
-        found = page.evaluate(BEYOND) + (page.evaluate(OURS) if media == "screen" else [])
-        beyond += [f"{media} {width}: {element}" for element in found]
-        if media == "screen" and page.evaluate(TOO_WIDE) > 0:
-            beyond.append(f"{width}: the page")
+        beyond += [f"{media} {width}: {element}" for element in page.evaluate(BEYOND, media == "screen")]
     assert not beyond
 
 
@@ -355,6 +374,15 @@ def test_no_two_figures_share_a_number():
         if not re.fullmatch(r"Figure \d+\.", number)  # of a paper's own, which two papers may share
     )
     assert [number for number, count in numbers.items() if count > 1] == []
+
+
+def _violations(page, **options) -> list[str]:
+    return [
+        f"{violation['id']}: {node['html'][:200]} {node.get('failureSummary', '')[:300]}"
+        for violation in page.evaluate(AXE, options)
+        for node in violation["nodes"]
+        if not any(violation["id"] == rule and part in node["html"] for rule, part in OF_THE_THEME)
+    ]
 
 
 def _contrast(colour: str, background: str) -> float:
