@@ -7,7 +7,7 @@ import shutil
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update "
-    "--disable-sync"
+    "--disable-sync --js-flags=--single-threaded-gc"  # several threads that collect take time from the other workers
 ).split()
 MISSING = None if CHROMIUM else "needs chromium (from the distribution's packages)"
 if MISSING and os.environ.get("CI"):
