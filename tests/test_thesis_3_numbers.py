@@ -31,8 +31,7 @@ def shares(traces) -> pd.DataFrame:
     column = np.floor(traces["lng"].to_numpy() * east[of] / CELL)
     cell, cells = pd.factorize(row[of] * 1e6 + column)
     user, users = pd.factorize(traces["user"])
-    records = np.zeros((len(users), len(cells)))
-    np.add.at(records, (user, cell), 1)
+    records = np.bincount(user * len(cells) + cell, minlength=len(users) * len(cells)).reshape(len(users), -1)
     return pd.DataFrame(records / records.sum(axis=1, keepdims=True), users.astype(str), cells)
 
 
@@ -43,13 +42,21 @@ def distances(secret, known) -> pd.DataFrame:
     return pd.DataFrame(np.array([topsoe(one, others) for one in x.to_numpy()]), x.index, y.index)
 
 
+@numba.njit
 def topsoe(one, others):
-    """Term by term; in cells (rows of ``others``) where ``one`` is 0 a term is y ln 2."""
-    there = one > 0
-    x, y = one[there, None], others[there]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        of_y = np.where(y > 0, y * np.log(2 * y / (x + y)), 0.0)
-    return (x * np.log(2 * x / (x + y)) + of_y).sum(axis=0) + np.log(2) * (1 - y.sum(axis=0))
+    """Term by term; where one of the two is 0 the other's term is itself times ln 2."""
+    total, ln2 = (
+        np.full(others.shape[1], np.log(2)),
+        np.log(2),
+    )  # of the other in cells without the one: what the cells below leave
+    for cell in np.flatnonzero(one):
+        x = one[cell]
+        for user, y in enumerate(others[cell]):
+            if y > 0:
+                total[user] += x * np.log(2 * x / (x + y)) + y * np.log(2 * y / (x + y)) - y * ln2
+            else:
+                total[user] += x * ln2
+    return total
 
 
 def found(d) -> pd.Series:

@@ -233,6 +233,7 @@ def files(own, tmp_path_factory):
 def test_it_stands_alone_fits_the_screen_and_is_accessible(browser, files, scheme, width):
     from axe_playwright_python.sync_playwright import Axe
 
+    rules = {"runOnly": ["color-contrast"]} if scheme == "dark" else {}  # the others do not read colours
     for file in files:
         context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 800}, reduced_motion="reduce")
         opened, wrong = context.new_page(), []
@@ -244,7 +245,7 @@ def test_it_stands_alone_fits_the_screen_and_is_accessible(browser, files, schem
         wide = opened.evaluate("document.documentElement.scrollWidth - window.innerWidth")
         violations = [
             f"{violation['id']}: {node['html'][:200]}"
-            for violation in Axe().run(opened).response["violations"]
+            for violation in Axe().run(opened, options=rules).response["violations"]
             for node in violation["nodes"]
         ]
         background = opened.evaluate("getComputedStyle(document.body).backgroundColor")
