@@ -1,5 +1,6 @@
 """What the pages call a quantity, and how they show a number."""
 
+import json
 import math
 import re
 
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mobpriv.book import quantities, results, runs
+from mobpriv.book import quantities, results, runs, yaml_files
 from mobpriv.book.quantities import Quantity, in_words, names, unit_of
 from mobpriv.numbers import beside, constant, counted, extent, shown
 
@@ -213,3 +214,23 @@ def test_expressions_in_words(expression, words, unit):
 def test_the_words_of_a_part_may_stand_for_one_placeholder_alone():
     found = names({"nb": {"error.{chi}.{users}": ["share", "error, {chi}, {users}"]}}, {"chi=all": "all POIs"}, REGISTRY.runs)
     assert found.of("nb", "error.all.all") == Quantity("share", "error, all POIs, all")
+
+
+def test_a_word_for_a_part_of_a_name_stays_in_its_chapter():
+    """A bare part is called so wherever a name has it; "own" was "the same attacks" on the pages of five chapters, for one meant it so."""
+    everywhere = {"none", "calendar", "set", "user", "cells alone", "utility"}
+    files = {path.stem: yaml_files.content(path) for path in (results.ROOT / "book" / "quantities").glob("*.yml")}
+    strays = set()
+    for kept in (results.ROOT / "book" / "results").glob("*/*.json"):
+        own = next(name for name, of in files.items() if kept.stem in of["quantities"])
+        patterns = [quantities.pattern(words) for words in files[own]["quantities"][kept.stem]]
+        for name in json.loads(kept.read_text())["results"]:
+            match = next(filter(None, (of.fullmatch(name) for of in patterns)), None)  # results of older code have other names
+            strays |= {
+                (own, name, other)
+                for key, part in (match.groupdict() if match else {}).items()
+                for other, of in files.items()
+                if part not in everywhere and not {part, f"{key}={part}"} & files[own].get("parts", {}).keys()
+                if part in of.get("parts", {})
+            }
+    assert not strays
