@@ -73,7 +73,7 @@ def as_cells(table: pd.DataFrame) -> Cells:
         ("a cell has both coordinates or none", np.isnan(lat) != np.isnan(lng), "fill in the other, or leave both empty"),
         ("latitudes of cells lie in [-90, 90]", np.abs(lat) > 90, "write degrees of WGS 84; are lat and lng swapped?"),
         (
-            "no cell is at latitude 0, longitude 0",
+            "cells lie elsewhere than at latitude 0, longitude 0",
             (lat == 0) & (lng == 0),
             "give its coordinates, or leave both empty where nobody knows them",
         ),

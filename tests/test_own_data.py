@@ -5,6 +5,8 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from mobpriv.book import allowed
@@ -12,9 +14,10 @@ from mobpriv.calls import as_calls, as_cells
 from mobpriv.cli import app
 from mobpriv.datasets import Unclear, load, load_calls, read_geolife, read_table, recognised
 from mobpriv.datasets.call_statistics import describe_calls
+from mobpriv.datasets.call_tables import read_cells
 from mobpriv.datasets.statistics import describe, dwells, jumps, radius_of_gyration
 from mobpriv.datasets.tables import NOWHERE
-from mobpriv.datasets.times import ROUNDED
+from mobpriv.datasets.times import ROUNDED, _dates
 from mobpriv.experiments.days import choose, clocks, first_day, in_halves
 from mobpriv.traces import as_traces
 
@@ -30,13 +33,24 @@ def table(path, times=None, users=("u1", "u2", "u3"), names="user,t,lat,lng", la
 
 
 @pytest.mark.parametrize(
-    ("form", "named"), [("%Y%m%d%H", "YYYYMMDDHH"), ("%y%m%d%H%M", "YYMMDDHHMM"), ("%Y%m%d%H%M", "YYYYMMDDHHMM")]
-)
-def test_dates_that_look_like_numbers_are_no_seconds(tmp_path, form, named):
-    path = table(tmp_path / "a.csv", STAMPS.strftime(form))
+    ("form", "named"),
+    [("%Y%m%d%H", "YYYYMMDDHH"), ("%y%m%d%H%M", "YYMMDDHHMM"), ("%Y%m%d%H%M", "YYYYMMDDHHMM"), ("%d%m%Y%H", "DDMMYYYYHH"),
+     ("%d%m%y%H%M", "DDMMYYHHMM")],
+)  # fmt: skip
+@pytest.mark.parametrize("odd", [[], ["-1"], ["0"], ["9999999999"]])
+def test_dates_that_look_like_numbers_are_no_seconds(tmp_path, form, named, odd):
+    stamps = pd.date_range(STAMPS[0], periods=40, freq="7h").strftime(form).str.lstrip("0")
+    path = table(tmp_path / "a.csv", [*stamps, *odd])
     for read in (load, read_table):
         with pytest.raises(Unclear, match=f"dates written as {named}"):
             read(path)
+
+
+@given(st.integers(320_000_000, 4_000_000_000), st.integers(1, 3_600), st.integers(0, 9))
+def test_seconds_are_no_dates(begins, step, seed):
+    """However short a set is, if its records do not all fall on the first minute of a hundred seconds."""
+    seconds = begins + np.cumsum(np.random.default_rng(seed).integers(1, 2 * step, 200))
+    assert _dates(seconds.astype(float)) == ""
 
 
 def test_microseconds_are_named(tmp_path):
@@ -44,8 +58,10 @@ def test_microseconds_are_named(tmp_path):
         recognised(table(tmp_path / "a.csv", [f"{T + k}000000" for k in range(12)]))
 
 
-def test_numbers_whose_digits_a_spreadsheet_cut_off_are_left_out(tmp_path):
-    path = table(tmp_path / "a.csv", [f"{T + 600 * k:.4E}" if k < 4 else T + 600 * k for k in range(12)], ("u1", "3.93331E+11"))
+@pytest.mark.parametrize("written", ["{:.4E}", "{:.4e}", "{:.5g}", "{:.3E}E09"])
+def test_numbers_whose_digits_a_spreadsheet_cut_off_are_left_out(tmp_path, written):
+    cut = lambda number: written.format(number).replace("E+09E", "E")  # noqa: E731
+    path = table(tmp_path / "a.csv", [cut(T + 600 * k) if k < 4 else T + 600 * k for k in range(12)], ("u1", "3.93331E+11"))
     found = load(path)
     assert found.left_out[["rule", "records"]].values.tolist() == [[ROUNDED, 8]]  # four times; four more of that user
     assert set(found.traces["user"]) == {"u1"}
@@ -55,7 +71,12 @@ def test_numbers_whose_digits_a_spreadsheet_cut_off_are_left_out(tmp_path):
 
 @pytest.mark.parametrize(
     ("users", "named"),
-    [(("u1", "u1 ", " u1"), {"u1"}), (("1.0", "1", "2.0"), {"1", "2"}), (("007", "7", "1.5"), {"007", "7", "1.5"})],
+    [
+        (("u1", "u1 ", " u1"), {"u1"}),
+        (("1.0", "1", "2.0"), {"1", "2"}),
+        (("007", "7", "1.5"), {"007", "7", "1.5"}),
+        (("1e3", "5E7"), {"1e3", "5E7"}),
+    ],
 )
 def test_persons_are_told_apart_by_plain_names(tmp_path, users, named):
     assert set(load(table(tmp_path / "a.csv", users=users)).traces["user"]) == named
@@ -68,7 +89,7 @@ def test_a_position_that_is_not_known_is_left_out(tmp_path):
     path.write_text(path.read_text() + f"u1,{T},0,0\nu1,{T},0,7\n")
     found = load(path)
     assert (len(found.traces), found.left_out["rule"].tolist()) == (13, [NOWHERE])
-    with pytest.raises(ValueError, match="no cell is at latitude 0, longitude 0: 1 do not, first row 1"):
+    with pytest.raises(ValueError, match="cells lie elsewhere than at latitude 0, longitude 0: 1 do not, first row 1"):
         as_cells(pd.DataFrame({"cell": ["a", "b"], "lat": [45, 0], "lng": [7, 0]}))
 
 
@@ -85,6 +106,31 @@ def test_a_position_that_is_not_known_is_left_out(tmp_path):
 def test_a_table_is_refused_in_words_that_help(tmp_path, given, said):
     with pytest.raises(ValueError, match=said):
         load(table(tmp_path / "a.csv", **given))
+
+
+def test_a_day_is_no_name_of_a_column_and_several_are(tmp_path):
+    (tmp_path / "a.csv").write_text("u1,2024-03-01,45,7\nu1,2024-03-02,45,7\n")
+    with pytest.raises(ValueError, match="line 1 holds a record"):
+        load(tmp_path / "a.csv")
+    (tmp_path / "a.csv").write_text("u1,2024-03-01,2024-03-02,7\nu1,3,4,7\n")
+    with pytest.raises(Unclear, match="no column user"):
+        load(tmp_path / "a.csv")
+
+
+def test_what_is_left_out_says_whose_and_where_it_is_only_where_that_is_known(tmp_path):
+    (tmp_path / "a.csv").write_text(f"user,t,lat,lng\nu2,{T},45,7\nu1,{T},45,7\nu2,{T},45,7\nu1,{T},45\nu2,{T + 60},45\n")
+    found = load(tmp_path / "a.csv").left_out.set_index("rule")
+    assert found.loc["record repeated", "place"] == "a.csv"
+    assert found.drop(index="record repeated")["users"].tolist() == [0]
+
+
+def test_municipalities_are_plain_names_and_cells_know_their_lines(tmp_path):
+    cells = tmp_path / "c_cells.csv"
+    cells.write_text("cell,lat,lng,municipality\na,45,7,1\nb,45,7,1.0\nc,45,7,1 \nd,45,7,NULL\ne,45,7,\n")
+    assert read_cells(cells)["municipality"].fillna("").tolist() == ["1", "1", "1", "", ""]
+    cells.write_text("cell,lat,lng\na,45,7\n\n\nb,0,0\n")
+    with pytest.raises(ValueError, match=r"line 5 of the file"):
+        read_cells(cells)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 
 from mobpriv.datasets import load, read_cabspotting, read_geolife, read_mdc, read_privamov, read_table
 from mobpriv.datasets.tables import NO_USER
+from mobpriv.datasets.times import ROUNDED
 from mobpriv.geo import distance, to_plane
 from mobpriv.grid import SquareGrid
 from mobpriv.traces import as_traces
@@ -255,7 +256,8 @@ def test_single_bad_times_are_left_out(tmp_path):
     traces, left_out = read_table(csv(tmp_path, text))
     assert len(traces) == 3
     unread = rule(left_out, "time not readable")
-    assert (unread.records, unread.place) == (2, "t.csv line 3")
+    assert (unread.records, unread.place) == (1, "t.csv line 3")
+    assert rule(left_out, ROUNDED).place == "t.csv line 5"
     assert unread.value.startswith("user a, t soon")
     assert rule(left_out, "time missing").place == "t.csv line 4"
 

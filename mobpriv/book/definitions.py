@@ -102,11 +102,18 @@ def used(
         chosen = range(len(own.statements)) if not name else (*own.defines[name], *own.always)
         found[path, name] = [own.statements[i].normal for i in chosen]
         for i in chosen:
-            places = _mentioned(own.statements[i], own.defines, own.imports, file)
-            waiting += [(path, place) if isinstance(place, str) else place for place in places]
+            waiting += _leads_to(path, path.stat().st_mtime_ns, i, file)
         if not name and path.name == "__init__.py":  # the whole of a package is what it hands on, too
             waiting += [place for of in own.imports.values() if (place := _target(*of, file))]
     return dict(sorted(found.items()))
+
+
+@cache
+def _leads_to(path: Path, changed: int, at: int, file: Callable[[str], Path | None]) -> list[Place]:
+    """The places that a statement of a module of the package mentions: asked again for every notebook."""
+    own = _read(path, changed)
+    places = _mentioned(own.statements[at], own.defines, own.imports, file)
+    return [(path, place) if isinstance(place, str) else place for place in places]
 
 
 def _mentioned(statement: Statement, defines: dict, imports: dict, file) -> list:

@@ -8,6 +8,7 @@ What is left out of the calls, and how it is told, is as in :mod:`mobpriv.datase
 made it: what is wrong with it is refused, not left out.
 """
 
+import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -70,7 +71,7 @@ def read_calls(
         table, lines, bad = parquet_table(path, columns), None, []
     else:
         table, lines, _ = text_table(path, columns, names, delimiter)
-        bad = unreadable([(path.name, lines)], lambda _: None)
+        bad = unreadable([(path.name, lines)], None)
     cut = np.zeros(len(table), bool)
     for c in (c for c in ("cell", "end_cell") if c in columns):
         name = names_of(table[c])
@@ -154,11 +155,14 @@ def read_cells(path) -> Cells:
     if not len(table):
         raise ValueError(f"{path}: the file holds no cell; {_NEEDED}")
     try:
-        town = {"municipality": table["municipality"].astype("object")} if "municipality" in table else {}
-        return as_cells(table.assign(cell=names_of(table["cell"]).astype("object"), **town))
+        named = {c: names_of(table[c]).astype("object") for c in ("cell", "municipality") if c in table}
+        if "municipality" in named:
+            named["municipality"] = named["municipality"].mask(named["municipality"].isin(MISSING))
+        return as_cells(table.assign(**named))
     except ValueError as reason:
-        first = f" (row 0 is line {number[0]})" if number is not None else ""
-        raise ValueError(f"{path}: {reason}{first}") from None
+        row = re.search(r"row (\d+)", str(reason))
+        line = f" (line {number[int(row[1])]} of the file)" if number is not None and row else ""
+        raise ValueError(f"{path}: {reason}{line}") from None
 
 
 def _rows(path: Path) -> tuple[pd.DataFrame, np.ndarray | None]:

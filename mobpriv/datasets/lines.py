@@ -11,7 +11,7 @@ lines counts under :data:`INSIDE`, so that nothing vanishes into it in silence.
 
 import csv
 import gzip
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -519,23 +519,24 @@ def _left_out(text: Text, kind: np.ndarray, header: int) -> list[LeftOut]:
     return found
 
 
-def unreadable(read: list[tuple[str, Lines]], user_of=lambda file: file) -> list[Problem]:
+def unreadable(read: list[tuple[str, Lines]], user_of: Callable | None = lambda file: file) -> list[Problem]:
     """The problems of files read by :func:`read_lines`, each with its first example: lines left out, cut files, empty files.
 
-    ``read`` holds names of files and what was read; ``user_of`` says whose a file is.
+    ``read`` holds names of files and what was read; ``user_of`` says whose a file is; None where one
+    has several users', and nobody can say whose a line is.
     """
     found = []
     for rule, remedy in REMEDIES.items():
         parts = [(file, part) for file, lines in read for part in lines.left_out if part.rule == rule]
         if parts:
             file, first = parts[0]
-            users = len({user_of(file) for file, _ in parts})
+            users = len({user_of(file) for file, _ in parts}) if user_of else 0
             place, records = f"{file} line {first.first}", sum(part.lines for _, part in parts)
             found.append(Problem(rule, records, users, -1, place, repr(first.text[:80]), remedy))
     empty = [file for file, lines in read if not lines.table.num_rows and all(part.rule == BLANK for part in lines.left_out)]
     if empty:
         more = f" and {len(empty) - 1} more" if len(empty) > 1 else ""
-        users = len({user_of(file) for file in empty})
+        users = len({user_of(file) for file in empty}) if user_of else 0
         remedy = "copy the file again if it should hold records"
         found.append(Problem("file without records", 0, users, -1, f"{empty[0]}{more}", "", remedy))
     return found

@@ -106,12 +106,12 @@ def read_mdc(path) -> tuple[Traces, pd.DataFrame]:
     first = ["db_key", "time", "longitude", "latitude", "altitude"]
     lines = _tab_separated(gps, first, ["userid"])
     table = _table(lines, [*first, "userid"])
-    bad = unreadable([(gps.name, lines)], lambda _: None)
+    bad = unreadable([(gps.name, lines)], None)
     if "userid" in lines.table.column_names:
         user = table["userid"]
     else:
         records = _tab_separated(existing(gps.parent / "records.csv"), ["db_key", "userid"], [])
-        bad += unreadable([("records.csv", records)], lambda _: None)
+        bad += unreadable([("records.csv", records)], None)
         owner = _table(records, ["db_key", "userid"]).drop_duplicates()
         owner = owner.drop_duplicates("db_key", keep=False).set_index("db_key")["userid"]  # who has two users has none
         user = owner.astype("category").reindex(table["db_key"])
@@ -167,7 +167,7 @@ def read_privamov(path, zone: str = "UTC") -> tuple[Traces, pd.DataFrame]:
     types = {"user": NAMES, "t": pa.string(), "lng": pa.float64(), "lat": pa.float64()}
     lines = read_lines(existing(path), "\t", types, list(types))
     table = _table(lines, list(types))
-    bad = unreadable([(path.name, lines)], lambda _: None)
+    bad = unreadable([(path.name, lines)], None)
     return as_records(table, bad, path.name, lambda row: f"{path.name} line {lines.number[row]}", "iso", zone)
 
 

@@ -124,7 +124,7 @@ def read_part(
         where = lambda row: f"{path.name} row {row if number is None else number[row]}"  # noqa: E731
         return Part(*as_records(table, [], path.name, where, time, zone), users, 0)
     table, lines, searched = text_table(path, columns, names, delimiter, wanted, most_bytes)
-    bad = unreadable([(path.name, lines)], lambda _: None)
+    bad = unreadable([(path.name, lines)], None)
     where = lambda row: f"{path.name} line {lines.number[row]}"  # noqa: E731
     return Part(*as_records(table, bad, path.name, where, time, zone), lines.users, searched)
 
@@ -191,7 +191,7 @@ def sorted_out(
         p = Problem(*p)
         # a repetition is found among the sorted records, which have lost their places
         found.append(p if p.rule == "record repeated" else p._replace(row=int(kept[p.row])))
-    found = [p if p.row < 0 or p.rule == "record repeated" else p._replace(place=where(p.row)) for p in found]
+    found = [p if p.row < 0 else p._replace(place=source if p.rule == "record repeated" else where(p.row)) for p in found]
     left_out = pd.DataFrame(found, columns=Problem._fields)
     lost = left_out[(left_out["records"] > 0) & (left_out["rule"] != BLANK)]
     if not len(records) and len(lost):
@@ -311,7 +311,9 @@ def check_columns(path: Path, names: list[str], columns: dict[str, str]) -> None
             f"{path}: the file is empty; it needs a line of names, {','.join(columns)}, and a line for each record"
         )
     record = re.compile(r"[+-]?\d+\.\d+|\d{9,}|\d{4}-\d\d-\d\d[T ].*")  # a position or a time, which nobody calls a column
-    if any(record.fullmatch(name) for name in (names if missing else columns.values())):
+    day = re.compile(r"\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4}\b.*")  # a table may have a column for each of several days
+    asked = names if missing else list(columns.values())
+    if any(record.fullmatch(name) for name in asked) or sum(bool(day.fullmatch(name)) for name in asked) == 1:
         raise ValueError(
             f"{path}: line 1 holds a record, it seems, and no names of columns ({', '.join(names[:8])}): put a line of names above it"
         )
@@ -449,7 +451,7 @@ def _rows_of(path: Path, text, delimiter: str, columns: dict[str, str], types: d
     if pa.types.is_floating(table[t].type):
         raw = read_lines(path, delimiter, types | {t: pa.string()}, quoted=True, text=text, **how | {"only": [t]})
         written = raw.table[t].take(np.searchsorted(raw.number, lines.number))
-        if pc.any(pc.match_substring_regex(written, r"E\+")).as_py():  # a spreadsheet may have cut digits off
+        if pc.any(pc.match_substring_regex(written, "[Ee]")).as_py():  # a spreadsheet may have cut digits off
             table = table.set_column(table.column_names.index(t), t, written)
     if pa.types.is_boolean(table[t].type) or pa.types.is_time(table[t].type):  # a guess: nothing that could be a moment
         table = table.set_column(table.column_names.index(t), t, table[t].cast(pa.string()))

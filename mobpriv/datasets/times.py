@@ -21,14 +21,26 @@ _ISO = "write them as ISO 8601, 2024-09-03T17:21 (in a spreadsheet the format yy
 _EARLIEST, _LATEST = (int(t.timestamp()) * 1000 for t in (EARLIEST, LATEST))
 _SINCE_1970 = {"s": 1000, "ms": 1}  # unit -> milliseconds
 _FINER = {"microseconds": 1e-3, "nanoseconds": 1e-6}  # -> milliseconds
-_DATES = {  # dates and times that look like numbers: how they are written -> (digits before the month, digits behind the day)
-    "YYYYMMDD": (4, 0),
-    "YYMMDDHHMM": (2, 4),
-    "YYYYMMDDHH": (4, 2),
-    "YYMMDDHHMMSS": (2, 6),
-    "YYYYMMDDHHMM": (4, 4),
-    "YYYYMMDDHHMMSS": (4, 6),
+_DIGITS = {
+    "YYYY": r"(?:19|20)\d\d",
+    "YY": r"\d\d",
+    "MM": "(?:0[1-9]|1[0-2])",
+    "DD": r"(?:0[1-9]|[12]\d|3[01])",
+    "D": r"(?:0?[1-9]|[12]\d|3[01])",  # at the front of a number, which drops its 0
+    "HH": r"(?:[01]\d|2[0-3])",
+    "mm": r"[0-5]\d",
 }
+_DATES = {  # dates and times that look like numbers: how they are written -> their digits
+    "YYYYMMDD": "YYYY MM DD",
+    "YYMMDDHHMM": "YY MM DD HH mm",
+    "YYYYMMDDHH": "YYYY MM DD HH",
+    "YYMMDDHHMMSS": "YY MM DD HH mm mm",
+    "YYYYMMDDHHMM": "YYYY MM DD HH mm",
+    "YYYYMMDDHHMMSS": "YYYY MM DD HH mm mm",
+    "DDMMYYYYHH": "D MM YYYY HH",
+    "DDMMYYHHMM": "D MM YY HH mm",
+}
+_MOST = 0.9  # seconds since 1970 can look like dates, but of those of some hours at most 0.6 do
 YEAR_1, YEAR_9999 = -62_135_596_800_000, 253_402_300_799_999  # in ms: what a date can show
 
 
@@ -75,27 +87,27 @@ def _possible(ms: np.ndarray) -> bool:
 
 
 def _dates(number: np.ndarray) -> str:
-    """How dates are written that all these finite numbers could be; "" where they are none, or one.
-
-    Seconds since 1970 can look like dates, but not for longer than a minute.
-    """
+    """How dates are written that most of these finite numbers could be; "" where they are none, or one."""
     number = np.unique(number)
-    if len(number) < 2 or not ((number > 0) & (number % 1 == 0) & (number < 1e15)).all():
+    whole = number[(number > 0) & (number % 1 == 0) & (number < 1e15)]
+    if len(whole) < 2:
         return ""
-    text = pd.Series(number.astype(np.int64)).astype("str")
-    for written, (year, clock) in _DATES.items():
-        form = ("(?:19|20)" if year == 4 else "") + r"\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])"
-        form += (r"(?:[01]\d|2[0-3])" if clock else "") + r"[0-5]\d" * max(clock // 2 - 1, 0)
-        if text.str.fullmatch(form).all():
+    text = pd.Series(whole.astype(np.int64)).astype("str")
+    for written, digits in _DATES.items():
+        form = "".join(_DIGITS[part] for part in digits.split())
+        if text.str.fullmatch(form).sum() > _MOST * len(number):
             return written
     return ""
 
 
-def rounded(text: pd.Series) -> np.ndarray:
-    """Whether a spreadsheet cut digits off a number, as in 1.7095E+09: several of them look alike then."""
+def rounded(text: pd.Series, power: str = r"E\+") -> np.ndarray:
+    """Whether digits of a number were cut off, as a spreadsheet does in 1.7095E+09: several of them look alike then.
+
+    ``power``: how its power of ten begins. A name may be 1e3, a time is not.
+    """
     if isinstance(text.dtype, pd.CategoricalDtype):
-        return np.r_[rounded(pd.Series(text.cat.categories, dtype="str")), False][text.cat.codes.to_numpy()].astype(bool)
-    parts = text.str.extract(r"^\s*[+-]?\d(?:\.(\d*))?E\+(\d{1,2})\s*$")
+        return np.r_[rounded(pd.Series(text.cat.categories, dtype="str"), power), False][text.cat.codes.to_numpy()].astype(bool)
+    parts = text.str.extract(rf"^\s*[+-]?\d(?:\.(\d*))?{power}(\d{{1,2}})\s*$")
     digits, power = parts[0].fillna("").str.len().to_numpy(float), pd.to_numeric(parts[1]).to_numpy(float, na_value=np.nan)
     return digits < power
 
@@ -176,7 +188,7 @@ def _refuse_text(values: pd.Series, time: str, source: str) -> None:
 
 def _from_numbers(values: pd.Series, number: np.ndarray, unit: str, source: str, part: bool):
     ms = np.rint(number * (1000 if unit == "s" else 1))
-    cut = rounded(values.astype("str")) if values.dtype.kind not in "iuf" else np.zeros(len(values), bool)
+    cut = rounded(values.astype("str"), r"[Ee]\+?") if values.dtype.kind not in "iuf" else np.zeros(len(values), bool)
     known = np.isfinite(ms) & ~cut
     outside = known & ~((ms >= _EARLIEST) & (ms < _LATEST))
     if 2 * outside.sum() > known.sum() and not part:

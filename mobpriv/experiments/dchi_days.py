@@ -93,6 +93,8 @@ def choose(
         found.append(Layout(calls, pois_of(calls.cells, m, region, use)))
         there |= {(k, date): of for date, of in _by_day(found[-1], wanted, zone, least).items()}
     enough = {at: of for at, of in there.items() if len(of[0].users) >= n}
+    if not there:
+        raise ValueError(f"no call of {data.name} begins in the chosen days: choose another start")
     if not enough:
         most = max((len(setting.users) for setting, _ in there.values()), default=0)
         raise ValueError(

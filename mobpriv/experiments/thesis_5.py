@@ -74,7 +74,9 @@ def prepare(
     if len(users) < 2:
         raise ValueError(f"re-identification needs at least two users (got {', '.join(users)} alone)")
     if not len(secret):
-        raise ValueError(f"nobody has {length} enough to hold some back: of every user's {length} all are among the known 80 %")
+        raise ValueError(
+            f"nobody has {length} enough to hold some back: of every user's {length} all are among the known 80 % (names that change are users of their own)"
+        )
     second = same_person(traces)
     person = {sub_trace: second.get(whose, whose) for sub_trace, whose in owner.items()}
     words = chosen.selection
