@@ -1,5 +1,7 @@
 """Which definitions a program uses: read from small packages, by what each mentions."""
 
+import ast
+
 import pytest
 
 from mobpriv.book import definitions
@@ -98,3 +100,10 @@ def test_docstrings_comments_and_layout_do_not_count():
     one = definitions.module('def f(x):\n    """Says."""\n    return x + 1  # why\n')
     two = definitions.module("def f(x):\n\n    return (x +\n      1)\n")
     assert one.statements == two.statements
+
+
+def test_every_python_writes_a_program_alike():
+    """As 3.11 does; from 3.12 on a function has parameters of types, from 3.13 on what is empty is not written."""
+    arguments = "arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])"
+    written = f"Module(body=[FunctionDef(name='f', args={arguments}, body=[Pass()], decorator_list=[])], type_ignores=[])"
+    assert definitions.normal(ast.parse("def f():\n    pass")) == written

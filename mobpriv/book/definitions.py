@@ -5,6 +5,7 @@ for; a module that is handed around as an object counts as a whole, and so does 
 """
 
 import ast
+import sys
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
@@ -61,13 +62,16 @@ def _bound(node: ast.stmt) -> set[str]:
 
 
 def normal(tree: ast.AST) -> str:
-    """A program without comments, layout and docstrings; the tree loses them."""
+    """A program without comments, layout and docstrings, written alike by every Python; the tree loses them."""
     for node in ast.walk(tree):
         if isinstance(getattr(node, "body", None), list):
             node.body = [
                 line for line in node.body if not (isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant))
             ]
-    return ast.dump(tree)
+    shown = (
+        {"show_empty": True} if sys.version_info >= (3, 13) else {}
+    )  # as Python 3.11 writes it: else each Python had its own hashes
+    return ast.dump(tree, **shown).replace(", type_params=[]", "")
 
 
 def _statement(node: ast.stmt) -> Statement:
