@@ -45,10 +45,8 @@ def distances(secret, known) -> pd.DataFrame:
 @numba.njit
 def topsoe(one, others):
     """Term by term; where one of the two is 0 the other's term is itself times ln 2."""
-    total, ln2 = (
-        np.full(others.shape[1], np.log(2)),
-        np.log(2),
-    )  # of the other in cells without the one: what the cells below leave
+    ln2 = np.log(2)
+    total = np.full(others.shape[1], ln2)  # as if the two shared no cell but for the terms that follow
     for cell in np.flatnonzero(one):
         x = one[cell]
         for user, y in enumerate(others[cell]):

@@ -68,9 +68,8 @@ def normal(tree: ast.AST) -> str:
             node.body = [
                 line for line in node.body if not (isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant))
             ]
-    shown = (
-        {"show_empty": True} if sys.version_info >= (3, 13) else {}
-    )  # as Python 3.11 writes it: else each Python had its own hashes
+    # as Python 3.11 writes it: with each Python's own text each would have hashes of its own, and find every result stale
+    shown = {"show_empty": True} if sys.version_info >= (3, 13) else {}
     return ast.dump(tree, **shown).replace(", type_params=[]", "")
 
 
