@@ -53,6 +53,12 @@ FILE_DEFAULTS = ("datasets", "stated_for", "of_means")  # may stand at the top o
 AGREES, DIRECTION, UNDECIDED, DISAGREES = "agrees", "agrees in direction", "inconclusive", "disagrees"
 BY_DEFINITION, IMPOSSIBLE, NOT_COMPARABLE = "holds by construction", "cannot hold", "not comparable"
 KINDS = (AGREES, DIRECTION, UNDECIDED, DISAGREES)  # that count in the score
+EFFECTS = {
+    "none": "nothing",
+    "notation": "the notation",
+    "number": "a number",
+    "conclusion": "a conclusion",
+}  # of an erratum: what it changes
 DATA, THEOREM, STOPWATCH = "data", "theorem", "stopwatch"  # what a claim is about
 
 
@@ -113,6 +119,8 @@ class Finding(NamedTuple):
     notebook: str
     says: str  # {expression} gives a number
     holds: str
+    answer: bool = False  # the answer that its page opens with: one sentence
+    matters: str = ""  # of an answer: why it matters, in two sentences
     landing: str = ""  # its sentence on the landing page
     of_cases: bool = False  # as of a claim: about each case at hand, decided by the values
 
@@ -126,6 +134,7 @@ class Erratum(NamedTuple):
     notebook: str
     demonstration: str
     figure: str = ""
+    effect: str = ""  # one of EFFECTS
 
 
 def read(folder: Path, kind: type[Claim] | type[Erratum]) -> list:
@@ -160,7 +169,9 @@ def read(folder: Path, kind: type[Claim] | type[Erratum]) -> list:
             except ValueError as error:
                 faults.append(f"{name}: {error}")
                 continue
-            faults += [f"{name}: {fault}" for fault in (_malformed(entries[-1]) if kind is Claim else [])]
+            faults += [
+                f"{name}: {fault}" for fault in (_malformed(entries[-1]) if kind is Claim else _without_effect(entries[-1]))
+            ]
     if faults:
         raise LedgerError(faults)
     return entries
@@ -173,7 +184,7 @@ def findings(folder: Path) -> list[Finding]:
         for entry in (yaml_files.content(path) or {}).get("findings") or []:
             if not isinstance(entry, dict) or not set(Finding._fields[:3]) <= set(entry) <= set(Finding._fields):
                 faults.append(
-                    f"{path.name}: a finding has notebook, says and holds, and may have landing and of_cases (got {entry!r})"
+                    f"{path.name}: a finding has {', '.join(Finding._fields[:3])}, and may have {', '.join(Finding._fields[3:])} (got {entry!r})"
                 )
             else:
                 entries.append(Finding(**entry))
@@ -235,6 +246,11 @@ def _malformed(claim: Claim) -> list[str]:
     twice = [(run, kind) for entry in claim.explanations for run in entry.runs for kind in entry.of]
     faults += [f"{run} has two explanations of {of!r}" for run, of in dict.fromkeys(twice) if twice.count((run, of)) > 1]
     return faults
+
+
+def _without_effect(erratum: Erratum) -> list[str]:
+    known = not erratum.effect or erratum.effect in EFFECTS
+    return [] if known else [f"effect is one of {', '.join(EFFECTS)} (got {erratum.effect!r})"]
 
 
 def printed(claims: list[Claim], notebook: str, data_set: str) -> dict[str, float]:

@@ -1,0 +1,179 @@
+"""The prose that people wrote for the book, sentence by sentence, and the rules of ``book/prose.yml`` that it breaks.
+
+    python -m mobpriv.book.prose [--count] [FILE …]
+
+A number in braces is filled in by the build; here it counts as a number. Code, formulas, tables and links' addresses are no prose.
+proselint, a general linter, checks the same sentences.
+"""
+
+import ast
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import nbformat
+
+from mobpriv.book import yaml_files
+from mobpriv.book.results import ROOT
+
+WRITTEN = ("README.md", "CONTRIBUTING.md", "book/*.md", "book/claims/*.yml", "book/errata/*.yml", "notebooks/*.ipynb")
+FIELDS = ("says", "matters", "landing", "claim", "short", "why", "by_definition", "impossible", "wrong", "decision")
+LONG = 30  # words of a sentence
+FEWEST = 5  # words of a text in a program that is a sentence
+_HEADLESS = re.compile(
+    r"(?:^|[:;(–—]\s*|\b(?:of|by|to|for|than|that|as|from|against|with|and|or|but|if|where|is|are|was|what|only|not|tells?|says?)\s+)"
+    r"(who(?:m|se|ever)?)\b(?!.*\?\W*$)",
+    re.IGNORECASE,
+)
+_FRONTED = re.compile(r"^(Of|Under|Behind|Beside|Among) \S+ .*?,? ", re.DOTALL)
+_NOT_PROSE = (
+    (r"(?ms)^(`{3,}|~{3,}).*?^\1`*\s*$", "\n"),
+    (r"(?s)\$\$.*?\$\$", "\n"),
+    (r"(?m)^\s*(:{3,}.*|\|.*|:[\w-]+:.*|\([\w-]+\)=|%.*)$", ""),
+    (r"(?s)<!--.*?-->", ""),
+    (r"\{\{.*?\}\}", "12"),
+    (r"\{[\w:]+\}`[^`]*`", "Name"),
+    (r"`+[^`]*`+", "code"),
+    (r"\$[^$]*\$", "x"),
+    (r"!?\[([^\]]*)\]\([^)]*\)", r"\1"),
+    (r"<[^>]+>", " "),
+    (r"\{[^{}]*\}", "12"),
+    (r"[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}", ""),
+)
+_ABBREVIATED = re.compile(r"\b(e\.g|i\.e|et al|cf|vs|Eq|Eqs|Fig|Figs|p|pp|Sec|No|Alg|Prop|Thm)\.(?=\s)")
+_END = re.compile(r"(?<=[.?!])[”\"’')]*\s+(?=[A-Z0-9“\"(§εχαΔ])")
+
+
+class Sentence(NamedTuple):
+    place: str  # file, and in it the entry or the cell
+    text: str
+
+    @property
+    def words(self) -> int:
+        return len(re.findall(r"[^\W_][\w'’.,/%-]*", self.text))
+
+
+def sentences(text: str, place: str) -> Iterator[Sentence]:
+    """The sentences of a text in Markdown; a heading and an entry of a list are texts of their own."""
+    for pattern, instead in _NOT_PROSE:
+        text = re.sub(pattern, instead, text)
+    for paragraph in re.split(r"\n\s*\n|\n(?=\s*(?:[-*+]|\d+\.)\s|#)|(?<=\n)#+ [^\n]*\n", text):
+        plain = _ABBREVIATED.sub(r"\1", " ".join(re.sub(r"^\s*(?:[-*+]|\d+\.|#+|>)\s+", "", paragraph).split()))
+        yield from (Sentence(place, part.strip()) for part in _END.split(plain) if re.search(r"[^\W\d_]", part))
+
+
+def written(files: Iterable[Path] = (), root: Path = ROOT) -> Iterator[Sentence]:
+    """Every sentence that people wrote in these files, or in all of the project."""
+    for path in files or sorted(path for pattern in WRITTEN for path in root.glob(pattern)):
+        name = path.resolve().relative_to(root).as_posix() if path.resolve().is_relative_to(root) else path.name
+        if path.suffix == ".md":
+            yield from sentences(path.read_text(encoding="utf-8"), name)
+        elif path.suffix == ".ipynb":
+            for number, cell in enumerate(nbformat.read(path, as_version=4).cells):
+                texts = [cell.source] if cell.cell_type == "markdown" else _texts(cell.source)
+                for text in texts:
+                    yield from sentences(text, f"{name} cell {number}")
+        else:
+            yield from _of_entries(yaml_files.content(path), name)
+
+
+def _texts(program: str) -> Iterator[str]:
+    """The texts of a program that are sentences; what is filled into one counts as a number."""
+    inside = set()
+    for node in ast.walk(ast.parse(program)):
+        text = ""
+        if isinstance(node, ast.JoinedStr):
+            inside.update(id(part) for part in ast.walk(node))
+            text = "".join(part.value if isinstance(part, ast.Constant) else "12" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inside:
+            text = node.value
+        if len(text.split()) >= FEWEST and re.search(r"[.?:]\W*$", text):
+            yield text
+
+
+def _of_entries(content, place: str) -> Iterator[Sentence]:
+    if isinstance(content, dict):
+        place = f"{place.split(' ')[0]} {content.get('id', content.get('notebook'))}" if "notebook" in content else place
+        for key, value in content.items():
+            if key in FIELDS:
+                for text in value.values() if isinstance(value, dict) else [value]:
+                    yield from sentences(str(text), place)
+            elif isinstance(value, dict | list):
+                yield from _of_entries(value, place)
+    elif isinstance(content, list):
+        for entry in content:
+            yield from _of_entries(entry, place)
+
+
+class Rules(NamedTuple):
+    """What ``book/prose.yml`` holds."""
+
+    instead: dict[re.Pattern, str]  # words that the book does not use -> what it says
+    allowed: dict[str, str]  # part of a sentence -> why it may break a rule
+    general: frozenset[str]  # checks of proselint that this book does not follow
+
+
+def rules(root: Path = ROOT) -> Rules:
+    content = yaml_files.content(root / "book" / "prose.yml")
+    instead = {re.compile(rf"\b(?:{words})\b", re.IGNORECASE): term for words, term in content["instead"].items()}
+    return Rules(instead, content.get("allowed") or {}, frozenset(content.get("general") or ()))
+
+
+def faults(sentence: Sentence, of: Rules) -> list[str]:
+    """The rules that a sentence breaks, each in words."""
+    if any(part in sentence.text for part in of.allowed):
+        return []
+    text, found = sentence.text, []
+    if sentence.words > LONG:
+        found.append(f"{sentence.words} words, at most {LONG}: make it two sentences, or a table")
+    found += [f"{one[1]!r} without a noun before it: a user who" for one in _HEADLESS.finditer(text)][:1]
+    if fronted := _FRONTED.match(text):
+        found.append(f"begins with {fronted[1]!r}: say first who does something")
+    if digits := re.search(r"\b\d+\.\d{4,}", text):
+        found.append(f"digits without meaning: {digits[0]}")
+    found += [f"{hit[0]!r}: say {term}" for pattern, term in of.instead.items() if (hit := pattern.search(text))]
+    return found
+
+
+def _general(found: list[Sentence], of: Rules) -> Iterator[tuple[Sentence, str]]:
+    """What proselint says."""
+    from proselint.checks import __register__
+    from proselint.registry import CheckRegistry
+    from proselint.tools import LintFile
+
+    CheckRegistry().register_many(__register__)
+    for sentence in found:
+        for result in LintFile(content=sentence.text + "\n", source=Path("prose")).lint().results:
+            check = result.check_result.check_path
+            if not any(check.startswith(name) for name in of.general) and not any(part in sentence.text for part in of.allowed):
+                yield sentence, f"{check}: {result.check_result.message}"
+
+
+def main(arguments: list[str]) -> int:
+    count = "--count" in arguments
+    found, of = [*written([Path(name) for name in arguments if not name.startswith("--")])], rules()
+    broken = [(sentence, fault) for sentence in found for fault in faults(sentence, of)]
+    if not count:
+        broken += _general(found, of)
+        for sentence, fault in broken:
+            print(f"{sentence.place}: {fault}\n    {sentence.text[:160]}")
+        unused = [part for part in of.allowed if len(arguments) == 0 and not any(part in one.text for one in found)]
+        for part in unused:
+            print(f"book/prose.yml: allowed, but nobody writes it: {part}")
+        broken += unused
+    kinds = Counter(
+        re.sub(r"'[^']*'|\d+", "…", fault).split(":")[0] for _, fault in (b for b in broken if isinstance(b, tuple))
+    )
+    long = sum(one.words > LONG for one in found)
+    print(
+        f"{len(found)} sentences, {100 * long / max(len(found), 1):.1f} % longer than {LONG} words; "
+        + ", ".join(f"{k} {n}" for k, n in kinds.most_common())
+    )
+    return int(bool(broken) and not count)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
