@@ -25,6 +25,7 @@ test: lint  ## lint and all tests (the built book has its own: make site-test)
 lint: $(STAMP)  ## formatting and lint only
 	@$(PY) -m ruff format --check
 	@$(PY) -m ruff check
+	@$(PY) -m mobpriv.book.prose
 
 site-test: $(STAMP)  ## open the built book in a headless browser: links, requests, scripts, accessibility
 	@$(PY) -m pytest -n $(WORKERS) --dist worksteal tests/test_site*.py $(ARGS); $(TOOK)

@@ -7,6 +7,7 @@ kilometre on, which are shown as kilometres.
 
 import math
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -31,6 +32,20 @@ def shown(value: Any, unit: str = "") -> str:
     if unit == "m" and KILOMETRE <= abs(value) < math.inf:
         return _signed(value, f"{abs(value) / KILOMETRE:,.1f}") + behind("km")
     return _digits(value, unit) + behind(unit)
+
+
+def in_prose(value: Any, unit: str = "") -> str:
+    """A number in a sentence: shares in whole per cent (the smallest and the largest with a decimal), points so from 10 on, all else with two
+    digits; a count as it is. Tables have :func:`shown`."""
+    if isinstance(value, str | bool) or value is None or not math.isfinite(value):
+        return shown(value, unit)
+    if unit in ("share", "points"):
+        size = round(100 * abs(value), 1)
+        whole = 1 <= size <= 99 if unit == "share" else size >= 10
+        return _signed(value, f"{size:.0f}") + behind(unit) if whole else shown(value, unit)
+    if value == round(value) or not SMALLEST < abs(value) < KILOMETRE:
+        return shown(value, unit)
+    return shown(float(f"{value:.2g}"), unit)
 
 
 def _digits(value: float, unit: str = "") -> str:
@@ -98,11 +113,11 @@ def counted(number: int, one: str, several: str = "") -> str:
     return f"{shown(number)} {one if number == 1 else several or one + 's'}"
 
 
-def extent(low: Any, high: Any, unit: str = "") -> str:
-    """An interval, its unit named once; empty where there is none."""
+def extent(low: Any, high: Any, unit: str = "", form: Callable[[Any, str], str] = shown) -> str:
+    """An interval, its unit named once, its ends in a ``form``; empty where there is none."""
     if any(end is None or end != end for end in (low, high)):  # not-a-number is the one that differs from itself
         return ""
-    first, second = shown(low, unit), shown(high, unit)
+    first, second = form(low, unit), form(high, unit)
     digits, _, named = first.rpartition(FIXED)
     return f"{digits if unit and second.endswith(FIXED + named) else first} to {second}"
 

@@ -1,4 +1,4 @@
-/* The filters of the ledger: by paper, verdict and data set, kept in the address so that a link can be shared. Without this script
+/* The filters of a page of the ledger: by verdict and data set, kept in the address so that a link can be shared. Without this script
    all claims are shown and the bar stays hidden. And before printing, folds are opened. */
 "use strict";
 
@@ -12,12 +12,16 @@
   window.addEventListener("afterprint", () => opened.forEach((fold) => (fold.open = false)));
 
   /* a claim is shown where one of its findings, "geolife:disagrees", has both the data set and the verdict chosen */
-  const matches = (says, { paper, verdict, data }) =>
-    (!paper || says.dataset.paper === paper) &&
+  const matches = (says, { verdict, data }) =>
     says.dataset.found.split("|").some((found) => {
       const [set, kind] = found.split(":");
       return (!data || set === data) && (!verdict || kind === verdict);
     });
+
+  /* all claims stood on one page once: an address of that time leads on */
+  const moved = document.querySelector(".moved");
+  const old = moved && /^#claim-([a-z]+)/.exec(location.hash);
+  if (old) location.replace((JSON.parse(moved.dataset.pages)[old[1]] ?? "") + location.search + location.hash);
 
   const start = () => {
     const bar = document.querySelector("form.filters");

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -80,7 +81,7 @@ def build(root: Path = ROOT, workers: int = 2, quick: bool = False, render: bool
 
 
 def _contents(root: Path) -> dict[str, list[str]]:
-    """Caption of a part of the book -> its files, in their order."""
+    """Title of a chapter -> its files, in their order; those of the supplement stand with the chapter whose name they bear."""
 
     def files(node):
         if isinstance(node, dict):
@@ -92,9 +93,23 @@ def _contents(root: Path) -> dict[str, list[str]]:
             for entry in node:
                 yield from files(entry)
 
-    content = yaml_files.content(root / "book" / "_toc.yml")
-    parts = content.get("parts") or [content]
-    return {part.get("caption", content.get("title", "The book")): list(files(part)) for part in parts}
+    chapters = {}
+    for entry in yaml_files.content(root / "book" / "_toc.yml")["chapters"]:
+        chapters.setdefault(entry.get("title", "The book"), []).extend(files(entry))
+    return {title: [*of, *_supplement(of[0], chapters)] for title, of in chapters.items() if title != SUPPLEMENT}
+
+
+SUPPLEMENT = "Supplement"  # the last chapter: pages of all the others that are off a reader's way
+
+
+def _supplement(chapter: str, chapters: dict[str, list[str]]) -> list[str]:
+    return [file for file in chapters.get(SUPPLEMENT, ()) if Path(file).stem.startswith(f"{chapter}_")]
+
+
+def _off_the_way(root: Path) -> set[str]:
+    """The notebooks of the supplement."""
+    entries = yaml_files.content(root / "book" / "_toc.yml")["chapters"]
+    return {Path(one["file"]).stem for entry in entries if entry.get("title") == SUPPLEMENT for one in entry["sections"]}
 
 
 def _notebooks(files: list[str]) -> list[str]:
@@ -262,7 +277,8 @@ class Judged(NamedTuple):
     registry: runs.Registry
     records: dict[str, dict[str, dict]]  # run -> notebook -> record
     verdicts: list[verdicts.Verdict]
-    findings: dict[str, list[str]]  # notebook -> what the book found there
+    answers: dict[str, openings.Answer]  # notebook -> the answer that its page opens with
+    findings: dict[str, list[str]]  # notebook -> what else the book found there
     landing: dict[str, str]  # the sentence of it that the landing page says
     errata: list[claims.Erratum]
     elsewhere: dict[str, str]  # erratum -> what comes of its test on other data
@@ -285,12 +301,22 @@ def judged(root: Path) -> Judged:
     found = verdicts.evaluate(claims.read(folder, claims.Claim), results, registry, names, rough, stale)
     elsewhere = verdicts.check_errata(errata, results, registry, rough)
     findings = claims.findings(folder)
-    told = verdicts.told(findings, results, registry, names, rough)
+
+    def told(of: list[claims.Finding], kind: str) -> dict[str, list[str]]:
+        return verdicts.told(of, results, registry, names, rough, kind)
+
+    answers = [finding for finding in findings if finding.answer]
+    matters = told([a._replace(says=a.matters) for a in answers if a.matters], verdicts.BRIEF)
+    answered = {
+        notebook: openings.Answer(says, " ".join(matters.get(notebook, ())))
+        for notebook, (says,) in told(answers, verdicts.ANSWER).items()
+    }
+    others = told([finding for finding in findings if not finding.answer], verdicts.FINDING)
     chosen = [finding._replace(says=finding.landing) for finding in findings if finding.landing]
     landing = dict.fromkeys((finding.notebook for finding in chosen), "") | {
-        notebook: " ".join(of) for notebook, of in verdicts.told(chosen, results, registry, names, rough, brief=True).items()
+        notebook: " ".join(of) for notebook, of in told(chosen, verdicts.BRIEF).items()
     }
-    return Judged(registry, records, found, told, landing, errata, elsewhere, names, stale, rough)
+    return Judged(registry, records, found, answered, others, landing, errata, elsewhere, names, stale, rough)
 
 
 def write_pages(embedded: dict[str, str], root: Path) -> None:
@@ -311,22 +337,31 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
             _write_downloads(book, name, embedded[name], root)
     titles = {name: notebooks.title(name, root) for name in embedded}
     chapters = {caption: {name: titles[name] for name in _notebooks(files)} for caption, files in contents.items()}
-    paths = {
-        f"path_{setting}": openings.path(chapter, book.verdicts, book.findings, book.registry)
-        for (setting, *_), chapter in zip(contents.values(), chapters.values(), strict=True)
-        if chapter
-    }
+    off_the_way = _off_the_way(root)
+    paths, supplement = {}, []
+    for (caption, (setting, *_)), chapter in zip(contents.items(), chapters.values(), strict=True):
+        own, more = ({name: text for name, text in chapter.items() if (name in off_the_way) is off} for off in (False, True))
+        if chapter:
+            paths[f"path_{setting}"] = openings.path(own, book.verdicts, book.answers, more)
+        if more:
+            supplement += [f"## {caption}", "", openings.listed(more, book.answers)]
+    of_papers = {paper: [v for v in book.verdicts if v.claim.paper == paper] for paper in sums.per_paper(book.verdicts)}
     for name, text in {
         **paths,
-        "ledger": ledger.ledger_page(book.verdicts, book.registry, chapters),
+        **{ledger.page_of(paper): ledger.ledger_page(of, book.registry, chapters) for paper, of in of_papers.items()},
+        **{f"score_{paper}": pages.score_page(of, book.registry, book.rough) for paper, of in of_papers.items()},
+        "supplement": "\n".join(supplement),
+        "ids": ledger.ids_page(book.registry, [verdict.claim for verdict in book.verdicts]),
         "errata": ledger.errata_page(book.errata, book.registry, book.elsewhere),
-        "score": pages.score_page(book.verdicts, book.errata, book.registry, book.rough, book.stale),
         "sums": sums.table(book.verdicts, book.registry, chapters),
         "status": pages.status_page(book.records, book.registry, book.stale, titles),
-        "headline": _headline(root / "book" / "notebooks", sorted(embedded)),
     }.items():
         _write_if_changed(generated / f"{name}.md", text)
+    for name in _shown_elsewhere(root):
+        _write_if_changed(generated / f"figure_{name}.md", _figure(root / "book" / "notebooks" / f"{name}.ipynb"))
     filled = sums.substitutions(book.verdicts) | {f"landing_{notebook}": text for notebook, text in book.landing.items()}
+    for notebook, answer in book.answers.items():
+        filled |= {f"answer_{notebook}": answer.says, f"matters_{notebook}": answer.matters}
     _write_if_changed(generated / "filled.json", json.dumps(filled, indent=1) + "\n")
     if book.stale:
         Console(stderr=True).print(
@@ -349,13 +384,14 @@ def _page(book: Judged, name: str, own: str, root: Path, number: Callable[[], st
     records = book.of(name, own)
     data = own in records and records[own]["provenance"]["data"]
     here = [verdict for verdict in book.verdicts if verdict.claim.notebook == name]
-    errata = sum(erratum.notebook == name for erratum in book.errata)
-    opening = openings.opening(name, here, book.findings.get(name, ()), errata, records.get(own), book.registry)
-    closing = [("verdicts", ledger.verdicts_in_words(here, book.registry))] if here else []
+    errata = [erratum for erratum in book.errata if erratum.notebook == name]
+    opening = openings.opening(here, book.answers.get(name), book.registry)
+    cards = ledger.verdicts_in_words(here, book.registry) if here else ""
+    below = openings.closing(name, cards, book.findings.get(name, ()), errata, records.get(own))
     foot = pages.footer(name, records, book.registry, [run for run in records if (run, name) in book.stale])
     executed = nbformat.read(_executed(root, own, name), as_version=4)
     made_up = book.registry.title(own) if data and data["synthetic"] else ""
-    return notebook_pages.page(executed, opening, [*closing, ("provenance", foot)], number, made_up)
+    return notebook_pages.page(executed, opening, [("below", below), ("provenance", foot)], number, made_up)
 
 
 def _write_downloads(book: Judged, name: str, own: str, root: Path) -> None:
@@ -368,14 +404,20 @@ def _write_downloads(book: Judged, name: str, own: str, root: Path) -> None:
     provenance.write_atomically(downloads / "numbers" / f"{name}.csv", pages.numbers(name, records, book.names, book.registry))
 
 
-def _headline(target: Path, names: list[str]) -> str:
-    """The figure of the cell tagged ``headline``, for the landing page."""
-    for name in names:
-        for cell in nbformat.read(target / f"{name}.ipynb", as_version=4).cells:
-            if "headline" in cell.metadata.get("tags", []):
-                html = "".join(o["data"]["text/html"] for o in cell.outputs if "text/html" in o.get("data", {}))
-                return f"```{{raw}} html\n{html}\n```\n"
-    return ""
+def _shown_elsewhere(root: Path) -> set[str]:
+    """The notebooks of which a page of prose shows the figure."""
+    texts = [path.read_text(encoding="utf-8") for path in (root / "book").glob("*.md")]
+    return {name for text in texts for name in re.findall(r"_generated/figure_(\w+)\.md", text)}
+
+
+def _figure(page: Path) -> str:
+    """A page's figure for another page: of the cell tagged ``headline``, else its first."""
+    cells = sorted(nbformat.read(page, as_version=4).cells, key=lambda cell: "headline" not in cell.metadata.get("tags", []))
+    htmls = (
+        "".join(o["data"]["text/html"] for o in cell.get("outputs", ()) if "text/html" in o.get("data", {})) for cell in cells
+    )
+    html = next((html for html in htmls if "<figure" in html), "")
+    return f"```{{raw}} html\n{html}\n```\n"
 
 
 def _copy(source: Path, target: Path) -> None:

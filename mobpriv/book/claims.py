@@ -43,12 +43,15 @@ Its results bear their run in front. An errata file (``book/errata/*.yml``) list
 quantity in a claim has its words and unit in ``book/quantities``.
 """
 
+import re
+from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mobpriv.book import yaml_files
 from mobpriv.book.expressions import plain_name
 
+LONGEST = 35  # words of an answer
 FILE_DEFAULTS = ("datasets", "stated_for", "of_means")  # may stand at the top of a ledger file
 AGREES, DIRECTION, UNDECIDED, DISAGREES = "agrees", "agrees in direction", "inconclusive", "disagrees"
 BY_DEFINITION, IMPOSSIBLE, NOT_COMPARABLE = "holds by construction", "cannot hold", "not comparable"
@@ -134,7 +137,7 @@ class Erratum(NamedTuple):
     notebook: str
     demonstration: str
     figure: str = ""
-    effect: str = ""  # one of EFFECTS
+    effect: str = "number"  # one of EFFECTS
 
 
 def read(folder: Path, kind: type[Claim] | type[Erratum]) -> list:
@@ -188,6 +191,13 @@ def findings(folder: Path) -> list[Finding]:
                 )
             else:
                 entries.append(Finding(**entry))
+    answered = Counter(entry.notebook for entry in entries if entry.answer)
+    faults += [f"{notebook} has {n} answers: a page opens with one" for notebook, n in answered.items() if n > 1]
+    faults += [
+        f"answer of {entry.notebook}: {words} words, at most {LONGEST}"
+        for entry in entries
+        if entry.answer and (words := len(re.sub(r"\{[^{}]*\}", "1", entry.says).split())) > LONGEST
+    ]
     if faults:
         raise LedgerError(faults)
     return entries
@@ -249,8 +259,7 @@ def _malformed(claim: Claim) -> list[str]:
 
 
 def _without_effect(erratum: Erratum) -> list[str]:
-    known = not erratum.effect or erratum.effect in EFFECTS
-    return [] if known else [f"effect is one of {', '.join(EFFECTS)} (got {erratum.effect!r})"]
+    return [] if erratum.effect in EFFECTS else [f"effect is one of {', '.join(EFFECTS)} (got {erratum.effect!r})"]
 
 
 def printed(claims: list[Claim], notebook: str, data_set: str) -> dict[str, float]:

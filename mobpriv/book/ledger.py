@@ -4,6 +4,7 @@ The same cards stand in the ledger, in chapter order, and at the end of the page
 tables in HTML; the classes are dressed in ``book/_static/ledger.css``, the filters work in ``book/_static/ledger.js``.
 """
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -15,6 +16,7 @@ from mobpriv.book.claims import (
     BY_DEFINITION,
     DIRECTION,
     DISAGREES,
+    EFFECTS,
     IMPOSSIBLE,
     KINDS,
     NOT_COMPARABLE,
@@ -50,7 +52,6 @@ CLASSES = {
     "": "open",
 }
 UNTESTABLE = "untestable"
-OBJECTIONS = (DIRECTION, UNDECIDED, DISAGREES, IMPOSSIBLE)  # what a page shows at once; the rest is behind a fold
 CALLED = {UNTESTABLE: "not testable", CLASSES[""]: "nothing stated"}  # classes whose verdict names a data set, or is none
 ERRATUM, CLAIM = r"\bE(?:-[A-Z])?\d+(?:\.\d+)?\b", r"\b[A-Z]\d+\.\d+\b"  # ids in a text
 
@@ -128,9 +129,9 @@ def _number(values: Sequence[str], between: str, n: int | None, counted: bool) -
 
 # ------------------------------------------------------------------------------------------------------------------- a card
 def card(verdicts: Sequence[Verdict], registry: Registry, level: int, ledger: str = "") -> str:
-    """A claim with the verdicts on it, under a heading of a level; ``ledger``: the address of the ledger, if it is another page.
+    """A claim under a heading of a level, what came of it in a line, and behind that the numbers and the reasons.
 
-    Another page shows the numbers at once where the claim does not hold or is open, and folds them where nothing speaks against it.
+    ``ledger``: the address of the paper's page of the ledger, if the card stands on another page.
     """
     claim, rows = verdicts[0].claim, by_data_set(verdicts, registry)
     tested = {name: cells for name, cells in rows.items() if not _untestable(cells)}
@@ -142,11 +143,10 @@ def card(verdicts: Sequence[Verdict], registry: Registry, level: int, ledger: st
         *_reasons(claim, tested, registry),
         _tested_as(claim, verdicts),
     ]
-    if ledger and not any(cell.verdict in OBJECTIONS for cell in verdicts):
-        body = [f'<details class="agreed"><summary>{_in_short(tested, without, registry)}</summary>', *body, "</details>"]
+    body = [f'<details class="card"><summary>{_in_short(claim, tested, without, registry)}</summary>', *body, "</details>"]
     parts = [
         ":::::{div} claim" + ("" if ledger else f"\n:name: {anchor(claim)}"),
-        f'<h{level} class="says" data-paper="{escape(claim.paper)}" data-found="{_found(rows)}">'
+        f'<h{level} class="says" data-found="{_found(rows)}">'
         f"{permalink(claim, ledger)} {escape(claim.claim.strip())}</h{level}>",
         place if ledger and not claim.figure else link(claim.notebook, claim.figure, place),
         *body,
@@ -155,11 +155,14 @@ def card(verdicts: Sequence[Verdict], registry: Registry, level: int, ledger: st
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _in_short(rows: Mapping[str, Sequence[Verdict]], without: Sequence[str], registry: Registry) -> str:
-    """The verdicts on a claim in one line: each once, with the data sets that it is found on."""
+def _in_short(claim: Claim, rows: Mapping[str, Sequence[Verdict]], without: Sequence[str], registry: Registry) -> str:
+    """The verdicts on a claim in one line: each once, with the data sets that it is found on, our number and the printed one."""
     found = {}
     for name, cells in rows.items():
-        found.setdefault(_badge(together(cells), registry), []).append(title(registry, name))
+        number = "" if claim.table or cells[0].value is None else f" {shown(cells[0].value, cells[0].unit)}"
+        if number and cells[0].printed is not None:
+            number += f" (printed {constant(cells[0].printed, cells[0].unit)})"
+        found.setdefault(_badge(together(cells), registry), []).append(title(registry, name) + number)
     verdicts = [f"{verdict} {escape(', '.join(names))}" for verdict, names in found.items()]
     return " ".join(
         [*verdicts, f'<span class="untested">○ not testable without {escape(", ".join(without))}</span>' * bool(without)]
@@ -342,13 +345,18 @@ def _test_in_words(claim: Claim, tested: Sequence[Verdict]) -> str:
 # ------------------------------------------------------------------------------------------------------------------- pages
 def verdicts_in_words(verdicts: Sequence[Verdict], registry: Registry) -> str:
     """What agrees on a notebook's page, what does not and why: its claims as in the ledger."""
-    cards = [card(of_claim, registry, 3, "../ledger.html") for of_claim in _by_claim(verdicts)]
-    return "\n".join(["## What agrees, what does not, and why", "", *cards])
+    cards = [card(of, registry, 3, f"../{page_of(of[0].claim.paper)}.html") for of in _by_claim(verdicts)]
+    return "\n".join(["## The paper's claims on this page", "", *cards])
+
+
+def page_of(paper: str) -> str:
+    """The name of the page with a paper's claims."""
+    return f"ledger_{paper}"
 
 
 def ledger_page(verdicts: Sequence[Verdict], registry: Registry, contents: Mapping[str, Mapping[str, str]]) -> str:
-    """All claims in the order of the book; ``contents``: caption of a part -> its notebooks -> their titles."""
-    lines = [_scheme(registry, [v.claim for v in verdicts]), "", _filters(verdicts, registry), ""]
+    """A paper's claims in the order of the book; ``contents``: caption of a part -> its notebooks -> their titles."""
+    lines = [_filters(verdicts, registry), ""]
     claims = _by_claim(verdicts)
     for caption, notebooks in contents.items():
         sections = {name: [c for c in claims if c[0].claim.notebook == name] for name in notebooks}
@@ -373,22 +381,21 @@ def _papers(registry: Registry, entries: Iterable[Claim | Erratum]) -> dict[str,
     return {name: found[name] for name in registry.papers if name in found}
 
 
-def _scheme(registry: Registry, claims: Sequence[Claim]) -> str:
-    papers = _papers(registry, claims).values()
-    named = "; ".join(f"**{p.claims}…** is a claim of *{p.title}*, **{p.errata}…** an erratum to it" for p in papers)
-    return f"Every claim has an id, which links to it: {named}."
+def ids_page(registry: Registry, claims: Sequence[Claim]) -> str:
+    """What the ids of claims and errata begin with; and, for addresses of the time when all claims stood on one page, where they stand now."""
+    papers = _papers(registry, claims)
+    named = "; ".join(f"**{p.claims}…** is a claim of *{p.title}*, **{p.errata}…** an erratum to it" for p in papers.values())
+    moved = escape(json.dumps({p.claims.lower(): f"{page_of(name)}.html" for name, p in papers.items()}))
+    return f'Every claim has an id, which links to it: {named}.\n\n<div class="moved" data-pages="{moved}" hidden></div>\n'
 
 
 def _filters(verdicts: Sequence[Verdict], registry: Registry) -> str:
     """The bar of filters, which stays hidden without the script that they need."""
-    papers = {name: paper.title for name, paper in _papers(registry, [v.claim for v in verdicts]).items()}
     kinds = {_class(v.verdict): CALLED.get(_class(v.verdict), v.verdict) for v in verdicts}
     kinds = {name: kinds[name] for name in [*CLASSES.values(), UNTESTABLE] if name in kinds}
     found = {v.dataset for v in verdicts}
     sets = {name: title(registry, name) for name in (*registry.runs, ACROSS, NO_DATA, *registry.data_sets) if name in found}
-    chosen = [
-        _select(*entry) for entry in (("paper", "Paper", papers), ("verdict", "Verdict", kinds), ("data", "Data set", sets))
-    ]
+    chosen = [_select(*entry) for entry in (("verdict", "Verdict", kinds), ("data", "Data set", sets))]
     total = len({v.claim.id for v in verdicts})
     return (
         f'<form class="filters" aria-label="Filter the claims" hidden>{"".join(chosen)}'
@@ -404,18 +411,36 @@ def _select(name: str, label: str, options: Mapping[str, str]) -> str:
 
 
 def errata_page(errata: Sequence[Erratum], registry: Registry, elsewhere: Mapping[str, str]) -> str:
-    """A card for each erratum, paper by paper; ``elsewhere``: id -> what comes of its test on other data."""
-    lines = []
-    for name, paper in _papers(registry, errata).items():
-        lines += [f"## {paper.title}", "", *(_erratum(e, elsewhere.get(e.id, "")) for e in errata if e.paper == name)]
+    """How many errata change what, then a card for each, paper by paper, those first that change most; ``elsewhere``: id -> what comes of
+    its test on other data."""
+    papers, order = _papers(registry, errata), [*reversed(EFFECTS)]
+    head = "".join(f'<th role="columnheader" scope="col">{EFFECTS[effect]}</th>' for effect in order)
+    rows = [
+        f'<tr role="row"><th role="rowheader" scope="row">{escape(paper.title)}</th>'
+        + "".join(
+            f'<td role="cell" data-label="{EFFECTS[effect]}">{sum(e.paper == name and e.effect == effect for e in errata)}</td>'
+            for effect in order
+        )
+        for name, paper in papers.items()
+    ]
+    lines = [
+        '<table class="score sums" role="table"><thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">errata that change</th>'
+        f'{head}</tr></thead><tbody role="rowgroup">{"</tr>".join(rows)}</tr></tbody></table>',
+        "",
+    ]
+    for name, paper in papers.items():
+        own = sorted((e for e in errata if e.paper == name), key=lambda e: order.index(e.effect))
+        lines += [f"## {paper.title}", "", *(_erratum(e, elsewhere.get(e.id, "")) for e in own)]
     return "\n".join(lines) + "\n"
 
 
 def _erratum(e: Erratum, elsewhere: str) -> str:
     code = f'<details class="test"><summary>The test</summary><p><code>{escape(e.demonstration)}</code></p></details>'
+    changes = f'<span class="effect">Changes {EFFECTS[e.effect]}</span>'
     parts = [
         f":::::{{div}} erratum\n:name: {anchor(e)}",
         f'<h3 class="says">{permalink(e)} {escape(e.place)}</h3>',
+        changes,
         f"**The paper.** {linked(e.wrong.strip())}",
         f"**This book.** {linked(e.decision.strip())}",
         f'<span class="verdict agrees">✓ shown</span> {link(e.notebook, e.figure, "by a computation")}.{elsewhere}',

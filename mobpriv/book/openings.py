@@ -1,76 +1,94 @@
-"""The answer that a page opens with: the verdicts on its headline claims in words, the main disagreement's cause, the command.
+"""What a page opens with: its answer in a sentence, the paper's claims with what came of them, why it matters; and what stands below.
 
-All of it is made from verdicts, findings and records; nothing is typed by hand but a claim in few words and the explanations.
+All of it is made from verdicts, findings and records; written by hand are an answer's words and a claim in few words.
 """
 
-import math
-import re
 from collections.abc import Iterable, Sequence
+from html import escape
+from typing import NamedTuple
 
 from mobpriv.book import sums
-from mobpriv.book.claims import AGREES, BY_DEFINITION, DISAGREES, IMPOSSIBLE, KINDS, NOT_COMPARABLE, THEOREM
+from mobpriv.book.claims import AGREES, BY_DEFINITION, IMPOSSIBLE, KINDS, NOT_COMPARABLE, THEOREM, Erratum
+from mobpriv.book.ledger import anchor
 from mobpriv.book.runs import Registry, named
 from mobpriv.book.verdicts import Verdict, said, title
-from mobpriv.numbers import beside, extent, shown
+from mobpriv.numbers import constant, in_prose, shown
 
 JUDGED = (*KINDS, BY_DEFINITION, IMPOSSIBLE, NOT_COMPARABLE)
+CLAIMS = 4  # at most so many open a page
 
 
-def opening(
-    notebook: str, verdicts: Sequence[Verdict], findings: Sequence[str], errata: int, record: dict | None, registry: Registry
-) -> str:
-    """The lines under a page's title, in MyST; ``verdicts`` and ``errata``: of this notebook; ``record``: of its embedded run."""
-    judged = [verdict for verdict in verdicts if verdict.verdict in JUDGED]
-    tested, given = (_headlines(judged, registry, by_definition) for by_definition in (False, True))
-    findings = list(findings)
-    if tested or not findings:
-        lines = [f"**The answer.** {' '.join([*tested, *given])}"] if tested or given else []
-    else:
-        lines = [f"**What we found.** {findings.pop(0)}"]
-        findings += [" ".join(given)] if given else []
-    lines += findings
-    if errata:
-        lines.append(
-            f"**{errata} {'erratum is' if errata == 1 else 'errata are'} demonstrated here**, {'' if errata == 1 else 'each '}by a test of its own."
-        )
-    lines += _main_cause([verdict for verdict in judged if verdict.claim.short], registry)
-    if record:
-        lines.append(_repeat(notebook, record))
+class Answer(NamedTuple):
+    """The answer of a page, with its numbers."""
+
+    says: str
+    matters: str = ""  # why
+
+
+def opening(verdicts: Sequence[Verdict], answer: Answer | None, registry: Registry) -> str:
+    """The lines under a page's title, in MyST; ``verdicts``: of this notebook."""
+    parts = [f"**{answer.says}**" if answer else "", _claims(verdicts, registry), answer.matters if answer else ""]
+    lines = [part for part in parts if part]
     return "\n".join(["::::{div} answer", "", *(f"{line}\n" for line in lines), "::::"]) if lines else ""
 
 
-def path(titles: dict[str, str], verdicts: Sequence[Verdict], findings: dict[str, Sequence[str]], registry: Registry) -> str:
-    """The sum of a chapter's claims, and its pages (name -> title), each with its first answer in a line; seen from ``book/``."""
-    claims = sums.counts(verdict for verdict in verdicts if verdict.claim.notebook in titles)
+def closing(notebook: str, verdicts: str, findings: Sequence[str], errata: Sequence[Erratum], record: dict | None) -> str:
+    """What stands below a notebook: what else the book found, its ``verdicts``, the errata shown there, how to repeat it.
+
+    ``record``: of its embedded run.
+    """
+    parts = ["## What else we found\n\n" + "\n".join(f"- {text}" for text in findings) if findings else "", verdicts]
+    if errata:
+        parts.append(f"**Errata shown on this page:** {', '.join(f'[{e.id}](#{anchor(e)})' for e in errata)}.")
+    return "\n\n".join(part for part in [*parts, _repeat(notebook, record) if record else ""] if part)
+
+
+def path(titles: dict[str, str], verdicts: Sequence[Verdict], answers: dict[str, Answer], more: dict[str, str]) -> str:
+    """The sum of a chapter's claims, and its pages (name -> title), each with its answer; ``more``: those of the supplement."""
+    claims = sums.counts(verdict for verdict in verdicts if verdict.claim.notebook in titles | more)
     lines = [f"{sums.in_words(claims)}.\n"] if claims else []
+    lines.append(listed(titles, answers))
+    if more:
+        pages = ", ".join(f"[{text}](notebooks/{notebook}.ipynb)" for notebook, text in more.items())
+        lines.append(f"In the [supplement](supplement.md): {pages}.\n")
+    return "\n".join(lines)
+
+
+def listed(titles: dict[str, str], answers: dict[str, Answer]) -> str:
+    """Pages (name -> title), each with its answer; seen from ``book/``."""
+    lines = []
     for notebook, text in titles.items():
-        own = [v for v in verdicts if v.claim.notebook == notebook and v.verdict in JUDGED]
-        tested, given = (_headlines(own, registry, by_definition) for by_definition in (False, True))
-        answer = next(iter([*tested, *findings.get(notebook, ()), *given]), "")
-        lines.append(f"- [{text}](notebooks/{notebook}.ipynb)" + (f": {answer}" if answer else ""))
+        answer = answers.get(notebook)
+        lines.append(f"- [{text}](notebooks/{notebook}.ipynb)" + (f": {answer.says}" if answer else ""))
     return "\n".join(lines) + "\n"
 
 
-def _headlines(verdicts: Iterable[Verdict], registry: Registry, by_definition: bool) -> list[str]:
-    """The claims with a few words of their own: those that could come out otherwise, or those that could not, which answer nothing."""
-    of = {}
+def _claims(verdicts: Iterable[Verdict], registry: Registry) -> str:
+    """The claims with a few words of their own as a table: first those that could come out otherwise."""
+    of: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
-        if verdict.claim.short:
+        if verdict.claim.short and verdict.verdict in JUDGED:
             of.setdefault(verdict.claim.id, []).append(verdict)
-    return [_headline(v, registry) for v in of.values() if all(one.verdict == BY_DEFINITION for one in v) == by_definition]
+    ordered = sorted(of.values(), key=lambda found: all(one.verdict == BY_DEFINITION for one in found))
+    rows = [
+        f'<tr><td>{escape(found[0].claim.short.strip())}</td><td data-label="we find">{"<br>".join(_outcomes(found, registry))}</td></tr>'
+        for found in ordered
+    ]
+    head = "<thead><tr><th>the paper says</th><th>we find</th></tr></thead>"
+    return f'<table class="in-short">{head}<tbody>{"".join(rows)}</tbody></table>' if rows else ""
 
 
-def _headline(verdicts: list[Verdict], registry: Registry) -> str:
-    """A claim in few words, and what came of it: one phrase for all data sets that share it."""
-    phrases = {}
+def _outcomes(verdicts: list[Verdict], registry: Registry) -> list[str]:
+    """What came of a claim: one phrase for all data sets that share it."""
+    phrases: dict[str, list[str]] = {}
     for data_set, readings in by_data_set(verdicts, registry).items():
         phrases.setdefault(_phrase(readings, registry), []).append(data_set)
-    return f"*{verdicts[0].claim.short.strip()}*: " + "; ".join(p.format(on=_on(names)) for p, names in phrases.items()) + "."
+    return [escape(phrase.format(on=_on(names))) for phrase, names in phrases.items()]
 
 
 def by_data_set(verdicts: Iterable[Verdict], registry: Registry) -> dict[str, dict[str, Verdict]]:
     """Title of a data set -> reading -> its verdict, real data first; of a table its worst cell stands for all."""
-    found = {}
+    found: dict[str, dict[str, Verdict]] = {}
     for verdict in sorted(verdicts, key=lambda v: _is_synthetic(v, registry)):
         run = registry.runs.get(verdict.dataset)
         data_set = registry.title(run.data) if run and run.data else title(registry, verdict.dataset)
@@ -94,31 +112,22 @@ def _phrase(readings: dict[str, Verdict], registry: Registry) -> str:
     text, program = readings.get("text"), readings.get("program")
     if text and program and text.verdict != program.verdict:
         if program.verdict == AGREES:
-            return f"reproduced {{on}} only by the author's program (by the paper's text {_found(text, registry)})"
+            return f"{said(program, registry)} {{on}} only with the authors' code (as described{_numbers(text)}: {said(text, registry)})"
         if text.verdict == AGREES:
-            return f"reproduced {{on}} by the paper's text (by the author's program {_found(program, registry)})"
-        return f"{said(text, registry)} {{on}} by the paper's text{_beside(text, registry)}, {said(program, registry)} by the author's program{_beside(program, registry)}"
+            return f"{said(text, registry)} {{on}} as described{_numbers(text)}; with the authors' code{_numbers(program)}: {said(program, registry)}"
+        return f"{said(text, registry)} {{on}} as described{_numbers(text)}, {said(program, registry)} with the authors' code{_numbers(program)}"
     only = text or program
     if only.verdict == BY_DEFINITION or only.claim.kind == THEOREM:
         return said(only, registry)  # no data are needed for that
-    return f"{said(only, registry)} {{on}}{_beside(only, registry)}"
+    return f"{said(only, registry)} {{on}}{_numbers(only)}"
 
 
-def _beside(verdict: Verdict, registry: Registry) -> str:
-    """Our number, where it is another one than the paper's."""
-    return f" ({_found(verdict, registry)})" if verdict.verdict not in (AGREES, BY_DEFINITION) and _has_number(verdict) else ""
-
-
-def _found(verdict: Verdict, registry: Registry) -> str:
-    """Our number with its interval and n, where there is a single one; else the verdict."""
-    if not _has_number(verdict):
-        return said(verdict, registry)
-    small = beside(extent(verdict.low, verdict.high, verdict.unit), verdict.n)
-    return "we find " + ", ".join([shown(verdict.value, verdict.unit), *small])
-
-
-def _has_number(verdict: Verdict) -> bool:
-    return verdict.value is not None and not verdict.claim.table
+def _numbers(verdict: Verdict) -> str:
+    """Our number and the printed one, where there is a single one."""
+    if verdict.value is None or verdict.claim.table:
+        return ""
+    printed = "" if verdict.printed is None else f"; printed {constant(verdict.printed, verdict.unit)}"
+    return f" ({in_prose(verdict.value, verdict.unit)}{printed})"
 
 
 def _on(names: Sequence[str]) -> str:
@@ -127,29 +136,6 @@ def _on(names: Sequence[str]) -> str:
     return (
         "across data sets" if names == ["across data sets"] else "on " + (f"{', '.join(first)} and {last}" if first else last)
     )
-
-
-def _main_cause(headlines: Sequence[Verdict], registry: Registry) -> list[str]:
-    """The first sentence of the explanation of the largest disagreement, real data before made-up ones; of two alike the first."""
-    disagreeing = [v for v in headlines if v.verdict in (DISAGREES, IMPOSSIBLE) and v.explanation]
-    if not disagreeing:
-        return []
-    main = max(disagreeing, key=lambda v: (not _is_synthetic(v, registry), _distance(v)))
-    cause = re.split(r"(?<=[.?!])\s+(?=[A-Z{])", main.explanation.strip())[0]
-    return [f"**The main disagreement**, {main.claim.id} {_on([title(registry, main.dataset)])}. {cause}"]
-
-
-def _distance(verdict: Verdict) -> float:
-    """How far our number lies from the printed one, in tolerances.
-
-    Where the tolerance is 0 (a count, a rank), half the width of our interval stands for it, and without an interval any difference
-    is infinite. What has no two numbers to compare, a relation or a bound, counts as 0: behind everything measured.
-    """
-    if not isinstance(verdict.printed, int | float) or verdict.value is None:
-        return 0.0
-    half = (verdict.high - verdict.low) / 2 if verdict.low is not None and verdict.high is not None else 0.0
-    unit, gap = verdict.claim.tolerance or half, abs(verdict.value - verdict.printed)
-    return gap / unit if 0 < unit < math.inf else math.inf
 
 
 def _repeat(notebook: str, record: dict) -> str:

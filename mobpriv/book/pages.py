@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from mobpriv.book import sums
-from mobpriv.book.claims import KINDS, Erratum
+from mobpriv.book.claims import KINDS
 from mobpriv.book.ledger import CLASSES, SYMBOLS, badge, together
 from mobpriv.book.quantities import Names, Quantity
 from mobpriv.book.runs import Registry
@@ -147,12 +147,10 @@ def _value(value: Any) -> str:
 # ------------------------------------------------------------------------------------------------------------ score, status
 def score_page(
     verdicts: list[Verdict],
-    errata: list[Erratum],
     registry: Registry,
     rough: Collection[str] = (),
-    stale: Collection[tuple[str, str]] = (),
 ) -> str:
-    """On how many claims each verdict, per data set; ``rough``: runs that were quick; ``stale``: (run, notebook) of the results that are.
+    """On how many claims of a paper each verdict, per data set; ``rough``: runs that were quick.
 
     What holds by construction, or cannot hold, stands apart: it says nothing of the data.
     """
@@ -184,18 +182,14 @@ def score_page(
         + (f", {outcomes[sums.CONSTRUCTED]} of them decided by construction" if outcomes[sums.CONSTRUCTED] else "")
         + (f"; {outcomes[sums.UNTESTED]} not tested" if outcomes[sums.UNTESTED] else "")
         + (f"; {skipped} not judged in this quick build" if skipped else "")
-        + "; "
-        + counted(len(errata), "erratum", "errata")
-        + (" not demonstrated in this quick build" if rough else " demonstrated")
-        + (f"; {results_on(stale, registry)} older than the code ([status](status.md))" if stale else "")
         + ".",
     ]
     return "\n".join(lines) + "\n"
 
 
 def _counted_cell(dataset: str, kind: str, count: int) -> str:
-    """A number of the score, which leads to its claims in the ledger; on a narrow page it says itself what it counts."""
-    number = f'<a href="ledger.html?verdict={CLASSES[kind]}&amp;data={quote(dataset)}">{count}</a>' if count else "0"
+    """A number of the score, which leads to its claims on the page; on a narrow page it says itself what it counts."""
+    number = f'<a href="?verdict={CLASSES[kind]}&amp;data={quote(dataset)}">{count}</a>' if count else "0"
     return f'<td role="cell" class="{CLASSES[kind]}" data-label="{SYMBOLS[kind]} {kind}">{number}</td>'
 
 

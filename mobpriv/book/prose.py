@@ -9,8 +9,10 @@ proselint, a general linter, checks the same sentences.
 import ast
 import re
 import sys
+from bisect import bisect
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
@@ -124,7 +126,7 @@ def rules(root: Path = ROOT) -> Rules:
 
 def faults(sentence: Sentence, of: Rules) -> list[str]:
     """The rules that a sentence breaks, each in words."""
-    if any(part in sentence.text for part in of.allowed):
+    if _allowed(sentence, of):
         return []
     text, found = sentence.text, []
     if sentence.words > LONG:
@@ -138,18 +140,24 @@ def faults(sentence: Sentence, of: Rules) -> list[str]:
     return found
 
 
+def _allowed(sentence: Sentence, of: Rules) -> bool:
+    return any(part in sentence.text for part in of.allowed)
+
+
 def _general(found: list[Sentence], of: Rules) -> Iterator[tuple[Sentence, str]]:
     """What proselint says."""
     from proselint.checks import __register__
     from proselint.registry import CheckRegistry
     from proselint.tools import LintFile
 
-    CheckRegistry().register_many(__register__)
-    for sentence in found:
-        for result in LintFile(content=sentence.text + "\n", source=Path("prose")).lint().results:
-            check = result.check_result.check_path
-            if not any(check.startswith(name) for name in of.general) and not any(part in sentence.text for part in of.allowed):
-                yield sentence, f"{check}: {result.check_result.message}"
+    registry = CheckRegistry()
+    if not registry.checks:
+        registry.register_many(__register__)
+    starts = [*accumulate((len(sentence.text) + 1 for sentence in found), initial=1)]  # it puts a line in front
+    for result in LintFile("prose", "\n".join(sentence.text for sentence in found)).lint():
+        sentence, check = found[bisect(starts, result.check_result.span[0]) - 1], result.check_result
+        if not any(check.check_path.startswith(name) for name in of.general) and not _allowed(sentence, of):
+            yield sentence, f"{check.check_path}: {check.message}"
 
 
 def main(arguments: list[str]) -> int:

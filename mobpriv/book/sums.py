@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from mobpriv.book.claims import AGREES, BY_DEFINITION, DISAGREES, IMPOSSIBLE, KINDS, UNDECIDED
-from mobpriv.book.ledger import together
+from mobpriv.book.ledger import page_of, together
 from mobpriv.book.runs import Registry
 from mobpriv.book.verdicts import Verdict
 from mobpriv.numbers import NARROW, counted, shown
@@ -72,7 +72,7 @@ def table(verdicts: Sequence[Verdict], registry: Registry, chapters: Mapping[str
         own = [v for v in verdicts if v.claim.paper == paper]
         parts = {title: [v for v in own if v.claim.notebook in notebooks] for title, notebooks in chapters.items()}
         parts = {title: counts(of) for title, of in parts.items() if of}
-        rows.append(_row(f'<a href="ledger.html?paper={paper}">{escape(registry.paper(paper).title)}</a>', papers[paper]))
+        rows.append(_row(f'<a href="{page_of(paper)}.html">{escape(registry.paper(paper).title)}</a>', papers[paper]))
         rows += [_row(f"– {escape(title)}", found) for title, found in parts.items()] if len(parts) > 1 else []
     head = "".join(f'<th role="columnheader" scope="col">{kind}</th>' for kind in OUTCOMES)
     return (

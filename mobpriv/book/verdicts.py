@@ -49,13 +49,14 @@ from mobpriv.book.expressions import (
 )
 from mobpriv.book.quantities import Names, Quantity, in_words, unit_of
 from mobpriv.book.runs import Registry, named
-from mobpriv.numbers import FIXED, beside, constant, extent, shown
+from mobpriv.numbers import FIXED, beside, constant, extent, in_prose, shown
 
 ACROSS = "across"  # the "run" of a claim that compares runs with each other
 QUICK = "not judged: a quick run"
 OLDER = "not judged: the results are older than the test"
 UNJUDGED = (QUICK, OLDER)
 IN_SAMPLE = f"Only in this sample, as the 95{FIXED}% intervals leave it inconclusive:"
+EXPLANATION, FINDING, ANSWER, BRIEF = "explanation", "finding", "answer", "brief"  # what a text with numbers is
 NO_DATA = "no data set"  # the row of a claim that no data set enters
 
 
@@ -338,26 +339,31 @@ def _embedded(notebook: str, results: dict, registry: Registry) -> dict | None:
     return next((results[run][notebook] for run in registry.embedded if notebook in results.get(run, {})), None)
 
 
-def _with_numbers(text: str, results: dict[str, Any], called, brief: bool = False) -> str:
+def _with_numbers(text: str, results: dict[str, Any], called, kind: str = EXPLANATION) -> str:
     """``text`` with every ``{expression}`` replaced by its value: an explanation's numbers come from the run, too.
 
     A result's interval and n stand in brackets behind it: "45.2 % (43.0 to 47.4 %, n = 522)"; the n of a run once in a text.
-    ``brief``: instead of the brackets "(inconclusive)" behind a change whose interval holds 0.
+    Findings have fewer digits (:func:`in_prose`); an answer has the first interval alone, without n; what is brief has instead of the
+    brackets "(inconclusive)" behind a change whose interval holds 0.
     """
-    counted = set()
+    counted, form, opened = set(), shown if kind == EXPLANATION else in_prose, False
 
     def number(found: re.Match) -> str:
+        nonlocal opened
         expression, behind = found.groups()
         unit = unit_of(expression, called)
         if unit and behind and behind in ("%", "points", unit):
             raise ValueError(f"the explanation says the unit of {{{expression}}} twice: it comes with the number")
         low, high, n = _extent(plain_name(expression), results)
         of = (re.match(r"[^.[]*", expression)[0], n)
-        small = ", ".join(beside(extent(low, high, unit), n, of not in counted))
+        between = extent(low, high, unit, form)
+        small = ", ".join(beside(between, n, of not in counted))
         counted.add(of)
-        if brief:
+        if kind == BRIEF:
             small = UNDECIDED if unit == "points" and None not in (low, high) and low < 0 < high else ""
-        return shown(value_of(expression, results), unit) + (f" ({small})" if small else "")
+        elif kind == ANSWER:
+            small, opened = "" if opened else between, opened or bool(between)
+        return form(value_of(expression, results), unit) + (f" ({small})" if small else "")
 
     return re.sub(r"\{([^{}]+)\}(?=\s*(%|\w+)?)", number, text)
 
@@ -379,12 +385,12 @@ def told(
     registry: Registry,
     names: Names,
     rough: Iterable[str] = (),
-    brief: bool = False,
+    kind: str = FINDING,
 ) -> dict[str, list[str]]:
-    """notebook -> what the book found there, with its numbers, their intervals unless ``brief``.
+    """notebook -> what the book found there, with its numbers: findings, answers or brief ones.
 
-    A finding is tested as a claim is. One that does not hold is a fault; what its intervals do not decide stands behind it, and so does
-    what comes of it on other runs, where it is about one that others have the quantities of. Quick runs find nothing.
+    A finding is tested as a claim is. One that does not hold is a fault, and so is an answer that intervals leave open; of another finding
+    that stands behind it, and what comes of it on other runs, where it is about one that others have the quantities of. Quick runs find nothing.
     """
     texts, faults, across = {}, [], _across(results)
     for finding in found if not rough else ():
@@ -392,12 +398,18 @@ def told(
         try:
             if not truth_of(finding.holds, here):
                 raise ValueError(f"{finding.holds} does not hold")
-            text = _with_numbers(finding.says, here, called, brief)
+            text = _with_numbers(finding.says, here, called, kind)
             parts = [] if finding.of_cases else conjuncts(finding.holds)
             undecided = [in_words(part, called) for part in parts if throughout(part, here) is None]
+            if undecided and kind == ANSWER:
+                raise ValueError(
+                    f"an answer must hold wherever in their intervals the results lie, and is inconclusive: {'; '.join(undecided)}"
+                )
             if undecided:
-                text += " (In this sample only.)" if brief else f" {IN_SAMPLE} {'; '.join(undecided)}."
-            texts.setdefault(finding.notebook, []).append(text + ("" if brief else _elsewhere(finding.holds, here, registry)))
+                text += " (In this sample only.)" if kind == BRIEF else f" {IN_SAMPLE} {'; '.join(undecided)}."
+            texts.setdefault(finding.notebook, []).append(
+                text + (_elsewhere(finding.holds, here, registry) if kind == FINDING else "")
+            )
         except ValueError as error:
             faults.append(f"finding of {finding.notebook} ({finding.says[:50]}…): {error}")
     if faults:
@@ -425,8 +437,8 @@ def _outcomes(holds: str, there: dict[str, dict[str, Any]]) -> str:
         if None not in results.values():
             outcome = {True: "holds", False: "does not hold", None: "is inconclusive"}[throughout(holds, results)]
             found.setdefault(outcome, []).append(named(title))
-    said = [f"it {outcome} on {', '.join(titles)}" for outcome, titles in found.items()]
-    return f" Elsewhere {'; '.join(said)}." if said else ""
+    said = [f"{outcome} on {', '.join(titles)}" for outcome, titles in found.items()]
+    return f" The same statement {'; '.join(said)}." if said else ""
 
 
 def check_errata(
