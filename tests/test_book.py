@@ -486,14 +486,6 @@ def test_synthetic_people_on_real_boundaries_are_counted_apart_from_real_data():
     only = pages.status_page(records | {"towns": {}}, registry, {("cabs", "two")}, {})
     assert only.startswith("Of 2 results on real data 1 is stale.\n")
     assert pages.status_page({"cabs": {}, "towns": {}, "region": {}}, registry, (), {}).startswith("Of 0 results on real data")
-    for stale, told in (
-        ([("towns", "one")], "; 1 result on synthetic people on real boundaries older than the code"),
-        (
-            [("towns", "one"), ("cabs", "one"), ("cabs", "two")],
-            "; 2 results on real data and 1 result on synthetic people on real boundaries older than the code",
-        ),
-    ):
-        assert told in pages.score_page([], [], registry, stale=stale)
 
 
 def test_a_full_disk_leaves_all_files_or_none(tmp_path, monkeypatch):

@@ -214,8 +214,8 @@ def test_what_is_false_by_definition_is_tested_but_does_not_count():
     assert (found.verdict, found.explanation) == ("cannot hold", "Why.")
     assert "'cannot hold' is said of it (a theorem), and came out otherwise: agrees" in fault(claim(impossible="a theorem"))
     assert "has an explanation of 'disagrees'" not in fault(claim(impossible="a theorem"))
-    assert "1 claim tested, 1 of them decided by construction;" in score_page([found], [], REGISTRY)
-    assert counted(score_page([found], [], REGISTRY)) == {}
+    assert "1 claim tested, 1 of them decided by construction." in score_page([found], REGISTRY)
+    assert counted(score_page([found], REGISTRY)) == {}
 
 
 def test_what_is_true_by_definition_is_tested_but_does_not_count():
@@ -228,10 +228,10 @@ def test_what_is_true_by_definition_is_tested_but_does_not_count():
     relation = {"quantity": "", "printed": None, "tolerance": None, "why": ""}
     assert verdict(**relation, relation="holds", by_definition="a theorem").verdict == "holds by construction"
     assert "came out otherwise" in fault(claim(**relation, relation="not holds", by_definition="a theorem"))
-    score = score_page([found, verdict(id="T2.4")], [], REGISTRY)
+    score = score_page([found, verdict(id="T2.4")], REGISTRY)
     assert counted(score) == {"Cabspotting": [1, 0, 0, 0]}
-    assert "2 claims tested, 1 of them decided by construction;" in score
-    assert counted(score_page([found], [], REGISTRY)) == {}
+    assert "2 claims tested, 1 of them decided by construction." in score
+    assert counted(score_page([found], REGISTRY)) == {}
 
 
 def test_a_definition_may_hold_for_some_runs_only():
@@ -261,7 +261,7 @@ def test_a_printed_table_has_a_verdict_for_every_cell_that_is_printed():
     assert "disagrees (printed 30\u00a0%, ours 45.0\u00a0%) and nobody" in fault(claim(**TABLE), results=results)
     of_another = because("why the other cell agrees", of="agrees")
     assert "and nobody has explained why" in fault(claim(**TABLE, explanations=of_another), results=results)
-    score = score_page(found, [], REGISTRY)
+    score = score_page(found, REGISTRY)
     assert counted(score) == {"Cabspotting": [0, 0, 0, 1], "GeoLife": [1, 0, 0, 0]}  # a table is one claim
     assert "1 claim tested" in score
 
@@ -272,9 +272,9 @@ def test_a_number_of_the_score_is_that_of_the_claims_it_leads_to():
     )
     cells = [v._replace(verdict="agrees") for v in found if v.dataset == "cabspotting"]
     assert len(cells) == 2
-    assert counted(score_page(cells, [], REGISTRY)) == {"Cabspotting": [1, 0, 0, 0]}
+    assert counted(score_page(cells, REGISTRY)) == {"Cabspotting": [1, 0, 0, 0]}
     example = [v._replace(dataset=NO_DATA) for v in cells]
-    assert 'href="ledger.html?verdict=agrees&amp;data=no%20data%20set">1<' in score_page(example, [], REGISTRY)
+    assert 'href="?verdict=agrees&amp;data=no%20data%20set">1<' in score_page(example, REGISTRY)
 
 
 def test_a_table_of_a_worked_example():
@@ -315,7 +315,7 @@ def test_a_quick_run_is_judged_but_may_lack_what_the_ledger_wants():
     found = evaluate([claim(**both)], lacking, REGISTRY, NAMES, rough={"city"})
     assert [v.verdict for v in found] == ["", "not judged: a quick run"]
     assert "synthetic city: unknown quantity min_k.lowest" in fault(claim(**both), results=lacking)
-    assert "1 not judged in this quick build" in score_page(found, [], REGISTRY, rough={"city"})
+    assert "1 not judged in this quick build" in score_page(found, REGISTRY, rough={"city"})
 
 
 def test_all_faults_come_at_once():
@@ -396,7 +396,7 @@ def test_an_erratum_must_be_demonstrated():
     other = {"holds": False, "rate.AP-Attack.none": 1}
     runs = {"city": {"nb": RESULTS}, "geolife": {"nb": other}, "cabspotting": {"nb": RESULTS}, "callers": {"nb": {}}}
     assert check_errata([erratum("holds")], runs, REGISTRY) == {
-        "E1": " Elsewhere it holds on Cabspotting; it does not hold on GeoLife."
+        "E1": " The same statement holds on Cabspotting; does not hold on GeoLife."
     }
     for demonstration, line in [
         ("not holds", "did not come out true"),

@@ -1,5 +1,6 @@
 """The cards of the claims and the errata: everything once, in words, and nothing left out."""
 
+import json
 import re
 from html import unescape
 from pathlib import Path
@@ -10,7 +11,7 @@ from claim_making import NAMED, REGISTRY, RESULTS, TABLE, because, claim
 from mobpriv.book import quantities, runs
 from mobpriv.book.claims import BY_DEFINITION, IMPOSSIBLE, KINDS, NOT_COMPARABLE, Claim, Erratum, read
 from mobpriv.book.ledger import Line as TableLine
-from mobpriv.book.ledger import _merged, badge, errata_page, ledger_page, linked, side_by_side, verdicts_in_words
+from mobpriv.book.ledger import _merged, badge, errata_page, ids_page, ledger_page, linked, side_by_side, verdicts_in_words
 from mobpriv.book.verdicts import evaluate
 
 BOOK = Path(__file__).parent.parent / "book"
@@ -46,7 +47,7 @@ def test_data_sets_stand_side_by_side_real_ones_first_the_city_last():
     assert rows(text)[3] == ["ours: rate of AP-Attack under Promesse"] + ["12.0\u00a0% 10.0 to 14.0\u00a0%"] * 3
     assert rows(text)[4] == ["n", "536", "536", "536"]
     assert text.count("not testable without") == 1
-    assert "not testable without MDC, PrivaMov</p>" in text
+    assert "not testable without MDC, PrivaMov</span></summary>" in text
     assert 'data-found="cabspotting:agrees|geolife:open|city:open|mdc:untestable|privamov:untestable"' in text
 
 
@@ -154,16 +155,19 @@ def test_the_cards_stand_in_the_order_of_the_book_under_their_pages():
         ":name: claim-j1-1",
         ":name: claim-t2-1",
     ]
-    assert "**T…** is a claim of *Maouche 2019, thesis*, **E…** an erratum to it" in text
-    assert "**J…** is a claim of *Shokri 2015, Privacy games*, **E-J…** an erratum to it" in text
+    ids = ids_page(REGISTRY, claims)
+    assert "**T…** is a claim of *Maouche 2019, thesis*, **E…** an erratum to it" in ids
+    assert "**J…** is a claim of *Shokri 2015, Privacy games*, **E-J…** an erratum to it" in ids
+    assert json.loads(unescape(re.search('data-pages="(.*?)"', ids)[1])) == {
+        "t": "ledger_thesis.html",
+        "j": "ledger_joint.html",
+    }
 
 
 def test_the_filters_offer_what_the_claims_hold_and_stay_hidden_without_a_script():
     text = ledger(claim(printed={"cabspotting": 0.11, "mdc": 0.4}, datasets=("cabspotting", "city")))
     form = re.search(r'<form class="filters"[^>]* hidden>.*?</form>', text)[0]
     assert re.findall(r'<option value="([^"]*)">([^<]*)', form) == [
-        ("", "all"),
-        ("thesis", "Maouche 2019, thesis"),
         ("", "all"),
         ("agrees", "agrees"),
         ("open", "nothing stated"),
@@ -179,29 +183,25 @@ def test_the_filters_offer_what_the_claims_hold_and_stay_hidden_without_a_script
 def test_a_page_shows_the_same_cards_and_its_ids_lead_to_the_ledger():
     found = judged(claim(figure="fig-3-4"), claim(id="T2.4"))
     text = verdicts_in_words(found, REGISTRY)
-    assert text.startswith("## What agrees, what does not, and why\n")
+    assert text.startswith("## The paper's claims on this page\n")
     assert ":name:" not in text  # an anchor stands once in the book
-    assert 'href="../ledger.html#claim-t2-3"' in text
+    assert 'href="../ledger_thesis.html#claim-t2-3"' in text
     assert "<form" not in text
     assert "[Maouche 2019, thesis, §3.4.6, Figure 3.4](#fig-3-4)" in text
     assert "\nMaouche 2019, thesis, §3.4.6, Figure 3.4\n" in text  # without a figure the claim is about the page itself
     assert rows(text) == rows(ledger_page(found, REGISTRY, CONTENTS))
 
 
-def test_a_page_folds_what_nothing_speaks_against_and_the_ledger_folds_nothing():
+def test_a_card_is_a_line_with_the_verdicts_and_folds_the_rest():
     agrees = claim(id="T1.1", printed={"cabspotting": 0.11, "mdc": 0.3})
-    differs = claim(id="T1.2", printed={"cabspotting": 0.5}, explanations=because("The cause.", "cabspotting"))
-    open_ = claim(id="T1.3", tolerance=0.001)
-    found = judged(agrees, differs, open_)
-    folded, *shown = verdicts_in_words(found, REGISTRY).split(":::::{div} claim")[1:]
-    assert (
-        '<details class="agreed"><summary><span class="verdict agrees">✓ reproduced</span> Cabspotting '
-        '<span class="untested">○ not testable without MDC</span></summary>\n\n<table'
-    ) in folded
-    assert folded.count("<details") == folded.count("</details>") == 2  # the other one: how it is tested
-    assert folded.index("T1.1") < folded.index("<details")  # the claim itself stays
-    assert not any("agreed" in card for card in shown)
-    assert "agreed" not in ledger_page(found, REGISTRY, CONTENTS)
+    found = judged(agrees)
+    for card in (verdicts_in_words(found, REGISTRY), ledger_page(found, REGISTRY, CONTENTS)):
+        assert (
+            '<details class="card"><summary><span class="verdict agrees">✓ reproduced</span> Cabspotting 12.0\u00a0% (printed 11\u00a0%) '
+            '<span class="untested">○ not testable without MDC</span></summary>\n\n<table'
+        ) in card
+        assert card.count("<details") == card.count("</details>") == 2  # the other one: how it is tested
+        assert card.index("T1.1") < card.index("<details")  # the claim itself stays
 
 
 def test_no_raw_key_and_no_value_of_python_reaches_a_reader():

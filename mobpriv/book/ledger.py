@@ -139,7 +139,6 @@ def card(verdicts: Sequence[Verdict], registry: Registry, level: int, ledger: st
     place = f"{registry.paper(claim.paper).title}, {claim.place}"
     body = [
         _table(claim, tested, registry) if tested else "",
-        f'<p class="untested">○ not testable without {escape(", ".join(without))}</p>' if without else "",
         *_reasons(claim, tested, registry),
         _tested_as(claim, verdicts),
     ]
