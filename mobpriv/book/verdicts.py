@@ -359,6 +359,8 @@ def _with_numbers(text: str, results: dict[str, Any], called, kind: str = EXPLAN
         between = extent(low, high, unit, form)
         small = ", ".join(beside(between, n, of not in counted))
         counted.add(of)
+        if kind != EXPLANATION and between and form(low, unit) == form(high, unit):
+            small = between = ""  # narrower than the digits
         if kind == BRIEF:
             small = UNDECIDED if unit == "points" and None not in (low, high) and low < 0 < high else ""
         elif kind == ANSWER:
