@@ -197,7 +197,7 @@ def test_a_card_is_a_line_with_the_verdicts_and_folds_the_rest():
     found = judged(agrees)
     for card in (verdicts_in_words(found, REGISTRY), ledger_page(found, REGISTRY, CONTENTS)):
         assert (
-            '<details class="card"><summary><span class="verdict agrees">✓ reproduced</span> Cabspotting 12.0\u00a0% (printed 11\u00a0%) '
+            '<details class="behind"><summary><span class="verdict agrees">✓ reproduced</span> Cabspotting 12.0\u00a0% (printed 11\u00a0%)<br>'
             '<span class="untested">○ not testable without MDC</span></summary>\n\n<table'
         ) in card
         assert card.count("<details") == card.count("</details>") == 2  # the other one: how it is tested

@@ -147,7 +147,7 @@ def test_names_of_results_and_families():
     assert NAMES.of("nb", "privacy.0.15:0.9").words == "AP at ε = 0.15 to 0.9 per km"
     assert NAMES.of("nb", "privacy.full").words == "AP of the optimum"
     assert NAMES.of("nb", "extra.0.3.0.25").words == "extra cost at 0.3, 0.25"
-    assert NAMES.of("nb", "geolife-program.cost").words == "cost on GeoLife, as the program"
+    assert NAMES.of("nb", "geolife-program.cost").words == "cost on GeoLife (author's code)"
     assert NAMES.of("nb", "city.cost").words == "cost on the synthetic city"
     assert NAMES.find("nb", "unknown") is None
     for notebook, name in [("nb", "unknown"), ("nb", "rate.AP-Attack"), ("nb", "geolife.unknown"), ("other", "cost")]:

@@ -20,7 +20,7 @@ OWN = "this run"
 class Shown(NamedTuple):
     """A run as a figure shows it."""
 
-    title: str  # "GeoLife, as the program"
+    title: str  # "GeoLife (author's code)"
     data_set: str  # "GeoLife"
     reading: str  # text | program
     results: dict[str, Any]

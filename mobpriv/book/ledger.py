@@ -142,7 +142,7 @@ def card(verdicts: Sequence[Verdict], registry: Registry, level: int, ledger: st
         *_reasons(claim, tested, registry),
         _tested_as(claim, verdicts),
     ]
-    body = [f'<details class="card"><summary>{_in_short(claim, tested, without, registry)}</summary>', *body, "</details>"]
+    body = [f'<details class="behind"><summary>{_in_short(claim, tested, without, registry)}</summary>', *body, "</details>"]
     parts = [
         ":::::{div} claim" + ("" if ledger else f"\n:name: {anchor(claim)}"),
         f'<h{level} class="says" data-found="{_found(rows)}">'
@@ -163,7 +163,7 @@ def _in_short(claim: Claim, rows: Mapping[str, Sequence[Verdict]], without: Sequ
             number += f" (printed {constant(cells[0].printed, cells[0].unit)})"
         found.setdefault(_badge(together(cells), registry), []).append(title(registry, name) + number)
     verdicts = [f"{verdict} {escape(', '.join(names))}" for verdict, names in found.items()]
-    return " ".join(
+    return "<br>".join(
         [*verdicts, f'<span class="untested">○ not testable without {escape(", ".join(without))}</span>' * bool(without)]
     )
 
