@@ -21,6 +21,7 @@ from mobpriv.book.claims import (
 from mobpriv.book.openings import Answer
 from mobpriv.book.quantities import names
 from mobpriv.book.verdicts import ACROSS, ANSWER, BRIEF, FINDING, NO_DATA, Verdict, told
+from mobpriv.numbers import in_prose
 
 REGISTRY = runs.read(results.ROOT)
 RECORD = {"provenance": {"seconds": 12.4, "command": "mobpriv run nb", "data": {"name": "city"}}}
@@ -260,7 +261,28 @@ def test_a_page_of_the_book_opens_with_an_answer_and_at_most_four_claims():
     entries = read(results.ROOT / "book" / "claims", Claim)
     counted = Counter(entry.notebook for entry in entries if entry.short)
     assert max(counted.values()) <= openings.CLAIMS
-    assert [entry.short for entry in entries if entry.short and not entry.short[0].isupper()] == []
+    assert [entry.short for entry in entries if entry.short and entry.short[0].islower()] == []
     assert not {entry.notebook for entry in entries} - set(counted), "a page with claims opens with one"
     answered = {entry.notebook for entry in findings(results.ROOT / "book" / "claims") if entry.answer}
     assert {path.stem for path in (results.ROOT / "notebooks").glob("*.ipynb")} == answered
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (0.435, "share", "44 %"),
+        (0.057, "share", "6 %"),
+        (0.004, "share", "0.4 %"),
+        (0.9934, "share", "99.3 %"),
+        (1.284, "share", "128 %"),
+        (1.0, "share", "100 %"),
+        (0.0333, "points", "3.3 points"),
+        (-0.453, "points", "−45 points"),
+        (1.639, "", "1.6"),
+        (0.09975, "", "0.1"),
+        (536, "", "536"),
+        (15759.0, "m", "15.8 km"),
+    ],
+)
+def test_a_sentence_has_few_digits(value, unit, text):
+    assert in_prose(value, unit).replace("\u00a0", " ") == text
