@@ -32,7 +32,7 @@ _HEADLESS = re.compile(
 )
 _FRONTED = re.compile(r"^(Of|Under|Behind|Beside|Among) \S+ .*?,? ", re.DOTALL)
 _NOT_PROSE = (
-    (r"(?ms)^(`{3,}|~{3,}).*?^\1`*\s*$", "\n"),
+    (r"(?ms)^(`{3,}|~{3,})(?!\{glossary\}).*?^\1`*\s*$", "\n"),
     (r"(?s)\$\$.*?\$\$", "\n"),
     (r"(?m)^\s*(:{3,}.*|\|.*|:[\w-]+:.*|\([\w-]+\)=|%.*)$", ""),
     (r"(?s)<!--.*?-->", ""),
@@ -75,7 +75,8 @@ def written(files: Iterable[Path] = (), root: Path = ROOT) -> Iterator[Sentence]
             yield from sentences(path.read_text(encoding="utf-8"), name)
         elif path.suffix == ".ipynb":
             for number, cell in enumerate(nbformat.read(path, as_version=4).cells):
-                texts = [cell.source] if cell.cell_type == "markdown" else _texts(cell.source)
+                shown = "figure" in cell.metadata.get("tags", [])
+                texts = [cell.source] if cell.cell_type == "markdown" else _texts(cell.source) if shown else ()
                 for text in texts:
                     yield from sentences(text, f"{name} cell {number}")
         else:
