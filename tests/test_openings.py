@@ -41,6 +41,7 @@ def row(short: str, *phrases: str) -> str:
 
 def test_a_page_opens_with_its_answer_the_claims_and_why_it_matters():
     text = opened(Verdict(claim(), "geolife", AGREES), answer=Answer("Half are found.", "Do not publish."))
+    assert ":description: Half are found.\n" in text
     answer, table, why = (text.index(part) for part in ("**Half are found.**", "<table", "Do not publish."))
     assert answer < table < why
     assert row("AP-Attack finds most", "reproduced on GeoLife") in text

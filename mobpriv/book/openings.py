@@ -26,10 +26,11 @@ class Answer(NamedTuple):
 
 
 def opening(verdicts: Sequence[Verdict], answer: Answer | None, registry: Registry) -> str:
-    """The lines under a page's title, in MyST; ``verdicts``: of this notebook."""
+    """The lines under a page's title, in MyST, and the page's description; ``verdicts``: of this notebook."""
     parts = [f"**{answer.says}**" if answer else "", _claims(verdicts, registry), answer.matters if answer else ""]
     lines = [part for part in parts if part]
-    return "\n".join(["::::{div} answer", "", *(f"{line}\n" for line in lines), "::::"]) if lines else ""
+    described = ["```{eval-rst}", ".. meta::", f"   :description: {answer.says}", "```", ""] if answer else []
+    return "\n".join([*described, "::::{div} answer", "", *(f"{line}\n" for line in lines), "::::"]) if lines else ""
 
 
 def closing(notebook: str, verdicts: str, findings: Sequence[str], errata: Sequence[Erratum], record: dict | None) -> str:
