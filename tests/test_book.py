@@ -480,12 +480,10 @@ def test_synthetic_people_on_real_boundaries_are_counted_apart_from_real_data():
     made = {"provenance": {"commit": "1a", "seconds": 2.0, "parameters": {}}}
     records = {"cabs": {"one": made, "two": made}, "towns": {"one": made}, "region": {"one": made}}
     status = pages.status_page(records, registry, {("towns", "one")}, {})
-    assert status.startswith(
-        "Of 2 results on real data 0 are stale. Of 1 result on synthetic people on real boundaries 1 is stale.\n"
-    )
+    assert status.startswith("2 results on real data: 0 stale. 1 result on synthetic people on real boundaries: 1 stale.\n")
     only = pages.status_page(records | {"towns": {}}, registry, {("cabs", "two")}, {})
-    assert only.startswith("Of 2 results on real data 1 is stale.\n")
-    assert pages.status_page({"cabs": {}, "towns": {}, "region": {}}, registry, (), {}).startswith("Of 0 results on real data")
+    assert only.startswith("2 results on real data: 1 stale.\n")
+    assert pages.status_page({"cabs": {}, "towns": {}, "region": {}}, registry, (), {}).startswith("0 results on real data")
 
 
 def test_a_full_disk_leaves_all_files_or_none(tmp_path, monkeypatch):

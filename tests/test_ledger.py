@@ -102,9 +102,9 @@ def test_each_kind_of_verdict_says_what_it_rests_on():
         claim(id="T1.4", direction="change['AP-Attack'] < 0"),
     )
     first, second, third, fourth = text.split(":::::{div} claim")[1:]
-    assert "the direction holds, also at the ends of the intervals: change of AP-Attack's rate is below 0\u00a0points." in first
+    assert "the direction holds for all values inside the intervals: change of AP-Attack's rate is below 0\u00a0points." in first
     assert ["change of AP-Attack's rate", "−10.0\u00a0points −20.0 to −1.0\u00a0points"] in rows(first)
-    assert "The printed number lies in our interval" in second
+    assert "The printed number lies inside our interval" in second
     assert "the direction turns: change of POI-Attack's rate is below 0\u00a0points." in second
     assert "**Cabspotting**: A theorem." in third
     assert "change of AP-Attack's rate" not in "".join(map(str, rows(fourth)))  # it agrees by its number
@@ -132,7 +132,7 @@ def test_too_few_cases_have_no_interval_and_decide_nothing():
     assert rows(text)[1] == ["verdict", "? inconclusive"]
     assert ["ours: rate of AP-Attack under Promesse", "50.0\u00a0% no interval"] in rows(text)
     assert ["n", "3"] in rows(text)
-    assert "So few cases (n\u00a0=\u00a03) have no 95\u00a0% interval, and decide nothing." in text
+    assert "The cases are too few (n\u00a0=\u00a03) for a 95\u00a0% interval." in text
 
 
 def test_a_computed_number_comes_with_those_that_it_is_made_of():

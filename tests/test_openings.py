@@ -200,7 +200,7 @@ class TestFindings:
         found = [Finding("nb", "It costs.", "city.loss > 0.2 and city.loss > 0.25 and geolife.loss < 1")]
         results = {run: {"nb": {"loss": {"value": 0.3, "low": 0.22, "high": 0.4, "n": 9}}} for run in ("city", "geolife")}
         assert told(found, results, REGISTRY, self.NAMES)["nb"] == [
-            "It costs. Only in this sample, as the 95\u00a0% intervals leave it inconclusive: "
+            "It costs. This is so in this sample only; the 95\u00a0% intervals are inconclusive for: "
             "loss on the synthetic city is above 25\u00a0%."
         ]
         assert told(found, results, REGISTRY, self.NAMES, kind=BRIEF)["nb"] == ["It costs. (In this sample only.)"]

@@ -123,9 +123,9 @@ def test_the_provenance_names_what_a_quick_run_shortened(own):
 @pytest.mark.parametrize(
     ("table", "said", "not_said"),
     [
-        ('<table class="numbers"><td>1</td></table>', "Below a number stand", ["other reading.", "paper", "same notebook"]),
+        ('<table class="numbers"><td>1</td></table>', "The small numbers below", ["other variant", "paper", "same notebook"]),
         ('<table><td data-label="GeoLife">1<small>program: 2</small><small>paper: 3</small></td></table>', "The same notebook was run on GeoLife;", []),
-        ("<p>GeoLife</p>", "Below a number stand", ["other reading.", "same notebook"]),
+        ("<p>GeoLife</p>", "The small numbers below", ["other variant", "same notebook"]),
     ],
 )  # fmt: skip
 def test_how_to_read_speaks_of_what_is_there(own, table, said, not_said):
@@ -136,7 +136,7 @@ def test_how_to_read_speaks_of_what_is_there(own, table, said, not_said):
     words = words.partition("Where the numbers come from")[0]
     assert said in words
     assert not [phrase for phrase in not_said if phrase in words]
-    assert ("that of the other reading." in words and "the paper prints." in words) == (not not_said)
+    assert ("from the other variant" in words and "The paper prints" in words) == (not not_said)
 
 
 def test_figures_are_numbered_and_code_is_folded_once_for_each_result(own):

@@ -282,14 +282,14 @@ def _reasons(claim: Claim, rows: Mapping[str, Sequence[Verdict]], registry: Regi
 def _of_its_kind(verdict: Verdict) -> str:
     """What a kind of verdict says by itself."""
     if verdict.verdict == DIRECTION:
-        return f"The number is another one, but the direction holds, also at the ends of the intervals: {verdict.test}."
+        return f"The number differs, but the direction holds for all values inside the intervals: {verdict.test}."
     if verdict.verdict == UNDECIDED and verdict.n is not None and verdict.low is None:
-        return f"So few cases (n{FIXED}={FIXED}{shown(verdict.n)}) have no 95{FIXED}% interval, and decide nothing."
+        return f"The cases are too few (n{FIXED}={FIXED}{shown(verdict.n)}) for a 95{FIXED}% interval."
     if verdict.verdict == UNDECIDED and verdict.claim.relation:
-        return f"It holds in a part of the intervals only: {verdict.test}."
+        return f"It holds for only some of the values inside the intervals: {verdict.test}."
     if verdict.verdict == UNDECIDED:
         turns = f" At the ends of the intervals the direction turns: {verdict.test}." if verdict.test else ""
-        return f"The printed number lies in our interval: the users at hand do not tell the two apart.{turns}"
+        return f"The printed number lies inside our interval.{turns}"
     if verdict.verdict == NOT_COMPARABLE:
         return f"It depends on the machine: {verdict.claim.why.strip()}."
     if verdict.verdict in (BY_DEFINITION, IMPOSSIBLE):

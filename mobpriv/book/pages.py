@@ -99,7 +99,7 @@ def _stale_note(stale: Sequence[str], registry: Registry) -> list[str]:
         ":::{admonition} Stale results",
         ":class: stale",
         f"The code behind these numbers has changed since they were computed: {names}. "
-        "They stand as they were until they are run again ([status of the results](../status.md)).",
+        "They are shown as they were computed until they are run again ([status of the results](../status.md)).",
         ":::",
         "",
     ]
@@ -218,9 +218,9 @@ def status_page(
     """Every result at hand: by which code, how long it took, and whether that code is still today's; ``titles`` of the pages."""
     every = [(run.name, name) for run in registry.runs.values() if run.file for name in records[run.name]]
     old = {what: len(of) for what, of in _by_people(stale, registry).items()}
-    lines = [f"Of 0 results on {REAL} 0 are stale."] if not every else []
+    lines = [f"0 results on {REAL}: 0 stale."] if not every else []
     lines += [
-        f"Of {counted(len(of), 'result', 'results')} on {what} {old.get(what, 0)} {'is' if old.get(what) == 1 else 'are'} stale."
+        f"{counted(len(of), 'result', 'results')} on {what}: {old.get(what, 0)} stale."
         for what, of in _by_people(every, registry).items()
     ]
     lines = [" ".join(lines), ""]

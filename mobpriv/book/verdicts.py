@@ -55,7 +55,7 @@ ACROSS = "across"  # the "run" of a claim that compares runs with each other
 QUICK = "not judged: a quick run"
 OLDER = "not judged: the results are older than the test"
 UNJUDGED = (QUICK, OLDER)
-IN_SAMPLE = f"Only in this sample, as the 95{FIXED}% intervals leave it inconclusive:"
+IN_SAMPLE = f"This is so in this sample only; the 95{FIXED}% intervals are inconclusive for:"
 EXPLANATION, FINDING, ANSWER, BRIEF = "explanation", "finding", "answer", "brief"  # what a text with numbers is
 NO_DATA = "no data set"  # the row of a claim that no data set enters
 

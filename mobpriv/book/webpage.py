@@ -57,16 +57,16 @@ dt { font-weight: 600; margin-top: .6rem; } dd { margin: 0 0 0 1.2rem; }
 """
 STYLES = ("figures.css", "mobpriv.css")  # of the book
 MATH = "<script>window.MathJax = {tex: {inlineMath: [['$', '$']]}, options: {enableMenu: false}}</script><script>%s</script>"
-INTERVALS = "Below a number stand its 95 % interval and n, the number of cases behind it."
+INTERVALS = "The small numbers below a value are its 95 % interval and n, the number of cases."
 BESIDE = {  # what stands in a page's tables and figures -> what it says of it
-    "<small>(?:text|program):": "Where a second number stands below, it is that of the other reading.",
-    "<small>paper:": "A number after “paper” is the one that the paper prints.",
+    "<small>(?:text|program):": "A second number below the first is from the other variant of the method.",
+    "<small>paper:": "The paper prints the number after “paper”.",
 }
 OF_THE_BOOK = "The same notebook was run on {others}; those numbers come with the book."
 NOT_OF_THESE_DATA = "The text between the results was written for the data sets of the book. Where it differs from a result, the result holds for these data."
 READINGS = (
-    "Two readings of the thesis are run. <em>text</em>: what the thesis says; <em>program</em>: what its author's program does "
-    "(other halves, metres of a Mercator plane, other weights). The parameter <code>reading</code> chooses."
+    "The thesis's methods have two variants. <em>text</em>: as the thesis describes them; <em>program</em>: as its author's code does "
+    "(other halves, metres of a Mercator plane, other weights). The parameter <code>reading</code> chooses one."
 )
 
 
