@@ -102,7 +102,9 @@ def test_each_kind_of_verdict_says_what_it_rests_on():
         claim(id="T1.4", direction="change['AP-Attack'] < 0"),
     )
     first, second, third, fourth = text.split(":::::{div} claim")[1:]
-    assert "the direction holds for all values inside the intervals: change of AP-Attack's rate is below 0\u00a0points." in first
+    assert (
+        "the direction holds for all values inside the intervals: change of AP-Attack's rate is below 0\u00a0points." in first
+    )
     assert ["change of AP-Attack's rate", "−10.0\u00a0points −20.0 to −1.0\u00a0points"] in rows(first)
     assert "The printed number lies inside our interval" in second
     assert "the direction turns: change of POI-Attack's rate is below 0\u00a0points." in second

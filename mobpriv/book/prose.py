@@ -32,7 +32,8 @@ _HEADLESS = re.compile(
 )
 _FRONTED = re.compile(r"^(Of|Under|Behind|Beside|Among) \S+ .*?,? ", re.DOTALL)
 _NOT_PROSE = (
-    (r"(?ms)^(`{3,}|~{3,})(?!\{glossary\}).*?^\1`*\s*$", "\n"),
+    (r"(?ms)^```\{glossary\}$(.*?)^```$", r"\1"),  # its definitions are prose
+    (r"(?ms)^(`{3,}|~{3,}).*?^\1`*\s*$", "\n"),
     (r"(?s)\$\$.*?\$\$", "\n"),
     (r"(?m)^\s*(:{3,}.*|\|.*|:[\w-]+:.*|\([\w-]+\)=|%.*)$", ""),
     (r"(?s)<!--.*?-->", ""),

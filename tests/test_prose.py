@@ -1,0 +1,83 @@
+"""The linter of the book's prose: what counts as a sentence, and which rules it breaks."""
+
+import re
+
+import nbformat
+import pytest
+
+from mobpriv.book import prose
+
+RULES = prose.Rules({re.compile(r"\bbeside\b", re.IGNORECASE): "next to"}, {"allowed here": "a quotation"}, frozenset())
+
+
+def texts(markdown: str) -> list[str]:
+    return [sentence.text for sentence in prose.sentences(markdown, "a.md")]
+
+
+def faults(text: str) -> list[str]:
+    return prose.faults(prose.Sentence("a.md", text), RULES)
+
+
+@pytest.mark.parametrize(
+    ("markdown", "found"),
+    [
+        ("# A title\n\nOne. Two!\n\n- An entry\n- Another", ["A title", "One.", "Two!", "An entry", "Another"]),
+        ("See [the page](a.md), e.g. `x.y`. It *holds*.", ["See the page, e.g Code.", "It holds."]),
+        ("It is {city.rate} of {{ claims_all }} at $ε = 1$.", ["It is 12 of 12 at x."]),
+        ("```bash\nmake book. Now.\n```\n| a | b. C |\n:::{div} x\nText.\n:::", ["Text."]),
+        ("```{glossary}\nterm\n  Its meaning.\n```", ["term Its meaning."]),
+    ],
+)
+def test_what_a_sentence_is(markdown, found):
+    assert texts(markdown) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("The users " + "call often " * 15 + "are few.", "34 words, at most 30"),
+        ("The risk is high for who calls much.", "'who' without a noun"),
+        ("Of the cabs 43 % are found.", "begins with 'Of'"),
+        ("It stands beside the number.", "'beside': say next to"),
+        ("The rate is 0.09975 of all.", "digits without meaning: 0.09975"),
+    ],
+)
+def test_what_breaks_a_rule(text, fault):
+    assert [fault in found for found in faults(text)] == [True]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["A user who calls much is unique.", "Who is re-identified?", "AP-Attack re-identifies 43 %.", "Beside is allowed here."],
+)
+def test_what_breaks_none(text):
+    assert faults(text) == []
+
+
+def test_texts_of_a_notebook_and_of_the_ledger(tmp_path):
+    cells = [
+        nbformat.v4.new_markdown_cell("A question."),
+        nbformat.v4.new_code_cell('"""A docstring that nobody reads."""'),
+        nbformat.v4.new_code_cell(
+            'plot.show(axes, f"Users {n} by attack, as shares.", "a", "b c")', metadata={"tags": ["figure"]}
+        ),
+    ]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "a.ipynb")
+    ledger = (
+        "claims: [{id: T1, notebook: nb, claim: It holds., explanations: [{runs: [city], why: The cause.}], quantity: a.b}]"
+    )
+    (tmp_path / "b.yml").write_text(ledger)
+    found = list(prose.written([tmp_path / "a.ipynb", tmp_path / "b.yml"], tmp_path))
+    assert found == [
+        ("a.ipynb cell 0", "A question."),
+        ("a.ipynb cell 2", "Users 12 by attack, as shares."),
+        ("b.yml T1", "It holds."),
+        ("b.yml T1", "The cause."),
+    ]
+
+
+def test_a_general_linter_reads_the_same_sentences(tmp_path, capsys):
+    path = tmp_path / "a.md"
+    path.write_text("This is fine. It is very very unique.\n")
+    assert prose.main([str(path)]) == 1
+    assert "a.md: " in capsys.readouterr().out
