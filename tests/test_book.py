@@ -463,7 +463,7 @@ def test_a_result_of_code_that_has_changed_since_is_stale(tmp_path, capfd):
     build.real(tmp_path / "real", [], root=root)
     build.build(root, render=False)
     status = (root / "book" / "_generated" / "status.md").read_text()
-    assert "Of 2 results on real data 0 are stale." in status
+    assert "2 results on real data: 0 stale." in status
     capfd.readouterr()
     make(root, "nb", SAVES.replace("0.07", "0.08"))
     build.build(root, render=False)

@@ -65,7 +65,7 @@ def searching(browser, address):
         ("Theorem 1", "notebooks/joint_theorem_1.html"),
         ("Table 3.2", "notebooks/thesis_3_datasets.html"),
         ("Scenario 2", "notebooks/joint_scenario_2.html"),
-        ("the claims, one by one", "ledger.html"),
+        ("Claims of PULP", "ledger_pulp.html"),
     ],
 )
 def test_the_search_names_the_page_of_a_title_first(searching, query, first):
