@@ -56,7 +56,7 @@ def _digits(value: float, unit: str = "") -> str:
 
 def _percent(value: float) -> str:
     """One decimal; none of 0 and 100, which others are only about."""
-    size = abs(value)
+    size = round(abs(value), 9)  # 62.75 and 62.750000000000007 are one number
     if math.isinf(size) or round(size, 1) not in (0, 100):
         return _signed(value, f"{size:,.1f}")
     exact = math.isclose(size, round(size, 1))

@@ -21,7 +21,7 @@ from mobpriv.book.claims import (
 from mobpriv.book.openings import Answer
 from mobpriv.book.quantities import names
 from mobpriv.book.verdicts import ACROSS, ANSWER, BRIEF, FINDING, NO_DATA, Verdict, told
-from mobpriv.numbers import in_prose
+from mobpriv.numbers import in_prose, shown
 
 REGISTRY = runs.read(results.ROOT)
 RECORD = {"provenance": {"seconds": 12.4, "command": "mobpriv run nb", "data": {"name": "city"}}}
@@ -287,3 +287,7 @@ def test_a_page_of_the_book_opens_with_an_answer_and_at_most_four_claims():
 )
 def test_a_sentence_has_few_digits(value, unit, text):
     assert in_prose(value, unit).replace("\u00a0", " ") == text
+
+
+def test_a_share_that_is_one_up_to_rounding_is_shown_as_one():
+    assert shown(0.6275, "share") == shown(0.6275000000000001, "share")
