@@ -3,7 +3,7 @@
 "use strict";
 
 (() => {
-  const FOLDS = ":is(.claim, .erratum) details:not([open]), details.provenance:not([open])";
+  const FOLDS = ":is(.claim, .erratum) details:not([open]), details.provenance:not([open]), details.more:not([open])";
   let opened = [];
   window.addEventListener("beforeprint", () => {
     opened = [...document.querySelectorAll(FOLDS)];
@@ -17,6 +17,15 @@
       const [set, kind] = found.split(":");
       return (!data || set === data) && (!verdict || kind === verdict);
     });
+
+  /* what a link leads to is seen */
+  const open = () => {
+    const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    for (let fold = target && target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+    if (target && target.closest("details")) target.scrollIntoView();
+  };
+  window.addEventListener("hashchange", open);
+  window.addEventListener("DOMContentLoaded", open);
 
   /* all claims stood on one page once: an address of that time leads on */
   const moved = document.querySelector(".moved");

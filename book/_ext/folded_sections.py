@@ -1,0 +1,61 @@
+"""A page shows its first sections; the later ones, and the list of the paper's claims, are behind folds under their headings.
+
+What a reader sees at once stays within some words and tables, whatever a notebook computes. Nothing is left out: a fold opens without a
+script, on paper, and where a link leads into it.
+"""
+
+import re
+
+from docutils import nodes
+
+WORDS, TABLES = 1200, 4  # on a page at once
+CLAIMS, FINDINGS = "The paper's claims on this page", "What else we found"
+
+
+def fold(app, doctree):
+    """Folds the sections of a notebook's page behind those that fit."""
+    if not app.env.docname.startswith("notebooks/"):
+        return
+    page = next(doctree.findall(nodes.section), None)
+    words = tables = 0
+    for part in page.children if page else ():
+        title = part[0].astext().replace("\u2019", "'") if isinstance(part, nodes.section) else ""
+        if title == CLAIMS:
+            _behind(part, "Show the claims")
+            continue
+        own_words, own_tables = _size(part)
+        words, tables = words + own_words, tables + own_tables
+        if title and title != FINDINGS and (words > WORDS or tables > TABLES):
+            words, tables = WORDS + 1, TABLES + 1  # the later sections, too
+            _behind(part, "Show this section")
+
+
+def _size(part: nodes.Node) -> tuple[int, int]:
+    """Words and tables of a part, folded code and drawings aside."""
+    words = tables = 0
+    for node in part.findall(nodes.Text):
+        if not _hidden(node, part):
+            words += len(node.split())
+    for raw in part.findall(nodes.raw):
+        html = re.sub(r"(?s)<(svg|script|style|details).*?</\1>", " ", raw.astext())
+        words, tables = words + len(re.sub("<[^>]+>", " ", html).split()), tables + html.count("<table")
+    return words, tables + sum(1 for _ in part.findall(nodes.table))
+
+
+def _hidden(node: nodes.Node, part: nodes.Node) -> bool:
+    while node is not part:
+        node = node.parent
+        if isinstance(node, nodes.literal_block | nodes.raw | nodes.comment):
+            return True
+    return False
+
+
+def _behind(section: nodes.section, summary: str) -> None:
+    begin = nodes.raw("", f'<details class="more"><summary>{summary}</summary>', format="html")
+    section.insert(1, begin)
+    section.append(nodes.raw("", "</details>", format="html"))
+
+
+def setup(app):
+    app.connect("doctree-read", fold, priority=900)  # behind what links and numbers
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
