@@ -144,6 +144,7 @@ def read(folder: Path, kind: type[Claim] | type[Erratum]) -> list:
     """All entries of the ledger (``Claim``) or errata (``Erratum``) files of a folder, in the order of the file names."""
     key = "claims" if kind is Claim else "errata"
     required = [name for name in kind._fields if name not in kind._field_defaults and name != "paper"]
+    required += ["effect"] if kind is Erratum else []
     entries, faults, seen = [], [], {}
     for path in sorted(folder.glob("*.yml")):
         content = yaml_files.content(path) or {}
