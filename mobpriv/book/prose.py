@@ -46,7 +46,7 @@ _NOT_PROSE = (
     (r"\{[^{}]*\}", "12"),
     (r"[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}", ""),
 )
-_ABBREVIATED = re.compile(r"\b(e\.g|i\.e|et al|cf|vs|Eq|Eqs|Fig|Figs|p|pp|Sec|No|Alg|Prop|Thm)\.(?=\s)")
+_ABBREVIATED = re.compile(r"\b(e\.g|i\.e|et al|cf|vs|Eq|Eqs|Fig|Figs|p|pp|Sec|Alg|Prop|Thm)\.(?=\s)")
 _END = re.compile(r"(?<=[.?!])[”\"’')]*\s+(?=[A-Z0-9“\"(§εχαΔ])")
 
 
