@@ -216,6 +216,7 @@ def test_the_errata_have_anchors_and_every_id_on_a_page_leads_to_its_entry(visit
     page = visit("errata.html#erratum-e3-13")
     assert page.locator(".erratum:target .permalink").inner_text().startswith("E3.13")
     page = visit("notebooks/thesis_3_mechanisms.html")
+    page.get_by_text("Show the claims").click()
     page.locator(".claim .permalink").first.click()
     page.wait_for_url(f"**/{LEDGER}#*")  # a large page: idle before it begins to load
     page.wait_for_selector(".claim:target", state="attached")

@@ -20,14 +20,15 @@ def fold(app, doctree):
     words = tables = 0
     for part in page.children if page else ():
         title = part[0].astext().replace("\u2019", "'") if isinstance(part, nodes.section) else ""
-        if title == CLAIMS:
-            _behind(part, "Show the claims")
+        if title == CLAIMS:  # behind them stands how to repeat the page
+            cards = [k for k, child in enumerate(part.children) if "claim" in child.get("classes", ())]
+            _behind(part, "Show the claims", cards[-1] + 1 if cards else len(part.children))
             continue
         own_words, own_tables = _size(part)
         words, tables = words + own_words, tables + own_tables
         if title and title != FINDINGS and (words > WORDS or tables > TABLES):
             words, tables = WORDS + 1, TABLES + 1  # the later sections, too
-            _behind(part, "Show this section")
+            _behind(part, "Show this section", len(part.children))
 
 
 def _size(part: nodes.Node) -> tuple[int, int]:
@@ -50,10 +51,10 @@ def _hidden(node: nodes.Node, part: nodes.Node) -> bool:
     return False
 
 
-def _behind(section: nodes.section, summary: str) -> None:
-    begin = nodes.raw("", f'<details class="more"><summary>{summary}</summary>', format="html")
-    section.insert(1, begin)
-    section.append(nodes.raw("", "</details>", format="html"))
+def _behind(section: nodes.section, summary: str, end: int) -> None:
+    """The children of a section between its title and ``end`` in a fold."""
+    section.insert(end, nodes.raw("", "</details>", format="html"))
+    section.insert(1, nodes.raw("", f'<details class="more"><summary>{summary}</summary>', format="html"))
 
 
 def setup(app):

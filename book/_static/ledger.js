@@ -27,10 +27,17 @@
   window.addEventListener("hashchange", open);
   window.addEventListener("DOMContentLoaded", open);
 
-  /* all claims stood on one page once: an address of that time leads on */
-  const moved = document.querySelector(".moved");
-  const old = moved && /^#claim-([a-z]+)/.exec(location.hash);
-  if (old) location.replace((JSON.parse(moved.dataset.pages)[old[1]] ?? "") + location.search + location.hash);
+  window.addEventListener("DOMContentLoaded", () => {
+    /* all claims stood on one page once: an address of that time leads on */
+    const moved = document.querySelector(".moved");
+    const old = moved && /^#claim-([a-z]+)/.exec(location.hash);
+    if (old) location.replace((JSON.parse(moved.dataset.pages)[old[1]] ?? "") + location.search + location.hash);
+    /* the theme's toggles of the sidebar have no name */
+    document.querySelectorAll(".bd-links details > summary").forEach((toggle) => {
+      const chapter = toggle.closest("li").querySelector("a");
+      toggle.setAttribute("aria-label", `Pages of ${chapter ? chapter.textContent.trim() : "this chapter"}`);
+    });
+  });
 
   const start = () => {
     const bar = document.querySelector("form.filters");
