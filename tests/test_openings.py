@@ -134,8 +134,8 @@ def test_below_a_notebook_stand_findings_verdicts_errata_and_the_command():
     parts = [
         "## What else we found\n\n- Silence costs 30 %.\n- Noise costs more.",
         "CARDS",
+        "## Repeat this page\n\n**Repeat it:** `mobpriv run nb` (12\u00a0s",
         "[E3.7](#erratum-e3-7)",
-        "**Repeat it:** `mobpriv run nb` (12\u00a0s",
     ]
     assert sorted(parts, key=text.index) == parts
     assert "mobpriv run nb --data FILE" in text

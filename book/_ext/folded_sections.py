@@ -9,7 +9,7 @@ import re
 from docutils import nodes
 
 WORDS, TABLES = 1200, 4  # on a page at once
-CLAIMS, FINDINGS = "The paper's claims on this page", "What else we found"
+CLAIMS, OPEN = "The paper's claims on this page", ("What else we found", "Repeat this page")
 
 
 def fold(app, doctree):
@@ -20,15 +20,14 @@ def fold(app, doctree):
     words = tables = 0
     for part in page.children if page else ():
         title = part[0].astext().replace("\u2019", "'") if isinstance(part, nodes.section) else ""
-        if title == CLAIMS:  # behind them stands how to repeat the page
-            cards = [k for k, child in enumerate(part.children) if "claim" in child.get("classes", ())]
-            _behind(part, "Show the claims", cards[-1] + 1 if cards else len(part.children))
+        if title == CLAIMS:
+            _behind(part, "Show the claims")
             continue
         own_words, own_tables = _size(part)
         words, tables = words + own_words, tables + own_tables
-        if title and title != FINDINGS and (words > WORDS or tables > TABLES):
+        if title and title not in OPEN and (words > WORDS or tables > TABLES):
             words, tables = WORDS + 1, TABLES + 1  # the later sections, too
-            _behind(part, "Show this section", len(part.children))
+            _behind(part, "Show this section")
 
 
 def _size(part: nodes.Node) -> tuple[int, int]:
@@ -51,9 +50,8 @@ def _hidden(node: nodes.Node, part: nodes.Node) -> bool:
     return False
 
 
-def _behind(section: nodes.section, summary: str, end: int) -> None:
-    """The children of a section between its title and ``end`` in a fold."""
-    section.insert(end, nodes.raw("", "</details>", format="html"))
+def _behind(section: nodes.section, summary: str) -> None:
+    section.append(nodes.raw("", "</details>", format="html"))
     section.insert(1, nodes.raw("", f'<details class="more"><summary>{summary}</summary>', format="html"))
 
 

@@ -39,9 +39,11 @@ def closing(notebook: str, verdicts: str, findings: Sequence[str], errata: Seque
     ``record``: of its embedded run.
     """
     parts = ["## What else we found\n\n" + "\n".join(f"- {text}" for text in findings) if findings else "", verdicts]
+    if record:
+        parts.append(f"## Repeat this page\n\n{_repeat(notebook, record)}")
     if errata:
         parts.append(f"**Errata shown on this page:** {', '.join(f'[{e.id}](#{anchor(e)})' for e in errata)}.")
-    return "\n\n".join(part for part in [*parts, _repeat(notebook, record) if record else ""] if part)
+    return "\n\n".join(part for part in parts if part)
 
 
 def path(titles: dict[str, str], verdicts: Sequence[Verdict], answers: dict[str, Answer], more: dict[str, str]) -> str:
