@@ -72,12 +72,12 @@ def test_people_who_are_made_up_on_real_boundaries_stand_behind_real_ones():
         (
             DISAGREES,
             AGREES,
-            "reproduced on GeoLife only with the authors' code (as described (46 %; printed 50 %): not reproduced)",
+            "reproduced on GeoLife only with the author's code (as described (46 %; printed 50 %): not reproduced)",
         ),
         (
             AGREES,
             DISAGREES,
-            "reproduced on GeoLife as described (46 %; printed 50 %); with the authors' code (46 %; printed 50 %): not reproduced",
+            "reproduced on GeoLife as described (46 %; printed 50 %); with the author's code (46 %; printed 50 %): not reproduced",
         ),
         (DISAGREES, DISAGREES, "not reproduced on GeoLife (46 %; printed 50 %)"),
         (DIRECTION, DIRECTION, "only its direction is reproduced on GeoLife (46 %; printed 50 %)"),
@@ -85,7 +85,7 @@ def test_people_who_are_made_up_on_real_boundaries_stand_behind_real_ones():
             DIRECTION,
             DISAGREES,
             "only its direction is reproduced on GeoLife as described (46 %; printed 50 %), "
-            "not reproduced with the authors' code (46 %; printed 50 %)",
+            "not reproduced with the author's code (46 %; printed 50 %)",
         ),
         (BY_DEFINITION, BY_DEFINITION, "holds by construction"),
         (IMPOSSIBLE, IMPOSSIBLE, "cannot hold on GeoLife (46 %; printed 50 %)"),

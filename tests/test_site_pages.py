@@ -13,6 +13,7 @@ from built_site import HEIGHT, PAGES, SITE, needs_the_book, tab, visit, visited
 pytestmark = needs_the_book
 WIDTHS = (360, 390, 768, 1024, 1100, 1440)
 PAPER = 718  # CSS pixels between the margins of an A4 sheet
+TABLES = 4
 OPENING = 160  # words: the answer, four claims on three data sets, why it matters
 ROWS = 18  # of a table on a page: three data sets at six levels
 # What the theme brings: (rule, part of the offending element). Nothing of ours belongs here.
@@ -188,6 +189,16 @@ def a_page_opens_with_its_answer(page):
     assert len(answer.inner_text().split()) <= OPENING
     assert "Repeat it: mobpriv run" in page.locator(".bd-article").inner_text()
     assert answer.evaluate("e => e.previousElementSibling.tagName") == "H1"
+
+
+@each([page for page in NOTEBOOKS if page not in LESSONS])
+def few_tables_are_seen_at_once(page):
+    """Beside that of the claims; the later ones are in folds (``book/_ext/folded_sections.py``)."""
+    seen = page.eval_on_selector_all(
+        ".bd-article table",
+        "all => all.filter(e => e.checkVisibility({contentVisibilityAuto: true}) && !e.closest('.answer')).length",
+    )
+    assert seen <= TABLES
 
 
 @each(NOTEBOOKS)

@@ -14,7 +14,8 @@ CLAIMS, OPEN = "The paper's claims on this page", ("What else we found", "Repeat
 
 def fold(app, doctree):
     """Folds the sections of a notebook's page behind those that fit."""
-    if not app.env.docname.startswith("notebooks/"):
+    name = app.env.docname
+    if not name.startswith("notebooks/") or name.endswith("_lesson"):  # exercises are worked through from the first to the last
         return
     page = next(doctree.findall(nodes.section), None)
     words = tables = 0

@@ -115,10 +115,10 @@ def _phrase(readings: dict[str, Verdict], registry: Registry) -> str:
     text, program = readings.get("text"), readings.get("program")
     if text and program and text.verdict != program.verdict:
         if program.verdict == AGREES:
-            return f"{said(program, registry)} {{on}} only with the authors' code (as described{_numbers(text)}: {said(text, registry)})"
+            return f"{said(program, registry)} {{on}} only with the author's code (as described{_numbers(text)}: {said(text, registry)})"
         if text.verdict == AGREES:
-            return f"{said(text, registry)} {{on}} as described{_numbers(text)}; with the authors' code{_numbers(program)}: {said(program, registry)}"
-        return f"{said(text, registry)} {{on}} as described{_numbers(text)}, {said(program, registry)} with the authors' code{_numbers(program)}"
+            return f"{said(text, registry)} {{on}} as described{_numbers(text)}; with the author's code{_numbers(program)}: {said(program, registry)}"
+        return f"{said(text, registry)} {{on}} as described{_numbers(text)}, {said(program, registry)} with the author's code{_numbers(program)}"
     only = text or program
     if only.verdict == BY_DEFINITION or only.claim.kind == THEOREM:
         return said(only, registry)  # no data are needed for that
