@@ -8,8 +8,8 @@ import pytest
 from hypothesis import settings
 
 # no deadline: a first example compiles; in CI the same examples at each run (what is found by chance is found here), and fewer
-settings.register_profile("here", deadline=None)
-settings.register_profile("ci", deadline=None, max_examples=40, derandomize=True, database=None, print_blob=True)
+settings.register_profile("here", deadline=None, max_examples=60)
+settings.register_profile("ci", deadline=None, max_examples=25, derandomize=True, database=None, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # workers that share the cores would have their threads wait for one another's

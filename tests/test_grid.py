@@ -101,7 +101,7 @@ class TestAreaGrid:
         assert distance(low[0], low[1], low[0], high[3]) / 15_000 - 1 == pytest.approx(0.00063, abs=1e-5)
         assert distance(high[2], low[1], high[2], high[3]) / 15_000 - 1 == pytest.approx(-0.00063, abs=1e-5)
 
-    @settings(deadline=None, max_examples=40)
+    @settings(deadline=None)
     @given(areas)
     def test_centres_and_corners_lie_in_their_cells(self, grid):
         every = np.arange(grid.size)
@@ -116,7 +116,7 @@ class TestAreaGrid:
         row, column = grid.rows_and_columns(every)
         assert (row * grid.columns + column == every).all()
 
-    @settings(deadline=None, max_examples=40)
+    @settings(deadline=None)
     @given(areas, st.floats(0.001, 0.2), st.sampled_from(["south", "west", "north", "east"]))
     def test_beyond_the_edges_is_outside(self, grid, far, side):
         bounds = grid.bounds(np.arange(grid.size))

@@ -95,7 +95,7 @@ class TestAlteration:
             assert {c: x for c, x in at.items() if x} == pytest.approx({c: x for c, x in expected.items() if x}, abs=1e-9)
 
     @given(known=walks, secret=walks, k=st.integers(1, 3), rounding=st.sampled_from(["up", "nearest", "remainder"]))
-    @settings(max_examples=60, deadline=None)
+    @settings(deadline=None)
     def test_the_rule_in_whole_records_holds_for_the_published_trace(self, known, secret, k, rounding):
         """Whoever is confused is published with k others nearer than her own profile, counted in the trace itself."""
         k = min(k, len(known) - 1)
@@ -122,7 +122,7 @@ class TestAlteration:
         assert found.cells[found.shares.indices].tolist() == sorted(GRID.cells(*np.transpose([centre(0), centre(1)])).tolist())
 
     @given(known=walks, secret=walks)
-    @settings(max_examples=60, deadline=None)
+    @settings(deadline=None)
     def test_whoever_is_confused_is_nearest_to_somebody_else(self, known, secret):
         """The promise, held against AP-Attack: the nearest profile of the altered map is not the user's own."""
         mechanism = HMC(traces_of(known), erased=None)

@@ -33,7 +33,7 @@ def table(found, user):
     return {name: value for name, value in zip([*found.names, *found.cells.tolist()], row.tolist(), strict=True) if value}
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 @given(st.lists(walks, min_size=1, max_size=4), st.sampled_from([10, 13, 17]), st.sampled_from(["mean", "program"]))
 def test_features_equal_their_definition(some, level, hour):
     traces = traces_of(some)

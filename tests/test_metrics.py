@@ -240,7 +240,7 @@ def test_distances_to_path_equal_the_slow_twin(plane, seed, interpolate, lat, ln
     np.testing.assert_allclose(means, expected, rtol=1e-9, atol=1e-6)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 @given(st.integers(0, 2**32), st.floats(-60, 60), st.floats(1, 3000))
 def test_the_projection_is_the_nearest_position(seed, lat, extent):
     """Below 60° within D³/R² of the least distance D along the segment: the scale's own change along it is left aside."""

@@ -147,7 +147,7 @@ def outcome(read, content: bytes):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 @given(changes=CHANGES)
 @example(changes=[("insert", 0.46875, b"e", 1)])  # an infinite time among numbers
 def test_every_line_is_read_or_counted(name, changes):
@@ -171,7 +171,7 @@ def test_every_line_is_read_or_counted(name, changes):
         assert len(traces) >= len(set(intact))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 @given(changes=CHANGES)
 def test_every_line_of_the_table_of_owners_is_read_or_counted(changes):
     content = changed(lines_of(form="{k}\t{user}"), changes)
@@ -182,7 +182,7 @@ def test_every_line_of_the_table_of_owners_is_read_or_counted(changes):
     assert len(traces) + left_out.loc[left_out["rule"].isin(["user missing", NO_USER]), "records"].sum() == N
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 @given(changes=CHANGES)
 def test_a_damaged_archive_is_refused_in_one_line_or_read(changes):
     def packed(folder: Path, content: bytes):
@@ -223,7 +223,7 @@ CALL_PIECES = [
 @pytest.mark.parametrize(
     "form", ["{user},{t},{cell},1,60", "{user},2008-05-17T{h}:12:00Z,{cell},2,7200", '"{user}",{t},"{cell}",1,60']
 )
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 @given(
     changes=st.lists(
         st.tuples(
@@ -319,7 +319,7 @@ def typed_tables(draw):
     return pa.table(columns)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 @given(table=typed_tables())
 @example(
     pa.table({"user": ["a"], "t": pa.array([LAST], pa.timestamp("us")), "cell": ["1"], "end_cell": ["1"], "duration": [0]})

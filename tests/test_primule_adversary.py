@@ -31,7 +31,7 @@ def test_more_cells_than_there_are():
         days_wrong(np.zeros((1, 24), int), 25, np.random.default_rng(1))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 @given(GROUPS)
 def test_what_a_group_gives_away_equals_the_definition(rows):
     group, trait = map(np.array, zip(*rows, strict=True))

@@ -28,7 +28,7 @@ pairs = st.lists(st.tuples(st.sampled_from(ABC), st.sampled_from(ABC), st.sample
 TRUE, FOUND = list("aaaabbc"), list("aabcbac")
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 @given(pairs)
 def test_equal_the_definitions(records):
     true, found, where = map(list, zip(*records, strict=True))

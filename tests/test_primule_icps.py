@@ -118,7 +118,7 @@ def cases(draw):
     return window, draw(st.lists(st.tuples(st.sampled_from("abc"), moment, cell, cell, seconds), max_size=25))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 @given(cases(), st.booleans(), st.booleans())
 # in Newfoundland clocks were put back at a minute past midnight: the day begins twice
 @example((Window("2010-11-07", "America/St_Johns"), [("a", 1_289_097_030_000, "c1", "c1", 60.0)]), False, False)

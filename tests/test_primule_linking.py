@@ -18,7 +18,7 @@ from mobpriv.attacks.policies import min_k, reidentified
 from mobpriv.icps import keys, known, values
 
 FEW = st.tuples(*[st.integers(0, 1)] * 3, *[st.just(0)] * 18, *[st.integers(0, 1)] * 3)  # 64 profiles: many are equal
-FEW_DRAWS = settings(deadline=None, max_examples=40)
+FEW_DRAWS = settings(deadline=None)
 CROWD = st.lists(FEW, min_size=1, max_size=12).map(np.array)
 CELLS = st.none() | st.integers(1, 4) | st.lists(st.integers(0, 23), min_size=1, max_size=6, unique=True)
 

@@ -253,7 +253,7 @@ class TestPrimule:
         x = pd.DataFrame({"cell": [0.2, 0.4] + [1.0] * 5})
         assert protect(Primule(3), x).values["cell"].sum() == pytest.approx(5.6)
 
-    @settings(deadline=None, max_examples=60)
+    @settings(deadline=None)
     @given(st.data())
     def test_equals_the_algorithm(self, data):
         cells = data.draw(st.sampled_from([1, 3, 6, 24]))
@@ -411,7 +411,7 @@ class TestMdav:
         x = pd.DataFrame({"cell": [0.0, 0.2, 0.4, 0.4, 0.8, 1.0]})
         assert protect(Mdav(2), x).group.tolist() == [1, 1, 2, 2, 0, 0]
 
-    @settings(deadline=None, max_examples=60)
+    @settings(deadline=None)
     @given(st.data())
     def test_on_collapsed_profiles_equals_it_on_single_ones(self, data):
         cells = data.draw(st.sampled_from([1, 2, 6]))

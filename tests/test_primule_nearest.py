@@ -24,7 +24,7 @@ def table(rows):
     return pd.DataFrame(rows, [f"u{k}" for k in range(len(rows))])
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 @given(ROWS, st.randoms(), CELLS)
 def test_guesses_equal_the_definition(known, random, h):
     """Also with cells that are not known, and in municipalities for themselves."""

@@ -51,7 +51,7 @@ class TestPriors:
         assert found.records["counted"].tolist() == [2, 4]
         assert found.records["outside"].tolist() == [0, 1]
 
-    @settings(deadline=None, max_examples=40)
+    @settings(deadline=None)
     @given(walks, st.sampled_from(["records", "visits"]))
     def test_equal_their_definition(self, visits, count):
         visits = {user: cells for user, cells in visits.items() if max(cells) >= 0}
@@ -114,7 +114,7 @@ class TestDensestArea:
         found = densest_area(traces_of({"ann": [1, 13]}, grid), 100.0, 100.0, 1, 1)
         assert found.cells(*grid.centres_in_degrees()[[1]].T).tolist() == [0]
 
-    @settings(deadline=None, max_examples=40)
+    @settings(deadline=None)
     @given(
         st.lists(st.tuples(st.integers(-900, 900), st.integers(-900, 900)), min_size=1, max_size=12),
         st.sampled_from([(46.0, 6.0), (-33.0, 151.0), (0.0, 0.0), (60.0, 179.9999)]),
@@ -206,7 +206,7 @@ class TestEntropy:
         assert entropy([[1, 0], [0.5, 0.5]]).tolist() == [0, 1]
         assert math.copysign(1, entropy([0.0, 1.0])) == 1
 
-    @settings(deadline=None, max_examples=40)
+    @settings(deadline=None)
     @given(shares)
     def test_equals_its_definition(self, prior):
         assert entropy(prior) == pytest.approx(naive.entropy(prior), abs=1e-12)
@@ -221,7 +221,7 @@ class TestBetterInformed:
     def test_equally_likely_cells_by_their_id(self):
         assert better_informed([0.25] * 4, 1.0).tolist() == [0.5, 0.5, 0, 0]
 
-    @settings(deadline=None, max_examples=60)
+    @settings(deadline=None)
     @given(shares, st.integers(1, 3), st.floats(0, 1), st.floats(0, 1))
     def test_entropy_falls_with_the_weight(self, prior, places, one, two):
         places = min(places, len(prior))

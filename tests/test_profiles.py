@@ -25,7 +25,7 @@ steps = st.tuples(st.integers(0, 900), st.integers(-120, 120), st.integers(-120,
 walks = st.lists(steps, min_size=1, max_size=60).map(lambda s: [tuple(r) for r in np.cumsum(s, axis=0).tolist()])
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 @given(st.lists(walks, min_size=1, max_size=3), st.sampled_from([0, 900, 3600]), st.sampled_from([None, 300, 600]))
 def test_stays_equal_their_definition(some, duration, max_gap):
     traces = traces_of(some)
@@ -41,7 +41,7 @@ def test_stays_equal_their_definition(some, duration, max_gap):
         assert geo.distance(own["lat"].mean(), own["lng"].mean(), stay.lat, stay.lng) < 1e-6
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 @given(st.lists(walks, min_size=1, max_size=2), st.sampled_from([1, 2, 3]))
 def test_pois_equal_their_definition(some, min_stays):
     places, visits = profiles.pois(traces_of(some), 200, 0, min_stays=min_stays)

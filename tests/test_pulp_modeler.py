@@ -76,7 +76,7 @@ def test_the_papers_method_ends_where_a_general_minimiser_does(model, seed):
     assert found.variance * 17 == pytest.approx(naive.minimised(VALUES, response, 0.01, model.a > 0), rel=1e-3)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 @given(responses)
 def test_models_stay_within_their_bounds(response):
     """b > 0, and the saturation levels lie at most 0.5 beyond where levels do."""

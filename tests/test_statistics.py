@@ -49,7 +49,7 @@ ROWS = st.lists(
 
 
 @given(ROWS)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 def test_radius_of_gyration_equals_its_definition(rows):
     traces = table(rows)
     fast, slow = radius_of_gyration(traces), naive.radius_of_gyration(traces)
@@ -64,7 +64,7 @@ def test_radius_of_gyration_by_hand():
 
 
 @given(ROWS)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 def test_dwells_equal_their_definition(rows):
     traces = table(rows)
     fast = dwells(traces, 200.0, 900.0)

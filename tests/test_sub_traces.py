@@ -27,7 +27,7 @@ def at(*seconds):
     return traces_of([[(s, 0, 0) for s in seconds]])
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 @given(st.lists(walks, min_size=1, max_size=12), st.sampled_from([30, 60, 899, 900, 1800.001, 86_400]))
 def test_slices_equal_their_definition(some, seconds):
     traces = traces_of(some)
@@ -78,7 +78,7 @@ def test_nothing_gives_nothing():
     assert (len(known), len(secret.traces), len(secret.owner)) == (0, 0, 0)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 @given(
     st.lists(st.integers(1, 60), min_size=1, max_size=4),
     st.sampled_from(["4/5", "1/2", "7/10", "1/3", "999/1000"]),

@@ -168,7 +168,7 @@ FEW = st.tuples(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 @given(st.lists(FEW, max_size=40), st.sampled_from([0.05, 0.3, 0.5, 1.0]))
 def test_same_person_equals_its_definition(rows, share):
     traces = tr.as_traces(table([(u, 1_450_000_000 + t, lat, lng) for u, t, lat, lng in rows]))
