@@ -350,6 +350,7 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
         **paths,
         **{ledger.page_of(paper): ledger.ledger_page(of, book.registry, chapters) for paper, of in of_papers.items()},
         **{f"score_{paper}": pages.score_page(of, book.registry, book.rough) for paper, of in of_papers.items()},
+        **{f"figures_{chapter}": text for chapter, text in _by_figure(book, titles, root).items()},
         "supplement": "\n".join(supplement),
         "ids": ledger.ids_page(book.registry, [verdict.claim for verdict in book.verdicts]),
         "errata": ledger.errata_page(book.errata, book.registry, book.elsewhere),
@@ -369,6 +370,16 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
             f"{pages.results_on(book.stale, book.registry)} {'is' if len(book.stale) == 1 else 'are'} stale: make real DATA=FOLDER runs what has changed again",
             highlight=False,
         )
+
+
+def _by_figure(book: Judged, titles: dict[str, str], root: Path) -> dict[str, str]:
+    """Chapter -> the list of its paper's figures, of a chapter of the thesis those with its number."""
+    found = {}
+    for chapter, drawn in claims.drawings(root / "book" / "claims").items():
+        of = [verdict for verdict in book.verdicts if verdict.claim.notebook.startswith(f"{chapter}_")]
+        _, _, number = chapter.partition("_")
+        found[chapter] = sums.by_figure(of, titles, drawn, f"{number}." if number else "")
+    return found
 
 
 def _letters(captions: Iterable[str]) -> list[str]:

@@ -151,7 +151,7 @@ def read(folder: Path, kind: type[Claim] | type[Erratum]) -> list:
         defaults = {
             name: content[name] for name in FILE_DEFAULTS if kind is Claim and isinstance(content, dict) and name in content
         }
-        optional = {*FILE_DEFAULTS, "findings"} if kind is Claim else set()
+        optional = {*FILE_DEFAULTS, "findings", "drawings"} if kind is Claim else set()
         if not isinstance(content, dict) or not {"paper", key} <= set(content) <= {"paper", key, *optional}:
             faults.append(
                 f"{path.name}: needs the keys paper and {key}"
@@ -202,6 +202,11 @@ def findings(folder: Path) -> list[Finding]:
     if faults:
         raise LedgerError(faults)
     return entries
+
+
+def drawings(folder: Path) -> dict[str, dict[str, str]]:
+    """Chapter -> its paper's figures that no claim is about -> what they show."""
+    return {path.stem: (yaml_files.content(path) or {}).get("drawings") or {} for path in sorted(folder.glob("*.yml"))}
 
 
 def _entry(kind: type[Claim] | type[Erratum], fields: dict[str, Any]) -> Claim | Erratum:

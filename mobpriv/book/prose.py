@@ -21,7 +21,15 @@ import nbformat
 from mobpriv.book import yaml_files
 from mobpriv.book.results import ROOT
 
-WRITTEN = ("README.md", "CONTRIBUTING.md", "book/*.md", "book/claims/*.yml", "book/errata/*.yml", "notebooks/*.ipynb")
+WRITTEN = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "book/*.md",
+    "book/claims/*.yml",
+    "book/errata/*.yml",
+    "notebooks/*.ipynb",
+    "mobpriv/**/*.py",
+)
 FIELDS = ("says", "matters", "landing", "claim", "short", "why", "by_definition", "impossible", "wrong", "decision")
 LONG = 30  # words of a sentence
 FEWEST = 5  # words of a text in a program that is a sentence
@@ -31,6 +39,8 @@ _HEADLESS = re.compile(
     re.IGNORECASE,
 )
 _FRONTED = re.compile(r"^(Of|Under|Behind|Beside|Among)\b")
+_DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+_EXAMPLE = re.compile(r"(?ms)^\s*>>> .*?(?:\n\s*\n|\Z)|:\w+:(?=`)")
 _NOT_PROSE = (
     (r"(?ms)^```\{glossary\}$(.*?)^```$", r"\1"),  # its definitions are prose
     (r"(?ms)^(`{3,}|~{3,}).*?^\1`*\s*$", "\n"),
@@ -80,15 +90,21 @@ def written(files: Iterable[Path] = (), root: Path = ROOT) -> Iterator[Sentence]
                 texts = [cell.source] if cell.cell_type == "markdown" else _texts(cell.source) if shown else ()
                 for text in texts:
                     yield from sentences(text, f"{name} cell {number}")
+        elif path.suffix == ".py":
+            for text in _texts(path.read_text(encoding="utf-8")):
+                yield from sentences(_EXAMPLE.sub("", text), name)
         else:
             yield from _of_entries(yaml_files.content(path), name)
 
 
 def _texts(program: str) -> Iterator[str]:
-    """The texts of a program that are sentences; what is filled into one counts as a number."""
+    """The docstrings of a program and its texts that are sentences; what is filled into one counts as a number."""
     inside = set()
     for node in ast.walk(ast.parse(program)):
         text = ""
+        if isinstance(node, _DOCUMENTED) and (docstring := ast.get_docstring(node)):
+            inside.add(id(node.body[0].value))
+            yield docstring
         if isinstance(node, ast.JoinedStr):
             inside.update(id(part) for part in ast.walk(node))
             text = "".join(part.value if isinstance(part, ast.Constant) else "12" for part in node.values)

@@ -5,12 +5,13 @@ direction only, is mixed. One that no data set decides is inconclusive. What hol
 not tested.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from mobpriv.book.claims import AGREES, BY_DEFINITION, DISAGREES, IMPOSSIBLE, KINDS, UNDECIDED
-from mobpriv.book.ledger import page_of, together
+from mobpriv.book.ledger import anchor, page_of, together
 from mobpriv.book.runs import Registry
 from mobpriv.book.verdicts import Verdict
 from mobpriv.numbers import NARROW, counted, shown
@@ -40,6 +41,44 @@ def counts(verdicts: Iterable[Verdict]) -> Counter[str]:
     for verdict in verdicts:
         of_claim.setdefault(verdict.claim.id, []).append(verdict)
     return Counter(map(outcome, of_claim.values()))
+
+
+def figures_of(place: str) -> list[str]:
+    """The figures and tables that a place in a paper names: "§9.1, Figures 4 and 5" -> Figure 4, Figure 5."""
+    number = r"(?:\d+(?:\.\d+)?|[IVX]+)"
+    named = re.findall(rf"\b(Figure|Table)s? ({number}(?:(?:, | and ){number})*)", place)
+    return [f"{kind} {one}" for kind, numbers in named for one in re.split(", | and ", numbers)]
+
+
+def by_figure(
+    verdicts: Iterable[Verdict], titles: Mapping[str, str], drawings: Mapping[str, str], only: str = ""
+) -> str:
+    """A list of a paper's figures and tables: the pages that reproduce each, with the claims about it and what came of them.
+
+    ``drawings``: figures without a claim -> what they show. ``only``: what the numbers of a chapter's figures begin with.
+    """
+    of_claim: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        of_claim.setdefault(verdict.claim.id, []).append(verdict)
+    found: dict[str, dict[str, list[str]]] = {}
+    for cells in of_claim.values():
+        claim = cells[0].claim
+        words = f"[{claim.id}]({page_of(claim.paper)}.md#{anchor(claim)}) {outcome(cells)}"
+        for figure in figures_of(claim.place):
+            if figure.split()[1].startswith(only):
+                found.setdefault(figure, {}).setdefault(claim.notebook, []).append(words)
+    if both := {*found} & {*drawings}:
+        raise ValueError(f"{', '.join(sorted(both))}: a drawing without a claim, and claims are about it")
+    lines = []
+    for figure in sorted([*found, *drawings], key=_in_order):
+        pages = [f"[{titles[name]}](notebooks/{name}.ipynb): {', '.join(of)}" for name, of in found.get(figure, {}).items()]
+        lines.append(f"- **{figure}.** " + ("; ".join(pages) or f"{drawings[figure]} We test nothing about it."))
+    return "\n".join(lines) + "\n"
+
+
+def _in_order(figure: str) -> tuple:
+    kind, number = figure.split()
+    return kind, [int(part) if part.isdigit() else 0 for part in number.split(".")], number
 
 
 def per_paper(verdicts: Sequence[Verdict]) -> dict[str, Counter[str]]:

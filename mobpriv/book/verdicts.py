@@ -344,7 +344,7 @@ def _with_numbers(text: str, results: dict[str, Any], called, kind: str = EXPLAN
 
     A result's interval and n stand in brackets behind it: "45.2 % (43.0 to 47.4 %, n = 522)"; the n of a run once in a text.
     Findings have fewer digits (:func:`in_prose`); an answer has the first interval alone, without n; what is brief has instead of the
-    brackets "(inconclusive)" behind a change whose interval holds 0.
+    brackets "(inconclusive)" behind a change whose interval holds 0. ``{abs(change)}`` is the size of a change whose sign the text says.
     """
     counted, form, opened = set(), shown if kind == EXPLANATION else in_prose, False
 
@@ -354,8 +354,13 @@ def _with_numbers(text: str, results: dict[str, Any], called, kind: str = EXPLAN
         unit = unit_of(expression, called)
         if unit and behind and behind in ("%", "points", unit):
             raise ValueError(f"the explanation says the unit of {{{expression}}} twice: it comes with the number")
-        low, high, n = _extent(plain_name(expression), results)
-        of = (re.match(r"[^.[]*", expression)[0], n)
+        size = re.fullmatch(r"abs\((.*)\)", expression)
+        low, high, n = _extent(plain_name(size[1] if size else expression), results)
+        if size and low is not None:
+            if low < 0 < high:
+                raise ValueError(f"{{{expression}}}: its interval holds 0, so that the text cannot say its sign")
+            low, high = sorted((abs(low), abs(high)))
+        of = (re.match(r"[^.[(]*", size[1] if size else expression)[0], n)
         between = extent(low, high, unit, form)
         small = ", ".join(beside(between, n, of not in counted))
         counted.add(of)
