@@ -60,7 +60,7 @@ def test_one_phrase_for_all_data_sets_that_share_it_real_data_first():
 
 def test_people_who_are_made_up_on_real_boundaries_stand_behind_real_ones():
     text = opened(*(Verdict(claim(), run, AGREES) for run in ("boundaries", "callers")))
-    assert "holds on calls simulated from Cabspotting and Tuscany's boundaries with synthetic people" in text.replace(
+    assert "holds on the calls simulated from Cabspotting and Tuscany's boundaries with synthetic people" in text.replace(
         "&#x27;", "'"
     )
 
@@ -221,8 +221,19 @@ class TestFindings:
         results = {r: {"nb": {"loss": dict(zip(("value", "low", "high"), of, strict=True))}} for r, of in loss.items()}
         results["geolife-program"] = {"nb": {"other": 1}}
         assert told(found, results, REGISTRY, self.NAMES)["nb"] == [
-            "It costs. The same statement holds on Cabspotting; is inconclusive on GeoLife; does not hold on calls simulated from Cabspotting."
+            "It costs. The same statement holds on Cabspotting; is inconclusive on GeoLife; does not hold on the calls simulated from Cabspotting."
         ]
+
+    def test_the_size_of_a_change_has_no_sign_and_the_interval_of_the_size(self):
+        found = [Finding("nb", "It falls by {abs(city.change)}.", "city.change < 0", answer=True)]
+        called = names({"nb": {"change": ["points", "change"]}}, {}, REGISTRY.runs)
+        results = {"city": {"nb": {"change": {"value": -0.3, "low": -0.4, "high": -0.2, "n": 9}}}}
+        assert told(found, results, REGISTRY, called, kind=ANSWER) == {
+            "nb": ["It falls by 30\u00a0points (20 to 40\u00a0points)."]
+        }
+        results = {"city": {"nb": {"change": {"value": -0.3, "low": -0.4, "high": 0.1, "n": 9}}}}
+        with pytest.raises(LedgerError, match="its interval holds 0, so that the text cannot say its sign"):
+            told(found[:1], results, REGISTRY, called, kind=BRIEF)
 
     def test_a_change_whose_interval_holds_0_is_inconclusive(self):
         found = [Finding("nb", "It changes {city.change}.", "city.change > -0.02")]

@@ -76,6 +76,22 @@ def test_texts_of_a_notebook_and_of_the_ledger(tmp_path):
     ]
 
 
+def test_texts_of_a_program(tmp_path):
+    """Docstrings without their examples, and messages; no other text."""
+    path = tmp_path / "a.py"
+    path.write_text(
+        '"""How traces are read.\n\n    >>> read("a b c d e f")\n    1\n\nA second sentence of :func:`read`."""\n'
+        'def read(file):\n    """Read a file."""\n    raise ValueError(f"{file}: rows must be sorted by time (got row {file})")\n'
+        'QUERY = "select a, b from t where c = 1 group by a"\n'
+    )
+    assert [one.text for one in prose.written([path], tmp_path)] == [
+        "How traces are read.",
+        "A second sentence of Code.",
+        "Read a file.",
+        "12: rows must be sorted by time (got row 12)",
+    ]
+
+
 def test_a_general_linter_reads_the_same_sentences(tmp_path, capsys):
     path = tmp_path / "a.md"
     path.write_text("This is fine. It is very very unique.\n")

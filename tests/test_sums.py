@@ -44,6 +44,38 @@ def test_a_table_counts_once_with_its_worst_cell():
     assert sums.counts(cells) == {"disagree": 1}
 
 
+@pytest.mark.parametrize(
+    ("place", "figures"),
+    [
+        ("§9.1, Figure 3", ["Figure 3"]),
+        ("Figures 4.5, 4.6 and 4.10; Table I", ["Figure 4.5", "Figure 4.6", "Figure 4.10", "Table I"]),
+        ("§II-C3, Figure 1 (a)", ["Figure 1"]),
+        ("§4.7, Equation 3", []),
+    ],
+)
+def test_the_figures_that_a_place_names(place, figures):
+    assert sums.figures_of(place) == figures
+
+
+def test_each_figure_has_its_pages_and_claims_or_what_it_shows():
+    verdicts = [
+        *found(AGREES, place="Figure 10"),
+        *found(DISAGREES, name="T1.2", place="Figures 2 and 10", notebook="other"),
+        *found(AGREES, name="T1.3", place="Table 1"),
+    ]
+    titles = {"nb": "Who?", "other": "How?"}
+    assert sums.by_figure(verdicts, titles, {"Figure 9": "A drawing."}).splitlines() == [
+        "- **Figure 2.** [How?](notebooks/other.ipynb): [T1.2](ledger_thesis.md#claim-t1-2) disagree",
+        "- **Figure 9.** A drawing. We test nothing about it.",
+        "- **Figure 10.** [Who?](notebooks/nb.ipynb): [T1.1](ledger_thesis.md#claim-t1-1) agree; "
+        "[How?](notebooks/other.ipynb): [T1.2](ledger_thesis.md#claim-t1-2) disagree",
+        "- **Table 1.** [Who?](notebooks/nb.ipynb): [T1.3](ledger_thesis.md#claim-t1-3) agree",
+    ]
+    assert "Figure 10" not in sums.by_figure(verdicts, titles, {}, "2")
+    with pytest.raises(ValueError, match="Figure 10: a drawing without a claim, and claims are about it"):
+        sums.by_figure(verdicts, titles, {"Figure 10": "A drawing."})
+
+
 def test_each_paper_has_its_sum_and_each_chapter_of_one_with_several():
     every = [
         *found(AGREES),

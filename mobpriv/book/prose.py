@@ -98,9 +98,10 @@ def written(files: Iterable[Path] = (), root: Path = ROOT) -> Iterator[Sentence]
 
 
 def _texts(program: str) -> Iterator[str]:
-    """The docstrings of a program and its texts that are sentences; what is filled into one counts as a number."""
-    inside = set()
-    for node in ast.walk(ast.parse(program)):
+    """The docstrings of a program, its messages, and its other texts that are sentences; what is filled into one counts as a number."""
+    inside, tree = set(), ast.parse(program)
+    refused = {id(part) for node in ast.walk(tree) if isinstance(node, ast.Raise) for part in ast.walk(node)}
+    for node in ast.walk(tree):
         text = ""
         if isinstance(node, _DOCUMENTED) and (docstring := ast.get_docstring(node)):
             inside.add(id(node.body[0].value))
@@ -110,7 +111,7 @@ def _texts(program: str) -> Iterator[str]:
             text = "".join(part.value if isinstance(part, ast.Constant) else "12" for part in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inside:
             text = node.value
-        if len(text.split()) >= FEWEST and re.search(r"[.?:]\W*$", text):
+        if len(text.split()) >= FEWEST and (id(node) in refused or re.search(r"[.?:]\W*$", text)):
             yield text
 
 
