@@ -1,6 +1,7 @@
 """A term of the glossary is linked where a page uses it first: in running text, not in headings, links, code or captions.
 
-``glossary_chapters`` in _config.yml: words that are terms in some chapters alone.
+``glossary_chapters`` in _config.yml: words that are terms in some chapters alone, or on pages whose name begins so.
+``glossary_nouns``: words that are verbs as well, which are terms only behind an article, a number or an adjective.
 """
 
 import re
@@ -11,20 +12,39 @@ from sphinx.util.nodes import make_refnode
 
 GLOSSARY = "glossary"
 LEFT_ALONE = (nodes.title, nodes.reference, nodes.literal, nodes.raw, nodes.math, nodes.FixedTextElement, nodes.thead)
+_BEFORE = (
+    "a ",
+    "an ",
+    "the ",
+    "each ",
+    "every ",
+    "of ",
+    "no ",
+    "new ",
+    "long ",
+    "short ",
+    "single ",
+    "such ",
+    "erased ",
+    "real ",
+)
+_NOUN = f"(?:{'|'.join(f'(?<={word})' for word in _BEFORE)})"
 LEFT_ALONE += (addnodes.glossary, addnodes.pending_xref, nodes.term)
 
 
 def link(app, doctree, docname):
-    chapter = docname.split("/")[-1].split("_")[0]
+    page = docname.split("/")[-1]
     terms = {
         name: place
         for (kind, name), place in app.env.domains["std"].objects.items()
-        if kind == "term" and chapter in app.config.glossary_chapters.get(name, [chapter])
+        if kind == "term" and any(map(page.startswith, app.config.glossary_chapters.get(name, [""])))
     }
     if docname == GLOSSARY or not terms:
         return
     # a longer term before one that it contains; an s may follow: POIs, heat maps
-    words = "|".join(re.escape(name) for name in sorted(terms, key=len, reverse=True))
+    words = "|".join(
+        _NOUN * (name in app.config.glossary_nouns) + re.escape(name) for name in sorted(terms, key=len, reverse=True)
+    )
     pattern = re.compile(rf"(?<![\w-])({words})(?=s?(?![\w-]))", re.IGNORECASE)
     of = {name.lower(): place for name, place in terms.items()}
     seen = set()
@@ -59,5 +79,6 @@ def _parts(text, pattern, of, seen, builder, docname):
 
 def setup(app):
     app.add_config_value("glossary_chapters", {}, "env")
+    app.add_config_value("glossary_nouns", [], "env")
     app.connect("doctree-resolved", link)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
