@@ -12,6 +12,7 @@ from sphinx.util.nodes import make_refnode
 
 GLOSSARY = "glossary"
 LEFT_ALONE = (nodes.title, nodes.reference, nodes.literal, nodes.raw, nodes.math, nodes.FixedTextElement, nodes.thead)
+LEFT_ALONE += (addnodes.glossary, addnodes.pending_xref, nodes.term)
 _BEFORE = (
     "a ",
     "an ",
@@ -29,7 +30,6 @@ _BEFORE = (
     "real ",
 )
 _NOUN = f"(?:{'|'.join(f'(?<={word})' for word in _BEFORE)})"
-LEFT_ALONE += (addnodes.glossary, addnodes.pending_xref, nodes.term)
 
 
 def link(app, doctree, docname):
