@@ -40,19 +40,26 @@ def test_no_internal_link_is_dead():
 
 
 @pytest.fixture(scope="module")
-def searching(browser, address):
-    """Ask the search of the book: the address of the first hit, "" if there is none."""
+def finding(browser, address):
+    """Ask the search of the book: the addresses of its hits, the best first."""
     context, opened, wrong = visited(browser, address, "search.html")
 
-    def ask(query: str) -> str:
+    def ask(query: str) -> list[str]:
         opened.goto(f"{address}search.html?{urlencode({'q': query})}")
-        hit = opened.locator("#search-results li > a:first-child").first  # the others are added one after the other
-        hit.or_(opened.get_by_text("did not match")).wait_for()
+        opened.get_by_text(re.compile("did not match|Search finished")).first.wait_for()
         assert not wrong
-        return hit.evaluate("e => new URL(e.href).pathname") if hit.count() else ""
+        return opened.locator("#search-results li > a:first-child").evaluate_all(
+            "all => all.map(e => new URL(e.href).pathname)"
+        )
 
     yield ask
     context.close()
+
+
+@pytest.fixture(scope="module")
+def searching(finding):
+    """The first hit, "" if there is none."""
+    return lambda query: (finding(query) or [""])[0]
 
 
 @pytest.mark.parametrize(
@@ -77,6 +84,32 @@ def test_the_search_finds_the_words_of_the_book(searching, query):
     """The first page that it names holds them."""
     page = (SITE / searching(query).lstrip("/")).read_text("utf-8")
     assert query.casefold() in unescape(re.sub("<[^>]*>", "", page)).casefold()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "names are removed",
+        "text and code differ",
+        "attacker knows the defence",
+        "adaptive adversary",
+        "another grid",
+        "held-out evaluation",
+        "selection bias",
+        "many reports add up",
+        "unit of ε",
+        "privacy budget",
+        "noise reveals a user",
+        "k-anonymity compose",
+        "hidden stops",
+        "which mechanism should I use",
+    ],
+)
+def test_the_search_finds_an_insight_by_its_plain_words(finding, query):
+    """The page of the insights, or the page that an insight links to, is among the first five."""
+    article = re.search("(?s)<article.*</article>", (SITE / "insights.html").read_text("utf-8"))[0]
+    linked = {f"/{page}" for page in re.findall(r'href="(notebooks/\w+\.html)', article)}
+    assert {*finding(query)[:5]} & {"/insights.html", *linked}
 
 
 @pytest.mark.parametrize("query", ["(k, δ)", "[Cerf", "1/m", "T2.4"])
