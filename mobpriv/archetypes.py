@@ -10,7 +10,7 @@ also leave open:
 
 * papers: Furletti, Gabrielli, Renso and Rinzivillo 2012 and 2013; Furletti, Trasarti, Cintia and Gabrielli, Information 8,
   2017;
-* program: telecom-analytics of the EU project ASAP, ``clustering.py`` and ``stereo_type_classification.py`` (Apache licence,
+* program: telecom-analytics of the project ``ASAP``, ``clustering.py`` and ``stereo_type_classification.py`` (Apache licence,
   2015 to 2017).
 """
 

@@ -158,7 +158,7 @@ def count_telling(mechanism, profiles: pd.DataFrame) -> pd.DataFrame:
     """For each user of a table, count the neighbouring profiles (one POI more or less) that some output of hers excludes.
 
     Columns: neighbours (of m), and probability, the largest probability over them that she publishes such an output.
-    ``profiles`` hold counts or booleans. For a mechanism on counts a neighbour has one visit more or less: if the user was at a
+    ``profiles`` hold counts or booleans. For a mechanism on counts a neighbour has one visit more or less. If the user was at a
     POI twice, her neighbour was there too.
     """
     counts = profiles if profiles.to_numpy().dtype.kind == "b" else as_counts(profiles)

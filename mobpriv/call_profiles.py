@@ -159,7 +159,7 @@ def sample(counts: pd.DataFrame, rng: np.random.Generator, n: int = USERS, least
     whole("n", n, 1)
     if len(among) < n:
         raise ValueError(
-            f"a sample of {n} users needs as many with {least} distinct POIs or more (got {len(among)} of {len(counts)}):  "
+            f"a sample of {n} users needs as many with {least} distinct POIs or more (got {len(among)} of {len(counts)}): "
             "choose a smaller n or a smaller least"
         )
     return among.iloc[np.sort(rng.choice(len(among), n, replace=False))]

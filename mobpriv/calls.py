@@ -2,15 +2,13 @@
 
 They hold the data of dχ (§II, §VI-A) and of PRIMULE (§3.1, §7), which both start from call detail records.
 
-``Calls`` is a pandas DataFrame, sorted by (user, t), with a plain RangeIndex and the columns
+``Calls`` is a pandas DataFrame, sorted by (user, t), with a plain RangeIndex and the columns:
 
-========  ==========================  ====================================================================
-user      categorical of str, sorted  the caller (or her pseudonym)
-t         datetime64[ms, UTC]         when the call began
-cell      categorical of str          the cell that served its beginning
-end_cell  the same categories         the cell that served its end; ``cell`` if the file does not say
-duration  float64                     s, ≥ 0; NaN if the file does not say
-========  ==========================  ====================================================================
+* ``user`` (categorical of str, sorted): the caller (or her pseudonym);
+* ``t`` (datetime64[ms, UTC]): when the call began;
+* ``cell`` (categorical of str): the cell that served its beginning;
+* ``end_cell`` (the same categories): the cell that served its end; ``cell`` if the file does not say;
+* ``duration`` (float64): s, ≥ 0; NaN if the file does not say.
 
 Further columns are kept. ``Cells`` is a DataFrame with the columns:
 

@@ -11,8 +11,8 @@ Both are plane coordinates with two local scales, so one formula serves both::
     distance(i, j)² = (sx · (x_j − x_i))² + (sy · (y_j − y_i))²,   sx, sy = mean of the scales at i and j
 
 On the ground x is the longitude, y the latitude, and the scales are metres per degree. In Mercator metres both scales are 1.
-The relative error of the ground distance is below 1e-6 up to 1 km and below 1e-3 up to 500 km (compared with the geodesic on
-the ellipsoid, latitudes below 60°).
+Compared with the geodesic on the ellipsoid, the relative error of the ground distance is below 1e-6 up to 1 km. It is below
+1e-3 up to 500 km (latitudes below 60°).
 """
 
 from typing import NamedTuple

@@ -153,8 +153,8 @@ class AreaGrid:
     numbered row by row from the south-west: cell = row · columns + column. A cell contains its southern and western edge.
 
     The plane is always the ground. Northward metres are those of the meridian. Eastward metres are those of the parallel
-    through the middle of the area, where the width is exact. At its northern and southern edge an area 8 km high is wider or
-    narrower than stated by less than 0.07 % (latitudes below 45°) or 0.11 % (below 60°).
+    through the middle of the area, where the width is exact. At its northern and southern edge the width of an area 8 km high
+    differs by less than 0.07 % (latitudes below 45°) or 0.11 % (below 60°).
     """
 
     south: float  # degrees, of the south-west corner

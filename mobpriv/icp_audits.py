@@ -29,7 +29,7 @@ def privacy_loss(mechanism, unit: str, cells: int = 24, steps: int = 20) -> Loss
     ``unit`` is the unit of privacy, that is, what differs between neighbours: cell, call, day or profile.
 
     Values are examined on a grid of ``steps`` over [0, 1], and where a change begins or ends. A finer grid yields no larger
-    loss: the log-ratio of a Laplace law depends only on the difference, and the atoms at 0 and 1 attain it.
+    loss. The log-ratio of a Laplace law depends only on the difference, and the atoms at 0 and 1 attain it.
     """
     whole("steps", steps, 2)
     found = np.empty((4, cells))
