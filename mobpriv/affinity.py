@@ -59,9 +59,7 @@ def neighbourhood(booleans, matrix, n, reading: str = "printed", ties: str = "al
     b = np.asarray(booleans, bool)
     n = _numbers(n, b.shape)
     matrix = _matrix(matrix, b.shape[-1])
-    score = relative(
-        b, matrix / (matrix.max(initial=0) or 1.0)
-    )  # normalised, so that ties are to 9 decimals of the largest affinity in any unit
+    score = relative(b, matrix / (matrix.max(initial=0) or 1.0))  # ties: to 9 decimals of the largest affinity
     if reading == "further":
         score[b] = -np.inf
     order = np.argsort(-score, axis=-1, kind="stable")

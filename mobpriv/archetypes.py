@@ -73,7 +73,7 @@ def archetypes(
     * visitor: one part of the *first* week, at each intensity;
     * passing by: none; the program has a rule for them instead (:class:`mobpriv.sociometer.Sociometer`).
 
-    Departures from the paper: it has no numbers; the intensities are the program's. The lowest, 0.1, has a drawback. In
+    Departures from the paper: it has no numbers; the intensities are the program's. The lowest, 0.1, has a drawback: in
     Euclidean distance a commuter at 0.1 is as near to zero as one weekday in one cell. A prototype of many users who came once,
     on different days, therefore becomes a commuter. The program loses the last line of its list (the visitor of one weekend at
     0.1); so does this variant. The program also moves the first week behind the others, which only changes the week of its

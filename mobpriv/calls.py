@@ -131,9 +131,7 @@ def _broken(table: pd.DataFrame, cells: Cells | None, period: Period | None) -> 
             words, at = c.replace("_", " "), _rows_of(table[c], cells)
             rules.append((f"{words} unknown", ~_missing(table[c]) & (at < 0), _NO_CELL))
             if cells["lat"].isna().any():
-                placeless = np.r_[
-                    cells["lat"].isna().to_numpy(), False
-                ]  # the last entry, False, serves −1: an unknown cell breaks another rule
+                placeless = np.r_[cells["lat"].isna().to_numpy(), False]  # the last entry is for −1, an unknown cell
                 rules.append((f"{words} without coordinates", placeless[at], _NO_PLACE))
     if "duration" in table.columns:
         rules += _durations(table["duration"])
@@ -218,9 +216,7 @@ def _repeats(calls: Calls) -> np.ndarray:
     code, time = calls["user"].cat.codes.to_numpy(), milliseconds(calls)
     same = np.zeros(len(calls) + 1, bool)
     same[1:-1] = (code[1:] == code[:-1]) & (time[1:] == time[:-1])
-    shared = np.flatnonzero(
-        same[1:] | same[:-1]
-    )  # only the few records that share user and time with a neighbour can be repetitions
+    shared = np.flatnonzero(same[1:] | same[:-1])  # only these few records can be repetitions
     again = np.zeros(len(calls), bool)
     again[shared] = calls.loc[shared, [*COLUMNS, *OPTIONAL]].duplicated().to_numpy()
     return again

@@ -115,9 +115,7 @@ def most_active(traces: Traces, grid: AreaGrid, n: int = 10, start: str = "") ->
         raise ValueError(
             f"{n} users are requested, the area has records of {len(count)}{whose}: request fewer users or choose another area"
         )
-    return (
-        count.sort_values(ascending=False, kind="stable").index[:n].tolist()
-    )  # users are sorted by name, and the sort is stable
+    return count.sort_values(ascending=False, kind="stable").index[:n].tolist()  # users are already sorted by name
 
 
 def priors(traces: Traces, grid: AreaGrid, users=None, count: str = "records") -> Priors:

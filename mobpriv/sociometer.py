@@ -47,7 +47,7 @@ class Distinct(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A fitted Sociometer. Its fixed prototypes can label other profiles, for example prototypes of the original data label
+    """A fitted Sociometer. Its fixed prototypes can label other profiles: for example, those of the original data can label
     private profiles.
     """
 

@@ -102,9 +102,7 @@ def _broken(table: pd.DataFrame) -> list[tuple[str, np.ndarray, str]]:
 
 def _other_positions(lat: np.ndarray, lng: np.ndarray) -> str:
     """A remedy for invalid latitudes, from what they seem to be."""
-    million = (
-        (np.abs(lat) > 2.1e7) & (np.abs(lat) <= 9e8) & (np.abs(lng) <= 1.8e9)
-    )  # metres of a projection are never this large
+    million = (np.abs(lat) > 2.1e7) & (np.abs(lat) <= 9e8) & (np.abs(lng) <= 1.8e9)  # too large for metres
     if million.mean() > 0.5:
         return "these look like degrees times ten million (E7): divide latitudes and longitudes by 10,000,000"
     if (np.abs(lng) > 180).mean() > 0.5:

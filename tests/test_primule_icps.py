@@ -291,7 +291,7 @@ CALL = calls_of([("a", "2016-11-01T10:00", "c1")], ROME)
         (CALL, CELLS.drop(columns="municipality"), {}, "missing: municipality"),
         (CALL, pd.concat([CELLS, CELLS]), {}, "every cell must occur once in cells .c1"),
         (CALL, CELLS, {"every_slot": 1}, "every_slot must be True or False"),
-        (pd.concat([CALL, CALL]).assign(user=pd.Categorical([1, "1"])), CELLS, {}, "users must be told apart"),
+        (pd.concat([CALL, CALL]).assign(user=pd.Categorical([1, "1"])), CELLS, {}, "users must have distinct names"),
     ],
 )
 def test_what_gives_no_profiles_is_refused(calls, cells, more, words):

@@ -63,7 +63,7 @@ def rates(table: pd.DataFrame, by: str, within: str, axis=None, twin: str = "", 
     * ``twin``: a column of two values; dots of the second are hollow, below those of the first.
     * ``printed``: (by, within) -> the paper's value, drawn as a hollow diamond.
 
-    The marks are those of the names in ``within``.
+    The names in ``within`` determine the marks.
     """
     groups, kinds = list(dict.fromkeys(table[by])), list(dict.fromkeys(table[within]))
     twins = list(dict.fromkeys(table[twin])) if twin else [None]
@@ -107,11 +107,7 @@ def intervals(values: dict[tuple, dict], axis=None, marks: dict[str, Mark] | Non
     marks = {kind: mark(kind) if kind else Mark(BLUE, "o") for kind in kinds} | (marks or {})
     axis, scale = _axis(axis, 0.9 + 0.22 * len(groups) * len(kinds)), 100 if percent else 1
     for (group, kind), one in values.items():
-        own, y, of = (
-            marks[kind],
-            groups.index(group) + _offset(kinds.index(kind), len(kinds)),
-            dict(one),
-        )  # also accepts an Estimate
+        own, y, of = marks[kind], groups.index(group) + _offset(kinds.index(kind), len(kinds)), dict(one)  # or an Estimate
         if of.get("low") is not None and of.get("high") is not None:
             axis.plot([scale * of["low"], scale * of["high"]], [y, y], color=own.colour, linewidth=1.2, solid_capstyle="butt")
         if of["value"] is not None and not np.isnan(of["value"]):  # an undefined number leaves its row empty
@@ -531,9 +527,7 @@ def _colour_bar(axis, cells, label: str, shrink: float):
     """A colour bar with numbers in the book's format: 0.001, not a power of ten."""
     bar = axis.figure.colorbar(_in_steps(cells), ax=axis, shrink=shrink, format=lambda x, _: shown(float(x)))
     bar.solids.set_gid(CRISP)
-    if (
-        isinstance(cells.norm, LogNorm) and cells.norm.vmax < 100 * cells.norm.vmin
-    ):  # too few powers of ten for a readable scale
+    if isinstance(cells.norm, LogNorm) and cells.norm.vmax < 100 * cells.norm.vmin:  # too few powers of ten
         bar.locator = LogLocator(subs=(1, 2, 5))
     bar.ax.yaxis.set_minor_formatter(lambda *_: "")
     bar.set_label(label)
