@@ -1,7 +1,9 @@
-"""Affinity between POIs and the neighbourhood N(b, n) of a profile: Olivier and Quertier, *Towards an in-depth understanding of
-privacy parameters for randomized sanitization mechanisms*, Definition 8, §III-B and §V-B.
+"""Affinity between POIs and the neighbourhood N(b, n) of a profile.
 
-Boolean profiles are arrays (…, users, m); everything works on all users, and on many samples, at once.
+Source: Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization mechanisms*,
+Definition 8, §III-B and §V-B.
+
+Boolean profiles are arrays (…, users, m). All functions process all users, and several samples, at once.
 """
 
 from dataclasses import dataclass
@@ -12,11 +14,14 @@ import numpy as np
 from mobpriv.ranges import one_of
 
 READINGS, TIES = ("printed", "further"), ("all", "first")
-DECIMALS = 9  # affinities that are equal to so many decimals are ties: what is left of rounding must not break one
+DECIMALS = 9  # two affinities that agree to this many decimals are a tie: rounding errors must not break ties
 
 
 def affinity(booleans) -> np.ndarray:
-    """Aff_j1j2 = |{i | b_ij1 = 1 and b_ij2 = 1}| / n of §V-B, shape (…, m, m); on the diagonal the share of users at each POI."""
+    """Affinity matrix Aff_j1j2 = |{i | b_ij1 = 1 and b_ij2 = 1}| / n of §V-B, shape (…, m, m).
+
+    The diagonal holds the share of users at each POI.
+    """
     values = np.asarray(booleans)
     if values.dtype.kind not in "biu" and not np.isfinite(values.astype(float)).all():
         raise ValueError(
@@ -31,26 +36,30 @@ def affinity(booleans) -> np.ndarray:
 
 
 def relative(booleans, matrix) -> np.ndarray:
-    """Aff(i, j) = Σ_{j1: b_ij1 = 1} Aff_{j1 j} of Definition 8, shape (…, users, m)."""
+    """Affinity of each profile to each POI, Aff(i, j) = Σ_{j1: b_ij1 = 1} Aff_{j1 j} of Definition 8, shape (…, users, m)."""
     return np.round(np.asarray(booleans, float) @ matrix, DECIMALS)
 
 
 def neighbourhood(booleans, matrix, n, reading: str = "printed", ties: str = "all") -> np.ndarray:
-    """χ_i = N(b_i, n_i) of §III-B as a mask (…, users, m): the visited POIs, and those of highest affinity to the profile.
+    """Mask χ_i = N(b_i, n_i) of §III-B, (…, users, m): the visited POIs and the POIs with the highest affinity to the profile.
 
-    ``printed``: {j | b_ij = 1} ∪ {j | Aff(i, j) = Aff_k for some k ≤ n_i}, where Aff_1 ≥ … ≥ Aff_m are the affinities to *all*
-    POIs, so that mostly visited ones are among the n. ``further``: n_i POIs beyond the visited, those of highest affinity among
-    the others (all, where there are fewer). "Equal to Aff_k" takes in all that tie with the n-th (``ties="all"``, as printed);
-    with ``ties="first"`` they are exactly n, the first of the POIs that tie. ``n``: one number, or one a user.
+    ``reading`` selects the variant:
 
-    To a profile without a visit all POIs have the affinity 0 and tie: as printed, χ_i is then all POIs, if n_i ≥ 1.
+    * ``printed``: {j | b_ij = 1} ∪ {j | Aff(i, j) = Aff_k for some k ≤ n_i}, where Aff_1 ≥ … ≥ Aff_m are the affinities to
+      *all* POIs. Most of the n POIs are therefore visited ones.
+    * ``further``: the n_i unvisited POIs with the highest affinity, in addition to the visited POIs (all, if fewer exist).
+
+    ``ties="all"`` includes every POI that ties with the n-th, as printed ("equal to Aff_k"). ``ties="first"`` includes exactly
+    n, the first ones in case of ties. ``n`` is one number, or one number per user.
+
+    For a profile without visits all affinities are 0 and tie. As printed, χ_i is then the set of all POIs if n_i ≥ 1.
     """
     one_of("reading", reading, READINGS)
     one_of("ties", ties, TIES)
     b = np.asarray(booleans, bool)
     n = _numbers(n, b.shape)
     matrix = _matrix(matrix, b.shape[-1])
-    score = relative(b, matrix / (matrix.max(initial=0) or 1.0))  # whatever their unit, ties are to 9 decimals of the largest
+    score = relative(b, matrix / (matrix.max(initial=0) or 1.0))  # ties: to 9 decimals of the largest affinity
     if reading == "further":
         score[b] = -np.inf
     order = np.argsort(-score, axis=-1, kind="stable")
@@ -86,10 +95,10 @@ def _matrix(matrix, m) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Neighbourhood:
-    """χ_i = N(b_i, n_i), made anew from each profile that is sanitised: see :func:`neighbourhood`.
+    """χ_i = N(b_i, n_i), computed from each profile that is sanitised; see :func:`neighbourhood`.
 
-    As χ_i depends on the profile, the guarantee d_{χ,ε} of a mechanism holds only given χ_i: what is possible under one profile may
-    be impossible under its neighbour (:mod:`mobpriv.audits`).
+    Because χ_i depends on the profile, a mechanism satisfies d_{χ,ε} only for a given χ_i. An output that is possible under one
+    profile may be impossible under its neighbour (:mod:`mobpriv.audits`).
     """
 
     n: int | np.ndarray

@@ -1,12 +1,17 @@
-"""What a resident, a commuter or a visitor looks like as an individual call profile: the archetypes of the Sociometer, Pratesi,
-Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy Risk Mitigation for User Profiles*, §3.2.
+"""Archetypes of the Sociometer: typical individual call profiles of a resident, a commuter, a visitor and so on.
 
-A profile has a value for each of weeks × {weekdays, weekend} × 3 daily slots, cell (week · 2 + part) · 3 + slot: the share of the days
-of that week part with a call in the slot. P1, P2, P3 are the slots; P2 holds the working hours.
+Source: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy Risk Mitigation for User Profiles*, §3.2.
 
-The paper prints no archetype, only words. What the Sociometer's own papers (Furletti, Gabrielli, Renso and Rinzivillo 2012 and 2013;
-Furletti, Trasarti, Cintia and Gabrielli, Information 8, 2017) leave open as well, its program answers: the ASAP project's
-telecom-analytics, ``clustering.py`` and ``stereo_type_classification.py`` (Apache licence, 2015 to 2017). It is ``reading="program"``.
+A profile has weeks × {weekdays, weekend} × 3 values. Cell (week · 2 + part) · 3 + slot holds the share of the days of that week
+part with a call in the slot. P1, P2, P3 are the slots; P2 contains the working hours.
+
+The paper describes the archetypes only in words. ``reading="program"`` follows the Sociometer's program for what its own papers
+also leave open:
+
+* papers: Furletti, Gabrielli, Renso and Rinzivillo 2012 and 2013; Furletti, Trasarti, Cintia and Gabrielli, Information 8,
+  2017;
+* program: telecom-analytics of the project ``ASAP``, ``clustering.py`` and ``stereo_type_classification.py`` (Apache licence,
+  2015 to 2017).
 """
 
 from collections.abc import Sequence
@@ -22,7 +27,7 @@ RESIDENT, DYNAMIC, COMMUTER, VISITOR, PASSING = range(5)
 READINGS = ("words", "program")
 PARTS, SLOTS = 2, 3  # weekdays and weekend; P1, P2, P3
 PER_WEEK = PARTS * SLOTS
-WEEKDAYS, WEEKEND, WORKING = 0, 1, 1  # the parts; the slot P2
+WEEKDAYS, WEEKEND, WORKING = 0, 1, 1  # indices of the week parts and of slot P2
 DAYS_OF_PART = np.array([5, 2])
 INTENSITIES = (1.0, 0.5, 0.1)
 VISIT_DAYS = (2,)
@@ -30,7 +35,7 @@ AS_PRINTED = (1.0, 1.0, 1.0)
 
 
 class Archetypes(NamedTuple):
-    category: np.ndarray  # (a,): each one's place in CATEGORIES, ascending
+    category: np.ndarray  # (a,): index of each archetype's class in CATEGORIES, ascending
     values: np.ndarray  # (a, 6 · weeks)
 
     def __repr__(self) -> str:
@@ -42,32 +47,37 @@ def archetypes(
     reading: str = "words",
     intensities: Sequence[float] = INTENSITIES,  # shares of the days, in (0, 1]
     visit_days: Sequence[int] = VISIT_DAYS,  # days in one part of a week, 2 … 5
-    curve: Sequence[float] = AS_PRINTED,  # P1, P2, P3: how present who is there is in a slot, relative, in [0, 1]
+    curve: Sequence[float] = AS_PRINTED,  # P1, P2, P3: relative activity in each slot, in [0, 1]
     weeks: int = 4,
 ) -> Archetypes:
-    """The archetypes of the five classes; a class has several, and a centroid has the label of the nearest one.
+    """Build the archetypes of the five classes. A class has several; a centroid gets the label of the nearest archetype.
 
-    As the words of §3.2 have it (``reading="words"``), each of the first three classes once for each intensity, for how often somebody
-    calls is no matter of the class:
+    ``reading="words"`` follows the words of §3.2. The first three classes have one archetype per intensity, because the
+    frequency of calls does not define a class:
 
     * resident, "significant across all days and all time slots": every cell;
     * dynamic resident, "significant always, except during working days and working hours": every cell but the weekdays' P2;
     * commuter, "almost exclusively concentrated during working days and working hours": the weekdays' P2;
-    * visitor, "only a few times in the period": ``visit_days`` days (as many as there are, if fewer) in one part of one week, in one of its
-      slots or in all three; an archetype for each week, part and choice of slots, for a visit in the third week is no less a visit;
-    * passing by, "merely traveled by": one day in a single cell, an archetype for each cell.
+    * visitor, "only a few times in the period": ``visit_days`` days (at most the days available) in one part of one week, in
+      one slot or in all three. There is one archetype per week, part and choice of slots, because a visit may fall in any week;
+    * passing by, "merely traveled by": one day in a single cell, one archetype per cell.
 
-    "Significant" may be meant relative to how much people call at that time of the day: ``curve`` multiplies the first three classes. It is
-    the largest of the moved choices: at night few people call, so that with a flat curve next to no centroid is a dynamic resident's.
+    "Significant" may be relative to the usual activity at that time of day: ``curve`` multiplies the first three classes. It is
+    the most influential choice: few people call at night, so with a flat curve hardly any centroid is labelled dynamic
+    resident.
 
-    ``reading="program"``: resident, every cell, and two who are there less from week to week; dynamic resident, the *weekends*; commuter,
-    the *weekdays*, at all hours; visitor, one part of the *first* week, at each intensity. Nobody is passing by: there the program has a rule
-    (:class:`mobpriv.sociometer.Sociometer`). ``visit_days`` has no part in it.
+    ``reading="program"`` has other archetypes and ignores ``visit_days``:
 
-    Departures from the paper: it has no numbers. The intensities are the program's. The lowest has a price: to Euclid's distance a commuter's 0.1 is
-    as near to nothing as one weekday in one cell, so that a prototype of many who came once, on different days, is a commuter's. Of its list the program loses the last line (the visitor
-    who is there on one weekend at 0.1), and so does this reading; it also puts the first week behind the others, which only changes in which
-    week its visitors come.
+    * resident: every cell, and two archetypes whose activity decreases from week to week;
+    * dynamic resident: the *weekends*; commuter: the *weekdays*, at all hours;
+    * visitor: one part of the *first* week, at each intensity;
+    * passing by: none; the program has a rule for them instead (:class:`mobpriv.sociometer.Sociometer`).
+
+    Departures from the paper: it has no numbers; the intensities are the program's. The lowest, 0.1, has a drawback: in
+    Euclidean distance a commuter at 0.1 is as near to zero as one weekday in one cell. A prototype of many users who came once,
+    on different days, therefore becomes a commuter. The program loses the last line of its list (the visitor of one weekend at
+    0.1); so does this variant. The program also moves the first week behind the others, which only changes the week of its
+    visitors.
     """
     one_of("reading", reading, READINGS)
     weeks = whole("weeks", weeks, 1, 4, "must be a whole number in 1 … 4")
@@ -84,7 +94,7 @@ def archetypes(
     category = np.array([c for c, _ in made], np.int8)
     values = np.array([v.ravel() for _, v in made], float)
     values[category <= COMMUTER] *= np.tile(curve, PARTS * weeks)
-    # of equal ones the first stays; in the order of the categories, so that the order says who wins a tie
+    # keep the first of equal archetypes, in the order of the categories: this order resolves ties
     first = np.sort(np.unique(np.column_stack([category, values]), axis=0, return_index=True)[1])
     order = first[np.argsort(category[first], kind="stable")]
     return Archetypes(category[order], values[order])
@@ -95,9 +105,7 @@ def _words(levels, visit_days, weeks):
     working[:, WEEKDAYS, WORKING] = 1
     made = [(c, i * v) for i in levels for c, v in ((RESIDENT, everywhere), (DYNAMIC, 1 - working), (COMMUTER, working))]
     for days in _several("visit_days", visit_days):
-        whole(
-            "visit_days", days, 2, 5, "must be whole numbers in 2 … 5: one day is who passes by, and a week has five weekdays"
-        )
+        whole("visit_days", days, 2, 5, "must be whole numbers in 2 … 5: one day is a passer-by, and a week has five weekdays")
         made += [
             (VISITOR, _days(days, weeks, w, p, s))
             for w in range(weeks)
@@ -108,7 +116,7 @@ def _words(levels, visit_days, weeks):
 
 
 def _days(days, weeks, week, part, slots):
-    """So many days, or all there are, in some slots of one part of one week."""
+    """``days`` days, or all there are, in some slots of one part of one week."""
     values = np.zeros((weeks, PARTS, SLOTS))
     values[week, part, slots] = min(days, DAYS_OF_PART[part]) / DAYS_OF_PART[part]
     return values
@@ -127,7 +135,7 @@ def _program(levels, weeks):
             (COMMUTER, i * (1 - part)),
             (VISITOR, i * (1 - part) * first),
         ]
-    made += [(VISITOR, i * part * first) for i in levels[:-1]]  # its last line is lost
+    made += [(VISITOR, i * part * first) for i in levels[:-1]]  # the program loses the last line of its list
     fading = np.array([*levels, *[0.0] * (weeks + 1)])
     return made + [(RESIDENT, np.broadcast_to(fading[s : s + weeks, None, None], part.shape)) for s in (0, 1)]
 
@@ -151,5 +159,5 @@ def _curve(curve) -> list[float]:
 
 
 def categories_of(codes: np.ndarray) -> pd.Categorical:
-    """Places in CATEGORIES as a pandas Categorical, in the paper's order."""
+    """Indices into CATEGORIES as a pandas Categorical, in the paper's order."""
     return pd.Categorical.from_codes(codes, list(CATEGORIES))

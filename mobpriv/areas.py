@@ -1,10 +1,11 @@
-"""Areas of any shape, and the package's tables as GeoDataFrames: the way to geopandas, trackintel, QGIS and back.
+"""Areas of any shape, and conversion of the package's tables to and from GeoDataFrames (geopandas, trackintel, QGIS).
 
-Out: :func:`as_points` of a table of places (records, stays, POIs, states of a Markov chain), :func:`as_polygons` of the cells
-of a grid. In: :class:`Areas`, polygons of any coordinate reference system, as cells of the map or to choose the records inside
-(:func:`inside`). All degrees are WGS 84, EPSG:4326.
+* Export: :func:`as_points` for a table of places (records, stays, POIs, states of a Markov chain), :func:`as_polygons` for the
+  cells of a grid.
+* Import: :class:`Areas`, polygons in any coordinate reference system. They serve as cells of the map or select the records
+  inside them (:func:`inside`).
 
-geopandas takes about a second to load, so it is loaded by the functions that make a GeoDataFrame, not with this module.
+All degrees are WGS 84, EPSG:4326. geopandas takes about a second to load, so only the functions that need it import it.
 """
 
 from dataclasses import dataclass
@@ -16,23 +17,23 @@ import shapely
 from mobpriv.traces import Traces, rows
 
 DEGREES = "EPSG:4326"
-_BLOCK = 50_000  # records looked up at once: their columns fit into the processor's cache
+_BLOCK = 50_000  # records per block: their columns fit into the processor's cache
 _GLOBE = shapely.box(-180, -90, 180, 90)
 
 
 @dataclass(frozen=True, eq=False)
 class Areas:
-    """Polygons as cells of the map: a cell's id is its place in the table, 0, 1, …; −1 stands for outside of all.
+    """Polygons as cells of the map. The id of a cell is its position in the table, 0, 1, …; −1 means outside all areas.
 
-    ``shapes`` is a GeoDataFrame, a GeoSeries (of any coordinate reference system) or a polygon of shapely (longitude and
-    latitude in degrees), with holes and several parts if need be. Wherever a grid goes in that is asked for ``cells``, these go
-    in too.
+    ``shapes`` is a GeoDataFrame or a GeoSeries (any coordinate reference system) or a shapely polygon (longitude and latitude
+    in degrees). Holes and several parts are allowed. Areas can be used wherever a grid with ``cells`` is expected.
 
-    * The border of an area belongs to it. Where areas touch or overlap, the first in the table has the place: the borders of
-      real tables overlap by a few metres, so to refuse them would refuse most tables.
-    * Edges are straight in degrees. Those of another reference system are straight there: they are cut into hundredths of the
-      table's extent before they are reprojected.
-    * An area across the date line is cut there, or its longitudes run on (179 … 181), or its reference system takes it across.
+    * The border of an area belongs to it. Where areas touch or overlap, the first in the table applies. The borders of real
+      tables overlap by a few metres, so rejecting overlaps would reject most tables.
+    * Edges are straight in degrees. Edges of another reference system are straight there: they are divided into hundredths of
+      the table's extent before they are reprojected.
+    * An area across the date line may be cut there, may have continuous longitudes (179 … 181), or may have a reference system
+      that crosses the date line.
     """
 
     shapes: object
@@ -50,15 +51,15 @@ class Areas:
 
     @property
     def size(self) -> int:
-        """How many areas there are."""
+        """Number of areas."""
         return len(self.shapes)
 
     def cells(self, lat, lng) -> np.ndarray:
-        """The id (int64) of the area that holds each position, −1 for positions outside (and what is not a number)."""
+        """The id (int64) of the area that contains each position; −1 for positions outside and for NaN."""
         lat, lng = np.asarray(lat, float), np.asarray(lng, float)
         blocks = (slice(start, start + _BLOCK) for start in range(0, len(lat), _BLOCK))
         found = np.concatenate([np.empty(0, np.int64), *(self._cells(lat[block], lng[block]) for block in blocks)])
-        seam = np.flatnonzero(np.abs(lng) == 180)  # one place with two longitudes
+        seam = np.flatnonzero(np.abs(lng) == 180)  # 180° and −180° are the same meridian
         if len(seam):
             both = np.stack([found[seam], self._cells(lat[seam], -lng[seam])])
             found[seam] = np.where(both.min(axis=0) < 0, both.max(axis=0), both.min(axis=0))
@@ -67,7 +68,7 @@ class Areas:
     def _cells(self, lat, lng) -> np.ndarray:
         west, south, east, north = self.shapes.total_bounds
         near = np.flatnonzero((lat >= south) & (lat <= north) & (lng >= west) & (lng <= east))
-        # sorted by latitude each area looks at the band of its own only
+        # sorted by latitude, each area only searches its own band
         near = near[np.argsort(lat[near])]
         y, x = lat[near], lng[near]
         cell = np.full(len(near), -1)
@@ -83,7 +84,9 @@ class Areas:
         return found
 
     def bounds(self, cells) -> np.ndarray:
-        """South, west, north and east of each area, in degrees; shape (n, 4). Across the date line: from −180 to 180."""
+        """South, west, north and east of each area in degrees, shape (n, 4). Areas across the date line reach from −180 to
+        180.
+        """
         cells = np.asarray(cells, np.int64)
         wrong = (cells < 0) | (cells >= self.size)
         if wrong.any():
@@ -91,18 +94,18 @@ class Areas:
         return shapely.bounds(self.shapes.geometry.to_numpy()[cells])[:, [1, 0, 3, 2]]
 
     def to_geodataframe(self):
-        """The areas in degrees, with the columns of the table they came from; the index ``cell`` holds their ids."""
+        """The areas in degrees, with the columns of the original table; the index ``cell`` holds their ids."""
         return self.shapes.set_axis(pd.RangeIndex(self.size, name="cell"))
 
 
 def inside(traces: Traces, areas) -> Traces:
-    """The records that lie in one of the ``areas``, borders included: :class:`Areas` or what they are made of."""
+    """The records inside the ``areas``, borders included. ``areas`` is an :class:`Areas` or an argument for it."""
     areas = areas if isinstance(areas, Areas) else Areas(areas)
     return rows(traces, areas.cells(traces["lat"].to_numpy(), traces["lng"].to_numpy()) >= 0)
 
 
 def as_points(table: pd.DataFrame):
-    """A GeoDataFrame of a table with the columns ``lat`` and ``lng`` in degrees: its columns and index, and points."""
+    """A GeoDataFrame of points from a table with the columns ``lat`` and ``lng`` in degrees; columns and index are kept."""
     import geopandas
 
     missing = [c for c in ("lat", "lng") if c not in table.columns]
@@ -113,10 +116,10 @@ def as_points(table: pd.DataFrame):
 
 
 def as_polygons(grid, cells=None):
-    """A GeoDataFrame of the cells of ``grid``, one row a cell in the order given; the index ``cell`` holds their ids.
+    """A GeoDataFrame of the cells of ``grid``, one row per cell in the order given; the index ``cell`` holds their ids.
 
-    ``grid``: whatever has ``bounds(cells)``. ``cells`` may be left out where their number is known (``grid.size``). Cells
-    across the date line are cut there.
+    ``grid`` is any object with ``bounds(cells)``. ``cells`` may be omitted if the grid knows their number (``grid.size``).
+    Cells across the date line are cut there.
     """
     import geopandas
 
@@ -132,7 +135,7 @@ def as_polygons(grid, cells=None):
 
 
 def _table(shapes):
-    """A GeoDataFrame with a reference system, whatever the areas were given as."""
+    """A GeoDataFrame with a reference system, for each accepted type of ``shapes``."""
     import geopandas
 
     if isinstance(shapes, shapely.Geometry):
@@ -152,7 +155,7 @@ def _table(shapes):
 
 
 def _check(shapes, where: str = "") -> None:
-    """Raises with the first area that is none."""
+    """Raise a ValueError that names the first invalid area."""
 
     def rule(text, broken, shown, remedy):
         if broken.any():
@@ -190,9 +193,9 @@ def _in_degrees(shapes):
 
 
 def _run_on(shape):
-    """The longitudes of each ring run on where it crosses the date line: reprojected ones jump there by 360°."""
+    """Make the longitudes of each ring continuous: reprojection lets them jump by 360° at the date line."""
     if not np.isfinite(shapely.bounds(shape)).all():
-        return shape  # off the map: refused with its row
+        return shape  # outside the projection: the caller rejects the row
     polygons = []
     for part in shapely.get_parts(shape):
         rings = [shapely.get_coordinates(ring) for ring in (part.exterior, *part.interiors)]
@@ -209,7 +212,7 @@ def _run_on(shape):
 
 
 def _cut(shapes: np.ndarray) -> np.ndarray:
-    """Each shape within [−180°, 180°]: what lies beyond is moved round the globe."""
+    """Cut each shape at ±180° and shift the part beyond by 360°."""
     box = shapely.bounds(shapes)
     shapes = np.array(shapes)
     for i in np.flatnonzero((box[:, 0] < -180) | (box[:, 2] > 180)):
@@ -220,11 +223,14 @@ def _cut(shapes: np.ndarray) -> np.ndarray:
 
 
 def around(places: pd.DataFrame, by: str):
-    """What lies nearest to the ``places`` (columns lat, lng, ``by``) of one name, as a GeoDataFrame (``by``, geometry): the Voronoi cells of
-    antennas put together by municipality, say, where nobody has its borders.
+    """Voronoi cells of ``places`` (columns lat, lng, ``by``), merged by name, as a GeoDataFrame (``by``, geometry).
 
-    The cells end a tenth of the places' extent beyond their convex hull. Kilometres are alike northwards and eastwards at the middle latitude. Of
-    places at one point the first counts, and one without a position or a name none; a name may have several parts.
+    Example: the cells of antennas, merged by municipality, approximate municipal borders that are not available.
+
+    * The cells end a tenth of the places' extent beyond the convex hull of the places.
+    * Distances are equal northwards and eastwards at the middle latitude.
+    * If several places share a point, the first counts. A place without a position or a name is ignored.
+    * The area of a name may have several parts.
     """
     import geopandas
 
@@ -234,7 +240,7 @@ def around(places: pd.DataFrame, by: str):
     hull = shapely.multipoints(points).convex_hull
     area = hull.buffer(0.1 * max(hull.length / 4, 1e-3))
     cells = shapely.get_parts(shapely.voronoi_polygons(shapely.multipoints(points), extend_to=area, ordered=True))
-    inside = cells if len(points) > 1 else np.array([area])  # of one place there is no other to be nearer to
+    inside = cells if len(points) > 1 else np.array([area])  # a single place owns the whole area
     degrees = shapely.transform(shapely.intersection(inside, area), lambda xy: xy / [squeeze, 1])
     table = geopandas.GeoDataFrame({by: first[by].astype(str).to_numpy()}, geometry=degrees, crs=DEGREES)
     return table.dissolve(by, sort=True).reset_index()

@@ -1,13 +1,16 @@
-"""Is d_{χ,ε}-privacy kept? Exact worst cases for the mechanisms of Olivier and Quertier, *Towards an in-depth understanding of privacy
-parameters for randomized sanitization mechanisms*, §III: Propositions 7 and 9, and what they leave out.
+"""Exact worst-case privacy loss: do the mechanisms satisfy d_{χ,ε}-privacy?
 
-Which profiles the guarantee is about decides whether there is one. Definition 6 gives every two profiles of all POIs a distance, and
-outside of χ the truth is published: two that differ there have the distance 0 and no output in common. Propositions 7 and 9 hold for
-profiles that agree outside of χ, and so does what is computed here; :func:`profile_loss` computes either.
+Source: Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization mechanisms*,
+§III, Propositions 7 and 9, and what they leave out.
 
-The coordinates in χ are independent, so for a fixed χ the worst log-ratio of two profiles' outputs is the sum over them, and by the
-triangle inequality it is enough to look at one coordinate and values that differ by 1. A :class:`mobpriv.affinity.Neighbourhood` is not
-fixed: it follows the profile.
+Whether the guarantee holds depends on the pairs of profiles that it compares. Definition 6 compares any two profiles of all
+POIs, but outside of χ the true values are published. Two profiles that differ only there have distance 0 and no output in
+common. Propositions 7 and 9 hold for profiles that agree outside of χ. This module assumes that too; :func:`profile_loss`
+computes both.
+
+The coordinates in χ are independent. For a fixed χ the worst log-ratio of two profiles' outputs is therefore the sum over the
+coordinates. By the triangle inequality one coordinate with values that differ by 1 suffices. A
+:class:`mobpriv.affinity.Neighbourhood` is not fixed: it depends on the profile.
 """
 
 from dataclasses import replace
@@ -21,26 +24,28 @@ from mobpriv.call_profiles import as_counts
 from mobpriv.mechanisms.profiles.choices import common, of_users
 from mobpriv.ranges import whole
 
-LARGEST = 12  # count up to which values are looked at; beyond, every ratio repeats
-MOST_POIS = 12  # whose 2^m profiles are all looked at
-SAME = 1e-12  # log-ratio that is left of rounding where two laws are the same
+LARGEST = 12  # largest count that is examined; beyond it every ratio repeats
+MOST_POIS = 12  # most POIs for which all 2^m profiles are examined
+SAME = 1e-12  # tolerance for the log-ratio of two equal laws
 
 
 class Loss(NamedTuple):
-    """The worst of all: how much likelier ``published`` is under the count ``true`` than under ``neighbour``."""
+    """The worst case: how much more likely ``published`` is under the count ``true`` than under ``neighbour``."""
 
-    epsilon: float  # |ln P(published | true) − ln P(published | neighbour)|, their ℓ1 distance being 1; infinite: impossible under one
+    epsilon: float  # |ln P(published | true) − ln P(published | neighbour)| at ℓ1 distance 1; infinite if impossible under one of them
     true: int
     neighbour: int
     published: int
 
 
 def privacy_loss(mechanism, largest: int = LARGEST) -> Loss:
-    """The least ε for which the mechanism is d_{χ,ε}-private: over every output of a coordinate and every two values 1 apart.
+    """The smallest ε for which the mechanism is d_{χ,ε}-private, over all outputs of a coordinate and all values at distance 1.
 
-    Exact: from the probability of each output. Counts are looked at up to ``largest``, outputs to twice that: farther from the true
-    count than 1 and above 0, both laws fall by e^−ε a visit, so that no new ratio occurs. With χ = N(b, n) the least ε is infinite, as
-    soon as a POI is outside of some profile's χ: who visits it can publish the visit, her neighbour who does not cannot.
+    The result is exact: it uses the probability of each output. It examines counts up to ``largest`` and outputs up to twice
+    that. Farther than 1 from the true count and above 0, both laws decrease by e^−ε per visit, so no new ratio occurs.
+
+    With χ = N(b, n) the smallest ε is infinite as soon as a POI is outside of some profile's χ. A user who visits this POI can
+    publish the visit; a neighbouring profile without the visit cannot.
 
     >>> from mobpriv.mechanisms.profiles import LaplaceCounts
     >>> round(privacy_loss(LaplaceCounts(2.0)).epsilon, 9)
@@ -55,7 +60,7 @@ def privacy_loss(mechanism, largest: int = LARGEST) -> Loss:
     outputs = np.array(getattr(mechanism, "outputs", range(2 * largest + 1)))
     log_p = np.asarray(mechanism.log_probability(outputs[None, :], values[:, None]), float)
     with np.errstate(invalid="ignore"):
-        ratio = log_p[1:] - log_p[:-1]  # nan: impossible under both
+        ratio = log_p[1:] - log_p[:-1]  # NaN if impossible under both
     worst = np.nan_to_num(np.abs(ratio), nan=0.0, posinf=np.inf)
     i, o = np.unravel_index(worst.argmax(), worst.shape)
     more, less = (i + 1, i) if ratio[i, o] > 0 else (i, i + 1)
@@ -63,10 +68,11 @@ def privacy_loss(mechanism, largest: int = LARGEST) -> Loss:
 
 
 def composed(loss: Loss | float, releases: int = 1, distance: int = 1) -> float:
-    """The worst log-ratio after so many independent releases of one profile, against a profile at that ℓ1 distance in χ.
+    """The worst log-ratio after ``releases`` independent releases of one profile, compared with a profile at this ℓ1
+    ``distance`` in χ.
 
-    Exact for boolean profiles, if χ holds so many POIs: each release and each coordinate may show its worst output. A whole
-    profile of m POIs is so protected by m·ε only; two days of it by 2·m·ε.
+    It is exact for boolean profiles if χ has that many POIs: each release and each coordinate may show its worst output. A
+    whole profile of m POIs is thus protected by m·ε only, and two days of it by 2·m·ε.
     """
     whole("releases", releases, 1)
     whole("distance", distance, 0)
@@ -75,10 +81,11 @@ def composed(loss: Loss | float, releases: int = 1, distance: int = 1) -> float:
 
 
 def profile_loss(law, profiles, chi, agreeing: bool = True) -> float:
-    """The least ε with P(y | a) ≤ e^(ε·|a − a'|_{1,χ}) · P(y | a') for every output y and every two of the ``profiles``.
+    """The smallest ε with P(y | a) ≤ e^(ε·|a − a'|_{1,χ}) · P(y | a') for every output y and every two of the ``profiles``.
 
-    ``law``: ln P(y | a), (profiles, outputs). ``chi``: a mask of the POIs. ``agreeing``: of the pairs only those that agree outside of
-    χ; else all, as Definition 6 reads.
+    * ``law``: ln P(y | a), shape (profiles, outputs).
+    * ``chi``: mask of the POIs.
+    * ``agreeing``: compare only pairs that agree outside of χ; if False, all pairs, as Definition 6 states.
 
     >>> both, chi = np.array([[0], [1]]), np.array([False])  # one POI, not in χ: the truth is published
     >>> law = np.array([[0.0, -np.inf], [-np.inf, 0.0]])
@@ -88,7 +95,7 @@ def profile_loss(law, profiles, chi, agreeing: bool = True) -> float:
     law, a, chi = np.asarray(law, float), np.asarray(profiles, np.int64), np.asarray(chi, bool)
     apart = np.abs(a[:, None] - a)
     distance, outside = apart[..., chi].sum(axis=-1), apart[..., ~chi].any(axis=-1)
-    with np.errstate(invalid="ignore"):  # nan: impossible under both
+    with np.errstate(invalid="ignore"):  # NaN if impossible under both
         ratio = np.nan_to_num(np.abs(law[:, None] - law), nan=0.0, posinf=np.inf).max(axis=-1)
     pairs = ~outside if agreeing else np.ones(outside.shape, bool)
     if (ratio[pairs & (distance == 0)] > SAME).any():
@@ -97,11 +104,15 @@ def profile_loss(law, profiles, chi, agreeing: bool = True) -> float:
 
 
 def telling_probability(chi: np.ndarray, neighbours_chi: np.ndarray, k, kept, erased) -> np.ndarray:
-    """How likely a profile publishes what its neighbour cannot: b' differs from b at POI k, χ and χ' are theirs (…, m).
+    """Probability that a profile b publishes an output that its neighbour b' cannot publish.
 
-    ``kept`` and ``erased``: the probabilities that 0, and that 1, are published as 0 in χ. Outside χ' the neighbour publishes b' as it
-    is. So b gives itself away where a POI of χ outside χ', which it did not visit, is published as visited, and at k itself, if k is
-    outside χ', where the visit is not erased.
+    b' differs from b at POI ``k``; ``chi`` and ``neighbours_chi`` are the χ of both, shape (…, m). ``kept`` and ``erased`` are
+    the probabilities that 0, and that 1, is published as 0 in χ.
+
+    Outside χ' the neighbour publishes b' unchanged. The output therefore excludes b' in two cases:
+
+    * a POI of χ outside χ' that b did not visit is published as visited;
+    * k is outside χ' and the visit to k is not erased.
     """
     chi, other = np.asarray(chi, bool), np.asarray(neighbours_chi, bool)
     at_k = np.zeros(chi.shape, bool)
@@ -112,17 +123,21 @@ def telling_probability(chi: np.ndarray, neighbours_chi: np.ndarray, k, kept, er
 
 
 def counterexamples(mechanism) -> pd.DataFrame:
-    """All pairs of neighbouring profiles of which one, b, can publish what the other, b', cannot: with χ = N(b, n) no ε holds.
+    """All pairs of neighbouring profiles of which one, b, can publish an output that the other, b', cannot.
 
-    On a small affinity matrix, of counts those of 0 and 1: larger ones have the same neighbourhoods. One row a pair: the profiles and
-    such an output as texts of 0 and 1, χ and χ' too, and the probability that b publishes one of them. Without a row, χ does not depend
-    on the profile in a way that tells.
+    For such pairs no ε holds with χ = N(b, n). Use a small affinity matrix. Counts are limited to 0 and 1, because larger ones
+    have the same neighbourhoods. Each row is a pair:
+
+    * the profiles, such an output, χ and χ' as texts of 0 and 1;
+    * the probability that b publishes one of these outputs.
+
+    If there is no row, the dependence of χ on the profile reveals nothing.
     """
     m = len(_neighbourhood(mechanism).affinity)
     kept, erased = _of_zero(mechanism, common(mechanism))
     if m > MOST_POIS:
         raise ValueError(
-            f"all profiles are looked at for at most {MOST_POIS} POIs (got {m}): count_telling looks at those of a table"
+            f"all profiles are examined for at most {MOST_POIS} POIs (got {m}): count_telling examines those of a table"
         )
     b = _every_profile(m)
     chi = mechanism.chi.of(b)
@@ -140,10 +155,11 @@ def counterexamples(mechanism) -> pd.DataFrame:
 
 
 def count_telling(mechanism, profiles: pd.DataFrame) -> pd.DataFrame:
-    """In data: of each user how many of her m neighbouring profiles, one POI more or less, some output of hers excludes.
+    """For each user of a table, count the neighbouring profiles (one POI more or less) that some output of hers excludes.
 
-    Columns neighbours, and probability: the largest, over them, that she publishes such an output. ``profiles`` count or are boolean.
-    For a mechanism on counts a neighbour has one visit more or less: where she was twice, she was there in the neighbour's, too.
+    Columns: neighbours (of m), and probability, the largest probability over them that she publishes such an output.
+    ``profiles`` hold counts or booleans. For a mechanism on counts a neighbour has one visit more or less. If the user was at a
+    POI twice, her neighbour was there too.
     """
     counts = profiles if profiles.to_numpy().dtype.kind == "b" else as_counts(profiles)
     c = counts.to_numpy().astype(np.int64)
@@ -165,7 +181,7 @@ def count_telling(mechanism, profiles: pd.DataFrame) -> pd.DataFrame:
 
 
 def _of_zero(mechanism, epsilon: float) -> tuple[float, float]:
-    """In χ the probabilities that 0, and that 1, are published as 0, for this ε."""
+    """Probabilities in χ that 0, and that 1, is published as 0, for this ε."""
     return tuple(np.exp(replace(mechanism, epsilon=epsilon).log_probability(0, np.arange(2))))
 
 
@@ -181,7 +197,10 @@ def _neighbourhood(mechanism) -> Neighbourhood:
 
 
 def _is_everything(chi: Neighbourhood) -> bool:
-    """Whether N(b, n) is all POIs whatever the profile: then it tells nothing. ValueError where too many profiles had to be looked at."""
+    """Whether N(b, n) is the set of all POIs for every profile, so that it reveals nothing about the profile.
+
+    Raises ValueError if this would require examining too many profiles.
+    """
     m, n = len(chi.affinity), int(np.min(chi.n))
     if n >= m:
         return True
@@ -194,7 +213,7 @@ def _is_everything(chi: Neighbourhood) -> bool:
     if (chi.affinity == chi.affinity[0, 0]).all() and chi.ties == "all":
         return True
     raise ValueError(
-        f"whether N(b, {n}) is ever less than all {m} POIs is looked at for at most {MOST_POIS}: choose another affinity"
+        f"whether N(b, {n}) is ever less than all {m} POIs is examined for at most {MOST_POIS}: choose another affinity"
     )
 
 

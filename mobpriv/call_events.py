@@ -1,9 +1,11 @@
-"""Call records made of traces, so that real movement can be put through what was written for call records: dχ (§II-A) and PRIMULE
-(§3.1) see a person only where and when she calls.
+"""Simulated call records from traces: real movement as input to methods written for call records.
 
-Two steps, both from one generator: antennas are placed where people are (:func:`place_antennas`), and calls happen at the times of
-a Poisson process, each served by the nearest antenna (:func:`calls_from_traces`). The movement is real, the calls are not: they know
-no hours of the day, no bursts, no two people who call each other.
+dχ (§II-A) and PRIMULE (§3.1) observe a user only where and when she calls. Two steps, with one generator:
+
+1. :func:`place_antennas` places antennas where people are;
+2. :func:`calls_from_traces` draws calls at the times of a Poisson process; the nearest antenna serves each call.
+
+The movement is real, the calls are not. They have no daily rhythm, no bursts and no pairs of users who call each other.
 """
 
 from typing import NamedTuple
@@ -18,25 +20,25 @@ from mobpriv.calls import Calls, Cells, as_cells
 from mobpriv.geo import across_the_date_line, cartesian, metres_per_degree
 from mobpriv.traces import Traces, by_user, in_utc, milliseconds
 
-SAMPLE = 100_000  # records that antennas are placed by
-APART = 50.0  # m: sampled records nearer than this to each other count once
+SAMPLE = 100_000  # records in the sample that determines the antennas
+APART = 50.0  # m: sampled records that are nearer than this to each other count once
 _DAY = 86_400_000  # ms
 
 
 class Events(NamedTuple):
     calls: Calls
     cells: Cells
-    drawn: int  # call times of all users, between each one's first and last record
-    left_out: int  # of these, where no record is near enough in time to say where the user was
+    drawn: int  # call times of all users, each between the user's first and last record
+    left_out: int  # call times without a record near enough in time to locate the user
     silent: int  # users without a call
 
 
 def place_antennas(traces: Traces, count: int, rng: np.random.Generator) -> Cells:
-    """``count`` antennas where the records are, as networks are built where the traffic is: the centres of k-means (MacQueen 1967)
-    of a random sample of the records, in metres.
+    """Place ``count`` antennas where the records are, as networks are built where the traffic is.
 
-    Each square of side :data:`APART` of the sample counts once, so that a cab's rank or a desk does not draw antennas about itself.
-    Raises ``ValueError`` where the records stand in fewer squares than that.
+    The antennas are the centres of k-means (MacQueen 1967) of a random sample of the records, in metres. Each square of side
+    :data:`APART` counts once in the sample, so that a taxi rank or an office does not attract several antennas. Raises
+    ``ValueError`` if the records occupy fewer squares than ``count``.
     """
     count = ranges.whole("count", count, 1)
     if not len(traces):
@@ -50,7 +52,7 @@ def place_antennas(traces: Traces, count: int, rng: np.random.Generator) -> Cell
         raise ValueError(
             f"count must be at most the number of {APART:g} m squares with records, {len(square):,} (got {count}): place fewer antennas"
         )
-    from sklearn.cluster import MiniBatchKMeans  # a second of imports that who does not place antennas need not pay
+    from sklearn.cluster import MiniBatchKMeans  # the import takes a second, so only this function pays for it
 
     seed = int(rng.integers(2**31))
     found = MiniBatchKMeans(count, random_state=seed, n_init=1, batch_size=8192, reassignment_ratio=0.0).fit(square)
@@ -64,7 +66,7 @@ def place_antennas(traces: Traces, count: int, rng: np.random.Generator) -> Cell
 
 
 def _scales(lat: np.ndarray) -> tuple[float, float]:
-    """Metres in a degree, eastwards and northwards, at the median latitude: those of the plane that antennas are placed in."""
+    """Metres per degree, eastwards and northwards, at the median latitude: the scales of the plane for the antennas."""
     east, north = metres_per_degree(np.array([np.median(lat)]))
     return float(east[0]), float(north[0])
 
@@ -72,12 +74,15 @@ def _scales(lat: np.ndarray) -> tuple[float, float]:
 def calls_from_traces(
     traces: Traces, antennas: Cells, rng: np.random.Generator, rate: float = 10.0, minutes: float = 10.0
 ) -> Events:
-    """Calls at the times of a Poisson process with ``rate`` calls a day for each user, from her first record to her last.
+    """Simulate calls at the times of a Poisson process with ``rate`` calls per day for each user, from her first record to her
+    last.
 
-    A call happens where the user's nearest record in time was, and is served by the antenna nearest to that record, in metres on the
-    ground. Where no record lies within ``minutes`` the call is left out, and counted. A call has no duration and ends in the cell where
-    it begins. Each user draws from a child of ``rng``, in sorted order: the records of others do not change her calls, only who stands
-    before her in that order.
+    A call takes place at the user's nearest record in time. The antenna nearest to that record serves it, in metres on the
+    ground. If no record lies within ``minutes``, the call is omitted and counted. A call has no duration and ends in the cell
+    where it begins.
+
+    Each user has a child of ``rng``, in sorted order. The records of other users do not change her calls; only the number of
+    users before her does.
     """
     rate = ranges.positive("rate", rate, "calls a day")
     near = ranges.positive("minutes", minutes, "minutes")
@@ -108,11 +113,11 @@ def calls_from_traces(
 
 
 def _times(ms: np.ndarray, offsets: np.ndarray, rate: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """The call times of every user, sorted, in ms; and how many each has."""
+    """The sorted call times of every user in ms, and the number of calls of each user."""
     drawn = []
     for start, end, child in zip(offsets[:-1], offsets[1:], rng.spawn(len(offsets) - 1), strict=True):
         first, last = ms[start], ms[end - 1]
-        # given their number, the times of a Poisson process are uniform
+        # given their number, the event times of a Poisson process are uniform
         number = child.poisson(rate * (last - first) / _DAY)
         drawn.append(np.sort(child.integers(first, last, number, endpoint=True)))
     return np.concatenate(drawn) if drawn else np.zeros(0, np.int64), np.array([len(times) for times in drawn], np.int64)
@@ -120,14 +125,14 @@ def _times(ms: np.ndarray, offsets: np.ndarray, rate: float, rng: np.random.Gene
 
 @numba.njit(cache=True)
 def _nearest(ms, offsets, times, starts, near):
-    """The record of the same user that is nearest in time to each call, of several as near the first; −1 where none is near."""
+    """Index of the user's record nearest in time to each call, the first in case of ties; −1 if none is near enough."""
     out = np.full(len(times), -1)
     for user in range(len(offsets) - 1):
         first, after, end = offsets[user], offsets[user], offsets[user + 1]
         for i in range(starts[user], starts[user + 1]):
             while (
                 after < end and ms[after] <= times[i]
-            ):  # first: of the last time up to the call; after: the record behind all of it
+            ):  # first: first record at the latest time up to the call; after: the next record
                 if ms[after] != ms[first]:
                     first = after
                 after += 1

@@ -1,9 +1,11 @@
-"""Boolean and count profiles out of call records: Olivier and Quertier, *Towards an in-depth understanding of privacy parameters
-for randomized sanitization mechanisms*, Examples 1 and 2, and the sample of §VI-A.
+"""Boolean and count profiles from call records.
 
-Calls are a table with the columns user (texts), t (times with a zone) and cell (where the call began). A point of interest (POI) is
-"the location of an antenna" (§II-A): here a site, which may bear several cells. Profiles are tables, a row a user and a column a POI:
-whole numbers (how often) or truth values (whether).
+Source: Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization mechanisms*,
+Examples 1 and 2, and the sample of §VI-A.
+
+Calls are a table with the columns user (text), t (times with a zone) and cell (where the call began). A point of interest (POI)
+is "the location of an antenna" (§II-A): here a site, which may have several cells. Profiles are tables with a row per user and
+a column per POI. They hold whole numbers (how often) or truth values (whether).
 """
 
 from collections.abc import Mapping
@@ -16,19 +18,19 @@ from scipy.spatial import cKDTree
 from mobpriv.ranges import one_of, whole
 
 COLUMNS = ("user", "t", "cell")
-LEAST = 6  # distinct POIs in the day of who is in the paper's sample (§VI-A)
+LEAST = 6  # least number of distinct POIs per day of a user in the paper's sample (§VI-A)
 USERS = 100  # n
 POIS = 29  # m
-MOST_VISITS = 2**53  # from it on not every whole number is a float, which noise is added in
+MOST_VISITS = 2**53  # from here on a float cannot represent every whole number, and noise is added in floats
 
 
 class Profiles(NamedTuple):
     counts: pd.DataFrame  # users × POIs, whole numbers
-    left_out: pd.DataFrame  # rule, records, users: which calls are in no profile, and of how many users
+    left_out: pd.DataFrame  # rule, records, users: the calls that are in no profile, and the number of their users
 
 
 class Day(NamedTuple):
-    """A day and its halves (§VI-A: 00:00 to 11:59 and 12:00 to 23:59), each [start, end) of times with a zone."""
+    """A day and its halves (§VI-A: 00:00 to 11:59 and 12:00 to 23:59), each [start, end), times with a zone."""
 
     whole: tuple[pd.Timestamp, pd.Timestamp]
     first: tuple[pd.Timestamp, pd.Timestamp]
@@ -36,10 +38,12 @@ class Day(NamedTuple):
 
 
 def day(date, zone: str) -> Day:
-    """The day ``date`` by the clocks of ``zone``; where they are put forward at midnight it begins at the first minute there is. A ``date`` with a
-    zone is a moment: the day is that of ``zone`` in which it lies."""
+    """The day ``date`` by the clocks of ``zone``. If they skip midnight, the day begins at the first existing minute.
+
+    A ``date`` with a zone is a moment; the result is the day of ``zone`` that contains it.
+    """
     if not isinstance(zone, str):
-        raise ValueError(f"zone must be the name of a time zone, as Europe/Paris (got {zone!r})")
+        raise ValueError(f"zone must be the name of a time zone, such as Europe/Paris (got {zone!r})")
     try:
         at = pd.Timestamp(date)
         if at is pd.NaT:
@@ -47,19 +51,21 @@ def day(date, zone: str) -> Day:
         at = at.tz_convert(zone).tz_localize(None) if at.tz is not None else at
         clock = [at.normalize() + pd.Timedelta(hours=hours) for hours in (0, 12, 24)]
         start, noon, end = (t.tz_localize(zone, ambiguous=True, nonexistent="shift_forward") for t in clock)
-    except (ValueError, TypeError, LookupError, OverflowError, OSError) as error:  # an unknown zone is a KeyError
-        raise ValueError(f"date and zone must be a day and a time zone, as 2026-03-02 and Europe/Paris ({error})") from None
+    except (ValueError, TypeError, LookupError, OverflowError, OSError) as error:  # an unknown zone raises KeyError
+        raise ValueError(
+            f"date and zone must be a day and a time zone, such as 2026-03-02 and Europe/Paris ({error})"
+        ) from None
     if not start < noon < end:
-        raise ValueError(f"date must be a day that there is by the clocks of {zone} (got {at:%Y-%m-%d}, which they skip)")
+        raise ValueError(f"date must be a day that exists by the clocks of {zone} (got {at:%Y-%m-%d}, which they skip)")
     return Day((start, end), (start, noon), (noon, end))
 
 
 def count_profiles(calls: pd.DataFrame, pois: Mapping, period: tuple | None = None) -> Profiles:
-    """c_ij of Example 2: how often each user of ``calls`` was at each POI in the period [start, end).
+    """Counts c_ij of Example 2: the number of calls of each user at each POI in the period [start, end).
 
-    ``pois``: cell -> POI, as :func:`pois_of` makes it; the columns are its POIs in their order, also those without a call. Every user
-    of ``calls`` has a row, sorted; of whom no call counts, one of zeros. Calls at other cells, outside the period, without a time or
-    a cell are counted in ``left_out``, each under the first rule that it breaks.
+    ``pois`` maps cell -> POI, as :func:`pois_of` returns it. The columns are its POIs in their order, including POIs without a
+    call. Every user of ``calls`` has a row, sorted; a user without a counted call has a row of zeros. ``left_out`` counts the
+    calls at other cells, outside the period, without a time or without a cell, each under the first rule that it breaks.
     """
     _check(calls)
     poi_of, names = _poi_of(pois)
@@ -80,13 +86,13 @@ def count_profiles(calls: pd.DataFrame, pois: Mapping, period: tuple | None = No
 
 
 def _who(user: pd.Series) -> tuple[np.ndarray, pd.Index]:
-    """Of each call the place of its user among the sorted names; no text is compared for every call."""
+    """The index of each call's user among the sorted names. Codes avoid a text comparison per call."""
     user = user.astype("category").cat.remove_unused_categories().cat
     names = user.categories.astype(str)
     if not names.is_unique:
         twice = names[names.duplicated()][0]
         raise ValueError(
-            f"users must be told apart by their names as texts ({twice} is the name of a number and of a text): make all of them texts"
+            f"users must have distinct names as texts ({twice} occurs as a number and as a text): make all of them texts"
         )
     place = np.empty(len(names), np.int64)
     place[np.argsort(names)] = np.arange(len(names))
@@ -119,9 +125,7 @@ def _check(calls) -> None:
 def _poi_of(pois):
     if isinstance(pois, pd.Series):
         if not pois.index.is_unique:
-            raise ValueError(
-                f"every cell must stand once in pois ({pois.index[pois.index.duplicated()][0]} stands there twice)"
-            )
+            raise ValueError(f"every cell must occur once in pois ({pois.index[pois.index.duplicated()][0]} occurs twice)")
         pois = pois.to_dict()
     if not isinstance(pois, Mapping) or not pois:
         raise ValueError(f"pois must map one cell or more to its POI, as pois_of does (got {type(pois).__name__})")
@@ -139,43 +143,47 @@ def _period(period):
 
 
 def booleans(counts: pd.DataFrame) -> pd.DataFrame:
-    """b_ij of Example 1: whether user i has visited POI j; b_ij = 1 if and only if c_ij ≠ 0 (§V-B)."""
+    """Booleans b_ij of Example 1: whether user i has visited POI j; b_ij = 1 if and only if c_ij ≠ 0 (§V-B)."""
     return as_counts(counts) > 0
 
 
 def eligible(counts: pd.DataFrame, least: int = LEAST) -> pd.DataFrame:
-    """The profiles with visits on at least ``least`` distinct POIs (§VI-A); a user without a visit is never among them."""
+    """The profiles with visits to at least ``least`` distinct POIs (§VI-A), at least one."""
     whole("least", least, 1)
     return counts[(as_counts(counts) > 0).sum(axis=1) >= least]
 
 
 def sample(counts: pd.DataFrame, rng: np.random.Generator, n: int = USERS, least: int = LEAST) -> pd.DataFrame:
-    """The paper's sample: n users with at least ``least`` distinct POIs, drawn without replacement, in their order."""
+    """The paper's sample: n users with at least ``least`` distinct POIs, drawn without replacement, in table order."""
     among = eligible(counts, least)
     whole("n", n, 1)
     if len(among) < n:
         raise ValueError(
-            f"a sample of {n} users needs so many with {least} distinct POIs or more (there are {len(among)} of {len(counts)}): "
-            "a smaller n or a smaller least"
+            f"a sample of {n} users needs as many with {least} distinct POIs or more (got {len(among)} of {len(counts)}): "
+            "choose a smaller n or a smaller least"
         )
     return among.iloc[np.sort(rng.choice(len(among), n, replace=False))]
 
 
 def pois_of(cells: pd.DataFrame, m: int = POIS, choose: str = "densest", use: pd.Series | None = None) -> pd.Series:
-    """Which cells are POIs: cell -> POI for the cells at the m chosen sites, as "antennas cells co-located in some region around some
-    big city" (§VI-A). A site is a position; its POI bears the name of its first cell, POIs in order of their names.
+    """Choose the POIs: a mapping cell -> POI for the cells at m sites, "antennas cells co-located in some region around some
+    big city" (§VI-A).
 
-    ``cells``: cell, lat, lng in degrees. ``densest`` (default) takes the m sites that stand closest together: the one whose m-th
-    nearest site is nearest, and those nearest to it. ``used`` takes the m sites with most calls, ``use``: cell -> number of calls.
-    Of equally near or used sites the first by name. Raises ValueError for a cell without coordinates and for fewer than m sites.
+    A site is a position. Its POI has the name of its first cell; POIs are sorted by name. ``cells`` has the columns cell, lat,
+    lng in degrees. ``choose``:
 
-    Departures from the paper: it does not say how its region was cut; both ways are ours.
+    * ``densest`` (default): the site whose m-th nearest site is nearest, and the sites nearest to it;
+    * ``used``: the m sites with the most calls; ``use`` maps cell -> number of calls.
+
+    Ties are resolved by name. Raises ValueError for a cell without coordinates and for fewer than m sites.
+
+    Departures from the paper: it does not say how its region was chosen; both methods are ours.
     """
     whole("m", m, 1)
     one_of("choose", choose, ("densest", "used"))
     sites = _sites(cells)
     if len(sites) < m:
-        raise ValueError(f"{m} POIs need so many sites (the {len(cells)} cells stand at {len(sites)}): a smaller m")
+        raise ValueError(f"{m} POIs need as many sites (the {len(cells)} cells are at {len(sites)}): choose a smaller m")
     if choose == "used":
         if use is None:
             raise ValueError('choose="used" needs use: a Series of the number of calls of each cell')
@@ -187,7 +195,7 @@ def pois_of(cells: pd.DataFrame, m: int = POIS, choose: str = "densest", use: pd
         chosen = sites["poi"].to_numpy()[np.argsort(-total.reindex(sites["poi"]).to_numpy(), kind="stable")[:m]]
     else:
         lat, lng = np.radians(sites["lat"].to_numpy()), np.radians(sites["lng"].to_numpy())
-        # chords of the unit sphere are in the order of the ground's distances, across the date line too
+        # chords of the unit sphere have the same order as distances on the ground, also across the date line
         place = np.column_stack([np.cos(lat) * np.cos(lng), np.cos(lat) * np.sin(lng), np.sin(lat)])
         away = np.reshape(cKDTree(place).query(place, k=[m])[0], -1)
         centre = np.argmin(np.round(away, 12))
@@ -198,7 +206,7 @@ def pois_of(cells: pd.DataFrame, m: int = POIS, choose: str = "densest", use: pd
 
 
 def _names(cells: pd.DataFrame) -> np.ndarray:
-    """Of each cell the name of its site: its first cell by name."""
+    """The name of each cell's site: the first name among its cells."""
     return cells["cell"].astype(str).groupby([cells["lat"], cells["lng"]]).transform("min").to_numpy()
 
 
@@ -212,13 +220,13 @@ def _sites(cells: pd.DataFrame) -> pd.DataFrame:
         raise ValueError(f"every cell must have coordinates ({nowhere.sum()} of {len(cells)} have none, the first is {first})")
     twice = cells["cell"].duplicated()
     if twice.any():
-        raise ValueError(f"every cell must stand once in cells ({cells['cell'][twice].iloc[0]} stands there twice)")
+        raise ValueError(f"every cell must occur once in cells ({cells['cell'][twice].iloc[0]} occurs twice)")
     sites = cells[["lat", "lng"]].assign(poi=_names(cells)).drop_duplicates("poi")
     return sites.sort_values("poi").reset_index(drop=True)
 
 
 def as_counts(profiles) -> pd.DataFrame:
-    """The table itself, if it holds count profiles: whole numbers, not negative, each user and each POI once."""
+    """Validate count profiles (whole numbers, not negative, each user and each POI once) and return the table."""
     values = _table(profiles)
     if values.dtype.kind not in "iu":
         raise ValueError(f"count profiles must hold whole numbers{_where_not_whole(profiles)}")
@@ -234,7 +242,7 @@ def as_counts(profiles) -> pd.DataFrame:
 
 
 def as_booleans(profiles) -> pd.DataFrame:
-    """The table itself, if it holds boolean profiles: truth values, each user and each POI once."""
+    """Validate boolean profiles (truth values, each user and each POI once) and return the table."""
     values = _table(profiles)
     if values.dtype != bool:
         raise ValueError(f"boolean profiles must hold truth values (they hold {values.dtype}): booleans(counts) makes them")
@@ -243,12 +251,10 @@ def as_booleans(profiles) -> pd.DataFrame:
 
 def _table(profiles) -> np.ndarray:
     if not isinstance(profiles, pd.DataFrame) or not profiles.shape[1]:
-        raise ValueError(f"profiles must be a table, a row a user and a column a POI (got {type(profiles).__name__})")
+        raise ValueError(f"profiles must be a table with a row per user and a column per POI (got {type(profiles).__name__})")
     for what, names in (("user", profiles.index), ("POI", profiles.columns)):
         if not names.is_unique:
-            raise ValueError(
-                f"every {what} must stand once in the profiles ({names[names.duplicated()][0]} stands there twice)"
-            )
+            raise ValueError(f"every {what} must occur once in the profiles ({names[names.duplicated()][0]} occurs twice)")
     return profiles.to_numpy()
 
 

@@ -1,22 +1,25 @@
-"""The table of call records, ``Calls``, and that of the antenna cells they name, ``Cells``: the data of dχ (§II, §VI-A) and of
-PRIMULE (§3.1, §7), which both start from call detail records.
+"""Tables of call records, ``Calls``, and of the antenna cells that they name, ``Cells``.
 
-``Calls`` is a pandas DataFrame with the columns
+They hold the data of dχ (§II, §VI-A) and of PRIMULE (§3.1, §7), which both start from call detail records.
 
-========  ==========================  ====================================================================
-user      categorical of str, sorted  who called (or the pseudonym)
-t         datetime64[ms, UTC]         when the call began
-cell      categorical of str          the cell that served its beginning
-end_cell  the same categories         the cell that served its end; where a file does not say: ``cell``
-duration  float64                     s, ≥ 0; NaN where a file does not say
-========  ==========================  ====================================================================
+``Calls`` is a pandas DataFrame, sorted by (user, t), with a plain RangeIndex and the columns:
 
-sorted by (user, t), with a plain RangeIndex; further columns ride along. ``Cells`` is a DataFrame with the columns ``cell`` (str,
-sorted, each once), ``lat``, ``lng`` (degrees, WGS 84; both NaN where nobody knows) and ``municipality`` (str, missing where nobody
-knows). The categories of ``cell`` and ``end_cell`` are all the cells of the table beside it, in its order: a code is a row of ``Cells``.
+* ``user`` (categorical of str, sorted): the caller (or her pseudonym);
+* ``t`` (datetime64[ms, UTC]): when the call began;
+* ``cell`` (categorical of str): the cell that served its beginning;
+* ``end_cell`` (the same categories): the cell that served its end; ``cell`` if the file does not say;
+* ``duration`` (float64): s, ≥ 0; NaN if the file does not say.
 
-:func:`as_calls` and :func:`as_cells` are the validators: they stand at the border, the code behind them trusts. What
-:mod:`mobpriv.traces` says of a user and a time holds here too, and its ``by_user``, ``milliseconds``, ``rows`` and ``within`` serve
+Further columns are kept. ``Cells`` is a DataFrame with the columns:
+
+* ``cell``: str, sorted, each once;
+* ``lat``, ``lng``: degrees, WGS 84; both NaN if unknown;
+* ``municipality``: str, missing if unknown.
+
+The categories of ``cell`` and ``end_cell`` are all the cells of the table ``Cells`` in its order: a code is a row of ``Cells``.
+
+:func:`as_calls` and :func:`as_cells` validate tables; the code that receives the result does not check it again. The rules of
+:mod:`mobpriv.traces` for a user and a time hold here too. Its ``by_user``, ``milliseconds``, ``rows`` and ``within`` work on
 both tables.
 """
 
@@ -41,7 +44,7 @@ CELL_COLUMNS = ("cell", "lat", "lng")
 
 Calls = pd.DataFrame
 Cells = pd.DataFrame
-Period = tuple[pd.Timestamp, pd.Timestamp]  # the first moment that belongs to it, the first that no longer does
+Period = tuple[pd.Timestamp, pd.Timestamp]  # [start, end)
 
 _OUT = "leave the record out"
 _NO_CELL = "leave the record out, or add the cell to the table of cells"
@@ -53,10 +56,10 @@ class InvalidCalls(InvalidTable):
 
 
 def as_cells(table: pd.DataFrame) -> Cells:
-    """``table`` as ``Cells``: columns typed, sorted by cell; further columns (a geometry) ride along. It is not changed itself.
+    """Validate a table of cells and return it as ``Cells``: typed and sorted by cell; further columns (a geometry) are kept.
 
-    A cell may lack its coordinates, both of them: only a call it serves breaks a rule. Everything else is a ``ValueError``: a row
-    without a cell, a cell that stands twice, half a coordinate, a latitude or longitude that is none.
+    A cell may lack both coordinates; then only a call that it serves breaks a rule. All other faults raise a ``ValueError``: a
+    row without a cell, a repeated cell, only one coordinate, an impossible latitude or longitude. The argument is not changed.
     """
     missing = [c for c in CELL_COLUMNS if c not in table.columns]
     if missing:
@@ -68,7 +71,7 @@ def as_cells(table: pd.DataFrame) -> Cells:
     no_number = (np.isnan(lat) & table["lat"].notna().to_numpy()) | (np.isnan(lng) & table["lng"].notna().to_numpy())
     for rule, broken, remedy in (
         ("every row of a table of cells names its cell", name.isna().to_numpy(), "give it a name or leave the row out"),
-        ("a cell stands once in a table of cells", name.duplicated().to_numpy(), "keep one of its rows"),
+        ("a cell occurs once in a table of cells", name.duplicated().to_numpy(), "keep one of its rows"),
         ("coordinates of a cell are numbers", no_number, "write degrees of WGS 84, or leave both empty"),
         ("a cell has both coordinates or none", np.isnan(lat) != np.isnan(lng), "fill in the other, or leave both empty"),
         ("latitudes of cells lie in [-90, 90]", np.abs(lat) > 90, "write degrees of WGS 84; are lat and lng swapped?"),
@@ -90,7 +93,7 @@ def as_cells(table: pd.DataFrame) -> Cells:
 
 
 def _texts(column: pd.Series) -> pd.Series:
-    """Names as text: 7, not 7.0; what is empty is missing."""
+    """Names as text (7, not 7.0); an empty name is missing."""
     if pd.api.types.is_float_dtype(column.dtype) and (column.dropna() % 1 == 0).all():
         column = column.astype("Int64")
     text = column.astype("object").where(column.notna(), None).map(str, na_action="ignore").astype("str")
@@ -98,10 +101,11 @@ def _texts(column: pd.Series) -> pd.Series:
 
 
 def problems(table: pd.DataFrame, cells: Cells | None = None, period: Period | None = None) -> pd.DataFrame:
-    """Every rule of ``Calls`` that the records of ``table`` break, one row a rule (columns as in :class:`mobpriv.traces.Problem`).
+    """List every rule of ``Calls`` that records of ``table`` break, one row per rule (columns:
+    :class:`mobpriv.traces.Problem`).
 
-    With ``cells``, cells must be among them and have coordinates; with ``period``, calls must begin in it. Order and exact
-    repetitions are not among the rules: :func:`as_calls` sorts, and :func:`without` reports repetitions.
+    With ``cells``, each cell must be listed there and have coordinates. With ``period``, calls must begin in it. Order and
+    exact repetitions are not checked: :func:`as_calls` sorts, and :func:`without` reports repetitions.
     """
     found = [call_problem(rule, broken, table, remedy) for rule, broken, remedy in _broken(table, cells, period)]
     return pd.DataFrame(found, columns=Problem._fields)
@@ -113,7 +117,7 @@ def call_problem(rule: str, broken: np.ndarray, table: pd.DataFrame, remedy: str
 
 
 def _broken(table: pd.DataFrame, cells: Cells | None, period: Period | None) -> list[tuple[str, np.ndarray, str]]:
-    """The rules that are broken, the records that break them, and the remedies."""
+    """The broken rules, the records that break them, and the remedies."""
     missing = [c for c in COLUMNS if c not in table.columns]
     if missing:
         traces = "; with lat and lng they look like traces" if {"lat", "lng"} <= set(table.columns) else ""
@@ -127,7 +131,7 @@ def _broken(table: pd.DataFrame, cells: Cells | None, period: Period | None) -> 
             words, at = c.replace("_", " "), _rows_of(table[c], cells)
             rules.append((f"{words} unknown", ~_missing(table[c]) & (at < 0), _NO_CELL))
             if cells["lat"].isna().any():
-                placeless = np.r_[cells["lat"].isna().to_numpy(), False]  # −1, the last: in no table, another rule
+                placeless = np.r_[cells["lat"].isna().to_numpy(), False]  # the last entry is for −1, an unknown cell
                 rules.append((f"{words} without coordinates", placeless[at], _NO_PLACE))
     if "duration" in table.columns:
         rules += _durations(table["duration"])
@@ -137,7 +141,7 @@ def _broken(table: pd.DataFrame, cells: Cells | None, period: Period | None) -> 
 
 
 def _rows_of(column: pd.Series, cells: Cells) -> np.ndarray:
-    """The row of ``cells`` of each cell in a column; −1 for one that is missing or unknown."""
+    """The row of ``cells`` for each cell in a column; −1 if missing or unknown."""
     if not isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype("category")
     names = _texts(pd.Series(column.cat.categories))
@@ -147,7 +151,7 @@ def _rows_of(column: pd.Series, cells: Cells) -> np.ndarray:
 
 
 def _missing(column: pd.Series) -> np.ndarray:
-    """True where a column of names has none, or an empty one."""
+    """Mask of missing or empty names."""
     return (column.isna() | (column == "")).to_numpy(bool)
 
 
@@ -176,10 +180,10 @@ def _outside(table: pd.DataFrame, period: Period) -> list[tuple[str, np.ndarray,
 
 
 def as_calls(table: pd.DataFrame, cells: Cells | None = None, period: Period | None = None) -> Calls:
-    """``table`` as ``Calls``: columns typed, rows sorted by (user, t), equal times in the order given.
+    """Validate call records and return them as ``Calls``: typed, sorted by (user, t), equal times in the given order.
 
-    Raises :class:`InvalidCalls` with every broken rule, its count and its first record. Without ``cells`` every cell is a known
-    one, and the categories are those that occur. The table itself is not changed.
+    Raises :class:`InvalidCalls` with every broken rule, its count and its first record. Without ``cells`` every cell is
+    accepted, and the categories are the cells that occur. The argument is not changed.
     """
     broken = problems(table, cells, period)
     if len(broken):
@@ -188,9 +192,10 @@ def as_calls(table: pd.DataFrame, cells: Cells | None = None, period: Period | N
 
 
 def without(table: pd.DataFrame, cells: Cells | None = None, period: Period | None = None) -> tuple[Calls, pd.DataFrame]:
-    """``table`` as ``Calls`` without records that break a rule or repeat another in every column of ``Calls`` (further ones do not count), and what was left out.
+    """Remove the records that break a rule or repeat another, and return the ``Calls`` and a table of what was left out.
 
-    The second table has the columns of :class:`mobpriv.traces.Problem`; a record that breaks two rules counts under the first.
+    A record is a repetition if all columns of ``Calls`` agree; further columns are not compared. The second table has the
+    columns of :class:`mobpriv.traces.Problem`. A record that breaks two rules counts under the first.
     """
     left_out, bad = [], np.zeros(len(table), bool)
     for rule, broken, remedy in _broken(table, cells, period):
@@ -207,18 +212,18 @@ def without(table: pd.DataFrame, cells: Cells | None = None, period: Period | No
 
 
 def _repeats(calls: Calls) -> np.ndarray:
-    """True for a record that an earlier one equals in the columns of ``Calls``."""
+    """Mask of the records that equal an earlier record in the columns of ``Calls``."""
     code, time = calls["user"].cat.codes.to_numpy(), milliseconds(calls)
     same = np.zeros(len(calls) + 1, bool)
     same[1:-1] = (code[1:] == code[:-1]) & (time[1:] == time[:-1])
-    shared = np.flatnonzero(same[1:] | same[:-1])  # the records that share user and time with a neighbour: few
+    shared = np.flatnonzero(same[1:] | same[:-1])  # only these few records can be repetitions
     again = np.zeros(len(calls), bool)
     again[shared] = calls.loc[shared, [*COLUMNS, *OPTIONAL]].duplicated().to_numpy()
     return again
 
 
 def _in_order(table: pd.DataFrame, cells: Cells | None) -> Calls:
-    """A table that breaks no rule, typed and sorted."""
+    """Type and sort a table that breaks no rule."""
     names = pd.Index(_occurring(table) if cells is None else cells["cell"], dtype="str")
     at = {c: _rows_of(table[c], pd.DataFrame({"cell": names})) for c in ("cell", "end_cell") if c in table.columns}
     end = at.get("end_cell", at["cell"])
@@ -241,6 +246,6 @@ def _in_order(table: pd.DataFrame, cells: Cells | None) -> Calls:
 
 
 def _occurring(table: pd.DataFrame) -> np.ndarray:
-    """The names of the cells that occur, sorted."""
+    """The sorted names of the cells that occur."""
     found = [_texts(pd.Series(table[c].dropna().unique()).astype("object")) for c in ("cell", "end_cell") if c in table.columns]
     return np.unique(pd.concat(found).dropna().to_numpy(object))

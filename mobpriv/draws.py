@@ -1,7 +1,7 @@
-"""Random draws per user: the same numbers whatever the number of threads.
+"""Random draws per user that do not depend on the number of threads.
 
-Every user gets a generator of his own, spawned in the order of the table (users are sorted), so what one user draws does not
-depend on how many records another has.
+Each user has her own generator, spawned in the order of the (sorted) users. Her draws do not depend on the number of records of
+other users.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ import numpy as np
 def per_user(draw: Callable, rng: np.random.Generator, offsets: np.ndarray, *columns: np.ndarray) -> None:
     """Call ``draw(child, *blocks)`` for every user; it fills the user's blocks of the ``columns``.
 
-    ``offsets`` are those of :func:`mobpriv.traces.by_user`. ``draw`` should release the interpreter's lock (numba: nogil=True).
+    ``offsets`` comes from :func:`mobpriv.traces.by_user`. ``draw`` should release the interpreter's lock (numba: nogil=True).
     """
     children = rng.spawn(len(offsets) - 1)
 
@@ -27,7 +27,7 @@ def per_user(draw: Callable, rng: np.random.Generator, offsets: np.ndarray, *col
     if workers == 1 or offsets[-1] < 100_000:
         some(range(len(children)))
         return
-    # several shares per thread, each of about as many records
+    # several blocks of users per thread, of similar numbers of records
     borders = np.searchsorted(offsets, np.linspace(0, offsets[-1], 8 * workers + 1))
     borders[0], borders[-1] = 0, len(children)
     with ThreadPoolExecutor(workers) as pool:

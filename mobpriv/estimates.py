@@ -1,4 +1,4 @@
-"""Rates and differences with their intervals: no number stands in the book without its n."""
+"""Rates and differences with confidence intervals and sample sizes."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from scipy.special import ndtri, stdtrit
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number with its 95 % interval and its n; a row of a table takes it as it is: ``{"data": "city", **estimate}``."""
+    """An estimate with its 95 % interval and sample size n. It unpacks into a table row: ``{"data": "city", **estimate}``."""
 
     value: float
     low: float
@@ -25,23 +25,23 @@ class Estimate:
 def rate(success, level: float = 0.95) -> Estimate:
     """The share of successes among n trials, with Wilson's score interval (Wilson 1927).
 
-    A trial that was repeated may succeed in a share of its repetitions: the rate is the mean of the shares. Its interval, that of
-    trials which only succeed or fail, is then wider than it must be, for shares vary less.
+    A repeated trial may succeed in a share of its repetitions; the rate is then the mean of the shares. The interval for binary
+    trials is conservative in this case, because shares vary less.
     """
     success = _shares(success)
     n, p = len(success), float(success.mean())
     z2 = ndtri(0.5 + level / 2) ** 2
     middle, half = p + z2 / (2 * n), np.sqrt(z2 * (p * (1 - p) + z2 / (4 * n)) / n)
     low, high = np.clip(np.array([middle - half, middle + half]) / (1 + z2 / n), 0, 1)
-    # at 0 and 1 the formula's end is the rate itself, but for rounding
+    # at 0 and 1 the bound equals the rate, up to rounding
     return Estimate(p, float(min(low, p)), float(max(high, p)), n)
 
 
 def paired_difference(a, b, level: float = 0.95) -> Estimate:
     """The difference of two rates over the same trials, mean(a) − mean(b), with the interval of Agresti and Min (2005).
 
-    Half a trial is added to each of the four outcomes; the interval then is the normal one of the discordant trials. Trials that
-    were repeated succeed in a share: their differences enter with their squares, which are 0 or 1 for trials that were not.
+    The method adds half a trial to each of the four outcomes and uses the normal interval of the discordant trials. Repeated
+    trials succeed in a share: their differences enter squared; without repetition the square is 0 or 1.
     """
     a, b = _shares(a), _shares(b)
     if a.shape != b.shape:
@@ -57,10 +57,14 @@ def paired_difference(a, b, level: float = 0.95) -> Estimate:
 def clustered_rate(success, whose, level: float = 0.95) -> Estimate:
     """The share of successes among n trials of several users, with an interval that covers another sample of *users*.
 
-    Trials of one user are alike. Wilson's interval for the effective number of trials n / deff, deff being Kish's design effect of the
-    ratio Σ successes / Σ trials, and Student's quantile of m − 1 degrees of freedom for m users (Dean and Pagano, Journal of Survey
-    Statistics and Methodology 3, 2015). It is never narrower than that of n independent trials. Where every trial succeeds, or none,
-    nothing tells how alike a user's trials are: the worst is taken, that each user counts once. Without an interval for one user.
+    Trials of one user are correlated. The interval is Wilson's for the effective number of trials n / deff, where deff is
+    Kish's design effect of the ratio Σ successes / Σ trials. It uses Student's quantile with m − 1 degrees of freedom for m
+    users.
+
+    Source: Dean and Pagano, Journal of Survey Statistics and Methodology 3, 2015.
+
+    The interval is never narrower than for n independent trials. If all trials succeed, or none, the correlation within a user
+    cannot be estimated; then each user counts once (worst case). One user alone has no interval.
     """
     success = _shares(success)
     n, p = len(success), float(success.mean())
@@ -79,8 +83,8 @@ def clustered_rate(success, whose, level: float = 0.95) -> Estimate:
 def clustered_difference(a, b, whose, level: float = 0.95) -> Estimate:
     """mean(a) − mean(b) over the same trials of several users, with an interval that covers another sample of *users*.
 
-    As in :func:`paired_difference` half a trial is added to each of the four outcomes; the variance is that of the users' sums around
-    the mean, with Student's quantile of m − 1 degrees of freedom. Without an interval for one user.
+    As in :func:`paired_difference`, half a trial is added to each of the four outcomes. The variance is that of the users' sums
+    around the mean, with Student's quantile with m − 1 degrees of freedom. One user alone has no interval.
     """
     a, b = _shares(a), _shares(b)
     if a.shape != b.shape:
@@ -101,10 +105,13 @@ def clustered_change(
 ) -> Estimate:
     """mean(a) − mean(b) over different trials of the same users, with an interval that covers another sample of *users*.
 
-    The variance is that of the difference of two ratios (linearised), m users in all, with Student's quantile of m − 1 degrees of
-    freedom, and half a trial of the smaller side as in :func:`clustered_difference`; n is that side's number of trials. The interval is
-    cut to ``bounds``. ``a`` and ``b`` hold rates, differences of rates, or other values with ``bounds`` of their own. Trials that were
-    repeated come as often as they were: of ``repeats`` repetitions n and the half trial count one. Without an interval for one user.
+    * The variance is the linearised variance of the difference of two ratios, with Student's quantile with m − 1 degrees of
+      freedom for m users.
+    * Half a trial of the smaller side is added, as in :func:`clustered_difference`; n is that side's number of trials.
+    * The interval is cut to ``bounds``. ``a`` and ``b`` hold rates, differences of rates, or other values with their own
+      ``bounds``.
+    * Repeated trials occur once per repetition. With ``repeats`` repetitions, n and the half trial count a trial once.
+    * One user alone has no interval.
     """
     a, b = np.asarray(a, float), np.asarray(b, float)
     if not len(a) or not len(b):
@@ -124,9 +131,11 @@ def clustered_change(
 def clustered_ratio(a, b, whose, level: float = 0.95, bounds: tuple[float, float] = (-np.inf, np.inf)) -> Estimate:
     """Σa / Σb over n trials of several users, with an interval that covers another sample of *users*, cut to ``bounds``.
 
-    The variance is the linearised one of a ratio (Cochran, Sampling Techniques, §6.4), with Student's quantile of m − 1 degrees of freedom
-    for m users; with ``b`` = 1 the ratio is the mean of ``a``. A share (``bounds`` 0 and 1) of exactly 0 or 1 has no variance: there each
-    user with a trial counts once, as in :func:`clustered_rate`. Without an interval for one user, without a value where Σb = 0.
+    The variance is the linearised variance of a ratio (Cochran, Sampling Techniques, §6.4), with Student's quantile with m − 1
+    degrees of freedom for m users. With ``b`` = 1 the ratio is the mean of ``a``.
+
+    A share (``bounds`` 0 and 1) of exactly 0 or 1 has no variance; then each user with a trial counts once, as in
+    :func:`clustered_rate`. One user alone has no interval. If Σb = 0 there is no value.
     """
     a = np.asarray(a, float)
     b = np.broadcast_to(np.asarray(b, float), a.shape)
@@ -149,10 +158,10 @@ def clustered_ratio(a, b, whose, level: float = 0.95, bounds: tuple[float, float
 
 
 def _by_user(values: np.ndarray, whose) -> tuple[np.ndarray, np.ndarray]:
-    """The sum of the values of each user, and how many they are."""
+    """The sum and the number of the values of each user."""
     whose = np.asarray(whose)
     if whose.shape != values.shape:
-        raise ValueError(f"every trial is somebody's (got {len(values)} trials of {len(whose)} users' names)")
+        raise ValueError(f"every trial needs a user (got {len(values)} trials and {len(whose)} users' names)")
     code = np.unique(whose, return_inverse=True)[1]
     return np.bincount(code, values), np.bincount(code)
 
@@ -168,7 +177,7 @@ def _shares(success) -> np.ndarray:
 
 
 def spread(values) -> Estimate:
-    """The mean of n random draws of one number, with the least and the largest in the place of an interval."""
+    """The mean of n random repetitions of one number, with their smallest and largest value as ``low`` and ``high``."""
     values = np.asarray(values, float)
     if not len(values):
         raise ValueError("a spread needs at least one draw (got none)")
@@ -176,10 +185,10 @@ def spread(values) -> Estimate:
 
 
 def over_draws(values, level: float = 0.95) -> Estimate:
-    """The mean of n random draws of one number, and between which values the middle ``level`` of the draws lie; infinite ones count.
+    """The mean of n random repetitions of one number, with the interval of their middle ``level``; infinite values count.
 
-    Where each draw has users of its own the interval covers another sample of users with other noise: it is of single draws, and does
-    not shrink with their number.
+    If each repetition has its own users, the interval covers another sample of users with other noise. It describes single
+    repetitions and does not shrink with their number.
     """
     values = np.asarray(values, float)
     if not len(values):
@@ -189,16 +198,16 @@ def over_draws(values, level: float = 0.95) -> Estimate:
 
 
 def middle_of(values, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-    """Between which values the middle ``level`` of the first axis lie, interpolated; infinite values count as such."""
+    """The interpolated bounds of the middle ``level`` of the values along the first axis; infinite values count."""
     at = [(1 - level) / 2, (1 + level) / 2]
     below, above = (np.quantile(values, at, axis=0, method=method) for method in ("lower", "higher"))
-    with np.errstate(invalid="ignore"):  # between infinite values numpy finds none
+    with np.errstate(invalid="ignore"):  # numpy cannot interpolate between infinite values
         between = np.quantile(values, at, axis=0)
     return tuple(np.where((below == above) | np.isinf(above), above, between))
 
 
 def mean(values, level: float = 0.95, bounds: tuple[float, float] = (-np.inf, np.inf)) -> Estimate:
-    """The mean of n independent values with Student's interval, cut to ``bounds``; without an interval (NaN) when n is 1."""
+    """The mean of n independent values with Student's interval, cut to ``bounds``; NaN as interval if n = 1."""
     values = np.asarray(values, float)
     n = len(values)
     if not n:
@@ -211,8 +220,7 @@ def mean(values, level: float = 0.95, bounds: tuple[float, float] = (-np.inf, np
 def mean_difference(a, b, level: float = 0.95) -> Estimate:
     """mean(a) − mean(b) of independent values, with Welch's interval; n is the smaller number of values.
 
-    A single value, or values that are all equal, add nothing to the width: they count as known. Without an interval (NaN) when both
-    are single.
+    A single value, or equal values, add no width: they count as known. The interval is NaN if both sides are single values.
     """
     return _of_means(a, b, lambda x, y: x - y, lambda x, y: (1.0, 1.0), level)
 
@@ -243,19 +251,21 @@ def _of_means(a, b, of, slopes, level: float) -> Estimate:
 def quantile(values, q: float, level: float = 0.95) -> Estimate:
     """The q-quantile of n independent values (infinite ones count) with the binomial interval of its order statistics.
 
-    The interval runs from the r-th to the s-th smallest value, each beyond the quantile with a probability of at most (1 - level)/2.
-    It is none (NaN) where even the extremes lie beyond it more often: at 95 % that of a median needs n ≥ 6, of a quartile n ≥ 13.
+    The interval runs from the r-th to the s-th smallest value; each lies beyond the quantile with a probability of at most (1 -
+    level)/2. It is NaN if even the extremes lie beyond the quantile more often. At 95 % the interval of a median needs n ≥ 6,
+    that of a quartile n ≥ 13.
     """
     values = np.sort(np.asarray(values, float))
     n = len(values)
     if not n:
         raise ValueError("a quantile needs at least one value (got none)")
-    from scipy.stats import binom  # half a second of imports that few pages need
+    from scipy.stats import binom  # the import takes half a second, and few pages need it
 
-    # how many of n lie below the quantile is binomial: fewer than r with probability ≤ (1 - level)/2, and more than `above` as rarely
+    # the number of values below the quantile is binomial: P(fewer than r) ≤ (1 - level)/2 and P(more than `above`) ≤ (1 -
+    # level)/2
     r, above = binom.ppf([(1 - level) / 2, 0.5 + level / 2], n, q).astype(int)
     ends = (values[r - 1], values[above]) if r >= 1 and above < n else (np.nan, np.nan)
-    # "higher" and "lower" average would turn infinite neighbours into NaN: interpolate only between finite ones
+    # averaging infinite neighbours would yield NaN: interpolate only between finite ones
     i = q * (n - 1)
     low, high = values[int(np.floor(i))], values[int(np.ceil(i))]
     value = low if low == high else low + (i - np.floor(i)) * (high - low)
@@ -265,8 +275,8 @@ def quantile(values, q: float, level: float = 0.95) -> Estimate:
 def rank_correlation(a, b, level: float = 0.95) -> Estimate:
     """Spearman's correlation of n independent pairs, with the interval of Bonett and Wright (2000).
 
-    Normal for the inverse hyperbolic tangent, of variance (1 + r²/2) / (n - 3); without an interval (NaN) when n is below 4 or
-    the ranks agree throughout, without a value when one side never varies.
+    The interval is normal for the inverse hyperbolic tangent, with variance (1 + r²/2) / (n - 3). It is NaN if n < 4 or the
+    ranks agree completely. The value is NaN if one side is constant.
     """
     a, b = np.asarray(a, float), np.asarray(b, float)
     if a.shape != b.shape or len(a) < 2:
@@ -274,7 +284,7 @@ def rank_correlation(a, b, level: float = 0.95) -> Estimate:
     n = len(a)
     if (a == a[0]).all() or (b == b[0]).all():
         return Estimate(np.nan, np.nan, np.nan, n)
-    from scipy.stats import spearmanr  # half a second of imports that few pages need
+    from scipy.stats import spearmanr  # the import takes half a second, and few pages need it
 
     r = float(np.clip(spearmanr(a, b).statistic, -1, 1))
     if n < 4 or abs(r) == 1:

@@ -1,10 +1,11 @@
-"""Two-sided geometric noise without rounding: Canonne, Kamath and Steinke, *The Discrete Gaussian for Differential Privacy*, NeurIPS 2020,
-Algorithms 1 and 2.
+"""Exact two-sided geometric noise, without floating-point rounding.
 
-A uniform number of 53 bits has a smallest value but 0, so that what :mod:`mobpriv.noise` makes of it has a largest: a count farther from the
-truth is impossible, under one profile and not under its neighbour. Here every step is a comparison of whole numbers, ε is the fraction
-that the float is, and every whole number can come out. Exact as far as the generator's bits are random; one with a seed is for
-experiments, not for a release.
+Source: Canonne, Kamath and Steinke, *The Discrete Gaussian for Differential Privacy*, NeurIPS 2020, Algorithms 1 and 2.
+
+A uniform number of 53 bits has a smallest positive value, so the noise of :mod:`mobpriv.noise` has a largest value. A count
+farther from the truth is impossible under one profile but possible under its neighbour. Here every step compares whole numbers,
+ε is the exact fraction of the float, and every whole number can occur. The law is exact if the generator's bits are random. A
+seeded generator is for experiments, not for a release.
 """
 
 from fractions import Fraction
@@ -13,8 +14,9 @@ import numpy as np
 
 
 def bernoulli_exp(numerator: int, denominator: int, rng: np.random.Generator) -> bool:
-    """True with probability e^−γ for γ = numerator/denominator in [0, 1] (Algorithm 1): how many trials of γ/1, γ/2, γ/3, …
-    succeed in a row is even.
+    """Return True with probability e^−γ for γ = numerator/denominator in [0, 1] (Algorithm 1).
+
+    The result is whether an even number of the trials γ/1, γ/2, γ/3, … succeed in a row.
     """
     k = 1
     while below(denominator * k, rng) < numerator:
@@ -23,7 +25,7 @@ def bernoulli_exp(numerator: int, denominator: int, rng: np.random.Generator) ->
 
 
 def below(n: int, rng: np.random.Generator) -> int:
-    """A whole number in 0 … n − 1, each as likely, n of any size."""
+    """A uniform whole number in 0 … n − 1, for n of any size."""
     bits = (n - 1).bit_length()
     size = (bits + 7) // 8
     while True:

@@ -1,18 +1,18 @@
 """Metres and degrees.
 
-Every distance of the book is measured in one of two planes:
+All distances of the book are measured in one of two planes:
 
 * ``"ground"`` (the default): true local metres on the WGS 84 ellipsoid, at every latitude.
-* ``"mercator"``: metres of the spherical Mercator plane with R = 6 367 000 m, as in the programs of the thesis's author
-  (SFERA, HMC) and of Accio. One of these "metres" is cos(latitude) metres on the ground: 0.79 m in San Francisco.
+* ``"mercator"``: metres of the spherical Mercator plane with R = 6 367 000 m, as in the programs of the thesis's author (SFERA,
+  HMC) and in Accio. One of these "metres" is cos(latitude) metres on the ground: 0.79 m in San Francisco.
 
-Both are written as plane coordinates with two local scales, so that one formula serves both::
+Both are plane coordinates with two local scales, so one formula serves both::
 
     distance(i, j)² = (sx · (x_j − x_i))² + (sy · (y_j − y_i))²,   sx, sy = mean of the scales at i and j
 
-On the ground x is the longitude and y the latitude, and the scales are metres per degree; in Mercator metres both scales are 1.
-Against the geodesic on the ellipsoid the ground distance errs by less than 1e-6 up to 1 km and by less than 1e-3 up to 500 km
-(latitudes below 60°).
+On the ground x is the longitude, y the latitude, and the scales are metres per degree. In Mercator metres both scales are 1.
+Compared with the geodesic on the ellipsoid, the relative error of the ground distance is below 1e-6 up to 1 km. It is below
+1e-3 up to 500 km (latitudes below 60°).
 """
 
 from typing import NamedTuple
@@ -29,7 +29,7 @@ PLANES = ("ground", "mercator")
 
 
 class Points(NamedTuple):
-    """Columns of equal length: plane coordinates and the metres that one unit of x and of y is worth there."""
+    """Columns of equal length: plane coordinates and the metres per unit of x and of y at each point."""
 
     x: np.ndarray
     y: np.ndarray
@@ -43,7 +43,7 @@ def check_plane(plane: str) -> str:
 
 @numba.njit(inline="always")
 def metres_per_degree_at(lat):
-    """:func:`metres_per_degree` of one latitude, for compiled code."""
+    """:func:`metres_per_degree` for one latitude in compiled code."""
     phi = np.radians(lat)
     w = 1.0 - _E2 * np.sin(phi) ** 2
     north = np.radians(_A) * (1.0 - _E2) / (w * np.sqrt(w))
@@ -59,7 +59,7 @@ def _scales(lat):
 
 
 @numba.njit(cache=True, parallel=True)
-def _scales_in_threads(lat):  # not one function with _scales: numba would keep one compiled copy for both
+def _scales_in_threads(lat):  # separate from _scales: numba would keep one compiled copy for both
     east, north = np.empty(len(lat)), np.empty(len(lat))
     for i in numba.prange(len(lat)):
         east[i], north[i] = metres_per_degree_at(lat[i])
@@ -69,14 +69,14 @@ def _scales_in_threads(lat):  # not one function with _scales: numba would keep 
 def metres_per_degree(lat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Metres on the ground in one degree (eastwards, northwards) at latitude ``lat``: N·cos φ·π/180 and M·π/180."""
     lat = np.asarray(lat, float)
-    # starting threads costs more than it saves on short columns
+    # on short columns, starting threads costs more than it saves
     scales = _scales_in_threads if lat.size > 10_000 else _scales
     east, north = scales(lat.ravel())
     return east.reshape(lat.shape), north.reshape(lat.shape)
 
 
 def to_plane(lat, lng, plane: str = "ground") -> Points:
-    """Plane coordinates of degrees (arrays of equal length); the Mercator plane has no poles: ValueError."""
+    """Plane coordinates of degrees (arrays of equal length). The Mercator plane has no poles: ValueError."""
     check_plane(plane)
     lat, lng = np.asarray(lat, float), np.asarray(lng, float)
     if plane == "ground":
@@ -94,7 +94,7 @@ def to_plane(lat, lng, plane: str = "ground") -> Points:
 
 
 def across_the_date_line(lng: np.ndarray) -> np.ndarray:
-    """Longitudes cut open in the widest empty stretch instead of at ±180°, if the set spans more than half the globe."""
+    """Longitudes cut at the widest empty interval instead of ±180°, if the set spans more than half the globe."""
     if not len(lng) or lng.max() - lng.min() <= 180:
         return lng
     used = np.unique(np.floor(lng))
@@ -104,7 +104,9 @@ def across_the_date_line(lng: np.ndarray) -> np.ndarray:
 
 
 def unwrapped(lng: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Longitudes that run on beyond ±180° where a trace crosses the date line; trace i is rows offsets[i] … offsets[i+1]−1."""
+    """Longitudes that continue beyond ±180° where a trace crosses the date line; trace i has rows offsets[i] …
+    offsets[i+1]−1.
+    """
     turns = np.r_[0.0, -np.round(np.diff(lng) / 360)] if len(lng) else np.zeros(0)
     if not turns.any():
         return lng
@@ -113,7 +115,7 @@ def unwrapped(lng: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 
 
 def to_degrees(x, y, plane: str = "ground") -> tuple[np.ndarray, np.ndarray]:
-    """Latitude and longitude of plane coordinates; longitudes come back into [-180, 180), latitudes into [-90, 90]."""
+    """Latitude and longitude of plane coordinates, in [-90, 90] and [-180, 180)."""
     check_plane(plane)
     x, y = np.asarray(x, float), np.asarray(y, float)
     if plane == "mercator":
@@ -126,15 +128,15 @@ def to_degrees(x, y, plane: str = "ground") -> tuple[np.ndarray, np.ndarray]:
 
 @numba.njit(inline="always")
 def step(x, y, sx, sy, i, j):
-    """Metres (east, north) from point i to point j of one set of points."""
+    """Metres (east, north) from point i to point j of one point set."""
     return 0.5 * (sx[i] + sx[j]) * (x[j] - x[i]), 0.5 * (sy[i] + sy[j]) * (y[j] - y[i])
 
 
 @numba.njit
 def towards(x, y, sx, sy, dx, dy, metres, d, ground):
-    """The point ``metres`` from (x, y) on the straight line to (x + dx, y + dy), which is ``d`` metres away; with its scales."""
+    """The point ``metres`` from (x, y) along the straight line of length ``d`` metres to (x + dx, y + dy), with its scales."""
     share = metres / d
-    if ground:  # the scale changes along the way: correct the share by the distance it gives
+    if ground:  # the scale changes along the line: correct the share by the distance it yields
         for _ in range(2):
             sx1, sy1 = metres_per_degree_at(y + share * dy)
             got = np.sqrt((0.5 * (sx + sx1) * share * dx) ** 2 + (0.5 * (sy + sy1) * share * dy) ** 2)
@@ -145,21 +147,23 @@ def towards(x, y, sx, sy, dx, dy, metres, d, ground):
 
 @numba.njit
 def moved(lat, lng, east, north):
-    """The degrees that lie (east, north) metres on the ground away, so that :func:`distance` gives back hypot(east, north).
+    """The degrees at (east, north) metres on the ground from a position; :func:`distance` returns hypot(east, north) for them.
 
-    The longitude is not brought back into [-180, 180). Within 1° of a pole, where "east" turns along the way, the step is taken
-    on the map whose centre is the pole (distances and bearings from the pole are true; the error is below 1e-4).
+    The longitude is not wrapped into [-180, 180). Within 1° of a pole the direction "east" turns along the way. There the step
+    is taken on the map centred at the pole (true distances and bearings from the pole; error below 1e-4).
     """
     sx0, sy0 = metres_per_degree_at(lat)
     sx, sy = sx0, sy0
     if abs(lat) < 89.0:
-        # the scale is the mean of both ends; the far end is needed only roughly, so the near end's scale leads there
+        # the scale is the mean of both ends; the far end is needed only roughly, so the near end's scale gives it
         sx1, sy1 = metres_per_degree_at(lat + north / sy0)
         sx, sy = 0.5 * (sx0 + sx1), 0.5 * (sy0 + sy1)
         if abs(lat + north / sy) < 90.0:
             return lat + north / sy, lng + east / sx
     side = 1.0 if lat > 0 else -1.0
-    outwards = (90.0 - side * lat) * sy - side * north  # metres from the pole along the old meridian, east lies across it
+    outwards = (
+        90.0 - side * lat
+    ) * sy - side * north  # metres from the pole along the old meridian; east is perpendicular to it
     return side * (90.0 - np.hypot(outwards, east) / sy), lng + np.degrees(np.arctan2(east, outwards))
 
 
@@ -172,13 +176,13 @@ def _move(lat, lng, east, north):
 
 
 def move(lat, lng, east, north, plane: str = "ground") -> tuple[np.ndarray, np.ndarray]:
-    """Latitude and longitude of the positions that lie (east, north) metres of the plane away (arrays of equal length)."""
+    """Latitude and longitude of the positions (east, north) metres of the plane away (arrays of equal length)."""
     if check_plane(plane) == "mercator":
         p = to_plane(lat, lng, plane)
         return to_degrees(p.x + east, p.y + north, plane)
     columns = [np.ascontiguousarray(column, float).view() for column in (lat, lng, east, north)]
     for column in columns:
-        column.flags.writeable = False  # as pandas hands columns out: one kind of array, compiled once
+        column.flags.writeable = False  # pandas returns read-only columns: numba compiles for one array type
     lat, lng = _move(*columns)
     return to_degrees(lng, lat)
 
@@ -193,8 +197,10 @@ def distance(lat1, lng1, lat2, lng2, plane: str = "ground") -> np.ndarray:
 
 
 def cartesian(lat: np.ndarray, lng: np.ndarray) -> np.ndarray:
-    """Positions on the WGS 84 ellipsoid in m from the Earth's middle, (n, 3): straight lines between them are as long as the way on
-    the ground to 1e-6 up to 10 km, so that a k-d tree finds the nearest of many."""
+    """Positions on the WGS 84 ellipsoid in m from the Earth's centre, (n, 3).
+
+    Straight lines between them equal distances on the ground to 1e-6 up to 10 km, so a k-d tree can find nearest neighbours.
+    """
     phi, lam = np.radians(np.asarray(lat, float)), np.radians(np.asarray(lng, float))
     normal = _A / np.sqrt(1 - _E2 * np.sin(phi) ** 2)
     return np.column_stack(

@@ -1,5 +1,7 @@
-"""Cells of the map: squares of a given side, rows and columns over one rectangle, and S2 cells. All give one int64 per record,
-for whole columns at once."""
+"""Cells of the map: squares of a given side, rows and columns of one rectangle, and S2 cells.
+
+All grids return one int64 per record, for whole columns at once.
+"""
 
 from dataclasses import dataclass
 
@@ -9,7 +11,7 @@ import numpy as np
 from mobpriv.geo import AUTHORS_RADIUS, check_plane, meridian_arc, metres_per_degree, to_degrees, to_plane
 from mobpriv.ranges import between, positive, whole
 
-_ROW = 1 << 32  # a square cell's id is row · 2³² + column, both offset to stay positive
+_ROW = 1 << 32  # the id of a square cell is row · 2³² + column, both offset to stay positive
 _OFFSET = 1 << 30
 AUTHORS_ORIGIN = (-61.0, -131.0)  # degrees, corner of the grid in the author's program
 
@@ -18,10 +20,12 @@ AUTHORS_ORIGIN = (-61.0, -131.0)  # degrees, corner of the grid in the author's 
 class SquareGrid:
     """Square cells of side ``cell`` metres over the whole world (thesis §3.2: "square regions of the map").
 
-    On the ground the Earth is cut into bands of height ``cell``; each band is cut into cells that are ``cell`` metres wide at
-    the band's middle, so a cell is a true square everywhere. In the Mercator plane the grid is the author's: one lattice from
-    (-61°, -131°), whose cells are ``cell``·cos(latitude) metres wide on the ground. ``shift`` moves the lattice north and
-    east by a share of a cell: the thesis does not say where its grid begins.
+    On the ground the Earth is divided into bands of height ``cell``. Each band is divided into cells that are ``cell`` metres
+    wide at the middle of the band, so a cell is a true square everywhere.
+
+    In the Mercator plane the grid is the author's: one lattice from (-61°, -131°). Its cells are ``cell``·cos(latitude) metres
+    wide on the ground. ``shift`` moves the lattice north and east by a share of a cell: the thesis does not state the origin of
+    its grid.
     """
 
     cell: float = 800.0  # m, side of a cell
@@ -30,7 +34,7 @@ class SquareGrid:
 
     def __post_init__(self):
         check_plane(self.plane)
-        # smaller cells would run out of row and column numbers
+        # smaller cells exceed the range of row and column numbers
         least = 0.02 if self.plane == "ground" else 0.25
         object.__setattr__(self, "cell", positive("cell", self.cell, "m", least))
         if not (isinstance(self.shift, tuple | list) and len(self.shift) == 2):
@@ -39,7 +43,7 @@ class SquareGrid:
             between("shift", share, -1, 1, "must be two shares of a cell, in [-1, 1]")
 
     def cells(self, lat, lng) -> np.ndarray:
-        """The id (int64) of the cell that holds each position."""
+        """The id (int64) of the cell that contains each position."""
         lat, lng = np.asarray(lat, float), np.asarray(lng, float)
         if self.plane == "ground":
             return self._ground_cells(lat, lng)
@@ -51,7 +55,7 @@ class SquareGrid:
         return (row + _OFFSET) * _ROW + (column.astype(np.int64) + _OFFSET)
 
     def _ground_cells(self, lat: np.ndarray, lng: np.ndarray) -> np.ndarray:
-        """One width per band and the arc along the meridian, both looked up: cheaper than five sines per record."""
+        """Look up one width per band and the meridian arc: cheaper than five sines per record."""
         if not lat.size:
             return np.zeros(lat.shape, np.int64)
         shape = np.broadcast_shapes(lat.shape, lng.shape)
@@ -67,13 +71,13 @@ class SquareGrid:
             _readonly(lat), _readonly(lng), _ARC / self.cell, east / self.cell, first, *self.shift, _BEND / self.cell
         )
         unsure = np.flatnonzero(unsure)
-        if len(unsure):  # so near to a border that the look-up does not decide
+        if len(unsure):  # too close to a border for the lookup
             row = self._row(lat[unsure])
             cells[unsure] = self._ids(row, lng[unsure], east[row - first])
         return cells.reshape(shape)
 
     def _ids(self, row, lng, east) -> np.ndarray:
-        """Cells of positions in bands that are known, with the metres per degree there."""
+        """Cells of positions whose band and metres per degree are known."""
         column = np.floor(lng * (east / self.cell) - self.shift[1]).astype(np.int64)
         return (row + _OFFSET) * _ROW + (column + _OFFSET)
 
@@ -110,7 +114,7 @@ class SquareGrid:
         return float(p.x[0]), float(p.y[0])
 
 
-_STEPS = 64  # a degree: between two of them the arc is a straight line but for _BEND
+_STEPS = 64  # per degree: between two steps the arc is linear up to _BEND
 _BEND = 1.01 * np.radians(1 / _STEPS) ** 2 / 8 * 85_400  # m: the arc's second derivative is below 2 e² a = 85.4 km
 
 
@@ -118,7 +122,7 @@ _ARC = meridian_arc(np.arange(-90 * _STEPS, 90 * _STEPS + 2) / _STEPS)  # m, at 
 
 
 def _readonly(column: np.ndarray) -> np.ndarray:
-    """As pandas hands columns out: one kind of array, compiled once."""
+    """A read-only copy of a column, as pandas returns it: numba compiles for one array type."""
     view = column.view()
     view.flags.writeable = False
     return view
@@ -126,7 +130,7 @@ def _readonly(column: np.ndarray) -> np.ndarray:
 
 @numba.njit(cache=True, parallel=True)
 def _look_up(lat, lng, arc, east, first, north_shift, east_shift, margin):
-    """The cell of each position, lengths in cells; and those that lie within ``margin`` of a band's border or are no positions."""
+    """The cell of each position, lengths in cells; and the positions within ``margin`` of a band's border, or invalid."""
     cells, unsure = np.empty(len(lat), np.int64), np.empty(len(lat), np.bool_)
     for i in numba.prange(len(lat)):
         steps = (lat[i] + 90.0) * _STEPS
@@ -143,14 +147,14 @@ def _look_up(lat, lng, arc, east, first, north_shift, east_shift, margin):
 
 @dataclass(frozen=True)
 class AreaGrid:
-    """``rows`` × ``columns`` equal cells over one rectangle on the ground, whose south-west corner lies at ``south``, ``west``.
+    """``rows`` × ``columns`` equal cells of one rectangle on the ground with its south-west corner at ``south``, ``west``.
 
-    By default the area of Shokri, "Privacy games" (PETS 2015), §9: 15 × 8 km in 20 × 15 cells, so cells of 750 × 533 m. Cells
-    are numbered row by row from the south-west: cell = row · columns + column. A cell holds its southern and western edge.
+    The default size is that of Shokri, "Privacy games" (PETS 2015), §9: 15 × 8 km in 20 × 15 cells of 750 × 533 m. Cells are
+    numbered row by row from the south-west: cell = row · columns + column. A cell contains its southern and western edge.
 
-    The plane is the ground only: northwards metres are those of the meridian, eastwards those of the parallel through the
-    area's middle, on which the width is exact. At the northern and southern edge an area of 8 km is wider or narrower than
-    stated by less than 0.07 % (latitudes below 45°) or 0.11 % (below 60°).
+    The plane is always the ground. Northward metres are those of the meridian. Eastward metres are those of the parallel
+    through the middle of the area, where the width is exact. At its northern and southern edge the width of an area 8 km high
+    differs by less than 0.07 % (latitudes below 45°) or 0.11 % (below 60°).
     """
 
     south: float  # degrees, of the south-west corner
@@ -175,27 +179,27 @@ class AreaGrid:
 
     @classmethod
     def around(cls, lat: float, lng: float, width=15_000.0, height=8_000.0, columns=20, rows=15) -> "AreaGrid":
-        """The area whose middle lies at ``lat``, ``lng`` (degrees)."""
+        """The area centred at ``lat``, ``lng`` (degrees)."""
         south = float(latitude_of_arc(meridian_arc(lat) - height / 2))
         west = lng - width / 2 / float(_metres_east_above(south, height))
         return cls(south, float((west + 180) % 360 - 180), width, height, columns, rows)
 
     @property
     def size(self) -> int:
-        """How many cells the area has."""
+        """Number of cells of the area."""
         return self.rows * self.columns
 
     def cells(self, lat, lng, outside: int = -1) -> np.ndarray:
-        """The id (int64) of the cell that holds each position; ``outside`` for positions outside the area."""
+        """The id (int64) of the cell that contains each position; ``outside`` for positions outside the area."""
         lat, lng = np.asarray(lat, float), np.asarray(lng, float)
         row = np.floor((meridian_arc(lat) - self._arc) * (self.rows / self.height))
-        # an area may lie across the date line: count eastwards from its western edge
+        # the area may cross the date line: count eastwards from its western edge
         column = np.floor((lng - self.west) % 360 * (self._metres_per_degree_east * self.columns / self.width))
         inside = (row >= 0) & (row < self.rows) & (column < self.columns)
         return np.where(inside, np.where(inside, row * self.columns + column, 0).astype(np.int64), outside)
 
     def nearest(self, lat, lng) -> np.ndarray:
-        """The id (int64) of the cell that holds each position, or of the cell nearest to a position outside the area."""
+        """The id (int64) of the cell that contains each position, or of the nearest cell for positions outside the area."""
         lat, lng = np.asarray(lat, float), np.asarray(lng, float)
         row = np.floor((meridian_arc(lat) - self._arc) * (self.rows / self.height))
         middle = self.width / 2 / self._metres_per_degree_east
@@ -212,19 +216,19 @@ class AreaGrid:
         return cells // self.columns, cells % self.columns
 
     def bounds(self, cells) -> np.ndarray:
-        """South, west, north and east of each cell, in degrees; shape (n, 4). East of the date line longitudes run on."""
+        """South, west, north and east of each cell in degrees, shape (n, 4). Longitudes continue beyond the date line."""
         row, column = self.rows_and_columns(cells)
         lat = latitude_of_arc(self._arc + np.arange(self.rows + 1) * (self.height / self.rows))
         lng = self.west + np.arange(self.columns + 1) * (self.width / self.columns / self._metres_per_degree_east)
         return np.column_stack([lat[row], lng[column], lat[row + 1], lng[column + 1]])
 
     def centres(self) -> np.ndarray:
-        """Metres (east, north) of every cell's centre from the area's south-west corner; shape (size, 2)."""
+        """Metres (east, north) of every cell's centre from the area's south-west corner, shape (size, 2)."""
         row, column = self.rows_and_columns(np.arange(self.size))
         return np.column_stack([(column + 0.5) * (self.width / self.columns), (row + 0.5) * (self.height / self.rows)])
 
     def centres_in_degrees(self) -> np.ndarray:
-        """Latitude and longitude of every cell's centre; shape (size, 2)."""
+        """Latitude and longitude of every cell's centre, shape (size, 2)."""
         east, north = self.centres().T
         lng = self.west + east / self._metres_per_degree_east
         return np.column_stack([latitude_of_arc(self._arc + north), np.where(lng >= 180, lng - 360, lng)])
@@ -239,12 +243,12 @@ class AreaGrid:
 
 
 def _metres_east_above(south, height: float) -> np.ndarray:
-    """Metres in a degree eastwards on the parallel ``height``/2 metres north of ``south``."""
+    """Metres per degree eastwards on the parallel ``height``/2 metres north of ``south``."""
     return metres_per_degree(latitude_of_arc(meridian_arc(south) + height / 2))[0]
 
 
 def latitude_of_arc(arc) -> np.ndarray:
-    """The latitude that lies ``arc`` metres north of the equator: the meridian arc inverted by Newton's method."""
+    """The latitude ``arc`` metres north of the equator: the meridian arc inverted by Newton's method."""
     arc = np.asarray(arc, float)
     lat = arc / 111_132.95
     for _ in range(4):
@@ -254,7 +258,7 @@ def latitude_of_arc(arc) -> np.ndarray:
 
 @dataclass(frozen=True)
 class S2Grid:
-    """Cells of the S2 hierarchy at one level (0 … 30; level 13 is about 1 km wide, level 15 about 280 m). Ids are S2's own."""
+    """Cells of one level of the S2 hierarchy (0 … 30; level 13: about 1 km wide, level 15: about 280 m), with S2's own ids."""
 
     level: int = 15
 
@@ -295,7 +299,7 @@ def _s2_cells(lat, lng, level, hilbert_position, hilbert_orientation):
             face, u, v = (1, -x / y, z / y) if y >= 0 else (4, z / y, -x / y)
         else:
             face, u, v = (2, -x / z, -y / z) if z >= 0 else (5, -y / z, -x / z)
-        # the quadratic projection, which makes cells nearly equal in area
+        # the quadratic projection gives the cells nearly equal areas
         s = 0.5 * np.sqrt(1 + 3 * u) if u >= 0 else 1 - 0.5 * np.sqrt(1 - 3 * u)
         t = 0.5 * np.sqrt(1 + 3 * v) if v >= 0 else 1 - 0.5 * np.sqrt(1 - 3 * v)
         i = max(0, min((1 << 30) - 1, int(np.floor(s * (1 << 30)))))
@@ -307,15 +311,17 @@ def _s2_cells(lat, lng, level, hilbert_position, hilbert_orientation):
             ij = (((i >> bit) & 1) << 1) | ((j >> bit) & 1)
             cell = (cell << np.uint64(2)) | np.uint64(hilbert_position[orientation, ij])
             orientation = hilbert_orientation[orientation, ij]
-        # a trailing one marks the level
+        # the trailing one marks the level
         cell = ((cell << np.uint64(1)) | np.uint64(1)) << np.uint64(2 * (30 - level))
         out[k] = np.int64(cell)
     return out
 
 
 def s2_keys(lat, lng, level: int) -> np.ndarray:
-    """One int64 a position, the same for two of them where :class:`S2Grid` has one cell: face, i and j, without the walk along the
-    curve that makes S2's ids of them. For sets of cells, three to four times as fast.
+    """One int64 per position, equal for two positions if and only if :class:`S2Grid` gives them the same cell.
+
+    It packs face, i and j and omits the walk along the Hilbert curve that yields S2's ids. For sets of cells it is three to
+    four times as fast.
     """
     return _s2_keys(np.asarray(lat, float), np.asarray(lng, float), S2Grid(level).level)
 

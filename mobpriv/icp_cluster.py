@@ -1,8 +1,8 @@
-"""Individual call profiles (PRIMULE, §3.1) by many machines: what :mod:`mobpriv.icp_files` does chunk by chunk, partitioned on Dask.
+"""Individual call profiles (PRIMULE, §3.1) on a cluster: the chunks of :mod:`mobpriv.icp_files`, distributed with Dask.
 
-The paper used Spark on a cluster of four nodes. Here each chunk of records becomes a partial table on one worker; the partial tables are cut by
-municipality, and the pieces of the same municipalities become one where they meet. Needs the extra ``cluster``
-(``pip install "mobpriv[cluster]"``).
+The paper used Spark on a cluster of four nodes. Here one worker turns each chunk of records into a partial table. The partial
+tables are split by municipality, and the pieces of the same municipalities are merged. Needs the extra ``cluster`` (``pip
+install "mobpriv[cluster]"``).
 """
 
 from mobpriv.icp_files import CHUNK, MEMORY, Chunk, aggregate, merged, prepare, put_together
@@ -27,12 +27,13 @@ def icps_on_cluster(
     chunk: int = CHUNK,
     pieces: int = 0,
 ) -> Found:
-    """:func:`mobpriv.icp_files.icps_of_files` on a Dask cluster, with the same result.
+    """Run :func:`mobpriv.icp_files.icps_of_files` on a Dask cluster, with the same result.
 
-    ``cluster``: a ``distributed.Client``, or the address of a scheduler such as ``tcp://10.0.0.1:8786``. Every worker must find the ``files``
-    under the same paths, as on a disk that they share. ``memory`` is what DuckDB may take for one task, in GB; a task has one
-    thread, so a worker of n threads takes up to n times as much. The municipalities are dealt out to ``pieces`` tasks, by default one a thread
-    of the cluster.
+    * ``cluster``: a ``distributed.Client``, or the address of a scheduler such as ``tcp://10.0.0.1:8786``. Every worker must
+      find the ``files`` under the same paths, for example on a shared disk.
+    * ``memory``: limit of DuckDB for one task, in GB. A task has one thread, so a worker with n threads uses up to n times as
+      much.
+    * ``pieces``: number of tasks for the municipalities; by default one per thread of the cluster.
     """
     memory = positive("memory", memory, "GB", least=0.1)
     pieces = whole_number("pieces", pieces, 0)
@@ -51,9 +52,9 @@ def icps_on_cluster(
 
 def _spread(client, job: Job, chunks: list[Chunk], memory: float, pieces: int) -> Found:
     pieces = pieces or max(1, sum(client.nthreads().values()))
-    # by its content a second call would be given the key of a job that the scheduler is about to forget
+    # a hashed key would let a second call reuse a job that the scheduler is about to forget
     one = client.scatter(job, broadcast=True, hash=False)
-    # pure would take the result of an older file of the same name, where a worker still holds it
+    # pure tasks could reuse the result of an older file of the same name
     cut = [client.submit(_cut, one, part, memory, pieces, pure=False) for part in chunks]
     joined = [
         client.submit(_joined, [client.submit(_piece, part, k, pure=False) for part in cut], memory, pure=False)
@@ -63,7 +64,7 @@ def _spread(client, job: Job, chunks: list[Chunk], memory: float, pieces: int) -
 
 
 def _cut(job: Job, chunk: Chunk, memory: float, pieces: int) -> list:
-    """The partial table of a chunk, by municipality in so many tables."""
+    """The partial table of a chunk, split by municipality into ``pieces`` tables."""
     table = aggregate(job, chunk, memory)
     piece = abs(table["place"].to_numpy().astype(int)) % pieces
     return [table.filter(piece == k) for k in range(pieces)]

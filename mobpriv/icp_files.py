@@ -1,10 +1,12 @@
-"""Individual call profiles out of files of call records that do not fit memory (PRIMULE, §3.1 and §7: 85 million records): DuckDB reads
-Parquet or text and aggregates, the days of a profile as bits of one mask for weekdays and one for weekends.
+"""Individual call profiles from files of call records that do not fit into memory (PRIMULE, §3.1 and §7: 85 million records).
 
-The records are taken in chunks: each becomes a partial table (user, place, weekdays, weekend, records), the partial tables become one by
-"or" of the masks. A chunk depends on no other: see :mod:`mobpriv.icp_cluster`. The profiles are those of :func:`mobpriv.icps.icps`
-of the records as :func:`mobpriv.datasets.read_calls` reads them, whatever the chunks, the threads and the order of the records: neither knows
-a user or a cell that is called as files write that a value is missing (empty, NA, None), or a call of a negative duration.
+DuckDB reads Parquet or text and aggregates. The days of a profile are bits of two masks, one for weekdays and one for weekends.
+Each chunk of records becomes a partial table (user, place, weekdays, weekend, records); "or" of the masks merges the partial
+tables. Chunks are independent: see :mod:`mobpriv.icp_cluster`.
+
+The profiles equal those of :func:`mobpriv.icps.icps` for the records that :func:`mobpriv.datasets.read_calls` reads. They do
+not depend on chunks, threads or the order of the records. Both omit a user or cell whose name means a missing value (empty, NA,
+None), and a call of negative duration.
 """
 
 import errno
@@ -37,8 +39,8 @@ from mobpriv.ranges import whole as whole_number
 
 CHUNK = 1 << 24  # records
 MEMORY = 0.5  # GB
-_LAYOUT = 2  # of partial tables: another number where what they hold changes, so that old ones are not taken up
-_BATCH = 1 << 17  # rows that DuckDB hands over at a time
+_LAYOUT = 2  # version of partial tables: change it with their content, so that old ones are not reused
+_BATCH = 1 << 17  # rows per batch from DuckDB
 _JOINED = (
     "select {who}, place, bit_or(weekdays) weekdays, bit_or(weekend) weekend, sum(records)::bigint records "
     "from {source} group by {who}, place"
@@ -55,7 +57,7 @@ _READ = {
 
 
 class Chunk(NamedTuple):
-    """Records of a file: the rows from ``first`` up to ``end`` of a Parquet file; of a text all, both −1."""
+    """Records of a file: rows ``first`` to ``end`` (exclusive) of a Parquet file, or a whole text file (both −1)."""
 
     path: str
     first: int
@@ -77,23 +79,26 @@ def icps_of_files(
     chunk: int = CHUNK,
     folder=None,
 ) -> Found:
-    """:func:`mobpriv.icps.icps` of the call records of ``files``: one Parquet file, text (``.csv``, ``.tsv``, ``.txt``, gzipped or not) or
-    several of the same columns.
+    """Compute :func:`mobpriv.icps.icps` for the call records of ``files``.
 
-    ``cells`` is their table of cells or its file, by default the one beside the first file (:func:`mobpriv.datasets.cells_beside`).
-    ``columns``, ``time`` and ``zone`` are those of :func:`mobpriv.datasets.recognised`, which finds what is not given. ``every_slot`` and
-    ``both_cells`` are those of :func:`mobpriv.icps.icps`.
+    ``files`` is one Parquet file or text file (``.csv``, ``.tsv``, ``.txt``, gzipped or not), or several with the same columns.
 
-    DuckDB takes at most ``memory`` GB (what does not fit is on disk for a while) and ``threads`` threads (by default all cores). Beside that stand
-    the profiles themselves, 22 bytes each, and the names of their users. Chunks have ``chunk`` records; a text is one. With a
-    ``folder`` the chunks that are done stay there, and a second call takes them up if files, window and reading are the same;
-    the folder may be removed when the profiles are there.
+    * ``cells``: their table of cells or its file; by default the one next to the first file
+      (:func:`mobpriv.datasets.cells_beside`).
+    * ``columns``, ``time``, ``zone``: as in :func:`mobpriv.datasets.recognised`, which finds those that are not given.
+    * ``every_slot``, ``both_cells``: as in :func:`mobpriv.icps.icps`.
+    * ``memory``: limit of DuckDB in GB; the rest is temporarily on disk. In addition the profiles take 22 bytes each, and the
+      names of their users.
+    * ``threads``: by default all cores.
+    * ``chunk``: records per chunk; a text file is one chunk.
+    * ``folder``: keeps finished chunks. A second call reuses them if files, window and variant are the same. It can be removed
+      when the profiles are computed.
 
-    Left out and counted, under the first rule of :data:`mobpriv.icp_sql.NAMES` that holds; ``read`` of what is found are all records of the
-    files. Departures from :func:`mobpriv.datasets.read_calls`: a cell needs no coordinates, and the cell of
-    an end is looked at only with ``both_cells``. A record repeated changes no profile.
+    The result counts omitted records under the first rule of :data:`mobpriv.icp_sql.NAMES` that they break; its ``read`` counts
+    all records of the files. Departures from :func:`mobpriv.datasets.read_calls`: a cell needs no coordinates, and the end cell
+    is checked only with ``both_cells``. A repeated record changes no profile.
 
-    Raises ValueError for files that are not whole or cannot be understood; OSError where no room is left for what is put on disk.
+    Raises ValueError for incomplete or unreadable files, and OSError if the disk is full.
     """
     memory = positive("memory", memory, "GB", least=0.1)
     threads = whole_number("threads", os.cpu_count() if threads is None else threads, 1)
@@ -111,7 +116,7 @@ def icps_of_files(
 
 
 def prepare(files, window, cells, columns, time, zone, every_slot, both_cells, chunk=CHUNK) -> tuple[Job, list[Chunk]]:
-    """What is to be done, checked before anything is done; and the chunks."""
+    """Check all arguments before any work; return the job and its chunks."""
     if not isinstance(window, Window):
         raise ValueError(f"window must be a Window (got {window!r})")
     true_or_false("every_slot", every_slot)
@@ -163,7 +168,7 @@ def _chunks_of(path: Path, chunk: int) -> list[Chunk]:
 
 
 def aggregate(job: Job, chunk: Chunk, memory: float = MEMORY, threads: int = 1, to: Path | None = None) -> pa.Table | None:
-    """The partial table of a chunk; or written, whole or not at all, to the file ``to``."""
+    """The partial table of a chunk; with ``to`` it is written to that file, completely or not at all."""
     spill = nullcontext(to.parent) if to else temporary_folder("mobpriv-icps-")
     with spill as room, _duckdb(memory, threads, room) as con, _told(chunk.path, room):
         for name, table in zip(("places", "hours", "slots"), (job.places, *lookups(job.window)), strict=True):
@@ -179,7 +184,7 @@ def aggregate(job: Job, chunk: Chunk, memory: float = MEMORY, threads: int = 1, 
 
 
 def _types(con, chunk: Chunk) -> dict[str, str]:
-    """What DuckDB says the columns of a Parquet file hold."""
+    """DuckDB's types of the columns of a Parquet file."""
     if chunk.end < 0:
         return {}
     described = con.execute(f"describe select * from read_parquet({_path(chunk.path)})").fetchall()
@@ -187,7 +192,7 @@ def _types(con, chunk: Chunk) -> dict[str, str]:
 
 
 def _by_blocks(con, job: Job, chunk: Chunk) -> str:
-    """Counts records as :func:`mobpriv.datasets.read_calls` reads them, block by block, into the table ``part``."""
+    """Count records block by block, as :func:`mobpriv.datasets.read_calls` reads them, into the table ``part``."""
     plain = job._replace(reading=Reading({c: c for c in job.reading.columns}, "", "", ()))
     con.execute("create temp table part (user varchar, place smallint, weekdays bigint, weekend integer, records bigint)")
     for block, failed, lines in call_blocks(chunk.path, job.reading, chunk.first, chunk.end):
@@ -203,15 +208,15 @@ def _by_blocks(con, job: Job, chunk: Chunk) -> str:
 
 
 def merged(parts: Sequence, memory: float = MEMORY, threads: int = 1) -> pa.Table:
-    """One table of partial ones, which are files or tables: a row a (user, place)."""
+    """Merge partial tables (files or tables) into one with a row per (user, place)."""
     with temporary_folder("mobpriv-icps-") as room, _duckdb(memory, threads, room) as con, _told("the partial profiles", room):
         return con.sql(_JOINED.format(who="user", source=_tables(con, parts))).to_arrow_reader(_BATCH).read_all()
 
 
 def put_together(parts: Sequence, job: Job, memory: float = MEMORY, threads: int = 1, room: Path | None = None) -> Found:
-    """Profiles and what was left out, of partial tables, which are files or tables.
+    """Profiles and omitted records from partial tables (files or tables).
 
-    All rows are sorted and counted by DuckDB, within its ``memory``: only names, numbers and keys are ever held beside it.
+    DuckDB sorts and counts all rows within its ``memory``. Outside it only names, numbers and keys are held.
     """
     spill = nullcontext(room) if room else temporary_folder("mobpriv-icps-")
     with spill as room, _duckdb(memory, threads, room) as con, _told("the partial profiles", room):
@@ -234,7 +239,7 @@ def put_together(parts: Sequence, job: Job, memory: float = MEMORY, threads: int
 
 
 def _tables(con, parts: Sequence) -> str:
-    """What DuckDB calls the partial tables."""
+    """The SQL source of the partial tables."""
     if not len(parts):
         raise ValueError("there must be one partial table of profiles or more to put together (got none)")
     if isinstance(parts[0], pa.Table):
@@ -244,7 +249,7 @@ def _tables(con, parts: Sequence) -> str:
 
 
 def _left_out(found: list[tuple]) -> pd.DataFrame:
-    """Rule, records, users, in the order of the rules; ``found``: the code of a rule with its records and users."""
+    """Table of rule, records, users in the order of the rules. ``found``: code of a rule, its records and its users."""
     of = {code: counted for code, *counted in found}
     return pd.DataFrame(
         [(rule, *map(int, of[code])) for rule, code in CODE.items() if code in of], columns=["rule", "records", "users"]
@@ -258,11 +263,11 @@ def _duckdb(memory: float, threads: int, room: Path):
         "threads": threads,
         "temp_directory": str(room),
         "preserve_insertion_order": False,
-        "autoinstall_known_extensions": False,  # nothing is fetched
+        "autoinstall_known_extensions": False,  # no downloads
         "autoload_known_extensions": False,
     }
     with duckdb.connect(config=config) as con:
-        # chunks have theirs; a notebook without widgets shows none, and refuses to be told so
+        # chunks have their own progress bar; a notebook without widgets has none, and setting this would fail
         if con.execute("select current_setting('enable_progress_bar')").fetchall()[0][0]:
             con.execute("set enable_progress_bar = false")
         yield con
@@ -270,7 +275,7 @@ def _duckdb(memory: float, threads: int, room: Path):
 
 @contextmanager
 def _told(what: str, room: Path):
-    """What DuckDB and the disk say becomes one line."""
+    """Turn errors of DuckDB and of the disk into errors of one line."""
     try:
         yield
     except (duckdb.Error, OSError) as error:
@@ -298,12 +303,12 @@ def _source(chunk: Chunk) -> str:
 
 
 def _path(path) -> str:
-    """A file by its own name: no star in it stands for others."""
+    """The SQL text of a path; wildcards in its name are escaped."""
     return quoted(re.sub(r"([*?\[])", r"[\1]", str(path)))
 
 
 def _digest(job: Job, chunk: Chunk) -> str:
-    """What a partial table depends on."""
+    """A digest of everything that determines a partial table."""
     state = os.stat(chunk.path)
     places = hashlib.sha256(repr(job.places.to_pydict()).encode()).hexdigest()
     said = (
@@ -317,7 +322,7 @@ def _digest(job: Job, chunk: Chunk) -> str:
 
 
 def _done(part: Path) -> bool:
-    """Whether a partial table is there and whole."""
+    """Whether a partial table exists and is complete."""
     try:
         return part.is_file() and pq.read_metadata(part).num_columns == 5
     except (pa.ArrowException, OSError):

@@ -1,7 +1,8 @@
-"""The aggregation of call records into individual call profiles (PRIMULE, §3.1) in SQL, for DuckDB: what :mod:`mobpriv.icp_files` has it do.
+"""SQL for DuckDB that aggregates call records into individual call profiles (PRIMULE, §3.1), for :mod:`mobpriv.icp_files`.
 
-A partial table has a row a (user, place): the days with a call as bits of one mask for weekdays and one for weekends
-(:meth:`mobpriv.icps.Window.bits`), and how many records it stands for. A place is a municipality, or the code of a rule that records break.
+A partial table has a row per (user, place) with the number of its records. The days with a call are bits of two masks, for
+weekdays and for weekends (:meth:`mobpriv.icps.Window.bits`). A place is a municipality, or the code of a rule that the records
+break.
 """
 
 from typing import NamedTuple
@@ -15,13 +16,13 @@ from mobpriv.datasets.times import DOUBTFUL, ROUNDED, UNREADABLE, YEAR_1, YEAR_9
 from mobpriv.datasets.wanted import MISSING
 from mobpriv.icps import END_RULES, RULES, Window
 
-LINES = tuple(rule for rule in REMEDIES if rule != BLANK)  # of lines of a text that are no records
-FAULTS = (ROUNDED, UNREADABLE, DOUBTFUL, ZONELESS)  # of what names and times look like
+LINES = tuple(rule for rule in REMEDIES if rule != BLANK)  # rules for lines of a text that are no records
+FAULTS = (ROUNDED, UNREADABLE, DOUBTFUL, ZONELESS)  # rules for the form of names and times
 NAMES = (*LINES, *RULES[:2], *FAULTS, *RULES[2:], *END_RULES)
-"""The rules, in the order in which they are tried; the last two leave out the end of a call that counts where it began."""
-CODE = {rule: -1 - number for number, rule in enumerate(NAMES)}  # as places below 0
+"""The rules in the order of their application. The last two omit the end of a call that counts where it began."""
+CODE = {rule: -1 - number for number, rule in enumerate(NAMES)}  # codes are places below 0
 _HOUR = 3_600_000  # ms
-_LONGEST = 10**9  # s: 30 years and more are behind any window
+_LONGEST = 10**9  # s: 30 years, beyond any window
 _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
 _FLOATS = ("FLOAT", "DOUBLE")
 _AWARE = ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ", "TIMESTAMPTZ_NS", "TIMESTAMP_NS WITH TIME ZONE")
@@ -29,7 +30,7 @@ _NAIVE = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "DATE")
 
 
 class Job(NamedTuple):
-    """What is to be counted, and how the files are to be read: all that the work on a chunk needs."""
+    """Everything that the work on a chunk needs: what to count and how to read the files."""
 
     window: Window
     reading: Reading
@@ -40,8 +41,10 @@ class Job(NamedTuple):
 
 
 def reads(job: Job, types: dict[str, str]) -> bool:
-    """Whether :func:`in_sql` reads columns of these types as :func:`mobpriv.datasets.read_calls` does: names that are text or whole
-    numbers, times that are whole numbers or moments, durations that are numbers."""
+    """Whether :func:`in_sql` reads columns of these types as :func:`mobpriv.datasets.read_calls` does.
+
+    Names must be text or whole numbers, times whole numbers or moments, durations numbers.
+    """
     of = job.reading.columns
     time = (*_NUMBERS,) if job.reading.time in ("s", "ms") else (*_NAIVE, *_AWARE)
     allowed = dict.fromkeys(("user", "cell", "end_cell"), ("VARCHAR", *_NUMBERS)) | {
@@ -52,11 +55,12 @@ def reads(job: Job, types: dict[str, str]) -> bool:
 
 
 def in_sql(job: Job, source: str, types: dict[str, str], faults: bool = False) -> str:
-    """The partial table of the records of ``source``: their moments, their rules and places, the slots and days they count for.
+    """SQL for the partial table of the records of ``source``: their moments, rules, places, and the slots and days they count
+    for.
 
-    ``faults``: its column ``fault`` holds the code of a rule that a record breaks, or 0.
+    ``faults``: the column ``fault`` of ``source`` holds the code of a broken rule, or 0.
 
-    What a full hour of the window's clocks stands for is looked up in the table ``hours``, for an expression would be worked out anew
+    The table ``hours`` gives the slot and day of a full hour of the window's clocks. DuckDB would evaluate an expression again
     wherever it is used.
     """
     of, window = job.reading.columns, job.window
@@ -111,22 +115,22 @@ _CUT = r"(contains(user, 'E+') and regexp_matches(user, '^[+-]?\d(\.\d*)?E\+\d+$
 
 
 def _plain(name: str) -> str:
-    """:func:`mobpriv.datasets.wanted.plain_names` of a text."""
+    """SQL for :func:`mobpriv.datasets.wanted.plain_names` of a text."""
     text = f"trim({name}, {quoted(_WHITE)})"
     return rf"case when contains({name}, '.0') then regexp_replace({text}, '^([+-]?\d+)\.0+$', '\1') else {text} end"
 
 
 def _doubtful(clock: str, window: Window) -> str:
-    """Whether a time without a zone lies in an hour that the window's clocks show twice or never."""
+    """SQL condition: a time without a zone lies in an hour that the window's clocks show twice or never."""
     begins, ahead = window.clock()
     turns = [(end + min(pair), end + max(pair)) for end, *pair in zip(begins[1:], ahead[:-1], ahead[1:], strict=True)]
     return " or ".join(f"({clock} >= {first} and {clock} < {end})" for first, end in turns) or "false"
 
 
 def _of_somebody(parts: str) -> str:
-    """A partial table without those who are called as files write that a value is missing: asked of each of its rows, not of each record."""
+    """Omit users whose name means a missing value. The test runs once per row of the partial table, not per record."""
     nobody = f"user in ({', '.join(map(quoted, sorted(MISSING | {''})))})"
-    again = f"({nobody} or {_CUT}) and place in ({', '.join(str(CODE[rule]) for rule in END_RULES)})"  # ends of calls that count as a whole
+    again = f"({nobody} or {_CUT}) and place in ({', '.join(str(CODE[rule]) for rule in END_RULES)})"  # ends of calls whose beginning counts already
     return f"""
         select case when {nobody} then null else user end as user,
             (case when {nobody} then {CODE["user missing"]} when {_CUT} then {CODE[ROUNDED]} else place end)::smallint as place,
@@ -135,7 +139,7 @@ def _of_somebody(parts: str) -> str:
 
 
 def _lasting(job: Job, judged: str, final: str) -> str:
-    """What counts for every slot that a call touches, or also where it ended: the events of a record, by slot."""
+    """SQL for the events of a record by slot, if a call counts in every slot that it touches or also where it ended."""
     slots = 21 * job.window.weeks
     end_rules = {
         "end cell without a municipality": "final < 0",
@@ -168,7 +172,7 @@ def _tried(rules: dict[str, str]) -> str:
 
 
 def lookups(window: Window) -> tuple[pa.Table, pa.Table]:
-    """What each full hour of the window's clocks stands for: its slot and the bit of its day; and the same by slot."""
+    """Two tables for the window's clocks: slot and bit of the day for each full hour, and the same for each slot."""
     hour = np.arange(24 * 7 * window.weeks, dtype=np.int64)
     slot = (hour // 24 * 3 + np.searchsorted(window.slots, hour % 24, side="right") - 1).astype(np.int64)
     weekdays, weekend = window.bits()
@@ -179,7 +183,7 @@ def lookups(window: Window) -> tuple[pa.Table, pa.Table]:
 
 
 def _clocks(utc: str, clock: str, window: Window) -> str:
-    """What the clocks of the window show, ms since its beginning, of moments in UTC or of times that have no zone."""
+    """SQL for the time on the window's clocks in ms since its beginning, for moments in UTC or times without a zone."""
     begins, ahead = window.clock()
     pieces = [f"when {utc} < {end} then {value}" for end, value in zip(begins[1:], ahead[:-1], strict=True)]
     shift = f"case {' '.join(pieces)} else {ahead[-1]} end" if pieces else str(ahead[-1])
@@ -188,11 +192,14 @@ def _clocks(utc: str, clock: str, window: Window) -> str:
 
 
 def _moment(column: str, kind: str, reading: Reading, window: Window) -> tuple[str, str]:
-    """The times of a column: in UTC, ms since 1970, and those without a zone as the window's clocks show them; "null" where there are none."""
+    """SQL for the times of a column, in ms: in UTC since 1970, and, for times without a zone, on the window's clocks.
+
+    "null" replaces the one that does not exist.
+    """
     if kind in _NUMBERS:
         unit = 1000 if reading.time == "s" else 1
         return f"case when {column} between {YEAR_1 // unit} and {YEAR_9999 // unit} then {column}::bigint * {unit} end", "null"
-    # whole milliseconds as pandas cuts them; epoch_ms would round
+    # pandas truncates to whole milliseconds; epoch_ms would round
     ms = (
         f"epoch_ns({column}) // 1000000"
         if "_NS" in kind
@@ -202,7 +209,9 @@ def _moment(column: str, kind: str, reading: Reading, window: Window) -> tuple[s
 
 
 def _cells_of(column: str, types: dict[str, str], plain: bool) -> str:
-    """A column of cells as text; names of users are made plain once for each of them, behind the count. ``plain``: they are already."""
+    """SQL for a column of cells as text; ``plain``: they are plain already. User names are made plain once each, after
+    counting.
+    """
     return _plain(_text(column)) if not plain and types[column] == "VARCHAR" else _text(column)
 
 

@@ -1,4 +1,4 @@
-"""Maps that work without internet: a picture in the page, and Leaflet over it where scripts run. No tiles."""
+"""Maps without internet access or tiles: an SVG picture in the page, and Leaflet on top of it if scripts run."""
 
 import html
 import json
@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-WIDTH = 720  # units of the picture's width
-_TICKS = 5  # of the key of a layer in shades, at most
+WIDTH = 720  # width of the picture in its units
+_TICKS = 5  # most shades in a layer's legend
 _FEW, _MANY = (
     np.array([0.55, 0.66, 0.80]),
     np.array([0.70, 0.25, 0.10]),
@@ -16,19 +16,19 @@ _FEW, _MANY = (
 
 
 class Layer(NamedTuple):
-    """One kind of thing on a map.
+    """One layer of a map.
 
-    ``features`` is a GeoJSON FeatureCollection of polygons, lines or points, whose features may carry the properties
-    ``colour`` (of lines and borders), ``fill``, ``weight`` (of lines, in pixels), ``opacity`` (0 … 1) and ``label`` (text of the popup).
+    ``features`` is a GeoJSON FeatureCollection of polygons, lines or points. Their properties may be ``colour`` (of lines and
+    borders), ``fill``, ``weight`` (of lines, in pixels), ``opacity`` (0 … 1) and ``label`` (text of the popup).
     """
 
     name: str
     features: dict
-    shown: bool = True  # at first; the reader switches layers on and off
+    shown: bool = True  # initial state; the reader switches layers on and off
 
 
 def cells(grid, ids, colours, labels=None) -> dict:
-    """Cells of a :class:`mobpriv.grid.SquareGrid` as GeoJSON polygons in the colours given."""
+    """Cells of a :class:`mobpriv.grid.SquareGrid` as coloured GeoJSON polygons."""
     labels = [None] * len(ids) if labels is None else labels
     features = []
     for (south, west, north, east), colour, label in zip(grid.bounds(ids), colours, labels, strict=True):
@@ -38,7 +38,7 @@ def cells(grid, ids, colours, labels=None) -> dict:
 
 
 def areas(shapes, colours, labels=None) -> dict:
-    """Polygons of shapely (longitude and latitude in degrees), of one part or several, as GeoJSON polygons in the colours given."""
+    """Shapely polygons (longitude and latitude in degrees, one or several parts) as coloured GeoJSON polygons."""
     labels = [None] * len(shapes) if labels is None else labels
     features = [
         _feature(
@@ -46,7 +46,7 @@ def areas(shapes, colours, labels=None) -> dict:
             [list(map(list, ring.coords)) for ring in (part.exterior, *part.interiors)],
             colour=c,
             weight=1,
-            opacity=1,  # nothing lies beneath: what is drawn has the colour that the key shows
+            opacity=1,  # opaque, so that the colours equal those of the legend
             label=text,
         )
         for shape, c, text in zip(shapes, colours, labels, strict=True)
@@ -57,7 +57,7 @@ def areas(shapes, colours, labels=None) -> dict:
 
 
 def lines(paths, colour: str, weight: float = 2, opacity: float = 1, label: str | None = None) -> dict:
-    """Paths, each an array of (lat, lng) in degrees, as GeoJSON lines: traces, or streets as a background."""
+    """Paths, arrays of (lat, lng) in degrees, as GeoJSON lines: traces, or streets as a background."""
     features = [
         _feature("LineString", np.asarray(path)[:, ::-1].tolist(), colour=colour, weight=weight, opacity=opacity, label=label)
         for path in paths
@@ -66,7 +66,7 @@ def lines(paths, colour: str, weight: float = 2, opacity: float = 1, label: str 
 
 
 def background(collection: dict) -> dict:
-    """The lines of a GeoJSON FeatureCollection, for instance streets, as a faint background without popups."""
+    """The lines of a GeoJSON FeatureCollection, such as streets, as a faint background without popups."""
     faint = {"colour": "#8a8a8b", "weight": 0.8, "opacity": 0.5}
     features = [
         {
@@ -94,18 +94,18 @@ def _feature(kind: str, coordinates: list, **properties) -> dict:
 
 
 def _rounded(coordinates):
-    """Six decimals (a tenth of a metre): more only makes pages heavy."""
+    """Round to six decimals, a tenth of a metre: further digits only enlarge the page."""
     if isinstance(coordinates, int | float | np.floating):
         return round(float(coordinates), 6)
     return [_rounded(entry) for entry in coordinates]
 
 
 def interactive_map(layers: list[Layer], label: str):
-    """The layers, later ones on top, as an HTML object for a notebook; ``label`` says in words what the map shows.
+    """An HTML object for a notebook with the layers, later ones on top; ``label`` describes the map in words.
 
-    Layers of the same areas would cover each other: of these the reader chooses one, the others are switched on and off. A key names
-    the colour of each layer, of cells in shades a few from the palest to the strongest with the labels that they bear; of layers that
-    cover each other it is that of the one shown.
+    Layers of the same areas would cover each other: the reader selects one of them; other layers are switched on and off
+    separately. The legend gives the colour of each layer. For shaded cells it shows a few labelled shades from the palest to
+    the strongest. If layers are alternatives, it shows the visible one.
     """
     from IPython.display import HTML
 
@@ -119,15 +119,17 @@ def interactive_map(layers: list[Layer], label: str):
 
 
 def _alternatives(layers: list[Layer]) -> set[int]:
-    """Which layers colour the same areas."""
+    """Indices of the layers that colour the same areas."""
     drawn = [[feature["geometry"] for feature in layer.features["features"]] for layer in layers]
     areas = {i for i, own in enumerate(drawn) if own and all(of["type"] == "Polygon" for of in own)}
     return {i for i in areas if any(drawn[i] == drawn[other] for other in areas - {i})}
 
 
 def _key(layers: list[Layer], instead: set[int] = frozenset()) -> str:
-    """What the colours of the layers mean, a span a layer: of those that are shown ``instead`` of each other the others are hidden, and
-    what the still picture lacks is marked, for paper."""
+    """The legend, one span per layer.
+
+    Hidden alternative layers (``instead``) have a hidden span. Layers that the still picture lacks are marked, for print.
+    """
     drawn, found = _drawn(layers), []
     for i, layer in enumerate(layers):
         colours = {f["properties"].get("colour"): f["properties"].get("label") for f in layer.features["features"]}
@@ -145,19 +147,19 @@ def _key(layers: list[Layer], instead: set[int] = frozenset()) -> str:
 
 
 def _ramp(colours) -> list[str]:
-    """A few of the shades, the palest and the strongest and between them those next to even steps."""
+    """A few shades: the palest, the strongest, and the nearest ones to even steps between them."""
     shades = sorted(colours, key=_strength)
     steps = np.linspace(_strength(shades[0]), _strength(shades[-1]), _TICKS)
     return list(dict.fromkeys(min(shades, key=lambda colour: abs(_strength(colour) - step)) for step in steps))
 
 
 def _strength(colour: str) -> int:
-    """How far a shade is from the palest one: its red over its green."""
+    """Strength of a shade: its red minus its green."""
     return int(colour[1:3], 16) - int(colour[3:5], 16)
 
 
 def _swatch(colour: str, text: str, line: dict | None = None) -> str:
-    """A square of a colour, or a stroke for a line as heavy as it is drawn, and what it stands for."""
+    """A legend entry: a square of a colour, or a line of the drawn weight, and its text."""
     weight = line["properties"].get("weight") if line and line["geometry"]["type"] != "Polygon" else None
     stroke = f";height:{2 * weight:g}px;vertical-align:middle" if weight else ""
     return f'<span><i style="background:{colour}{stroke}"></i>{html.escape(text)}</span>'
@@ -166,7 +168,7 @@ def _swatch(colour: str, text: str, line: dict | None = None) -> str:
 def _html(content: dict, still: str, legend: str = ""):
     from IPython.display import HTML
 
-    data = json.dumps(content, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")  # no </script> inside
+    data = json.dumps(content, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")  # prevents </script> inside
     return HTML(
         f'<figure class="mobpriv-map">{still}{legend}'
         f'<figcaption><span class="figure-number"></span> {html.escape(content["label"])}</figcaption>'
@@ -179,11 +181,15 @@ _STEPS = 13  # shades of a channel's map, from LEAST to 1 in equal factors
 
 
 def channel_map(grid, channel, label: str, secret: int = 0, observables=None, layers: tuple[Layer, ...] = ()):
-    """Where does this cell go? A map on which a click, or the arrow keys, choose a secret cell s; the shades are its p(o|s).
+    """A map on which a click or the arrow keys select a secret cell s; the shades show its p(o|s).
 
-    ``grid``: a :class:`mobpriv.grid.AreaGrid`; ``channel``: a row a cell; ``observables``: the cell of each column (None: all
-    in order); ``secret``: the cell shown at first, and in the still picture; ``layers``: drawn beneath. The page carries the
-    whole channel, rounded to four digits: what is shown on a public page must be public.
+    * ``grid``: a :class:`mobpriv.grid.AreaGrid`;
+    * ``channel``: one row per cell;
+    * ``observables``: the cell of each column (None: all in order);
+    * ``secret``: the cell shown first and in the still picture;
+    * ``layers``: drawn below.
+
+    The page contains the whole channel, rounded to four digits. Only public data may be on a public page.
     """
     channel = np.asarray(channel, float)
     every = np.arange(grid.size)
@@ -201,7 +207,7 @@ def channel_map(grid, channel, label: str, secret: int = 0, observables=None, la
     for cell, feature in enumerate(area["features"]):
         feature["properties"] |= {"colour": _CHOSEN if cell == secret else "#8a8a8b", "fill": colours[cell]}
         feature["properties"] |= {"weight": 3 if cell == secret else 0.3, "opacity": 1}
-    # the chosen cell is drawn last, so that no neighbour covers its outline
+    # drawn last, so that no neighbour covers the outline of the chosen cell
     order = [*np.delete(every, secret), secret]
     still = {**area, "features": [area["features"][cell] for cell in order]}
     content = {
@@ -212,7 +218,7 @@ def channel_map(grid, channel, label: str, secret: int = 0, observables=None, la
             "columns": grid.columns,
             "secret": int(secret),
             "observables": observables[used].tolist(),
-            "parts": parts[:, used].tolist(),  # of 10 000
+            "parts": parts[:, used].tolist(),  # in units of 1/10 000
             "palette": palette,
             "chosen": _CHOSEN,
         },
@@ -224,7 +230,7 @@ _CHOSEN = "#cc79a7"  # the outline of the secret cell
 
 
 def _legend(palette: list[str]) -> str:
-    """Five shades with their probabilities, and the outline's meaning."""
+    """Legend of five shades with their probabilities, and of the outline."""
     places = [(0, f"{LEAST:.4f}"), (3, "0.001"), (6, "0.01"), (9, "0.1"), (12, "1")]
     swatches = "".join(f'<span><i style="background:{palette[i]}"></i>{text}</span>' for i, text in places)
     chosen = f'<span><i style="background:none;border:3px solid {_CHOSEN}"></i>secret cell s</span>'
@@ -232,7 +238,7 @@ def _legend(palette: list[str]) -> str:
 
 
 def picture(layers: list[Layer], label: str) -> str:
-    """The layers as an SVG picture: east to the right, metres the same in both directions at the middle latitude."""
+    """The layers as an SVG picture, east to the right, equal scales in both directions at the middle latitude."""
     layers = _drawn(layers)
     points = np.array(
         [p for layer in layers for f in layer.features["features"] for p in _points(f["geometry"]["coordinates"])]
@@ -253,7 +259,7 @@ def picture(layers: list[Layer], label: str) -> str:
 
 
 def _drawn(layers: list[Layer]) -> list[Layer]:
-    """What the still picture shows: the layers shown at first, or all where nothing would be."""
+    """The layers of the still picture: those shown at first, or all if these are empty."""
     return [layer for layer in layers if layer.shown and layer.features["features"]] or layers
 
 

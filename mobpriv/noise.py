@@ -1,19 +1,23 @@
-"""The noise that sanitises profiles, and its exact law: randomised response, rounded clamped Laplace, clamped two-sided geometric.
+"""Noise that sanitises profiles, and its exact law.
 
-Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization mechanisms*, §III-B and
-§III-C. All of it is a function of uniform numbers u in [0, 1): the same u gives the noise of every ε, so curves over ε are smooth
-and two settings differ by the setting alone. Arrays broadcast; counts and noise are whole numbers, ε is per visit.
+The mechanisms are randomised response, rounded clamped Laplace noise and clamped two-sided geometric noise.
 
-The log-probabilities are in closed form: none is the difference of two nearly equal numbers, so they hold far in the tails. What is
-drawn does not reach there: u has 53 bits, so the noise is at most 53 ln 2 / ε, and from about ε = 74 on (geometric: 37) a rounded count
-goes out unchanged. :mod:`mobpriv.exact_noise` has no such end.
+Source: Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization mechanisms*,
+§III-B and §III-C.
+
+All noise is a function of uniform numbers u in [0, 1). The same u gives the noise for every ε, so curves over ε are smooth and
+two settings differ only in the setting. Arrays broadcast; counts and noise are whole numbers; ε is per visit.
+
+The log-probabilities have closed forms. None is a difference of two nearly equal numbers, so they are accurate far in the
+tails. Drawn noise does not reach the tails: u has 53 bits, so the noise is at most 53 ln 2 / ε. From about ε = 74 (geometric:
+37) a rounded count is published unchanged. :mod:`mobpriv.exact_noise` has no such limit.
 """
 
 import numpy as np
 from scipy.special import expit
 
 ROUNDING = ("nearest", "floor")
-LEAST_U = 2.0**-53  # what a generator's numbers are multiples of: 0 would be infinite noise
+LEAST_U = 2.0**-53  # the generator's numbers are multiples of it; 0 would yield infinite noise
 
 
 def least_p(epsilon):
@@ -22,23 +26,23 @@ def least_p(epsilon):
 
 
 def flips(u: np.ndarray, p) -> np.ndarray:
-    """d_ij of §III-B: True with probability p."""
+    """Flips d_ij of §III-B: True with probability p."""
     return u < p
 
 
 def laplace(u: np.ndarray) -> np.ndarray:
-    """Laplace noise of scale 1, by the inverse of its distribution function: |d| = −ln(1 − |2u − 1|), with the sign of 2u − 1."""
+    """Laplace noise of scale 1 by inversion of its distribution function: |d| = −ln(1 − |2u − 1|), with the sign of 2u − 1."""
     v = 2 * u - 1
     return np.copysign(-np.log(np.maximum(1 - np.abs(v), LEAST_U)), v)
 
 
 def farthest(epsilon, rounding: str = "nearest") -> np.ndarray:
-    """By how much a count can be published too high at most, rounded Laplace noise being made of a uniform number of 53 bits."""
+    """The largest upward error of a published count with rounded Laplace noise from a uniform number of 53 bits."""
     return rounded(np.zeros(np.shape(epsilon)), -np.log(LEAST_U) / np.asarray(epsilon, float), rounding)
 
 
 def rounded(c: np.ndarray, d: np.ndarray, rounding: str = "nearest") -> np.ndarray:
-    """max(0, [c + d]) of §III-C, whole numbers: [·] is the nearest one or, ``floor``, the integer part."""
+    """max(0, [c + d]) of §III-C, whole numbers; [·] rounds to the nearest one or, with ``floor``, to the integer part."""
     return np.maximum(0, np.floor(c + d + (0.5 if rounding == "nearest" else 0.0))).astype(np.int64)
 
 
@@ -50,13 +54,13 @@ def geometric(u: np.ndarray, epsilon) -> np.ndarray:
 
 
 def log_flip(published, true, p) -> np.ndarray:
-    """ln P(b̃ | b) of the addition modulo 2 (the appendix): p where they differ."""
+    """ln P(b̃ | b) for addition modulo 2 (the appendix): ln p where they differ."""
     with np.errstate(divide="ignore"):
         return np.where(np.asarray(published) != np.asarray(true), np.log(p), np.log1p(-np.asarray(p, float)))
 
 
 def log_added(published, true, p) -> np.ndarray:
-    """ln P(b̃ | b) of the addition without modulo, as the body of §III-B writes it: b̃ is b or b + 1."""
+    """ln P(b̃ | b) for addition without modulo, as in the body of §III-B: b̃ is b or b + 1."""
     more = np.asarray(published, int) - np.asarray(true, int)
     with np.errstate(divide="ignore"):
         return np.where(more == 1, np.log(p), np.where(more == 0, np.log1p(-np.asarray(p, float)), -np.inf))
@@ -65,8 +69,12 @@ def log_added(published, true, p) -> np.ndarray:
 def log_laplace(published, true, epsilon, rounding: str = "nearest") -> np.ndarray:
     """ln P(c̃ | c) of max(0, [c + Laplace(1/ε)]).
 
-    With d = c̃ − c and c̃ > 0, to the nearest: 1 − e^(−ε/2) for d = 0, else e^(−ε|d|) sinh(ε/2); with the integer part:
-    e^(−εk) (1 − e^−ε)/2 with k = d for d ≥ 0, else |d| − 1. At c̃ = 0 all that would be below 0 is added, half the law for c ≥ 1.
+    With d = c̃ − c and c̃ > 0 the probability is:
+
+    * nearest: 1 − e^(−ε/2) for d = 0, else e^(−ε|d|) sinh(ε/2);
+    * integer part: e^(−εk) (1 − e^−ε)/2 with k = d for d ≥ 0, else |d| − 1.
+
+    At c̃ = 0 all mass below 0 is added: for c ≥ 1 the probability is e^(−ε(c − 1/2))/2 (integer part: e^(−ε(c − 1))/2).
     """
     y, c, epsilon = np.asarray(published, float), np.asarray(true, float), np.asarray(epsilon, float)
     apart = np.abs(y - c)

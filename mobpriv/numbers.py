@@ -1,8 +1,9 @@
-"""The one form of every number in the book: on pages, in tables, in figures and in what a picture says to who cannot see it.
+"""The format of all numbers in the book: on pages, in tables, in figures and in alternative texts.
 
-Units: ``share`` is shown as a percentage, ``points`` (a difference of shares) as percentage points, anything else stands behind the
-number as it is. Percentages and points have one decimal, so that those of a table or a sentence stand alike; so have metres from a
-kilometre on, which are shown as kilometres.
+* ``share``: shown as a percentage with one decimal;
+* ``points`` (a difference of shares): shown as percentage points with one decimal;
+* metres: shown as kilometres with one decimal from one kilometre on;
+* other units: follow the number unchanged.
 """
 
 import math
@@ -11,18 +12,20 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-NARROW, FIXED = "\u202f", "\u00a0"  # spaces at which no line breaks: within a number, before its unit
+NARROW, FIXED = "\u202f", "\u00a0"  # spaces without a line break: within a number, before its unit
 KILOMETRE = 1000  # m
-SMALL = 1e-3  # below it two digits are enough
-SMALLEST = 1e-4  # below it, in the unit shown, a number is said to be about 0
+SMALL = 1e-3  # below it two digits suffice
+SMALLEST = 1e-4  # below it, in the unit shown, a number is shown as about 0
 
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def shown(value: Any, unit: str = "") -> str:
-    """A value as every page shows it: a share with one decimal, anything else with four digits (two below a thousandth), none of a whole
-    number left out."""
+    """A value as pages show it.
+
+    A share has one decimal. Other numbers have four digits (two below a thousandth); whole numbers are shown in full.
+    """
     if isinstance(value, str):
         return _bound(value, unit)
     if isinstance(value, bool):
@@ -35,8 +38,11 @@ def shown(value: Any, unit: str = "") -> str:
 
 
 def in_prose(value: Any, unit: str = "") -> str:
-    """A number in a sentence: shares in whole per cent (the smallest and the largest with a decimal), points so from 10 on, all else with two
-    digits; a count as it is. Tables have :func:`shown`."""
+    """A number as sentences show it; tables use :func:`shown`.
+
+    Shares are whole per cent, with one decimal below 1 % and between 99 and 101 %. Points are whole from 10 on. Other numbers
+    have two digits; a count is unchanged.
+    """
     if isinstance(value, str | bool) or value is None or not math.isfinite(value):
         return shown(value, unit)
     if unit in ("share", "points"):
@@ -55,8 +61,8 @@ def _digits(value: float, unit: str = "") -> str:
 
 
 def _percent(value: float) -> str:
-    """One decimal; none of 0 and 100, which others are only about."""
-    size = round(abs(value), 9)  # 62.75 and 62.750000000000007 are one number
+    """One decimal; none for exactly 0 and 100, and a ≈ sign for values that would round to them."""
+    size = round(abs(value), 9)  # 62.75 and 62.750000000000007 are the same number
     if math.isinf(size) or round(size, 1) not in (0, 100):
         return _signed(value, f"{size:,.1f}")
     exact = math.isclose(size, round(size, 1))
@@ -74,13 +80,13 @@ def _decimal(value: float) -> str:
 
 
 def _signed(value: float, size: str) -> str:
-    """The digits of a number with its sign; thousands apart."""
+    """The digits of a number with its sign and spaces between thousands."""
     text = "∞" if math.isinf(value) else size.replace(",", NARROW)
     return f"−{text}" if value < 0 else text
 
 
 def constant(value: float | str, unit: str) -> str:
-    """A number that somebody wrote down: as it stands there, however small; a printed bound ("< 0.1") in words."""
+    """A typed number, unchanged however small; a printed bound ("< 0.1") in words."""
     if isinstance(value, str):
         return _bound(value, unit)
     exact = (100 if unit in ("share", "points") else 1) * Decimal(repr(value))
@@ -95,12 +101,12 @@ def constant(value: float | str, unit: str) -> str:
 
 
 def behind(unit: str) -> str:
-    """What stands behind a number in a unit."""
+    """The suffix for a unit."""
     return {"share": f"{FIXED}%", "points": f"{FIXED}points", "": ""}.get(unit, f"{FIXED}{unit}")
 
 
 def _bound(text: str, unit: str) -> str:
-    """A text as it is; an infinite number or a printed bound ("< 0.1") in words."""
+    """A text unchanged; an infinite number or a printed bound ("< 0.1") in words."""
     if text in ("infinite", "-infinite"):
         return "∞" if text == "infinite" else "−∞"
     found = re.fullmatch(r"([<>]=?)\s*(-?[\d.]+)", text)
@@ -109,13 +115,13 @@ def _bound(text: str, unit: str) -> str:
 
 
 def counted(number: int, one: str, several: str = "") -> str:
-    """So many of something: "1 record", "2 records"."""
+    """A number with its noun: "1 record", "2 records"."""
     return f"{shown(number)} {one if number == 1 else several or one + 's'}"
 
 
 def extent(low: Any, high: Any, unit: str = "", form: Callable[[Any, str], str] = shown) -> str:
-    """An interval, its unit named once, its ends in a ``form``; empty where there is none."""
-    if any(end is None or end != end for end in (low, high)):  # not-a-number is the one that differs from itself
+    """An interval with its unit once, its ends formatted by ``form``; empty if an end is missing."""
+    if any(end is None or end != end for end in (low, high)):  # only NaN differs from itself
         return ""
     first, second = form(low, unit), form(high, unit)
     digits, _, named = first.rpartition(FIXED)
@@ -123,9 +129,9 @@ def extent(low: Any, high: Any, unit: str = "", form: Callable[[Any, str], str] 
 
 
 def beside(interval: str, n: int | None = None, counted: bool = True) -> tuple[str, ...]:
-    """What stands beside a number: its interval and its n; of a number from too few cases for an interval, that it has none.
+    """The texts that accompany a number: its interval and its n, or that too few cases give no interval.
 
-    ``interval``: of :func:`extent`; ``counted``: whether n stands here, too.
+    ``interval``: from :func:`extent`; ``counted``: whether to include n.
     """
     count = f"n{FIXED}={FIXED}{shown(n)}" if n is not None and counted else ""
     if n is not None and not interval:

@@ -1,7 +1,7 @@
-"""Colours and marks by name: what a mechanism, an attack or a channel looks like on every page.
+"""Colours and marks by name: the look of each mechanism, attack or channel on every page.
 
-The colours are Okabe and Ito's, which remain apart for colour-blind readers; a marker or a label always says the same as the
-colour. A name that does not stand here gets one of them all the same, always the same one.
+The colours are those of Okabe and Ito, which colour-blind readers can distinguish. A marker or a label always repeats the
+information of the colour. An unlisted name gets one of the marks, always the same one.
 """
 
 import zlib
@@ -9,19 +9,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-INK, FAINT, PAPER = "#1a1a1b", "#8a8a8b", "#fefeff"  # told apart from data by their odd last digit
+INK, FAINT, PAPER = "#1a1a1b", "#8a8a8b", "#fefeff"  # their odd last digit distinguishes them from colours of data
 BLUE, ORANGE, GREEN, PINK = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
 
 
 class Mark(NamedTuple):
     colour: str
-    marker: str  # of matplotlib; "-", "--", ":" are lines
+    marker: str  # a marker of matplotlib; "-", "--", ":" are lines
     hollow: bool = False
 
 
 MARKS = {
     "none": Mark(INK, "o"),
-    "no protection": Mark(INK, "o"),  # what the pages call it
+    "no protection": Mark(INK, "o"),  # its name on the pages
     "Geo-I": Mark(BLUE, "s"),
     "Promesse": Mark(ORANGE, "^"),
     "W4M": Mark(GREEN, "D"),
@@ -36,10 +36,10 @@ MARKS = {
     "distortion": Mark(ORANGE, "s"),
     "joint": Mark(GREEN, "^"),
 }
-PRINTED = PINK  # what a paper prints
+PRINTED = PINK  # values printed in a paper
 _OTHERS = [Mark(colour, marker) for marker in "PX*" for colour in (BLUE, ORANGE, GREEN, PINK)]
 
-# colours that are too dark on a dark page get a lighter twin there
+# replacements on dark pages for colours that are too dark there
 DARK = {
     INK: "#e6e6e6",
     FAINT: "#8d8d8d",
@@ -49,7 +49,7 @@ DARK = {
     GREEN: "#3ddbab",
     PINK: "#e5a4c8",
 }
-# steps of something that has an order: lighter and yellower from one to the next, on light pages and on dark ones
+# steps of an ordered scale, each lighter and yellower than the one before, on light and on dark pages
 _ORDERED = {
     "#00106e": "#4e7de6",
     "#542981": "#9485de",
@@ -61,7 +61,7 @@ _ORDERED = {
     "#a17100": "#fff4a0",
 }
 DARK |= _ORDERED
-# maps have no dark twin: there one colour must be told from the others on a light map and on a dark one
+# maps have no dark version: a colour must be distinguishable on light and on dark maps
 _ON_MAPS = {INK: "#767676", BLUE: "#1f8fd6", ORANGE: "#e66100"}
 
 
@@ -83,9 +83,9 @@ def on_map(name: str) -> str:
 
 
 def ordered(levels) -> dict:
-    """A colour for each level of something that has an order, from dark blue to ochre; to go with a marker each.
+    """A colour for each level of an ordered scale, from dark blue to ochre; use it with a marker per level.
 
-    Levels that outnumber the steps share them with their neighbours: only the markers tell these apart.
+    If there are more levels than steps, neighbouring levels share a colour and only the markers distinguish them.
     """
     levels, steps = sorted(levels), list(_ORDERED)
     places = np.linspace(0, len(steps) - 1, len(levels)).round().astype(int)

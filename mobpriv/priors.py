@@ -1,7 +1,9 @@
-"""Priors: where a user may be before anything is observed (Shokri, "Privacy games", PETS 2015, §9).
+"""Priors: distributions of a user's position before an observation.
 
-A prior π is a distribution over the cells of an area (:class:`mobpriv.grid.AreaGrid`): an array of shape (cells,), or one row
-a user, (users, cells). The paper splits 15 × 8 km of Lausanne into 20 × 15 cells and builds π "for each user separately given
+Source: Shokri, "Privacy games", PETS 2015, §9.
+
+A prior π is a distribution over the cells of an area (:class:`mobpriv.grid.AreaGrid`): an array (cells,), or (users, cells)
+with a row per user. The paper divides 15 × 8 km of Lausanne into 20 × 15 cells. It builds π "for each user separately given
 their individual location traces, using maximum likelihood estimation (normalizing the user's number of visits to each cell in
 the trace)".
 """
@@ -20,13 +22,14 @@ from mobpriv.traces import Traces, by_user
 
 COUNTS = ("records", "visits")
 CANDIDATES = 10**7
-"""Places of the area's edge, southwards or westwards: beyond so many the steps of one cell are far finer than the place of an
-area needs to be, and the search takes many minutes."""
+"""Largest number of candidate positions of an edge. More would be far finer than an area needs, and the search would take
+many minutes.
+"""
 
 
 class Priors(NamedTuple):
     shares: pd.DataFrame  # (users, cells): the prior of each user, rows sum to 1
-    records: pd.DataFrame  # one row a user: inside, outside (records), counted (records or visits), cells (visited ones)
+    records: pd.DataFrame  # one row per user: inside, outside (records), counted (records or visits), cells (visited ones)
 
 
 def densest_area(
@@ -36,15 +39,15 @@ def densest_area(
     columns: int = 20,
     rows: int = 15,
 ) -> AreaGrid:
-    """The area of that size which holds the most records of all users together.
+    """The area of this size with the most records of all users together.
 
-    The candidates lie on a raster with the steps of one cell: southern edges at multiples of height/rows metres from the
-    equator, western edges at multiples of width/columns metres from Greenwich, measured on the parallel through the
-    candidate's middle. Of several areas with equally many records the southernmost is taken, of these the westernmost.
+    The candidates lie on a raster with steps of one cell. Southern edges are at multiples of height/rows metres from the
+    equator. Western edges are at multiples of width/columns metres from Greenwich, measured on the parallel through the
+    candidate's middle. Ties are resolved in favour of the southernmost area, then the westernmost.
 
-    Stands for the paper's area: it says "15 × 8 km", not where.
+    This area replaces the paper's: the paper says "15 × 8 km", but not where.
     """
-    AreaGrid(0.0, 0.0, width, height, columns, rows)  # refuses what no area can have
+    AreaGrid(0.0, 0.0, width, height, columns, rows)  # raises for impossible sizes
     if not len(traces):
         raise ValueError("there are no records to choose an area from")
     step = height / rows
@@ -53,11 +56,11 @@ def densest_area(
     order = np.argsort(row, kind="stable")
     lng = across_the_date_line(traces["lng"].to_numpy())[order]
     row = row[order]
-    # southern edges of the areas that hold a record and do not reach beyond a pole
+    # southern edges of the areas with a record that do not extend beyond a pole
     pole = int(meridian_arc(90.0) / step)
     south = np.unique((np.unique(row)[:, None] - np.arange(rows)).clip(-pole, pole - rows))
     middle = latitude_of_arc((south + rows / 2) * step)
-    per_degree = metres_per_degree(middle)[0] * columns / width  # columns in one degree
+    per_degree = metres_per_degree(middle)[0] * columns / width  # columns per degree
     _check_candidates("columns", columns, float(np.ptp(lng) * per_degree.max()) + columns)
     first, last = np.searchsorted(row, south), np.searchsorted(row, south + rows)
     best, column, _ = _densest(lng, first, last, per_degree, columns)
@@ -77,7 +80,7 @@ def _check_candidates(name: str, number: int, candidates: float) -> None:
 
 @numba.njit(cache=True)
 def _densest(lng, first, last, per_degree, columns):
-    """The band (an index of ``first``), the western column and the number of records of the area with the most records."""
+    """The band (an index of ``first``), western column and record count of the area with the most records."""
     best, west, most = -1, 0, 0
     for band in range(len(first)):
         own = lng[first[band] : last[band]]
@@ -98,9 +101,9 @@ def _densest(lng, first, last, per_degree, columns):
 
 
 def most_active(traces: Traces, grid: AreaGrid, n: int = 10, start: str = "") -> list[str]:
-    """The ``n`` users with the most records inside the area, the most active first; equally active ones by name.
+    """The ``n`` users with the most records inside the area, the most active first; ties by name.
 
-    ``start``: only users whose name begins with it. Stand for the paper's "10 randomly selected users".
+    ``start``: only users whose name begins with it. They replace the paper's "10 randomly selected users".
     """
     whole("the number of users", n, 1)
     users, offsets = by_user(traces)
@@ -110,19 +113,23 @@ def most_active(traces: Traces, grid: AreaGrid, n: int = 10, start: str = "") ->
     if len(count) < n:
         whose = f" whose name begins with {start!r}" if start else ""
         raise ValueError(
-            f"{n} users are asked for, the area holds records of {len(count)}{whose}: ask for fewer users or choose another area"
+            f"{n} users are requested, the area has records of {len(count)}{whose}: request fewer users or choose another area"
         )
-    return count.sort_values(ascending=False, kind="stable").index[:n].tolist()  # users are sorted by name before
+    return count.sort_values(ascending=False, kind="stable").index[:n].tolist()  # users are already sorted by name
 
 
 def priors(traces: Traces, grid: AreaGrid, users=None, count: str = "records") -> Priors:
-    """The maximum likelihood prior of each user over the cells of ``grid``: the share of her visits that fell into the cell.
+    """The maximum likelihood prior of each user over the cells of ``grid``: the share of her visits to each cell.
 
-    ``users``: whose, in this order; None takes all. A visit is a record in the cell (``count="records"``), or a run of
-    successive records in the same cell (``count="visits"``), however long: a place where somebody stays for hours then
-    weighs no more than one passed by. Records outside the area do not count, but end a run; the second table says how many.
+    ``users``: the users in this order; None takes all. ``count`` defines a visit:
 
-    Departures from the paper: it does not say what a visit is; a record is one by default.
+    * ``"records"``: a record in the cell;
+    * ``"visits"``: a run of successive records in the same cell, however long. A stay of hours then weighs no more than a
+      passage.
+
+    Records outside the area do not count, but end a run; the second table counts them.
+
+    Departures from the paper: it does not define a visit; by default it is a record.
     """
     one_of("count", count, COUNTS)
     names, offsets = by_user(traces)
@@ -137,7 +144,7 @@ def priors(traces: Traces, grid: AreaGrid, users=None, count: str = "records") -
     counted = inside
     if count == "visits":
         counted = inside & np.r_[True, cell[1:] != cell[:-1]][: len(cell)]
-        counted[offsets[:-1]] = inside[offsets[:-1]]  # a run ends where the next user's records begin
+        counted[offsets[:-1]] = inside[offsets[:-1]]  # the next user's first record starts a new run
     checks.fits(len(names), grid.size, "the counts of all users in all cells")
     code = np.repeat(np.arange(len(names)), np.diff(offsets))
     table = np.bincount(code[counted] * grid.size + cell[counted], minlength=len(names) * grid.size)
@@ -149,17 +156,17 @@ def priors(traces: Traces, grid: AreaGrid, users=None, count: str = "records") -
 
 
 def _per_user(chosen: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """How many records of each user's block are chosen."""
+    """Number of chosen records in each user's block."""
     total = np.r_[0, np.cumsum(chosen)]
     return total[offsets[1:]] - total[offsets[:-1]]
 
 
 def smoothed(prior, grid: AreaGrid, width: float = 750.0, weight: float = 0.5) -> np.ndarray:
-    """The prior with a share ``weight`` of it spread over the cells near by: (1 − weight) π + weight · π K.
+    """The prior with a share ``weight`` spread over nearby cells: (1 − weight) π + weight · π K.
 
-    K(s, s') is a Gaussian of the distance between the cells' centres with the standard deviation ``width`` in metres, zero
-    beyond three widths, each row normalised within the area. Who was seen in a cell may well be in the next one, so the
-    neighbours gain first; adding one count to every cell, the usual smoothing, would take a lake for as likely as the house
+    K(s, s') is a Gaussian of the distance between the cells' centres with standard deviation ``width`` in metres. It is zero
+    beyond three widths; each row is normalised within the area. A user seen in a cell may well visit the next one, so
+    neighbouring cells gain most. The usual smoothing, one count added to every cell, would make a lake as likely as the house
     next door. Cells farther than three widths from every visited cell stay at zero.
     """
     prior = checks.prior(prior, several=True)
@@ -175,22 +182,23 @@ def smoothed(prior, grid: AreaGrid, width: float = 750.0, weight: float = 0.5) -
 
 
 def entropy(prior) -> np.ndarray | float:
-    """The Shannon entropy of each prior in bits: −Σ π log₂ π, with 0 log 0 = 0. A number for one prior, one a row for several."""
+    """The Shannon entropy in bits, −Σ π log₂ π, with 0 log 0 = 0: a number for one prior, one per row for several."""
     prior = checks.prior(prior, several=True)
-    bits = -(prior * np.log2(np.where(prior > 0, prior, 1.0))).sum(axis=-1) + 0.0  # no negative zero
+    bits = -(prior * np.log2(np.where(prior > 0, prior, 1.0))).sum(axis=-1) + 0.0  # + 0.0 removes a negative zero
     return float(bits) if prior.ndim == 1 else bits
 
 
 def better_informed(prior, weight: float, places: int = 2) -> np.ndarray:
-    """The prior of a better-informed adversary (§9.2): π̂ = (1 − w) π + w ρ, ρ being π restricted to its most likely cells.
+    """The prior of a better-informed adversary (§9.2): π̂ = (1 − w) π + w ρ, where ρ is π restricted to its most likely cells.
 
-    ``places`` is how many cells ρ keeps ("home and work": 2; of equally likely cells those with the smaller id), ``weight`` is
-    w in [0, 1]. The paper says in words what the adversary learns, "more evidence about most frequently visited locations",
-    and not how much: w is this book's measure of it.
+    ``places`` is the number of cells in ρ ("home and work": 2; ties: smaller id); ``weight`` is w in [0, 1]. The paper says in
+    words what the adversary learns, "more evidence about most frequently visited locations", but not how much: w is this book's
+    measure of it.
 
-    The entropy of π̂ never rises with w, and falls wherever π has more than ``places`` cells. For H(π̂) is concave in w, and
-    its slope at w = 0 is Σ ρ (−log π) − Σ π (−log π): the mean of −log π over the likeliest cells less its mean over all,
-    which is not positive. A concave function that does not rise at 0 does not rise later; where ρ ≠ π it is strictly concave.
+    The entropy of π̂ never increases with w, and decreases wherever π has more than ``places`` cells. Proof: H(π̂) is concave
+    in w. Its slope at w = 0 is Σ ρ (−log π) − Σ π (−log π): the mean of −log π over the most likely cells minus its mean over
+    all. It is not positive. A concave function that does not increase at 0 does not increase later; where ρ ≠ π it is strictly
+    concave.
     """
     prior = checks.prior(prior, several=True)
     between("weight", weight, 0, 1, "must lie in [0, 1]")

@@ -1,8 +1,8 @@
-"""Worker processes that end with their parent: none is left behind when a computation is interrupted or killed.
+"""Worker processes that end with their parent, so that none remains after an interrupted or killed computation.
 
-A worker of a plain pool outlives a parent that is killed, and an interrupted parent waits until its workers are done. Here a thread
-in every worker waits for the parent's end, which the operating system tells it of (a pipe that the parent holds is closed),
-whichever way the parent went.
+The worker of a plain pool survives a killed parent, and an interrupted parent waits for its workers. Here a thread in every
+worker waits for the end of the parent. The operating system signals it by closing a pipe of the parent, however the parent
+ended.
 """
 
 import os
@@ -18,10 +18,10 @@ from threading import Thread
 
 
 def end_with_parent(*others: connection.Connection) -> None:
-    """Makes this process, started by ``multiprocessing``, end as soon as its parent is gone; fit for a pool's ``initializer``.
+    """Make this process, started by ``multiprocessing``, end with its parent; usable as a pool's ``initializer``.
 
-    ``others``: connections; it ends too when one of them is closed at the far end. It ends at once, without tidying up. Compiled
-    code that keeps Python's lock delays it for as long as it runs (half a second for the channels of 1,200 cells).
+    ``others``: connections; the process also ends when one of them is closed at the far end. It ends at once, without cleaning
+    up. Compiled code that holds Python's lock delays the end (half a second for channels of 1,200 cells).
     """
     parent = parent_process()
     if parent is None:
@@ -36,18 +36,18 @@ def _end_after(held: list) -> None:
     os._exit(1)
 
 
-_FOLDERS: set[str] = set()  # temporary ones of this process
+_FOLDERS: set[str] = set()  # temporary folders of this process
 
 
 def ends_with_parent(folder: str) -> None:
-    """Removes the folder, too, where this process ends with its parent (:func:`end_with_parent`)."""
+    """Also remove the folder if this process ends with its parent (:func:`end_with_parent`)."""
     _FOLDERS.add(folder)
 
 
 @contextmanager
 def temporary_folder(prefix: str) -> Iterator[Path]:
-    """A temporary folder that is gone behind the block, also where this process ends with its parent."""
-    # a kernel that ends may still write there: that must not hide why it ends
+    """A temporary folder that is removed after the block, also if this process ends with its parent."""
+    # an ending kernel may still write there: that error must not hide the reason why it ends
     with TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder:
         _FOLDERS.add(folder)
         try:
@@ -58,9 +58,9 @@ def temporary_folder(prefix: str) -> Iterator[Path]:
 
 @contextmanager
 def pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """A pool of ``workers`` processes. Where the block is left by an error or an interrupt they end at once, finished or not.
+    """A pool of ``workers`` processes. If an error or an interrupt leaves the block, they end at once, finished or not.
 
-    They take no notice of Ctrl-C, which reaches every process of a terminal: the parent decides.
+    They ignore Ctrl-C, which reaches every process of a terminal: the parent decides.
     """
     context = get_context("spawn")
     far, near = context.Pipe(duplex=False)
@@ -77,13 +77,13 @@ def pool(workers: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _begin(leash: connection.Connection) -> None:
-    signal.signal(signal.SIGINT, lambda *_: None)  # not SIG_IGN, which processes that a worker starts would inherit
+    signal.signal(signal.SIGINT, lambda *_: None)  # not SIG_IGN, which child processes of a worker would inherit
     end_with_parent(leash)
 
 
 @contextmanager
 def environment(variables: dict[str, str]) -> Iterator[None]:
-    """These variables of the environment inside the block, for processes that begin there."""
+    """Set environment variables for processes that start inside the block."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:

@@ -1,7 +1,12 @@
-"""What an adversary keeps of a trace: stays, points of interest, heat maps, mobility Markov chains (thesis §3.2, §3.4.1).
+"""Profiles that an adversary builds from a trace: stays, points of interest, heat maps, mobility Markov chains (thesis §3.2,
+§3.4.1).
 
-Sources: stays by Hariharan and Toyama (2004) with a window that grows; points of interest (POIs) by density-joinable
-clustering of the stays, Zhou et al. (2004); heat maps from the thesis, §3.2; mobility Markov chains by Gambs et al. (2014).
+Sources:
+
+* stays: Hariharan and Toyama (2004), with a growing window;
+* points of interest (POIs): density-joinable clustering of the stays, Zhou et al. (2004);
+* heat maps: the thesis, §3.2;
+* mobility Markov chains: Gambs et al. (2014).
 """
 
 from typing import NamedTuple
@@ -16,32 +21,36 @@ from mobpriv.ranges import not_negative, one_of, positive, true_or_false, whole
 from mobpriv.traces import Traces, by_user, milliseconds
 
 AT_A_TIME = 1 << 19  # records
-BORDER = 0.001  # m, a distance that exceeds a bound by no more than this is within it: rounding decides nothing
+BORDER = 0.001  # m, tolerance of a distance bound, so that rounding decides nothing
 STAY = ["user", "start", "end", "lat", "lng", "records", "first", "last"]
 
 
 def stays(
     traces: Traces,
-    diameter: float = 200.0,  # m, no two records of a stay are farther apart
+    diameter: float = 200.0,  # m, largest distance between two records of a stay
     duration: float = 3600.0,  # s, least time from a stay's first record to its last
-    max_gap: float | None = None,  # s, a longer pause between two records ends the stay; None: pauses do not matter
+    max_gap: float | None = None,  # s, a longer pause between two records ends the stay; None: no limit
     plane: str = "ground",
     centroid: str = "records",
 ) -> pd.DataFrame:
-    """Where users stopped: maximal runs of records that fit into ``diameter`` and last at least ``duration``.
+    """The stops of users: maximal runs of records that fit into ``diameter`` and last at least ``duration``.
 
-    A window grows record by record while the new one is within ``diameter`` of *every* record in it. When it is not, the
-    window is a stay if its first and last record lie ``duration`` or more apart, and a new window begins with the new
-    record; else the oldest records are dropped until the new one fits.
+    A window grows by one record while the new record is within ``diameter`` of *every* record in it. If it is not, there are
+    two cases:
 
-    A distance up to the diameter plus :data:`BORDER`, a millimetre, is within it: Promesse with α = ``diameter``, or a divisor of
-    it, puts points exactly that far apart, and rounding would decide. ``diameter - 2 * BORDER`` asks for less than the diameter.
+    * The first and last record of the window are ``duration`` or more apart: the window is a stay, and a new window begins with
+      the new record.
+    * Otherwise the oldest records are dropped until the new one fits.
 
-    Returns one row a stay: user, start, end, lat, lng (the centroid), records (how many), first and last (their rows in
-    ``traces``). ``centroid="distinct"`` averages the distinct positions, as the author's program does for POIs and PIT-Attack.
+    A distance up to the diameter plus :data:`BORDER`, a millimetre, is within it. Promesse with α = ``diameter``, or a divisor
+    of it, places points exactly that far apart, and rounding would decide. Use ``diameter - 2 * BORDER`` for less than the
+    diameter.
 
-    Departures from the paper: none are known; the thesis only names the method. It is silent on pauses: by default two
-    records at one place make a stay however long nothing was recorded between them, as in the author's program.
+    Returns one row per stay: user, start, end, lat, lng (the centroid), records (count), first and last (rows in ``traces``).
+    ``centroid="distinct"`` averages the distinct positions, as the author's program does for POIs and PIT-Attack.
+
+    Departures from the paper: none known; the thesis only names the method. It does not mention pauses: by default two records
+    at one place are a stay whatever the gap between them, as in the author's program.
     """
     check_stay(diameter, duration, max_gap, centroid)
     if not len(traces):
@@ -79,13 +88,13 @@ def check_stay(diameter, duration, max_gap=None, centroid="records"):
 
 @numba.njit(cache=True, parallel=True)
 def _stay_ends(x, y, sx, sy, time, offsets, diameter, duration, max_gap):
-    """For the first row of each stay the row behind its last one, else 0."""
+    """For the first row of each stay the row after its last one, otherwise 0."""
     end = np.zeros(len(x), np.int64)
     limit = diameter * diameter
     for user in numba.prange(len(offsets) - 1):
         a = offsets[user]  # the window is [a, i)
-        # bounds of the window: a record whose farthest corner is near enough need not be held against each record.
-        # They may be too wide after records were dropped, never too narrow.
+        # bounds of the window: if the farthest corner is near enough, no comparison with each record is needed. After records
+        # are dropped the bounds may be too wide, never too narrow.
         left, right, low, high, wide, tall = x[a], x[a], y[a], y[a], sx[a], sy[a]
         for i in range(a + 1, offsets[user + 1] + 1):
             fits, j = False, i
@@ -131,7 +140,7 @@ def _means(x, y, first, last, distinct):
                     continue
                 seen.add((x[i], y[i]))
             n += 1
-            # relative to the first record: sums of small numbers lose no digits
+            # relative to the first record: sums of small numbers keep their digits
             ax += x[i] - x[first[k]]
             ay += y[i] - y[first[k]]
         mx[k], my[k] = x[first[k]] + ax / n, y[first[k]] + ay / n
@@ -140,20 +149,23 @@ def _means(x, y, first, last, distinct):
 
 def pois(
     traces: Traces,
-    diameter: float = 200.0,  # m, of a stay; stays join over half of it
-    duration: float = 3600.0,  # s, least length of a stay
+    diameter: float = 200.0,  # m, of a stay; stays within half of it are joined
+    duration: float = 3600.0,  # s, least duration of a stay
     max_gap: float | None = None,  # s, see stays
-    min_stays: int = 1,  # stays within diameter/2 (itself included) that make a place dense (minPts)
+    min_stays: int = 1,  # least number of stays within diameter/2 (itself included) of a dense place (minPts)
     plane: str = "ground",
     centroid: str = "records",
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Points of interest: the stays of each user clustered by density (DJ-Cluster, Zhou et al. 2004).
 
-    The neighbourhood of a stay are the user's stays within ``diameter``/2 of its centroid. Neighbourhoods of fewer than
-    ``min_stays`` are noise; neighbourhoods that share a stay are one POI.
+    The neighbourhood of a stay consists of the user's stays within ``diameter``/2 of its centroid. Neighbourhoods of fewer than
+    ``min_stays`` are noise; neighbourhoods that share a stay form one POI.
 
-    Returns ``(pois, stays)``. pois: user, poi (0, 1, … by falling number of records, then by first visit), lat, lng (mean of
-    all its records), records, stays, seconds. stays: as from :func:`stays`, with the column poi (-1: noise).
+    Returns ``(pois, stays)``:
+
+    * pois: user, poi (0, 1, … by falling number of records, then by first visit), lat, lng (mean of all its records), records,
+      stays, seconds;
+    * stays: as from :func:`stays`, with the column poi (-1: noise).
     """
     whole("min_stays", min_stays, 1)
     visits = stays(traces, diameter, duration, max_gap, plane, centroid)
@@ -174,7 +186,7 @@ def pois(
         y = np.bincount(label[dense], n[dense] * p.y[dense], len(n)) / np.maximum(
             np.bincount(label[dense], n[dense], len(n)), 1
         )
-    # a cluster bears the number of its first stay
+    # the label of a cluster is the index of its first stay
     spent = (visits["end"] - visits["start"]).dt.total_seconds()
     table = visits.assign(label=label, seconds=spent)[dense].groupby("label", sort=True)
     found = pd.DataFrame(
@@ -195,7 +207,7 @@ def pois(
 
 @numba.njit(cache=True)
 def _join(x, y, sx, sy, offsets, radius, min_stays):
-    """The first stay of each stay's cluster, or -1 for noise: neighbourhoods that share a stay are joined (union-find)."""
+    """The first stay of each stay's cluster, -1 for noise; neighbourhoods that share a stay are joined (union-find)."""
     parent = np.arange(len(x))
     dense = np.zeros(len(x), np.bool_)
     for user in range(len(offsets) - 1):
@@ -228,7 +240,7 @@ def _join(x, y, sx, sy, offsets, radius, min_stays):
 
 
 def _distinct_means(traces, visits, label, plane):
-    """Plane centroid of each cluster over the distinct positions of all its records (the author's program)."""
+    """Plane centroid of each cluster over the distinct positions of its records (the author's program)."""
     p = to_plane(traces["lat"].to_numpy(), across_the_date_line(traces["lng"].to_numpy()), plane)
     span = [np.arange(a, b + 1) for a, b in zip(visits["first"], visits["last"], strict=True)]
     rows = np.concatenate(span)
@@ -238,7 +250,7 @@ def _distinct_means(traces, visits, label, plane):
 
 
 class Centres(NamedTuple):
-    """Where the places of several users are: user i of :func:`mobpriv.traces.by_user` owns rows start[i] … start[i+1]−1."""
+    """Places of several users: user i of :func:`mobpriv.traces.by_user` owns rows start[i] … start[i+1]−1."""
 
     lat: np.ndarray
     lng: np.ndarray
@@ -247,16 +259,16 @@ class Centres(NamedTuple):
 
 def poi_centres(
     traces: Traces,
-    diameter: float = 200.0,  # m, of a stay; stays join over half of it
-    duration: float = 3600.0,  # s, least length of a stay
+    diameter: float = 200.0,  # m, of a stay; stays within half of it are joined
+    duration: float = 3600.0,  # s, least duration of a stay
     max_gap: float | None = None,  # s, see stays
     merged: bool = True,
     plane: str = "ground",
 ) -> Centres:
-    """The centres of all users' POIs as :func:`pois` finds them, and nothing else of them: several times as fast.
+    """Only the centres of all users' POIs, as :func:`pois` finds them: several times as fast.
 
-    With ``merged=False`` the centres of their stays: a place then stands there as often as it was visited. A user without any
-    has an empty block. Within a user, places stand in the order of their first visits.
+    With ``merged=False`` these are the centres of stays, one per visit to a place. A user without any has an empty block. The
+    places of a user are in the order of their first visits.
     """
     true_or_false("merged", merged)
     check_stay(diameter, duration, max_gap)
@@ -273,7 +285,7 @@ def poi_centres(
         q = to_plane(lat, across_the_date_line(lng), plane)  # with the scales at the stays
         label = _join(*q, start, diameter / 2 + BORDER, 1)
         n = last - first + 1
-        cluster = np.flatnonzero(label == np.arange(len(label)))  # a cluster bears the number of its first stay
+        cluster = np.flatnonzero(label == np.arange(len(label)))  # the label of a cluster is the index of its first stay
         total = np.bincount(label, n, len(n))[cluster]
         x, y = (np.bincount(label, n * column, len(n))[cluster] / total for column in (q.x, q.y))
         start = np.searchsorted(cluster, start)
@@ -283,8 +295,8 @@ def poi_centres(
 class HeatMaps(NamedTuple):
     """Counts of records per user and cell."""
 
-    users: pd.Index  # one row of counts each
-    cells: np.ndarray  # one column of counts each: the grid's ids
+    users: pd.Index  # one row of counts per user
+    cells: np.ndarray  # the grid's ids, one column of counts per cell
     counts: csr_array  # (users, cells), int64
 
     @property
@@ -296,11 +308,11 @@ class HeatMaps(NamedTuple):
 
 
 def heat_maps(traces: Traces, grid) -> HeatMaps:
-    """How many records of each user lie in each cell of ``grid`` (thesis §3.2, Figure 3.2)."""
+    """The number of each user's records in each cell of ``grid`` (thesis §3.2, Figure 3.2)."""
     users, offsets = by_user(traces)
     lat, lng = traces["lat"].to_numpy(), traces["lng"].to_numpy()
     place, data, found = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(1, np.int64)]
-    # some users at a time: a short column of cells stays in the cache, a long one costs more to lay out than to fill
+    # a few users at a time: a short column of cells stays in the cache; allocating a long one costs more than filling it
     ends = np.unique(np.searchsorted(offsets, [*range(AT_A_TIME, len(lat), AT_A_TIME), len(lat)])) if len(lat) else []
     for first, last in zip([0, *ends], ends, strict=False):
         part = slice(offsets[first], offsets[last])
@@ -315,14 +327,14 @@ def heat_maps(traces: Traces, grid) -> HeatMaps:
 
 
 def _count(cell: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The cells of each user in rising order, the records in each, and how many cells each user has."""
+    """The cells of each user in rising order, their record counts, and the number of cells of each user."""
     place, data, found = _tally(cell, offsets)
     return *_packed(place, data, offsets, np.r_[0, np.cumsum(found)]), found
 
 
 @numba.njit(cache=True, parallel=True)
 def _tally(cell, offsets):
-    """Each user's cells and counts at the beginning of her own rows, and how many they are."""
+    """Each user's cells and counts at the beginning of her rows, and the number of her cells."""
     place, data = np.empty(len(cell), np.int64), np.empty(len(cell), np.int64)
     found = np.zeros(len(offsets) - 1, np.int64)
     for user in numba.prange(len(offsets) - 1):
@@ -333,8 +345,8 @@ def _tally(cell, offsets):
 
 @numba.njit(cache=True)
 def _tally_one(cell, place, data):
-    """Writes the distinct cells in rising order to ``place``, how often each occurs to ``data``; returns how many they are."""
-    keys, counts = np.zeros(1024, np.int64), np.zeros(1024, np.int64)  # a hash table; a count of 0: free
+    """Write the distinct cells in rising order to ``place`` and their counts to ``data``; return their number."""
+    keys, counts = np.zeros(1024, np.int64), np.zeros(1024, np.int64)  # a hash table; slots with count 0 are free
     ones, done = np.ones(1, np.int64), 0
     while done < len(cell):
         done += _add(cell[done:], ones, keys, counts)
@@ -352,9 +364,10 @@ def _tally_one(cell, place, data):
 
 @numba.njit(cache=True)
 def _add(cell, times, keys, counts):
-    """Counts cells, each as often as ``times`` says (the last of which holds on), until the table is half full; how many it took.
+    """Add cells to the hash table, with multiplicity ``times`` (its last entry repeats), until it is half full; return how
+    many.
 
-    There is no short cut for a cell that repeats the one before it: a branch that is hard to foretell costs more.
+    There is no shortcut for a cell that repeats the previous one: a branch that is hard to predict costs more.
     """
     free, last = len(keys) // 2 - np.count_nonzero(counts), len(times) - 1
     for i in range(len(cell)):
@@ -370,7 +383,7 @@ def _add(cell, times, keys, counts):
 
 @numba.njit(inline="always")
 def _slot(keys, counts, key):
-    """Where ``key`` stands in the hash table, whose length is a power of two, or the free slot where it belongs."""
+    """The slot of ``key`` in the hash table, whose length is a power of two, or the free slot for it."""
     mask = np.uint64(len(keys) - 1)
     at = ((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & mask
     while counts[at] != 0 and keys[at] != key:
@@ -380,7 +393,7 @@ def _slot(keys, counts, key):
 
 @numba.njit(cache=True)
 def _packed(place, data, offsets, indptr):
-    """The beginnings of the users' rows, end to end."""
+    """Pack the beginnings of the users' rows end to end."""
     cells, counts = np.empty(indptr[-1], np.int64), np.empty(indptr[-1], np.int64)
     for user in range(len(offsets) - 1):
         n = indptr[user + 1] - indptr[user]
@@ -390,7 +403,7 @@ def _packed(place, data, offsets, indptr):
 
 
 class MarkovChains(NamedTuple):
-    """One mobility Markov chain a user, in long tables."""
+    """One mobility Markov chain per user, in long tables."""
 
     states: pd.DataFrame  # user, state, lat, lng, weight: POIs by falling weight; weights sum to 1 per user
     transitions: pd.DataFrame  # user, source, target, probability: rows from one source sum to 1
@@ -407,8 +420,8 @@ def markov_chains(
 ) -> MarkovChains:
     """Mobility Markov chains (thesis §3.4.1; Gambs et al. 2014).
 
-    The states are the POIs, ordered by the number of records in each; the weight of a state is its share of the user's
-    in-POI records. A transition is counted from each stay's POI to the next stay's when they differ; the last has none.
+    The states are the POIs, ordered by number of records; the weight of a state is its share of the user's in-POI records. Each
+    stay counts a transition from its POI to that of the next stay if they differ; the last stay has none.
     """
     places, visits = pois(traces, diameter, duration, max_gap, min_stays, plane, centroid)
     states = places.rename(columns={"poi": "state"})

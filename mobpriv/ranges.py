@@ -1,7 +1,6 @@
-"""The range of a parameter: each function returns the value, or raises a ValueError of one line with the rule and the value.
+"""Range checks for parameters: each function returns the value or raises a one-line ValueError with the rule and the value.
 
-Numbers are Python's and numpy's alike; a truth value or a text is no number, though Python would count with the one and compare
-the other. The return value is Python's own float or int.
+Python's and numpy's numbers are accepted; truth values and texts are not. The returned value is Python's float or int.
 """
 
 from itertools import pairwise
@@ -10,12 +9,12 @@ from numbers import Integral, Real
 
 import numpy as np
 
-# no length on Earth, time or rate lies beyond these; inside, squares and reciprocals stay finite
+# no length on Earth, time or rate exceeds these; within them squares and reciprocals stay finite
 _LEAST, _MOST = 1e-100, 1e100
 
 
 def positive(name: str, value, unit: str = "", least: float = _LEAST, hint: str = "") -> float:
-    """A finite number above 0, at least ``least``; the line says the ``unit`` and the ``hint``."""
+    """A finite number above 0, at least ``least``; the message contains ``unit`` and ``hint``."""
     number = _number(value)
     if not least <= number <= _MOST:
         floor = f", at least {least}" if least > _LEAST else ""
@@ -32,7 +31,7 @@ def not_negative(name: str, value, unit: str = "", hint: str = "") -> float:
 
 
 def between(name: str, value, low: float, high: float, rule: str) -> float:
-    """A number in [low, high]; ``rule``: the words of the line."""
+    """A number in [low, high]; ``rule`` is the text of the message."""
     number = _number(value)
     if not low <= number <= high:
         raise ValueError(f"{name} {rule} (got {_shown(value)})")
@@ -40,7 +39,7 @@ def between(name: str, value, low: float, high: float, rule: str) -> float:
 
 
 def whole(name: str, value, least: int, most: float = _MOST, rule: str = "") -> int:
-    """A whole number in least … most; 2.0 is one. ``rule``: the words of the line, where "at least ``least``" will not do."""
+    """A whole number in least … most (2.0 is accepted); ``rule`` replaces the text "at least ``least``" of the message."""
     number = _number(value)
     if not (least <= number <= most and number == int(number)):
         raise ValueError(f"{name} {rule or f'must be a whole number, at least {least}'} (got {_shown(value)})")
@@ -48,7 +47,9 @@ def whole(name: str, value, least: int, most: float = _MOST, rule: str = "") -> 
 
 
 def levels(name: str, values, also: tuple[float, ...] = ()) -> list[float]:
-    """Two or more numbers in rising order, ``also`` among them. Results are saved under their first six digits, which must differ."""
+    """Two or more numbers in rising order, including ``also``. Their first six digits must differ, because results are
+    stored by them.
+    """
     found = sorted({*also, *map(float, values)})
     if len(found) < 2:
         raise ValueError(f"{name} must hold two or more different numbers (got {_shown(values)})")
@@ -73,7 +74,7 @@ def true_or_false(name: str, value) -> bool:
 
 
 def _number(value) -> float:
-    """The value as Python's float; not-a-number, which lies in no range, for what is none."""
+    """The value as Python's float; NaN, which lies in no range, for anything else."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return nan
     try:
@@ -87,7 +88,7 @@ def _in(unit: str) -> str:
 
 
 def _shown(value) -> str:
-    """The value on one line: texts in quotation marks, numbers as they print."""
+    """The value on one line: texts in quotation marks, numbers as printed."""
     text = str(value) if isinstance(value, Integral | Real) else repr(value)
     text = " ".join(text.split())
     return text if len(text) <= 80 else f"{text[:80]}…"

@@ -1,4 +1,4 @@
-"""What one process need not compute again that another process of the same build has computed."""
+"""Share results between the processes of one build, so that none is computed twice."""
 
 import os
 import time
@@ -11,26 +11,28 @@ import numpy as np
 
 from mobpriv.processes import environment, temporary_folder
 
-FOLDER = "MOBPRIV_COMPUTED"  # where the processes of one build find what another of them has computed
-_spared = [0.0]  # seconds that this process would have computed for, were it alone
+FOLDER = "MOBPRIV_COMPUTED"  # environment variable: the folder of results that the processes of one build share
+_spared = [0.0]  # seconds of computation saved by this process
 
 
 @contextmanager
 def sharing() -> Iterator[None]:
-    """Processes that begin inside the block compute once for all of them what is given to :func:`once`; nothing of it outlives the block."""
+    """Processes that start inside the block share the results of :func:`once`; the results are deleted after the block."""
     with temporary_folder("mobpriv-computed-") as folder, environment({FOLDER: str(folder)}):
         yield
 
 
 def once(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """The function, which takes from another process of the same build (:func:`sharing`) what that has computed of equal arguments.
+    """Decorate a function so that it reuses the result of another process of the same build (:func:`sharing`) for equal
+    arguments.
 
-    It must be one of a module, and give an array that its arguments decide. Outside a build it is called as it is.
+    It must be a module-level function and return an array that depends only on its arguments. Outside a build it is called
+    directly.
     """
     folder = os.environ.get(FOLDER)
     if not folder:
         return function
-    from joblib import hash as digest  # a tenth of a second that who is alone need not pay
+    from joblib import hash as digest  # the import takes a tenth of a second, needed only when sharing
 
     @wraps(function)
     def shared(*arguments):
@@ -42,7 +44,7 @@ def once(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
         begun = time.perf_counter()
         value = function(*arguments)
         part = file.with_suffix(f".{os.getpid()}.part")
-        with suppress(FileNotFoundError):  # the build has ended, and its folder is gone: it must not come back
+        with suppress(FileNotFoundError):  # the build has ended and removed its folder, which must not be created again
             with part.open("wb") as out:
                 np.savez(out, value=value, seconds=time.perf_counter() - begun)
             os.replace(part, file)
@@ -52,5 +54,5 @@ def once(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
 
 
 def spared() -> float:
-    """How many seconds this process would have computed for, were it alone."""
+    """Seconds of computation that sharing saved this process."""
     return _spared[0]

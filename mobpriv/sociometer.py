@@ -1,11 +1,19 @@
-"""The Sociometer: which individual call profiles are those of residents, commuters or visitors. Pratesi, Gabrielli, Cintia, Monreale and
-Giannotti, *PRIMULE: Privacy Risk Mitigation for User Profiles*, §3.2 and Figure 2; after Furletti, Gabrielli, Renso and Rinzivillo,
-*Identifying users profiles from mobile calls habits* (2012) and *Analysis of GSM calls data for understanding user mobility behavior*
-(2013), and Furletti, Trasarti, Cintia and Gabrielli, *Discovering and understanding city events with big data: the case of Rome* (2017).
+"""The Sociometer: labels individual call profiles as those of residents, commuters or visitors.
 
-Phase 1, the profiles, is the caller's: arrays (n, 6 · weeks) of shares of days in [0, 1], as :mod:`mobpriv.archetypes` orders their cells.
-Phase 2 groups similar profiles by k-means; the centroids are the prototypes. Phase 3 gives each the label of the nearest archetype. Phase
-4 propagates: a profile has the label of the prototype nearest to it.
+Source: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy Risk Mitigation for User Profiles*, §3.2 and
+Figure 2. Earlier papers on the Sociometer:
+
+* Furletti, Gabrielli, Renso and Rinzivillo, *Identifying users profiles from mobile calls habits* (2012) and *Analysis of GSM
+  calls data for understanding user mobility behavior* (2013);
+* Furletti, Trasarti, Cintia and Gabrielli, *Discovering and understanding city events with big data: the case of Rome* (2017).
+
+Its four phases:
+
+1. The caller provides the profiles: arrays (n, 6 · weeks) of shares of days in [0, 1], with cells as in
+   :mod:`mobpriv.archetypes`.
+2. k-means groups similar profiles; the centroids are the prototypes.
+3. Each prototype gets the label of the nearest archetype.
+4. Each profile gets the label of the nearest prototype.
 """
 
 import warnings
@@ -24,39 +32,39 @@ from mobpriv.sharing import once
 STARTS = ("random", "k-means++")
 DISTANCES = ("euclidean", "manhattan", "cosine")
 PASSING_BY = ("archetype", "rule")
-TIE = 1e-9  # distances in [0, 24] that differ by less are equal but for rounding
-RULE = 0.5  # of the program: who has one cell alone, and less than this in it, is passing by
+TIE = 1e-9  # distances in [0, 24] that differ by less are ties: only rounding distinguishes them
+RULE = 0.5  # the program's rule: a single active cell with a value below this means passing by
 _KEYS = 2**62
 
 
 class Distinct(NamedTuple):
-    """Profiles that are all different, in lexicographic order: equal ones are one with a size."""
+    """Distinct profiles in lexicographic order, each with its multiplicity."""
 
     values: np.ndarray  # (d, cells)
-    sizes: np.ndarray  # (d,): how many profiles are so
-    of: np.ndarray  # (n,): the row that each profile has become
+    sizes: np.ndarray  # (d,): multiplicity of each
+    of: np.ndarray  # (n,): the row of each original profile
 
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A Sociometer with its prototypes; frozen, it labels other profiles with them: those of the original data, say, private ones."""
+    """A fitted Sociometer. Its fixed prototypes can label other profiles: for example, those of the original data can label
+    private profiles.
+    """
 
     prototypes: np.ndarray  # (p, cells), in lexicographic order
-    category: np.ndarray  # (p,): the label of each, its place in CATEGORIES
-    sizes: np.ndarray  # (p,): of how many of the profiles that it was fitted on each is the nearest
-    rule: bool = False  # the program's rule for who passes by
-    own: np.ndarray | None = field(
-        default=None, repr=False
-    )  # (n,): of each row that it was fitted on the place of the nearest prototype
+    category: np.ndarray  # (p,): the label of each as an index into CATEGORIES
+    sizes: np.ndarray  # (p,): number of training profiles nearest to each
+    rule: bool = False  # the program's rule for passers-by
+    own: np.ndarray | None = field(default=None, repr=False)  # (n,): index of the prototype nearest to each training row
 
     def nearest(self, values) -> np.ndarray:
-        """Phase 4, the place of the prototype nearest to each profile (n,); of equally near ones the first."""
+        """Phase 4: the index of the prototype nearest to each profile (n,); ties: the first."""
         return _nearest(
             np.ascontiguousarray(as_profiles(values, self.prototypes.shape[1])), np.ascontiguousarray(self.prototypes.T)
         )
 
     def codes(self, values) -> np.ndarray:
-        """Phase 4, the labels as places in CATEGORIES (n,)."""
+        """Phase 4: the labels as indices into CATEGORIES (n,)."""
         found = self.category[self.nearest(values)]
         return np.where(passes_by(values), np.int8(PASSING), found) if self.rule else found
 
@@ -67,19 +75,21 @@ class Fitted:
 
 @dataclass(frozen=True, eq=False)
 class Sociometer:
-    """Phases 2 and 3. ``fit`` on any profiles: on private ones again, as the paper does, or once on the original ones, and frozen.
+    """Phases 2 and 3. Fit again on private profiles, as the paper does, or once on the original ones with fixed prototypes.
 
-    Departures from the paper, which says neither how profiles are grouped nor how many groups there are: k-means, 100 prototypes, the best of 5
-    starts at random profiles with 20 rounds each are what its authors' program has (the ASAP project's telecom-analytics, 2017; 10
-    starts, and 10 rounds of one, in other versions of it); so is the Euclidean distance to the archetypes. ``start="k-means++"`` with more
-    ``iterations`` settles k-means better. ``distance="cosine"`` compares shapes only: how often somebody calls is no matter then, and a day in
-    a slot is no nearer to who passes by than to who visits; of archetypes equally near the first in the order of the classes counts.
+    Departures from the paper: it states neither the clustering method nor the number of groups. The defaults follow the
+    authors' program (telecom-analytics of the project ``ASAP``, 2017). They are k-means, 100 prototypes, the best of 5 starts
+    at random profiles with 20 rounds each, and Euclidean distance to the archetypes. Other versions of the program have 10
+    starts, and one has 10 rounds.
 
-    ``passing="rule"``: who has calls in one cell alone, and on less than half of its days, passes by, whatever the prototypes say. That is the
-    program's; the paper has five labels for the prototypes, hence ``"archetype"``.
+    * ``start="k-means++"`` with more ``iterations`` lets k-means converge better.
+    * ``distance="cosine"`` compares only shapes and ignores the frequency of calls. A day in a slot is then no nearer to
+      passing by than to visitor. In case of ties the first class in their order counts.
+    * ``passing="rule"``: a profile with calls in a single cell, on less than half of its days, is passing by, whatever the
+      prototypes. This is the program's rule. The paper has five labels for the prototypes, hence the default ``"archetype"``.
 
-    Equal profiles are one with a weight: the sums are those over all profiles, and the result depends on neither their order nor on threads.
-    Of no more distinct profiles than prototypes each is a prototype.
+    Equal profiles are merged with a weight. The sums equal those over all profiles, and the result depends neither on their
+    order nor on threads. If there are no more distinct profiles than prototypes, each is a prototype.
     """
 
     prototypes: int = 100
@@ -87,7 +97,7 @@ class Sociometer:
     iterations: int = 20
     start: Literal["random", "k-means++"] = "random"
     archetypes: Archetypes = field(default_factory=archetypes)
-    distance: Literal["euclidean", "manhattan", "cosine"] = "euclidean"  # of a prototype to the archetypes
+    distance: Literal["euclidean", "manhattan", "cosine"] = "euclidean"  # from a prototype to the archetypes
     passing: Literal["archetype", "rule"] = "archetype"
 
     def __post_init__(self):
@@ -100,7 +110,7 @@ class Sociometer:
             raise ValueError(f"archetypes must be what archetypes(…) returns (got {type(self.archetypes).__name__})")
 
     def fit(self, values, sizes, rng: np.random.Generator) -> Fitted:
-        """The prototypes of profiles (n, cells) that stand for ``sizes`` profiles each (None: for one), and their labels."""
+        """Prototypes and labels for profiles (n, cells) with multiplicities ``sizes`` (None: 1 each)."""
         found = distinct(as_profiles(values, self.archetypes.values.shape[1]), sizes)
         centres = self._prototypes(found, int(rng.integers(2**31 - 1)))
         nearest = _nearest(found.values, np.ascontiguousarray(centres.T))
@@ -108,11 +118,11 @@ class Sociometer:
         return Fitted(centres, self.labels(centres), members, self.passing == "rule", nearest[found.of])
 
     def labels(self, prototypes: np.ndarray) -> np.ndarray:
-        """Phase 3: the category of the archetype nearest to each prototype, its place in CATEGORIES."""
+        """Phase 3: the category of the archetype nearest to each prototype, as an index into CATEGORIES."""
         return self.archetypes.category[nearest_archetype(prototypes, self.archetypes.values, self.distance)]
 
     def _prototypes(self, found: Distinct, seed: int) -> np.ndarray:
-        """Phase 2."""
+        """Phase 2: the centroids of k-means."""
         if len(found.values) <= self.prototypes:
             return found.values
         start = {"init": self.start, "n_init": self.restarts, "max_iter": self.iterations, "random_state": seed}
@@ -120,14 +130,14 @@ class Sociometer:
 
 
 PROGRAM = Sociometer(archetypes=archetypes("program"), passing="rule")
-"""The authors' program: its archetypes and its rule for who passes by."""
+"""The authors' program: its archetypes and its rule for passers-by."""
 
 
 def labelled(sociometer: Sociometer, values, rng: np.random.Generator, where=None) -> np.ndarray:
-    """Phases 2 to 4 on the same profiles: their labels as places in CATEGORIES (n,).
+    """Phases 2 to 4 on the same profiles: their labels as indices into CATEGORIES (n,).
 
-    ``where`` (n,): the municipality of each, and prototypes are found in each municipality for itself. The paper does not say. By
-    default they are found in all together, as in the program: a small municipality has fewer profiles than there are prototypes.
+    With ``where`` (n,), the municipality of each profile, every municipality has its own prototypes. The paper does not say. By
+    default all profiles share them, as in the program: a small municipality has fewer profiles than there are prototypes.
     """
     values = as_profiles(values, sociometer.archetypes.values.shape[1])
     if where is None:
@@ -145,7 +155,10 @@ def labelled(sociometer: Sociometer, values, rng: np.random.Generator, where=Non
 
 
 def unclustered(sociometer: Sociometer, values) -> np.ndarray:
-    """The labels (n,) without phases 2 and 4, each profile that of its own nearest archetype: what the grouping changes, beyond the paper."""
+    """The labels (n,) without phases 2 and 4: each profile gets the label of its own nearest archetype.
+
+    This shows the effect of the clustering; it is beyond the paper.
+    """
     values = as_profiles(values, sociometer.archetypes.values.shape[1])
     each = distinct(values)
     found = sociometer.labels(each.values)[each.of]
@@ -153,13 +166,15 @@ def unclustered(sociometer: Sociometer, values) -> np.ndarray:
 
 
 def passes_by(values) -> np.ndarray:
-    """The program's rule: calls in one cell alone, on less than half of its days."""
+    """The program's rule for passers-by: calls in a single cell, on less than half of its days."""
     values = as_profiles(values)
     return ((values != 0).sum(axis=1) == 1) & (values.sum(axis=1) < RULE)
 
 
 def nearest_archetype(prototypes: np.ndarray, archetypes: np.ndarray, distance: str = "euclidean") -> np.ndarray:
-    """The row of the archetype nearest to each prototype; of equally near ones the first. A profile without a call has the cosine 0 with any."""
+    """The row of the archetype nearest to each prototype; ties: the first. A profile without calls has cosine 0 with any
+    archetype.
+    """
     one_of("distance", distance, DISTANCES)
     if distance == "cosine":
         prototypes, archetypes = _directions(prototypes), _directions(archetypes)
@@ -176,7 +191,7 @@ def _directions(x: np.ndarray) -> np.ndarray:
 
 
 def as_profiles(values, cells: int | None = None) -> np.ndarray:
-    """Profiles as an array (n, cells) of shares of days, checked."""
+    """Validate profiles and return them as an array (n, cells) of shares of days."""
     try:
         array = np.asarray(values, float)
     except (TypeError, ValueError):
@@ -187,18 +202,18 @@ def as_profiles(values, cells: int | None = None) -> np.ndarray:
         raise ValueError(
             f"profiles must have the {cells} cells of the archetypes or of the prototypes (got {array.shape[1]}): archetypes(weeks=…) has those of fewer weeks"
         )
-    wrong = ~((array >= -TIE) & (array <= 1 + TIE))  # NaN too
+    wrong = ~((array >= -TIE) & (array <= 1 + TIE))  # also rejects NaN
     if wrong.any():
         row, cell = (int(i[0]) for i in wrong.nonzero())
         raise ValueError(
-            f"values of a profile are shares of days, in [0, 1] ({int(wrong.any(axis=1).sum())} profiles have others, first: {array[row, cell]} in "
+            f"values of a profile must be shares of days, in [0, 1] ({int(wrong.any(axis=1).sum())} profiles have others, first: {array[row, cell]} in "
             f"row {row}, cell {cell}): divide counts by days, clamp noise"
         )
     return array
 
 
 def distinct(values: np.ndarray, sizes=None) -> Distinct:
-    """Equal profiles as one; ``sizes`` (n,): how many profiles each row stands for."""
+    """Merge equal profiles; ``sizes`` (n,): the multiplicity of each row."""
     n = len(values)
     weight = np.ones(n, np.int64) if sizes is None else np.asarray(sizes)
     if weight.shape != (n,) or not (
@@ -206,12 +221,12 @@ def distinct(values: np.ndarray, sizes=None) -> Distinct:
     ):
         raise ValueError(f"sizes must be a whole number, at least 1, for each of the {n} profiles (got {sizes!r:.60})")
     key, number = np.zeros(n, np.int64), 1
-    for column in values.T:  # a number in the order of the rows' digits, made dense again where it would outgrow 62 bits
+    for column in values.T:  # numbers the rows in lexicographic order; renumbered densely before it exceeds 62 bits
         digit, digits = pd.factorize(column, sort=True)
         if number * len(digits) > _KEYS:
             dense, key = np.unique(key, return_inverse=True)
             number = len(dense)
-            if number == n:  # all are different already, and in their order: noise is so after a few cells
+            if number == n:  # all rows differ already and are in order; with noise this happens after a few cells
                 break
         key, number = key * len(digits) + digit, number * len(digits)
     _, first, of = np.unique(key, return_index=True, return_inverse=True)
@@ -219,21 +234,24 @@ def distinct(values: np.ndarray, sizes=None) -> Distinct:
 
 
 def _centres(values: np.ndarray, sizes: np.ndarray, prototypes: int, start: dict) -> np.ndarray:
-    """The centres of k-means, no two of them equal."""
-    from sklearn.cluster import KMeans  # a second of imports that who only labels need not pay
+    """The distinct centres of k-means."""
+    from sklearn.cluster import KMeans  # the import takes a second, and labelling alone does not need it
     from sklearn.exceptions import ConvergenceWarning
 
     means = KMeans(prototypes, **start)
-    # threads would add in whatever order they end, and a last digit may move a profile from one prototype to another
+    # threads add in varying order, and a difference in the last digit may assign a profile to another prototype
     with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # of two equal centres one is left out here
+        warnings.simplefilter("ignore", ConvergenceWarning)  # one of two equal centres is removed here
         means.fit(values, sample_weight=sizes)
     return np.unique(means.cluster_centers_, axis=0)
 
 
 @numba.njit(cache=True, parallel=True)
 def _nearest(values, columns):
-    """The column nearest to each row; ``columns``: (cells, p). Row for row the sums of the definition, so that no row depends on others."""
+    """The column nearest to each row; ``columns``: (cells, p).
+
+    Sums are computed row by row as defined, so that a row's result does not depend on other rows.
+    """
     cells, p = columns.shape
     found = np.empty(len(values), np.int64)
     for i in numba.prange(len(values)):

@@ -1,16 +1,14 @@
-"""The table of GPS records, ``Traces``, and the time windows and halves that the thesis's experiments use (§3.4.3).
+"""The table of GPS records, ``Traces``, and the time windows and halves of the thesis's experiments (§3.4.3).
 
-``Traces`` is a pandas DataFrame with the columns
+``Traces`` is a pandas DataFrame, sorted by (user, t), with a plain RangeIndex and the columns:
 
-=======  ==========================  =====================================
-user     categorical of str, sorted  whose record it is (or the pseudonym)
-t        datetime64[ms, UTC]         time
-lat      float64                     degrees, WGS 84, in [-90, 90]
-lng      float64                     degrees, WGS 84, in [-180, 180]
-=======  ==========================  =====================================
+* ``user`` (categorical of str, sorted): the user (or her pseudonym);
+* ``t`` (datetime64[ms, UTC]): time;
+* ``lat`` (float64): degrees, WGS 84, in [-90, 90];
+* ``lng`` (float64): degrees, WGS 84, in [-180, 180].
 
-sorted by (user, t), with a plain RangeIndex; further columns ride along. :func:`as_traces` is the one validator: it stands
-at the border, the code behind it trusts. A user's records may share a time: they keep their order.
+Further columns are kept. Only :func:`as_traces` validates a table; the code that receives the result does not check it again. A
+user's records may share a time; they keep their order.
 """
 
 from typing import NamedTuple
@@ -30,7 +28,7 @@ Traces = pd.DataFrame
 
 
 class InvalidTable(ValueError):
-    """A table that is not what it should be; ``problems`` lists every rule it breaks."""
+    """A table that is invalid; ``problems`` lists every rule that it breaks."""
 
     def __init__(self, problems: pd.DataFrame):
         self.problems = problems
@@ -46,35 +44,35 @@ class InvalidTraces(InvalidTable):
 
 
 class Problem(NamedTuple):
-    """A rule that records break. ``value`` is one person's record: for the reader's own eyes, never for a page."""
+    """A rule that records break. ``value`` is one person's record: show it only to the user, never on a page."""
 
     rule: str
-    records: int  # how many records break the rule
-    users: int  # of how many users
+    records: int  # number of records that break the rule
+    users: int  # number of their users
     row: int  # the first such record, counted from 0
-    place: str  # the same for people: row, or file and line
-    value: str  # and what stands there
+    place: str  # the same in readable form: row, or file and line
+    value: str  # content of that record
     remedy: str
 
 
 def problem(rule: str, broken: np.ndarray, table: pd.DataFrame, remedy: str, columns: tuple[str, ...] = COLUMNS) -> Problem:
-    """The problem of the records of ``table`` that the mask ``broken`` picks; it picks at least one."""
+    """Describe the problem of the records of ``table`` that the mask ``broken`` selects (at least one)."""
     row = int(broken.argmax())
     value = ", ".join(f"{c} {table[c].iloc[row]}" for c in columns)
     return Problem(rule, int(broken.sum()), table["user"][broken].nunique(), row, f"row {row}", value, remedy)
 
 
 def problems(table: pd.DataFrame) -> pd.DataFrame:
-    """Every rule of ``Traces`` that the records of ``table`` break, one row a rule (columns as in :class:`Problem`).
+    """List every rule of ``Traces`` that records of ``table`` break, one row per rule (columns as in :class:`Problem`).
 
-    Order and exact repetitions are not among them: :func:`as_traces` sorts, and :func:`without` reports repetitions.
+    Order and exact repetitions are not checked: :func:`as_traces` sorts, and :func:`without` reports repetitions.
     """
     found = [problem(rule, broken, table, remedy) for rule, broken, remedy in _broken(table)]
     return pd.DataFrame(found, columns=Problem._fields)
 
 
 def _broken(table: pd.DataFrame) -> list[tuple[str, np.ndarray, str]]:
-    """The rules that are broken, the records that break them, and the remedies."""
+    """The broken rules, the records that break them, and the remedies."""
     missing = [c for c in COLUMNS if c not in table.columns]
     if missing:
         raise ValueError(
@@ -103,8 +101,8 @@ def _broken(table: pd.DataFrame) -> list[tuple[str, np.ndarray, str]]:
 
 
 def _other_positions(lat: np.ndarray, lng: np.ndarray) -> str:
-    """What latitudes that are none seem to be."""
-    million = (np.abs(lat) > 2.1e7) & (np.abs(lat) <= 9e8) & (np.abs(lng) <= 1.8e9)  # no metres of a projection reach so far
+    """A remedy for invalid latitudes, from what they seem to be."""
+    million = (np.abs(lat) > 2.1e7) & (np.abs(lat) <= 9e8) & (np.abs(lng) <= 1.8e9)  # too large for metres
     if million.mean() > 0.5:
         return "these look like degrees times ten million (E7): divide latitudes and longitudes by 10,000,000"
     if (np.abs(lng) > 180).mean() > 0.5:
@@ -113,7 +111,7 @@ def _other_positions(lat: np.ndarray, lng: np.ndarray) -> str:
 
 
 def check_zone(t: pd.Series) -> None:
-    """Refuses a column that holds no times, or times without a zone."""
+    """Raise a ValueError for a column without times, or with times without a zone."""
     if isinstance(t.dtype, pd.DatetimeTZDtype):
         return
     if isinstance(t.dtype, np.dtype) and t.dtype.kind == "M":
@@ -124,7 +122,7 @@ def check_zone(t: pd.Series) -> None:
 
 
 def whose_and_when(table: pd.DataFrame) -> list[tuple[str, np.ndarray, str]]:
-    """The rules of the columns user and t, the masks of the records that break them, and the remedies."""
+    """The rules for the columns user and t, the masks of the records that break them, and the remedies."""
     time, known = milliseconds(table), table["t"].notna().to_numpy()
     return [
         ("user missing", table["user"].isna().to_numpy(), "give every record a user"),
@@ -136,7 +134,7 @@ def whose_and_when(table: pd.DataFrame) -> list[tuple[str, np.ndarray, str]]:
 
 @numba.njit(cache=True)
 def _right(time, lat, lng, earliest, latest):
-    """Whether every record has a possible time and position, in one pass that ends at the first fault."""
+    """Whether every record has a possible time and position, in one pass that stops at the first fault."""
     for i in range(len(time)):  # noqa: SIM110
         if not (earliest <= time[i] < latest and -90 <= lat[i] <= 90 and -180 <= lng[i] <= 180):
             return False
@@ -144,9 +142,9 @@ def _right(time, lat, lng, earliest, latest):
 
 
 def as_traces(table: pd.DataFrame) -> Traces:
-    """``table`` as ``Traces``: columns typed, rows sorted by (user, t), equal times in the order given.
+    """Validate records and return them as ``Traces``: typed, sorted by (user, t), equal times in the given order.
 
-    Raises :class:`InvalidTraces` with every broken rule, its count and its first record. The table itself is not changed.
+    Raises :class:`InvalidTraces` with every broken rule, its count and its first record. The argument is not changed.
     """
     broken = problems(table)
     if len(broken):
@@ -155,7 +153,7 @@ def as_traces(table: pd.DataFrame) -> Traces:
 
 
 def _in_order(table: pd.DataFrame) -> Traces:
-    """A table that breaks no rule, typed and sorted."""
+    """Type and sort a table that breaks no rule."""
     rest = [c for c in table.columns if c not in COLUMNS]
     out = pd.DataFrame(
         {
@@ -171,7 +169,7 @@ def _in_order(table: pd.DataFrame) -> Traces:
 
 
 def sorted_rows(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows by user and time, equal times in the order given."""
+    """Sort the rows by user and time; equal times keep the given order."""
     code, time = table["user"].cat.codes.to_numpy(), milliseconds(table)
     if not _sorted(code, time):
         table = table.take(np.lexsort((time, code)))  # lexsort is stable: equal times keep their order
@@ -179,7 +177,7 @@ def sorted_rows(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_name(user: pd.Series) -> pd.Series:
-    """Users as a categorical of text whose categories are sorted and all occur."""
+    """Users as a categorical of text with sorted categories, all of which occur."""
     if not isinstance(user.dtype, pd.CategoricalDtype):
         user = user.astype(str).astype("category")
     given, code = user.cat.categories, user.cat.codes.to_numpy()
@@ -194,7 +192,7 @@ def by_name(user: pd.Series) -> pd.Series:
 
 @numba.njit(cache=True)
 def _occurring(code, categories):
-    """Which of the categories occur."""
+    """Mask of the categories that occur."""
     found = np.zeros(categories, np.bool_)
     for c in code:
         if c >= 0:
@@ -211,9 +209,9 @@ def _sorted(code, time):
 
 
 def without(table: pd.DataFrame) -> tuple[Traces, pd.DataFrame]:
-    """``table`` as ``Traces`` without records that break a rule or repeat another exactly, and what was left out.
+    """Remove the records that break a rule or repeat another exactly; return the ``Traces`` and a table of what was left out.
 
-    The second table has the columns of :class:`Problem`; a record that breaks two rules counts under the first.
+    The second table has the columns of :class:`Problem`. A record that breaks two rules counts under the first.
     """
     left_out, bad = [], np.zeros(len(table), bool)
     for rule, broken, remedy in _broken(table):
@@ -230,7 +228,7 @@ def without(table: pd.DataFrame) -> tuple[Traces, pd.DataFrame]:
 
 
 def _repeats(traces: Traces) -> np.ndarray:
-    """True for a record whose user, time and position stood in an earlier record."""
+    """Mask of the records with the user, time and position of an earlier record."""
     again = np.zeros(len(traces), bool)
     shared = _at_one_time(traces["user"].cat.codes.to_numpy(), milliseconds(traces))
     if len(shared):
@@ -240,7 +238,7 @@ def _repeats(traces: Traces) -> np.ndarray:
 
 @numba.njit(cache=True)
 def _at_one_time(code, time):
-    """The records whose user and time are also those of a neighbour."""
+    """The records that share user and time with a neighbour."""
     found = np.empty(len(code), np.int64)
     n = 0
     for i in range(len(code)):
@@ -276,7 +274,7 @@ def by_user(traces: Traces) -> tuple[pd.Index, np.ndarray]:
 
 
 def rows(traces: Traces, chosen: np.ndarray) -> Traces:
-    """The records that the mask or the sorted positions ``chosen`` pick: ``Traces`` again, not checked again."""
+    """The ``Traces`` of the records that a mask or sorted positions select; they are not checked again."""
     if chosen.dtype == bool and chosen.all():
         part = traces.copy(deep=False)
     else:
@@ -290,9 +288,10 @@ def rows(traces: Traces, chosen: np.ndarray) -> Traces:
 
 
 def from_blocks(users: pd.Index, counts: np.ndarray, time: np.ndarray, lat: np.ndarray, lng: np.ndarray) -> Traces:
-    """``Traces`` from columns that lie user by user, each block in the order of time; ``time`` is int64 ms since 1970 UTC.
+    """``Traces`` from columns in blocks by user, each block in order of time; ``time`` is int64 ms since 1970 UTC.
 
-    The inverse of :func:`by_user`: ``users`` are sorted, ``counts`` says how many records each has; who has none is left out.
+    This is the inverse of :func:`by_user`: ``users`` are sorted, and ``counts`` is the number of records of each. Users without
+    records are omitted.
     """
     counts = np.asarray(counts, np.int64)
     some = counts > 0
@@ -303,7 +302,7 @@ def from_blocks(users: pd.Index, counts: np.ndarray, time: np.ndarray, lat: np.n
 
 
 def most_active_days(traces: Traces, days: int = 30, zone: str = "UTC") -> pd.Timestamp:
-    """The midnight (in ``zone``) that begins the ``days`` successive days with the most records; of several the earliest."""
+    """The midnight (in ``zone``) at the start of the ``days`` successive days with the most records; ties: the earliest."""
     if days < 1:
         raise ValueError(f"days must be at least 1 (got {days})")
     if not len(traces):
@@ -311,7 +310,7 @@ def most_active_days(traces: Traces, days: int = 30, zone: str = "UTC") -> pd.Ti
     per_day = traces["t"].dt.tz_convert(zone).dt.floor("D", ambiguous=True, nonexistent="shift_forward").value_counts()
     calendar = pd.date_range(per_day.index.min(), per_day.index.max(), freq="D")
     per_day = per_day.reindex(calendar, fill_value=0).to_numpy()
-    # windows may reach beyond the last day: where the set is shorter than the window, the whole set is chosen
+    # windows may extend beyond the last day: a set shorter than the window is taken completely
     total = np.r_[0, np.cumsum(per_day)]
     end = np.minimum(np.arange(len(per_day)) + days, len(per_day))
     return calendar[int(np.argmax(total[end] - total[:-1]))]
@@ -323,12 +322,13 @@ def within(traces: Traces, start: pd.Timestamp, days: float) -> Traces:
 
 
 def same_person(traces: Traces, share: float = 0.05) -> dict[str, str]:
-    """Users who are one person under several names: pairs that share at least ``share`` of the smaller one's records
-    (time and position alike). Returns user -> the first of her names; users with one name are left out.
+    """Users who are one person under several names: they share at least ``share`` of the smaller user's records.
+
+    Records are shared if time and position agree. Returns user -> the first of her names; users with one name are omitted.
     """
     code, time = traces["user"].cat.codes.to_numpy(), milliseconds(traces)
     lat, lng = traces["lat"].to_numpy(), traces["lng"].to_numpy()
-    # most records are nobody else's: two rounds of hashes sort them out before the exact comparison
+    # most records occur once: two rounds of hashes remove them before the exact comparison
     near = _hashed_alike(time, lat.view("int64"), lng.view("int64"))
     common = pd.DataFrame({"user": code[near], "t": time[near], "lat": lat[near], "lng": lng[near]}).drop_duplicates()
     common = common.assign(record=common.groupby(["t", "lat", "lng"]).ngroup())[["record", "user"]]
@@ -338,14 +338,14 @@ def same_person(traces: Traces, share: float = 0.05) -> dict[str, str]:
     size[code[offsets[:-1]]] = np.diff(offsets)
     alike = [(a, b) for (a, b), n in pairs.items() if n >= share * min(size[a], size[b])]
     first = np.arange(len(size))
-    for a, b in alike:  # whoever is one with one of them is one with both
+    for a, b in alike:  # the relation is transitive
         first[np.isin(first, (first[a], first[b]))] = min(first[a], first[b])
     names = traces["user"].cat.categories
     return {names[user]: names[group] for user, group in enumerate(first) if user != group}
 
 
 def _hashed_alike(time: np.ndarray, lat: np.ndarray, lng: np.ndarray) -> np.ndarray:
-    """Records whose hash another record has too: all that agree in the three columns are among them."""
+    """Records whose hash occurs more than once; they include all that agree in the three columns."""
     key = _hashes(time, lat, lng)
     near = np.flatnonzero(_seen_twice(key))
     return near[pd.Series(key[near]).duplicated(keep=False).to_numpy()]
@@ -356,12 +356,12 @@ _MINUS_ZERO = np.array([-0.0]).view(np.int64)[0]
 
 @numba.njit(cache=True)
 def _hashes(time, lat, lng):
-    """Sixty-four mixed bits of each record (the finalizer of SplitMix64, Steele et al. 2014)."""
+    """A hash of 64 bits for each record (the finalizer of SplitMix64, Steele et al. 2014)."""
     out = np.empty(len(time), np.uint64)
     for i in range(len(time)):
         h = np.uint64(0)
         for part in (time[i], lat[i], lng[i]):
-            if part == _MINUS_ZERO:  # two zeros, of different bits, are one place
+            if part == _MINUS_ZERO:  # 0.0 and -0.0 have different bits but are the same place
                 part = np.int64(0)
             h = (h ^ np.uint64(part)) + np.uint64(0x9E3779B97F4A7C15)
             h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -373,12 +373,12 @@ def _hashes(time, lat, lng):
 
 @numba.njit(cache=True, parallel=True)
 def _seen_twice(key):
-    """True for each record whose hash begins as another one's: a few in a hundred by chance, and all that are alike."""
+    """Mask of the records whose hash prefix occurs more than once: all equal records, and a few per cent by chance."""
     ends = np.zeros(257, np.int64)
     for k in key:
         ends[np.int64(k >> np.uint64(56)) + 1] += 1
     ends = np.cumsum(ends)
-    # dealt out by the first byte, so that the bits of each part fit the processor's cache
+    # distributed by the first byte, so that the bits of each part fit into the processor's cache
     at, dealt, whose = ends[:-1].copy(), np.empty(len(key), np.uint64), np.empty(len(key), np.int64)
     for i in range(len(key)):
         part = np.int64(key[i] >> np.uint64(56))
@@ -412,19 +412,21 @@ def _seen_twice_in_part(key, whose, found):
 
 class Halves(NamedTuple):
     known: Traces  # the training half, under the users' names (KD in the thesis)
-    secret: Traces  # the half that is protected, published and attacked (UD)
+    secret: Traces  # the attacked half: protected and published (UD)
 
 
 def split_in_half(traces: Traces, rule: str = "calendar", start: pd.Timestamp | None = None, days: float = 30) -> Halves:
-    """Training and attack half (thesis §3.4.3: 15 days "used for the training phase and 15 days used for the
-    re-identification phase").
+    """Known (training) and attacked half.
+
+    Thesis §3.4.3: 15 days "used for the training phase and 15 days used for the re-identification phase". ``rule`` is one of:
 
     * ``"calendar"``: the first ``days``/2 days from ``start`` (by default midnight UTC before the first record), and the rest;
     * ``"set"``: before and after the middle of the set's time span;
-    * ``"user"``: before and after the middle of each user's own time span, as the author's program does. It drops each
-      user's first and last record and any on the border; here none is lost.
+    * ``"user"``: before and after the middle of each user's own time span, as in the author's program. The program also drops
+      each user's first and last record and any on the border; here all are kept.
 
-    A record on the border belongs to the second half. Users may be in one half only: the attacks count and report them.
+    A record on the border belongs to the second half. A user may occur in one half only: the attacks count and report such
+    users.
     """
     if rule not in HALVES:
         raise ValueError(f'rule must be "calendar", "set" or "user" (got {rule!r})')

@@ -149,7 +149,7 @@ def test_a_period_and_the_rows_of_a_parquet_file(tmp_path):
         ("cell,lat\n7,45\n", r"no column lng .*it has: cell, lat"),
         ("cell,site,lat,lng\n7,7,45,1\n", "the cell could be column cell or site"),
         ("cell,lat,lng\n7,95,1\n", r"latitudes of cells lie in .*row 0 \(cell 7"),
-        ("cell,lat,lng\n7,45,1\n7,45,1\n", "a cell stands once"),
+        ("cell,lat,lng\n7,45,1\n7,45,1\n", "a cell occurs once"),
         ("cell,lat,lng\n7,north,1\n", "line not readable"),
     ],
 )

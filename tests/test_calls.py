@@ -173,7 +173,7 @@ def test_cells_are_typed_and_sorted_and_keep_what_rides_along():
     ("columns", "words"),
     [
         ({"cell": ["a", None]}, "every row of a table of cells names its cell: 1 do not, first row 1"),
-        ({"cell": ["a", "a"]}, "a cell stands once"),
+        ({"cell": ["a", "a"]}, "a cell occurs once"),
         ({"lat": [45, 91]}, r"latitudes of cells lie in \[-90, 90\]: .*cell b, lat 91"),
         ({"lng": [181, 1]}, r"longitudes of cells lie in"),
         ({"lng": [None, 1]}, "a cell has both coordinates or none"),

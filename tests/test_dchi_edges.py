@@ -182,12 +182,12 @@ class TestProfiles:
         assert day(pd.Timestamp("2024-03-01 23:30", tz="UTC"), "Europe/Paris") == day("2024-03-02", "Europe/Paris")
 
     def test_a_day_that_was_skipped(self):
-        with pytest.raises(ValueError, match=r"a day that there is by the clocks of Pacific/Apia .got 2011-12-30"):
+        with pytest.raises(ValueError, match=r"a day that exists by the clocks of Pacific/Apia .got 2011-12-30"):
             day("2011-12-30", "Pacific/Apia")
 
     def test_a_cell_with_two_pois(self):
         calls = pd.DataFrame({"user": ["a"], "t": [pd.Timestamp("2024-03-01", tz="UTC")], "cell": ["c"]})
-        with pytest.raises(ValueError, match=r"every cell must stand once in pois .c stands there twice"):
+        with pytest.raises(ValueError, match=r"every cell must occur once in pois .c occurs twice"):
             count_profiles(calls, pd.Series(["p", "q"], ["c", "c"]))
 
     def test_the_use_of_other_cells(self):
@@ -242,5 +242,5 @@ def test_a_number_and_a_text_of_one_name_are_not_two_users():
     calls = pd.DataFrame(
         {"user": pd.Series([10, "10"], dtype=object), "t": pd.to_datetime([0, 1], utc=True), "cell": ["a", "a"]}
     )
-    with pytest.raises(ValueError, match="10 is the name of a number and of a text"):
+    with pytest.raises(ValueError, match="10 occurs as a number and as a text"):
         count_profiles(calls, {"a": "a"})

@@ -122,7 +122,7 @@ def test_the_sample():
     assert enough[drawn.index].all()
     pd.testing.assert_frame_equal(drawn, sample(counts, np.random.default_rng(1)))
     assert not drawn.index.equals(sample(counts, np.random.default_rng(2)).index)
-    with pytest.raises(ValueError, match=r"a sample of 301 users needs so many with 6 distinct POIs .* of 300"):
+    with pytest.raises(ValueError, match=r"a sample of 301 users needs as many with 6 distinct POIs .* of 300"):
         sample(counts, np.random.default_rng(1), 301)
     with pytest.raises(ValueError, match="least must be a whole number, at least 1"):
         eligible(counts, 0)
@@ -153,7 +153,7 @@ def test_pois_are_sites_where_they_stand_densest():
 @pytest.mark.parametrize(
     ("cells", "arguments", "words"),
     [
-        (CELLS, {"m": 6}, r"6 POIs need so many sites \(the 6 cells stand at 5\)"),
+        (CELLS, {"m": 6}, r"6 POIs need as many sites \(the 6 cells are at 5\)"),
         (CELLS, {"m": 0}, "m must be a whole number"),
         (CELLS, {"m": 2, "choose": "near"}, 'choose must be "densest" or "used"'),
         (CELLS, {"m": 2, "choose": "used"}, "needs use"),
@@ -162,7 +162,7 @@ def test_pois_are_sites_where_they_stand_densest():
             {"m": 2},
             r"every cell must have coordinates \(2 of 6 have none, the first is a\)",
         ),
-        (CELLS.assign(cell="x"), {"m": 2}, "every cell must stand once in cells"),
+        (CELLS.assign(cell="x"), {"m": 2}, "every cell must occur once in cells"),
         (CELLS.drop(columns="lat"), {"m": 2}, "missing: lat"),
     ],
 )
@@ -176,8 +176,8 @@ def test_cells_that_make_no_pois_are_refused(cells, arguments, words):
     [
         (pd.DataFrame({"p": [1, -2]}, ["a", "b"]), "must not be negative .got -2 of user b, POI p"),
         (pd.DataFrame({"p": [1.0, np.nan]}, ["a", "b"]), "whole numbers .got nan of user b, POI p"),
-        (pd.DataFrame({"p": [1, 2]}, ["a", "a"]), "every user must stand once"),
-        (pd.DataFrame([[1, 2]], ["a"], ["p", "p"]), "every POI must stand once"),
+        (pd.DataFrame({"p": [1, 2]}, ["a", "a"]), "every user must occur once"),
+        (pd.DataFrame([[1, 2]], ["a"], ["p", "p"]), "every POI must occur once"),
         (pd.DataFrame({"p": [True]}), "whole numbers .they hold bool"),
         ([[1]], "must be a table"),
     ],

@@ -207,7 +207,7 @@ def test_clustered_intervals_cover_the_truth_and_those_of_trials_do_not(middle):
 
 
 def test_trials_without_an_owner_are_refused():
-    with pytest.raises(ValueError, match="every trial is somebody's"):
+    with pytest.raises(ValueError, match="every trial needs a user"):
         estimates.clustered_rate([1, 0, 1], ["a", "b"])
 
 
@@ -301,7 +301,7 @@ def test_a_ratio_of_one_user_has_no_interval_and_nothing_below_no_value():
     assert np.isnan(estimates.clustered_ratio([1, 0], 0, ["x", "y"]).value)
     with pytest.raises(ValueError, match="at least one trial"):
         estimates.clustered_ratio([], 1, [])
-    with pytest.raises(ValueError, match="every trial is somebody's"):
+    with pytest.raises(ValueError, match="every trial needs a user"):
         estimates.clustered_ratio([1, 0], 1, ["x"])
 
 

@@ -69,7 +69,7 @@ DATA = [
     ({"leave_out": "nobody"}, r"leave_out names users that the data set does not have: nobody"),
     ({"width_km": 50_000.0}, r"the area is wider than its parallel"),
     ({"height_km": 50_000.0}, r"the area reaches beyond the pole"),
-    ({"width_km": 0.01, "height_km": 0.01, "users": 60}, r"60 users are asked for, the area holds records of \d+"),
+    ({"width_km": 0.01, "height_km": 0.01, "users": 60}, r"60 users are requested, the area has records of \d+"),
 ]
 
 

@@ -175,7 +175,7 @@ def test_labels_in_every_form():
         (lambda: crossed(["a"], ["a", "b"], ABC), r"labels of the same profiles \(got 1 and 2\)"),
         (lambda: crossed(["a"], ["a"], ABC, ["x", "y"]), "where must name the municipality of each of the 1 profiles"),
         (lambda: scores_by_place(["a"], ["a"], ABC, [None]), r"where must name .* \(got 1, 1 missing\)"),
-        (lambda: confusion(["a", "a"], ["a", "a"], ABC, ["u"]), "whose must name whose each of the 2 profiles is"),
+        (lambda: confusion(["a", "a"], ["a", "a"], ABC, ["u"]), "whose must name the owner of each of the 2 profiles"),
         (lambda: crossed(["a"], ["a"], ABC, sizes=[1, 2]), "sizes must be a number for each of the 1 rows"),
         (lambda: quantification(["a"], ["a"], ABC, joined={"a": ("b", "c")}), "joined must give a new name"),
         (lambda: quantification(["a"], ["a"], ABC, joined={"d": ("b", "z")}), r"to some of a, b, c \(got d: b, z\)"),

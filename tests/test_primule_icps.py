@@ -277,7 +277,7 @@ CALL = calls_of([("a", "2016-11-01T10:00", "c1")], ROME)
         (CALL.drop(columns="duration"), CELLS, {"every_slot": True}, "missing: duration"),
         (CALL.drop(columns="end_cell"), CELLS, {"both_cells": True}, "missing: end_cell"),
         (CALL.assign(t=pd.Timestamp("2016-11-01")), CELLS, {}, "must hold times with a zone"),
-        (CALL.assign(user=None), CELLS, {}, "every call must have a user, a time and a cell .1 have not, the first in row 0"),
+        (CALL.assign(user=None), CELLS, {}, "every call must have a user, a time and a cell .1 do not, the first in row 0"),
         (
             CALL.assign(duration=-1.0),
             CELLS,
@@ -286,12 +286,12 @@ CALL = calls_of([("a", "2016-11-01T10:00", "c1")], ROME)
         ),
         (CALL.assign(duration=np.inf), CELLS, {"both_cells": True}, "durations must be seconds"),
         (CALL.assign(duration=-5.0), CELLS, {}, r"not negative .got -5.0 in row 0"),
-        (CALL.assign(user=""), CELLS, {}, "every call must have a user, a time and a cell .1 have not, the first in row 0"),
+        (CALL.assign(user=""), CELLS, {}, "every call must have a user, a time and a cell .1 do not, the first in row 0"),
         (CALL.assign(cell=pd.Categorical([""])), CELLS, {}, "every call must have a user, a time and a cell .1"),
         (CALL, CELLS.drop(columns="municipality"), {}, "missing: municipality"),
-        (CALL, pd.concat([CELLS, CELLS]), {}, "every cell must stand once in cells .c1"),
+        (CALL, pd.concat([CELLS, CELLS]), {}, "every cell must occur once in cells .c1"),
         (CALL, CELLS, {"every_slot": 1}, "every_slot must be True or False"),
-        (pd.concat([CALL, CALL]).assign(user=pd.Categorical([1, "1"])), CELLS, {}, "users must be told apart"),
+        (pd.concat([CALL, CALL]).assign(user=pd.Categorical([1, "1"])), CELLS, {}, "users must have distinct names"),
     ],
 )
 def test_what_gives_no_profiles_is_refused(calls, cells, more, words):
@@ -308,11 +308,11 @@ def test_what_gives_no_profiles_is_refused(calls, cells, more, words):
         (lambda: counts([6]), "got 6 in row 0"),  # 6 of 5 days
         (lambda: counts([1 << 15], 1), "of 1 weeks"),
         (lambda: counts([0.5]), "keys must be whole numbers"),
-        (lambda: counts([[1]]), "one a profile"),
+        (lambda: counts([[1]]), "one per profile"),
         (lambda: values([1], 5), "weeks must be a whole number from 1 to 4"),
         (lambda: keys(np.full((1, 24), 3)), r"from 0 to its 2 days .got 3 in row 0, cell 3"),
         (lambda: keys(np.full((1, 24), -1)), "got -1"),
-        (lambda: keys(np.ones((1, 6), int)), "a row a profile of 24 cells"),
+        (lambda: keys(np.ones((1, 6), int)), "one row of 24 cells per profile"),
         (lambda: keys(np.ones((1, 24))), "counts must be whole numbers"),
         (lambda: known(0), "weeks must be"),
     ],

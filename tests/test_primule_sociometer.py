@@ -95,7 +95,7 @@ class TestArchetypes:
             ({"intensities": ()}, r"intensities must be one number or more \(got none\)"),
             ({"intensities": (0.5, 0)}, "intensities must be shares of the days, above 0 and at most 1"),
             ({"intensities": 2}, "intensities must be shares of the days"),
-            ({"visit_days": (1,)}, "visit_days must be whole numbers in 2 … 5: one day is who passes by"),
+            ({"visit_days": (1,)}, "visit_days must be whole numbers in 2 … 5: one day is a passer-by"),
             ({"visit_days": (6,)}, "visit_days must be whole numbers in 2 … 5"),
             ({"curve": (1, 1)}, "curve must be a number for each of P1, P2 and P3"),
             ({"curve": (1, 0, 1)}, "curve must be a number for each of P1, P2 and P3, above 0 in P2"),
@@ -284,7 +284,7 @@ class TestRefused:
             (good[:, :6], r"profiles must have the 24 cells .*got 6.: archetypes.weeks=….*fewer weeks"),
             (np.where(np.eye(3, 24) > 0, np.nan, good), r"3 profiles have others, first: nan in row 0, cell 0"),
             (np.where(np.eye(3, 24, 4) > 0, 5, good), r"first: 5.0 in row 0, cell 4\): divide counts by days, clamp noise"),
-            (good - 0.3, r"values of a profile are shares of days, in \[0, 1\]"),
+            (good - 0.3, r"values of a profile must be shares of days, in \[0, 1\]"),
             ([["a"] * 24], "profiles must be an array of numbers"),
         ],
     )

@@ -92,7 +92,7 @@ class TestMostActive:
         assert most_active(self.traces, GRID, 3, start="p") == ["pen", "pia", "pat"]
 
     def test_too_few(self):
-        with pytest.raises(ValueError, match="5 users are asked for, the area holds records of 4: ask for fewer"):
+        with pytest.raises(ValueError, match="5 users are requested, the area has records of 4: request fewer"):
             most_active(self.traces, GRID, 5)
         with pytest.raises(ValueError, match="records of 0 whose name begins with 'x'"):
             most_active(self.traces, GRID, 1, start="x")

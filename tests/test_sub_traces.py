@@ -109,7 +109,7 @@ def test_the_program_knows_one_more_where_the_share_is_whole():
 def test_a_user_who_is_called_like_a_sub_trace_is_refused():
     traces = traces_of([[(600 * i, 0, 0) for i in range(10)], [(0, 5, 5)]])
     clash = as_traces(traces.assign(user=traces["user"].astype(str).replace("u1", "u0-9")))
-    with pytest.raises(ValueError, match=r"^user u0-9 is called as a sub-trace of user u0 would be: rename one of them$"):
+    with pytest.raises(ValueError, match=r"^user u0-9 has the name of a sub-trace of user u0: rename one of them$"):
         split_in_time(clash, 600)
     assert slices(clash, 600).owner["u0-9-0"] == "u0-9"  # alone, sub-traces have names of their own
 

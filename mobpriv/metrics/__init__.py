@@ -1,9 +1,11 @@
-"""What protected traces are still good for: the utility metrics of the thesis, §4.7.2, one file each; and what they still betray: the
-POI privacy of PULP (§II-C), whose utility is the area coverage on S2 cells of level 15.
+"""Utility metrics of the thesis, §4.7.2, one file each, and the POI privacy of PULP (§II-C).
 
-A metric is a function of ``(original, protected, …)`` whose result has one row a user of ``original``, sorted: a Series, or a
-DataFrame where there are several numbers. NaN stands where a metric is not defined for a user, as for most where the mechanism
-has erased the trace; each metric says what it is then. The privacy metrics of §4.7.1 are in :mod:`mobpriv.attacks.policies`.
+PULP's utility is the area coverage on S2 cells of level 15. The privacy metrics of §4.7.1 are in
+:mod:`mobpriv.attacks.policies`.
+
+A metric is a function of ``(original, protected, …)``. Its result has one row per user of ``original``, sorted: a Series, or a
+DataFrame for several numbers. NaN means that the metric is not defined for a user. Most metrics are undefined if the mechanism
+has erased the trace; each metric states its value in this case.
 """
 
 from mobpriv.metrics.coverage import area_coverage

@@ -1,10 +1,13 @@
-"""What a classifier's labels are still good for: confusion matrices, F-scores and how many of each class. Pratesi, Gabrielli, Cintia, Monreale
-and Giannotti, *PRIMULE: Privacy Risk Mitigation for User Profiles*, §7.2, Figures 6 to 9.
+"""Quality of a classifier's labels on protected profiles: confusion matrices, F-scores and class sizes.
 
-``true`` and ``found`` are the labels of the same n profiles: in the paper the Sociometer's on the original and on the private ones, since it
-has no others. ``categories``: all classes, in their order. ``whose`` (n,): whose profile each is, a user or a municipality; profiles of
-one are alike, and intervals cover another sample of *them* (:func:`mobpriv.estimates.clustered_rate`). Without it every profile
-counts for itself (Wilson's).
+Source: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy Risk Mitigation for User Profiles*, §7.2, Figures
+6 to 9.
+
+* ``true`` and ``found``: two labels of the same n profiles. The paper compares the Sociometer's labels of original and private
+  profiles, since it has no others.
+* ``categories``: all classes, in order.
+* ``whose`` (n,): the user or municipality of each profile. Profiles of the same one are correlated, and intervals cover another
+  sample of *them* (:func:`mobpriv.estimates.clustered_rate`). Without it profiles count as independent (Wilson's interval).
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,9 +21,9 @@ MEASURES = ("precision", "recall", "f_score")
 
 
 def crossed(true, found, categories: Sequence[str], where=None, sizes=None) -> np.ndarray:
-    """How many profiles of each true class (rows) have each label (columns): (c, c), or with ``where`` (places, c, c), places sorted.
+    """Number of profiles of each true class (rows) with each label (columns), shape (c, c).
 
-    ``sizes`` (n,): how many profiles each row stands for.
+    With ``where`` the shape is (places, c, c), places sorted. ``sizes`` (n,): the number of profiles that each row represents.
     """
     t, f = _codes(true, found, categories)
     c = len(categories)
@@ -31,7 +34,7 @@ def crossed(true, found, categories: Sequence[str], where=None, sizes=None) -> n
 
 
 def places(where, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """The place of the municipality of each of n profiles among the names, which are sorted."""
+    """The index of each profile's municipality among the sorted names; and these names."""
     place, names = pd.factorize(pd.Series(where), sort=True)
     if len(place) != n or (place < 0).any():
         raise ValueError(
@@ -41,10 +44,10 @@ def places(where, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def confusion(true, found, categories: Sequence[str], whose=None, level: float = 0.95) -> pd.DataFrame:
-    """The confusion matrix as Figures 6 and 7 have it, a row a cell: true, found, count, and the share of the n profiles of the true class.
+    """The confusion matrix of Figures 6 and 7 with a row per cell: true, found, count, and the share of the true class.
 
-    Columns ``value, low, high, n`` are an :class:`mobpriv.estimates.Estimate`; the shares of a true class sum to 1. A class without a profile
-    has n = 0 and no shares (NaN).
+    The columns ``value, low, high, n`` are an :class:`mobpriv.estimates.Estimate`; n is the size of the true class, whose
+    shares sum to 1. A class without profiles has n = 0 and NaN as shares.
     """
     t, f = _codes(true, found, categories)
     rows = []
@@ -58,21 +61,25 @@ def confusion(true, found, categories: Sequence[str], whose=None, level: float =
 
 
 def shares(true, found, categories: Sequence[str], sizes=None) -> pd.DataFrame:
-    """The same matrix as a table, true × found; NaN in the row of a class without a profile."""
+    """The confusion matrix as a table of shares, true × found; NaN in the row of a class without profiles."""
     counts = crossed(true, found, categories, sizes=sizes)
     index, columns = pd.Index(categories, name="true"), pd.Index(categories, name="found")
     return pd.DataFrame(_divided(counts, counts.sum(axis=1, keepdims=True)), index, columns)
 
 
 def scores(true, found, categories: Sequence[str], whose=None, level: float = 0.95) -> pd.DataFrame:
-    """Precision, recall and F-score of each class, a row a class and measure, as estimates::
+    """Precision, recall and F-score of each class as estimates, a row per class and measure::
 
         precision = hits / found      recall = hits / true      f_score = 2 · P · R / (P + R) = 2 · hits / (true + found)
 
-    0/0 is decided so: no precision (NaN) where nobody has the label, no recall where nobody is of the class, and no F-score where both
-    hold; where only one holds there is no hit, and the F-score is 0. ``n`` is what the measure is a share of, 0 where it is none.
+    Where the fraction is 0/0:
 
-    The F-score's interval is that of the share J of hits among who is of the class or has its label: F = 2 J / (1 + J) rises with J.
+    * precision is NaN if no profile has the label;
+    * recall is NaN if no profile is of the class;
+    * the F-score is NaN in both cases together; in one of them alone there is no hit, and it is 0.
+
+    ``n`` is the denominator of the measure. The interval of the F-score follows from that of J, because F = 2 J / (1 + J)
+    increases with J. J is the share of hits among the profiles that are of the class or have its label.
     """
     t, f = _codes(true, found, categories)
     owners = None if whose is None else _owners(whose, len(t))
@@ -88,7 +95,7 @@ def scores(true, found, categories: Sequence[str], whose=None, level: float = 0.
 
 
 def agreement(true, found, categories: Sequence[str], whose=None, level: float = 0.95) -> Estimate:
-    """The share of the profiles whose two labels are the same."""
+    """The share of the profiles with two equal labels."""
     t, f = _codes(true, found, categories)
     if not len(t):
         raise ValueError("an agreement needs one profile or more (got none)")
@@ -96,14 +103,14 @@ def agreement(true, found, categories: Sequence[str], whose=None, level: float =
 
 
 def kappa(counts) -> float:
-    """Cohen's κ of a crossed table (c, c), (p_o − p_e) / (1 − p_e): agreement beyond chance; NaN where chance alone agrees on all."""
+    """Cohen's κ of a confusion matrix (c, c), (p_o − p_e) / (1 − p_e): agreement beyond chance; NaN if p_e = 1."""
     p = np.asarray(counts, float) / np.sum(counts)
     chance = float(p.sum(axis=0) @ p.sum(axis=1))
     return float((np.trace(p) - chance) / (1 - chance)) if chance < 1 else np.nan
 
 
 def scores_by_place(true, found, categories: Sequence[str], where) -> pd.DataFrame:
-    """Figure 8: the scores of each municipality, a row a municipality and class, with how many are of the class, have its label, and both.
+    """The scores of each municipality (Figure 8), a row per municipality and class, with the numbers true, found and hits.
 
     0/0 as in :func:`scores`.
     """
@@ -121,7 +128,7 @@ def scores_by_place(true, found, categories: Sequence[str], where) -> pd.DataFra
 
 
 def medians(by_place: pd.DataFrame, measure: str = "f_score", level: float = 0.95) -> pd.DataFrame:
-    """The median of a measure over the municipalities, a row a class, as an estimate; ``undefined``: in how many it is 0/0 and left out."""
+    """The median of a measure over municipalities as an estimate, a row per class; ``undefined`` counts the omitted 0/0."""
     rows = []
     for name, values in by_place.groupby("category", sort=False, observed=True)[measure]:
         known = values.dropna()
@@ -133,10 +140,10 @@ def medians(by_place: pd.DataFrame, measure: str = "f_score", level: float = 0.9
 def quantification(
     true, found, categories: Sequence[str], where=None, joined: Mapping[str, Sequence[str]] | None = None
 ) -> pd.DataFrame:
-    """Figure 9: how many of each class there are by the true labels and by those found, a row a class, or a municipality and class.
+    """Class sizes by true and by found labels (Figure 9), a row per class, or per municipality and class.
 
-    ``error`` = found − true; ``relative`` = error / true, NaN where nobody is of the class. ``joined``: name -> classes that are counted as
-    one in a further row, as §7.2 does with visitors and passing by.
+    ``error`` = found − true; ``relative`` = error / true, NaN for an empty class. ``joined`` maps a name to classes that form
+    one further row, as §7.2 joins visitors and passing by.
     """
     t, f = _codes(true, found, categories)
     place, names = (np.zeros(len(t), np.int64), [None]) if where is None else places(where, len(t))
@@ -157,7 +164,7 @@ def quantification(
 
 
 def _by_place(columns: Mapping[str, np.ndarray], where, categories) -> pd.DataFrame:
-    """Arrays (places, classes) as the columns of a table; without ``where`` there is one place, which has no name."""
+    """Arrays (places, classes) as columns of a table; without ``where`` there is one unnamed place."""
     names = [None] if where is None else places(where, len(where))[1]
     table = {name: values.ravel() for name, values in columns.items()}
     table = {"category": pd.Categorical(np.tile(list(categories), len(names)), list(categories)), **table}
@@ -178,7 +185,7 @@ def _codes(true, found, categories) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _code(labels, categories, name: str) -> np.ndarray:
-    """The place of each label among the categories; whole numbers are places already."""
+    """The index of each label among the categories; whole numbers are indices already."""
     if isinstance(labels, pd.Series):
         labels = labels.array
     if not isinstance(labels, pd.Categorical):
@@ -205,7 +212,7 @@ def _owners(whose, n: int) -> np.ndarray:
     owners, _ = pd.factorize(pd.Series(whose))
     if len(owners) != n or (owners < 0).any():
         raise ValueError(
-            f"whose must name whose each of the {n} profiles is (got {len(owners)}, {int((owners < 0).sum())} missing)"
+            f"whose must name the owner of each of the {n} profiles (got {len(owners)}, {int((owners < 0).sum())} missing)"
         )
     return owners
 
@@ -220,6 +227,6 @@ def _bincount(codes, sizes, length: int) -> np.ndarray:
 
 
 def _divided(above, below) -> np.ndarray:
-    """The quotient, NaN where it is by 0."""
+    """The quotient; NaN for a divisor of 0."""
     below = np.asarray(below, float)
     return np.asarray(above, float) / np.where(below == 0, np.nan, below)

@@ -1,4 +1,4 @@
-"""Area coverage: how far the cells that a protected trace goes through are those of the original (thesis §4.7.2)."""
+"""Area coverage: agreement between the cells of a protected trace and those of the original (thesis §4.7.2)."""
 
 import numpy as np
 import pandas as pd
@@ -14,40 +14,39 @@ SQUARES = SquareGrid(800.0)  # §4.7.3: "the size of a square region, it is set 
 def area_coverage(
     original: Traces,
     protected: Traces,
-    grid=SQUARES,  # square cells of 800 m; anything with a method cells(lat, lng)
-    window: float | None = None,  # s; cells are told apart by the time window too, as in Accio's program; None: the thesis
+    grid=SQUARES,  # square cells of 800 m; any object with a method cells(lat, lng)
+    window: float | None = None,  # s; if given, a cell counts per time window, as in Accio's program; None: the thesis
 ) -> pd.DataFrame:
-    """Equations (4.10) to (4.13). With C(T) the cells that hold a record of T, one row a user::
+    """Area coverage of Equations (4.10) to (4.13), one row per user, with C(T) the cells that contain a record of T::
 
         precision = |C(T) ∩ C(T')| / |C(T')|      recall = |C(T) ∩ C(T')| / |C(T)|      f_score = 2 · P · R / (P + R)
 
-    The lines between records do not count, only the records, (4.10). Without a common cell precision, recall and F-score are 0.
-    An erased trace T' has recall 0, hence F-score 0; its precision, 0/0, is 1, as in the author's program: it claims no cell
-    falsely. The Mercator plane is the grid's: ``SquareGrid(800, "mercator")`` is the author's lattice. What a grid calls outside
-    (−1) is one cell like the others.
+    Only records count, not the lines between them (4.10). Without a common cell, precision, recall and F-score are 0. An erased
+    trace T' has recall 0 and F-score 0. Its precision, 0/0, is 1, as in the author's program: it claims no false cell.
 
-    With ``window`` a cell counts once in each window of so many seconds, counted from 1970-01-01 UTC.
+    The grid determines the plane: ``SquareGrid(800, "mercator")`` is the author's lattice. Positions outside a grid (−1) form
+    one ordinary cell. With ``window`` a cell counts once per window of that many seconds, counted from 1970-01-01 UTC.
 
-    Departures from the paper: none. The author's program names precision and recall the other way round on the square grid
-    (the F-score is the same).
+    Departures from the paper: none. The author's program exchanges precision and recall on the square grid (the F-score is the
+    same).
     """
     if not callable(getattr(grid, "cells", None)):
         raise ValueError(f"grid must have a method cells(lat, lng), as SquareGrid has (got {grid!r})")
     if window is not None:
-        positive("window", window, "s", least=0.001, hint="; None: the whole trace at once")
+        positive("window", window, "s", least=0.001, hint="; None: the whole trace")
     of = pairs(original, protected)
     before = _visited(original, np.repeat(np.arange(len(of.users)), np.diff(of.start)), grid, window)
     after = _visited(protected, of.owner, grid, window)
     common = before.merge(after)
     c, c_after, c_common = (np.bincount(table["user"], minlength=len(of.users)) for table in (before, after, common))
     precision = np.where(c_after > 0, c_common / np.maximum(c_after, 1), 1.0)
-    # 2 P R / (P + R) with the fractions resolved: 0 without a common cell, where the formula has 0/0
+    # 2 P R / (P + R) simplified: 0 without a common cell, where the formula is 0/0
     f_score = 2 * c_common / (c + c_after)
     return pd.DataFrame({"precision": precision, "recall": c_common / c, "f_score": f_score}, index=of.users)
 
 
 def _visited(traces: Traces, user: np.ndarray, grid, window: float | None) -> pd.DataFrame:
-    """C(T), Equation (4.10), of every user: one row a user and cell (and window)."""
+    """The cells C(T) of Equation (4.10) for every user: one row per user and cell (and window)."""
     cells = grid.cells(traces["lat"].to_numpy(), traces["lng"].to_numpy())
     table = pd.DataFrame({"user": user, "cell": np.asarray(cells, np.int64)})
     if window is not None:

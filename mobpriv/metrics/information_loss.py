@@ -1,5 +1,9 @@
-"""What protected profiles have lost: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy risk mitigation for user
-profiles*, §6.4 and §7.1, Figure 5. Profiles are arrays (n, cells) of shares of days, on h or whole.
+"""Information loss of protected profiles.
+
+Source: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy risk mitigation for user profiles*, §6.4 and §7.1,
+Figure 5.
+
+Profiles are arrays (n, cells) of shares of days, either all cells or those of h.
 """
 
 from typing import NamedTuple
@@ -9,29 +13,29 @@ import numpy as np
 from mobpriv.ranges import one_of
 
 SIMILARITIES = ("inverse", "linear", "exponential")
-PARTS = 6  # of a week: weekdays and weekend, in three slots each
+PARTS = 6  # parts of a week: weekdays and weekend, three slots each
 
 
 class Loss(NamedTuple):
     mse: float  # §6.4
-    bound: float  # of a single group
-    share: float  # mse/bound; 0 where all profiles are equal, which lose nothing
+    bound: float  # mse if all profiles form a single group
+    share: float  # mse/bound; 0 if all profiles are equal, because then nothing is lost
 
 
 def mse(original, protected, sizes=None) -> float:
-    """1/n Σ_i (x_i − x'_i)² of §6.4, the square of a vector being its squared Euclidean norm, Σ_j (x_ij − x'_ij)².
+    """Mean squared error of §6.4: 1/n Σ_i (x_i − x'_i)², with the squared Euclidean norm Σ_j (x_ij − x'_ij)².
 
-    So it is a sum over cells and a mean over profiles; a mean over cells, too, is it divided by their number. ``sizes`` (n,):
-    how many profiles each row stands for.
+    It is a sum over cells and a mean over profiles. Divide by the number of cells for a mean over cells. ``sizes`` (n,): the
+    number of profiles that each row represents.
 
-    Departures from the paper: it does not say what the square of a vector is.
+    Departures from the paper: it does not define the square of a vector.
     """
     x, y, n = _both(original, protected, sizes)
     return float(np.average(((x - y) ** 2).sum(axis=1), weights=n))
 
 
 def one_group(original, sizes=None) -> float:
-    """The bound of §6.4: 1/n Σ_i (x_i − x̂)², with x̂ the mean of all profiles."""
+    """The bound of §6.4: 1/n Σ_i (x_i − x̂)², where x̂ is the mean of all profiles."""
     x, _, n = _both(original, original, sizes)
     return float(np.average(((x - np.average(x, axis=0, weights=n)) ** 2).sum(axis=1), weights=n))
 
@@ -42,7 +46,7 @@ def information_loss(original, protected, sizes=None) -> Loss:
 
 
 def distances(original, protected) -> np.ndarray:
-    """‖x_i − x'_i‖₂ of each profile, (n,)."""
+    """Distance ‖x_i − x'_i‖₂ of each profile, (n,)."""
     x, y, _ = _both(original, protected, None)
     return np.sqrt(((x - y) ** 2).sum(axis=1))
 
@@ -50,12 +54,17 @@ def distances(original, protected) -> np.ndarray:
 def similarity(original, protected, form: str = "inverse") -> np.ndarray:
     """The similarity of Figure 5, "with respect to the Euclidean distance" d, of each profile, (n,), in [0, 1].
 
-    ``inverse``: 1/(1 + d). ``linear``: 1 − d/√cells, the largest distance there is. ``exponential``: e^−d.
+    * ``inverse``: 1/(1 + d);
+    * ``linear``: 1 − d/√cells, where √cells is the largest distance;
+    * ``exponential``: e^−d.
 
-    Departures from the paper: it does not say which. Its differential-privacy curves do: on a profile of zeros, as most cells
-    are, clamped Laplace noise of scale 1/ε has on each of 24 cells a mean square of (1 − (1 + ε)·e^−ε)/ε², so that d is about
-    2.5 at ε = 1 and 0.49 at ε = 10. That is 0.28 and 0.67 by the inverse (§7.1: "between 0.2 and 0.3", "around 0.7"), 0.49 and
-    0.90 by the linear form, 0.08 and 0.61 by the exponential one.
+    Departures from the paper: it does not state the form, but its differential-privacy curves reveal it. Most cells are 0. On a
+    profile of zeros, clamped Laplace noise of scale 1/ε has mean square (1 − (1 + ε)·e^−ε)/ε² in each of 24 cells. Thus d is
+    about 2.5 at ε = 1 and 0.49 at ε = 10. The three forms then give:
+
+    * inverse: 0.28 and 0.67 (§7.1: "between 0.2 and 0.3", "around 0.7");
+    * linear: 0.49 and 0.90;
+    * exponential: 0.08 and 0.61.
     """
     one_of("form", form, SIMILARITIES)
     d = distances(original, protected)
@@ -65,10 +74,10 @@ def similarity(original, protected, form: str = "inverse") -> np.ndarray:
 
 
 def same_time(original, protected) -> np.ndarray:
-    """Of each profile, how likely the part of the week in which the protected profile has most days is one in which the original has, (n,).
+    """Probability that the busiest week part of a profile stays the same after protection, for each profile, (n,).
 
-    Six parts, weekdays and weekend in each of three slots, each the mean of the weeks; of several fullest parts one at random. A reading of
-    §7.1, "the general behavior of the individual is preserved", which names no measure.
+    The six parts are weekdays and weekend in three slots each, averaged over the weeks; in case of ties one is drawn at random.
+    This is our interpretation of §7.1, "the general behavior of the individual is preserved", which names no measure.
     """
     x, y, _ = _both(original, protected, None)
     if x.shape[1] % PARTS:
@@ -85,7 +94,7 @@ def _both(original, protected, sizes):
     x, y = np.asarray(original, float), np.asarray(protected, float)
     if x.ndim != 2 or x.shape != y.shape or not x.size:
         raise ValueError(
-            f"original and protected profiles must be two tables of the same shape, a row or more (got {x.shape} and {y.shape})"
+            f"original and protected profiles must be two tables of the same shape, with at least one row (got {x.shape} and {y.shape})"
         )
     for what, values in (("original", x), ("protected", y)):
         if np.isnan(values).any():

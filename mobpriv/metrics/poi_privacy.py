@@ -1,6 +1,7 @@
-"""POI privacy: how many of the places where a user stopped are still found in her protected trace.
+"""POI privacy: how many of a user's stops an adversary still finds in her protected trace.
 
-Cerf et al., "Automatic privacy and utility preservation for mobility data: a nonlinear model-based approach" (PULP, TDSC 2018), §II-C.
+Source: Cerf et al., "Automatic privacy and utility preservation for mobility data: a nonlinear model-based approach" (PULP,
+TDSC 2018), §II-C.
 """
 
 import numba
@@ -19,37 +20,42 @@ MATCHED = ("protected", "both")
 def poi_privacy(
     original: Traces,
     protected: Traces,
-    diameter: float = 200.0,  # m, d: of a POI
-    duration: float = 900.0,  # s, t: least time of a stop
-    near: float = 100.0,  # m, d_max: two POIs whose centroids are at most so far apart match
+    diameter: float = 200.0,  # m, d: diameter of a POI
+    duration: float = 900.0,  # s, t: least duration of a stop
+    near: float = 100.0,  # m, d_max: largest distance between the centroids of two matching POIs
     merged: bool = True,
     matched: str = "protected",
     max_gap: float | None = None,  # s, see profiles.stays
     plane: str = "ground",
 ) -> pd.DataFrame:
-    """Equation (1). With M the POIs of T' that match a POI of T, one row a user::
+    """POI privacy of Equation (1), one row per user, with M the POIs of T' that match a POI of T::
 
         P_pr = |M| / |poi(T')|      R_pr = |M| / |poi(T)|      privacy = 1 − 2 · P_pr · R_pr / (P_pr + R_pr)
 
-    Columns: precision, recall, privacy; real, found (how many POIs T and T' have), matched (|M|), rediscovered (how many POIs
-    of T match one of T').
+    Columns:
 
-    The paper is silent on three things, and on one it contradicts itself:
+    * precision, recall, privacy;
+    * real, found: number of POIs of T and of T';
+    * matched: |M|;
+    * rediscovered: number of POIs of T that match one of T'.
 
-    * 0/0. No POI in T', or none that matches: nothing is betrayed, privacy is 1 (precision is NaN without a POI in T'). No POI
-      in T: there is nothing to hide, privacy and recall are NaN.
-    * What a POI is: "a meaningful geographical area where a user made a significant stop" is the cluster of her stays there,
-      :func:`mobpriv.profiles.pois`. ``merged=False`` takes every stay for a POI, as ALP and Accio do.
+    The paper leaves three points open and contradicts itself on a fourth:
+
+    * 0/0. Without a POI in T', or without a match, nothing is revealed and privacy is 1 (precision is NaN without a POI in T').
+      Without a POI in T there is nothing to protect; privacy and recall are NaN.
+    * Definition of a POI. "A meaningful geographical area where a user made a significant stop" is the cluster of her stays
+      there, :func:`mobpriv.profiles.pois`. With ``merged=False`` every stay is a POI, as in ALP and Accio.
     * Pauses: ``max_gap``.
-    * "Defined in range of [0, 1]": M counts POIs of T' in both fractions. Where several lie around one of T the recall exceeds 1
-      and privacy falls below 0. ``matched="both"`` counts in the recall those of T that match one of T', which keeps both in [0, 1].
+    * "Defined in range of [0, 1]": M counts POIs of T' in both fractions. If several of them surround one POI of T, recall
+      exceeds 1 and privacy falls below 0. ``matched="both"`` uses the POIs of T that match one of T' for the recall, which
+      keeps both in [0, 1].
 
     Departures from the paper: distances are on the ground unless ``plane="mercator"``.
     """
     check_matching(near, matched)
     of = pairs(original, protected)
     real, found = (poi_centres(t, diameter, duration, max_gap, merged, plane) for t in (original, protected))
-    start = np.zeros(len(of.users) + 1, np.int64)  # of the found ones, also for users whose trace was erased
+    start = np.zeros(len(of.users) + 1, np.int64)  # of the found POIs, also for users whose trace was erased
     start[1:][of.records > 0] = np.diff(found.start)
     return pd.DataFrame(scores(real, found._replace(start=np.cumsum(start)), near, matched, plane), index=of.users)
 
@@ -60,7 +66,7 @@ def check_matching(near: float, matched: str) -> None:
 
 
 def scores(real: Centres, found: Centres, near: float, matched: str, plane: str) -> dict[str, np.ndarray]:
-    """The columns of :func:`poi_privacy` for POIs that are known: those of T and of T', block i of both is that of user i."""
+    """The columns of :func:`poi_privacy` for given POIs of T and T'; block i of both belongs to user i."""
     check_plane(plane)
     a, b = (Points(*map(np.array, to_plane(c.lat, c.lng, plane))) for c in (real, found))
     again, hit = _matches(a, real.start, b, found.start, float(near), plane == "ground")
@@ -76,7 +82,7 @@ def scores(real: Centres, found: Centres, near: float, matched: str, plane: str)
 
 @numba.njit(cache=True)
 def _matches(a, a_start, b, b_start, near, wraps):
-    """How many places of each user in ``a`` have one of hers in ``b`` near them, and the other way round."""
+    """Number of places of each user in ``a`` with one of hers in ``b`` nearby, and the reverse."""
     users = len(a_start) - 1
     in_a, in_b = np.zeros(users, np.int64), np.zeros(users, np.int64)
     for user in range(users):

@@ -1,4 +1,4 @@
-"""Spatial distortion: how far protected records are from the path of the original trace (thesis §4.7.2)."""
+"""Spatial distortion: distance of protected records from the path of the original trace (thesis §4.7.2)."""
 
 import numba
 import numpy as np
@@ -9,24 +9,24 @@ from mobpriv.metrics.pairs import means, pairs
 from mobpriv.ranges import true_or_false
 from mobpriv.traces import Traces
 
-LEAF = 4  # pieces of the path in one lowest box of the tree
+LEAF = 4  # pieces of the path per leaf of the tree
 
 
 def spatial_distortion(
     original: Traces,
     protected: Traces,
     plane: str = "ground",
-    interpolate: bool = True,  # False: to the nearest original record, not to the lines between them
+    interpolate: bool = True,  # False: distance to the nearest original record, not to the lines between them
 ) -> pd.Series:
-    """Equation (4.14): the mean over the records x of T' of the distance (m) to the polyline of T::
+    """Spatial distortion of Equation (4.14): the mean distance (m) of the records x of T' from the polyline of T::
 
         SD(T, T') = 1/|T'| · Σ_x min_{0 < i < |T|} d(x, projection of x on the segment r_i r_{i+1})
 
-    One value a user. An erased trace has no record to average over: NaN. The polyline of a single record is that point.
+    One value per user; NaN for an erased trace, which has no record. The polyline of a single record is that point.
 
-    Departures from the paper: distances are on the ground unless ``plane="mercator"`` (the author's). The author's program gives
-    NaN where a trace has two successive records at one place, whose segment has no length; here it is a point. See
-    :func:`distances_to_path` for how a projection is taken.
+    Departures from the paper: distances are on the ground unless ``plane="mercator"`` (the author's). The author's program
+    returns NaN if two successive records share a position, since their segment has no length; here it is a point.
+    :func:`distances_to_path` defines the projection.
     """
     return means(distances_to_path(original, protected, plane, interpolate), pairs(original, protected), "spatial distortion")
 
@@ -34,10 +34,10 @@ def spatial_distortion(
 def distances_to_path(original: Traces, protected: Traces, plane: str = "ground", interpolate: bool = True) -> np.ndarray:
     """Metres from each protected record to the polyline of the same user's original records.
 
-    Segments are straight in the plane (in degrees on the ground) and take the short way across the date line; the Mercator plane
-    has no such way. The projection is the foot of the perpendicular (in metres, by the scales at the record), or the
-    nearer end; how far it is :func:`mobpriv.geo.distance` says. On the ground that is the least distance D along the segment up
-    to D³/R², R the Earth's radius (1e-6 m at 300 m; below 60° of latitude).
+    Segments are straight in the plane (in degrees on the ground) and take the short way across the date line; the Mercator
+    plane has no such way. The projection is the foot of the perpendicular (in metres, with the scales at the record), or the
+    nearer end. :func:`mobpriv.geo.distance` measures the distance to it. On the ground this equals the least distance D along
+    the segment up to D³/R², where R is the Earth's radius (1e-6 m at 300 m). This bound holds for latitudes below 60°.
     """
     true_or_false("interpolate", interpolate)
     of = pairs(original, protected)
@@ -45,7 +45,7 @@ def distances_to_path(original: Traces, protected: Traces, plane: str = "ground"
     ground = plane == "ground"
     if ground:
         p = p._replace(x=unwrapped(p.x, of.start))
-    p, q = (Points(*map(np.array, columns)) for columns in (p, q))  # one memory layout: compiled once
+    p, q = (Points(*map(np.array, columns)) for columns in (p, q))  # one memory layout, so that numba compiles once
     return _distances(p, of.start, q, of.first, of.last, interpolate, ground)
 
 
@@ -61,26 +61,26 @@ def _distances(p, start, q, first, last, interpolate, ground):
         tree = _tree(box)
         nearest, stack, bound = segment[0], np.empty(64, np.int64), np.empty(64)
         for k in range(first[user], last[user]):
-            # neighbours in a trace are neighbours on the path: the last one's segment bounds the search
+            # neighbours in a trace are close on the path: the previous record's segment bounds the search
             metres[k], nearest = _nearest(own, interpolate, segment, tree, q, k, nearest, ground, stack, bound)
     return metres
 
 
 @numba.njit(cache=True)
 def _pieces(p, interpolate):
-    """The segments of a path cut into pieces, so that none is long: the segment of each, and its box (west, south, east, north).
+    """Cut the segments of a path into short pieces; return the segment and the box (west, south, east, north) of each.
 
-    Segment i runs from record i to the next; or it is record i alone, if that is the last one or ``interpolate`` is False.
+    Segment i runs from record i to the next. It is record i alone if that is the last one or ``interpolate`` is False.
     """
     n = len(p.x)
     length = np.zeros(n)
     for i in range(n - 1 if interpolate else 0):
         length[i] = np.hypot(*step(p.x, p.y, p.sx, p.sy, i, i + 1))
-    limit = max(length.mean(), 1e-9)  # m; no more than two pieces a record
+    limit = max(length.mean(), 1e-9)  # m; at most two pieces per record
     segment, box = np.empty(2 * n + 1, np.int64), np.empty((2 * n + 1, 4))
     m = 0
     for i in range(n):
-        if interpolate and length[i] == 0.0 and m > 0:  # the end of the segment before it
+        if interpolate and length[i] == 0.0 and m > 0:  # the end of the previous segment
             continue
         j = i + 1 if length[i] > 0 else i
         cuts = 1 + int(length[i] / limit)
@@ -95,7 +95,7 @@ def _pieces(p, interpolate):
 
 @numba.njit(cache=True)
 def _near_together(segment, box):
-    """The pieces in Morton's order of their ranks eastwards and northwards, which a record far astray does not coarsen."""
+    """Sort the pieces in Morton order of their ranks eastwards and northwards; ranks are robust to outliers."""
     n = len(segment)
     code = np.zeros(n, np.uint64)
     for axis in range(2):
@@ -111,7 +111,7 @@ def _near_together(segment, box):
 
 @numba.njit(cache=True)
 def _tree(box):
-    """Boxes of a binary tree as a heap: node 1 is the root, 2 i and 2 i + 1 lie in node i; each lowest one holds LEAF pieces."""
+    """Boxes of a binary tree as a heap: node 1 is the root, nodes 2 i and 2 i + 1 lie in node i; each leaf has LEAF pieces."""
     leaves = 1
     while leaves * LEAF < len(box):
         leaves *= 2
@@ -133,13 +133,13 @@ def _widen(box, other):
 
 @numba.njit(cache=True)
 def _nearest(p, interpolate, segment, tree, q, k, nearest, ground, stack, bound):
-    """Metres from record k of q to the path, and its nearest segment; ``nearest`` is a guess that shortens the search.
+    """Metres from record k of q to the path, and its nearest segment; a good initial ``nearest`` shortens the search.
 
-    ``stack`` and ``bound`` are room for the nodes still to be looked into, and their distances.
+    ``stack`` and ``bound`` are buffers for the open nodes and their distances.
     """
     west, south, east, north = tree[1]
     sx, sy = q.sx[k], q.sy[k]
-    if ground:  # no scale on the path is smaller: distances by these are not longer than true ones
+    if ground:  # no scale on the path is smaller: these distances never exceed the true ones
         sx = 0.5 * (sx + min(metres_per_degree_at(south)[0], metres_per_degree_at(north)[0]))
         sy = 0.5 * (sy + metres_per_degree_at(0.0)[1])
     best, leaves = np.inf, len(tree) // 2
@@ -155,7 +155,7 @@ def _nearest(p, interpolate, segment, tree, q, k, nearest, ground, stack, bound)
                 continue
             if node < leaves:
                 left, right = _to_box(tree[2 * node], x, y, sx, sy), _to_box(tree[2 * node + 1], x, y, sx, sy)
-                farther = int(left < right)  # put down first: the nearer child is looked into first
+                farther = int(left < right)  # pushed first, so that the nearer child is searched first
                 stack[top], bound[top] = 2 * node + farther, max(left, right)
                 stack[top + 1], bound[top + 1] = 2 * node + 1 - farther, min(left, right)
                 top += 2
@@ -171,21 +171,21 @@ def _nearest(p, interpolate, segment, tree, q, k, nearest, ground, stack, bound)
 
 @numba.njit(inline="always")
 def _to_box(box, x, y, sx, sy):
-    """Squared metres from a point to a box by constant scales."""
+    """Squared metres from a point to a box, with constant scales."""
     dx, dy = sx * max(box[0] - x, x - box[2], 0.0), sy * max(box[1] - y, y - box[3], 0.0)
     return dx * dx + dy * dy
 
 
 @numba.njit
 def _to_segment(p, i, interpolate, x, y, sx, sy, ground):
-    """Squared metres from a point to segment i; ``sx`` and ``sy`` are the scales at the point, or, not on the ground, everywhere."""
+    """Squared metres from a point to segment i; ``sx`` and ``sy`` are the scales at the point (Mercator: everywhere)."""
     j = i + 1 if interpolate and i + 1 < len(p.x) else i
     dx, dy = p.x[j] - p.x[i], p.y[j] - p.y[i]
     east, north = sx * dx, sy * dy
     length, share = east * east + north * north, 0.0
     if length > 0:
         share = min(max((sx * (x - p.x[i]) * east + sy * (y - p.y[i]) * north) / length, 0.0), 1.0)
-    if share < 0.5:  # from the nearer end, so that an end is met exactly
+    if share < 0.5:  # from the nearer end, so that an end is exact
         fx, fy = p.x[i] + share * dx, p.y[i] + share * dy
     else:
         fx, fy = p.x[j] - (1 - share) * dx, p.y[j] - (1 - share) * dy

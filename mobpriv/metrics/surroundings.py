@@ -1,4 +1,4 @@
-"""Distortion in surrounding points of interest: what a search around a protected record still finds (thesis §4.7.2)."""
+"""Distortion of surrounding points of interest: results of a search around protected records (thesis §4.7.2)."""
 
 from typing import NamedTuple
 
@@ -13,37 +13,40 @@ from mobpriv.ranges import one_of, positive
 from mobpriv.traces import Traces
 
 EMPTY = ("unlike", "alike", "left out")
-_BANDS = 1 << 16  # most bands that the points are sorted into
+_BANDS = 1 << 16  # largest number of bands for the points
 
 
 def surrounding_pois(
     original: Traces,
     protected: Traces,
-    points: pd.DataFrame,  # lat, lng in degrees: one row a point of interest
+    points: pd.DataFrame,  # lat, lng in degrees: one row per point of interest
     distance: float = 200.0,  # m, β: half the side of the square box around a record
     empty: str = "unlike",
     plane: str = "ground",
 ) -> pd.DataFrame:
-    """Equations (4.17) to (4.19). With POI(x, β) the points in the box around x, and x̂ the temporal projection of x into T::
+    """Distortion in surrounding POIs, Equations (4.17) to (4.19).
+
+    POI(x, β) are the points in the box around x, and x̂ is the temporal projection of x into T::
 
         precision = |POI(x̂, β) ∩ POI(x, β)| / |POI(x, β)|      recall = |POI(x̂, β) ∩ POI(x, β)| / |POI(x̂, β)|
+
         DSP(T, T', β) = 1/|T'| · Σ_x 2 · precision · recall / (precision + recall)
 
-    One row a user: ``f_score`` is DSP (1 is no distortion, in spite of its name), ``records`` is |T'|, ``empty`` how many of them
-    have no point in either box. Points at one place are different points, as rows of ``points``. An erased trace has no
-    record to average over: NaN.
+    One row per user: ``f_score`` is DSP (despite its name, 1 means no distortion), ``records`` is |T'|, ``empty`` counts
+    records without a point in either box. Each row of ``points`` is a separate point, even at the same place. An erased trace
+    has no record and gets NaN.
 
-    The thesis is silent on two things:
+    The thesis leaves two points open:
 
-    * §4.7.2 calls β the "size" of the box, §4.7.3 says it "is of distance 200 meters from the record": the box reaches
+    * Size of the box. §4.7.2 calls β its "size"; §4.7.3 says it "is of distance 200 meters from the record". The box extends
       ``distance`` north, south, east and west of the record, 400 m × 400 m.
-    * The F-score of a record with nothing in either box is 0/0. ``empty="unlike"`` counts it as 0, as a program does that finds
-      nothing in common; ``"alike"`` as 1, since both searches have one answer; ``"left out"`` averages over the other records
-      (NaN where there is none). The published averages for Geo-I, 0.11 to 0.42, are those of the first: on Cabspotting the
-      other two lie above all of them. Where only one box is empty nothing is common: the F-score is 0.
+    * The F-score of a record with two empty boxes, 0/0. ``empty="unlike"`` counts it as 0, because nothing is common.
+      ``"alike"`` counts it as 1, because both searches have the same result. ``"left out"`` averages over the other records
+      (NaN if there are none). The published averages for Geo-I, 0.11 to 0.42, fit the first: on Cabspotting the other two
+      exceed all of them. If only one box is empty, nothing is common and the F-score is 0.
 
-    Departures from the paper: distances are on the ground unless ``plane="mercator"``. The points are those of a table, not of a
-    data base of OpenStreetMap.
+    Departures from the paper: distances are on the ground unless ``plane="mercator"``. The points come from a table, not from
+    an OpenStreetMap database.
     """
     positive("distance", distance, "m")
     one_of("empty", empty, EMPTY)
@@ -55,7 +58,7 @@ def surrounding_pois(
     nothing = found + hoped == 0
     if len(nothing) and nothing.all():
         raise ValueError(_far_away(points, protected, distance))
-    # 2 P R / (P + R) with the fractions resolved; 0/0 where both boxes are empty
+    # 2 P R / (P + R) simplified; 0/0 if both boxes are empty
     f = np.where(nothing, {"unlike": 0.0, "alike": 1.0, "left out": 0.0}[empty], 2 * common / np.maximum(found + hoped, 1))
     f_score, none = means(f, of, "f_score"), np.bincount(of.owner[nothing], minlength=len(of.users))
     if empty == "left out":
@@ -64,12 +67,12 @@ def surrounding_pois(
 
 
 class _Bands(NamedTuple):
-    """Points sorted by bands from south to north, in each from west to east."""
+    """Points sorted into bands from south to north, and from west to east within a band."""
 
     at: Points
-    start: np.ndarray  # where each band begins; one more: the end
+    start: np.ndarray  # index of each band's first point; the last entry is the end
     south: float  # y of the first band's lower edge
-    height: float  # of a band, in units of y
+    height: float  # height of a band in units of y
 
 
 def _in_bands(points: pd.DataFrame, distance: float, plane: str) -> _Bands:
@@ -111,7 +114,7 @@ def _far_away(points: pd.DataFrame, traces: Traces, distance: float) -> str:
 
 @numba.njit(cache=True, parallel=True)
 def _search(here, there, at, start, south, height, distance, ground):
-    """For each record how many points lie in its own box, in that of its projection, and in both."""
+    """The number of points in each record's box, in the box of its projection, and in both."""
     n = len(here.x)
     found, hoped, common = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     for k in numba.prange(n):
@@ -122,9 +125,9 @@ def _search(here, there, at, start, south, height, distance, ground):
 
 @numba.njit(cache=True)
 def _count(a, b, k, at, start, south, height, distance, ground):
-    """How many points lie in the box around record k of ``a``, and how many of them in the box around record k of ``b`` too."""
+    """The number of points in the box around record k of ``a``, and of those also in the box around record k of ``b``."""
     x, y = a.x[k], a.y[k]
-    # generous bounds in units of the plane: the boxes decide
+    # generous bounds in units of the plane; _in_box checks exactly
     tall = wide = 1.01 * distance
     if ground:
         tall /= metres_per_degree_at(0.0)[1]

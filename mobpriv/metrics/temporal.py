@@ -1,4 +1,4 @@
-"""Spatio-temporal distortion: how far protected records are from where the user was at that time (thesis §4.7.2)."""
+"""Spatio-temporal distortion: distance of protected records from the user's true position at that time (thesis §4.7.2)."""
 
 import numba
 import numpy as np
@@ -10,13 +10,13 @@ from mobpriv.traces import Traces, milliseconds
 
 
 def spatio_temporal_distortion(original: Traces, protected: Traces, plane: str = "ground") -> pd.Series:
-    """Equation (4.16): the mean over the records x of T' of the distance (m) to their temporal projection into T::
+    """Spatio-temporal distortion, Equation (4.16): the mean distance (m) of the records x of T' from their temporal projection
+    into T::
 
         STD(T, T') = 1/|T'| · Σ_x d(x, temporal_projection(x, T))
 
-    One value a user. An erased trace has no record to average over: NaN.
-
-    Where several records of T share a time, the trace is at several places at once: it has a distortion against itself.
+    One value per user; NaN for an erased trace, which has no record. If several records of T share a time, the trace is at
+    several places at once and its distortion from itself is not 0.
 
     Departures from the paper: distances are on the ground unless ``plane="mercator"`` (the author's).
     """
@@ -26,15 +26,16 @@ def spatio_temporal_distortion(original: Traces, protected: Traces, plane: str =
 
 
 def temporal_projection(original: Traces, protected: Traces, plane: str = "ground") -> Traces:
-    """Equation (4.15): where the user of each protected record was at its time, by her original records::
+    """Temporal projection, Equation (4.15): the user's position at the time of each protected record, from her original
+    records::
 
         r_1                                                   if t ≤ t_1
         r_i + (t − t_i)/(t_{i+1} − t_i) · (r_{i+1} − r_i)     if t_i < t ≤ t_{i+1}
         r_|T|                                                 if t > t_|T|
 
-    One row a protected record, in their order: its user, its t, and the expected lat and lng. Between two records the way is
-    straight in the plane (in degrees on the ground), the short way across the date line; the Mercator plane has no such way.
-    Of several records of T at the time t the first is meant, as in the author's program; where the thesis puts its ≤ matters to
+    One row per protected record, in their order: its user, its t, and the expected lat and lng. The interpolation is linear in
+    the plane (in degrees on the ground) and takes the short way across the date line; the Mercator plane has no such way. If
+    several records of T have the time t, the first counts, as in the author's program. The position of the thesis's ≤ affects
     nothing else.
     """
     check_plane(plane)
@@ -49,7 +50,7 @@ def temporal_projection(original: Traces, protected: Traces, plane: str = "groun
 
 @numba.njit(cache=True, parallel=True)
 def _project(x, y, time, start, when, first, last):
-    """Plane coordinates at the times ``when``; both traces are sorted by time, so one walk along them does."""
+    """Plane coordinates at the times ``when``. Both traces are sorted by time, so a single pass suffices."""
     px, py = np.empty(len(when)), np.empty(len(when))
     for user in numba.prange(len(first)):
         i, end = start[user], start[user + 1] - 1

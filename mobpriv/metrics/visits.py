@@ -1,4 +1,4 @@
-"""Number-of-visits distortion: how often a place is visited, before and after (thesis §4.7.2)."""
+"""Number-of-visits distortion: change in the number of visits to a place (thesis §4.7.2)."""
 
 import numpy as np
 import pandas as pd
@@ -11,17 +11,18 @@ from mobpriv.traces import Traces, by_user
 
 def visits(
     traces: Traces,
-    lat: float,  # degrees, of the place x
+    lat: float,  # degrees, latitude of the place x
     lng: float,
     radius: float = 100.0,  # m, α (§4.7.3)
     plane: str = "ground",
 ) -> pd.Series:
-    """Equation (4.20), how often each user comes to the place x: a visit is a record within α of x whose predecessor is not::
+    """The number of each user's visits to the place x, Equation (4.20). A visit is a record within α of x after a record that
+    is not::
 
         NV(T, x, α) = |{r_i ∈ T | d(r_i, x) ≤ α ∧ d(r_{i−1}, x) > α ∧ 1 < i ≤ |T|}|
 
-    A trace that begins at the place has no visit for that, since i > 1. As printed the second distance is d(r_i, x), which no
-    record satisfies; the sentence above the equation says r_{i−1}.
+    The start of a trace at the place is no visit, since i > 1. The second distance is printed as d(r_i, x), which no record
+    satisfies; the sentence above the equation says r_{i−1}.
     """
     positive("radius", radius, "m")
     between("lat", lat, -90, 90, "is the place's latitude, in [-90, 90] degrees")
@@ -38,17 +39,19 @@ def visits(
 def visits_distortion(
     original: Traces,
     protected: Traces,
-    lat: float,  # degrees, of the place x
+    lat: float,  # degrees, latitude of the place x
     lng: float,
     radius: float = 100.0,  # m, α (§4.7.3)
     plane: str = "ground",
 ) -> pd.DataFrame:
-    """Equation (4.21), one row a user: original and protected (NV of both traces) and their distortion::
+    """Number-of-visits distortion, Equation (4.21). One row per user: original and protected (NV of both traces) and
+    distortion::
 
         NVD(T, T', x, α) = |NV(T, x, α) − NV(T', x, α)| / NV(T, x, α)
 
-    It is NaN for users who never came to the place, NV(T) = 0: ``(table["original"] == 0).sum()`` of them. An erased trace visits
-    nothing: distortion 1. The distortion exceeds 1 where the protected trace comes more than twice as often.
+    The distortion is NaN for users who never visited the place, NV(T) = 0; there are ``(table["original"] == 0).sum()`` of
+    them. An erased trace has no visits and distortion 1. The distortion exceeds 1 if the protected trace visits more than twice
+    as often.
 
     Departures from the paper: distances are on the ground unless ``plane="mercator"`` (the author's).
     """

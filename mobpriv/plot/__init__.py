@@ -1,8 +1,9 @@
-"""The figures of the book: one style, labels at the curves, intervals. The only package that draws with matplotlib.
+"""The figures of the book: one style, labelled curves, intervals. No other package draws with matplotlib.
 
-``panels`` gives axes to draw on, each a picture of its own, which pages set side by side and phones one below the other; the forms
-(``rates``, ``curves``, ``dots``, …) draw on one of them; ``show`` makes the figure of them, with its number, caption and legend;
-``turned`` makes one of several settings, which the reader chooses by a knob.
+* ``panels`` returns axes, each a separate picture; pages place them in a row, phones in a column.
+* The forms (``rates``, ``curves``, ``dots``, …) draw on one of the axes.
+* ``show`` combines axes into a figure with number, caption and legend.
+* ``turned`` combines several settings into one figure; a knob lets the reader choose.
 """
 
 from mobpriv.plot.forms import (

@@ -1,4 +1,4 @@
-"""The forms of the figures: what is drawn on an axis, always alike. A form without an axis draws on a panel of its own."""
+"""The chart types of the figures. A form without an axis draws on a new panel."""
 
 from collections.abc import Iterable
 
@@ -16,12 +16,12 @@ from mobpriv.palette import BLUE, FAINT, INK, ORANGE, PRINTED, Mark, mark, order
 from mobpriv.plot.style import CRISP, PANEL, WIDEST, panels
 
 _MARKERS = "osD^v<>Pp*hX"
-_BAR_STEPS = 40  # of a colour bar: from 50 on matplotlib makes pixels of it, which keep their colours when the page turns dark
-MAPS_ACROSS = 2  # small maps in a row of a panel
-COARSE = 1 / 200  # of a small map's side: what is smaller is not drawn
-MISSING = "/////"  # the hatching of an area that has no number, which is not none
-ROOM = 1.15  # the factor that a logarithmic axis reaches beyond its ends
-SEAM = 0.4  # per cent of the axis: what two kinds of a stacked bar stand apart
+_BAR_STEPS = 40  # steps of a colour bar; from 50 on matplotlib rasterises it, and its colours would not follow a dark page
+MAPS_ACROSS = 2  # small maps per row of a panel
+COARSE = 1 / 200  # smallest visible part, as a share of a small map's side
+MISSING = "/////"  # hatching of an area without a number, which differs from an area with 0
+ROOM = 1.15  # factor by which a logarithmic axis extends beyond its ends
+SEAM = 0.4  # gap between two parts of a stacked bar, in per cent of the axis
 
 
 def _axis(axis, height: float | None = None):
@@ -29,24 +29,24 @@ def _axis(axis, height: float | None = None):
 
 
 def _numbers(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with floats for its numbers: an end that the interval of a single case does not have is NaN, and not drawn."""
+    """The table with its numbers as floats; a missing end of an interval becomes NaN and is not drawn."""
     return table.astype(dict.fromkeys(table.columns.intersection(["value", "low", "high", "least", "largest"]), float))
 
 
 def levels(values, text: str = "{:g}") -> dict[str, Mark]:
-    """Marks for the levels of something that has an order, by what the level is called: a colour and a marker each."""
+    """Marks for the levels of an ordered scale, by label: one colour and one marker each."""
     colours = ordered(values)
     return {text.format(v): Mark(colour, _MARKERS[i % len(_MARKERS)]) for i, (v, colour) in enumerate(colours.items())}
 
 
 def parts(names) -> dict[str, Mark]:
-    """Marks for the parts of a stacked bar, from left to right: a colour each, and for the legend a square."""
+    """Marks for the parts of a stacked bar from left to right: one colour each, a square in the legend."""
     names = list(names)
     return {name: Mark(colour, "s") for name, colour in zip(names, ordered(range(len(names))).values(), strict=True)}
 
 
 def reference(axis, x: float | None = None, y: float | None = None, text: str = ""):
-    """A faint line across the figure at ``x`` or ``y``, what the data are to be held against, with its text beside it."""
+    """Draw a faint reference line across the figure at ``x`` or ``y``, labelled with ``text``."""
     if x is not None:
         axis.axvline(x, color=FAINT, linewidth=0.8)
         axis.annotate(text, (x, 1), (4, -10), ("data", "axes fraction"), "offset points", fontsize=8)
@@ -59,9 +59,11 @@ def reference(axis, x: float | None = None, y: float | None = None, text: str = 
 def rates(table: pd.DataFrame, by: str, within: str, axis=None, twin: str = "", printed: dict | None = None, title: str = ""):
     """Rates with their intervals as dots: one group per ``by`` on the vertical axis, one dot per ``within``.
 
-    ``table``: columns ``by``, ``within``, value, low, high (shares), and perhaps least and largest, of random draws. ``twin``: a column of two values; dots of the second stand
-    hollow below those of the first. ``printed``: (by, within) -> the paper's value, a hollow diamond at its dots.
-    The marks are those of the names in ``within``: :func:`rate_marks` says which a legend needs.
+    * ``table``: columns ``by``, ``within``, value, low, high (shares), and optionally least and largest over repetitions.
+    * ``twin``: a column of two values; dots of the second are hollow, below those of the first.
+    * ``printed``: (by, within) -> the paper's value, drawn as a hollow diamond.
+
+    The names in ``within`` determine the marks.
     """
     groups, kinds = list(dict.fromkeys(table[by])), list(dict.fromkeys(table[within]))
     twins = list(dict.fromkeys(table[twin])) if twin else [None]
@@ -71,7 +73,7 @@ def rates(table: pd.DataFrame, by: str, within: str, axis=None, twin: str = "", 
         other, own = row[twin] if twin else None, mark(row[within])
         y = groups.index(row[by]) + _offset(slots.index((row[within], other)), len(slots))
         face = own.colour if other == twins[0] else "none"
-        if not np.isnan(row.get("least", np.nan)):  # what draws nothing has no spread
+        if not np.isnan(row.get("least", np.nan)):  # a deterministic result has no spread
             axis.plot(
                 [100 * row["least"], 100 * row["largest"]],
                 [y, y],
@@ -96,19 +98,19 @@ def rates(table: pd.DataFrame, by: str, within: str, axis=None, twin: str = "", 
 
 
 def intervals(values: dict[tuple, dict], axis=None, marks: dict[str, Mark] | None = None, percent: bool = False):
-    """Results with their intervals as dots: groups one below the other, kinds apart within a group.
+    """Results with their intervals as dots: groups from top to bottom, kinds separate within a group.
 
-    ``values``: (group, kind) -> value, perhaps low and high; an end that is None is not drawn. A single kind may be called "".
-    ``percent``: they are shares, drawn in per cent.
+    ``values``: (group, kind) -> value, optionally low and high; an end that is None is not drawn. A single kind may be "".
+    ``percent``: the values are shares, drawn in per cent.
     """
     groups, kinds = (list(dict.fromkeys(keys)) for keys in zip(*values, strict=True))
     marks = {kind: mark(kind) if kind else Mark(BLUE, "o") for kind in kinds} | (marks or {})
     axis, scale = _axis(axis, 0.9 + 0.22 * len(groups) * len(kinds)), 100 if percent else 1
     for (group, kind), one in values.items():
-        own, y, of = marks[kind], groups.index(group) + _offset(kinds.index(kind), len(kinds)), dict(one)  # an Estimate, too
+        own, y, of = marks[kind], groups.index(group) + _offset(kinds.index(kind), len(kinds)), dict(one)  # or an Estimate
         if of.get("low") is not None and of.get("high") is not None:
             axis.plot([scale * of["low"], scale * of["high"]], [y, y], color=own.colour, linewidth=1.2, solid_capstyle="butt")
-        if of["value"] is not None and not np.isnan(of["value"]):  # a number that these cases do not have leaves its row empty
+        if of["value"] is not None and not np.isnan(of["value"]):  # an undefined number leaves its row empty
             axis.plot(scale * of["value"], y, own.marker, color=own.colour, markersize=4.5)
     axis.set_yticks(range(len(groups)), groups)
     axis.set_ylim(len(groups) - 0.5, -0.5)
@@ -117,7 +119,10 @@ def intervals(values: dict[tuple, dict], axis=None, marks: dict[str, Mark] | Non
 
 
 def stacked(table: pd.DataFrame, by: str, within: str, axis=None, marks: dict[str, Mark] | None = None, title: str = ""):
-    """Shares that make up a whole as one bar for each ``by``, cut into the ``within`` in their order. ``table``: columns ``by``, ``within``, value."""
+    """Stacked bars of shares that sum to 1: one bar per ``by``, divided into the ``within`` in their order.
+
+    ``table``: columns ``by``, ``within``, value.
+    """
     groups, kinds = list(dict.fromkeys(table[by])), list(dict.fromkeys(table[within]))
     axis = _axis(axis, 0.75 + 0.35 * len(groups))
     share = _numbers(table).pivot(index=by, columns=within, values="value").loc[groups, kinds]
@@ -137,10 +142,10 @@ def _offset(place: int, of: int) -> float:
 
 
 def dots(values: dict[tuple, np.ndarray], axis=None, marks: dict[str, Mark] | None = None, upright: bool = False):
-    """A dot for each case, a user for instance, and a bar at the median.
+    """A dot per case (for example per user) and a bar at the median.
 
-    ``values``: (group, kind) -> one number a case. Groups stand one below the other, or side by side if ``upright``; kinds
-    stand apart within a group, and a case at the same place in each. A single kind may be called "".
+    ``values``: (group, kind) -> one number per case. Groups run from top to bottom, or from left to right if ``upright``. Kinds
+    are separate within a group, and a case has the same position in each. A single kind may be "".
     """
     groups, kinds = (list(dict.fromkeys(keys)) for keys in zip(*values, strict=True))
     marks = {kind: mark(kind) if kind else Mark(BLUE, "o") for kind in kinds} | (marks or {})
@@ -153,7 +158,7 @@ def dots(values: dict[tuple, np.ndarray], axis=None, marks: dict[str, Mark] | No
         label = kind if group == groups[0] and kind else None
         median, bar = [np.median(cases)] * 2, [place - 0.42 * room, place + 0.42 * room]
         axis.plot(*_turned(cases, spread, upright), marker, color=colour, alpha=0.3, markersize=4, label=label)
-        # in ink and on top: in the dots' own colour it is lost among them
+        # in ink and on top: in the colour of the dots it would be invisible
         axis.plot(*_turned(median, bar, upright), color=INK, linewidth=2.5, solid_capstyle="butt", zorder=3)
     if upright:
         axis.set_xticks(range(len(groups)), groups)
@@ -178,19 +183,20 @@ def against(
     joined: bool = False,
     alpha: float = 0.7,
 ):
-    """This against that: one dot a case, above the diagonal where the second number is the larger.
+    """Scatter plot: one dot per case, above the diagonal if the second number is larger.
 
-    ``pairs``: name -> (x, y), columns of equal length; a single name may be "". The dots of the name ``hollow`` lie around the
-    others. ``diagonal``: how far it and the axes go, for panels that are to be alike; True takes this one's largest number, False
-    is for numbers of two kinds, without it. ``joined``: a line goes through the dots of a name, in the order given. ``alpha``: of
-    dots that are not joined.
+    * ``pairs``: name -> (x, y), columns of equal length; a single name may be "".
+    * ``hollow``: the name with large hollow dots around the others.
+    * ``diagonal``: end of the diagonal and of the axes, for panels with equal axes. True uses the panel's largest number; False
+      draws none, for numbers of different kinds.
+    * ``joined``: connect the dots of a name in the given order; ``alpha``: opacity of dots that are not joined.
     """
     marks = {name: mark(name) if name else Mark(INK, "o") for name in pairs} | (marks or {})
     axis = _axis(axis, 4.4 if diagonal else None)
     for name, (x, y) in pairs.items():
         own = marks[name]
         look = {"markerfacecolor": "none", "markersize": 8} if name == hollow and name else {"markersize": 4.5}
-        if own.marker == "_":  # a dash is all edge
+        if own.marker == "_":  # a dash has only an edge
             look = {"markersize": 5, "markeredgewidth": 1.8}
         look |= {"linewidth": 1.2} if joined else {"alpha": alpha}
         line = "-" if joined else "none"
@@ -203,9 +209,9 @@ def against(
 
 
 def lines(table: pd.DataFrame, name: str, axis=None, median: bool = False):
-    """A line for each case, a user for instance: the columns of ``table`` over its index, in the mark of ``name``.
+    """A line per case (for example per user): the columns of ``table`` over its index, with the mark of ``name``.
 
-    With ``median`` a strong line, labelled, goes through the medians of the cases.
+    With ``median`` a strong, labelled line shows the medians of the cases.
     """
     axis = _axis(axis)
     own = mark(name)
@@ -229,7 +235,7 @@ def curves(
 ):
     """Lines with intervals, each labelled at its end. ``table``: columns ``x``, ``kind``, value, low, high.
 
-    ``named``: False where a legend has the names, which at the ends of the lines would narrow the panel.
+    ``named``: False if a legend shows the names, because labels at the ends narrow the panel.
     """
     axis = _axis(axis)
     scale, ends = (100 if percent else 1), []
@@ -247,7 +253,7 @@ def curves(
 
 
 def at(axis, table: pd.DataFrame, x: str, kind: str, here: float, percent: bool = True, marks: dict[str, Mark] | None = None):
-    """One place on ``curves``: a line at x = ``here``, and the values there in large marks with their intervals."""
+    """Mark one position on ``curves``: a line at x = ``here``, and the values there as large marks with intervals."""
     reference(axis, x=here)
     for name, own in _numbers(table[table[x] == here]).groupby(kind, sort=False):
         look, (row,) = (marks or {}).get(name) or mark(name), own.to_dict("records")
@@ -258,7 +264,7 @@ def at(axis, table: pd.DataFrame, x: str, kind: str, here: float, percent: bool 
 
 
 def label_ends(axis, ends: Iterable[tuple[float, float, str, str]]):
-    """Names at the ends of lines: (x, y, name, colour). They are set when the figure is shown, pushed apart where they would meet."""
+    """Request names at the ends of lines, (x, y, name, colour). They are placed, without overlap, when the figure is shown."""
     axis.ends = [*getattr(axis, "ends", []), *ends]
     return axis
 
@@ -266,9 +272,9 @@ def label_ends(axis, ends: Iterable[tuple[float, float, str, str]]):
 def distributions(
     values: dict[str, np.ndarray | tuple], axis=None, xlabel: str = "", title: str = "", ylabel: str = "users (%)"
 ):
-    """Empirical distribution functions: for each name the share of values at most x (infinite values never arrive).
+    """Empirical distribution functions: for each name the share of values at most x (infinite values are never reached).
 
-    ``values``: name -> the values, or the steps (x, share), rising, of a distribution that was kept.
+    ``values``: name -> the values, or the rising steps (x, share) of a stored distribution.
     """
     axis = _axis(axis)
     steps = {name: of if isinstance(of, tuple) else distribution(of) for name, of in values.items()}
@@ -300,9 +306,10 @@ def percentiles(
     marks: dict[str, Mark] | None = None,
     ylabel: str = "users (%)",
 ):
-    """Distribution functions that are known by percentiles: the share of the values at most x.
+    """Distribution functions from percentiles: the share of the values at most x.
 
-    ``table``: columns ``kind``, q (percent), value (infinite ones never arrive). ``ends``: of the x axis. Kinds stand in the legend.
+    ``table``: columns ``kind``, q (percent), value (infinite ones are never reached). ``ends``: limits of the x axis. The
+    legend names the kinds.
     """
     axis = _axis(axis)
     for name, own in table.groupby(kind, sort=False):
@@ -313,14 +320,14 @@ def percentiles(
         axis.xaxis.set_major_formatter(lambda x, _: shown(float(x)))
         axis.xaxis.set_minor_formatter(lambda *_: "")
     if ends:
-        room = 0.02 * (ends[1] - ends[0])  # a curve along an end is not half cut off
+        room = 0.02 * (ends[1] - ends[0])  # margin, so that a curve along an end is not cut
         axis.set_xlim(*(ends[0] / ROOM, ends[1] * ROOM) if log else (ends[0] - room, ends[1] + room))
     axis.set(ylim=(0, 102), xlabel=xlabel, ylabel=ylabel, title=title)
     return axis
 
 
 def distribution(values) -> tuple[np.ndarray, np.ndarray]:
-    """The steps of an empirical distribution function: where it rises, and the share of all values at most there."""
+    """The steps of an empirical distribution function: the positions, and the share of all values at most there."""
     values = np.asarray(values, float)
     x, counts = np.unique(values[np.isfinite(values)], return_counts=True)
     return x, counts.cumsum() / max(len(values), 1)
@@ -336,7 +343,7 @@ def heat_map(
 ):
     """Cells of a grid coloured by the logarithm of their share. ``bounds``: (n, 4) south, west, north, east in degrees.
 
-    ``ends``: of the colours, for maps that are to be alike; None takes those of the shares.
+    ``ends``: limits of the colours, for maps with a common scale; None uses the range of the shares.
     """
     axis = _axis(axis, 4.2)
     south, west, north, east = np.asarray(bounds).T
@@ -352,10 +359,11 @@ def heat_map(
 
 
 def area_maps(shapes, values: dict[tuple[str, str], np.ndarray], label: str = "share (%)") -> list:
-    """Small maps of the same areas, (name, column name) -> a share of each area: the more, the darker; one without a number is hatched.
+    """Small maps of the same areas, one panel per column; darker means a larger share. Areas without a number are hatched.
 
-    A panel a column, in it a map a name, two in a row. ``shapes``: polygons in degrees. Their borders are drawn coarsely, to a two-hundredth
-    of the map, and what is smaller is left out. The colours go by the root of the share, so that rare things show, too.
+    ``values``: (name, column name) -> a share per area; a panel has one map per name, two in a row. ``shapes``: polygons in
+    degrees. Borders are simplified to a two-hundredth of the map, and smaller parts are omitted. Colours follow the square root
+    of the share, so that small shares are visible.
     """
     names, columns = (list(dict.fromkeys(name[side] for name in values)) for side in (0, 1))
     rings, of, wide, high = _outlines(shapes)
@@ -393,21 +401,22 @@ def area_maps(shapes, values: dict[tuple[str, str], np.ndarray], label: str = "s
 
 
 def _outlines(shapes) -> tuple[list[np.ndarray], np.ndarray, float, float]:
-    """The outer borders of all parts of polygons within a square of side 1, of which polygon each is, and how wide and high they are together."""
+    """The outer borders of all polygon parts in a square of side 1, the polygon of each, and the total width and height."""
     west, south, east, north = shapely.total_bounds(np.asarray(shapes, object))
     squeeze = np.cos(np.radians((south + north) / 2))
     side = max((east - west) * squeeze, north - south)
     plane = shapely.transform(np.asarray(shapes, object), lambda xy: (xy - [west, south]) * [squeeze / side, 1 / side])
     parts, of = _coarse(plane)
-    seen = np.ptp(shapely.bounds(parts).reshape(-1, 2, 2), axis=1).max(axis=1) > COARSE  # of what is empty: not a number
+    seen = np.ptp(shapely.bounds(parts).reshape(-1, 2, 2), axis=1).max(axis=1) > COARSE  # the bounds of empty parts are NaN
     rings = [shapely.get_coordinates(ring) for ring in shapely.get_exterior_ring(parts[seen])]
     return rings, of[seen], (east - west) * squeeze / side, (north - south) / side
 
 
 def _coarse(plane: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The parts of polygons with coarse borders, and of which polygon each is.
+    """The parts of polygons with simplified borders, and the polygon of each part.
 
-    Neighbours keep their border in common: each for itself, they would leave wedges between them. Of polygons that overlap, each for itself.
+    Neighbours are simplified together; separately they would leave gaps between them. Overlapping polygons are simplified
+    separately.
     """
     there = np.flatnonzero(~(shapely.is_missing(plane) | shapely.is_empty(plane)))
     if shapely.coverage_is_valid(plane[there]):
@@ -418,10 +427,10 @@ def _coarse(plane: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def channel_map(grid, row: np.ndarray, secret: int, observables=None, axis=None, title: str = "", least: float = 1e-4):
-    """Where does this cell go? The cells of an area coloured by p(o|s), the secret cell s outlined; axes in km.
+    """The cells of an area coloured by p(o|s), with the secret cell s outlined; axes in km.
 
-    ``row``: the secret's row of a channel; ``observables``: the cell of each of its entries (None: all cells in order).
-    Cells below ``least`` stay empty.
+    ``row``: the secret's row of a channel; ``observables``: the cell of each of its entries (None: all cells in order). Cells
+    below ``least`` stay empty.
     """
     axis = _axis(axis, 3.4)
     p = np.zeros(grid.size)
@@ -458,19 +467,19 @@ def tiles(
     framed: dict[str, pd.DataFrame] | None = None,
     size: tuple[float, float] | None = None,
 ):
-    """A number for each pair: rows and columns of ``table`` as coloured tiles with the number on them.
+    """Heat map: rows and columns of ``table`` as coloured tiles with their numbers.
 
-    ``ends``: of the colours; those that lie on both sides of 0 have their middle colour at 0. ``framed``: a colour -> truth values,
-    which tiles have a frame of it, one within the other.
+    ``ends``: limits of the colours; if they have different signs, the middle colour is at 0. ``framed``: colour -> truth
+    values, the tiles with a frame of this colour; frames are nested.
     """
     axis = axis if axis is not None else panels(1, size)[0]
     values = table.to_numpy(float)
     low, high = ends or (np.nanmin(values), np.nanmax(values))
     both = low < 0 < high
     norm = TwoSlopeNorm(0, min(low, -1e-9), max(high, 1e-9)) if both else Normalize(low, high)
-    # the page shines through, light or dark, so that the numbers are read in its own ink
+    # transparent on light and dark pages, so that the numbers keep the page's ink
     steps = [(0, (BLUE, 0.02)), (1, (BLUE, 0.6))]
-    if both:  # each side in its own colour throughout, since a dark page has a twin of these two and of no mixture
+    if both:  # one pure colour per side: dark pages replace these two colours but not their mixtures
         steps = [(0, (ORANGE, 0.6)), (0.5, (ORANGE, 0.02)), (0.5, (BLUE, 0.02)), (1, (BLUE, 0.6))]
     cmap = LinearSegmentedColormap.from_list("tiles", [(at, to_rgba(*colour)) for at, colour in steps])
     image = axis.pcolormesh(np.ma.masked_invalid(values), cmap=cmap, norm=norm, edgecolors=FAINT, linewidth=0.2)
@@ -493,9 +502,9 @@ def tiles(
 
 
 def confusion(table: pd.DataFrame, axis=None, title: str = "", xlabel: str = "label", ylabel: str = "true label"):
-    """A confusion matrix: a row a true class, the first on top, with the shares (%) of its labels; the diagonal is framed.
+    """A confusion matrix: one row per true class, the first on top, with the shares (%) of its labels; the diagonal is framed.
 
-    ``table``: columns true, found, value, in the order of the classes. The row of a class that nobody is of stays empty.
+    ``table``: columns true, found, value, in the order of the classes. The row of an empty class stays empty.
     """
     axis = axis if axis is not None else panels(1, (4.4, 3.6))[0]
     classes = list(dict.fromkeys(table["true"]))
@@ -510,15 +519,15 @@ def confusion(table: pd.DataFrame, axis=None, title: str = "", xlabel: str = "la
 
 
 def _minus(text: str) -> str:
-    """A number's text with the sign that all others of the book have; 0 has none."""
+    """A number's text with the minus sign of the book; 0 has no sign."""
     return text.lstrip("-") if not text.strip("-0.") else text.replace("-", "−")
 
 
 def _colour_bar(axis, cells, label: str, shrink: float):
-    """A bar whose numbers look like all others of the book: 0.001, not ten to a power."""
+    """A colour bar with numbers in the book's format: 0.001, not a power of ten."""
     bar = axis.figure.colorbar(_in_steps(cells), ax=axis, shrink=shrink, format=lambda x, _: shown(float(x)))
     bar.solids.set_gid(CRISP)
-    if isinstance(cells.norm, LogNorm) and cells.norm.vmax < 100 * cells.norm.vmin:  # too few powers of ten to read it by
+    if isinstance(cells.norm, LogNorm) and cells.norm.vmax < 100 * cells.norm.vmin:  # too few powers of ten
         bar.locator = LogLocator(subs=(1, 2, 5))
     bar.ax.yaxis.set_minor_formatter(lambda *_: "")
     bar.set_label(label)
@@ -526,13 +535,13 @@ def _colour_bar(axis, cells, label: str, shrink: float):
 
 
 def _in_steps(cells) -> ScalarMappable:
-    """What a colour bar shows of ``cells``: their colours in so few steps that it is drawn, not made of pixels."""
+    """The colours of ``cells`` in few steps, so that matplotlib draws the colour bar as vectors, not pixels."""
     cells.autoscale_None()
     return ScalarMappable(cells.norm, cells.cmap.resampled(_BAR_STEPS))
 
 
 def as_map(axis, south: float, north: float, west: float, east: float):
-    """Axes of degrees on which a kilometre is as long northwards as eastwards."""
+    """Axes in degrees with equal kilometres northwards and eastwards."""
     pad = 0.03 * max(north - south, east - west)
     axis.set_xlim(west - pad, east + pad)
     axis.set_ylim(south - pad, north + pad)

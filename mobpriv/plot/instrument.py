@@ -1,8 +1,8 @@
-"""A figure with a knob: the reader chooses a setting and sees what it buys and what it costs. It may have a switch beside the knob.
+"""An interactive figure: the reader turns a knob to choose a setting and sees its benefit and its cost. A switch is optional.
 
-Everything is in the page: a frame for each setting, of which the stylesheet shows the chosen one, and in it a view for each position of the
-switch. No script runs and nothing is fetched. Knob and switch are groups of radio buttons, so the arrow keys turn them, and each button of the knob is described
-by its frame's sentences. On paper all frames stand one below the other, small, each beside its sentence.
+The page contains everything: a frame per setting, and in it a view per position of the switch. The stylesheet shows the chosen
+one. No script runs and nothing is loaded. Knob and switch are groups of radio buttons that follow the arrow keys. The sentences
+of its frame describe each button of the knob. In print all frames follow each other, small, each with its sentence.
 """
 
 import zlib
@@ -13,12 +13,14 @@ from typing import Any
 from mobpriv.palette import Mark
 from mobpriv.plot.picture import Picture, alike, axes_of, caption_html, legend_html, show
 
-MOST_POSITIONS = 4  # of a switch, as many as the stylesheet knows
+MOST_POSITIONS = 4  # most positions of a switch that the stylesheet supports
 
 
 class Instrument:
-    """One picture a setting under one knob, or one for each position of a ``switch``. ``marked``: the setting that is shown first, and
-    where there is no HTML; of a switch the first position."""
+    """One picture per setting of a knob, or one per setting and position of a ``switch``.
+
+    ``marked``: the setting shown first, and the only one without HTML; the first position of the switch is shown first.
+    """
 
     def __init__(
         self,
@@ -38,7 +40,7 @@ class Instrument:
         said = self.caption + "".join(
             f"{setting}{view.alt}" for setting, views in self.frames.items() for view in views.values()
         )
-        key = f"k{zlib.crc32(said.encode()):08x}"  # another instrument on the page has another one
+        key = f"k{zlib.crc32(said.encode()):08x}"  # differs between the instruments of a page
         frames = "".join(self._frame(setting, views, key, i) for i, (setting, views) in enumerate(self.frames.items()))
         panels = len(next(iter(self.frames[self.marked].values())).svgs)
         return (
@@ -59,7 +61,7 @@ class Instrument:
     def _frame(self, setting: str, views: dict[str, Picture], key: str, i: int) -> str:
         chosen = " checked" * (setting == self.marked)
         ids = [f"{key}-{i}-says" if not self.switch else f"{key}-{i}-{k}-says" for k in range(len(views))]
-        # the sentence is the button's description and the picture's name: read aloud there, seen here
+        # the sentence describes the button and names the picture; it is hidden from screen readers here, which read it there
         inside = "".join(
             f'<div class="view"><p id="{said}" aria-hidden="true">{escape(view.alt)}</p>'
             f"{view.panels_html(said.removesuffix('-says'))}</div>"
@@ -89,11 +91,14 @@ def turned(
     legend: dict[str, Mark] | None = None,
     switch: str = "",
 ) -> Instrument:
-    """The figure with a knob. ``frames``: what a setting is called -> its axes, and a sentence that says the setting and what is seen at it.
+    """Build a figure with a knob.
 
-    ``knob``: what is turned, with its unit; ``marked``: the setting shown first, by default the first. All frames have as many panels,
-    and the same limits: what moves, moves for its value. ``legend``: of all frames. ``switch``: what a second group of buttons
-    chooses; then each setting has, for each of its positions, axes and a sentence.
+    * ``frames``: name of a setting -> its axes and a sentence that states the setting and what it shows.
+    * ``knob``: the quantity and its unit; ``marked``: the setting shown first, by default the first.
+    * ``legend``: shared by all frames.
+    * ``switch``: the quantity of a second group of buttons; each setting then has axes and a sentence for each position.
+
+    All frames have the same number of panels and the same limits, so visible changes are changes of values.
     """
     drawn = {setting: dict(of) if switch else {"": of} for setting, of in frames.items()}
     marked = marked or next(iter(drawn), "")

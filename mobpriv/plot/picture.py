@@ -1,6 +1,6 @@
-"""A figure as the book shows it: panels as SVG whose ink and colours follow the page's theme, light or dark; number, caption, legend.
+"""Figures for the book's pages: SVG panels with number, caption and legend. Ink and colours follow the light or dark theme.
 
-CSS variables stand in the place of the style's colours (:mod:`mobpriv.palette`).
+CSS variables replace the colours of the style (:mod:`mobpriv.palette`).
 """
 
 import base64
@@ -27,19 +27,19 @@ from mobpriv.numbers import shown
 from mobpriv.palette import DARK, Mark
 from mobpriv.plot.style import CRISP, SIDE_BY_SIDE
 
-PAPER = (7.2, 8.3)  # inches of a sheet that the panels of a figure have: beside them are margins, below them a caption
-LEAST = 0.75  # how small they are printed there: their lettering of 8 points as 6
-PLAIN = (1e-4, 1e6)  # between these no power of ten stands at an axis
-FAR = 12  # points from the end of a line at which a name is no longer read as its own
-_DPI = 150  # of a PNG
+PAPER = (7.2, 8.3)  # inches available on a printed sheet for the panels, within the margins and above a caption
+LEAST = 0.75  # smallest scale in print: lettering of 8 points becomes 6
+PLAIN = (1e-4, 1e6)  # range of axes without powers of ten
+FAR = 12  # points: largest shift of a name from the end of its line at which it is still recognisable
+_DPI = 150  # resolution of a PNG
 _LINES = ("-", "--", ":")  # markers that are lines
 _NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
 
 
 class Picture:
-    """Panels side by side, their legend above and their caption below them: SVG for pages, PNG where there is no HTML.
+    """Panels in a row, legend above and caption below: SVG for pages, PNG where there is no HTML.
 
-    ``alt`` says in a sentence what is to be seen. ``number``: of the paper's figure ("3.4"); others are numbered by the build.
+    ``alt`` describes the figure in a sentence. ``number`` is that of the paper's figure ("3.4"); the build numbers the others.
     """
 
     def __init__(self, figures: Sequence, caption: str, alt: str, number: str = "", legend: dict[str, Mark] | None = None):
@@ -58,17 +58,17 @@ class Picture:
 
     @property
     def on_paper(self) -> "OnPaper":
-        """How the panels stand on a sheet."""
+        """The layout of the panels on a sheet."""
         wide, high = np.max([figure.get_size_inches() for figure in self._figures], axis=0)
         return OnPaper.of(len(self._figures), wide, high)
 
     @property
     def wide(self) -> bool:
-        """Whether a panel is drawn so wide that two beside each other would be too small to read where the text is narrow."""
+        """Whether a panel is so wide that two in a row would be too small to read in a narrow text column."""
         return any(figure.get_size_inches()[0] > SIDE_BY_SIDE for figure in self._figures)
 
     def panels_html(self, key: str = "") -> str:
-        """The panels alone. ``key`` begins the ids in them, which no other drawing of the page may have."""
+        """The panels alone. ``key`` is a prefix of their ids that must be unique on the page."""
         key = key or f"p{zlib.crc32(''.join(self.svgs).encode()):08x}"
         panels = "".join(f"<div>{own_ids(themed(svg), f'{key}-{i}')}</div>" for i, svg in enumerate(self.svgs))
         widest = max(figure.get_size_inches()[0] for figure in self._figures)
@@ -79,8 +79,7 @@ class Picture:
 
 
 class OnPaper(NamedTuple):
-    """How panels stand on a sheet: in rows of so many, of which each has its part of the height; or, where that would be too small to
-    read, over several sheets."""
+    """Layout of panels on a sheet: rows of equal height, or several sheets if the panels would be too small to read."""
 
     across: int
     rows: int
@@ -88,7 +87,7 @@ class OnPaper(NamedTuple):
 
     @classmethod
     def of(cls, panels: int, wide: float, high: float) -> "OnPaper":
-        """``wide``, ``high``: of a panel, in inches."""
+        """The layout for ``panels`` of ``wide`` × ``high`` inches."""
         if panels == 1:
             return cls(1, 1)
 
@@ -111,10 +110,10 @@ def _panels(html: str, alt: str, style: str) -> str:
 
 
 def show(panels, caption: str, alt: str, number: str = "", legend: dict[str, Mark] | None = None, same: str = "") -> Picture:
-    """The figure made of one or several axes.
+    """Build a figure from one or several axes.
 
-    ``same``: "x", "y" or "xy", which limits the panels share; ``legend``: name -> mark, above the panels, never on data.
-    ValueError where caption or alt is no sentence, which a reader, or a listener, needs.
+    ``same``: "x", "y" or "xy", the limits that the panels share; ``legend``: name -> mark, above the panels, never on data.
+    Raises ValueError if caption or alt is not a full sentence; readers and screen readers need one.
     """
     panels = axes_of(panels)
     for what, text in {"caption": caption, "alt": alt}.items():
@@ -127,7 +126,7 @@ def show(panels, caption: str, alt: str, number: str = "", legend: dict[str, Mar
         _whole_label(axis)
         _whole_title(axis)
     labels = [_end_labels(axis) for axis in panels]
-    # where lines end in one point their names would be a heap beside it: the legend names them
+    # where lines end at the same point their names would overlap: the legend names them
     if not any(name in (legend or {}) and abs(moved) > FAR for ends in labels for *_, name, _, moved in ends):
         for axis, ends in zip(panels, labels, strict=True):
             _label_ends(axis, ends)
@@ -135,14 +134,14 @@ def show(panels, caption: str, alt: str, number: str = "", legend: dict[str, Mar
 
 
 class Kept:
-    """A figure that a run drew of what does not come with the book, and kept with its numbers as a PNG a panel."""
+    """A figure stored with a run's numbers as one PNG per panel, because its data are not part of the book."""
 
     def __init__(self, pngs: Sequence[bytes], caption: str, alt: str, number: str = ""):
         self.pngs, self.caption, self.alt, self.number = pngs, caption, alt, number
 
     @classmethod
     def of(cls, text: str, caption: str, alt: str, number: str = "") -> "Kept":
-        """The figure of what :func:`as_text` gave."""
+        """Restore a figure from the text of :func:`as_text`."""
         return cls([base64.b64decode(panel) for panel in text.split()], caption, alt, number)
 
     @property
@@ -165,7 +164,7 @@ class Kept:
 
 
 def as_text(panels) -> str:
-    """Each panel as a PNG of few colours in base64, small enough to be kept with a run's numbers, a space between two."""
+    """The panels as small base64 PNGs with few colours, separated by spaces, for storage with a run's numbers."""
     kept = []
     for axis in axes_of(panels):
         png, pixels = io.BytesIO(), np.rint(255 * _png(axis.figure)).astype(np.uint8)
@@ -175,12 +174,12 @@ def as_text(panels) -> str:
 
 
 def axes_of(panels) -> list[Axes]:
-    """One axis, or several in whatever they came, as a list."""
+    """One axis, or several in any container, as a list."""
     return [panels] if isinstance(panels, Axes) else list(np.ravel(panels))
 
 
 def alike(panels: Sequence[Axes], same: str) -> None:
-    """Limits that panels share, in the directions ``same``: from the least to the largest of all."""
+    """Set common limits for all panels in the directions ``same``, from the smallest to the largest of all."""
     for direction in same:
         limits = [getattr(axis, f"get_{direction}lim")() for axis in panels]
         turned = limits[0][0] > limits[0][1]
@@ -190,7 +189,10 @@ def alike(panels: Sequence[Axes], same: str) -> None:
 
 
 def _plain_powers(axis) -> None:
-    """The numbers of logarithmic axes like all others of the book: 0.6, not six times ten to a power; at 1, 2 and 5 where there are few powers."""
+    """Label logarithmic axes with the book's numbers: 0.6, not six times ten to a power.
+
+    With few powers of ten the ticks are at 1, 2 and 5.
+    """
     for of, limits in ((axis.xaxis, axis.get_xlim()), (axis.yaxis, axis.get_ylim())):
         if of.get_scale() != "log" or not isinstance(of.get_major_formatter(), LogFormatter):
             continue
@@ -203,17 +205,17 @@ def _plain_powers(axis) -> None:
 
 
 def _thousands(axis) -> None:
-    """The numbers of other axes that reach a thousand like all others of the book: its digits apart."""
+    """Label linear axes that reach a thousand with the book's numbers: spaces between thousands."""
     for of, limits in ((axis.xaxis, axis.get_xlim()), (axis.yaxis, axis.get_ylim())):
         if isinstance(of.get_major_formatter(), ScalarFormatter) and max(map(abs, limits)) >= 1000:
             of.set_major_formatter(lambda x, _: shown(float(f"{x:.12g}")))
 
 
 def _whole_label(axis) -> None:
-    """The label below an axis in two lines where it would run out of the picture, as below the short axis beside long names."""
+    """Break the label of an x axis into two lines if it would exceed the picture, for example next to long names."""
     label, whole = axis.xaxis.label, axis.figure.bbox
     text = label.get_text()
-    if "\n" in text or 5 * len(text) < 36 * axis.figure.get_size_inches()[0]:  # surely not half as wide as the picture
+    if "\n" in text or 5 * len(text) < 36 * axis.figure.get_size_inches()[0]:  # certainly less than half as wide as the picture
         return
     axis.figure.draw_without_rendering()
     box = label.get_window_extent()
@@ -222,7 +224,7 @@ def _whole_label(axis) -> None:
 
 
 def _whole_title(axis) -> None:
-    """The title above an axis begins so far to the left, over the names beside the axis, that it does not run out of the picture."""
+    """Shift a title to the left, above the names of the y axis, so that it stays inside the picture."""
     title, whole = axis.get_title("left"), axis.figure.bbox
     if not title or 5 * len(title) < 36 * axis.figure.get_size_inches()[0]:
         return
@@ -240,23 +242,25 @@ def legend_html(legend: dict[str, Mark]) -> str:
 
 
 def caption_html(caption: str, number: str) -> str:
-    """The caption; where the paper has no ``number``, the build writes one."""
+    """The caption as HTML; without a ``number`` of the paper, the build numbers the figure."""
     number = f"Figure {number}." if number else ""
     return f'<figcaption><span class="figure-number">{escape(number)}</span> {escape(caption)}</figcaption>'
 
 
 def _end_labels(axis) -> list[tuple[float, float, str, str, float]]:
-    """The names that :func:`mobpriv.plot.label_ends` asked for, now that the limits of the axis are known, each with how far it is
-    moved, in points, from the end of its line so that no two meet."""
+    """The names that :func:`mobpriv.plot.label_ends` requested, each with its shift in points from the end of its line.
+
+    The limits of the axis must be final. The shifts prevent overlaps.
+    """
     ends = sorted(getattr(axis, "ends", []), key=lambda end: end[1])
     places = [axis.transLimits.transform(axis.transScale.transform((x, y)))[1] for x, y, *_ in ends]
-    room = 72 * 0.78 * axis.figure.get_size_inches()[1]  # points of the axis, about
+    room = 72 * 0.78 * axis.figure.get_size_inches()[1]  # height of the axis in points, approximately
     return [(*end, (place - wanted) * room) for end, place, wanted in zip(ends, apart(places, 10 / room), places, strict=True)]
 
 
 def _label_ends(axis, ends) -> None:
     for x, y, name, colour, moved in ends:
-        # to the beginning of the name, not through it to its middle
+        # ends at the beginning of the name, not in its middle
         leader = {"arrowstyle": "-", "color": colour, "linewidth": 0.6, "shrinkA": 1, "shrinkB": 2, "relpos": (0, 0.5)}
         axis.annotate(
             name,
@@ -271,8 +275,8 @@ def _label_ends(axis, ends) -> None:
 
 
 def apart(places: Sequence[float], gap: float) -> list[float]:
-    """Rising ``places``, moved as little as can be (least squares) so that neighbours are ``gap`` apart."""
-    blocks = []  # (sum of the wanted places of the first, count): neighbours that touch move together
+    """Rising ``places``, moved as little as possible (least squares) so that neighbours are at least ``gap`` apart."""
+    blocks = []  # (sum of the wanted first places, count): neighbours that touch move together
     for i, place in enumerate(places):
         blocks.append((place - i * gap, 1))
         while len(blocks) > 1 and blocks[-2][0] / blocks[-2][1] > blocks[-1][0] / blocks[-1][1]:
@@ -299,7 +303,7 @@ def _read(png: bytes) -> np.ndarray:
 
 
 def _legend_png(legend: dict[str, Mark]) -> np.ndarray:
-    """The legend in a picture of its own, so that it takes no room from a panel."""
+    """The legend as a separate picture, so that it takes no room from a panel."""
     figure = plt.figure(layout="none")
     plt.close(figure)
     figure.legend(handles=_handles(legend), loc="center", ncols=min(2, len(legend)))
@@ -307,7 +311,7 @@ def _legend_png(legend: dict[str, Mark]) -> np.ndarray:
 
 
 def _side_by_side(pictures: list[np.ndarray], below: np.ndarray | None = None) -> bytes:
-    """The panels in one PNG on white, at most three in a row, four as two by two; ``below`` in a row of its own."""
+    """Panels in one PNG on white, at most three in a row, four as two by two; ``below`` in a separate row."""
     columns = 2 if len(pictures) == 4 else min(3, len(pictures))
     high, wide = (max(picture.shape[axis] for picture in pictures) for axis in (0, 1))
     rows, under = -(-len(pictures) // columns), (0, 0) if below is None else below.shape[:2]
@@ -333,7 +337,7 @@ def _handles(legend: dict[str, Mark]) -> list[Line2D]:
 
 
 def _swatch(mark: Mark) -> str:
-    """The mark as a little picture, in the page's colours."""
+    """A mark as a small picture in the page's colours."""
     colour = f"var(--mp-{mark.colour[1:]}, {mark.colour})"
     if mark.marker in _LINES:
         dashes = {"--": ' stroke-dasharray="5 3"', ":": ' stroke-dasharray="1.5 2.5"'}.get(mark.marker, "")
@@ -349,9 +353,9 @@ def _swatch(mark: Mark) -> str:
 
 
 def themed(svg: str) -> str:
-    """The SVG element alone, with a CSS variable for each colour of the style (its value here is the fallback).
+    """The SVG element alone, with a CSS variable for each colour of the style (the colour is the fallback).
 
-    It says how wide it was drawn, so that pages do not blow it up.
+    It states its drawn width, so that pages do not enlarge it.
     """
     svg = svg[svg.index("<svg") :]
     width = float(re.search(r'viewBox="\S+ \S+ (\S+)', svg)[1])  # in points
@@ -365,7 +369,7 @@ def themed(svg: str) -> str:
 
 
 def own_ids(svg: str, key: str) -> str:
-    """The SVG with ids that begin with ``key``, and only those that something in it refers to: several drawings stand on a page."""
+    """Prefix the SVG's ids with ``key`` and drop unused ones, because a page has several drawings."""
     used = set(re.findall(r"url\(#([^)]+)\)", svg)) | set(re.findall(r'href="#([^"]+)"', svg))
     svg = re.sub(r' id="([^"]*)"', lambda found: f' id="{key}-{found[1]}"' if found[1] in used else "", svg)
     return re.sub(r'url\(#([^)]+)\)|href="#([^"]+)"', lambda found: _pointing(found, key), svg)
@@ -376,7 +380,7 @@ def _pointing(found: re.Match, key: str) -> str:
 
 
 def stylesheet() -> str:
-    """The CSS variables of :func:`themed`, for light pages and dark ones."""
+    """The CSS variables of :func:`themed`, for light and dark pages."""
     light = "\n".join(f"  --mp-{c[1:]}: {c};" for c in DARK)
     dark = "\n".join(f"  --mp-{c[1:]}: {d};" for c, d in DARK.items())
     return f":root {{\n{light}\n}}\nhtml[data-theme=dark] {{\n{dark}\n}}\n"

@@ -1,13 +1,13 @@
-"""The one style of all figures, and the panels that they are drawn on."""
+"""The common style of all figures, and their panels."""
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 
 from mobpriv.palette import FAINT, INK
 
-WIDEST = 4.2  # inches: no panel is drawn wider, for a phone makes it as narrow as itself, and its print as much smaller
-SIDE_BY_SIDE = 3.65  # inches: nor one of several, which stand two in a row where the text is narrow
-CRISP = "crisp"  # the id of what is drawn in steps that touch, without a seam
+WIDEST = 4.2  # inches: the widest panel; a phone shrinks a wider one, and its lettering with it
+SIDE_BY_SIDE = 3.65  # inches: the widest of several panels; two of them share a row in a narrow text column
+CRISP = "crisp"  # id of drawings in adjoining steps, rendered without seams
 SINGLE = (WIDEST, 2.9)  # a figure of one panel
 PANEL = (3.5, 2.8)  # one of several
 
@@ -46,15 +46,16 @@ STYLE = {
 
 
 def panels(count: int = 1, size: tuple[float, float] | None = None) -> list:
-    """``count`` axes in the book's style, each in a figure of its own, ``size`` inches wide (at most ``WIDEST``, several at most ``SIDE_BY_SIDE``) and high.
+    """Create ``count`` axes in the book's style, each in a separate figure.
 
-    The style stays in force for what is drawn into them. Axes that are to be alike: ``same`` of :func:`mobpriv.plot.show`.
+    ``size``: width and height in inches; the width is at most ``WIDEST``, for several at most ``SIDE_BY_SIDE``. The style stays
+    active for later drawing. For common limits use ``same`` of :func:`mobpriv.plot.show`.
     """
     mpl.rcParams.update(STYLE)
     wide, high = size or (SINGLE if count == 1 else PANEL)
     axes = []
     for _ in range(count):
         figure, axis = plt.subplots(figsize=(min(wide, WIDEST if count == 1 else SIDE_BY_SIDE), high))
-        plt.close(figure)  # shown by show(), not by the end of a cell
+        plt.close(figure)  # show() displays it, not the end of a cell
         axes.append(axis)
     return axes
