@@ -72,7 +72,7 @@ class Halves(NamedTuple):
 
 
 def per_km(epsilon: float) -> str:
-    """Write ε in 1/km as results and pages do: "0.6" for 0.0006 per metre."""
+    """Write ε in 1/km as results and pages do, without trailing zeros."""
     return f"{KM * epsilon:g}"
 
 

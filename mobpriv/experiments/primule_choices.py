@@ -16,7 +16,7 @@ from mobpriv.mechanisms.call_profiles import Primule
 def cells_in_order(original: np.ndarray, town: np.ndarray, k: int, order: np.ndarray) -> np.ndarray:
     """Return PRIMULE's published profiles in each municipality if the cells are read in another ``order``.
 
-    Distances and sizes of groups stay the same. Among groups equal in both, the lexicographically smaller mean goes first,
+    Distances and sizes of groups stay the same. If groups are equal in both, the lexicographically smaller mean goes first,
     which depends on the order of the cells. So only the remaining ties change.
     """
     said, table = np.empty(np.shape(original)), pd.DataFrame(original)[list(order)]
