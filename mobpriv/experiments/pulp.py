@@ -181,13 +181,13 @@ def summary(
 
     * ``overall.mechanism``: its share of a user's recommendations, over all objectives.
     * ``users``; ``no_model``: users without a model of any mechanism; ``no_poi``: those of them without a POI.
-    * ``share.o.mechanism``: users to whom it is recommended (a); :data:`NONE`: no mechanism satisfies the law.
+    * ``share.o.mechanism``: share of users with this recommendation (a); :data:`NONE`: no mechanism satisfies the law.
     * ``value.mechanism.o.q``: the q-th percentile of the recommended settings (b), (c), over those users.
     * ``measured.what.o.q``, ``model.what.o.q``: percentiles of the levels (d) to (f), over users with a recommendation. A
       measured level is the user's mean over the repetitions, its ratio that of the means.
     * ``same.measured.what.o``, ``same.model.what.o``: users with a recommendation whose level is within :data:`SAME` of the
       median, as a share of it.
-    * ``of.mechanism.what.o``: the median measured level of the users to whom this mechanism is recommended.
+    * ``of.mechanism.what.o``: the median measured level of the users with this recommendation.
     * ``met.measured.o``: users whose objective is met, each by her share of repetitions; ``met.model.o``; ``drawn.o``: over
       repetitions.
     * ``median.*``: the fiftieth percentile with its interval.
@@ -239,8 +239,8 @@ def summary(
 def near_best(candidates: Sequence[Candidate], least: float, within: float = 0.01) -> Recommendation:
     """Apply U-thld without its preference for privacy that exists only in the model.
 
-    Levels are clamped at 1. Of the settings whose privacy is at most ``within`` below the best one that has ``least`` utility,
-    the one with the highest utility is chosen.
+    Levels are clamped at 1. The law finds the best privacy that has ``least`` utility. Then the setting of highest utility is
+    chosen among those whose privacy is at most ``within`` lower.
     """
     asked, settings = utility_threshold(candidates, least), []
     for candidate, best in zip(candidates, asked.settings, strict=True):
@@ -363,7 +363,7 @@ def search_ratio(
 ) -> pd.DataFrame:
     """Solve PU-ratio on the traces instead of on their models: find the setting where mean privacy is ``w`` times mean utility.
 
-    For each row of ``chosen`` (user, mechanism, value) the interval from value / ``reach`` to value · ``reach``, clamped to the
+    ``chosen`` has the columns user, mechanism, value. The interval from value / ``reach`` to value · ``reach``, clamped to the
     mechanism's range, is bisected until its ends differ by a share of ``width``. Each setting is protected once per seed (once
     by a deterministic mechanism). Columns:
 

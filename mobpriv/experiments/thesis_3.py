@@ -1,15 +1,12 @@
 """The setting of all experiments of the thesis's chapter 3: days, halves, mechanisms, attacks.
 
-The thesis and its program differ. Every experiment runs in one of two *variants*, named with every rate:
+The thesis and its program differ. Every experiment runs in one of two *variants*, named with every rate: ``"text"``, the
+default, or ``"program"``, what the author's published code does.
 
-=============  ===================================  ========================================================
-\\             ``"text"``, the default              ``"program"``, what the author's published code does
-=============  ===================================  ========================================================
-halves         first 15 days, the rest              before and after the middle of each user's own time span
-metres         on the ground                        of a Mercator plane (0.79 m on the ground in San Francisco)
-POI-Attack     POIs                                 stays, so that a place is weighted by its visits
-PIT-Attack     states by falling weight             by rising weight, scores in whole numbers
-=============  ===================================  ========================================================
+* Halves: "text" has the first 15 days and the rest; "program" cuts in the middle of each user's own time span.
+* Metres: "text" on the ground; "program" of a Mercator plane (0.79 m on the ground in San Francisco).
+* POI-Attack: "text" uses POIs; "program" stays, so that a place is weighted by its visits.
+* PIT-Attack: "text" sorts states by falling weight; "program" by rising weight, with scores in whole numbers.
 
 Source: Maouche, thesis, §3.4.2 to §3.4.4.
 """

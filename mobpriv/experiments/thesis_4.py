@@ -39,10 +39,13 @@ BINS = {  # bins of the metrics in Figures 4.12 to 4.16: ends and names
 
 
 def hmc(setting: Setting, reading: str = "text") -> HMC:
-    """Return HMC for users whose training half the adversary has; ``"program"``: the options of the released program.
+    """Return HMC for users whose training half the adversary has; ``"program"``: the options of the released program:
 
-    These are cells of Mercator metres, (1 - U) of (4.7) as an exclusion of U's cells, at least 50 records per iteration, gaps
-    of a quarter of an hour, 200 km/h. :class:`mobpriv.mechanisms.HMC` lists the program's other differences.
+    * cells of Mercator metres,
+    * (1 - U) of (4.7) as an exclusion of U's cells,
+    * at least 50 records per iteration, gaps of a quarter of an hour, 200 km/h.
+
+    :class:`mobpriv.mechanisms.HMC` lists the program's other differences.
     """
     if thesis_3.check_reading(reading) == "text":
         return HMC(setting.known)

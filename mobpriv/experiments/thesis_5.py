@@ -4,17 +4,15 @@ An adversary knows the first 80 % of everybody's sub-traces. Each later sub-trac
 (§5.5.3) or a day (§5.5.4). AP- and POI-Attack compare it with the user's whole known trace. ILL-Attack is trained on that trace
 cut into sub-traces of the same length. Mechanisms protect each attacked sub-trace separately; the known traces "never".
 
-Every experiment runs in one of two *variants*:
+Every experiment runs in one of two *variants*: ``"text"``, the default, or ``"program"``, what the author's published code
+does.
 
-=============  =================================================  ========================================================
-\\             ``"text"``, the default                            ``"program"``, what the author's published code does
-=============  =================================================  ========================================================
-known          ⌈0.8 n⌉ of n sub-traces                            ⌊0.8 n⌋ + 1
-ILL-Attack     hour of the sub-trace's mean time, below a day     hour of half its span before its start; counts of zeros
-metres         on the ground                                      of a Mercator plane (0.79 m on the ground in San Francisco)
-POI-Attack     POIs                                               stays, so that a place is weighted by its visits
-HMC            §4.3                                               the options of :func:`mobpriv.experiments.thesis_4.hmc`
-=============  =================================================  ========================================================
+* Known: "text" ⌈0.8 n⌉ of n sub-traces; "program" ⌊0.8 n⌋ + 1.
+* ILL-Attack: "text" uses the hour of the sub-trace's mean time, below a day. "program" uses the hour of half its span before
+  its start, and counts of zeros.
+* Metres: "text" on the ground; "program" of a Mercator plane (0.79 m on the ground in San Francisco).
+* POI-Attack: "text" uses POIs; "program" stays, so that a place is weighted by its visits.
+* HMC: "text" §4.3; "program" the options of :func:`mobpriv.experiments.thesis_4.hmc`.
 
 The thesis attacks 2437 sessions and 200 days of its 50 cabs. Both variants have the same 50 cabs (1 409 687 records, as in
 Table 5.2) and 200 days, but four times as many sessions; we do not know why.

@@ -1,12 +1,16 @@
-"""PULP: which mechanism, at which setting, for which user (Cerf et al., "Automatic privacy and utility preservation for mobility data: a
-nonlinear model-based approach", TDSC 2018)::
+"""PULP: recommend a mechanism and its setting to each user.
 
-    measured = profile(traces)  # levels of privacy and utility at a few settings (§III-B)
-    fitted = models(measured)  # levels as functions of the setting (§III-C), over the range that was profiled
-    chosen = recommend(fitted, lambda candidates: ratio(candidates, w=2))  # the setting that keeps a law (§IV, §V)
-    kept = achieved(traces, chosen)  # the levels when the traces are protected so, with fresh noise (§VI-C)
+``measured = profile(traces)`` has the levels of privacy and utility at a few settings (§III-B).
 
-    rival = alp(traces)  # settings by simulated annealing, which achieved takes as well (§VI-D)
+``fitted = models(measured)`` has the levels as functions of the setting, over the profiled range (§III-C).
+
+``chosen = recommend(fitted, lambda candidates: ratio(candidates, w=2))`` has the settings that satisfy a law (§IV, §V).
+
+``kept = achieved(traces, chosen)`` has the levels of traces protected so, with fresh noise (§VI-C).
+
+``rival = alp(traces)`` has settings by simulated annealing, which ``achieved`` accepts as well (§VI-D).
+
+Source: Cerf et al., "Automatic privacy and utility preservation for mobility data: a nonlinear model-based approach", TDSC 2018.
 """
 
 from mobpriv.pulp.alp import ALP_GEO_I, ALP_PROMESSE, BOTH, Objective, alp
