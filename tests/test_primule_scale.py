@@ -181,7 +181,7 @@ def test_refused():
         ("x", "a table with the columns user, municipality, key"),
         (PROFILES[["user", "key"]], "a table with the columns"),
         (PROFILES.iloc[:0], "one row or more"),
-        (PROFILES.assign(municipality=PROFILES["municipality"].where(PROFILES.index != 7)), "that in row 7 has none"),
+        (PROFILES.assign(municipality=PROFILES["municipality"].where(PROFILES.index != 7)), "the one in row 7 has none"),
         (PROFILES.assign(key=-1), "a key must be that of a profile"),
     ]:
         with pytest.raises(ValueError, match=words):

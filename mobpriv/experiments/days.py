@@ -102,7 +102,7 @@ def in_halves(choice: Choice, rule: str, days: int, remedy: str = "choose fewer 
         half = "training" if not len(known) else "attacked"
         raise ValueError(f"the {half} half is empty: the records span {_span(traces):.1f} days, days is {days}: {remedy}")
     if len(by_user(traces)[0]) < 2:
-        raise ValueError(f"re-identification needs at least two users (got {', '.join(by_user(traces)[0])} alone)")
+        raise ValueError(f"re-identification needs at least two users (got only {', '.join(by_user(traces)[0])})")
     in_words = {
         "calendar": f"The first {days / 2:g} days are the training half, the rest is attacked",
         "set": "The records before the middle of the data set's time span are the training half, the rest is attacked",

@@ -42,7 +42,7 @@ def everybody(chosen: Days, first: str, last: str, least: int = LEAST) -> list[n
         calls = calls[calls["cell"].isin(layout.pois.index)]
         found.append(eligible(count_profiles(calls, layout.pois, period).counts, least).to_numpy())
         if not len(found[-1]):
-            raise ValueError(f"from {first} to {last} nobody has visits on {least} distinct POIs or more: choose other days")
+            raise ValueError(f"from {first} to {last} no user has visits at {least} distinct POIs or more: choose other days")
     return found
 
 

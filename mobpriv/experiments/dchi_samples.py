@@ -136,7 +136,7 @@ def draw(setting: Setting, rng: np.random.Generator, draws: int = 200, n: int = 
     days = np.flatnonzero(setting.per_day >= n)
     if not len(days):
         raise ValueError(
-            f"a sample of {n} users needs so many with {setting.least} distinct POIs or more (there are {setting.per_day.max()} of "
+            f"a sample of {n} users needs {n} users with {setting.least} distinct POIs or more (there are {setting.per_day.max()} of "
             f"{setting.everybody}{' on the best day' if len(setting.per_day) > 1 else ''}): take fewer users"
         )
     m, taken = len(setting.pois), []

@@ -64,7 +64,7 @@ def epsilon_of_error(samples: Samples, protection: Protection, target: float) ->
     low, high = np.log(WIDEST)
     at_ends = error(samples, protection, WIDEST).mean(axis=0)
     if not at_ends[1] <= target <= at_ends[0]:
-        raise ValueError(f"target must be an error that there is, {at_ends[1]:.4g} … {at_ends[0]:.4g} (got {target:.4g})")
+        raise ValueError(f"target must be an error that some ε has, {at_ends[1]:.4g} … {at_ends[0]:.4g} (got {target:.4g})")
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         if error(samples, protection, [np.exp(middle)]).mean() > target:

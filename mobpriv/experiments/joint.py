@@ -161,7 +161,7 @@ def _in_time(on: Callable, columns: int, rows: int, minutes: float, programs: fl
         made = on(columns, rows)
         needed = estimated(made[2], columns * rows, programs)
     return made, (
-        f" instead of {asked}. Of the {asked} cells users visited up to {visited}; the channels would take about {first:.0f} min. "
+        f" instead of {asked}. Users visited up to {visited} of the {asked} cells, whose channels would take about {first:.0f} min. "
         f"The parameter minutes = {minutes:g} allows less (0 keeps the cells)"
     )
 

@@ -93,7 +93,7 @@ def prepare(
     profiles = found.profiles
     if not len(profiles) and not data.cells["municipality"].notna().any():
         raise ValueError(
-            f"no cell of {data.name} has a municipality: add the column municipality to its table of cells, for a profile is of a user in a municipality"
+            f"no cell of {data.name} has a municipality: add the column municipality to its table of cells, because a profile is of a user in a municipality"
         )
     if not len(profiles):
         raise ValueError(
@@ -108,7 +108,7 @@ def prepare(
     chosen = int((sizes > 0).sum())
     if sizes.max() < k:
         raise ValueError(
-            f"{k} profiles alike need a municipality of {k} profiles or more (the largest of {data.name}, {sizes.idxmax()}, has {sizes.max()}): "
+            f"k = {k} needs a municipality of {k} profiles or more (the largest of {data.name}, {sizes.idxmax()}, has {sizes.max()}): "
             "take more users or longer data"
         )
     small = sizes.index[(sizes > 0) & (sizes < k)].astype(str)

@@ -21,7 +21,7 @@ def cells_in_order(original: np.ndarray, town: np.ndarray, k: int, order: np.nda
     """
     said, table = np.empty(np.shape(original)), pd.DataFrame(original)[list(order)]
     for rows in table.groupby(np.asarray(town), sort=True, dropna=False).indices.values():
-        protected = Primule(k).protect(table.iloc[rows], np.random.default_rng())  # it draws nothing
+        protected = Primule(k).protect(table.iloc[rows], np.random.default_rng())  # PRIMULE is deterministic
         said[np.ix_(rows, order)] = protected.values
     return said
 

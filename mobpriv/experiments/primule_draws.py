@@ -159,7 +159,7 @@ def _checked(true, found, whose) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     owner = pd.factorize(np.asarray(whose))[0]
     if true.shape != found.shape or true.ndim != 2 or true.shape[1:] != owner.shape:
         raise ValueError(
-            f"labels must be (draws, n) of the same profiles, and each somebody's (got the shapes {true.shape}, {found.shape}, and {len(owner)} names)"
+            f"labels must be (draws, n) of the same profiles, with an owner for each (got the shapes {true.shape}, {found.shape}, and {len(owner)} names)"
         )
     return true, found, owner
 

@@ -26,7 +26,7 @@ def outcome(profiles: Icps, over: Mapping[int, OverAll], rng: np.random.Generato
     * ``safe.{k}``: groups of k or more equal profiles before merging; ``safe_alone.{k}``: those never merged with others.
     * ``label.original.{class}``, ``label.{k}.{class}``: labels of the authors' program, of the original and of the re-clustered
       published profiles.
-    * ``kept.{k}.{class}``: labels that stay.
+    * ``kept.{k}.{class}``: share of the labels that stay the same.
 
     Labels are of one k-means seed each. Intervals of published values are over groups. Memory: twice the values of the distinct
     profiles.

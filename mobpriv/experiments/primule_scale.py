@@ -180,8 +180,8 @@ def _words(mechanism: Primule) -> str:
             named = False
         if not named:
             raise ValueError(
-                f"distance must be a function of a module where results are kept, for files are told apart by its name (got {distance!r}): "
-                "define it in a module of its own, or keep nothing"
+                f"distance must be a function of a module if results are stored, because its name identifies the files (got {distance!r}): "
+                "define it in a module, or store no results"
             )
         distance = f"{module}.{name}"
     return f"{_VERSION} {mechanism.k} {mechanism.h} {distance} {mechanism.unsafe}"
@@ -208,7 +208,7 @@ def _towns(profiles) -> tuple[np.ndarray, pd.Index]:
     town = profiles["municipality"].astype("category").cat.remove_unused_categories().cat
     if (town.codes < 0).any():
         row = int((town.codes < 0).to_numpy().argmax())
-        raise ValueError(f"every profile must have a municipality (that in row {row} has none)")
+        raise ValueError(f"every profile must have a municipality (the one in row {row} has none)")
     sort = np.argsort(town.categories)
     rank = np.empty(len(sort), np.int64)
     rank[sort] = np.arange(len(sort))

@@ -54,7 +54,7 @@ def daily_curve(values) -> tuple[float, float, float]:
     """Return the mean presence in P1, P2 and P3 over profiles, weeks and week parts, relative to P2; at most 1."""
     mean = as_profiles(values).reshape(len(values), -1, PARTS, SLOTS).mean(axis=(0, 1, 2))
     if not mean[1] > 0:
-        raise ValueError("a daily curve is relative to P2, and nobody calls there: are the profiles those of calls?")
+        raise ValueError("a daily curve is relative to P2, where these profiles have no call: check the profiles")
     return tuple(float(min(1.0, m / mean[1])) for m in mean)
 
 

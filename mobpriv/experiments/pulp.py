@@ -316,7 +316,7 @@ def span(values, rng: np.random.Generator, times: int = 1000) -> estimates.Estim
     """
     values = np.asarray(values, float)
     if len(values) < 10:
-        raise ValueError(f"a factor between tenths needs at least 10 users (got {len(values)})")
+        raise ValueError(f"a ratio of the 90th to the 10th percentile needs at least 10 users (got {len(values)})")
     drawn = np.percentile(values[rng.integers(len(values), size=(times, len(values)))], [90, 10], axis=1)
     low, high = np.percentile(drawn[0] / drawn[1], [2.5, 97.5])
     upper, lower = np.percentile(values, [90, 10])
@@ -331,7 +331,7 @@ def percentiles(values, shares: Sequence[float], least: int = 1, method: str = "
     """
     values = np.sort(np.asarray(values, float))
     if len(values) < least:
-        raise ValueError(f"a percentile is that of at least {least} users (got {len(values)})")
+        raise ValueError(f"a percentile needs at least {least} users (got {len(values)})")
     if least == 1:
         return np.percentile(values, shares, method=method).tolist()
     begins = np.clip(np.ceil(np.asarray(shares) / 100 * len(values)).astype(int) - 1 - least // 2, 0, len(values) - least)

@@ -97,7 +97,7 @@ def responses(measured: pd.DataFrame) -> dict[str, Response]:
     """
     names = measured["mechanism"].unique()
     if len(names) > 1:
-        raise ValueError(f"a response is that to one mechanism (got {', '.join(names)})")
+        raise ValueError(f"a response belongs to one mechanism (got {', '.join(names)})")
     found = {}
     for user, own in measured.groupby("user", sort=True):
         privacy, utility = (own.pivot(index="value", columns="repetition", values=what) for what in ("privacy", "utility"))

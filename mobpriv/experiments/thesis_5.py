@@ -74,10 +74,10 @@ def prepare(
     known, (secret, owner) = split_in_time(traces, seconds, 0.8, border)
     users = by_user(traces)[0]
     if len(users) < 2:
-        raise ValueError(f"re-identification needs at least two users (got {', '.join(users)} alone)")
+        raise ValueError(f"re-identification needs at least two users (got only {', '.join(users)})")
     if not len(secret):
         raise ValueError(
-            f"nobody has {length} enough to hold some back: all {length} of every user are among the known 80 % (a user whose name changes counts as several)"
+            f"no user has enough {length} to hold some back: all {length} of every user are among the known 80 % (a user whose name changes counts as several)"
         )
     second = same_person(traces)
     person = {sub_trace: second.get(whose, whose) for sub_trace, whose in owner.items()}

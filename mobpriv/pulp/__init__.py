@@ -1,14 +1,19 @@
-"""PULP: recommend a mechanism and its setting to each user.
+"""PULP: recommend a mechanism and its setting to each user::
 
-``measured = profile(traces)`` has the levels of privacy and utility at a few settings (§III-B).
+    # levels of privacy and utility at a few settings (§III-B)
+    measured = profile(traces)
 
-``fitted = models(measured)`` has the levels as functions of the setting, over the profiled range (§III-C).
+    # levels as functions of the setting (§III-C), over the profiled range
+    fitted = models(measured)
 
-``chosen = recommend(fitted, lambda candidates: ratio(candidates, w=2))`` has the settings that satisfy a law (§IV, §V).
+    # the setting that satisfies a law (§IV, §V)
+    chosen = recommend(fitted, lambda candidates: ratio(candidates, w=2))
 
-``kept = achieved(traces, chosen)`` has the levels of traces protected so, with fresh noise (§VI-C).
+    # the levels of traces protected so, with fresh noise (§VI-C)
+    kept = achieved(traces, chosen)
 
-``rival = alp(traces)`` has settings by simulated annealing, which ``achieved`` accepts as well (§VI-D).
+    # settings by simulated annealing, which achieved takes as well (§VI-D)
+    rival = alp(traces)
 
 Source: Cerf et al., "Automatic privacy and utility preservation for mobility data: a nonlinear model-based approach", TDSC 2018.
 """

@@ -249,8 +249,11 @@ def _ratio_of(c: Candidate, w: float, solve: str) -> Setting:
 def _turns(c: Candidate, w: float) -> list[float]:
     """Return the ln ε, at most two, where F_pr − w F_ut turns; between them it is monotone.
 
-    The slope is A / (1 + p²(x − m)²) − B / (1 + q²(x − n)²) with A = a_pr b_pr, p = b_pr, m = c_pr and B = w a_ut b_ut, q =
-    b_ut, n = c_ut. It is 0 where A (1 + q²(x − n)²) = B (1 + p²(x − m)²), a quadratic equation.
+    The slope is A / (1 + p²(x − m)²) − B / (1 + q²(x − n)²). It is 0 where A (1 + q²(x − n)²) = B (1 + p²(x − m)²), a quadratic
+    equation.
+
+    * A = a_pr b_pr, p = b_pr, m = c_pr.
+    * B = w a_ut b_ut, q = b_ut, n = c_ut.
     """
     (a1, p, m, _), (a2, q, n, _) = c.privacy, c.utility
     left, right = a1 * p, w * a2 * q

@@ -57,7 +57,7 @@ class Metrics:
         """Return what the metrics need of one user's trace. ValueError for several users, or none."""
         users = by_user(original)[0]
         if len(users) != 1:
-            raise ValueError(f"levels are those of one user's trace (got records of {len(users)} users)")
+            raise ValueError(f"levels need the trace of one user (got records of {len(users)} users)")
         return Original(self, users[0], self.cells(original), self.centres(original))
 
     def cells(self, traces: Traces) -> np.ndarray:
@@ -82,8 +82,8 @@ class Original(NamedTuple):
         others = [user for user in protected["user"].cat.categories if user != self.user]
         if others:
             raise ValueError(
-                f"the protected trace of {self.user} must be hers alone (it has records of {others[0]}): PULP is for mechanisms "
-                "that protect each user by herself and keep her name"
+                f"the protected trace of {self.user} must have only her records (it has records of {others[0]}): PULP is for mechanisms "
+                "that protect each user separately and keep her name"
             )
         m = self.metrics
         if len(protected):
