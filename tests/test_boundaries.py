@@ -133,7 +133,7 @@ def test_files_that_hold_no_boundaries(tmp_path):
         table.to_file(path)
         with pytest.raises(ValueError, match=message):
             read_boundaries(path)
-    with pytest.raises(FileNotFoundError, match="people are made up in the municipalities of a file"):
+    with pytest.raises(FileNotFoundError, match="people are simulated in the municipalities of a file"):
         prepare(str(tmp_path / "gone.geojson"), zone="Europe/Rome", people=10)
     with pytest.raises(ValueError, match="Arno is too small for an antenna"):
         ground_on(

@@ -122,7 +122,7 @@ def test_the_sample():
     assert enough[drawn.index].all()
     pd.testing.assert_frame_equal(drawn, sample(counts, np.random.default_rng(1)))
     assert not drawn.index.equals(sample(counts, np.random.default_rng(2)).index)
-    with pytest.raises(ValueError, match=r"a sample of 301 users needs 301 users with 6 distinct POIs .* of 300"):
+    with pytest.raises(ValueError, match=r"a sample of 301 users needs so many with 6 distinct POIs .* of 300"):
         sample(counts, np.random.default_rng(1), 301)
     with pytest.raises(ValueError, match="least must be a whole number, at least 1"):
         eligible(counts, 0)

@@ -114,7 +114,7 @@ def test_every_sub_trace_is_protected_by_itself(table):
         ({"reading": "poem"}, 'reading must be "text" or "program"'),
         ({"length": "weeks"}, 'length must be "sessions" or "days"'),
         ({"active": -1}, "active must be a whole number, at least 0"),
-        ({"active": 1}, r"at least two users \(got b alone\)"),
+        ({"active": 1}, r"at least two users \(got only b\)"),
         ({"length": "days", "days": 1}, "no user has enough days to hold some back"),
     ],
 )

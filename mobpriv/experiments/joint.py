@@ -154,9 +154,8 @@ def _in_time(on: Callable, columns: int, rows: int, minutes: float, programs: fl
         return made, ""
     asked, visited = f"{columns} × {rows}", int(made[2].records["cells"].max())
     while needed > minutes and columns * rows > 1:
-        share = (minutes / needed) ** (
-            1 / 6
-        )  # time grows with the cube of the number of cells, which is the square of the side
+        # time grows with the cube of the number of cells, which is the square of the side
+        share = (minutes / needed) ** (1 / 6)
         columns, rows = max(1, int(columns * share)), max(1, int(rows * share))
         made = on(columns, rows)
         needed = estimated(made[2], columns * rows, programs)
@@ -549,10 +548,8 @@ def of_all(
         ]
     else:
         # one waiting thread per process: users whose rows are stored already are never sent to a process
-        with (
-            ThreadPoolExecutor(workers) as threads,
-            processes.pool(workers) as pool,
-        ):  # the pool ends first, immediately on an error
+        # the pool ends first, immediately on an error
+        with ThreadPoolExecutor(workers) as threads, processes.pool(workers) as pool:
             waiting = threads.map(
                 lambda name, prior: keep(name, lambda: pool.submit(_alone, scenario, prior, *arguments).result()), names, priors
             )

@@ -40,9 +40,8 @@ WITHIN = 0.01  # tolerance, as a share of the ratio asked for (§VI-C1)
 # "most users have the same level" (§VI-C): largest distance to the median, as a share of it. The paper gives no number.
 SAME = 0.1
 SLACK = 1e-9  # tolerance for rounding when a model meets its threshold
-SHARES = tuple(
-    range(5, 100, 5)
-)  # per cent of the users at which a distribution is stored; its ends would be two users' own numbers
+# per cent of the users at which a distribution is stored; its ends would be two users' own numbers
+SHARES = tuple(range(5, 100, 5))
 FEWEST = 5
 """Least number of real users behind a stored number: the median of one user is her own number, and no person's numbers are shown."""
 

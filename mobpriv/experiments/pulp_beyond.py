@@ -25,9 +25,8 @@ from mobpriv.sub_traces import slices
 from mobpriv.traces import Traces, by_user, from_blocks, milliseconds, rows
 
 RADIUS = tuple(np.geomspace(50, 5000, 9).tolist())  # m; four values a decade, like the paper's other mechanisms
-CELL = tuple(
-    np.geomspace(200, 3200, 9).tolist()
-)  # m; from a quarter of HMC's default cell to four times it, two values an octave
+# m; from a quarter of HMC's default cell to four times it, two values an octave
+CELL = tuple(np.geomspace(200, 3200, 9).tolist())
 TRILATERATION = Sweep(TriLateration(), "radius", RADIUS, rises="privacy")
 
 

@@ -38,10 +38,8 @@ SIGMOIDS: dict[str, tuple[Callable, Callable]] = {
 }
 POLYNOMIALS = {"constant": 0, "straight line": 1, "cubic": 3}
 IN_EPSILON, ISOTONIC = "arctan of ε", "isotonic"
-WITHIN = {
-    "arctan in [0, 1]": "arctan",
-    "logistic in [0, 1]": "logistic",
-}  # saturation levels within the range of the metrics
+# saturation levels within the range of the metrics
+WITHIN = {"arctan in [0, 1]": "arctan", "logistic in [0, 1]": "logistic"}
 SHAPES = (*SIGMOIDS, *WITHIN, IN_EPSILON, *POLYNOMIALS, ISOTONIC)
 
 

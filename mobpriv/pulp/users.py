@@ -55,9 +55,8 @@ def each_user(
     with ExitStack() as ending:
         pool, at_once = ending.enter_context(_pool(workers))
         threads = ThreadPoolExecutor(at_once)
-        ending.callback(
-            threads.shutdown, wait=False, cancel_futures=True
-        )  # the pool, which ends next, releases the waiting threads
+        # the pool, which ends next, releases the waiting threads
+        ending.callback(threads.shutdown, wait=False, cancel_futures=True)
         tables = threads.map(
             lambda i: keep(names[i], lambda: pool.submit(in_one_thread, function, *given(i)).result()), range(len(users))
         )
