@@ -63,9 +63,7 @@ class Band(NamedTuple):
 
 
 def protection(chi: str, counts: bool = False, **options) -> Protection:
-    """Return a mechanism by the short name of its χ: "all" POIs, "N5" for N(b, 5) as printed, "F5" for five additional,
-    unvisited POIs.
-    """
+    """Return a mechanism by its χ: "all" POIs, "N5" for N(b, 5) as printed, "F5" for five additional, unvisited POIs."""
     if chi == "all":
         return Protection(counts, **options)
     if chi[:1] not in ("N", "F") or not chi[1:].isdecimal():
@@ -79,9 +77,7 @@ def over(name: str, at: Sequence, values: np.ndarray) -> dict[str, Estimate]:
 
 
 def band(values: np.ndarray, level: float = 0.9) -> Band:
-    """Return the mean over the samples and the ends of the interval with the middle ``level`` of them; infinite values count as
-    such.
-    """
+    """Return the mean over samples and the ends of the middle ``level`` of them; infinite values count as such."""
     return Band(np.mean(values, axis=0), *middle_of(values, level))
 
 
@@ -261,9 +257,7 @@ def most_visited_rate(
 
 
 def read_off_rate(samples: Samples, protection: Protection, epsilon: float, scenario: str = "2.2") -> np.ndarray:
-    """Without a leak: return how often a POI with the largest sanitised count, chosen at random, is a most visited one,
-    (draws,).
-    """
+    """Return how often a random argmax of the sanitised counts is a most visited POI, without a leak, (draws,)."""
     counts = samples.period(scenario)
     there = counts.any(axis=-1)
     right = picked_rightly(read_off(published(samples, protection, epsilon, scenario)), np.where(there[..., None], counts, 1))

@@ -121,9 +121,7 @@ def _parts(within: np.ndarray, means: np.ndarray, times: int) -> tuple[np.ndarra
 
 
 def halfway(epsilon: float) -> float:
-    """Return the ε whose least p is halfway between the least p of ``epsilon`` and 1/2; Proposition 7 allows this p for
-    ``epsilon``.
-    """
+    """Return the ε whose least p is halfway from the least p of ``epsilon`` to 1/2, which Proposition 7 allows as well."""
     p = (least_p(epsilon) + 0.5) / 2
     return float(np.log((1 - p) / p))
 

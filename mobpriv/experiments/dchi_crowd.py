@@ -31,8 +31,7 @@ class Found(NamedTuple):
 
 
 def everybody(chosen: Days, first: str, last: str, least: int = LEAST) -> list[np.ndarray]:
-    """Return in each layout the counts, (users, m), of all users with visits at ``least`` distinct POIs or more between two
-    days.
+    """Return in each layout the counts, (users, m), of all users with visits at ``least`` POIs or more between two days.
 
     ``first`` and ``last`` are the first and the last day. ValueError if no user qualifies.
     """
@@ -54,8 +53,7 @@ def sizes_up_to(wanted: Sequence[int], everybody: int) -> tuple[int, ...]:
 def crowds(
     counts: Sequence[np.ndarray], sizes: Sequence[int], rng: np.random.Generator, draws: int
 ) -> Iterator[dict[int, Samples]]:
-    """Yield for each repetition: size -> the sample of this size, a :class:`Samples` with one draw and all visits in its first
-    half.
+    """Yield for each repetition: size -> its sample, a :class:`Samples` with one draw and all visits in the first half.
 
     ``counts``: one array per layout; the repetitions take the layouts in turn. ValueError for a size above the number of users
     in a layout.

@@ -69,8 +69,7 @@ def choose(
     leave_out: str = "",
     layouts: int = LAYOUTS,
 ) -> Days:
-    """Choose the days with ``n`` users or more at ``least`` distinct POIs or more, from ``start`` on (empty: the first day with
-    a call).
+    """Choose the days from ``start`` on with ``n`` users or more at ``least`` POIs or more (empty: from the first call on).
 
     * ``region``: "densest" takes the m sites that are closest together, "used" the sites with most calls.
     * ``rate``: calls a day of each user of traces, a Poisson process, at m antennas placed where their records are. With 0,
@@ -112,8 +111,8 @@ def choose(
     per_day = setting.per_day
     users = f"{per_day.min()}" if per_day.min() == per_day.max() else f"{per_day.min()} to {per_day.max()}"
     selection = (
-        f"{data.reading + '. ' if data.reading else ''}The POIs are {m} of {counted(_sites(data), 'site')}, "
-        f"{'those closest together' if region == 'densest' else 'those with most calls'}. Samples are drawn from the {counted(len(dates), 'day')} of {len(wanted)} from {wanted[0]} on with {n} users or more "
+        f"{data.reading + '. ' if data.reading else ''}The POIs are {'all' if m == _sites(data) else f'{m} of'} {counted(_sites(data), 'site')}"
+        f"{'' if m == _sites(data) else ', those closest together' if region == 'densest' else ', those with most calls'}. Samples are drawn from the {counted(len(dates), 'day')} of {len(wanted)} from {wanted[0]} on with {n} users or more "
         f"at {least} distinct POIs or more. These days have {users} such users each, {counted(setting.users.nunique(), 'user')} in all"
     )
     callers = np.array([calling for _, calling in enough.values()])

@@ -27,9 +27,7 @@ class Measured(NamedTuple):
     """The error of a χ and the success of the attacks at each ε, arrays (draws, ε)."""
 
     plain: np.ndarray  # mean error of the published values, as a share of the average
-    corrected: (
-        np.ndarray
-    )  # with the unbiased estimate, ε and n_j known; for booleans with N(b, n) also as if χ were the visited POIs
+    corrected: np.ndarray  # of the unbiased estimate, ε and n_j known; booleans with N(b, n): or as if χ were the visited POIs
     nearest: np.ndarray  # share re-identified by the nearest profile, scenario 2.2
     likeliest: np.ndarray
     place: np.ndarray  # share of users whose most visited POI is the argmax of the counts; 0 for booleans

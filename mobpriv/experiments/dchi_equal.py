@@ -55,8 +55,7 @@ def epsilon_at(samples: Samples, protection: Protection, share: float) -> float:
 
 
 def scores(samples: Samples, protection: Protection, epsilon: float, believed: float | None = None) -> np.ndarray:
-    """Return −ln P(ã_i | a_j) of the leaked profiles in scenario 2.2, (draws, attacked, leaked); infinite if a_j cannot become
-    ã_i.
+    """Return −ln P(ã_i | a_j) in scenario 2.2, (draws, attacked, leaked); infinite if a_j cannot become ã_i.
 
     ``believed``: the ε that the adversary assumes.
     """

@@ -29,9 +29,7 @@ def limit(epsilon) -> np.ndarray:
 
 
 def ratio(samples: Samples, epsilons: Sequence[float], rounded: bool = True, clamped: bool = True) -> np.ndarray:
-    """Return ε̃/ε of Algorithm 14 (without √2), all leaked users pooled, (draws, ε), with or without rounding and clamping at
-    0.
-    """
+    """Return ε̃/ε of Algorithm 14 (without √2), leaked users pooled, (draws, ε), with or without rounding and clamping."""
     counts, noise = samples.day.astype(float), laplace(samples.u)
     found = []
     for epsilon in epsilons:
@@ -50,8 +48,7 @@ def estimated_p(samples: Samples, epsilon: float, users: int) -> np.ndarray:
 
 
 def covered(samples: Samples, epsilon: float, confidence: float, users: int | None = None, left: int = 50) -> np.ndarray:
-    """Return whether d(b_i, b̃_i) ≤ δ with the δ of the binomial rule for the last ``left`` users in leaking order, (draws,
-    left).
+    """Return whether d(b_i, b̃_i) ≤ δ of the binomial rule, for the last ``left`` users in leaking order, (draws, left).
 
     ``users``: the adversary learns p from so many other users; None: he knows p.
     """
@@ -65,9 +62,7 @@ def covered(samples: Samples, epsilon: float, confidence: float, users: int | No
 
 
 def by_rule(samples: Samples, epsilon: float, confidences: Sequence[float], most: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    """Return r(δ, M, n) of Algorithm 11 with the binomial rule's δ for each confidence, (draws, confidences), and at each
-    sample's best δ.
-    """
+    """Return r(δ, M, n) of Algorithm 11 with the binomial rule's δ, (draws, confidences), and with each sample's best δ."""
     leak = leaked(samples, BOOLEANS, published(samples, BOOLEANS, epsilon), "2.2")
     deltas = [float(confident_delta(least_p(epsilon), leak.known.shape[-1], confidence)) for confidence in confidences]
     rates = reidentification_rate(guesses(leak.published, leak.known, deltas), [most])[..., 0]

@@ -37,8 +37,6 @@ def names_right(samples: Samples, protection: Protection, epsilon: float, users:
 
 
 def fewest(amounts, rates: np.ndarray, least: float = 0.5) -> float:
-    """Return the smallest of the rising amounts with a mean rate of at least ``least``, rates (draws, amounts); infinity if
-    none.
-    """
+    """Return the smallest amount with a mean rate of at least ``least``, rates (draws, amounts); infinity if none."""
     enough = np.flatnonzero(np.asarray(rates).mean(axis=0) >= least)
     return float(amounts[enough[0]]) if len(enough) else np.inf

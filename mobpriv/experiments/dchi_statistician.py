@@ -22,10 +22,9 @@ WAYS = ("plain", "corrected", "cut", "panel", "as all", "as visited")
 
 
 def steps(epsilon) -> tuple[np.ndarray, np.ndarray]:
-    """Return (A, r) of the unbiased estimate g(k) = k + A r^k of a count c ≥ 0 from k = max(0, [c + Laplace(1/ε)]), rounded to
-    nearest.
+    """Return (A, r) of g(k) = k + A r^k, the unbiased estimate of a count c ≥ 0 from k = max(0, [c + Laplace(1/ε)]).
 
-    The rounded noise is a mixture of a point at 0, with negative weight, and a two-sided geometric law. The inverse of this law
+    The noise is rounded to nearest. It is a mixture of a point at 0, with negative weight, and a two-sided geometric law. The inverse of this law
     is a second difference. r^k solves the remaining equation, and A makes the expectation at c = 0 vanish. Hence E g(c̃) = c
     for every c, which a test checks.
     """

@@ -124,7 +124,7 @@ def prepare(
     (grid, chosen, found), coarser = _in_time(on, columns, rows, minutes, programs)
     checks.affordable(grid.size, int(found.records["cells"].max()))
     words = (
-        f"{counted(len(chosen), 'user')} with the most records in the densest {width_km:g} × {height_km:g} km, "
+        f"We choose the {counted(len(chosen), 'user')} with the most records in the densest {width_km:g} × {height_km:g} km, "
         f"divided into {grid.columns} × {grid.rows} cells{coarser}. "
         f"We use the {shown(found.records['inside'].sum())} records inside this area, "
         f"not the {shown(found.records['outside'].sum())} records outside"
@@ -204,7 +204,7 @@ def prepare_halves(
     known, secret = (records(half, _inside(half, grid)) for half in of_them)
     attacked = secret["user"].cat.categories
     words = (
-        f"{len(chosen)} users with the most training records in the densest {width_km:g} × {height_km:g} km, "
+        f"We choose the {counted(len(chosen), 'user')} with the most training records in the densest {width_km:g} × {height_km:g} km, "
         f"divided into {grid.columns} × {grid.rows} cells{coarser}. "
         f"We use their {shown(len(known))} training and {shown(len(secret))} test records inside this area, not the "
         f"{shown(len(of_them[0]) - len(known))} and {shown(len(of_them[1]) - len(secret))} outside. "
@@ -532,11 +532,11 @@ def of_all(
     keep: Callable[[str, Callable], list[dict]] = lambda name, compute: compute(),
     workers: int = 2,
 ) -> list[dict]:
-    """Run ``scenario(prior, *arguments)`` for every prior in ``workers`` processes; return all rows, each with its ``user``
-    from 1 on.
+    """Run ``scenario(prior, *arguments)`` for every prior; return all rows, each with its ``user`` from 1 on.
 
     ``keep(name, compute)`` stores the rows of one user, for example with :func:`mobpriv.book.step`, so that an interrupted run
-    continues. The numbers do not depend on ``workers``: every user is computed with one thread.
+    continues. The numbers do not depend on the number of
+    processes, ``workers``: every user is computed with one thread.
     """
     _whole("workers", workers)
     priors = list(checks.prior(np.array(list(priors), float), several=True))

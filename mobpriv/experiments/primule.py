@@ -56,10 +56,9 @@ def prepare(
     ranks: str = "",  # of these municipalities by inhabitants: "Firenze 1, Pisa 2"
     k: int = 1,  # the largest k of the experiment
 ) -> Setting:
-    """Make the profiles of ``weeks`` weeks from the day ``start`` on (empty: the first day with a call) in the time zone
-    ``zone``.
+    """Make the profiles of ``weeks`` weeks from the day ``start`` on (empty: the first day with a call).
 
-    * ``zone`` empty: that of the data set, see :func:`mobpriv.experiments.days.clocks`.
+    * ``zone``: time zone; empty: that of the data set, see :func:`mobpriv.experiments.days.clocks`.
     * ``most`` > 0: only so many of the most populous municipalities.
     * ``rate`` > 0, for traces: calls a day of each user, a Poisson process. ``antennas`` are placed where the records are and
       assigned to ``towns`` municipalities.
@@ -123,7 +122,7 @@ def prepare(
     last = data.calls["t"].max().tz_convert(zone).date()
     days = (last - window.first).days + 1  # a last day without a call is not missing
     selection = (
-        f"{data.reading + '. ' if data.reading else ''}{shown(len(profiles))} profiles of {shown(profiles['user'].nunique())} users in {counted(places, 'municipality', 'municipalities')}{f', the most populous of {every}' if chosen < every else ''}, {_span(sizes[sizes > 0])} each, "
+        f"{data.reading + '. ' if data.reading else ''}We use {shown(len(profiles))} profiles of {shown(profiles['user'].nunique())} users in {counted(places, 'municipality', 'municipalities')}{f', the most populous of {every}' if chosen < every else ''}, {_span(sizes[sizes > 0])} each, "
         f"in {counted(weeks, 'week')} from {window.first} on, in the time zone {zone}"
         f"{f'. The calls end on day {days} of {7 * weeks}; the later days are empty' if days < 7 * weeks - 1 else ''}"
         + "".join(

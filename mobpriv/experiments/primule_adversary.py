@@ -101,8 +101,7 @@ def same_in_group(group: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def read_off(seen: np.ndarray, days: np.ndarray, said: np.ndarray, town: np.ndarray, h: np.ndarray) -> np.ndarray:
-    """Return the probability that an adversary is right about each cell of each profile, (n, cells), if he knows only the cells
-    ``h``.
+    """Return an adversary's probability of being right about each cell of each profile, (n, cells), if he knows cells ``h``.
 
     He takes the profile published in her municipality that is nearest on h, at random in case of ties, and reports its value,
     rounded to days. ``seen``: the shares he knows, used on h only; ``days``: the true days; ``said``: the published profiles;
@@ -123,8 +122,9 @@ def read_off(seen: np.ndarray, days: np.ndarray, said: np.ndarray, town: np.ndar
 
 
 def traits_of(setting: Setting, dataset: str, rng: np.random.Generator) -> tuple[np.ndarray, str]:
-    """Return each profile's role as its place in the categories (−1: none) and its name: the region's true role, else the
-    Sociometer's.
+    """Return each profile's role as its place in the categories (−1: none), and the role's name.
+
+    It is the true role in the embedded region, else the Sociometer's label.
     """
     if dataset == "region":
         return true_roles(setting.profiles, datasets.region_truth()[0]).role.codes.astype(np.int64), "true role"

@@ -90,9 +90,7 @@ def _passing(each: Sequence, chosen: Mapping[str, Sociometer]) -> list:
 def relabelled(
     fits: Sequence[Fitted], chosen: Mapping[str, Sociometer], published, rng: np.random.Generator, sociometer=None
 ) -> Drawn:
-    """Label published profiles re-clustered, each repetition with its own seed, and with the original profiles' fixed
-    prototypes ``fits``.
-    """
+    """Label published profiles re-clustered, with one seed per repetition, and with the fixed prototypes ``fits``."""
     own = prototypes(published, rng, len(fits), sociometer)
     each = _each(published, len(fits))
     alone = _passing(each, chosen)

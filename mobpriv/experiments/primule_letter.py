@@ -92,9 +92,7 @@ def by_letter(
 
 
 def _pairs(size, at, least, alive, unsafe, own, ties) -> tuple[list, int]:
-    """Lines 5 to 12: return (squared distance, g1, g2) by increasing distance, and the number of groups with several nearest
-    groups.
-    """
+    """Lines 5 to 12: return (squared distance, g1, g2) by increasing distance, and the number of groups with ties."""
     live, asking = np.flatnonzero(alive), np.flatnonzero(unsafe)
     apart = np.array([((at[live] - at[g]) ** 2).sum(axis=1) for g in asking]).round(_DECIMALS)
     if not own:
@@ -133,8 +131,7 @@ def _roots(into, live) -> np.ndarray:
 
 
 def least_loss(sizes, places, k: int) -> float:
-    """Return the least information loss (§6.4, times the number of profiles) over *all* partitions into parts of k profiles or
-    more.
+    """Return the least information loss (§6.4, times the number of profiles) over *all* partitions into parts of ≥ k profiles.
 
     Exhaustive search for up to 12 groups; the loss is the sum of squared distances to the means.
     """
@@ -180,9 +177,7 @@ class Tied(NamedTuple):
 
 
 def first_round(wholes: np.ndarray, sizes: np.ndarray, k: int) -> Tied:
-    """Count ties for distinct profiles (m, cells), in whole numbers so that equal distances are equal, with multiplicities
-    (m,).
-    """
+    """Count ties for distinct profiles (m, cells), in whole numbers to find equal distances, with multiplicities (m,)."""
     x, sizes = np.asarray(wholes, np.int64), np.asarray(sizes, np.int64)
     found = []
     for g in np.flatnonzero(sizes < k):

@@ -31,9 +31,7 @@ class Roles(NamedTuple):
 
 
 class Control(NamedTuple):
-    """Labels of the same profiles under several seeds, each pair compared both ways; intervals are the least and the largest
-    value.
-    """
+    """Labels of the same profiles under several seeds, compared pairwise both ways; intervals are least and largest value."""
 
     agreement: Estimate  # share of profiles with the same label
     kappa: Estimate
@@ -146,8 +144,9 @@ def republished(sociometer: Sociometer, original, private, rng: np.random.Genera
 def against_roles(
     chosen: Mapping[str, Sociometer], values, role: pd.Categorical, rng: np.random.Generator, seeds: int = SEEDS
 ) -> pd.DataFrame:
-    """Measure accuracy and stability of the labels under each setting: one row per setting and measure (mean, least, largest
-    over seeds).
+    """Measure accuracy and stability of the labels under each setting (mean, least, largest over seeds).
+
+    One row per setting and measure:
 
     * ``right``: the share of profiles whose label is their role; ``right, together``: with visitors and passers-by as one
       class.
@@ -202,8 +201,7 @@ def ceiling(role, group) -> float:
 
 
 def by_size(true, found, where, rng: np.random.Generator, draws: int = 200, group=None) -> pd.DataFrame:
-    """§7.2: test whether all municipalities have the same confusion matrix, by each one's distance from the others, compared
-    with chance.
+    """§7.2: test whether a municipality's confusion matrix differs from the others' more than by chance.
 
     One row per municipality:
 
@@ -266,9 +264,7 @@ def _groups_dealt(matrices: np.ndarray, home: np.ndarray, one: int, rng: np.rand
 
 
 def _apart(own: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Return the mean over the profiles of ``own`` (…, classes, labels) of ½ Σ_found |share − share of the others|, over common
-    classes.
-    """
+    """Return the mean over profiles of ``own`` (…, classes, labels) of ½ Σ_found |share − others' share|, for common classes."""
     n, m = own.sum(axis=-1), others.sum(axis=-1)
     both = (n > 0) & (m > 0)
     share, other = (of / np.where(both, of.sum(axis=-1), 1)[..., None] for of in (own, others))

@@ -93,8 +93,7 @@ def prepare(dataset: str, start: str = "", days: int = 30, leave_out: str = "", 
 
 
 def cut_rule(choice: Choice, days: int) -> str:
-    """Return where :func:`mobpriv.traces.split_in_half` cuts the records: in the middle of the days, or of the records' own
-    span.
+    """Return the rule by which :func:`mobpriv.traces.split_in_half` cuts: middle of the days or of the records' span.
 
     The own span is used if it is shorter than the days by a day or more. Otherwise the halves would differ in length, and a
     setting depends on the length: a longer trace visits more cells.
@@ -308,8 +307,7 @@ def typical(found: pd.DataFrame, sweeps: Sequence[Sweep] = SWEEPS, least: int = 
 
 
 def span(values, rng: np.random.Generator, times: int = 1000) -> estimates.Estimate:
-    """Return the ratio of the ninetieth to the tenth percentile of n users' settings, with a percentile bootstrap interval over
-    users.
+    """Return the ratio of the 90th to the 10th percentile of n users' settings, with a bootstrap interval over users.
 
     ValueError for fewer than ten users: a tenth of them is nobody.
     """
@@ -323,8 +321,7 @@ def span(values, rng: np.random.Generator, times: int = 1000) -> estimates.Estim
 
 
 def percentiles(values, shares: Sequence[float], least: int = 1, method: str = "linear") -> list[float]:
-    """Return percentiles that are not one person's number: each is the mean of the ``least`` values nearest in order
-    (:func:`fewest`).
+    """Return percentiles that are not one person's number: means of the ``least`` values nearest in order (:func:`fewest`).
 
     ValueError for fewer values than ``least``.
     """
@@ -338,9 +335,7 @@ def percentiles(values, shares: Sequence[float], least: int = 1, method: str = "
 
 
 def _distribution(name: str, values, least: int) -> dict[str, Any]:
-    """Return percentiles of values, which may be infinite, and the median with its interval; nothing for fewer than ``least``
-    values.
-    """
+    """Return percentiles of values, perhaps infinite, and the median with its interval; nothing below ``least`` values."""
     values = np.asarray(values, float)
     if len(values) < max(least, 1):
         return {}

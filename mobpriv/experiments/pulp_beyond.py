@@ -111,8 +111,7 @@ def _day_of_hers(traces: Traces) -> np.ndarray:
 def protected_as_told(
     traces: Traces, chosen: pd.DataFrame, sweeps: Sequence[Sweep], metrics: Metrics, seed: int
 ) -> tuple[Traces, pd.DataFrame]:
-    """Protect the traces of users with their settings (user, mechanism, value; at most one row per user); return traces and
-    levels.
+    """Protect users with their settings (user, mechanism, value; at most one row per user); return traces and levels.
 
     The noise is that of :func:`mobpriv.pulp.achieved` with the same seed, and so are the levels. Users without a setting
     publish nothing and have no row. ValueError for a user without records, an unknown mechanism, or an invalid value.
@@ -149,9 +148,7 @@ def _protected(trace: Traces, mechanism, metrics: Metrics, rng: np.random.Genera
 
 
 def days_found(attack: ILLAttack, published: Traces, users: Sequence[str]) -> pd.Series:
-    """Return for each user the share of her published days that the trained ``attack`` attributes to her; 0 for a trace without
-    days.
-    """
+    """Return each user's share of published days that the trained ``attack`` attributes to her; 0 without days."""
     share = pd.Series(0.0, index=pd.Index(users, name="user"))
     if not len(published):
         return share
@@ -176,9 +173,7 @@ def goodness(law: str, objective: tuple[float, ...], privacy, utility):
 
 
 def levels_together(original: Traces, published: Traces, metrics: Metrics) -> pd.DataFrame:
-    """Return the levels of users who were protected together, one row per user; a missing user has the levels of an erased
-    trace.
-    """
+    """Return the levels of users protected together, one row per user; a missing user counts as erased."""
     found: dict[str, Any] = {}
     for user in by_user(original)[0]:
         own, hers = (rows(traces, (traces["user"] == user).to_numpy()) for traces in (original, published))

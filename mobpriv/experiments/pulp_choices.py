@@ -21,8 +21,9 @@ METRICS = ("privacy", "utility")
 
 
 def closed_form(candidates: Sequence[Candidate], metric: str, least: float) -> Recommendation:
-    """Solve P-thld (``metric="privacy"``) and U-thld ("utility") by Equations (7) and (10) as printed: ε = exp(tan((least −
-    d)/a)/b + c).
+    """Solve P-thld (``metric="privacy"``) and U-thld ("utility") by Equations (7) and (10) as printed.
+
+    ε = exp(tan((least − d)/a)/b + c).
 
     A mechanism whose ε is outside its range is infeasible, the rule of §IV for the ratio. Whether the threshold is between the
     saturation levels, where alone the tangent is meaningful, is not checked. Between two mechanisms the better other metric

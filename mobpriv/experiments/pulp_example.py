@@ -85,9 +85,7 @@ def levels(original: Traces, protected: Traces, matched: str = "protected") -> d
 
 
 def silent_cases() -> dict[str, tuple[Traces, Traces]]:
-    """Return (original, protected): no protection, cases where a fraction of Equation (1) or (2) is 0/0, and one with privacy
-    below 0.
-    """
+    """Return (original, protected): no protection, fractions of Equation (1) or (2) that are 0/0, and privacy below 0."""
     stop = [tuple(np.array(PLACES[0]) + around) for around in _AROUND]
     way = [(150.0 + 300.0 * i, 1050.0) for i in range(1, 4)]
     far = [(x + 300.0, y - 600.0) for x, y in stop]

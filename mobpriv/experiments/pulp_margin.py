@@ -88,8 +88,7 @@ def _by_law(found: pd.DataFrame, laws: Sequence[Law]) -> pd.DataFrame:
 
 
 def shortfall(law: Law, levels: pd.DataFrame) -> pd.Series:
-    """Return how far each measured pair of levels misses the law's first objective (PU-thld, P-thld, U-thld); negative: above
-    it.
+    """Return how far each pair of levels misses the law's first objective (PU-thld, P-thld, U-thld); negative: above it.
 
     With two thresholds the larger shortfall counts.
     """

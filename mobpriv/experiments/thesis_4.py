@@ -166,9 +166,7 @@ def origins(original: Traces, published: Traces, grid) -> np.ndarray:
 
 
 def _origins(before: list, after: list) -> np.ndarray:
-    """Return the origins of one user's published records as numbers; ``before`` and ``after``: time, lat, lng and cell of her
-    records.
-    """
+    """Return the origins of one user's records as numbers; ``before``, ``after``: time, lat, lng and cell of her records."""
     passed, place = np.unique(before[3], return_inverse=True)
     span = max(c[0].max(initial=0) for c in (before, after)) + 1  # ms: cell and time as one number that sorts
     order = np.argsort(place, kind="stable")
@@ -299,9 +297,7 @@ def utility(
 
 
 def levels(table: pd.DataFrame, successes: pd.Series) -> pd.Series:
-    """Classify the protected users' traces by utility for one repetition (Table 4.1, Figure 4.11); for an erased trace both are
-    low.
-    """
+    """Classify the protected users' traces by utility (Table 4.1, Figure 4.11), one repetition; erased: both low."""
     ac, sd = table["AC"] >= HIGH_AC, table["SD"] <= HIGH_SD
     both = np.select([ac & sd, ac, sd], ["AC and SD high", "AC high only", "SD high only"], "both low")
     return pd.Series(np.where(successes == 0, both, "not protected"), index=table.index)

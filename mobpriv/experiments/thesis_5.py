@@ -65,9 +65,7 @@ def prepare(
     leave_out: str = "",
     most: int = 0,
 ) -> Setting:
-    """Choose the days of a data set (see :func:`mobpriv.experiments.days.choose`), their most active users, past and
-    sub-traces.
-    """
+    """Choose the days (see :func:`mobpriv.experiments.days.choose`), the most active users, their past and sub-traces."""
     seconds, border = LENGTHS[one_of("length", length, LENGTHS)], {"text": "ceiling", "program": "program"}[check(reading)]
     chosen = choose(dataset, start, days, leave_out, most)
     traces = most_active(chosen.traces, active) if whole("active", active, 0) else chosen.traces
@@ -138,8 +136,9 @@ def of_owners(sub_traces: Traces, owner: pd.Series) -> Traces:
 
 
 def with_own_counts(published: Traces, before: Traces) -> Traces:
-    """Give each published sub-trace as many records as it had ``before``: evenly chosen, first and last included, repeated if
-    too few.
+    """Give each published sub-trace as many records as it had ``before``.
+
+    The records are chosen evenly, first and last included, and repeated if there are too few.
     """
     (users, offsets), (old, ends) = by_user(published), by_user(before)
     have, want = np.diff(offsets), np.diff(ends)[old.get_indexer(users)]
@@ -182,8 +181,9 @@ def _visited(of: HeatMaps, cells: np.ndarray) -> csr_array:
 
 
 def rates(found: Sequence[dict], owner: pd.Series) -> dict:
-    """Compute the results of Figures 5.3 to 5.6. ``found``: per run, mechanism -> attack -> whether it re-identifies each
-    sub-trace.
+    """Compute the results of Figures 5.3 to 5.6.
+
+    ``found``: for each run, mechanism -> attack -> whether it re-identifies each sub-trace.
 
     A sub-trace counts by its share of runs with a re-identification. Intervals are over users, not over sub-traces, because
     those of one user are similar.

@@ -1,5 +1,4 @@
-"""Explain why ILL-Attack re-identifies more than AP-Attack, by ablation: its parts exchanged, left out, or given to an
-untrained attack.
+"""Explain by ablation why ILL-Attack re-identifies more than AP-Attack.
 
 The thesis names these reasons:
 
@@ -162,9 +161,7 @@ class Standardised(NamedTuple):
 
 
 def classifiers(length: str, trees: int = 100, seed: int = 0) -> dict[str, ILLAttack]:
-    """Return ILL-Attack configured as in §5.5.2 (except ``trees``), and with other classifiers on the same features and
-    sub-traces.
-    """
+    """Return ILL-Attack as in §5.5.2 (except ``trees``), and with other classifiers on the same features."""
     ill = replace(attacks(length, seed=seed)[0], trees=trees)
     return {
         ill.name: ill,
@@ -217,8 +214,7 @@ def nearest_past(known: SubTraces, anonymous: Traces, grid, k: int = 1) -> pd.Da
 
 
 def by_lot(ranking: pd.DataFrame, owner: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """Return for each trace the chance that the true user is named if one of the nearest is drawn, and the number of nearest
-    users.
+    """Return each trace's chance that a random one of the nearest users is the true one, and the number of nearest users.
 
     The policies settle ties against the adversary. Heat maps of one cell each are equal, so short traces often tie. To measure
     the effect of cutting, ties must not count as mistakes.
@@ -230,9 +226,7 @@ def by_lot(ranking: pd.DataFrame, owner: pd.Series) -> tuple[np.ndarray, np.ndar
 
 
 def unlearned(setting: Setting, length: str) -> dict[str, pd.DataFrame]:
-    """Return rankings between AP-Attack and ILL-Attack without training: the past cut, then ILL-Attack's cells, then more
-    neighbours.
-    """
+    """Return rankings without training: AP-Attack, the past cut, with ILL-Attack's cells, with more neighbours."""
     ill, ap, _ = attacks(length)
     past, s2 = slices(setting.known, ill.delta), S2Grid(ill.level)
     return {

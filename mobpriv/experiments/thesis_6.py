@@ -69,9 +69,7 @@ def attacks(known: Traces, reading: str = "text", seed: int = 0, shift: tuple[fl
 
 
 def mechanisms(setting: Setting, reading: str = "text", known: Traces | None = None) -> list:
-    """Return Geo-I, Promesse, TriLateration and HMC of §6.4.1; HMC alters a day towards the users of ``known``, by default all
-    known data.
-    """
+    """Return Geo-I, Promesse, TriLateration and HMC of §6.4.1; HMC uses the users of ``known``, by default all known data."""
     used = thesis_5.mechanisms(setting if known is None else setting._replace(known=known), reading)
     return [used[name] for name in MECHANISMS]
 

@@ -73,8 +73,7 @@ class Annealed(NamedTuple):
 
 
 def anneal(cost: Callable[[int], float], size: int, scale: float, rng: np.random.Generator) -> Annealed:
-    """Minimise a cost over ``size`` places in a row by simulated annealing; ``scale``: about the largest cost, the number of
-    objectives.
+    """Minimise a cost over ``size`` places in a row by simulated annealing; ``scale``: the number of objectives.
 
     * The start is random.
     * The temperature T is 1, 0.9, 0.81, … down to 1e-5.

@@ -110,12 +110,11 @@ def models(
     method: str = "robust",
     left_out: bool = False,
 ) -> pd.DataFrame:
-    """Fit the models of a table of :func:`mobpriv.pulp.profile`: one row per user, mechanism and metric ("privacy" or
-    "utility").
+    """Fit the models of a table of :func:`mobpriv.pulp.profile`: one row per user, mechanism and metric.
 
     Columns:
 
-    * user, mechanism, metric, a, b, c, d.
+    * user, mechanism, metric ("privacy" or "utility"), a, b, c, d.
     * low, high: the range of the mechanism's values with a known level; no law recommends a value outside it.
     * the fields of :class:`Fit`, and pois, of the original trace.
 
