@@ -186,8 +186,9 @@ def _measures(tables: np.ndarray, noise: Control, of: np.ndarray):
 def ceiling(role, group) -> float:
     """Return the largest accuracy that *any* labels of the groups can have: each group gets its most frequent role.
 
-    ``group`` (n,): for example the prototype of each profile, or its distinct profile. The remaining error is not due to the
-    archetypes, or due to the profiles alone. The bound uses the roles themselves, so no classifier needs to reach it.
+    ``group`` (n,): for example the prototype of each profile; then the remaining error is not due to the archetypes. With its
+    distinct profile, the remaining error is due to the profiles alone. The bound uses the roles themselves, so no classifier
+    needs to reach it.
     """
     codes = pd.Categorical(role, list(CATEGORIES)).codes
     has = codes >= 0
