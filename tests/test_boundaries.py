@@ -90,9 +90,7 @@ def test_people_live_by_the_clocks_of_the_zone(file):
 
 def test_a_setting_of_people_who_are_made_up(file):
     setting = prepare(str(file), zone="Europe/Rome", people=300, antennas=20, ranks="Elba 1, Arno 2")
-    assert setting.selection.startswith(
-        "synthetic people, made up on real boundaries: 300 people, 20 antennas in 4 municipalities; "
-    )
+    assert setting.selection.startswith("We simulate 300 people with 20 antennas on the real boundaries of 4 municipalities. ")
     assert setting.data.synthetic
     assert set(setting.town) == set(NAMES)
     truth = truth_of(setting)
@@ -135,7 +133,7 @@ def test_files_that_hold_no_boundaries(tmp_path):
         table.to_file(path)
         with pytest.raises(ValueError, match=message):
             read_boundaries(path)
-    with pytest.raises(FileNotFoundError, match="people are made up in the municipalities of a file"):
+    with pytest.raises(FileNotFoundError, match="people are simulated in the municipalities of a file"):
         prepare(str(tmp_path / "gone.geojson"), zone="Europe/Rome", people=10)
     with pytest.raises(ValueError, match="Arno is too small for an antenna"):
         ground_on(

@@ -52,8 +52,11 @@ def test_a_days_profiles_are_those_of_a_plain_count(few):
 
 def test_the_words_say_which_days_serve(few):
     found = choose(few[0], days=4, n=5, least=3, m=40, zone=ZONE)
-    assert "40 POIs (those that stand closest together, of 160 sites)" in found.selection
-    assert f"{len(found.dates)} days of 4 from 2024-10-07 on with 5 users or more at 3 distinct POIs or more" in found.selection
+    assert "The POIs are 40 of 160 sites, those closest together. " in found.selection
+    assert (
+        f"from the {len(found.dates)} days of 4 from 2024-10-07 on with 5 users or more at 3 distinct POIs or more"
+        in found.selection
+    )
     assert len(found.dates) == len(found.callers) == len(found.setting.per_day)
     assert "with most calls" in choose(few[0], days=1, n=5, least=2, m=40, zone=ZONE, region="used").selection
 
@@ -66,7 +69,9 @@ def test_too_few_users_are_refused_with_the_most_there_are(few):
 
 
 def test_traces_are_refused_until_their_users_are_let_call():
-    with pytest.raises(ValueError, match="city holds traces, and call records are needed: rate=30 lets each user call"):
+    with pytest.raises(
+        ValueError, match="city holds traces, and call records are needed: rate=30 simulates 30 calls a day for each user"
+    ):
         choose("city")
     with pytest.raises(ValueError, match="rate must be positive"):
         choose("city", rate=-1.0)
@@ -74,7 +79,7 @@ def test_traces_are_refused_until_their_users_are_let_call():
 
 def test_what_only_traces_need_is_refused_beside_calls():
     with pytest.raises(
-        ValueError, match=r"rate is for traces, whose users are let call: region holds calls already \(got 30.0\)"
+        ValueError, match=r"rate is for traces, on which calls are simulated: region already holds calls \(got 30.0\)"
     ):
         choose("region", rate=30.0)
     with pytest.raises(ValueError, match=r"leave_out is for traces.*got 'a'"):
@@ -86,7 +91,10 @@ def test_users_of_traces_call_and_who_is_left_out_does_not():
     assert found.data.synthetic
     assert found.data.name == "city"
     assert not {"c001", "p001"} & set(found.data.calls["user"].cat.categories)
-    assert "29 antennas placed in 5 ways, 20 calls a day and user; left out: c001, p001" in found.selection
+    assert (
+        "We simulate 20 calls per user and day on these traces, at 29 antennas, placed in 5 random ways. We leave out c001, p001. "
+        in found.selection
+    )
     again = choose("city", days=2, n=20, least=2, rate=20.0, zone="UTC", leave_out="c001, p001")
     np.testing.assert_array_equal(found.setting.first, again.setting.first)
     (row,) = found.data.left_out.itertuples()

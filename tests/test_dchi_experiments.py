@@ -56,7 +56,7 @@ class TestSamples:
             np.testing.assert_array_equal(one, two[:3])
 
     def test_refused(self):
-        with pytest.raises(ValueError, match=r"a sample of 500 users needs so many with 6 distinct POIs .* of 400"):
+        with pytest.raises(ValueError, match=r"a sample of 500 users needs 500 users with 6 distinct POIs .* of 400"):
             draw(SETTING, np.random.default_rng(1), n=500)
         with pytest.raises(ValueError, match="draws must be a whole number"):
             draw(SETTING, np.random.default_rng(1), 0)

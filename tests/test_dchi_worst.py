@@ -50,5 +50,5 @@ def test_a_delta_that_is_chosen_elsewhere():
 def test_the_epsilon_of_an_error():
     target = dchi.error(SAMPLES, dchi.COUNTS, [1.7]).mean()
     assert dchi_worst.epsilon_of_error(SAMPLES, dchi.COUNTS, target * 1.0001) == pytest.approx(1.7, rel=0.02)
-    with pytest.raises(ValueError, match="target must be an error that there is"):
+    with pytest.raises(ValueError, match="target must be an error that some ε has"):
         dchi_worst.epsilon_of_error(SAMPLES, dchi.COUNTS, 1e9)

@@ -30,7 +30,7 @@ def test_the_city_takes_persons():
     assert f"{shown(setting.priors.records['inside'].sum())} records inside" in setting.selection
     without = joint.prepare(users=2, leave_out=first)
     assert without.users == setting.users[1:]  # the area stays: one user's records do not move it here
-    assert without.selection.endswith(f"left out: {first}")
+    assert without.selection.endswith(f". We leave out {first}")
 
 
 def test_cabs_on_request():
@@ -212,10 +212,11 @@ def test_cells_are_made_larger_until_the_channels_are_in_time():
     assert larger.grid.size < asked.grid.size
     assert joint.estimated(larger.priors, larger.grid.size, 100.0) <= needed * 0.999
     visited = asked.priors.records["cells"].max()
-    cells = f"{larger.grid.columns} × {larger.grid.rows} cells instead of 20 × 15, of which users visited up to {visited}: "
+    cells = f"{larger.grid.columns} × {larger.grid.rows} cells instead of 20 × 15. Users visited up to {visited} of the 20 × 15 cells, "
     assert cells in larger.selection
     assert (
-        f"would take about {needed:.0f} min, minutes = {needed * 0.999:g} are allowed (0 keeps the cells)" in larger.selection
+        f"would take about {needed:.0f} min. The parameter minutes = {needed * 0.999:g} allows less (0 keeps the cells)"
+        in larger.selection
     )
     # the same area as who asks for these cells
     assert larger.grid == joint.prepare(columns=larger.grid.columns, rows=larger.grid.rows).grid

@@ -124,9 +124,9 @@ class TestRoles:
         assert found.left_out["pairs"].sum() == len(roles) - len(some)
 
     def test_refused(self):
-        with pytest.raises(ValueError, match=r"profiles must have a user in a municipality once \(p1 stands twice in A\)"):
+        with pytest.raises(ValueError, match=r"profiles must have a user in a municipality once \(p1 occurs twice in A\)"):
             true_roles(self.profiles.iloc[[0, 1, 0]], self.roles)
-        with pytest.raises(ValueError, match=r"roles must have a user in a municipality once \(p2 stands twice in A\)"):
+        with pytest.raises(ValueError, match=r"roles must have a user in a municipality once \(p2 occurs twice in A\)"):
             true_roles(self.profiles, self.roles.iloc[[0, 0]])
         with pytest.raises(ValueError, match=r"roles must be among resident, .* \(1 are not, first: tourist\)"):
             true_roles(self.profiles, self.roles.assign(role=["tourist", *self.roles["role"][1:]]))
@@ -173,7 +173,7 @@ class TestAgainstRoles:
         values = np.zeros((2, 4, 2, 3))
         values[0, ..., 1], values[:, ..., 2] = 1, 0.25
         assert daily_curve(values.reshape(2, 24)) == (0, 1, 0.5)
-        with pytest.raises(ValueError, match="a daily curve is relative to P2, and nobody calls there"):
+        with pytest.raises(ValueError, match="a daily curve is relative to P2, where these profiles have no call"):
             daily_curve(np.zeros((3, 24)))
 
     def test_no_labels_of_groups_do_better_than_the_ceiling(self):

@@ -139,7 +139,9 @@ def test_only_functions_with_a_name_are_kept(tmp_path):
         method = __call__
 
     for nameless in (lambda mean, means: along(mean, means), local, partial(along, power=3), Own(), Own().method):
-        with pytest.raises(ValueError, match=r"^distance must be a function of a module where results are kept.*keep nothing$"):
+        with pytest.raises(
+            ValueError, match=r"^distance must be a function of a module if results are stored.*store no results$"
+        ):
             over_municipalities(PROFILES, 5, distance=nameless, keep=kept_in(tmp_path))
         equal(
             over_municipalities(PROFILES, 5, distance=nameless), over_municipalities(PROFILES, 5, distance=nameless, workers=2)
@@ -181,7 +183,7 @@ def test_refused():
         ("x", "a table with the columns user, municipality, key"),
         (PROFILES[["user", "key"]], "a table with the columns"),
         (PROFILES.iloc[:0], "one row or more"),
-        (PROFILES.assign(municipality=PROFILES["municipality"].where(PROFILES.index != 7)), "that in row 7 has none"),
+        (PROFILES.assign(municipality=PROFILES["municipality"].where(PROFILES.index != 7)), "the one in row 7 has none"),
         (PROFILES.assign(key=-1), "a key must be that of a profile"),
     ]:
         with pytest.raises(ValueError, match=words):

@@ -40,7 +40,9 @@ def test_calls_outside_the_weeks_are_counted():
 def test_traces_whose_users_call():
     setting = prepare("city", rate=30, antennas=12, towns=3, weeks=2)
     assert set(setting.town) == {"T1", "T2", "T3"}
-    assert setting.selection.startswith("calls made of traces: 12 antennas placed, joined to 3 municipalities, 30 calls a day")
+    assert setting.selection.startswith(
+        "We simulate 30 calls per user and day on these traces, at 12 antennas in 3 municipalities"
+    )
     again, other = (prepare("city", rate=30, antennas=12, towns=3, weeks=2, seed=seed) for seed in (1, 2))
     pd.testing.assert_frame_equal(setting.profiles, again.profiles)
     assert not other.profiles.equals(setting.profiles)
@@ -63,7 +65,7 @@ def test_antennas_that_stand_together_are_a_municipality():
         ({"dataset": "city"}, r"individual call profiles are made of call records.*city holds traces"),
         (
             {"dataset": "region", "rate": 30.0},
-            r"rate is for traces, whose users are let call: region holds calls already .got 30.0",
+            r"rate is for traces, on which calls are simulated: region already holds calls .got 30.0",
         ),
         ({"dataset": "region", "leave_out": "p1"}, r"leave_out is for traces.*got 'p1'"),
         (
@@ -74,7 +76,7 @@ def test_antennas_that_stand_together_are_a_municipality():
         ({"dataset": "region", "most": -1}, r"most must be"),
         (
             {"dataset": "region", "k": 10**6},
-            r"1000000 profiles alike need a municipality of 1000000 .*of region, M\d+, has \d+",
+            r"k = 1000000 needs a municipality of 1000000 .*of region, M\d+, has \d+",
         ),
         ({"dataset": "region", "zone": "Europe/Atlantis"}, r"there is no time zone .Europe/Atlantis"),
     ],
@@ -97,8 +99,8 @@ def short(tmp_path):
 def test_a_short_table_says_when_its_calls_end_and_how_small_its_municipalities_are(short):
     said = prepare(str(short[0]), zone="Europe/Lisbon").selection
     assert "in 2 municipalities, 1 to 2 each" in said
-    assert "the calls end on day 2 of 28" in said
-    assert "the calls end" not in prepare("region").selection
+    assert "The calls end on day 2 of 28" in said
+    assert "The calls end" not in prepare("region").selection
 
 
 @pytest.mark.parametrize(("day", "said"), [(26, True), (27, False), (28, False)])
@@ -107,7 +109,7 @@ def test_a_last_day_without_a_call_is_no_early_end(short, day, said):
     late = pd.Timestamp("2024-03-04T12:00Z") + pd.Timedelta(days=day - 1)
     with file.open("a") as table:
         table.write(f"u1,{late.isoformat()},c1\n")
-    assert (f"the calls end on day {day} of 28" in prepare(str(file), zone="Europe/Lisbon").selection) == said
+    assert (f"The calls end on day {day} of 28" in prepare(str(file), zone="Europe/Lisbon").selection) == said
 
 
 def test_municipalities_too_small_for_k_are_left_out_and_counted(short):
@@ -119,11 +121,11 @@ def test_municipalities_too_small_for_k_are_left_out_and_counted(short):
     assert len(few.values) == 2
     assert few.profiles.index.tolist() == [0, 1]
     assert "2 profiles of 2 users in 1 municipality, 2 each" in few.selection
-    assert few.selection.endswith("; left out: municipalities of fewer than 2 profiles: 1 profile")
+    assert few.selection.endswith(". We leave out 1 profile (municipalities of fewer than 2 profiles)")
     assert few.left_out.values.tolist() == [["municipalities of fewer than 2 profiles", 2, 1]]
     assert "fewer than" not in every.selection
     assert not len(every.left_out)
-    with pytest.raises(ValueError, match="3 profiles alike need a municipality of 3 profiles or more"):
+    with pytest.raises(ValueError, match="k = 3 needs a municipality of 3 profiles or more"):
         prepare(str(short[0]), zone="Europe/Lisbon", k=3)
 
 
@@ -131,7 +133,7 @@ def test_calls_outside_the_window_are_not_among_those_of_small_municipalities(sh
     found = prepare(str(short[0]), zone="Europe/Lisbon", start="2024-03-05", k=2)
     assert found.left_out.values.tolist() == [["before the window", 3, 3], ["municipalities of fewer than 2 profiles", 1, 1]]
     assert found.selection.endswith(
-        "before the window: 3 records; left out: municipalities of fewer than 2 profiles: 1 profile"
+        "We leave out 3 records (before the window). We leave out 1 profile (municipalities of fewer than 2 profiles)"
     )
 
 

@@ -122,7 +122,7 @@ def test_a_set_shorter_than_the_days_is_cut_in_its_own_middle(tmp_path):
             pytest.approx(spans[1], abs=0.1),
         )
         assert (
-            "the halves span 11.9 and 12.0 days" in choice.selection or "the halves span 12.0 and 12.0 days" in choice.selection
+            "The halves span 11.9 and 12.0 days" in choice.selection or "The halves span 12.0 and 12.0 days" in choice.selection
         )
 
 
@@ -143,7 +143,7 @@ def test_the_second_half_holds_users_of_the_first():
     assert len(users) == 5
     assert not len(users.difference(by_user(setting.known)[0]))
     assert choice.traces["t"].min() >= setting.known["t"].max()
-    assert "of 5 users, evenly among their names" in choice.selection
+    assert "of 5 users, taken at equal steps in the list sorted by name" in choice.selection
     pd.testing.assert_frame_equal(own(choice.traces, users[2]), own(setting.secret, users[2]))
 
 

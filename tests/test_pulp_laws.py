@@ -47,7 +47,7 @@ class TestWho:
         assert [everyone.index(user) for user in users] == [round(i * (len(everyone) - 1) / 3) for i in range(4)]
         some_n, whole_n = (c.traces["user"].value_counts()[users].tolist() for c in (some, whole))
         assert some_n == whole_n
-        assert "of these users 4" in some.selection
+        assert "We use 4 of these users, at equal steps in the list sorted by name; they have" in some.selection
 
     def test_a_sample_of_all_is_all(self):
         assert len(pulp.prepare("city", sample=10_000).traces) == len(pulp.prepare("city").traces)
@@ -308,7 +308,7 @@ class TestOfSeveralUsers:
         assert found.high / found.low < 1.5
         assert pulp.span(values, np.random.default_rng(1)) == found
         assert pulp.span(np.full(10, 3.0), np.random.default_rng(1)) == estimates.Estimate(1.0, 1.0, 1.0, 10)
-        with pytest.raises(ValueError, match=r"^a factor between tenths needs at least 10 users \(got 9\)$"):
+        with pytest.raises(ValueError, match=r"^a ratio of the 90th to the 10th percentile needs at least 10 users \(got 9\)$"):
             pulp.span(values[:9], np.random.default_rng(1))
 
 

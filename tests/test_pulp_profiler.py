@@ -165,7 +165,7 @@ def test_a_trace_that_a_mechanism_refuses_is_reported():
 
 
 def test_a_mechanism_that_gives_records_to_others_is_no_mechanism_for_pulp():
-    with pytest.raises(ValueError, match=r"the protected trace of a must be hers alone \(it has records of zoe\)"):
+    with pytest.raises(ValueError, match=r"the protected trace of a must have only her records \(it has records of zoe\)"):
         profile(only(PEOPLE, "a"), [Sweep(Moody(renames=True), "most", [1], "utility")])
 
 
@@ -182,7 +182,7 @@ def test_no_traces_no_rows():
         (lambda: Sweep(GeoI(), "epsilon", [], "utility"), r"values of epsilon must hold at least one number \(got none\)"),
         (lambda: Sweep(GeoI(), "epsilon", [1, 0], "utility"), r"a value of epsilon must be positive \(got 0\)"),
         (lambda: Sweep(GeoI(), "epsilon", [1, np.nan], "utility"), r"a value of epsilon must be positive \(got nan\)"),
-        (lambda: Sweep(GeoI(), "epsilon", [1, 1.0], "utility"), r"values of epsilon must differ \(1 stands there twice\)"),
+        (lambda: Sweep(GeoI(), "epsilon", [1, 1.0], "utility"), r"values of epsilon must differ \(1 occurs twice\)"),
         (lambda: Sweep(Promesse(), "alpha", [1e-5], "privacy"), "alpha must be positive, in m, at least 0.001"),
         (lambda: Sweep(Promesse(), "max_gap", [100], "privacy"), r"max_gap must be positive \(got None\)"),
         (lambda: profile(PEOPLE, []), r"sweeps must hold at least one mechanism \(got none\)"),
@@ -195,7 +195,7 @@ def test_no_traces_no_rows():
         (lambda: Metrics(near=0), r"near must be positive, in m \(got 0\)"),
         (lambda: Metrics(matched="one"), "matched must be"),
         (lambda: replace(Metrics(), duration=-1), r"duration must not be negative, in s \(got -1\)"),
-        (lambda: Metrics().of(PEOPLE), r"levels are those of one user's trace \(got records of 3 users\)"),
+        (lambda: Metrics().of(PEOPLE), r"levels need the trace of one user \(got records of 3 users\)"),
     ],
 )
 def test_what_is_refused(make, line):

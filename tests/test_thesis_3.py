@@ -51,7 +51,7 @@ def test_the_readings_cut_where_they_say(table):
     program = re.prepare(table, "program", days=4)
     assert program.users.tolist() == ["a", "b", "c"]
     assert "3 users" in program.selection
-    assert "each user's own time span" in program.selection
+    assert "Each user's records before the middle of her own time span are the training half" in program.selection
     assert re.prepare(table, "text", "user", days=4).users.tolist() == program.users.tolist()
 
 
@@ -75,16 +75,18 @@ def test_what_cannot_be_prepared_is_refused_in_one_line(table, given, line):
 
 def test_leaving_out_is_said(table):
     setting = re.prepare(table, days=4, leave_out="b")
-    assert "left out: b" in setting.selection
+    assert "We leave out b" in setting.selection
     assert np.array_equal(by_user(setting.known)[0], ["a", "c"])
 
 
-@pytest.mark.parametrize(("days", "line"), [(2, "3 users attacked, 2 of whom"), (4, "2 users attacked, 2 of whom")])
+@pytest.mark.parametrize(("days", "line"), [(2, "2 of the 3 attacked users have"), (4, "All 2 attacked users have")])
 def test_users_who_can_be_found_are_counted(table, days, line):
     """The third user begins on the second day: with a day a half the training half has not seen her."""
     setting = re.prepare(table, start="2020-01-01", days=days)
-    assert f"; {line} can be found" in setting.selection
-    assert int(line.split()[3]) == len(set(by_user(setting.secret)[0]) & set(by_user(setting.known)[0]))
+    assert setting.selection.endswith(f" is attacked. {line} records in the training half")
+    assert (2 if line.startswith("All") else int(line.split()[0])) == len(
+        set(by_user(setting.secret)[0]) & set(by_user(setting.known)[0])
+    )
 
 
 def test_named_draws_of_a_mechanism(table):

@@ -64,7 +64,7 @@ def test_four_fifths_of_the_sub_traces_are_known(table):
     program = ill.prepare(table, "days", "program", days=10)
     assert program.owner.value_counts().to_dict() == {"b": 1, "c": 1}
     assert ill.prepare(table, days=10).owner.value_counts()["b"] == 480 // 5
-    assert "4 days of 3 users attacked" in text.selection
+    assert "We attack 4 days of 3 users; the first 80 % of each user's days are known" in text.selection
 
 
 def test_the_most_active_are_kept(table):
@@ -114,8 +114,8 @@ def test_every_sub_trace_is_protected_by_itself(table):
         ({"reading": "poem"}, 'reading must be "text" or "program"'),
         ({"length": "weeks"}, 'length must be "sessions" or "days"'),
         ({"active": -1}, "active must be a whole number, at least 0"),
-        ({"active": 1}, r"at least two users \(got b alone\)"),
-        ({"length": "days", "days": 1}, "nobody has days enough to hold some back"),
+        ({"active": 1}, r"at least two users \(got only b\)"),
+        ({"length": "days", "days": 1}, "no user has enough days to hold some back"),
     ],
 )
 def test_what_cannot_be_prepared_is_refused_in_one_line(table, given, line):

@@ -1,4 +1,4 @@
-"""Which days of a data set, whose, and where the halves meet: decided once for all experiments on traces (thesis §3.4.3)."""
+"""Choose the days, the users and the halves of a data set, once for all experiments on traces (thesis §3.4.3)."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -17,8 +17,8 @@ CENTURY = 36_525  # days
 class Choice(NamedTuple):
     data: Dataset
     traces: Traces  # of the chosen users and days
-    first: pd.Timestamp  # where the days begin
-    selection: str  # in words
+    first: pd.Timestamp  # beginning of the days
+    selection: str  # in words, without a full stop at the end
 
 
 class Setting(NamedTuple):
@@ -27,14 +27,15 @@ class Setting(NamedTuple):
     secret: Traces  # the half to protect, publish and attack, UD
     users: pd.Index  # the attacked users: those with records in the second half
     person: dict[str, str]  # a second name of one person -> her first name
-    selection: str  # all of this in words
+    selection: str  # all of this in words, without a full stop at the end
 
 
 def chosen_users(dataset: str, leave_out: str = "", most: int = 0, begins: str = "") -> tuple[Dataset, Traces, str]:
-    """A data set, the records of some of its users, and how it was read and who they are in words ("" for everybody).
+    """Load a data set and the records of some of its users.
 
-    ``leave_out`` names users, separated by commas. ``most`` keeps the first so many by name of the others, whose name begins with
-    ``begins``; 0 keeps all, however they are called. A part of a large table is read in seconds.
+    The third value is a description of how the file was read and of the chosen users; "" for all users. ``leave_out`` names
+    users, separated by commas. ``most`` keeps the first so many of the other users by name whose name begins with ``begins``; 0
+    keeps all, whatever their names. A part of a large table is read in seconds.
     """
     unwanted = tuple(name.strip() for name in leave_out.split(",") if name.strip())
     data = _read_once(dataset, most, unwanted if most else (), begins if most else "", _stamp(dataset))
@@ -45,19 +46,19 @@ def chosen_users(dataset: str, leave_out: str = "", most: int = 0, begins: str =
     traces = data.traces
     if unwanted and not most:
         traces = rows(traces, ~traces["user"].isin(unwanted).to_numpy())
-    words = [data.reading, f"left out: {', '.join(unwanted)}" if unwanted else ""]
+    words = [data.reading, f"We leave out {', '.join(unwanted)}" if unwanted else ""]
     if most:
-        words.append(f"only the first {len(by_user(traces)[0])} of {shown(len(names))} users, by name")
-    return data, traces, "".join(f"; {part}" for part in words if part)
+        words.append(f"We use only the first {len(by_user(traces)[0])} of {shown(len(names))} users by name")
+    return data, traces, "".join(f". {part[0].upper()}{part[1:]}" for part in words if part)
 
 
-@lru_cache(maxsize=1)  # several settings of a notebook are made of one table
+@lru_cache(maxsize=1)  # a notebook makes several settings of one table
 def _read_once(dataset: str, most: int, leave_out: tuple[str, ...], begins: str, stamp) -> Dataset:
     return load(dataset, most=most, leave_out=leave_out, begins=begins)
 
 
 def _stamp(dataset: str) -> tuple:
-    """What changes when the file of a data set does."""
+    """Identify the file's state: the value changes when the file does."""
     path = data_folder() / f"{dataset}.parquet" if dataset in DATASETS else Path(dataset)
     return (path, path.stat().st_size, path.stat().st_mtime_ns) if path.is_file() else (path,)
 
@@ -67,10 +68,10 @@ def choose(
     start: str = "",  # first day, ISO date or time; "" chooses the 30 most active successive days
     days: int = 30,
     leave_out: str = "",  # users to leave out, separated by commas
-    most: int = 0,  # keep only so many users, the first by name; 0 keeps all
-    begins: str = "",  # these begin so
+    most: int = 0,  # keep only the first so many users by name; 0 keeps all
+    begins: str = "",  # with ``most``: only users whose name begins so
 ) -> Choice:
-    """A data set and its ``days`` most active successive days (§3.4.3)."""
+    """Choose the ``days`` most active successive days of a data set (§3.4.3)."""
     if days > CENTURY:
         raise ValueError(f"days must be at most {CENTURY:,}, a century (got {days:,})")
     data, traces, whose = chosen_users(dataset, leave_out, most, begins)
@@ -82,15 +83,17 @@ def choose(
     traces = within(traces, first, days)
     if not len(traces):
         raise ValueError(f"no records in the {days} days from {first}: choose another start")
-    words = f"{len(by_user(traces)[0])} users, {shown(len(traces))} records in the {days} days from {first:%Y-%m-%d %H:%M} UTC"
-    words += f" (they span {_span(traces):.1f} days)" if _span(traces) < days - 1 else ""
+    words = (
+        f"{len(by_user(traces)[0])} users with {shown(len(traces))} records in the {days} days from {first:%Y-%m-%d %H:%M} UTC"
+    )
+    words += f" (the records span {_span(traces):.1f} days)" if _span(traces) < days - 1 else ""
     return Choice(data, traces, first, words + whose)
 
 
 def in_halves(choice: Choice, rule: str, days: int, remedy: str = "choose fewer days or another start") -> Setting:
-    """The chosen records cut in two by a ``rule`` of :func:`mobpriv.traces.split_in_half`: a known half and one to attack.
+    """Cut the chosen records into a training half and an attacked half, by a ``rule`` of :func:`mobpriv.traces.split_in_half`.
 
-    ``remedy``: what a reader of the page can do where a half is empty.
+    ``remedy``: what the reader of the page can do if a half is empty.
     """
     data, traces, first, words = choice
     known, secret = split_in_half(traces, rule, first, days)
@@ -99,42 +102,46 @@ def in_halves(choice: Choice, rule: str, days: int, remedy: str = "choose fewer 
         half = "training" if not len(known) else "attacked"
         raise ValueError(f"the {half} half is empty: the records span {_span(traces):.1f} days, days is {days}: {remedy}")
     if len(by_user(traces)[0]) < 2:
-        raise ValueError(f"re-identification needs at least two users (got {', '.join(by_user(traces)[0])} alone)")
+        raise ValueError(f"re-identification needs at least two users (got only {', '.join(by_user(traces)[0])})")
     in_words = {
-        "calendar": f"the first {days / 2:g} days and the rest",
-        "set": "before and after the middle of the set's time span",
-        "user": "before and after the middle of each user's own time span",
+        "calendar": f"The first {days / 2:g} days are the training half, the rest is attacked",
+        "set": "The records before the middle of the data set's time span are the training half, the rest is attacked",
+        "user": "Each user's records before the middle of her own time span are the training half, the rest is attacked",
     }
     there = len(users.intersection(by_user(known)[0]))
     if not there:
         raise ValueError(
-            f"nobody can be re-identified: none of the {counted(len(users), 'attacked user')} has a record in the training half "
-            f"({in_words[rule]}). Do the names of users change with time?"
+            f"nobody can be re-identified: none of the {counted(len(users), 'attacked user')} has a record in the training half. "
+            f"{in_words[rule]}. Do the names of users change with time?"
         )
     words += (
-        f"; halves: {in_words[rule]}; {len(users)} users attacked, {there} of whom can be found: they are in the training half"
+        f". {in_words[rule]}. {'All' if there == len(users) else f'{there} of the'} {counted(len(users), 'attacked user')} "
+        f"{'has' if there == 1 else 'have'} records in the training half"
     )
     return Setting(data, known, secret, users, same_person(traces), words)
 
 
 def _span(traces: Traces) -> float:
-    """Days from the first record to the last."""
+    """Return the days from the first record to the last."""
     return (traces["t"].max() - traces["t"].min()) / pd.Timedelta(days=1)
 
 
 def clocks(dataset: str, zone: str = "") -> str:
-    """By whose clocks days begin: ``zone``, or of a known data set its own. ValueError where nobody says it: a guess would shift days."""
+    """Return the time zone in which days begin: ``zone``, or the own zone of a known data set.
+
+    ValueError if neither is given, because a guess would shift days.
+    """
     zone = zone or (DATASETS[dataset].zone if dataset in DATASETS else "")
     if not zone:
         raise ValueError(
-            f"by whose clocks do the days of {Path(dataset).name} begin? Say the time zone, for instance zone=Europe/Paris"
+            f"the time zone of {Path(dataset).name} is unknown, so it is unclear when its days begin: give it, for instance zone=Europe/Paris"
         )
     known_zone(zone)
     return zone
 
 
 def first_day(start: str, t: pd.Series, zone: str) -> pd.Timestamp:
-    """The day ``start``, or that of the first of the times ``t`` by the clocks of ``zone``, without a zone."""
+    """Return the day ``start``, or the day of the earliest of the times ``t`` in ``zone``; the result has no zone."""
     if not start:
         return t.min().tz_convert(zone).tz_localize(None).normalize()
     try:
@@ -147,7 +154,9 @@ def first_day(start: str, t: pd.Series, zone: str) -> pd.Timestamp:
 
 
 def for_traces(dataset: str, **given) -> None:
-    """ValueError where a parameter that only traces need, whose users are let call, is given beside call records: it would do nothing."""
+    """Raise ValueError if a parameter for simulated calls on traces is given for call records, where it would do nothing."""
     for name, value in given.items():
         if value:
-            raise ValueError(f"{name} is for traces, whose users are let call: {dataset} holds calls already (got {value!r})")
+            raise ValueError(
+                f"{name} is for traces, on which calls are simulated: {dataset} already holds calls (got {value!r})"
+            )

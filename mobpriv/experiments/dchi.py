@@ -1,5 +1,9 @@
-"""The figures of Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization mechanisms*,
-§VI, over many samples: each function returns an array with the draw first, which :func:`band` turns into a curve with its band.
+"""Compute the figures of §VI over many samples.
+
+Each function returns an array whose first axis is the sample; :func:`band` turns it into a curve with its band.
+
+Source: Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization mechanisms*,
+§VI.
 """
 
 from collections.abc import Sequence
@@ -26,8 +30,8 @@ from mobpriv.statistician import corrected_visitors, mean_error, visitors, visit
 BOOLEANS, COUNTS = Protection(counts=False), Protection(counts=True)
 NEAR_BOOLEANS, NEAR_COUNTS = BOOLEANS._replace(neighbours=5), COUNTS._replace(neighbours=5)
 EPSILONS = (0.1, 0.2, 0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 10)
-"""Where the figures over ε are computed: the paper's own values (0.1, 1, 2, 3, 4, 6, 7) and others between and beyond."""
-ANCHORS = (0.1, 1, 2, 3, 4, 5, 6, 7)  # those of them that claims are held at
+"""Values of ε for the figures over ε: the paper's own (0.1, 1, 2, 3, 4, 6, 7) and others between and beyond."""
+ANCHORS = (0.1, 1, 2, 3, 4, 5, 6, 7)  # the values at which claims are tested
 ESTIMATORS = ("unbiased", "printed", "likeliest")
 ADVERSARIES = ("profileGuess", "likelihood")
 TIE = 1e-9
@@ -59,7 +63,7 @@ class Band(NamedTuple):
 
 
 def protection(chi: str, counts: bool = False, **options) -> Protection:
-    """A mechanism by the short name of its χ: "all" POIs, "N5" for N(b, 5) as printed, "F5" for five POIs further than the visited ones."""
+    """Return a mechanism by its χ: "all" POIs, "N5" for N(b, 5) as printed, "F5" for five additional, unvisited POIs."""
     if chi == "all":
         return Protection(counts, **options)
     if chi[:1] not in ("N", "F") or not chi[1:].isdecimal():
@@ -68,23 +72,23 @@ def protection(chi: str, counts: bool = False, **options) -> Protection:
 
 
 def over(name: str, at: Sequence, values: np.ndarray) -> dict[str, Estimate]:
-    """Results of a family: ``name`` and each of ``at``, with the draws of ``values`` (draws, len(at)) at it."""
+    """Name the results of a family: ``name`` and each of ``at``, with the repetitions of ``values`` (draws, len(at)) there."""
     return {f"{name}.{x}": over_draws(values[:, k]) for k, x in enumerate(at)}
 
 
 def band(values: np.ndarray, level: float = 0.9) -> Band:
-    """Over the draws: the mean, and between which values the middle ``level`` of the draws lie; infinite values count as such."""
+    """Return the mean over samples and the ends of the middle ``level`` of them; infinite values count as such."""
     return Band(np.mean(values, axis=0), *middle_of(values, level))
 
 
 def level(samples: Samples, protection: Protection) -> np.ndarray:
-    """What the mean error is held against (§VI-B): the average of f_1 or of f_2 over the POIs, (draws,)."""
+    """Return the reference of the mean error (§VI-B): the average of f_1 or of f_2 over the POIs, (draws,)."""
     of = visits(samples.day) if protection.counts else visitors(samples.day > 0)
     return of.mean(axis=-1)
 
 
 def unique(profiles: np.ndarray) -> np.ndarray:
-    """Of each draw the share of the profiles (draws, n, m) that are like no other, (draws,)."""
+    """Return for each sample the share of the profiles (draws, n, m) that are unique, (draws,)."""
     found = []
     for one in profiles:
         _, whose, how_many = np.unique(one, axis=0, return_inverse=True, return_counts=True)
@@ -93,9 +97,11 @@ def unique(profiles: np.ndarray) -> np.ndarray:
 
 
 def telling(samples: Samples, protection: Protection, epsilon: float = 1.0) -> dict[str, np.ndarray]:
-    """What χ = N(b, n) gives away by itself (:func:`mobpriv.audits.count_telling`), of each draw: ``users``, the share with a neighbouring
-    profile that some output of theirs excludes; ``neighbours``, the mean share of such neighbours among m; ``probability``, the mean of the
-    users' largest probability of such an output.
+    """Measure in each sample what χ = N(b, n) reveals by itself, see :func:`mobpriv.audits.count_telling`.
+
+    * ``users``: the share of users with a neighbouring profile that some output of theirs excludes.
+    * ``neighbours``: the mean share of such neighbours among m.
+    * ``probability``: the mean over users of their largest probability of such an output.
     """
     draws, n, m = samples.day.shape
     users, pois = (pd.RangeIndex(size) for size in (n, m))
@@ -109,9 +115,10 @@ def telling(samples: Samples, protection: Protection, epsilon: float = 1.0) -> d
 
 
 def error(samples: Samples, protection: Protection, epsilons: Sequence[float], corrected: bool = False) -> np.ndarray:
-    """Figures 4 to 7: the mean error of f_1 (visitors) or f_2 (visits, a sum) for each ε, (draws, ε).
+    """Figures 4 to 7: return the mean error of f_1 (visitors) or f_2 (visits, a sum) for each ε, (draws, ε).
 
-    ``corrected``: of booleans, with the unbiased estimate of f_1, for which the statistician knows how many have each POI in χ_i.
+    ``corrected``: debias booleans with the unbiased estimate of f_1; the statistician knows how many users have each POI in
+    χ_i.
     """
     true_or_false("corrected", corrected)
     if corrected and protection.counts:
@@ -137,7 +144,7 @@ def surface(
     scenario: str = "2.2",
     amount: int | None = None,
 ) -> np.ndarray:
-    """Figures 8 to 12: the re-identification rate r(δ, M, n) of Algorithm 11, (draws, δ, M)."""
+    """Figures 8 to 12: return the re-identification rate r(δ, M, n) of Algorithm 11, (draws, δ, M)."""
     leak = leaked(samples, protection, published(samples, protection, epsilon, scenario), scenario, amount)
     return reidentification_rate(guesses(leak.published, leak.known, deltas), most)
 
@@ -152,7 +159,7 @@ def without_inconsistencies(
     most: int = 2,  # M
     scenario: str = "2.2",
 ) -> np.ndarray:
-    """Figure 13: r̄(δ, M, n, τ, N) of Algorithm 12 and then 11, (draws, τ); τ = 0 discards nothing and is Algorithm 11 alone."""
+    """Figure 13: return r̄(δ, M, n, τ, N) of Algorithms 12 and 11, (draws, τ); τ = 0 discards nothing: Algorithm 11 alone."""
     said = published(samples, protection, epsilon, scenario)
     found = []
     for tau in taus:
@@ -171,10 +178,13 @@ def estimated_epsilon(
     pooled: bool = False,
     chi_known: bool = False,
 ) -> np.ndarray:
-    """Algorithms 13 and 14, and the maximum likelihood: ε̃ of every leaked user, (draws, ε, users); ``pooled``: of all, (draws, ε).
+    """Estimate ε with Algorithms 13 and 14 or by maximum likelihood: ε̃ of every leaked user, (draws, ε, users).
 
-    ``chi_known``: the adversary takes the POIs in χ_i alone. As the paper says nothing of it, he takes all that leaked. The
-    likeliest ε̃ is that of the mechanism's own rounding and scale, of Laplace noise only.
+    * ``pooled``: one ε̃ of all leaked users, (draws, ε).
+    * ``chi_known``: the adversary uses only the POIs in χ_i. The paper does not mention this, so by default he uses all that
+      leaked.
+
+    The maximum-likelihood ε̃ uses the mechanism's own rounding and scale, and is for Laplace noise only.
     """
     one_of("estimator", estimator, ESTIMATORS)
     if protection.counts and estimator == "likeliest" and protection.law != "laplace":
@@ -197,7 +207,7 @@ def estimated_epsilon(
 
 
 def epsilon_error(samples: Samples, protection: Protection, epsilons: Sequence[float], **how) -> np.ndarray:
-    """Figure 14: the relative error |ε̃ − ε|/ε, shaped as :func:`estimated_epsilon`, whose arguments it takes; infinite as ε̃ may be."""
+    """Figure 14: return the relative error |ε̃ − ε|/ε, arguments and shape of :func:`estimated_epsilon`; infinite if ε̃ is."""
     found = estimated_epsilon(samples, protection, epsilons, **how)
     true = np.reshape(np.asarray(epsilons, float), (1, -1) + (1,) * (found.ndim - 2))
     return np.abs(found - true) / true
@@ -214,19 +224,22 @@ def most_visited_rate(
     empty: str = "nothing",
     others: bool = True,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The table of §VI-E: r̃(δ, n) of Algorithm 16, (draws,), and of how many users it is the share, (draws,).
+    """The table of §VI-E: return r̃(δ, n) of Algorithm 16 and the number of users it is a share of, each (draws,).
 
-    δ is a share of the true |c_i|₁ at the POIs that leaked, which favours an adversary who does not know it (scenarios 1 and 2.2), or
-    ``absolute``. ``guess``: poiGuess(j) is read off the ``sanitised`` profile, as printed, or the ``leaked`` one. ``empty``: what is named
-    where no profile is near enough, see :func:`most_visited`. ``others=False``: only the user's own profile leaked. Users without a call in the published period have no most visited POI and
-    are left out (scenario 1).
+    * δ is a share of the true |c_i|₁ at the leaked POIs, or ``absolute``. The share favours an adversary who does not know it
+      (scenarios 1 and 2.2).
+    * ``guess``: poiGuess(j) is the argmax of the ``sanitised`` profile, as printed, or of the ``leaked`` one.
+    * ``empty``: the answer if no profile is near enough, see :func:`most_visited`.
+    * ``others=False``: only the user's own profile leaked.
+
+    Users without a call in the published period have no most visited POI and are left out (scenario 1).
     """
     one_of("guess", guess, ("sanitised", "leaked"))
     counts = samples.period(scenario)
     said = published(samples, protection, epsilon, scenario)
     leak = leaked(samples, protection, said, scenario)
     draws = np.arange(len(counts))[:, None, None]
-    own = counts[draws, leak.users[:, :, None], leak.pois[:, None, :]]  # what is published of, where it leaked
+    own = counts[draws, leak.users[:, :, None], leak.pois[:, None, :]]  # true counts of the published period at the leaked POIs
     whole_own, whole_said = counts[draws[:, :, 0], leak.users], said[draws[:, :, 0], leak.users]
     if guess == "sanitised":
         of = poi_guess(whole_said, protection.chi(counts, samples.affinity)[draws[:, :, 0], leak.users])
@@ -235,7 +248,7 @@ def most_visited_rate(
         np.put_along_axis(of, np.broadcast_to(leak.pois[:, None, :], leak.known.shape), poi_guess(leak.known), axis=-1)
     limit = np.full(own.shape[:2], float(delta)) if absolute else relative(delta, own)
     sides = (leak.published, leak.known, limit, of)
-    if not others:  # each user is a draw of her own
+    if not others:  # each user is a sample of her own
         sides = (side.reshape(-1, 1, *side.shape[2:]) for side in sides)
     named = most_visited(*sides, empty).named.reshape(of.shape)
     there = whole_own.any(axis=-1)
@@ -244,7 +257,7 @@ def most_visited_rate(
 
 
 def read_off_rate(samples: Samples, protection: Protection, epsilon: float, scenario: str = "2.2") -> np.ndarray:
-    """Without any leak: how often a POI with the largest sanitised count, picked at random, is a most visited one, (draws,)."""
+    """Return how often a random argmax of the sanitised counts is a most visited POI, without a leak, (draws,)."""
     counts = samples.period(scenario)
     there = counts.any(axis=-1)
     right = picked_rightly(read_off(published(samples, protection, epsilon, scenario)), np.where(there[..., None], counts, 1))
@@ -254,11 +267,13 @@ def read_off_rate(samples: Samples, protection: Protection, epsilon: float, scen
 def nearest_rate(
     samples: Samples, protection: Protection, epsilon: float, adversary: str, scenario: str = "2.2", amount: int | None = None
 ) -> np.ndarray:
-    """How often the most alike leaked profile is the user's own, ties against the adversary (top-1), (draws,).
+    """Return how often the nearest or likeliest leaked profile is the user's own (top-1; ties against the adversary), (draws,).
 
-    ``profileGuess`` takes the nearest, which no (δ, M) of Algorithm 11 beats at M = 1; ``likelihood`` the likeliest, knowing ε and
-    how χ was made: not in scenario 1, where the profiles are of another period, nor for N(b, n) in 2.1, where a candidate's own
-    neighbourhood is unknown.
+    * ``profileGuess`` takes the nearest profile; no (δ, M) of Algorithm 11 does better at M = 1.
+    * ``likelihood`` takes the likeliest profile, with ε and the rule for χ known.
+
+    ``likelihood`` is undefined in scenario 1, whose true profiles are of another period. It is undefined for N(b, n) in 2.1,
+    where a candidate's neighbourhood is unknown.
     """
     one_of("adversary", adversary, ADVERSARIES)
     leak = leaked(samples, protection, published(samples, protection, epsilon, scenario), scenario, amount)
@@ -282,7 +297,10 @@ def nearest_rate(
 def side_information(
     samples: Samples, protection: Protection, epsilon: float, users: Sequence[int], pois: Sequence[int], most: int = 1
 ) -> np.ndarray:
-    """Beyond the paper, its open question: the best r(δ, M, n) over δ when so many users leak at so many POIs, (draws, users, POIs)."""
+    """Beyond the paper, its open question: return the best r(δ, M, n) over δ if so many users leak at so many POIs.
+
+    Shape: (draws, users, POIs).
+    """
     said = published(samples, protection, epsilon, "2.2")
     pois = [whole("pois", some, 1, said.shape[-1], f"must be whole numbers in 1 … {said.shape[-1]}") for some in pois]
     found = np.empty((len(said), len(users), len(pois)))
@@ -296,15 +314,19 @@ def side_information(
 
 
 def best_rate(said: np.ndarray, known: np.ndarray, most: int = 1) -> np.ndarray:
-    """max over δ of r(δ, M, n), (draws,): "the attacker's strategy is not known a priori, the worst case should be considered" (§VI-C)."""
+    """Return max over δ of r(δ, M, n), (draws,).
+
+    §VI-C: "the attacker's strategy is not known a priori, the worst case should be considered".
+    """
     return best_rates(said, known, [most])[:, 0]
 
 
 def best_rates(said: np.ndarray, known: np.ndarray, most: Sequence[int]) -> np.ndarray:
-    """max over δ of r(δ, M, n) for each draw and M, (draws, M), for crowds too.
+    """Return max over δ of r(δ, M, n) for each sample and M, (draws, M), also for large samples.
 
-    Profiles (draws, n, J), row i of both one user's. User i is a success from her own distance to before that of the (M+1)-th nearest
-    profile: the most intervals that share a δ are counted along the sorted ends, one draw at a time, without a matrix of users for each.
+    Profiles (draws, n, J); row i of both belongs to one user. User i is a success from her own distance up to the distance of
+    the (M+1)-th nearest profile. The most intervals that share a δ are counted along the sorted ends, one sample at a time, to
+    save memory.
     """
     most = [whole("most", m, 1) for m in most]
     n, k = said.shape[1], known.shape[1]
@@ -322,7 +344,7 @@ def best_rates(said: np.ndarray, known: np.ndarray, most: Sequence[int]) -> np.n
 
 
 def at_best(own: np.ndarray, beyond: np.ndarray) -> float:
-    """The largest share of users who succeed at one δ: user i from ``own`` to before ``beyond``."""
+    """Return the largest share of users who succeed at one δ; user i succeeds for δ from ``own`` to below ``beyond``."""
     there = own < beyond
     starts, ends = np.sort(own[there]), np.sort(beyond[there])
     inside = np.searchsorted(starts, starts, side="right") - np.searchsorted(ends, starts, side="right")

@@ -1,5 +1,6 @@
-"""What Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization mechanisms*, leave open
-about their sample, each moved alone; and how much of what differs from sample to sample is users and how much is noise.
+"""Vary what the paper leaves open about its sample, one choice at a time, and split the variance between users and noise.
+
+Source: Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization mechanisms*.
 """
 
 from typing import NamedTuple
@@ -18,14 +19,14 @@ from mobpriv.statistician import mean_error, visitors, visits
 
 
 class Parts(NamedTuple):
-    """The standard deviation over draws, and the share of the variance that comes of the users; the rest is the noise's."""
+    """The standard deviation over samples, and the share of the variance due to the users; the rest is due to the noise."""
 
     deviation: Estimate
     users: Estimate
 
 
 def known_to_everybody(samples: Samples, setting: Setting) -> Samples:
-    """The affinity of all who may be drawn, on all days of the draw's layout, in the place of that of the n users of each draw."""
+    """Replace the affinity of each sample's n users by that of all eligible users, on all days of the sample's layout."""
     layouts, of_row = np.unique(np.repeat(setting.layouts, setting.per_day), return_inverse=True)
     visited = setting.first + setting.second > 0
     matrices = np.stack([affinity(visited[of_row == k]) for k in range(len(layouts))])
@@ -33,7 +34,7 @@ def known_to_everybody(samples: Samples, setting: Setting) -> Samples:
 
 
 def by_place(samples: Samples, places: np.ndarray) -> Samples:
-    """§III-B's *location* affinity in the place of the users': 1/(1 + d), the POIs being d km apart. The paper gives no formula.
+    """Replace the users' affinity by §III-B's *location* affinity 1/(1 + d) for POIs d km apart; the paper gives no formula.
 
     ``places``: latitude and longitude of the POIs in each layout, (layouts, m, 2).
     """
@@ -41,24 +42,24 @@ def by_place(samples: Samples, places: np.ndarray) -> Samples:
 
 
 def closeness(samples: Samples, places: np.ndarray) -> np.ndarray:
-    """Spearman's correlation of how far apart two POIs are and which share of the one's visitors visited the other, (draws,)."""
+    """Correlate (Spearman) the distance of two POIs with the share of the one's visitors who visited the other, (draws,)."""
     m = samples.affinity.shape[-1]
     pairs = ~np.eye(m, dtype=bool)
     at = np.maximum(np.diagonal(samples.affinity, axis1=1, axis2=2), 1 / samples.day.shape[1])[
         ..., None
-    ]  # nobody's POI: 0 of 1
+    ]  # a POI without visitors: 0 of 1
     found = zip(_apart(places)[samples.layout], samples.affinity / at, strict=True)
     return np.array([spearmanr(far[pairs], also[pairs]).statistic for far, also in found])
 
 
 def _apart(places: np.ndarray) -> np.ndarray:
-    """km between the POIs of each layout, (layouts, m, m)."""
+    """Return the distances between the POIs of each layout in km, (layouts, m, m)."""
     at = np.stack([cartesian(*layout.T) for layout in places])
     return np.linalg.norm(at[:, :, None] - at[:, None], axis=-1) / 1000
 
 
 def among(setting: Setting, which: np.ndarray, least: int | None = None) -> Setting:
-    """The setting with some of its user-days only, ``which`` a mask."""
+    """Keep only the user-days of the setting that the mask ``which`` selects."""
     days = np.repeat(np.arange(len(setting.per_day)), setting.per_day)
     sizes = np.bincount(days[which], minlength=len(setting.per_day))
     return setting._replace(
@@ -71,34 +72,35 @@ def among(setting: Setting, which: np.ndarray, least: int | None = None) -> Sett
 
 
 def stricter(setting: Setting, least: int) -> Setting:
-    """Of the setting only the user-days with visits on so many distinct POIs, more than it asks itself."""
+    """Keep only the user-days with visits at ``least`` distinct POIs or more; ``least`` is at least the setting's own."""
     whole("least", least, setting.least)
     return among(setting, (setting.first + setting.second > 0).sum(axis=1) >= least, least)
 
 
 def of_day(setting: Setting, day: int) -> Setting:
-    """A single day of the setting, in each layout."""
+    """Keep a single day of the setting, in each layout."""
     place = np.arange(len(setting.layouts)) - np.searchsorted(setting.layouts, setting.layouts)
     return among(setting, np.repeat(place == whole("day", day, 0, place.max()), setting.per_day))
 
 
 def pooled(setting: Setting) -> Setting:
-    """All days of a layout together, a day of a user as good as a user: one may be drawn on two of her days."""
+    """Pool all days of a layout; each user-day counts as a user, so a user may be drawn on two of her days."""
     layouts, first = np.unique(setting.layouts, return_index=True)
     return setting._replace(offsets=np.append(setting.offsets[first], len(setting.users)), layouts=layouts)
 
 
 def crossed(samples: Samples, rng: np.random.Generator, times: int) -> Samples:
-    """Each draw of users so many times, with fresh noise each time: draw d stands at d · times … d · times + times − 1."""
+    """Repeat each sample of users ``times`` times with fresh noise; sample d is at d · times … d · times + times − 1."""
     whole("times", times, 2)
     again = type(samples)(*(np.repeat(part, times, axis=0) for part in samples))
     return again._replace(u=rng.random(again.u.shape))
 
 
 def parts_of_variance(values: np.ndarray, rng: np.random.Generator, resampled: int = 1000) -> Parts:
-    """Of values (draws of users, times): the variance between the users' means less what the noise adds to it, beside that within.
+    """Split the variance of values (samples of users, times) into a part between users and a part due to the noise.
 
-    The intervals are of another set of draws of users: the percentiles of so many sets of as many, drawn with replacement.
+    The variance between users' means is reduced by what the noise adds to it. The intervals cover other sets of samples:
+    percentiles of ``resampled`` sets of as many, drawn with replacement.
     """
     values = np.asarray(values, float)
     if values.ndim != 2 or min(values.shape) < 2:
@@ -119,13 +121,13 @@ def _parts(within: np.ndarray, means: np.ndarray, times: int) -> tuple[np.ndarra
 
 
 def halfway(epsilon: float) -> float:
-    """The ε whose least p lies halfway between the least p of ``epsilon`` and 1/2, which Proposition 7 allows for ``epsilon`` too."""
+    """Return the ε whose least p is halfway from the least p of ``epsilon`` to 1/2, which Proposition 7 allows as well."""
     p = (least_p(epsilon) + 0.5) / 2
     return float(np.log((1 - p) / p))
 
 
 def share(samples: Samples, protection: Protection, epsilon: float) -> np.ndarray:
-    """The mean error of f_1 or f_2, as a share of its average over the POIs, (draws,)."""
+    """Return the mean error of f_1 or f_2 as a share of its average over the POIs, (draws,)."""
     chi = protection.chi(samples.day, samples.affinity)
     true = protection.of(samples.day)
     said = protection.at(epsilon).noisy(true, chi, samples.u)
@@ -136,5 +138,5 @@ def share(samples: Samples, protection: Protection, epsilon: float) -> np.ndarra
 def rate(
     samples: Samples, protection: Protection, epsilon: float, scenario: str = "2.2", amount: int | None = None
 ) -> np.ndarray:
-    """The best re-identification rate over δ at M = 1, (draws,)."""
+    """Return the best re-identification rate over δ at M = 1, (draws,)."""
     return worst(samples, protection, epsilon, [1], scenario, amount)[:, 0]

@@ -1,7 +1,10 @@
-"""Samples of any size, up to everybody: does a crowd hide its users, as Olivier and Quertier say in §VI-A of *Towards an in-depth
-understanding of privacy parameters for randomized sanitization mechanisms*?
+"""Draw samples of any size, up to all users, to test whether a larger sample protects its users (§VI-A).
 
-A draw is an order of all users; its crowd of n are the first n, so that a larger crowd holds the smaller one, with the same noise.
+A repetition is an order of all users. Its sample of size n is the first n, so a larger sample contains the smaller one with the
+same noise.
+
+Source: Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization mechanisms*,
+§VI-A.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,17 +24,16 @@ from mobpriv.statistician import mean_error, visitors, visits
 
 
 class Found(NamedTuple):
-    """How often the right profile is found, shares of the users that are attacked."""
+    """Success rates of the attack, as shares of the attacked users."""
 
-    top: float  # it is nearer than all others
+    top: float  # the right profile is nearer than all others
     best: tuple[float, ...]  # r(δ, M, n) at the best δ, for each M
 
 
 def everybody(chosen: Days, first: str, last: str, least: int = LEAST) -> list[np.ndarray]:
-    """The counts, (users, m), from the day ``first`` to the day ``last``, of all users with visits on so many distinct POIs in that time,
-    in each layout.
+    """Return in each layout the counts, (users, m), of all users with visits at ``least`` POIs or more between two days.
 
-    Raises ValueError where that is nobody.
+    ``first`` and ``last`` are the first and the last day. ValueError if no user qualifies.
     """
     period, found = (day(first, chosen.zone).whole[0], day(last, chosen.zone).whole[1]), []
     for layout in chosen.layouts:
@@ -39,21 +41,22 @@ def everybody(chosen: Days, first: str, last: str, least: int = LEAST) -> list[n
         calls = calls[calls["cell"].isin(layout.pois.index)]
         found.append(eligible(count_profiles(calls, layout.pois, period).counts, least).to_numpy())
         if not len(found[-1]):
-            raise ValueError(f"from {first} to {last} nobody has visits on {least} distinct POIs or more: choose other days")
+            raise ValueError(f"from {first} to {last} no user has visits at {least} distinct POIs or more: choose other days")
     return found
 
 
 def sizes_up_to(wanted: Sequence[int], everybody: int) -> tuple[int, ...]:
-    """The sizes below the number of all users, and that number."""
+    """Return the sizes below the number of all users, and that number."""
     return (*(n for n in wanted if n < everybody), everybody)
 
 
 def crowds(
     counts: Sequence[np.ndarray], sizes: Sequence[int], rng: np.random.Generator, draws: int
 ) -> Iterator[dict[int, Samples]]:
-    """For each draw: size -> the crowd, as a :class:`Samples` of a single draw, all of whose visits are in its first half.
+    """Yield for each repetition: size -> its sample, a :class:`Samples` with one draw and all visits in the first half.
 
-    ``counts``: of each layout; the draws take them in turn. Raises ValueError for more users than there are in each.
+    ``counts``: one array per layout; the repetitions take the layouts in turn. ValueError for a size above the number of users
+    in a layout.
     """
     whole("draws", draws, 1)
     most = min(map(len, counts))
@@ -73,9 +76,9 @@ def _crowd(counts, u, users, pois) -> Samples:
 
 
 def attacked(crowd: Samples, protection: Protection, said: np.ndarray, most: Sequence[int], share: float = 0.5) -> Found:
-    """Scenario 2.2 with the same share of the users leaked, however many they are: each of their sanitised profiles is held against all leaked.
+    """Attack scenario 2.2 with a fixed share of leaked users: compare each of their sanitised profiles with all leaked ones.
 
-    ``said``: what is published of the crowd, of :func:`mobpriv.experiments.dchi_samples.published`.
+    ``said``: the published profiles, from :func:`mobpriv.experiments.dchi_samples.published`.
     """
     said, true = _sides(crowd, protection, said)
     known = max(1, int(share * len(true)))
@@ -83,13 +86,13 @@ def attacked(crowd: Samples, protection: Protection, said: np.ndarray, most: Seq
 
 
 def sought(crowd: Samples, protection: Protection, said: np.ndarray, most: Sequence[int], leaked: int) -> Found:
-    """The other way round, with so many users leaked: each leaked profile is held against *all* sanitised ones, to find the one that is hers."""
+    """Attack in the other direction: search for each leaked profile, of ``leaked`` users, among *all* sanitised ones."""
     said, true = _sides(crowd, protection, said)
     return _found(true[: whole("leaked", leaked, 1, len(true))], said, most)
 
 
 def mean_share(crowd: Samples, protection: Protection, said: np.ndarray) -> float:
-    """The mean error of f_1 or f_2, as a share of its average over the POIs."""
+    """Return the mean error of f_1 or f_2 as a share of its average over the POIs."""
     of = visits if protection.counts else visitors
     true = of(protection.of(crowd.day))
     return float((mean_error(true, of(said)) / true.mean(axis=-1))[0])
@@ -100,7 +103,7 @@ def _sides(crowd, protection, said):
 
 
 def _found(rows: np.ndarray, candidates: np.ndarray, most: Sequence[int]) -> Found:
-    """Row i of the candidates is the right one of row i."""
+    """Evaluate the attack; candidate i is the right one for row i."""
     fits(len(rows), len(candidates))
     d = l1(rows[None], candidates[None])[0]
     own = np.diagonal(d).astype(np.int64)

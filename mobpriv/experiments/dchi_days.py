@@ -1,7 +1,10 @@
-"""The days that the chapter on dχ draws its samples from: of call records, or of traces whose users are let call.
+"""Choose the days of the dχ samples, from call records or from calls simulated on traces.
 
-§VI-A of Olivier and Quertier has m = 29 POIs "in some region around some big city" and one day. Here every day with enough users serves,
-and a draw is of one day: what a figure shows does not rest on the weather of a Tuesday.
+§VI-A has m = 29 POIs "in some region around some big city" and one day. We use every day with enough users, and a sample is of
+one day, so that no figure depends on a single day.
+
+Source: Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization mechanisms*,
+§VI-A.
 """
 
 from typing import NamedTuple
@@ -18,12 +21,12 @@ from mobpriv.experiments.dchi_samples import Setting, prepare, together
 from mobpriv.numbers import counted, shown
 from mobpriv.ranges import positive, whole
 
-MINUTES = 10.0  # how far from a call in time a record of a trace may lie that says where the caller is
-LAYOUTS = 5  # placings of antennas, where users of traces are let call
+MINUTES = 10.0  # a record of the trace locates a call at most so far from it in time
+LAYOUTS = 5  # random layouts of antennas for calls simulated on traces
 
 
 class Layout(NamedTuple):
-    """Antennas and the calls at them. Call records have one layout; users of traces call at several, each placed by chance."""
+    """Antennas and the calls at them: one layout for call records, several random ones for calls simulated on traces."""
 
     data: CallSet
     pois: pd.Series  # cell -> POI
@@ -33,10 +36,10 @@ class Days(NamedTuple):
     layouts: tuple[Layout, ...]
     setting: Setting  # of all days with enough users, in every layout
     dates: tuple[str, ...]  # of the setting's days
-    zone: str  # by whose clocks they begin
-    callers: np.ndarray  # who calls at all on each day of the setting, at these POIs or not
+    zone: str  # time zone in which they begin
+    callers: np.ndarray  # number of users with a call on each day of the setting, at these POIs or elsewhere
     selection: str
-    seed: tuple[int, ...]  # of the samples: on traces other numbers than on calls, so that two runs do not share their noise
+    seed: tuple[int, ...]  # of the samples; traces and calls have different seeds, so that two runs do not share their noise
 
     @property
     def data(self) -> CallSet:
@@ -47,7 +50,7 @@ class Days(NamedTuple):
         return self.layouts[0].pois
 
     def places(self) -> np.ndarray:
-        """Latitude and longitude of each POI in each layout, (layouts, m, 2); a POI bears the name of a cell."""
+        """Return latitude and longitude of each POI in each layout, (layouts, m, 2); a POI has the name of a cell."""
         cells = (layout.data.cells.set_index(layout.data.cells["cell"].astype(str)) for layout in self.layouts)
         return np.stack([of.loc[self.setting.pois.astype(str), ["lat", "lng"]].to_numpy() for of in cells])
 
@@ -66,13 +69,15 @@ def choose(
     leave_out: str = "",
     layouts: int = LAYOUTS,
 ) -> Days:
-    """The days from ``start`` on (empty: from the first with a call) with ``n`` users or more at ``least`` distinct POIs or more.
+    """Choose the days from ``start`` on with ``n`` users or more at ``least`` POIs or more (empty: from the first call on).
 
-    ``region``: "densest" takes the m sites that stand closest together, "used" those with most calls. Traces are made calls first: m
-    antennas are placed where their records are, and every user calls ``rate`` times a day, a Poisson process; so many ``layouts`` times, for
-    where antennas stand is chance as well. With ``rate`` = 0 traces are refused; a ``rate`` or a ``leave_out`` beside call records is, too,
-    for it would do nothing. Days begin at midnight by the clocks of ``zone`` (empty: of the data set, see
-    :func:`mobpriv.experiments.days.clocks`).
+    * ``region``: "densest" takes the m sites that are closest together, "used" the sites with most calls.
+    * ``rate``: calls a day of each user of traces, a Poisson process, at m antennas placed where their records are. With 0,
+      traces are refused.
+    * ``layouts``: how often antennas are placed and calls simulated, because the placement is random as well.
+    * ``zone``: days begin at midnight there; empty: of the data set, see :func:`mobpriv.experiments.days.clocks`.
+
+    A ``rate`` or a ``leave_out`` for call records is refused, because it would do nothing.
     """
     whole("days", days, 1)
     whole("layouts", layouts, 1)
@@ -99,23 +104,23 @@ def choose(
         most = max((len(setting.users) for setting, _ in there.values()), default=0)
         raise ValueError(
             f"no day of {data.name} has {n} users at {least} distinct POIs or more (the most on one of {len({date for _, date in there})} days "
-            f"with calls: {most}): take fewer users, or let users of traces call more often"
+            f"with calls: {most}): take fewer users, or simulate more calls on traces"
         )
     setting = together([of._replace(layouts=np.array([k])) for (k, _), (of, _) in enough.items()])
     dates = tuple(sorted({date for _, date in enough}))
     per_day = setting.per_day
     users = f"{per_day.min()}" if per_day.min() == per_day.max() else f"{per_day.min()} to {per_day.max()}"
     selection = (
-        f"{data.reading + '; ' if data.reading else ''}{m} POIs ({'those that stand closest together' if region == 'densest' else 'those with most calls'}, of "
-        f"{counted(_sites(data), 'site')}); {counted(len(dates), 'day')} of {len(wanted)} from {wanted[0]} on with {n} users or more at {least} "
-        f"distinct POIs or more: {users} users a day, {counted(setting.users.nunique(), 'user')} in all"
+        f"{data.reading + '. ' if data.reading else ''}The POIs are {'all' if m == _sites(data) else f'{m} of'} {counted(_sites(data), 'site')}"
+        f"{'' if m == _sites(data) else ', those closest together' if region == 'densest' else ', those with most calls'}. Samples are drawn from the {counted(len(dates), 'day')} of {len(wanted)} from {wanted[0]} on with {n} users or more "
+        f"at {least} distinct POIs or more. These days have {users} such users each, {counted(setting.users.nunique(), 'user')} in all"
     )
     callers = np.array([calling for _, calling in enough.values()])
     return Days(tuple(found), setting, dates, zone, callers, selection, (seed, 1) if of_traces else (seed,))
 
 
 def _by_day(layout: Layout, wanted: list[str], zone: str, least: int) -> dict[str, tuple[Setting, int]]:
-    """Of each day with calls: who may be drawn, and how many call."""
+    """Return for each day with calls its eligible users and the number of callers."""
     calls, found = layout.data.calls, {}
     t = calls["t"]
     for date in wanted:
@@ -134,13 +139,13 @@ def _sites(data: CallSet) -> int:
 
 
 def _calling(dataset: str, m: int, rate: float, seed: int, leave_out: str, layouts: int) -> list[CallSet]:
-    """A data set of traces whose users call, once for each layout: see :func:`mobpriv.call_events.calls_from_traces`."""
+    """Simulate calls on a data set of traces, once per layout: see :func:`mobpriv.call_events.calls_from_traces`."""
     if not rate:
-        raise ValueError(f"{dataset} holds traces, and call records are needed: rate=30 lets each user call 30 times a day")
+        raise ValueError(f"{dataset} holds traces, and call records are needed: rate=30 simulates 30 calls a day for each user")
     positive("rate", rate, "calls a day")
     data, traces, whose = chosen_users(dataset, leave_out)
-    placed = f"{m} antennas placed{f' in {layouts} ways' if layouts > 1 else ''}"
-    how = f"calls made of traces: {placed}, {shown(rate)} calls a day and user{whose}"
+    placed = f"{m} antennas{f', placed in {layouts} random ways' if layouts > 1 else ''}"
+    how = f"We simulate {shown(rate)} calls per user and day on these traces, at {placed}{whose}"
     found, rngs = [], np.random.default_rng(seed).spawn(2 * layouts)
     for place, call in zip(rngs[::2], rngs[1::2], strict=True):
         made = calls_from_traces(traces, place_antennas(traces, m, place), call, rate, MINUTES)

@@ -1,5 +1,7 @@
-"""Which settings are both useful and safe, beyond Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for
-randomized sanitization mechanisms*: mean error and best attack of every ε and χ, over the same draws.
+"""Find settings that are both useful and safe: mean error and best attack of every ε and χ, over the same samples.
+
+Source (extended here): Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for randomized
+sanitization mechanisms*.
 """
 
 from collections.abc import Sequence
@@ -22,19 +24,17 @@ CHIS = ("all", *(f"N{n}" for n in range(1, 11)), *(f"F{n}" for n in range(1, 11)
 
 
 class Measured(NamedTuple):
-    """What a χ costs and gives away at each ε, arrays (draws, ε)."""
+    """The error of a χ and the success of the attacks at each ε, arrays (draws, ε)."""
 
-    plain: np.ndarray  # mean error as published, of the average
-    corrected: (
-        np.ndarray
-    )  # by the unbiased estimate, ε and n_j known; of booleans in a neighbourhood also as if χ were the visited POIs
-    nearest: np.ndarray  # re-identified by the nearest profile, scenario 2.2
+    plain: np.ndarray  # mean error of the published values, as a share of the average
+    corrected: np.ndarray  # of the unbiased estimate, ε and n_j known; booleans with N(b, n): or as if χ were the visited POIs
+    nearest: np.ndarray  # share re-identified by the nearest profile, scenario 2.2
     likeliest: np.ndarray
-    place: np.ndarray  # whose most visited POI is read off the counts; 0 of booleans, which say nothing of it
+    place: np.ndarray  # share of users whose most visited POI is the argmax of the counts; 0 for booleans
 
     @property
     def best_way(self) -> np.ndarray:
-        """The error of a statistician who knows which of both misleads less at this ε, on average over the draws."""
+        """The error of a statistician who knows which of the two estimates has the smaller mean error at this ε."""
         return np.where(self.corrected.mean(axis=0) < self.plain.mean(axis=0), self.corrected, self.plain)
 
     @property
@@ -43,7 +43,7 @@ class Measured(NamedTuple):
 
     @property
     def risk(self) -> np.ndarray:
-        """The best attack of each draw: "the worst case should be considered" (§VI-C)."""
+        """The best attack in each sample: "the worst case should be considered" (§VI-C)."""
         return np.maximum(self.reidentified, self.place)
 
 
@@ -75,5 +75,5 @@ def measured(samples: Samples, protection: Protection, epsilons: Sequence[float]
 
 
 def keeps(found: Estimate, limit: float) -> bool:
-    """Whether 95 % of the draws keep within the limit: the upper end of the band, not the mean."""
+    """Return whether 95 % of the samples are within the limit: compares the upper end of the band, not the mean."""
     return bool(found.high <= limit)

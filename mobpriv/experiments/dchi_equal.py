@@ -1,6 +1,9 @@
-"""Mechanisms at equal utility, and who knows how χ was made, beyond Olivier and Quertier, *Towards an in-depth understanding of privacy
-parameters for randomized sanitization mechanisms*: whether a neighbourhood protects better than all POIs is asked where both mislead
-the statistician alike.
+"""Compare mechanisms at equal utility, also against an adversary who knows the rule for χ.
+
+Does a neighbourhood protect better than all POIs if both have the same mean error?
+
+Source (extended here): Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for randomized
+sanitization mechanisms*.
 """
 
 from collections.abc import Callable
@@ -13,12 +16,12 @@ from mobpriv.experiments.dchi_samples import Protection, Samples, leaked, publis
 from mobpriv.ranges import positive
 from mobpriv.statistician import mean_error, visitors, visits
 
-LEAST, LARGEST = 0.01, 30.0  # the ε that are looked at
+LEAST, LARGEST = 0.01, 30.0  # the range of ε that is searched
 STEPS = 14
 
 
 def relative_error(samples: Samples, protection: Protection) -> Callable[[float], float]:
-    """ε -> the mean error of §VI-B as a share of the average of f_1 or f_2, on average over the draws."""
+    """Return the function ε -> mean error of §VI-B as a share of the average of f_1 or f_2, averaged over the samples."""
     chi, true, average = protection.chi(samples.day, samples.affinity), protection.of(samples.day), level(samples, protection)
     of = visits if protection.counts else visitors
     said = of(true)
@@ -30,10 +33,10 @@ def relative_error(samples: Samples, protection: Protection) -> Callable[[float]
 
 
 def epsilon_at(samples: Samples, protection: Protection, share: float) -> float:
-    """The ε at which the mean error is ``share`` of the average, on average over the draws: the smallest admissible one.
+    """Return the smallest ε whose mean error is at most ``share`` of the average, averaged over the samples.
 
-    Found by bisection of ln ε in 0.01 … 30, for the error falls as ε grows. 0.01 where even that ε keeps within ``share``, infinite where
-    no ε does.
+    Bisection of ln ε in 0.01 … 30; the error falls as ε grows. Returns 0.01 if even that ε is within ``share``, infinity if no
+    ε is.
     """
     positive("share", share)
     error = relative_error(samples, protection)
@@ -52,9 +55,9 @@ def epsilon_at(samples: Samples, protection: Protection, share: float) -> float:
 
 
 def scores(samples: Samples, protection: Protection, epsilon: float, believed: float | None = None) -> np.ndarray:
-    """−ln P(ã_i | a_j) of the leaked profiles in scenario 2.2, (draws, attacked, leaked); infinite where a_j cannot have become ã_i.
+    """Return −ln P(ã_i | a_j) in scenario 2.2, (draws, attacked, leaked); infinite if a_j cannot become ã_i.
 
-    ``believed``: the ε that the adversary takes it for.
+    ``believed``: the ε that the adversary assumes.
     """
     leak = leaked(samples, protection, published(samples, protection, epsilon), "2.2")
     known = leak.known.astype(np.int64)
@@ -63,12 +66,12 @@ def scores(samples: Samples, protection: Protection, epsilon: float, believed: f
 
 
 def likeliest(unlikely: np.ndarray) -> np.ndarray:
-    """How often one's own profile is the likeliest of all, ties against the adversary, (draws,)."""
+    """Return how often a user's own profile is the likeliest of all (ties against the adversary), (draws,)."""
     own = np.diagonal(unlikely, axis1=1, axis2=2)
     return ((unlikely <= own[..., None] + TIE).sum(axis=-1) == 1).mean(axis=-1)
 
 
 def by_support(unlikely: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How many leaked profiles are possible at all, and how often one of them, picked at random, is one's own, (draws,) each."""
+    """Return the number of possible leaked profiles and the chance that a random one of them is the user's own, (draws,) each."""
     possible = np.isfinite(unlikely).sum(axis=-1)
     return possible.mean(axis=-1), (1 / possible).mean(axis=-1)

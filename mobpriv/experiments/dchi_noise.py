@@ -1,6 +1,10 @@
-"""How well the adversary learns how much noise there is, beyond Figure 14 of Olivier and Quertier, *Towards an in-depth understanding of
-privacy parameters for randomized sanitization mechanisms*: what rounding and clamping do to Algorithm 14, and what the binomial rule
-of §V-C is worth as a δ for Algorithm 11. Arrays have the draw first.
+"""Measure how well the adversary estimates the noise. Arrays have the sample first.
+
+* How rounding and clamping change Algorithm 14 (Figure 14).
+* How well the binomial rule of §V-C chooses the δ of Algorithm 11.
+
+Source (extended here): Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for randomized
+sanitization mechanisms*.
 """
 
 from collections.abc import Sequence
@@ -16,16 +20,16 @@ from mobpriv.ranges import whole
 
 
 def limit(epsilon) -> np.ndarray:
-    """What Algorithm 14's ε̃ tends to where counts are large: 2 sinh(ε/2).
+    """Return the limit of Algorithm 14's ε̃ for large counts: 2 sinh(ε/2).
 
-    Rounded to the nearest, Laplace noise is k with probability e^(−ε|k|) sinh(ε/2) for k ≠ 0, of which the mean size is 1/(2 sinh(ε/2)),
-    not 1/ε.
+    Laplace noise rounded to the nearest integer is k ≠ 0 with probability e^(−ε|k|) sinh(ε/2). Its mean size is 1/(2
+    sinh(ε/2)), not 1/ε.
     """
     return 2 * np.sinh(np.asarray(epsilon, float) / 2)
 
 
 def ratio(samples: Samples, epsilons: Sequence[float], rounded: bool = True, clamped: bool = True) -> np.ndarray:
-    """ε̃/ε of Algorithm 14 (without √2), all leaked users together, (draws, ε); with noise that is rounded and clamped at 0, or not."""
+    """Return ε̃/ε of Algorithm 14 (without √2), leaked users pooled, (draws, ε), with or without rounding and clamping."""
     counts, noise = samples.day.astype(float), laplace(samples.u)
     found = []
     for epsilon in epsilons:
@@ -38,15 +42,15 @@ def ratio(samples: Samples, epsilons: Sequence[float], rounded: bool = True, cla
 
 
 def estimated_p(samples: Samples, epsilon: float, users: int) -> np.ndarray:
-    """p̃ of Algorithm 13 from the first ``users`` users whose profiles leak, together, (draws,); χ = all POIs."""
+    """Return p̃ of Algorithm 13 from the first ``users`` leaked users, pooled, (draws,); χ = all POIs."""
     leak = leaked(samples, BOOLEANS, published(samples, BOOLEANS, epsilon), "2.2", users)
     return guess_bernoulli(leak.published, leak.known, pooled=True)
 
 
 def covered(samples: Samples, epsilon: float, confidence: float, users: int | None = None, left: int = 50) -> np.ndarray:
-    """Whether d(b_i, b̃_i) ≤ δ for the δ of the binomial rule, (draws, left): of the last ``left`` users in the order of leaking.
+    """Return whether d(b_i, b̃_i) ≤ δ of the binomial rule, for the last ``left`` users in leaking order, (draws, left).
 
-    ``users``: how many others the adversary learns p from; None: he knows it.
+    ``users``: the adversary learns p from so many other users; None: he knows p.
     """
     draws, n, m = samples.u.shape
     whole("left", left, 1, n - (users or 0), "must leave the users aside from whom p is learnt")
@@ -58,7 +62,7 @@ def covered(samples: Samples, epsilon: float, confidence: float, users: int | No
 
 
 def by_rule(samples: Samples, epsilon: float, confidences: Sequence[float], most: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    """r(δ, M, n) of Algorithm 11 with the δ of the binomial rule for each confidence, (draws, confidences), and with the best δ of each draw."""
+    """Return r(δ, M, n) of Algorithm 11 with the binomial rule's δ, (draws, confidences), and with each sample's best δ."""
     leak = leaked(samples, BOOLEANS, published(samples, BOOLEANS, epsilon), "2.2")
     deltas = [float(confident_delta(least_p(epsilon), leak.known.shape[-1], confidence)) for confidence in confidences]
     rates = reidentification_rate(guesses(leak.published, leak.known, deltas), [most])[..., 0]

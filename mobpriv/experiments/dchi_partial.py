@@ -1,5 +1,7 @@
-"""Partial profiles beside whole ones, beside Figures 11 and 12 of Olivier and Quertier, *Towards an in-depth understanding of privacy
-parameters for randomized sanitization mechanisms*: which POIs leaked, and who cannot be told apart by them at all.
+"""Compare partial with whole profiles: which POIs leak, and which users have the same partial profile (Figures 11 and 12).
+
+Source (extended here): Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for randomized
+sanitization mechanisms*.
 """
 
 import numpy as np
@@ -13,9 +15,9 @@ WHICH = ("drawn", "most visited", "least visited")
 
 
 def order_of_pois(samples: Samples, which: str) -> Samples:
-    """The samples with other POIs to leak first: ``drawn`` as they are, or those with the most or the fewest visitors of the draw.
+    """Reorder the POIs that leak first: ``drawn`` as they are, or by the most or the fewest visitors of the sample.
 
-    POIs with as many visitors keep the order in which they were drawn.
+    POIs with equal numbers of visitors keep the order in which they were drawn.
     """
     if one_of("which", which, WHICH) == "drawn":
         return samples
@@ -25,6 +27,6 @@ def order_of_pois(samples: Samples, which: str) -> Samples:
 
 
 def twins(known: np.ndarray) -> np.ndarray:
-    """How many of the users have a true profile that somebody else has too, as a share, (draws,): known (draws, n, J)."""
+    """Return the share of users whose true profile another user has as well, (draws,): known (draws, n, J)."""
     whole("users", known.shape[1], 2)
     return ((l1(known, known) == 0).sum(axis=-1) > 1).mean(axis=-1)

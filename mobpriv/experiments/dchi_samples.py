@@ -1,8 +1,10 @@
-"""The sample of Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization mechanisms*,
-§VI-A, drawn many times: n = 100 users with visits on at least 6 distinct POIs, what is published of them, and what leaks.
+"""Draw the sample of §VI-A many times: n = 100 users with visits at 6 distinct POIs or more, what is published, and what leaks.
 
-Every figure of theirs rests on one sample; here each is drawn ``draws`` times, so that a figure has a band. Arrays have the draw first:
+The paper's figures use one sample; we draw ``draws`` samples, so that a figure has a band. Arrays have the sample first:
 profiles (draws, n, m), rates (draws, …).
+
+Source: Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization mechanisms*,
+§VI-A.
 """
 
 from collections.abc import Sequence
@@ -22,37 +24,37 @@ LAWS = ("laplace", "geometric")
 
 
 class Setting(NamedTuple):
-    """Count profiles of the users who may be drawn on a day, arrays (user-days, m) that one of §VI-A's periods each, and who may not."""
+    """Count profiles of the eligible users of each day, one array (user-days, m) for each of §VI-A's periods."""
 
     users: pd.Index  # of each row
     pois: pd.Index
     first: np.ndarray  # T1, 00:00 to 11:59
     second: np.ndarray  # T2, 12:00 to 23:59
     everybody: int  # users in all
-    least: int  # distinct POIs in the day of who may be drawn
+    least: int  # distinct POIs in the day that an eligible user has at least
     offsets: np.ndarray  # (days + 1,): the rows of a day are offsets[d] … offsets[d + 1] − 1
-    layouts: np.ndarray  # (days,): which placing of the POIs each is of; the same POI is another place in another layout
+    layouts: np.ndarray  # (days,): the layout of the POIs; a POI is at another place in another layout
 
     @property
     def per_day(self) -> np.ndarray:
-        """Who may be drawn on each day, (days,)."""
+        """The number of eligible users on each day, (days,)."""
         return np.diff(self.offsets)
 
 
 class Samples(NamedTuple):
-    """Draws of n users; each draw has a generator of its own, so the first ten of a hundred are those of ten.
+    """Samples of n users; each has its own random generator, so the first ten of a hundred are those of ten.
 
-    The affinity is that of the n users, as §V-B's division by n says. For that of a whole population, which is sooner public, replace it:
-    ``samples._replace(affinity=np.broadcast_to(affinity(everybody), samples.affinity.shape))``.
+    The affinity is that of the n users: §V-B divides by n. A whole population's affinity is more likely to be public; to use
+    it: ``samples._replace(affinity=np.broadcast_to(affinity(everybody), samples.affinity.shape))``.
     """
 
     first: np.ndarray  # (draws, n, m)
     second: np.ndarray
-    affinity: np.ndarray  # (draws, m, m): §V-B, of the n users of the draw in the whole day
-    u: np.ndarray  # (draws, n, m): uniform numbers that make the noise, the same for every ε and χ
-    users: np.ndarray  # (draws, n): their rows in the setting, of one day in each draw
-    user_order: np.ndarray  # (draws, n): who leaks first, second, … (scenario 2.2)
-    poi_order: np.ndarray  # (draws, m): the same of POIs (scenario 2.1)
+    affinity: np.ndarray  # (draws, m, m): §V-B, of the sample's n users in the whole day
+    u: np.ndarray  # (draws, n, m): uniform numbers behind the noise, the same for every ε and χ
+    users: np.ndarray  # (draws, n): their rows in the setting, of one day in each sample
+    user_order: np.ndarray  # (draws, n): the order in which users leak (scenario 2.2)
+    poi_order: np.ndarray  # (draws, m): the order in which POIs leak (scenario 2.1)
     layout: np.ndarray  # (draws,): of the setting's day
 
     @property
@@ -60,12 +62,12 @@ class Samples(NamedTuple):
         return self.first + self.second
 
     def period(self, scenario: str) -> np.ndarray:
-        """The counts of what is published: of T2 in scenario 1, of the whole day T in the others."""
+        """Return the counts of the published period: T2 in scenario 1, the whole day T in the others."""
         return self.second if one_of("scenario", scenario, SCENARIOS) == "1" else self.day
 
 
 class Protection(NamedTuple):
-    """A mechanism but for its ε: of booleans or counts, with χ = all POIs (``neighbours=None``) or N(b, n)."""
+    """A mechanism without its ε, for booleans or counts, with χ = all POIs (``neighbours=None``) or N(b, n)."""
 
     counts: bool
     neighbours: int | None = None
@@ -76,7 +78,7 @@ class Protection(NamedTuple):
     law: str = "laplace"  # of counts: laplace or geometric
 
     def at(self, epsilon: float):
-        """The mechanism; χ is given to its ``noisy`` apart, for every draw has an affinity of its own."""
+        """Return the mechanism for one ε; χ is passed to its ``noisy``, because every sample has its own affinity."""
         if not self.counts:
             return RandomisedResponse(float(epsilon))
         if one_of("law", self.law, LAWS) == "geometric":
@@ -84,7 +86,7 @@ class Protection(NamedTuple):
         return LaplaceCounts(float(epsilon), rounding=self.rounding, scale=self.scale)
 
     def of(self, counts: np.ndarray) -> np.ndarray:
-        """The true profiles that are protected: the counts, or whether they are above 0."""
+        """Return the true profiles to protect: the counts, or whether they are above 0."""
         return counts if self.counts else counts > 0
 
     def chi(self, counts: np.ndarray, matrix: np.ndarray) -> np.ndarray:
@@ -103,7 +105,7 @@ class Leaked(NamedTuple):
 
 
 def prepare(first: pd.DataFrame, second: pd.DataFrame, least: int = LEAST) -> Setting:
-    """The setting from the count profiles of the two halves of a day, of the same users at the same POIs."""
+    """Make the setting from the count profiles of the two halves of a day, of the same users at the same POIs."""
     for one, two, what in ((first.index, second.index, "users"), (first.columns, second.columns, "POIs")):
         if not one.equals(two):
             raise ValueError(f"both halves of the day must be of the same {what}, in one order ({len(one)} and {len(two)})")
@@ -113,13 +115,13 @@ def prepare(first: pd.DataFrame, second: pd.DataFrame, least: int = LEAST) -> Se
 
 
 def together(days: Sequence[Setting]) -> Setting:
-    """The settings of several days at the same POIs as one: a draw is of one of them."""
+    """Join the settings of several days at the same POIs; a sample is of one of the days."""
     if not days:
         raise ValueError("there is no day to draw from")
     one = days[0]
     for other in days[1:]:
         if not other.pois.equals(one.pois) or other.least != one.least:
-            raise ValueError(f"all days must be of the same POIs and the same least (got {other.least} beside {one.least})")
+            raise ValueError(f"all days must be of the same POIs and the same least (got {other.least} and {one.least})")
     users = pd.Index(np.concatenate([day.users.to_numpy() for day in days]), name=one.users.name)
     offsets = np.concatenate([[0], np.cumsum([len(day.users) for day in days])])
     halves = (np.concatenate([getattr(day, half) for day in days]) for half in ("first", "second"))
@@ -128,13 +130,13 @@ def together(days: Sequence[Setting]) -> Setting:
 
 
 def draw(setting: Setting, rng: np.random.Generator, draws: int = 200, n: int = USERS) -> Samples:
-    """``draws`` samples of n users, each without replacement, on a day with so many; of several days each draw takes one at random."""
+    """Draw ``draws`` samples of n users without replacement, each on a random day with enough users."""
     whole("draws", draws, 1)
     whole("n", n, 1)
     days = np.flatnonzero(setting.per_day >= n)
     if not len(days):
         raise ValueError(
-            f"a sample of {n} users needs so many with {setting.least} distinct POIs or more (there are {setting.per_day.max()} of "
+            f"a sample of {n} users needs {n} users with {setting.least} distinct POIs or more (there are {setting.per_day.max()} of "
             f"{setting.everybody}{' on the best day' if len(setting.per_day) > 1 else ''}): take fewer users"
         )
     m, taken = len(setting.pois), []
@@ -148,17 +150,18 @@ def draw(setting: Setting, rng: np.random.Generator, draws: int = 200, n: int = 
 
 
 def published(samples: Samples, protection: Protection, epsilon: float, scenario: str = "2.2") -> np.ndarray:
-    """The sanitised profiles ã_i of all n users, (draws, n, m)."""
+    """Return the sanitised profiles ã_i of all n users, (draws, n, m)."""
     counts = samples.period(scenario)
     chi = protection.chi(counts, samples.affinity)
     return protection.at(epsilon).noisy(protection.of(counts), chi, samples.u)
 
 
 def leaked(samples: Samples, protection: Protection, sanitised: np.ndarray, scenario: str, amount: int | None = None) -> Leaked:
-    """What the adversary holds of the sanitised profiles, and of the true ones.
+    """Return the sanitised and the true profiles that the adversary has.
 
-    ``amount``: of POIs in scenario 2.1 (15), of users in 2.2 (50); smaller amounts are parts of larger ones. In scenario 1 the true
-    profiles are those of T1, of all users. In 2.2 the profiles of the users who leaked are attacked, and the rates are of them.
+    * ``amount``: number of POIs in scenario 2.1 (15), of users in 2.2 (50); smaller amounts are parts of larger ones.
+    * Scenario 1: the true profiles are those of T1, of all users.
+    * Scenario 2.2: the leaked users' profiles are attacked, and rates are over these users.
     """
     one_of("scenario", scenario, SCENARIOS)
     draws, n, m = sanitised.shape

@@ -1,5 +1,7 @@
-"""What a named user is worth to an adversary who knows some of the users, beyond Olivier and Quertier, *Towards an in-depth understanding of
-privacy parameters for randomized sanitization mechanisms*: their rate r(δ, M, n) does not count the names that are wrong.
+"""Measure how often a name is right if the adversary knows only some users; the paper's r(δ, M, n) does not count wrong names.
+
+Source (extended here): Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for randomized
+sanitization mechanisms*.
 """
 
 import numpy as np
@@ -10,10 +12,13 @@ from mobpriv.ranges import whole
 
 
 def names_right(samples: Samples, protection: Protection, epsilon: float, users: int, pois: int) -> np.ndarray:
-    """Of the sanitised profiles to which Algorithm 11 gives exactly one name, the share whose name is right, (draws,).
+    """Return the share of right names among the sanitised profiles to which Algorithm 11 gives exactly one name, (draws,).
 
-    So many users leaked at so many POIs; *all* n sanitised profiles are attacked, at M = 1, at the δ that names most of the leaked users
-    rightly (of several the smallest). A profile whose owner did not leak can be given a wrong name only. 0 where nobody is named.
+    * ``users`` users leaked at ``pois`` POIs; *all* n sanitised profiles are attacked, at M = 1.
+    * δ is the smallest one that names most leaked users correctly.
+    * A profile whose owner did not leak can only get a wrong name.
+
+    The share is 0 if no profile gets a name.
     """
     said = published(samples, protection, epsilon, "2.2")
     whole("pois", pois, 1, said.shape[-1])
@@ -24,7 +29,7 @@ def names_right(samples: Samples, protection: Protection, epsilon: float, users:
         d = l1(said[draw : draw + 1][..., at], known.known[draw : draw + 1][..., at])[0]
         own = d[known.users[draw], np.arange(users)]
         deltas = np.unique(own)
-        alone = np.stack([(d <= delta).sum(axis=-1) == 1 for delta in deltas])  # (δ, n): is there one name?
+        alone = np.stack([(d <= delta).sum(axis=-1) == 1 for delta in deltas])  # (δ, n): is there exactly one name?
         right = alone[:, known.users[draw]] & (own <= deltas[:, None])
         best = right.sum(axis=-1).argmax()
         found[draw] = right[best].sum() / max(1, alone[best].sum())
@@ -32,6 +37,6 @@ def names_right(samples: Samples, protection: Protection, epsilon: float, users:
 
 
 def fewest(amounts, rates: np.ndarray, least: float = 0.5) -> float:
-    """The smallest of the rising amounts whose mean rate, rates (draws, amounts), is at least so high; infinite where none is."""
+    """Return the smallest amount with a mean rate of at least ``least``, rates (draws, amounts); infinity if none."""
     enough = np.flatnonzero(np.asarray(rates).mean(axis=0) >= least)
     return float(amounts[enough[0]]) if len(enough) else np.inf

@@ -1,8 +1,10 @@
-"""The statistician who corrects for the noise, beyond Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for
-randomized sanitization mechanisms*: theirs takes sanitised profiles for true ones (§II-C, §VI-B).
+"""A statistician who debiases the noisy profiles; the paper's statistician uses the raw values (§II-C, §VI-B).
 
-Of N(b, n) he need not know whose χ holds a POI j, only how many do, n_j: nobody has visited a POI outside of her χ.
-Arrays have the draw first; ε and p may be one number, or one a draw.
+For N(b, n) the statistician needs only n_j, the number of users whose χ contains POI j, because all visited POIs of a user are
+in her χ. Arrays have the sample first; ε and p may be one number, or one per sample.
+
+Source (extended here): Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for randomized
+sanitization mechanisms*.
 """
 
 from collections.abc import Sequence
@@ -20,14 +22,15 @@ WAYS = ("plain", "corrected", "cut", "panel", "as all", "as visited")
 
 
 def steps(epsilon) -> tuple[np.ndarray, np.ndarray]:
-    """(A, r): g(k) = k + A r^k is the unbiased estimate of a count c ≥ 0 that max(0, [c + Laplace(1/ε)]), to the nearest, turned into k.
+    """Return (A, r) of g(k) = k + A r^k, the unbiased estimate of a count c ≥ 0 from k = max(0, [c + Laplace(1/ε)]).
 
-    The law of the rounded noise is a point at 0, of negative weight, and a two-sided geometric one; its inverse is a second difference, of
-    which r^k solves what is left, and A makes the expectation at c = 0 vanish. So E g(c̃) = c for every c: see the test.
+    The noise is rounded to nearest. It is a mixture of a point at 0, with negative weight, and a two-sided geometric law. The inverse of this law
+    is a second difference. r^k solves the remaining equation, and A makes the expectation at c = 0 vanish. Hence E g(c̃) = c
+    for every c, which a test checks.
     """
     x = np.exp(-np.asarray(epsilon, float) / 2)
     q = x * x
-    a = -((1 - x) ** 2) / (2 * x)  # weight at 0 beside that of the geometric law, 1 − a
+    a = -((1 - x) ** 2) / (2 * x)  # weight at 0; the geometric law has 1 − a
     half = (a * (1 + q * q) + (1 - a) * (1 - q) ** 2) / (2 * a * q)  # (r + 1/r)/2, below −1
     r = half + np.sqrt(half * half - 1)
     side = (1 - q) / (1 + q) * (1 - a)  # probability of k ≠ 0 is side · q^|k|
@@ -37,16 +40,16 @@ def steps(epsilon) -> tuple[np.ndarray, np.ndarray]:
 
 
 def unbiased(said: np.ndarray, epsilon) -> np.ndarray:
-    """g(c̃) for each count, (draws, users, m); ε is one number, or one a draw."""
+    """Return g(c̃) for each count, (draws, users, m); ε is one number, or one per sample."""
     said = np.asarray(said, np.int64)
     a, r = (np.reshape(part, (-1, 1)) for part in steps(epsilon))
     k = np.arange(said.max(initial=0) + 1)
-    table = k + a * r**k  # few counts are many
+    table = k + a * r**k  # most counts are small: a table is short
     return table[0][said] if len(table) == 1 else np.stack([of[each] for of, each in zip(table, said, strict=True)])
 
 
 def corrected_visits(said: np.ndarray, epsilon, holding: np.ndarray) -> np.ndarray:
-    """The unbiased estimate of f_2(j), Σ_i g(c̃_ij) without what g says of those who have j outside of χ_i, and publish a true 0."""
+    """Return the unbiased estimate of f_2(j): Σ_i g(c̃_ij) without the g(0) of users with j outside χ_i, who publish a true 0."""
     outside = said.shape[-2] - holding
     return unbiased(said, epsilon).sum(axis=-2) - outside * np.reshape(steps(epsilon)[0], (-1, 1))
 
@@ -54,11 +57,14 @@ def corrected_visits(said: np.ndarray, epsilon, holding: np.ndarray) -> np.ndarr
 def share(
     samples: Samples, protection: Protection, epsilons: Sequence[float], way: str = "plain", panel: int | None = None
 ) -> np.ndarray:
-    """The mean error of §VI-B as a share of the average, (draws, ε), for a statistician who does so:
+    """Return the mean error of §VI-B as a share of the average, (draws, ε), for one ``way`` of estimating:
 
-    ``plain``: takes what is published; ``corrected``: by the unbiased estimate, knowing ε and n_j; ``cut``: and cuts it to what is possible;
-    ``panel``: the same with ε̃ learnt from the first ``panel`` users, who showed him their true profiles and χ; ``as all``: as corrected,
-    but takes χ for all POIs; ``as visited``: takes χ for the visited POIs alone, of which he need know nothing: Σ_i b̃_ij/(1 − p).
+    * ``plain``: the published values.
+    * ``corrected``: the unbiased estimate, with ε and n_j known.
+    * ``cut``: the unbiased estimate, clamped to the possible range.
+    * ``panel``: like ``cut``, with ε̃ learned from the first ``panel`` users, who disclosed their true profiles and χ.
+    * ``as all``: like ``corrected``, assuming that χ is all POIs.
+    * ``as visited``: assumes that χ is the visited POIs, Σ_i b̃_ij/(1 − p), and needs no knowledge of χ.
     """
     one_of("way", way, WAYS)
     if protection.counts and (
@@ -96,7 +102,7 @@ def share(
 
 
 def _corrected(said, believed, holding, counts: bool) -> np.ndarray:
-    """Where the panel says that there is no noise (infinite ε̃), or nothing but noise (p̃ ≥ 1/2, ε̃ = 0), what is published is taken."""
+    """Debias the values; use the raw ones if ε̃ is infinite (no noise) or if p̃ ≥ 1/2 or ε̃ = 0 (nothing but noise)."""
     nothing = ~((believed > 0) & np.isfinite(believed)) if counts else believed >= 0.5
     safe = np.where(nothing, 1.0 if counts else 0.0, believed)
     guess = corrected_visits(said, safe, holding) if counts else corrected_visitors(said, safe, holding)
@@ -104,9 +110,9 @@ def _corrected(said, believed, holding, counts: bool) -> np.ndarray:
 
 
 def enough(epsilons: Sequence[float], errors: np.ndarray, limit: float) -> float:
-    """From which ε on the mean of ``errors`` (draws, ε) is at most ``limit``, interpolated in ln ε between those computed.
+    """Return the ε from which the mean of ``errors`` (draws, ε) is at most ``limit``, interpolated in ln ε.
 
-    The smallest of them where that one is already; infinite where the largest is not.
+    The smallest ε computed if its mean already is; infinity if that of the largest is not.
     """
     mean = np.asarray(errors, float).mean(axis=0)
     above = np.flatnonzero(mean > limit)

@@ -1,7 +1,9 @@
-"""Discarding inconsistencies, beyond Figure 13 of Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for
-randomized sanitization mechanisms*: the whole grid of (τ, N), who is named inconsistent rightly, and what a perfect naming would bring.
+"""Discard inconsistencies (Figure 13) over the whole grid of (τ, N), with the precision of Algorithm 12 and its ideal version.
 
-All of it in scenario 2.2, of booleans, with the draw first.
+Everything is in scenario 2.2, for booleans, with the sample first.
+
+Source (extended here): Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for randomized
+sanitization mechanisms*.
 """
 
 from collections.abc import Sequence
@@ -16,7 +18,7 @@ from mobpriv.experiments.dchi_samples import Leaked, Protection, Samples, leaked
 
 
 class Tags(NamedTuple):
-    """How many POIs of the attacked profiles, arrays (draws, τ); those without τ (draws,)."""
+    """Numbers of POIs of the attacked profiles, arrays (draws, τ); those without τ (draws,)."""
 
     invented: np.ndarray  # published though never visited
     true: np.ndarray  # published and visited
@@ -29,26 +31,26 @@ def attacked(samples: Samples, protection: Protection, epsilon: float) -> Leaked
 
 
 def rate(said: np.ndarray, known: np.ndarray, delta: float, most: int) -> np.ndarray:
-    """r(δ, M, n) of Algorithm 11, (draws,)."""
+    """Return r(δ, M, n) of Algorithm 11, (draws,)."""
     return reidentification_rate(guesses(said, known, [delta]), [most])[..., 0, 0]
 
 
 def grid(
     leak: Leaked, affinity: np.ndarray, taus: Sequence[float], numbers: Sequence[int], delta: float = 2.0, most: int = 2
 ) -> np.ndarray:
-    """r̄(δ, M, n, τ, N) of Algorithm 12 and then 11 for every (τ, N), (draws, τ, N)."""
+    """Return r̄(δ, M, n, τ, N) of Algorithms 12 and 11 for every (τ, N), (draws, τ, N)."""
     kept = consistent(leak.published, affinity, taus, numbers)
     rates = [[rate(kept[t, k], leak.known, delta, most) for k in range(len(numbers))] for t in range(len(taus))]
     return np.moveaxis(np.array(rates), -1, 0)
 
 
 def perfect(leak: Leaked) -> np.ndarray:
-    """The published profiles without what was invented, and nothing else: no Algorithm 12 can name more rightly."""
+    """Remove exactly the invented POIs from the published profiles: the best that Algorithm 12 could do."""
     return leak.published & leak.known
 
 
 def tags(leak: Leaked, affinity: np.ndarray, taus: Sequence[float], number: int = 8) -> Tags:
-    """Whom Algorithm 12 names inconsistent, rightly and wrongly."""
+    """Count the POIs that Algorithm 12 marks as inconsistent, rightly and wrongly."""
     named = inconsistencies(leak.published, affinity, taus, [number])[:, 0]
     of = [leak.published & ~leak.known, leak.published & leak.known]
     counts = [each.sum(axis=(-2, -1)) for each in of]
@@ -56,9 +58,10 @@ def tags(leak: Leaked, affinity: np.ndarray, taus: Sequence[float], number: int 
 
 
 def chosen_elsewhere(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of (draws, choices) what the choice brings in each draw that is best on average in the other half of the draws; and which it is.
+    """Return for each sample the value of the choice that is best on average in the other half of the samples, and that choice.
 
-    Nobody can choose by the draw that he attacks: whether he was right is what he does not know.
+    ``values``: (draws, choices). An adversary cannot choose by the sample he attacks, because he does not know whether he was
+    right.
     """
     values = np.asarray(values, float)
     if values.ndim != 2 or len(values) < 2:
@@ -71,7 +74,7 @@ def chosen_elsewhere(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def with_best_delta(
     leak: Leaked, affinity: np.ndarray, taus: Sequence[float], numbers: Sequence[int], most: int = 2
 ) -> np.ndarray:
-    """The same for the best δ of each draw, (draws, τ, N)."""
+    """Return the same as :func:`grid` at the best δ of each sample, (draws, τ, N)."""
     kept = consistent(leak.published, affinity, taus, numbers)
     rates = [[best_rate(kept[t, k], leak.known, most) for k in range(len(numbers))] for t in range(len(taus))]
     return np.moveaxis(np.array(rates), -1, 0)

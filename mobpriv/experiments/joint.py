@@ -1,14 +1,19 @@
-"""The experiments of "Privacy games" (Shokri, PETS 2015, §9): the area, the users and their priors; the scenarios 1, 2 and 3
-of §9.1 and the prior study of §9.2.
+"""Run the experiments of §9: the area, the users and their priors, scenarios 1, 2 and 3 (§9.1) and the prior study (§9.2).
 
-A scenario takes one user: her prior π (S,), the distances between the cells' centres (S, S) in metres, which serve as d and as
-d_ε, and the thresholds, ε in 1/m and d_m in m. The cost is the paper's: 0 for the true cell, 1 for any other. It gives back rows,
-plain dicts, one for every solved channel. :func:`of_all` runs it for all users.
+A scenario takes one user:
 
-Inside are metres and 1/m; pages speak of kilometres: :func:`readable`, :func:`per_km`, :func:`worth` turn the one into the other.
+* her prior π (S,),
+* the distances between the cells' centres (S, S) in metres, used as d and as d_ε,
+* the thresholds, ε in 1/m and d_m in m.
 
-(22) has many optimal channels, with different distortion privacy AP. The paper sets d_m to "the" AP of p_ε and has no rule;
-here p_ε is the optimal channel of largest AP.
+The cost is the paper's: 0 for the true cell, 1 for any other. A scenario returns one row, a plain dict, per solved channel;
+:func:`of_all` runs it for all users. The functions :func:`readable`, :func:`per_km` and :func:`worth` convert metres and 1/m to
+the kilometres of the pages.
+
+(22) has many optimal channels, with different distortion privacy AP. The paper sets d_m to "the" AP of p_ε without a rule; here
+p_ε is the optimal channel of largest AP.
+
+Source: Shokri, "Privacy games", PETS 2015, §9.
 """
 
 from collections.abc import Callable, Iterable
@@ -36,11 +41,11 @@ from mobpriv.traces import Traces
 from mobpriv.traces import rows as records
 
 ROUNDING = 1e-9
-"""An AP is known up to rounding. As the d_m of another channel it is lowered by this share, or (24) might have no solution."""
+"""An AP is known up to rounding. Used as d_m of another channel it is lowered by this share, or (24) might have no solution."""
 SOLVERS = 1e-12
-"""A probability below this is a solver's rounding of 0."""
+"""A probability below this is 0 up to the solver's rounding."""
 THRESHOLDS = 1000
-"""Values of d_m in scenario 3; each is a linear program by itself and one for every ε."""
+"""Largest number of values of d_m in scenario 3; each needs a linear program of its own and one for every ε."""
 KM = 1000.0  # m
 # columns of the scenarios' rows, in m
 LENGTHS = ("d_m", "privacy", "privacy_bound", "middle", "floor", "as_written", "bayes", "promised", "under_prior")
@@ -52,40 +57,40 @@ class Setting(NamedTuple):
     grid: AreaGrid
     users: list[str]  # the most active first; pages call them 1, 2, …
     priors: Priors  # by maximum likelihood, rows in the order of users
-    selection: str  # all of this in words
+    selection: str  # all of this in words, without a full stop at the end
 
 
 class Halves(NamedTuple):
     data: Dataset
     grid: AreaGrid
-    known: Traces  # records of the users inside the area, in the half that the adversary knows
+    known: Traces  # records of the users inside the area, in the training half
     secret: Traces  # in the half that is published
-    users: list[str]  # those with the most known records, the most active first
+    users: list[str]  # the users with the most known records, the most active first
     attacked: pd.Index  # users with secret records
     person: dict[str, str]  # a second name of one person -> her first name
     selection: str  # all of this in words
 
 
 def per_km(epsilon: float) -> str:
-    """ε in 1/km as results and pages write it: "0.6" for 0.0006 per metre."""
+    """Write ε in 1/km as results and pages do, without trailing zeros."""
     return f"{KM * epsilon:g}"
 
 
 def readable(rows: list[dict]) -> pd.DataFrame:
-    """The rows of a scenario as a table in the reader's units: ε in 1/km, lengths in km."""
+    """Return the rows of a scenario as a table in the reader's units: ε in 1/km, lengths in km."""
     table = pd.DataFrame(rows)
     table["epsilon"] = (KM * table["epsilon"]).round(9)
     return table.assign(**{name: table[name] / KM for name in LENGTHS if name in table})
 
 
 def worth(prior, channel, cost, distances) -> dict[str, float]:
-    """What a channel is worth, whoever made it: its cost, its AP in km, and the ε that it keeps, in 1/m."""
+    """Return the cost, the AP in km and the effective ε in 1/m of any channel."""
     expected = float(prior @ (channel * cost).sum(axis=1))
     return {"cost": expected, "AP": _privacy(prior, channel, distances) / KM, "epsilon": effective_epsilon(channel, distances)}
 
 
 def laplace(grid: AreaGrid, epsilon: float) -> np.ndarray:
-    """Planar Laplace noise, ε in 1/m, between the cells of an area."""
+    """Return planar Laplace noise, ε in 1/m, between the cells of an area."""
     return planar_laplace(np.linspace(0, grid.width, grid.columns + 1), np.linspace(0, grid.height, grid.rows + 1), epsilon)
 
 
@@ -96,15 +101,15 @@ def prepare(
     columns: int = 20,
     rows: int = 15,
     users: int = 10,
-    begins: str = "",  # only users whose name begins so; "" takes the persons, where a data set says who they are, else everybody
+    begins: str = "",  # only users whose name begins so; "" takes the persons if the data set marks them, else everybody
     leave_out: str = "",  # users to leave out, separated by commas
-    most: int = 0,  # look only at so many users, the first by name of those that begin so; 0 looks at everybody
-    minutes: float = 0.0,  # above so many, estimated, the cells are made larger; 0 keeps them
+    most: int = 0,  # consider only the first so many of these users by name; 0 considers all
+    minutes: float = 0.0,  # enlarge the cells if the estimated time is longer; 0 keeps them
     programs: float = 0.0,  # of each user, for that estimate: see :func:`estimated`
 ) -> Setting:
-    """The densest area of a data set and its most active users, who stand for the paper's "10 randomly selected users".
+    """Choose the densest area of a data set and its most active users, in place of the paper's "10 randomly selected users".
 
-    ValueError, before anything is read, for an area that no optimal channel can be computed for, see `checks.affordable`.
+    ValueError, before anything is read, if no optimal channel can be computed for the area, see `checks.affordable`.
     """
     _check_area(width_km, height_km, columns, rows, users)
     begins = begins or _persons(dataset)
@@ -119,43 +124,49 @@ def prepare(
     (grid, chosen, found), coarser = _in_time(on, columns, rows, minutes, programs)
     checks.affordable(grid.size, int(found.records["cells"].max()))
     words = (
-        f"{counted(len(chosen), 'user')} with the most records in the densest {width_km:g} × {height_km:g} km, "
-        f"{grid.columns} × {grid.rows} cells{coarser}; "
-        f"{shown(found.records['inside'].sum())} records inside, {shown(found.records['outside'].sum())} outside left out"
+        f"We choose the {counted(len(chosen), 'user')} with the most records in the densest {width_km:g} × {height_km:g} km, "
+        f"divided into {grid.columns} × {grid.rows} cells{coarser}. "
+        f"We use the {shown(found.records['inside'].sum())} records inside this area, "
+        f"not the {shown(found.records['outside'].sum())} records outside"
     )
-    words += f"; only users whose name begins with {begins!r}" if begins else ""
+    words += f". We consider only users whose name begins with {begins!r}" if begins else ""
     return Setting(data, traces, grid, chosen, found, words + whose)
 
 
 def estimated(found: Priors, cells: int, programs: float) -> float:
-    """Minutes that the optimal channels of all users take on one core: ``programs`` is how many times the hardest program's seconds
-    (`checks.OF_ALL`, `checks.OF_VISITED`) a user's channels take together.
+    """Estimate the minutes that the optimal channels of all users take on one core.
+
+    ``programs``: the time of a user's channels in units of the hardest program's time (`checks.OF_ALL`, `checks.OF_VISITED`).
     """
     visited = found.records["cells"].to_numpy(float)
     return programs * float((checks.OF_ALL * cells**3 + checks.OF_VISITED * visited**3).sum()) / 60
 
 
 def _in_time(on: Callable, columns: int, rows: int, minutes: float, programs: float) -> tuple[tuple, str]:
-    """What ``on(columns, rows)`` gives for the finest cells, not finer than asked for, whose channels are estimated to take at most
-    ``minutes``; and that in words ("" for the cells asked for). The estimate rests on the cells that users visited, on no clock."""
+    """Compute ``on(columns, rows)`` for the finest cells, not finer than asked, whose channels take at most ``minutes``.
+
+    Returns the result and a description ("" for the cells asked for). The estimate uses the cells that users visited, not a
+    clock.
+    """
     made = on(columns, rows)
     needed = first = estimated(made[2], columns * rows, programs)
     if not minutes or needed <= minutes:
         return made, ""
     asked, visited = f"{columns} × {rows}", int(made[2].records["cells"].max())
     while needed > minutes and columns * rows > 1:
-        share = (minutes / needed) ** (1 / 6)  # a program takes the third power of its cells, they the second of their side
+        # time grows with the cube of the number of cells, which is the square of the side
+        share = (minutes / needed) ** (1 / 6)
         columns, rows = max(1, int(columns * share)), max(1, int(rows * share))
         made = on(columns, rows)
         needed = estimated(made[2], columns * rows, programs)
     return made, (
-        f" instead of {asked}, of which users visited up to {visited}: their channels would take about {first:.0f} min, "
-        f"minutes = {minutes:g} are allowed (0 keeps the cells)"
+        f" instead of {asked}. Users visited up to {visited} of the {asked} cells, whose channels would take about {first:.0f} min. "
+        f"The parameter minutes = {minutes:g} allows less (0 keeps the cells)"
     )
 
 
 def _persons(dataset: str) -> str:
-    """What the names of persons begin with in a known data set that holds others too."""
+    """Return the prefix of persons' names in a known data set that also has other users."""
     return DATASETS[dataset].persons if dataset in DATASETS else ""
 
 
@@ -174,10 +185,10 @@ def prepare_halves(
     minutes: float = 0.0,
     programs: float = 0.0,
 ) -> Halves:
-    """The setting of :func:`prepare` for traces: the densest area of the known half, and of its most active users both halves.
+    """Choose the area and the users of :func:`prepare` in the training half of traces, and return both halves.
 
-    Days and halves are those of the re-identification chapter: the first half of the days and the rest. Users are at most those with
-    a known record inside.
+    Days and halves are those of the re-identification chapter: the first half of the days and the rest. There are at most as
+    many users as have a known record inside the area.
     """
     _check_area(width_km, height_km, columns, rows, users)
     begins = begins or _persons(dataset)
@@ -193,16 +204,17 @@ def prepare_halves(
     known, secret = (records(half, _inside(half, grid)) for half in of_them)
     attacked = secret["user"].cat.categories
     words = (
-        f"{len(chosen)} users with the most known records in the densest {width_km:g} × {height_km:g} km, "
-        f"{grid.columns} × {grid.rows} cells{coarser}; "
-        f"{shown(len(known))} training and {shown(len(secret))} test records inside, {shown(len(of_them[0]) - len(known))} and "
-        f"{shown(len(of_them[1]) - len(secret))} outside left out; {len(attacked)} users attacked; of the data set: {setting.selection}"
+        f"We choose the {counted(len(chosen), 'user')} with the most training records in the densest {width_km:g} × {height_km:g} km, "
+        f"divided into {grid.columns} × {grid.rows} cells{coarser}. "
+        f"We use their {shown(len(known))} training and {shown(len(secret))} test records inside this area, not the "
+        f"{shown(len(of_them[0]) - len(known))} and {shown(len(of_them[1]) - len(secret))} outside. "
+        f"We attack {counted(len(attacked), 'user')}. In the whole data set: {setting.selection}"
     )
     return Halves(setting.data, grid, known, secret, chosen, attacked, setting.person, words)
 
 
 def check_costs(setting: Setting) -> None:
-    """Refuses a user who was only ever seen in one cell: no channel costs her anything, and costs cannot be set in proportion."""
+    """Refuse a user with records in only one cell: every channel costs her nothing, so costs have no ratio."""
     alone = np.flatnonzero(setting.priors.records["cells"].to_numpy() == 1)
     if len(alone):
         raise ValueError(
@@ -213,7 +225,7 @@ def check_costs(setting: Setting) -> None:
 
 
 def check_step(step: float, d_max: float) -> None:
-    """Refuses steps of d_m (m) that are none, and so many up to ``d_max`` (m) that scenario 3 would not end."""
+    """Refuse a step of d_m (m) that is not positive, or so small that scenario 3 up to ``d_max`` (m) would not end."""
     if not 0 < step < np.inf:
         raise ValueError(f"step must be positive, in m (got {step})")
     if d_max / step >= THRESHOLDS + 1:
@@ -224,7 +236,7 @@ def check_step(step: float, d_max: float) -> None:
 
 
 def everybody(setting: Setting) -> np.ndarray:
-    """How many records of all users together lie in each cell of the area."""
+    """Count the records of all users in each cell of the area."""
     cells = setting.grid.cells(setting.traces["lat"].to_numpy(), setting.traces["lng"].to_numpy())
     return np.bincount(cells[cells >= 0], minlength=setting.grid.size)
 
@@ -234,13 +246,13 @@ def _inside(traces: Traces, grid: AreaGrid) -> np.ndarray:
 
 
 def _there(traces: Traces, grid: AreaGrid, begins: str) -> int:
-    """How many users have records inside, at least 1: an area without any is refused where its users are looked for."""
+    """Count the users with records inside, at least 1; an area without records is refused where its users are chosen."""
     names = traces["user"].astype(str)[_inside(traces, grid)]
     return max(names[names.str.startswith(begins)].nunique(), 1)
 
 
 def _check_area(width_km: float, height_km: float, columns: int, rows: int, users: int) -> None:
-    """Refuses an area that no optimal channel can be computed for, see `checks.affordable`."""
+    """Refuse an area for which no optimal channel can be computed, see `checks.affordable`."""
     for name, km in (("width_km", width_km), ("height_km", height_km)):
         if not 0 < km < np.inf:
             raise ValueError(f"{name} must be positive, in km (got {km})")
@@ -250,8 +262,10 @@ def _check_area(width_km: float, height_km: float, columns: int, rows: int, user
 
 
 def _number_of_users(there, users: int, begins: str, leave_out: str, most: int) -> int:
-    """How many users to look for: refuses more than there are, but takes those there are of a part of the data set, of whom nobody
-    knows beforehand how many they are."""
+    """Return the number of users to choose; refuse more than there are.
+
+    For a part of the data set (``most``) take those there are, because their number is not known in advance.
+    """
     found = sum(name.startswith(begins) for name in there)
     if not found:
         raise ValueError(f"no user's name begins with begins = {begins!r}, of {len(there)} users: leave it empty to take all")
@@ -268,7 +282,7 @@ def _whole(name: str, number) -> None:
 
 
 def _each(name: str, values, rule: str, holds: Callable[[np.ndarray], np.ndarray]) -> None:
-    """Refuses what is no list of numbers, and a number that breaks the rule."""
+    """Refuse anything but a list of numbers, and a number that breaks the rule."""
     numbers = np.asarray(values)
     if numbers.ndim != 1 or numbers.dtype.kind not in "iuf":
         raise ValueError(f"{name} must be a list of numbers (got {values!r})")
@@ -284,15 +298,20 @@ def _check_epsilons(epsilons) -> None:
 
 
 def scenario_1(prior, distances, epsilons) -> list[dict]:
-    """For every ε: p_ε of (22), p_dm of (21) and p_ε,dm of (24) with d_m = AP(p_ε); rows of :func:`judged`.
+    """Solve (22) for p_ε, (21) for p_dm and (24) for p_ε,dm with d_m = AP(p_ε), for every ε; rows of :func:`judged`.
 
-    p_ε keeps (24c) at this d_m and is therefore an optimal channel of (24): the joint cost equals the differential cost by
-    definition, and the constraint on the distortion privacy cannot add to it. (24) is solved all the same.
+    p_ε satisfies (24c) at this d_m and is therefore optimal for (24). By construction the joint cost equals the differential
+    cost, and the constraint on the distortion privacy adds nothing. (24) is solved all the same.
 
-    The rows of p_ε also hold ``middle``, the AP of another optimal channel of (22), one from the middle of them (m), and
-    ``privacy_bound``, which the AP of no optimal channel of (22) exceeds (m); ``floor``, which no ε-private channel at all falls
-    below (m); ``silence``, the cost of always naming the likeliest cell, and ``named``, how often p_ε names it. The rows of p_dm
-    hold ``kept``, the ε that it keeps (1/m; infinite where it keeps none).
+    Further fields in the rows of p_ε:
+
+    * ``middle``: the AP of another optimal channel of (22), from the middle of the optimal set (m).
+    * ``privacy_bound``: an upper bound of the AP of all optimal channels of (22) (m).
+    * ``floor``: a lower bound of the AP of all ε-private channels (m).
+    * ``silence``: the cost of the constant report of the likeliest cell.
+    * ``named``: how often p_ε reports this cell.
+
+    Further field in the rows of p_dm: ``kept``, its effective ε (1/m; infinite if it is not private for any ε).
     """
     _check_epsilons(epsilons)
     cost, rows = hamming(len(prior)), []
@@ -314,26 +333,27 @@ def scenario_1(prior, distances, epsilons) -> list[dict]:
 
 
 def silence(prior) -> float:
-    """The cost of a user who always names her likeliest cell: she is wrong wherever else she is, and her reports say nothing."""
+    """Return the cost of always reporting the likeliest cell: wrong in every other cell, and without information."""
     return float(1 - np.max(prior))
 
 
 def floor(prior, distances, epsilon: float) -> float:
-    """The AP that ε alone guarantees, in m: max_a min_ŝ Σ_s π(s) exp(-ε d(a, s)) d(ŝ, s).
+    """Return the AP that ε alone guarantees, in m: max_a min_ŝ Σ_s π(s) exp(-ε d(a, s)) d(ŝ, s).
 
-    By (15) every secret gives an observable at least exp(-ε d(a, s)) times as often as a does. Put that into AP, Σ_o min_ŝ Σ_s π(s)
-    p(o|s) d(ŝ, s): the sum over o of p(o|a) is 1. It holds for the ε-private channels of any cost, whatever the reference cell a.
+    By (15) every secret s gives an observable at least exp(-ε d(a, s)) times as often as a does. Insert this into AP = Σ_o
+    min_ŝ Σ_s π(s) p(o|s) d(ŝ, s): the sum over o of p(o|a) is 1. The bound holds for the ε-private channels of any cost and for
+    every reference cell a.
     """
     weighted = prior * np.exp(-epsilon * np.asarray(distances))  # (a, s)
     return float((weighted @ distances).min(axis=1).max())
 
 
 def frontier(prior, distances, epsilons, shares) -> list[dict]:
-    """The least cost at every d_m, ``shares`` of d_max (below 1, where nothing can be varied): rows of (21), and of (24) for every ε.
+    """Return the least cost at every d_m, given as ``shares`` of d_max: rows of (21), and of (24) for every ε.
 
-    Rows: mechanism, epsilon (None for (21)), ``share``, d_m (m; of (22) its AP), cost, exact. Up to AP(p_ε) the cost of (24) is that
-    of (22), which keeps (24c) there. Beyond, it is convex in d_m, and its slope is ν, the multiplier of (24c): the slope between two
-    rows lies between the ν of both.
+    Shares are below 1, where nothing can be varied. Rows: mechanism, epsilon (None for (21)), ``share``, d_m (m; of (22) its
+    AP), cost, exact. Up to AP(p_ε) the cost of (24) is that of (22), which satisfies (24c) there. Beyond, the cost is convex in
+    d_m, and its slope is ν, the multiplier of (24c). The slope between two rows is between their values of ν.
     """
     _check_epsilons(epsilons)
     _each("shares", shares, "at least 0 and below 1", lambda share: (share >= 0) & (share < 1))
@@ -353,11 +373,11 @@ def frontier(prior, distances, epsilons, shares) -> list[dict]:
 
 
 def scenario_2(prior, distances, epsilons, shares) -> list[dict]:
-    """For every ε: p_ε of (22); then p_dm of (21) and p_ε,dm of (24) for d_m above AP(p_ε), rows of :func:`judged`.
+    """Solve (22) for every ε, then (21) and (24) for d_m above AP(p_ε); rows of :func:`judged`.
 
-    d_m lies the given ``shares`` of the way from AP(p_ε) to d_max, the largest AP that any channel has: the paper says only
-    "some values of d_m that are higher". Rows hold the ``share``. Where AP(p_ε) = d_max up to 1e-6 there is no such d_m,
-    and only the row of p_ε.
+    d_m is the given ``shares`` of the way from AP(p_ε) to d_max, the largest AP of any channel. The paper says only "some
+    values of d_m that are higher". Rows have the ``share``. If AP(p_ε) = d_max up to 1e-6 there is no such d_m, and only the
+    row of p_ε.
     """
     _check_epsilons(epsilons)
     _each("shares", shares, "above 0 and at most 1", lambda share: (share > 0) & (share <= 1))
@@ -379,11 +399,11 @@ def scenario_2(prior, distances, epsilons, shares) -> list[dict]:
 
 
 def scenario_3(prior, distances, epsilons, step: float = 500.0) -> list[dict]:
-    """(22) for every ε, (21) for every d_m in ``step``, 2 ``step``, … up to d_max (m), (24) for every pair: rows of :func:`judged`.
+    """Solve (22) for every ε, (21) for every d_m and (24) for every pair; rows of :func:`judged`.
 
-    Where d_m ≤ AP(p_ε), p_ε is an optimal channel of (24), as in scenario 1: it is taken, and the row says ``reused``. There (24) is
-    solved all the same, as the paper did: ``as_written`` is the AP of the optimum that comes out without our rule (m), and in
-    the rows of p_ε that of (22).
+    d_m = ``step``, 2 ``step``, … up to d_max (m). If d_m ≤ AP(p_ε), p_ε is optimal for (24), as in scenario 1: it is used, and
+    the row has ``reused``. (24) is solved there all the same, as in the paper: ``as_written`` is the AP of that optimum without
+    our rule (m). In the rows of p_ε ``as_written`` is the AP of an optimum of (22) without the rule.
     """
     _check_epsilons(epsilons)
     d_max = prior_error(prior, distances)
@@ -407,10 +427,10 @@ def scenario_3(prior, distances, epsilons, step: float = 500.0) -> list[dict]:
 
 
 def of_largest_ap(prior, cost, distances, d_m: float, epsilon: float, private: Optimum | None = None) -> Optimum:
-    """The optimal channel of (24) of largest AP; ``private``: that of (22), where it is known.
+    """Return the optimal channel of (24) with the largest AP; ``private``: that of (22), if known.
 
-    Where d_m is at most its AP, that channel keeps (24c), and (24) has no optimum of larger AP. Above it d_m binds: every
-    optimum has the AP d_m (scenario 2).
+    If d_m is at most the AP of ``private``, this channel satisfies (24c), and no optimum of (24) has a larger AP. Above it d_m
+    binds: every optimum has the AP d_m (scenario 2).
     """
     private = private or optimal.differential(prior, cost, distances, epsilon, error=distances)
     if d_m <= private.certificate.distortion:
@@ -419,17 +439,25 @@ def of_largest_ap(prior, cost, distances, d_m: float, epsilon: float, private: O
 
 
 def prior_knowledge(prior, distances, epsilons, weights, powers=(), places: int = 2) -> list[dict]:
-    """§9.2: p_ε of (22) and p_dm of (21) with d_m = AP(p_ε), made for π, attacked by adversaries who know π̂.
+    """§9.2: make channels for π and attack them with adversaries who know π̂.
 
-    Beside them p_ε,dm of (24), "joint", with d_m half-way from AP(p_ε) to d_max, and (21) with the same d_m, "distortion above"; where
-    AP(p_ε) = d_max there is no such d_m.
+    * "differential": p_ε of (22).
+    * "distortion": p_dm of (21) with d_m = AP(p_ε).
+    * "joint": p_ε,dm of (24) with d_m half-way from AP(p_ε) to d_max, if AP(p_ε) < d_max.
+    * "distortion above": (21) with this d_m.
 
-    π̂ is :func:`mobpriv.priors.better_informed` for each of the ``weights`` (0 is π itself), once with the likeliest ``places`` cells and
-    once with one, and in proportion to a power of π for each of the ``powers`` (1 is π itself): the paper has no formula. Rows: mechanism,
-    epsilon, ``kind`` ("weight", "place" for the one cell, or "power"), ``level``, bits (the entropy of π̂), privacy: the expected error (7)
-    of the optimal attack (19) for π̂, in m, where the secret is distributed as π̂ says, for the adversary's evidence is taken to be true;
-    ``promised``: the AP for π; and ``under_prior``: the error of the same attack where the secret is distributed as π says and the
-    adversary is wrong, which is never below the AP for π.
+    π̂ is one of the following; the paper has no formula:
+
+    * ``weights`` (0 is π itself): :func:`mobpriv.priors.better_informed` with the likeliest ``places`` cells, and with one
+      cell.
+    * ``powers`` (1 is π itself): proportional to a power of π.
+
+    Rows: mechanism, epsilon, ``kind`` ("weight", "place" for the one cell, or "power"), ``level``, bits (the entropy of π̂)
+    and, in m:
+
+    * privacy: the expected error (7) of the optimal attack (19) for π̂ if the secret is distributed as π̂.
+    * ``promised``: the AP for π.
+    * ``under_prior``: the error of this attack if the secret is distributed as π; never below the AP for π.
     """
     _check_epsilons(epsilons)
     _each("weights", weights, "in [0, 1]", lambda w: (w >= 0) & (w <= 1))
@@ -438,7 +466,7 @@ def prior_knowledge(prior, distances, epsilons, weights, powers=(), places: int 
         raise ValueError("weights and powers are both empty: there is no adversary to attack the channels")
     prior = checks.prior(prior)
     adversaries = [("weight", float(w), better_informed(prior, w, places)) for w in weights]
-    if places > 1:  # one cell cannot lie far from another likelier one, though it may from the best guess
+    if places > 1:  # one cell is not far from another likelier one, but perhaps from the best guess
         adversaries += [("place", float(w), better_informed(prior, w, 1)) for w in weights if w > 0]
     adversaries += [("power", float(k), prior**k / (prior**k).sum()) for k in powers]
     cost = hamming(len(prior))
@@ -466,8 +494,11 @@ def prior_knowledge(prior, distances, epsilons, weights, powers=(), places: int 
 
 
 def judged(mechanism: str, prior, distances, epsilon, d_m, found: Optimum) -> dict:
-    """One row: the thresholds (None where there is none), cost, privacy against the optimal attack (19) and against the Bayes
-    attack (25) in m, and the certificate: bound (no channel costs less), gap, violation, effective_epsilon (1/m; None for (21)), exact, solver."""
+    """Return one row: the thresholds (None if absent), cost, privacy, bayes and the certificate.
+
+    * privacy, bayes: expected error in m of the optimal attack (19) and of the Bayes attack (25).
+    * bound (no channel costs less), gap, violation, effective_epsilon (1/m; None for (21)), exact, solver.
+    """
     return {
         "mechanism": mechanism,
         "epsilon": None if epsilon is None else float(epsilon),
@@ -488,7 +519,7 @@ def _certified(found: Optimum) -> dict:
         "bound": float(c.bound),
         "gap": float(c.gap),
         "violation": float(c.violation),
-        "effective_epsilon": None if np.isnan(c.epsilon) else float(c.epsilon),  # none was asked for
+        "effective_epsilon": None if np.isnan(c.epsilon) else float(c.epsilon),  # no ε was requested
         "exact": bool(c.exact),
         "solver": c.solver,
     }
@@ -501,10 +532,11 @@ def of_all(
     keep: Callable[[str, Callable], list[dict]] = lambda name, compute: compute(),
     workers: int = 2,
 ) -> list[dict]:
-    """``scenario(prior, *arguments)`` for every prior, in ``workers`` processes: all rows, each with its ``user`` from 1 on.
+    """Run ``scenario(prior, *arguments)`` for every prior; return all rows, each with its ``user`` from 1 on.
 
-    ``keep(name, compute)`` gets the rows of one user: :func:`mobpriv.book.step` keeps them, so that an interrupted run goes on.
-    The numbers do not depend on ``workers``: every user is computed with one thread.
+    ``keep(name, compute)`` stores the rows of one user, for example with :func:`mobpriv.book.step`, so that an interrupted run
+    continues. The numbers do not depend on the number of
+    processes, ``workers``: every user is computed with one thread.
     """
     _whole("workers", workers)
     priors = list(checks.prior(np.array(list(priors), float), several=True))
@@ -515,8 +547,9 @@ def of_all(
             for name, prior in zip(tqdm(names, disable=None), priors, strict=True)
         ]
     else:
-        # A thread for each process waits for it, so that a user whose rows are kept already is never handed over.
-        with ThreadPoolExecutor(workers) as threads, processes.pool(workers) as pool:  # the pool ends first, at once if need be
+        # one waiting thread per process: users whose rows are stored already are never sent to a process
+        # the pool ends first, immediately on an error
+        with ThreadPoolExecutor(workers) as threads, processes.pool(workers) as pool:
             waiting = threads.map(
                 lambda name, prior: keep(name, lambda: pool.submit(_alone, scenario, prior, *arguments).result()), names, priors
             )

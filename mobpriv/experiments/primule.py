@@ -1,5 +1,6 @@
-"""The setting that the pages on PRIMULE share: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy Risk Mitigation for
-User Profiles*, §7: the individual call profiles of four weeks in all municipalities.
+"""The setting shared by the pages on PRIMULE: the individual call profiles of four weeks in all municipalities.
+
+Source: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy Risk Mitigation for User Profiles*, §7.
 """
 
 from pathlib import Path
@@ -19,22 +20,22 @@ from mobpriv.numbers import counted, shown
 from mobpriv.ranges import positive, whole
 from mobpriv.traces import milliseconds
 
-MINUTES = 10.0  # how far from a call in time a record of a trace may lie that says where the caller is
+MINUTES = 10.0  # a record of the trace locates a call at most so far from it in time
 
 
 class Setting(NamedTuple):
     data: CallSet
     window: Window
-    profiles: Icps  # a row a user and municipality
+    profiles: Icps  # one row per user and municipality
     values: np.ndarray  # (profiles, 6 · weeks), shares of days
     town: np.ndarray  # (profiles,): the municipality of each, as text
     left_out: pd.DataFrame  # rule, records, users
-    selection: str
-    truth: "Truth | None" = None  # where people were made up for this run
+    selection: str  # in words, without a full stop at the end
+    truth: "Truth | None" = None  # of people simulated for this run
 
 
 class Truth(NamedTuple):
-    """What is known of people who were made up."""
+    """The true roles and borders of simulated people."""
 
     roles: pd.DataFrame  # person, municipality, role
     borders: pd.DataFrame  # a GeoDataFrame: municipality, geometry
@@ -46,25 +47,28 @@ def prepare(
     zone: str = "",
     weeks: int = WEEKS,
     most: int = 0,
-    rate: float = 0.0,  # calls a day of traces whose users are let call
+    rate: float = 0.0,  # calls simulated per user and day of traces
     antennas: int = 29,
     towns: int = 6,
     leave_out: str = "",
     seed: int = 1,
-    people: int = 0,  # made up in the municipalities of a file of boundaries
+    people: int = 0,  # simulated in the municipalities of a file of boundaries
     ranks: str = "",  # of these municipalities by inhabitants: "Firenze 1, Pisa 2"
-    k: int = 1,  # the largest number of profiles alike that the experiment asks for
+    k: int = 1,  # the largest k of the experiment
 ) -> Setting:
-    """The profiles of ``weeks`` weeks from the day ``start`` on (empty: from the first day with a call), by the clocks of ``zone``
-    (empty: of the data set, see :func:`mobpriv.experiments.days.clocks`).
+    """Make the profiles of ``weeks`` weeks from the day ``start`` on (empty: the first day with a call).
 
-    ``most`` > 0: of the most populous municipalities only as many. Raises ValueError where the data are no call records. Traces are made
-    calls first: ``antennas`` are placed where their records are and joined to ``towns`` municipalities, and every user calls ``rate``
-    times a day, a Poisson process; with ``rate`` = 0 traces are refused. A ``rate`` or a ``leave_out`` beside call records is refused, too: it
-    would do nothing. With ``people`` > 0 the data set is a file of boundaries, in which so many people of the synthetic region's kind live, move
-    and call, served by ``antennas``. Municipalities of fewer than ``k`` profiles are left
-    out and counted: Algorithm 1 returns them as they are, and among protected profiles they would be taken for protected ones. Where no
-    municipality has ``k`` the data are refused.
+    * ``zone``: time zone; empty: that of the data set, see :func:`mobpriv.experiments.days.clocks`.
+    * ``most`` > 0: only so many of the most populous municipalities.
+    * ``rate`` > 0, for traces: calls a day of each user, a Poisson process. ``antennas`` are placed where the records are and
+      assigned to ``towns`` municipalities.
+    * ``people`` > 0: the data set is a file of boundaries; so many people of the synthetic region's kind live and call there,
+      served by ``antennas``.
+    * ``k``: municipalities with fewer profiles are left out and counted. Algorithm 1 returns them unchanged, so they would look
+      protected.
+
+    ValueError for traces without a ``rate``, for call records with a ``rate`` or ``leave_out``, which would do nothing, and if
+    no municipality has ``k`` profiles.
     """
     whole("most", most, 0)
     zone, truth = clocks(dataset, zone), None
@@ -78,7 +82,7 @@ def prepare(
     else:
         raise ValueError(
             f"individual call profiles are made of call records: a table with user, t and cell ({dataset} holds traces; "
-            "rate=30 lets each user call 30 times a day)"
+            "rate=30 simulates 30 calls a day for each user)"
         )
     if not len(data.calls):
         raise ValueError(f"{data.name} holds no calls")
@@ -88,7 +92,7 @@ def prepare(
     profiles = found.profiles
     if not len(profiles) and not data.cells["municipality"].notna().any():
         raise ValueError(
-            f"no cell of {data.name} has a municipality: add the column municipality to its table of cells, for a profile is of a user in a municipality"
+            f"no cell of {data.name} has a municipality: add the column municipality to its table of cells, because a profile is of a user in a municipality"
         )
     if not len(profiles):
         raise ValueError(
@@ -103,7 +107,7 @@ def prepare(
     chosen = int((sizes > 0).sum())
     if sizes.max() < k:
         raise ValueError(
-            f"{k} profiles alike need a municipality of {k} profiles or more (the largest of {data.name}, {sizes.idxmax()}, has {sizes.max()}): "
+            f"k = {k} needs a municipality of {k} profiles or more (the largest of {data.name}, {sizes.idxmax()}, has {sizes.max()}): "
             "take more users or longer data"
         )
     small = sizes.index[(sizes > 0) & (sizes < k)].astype(str)
@@ -111,18 +115,18 @@ def prepare(
     if len(small):
         of_small = profiles["municipality"].isin(small)
         rule = f"municipalities of fewer than {k} profiles"
-        too_few = f"; left out: {rule}: {counted(int(of_small.sum()), 'profile')}"
+        too_few = f". We leave out {counted(int(of_small.sum()), 'profile')} ({rule})"
         left_out = pd.concat([left_out, _calls_of(data, window, small, rule)], ignore_index=True)
         profiles, sizes = profiles[~of_small].reset_index(drop=True), sizes[sizes >= k]
     places = int((sizes > 0).sum())
     last = data.calls["t"].max().tz_convert(zone).date()
-    days = (last - window.first).days + 1  # a last day without a call is none that is missing
+    days = (last - window.first).days + 1  # a last day without a call is not missing
     selection = (
-        f"{data.reading + '; ' if data.reading else ''}{shown(len(profiles))} profiles of {shown(profiles['user'].nunique())} users in {counted(places, 'municipality', 'municipalities')}{f', the most populous of {every}' if chosen < every else ''}, {_span(sizes[sizes > 0])} each, "
-        f"{counted(weeks, 'week')} from {window.first} on by the clocks of {zone}"
-        f"{f'; the calls end on day {days} of {7 * weeks}, and what comes after is empty' if days < 7 * weeks - 1 else ''}"
+        f"{data.reading + '. ' if data.reading else ''}We use {shown(len(profiles))} profiles of {shown(profiles['user'].nunique())} users in {counted(places, 'municipality', 'municipalities')}{f', the most populous of {every}' if chosen < every else ''}, {_span(sizes[sizes > 0])} each, "
+        f"in {counted(weeks, 'week')} from {window.first} on, in the time zone {zone}"
+        f"{f'. The calls end on day {days} of {7 * weeks}; the later days are empty' if days < 7 * weeks - 1 else ''}"
         + "".join(
-            f"; left out: {rule}: {counted(int(n), 'record')}"
+            f". We leave out {counted(int(n), 'record')} ({rule})"
             for rule, n in zip(found.left_out["rule"], found.left_out["records"], strict=True)
         )
         + too_few
@@ -140,7 +144,7 @@ def prepare(
 
 
 def _calls_of(data: CallSet, window: Window, municipalities: pd.Index, rule: str) -> pd.DataFrame:
-    """The calls of these municipalities in the window, as a row of what was left out."""
+    """Return the calls of these municipalities in the window as a row of the table of what was left out."""
     slot = window.slot_of(milliseconds(data.calls))
     cells = data.cells["cell"][data.cells["municipality"].isin(municipalities)]
     calls = data.calls[(slot >= 0) & (slot < 21 * window.weeks) & data.calls["cell"].isin(cells)]
@@ -152,25 +156,25 @@ def _span(sizes: pd.Series) -> str:
 
 
 def truth_of(setting: Setting) -> Truth | None:
-    """Who is what, and where the borders are: known of the embedded region and of people who were made up, else None."""
+    """Return the true roles and borders, known for the embedded region and for simulated people, else None."""
     if setting.truth is None and setting.data.name == "region" and setting.data.synthetic:
         return Truth(*datasets.region_truth())
     return setting.truth
 
 
 def _made_up(dataset: str, people: int, antennas: int, ranks: str, zone: str, seed: int) -> tuple[CallSet, Truth]:
-    """Synthetic people on the boundaries of a file."""
+    """Simulate people on the boundaries of a file."""
     from mobpriv.datasets.region import make_on  # geopandas takes a second to load
     from mobpriv.datasets.region.boundaries import read_boundaries
 
     path = Path(dataset)
     if not path.is_file():
-        raise FileNotFoundError(f"{dataset}: no such file; people are made up in the municipalities of a file of boundaries")
+        raise FileNotFoundError(f"{dataset}: no such file; people are simulated in the municipalities of a file of boundaries")
     boundaries = read_boundaries(path)
     made = make_on(boundaries, people, antennas, _ranks(ranks), zone, seed=seed)
     left_out = pd.DataFrame({"rule": pd.Series(dtype=str), "records": pd.Series(dtype=int), "users": pd.Series(dtype=int)})
     how = (
-        f"synthetic people, made up on real boundaries: {shown(people)} people, {shown(antennas)} antennas in "
+        f"We simulate {shown(people)} people with {shown(antennas)} antennas on the real boundaries of "
         f"{counted(len(boundaries), 'municipality', 'municipalities')}"
     )
     name = path.resolve().name
@@ -179,7 +183,7 @@ def _made_up(dataset: str, people: int, antennas: int, ranks: str, zone: str, se
 
 
 def _ranks(text: str) -> dict[str, int]:
-    """ "Firenze 1, Pisa 2" as a dictionary."""
+    """Parse "Firenze 1, Pisa 2" into a dictionary."""
     found = {}
     for part in filter(str.strip, text.split(",")):
         name, _, rank = part.strip().rpartition(" ")
@@ -190,7 +194,7 @@ def _ranks(text: str) -> dict[str, int]:
 
 
 def _calling(dataset: str, rate: float, antennas: int, towns: int, leave_out: str, seed: int) -> CallSet:
-    """A data set of traces whose users call: see :func:`mobpriv.call_events.calls_from_traces`."""
+    """Simulate calls on a data set of traces: see :func:`mobpriv.call_events.calls_from_traces`."""
     positive("rate", rate, "calls a day")
     data, traces, whose = chosen_users(dataset, leave_out)
     place, call, join = np.random.default_rng(seed).spawn(3)
@@ -201,18 +205,18 @@ def _calling(dataset: str, rate: float, antennas: int, towns: int, leave_out: st
         columns=["rule", "records", "users"],
     )
     how = (
-        f"calls made of traces: {counted(antennas, 'antenna')} placed, joined to {counted(towns, 'municipality', 'municipalities')}, "
-        f"{shown(rate)} calls a day and user{whose}"
+        f"We simulate {shown(rate)} calls per user and day on these traces, at {counted(antennas, 'antenna')} "
+        f"in {counted(towns, 'municipality', 'municipalities')}{whose}"
     )
     return CallSet(made.calls, made.cells, left_out, data.name, data.sha256, data.synthetic, data.source, how)
 
 
 def joined_to_towns(antennas: Cells, towns: int, rng: np.random.Generator) -> Cells:
-    """The antennas with a municipality each, where no map gives them one: those that stand together, by k-means of their places in metres.
+    """Assign antennas without a map to municipalities, by k-means of their places in metres.
 
-    T1, T2, … from the south to the north. ValueError for more municipalities than antennas.
+    They are named T1, T2, … from south to north. ValueError for more municipalities than antennas.
     """
-    from sklearn.cluster import KMeans  # a second of imports that call records need not wait for
+    from sklearn.cluster import KMeans  # imported here: takes a second that call records do not need
 
     whole("towns", towns, 1, len(antennas), f"must be a whole number from 1 to the {len(antennas)} antennas")
     east, north = (float(scale[0]) for scale in metres_per_degree(np.array([antennas["lat"].median()])))

@@ -1,5 +1,7 @@
-"""Adversaries whom Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy Risk Mitigation for User Profiles*, §5, do not have:
-who is wrong by some days, and what a group of k gives away of its members.
+"""Adversaries beyond §5: one whose knowledge is wrong by some days, and one who knows a user's group of k.
+
+Source (extended here): Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy Risk Mitigation for User
+Profiles*, §5.
 """
 
 from typing import NamedTuple
@@ -17,9 +19,10 @@ from mobpriv.sociometer import PROGRAM, labelled
 
 
 def days_wrong(counts: np.ndarray, wrong: int, rng: np.random.Generator) -> np.ndarray:
-    """Days with a call (n, cells) as an adversary has them who errs in ``wrong`` cells of each profile, drawn at random, by one day.
+    """Perturb days with a call (n, cells) by one day in ``wrong`` randomly drawn cells of each profile: an adversary's errors.
 
-    As likely one more as one less; where there is no other way (no day, or all of them) the one that is left. Rows are drawn in their order.
+    A day more and a day less are equally likely; at 0 or at all days only one direction is possible. Rows are drawn in their
+    order.
     """
     counts = np.asarray(counts)
     n, cells = counts.shape
@@ -34,17 +37,18 @@ def days_wrong(counts: np.ndarray, wrong: int, rng: np.random.Generator) -> np.n
 
 
 class Inside(NamedTuple):
-    """What a group gives away of a trait of its members; of each profile, over those that have the trait."""
+    """What a group reveals about a trait of its members, for each profile that has the trait."""
 
-    kinds: np.ndarray  # (m,): how many different ones its group has
-    guess: np.ndarray  # (m,): how likely the commonest one of its group is its own, to who may be any of them
-    right: np.ndarray  # (m,): is the commonest its own? Of equally common ones a share
+    kinds: np.ndarray  # (m,): number of different traits in its group
+    guess: np.ndarray  # (m,): probability that a random member has the group's commonest trait
+    right: np.ndarray  # (m,): whether the commonest trait is its own; in case of ties a share
 
 
 def inside(group: np.ndarray, trait: np.ndarray) -> Inside:
-    """The homogeneity of groups: ``group`` (n,) and ``trait`` (n,), whole numbers from 0 on, −1 where it is missing.
+    """Measure the homogeneity of groups: ``group`` (n,) and ``trait`` (n,), whole numbers from 0 on, −1 if missing.
 
-    The adversary knows in which group his target is, and the traits of its members, as where they are published beside the profiles.
+    The adversary knows the group of his target and the traits of its members, for example because they are published with the
+    profiles.
     """
     has = np.asarray(trait) >= 0
     of = pd.factorize(np.asarray(group)[has])[0]
@@ -58,7 +62,7 @@ def inside(group: np.ndarray, trait: np.ndarray) -> Inside:
 
 
 def shuffled(trait: np.ndarray, where: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The traits of each municipality, handed round among its profiles: what small groups alone give away."""
+    """Permute the traits within each municipality: the baseline of what small groups alone reveal."""
     trait, found = np.asarray(trait), np.empty_like(trait)
     order = np.argsort(where, kind="stable")
     mixed = np.lexsort((rng.random(len(trait)), where))
@@ -67,15 +71,15 @@ def shuffled(trait: np.ndarray, where: np.ndarray, rng: np.random.Generator) -> 
 
 
 class Further(NamedTuple):
-    """What is left of a group of profiles that are equal on h, once a call outside h is known, too; of each profile with such a call."""
+    """What remains of a group of profiles equal on h if one call outside h is known as well, for each profile with such a call."""
 
     whose: np.ndarray  # (m,): its row
-    below: np.ndarray  # (m,): of its cells outside h with a call, the share in which fewer than k of its group have a call
-    alone: np.ndarray  # (m,): the share in which nobody else has
+    below: np.ndarray  # (m,): share of its cells outside h with a call in which fewer than k of its group have a call
+    alone: np.ndarray  # (m,): share in which no other member has one
 
 
 def one_more_call(group: np.ndarray, counts: np.ndarray, h: np.ndarray, k: int) -> Further:
-    """The adversary knows h, and of one cell outside it that there was a call: how many of the group have one there?"""
+    """Count the group members with a call in one cell outside h, for an adversary who knows h and this call."""
     outside = np.setdiff1d(np.arange(counts.shape[1]), h)
     calls = np.asarray(counts)[:, outside] > 0
     of = pd.factorize(np.asarray(group))[0]
@@ -88,7 +92,7 @@ def one_more_call(group: np.ndarray, counts: np.ndarray, h: np.ndarray, k: int) 
 
 
 def same_in_group(group: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Of each profile's cells (n, cells), whether its whole group has the same number of days there."""
+    """Return for each profile's cells (n, cells) whether the whole group has the same number of days there."""
     of = pd.factorize(np.asarray(group))[0]
     first = np.unique(of, return_index=True)[1]
     other = np.zeros((len(first), np.shape(counts)[1]), bool)
@@ -97,10 +101,11 @@ def same_in_group(group: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def read_off(seen: np.ndarray, days: np.ndarray, said: np.ndarray, town: np.ndarray, h: np.ndarray) -> np.ndarray:
-    """How likely an adversary is to be right about each cell of each profile, (n, cells), who knows nothing but the cells ``h`` of it.
+    """Return an adversary's probability of being right about each cell of each profile, (n, cells), if he knows cells ``h``.
 
-    He takes the profile published in her municipality that is nearest on h, of several as near any, and says its value, rounded to days. ``seen``
-    are the shares that he saw, of which only those of h are looked at, ``days`` what is so, ``said`` what is published, all of the same rows.
+    He takes the profile published in her municipality that is nearest on h, at random in case of ties, and reports its value,
+    rounded to days. ``seen``: the shares he knows, used on h only; ``days``: the true days; ``said``: the published profiles;
+    all with the same rows.
     """
     most = int(DAYS.max()) + 1
     likely = np.empty(np.shape(days))
@@ -117,7 +122,10 @@ def read_off(seen: np.ndarray, days: np.ndarray, said: np.ndarray, town: np.ndar
 
 
 def traits_of(setting: Setting, dataset: str, rng: np.random.Generator) -> tuple[np.ndarray, str]:
-    """The role of each profile as its place in the categories (−1: none), and what it is: the true one of the region, else the Sociometer's."""
+    """Return each profile's role as its place in the categories (−1: none), and the role's name.
+
+    It is the true role in the embedded region, else the Sociometer's label.
+    """
     if dataset == "region":
         return true_roles(setting.profiles, datasets.region_truth()[0]).role.codes.astype(np.int64), "true role"
     return labelled(PROGRAM, setting.values, rng).astype(

@@ -1,8 +1,9 @@
-"""The Sociometer drawn many times: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy Risk Mitigation for User
-Profiles*, §7.2, whose figures show one run of it. k-means begins at random profiles, and noise is random: what a figure owes to one
-draw is told apart here from what it owes to the users.
+"""Run the Sociometer with many seeds, to separate the variation between seeds from the variation between users.
 
-Labels of several draws are arrays (draws, n) of places in CATEGORIES, all of the same n profiles.
+The paper's figures show one run. k-means starts at random profiles, and noise is random. Labels of several repetitions are
+arrays (draws, n) of places in CATEGORIES, all of the same n profiles.
+
+Source: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy Risk Mitigation for User Profiles*, §7.2.
 """
 
 import zlib
@@ -25,18 +26,20 @@ NONE = Estimate(np.nan, np.nan, np.nan, 0)
 class Drawn(NamedTuple):
     """Labels of published profiles under several settings of the Sociometer, each (draws, n)."""
 
-    again: dict[str, np.ndarray]  # with prototypes of their own: the paper's
-    frozen: dict[str, np.ndarray]  # with the prototypes of the original profiles
+    again: dict[str, np.ndarray]  # re-clustered, as in the paper
+    frozen: dict[str, np.ndarray]  # with the fixed prototypes of the original profiles
 
 
 def stream(seed: int, *of: str) -> np.random.Generator:
-    """The draws of what has these names: the same on every page, whatever else a page draws."""
+    """Return the random generator of these names: the same on every page, whatever else the page draws."""
     return np.random.default_rng([seed, zlib.crc32("\n".join(of).encode())])
 
 
 def prototypes(values, rng: np.random.Generator, draws: int, sociometer: Sociometer | None = None) -> list[Fitted]:
-    """Phase 2 with so many seeds, the first ones the same for more of them. ``values``: profiles (n, cells), or as many of them as there are
-    draws (draws, n, cells), as noise gives."""
+    """Run phase 2 with ``draws`` seeds; more seeds start with the same ones.
+
+    ``values``: profiles (n, cells), or one set per seed (draws, n, cells), as noise gives.
+    """
     whole("draws", draws, 1)
     sociometer = sociometer or Sociometer()
     return [_fitted(sociometer, of, child) for of, child in zip(_each(values, draws), rng.spawn(draws), strict=True)]
@@ -50,8 +53,10 @@ def _fitted(sociometer: Sociometer, of: Distinct | np.ndarray, rng: np.random.Ge
 
 
 def labels(fits: Sequence[Fitted], values, chosen: Mapping[str, Sociometer]) -> dict[str, np.ndarray]:
-    """Phases 3 and 4 under each setting with the *same* prototypes: k-means does not know the archetypes, so that settings are compared
-    draw by draw and differ in nothing else. ``values`` as in :func:`prototypes`."""
+    """Run phases 3 and 4 under each setting with the *same* prototypes; ``values`` as in :func:`prototypes`.
+
+    k-means does not depend on the archetypes, so settings are compared seed by seed and differ in nothing else.
+    """
     each = _each(values, len(fits))
     return _named(fits, _nearest(fits, each), _passing(each, chosen), chosen)
 
@@ -64,7 +69,7 @@ def _nearest(fits: Sequence[Fitted], each: Sequence) -> Iterator[np.ndarray]:
 def _named(
     fits: Sequence[Fitted], nearest: Iterable[np.ndarray], passing: Iterable, chosen: Mapping[str, Sociometer]
 ) -> dict[str, np.ndarray]:
-    """The labels, by the places of the nearest prototypes, and of who passes by the rule."""
+    """Return the labels from the nearest prototypes and from the rule for passers-by."""
     found = {name: [] for name in chosen}
     for fit, near, alone in zip(fits, nearest, passing, strict=True):
         for name, sociometer in chosen.items():
@@ -74,10 +79,10 @@ def _named(
 
 
 def _passing(each: Sequence, chosen: Mapping[str, Sociometer]) -> list:
-    """Who passes by the program's rule, of each draw; None where no setting asks."""
+    """Return who is passing by under the program's rule, for each repetition; None if no setting uses the rule."""
     if all(sociometer.passing != "rule" for sociometer in chosen.values()):
         return [None] * len(each)
-    if isinstance(each[0], Distinct):  # the same profiles in each draw
+    if isinstance(each[0], Distinct):  # the same profiles in each repetition
         return [passes_by(each[0].values)[each[0].of]] * len(each)
     return [passes_by(of) for of in each]
 
@@ -85,25 +90,26 @@ def _passing(each: Sequence, chosen: Mapping[str, Sociometer]) -> list:
 def relabelled(
     fits: Sequence[Fitted], chosen: Mapping[str, Sociometer], published, rng: np.random.Generator, sociometer=None
 ) -> Drawn:
-    """Published profiles grouped again, in each draw with a seed of its own, and by the prototypes ``fits`` of the original ones."""
+    """Label published profiles re-clustered, with one seed per repetition, and with the fixed prototypes ``fits``."""
     own = prototypes(published, rng, len(fits), sociometer)
     each = _each(published, len(fits))
     alone = _passing(each, chosen)
-    # of its own profiles a fit knows the nearest prototypes already
+    # a fit already has the nearest prototypes of its own profiles
     return Drawn(_named(own, (fit.own for fit in own), alone, chosen), _named(fits, _nearest(fits, each), alone, chosen))
 
 
 def noisy(values: np.ndarray, mechanism: NoisyProfiles, rng: np.random.Generator, draws: int) -> np.ndarray:
-    """The profiles (n, cells) with noise, (draws, n, cells)."""
+    """Return the profiles (n, cells) with noise, (draws, n, cells)."""
     table = pd.DataFrame(values)
     return np.array([mechanism.protect(table, child).values.to_numpy() for child in rng.spawn(whole("draws", draws, 1))])
 
 
 def confused(true, found, whose) -> pd.DataFrame:
-    """The confusion matrix over all draws, a row a cell: true, found, ``value, low, high, n``, least, largest.
+    """Return the confusion matrix over all repetitions, one row per cell: true, found, ``value, low, high, n``, least, largest.
 
-    The share of what has the true label (rows of ``true`` are draws of it, too) that is found with the other, with an interval that covers
-    another sample of users; n profiles have that true label in some draw. ``least`` and ``largest`` are those of single draws.
+    The value is the share of profiles with the true label that get the other label; rows of ``true`` are repetitions as well.
+    The interval is over users; n profiles have the true label in some repetition. ``least`` and ``largest`` are over single
+    repetitions.
     """
     true, found, owner = _checked(true, found, whose)
     rows = []
@@ -119,8 +125,10 @@ def confused(true, found, whose) -> pd.DataFrame:
 
 
 def f_score(true, found, category: str, whose) -> Estimate:
-    """2 · hits / (true + found) of a class over all draws, with an interval over the users; without a value where nobody is of the class or
-    has its label."""
+    """Return the F-score 2 · hits / (true + found) of a class over all repetitions, with an interval over users.
+
+    It has no value if no profile is of the class or has its label.
+    """
     true, found, owner = _checked(true, found, whose)
     code = CATEGORIES.index(category)
     is_so, said = true == code, found == code
@@ -132,12 +140,12 @@ def f_score(true, found, category: str, whose) -> Estimate:
 
 
 def shares(found, category: str, whose) -> Estimate:
-    """The share of profiles with a label over all draws, with an interval over the users."""
+    """Return the share of profiles with a label over all repetitions, with an interval over the users."""
     return clustered_ratio((np.asarray(found) == CATEGORIES.index(category)).mean(axis=0), 1, whose, bounds=(0, 1))
 
 
 def _each(values, draws: int) -> Sequence:
-    """The profiles of each draw; where all have the same, equal ones as one, found once."""
+    """Return the profiles of each repetition; if all are the same, with equal ones collapsed, computed once."""
     values = np.asarray(values)
     if values.ndim == 3 and len(values) != draws:
         raise ValueError(f"there must be as many sets of profiles as draws, or one for all (got {len(values)} for {draws})")
@@ -149,7 +157,7 @@ def _checked(true, found, whose) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     owner = pd.factorize(np.asarray(whose))[0]
     if true.shape != found.shape or true.ndim != 2 or true.shape[1:] != owner.shape:
         raise ValueError(
-            f"labels must be (draws, n) of the same profiles, and each somebody's (got the shapes {true.shape}, {found.shape}, and {len(owner)} names)"
+            f"labels must be (draws, n) of the same profiles, with an owner for each (got the shapes {true.shape}, {found.shape}, and {len(owner)} names)"
         )
     return true, found, owner
 

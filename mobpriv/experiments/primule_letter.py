@@ -1,8 +1,9 @@
-"""Algorithm 2 by the letter, line by line, with each of its doubtful lines as a switch: Pratesi, Gabrielli, Cintia, Monreale and
-Giannotti, *PRIMULE: Privacy Risk Mitigation for User Profiles*, §6.
+"""Run Algorithm 2 literally, line by line, with each of its doubtful lines as a switch.
 
-:class:`mobpriv.mechanisms.call_profiles.Primule` is the algorithm as it must be meant, and fast. Here it is played as it is printed,
-in plain steps that can be looked at, for up to a few hundred groups: what each line does is seen by switching it.
+:class:`mobpriv.mechanisms.call_profiles.Primule` is the corrected version, and fast. Here the printed version runs in plain
+steps, for up to a few hundred groups: switching a line shows its effect.
+
+Source: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy Risk Mitigation for User Profiles*, §6.
 """
 
 from itertools import combinations
@@ -15,19 +16,17 @@ from mobpriv.ranges import one_of, true_or_false, whole
 
 LINE_17 = ("both", "g2")
 LINE_27 = ("below k", "at most k")
-STUCK = 60  # rounds without a group less after which nothing is expected any more
-_DECIMALS = 12  # of squared distances: what differs less is equal
+STUCK = 60  # rounds without a merge after which the run is given up
+_DECIMALS = 12  # of squared distances: smaller differences count as equal
 
 
 class Played(NamedTuple):
-    group: (
-        np.ndarray
-    )  # (m,): of each group at the beginning the group at the end that it was merged into last; its number there
-    cardinality: np.ndarray  # (groups,): as the algorithm counts, which need not be how many there are
-    means: np.ndarray  # (groups, cells), as the algorithm has them
-    rounds: pd.DataFrame  # round, groups, unsafe (before it), merges, tied: unsafe groups with several nearest ones
+    group: np.ndarray  # (m,): for each initial group the number of the final group into which it was merged last
+    cardinality: np.ndarray  # (groups,): as the algorithm counts, perhaps not the true number of profiles
+    means: np.ndarray  # (groups, cells), as the algorithm computes them
+    rounds: pd.DataFrame  # round, groups, unsafe (before it), merges, tied: unsafe groups with several nearest groups
     merges: pd.DataFrame  # round, first, second, distance; nearest: whether no group was nearer at that moment
-    ended: bool  # False: unsafe groups are left, and no round changes them
+    ended: bool  # False: unsafe groups remain, and no round changes them
 
 
 def by_letter(
@@ -40,12 +39,14 @@ def by_letter(
     at_once: bool = True,
     ties: np.random.Generator | None = None,
 ) -> Played:
-    """Algorithm 2 on groups with ``sizes`` (m,) at ``places`` (m, cells), all different, by the Euclidean distance.
+    """Run Algorithm 2 on groups with ``sizes`` (m,) at ``places`` (m, cells), all different, with the Euclidean distance.
 
-    ``line_17``: "g2" looks whether the second group was merged in this round, as printed, and the first one is what it was or has
-    become; "both" looks at both. ``line_27``: "at most k" keeps a merged group of exactly k unsafe, as printed. ``own``: lines 9 and 10
-    search the nearest group among all, as printed, the group itself included. ``at_once`` False: only the first pair of each round is
-    merged, and distances are computed anew. ``ties``: among equals at random; None as :class:`Primule` has it.
+    * ``line_17``: "g2" checks only whether the second group was merged in this round, as printed; the first may have been.
+      "both" checks both.
+    * ``line_27``: "at most k" keeps a merged group of exactly k unsafe, as printed.
+    * ``own``: lines 9 and 10 search the nearest group among all, including the group itself, as printed.
+    * ``at_once`` False: merge only the first pair of each round, then recompute the distances.
+    * ``ties``: break ties at random; None: like :class:`Primule`.
     """
     one_of("line_17", line_17, LINE_17)
     one_of("line_27", line_27, LINE_27)
@@ -61,7 +62,7 @@ def by_letter(
         before = int(alive.sum())
         pairs, tied = _pairs(size, at, least, alive, unsafe, own, ties)
         rounds.append([len(rounds) + 1, before, int(unsafe.sum()), 0, tied])
-        if not pairs:  # a group alone has no nearest one
+        if not pairs:  # a single group has no nearest group
             break
         touched = set()
         for distance, g1, g2 in pairs if at_once else pairs[:1]:  # lines 15 to 30
@@ -91,7 +92,7 @@ def by_letter(
 
 
 def _pairs(size, at, least, alive, unsafe, own, ties) -> tuple[list, int]:
-    """Lines 5 to 12: (squared distance, g1, g2) by increasing distance, and how many have several nearest groups."""
+    """Lines 5 to 12: return (squared distance, g1, g2) by increasing distance, and the number of groups with ties."""
     live, asking = np.flatnonzero(alive), np.flatnonzero(unsafe)
     apart = np.array([((at[live] - at[g]) ** 2).sum(axis=1) for g in asking]).round(_DECIMALS)
     if not own:
@@ -110,14 +111,14 @@ def _pairs(size, at, least, alive, unsafe, own, ties) -> tuple[list, int]:
 
 
 def _is_nearest(at, alive, g1, g2, own) -> bool:
-    """Whether no group that is there at this moment is nearer to g1 than g2."""
+    """Return whether no group present at this moment is nearer to g1 than g2."""
     others = alive.copy()
     others[g1] = own
     return bool(((at[g2] - at[g1]) ** 2).sum() <= ((at[others] - at[g1]) ** 2).sum(axis=1).min(initial=np.inf) + 10**-_DECIMALS)
 
 
 def _roots(into, live) -> np.ndarray:
-    """Of each group the place among ``live`` of the one that it has become; a chain that turns in a circle ends where it is alive."""
+    """Return for each group the place among ``live`` of its final group; a circular chain ends where it is alive."""
     root = np.arange(len(into))
     number = np.full(len(into), -1)
     number[live] = np.arange(len(live))
@@ -130,8 +131,10 @@ def _roots(into, live) -> np.ndarray:
 
 
 def least_loss(sizes, places, k: int) -> float:
-    """The least information loss (§6.4, times the number of profiles) of *all* ways to put so few groups together that none has less than
-    k: by trying every one. Sums of squared distances to the means; up to 12 groups."""
+    """Return the least information loss (§6.4, times the number of profiles) over *all* partitions into parts of ≥ k profiles.
+
+    Exhaustive search for up to 12 groups; the loss is the sum of squared distances to the means.
+    """
     size, at = np.asarray(sizes, np.int64), np.asarray(places, float)
     whole("the number of groups", len(size), 1, 12)
     cost = {}
@@ -144,7 +147,7 @@ def least_loss(sizes, places, k: int) -> float:
     best = {0: 0.0}
 
     def of(rest: int) -> float:
-        """The least loss of the groups in ``rest``: the part that holds its first one, and what is left."""
+        """Return the least loss of the groups in ``rest``: the part with its first group, plus the remainder."""
         if rest not in best:
             first = rest & -rest
             own = (part for part in cost if part & first and part & rest == part)
@@ -155,7 +158,7 @@ def least_loss(sizes, places, k: int) -> float:
 
 
 def loss_of(sizes, places, group) -> float:
-    """The same of one way: ``group`` (m,) says which group each has become."""
+    """Return the same loss for one partition: ``group`` (m,) is the final group of each."""
     size, at = np.asarray(sizes, np.int64), np.asarray(places, float)
     total = 0.0
     for one in np.unique(group):
@@ -166,15 +169,15 @@ def loss_of(sizes, places, group) -> float:
 
 
 class Tied(NamedTuple):
-    """Of each search of Algorithm 2's first round, lines 7 to 11, whether it finds several nearest groups."""
+    """For each search of Algorithm 2's first round, lines 7 to 11: does it find several nearest groups?"""
 
     several: np.ndarray  # (unsafe,)
-    of_larger: np.ndarray  # (unsafe,): still, where the larger of them are favoured
-    of_smaller: np.ndarray  # (unsafe,): still, where the smaller are
+    of_larger: np.ndarray  # (unsafe,): several remain if larger groups are preferred
+    of_smaller: np.ndarray  # (unsafe,): several remain if smaller groups are preferred
 
 
 def first_round(wholes: np.ndarray, sizes: np.ndarray, k: int) -> Tied:
-    """Distinct profiles in whole numbers (m, cells), so that equal distances are equal, and how many have each (m,)."""
+    """Count ties for distinct profiles (m, cells), in whole numbers to find equal distances, with multiplicities (m,)."""
     x, sizes = np.asarray(wholes, np.int64), np.asarray(sizes, np.int64)
     found = []
     for g in np.flatnonzero(sizes < k):

@@ -1,8 +1,9 @@
-"""What merging costs, by PRIMULE and by its rivals: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy Risk Mitigation
-for User Profiles*, §6.4, and the distances that §8 leaves for later.
+"""Measure the information loss of merging, by PRIMULE and by alternatives, with the distances that §8 leaves for future work.
 
-Everything here is of one municipality after the other, as §7 has it, and row for row: ``values`` (n, cells) are the shares of days of all
-profiles, ``town`` (n,) their municipalities, ``h`` the places of the cells that are merged.
+Everything is computed per municipality, as in §7, and row by row. ``values`` (n, cells) are the shares of days of all profiles,
+``town`` (n,) their municipalities, ``h`` the places of the merged cells.
+
+Source: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy Risk Mitigation for User Profiles*, §6.4, §8.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,26 +17,26 @@ from mobpriv.mechanisms.call_profiles.primule import mitigate
 from mobpriv.ranges import whole
 
 PER_WEEK = 6  # cells
-WEIGHT = 3  # of the sums over the weeks beside single cells, in a distance for the Sociometer
+WEIGHT = 3  # of the sums over the weeks, relative to single cells, in a distance for the Sociometer
 
 
 class Grouped(NamedTuple):
-    group: np.ndarray  # (n,): of each profile its group, numbered through all municipalities
-    members: np.ndarray  # (n,): how many profiles its group holds
-    means: np.ndarray  # (n, |h|): what is published of it
+    group: np.ndarray  # (n,): the group of each profile, numbered through all municipalities
+    members: np.ndarray  # (n,): number of profiles in its group
+    means: np.ndarray  # (n, |h|): its published values
 
 
 def by_primule(values, town, k: int, h: Sequence[int], distance: str = "euclidean") -> Grouped:
-    """Algorithm 2 by one of its distances."""
+    """Group by Algorithm 2 with one of its distances."""
     return _in_each(values, town, k, h, lambda x, unit: _mitigated(x, x, unit, k, distance))
 
 
 def for_service(values, town, k: int, h: Sequence[int], weight: int = WEIGHT) -> Grouped:
-    """Algorithm 2 by a distance that is tailored to the Sociometer (§8: "a distance tailored to the service"): d² = Σ (x_j − y_j)² over
-    the cells and ``weight``² times the same over the six sums over the weeks, of weekdays and weekends in each slot.
+    """Group by Algorithm 2 with a distance for the Sociometer (§8: "a distance tailored to the service").
 
-    Residents, dynamic residents and commuters differ in these sums only (§3.2): in which week somebody called does not matter to their labels.
-    ``h`` must hold whole weeks. Distances change; what is published stays the mean of the cells.
+    d² is Σ (x_j − y_j)² over the cells, plus ``weight``² times the same over the six sums over weeks, for weekdays and weekends
+    in each slot. Residents, dynamic residents and commuters differ only in these sums (§3.2): their labels do not depend on the
+    week of a call. ``h`` must hold whole weeks. Only distances change; the published values are still the means of the cells.
     """
     weight = whole("weight", weight, 1)
     weeks, part = np.divmod(np.asarray(h), PER_WEEK)  # of each cell its week, and its place among the six
@@ -52,34 +53,34 @@ def for_service(values, town, k: int, h: Sequence[int], weight: int = WEIGHT) ->
 
 
 def by_mdav(values, town, k: int, h: Sequence[int]) -> Grouped:
-    """MDAV, which may part equal profiles: of these the first rows are in the first groups."""
+    """Group by MDAV, which may split equal profiles: their first rows are in the first groups."""
     return _in_each(values, town, k, h, lambda x, unit: _parted(x, k))
 
 
 def cut(values, found: Grouped, k: int, h: Sequence[int]) -> Grouped:
-    """Every group of 2 k profiles or more cut up by MDAV into groups of k to 2 k − 1; the others stay."""
+    """Split every group of 2 k profiles or more by MDAV into groups of k to 2 k − 1; leave the others."""
     return _in_each(values, found.group, k, h, lambda x, unit: _parted(x, k))
 
 
 def squared(values, found: Grouped, h: Sequence[int]) -> np.ndarray:
-    """‖x_i − x'_i‖² on h of each profile (§6.4), (n,)."""
+    """Return ‖x_i − x'_i‖² on h for each profile (§6.4), (n,)."""
     return ((np.asarray(values)[:, h] - found.means) ** 2).sum(axis=1)
 
 
 def single(values, town, h: Sequence[int]) -> Grouped:
-    """One group in each municipality, the worst case of §6.4."""
+    """Put each municipality into one group, the worst case of §6.4."""
     return _in_each(values, town, 2, h, lambda x, unit: np.zeros(len(x), np.int64), fewer=True)
 
 
 def whole_profiles(values, found: Grouped, h: Sequence[int]) -> np.ndarray:
-    """What is published, (n, cells): outside h the profiles' own values."""
+    """Return the published profiles, (n, cells); outside h the profiles' own values."""
     said = np.array(values, float)
     said[:, h] = found.means
     return said
 
 
 def _in_each(values, town, k: int, h, grouping: Callable, fewer: bool = False) -> Grouped:
-    """``grouping`` of the rows on h, whole numbers of units, in each municipality; those of fewer than k profiles stay as they are."""
+    """Apply ``grouping`` to the rows on h, whole numbers of units, per municipality; leave those with fewer than k profiles."""
     whole("k", k, 2)
     h = np.asarray(h)
     wholes, unit = in_units(np.asarray(values, float)[:, h])
@@ -97,7 +98,7 @@ def _in_each(values, town, k: int, h, grouping: Callable, fewer: bool = False) -
 
 
 def _mitigated(x, seen, unit, k, distance) -> np.ndarray:
-    """Algorithm 2 on rows that are as far from each other as their ``seen`` are; these are equal where the rows are."""
+    """Run Algorithm 2 on rows with the distances of their ``seen``, which are equal if the rows are."""
     distinct = collapse(seen, int(seen.max(initial=1)))
     return mitigate(distinct.wholes, distinct.sizes, unit, k, distance).group[distinct.of]
 

@@ -1,5 +1,6 @@
-"""What Figures 5 and 6 show where there are as many profiles as in the paper: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE:
-Privacy Risk Mitigation for User Profiles*, §7.
+"""Compute what Figures 5 and 6 show, for as many profiles as in the paper.
+
+Source: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy Risk Mitigation for User Profiles*, §7.
 """
 
 from collections.abc import Mapping
@@ -14,16 +15,21 @@ from mobpriv.metrics.information_loss import similarity
 from mobpriv.sociometer import PROGRAM
 
 ALMOST = 0.95  # a similarity above it: "almost identical" (§7.1)
-_ROWS = 1 << 18  # profiles whose values are looked at together
+_ROWS = 1 << 18  # profiles whose values are in memory together
 
 
 def outcome(profiles: Icps, over: Mapping[int, OverAll], rng: np.random.Generator) -> dict[str, Estimate | int]:
-    """What Figures 5 and 6 show of profiles too many for their pages: ``over`` holds PRIMULE on all cells, k -> its result.
+    """Compute the results of Figures 5 and 6; ``over``: k -> the result of PRIMULE on all cells.
 
-    ``above.{k}``, the share that is almost identical; ``gain``, by how much it is larger at the least k than at the largest; ``safe.{k}``, groups of
-    k or more equal profiles before anything is merged, and ``safe_alone.{k}``, those that nothing is merged with; by the authors' program
-    ``label.original.{class}``, ``label.{k}.{class}`` of the published profiles, grouped again as the paper does, and ``kept.{k}.{class}``: one
-    seed of k-means each. Intervals of what is published cover other groups. Memory: the values of the profiles that differ, twice.
+    * ``above.{k}``: the share of profiles that is almost identical after protection.
+    * ``gain``: the difference of this share between the least and the largest k.
+    * ``safe.{k}``: groups of k or more equal profiles before merging; ``safe_alone.{k}``: those never merged with others.
+    * ``label.original.{class}``, ``label.{k}.{class}``: labels of the authors' program, of the original and of the re-clustered
+      published profiles.
+    * ``kept.{k}.{class}``: share of the labels that stay the same.
+
+    Labels are of one k-means seed each. Intervals of published values are over groups. Memory: twice the values of the distinct
+    profiles.
     """
     keys, where = profiles["key"].to_numpy(), ["municipality", "key"]
     equal = profiles.groupby(where, observed=True)["key"].transform("size").to_numpy()
@@ -49,14 +55,14 @@ def outcome(profiles: Icps, over: Mapping[int, OverAll], rng: np.random.Generato
 
 
 def _labels_of(keys: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The program's labels of profiles, as places in CATEGORIES; equal ones are looked at once."""
+    """Return the program's labels of profiles, as places in CATEGORIES; equal profiles are labelled once."""
     different, of, sizes = np.unique(keys, return_inverse=True, return_counts=True)
     shares = values(different)
     return PROGRAM.fit(shares, sizes, rng).codes(shares)[of]
 
 
 def _almost(profiles: Icps, found: OverAll) -> np.ndarray:
-    """Of each profile whether what is published of it is almost identical."""
+    """Return for each profile whether its published version is almost identical."""
     keys = profiles["key"].to_numpy()
     parts = (slice(start, start + _ROWS) for start in range(0, len(keys), _ROWS))
     return np.concatenate([similarity(values(keys[rows]), published(profiles, found, rows)) > ALMOST for rows in parts])

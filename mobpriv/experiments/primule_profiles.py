@@ -1,5 +1,6 @@
-"""How profiles move when a choice of their extraction is moved, and how present people seem by their calls: Pratesi, Gabrielli, Cintia,
-Monreale and Giannotti, *PRIMULE: Privacy Risk Mitigation for User Profiles*, §3.1.
+"""Measure how profiles change with the choices of their extraction (§3.1), and with the number of calls.
+
+Source: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy Risk Mitigation for User Profiles*, §3.1.
 """
 
 from collections.abc import Mapping
@@ -20,13 +21,13 @@ K = 10  # the paper's least k
 
 class Moved(NamedTuple):
     profiles: int
-    changed: Estimate  # of the profiles as they were, the share that holds something else or is gone
-    unsafe: Estimate  # of the moved profiles, the share that fewer than k have
-    shift: Estimate  # that share less the one before, over the profiles that are in both, paired
+    changed: Estimate  # share of the original profiles that change or disappear
+    unsafe: Estimate  # share of the new profiles with an anonymity set below k
+    shift: Estimate  # paired change of this share, over the profiles present before and after
 
 
 def moved(before: Icps, after: Icps, k: int = K) -> Moved:
-    """Profiles of the same users and municipalities before and after a choice is moved; neither is empty."""
+    """Compare profiles of the same users and municipalities before and after a choice changes; neither is empty."""
     whole("k", k, 2)
     one, other = _named(before, k), _named(after, k)
     both = one.merge(other, on=["user", "municipality"], how="left", suffixes=("", " after"), indicator=True)
@@ -48,7 +49,7 @@ def _named(profiles: Icps, k: int) -> pd.DataFrame:
 
 
 def choices(data: CallSet, window: Window) -> Mapping[str, Icps]:
-    """The profiles of the window with one choice of §3.1 moved at a time, by what is moved."""
+    """Return the profiles of the window with one choice of §3.1 varied at a time, by the choice's name."""
     first, zone, weeks = window.first, window.zone, window.weeks
     windows = {
         "slots from 8 and 16 h": Window(first, zone, weeks, (0, 8, 16)),
@@ -70,5 +71,5 @@ def choices(data: CallSet, window: Window) -> Mapping[str, Icps]:
 
 
 def thinned(calls: Calls, share: float, rng: np.random.Generator) -> Calls:
-    """Each call stays with the probability ``share``: the same people, who call less."""
+    """Keep each call with probability ``share``: the same people with fewer calls."""
     return calls[rng.random(len(calls)) < share]

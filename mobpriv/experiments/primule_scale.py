@@ -1,8 +1,9 @@
-"""PRIMULE over all municipalities: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy risk mitigation for
-user profiles*, §7, where Algorithm 1 is run on the profiles of each municipality by itself.
+"""Run PRIMULE over all municipalities; §7 runs Algorithm 1 on the profiles of each municipality separately.
 
-Nothing here holds the values of all profiles at once, which are 24 numbers each: a profile stays its key, and what is published
-of it is the mean of its group on h and, outside h, its own values.
+To save memory, a profile stays its key instead of 24 numbers. Its published values are the mean of its group on h and its own
+values elsewhere.
+
+Source: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy risk mitigation for user profiles*, §7.
 """
 
 import hashlib
@@ -27,17 +28,17 @@ from mobpriv.metrics.information_loss import mse, one_group
 from mobpriv.ranges import whole
 
 TENTHS = 10  # of a share of five days, or of two
-_VERSION = 1  # of what is kept: another number where Algorithm 1 or OfOne changes, so that old files are not taken up
+_VERSION = 1  # of stored results: raise it if Algorithm 1 or OfOne changes, so that old files are not reused
 COLUMNS = ["municipality", "profiles", "distinct", "groups", "rounds", "anonymous", "mse", "bound"]
 
 
 class OfOne(NamedTuple):
-    """What Algorithm 1 makes of one municipality."""
+    """The result of Algorithm 1 for one municipality."""
 
     group: np.ndarray  # (profiles,), int32: the number of each profile's group
     totals: np.ndarray  # (groups, |h|), int64: sums of the groups' rows, in tenths
     members: np.ndarray  # (groups,), int64
-    distinct: int  # profiles that differ on h
+    distinct: int  # number of profiles that differ on h
     rounds: int
     anonymous: bool
     mse: float  # §6.4, on h
@@ -45,15 +46,15 @@ class OfOne(NamedTuple):
 
 
 class OverAll(NamedTuple):
-    group: np.ndarray  # (profiles,), int32: of each row of the profiles its group, numbered through all municipalities
+    group: np.ndarray  # (profiles,), int32: the group of each row, numbered through all municipalities
     totals: np.ndarray  # (groups, |h|), int64, in tenths
     members: np.ndarray  # (groups,), int64
-    municipalities: pd.DataFrame  # COLUMNS, a row a municipality, sorted by name
+    municipalities: pd.DataFrame  # COLUMNS, one row per municipality, sorted by name
     h: np.ndarray  # places of cells
 
     @property
     def means(self) -> np.ndarray:
-        """(groups, |h|), shares of days."""
+        """The groups' means, (groups, |h|), shares of days."""
         return self.totals / self.members[:, None] / TENTHS
 
 
@@ -63,14 +64,14 @@ def over_municipalities(
     h: Sequence[int] | None = None,
     distance: str | Callable = "euclidean",
     unsafe: str = "below k",
-    workers: int = 1,  # threads, each at a municipality; compiled code holds no lock
+    workers: int = 1,  # threads, one municipality each; compiled code releases the lock
     keep: Callable[[str, Callable], OfOne] | None = None,
 ) -> OverAll:
-    """PRIMULE in each municipality, the largest first. The result depends neither on ``workers`` nor on the order of rows.
+    """Run PRIMULE in each municipality, the largest first; the result depends neither on ``workers`` nor on the order of rows.
 
-    Municipalities of fewer profiles than k stay as they are, ``anonymous`` False. ``keep(name, compute)`` gets the result of
-    one municipality: :func:`kept_in` keeps it in a folder, so that an interrupted run goes on. Then a ``distance`` of the reader's own
-    must be a function of a module, which is known by its name: who changes what it does empties the folder.
+    Municipalities with fewer than k profiles stay unchanged, ``anonymous`` False. ``keep(name, compute)`` stores the result of
+    one municipality, for example with :func:`kept_in`, so that an interrupted run continues. A ``distance`` of your own must be
+    a function of a module, because its name identifies stored results. Empty the folder if you change the function.
     """
     whole("workers", workers, 1)
     mechanism = Primule(k, h, distance, unsafe)
@@ -103,12 +104,12 @@ def _in_order(function: Callable, arguments: list, workers: int) -> Iterator:
         try:
             yield from threads.map(function, arguments)
         except BaseException:
-            threads.shutdown(wait=False, cancel_futures=True)  # what is not begun is not begun any more
+            threads.shutdown(wait=False, cancel_futures=True)  # drop the municipalities that have not started
             raise
 
 
 def of_municipality(keys: np.ndarray, mechanism: Primule) -> OfOne:
-    """Algorithm 1 on the profiles of one municipality; equal ones are looked at once."""
+    """Run Algorithm 1 on the profiles of one municipality; equal profiles are processed once."""
     h = cells_of(mechanism.h, 6 * WEEKS)
     different, place, sizes = np.unique(keys, return_inverse=True, return_counts=True)
     x = _tenths(different)[:, h]
@@ -125,7 +126,7 @@ def of_municipality(keys: np.ndarray, mechanism: Primule) -> OfOne:
 
 
 def published(profiles: Icps, found: OverAll, rows=slice(None)) -> np.ndarray:
-    """The published values of these rows, (rows, 24): the means of their groups on h, their own values elsewhere."""
+    """Return the published values of these rows, (rows, 24): the groups' means on h, their own values elsewhere."""
     said = values(profiles["key"].to_numpy()[rows])
     group = found.group[rows]
     own = found.totals[group] / found.members[group, None] / TENTHS
@@ -134,10 +135,10 @@ def published(profiles: Icps, found: OverAll, rows=slice(None)) -> np.ndarray:
 
 
 def kept_in(folder) -> Callable[[str, Callable], OfOne]:
-    """Keeps the result of each municipality as a file of ``folder``, and reads it where it is there; the name holds a version, the
-    profiles and parameters.
+    """Store the result of each municipality as a file in ``folder``, and read it if it exists.
 
-    A file is written beside and renamed, so that none is half there; one that cannot be read is made again.
+    The name depends on a version, the profiles and the parameters. A file is written under another name and renamed, so that
+    none is incomplete; an unreadable file is computed again.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -169,7 +170,7 @@ def _write(file: Path, result: OfOne) -> None:
 
 
 def _words(mechanism: Primule) -> str:
-    """The parameters; a function is known by its name alone, and one that has none would be taken for another."""
+    """Describe the parameters; a function is identified by its name, so it must have one."""
     distance = mechanism.distance
     if not isinstance(distance, str):
         module, name = getattr(distance, "__module__", None), getattr(distance, "__qualname__", "")
@@ -179,15 +180,15 @@ def _words(mechanism: Primule) -> str:
             named = False
         if not named:
             raise ValueError(
-                f"distance must be a function of a module where results are kept, for files are told apart by its name (got {distance!r}): "
-                "define it in a module of its own, or keep nothing"
+                f"distance must be a function of a module if results are stored, because its name identifies the files (got {distance!r}): "
+                "define it in a module, or store no results"
             )
         distance = f"{module}.{name}"
     return f"{_VERSION} {mechanism.k} {mechanism.h} {distance} {mechanism.unsafe}"
 
 
 def _name(keys, words: str) -> str:
-    """Of what is computed: the profiles and all parameters."""
+    """Return the file name: a digest of the profiles and all parameters."""
     digest = hashlib.sha256(words.encode())
     digest.update(np.ascontiguousarray(keys))
     return digest.hexdigest()[:24]
@@ -198,7 +199,7 @@ def _tenths(keys) -> np.ndarray:
 
 
 def _towns(profiles) -> tuple[np.ndarray, pd.Index]:
-    """Of each row the number of its municipality among those that have profiles, sorted by name."""
+    """Return for each row the number of its municipality among those with profiles, sorted by name."""
     if not isinstance(profiles, pd.DataFrame) or {"municipality", "key"} - set(profiles.columns):
         got = list(profiles.columns) if isinstance(profiles, pd.DataFrame) else type(profiles).__name__
         raise ValueError(f"profiles must be a table with the columns user, municipality, key, as icps makes it (got {got})")
@@ -207,7 +208,7 @@ def _towns(profiles) -> tuple[np.ndarray, pd.Index]:
     town = profiles["municipality"].astype("category").cat.remove_unused_categories().cat
     if (town.codes < 0).any():
         row = int((town.codes < 0).to_numpy().argmax())
-        raise ValueError(f"every profile must have a municipality (that in row {row} has none)")
+        raise ValueError(f"every profile must have a municipality (the one in row {row} has none)")
     sort = np.argsort(town.categories)
     rank = np.empty(len(sort), np.int64)
     rank[sort] = np.arange(len(sort))

@@ -1,9 +1,11 @@
-"""How far the Sociometer can be trusted before any profile is protected: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy
-Risk Mitigation for User Profiles*, §7.2.
+"""Measure the Sociometer's own errors, before any profile is protected.
 
-The paper takes the Sociometer's labels of the original profiles for the truth, "since we do not have any other official information", and
-clusters private profiles again. So its confusion matrices hold the Sociometer's own noise (here: the original profiles clustered with other
-seeds), and say nothing of how right its labels are (here: against the true roles of a region that knows them).
+The paper takes the Sociometer's labels of the original profiles as the truth, "since we do not have any other official
+information", and re-clusters private profiles. So its confusion matrices include the Sociometer's own noise (here: the original
+profiles clustered with other seeds). They do not show the accuracy of its labels (here: against the true roles of a synthetic
+region).
+
+Source: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy Risk Mitigation for User Profiles*, §7.2.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,38 +26,38 @@ TOGETHER = {"visitor or passing by": ("visitor", "passing by")}  # §7.2: "if we
 
 
 class Roles(NamedTuple):
-    role: pd.Categorical  # of each profile; missing where it has none
-    left_out: pd.DataFrame  # rule, role, pairs, users: what no score is of
+    role: pd.Categorical  # of each profile; missing if it has none
+    left_out: pd.DataFrame  # rule, role, pairs, users: what no score includes
 
 
 class Control(NamedTuple):
-    """Labels of the same profiles under several seeds, each pair of them compared both ways; least and largest for the interval."""
+    """Labels of the same profiles under several seeds, compared pairwise both ways; intervals are least and largest value."""
 
     agreement: Estimate  # share of profiles with the same label
     kappa: Estimate
     confusion: pd.DataFrame  # true (the one seed), found (the other), value, low, high, n
-    labels: np.ndarray  # (seeds, d): of the distinct profiles, or (seeds, n) in municipalities apart
-    sizes: np.ndarray  # how many profiles each column stands for
+    labels: np.ndarray  # (seeds, d): of the distinct profiles, or (seeds, n) with prototypes per municipality
+    sizes: np.ndarray  # how many profiles each column represents
 
 
 class Republished(NamedTuple):
     """Labels as places in CATEGORIES (n,), all of the same profiles."""
 
     original: np.ndarray
-    again: np.ndarray  # of the private profiles, with prototypes of their own: the paper's
-    frozen: np.ndarray  # of the private profiles, with the prototypes of the original ones
+    again: np.ndarray  # of the private profiles, re-clustered as in the paper
+    frozen: np.ndarray  # of the private profiles, with the fixed prototypes of the original ones
 
 
 def daily_curve(values) -> tuple[float, float, float]:
-    """How present people are in P1, P2 and P3, on average over profiles, weeks and week parts, relative to P2; at most 1."""
+    """Return the mean presence in P1, P2 and P3 over profiles, weeks and week parts, relative to P2; at most 1."""
     mean = as_profiles(values).reshape(len(values), -1, PARTS, SLOTS).mean(axis=(0, 1, 2))
     if not mean[1] > 0:
-        raise ValueError("a daily curve is relative to P2, and nobody calls there: are the profiles those of calls?")
+        raise ValueError("a daily curve is relative to P2, where these profiles have no call: check the profiles")
     return tuple(float(min(1.0, m / mean[1])) for m in mean)
 
 
 def settings(values) -> dict[str, Sociometer]:
-    """The Sociometer as the words of §3.2 have it, each of its choices moved alone, and the authors' program."""
+    """Return the Sociometer as described in §3.2, variants with one choice changed each, and the authors' program."""
     curved = archetypes(curve=daily_curve(values))
     return {
         "default": Sociometer(),
@@ -73,9 +75,9 @@ def settings(values) -> dict[str, Sociometer]:
 
 
 def true_roles(profiles: pd.DataFrame, roles: pd.DataFrame) -> Roles:
-    """The role of each profile (columns user, municipality) in a table of roles (person, municipality, role).
+    """Look up the role of each profile (columns user, municipality) in a table of roles (person, municipality, role).
 
-    Who has a profile but no role, or a role and no call, is counted, by role: the Sociometer cannot find who does not call.
+    Profiles without a role and roles without a call are counted, by role: the Sociometer cannot label users without calls.
     """
     known = roles.rename(columns={"person": "user"})[["user", "municipality", "role"]].astype("str")
     keys = ["user", "municipality"]
@@ -83,7 +85,7 @@ def true_roles(profiles: pd.DataFrame, roles: pd.DataFrame) -> Roles:
         twice = table.duplicated(keys)
         if twice.any():
             user, municipality = table[keys].iloc[int(twice.to_numpy().argmax())]
-            raise ValueError(f"{name} must have a user in a municipality once ({user} stands twice in {municipality})")
+            raise ValueError(f"{name} must have a user in a municipality once ({user} occurs twice in {municipality})")
     strange = ~known["role"].isin(CATEGORIES)
     if strange.any():
         raise ValueError(
@@ -102,9 +104,9 @@ def true_roles(profiles: pd.DataFrame, roles: pd.DataFrame) -> Roles:
 
 
 def control(sociometer: Sociometer, values, rng: np.random.Generator, seeds: int = SEEDS, where=None) -> Control:
-    """The Sociometer's own noise: the same profiles clustered ``seeds`` times, with the first seeds the same for more of them.
+    """Measure the Sociometer's own noise: cluster the same profiles with ``seeds`` seeds; more seeds start with the same ones.
 
-    ``where``: prototypes in each municipality for itself, as in :func:`mobpriv.sociometer.labelled`.
+    ``where``: separate prototypes in each municipality, as in :func:`mobpriv.sociometer.labelled`.
     """
     whole("seeds", seeds, 2)
     values = as_profiles(values)
@@ -120,7 +122,7 @@ def control(sociometer: Sociometer, values, rng: np.random.Generator, seeds: int
     rows = []
     for i, true in enumerate(CATEGORIES):
         for j, found in enumerate(CATEGORIES):
-            known = share[:, i, j][~np.isnan(share[:, i, j])]  # no seed of that pair has the class: no share
+            known = share[:, i, j][~np.isnan(share[:, i, j])]  # NaN: the class does not occur in that pair
             estimate = spread(known) if len(known) else Estimate(np.nan, np.nan, np.nan, 0)
             rows.append({"true": true, "found": found, **estimate})
     same = np.trace(tables, axis1=1, axis2=2) / sizes.sum()
@@ -128,7 +130,7 @@ def control(sociometer: Sociometer, values, rng: np.random.Generator, seeds: int
 
 
 def republished(sociometer: Sociometer, original, private, rng: np.random.Generator) -> Republished:
-    """Original and private profiles (n, cells), row for row, labelled as in Figures 6 and 7, and with frozen prototypes."""
+    """Label original and private profiles (n, cells), row by row, as in Figures 6 and 7, and with fixed prototypes."""
     original, private = as_profiles(original), as_profiles(private)
     if original.shape != private.shape:
         raise ValueError(
@@ -142,11 +144,17 @@ def republished(sociometer: Sociometer, original, private, rng: np.random.Genera
 def against_roles(
     chosen: Mapping[str, Sociometer], values, role: pd.Categorical, rng: np.random.Generator, seeds: int = SEEDS
 ) -> pd.DataFrame:
-    """How right the labels are, and how stable, under each setting: a row a setting and measure, over the seeds (mean, least, largest).
+    """Measure accuracy and stability of the labels under each setting (mean, least, largest over seeds).
 
-    Measures: ``right``, the share of profiles whose label is their role; ``right, together``, with visitors and passing by as one; ``seeds``, the
-    agreement between seeds; and of each class ``f_score`` and ``share`` (of the labels). Profiles without a role are left out of all but
-    ``seeds`` and ``share``. An F-score that is 0/0 in a seed is left out there.
+    One row per setting and measure:
+
+    * ``right``: the share of profiles whose label is their role; ``right, together``: with visitors and passers-by as one
+      class.
+    * ``seeds``: the agreement between seeds.
+    * ``f_score`` and ``share`` (of the labels) for each class.
+
+    Profiles without a role are left out of all but ``seeds`` and ``share``. An F-score that is 0/0 for a seed is left out
+    there.
     """
     found = distinct(as_profiles(values))
     role = pd.Categorical(role, list(CATEGORIES)).codes
@@ -176,10 +184,11 @@ def _measures(tables: np.ndarray, noise: Control, of: np.ndarray):
 
 
 def ceiling(role, group) -> float:
-    """The largest share of profiles that *any* labels of the groups could get right: each group has the role that most of it have.
+    """Return the largest accuracy that *any* labels of the groups can have: each group gets its most frequent role.
 
-    ``group`` (n,): the prototype of each profile, say, or its distinct profile: what is left of the error is no fault of the archetypes,
-    or of nothing but the profiles. It is found with the roles themselves, so no classifier need reach it.
+    ``group`` (n,): for example the prototype of each profile; then the remaining error is not due to the archetypes. With its
+    distinct profile, the remaining error is due to the profiles alone. The bound uses the roles themselves, so no classifier
+    needs to reach it.
     """
     codes = pd.Categorical(role, list(CATEGORIES)).codes
     has = codes >= 0
@@ -193,16 +202,19 @@ def ceiling(role, group) -> float:
 
 
 def by_size(true, found, where, rng: np.random.Generator, draws: int = 200, group=None) -> pd.DataFrame:
-    """§7.2, whether all municipalities have the same confusion matrix: how far each one's is from that of the others, and from chance.
+    """§7.2: test whether a municipality's confusion matrix differs from the others' more than by chance.
 
-    A row a municipality: ``profiles``; ``distance``, the total variation between the row shares of its matrix and of the others',
-    averaged over its profiles; ``expected``, the mean distance of ``draws`` pairs of matrices that chance makes; ``excess`` = distance −
-    expected; ``p``, in what share of the draws the distance is as large. A small municipality is far from the others by chance alone: only
-    the excess says that it is another. ``left_out``: profiles of classes that the others do not have.
+    One row per municipality:
 
-    Chance deals the profiles of each class, with the common shares. Where profiles are published in groups, all of a group have one label:
-    ``group`` (n,) names that of each profile, and chance deals whole groups instead, as many to a municipality as it has. ValueError for a
-    group that lies in several municipalities.
+    * ``profiles``; ``left_out``: profiles of classes that the others do not have.
+    * ``distance``: total variation between the row shares of its matrix and the others', averaged over its profiles.
+    * ``expected``: mean distance of ``draws`` random pairs of matrices; ``excess`` = distance − expected.
+    * ``p``: the share of random pairs with at least this distance.
+
+    Small municipalities have large distances by chance alone; only the excess shows a difference. The random pairs redistribute
+    the profiles of each class with the common shares. For profiles published in groups, all of a group have one label:
+    ``group`` (n,) names the group, and whole groups are redistributed, as many as the municipality has. ValueError for a group
+    in several municipalities.
     """
     whole("draws", draws, 1)
     counts = crossed(true, found, CATEGORIES, where)
@@ -218,14 +230,14 @@ def by_size(true, found, where, rng: np.random.Generator, draws: int = 200, grou
         if not np.isnan(distance):
             pair = _dealt(own, others, child, draws) if of_group is None else _groups_dealt(*of_group, i, child, draws)
             drawn = _apart(*pair)
-            drawn = drawn[~np.isnan(drawn)]  # of groups that share no class with the others
+            drawn = drawn[~np.isnan(drawn)]  # NaN: groups that share no class with the others
             expected, p = float(drawn.mean()), float((drawn >= distance - 1e-12).mean())
         rows.append((name, int(own.sum()), distance, expected, distance - expected, p, left_out))
     return pd.DataFrame(rows, columns=["municipality", "profiles", "distance", "expected", "excess", "p", "left_out"])
 
 
 def _dealt(own: np.ndarray, others: np.ndarray, rng: np.random.Generator, draws: int) -> list[np.ndarray]:
-    """Pairs of matrices with the rows of these two, drawn from their common shares, each (draws, classes, labels)."""
+    """Draw pairs of matrices with the row sums of these two from their common shares, each (draws, classes, labels)."""
     total = own + others
     common = total / np.maximum(total.sum(axis=1, keepdims=True), 1)
     return [
@@ -235,7 +247,7 @@ def _dealt(own: np.ndarray, others: np.ndarray, rng: np.random.Generator, draws:
 
 
 def _groups(true, found, place: np.ndarray, group) -> tuple[np.ndarray, np.ndarray]:
-    """The matrix of each group, and the municipality in which it lies."""
+    """Return the matrix of each group and its municipality."""
     matrices, code = crossed(true, found, CATEGORIES, group), places(group, len(place))[0]
     home = np.zeros(len(matrices), np.int64)
     home[code] = place
@@ -246,14 +258,14 @@ def _groups(true, found, place: np.ndarray, group) -> tuple[np.ndarray, np.ndarr
 
 
 def _groups_dealt(matrices: np.ndarray, home: np.ndarray, one: int, rng: np.random.Generator, draws: int) -> list[np.ndarray]:
-    """Pairs of matrices: as many groups as the municipality has, drawn from all without replacement, and the others."""
+    """Draw pairs of matrices: as many groups as the municipality has, without replacement, and all the others."""
     many, total = int((home == one).sum()), matrices.sum(axis=0)
     own = np.array([matrices[rng.permutation(len(matrices))[:many]].sum(axis=0) for _ in range(draws)])
     return [own, total - own]
 
 
 def _apart(own: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """The mean over the profiles of ``own`` (…, classes, labels) of ½ Σ_found |share − share of the others|, over the classes that both have."""
+    """Return the mean over profiles of ``own`` (…, classes, labels) of ½ Σ_found |share − others' share|, for common classes."""
     n, m = own.sum(axis=-1), others.sum(axis=-1)
     both = (n > 0) & (m > 0)
     share, other = (of / np.where(both, of.sum(axis=-1), 1)[..., None] for of in (own, others))
@@ -264,15 +276,15 @@ def _apart(own: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 
 def size_and_structure(table: pd.DataFrame) -> dict[str, Estimate]:
-    """Spearman's correlation of a municipality's size with the distance of its matrix, and with what chance does not explain of it."""
+    """Return Spearman's correlation of a municipality's size with its matrix's distance, and with the excess over chance."""
     known = table.dropna(subset="distance")
     return {column: rank_correlation(known["profiles"], known[column]) for column in ("distance", "excess")}
 
 
 def mean_of_draws(each: Sequence[Estimate]) -> Estimate:
-    """The mean of one number over random draws, each with an interval that covers other municipalities: its interval has the means of their ends.
+    """Average a number over repetitions, each with an interval over municipalities; the interval has the means of their ends.
 
-    So it is as wide as a single draw's: more draws tell no more of other municipalities. n is the least of theirs.
+    It is as wide as a single repetition's, because more repetitions do not add municipalities. n is the least of theirs.
     """
     if not each:
         raise ValueError("a mean needs one draw or more (got none)")

@@ -1,8 +1,9 @@
-"""The setting of PULP's evaluation (Cerf et al., TDSC 2018, §VI-A, §VI-C): the days, the four laws with the objectives of Figures 8 to 11,
-and what becomes of users who follow them.
+"""The setting of PULP's evaluation: the days, the four laws with the objectives of Figures 8 to 11, and their outcome.
 
-The paper calls a level "achieved" and does not say whether it was read off the model or measured. Here both are told apart: ``model`` is
-what the fitted curve says at the recommended setting, ``measured`` what a trace has that is protected again with fresh noise.
+The paper calls a level "achieved" and does not say whether it was computed from the model or measured. We report both:
+``model`` is the fitted curve at the recommended setting, ``measured`` the level of a trace protected again with fresh noise.
+
+Source: Cerf et al., TDSC 2018, §VI-A, §VI-C.
 """
 
 import re
@@ -34,20 +35,19 @@ from mobpriv.pulp.levels import NO_POI
 from mobpriv.ranges import whole
 from mobpriv.traces import by_user, rows
 
-NONE = "none"  # in the place of a mechanism: no mechanism keeps the law
-WITHIN = 0.01  # of the ratio asked for, §VI-C1
-# "most users have the same level" (§VI-C): they lie so near the median, as a share of it. The paper gives no number.
+NONE = "none"  # instead of a mechanism: no mechanism satisfies the law
+WITHIN = 0.01  # tolerance, as a share of the ratio asked for (§VI-C1)
+# "most users have the same level" (§VI-C): largest distance to the median, as a share of it. The paper gives no number.
 SAME = 0.1
-SLACK = 1e-9  # a model meets its threshold but for rounding
-SHARES = tuple(
-    range(5, 100, 5)
-)  # percent: of the users, where a distribution is kept; its ends would be two users' own numbers
+SLACK = 1e-9  # tolerance for rounding when a model meets its threshold
+# per cent of the users at which a distribution is stored; its ends would be two users' own numbers
+SHARES = tuple(range(5, 100, 5))
 FEWEST = 5
-"""Real users of whom a number must be to be kept: a median or a mean of one is her own, and no single person's numbers are shown."""
+"""Least number of real users behind a stored number: the median of one user is her own number, and no person's numbers are shown."""
 
 
 class Law(NamedTuple):
-    """A law of §IV or §V with the objectives it is tried with; an objective is the tuple of its numbers."""
+    """A law of §IV or §V with the objectives to try; an objective is the tuple of its numbers."""
 
     name: str
     objectives: tuple[tuple[float, ...], ...]
@@ -55,11 +55,11 @@ class Law(NamedTuple):
     met: Callable  # (privacy, utility, *objective) -> truth values
 
     def of(self, objective: tuple[float, ...], **options) -> Callable:
-        """The law for one objective, as :func:`mobpriv.pulp.recommend` takes it."""
+        """Return the law for one objective, as :func:`mobpriv.pulp.recommend` takes it."""
         return lambda candidates: self.recommendation(candidates, *objective, **options)
 
 
-# the paper names three of the five pairs of Figure 9 ((0.3, 0.5), (0.5, 0.9), (0.9, 0.4)); (0.6, 0.7) is that of Table I, the last one ours
+# the paper names three of Figure 9's five pairs: (0.3, 0.5), (0.5, 0.9), (0.9, 0.4); (0.6, 0.7) is from Table I, (0.7, 0.6) our choice
 PAIRS = ((0.3, 0.5), (0.5, 0.9), (0.6, 0.7), (0.7, 0.6), (0.9, 0.4))
 THRESHOLDS = ((0.3,), (0.5,), (0.7,), (0.8,), (0.9,))
 
@@ -81,33 +81,36 @@ LAWS = (PU_RATIO, PU_THLD, P_THLD, U_THLD)
 
 
 def prepare(dataset: str, start: str = "", days: int = 30, leave_out: str = "", sample: int = 0) -> Choice:
-    """A data set's 30 most active days (§II-A). ``sample``: only so many users, evenly among their names in order; 0 takes all."""
+    """Choose a data set's 30 most active days (§II-A); ``sample``: only so many users, evenly spaced by name, 0 takes all."""
     choice = choose(dataset, start, days, leave_out)
     users = by_user(choice.traces)[0]
     chosen = evenly(users, sample)
     if len(chosen) == len(users):
         return choice
     traces = rows(choice.traces, choice.traces["user"].isin(chosen).to_numpy())
-    words = f"{choice.selection}; of these users {len(chosen)}, evenly among their names, with {len(traces):,} records"
+    words = f"{choice.selection}. We use {len(chosen)} of these users, at equal steps in the list sorted by name; they have {len(traces):,} records"
     return choice._replace(traces=traces, selection=words)
 
 
 def cut_rule(choice: Choice, days: int) -> str:
-    """Where :func:`mobpriv.traces.split_in_half` cuts the records: in the middle of the days, or of their own span where it is shorter by a
-    day or more. Halves of the days would differ in length there, and a setting belongs to a length: a longer trace fills its cells."""
+    """Return the rule by which :func:`mobpriv.traces.split_in_half` cuts: middle of the days or of the records' span.
+
+    The own span is used if it is shorter than the days by a day or more. Otherwise the halves would differ in length, and a
+    setting depends on the length: a longer trace visits more cells.
+    """
     moment = choice.traces["t"]
     return "calendar" if moment.max() - moment.min() > pd.Timedelta(days=days - 1) else "set"
 
 
 def evenly(users: pd.Index, sample: int) -> pd.Index:
-    """So many of the users, evenly among them in their order; 0, or more than there are, takes all."""
+    """Choose so many of the users, evenly spaced in their order; 0, or more than there are, takes all."""
     if not whole("sample", sample, 0) or sample >= len(users):
         return users
     return users[np.linspace(0, len(users) - 1, sample).round().astype(int)]
 
 
 def fewest(data: Dataset) -> int:
-    """How many users a number must be of to be kept: :data:`FEWEST` of real data, of made-up ones a single one."""
+    """Return the least number of users behind a stored number: :data:`FEWEST` for real data, 1 for synthetic data."""
     return 1 if data.synthetic else FEWEST
 
 
@@ -120,14 +123,17 @@ def fitted(
     workers: int = 1,
     left_out: bool = False,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The profile of the users, and their models."""
+    """Profile the users and fit their models."""
     measured = profile(choice.traces, sweeps, seeds, metrics, workers, keep)
     return measured, models(measured, sweeps, left_out=left_out)
 
 
 def recommended(found: pd.DataFrame, law: Law, **options) -> pd.DataFrame:
-    """What a law recommends to every user for each of its objectives: the columns of :func:`mobpriv.pulp.recommend` behind ``objective``,
-    which is the objective's :func:`text`. A user whom it recommends nothing has the mechanism :data:`NONE`."""
+    """Return a law's recommendation to every user for each of its objectives.
+
+    Columns: ``objective`` (its :func:`text`) and those of :func:`mobpriv.pulp.recommend`. A user without a recommendation has
+    the mechanism :data:`NONE`.
+    """
     tables = [recommend(found, law.of(o, **options)).assign(objective=text(o)) for o in law.objectives]
     table = pd.concat(tables, ignore_index=True)
     table["mechanism"] = table["mechanism"].fillna(NONE)
@@ -135,7 +141,7 @@ def recommended(found: pd.DataFrame, law: Law, **options) -> pd.DataFrame:
 
 
 def text(objective: tuple[float, ...]) -> str:
-    """An objective as names of results have it: "0.5", or of two thresholds, in percent, "30 and 50"."""
+    """Write an objective as in names of results: "0.5", or for two thresholds, in per cent, "30 and 50"."""
     return " and ".join(f"{100 * n:g}" for n in objective) if len(objective) > 1 else f"{objective[0]:g}"
 
 
@@ -148,10 +154,10 @@ def followed(
     keep: Callable[[str, Callable], list[dict]] = lambda name, compute: compute(),
     workers: int = 1,
 ) -> pd.DataFrame:
-    """Who follows a recommendation protects the trace again: one row an objective, user and seed, with the measured levels.
+    """Protect the traces again as recommended: one row per objective, user and seed, with the measured levels.
 
-    Columns: objective, user, mechanism, value, repetition, privacy, utility. A mechanism that draws nothing has the same levels in every
-    repetition. Users without a recommendation have no row.
+    Columns: objective, user, mechanism, value, repetition, privacy, utility. A deterministic mechanism has the same levels in
+    every repetition. Users without a recommendation have no row.
     """
     columns = ["user", "mechanism", "value"]
     settings = chosen.loc[chosen["mechanism"] != NONE, ["objective", *columns]]
@@ -165,25 +171,26 @@ def followed(
 def summary(
     law: Law, chosen: pd.DataFrame, levels: pd.DataFrame, sweeps: Sequence[Sweep] = SWEEPS, least: int = 1
 ) -> dict[str, Any]:
-    """The six panels of Figures 8 to 11, and whether the objectives are kept, by the names that results bear.
+    """Compute the six panels of Figures 8 to 11, and how often the objectives are met, by the names of results.
 
-    ``chosen``, ``levels``: of :func:`recommended` and :func:`followed`. Of fewer than ``least`` users nothing is kept but shares of all
-    (:func:`fewest`). ``o`` stands for an objective's :func:`text`, ``what`` for privacy,
-    utility, or ratio (privacy to utility; of no utility infinite). Rates are over users:
+    ``chosen``, ``levels``: from :func:`recommended` and :func:`followed`. For fewer than ``least`` users (:func:`fewest`) only
+    shares of all users are stored. ``o`` is an objective's :func:`text`, ``what`` is privacy, utility, or ratio (privacy to
+    utility; infinite without utility). Rates are over users:
 
     * ``overall.mechanism``: its share of a user's recommendations, over all objectives.
-    * ``users``; ``no_model``: who has no model of any mechanism; ``no_poi``: of these, who has no POI.
-    * ``share.o.mechanism``: to whom it is recommended (a); :data:`NONE`: nobody keeps the law.
+    * ``users``; ``no_model``: users without a model of any mechanism; ``no_poi``: those of them without a POI.
+    * ``share.o.mechanism``: share of users with this recommendation (a); :data:`NONE`: no mechanism satisfies the law.
     * ``value.mechanism.o.q``: the q-th percentile of the recommended settings (b), (c), over those users.
-    * ``measured.what.o.q``, ``model.what.o.q``: percentiles of the levels (d) to (f), over users with a recommendation; a measured
-      level is the user's mean over the draws, its ratio that of the means.
-    * ``same.measured.what.o``, ``same.model.what.o``: users with a recommendation whose level is at most :data:`SAME` of it away from the
-      median.
-    * ``of.mechanism.what.o``: the median of the measured level over those to whom this mechanism is recommended.
-    * ``met.measured.o``: users whose objective is met, a user in the share of her draws; ``met.model.o``; ``drawn.o``: over draws.
+    * ``measured.what.o.q``, ``model.what.o.q``: percentiles of the levels (d) to (f), over users with a recommendation. A
+      measured level is the user's mean over the repetitions, its ratio that of the means.
+    * ``same.measured.what.o``, ``same.model.what.o``: users with a recommendation whose level is within :data:`SAME` of the
+      median, as a share of it.
+    * ``of.mechanism.what.o``: the median measured level of the users with this recommendation.
+    * ``met.measured.o``: users whose objective is met, each by her share of repetitions; ``met.model.o``; ``drawn.o``: over
+      repetitions.
     * ``median.*``: the fiftieth percentile with its interval.
     """
-    # no mechanism keeps any objective for want of a model: the reason says so of each, perhaps of both its levels
+    # without a model no mechanism satisfies any objective: the reason names each mechanism, perhaps for both levels
     unmodelled = np.all([chosen["reason"].str.contains(rf"{re.escape(s.name)}: \w+: no model") for s in sweeps], axis=0)
     unmodelled = pd.Series(unmodelled, chosen.index)
     everyone, advised = unmodelled.groupby(chosen["user"]).all(), chosen[chosen["mechanism"] != NONE]
@@ -191,7 +198,7 @@ def summary(
     found["no_poi"] = estimates.rate(chosen["reason"].str.contains(NO_POI, regex=False).groupby(chosen["user"]).all())
     least = whole("least", least, 1)
     for sweep in sweeps if advised["user"].nunique() >= least else ():
-        # of all recommendations; who gets several counts in the share of hers
+        # over all recommendations; a user with several counts by the share of hers
         found[f"overall.{sweep.name}"] = estimates.rate((advised["mechanism"] == sweep.name).groupby(advised["user"]).mean())
     for objective in law.objectives:
         o = text(objective)
@@ -228,8 +235,11 @@ def summary(
 
 
 def near_best(candidates: Sequence[Candidate], least: float, within: float = 0.01) -> Recommendation:
-    """U-thld without its hunt for privacy that only a model has: levels are cut at 1, and of the settings whose privacy is at most
-    ``within`` below the best that keeps ``least`` utility, that of the highest utility is taken."""
+    """Apply U-thld without its preference for privacy that exists only in the model.
+
+    Levels are clamped at 1. The law finds the best privacy that has ``least`` utility. Then the setting of highest utility is
+    chosen among those whose privacy is at most ``within`` lower.
+    """
     asked, settings = utility_threshold(candidates, least), []
     for candidate, best in zip(candidates, asked.settings, strict=True):
         if best.value is not None:
@@ -243,7 +253,7 @@ def near_best(candidates: Sequence[Candidate], least: float, within: float = 0.0
 
 
 def check_pois(choice: Choice, metrics: Metrics = Metrics()) -> None:  # noqa: B008
-    """ValueError where no user has a POI: nobody has a model then, and there is nothing to show."""
+    """Raise ValueError if no user has a POI: then nobody has a model, and there is nothing to show."""
     if not len(metrics.centres(choice.traces).lat):
         raise ValueError(
             f"no user has a POI, a stay of {metrics.duration / 60:g} minutes within {metrics.diameter:g} m: choose other users or days"
@@ -251,19 +261,19 @@ def check_pois(choice: Choice, metrics: Metrics = Metrics()) -> None:  # noqa: B
 
 
 def _alike(how: str, what: str, o: str, of: np.ndarray) -> dict[str, Any]:
-    """How many users have about the median of a level."""
+    """Return the share of users whose level is about the median."""
     middle = np.median(of)
-    with np.errstate(invalid="ignore"):  # two infinite ratios are the same, and infinitely far from a finite one
+    with np.errstate(invalid="ignore"):  # two infinite ratios are equal, and infinitely far from a finite one
         near = (of == middle) | (np.abs(of - middle) <= SAME * np.abs(middle))
     near &= np.isfinite(of) == np.isfinite(middle)
     return {f"same.{how}.{what}.{o}": estimates.rate(near)}
 
 
 def alone(found: pd.DataFrame, law: Law, mechanism: str = "Geo-I", least: int = 1) -> dict[str, Any]:
-    """The law where one mechanism alone is on offer, by the models: what the other mechanisms change.
+    """Apply the law to one mechanism alone, by the models, to show what the other mechanisms change.
 
-    ``alone.given.o``: users with a recommendation; ``alone.value.o``, ``alone.privacy.o``, ``alone.utility.o``, ``alone.ratio.o``: medians
-    over these, where they are at least ``least``.
+    ``alone.given.o``: users with a recommendation; ``alone.value.o``, ``alone.privacy.o``, ``alone.utility.o``,
+    ``alone.ratio.o``: medians over these, if they are at least ``least``.
     """
     chosen, told = recommended(found[found["mechanism"] == mechanism], law), {}
     for objective in law.objectives:
@@ -279,8 +289,10 @@ def alone(found: pd.DataFrame, law: Law, mechanism: str = "Geo-I", least: int = 
 
 
 def typical(found: pd.DataFrame, sweeps: Sequence[Sweep] = SWEEPS, least: int = 1) -> dict[str, Any]:
-    """The models of the users who have both, at the settings of the profile: quartiles and median, ``path.mechanism.level.setting.q`` with
-    q = 25, 50, 75."""
+    """Return quartiles of the models at the profile's settings: ``path.mechanism.level.setting.q`` with q = 25, 50, 75.
+
+    Only users with a model of both levels count.
+    """
     kept: dict[str, Any] = {}
     for sweep in sweeps:
         own = found[found["mechanism"] == sweep.name]
@@ -295,11 +307,13 @@ def typical(found: pd.DataFrame, sweeps: Sequence[Sweep] = SWEEPS, least: int = 
 
 
 def span(values, rng: np.random.Generator, times: int = 1000) -> estimates.Estimate:
-    """By what factor the ninetieth percentile of n users' settings exceeds the tenth, with the interval of resampled users (percentile
-    bootstrap). ValueError for fewer than ten: a tenth of them is nobody."""
+    """Return the ratio of the 90th to the 10th percentile of n users' settings, with a bootstrap interval over users.
+
+    ValueError for fewer than ten users: a tenth of them is nobody.
+    """
     values = np.asarray(values, float)
     if len(values) < 10:
-        raise ValueError(f"a factor between tenths needs at least 10 users (got {len(values)})")
+        raise ValueError(f"a ratio of the 90th to the 10th percentile needs at least 10 users (got {len(values)})")
     drawn = np.percentile(values[rng.integers(len(values), size=(times, len(values)))], [90, 10], axis=1)
     low, high = np.percentile(drawn[0] / drawn[1], [2.5, 97.5])
     upper, lower = np.percentile(values, [90, 10])
@@ -307,13 +321,13 @@ def span(values, rng: np.random.Generator, times: int = 1000) -> estimates.Estim
 
 
 def percentiles(values, shares: Sequence[float], least: int = 1, method: str = "linear") -> list[float]:
-    """Percentiles that are no single person's number: each is the mean of the ``least`` values nearest to it in order (:func:`fewest`).
+    """Return percentiles that are not one person's number: means of the ``least`` values nearest in order (:func:`fewest`).
 
-    ValueError for fewer values than that.
+    ValueError for fewer values than ``least``.
     """
     values = np.sort(np.asarray(values, float))
     if len(values) < least:
-        raise ValueError(f"a percentile is that of at least {least} users (got {len(values)})")
+        raise ValueError(f"a percentile needs at least {least} users (got {len(values)})")
     if least == 1:
         return np.percentile(values, shares, method=method).tolist()
     begins = np.clip(np.ceil(np.asarray(shares) / 100 * len(values)).astype(int) - 1 - least // 2, 0, len(values) - least)
@@ -321,7 +335,7 @@ def percentiles(values, shares: Sequence[float], least: int = 1, method: str = "
 
 
 def _distribution(name: str, values, least: int) -> dict[str, Any]:
-    """Percentiles of values, which may be infinite, and the median with its interval; nothing of fewer than ``least`` values."""
+    """Return percentiles of values, perhaps infinite, and the median with its interval; nothing below ``least`` values."""
     values = np.asarray(values, float)
     if len(values) < max(least, 1):
         return {}
@@ -341,12 +355,15 @@ def search_ratio(
     width: float = 0.02,
     workers: int = 1,
 ) -> pd.DataFrame:
-    """PU-ratio asked of the traces instead of their models: the setting at which mean privacy is ``w`` times mean utility.
+    """Solve PU-ratio on the traces instead of on their models: find the setting where mean privacy is ``w`` times mean utility.
 
-    For each row of ``chosen`` (user, mechanism, value) the interval from value / ``reach`` to value · ``reach``, cut to the mechanism's
-    range, is halved until its ends differ by a share of ``width``; each setting tried is protected once for each of ``seeds`` (once by a
-    mechanism that draws nothing). Columns: user, mechanism, value (the last middle), bracketed (the sign differs at the ends: there is
-    something to find), nearest (the least |mean privacy / (w · mean utility) − 1| of all settings tried).
+    ``chosen`` has the columns user, mechanism, value. The interval from value / ``reach`` to value · ``reach``, clamped to the
+    mechanism's range, is bisected until its ends differ by a share of ``width``. Each setting is protected once per seed (once
+    by a deterministic mechanism). Columns:
+
+    * user, mechanism, value (the last middle).
+    * bracketed: whether the sign differs at the ends, so that a solution exists.
+    * nearest: the least |mean privacy / (w · mean utility) − 1| of all settings tried.
     """
     by_name = {s.name: s for s in sweeps}
     found = chosen[["user", "mechanism", "value"]].reset_index(drop=True)
@@ -355,7 +372,7 @@ def search_ratio(
     nearest = np.full(len(found), np.inf)
 
     def apart(x: np.ndarray) -> np.ndarray:
-        """Mean privacy less w times mean utility at ln settings, one a row."""
+        """Return mean privacy minus w times mean utility at ln settings, one per row."""
         asked = found.assign(value=np.exp(x))
         levels = achieved(choice.traces, asked, sweeps, seeds, metrics, workers)
         means = levels.groupby(["user", "mechanism"])[["privacy", "utility"]].mean()

@@ -1,8 +1,10 @@
-"""Why PULP and ALP differ (Cerf et al., TDSC 2018, §VI-D): their methods and their objectives, told apart.
+"""Explain why PULP and ALP differ, by separating their methods from their objectives.
 
-PULP chooses Geo-I's ε on fitted curves so that privacy is utility; ALP looks for the largest sum of both by simulated annealing on noisy
-measurements. :class:`Response` holds one user's levels at a row of ε in several draws. Each objective has its best ε there, without a model
-and without a search; and annealing can be repeated as often as one likes, as every step draws from what was measured already.
+PULP chooses Geo-I's ε on fitted curves so that privacy equals utility. ALP maximises their sum by simulated annealing on noisy
+measurements. :class:`Response` holds one user's levels at a row of ε in several repetitions. It gives each objective's best ε
+without model or search. Annealing can be repeated at no cost, as every step draws from these measurements.
+
+Source: Cerf et al., TDSC 2018, §VI-D.
 """
 
 from collections.abc import Sequence
@@ -16,43 +18,46 @@ from mobpriv.pulp import Candidate
 from mobpriv.pulp.alp import anneal
 from mobpriv.ranges import one_of, whole
 
-OBJECTIVES = ("ratio", "sum")  # privacy is utility (PU-ratio with w = 1); privacy and utility are as high as possible together
-FINE = 2001  # values among which the best is looked for, even in ln ε
+OBJECTIVES = ("ratio", "sum")  # privacy equals utility (PU-ratio with w = 1); largest sum of privacy and utility
+FINE = 2001  # values searched for the best one, evenly spaced in ln ε
 
 
 def costs(objective: str, privacy, utility):
-    """What a setting costs, as ALP has it: "sum": (1 − privacy) + (1 − utility), both objectives of §VI-D; "ratio": how far privacy's share
-    of the sum is from a half, as a share of it, which is 0 where the ratio is 1 and at most 1 anywhere."""
+    """Return the cost of a setting, as ALP defines it.
+
+    * "sum": (1 − privacy) + (1 − utility), both objectives of §VI-D.
+    * "ratio": the distance of privacy's share of the sum from a half, as a share of a half: 0 if the ratio is 1, and at most 1.
+    """
     one_of("objective", objective, OBJECTIVES)
     privacy, utility = np.asarray(privacy, float), np.asarray(utility, float)
     if objective == "sum":
         return 2 - np.minimum(privacy, 1) - np.minimum(utility, 1)
-    privacy = np.maximum(privacy, 0)  # as printed it can fall below 0, and is then as bad as 0
+    privacy = np.maximum(privacy, 0)  # as printed it can be below 0, and then counts as 0
     total = privacy + utility
     share = np.divide(privacy, total, out=np.ones_like(total), where=total > 0)
     return np.abs(share / 0.5 - 1)
 
 
 class Response(NamedTuple):
-    """One user's levels under one mechanism, in draws that do not depend on one another."""
+    """One user's levels under one mechanism, in independent repetitions."""
 
     values: np.ndarray  # of the parameter, rising
     privacy: np.ndarray  # (values, draws)
     utility: np.ndarray
 
     def means(self, value) -> tuple[np.ndarray, np.ndarray]:
-        """The mean levels, on straight lines in ln ε between the values."""
+        """Return the mean levels, interpolated linearly in ln ε between the values."""
         x = np.log(value)
         return tuple(np.interp(x, np.log(self.values), levels.mean(axis=1)) for levels in (self.privacy, self.utility))
 
     def halves(self) -> tuple["Response", "Response"]:
-        """The first and the other draws: what is chosen on one is judged on the other. ValueError for fewer than two draws."""
+        """Split the repetitions in two: choose on one half, evaluate on the other. ValueError for fewer than two repetitions."""
         n = whole("draws", self.privacy.shape[1], 2) // 2
         cuts = slice(None, n), slice(n, None)
         return tuple(self._replace(privacy=self.privacy[:, cut], utility=self.utility[:, cut]) for cut in cuts)
 
     def best(self, objective: str) -> float:
-        """The value of the least mean cost. The ratio's is where the mean levels cross, if they do."""
+        """Return the value of least mean cost; for the ratio, the crossing of the mean levels if they cross."""
         fine = np.geomspace(self.values[0], self.values[-1], FINE)
         privacy, utility = self.means(fine)
         apart = privacy - utility
@@ -65,10 +70,10 @@ class Response(NamedTuple):
         return float(fine[costs(objective, privacy, utility).argmin()])
 
     def annealed(self, objective: str, values: Sequence[float], rng: np.random.Generator, runs: int = 3) -> float:
-        """What simulated annealing finds among ``values``, the parameter's, a step a median of ``runs`` drawn levels.
+        """Return the result of simulated annealing among ``values``; each step uses the median of ``runs`` drawn levels.
 
-        A drawn level at a value is the mean there and the noise of one of the draws at the nearest value that was measured; privacy and
-        utility of a step come from the same draws.
+        A drawn level is the mean at the value plus the noise of one repetition at the nearest measured value. Privacy and
+        utility of a step use the same repetitions.
         """
         whole("runs", runs, 1)
         values = np.asarray(values, float)
@@ -86,11 +91,13 @@ class Response(NamedTuple):
 
 
 def responses(measured: pd.DataFrame) -> dict[str, Response]:
-    """User -> response, from a table of :func:`mobpriv.pulp.profile` with one mechanism; users without privacy, or whose trace was refused,
-    are left out."""
+    """Return user -> response, from a table of :func:`mobpriv.pulp.profile` with one mechanism.
+
+    Users without a privacy level, or with a refused trace, are left out.
+    """
     names = measured["mechanism"].unique()
     if len(names) > 1:
-        raise ValueError(f"a response is that to one mechanism (got {', '.join(names)})")
+        raise ValueError(f"a response belongs to one mechanism (got {', '.join(names)})")
     found = {}
     for user, own in measured.groupby("user", sort=True):
         privacy, utility = (own.pivot(index="value", columns="repetition", values=what) for what in ("privacy", "utility"))
@@ -100,9 +107,9 @@ def responses(measured: pd.DataFrame) -> dict[str, Response]:
 
 
 def largest_sum(candidate: Candidate) -> float:
-    """The setting at which a user's models promise the largest sum of privacy and utility: ALP's objective on PULP's curves.
+    """Return the setting with the largest sum of privacy and utility in a user's models: ALP's objective on PULP's curves.
 
-    ValueError for a candidate without models, and for a range that is none.
+    ValueError for a candidate without models, and for an empty range.
     """
     if candidate.missing or not np.isfinite([*candidate.privacy, *candidate.utility]).all():
         raise ValueError(

@@ -1,7 +1,8 @@
-"""PULP where its paper did not go (Cerf et al., TDSC 2018): traces that an adversary meets who knows the users' past, and mechanisms that
-the paper did not have.
+"""Extend PULP beyond its paper: to an adversary who knows the users' past, and to other mechanisms.
 
 The adversary of the thesis's chapter 3 knows the first half; PULP profiles and protects the second half.
+
+Source (extended here): Cerf et al., TDSC 2018.
 """
 
 from collections.abc import Sequence
@@ -23,22 +24,21 @@ from mobpriv.ranges import one_of, positive, whole
 from mobpriv.sub_traces import slices
 from mobpriv.traces import Traces, by_user, from_blocks, milliseconds, rows
 
-RADIUS = tuple(np.geomspace(50, 5000, 9).tolist())  # m; four values a decade, as the paper's other mechanisms have
-CELL = tuple(
-    np.geomspace(200, 3200, 9).tolist()
-)  # m; from a quarter of HMC's standard cell to four times it, two values an octave
+RADIUS = tuple(np.geomspace(50, 5000, 9).tolist())  # m; four values a decade, like the paper's other mechanisms
+# m; from a quarter of HMC's default cell to four times it, two values an octave
+CELL = tuple(np.geomspace(200, 3200, 9).tolist())
 TRILATERATION = Sweep(TriLateration(), "radius", RADIUS, rises="privacy")
 
 
 @dataclass(frozen=True, eq=False)
 class Confusion:
-    """HMC with the size of its cells as the one parameter, so that PULP can configure it.
+    """HMC with the size of its cells as the only parameter, so that PULP can configure it.
 
-    ``Sweep(HMC(known), "cell", …)`` would not do: an HMC makes its grid of its cell once, and a copy with another ``cell``
-    (:func:`dataclasses.replace`) keeps that grid. Here each size has an HMC of its own.
+    ``Sweep(HMC(known), "cell", …)`` would fail: an HMC makes its grid once, and a copy with another ``cell``
+    (:func:`dataclasses.replace`) keeps that grid. Here each size has its own HMC.
 
-    What is ``known`` of all users is a background that stands before anybody is protected: each trace is altered by itself, and PULP's
-    condition, "the obfuscation for one user only depends on this user", holds as far as the other protected traces go.
+    The ``known`` data of all users are fixed before anybody is protected, and each trace is altered separately. So PULP's
+    condition, "the obfuscation for one user only depends on this user", holds with respect to the other protected traces.
     """
 
     known: Traces
@@ -63,10 +63,9 @@ def confusion(known: Traces) -> Sweep:
 
 
 def second_half(dataset: str, start: str = "", days: int = 30, leave_out: str = "", sample: int = 0) -> tuple[Setting, Choice]:
-    """The halves of the most active days (see :func:`mobpriv.experiments.pulp.cut_rule`), and of the second one so many users, evenly among
-    their names in order; 0 takes all.
+    """Return the halves of the most active days, and from the second half ``sample`` users, evenly spaced by name; 0 takes all.
 
-    Only users of whom the first half has records, too.
+    Only users with records in the first half count. The halves are cut by :func:`mobpriv.experiments.pulp.cut_rule`.
     """
     chosen = choose(dataset, start, days, leave_out)
     setting = in_halves(chosen, cut_rule(chosen, days), days)
@@ -74,34 +73,34 @@ def second_half(dataset: str, start: str = "", days: int = 30, leave_out: str = 
     if not len(users):
         raise ValueError("nobody has records in both halves")
     everybody, users = users, evenly(users, sample)
-    among = ", evenly among their names" if len(users) < len(everybody) else ""
+    among = ", taken at equal steps in the list sorted by name" if len(users) < len(everybody) else ""
     spans = " and ".join(f"{span(half):.1f}" for half in (setting.known, setting.secret))
     words = (
-        f"{setting.selection}; the halves span {spans} days; PULP protects the second half of {shown(len(users))} users{among}"
+        f"{setting.selection}. The halves span {spans} days. PULP protects the second half of {shown(len(users))} users{among}"
     )
     secret = rows(setting.secret, setting.secret["user"].isin(users).to_numpy())
     return setting, Choice(setting.data, secret, secret["t"].min(), words)
 
 
 def span(traces: Traces) -> float:
-    """Days from the first record to the last."""
+    """Return the days from the first record to the last."""
     return (traces["t"].max() - traces["t"].min()) / pd.Timedelta(days=1)
 
 
 def days_of(traces: Traces) -> pd.Series:
-    """Of each user the number of days (UTC) with records."""
+    """Return the number of days (UTC) with records for each user."""
     users, offsets = by_user(traces)
     return pd.Series(_day_of_hers(traces)[offsets[1:] - 1] + 1, users)
 
 
 def first_days(traces: Traces, most: pd.Series) -> Traces:
-    """Of each user the records of her first ``most`` days (UTC) that have any; ``most``: user -> number."""
+    """Keep each user's records of her first ``most`` days (UTC) with records; ``most``: user -> number."""
     users, offsets = by_user(traces)
     return rows(traces, _day_of_hers(traces) < np.repeat(most.reindex(users).to_numpy(), np.diff(offsets)))
 
 
 def _day_of_hers(traces: Traces) -> np.ndarray:
-    """Of each record how many days with records its user had before."""
+    """Return for each record the number of earlier days with records of the same user."""
     offsets, day = by_user(traces)[1], milliseconds(traces) // 86_400_000
     new = np.r_[True, day[1:] != day[:-1]]
     new[offsets[:-1]] = True
@@ -112,10 +111,10 @@ def _day_of_hers(traces: Traces) -> np.ndarray:
 def protected_as_told(
     traces: Traces, chosen: pd.DataFrame, sweeps: Sequence[Sweep], metrics: Metrics, seed: int
 ) -> tuple[Traces, pd.DataFrame]:
-    """The traces of users who follow their settings (user, mechanism, value; at most a row a user), and the levels of these very traces.
+    """Protect users with their settings (user, mechanism, value; at most one row per user); return traces and levels.
 
-    The noise is that of :func:`mobpriv.pulp.achieved` with the same seed, so the levels are, too. Users without a setting publish nothing and
-    have no row. ValueError for a user without records, a mechanism that no sweep has, a value that is no setting.
+    The noise is that of :func:`mobpriv.pulp.achieved` with the same seed, and so are the levels. Users without a setting
+    publish nothing and have no row. ValueError for a user without records, an unknown mechanism, or an invalid value.
     """
     by_name, known = {sweep.name: sweep for sweep in sweeps}, by_user(traces)[0]
     whole("seed", seed, 0)
@@ -143,13 +142,13 @@ def protected_as_told(
 
 
 def _protected(trace: Traces, mechanism, metrics: Metrics, rng: np.random.Generator) -> tuple[Traces, float, float]:
-    """One user's trace, protected, and its levels."""
+    """Protect one user's trace; return it with its levels."""
     published = mechanism.protect(trace, rng)
     return published, *metrics.of(trace).levels(published)[:2]
 
 
 def days_found(attack: ILLAttack, published: Traces, users: Sequence[str]) -> pd.Series:
-    """Of each of ``users`` the share of the published days that ``attack``, which has learned, takes for hers; 0 of a trace without days."""
+    """Return each user's share of published days that the trained ``attack`` attributes to her; 0 without days."""
     share = pd.Series(0.0, index=pd.Index(users, name="user"))
     if not len(published):
         return share
@@ -158,11 +157,11 @@ def days_found(attack: ILLAttack, published: Traces, users: Sequence[str]) -> pd
     return hits.astype(float).groupby(days.owner.to_numpy()).mean().reindex(share.index, fill_value=0.0)
 
 
-_NUMBERS = {"PU-ratio": 1, "PU-thld": 2, "P-thld": 1, "U-thld": 1}  # of a law's objective
+_NUMBERS = {"PU-ratio": 1, "PU-thld": 2, "P-thld": 1, "U-thld": 1}  # how many numbers a law's objective has
 
 
 def goodness(law: str, objective: tuple[float, ...], privacy, utility):
-    """What a law makes as large as possible among the settings that keep it: (6), (9), (12), (14)."""
+    """Return the quantity that a law maximises among the settings that satisfy it: (6), (9), (12), (14)."""
     one_of("law", law, tuple(_NUMBERS))
     if len(objective) != _NUMBERS[law]:
         raise ValueError(f"the objective of {law} must have {_NUMBERS[law]} numbers (got {len(objective)})")
@@ -174,7 +173,7 @@ def goodness(law: str, objective: tuple[float, ...], privacy, utility):
 
 
 def levels_together(original: Traces, published: Traces, metrics: Metrics) -> pd.DataFrame:
-    """The levels of users who were protected together, a row a user; who is left out has the levels of an erased trace."""
+    """Return the levels of users protected together, one row per user; a missing user counts as erased."""
     found: dict[str, Any] = {}
     for user in by_user(original)[0]:
         own, hers = (rows(traces, (traces["user"] == user).to_numpy()) for traces in (original, published))

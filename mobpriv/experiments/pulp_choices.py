@@ -1,7 +1,9 @@
-"""What PULP's paper leaves open (Cerf et al., TDSC 2018), each choice moved alone: how far recommendations move, and the laws kept.
+"""Vary what PULP's paper leaves open, one choice at a time: the effect on recommendations and on the laws satisfied.
 
-:func:`closed_form` is Equations (7) and (10) as they are printed; :func:`moved` and :func:`kept` hold one choice's recommendations against
-another's, user by user.
+:func:`closed_form` is Equations (7) and (10) as printed; :func:`moved` and :func:`kept` compare the recommendations of two
+choices user by user.
+
+Source: Cerf et al., TDSC 2018.
 """
 
 from collections.abc import Sequence
@@ -19,11 +21,13 @@ METRICS = ("privacy", "utility")
 
 
 def closed_form(candidates: Sequence[Candidate], metric: str, least: float) -> Recommendation:
-    """P-thld (``metric="privacy"``) and U-thld ("utility") with Equations (7) and (10) as printed, ε = exp(tan((least − d)/a)/b + c).
+    """Solve P-thld (``metric="privacy"``) and U-thld ("utility") by Equations (7) and (10) as printed.
 
-    A mechanism whose ε leaves its range is infeasible, the rule that §IV gives for the ratio. That the tangent means something between
-    the saturation levels alone is not asked. Of two mechanisms that of the better other metric is taken, (9) and (12). ValueError
-    without candidates, for a threshold outside [0, 1] and for a range that is none.
+    ε = exp(tan((least − d)/a)/b + c).
+
+    A mechanism whose ε is outside its range is infeasible, the rule of §IV for the ratio. Whether the threshold is between the
+    saturation levels, where alone the tangent is meaningful, is not checked. Between two mechanisms the better other metric
+    decides, (9) and (12). ValueError without candidates, for a threshold outside [0, 1] and for an empty range.
     """
     one_of("metric", metric, METRICS)
     between("least", least, 0, 1, "must lie in [0, 1]")
@@ -55,10 +59,11 @@ def _of(c: Candidate, metric: str, least: float) -> Setting:
 
 
 def moved(other: pd.DataFrame, base: pd.DataFrame, least: int = 1) -> dict[str, Any]:
-    """Recommendations (user, mechanism, value; a row a user) against those of the base.
+    """Compare recommendations (user, mechanism, value; one row per user) with those of the base.
 
-    ``changed``: users whose mechanism is another, or is one where there was none, or none where there was one. ``factor``: of the others
-    with a mechanism the larger setting to the smaller, the median; missing where these are fewer than ``least``.
+    * ``changed``: users whose mechanism differs, including a mechanism instead of none or none instead of one.
+    * ``factor``: for the other users with a mechanism, the median ratio of the larger to the smaller setting; missing for fewer
+      than ``least``.
     """
     both = base[["user", "mechanism", "value"]].merge(other[["user", "mechanism", "value"]], on="user", suffixes=("", "_other"))
     if len(both) < len(base) or len(both) < len(other):
@@ -72,6 +77,8 @@ def moved(other: pd.DataFrame, base: pd.DataFrame, least: int = 1) -> dict[str, 
 
 
 def kept(met: pd.Series, levels: pd.DataFrame, users: Sequence[str]) -> pd.Series:
-    """Of each of ``users`` the share of the draws in which her objective is ``met``, a truth value a row of ``levels``; 0 for a user without a
-    recommendation, who has no row."""
+    """Return for each user the share of repetitions in which her objective is ``met`` (one truth value per row of ``levels``).
+
+    A user without a recommendation has no row and gets 0.
+    """
     return met.groupby(levels["user"].astype(str)).mean().astype(float).reindex(users, fill_value=0.0)

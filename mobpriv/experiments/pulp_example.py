@@ -1,8 +1,9 @@
-"""The worked example of PULP's metrics, Figure 1 and §II-C3 (Cerf et al., TDSC 2018), as positions that the metrics can be computed on,
-and the cases on which Equations (1) and (2) are silent.
+"""The worked example of PULP's metrics as positions, and the cases that Equations (1) and (2) leave undefined.
 
-The paper draws a trace, three places and a map of cells, and prints their counts. The positions here are made up so that they have
-these counts, with the places of §VI-A (200 m, 15 min, matched within 100 m) on square cells of 300 m.
+The paper draws a trace, three places and a map of cells, and prints their counts. Our positions are invented to have these
+counts. Places are those of §VI-A (200 m, 15 min, matched within 100 m), cells are squares of 300 m.
+
+Source: Cerf et al., TDSC 2018, Figure 1 and §II-C3.
 """
 
 from typing import NamedTuple
@@ -20,7 +21,7 @@ CELL = 300.0  # m, about as wide as the S2 cells of level 15
 GRID = SquareGrid(CELL)
 MINUTE = 60_000  # ms
 _START = 1_450_000_000_000  # ms
-_NEAR = 0.01, 5.0  # degrees: the corner of the map lies by it; at the equator the rows of cells stand exactly above one another
+_NEAR = 0.01, 5.0  # degrees: near the corner of the map; at the equator the rows of cells are exactly aligned
 
 # m east and north of the corner of the map: a place at the top left, one at the top right, one at the bottom right
 PLACES = ((150.0, 1050.0), (1050.0, 1050.0), (1050.0, 150.0))
@@ -30,7 +31,7 @@ _ON_THE_WAY = (
     (),
 )
 _AROUND = ((-30.0, 20.0), (25.0, 30.0), (30.0, -25.0), (-25.0, -25.0))  # four records at a place
-_NOISE = ((20.0, -10.0), (-15.0, 20.0), (-170.0, 5.0))  # of the records at each place: the third place goes 170 m west
+_NOISE = ((20.0, -10.0), (-15.0, 20.0), (-170.0, 5.0))  # shift of the records at each place: the third place moves 170 m west
 _NOISY_WAY = (
     ((430.0, 1090.0), (740.0, 960.0), (820.0, 860.0)),
     ((1110.0, 720.0), (1080.0, 480.0), (1010.0, 240.0)),
@@ -39,17 +40,18 @@ _NOISY_WAY = (
 
 
 class Example(NamedTuple):
-    """A trace and two protected versions of it. In traces a record every five minutes."""
+    """A trace and two protected versions of it; traces have a record every five minutes."""
 
     original: Traces
     protected: dict[str, Traces]
 
 
 def figure_1() -> Example:
-    """The trace of Figure 1 with what Geo-I and Promesse make of it there.
+    """Return the trace of Figure 1 with the outputs of Geo-I and Promesse.
 
-    Promesse's points stand 90 m and five minutes apart. On a straight line three of them fit into 200 m, which is ten minutes; around
-    the corner at the second place four do, which is the one POI that is left. The ends of the walk are missing, and with them a cell.
+    Promesse's points are 90 m and five minutes apart. On a straight line three of them fit into 200 m, which is ten minutes.
+    Around the corner at the second place four fit: the one POI that remains. The ends of the walk are missing, and with them a
+    cell.
     """
     original, noisy = [], []
     for place, noise, way, noisy_way in zip(PLACES, _NOISE, _ON_THE_WAY, _NOISY_WAY, strict=True):
@@ -63,7 +65,7 @@ def figure_1() -> Example:
 
 
 def levels(original: Traces, protected: Traces, matched: str = "protected") -> dict[str, float]:
-    """Both metrics with what they are made of: of one user the counts of POIs and cells, precisions, recalls and levels."""
+    """Return both metrics of one user with their parts: counts of POIs and cells, precisions, recalls and levels."""
     pois = poi_privacy(original, protected, matched=matched).iloc[0]
     cells = area_coverage(original, protected, GRID).iloc[0]
     before, after = (len(np.unique(GRID.cells(t["lat"].to_numpy(), t["lng"].to_numpy()))) for t in (original, protected))
@@ -83,11 +85,11 @@ def levels(original: Traces, protected: Traces, matched: str = "protected") -> d
 
 
 def silent_cases() -> dict[str, tuple[Traces, Traces]]:
-    """(original, protected): no protection, then where a fraction of Equation (1) or (2) is 0/0, then where privacy falls below 0."""
+    """Return (original, protected): no protection, fractions of Equation (1) or (2) that are 0/0, and privacy below 0."""
     stop = [tuple(np.array(PLACES[0]) + around) for around in _AROUND]
     way = [(150.0 + 300.0 * i, 1050.0) for i in range(1, 4)]
     far = [(x + 300.0, y - 600.0) for x, y in stop]
-    # around one place, 95 m from it: 165 m apart, so that they are three
+    # three places 95 m around one place: 165 m apart, so that they are not merged
     three = []
     for angle in np.radians([90, 210, 330]):
         x, y = PLACES[0][0] + 95.0 * np.cos(angle), PLACES[0][1] + 95.0 * np.sin(angle)
@@ -105,7 +107,7 @@ def silent_cases() -> dict[str, tuple[Traces, Traces]]:
 
 
 def trace(metres) -> Traces:
-    """One user's trace through positions in metres east and north of the corner of the map, five minutes apart."""
+    """Return one user's trace through positions in metres east and north of the corner of the map, five minutes apart."""
     metres = np.asarray(metres, float)
     time = _START + 5 * MINUTE * np.arange(len(metres))
     south, west = corner()
@@ -115,25 +117,25 @@ def trace(metres) -> Traces:
 
 
 def corner() -> tuple[float, float]:
-    """South and west of the cell of the grid at the lower left of the map, in degrees."""
+    """Return south and west of the grid cell at the lower left of the map, in degrees."""
     south, west, *_ = GRID.bounds(GRID.cells(np.array([_NEAR[0]]), np.array([_NEAR[1]])))[0]
     return float(south), float(west)
 
 
 def cells_of(traces: Traces) -> list[tuple[float, float]]:
-    """The lower left corners of the cells that a trace visits, in metres from the corner of the map."""
+    """Return the lower left corners of the cells that a trace visits, in metres from the corner of the map."""
     south, west, *_ = GRID.bounds(np.unique(GRID.cells(traces["lat"].to_numpy(), traces["lng"].to_numpy()))).T
     return _in_metres(south, west)
 
 
 def places_of(traces: Traces) -> list[tuple[float, float]]:
-    """The centres of a trace's POIs, in metres from the corner of the map."""
+    """Return the centres of a trace's POIs, in metres from the corner of the map."""
     centres = poi_centres(traces, diameter=200.0, duration=900.0)
     return _in_metres(centres.lat, centres.lng)
 
 
 def records_of(traces: Traces) -> list[tuple[float, float]]:
-    """A trace's records, in metres from the corner of the map."""
+    """Return a trace's records, in metres from the corner of the map."""
     return _in_metres(traces["lat"].to_numpy(), traces["lng"].to_numpy())
 
 

@@ -1,7 +1,9 @@
-"""How sure a recommendation of PULP is, and a margin with which it keeps its word (beyond Cerf et al., TDSC 2018).
+"""Measure the uncertainty of PULP's recommendations, and add a margin so that its thresholds are met.
 
-The paper's laws work on models as if they were exact. Here the models are fitted again to resampled profiles (:func:`bands`), and the
-thresholds are raised by what protections were seen to fall short (:func:`margin`, :func:`with_margin`).
+The paper's laws treat models as exact. Here the models are refitted to resampled profiles (:func:`bands`), and thresholds are
+raised by observed shortfalls (:func:`margin`, :func:`with_margin`).
+
+Source (extended here): Cerf et al., TDSC 2018.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +20,7 @@ KEYS = ["user", "mechanism", "value"]
 
 
 def resample(profile: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
-    """The profile with each setting's repetitions drawn again, with replacement: the noise of the profiling runs.
+    """Resample each setting's repetitions with replacement: the noise of the profiling runs.
 
     A setting that was run once keeps its levels.
     """
@@ -29,9 +31,9 @@ def resample(profile: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
 
 
 def resample_errors(profile: pd.DataFrame, found: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
-    """The profile made anew: the level of the model plus an error drawn from those of the same user, mechanism and metric.
+    """Simulate the profile: the model's level plus an error drawn from those of the same user, mechanism and metric.
 
-    That is the noise and what the curve cannot follow, taken for independent.
+    The errors contain the noise and the misfit of the curve, and are assumed independent.
     """
     made = profile.copy()
     of = found.set_index(["user", "mechanism", "metric"])[["a", "b", "c", "d"]]
@@ -55,10 +57,13 @@ def bands(
     sweeps: Sequence[Sweep] = SWEEPS,
     resampled: str = "repetitions",
 ) -> pd.DataFrame:
-    """The recommendations for each law's first objective from models of ``times`` resampled profiles.
+    """Return the recommendations for each law's first objective from models of ``times`` resampled profiles.
 
-    One row a law and user: law, user, mechanism, value (of the profile as it is), same (the share of the resampled ones that recommend
-    this mechanism, or none), low, high (of its setting there: the 2.5 and 97.5 percentiles; NaN where it is never recommended again).
+    One row per law and user:
+
+    * law, user, mechanism, value: from the profile itself.
+    * same: the share of resampled profiles that recommend this mechanism, or none.
+    * low, high: the 2.5 and 97.5 percentiles of its setting there; NaN if it is never recommended again.
     """
     whole("times", times, 1)
     one_of("resampled", resampled, RESAMPLED)
@@ -77,15 +82,15 @@ def bands(
 
 
 def _by_law(found: pd.DataFrame, laws: Sequence[Law]) -> pd.DataFrame:
-    """Mechanism and value by law and user."""
+    """Return mechanism and value by law and user."""
     tables = [recommended(found, law._replace(objectives=law.objectives[:1])).assign(law=law.name) for law in laws]
     return pd.concat(tables).set_index(["law", "user"])[["mechanism", "value"]]
 
 
 def shortfall(law: Law, levels: pd.DataFrame) -> pd.Series:
-    """By how much each measured pair of levels misses the law's first objective (PU-thld, P-thld, U-thld); negative: it is above.
+    """Return how far each pair of levels misses the law's first objective (PU-thld, P-thld, U-thld); negative: above it.
 
-    Of two thresholds the one that is missed by more counts.
+    With two thresholds the larger shortfall counts.
     """
     (objective,) = law.objectives[:1]
     thresholds = dict(zip(_thresholds(law), objective, strict=True))
@@ -93,18 +98,18 @@ def shortfall(law: Law, levels: pd.DataFrame) -> pd.Series:
 
 
 def _thresholds(law: Law) -> tuple[str, ...]:
-    """Which levels a law has thresholds for, in the order of its objective."""
+    """Return the levels for which a law has thresholds, in the order of its objective."""
     found = {"PU-thld": ("privacy", "utility"), "P-thld": ("privacy",), "U-thld": ("utility",)}
     one_of("a law with thresholds", law.name, tuple(found))
     return found[law.name]
 
 
 def margin(law: Law, levels: pd.DataFrame, wanted: float) -> float:
-    """What to add to the thresholds so that a protection keeps them with the probability ``wanted``: the ``wanted`` (n + 1)/n quantile
-    of the shortfalls of n users, each of whose draws counts alike (the rank of split conformal prediction); at least 0.
+    """Return the margin to add to the thresholds so that a protection meets them with probability ``wanted``; at least 0.
 
-    It would be a guarantee if the shortfall stayed the same at the setting that the raised thresholds lead to, which has to be measured.
-    Infinite where n is too small for ``wanted``: n ≥ wanted / (1 − wanted).
+    It is the ``wanted`` (n + 1)/n quantile of the shortfalls of n users, all repetitions of a user weighted equally (the rank
+    of split conformal prediction). It would be a guarantee if the shortfall stayed the same at the setting for the raised
+    thresholds, which must be measured. Infinite if n is too small: n ≥ wanted / (1 − wanted) is needed.
     """
     between("wanted", wanted, 0, 1, "must lie in [0, 1]")
     short = shortfall(law, levels).to_numpy()
@@ -124,9 +129,9 @@ def margin(law: Law, levels: pd.DataFrame, wanted: float) -> float:
 
 
 def with_margin(found: pd.DataFrame, law: Law, added: Mapping[str, float]) -> pd.DataFrame:
-    """The recommendations for the law's first objective, the thresholds raised by each user's own ``added``, at most to 1.
+    """Return the recommendations for the law's first objective, with thresholds raised by each user's ``added``, at most to 1.
 
-    The objective stands in the table as it was asked for, before it was raised.
+    The table shows the objective before it was raised.
     """
     (objective,) = law.objectives[:1]
     missing = sorted(user for user in set(found["user"]) if np.isnan(added.get(user, np.nan)))
@@ -142,17 +147,17 @@ def with_margin(found: pd.DataFrame, law: Law, added: Mapping[str, float]) -> pd
 
 
 def left_out_errors(profile: pd.DataFrame, sweeps: Sequence[Sweep] = SWEEPS) -> pd.DataFrame:
-    """The spread of the errors at settings that were left out of a fit, one row a user, one column (mechanism, metric): its root mean square."""
+    """Return the root mean square error at settings left out of a fit: one row per user, one column per (mechanism, metric)."""
     table = models(profile, sweeps, left_out=True)
     table["error"] = np.sqrt(table["left_out"])
     return table.pivot(index="user", columns=["mechanism", "metric"], values="error")
 
 
 def own_margin(law: Law, chosen: pd.DataFrame, errors: pd.DataFrame, times: float) -> dict[str, float]:
-    """A margin for each user from her own models: ``times`` the spread of the errors of the recommended mechanism's models.
+    """Compute a margin for each user from her own models: ``times`` the error spread of the recommended mechanism's models.
 
-    ``chosen``: the recommendations without a margin; ``errors``: of :func:`left_out_errors`. Of two thresholds the larger spread counts;
-    0 for who has no recommendation, or no error that is known.
+    ``chosen``: the recommendations without a margin; ``errors``: from :func:`left_out_errors`. With two thresholds the larger
+    spread counts. The margin is 0 for a user without a recommendation, or without a known error.
     """
     found = {}
     for user, mechanism in chosen[["user", "mechanism"]].itertuples(index=False):

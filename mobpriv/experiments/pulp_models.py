@@ -1,5 +1,6 @@
-"""What PULP's models are held against (Cerf et al., TDSC 2018, §III-C, §VI-B1, §VI-B2): fresh noise, the trend that the paper assumes,
-and Promesse without its slowness.
+"""References for PULP's models: fresh noise, the monotone trend that the paper assumes, and Promesse without its slowness.
+
+Source: Cerf et al., TDSC 2018, §III-C, §VI-B1, §VI-B2.
 """
 
 from dataclasses import dataclass
@@ -16,17 +17,17 @@ KEYS = ["user", "mechanism", "metric"]
 
 
 def long(profile: pd.DataFrame) -> pd.DataFrame:
-    """A profile with a row a level: user, mechanism, metric, value, repetition, level; levels that are unknown are left out."""
+    """Reshape a profile to one row per level: user, mechanism, metric, value, repetition, level; unknown levels are left out."""
     kept = ["user", "mechanism", "value", "repetition"]
     table = profile.melt(kept, list(METRICS), "metric", "level")
     return table.dropna(subset="level", ignore_index=True)
 
 
 def variance_on(models: pd.DataFrame, profile: pd.DataFrame) -> pd.Series:
-    """The mean square of the models' errors at the levels of a profile, by user, mechanism and metric.
+    """Return the models' mean square error at the levels of a profile, by user, mechanism and metric.
 
-    ``models``: of :func:`mobpriv.pulp.models`; one without coefficients has none. With another profile than they were fitted to it is
-    the error at fresh noise, or at other settings.
+    ``models``: from :func:`mobpriv.pulp.models`; one without coefficients has no error. A profile other than the fitted one
+    gives the error at fresh noise, or at other settings.
     """
     table = long(profile).merge(models[[*KEYS, "a", "b", "c", "d"]], on=KEYS)
     error = table["a"] * np.arctan(table["b"] * (np.log(table["value"]) - table["c"])) + table["d"] - table["level"]
@@ -34,8 +35,10 @@ def variance_on(models: pd.DataFrame, profile: pd.DataFrame) -> pd.Series:
 
 
 def line_variance(profile: pd.DataFrame) -> pd.Series:
-    """The mean square error of the straight line in ln ε through the levels (least squares), by user, mechanism and metric: what a curve
-    must come below to have modelled anything."""
+    """Return the mean square error of the least-squares line in ln ε, by user, mechanism and metric.
+
+    A curve with a larger error has not modelled anything.
+    """
 
     def of(own: pd.DataFrame) -> float:
         x, y = np.log(own["value"].to_numpy()), own["level"].to_numpy()
@@ -47,24 +50,25 @@ def line_variance(profile: pd.DataFrame) -> pd.Series:
 
 
 def noise_of(profile: pd.DataFrame) -> pd.Series:
-    """The variance of a level between the draws of one setting, averaged over the settings, by user, mechanism and metric."""
+    """Return the variance of a level between repetitions of one setting, averaged over settings, by user, mechanism and metric."""
     table = long(profile)
     each = table.groupby([*KEYS, "value"])["level"].var(ddof=1)
     return each.groupby(level=KEYS).mean().rename("noise")
 
 
 def turns(profile: pd.DataFrame) -> pd.DataFrame:
-    """How far a level, averaged over its draws, moves against its trend as the parameter rises, by user, mechanism and metric.
+    """Return how far a level, averaged over its repetitions, moves against its trend, by user, mechanism and metric.
 
-    ``reversal``: the largest fall of a level that rises on the whole, or the largest rise of one that falls; ``errors``: so many
-    standard errors of the difference of these two averages (infinite where nothing is drawn, 0 without a reversal).
+    * ``reversal``: the largest fall of a level that rises overall, or the largest rise of one that falls.
+    * ``errors``: the reversal in standard errors of the difference of these two means (infinite without noise, 0 without a
+      reversal).
     """
     table = long(profile).groupby([*KEYS, "value"])["level"].agg(["mean", "var", "size"]).reset_index("value")
     found = []
     for key, own in table.groupby(level=KEYS):
         m, error = own["mean"].to_numpy(), (own["var"].fillna(0.0) / own["size"]).to_numpy()
         later = np.triu(m[None, :] - m[:, None], 1)  # [i, j]: the move from setting i to the later j
-        against = -later if -later.min() <= later.max() else later  # of the fall and the rise the smaller
+        against = -later if -later.min() <= later.max() else later  # the smaller of the fall and the rise
         i, j = np.unravel_index(against.argmax(), against.shape)
         reversal = float(max(against[i, j], 0.0))
         with np.errstate(divide="ignore"):
@@ -75,10 +79,10 @@ def turns(profile: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Hurried:
-    """Promesse whose points are published as if she had walked at ``speed``: the places are the same, the days are fewer.
+    """Promesse with its points published as if the user had walked at ``speed``: the same places in fewer days.
 
-    Promesse spreads its points evenly over the time of the trace. The speed is then the length of the walk over all of the time, pauses
-    included: who moves little is slow throughout, and where 200 m take 15 minutes every place is a stop.
+    Promesse spreads its points evenly over the time of the trace. The speed is then the length of the walk over the whole time,
+    pauses included. A user who moves little is slow throughout: if 200 m take 15 minutes, every place is a stop.
     """
 
     alpha: float = 200.0  # m
@@ -100,7 +104,7 @@ class Hurried:
 
 
 def walking_speed(traces: Traces, alpha: float = 200.0) -> pd.Series:
-    """m/s at which the points that Promesse publishes of each user follow one another; of fewer than two points not a number."""
+    """Return the speed in m/s between successive points that Promesse publishes for each user; NaN for fewer than two points."""
     published = Promesse(alpha).protect(traces)
     users, offsets = by_user(published)
     time = milliseconds(published)

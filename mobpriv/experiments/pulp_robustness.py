@@ -1,7 +1,9 @@
-"""How robust PULP's models are (Cerf et al., TDSC 2018, §VI-B3): against fewer settings, and against other notions of privacy and utility.
+"""Test how robust PULP's models are: against fewer settings, and against other definitions of privacy and utility.
 
-A curve of four coefficients comes the nearer to its points the fewer they are, so errors at the points that it was fitted to cannot say
-how many are needed. Every curve is also judged *between* its settings, at the same places for all curves, which none was fitted to.
+A curve of four coefficients fits few points better than many, so errors at fitted points do not show how many are needed. Every
+curve is also evaluated *between* its settings, at the same values for all curves, to which none was fitted.
+
+Source: Cerf et al., TDSC 2018, §VI-B3.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,30 +17,35 @@ from mobpriv.pulp import SWEEPS, Arctan, Metrics, Sweep, fit
 from mobpriv.pulp.modeler import COEFFICIENTS, METRICS, points
 from mobpriv.ranges import one_of, positive, true_or_false, whole
 
-# each moved alone, from the values of §VI-A: minutes, metres, percent of the diameter, level of the S2 cells
+# one at a time, from the values of §VI-A: minutes, metres, per cent of the diameter, level of the S2 cells
 FAMILIES: dict[str, dict[float, Metrics]] = {
     "duration": {minutes: Metrics(duration=60.0 * minutes) for minutes in (5, 15, 30, 60, 120)},
     "diameter": {metres: Metrics(diameter=float(metres)) for metres in (100, 200, 500, 1000)},
     "distance": {percent: Metrics(near=2.0 * percent) for percent in (25, 50, 100, 250)},
     "cells": {level: Metrics(level=level) for level in (11, 13, 15, 17, 19)},
 }
-METRIC = {"duration": "privacy", "diameter": "privacy", "distance": "privacy", "cells": "utility"}  # which one a family changes
+METRIC = {
+    "duration": "privacy",
+    "diameter": "privacy",
+    "distance": "privacy",
+    "cells": "utility",
+}  # the metric that a family changes
 
 
 def name_of(family: str, value: float) -> str:
-    """What the metrics of a family at a value are called."""
+    """Name the metrics of a family at a value."""
     return f"{family} {value:g}"
 
 
 def every_metric() -> dict[str, Metrics]:
-    """All metrics by name; those of §VI-A stand there once for each family, and cost nothing more."""
+    """Return all metrics by name; those of §VI-A occur once per family, at no extra cost."""
     return {name_of(family, value): metrics for family, of in FAMILIES.items() for value, metrics in of.items()}
 
 
 def per_decade(sweep: Sweep, count: int) -> tuple[float, ...]:
-    """``count`` values a decade from the first to the last value of a sweep, uniformly in the logarithm (§VI-A).
+    """Return ``count`` values a decade from a sweep's first to its last value, uniform in the logarithm (§VI-A).
 
-    A value that the sweep has is that very number, so that both have the same noise.
+    A value that the sweep contains is returned as exactly that number, so that both have the same noise.
     """
     whole("count", count, 1)
     size = round(count * log10(sweep.high / sweep.low)) + 1
@@ -51,9 +58,9 @@ def per_decade(sweep: Sweep, count: int) -> tuple[float, ...]:
 
 
 def scattered(sweep: Sweep, count: int) -> tuple[float, ...]:
-    """``count`` values within the range of a sweep, evenly spread by the golden ratio: to judge curves of any settings at.
+    """Return ``count`` values in a sweep's range, spread by the golden ratio, at which curves of any settings are evaluated.
 
-    Middles of a sweep's own steps would be the farthest places from its values, but not from those of a coarser or finer one.
+    The middles of a sweep's steps would be far from its own values, but not from those of a coarser or finer sweep.
     """
     share = np.arange(1, 1 + whole("count", count, 1)) * (5**0.5 - 1) / 2 % 1
     return tuple(sorted((sweep.low * (sweep.high / sweep.low) ** share).tolist()))
@@ -66,11 +73,11 @@ def judged(
     judged_at: Mapping[str, Sequence[float]],
     sweeps: Sequence[Sweep] = SWEEPS,
 ) -> pd.DataFrame:
-    """Error variances (about 0) of the models of one metric, user by user.
+    """Return the error variances (about 0) of the models of one metric, user by user.
 
-    ``fitted_at``, ``judged_at``: mechanism -> values, all of which the profile has. Columns: user, mechanism, values (how many were
-    fitted), fitted (variance at these), between (at the others). Fewer than four values are fitted by :func:`underdetermined`. A user
-    whose levels are unknown has no row.
+    ``fitted_at``, ``judged_at``: mechanism -> values, all in the profile. Columns: user, mechanism, values (number fitted),
+    fitted (variance at these), between (at the others). Fewer than four values are fitted by :func:`underdetermined`. A user
+    with unknown levels has no row.
     """
     one_of("metric", metric, METRICS)
     found = []
@@ -100,10 +107,10 @@ def _fit(values, levels, standard: float, rises: bool) -> Arctan:
 
 
 def underdetermined(values: Sequence[float], levels: Sequence[float], standard: float, rises: bool) -> Arctan:
-    """The curve where a minimiser without bounds ends that begins at the start of §VI-A, for fewer values than coefficients.
+    """Fit fewer values than coefficients by an unbounded minimiser from the start of §VI-A.
 
-    Many curves go through so few points; which of them is found says more about the start than about the points. The paper's fminunc
-    does not refuse them, :func:`mobpriv.pulp.fit` does. ValueError for no point, and for values and levels that are none.
+    Many curves pass through so few points; which one is found depends on the start more than on the points. The paper's fminunc
+    accepts such points, :func:`mobpriv.pulp.fit` does not. ValueError without a point, and for invalid values and levels.
     """
     x, y = points(values, levels)
     if not len(x):

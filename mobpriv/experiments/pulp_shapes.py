@@ -1,8 +1,12 @@
-"""Which simple curve goes best through PULP's levels (beyond Cerf et al., TDSC 2018, §III-C)?
+"""Compare simple curves for PULP's levels.
 
-The paper chooses the arctan of ln ε "instead of general polynomial functions". Here others are put through the same points: sigmoids
-of four coefficients with the same robust loss, bounds and search as :func:`mobpriv.pulp.fit`, polynomials with the same loss, and an
-isotonic regression, which has no form at all but its trend.
+The paper chooses the arctan of ln ε "instead of general polynomial functions". Here others are fitted to the same points:
+
+* sigmoids of four coefficients with the robust loss, bounds and search of :func:`mobpriv.pulp.fit`;
+* polynomials with this loss;
+* an isotonic regression, which assumes only a trend.
+
+Source (extended here): Cerf et al., TDSC 2018, §III-C.
 """
 
 from collections.abc import Callable
@@ -16,14 +20,14 @@ from sklearn.isotonic import IsotonicRegression
 from mobpriv.pulp.modeler import COEFFICIENTS, OUTLIER, coarse, points
 from mobpriv.ranges import one_of, true_or_false
 
-_MOST = 50.0  # of |u| in exp(u): beyond it nothing changes
-# as in mobpriv.pulp.modeler, which a test holds them to
+_MOST = 50.0  # bound of |u| in exp(u): beyond it nothing changes
+# as in mobpriv.pulp.modeler; a test compares them
 _SPEEDS, _BEYOND, _LATTICE = (1e-2, 1e2), 0.5, ((0.1, 0.3, 1, 3, 10, 30, 100), 49)
-_FINE = (np.geomspace(0.05, 100, 34), 481)  # of the broken line: where no setting lies on its slope, a search has no direction
+_FINE = (np.geomspace(0.05, 100, 34), 481)  # for the broken line: without a setting on its slope, a search has no gradient
 
 Curve = Callable[[np.ndarray], np.ndarray]  # ε -> levels
 
-# from 0 to 1, and its slope; u = b (ln ε − c)
+# the curve from 0 to 1, and its slope; u = b (ln ε − c)
 SIGMOIDS: dict[str, tuple[Callable, Callable]] = {
     "arctan": (lambda u: 0.5 + np.arctan(u) / np.pi, lambda u: 1 / (np.pi * (1 + u * u))),
     "logistic": (expit, lambda u: expit(u) * expit(-u)),
@@ -34,10 +38,8 @@ SIGMOIDS: dict[str, tuple[Callable, Callable]] = {
 }
 POLYNOMIALS = {"constant": 0, "straight line": 1, "cubic": 3}
 IN_EPSILON, ISOTONIC = "arctan of ε", "isotonic"
-WITHIN = {
-    "arctan in [0, 1]": "arctan",
-    "logistic in [0, 1]": "logistic",
-}  # saturation levels no farther out than the metrics go
+# saturation levels within the range of the metrics
+WITHIN = {"arctan in [0, 1]": "arctan", "logistic in [0, 1]": "logistic"}
 SHAPES = (*SIGMOIDS, *WITHIN, IN_EPSILON, *POLYNOMIALS, ISOTONIC)
 
 
@@ -46,11 +48,11 @@ def _cut(u):
 
 
 def curve(shape: str, values, levels, rises: bool) -> Curve:
-    """The curve of a shape through levels at ``values`` of ε; ``rises``: is the level expected to rise with ε?
+    """Fit a curve of a shape to levels at ``values`` of ε; ``rises``: whether the level is expected to rise with ε.
 
-    :data:`IN_EPSILON` is the arctan of the parameter itself, as it would be without the logarithm; its bounds are those of the others,
-    in the share of the range. The isotonic curve is straight between the settings and level beyond them. ValueError for fewer than
-    four different values, for as many coefficients, and for values and levels that are none.
+    :data:`IN_EPSILON` is the arctan of ε itself, without the logarithm, with the same bounds as shares of the range. The
+    isotonic curve is linear between the settings and constant beyond them. ValueError for fewer than four different values, the
+    number of coefficients, and for invalid values and levels.
     """
     one_of("shape", shape, SHAPES)
     true_or_false("rises", rises)
@@ -85,7 +87,7 @@ def _polynomial(x: np.ndarray, y: np.ndarray, degree: int) -> Curve:
 
 
 def _between(p: np.ndarray, x: np.ndarray, sigmoid: Callable) -> np.ndarray:
-    """p: level far left, level far right, ln b, c."""
+    """Evaluate the curve; p: level far left, level far right, ln b, c."""
     return p[0] + (p[1] - p[0]) * sigmoid(np.exp(p[2]) * (x - p[3]))
 
 

@@ -1,7 +1,9 @@
-"""Profiles under many metrics at once, from the same protected traces (Cerf et al., TDSC 2018, §VI-B3).
+"""Profile users under many metrics at once, from the same protected traces.
 
-§VI-B3 varies what a place is, when two places match and how large a cell is. None of these changes the protected trace: it is protected
-once at each setting and measured under every :class:`mobpriv.pulp.Metrics`, and the variants of a level differ by nothing but the metric.
+§VI-B3 varies the definition of a place, of a match and of a cell. This does not change the protected trace. It is protected
+once per setting and measured with every :class:`mobpriv.pulp.Metrics`, so variants differ only in the metric.
+
+Source: Cerf et al., TDSC 2018, §VI-B3.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,13 +22,14 @@ def profiles(
     traces: Traces,
     metrics: Mapping[str, Metrics],
     sweeps: Sequence[Sweep] = SWEEPS,
-    seeds: Sequence[int] = (1,),  # a repetition each; a mechanism that draws nothing is run once
+    seeds: Sequence[int] = (1,),  # one repetition each; a deterministic mechanism runs once
     workers: int = 1,  # processes
     keep: Callable[[str, Callable], list[dict]] = lambda name, compute: compute(),
 ) -> dict[str, pd.DataFrame]:
-    """Name of a metric -> the table that :func:`mobpriv.pulp.profile` makes with it: the same rows with the same noise.
+    """Return name of a metric -> its table as from :func:`mobpriv.pulp.profile`: the same rows with the same noise.
 
-    ``keep`` is that of :func:`mobpriv.pulp.profile`. ValueError without metrics, sweeps or seeds, and for two sweeps of one name.
+    ``keep`` is that of :func:`mobpriv.pulp.profile`. ValueError without metrics, sweeps or seeds, and for two sweeps with the
+    same name.
     """
     seeds = [whole("a seed", seed, 0) for seed in seeds]
     for what, of in {"metrics": metrics, "sweeps": sweeps, "seeds": seeds}.items():
@@ -77,7 +80,7 @@ def _levels(originals: dict, published: Traces) -> dict[str, Levels]:
 
 
 class _Remembering:
-    """Metrics that take the cells and the places of one protected trace from a memory, once they are found."""
+    """Metrics that cache the cells and the places of one protected trace."""
 
     def __init__(self, metrics: Metrics, memory: dict):
         self._metrics, self._memory = metrics, memory

@@ -1,15 +1,14 @@
-"""The setting that all experiments of the thesis's chapter 3 share (§3.4.2 to §3.4.4): days, halves, mechanisms, attacks.
+"""The setting of all experiments of the thesis's chapter 3: days, halves, mechanisms, attacks.
 
-Text and program of the thesis differ. Every experiment runs under one of two *readings*, named beside every rate:
+The thesis and its program differ. Every experiment runs in one of two *variants*, named with every rate: ``"text"``, the
+default, or ``"program"``, what the author's published code does.
 
-=============  ===================================  ========================================================
-\\             ``"text"``, the default              ``"program"``, what the author's published code does
-=============  ===================================  ========================================================
-halves         first 15 days, the rest              before and after the middle of each user's own time span
-metres         on the ground                        of a Mercator plane (0.79 m on the ground in San Francisco)
-POI-Attack     POIs                                 stays, so that a place weighs as often as it was visited
-PIT-Attack     states by falling weight             by rising weight, scores in whole numbers
-=============  ===================================  ========================================================
+* Halves: "text" has the first 15 days and the rest; "program" cuts in the middle of each user's own time span.
+* Metres: "text" on the ground; "program" of a Mercator plane (0.79 m on the ground in San Francisco).
+* POI-Attack: "text" uses POIs; "program" stays, so that a place is weighted by its visits.
+* PIT-Attack: "text" sorts states by falling weight; "program" by rising weight, with scores in whole numbers.
+
+Source: Maouche, thesis, §3.4.2 to §3.4.4.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,13 +26,13 @@ READINGS = ("text", "program")
 def prepare(
     dataset: str = "city",
     reading: str = "text",
-    halves: str = "",  # "" takes the reading's own rule
+    halves: str = "",  # "" takes the rule of the variant
     start: str = "",
     days: int = 30,
     leave_out: str = "",
     most: int = 0,
 ) -> Setting:
-    """The chosen days of a data set (see :func:`mobpriv.experiments.days.choose`) and their two halves."""
+    """Choose the days of a data set (see :func:`mobpriv.experiments.days.choose`) and cut them into two halves."""
     check_reading(reading)
     chosen = choose(dataset, start, days, leave_out, most)
     rule = halves or {"text": "calendar", "program": "user"}[reading]
@@ -47,7 +46,7 @@ def check_reading(reading: str) -> str:
 
 
 def attacks(reading: str = "text") -> list:
-    """AP-, POI- and PIT-Attack as §3.4.2 configures them: cells of 800 m; stops of 200 m and 1 h."""
+    """Return AP-, POI- and PIT-Attack configured as in §3.4.2: cells of 800 m; stops of 200 m and 1 h."""
     if check_reading(reading) == "program":
         return [
             APAttack(800.0, plane="mercator", unit="bits"),
@@ -58,14 +57,14 @@ def attacks(reading: str = "text") -> list:
 
 
 def mechanisms(reading: str = "text") -> dict:
-    """No protection, Geo-I, Promesse and W4M as §3.4.2 configures them, by the names that figures and results bear."""
+    """Return no protection, Geo-I, Promesse and W4M configured as in §3.4.2, by their names in figures and results."""
     plane = {"text": "ground", "program": "mercator"}[check_reading(reading)]
     used = [Nothing(), GeoI(epsilon=0.01, plane=plane), Promesse(alpha=200.0, plane=plane), W4M(k=2, delta=600.0, plane=plane)]
     return {mechanism.name: mechanism for mechanism in used}
 
 
 def protected(mechanism, traces: Traces, seeds: Sequence[int]) -> Iterator[Traces]:
-    """What ``mechanism`` makes of the traces, once for each seed; once where it draws nothing."""
+    """Yield the protected traces for each seed; once for a deterministic ``mechanism``."""
     distances = {"pairs": mechanism.pairs(traces)} if isinstance(mechanism, W4M) and len(traces) else {}
     for seed in seeds if mechanism.random else seeds[:1]:
         yield mechanism.protect(traces, np.random.default_rng(seed), **distances)

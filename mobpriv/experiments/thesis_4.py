@@ -1,7 +1,9 @@
-"""The setting of the thesis's chapter 4 (§4.7): the days, halves and attacks of chapter 3, its three mechanisms, and HMC.
+"""The setting of the thesis's chapter 4: the days, halves and attacks of chapter 3, its three mechanisms, and HMC.
 
-The two readings are those of :mod:`mobpriv.experiments.thesis_3`. HMC as the author's released program configures it differs in more than
+The two variants are those of :mod:`mobpriv.experiments.thesis_3`. HMC as in the author's released program differs in more than
 its metres: see :func:`hmc`.
+
+Source: Maouche, thesis, §4.7.
 """
 
 from pathlib import Path
@@ -27,7 +29,7 @@ from mobpriv.traces import Traces, as_traces, by_user, milliseconds, rows
 
 ATTACKS = ("AP-Attack", "POI-Attack", "PIT-Attack")
 HIGH_AC, HIGH_SD = 0.8, 200.0  # Table 4.1; SD in m
-BINS = {  # of the metrics, as Figures 4.12 to 4.16 show them: ends, and what the bins are called
+BINS = {  # bins of the metrics in Figures 4.12 to 4.16: ends and names
     "AC": ([0.25, 0.5, 0.75], ["below ¼", "¼ to ½", "½ to ¾", "¾ or more"]),
     "SD": ([1.0, 10.0, 200.0], ["below 1 m", "1 to 10 m", "10 to 200 m", "200 m or more"]),
     "STD": ([10.0, 200.0], ["below 10 m", "10 to 200 m", "200 m or more"]),
@@ -37,10 +39,13 @@ BINS = {  # of the metrics, as Figures 4.12 to 4.16 show them: ends, and what th
 
 
 def hmc(setting: Setting, reading: str = "text") -> HMC:
-    """HMC for users whose training half the adversary has; ``"program"``: the options of the released program that HMC has.
+    """Return HMC for users whose training half the adversary has; ``"program"``: the options of the released program:
 
-    These are cells of Mercator metres, (1 - U) of (4.7) as an exclusion of U's cells, 50 records an iteration or more, gaps of a quarter of an
-    hour, 200 km/h. What else the program does otherwise stands in the docstring of :class:`mobpriv.mechanisms.HMC`.
+    * cells of Mercator metres,
+    * (1 - U) of (4.7) as an exclusion of U's cells,
+    * at least 50 records per iteration, gaps of a quarter of an hour, 200 km/h.
+
+    :class:`mobpriv.mechanisms.HMC` lists the program's other differences.
     """
     if thesis_3.check_reading(reading) == "text":
         return HMC(setting.known)
@@ -48,13 +53,13 @@ def hmc(setting: Setting, reading: str = "text") -> HMC:
 
 
 def mechanisms(setting: Setting, reading: str = "text") -> dict:
-    """No protection, Geo-I, Promesse, W4M (§3.4.2) and HMC (§4.7.3), by the names that figures and results bear."""
+    """Return no protection, Geo-I, Promesse, W4M (§3.4.2) and HMC (§4.7.3), by their names in figures and results."""
     confusion = hmc(setting, reading)
     return thesis_3.mechanisms(reading) | {confusion.name: confusion}
 
 
 def shifted(mechanism: GeoI, traces: Traces, rng: np.random.Generator) -> Traces:
-    """Every trace moved as a whole by one draw of the mechanism's noise, that of its first record."""
+    """Shift every trace as a whole by one draw of the mechanism's noise, that of its first record."""
     offsets = by_user(traces)[1]
     first = rows(traces, offsets[:-1])
     noisy = mechanism.protect(first, rng)
@@ -63,24 +68,25 @@ def shifted(mechanism: GeoI, traces: Traces, rng: np.random.Generator) -> Traces
 
 
 def by_likeness(mechanism: HMC, traces: Traces) -> pd.DataFrame:
-    """Whom ``mechanism`` could alter each trace towards, the likest first: one row a trace, a column a rank from 1, which is HMC's own V.
+    """Rank the users towards whom ``mechanism`` could alter each trace, the most similar first: HMC's own V.
 
-    The order is that of Equation (4.6): falling area coverage, of equals the nearer heat map. A trace whose user is not known has no row.
+    One row per trace, one column per rank from 1. The order is that of Equation (4.6): falling area coverage, in case of ties
+    the nearer heat map. A trace of an unknown user has no row.
     """
     maps, known = heat_maps(traces, mechanism.grid), mechanism.profiles
     owner = _owners(mechanism, maps.users)
     there = np.flatnonzero(owner >= 0)
     coverage, d = area_coverage(maps, known)[there], topsoe(maps, known)[there]
-    coverage[np.arange(len(there)), owner[there]] = -1.0  # she herself stands last
+    coverage[np.arange(len(there)), owner[there]] = -1.0  # the owner ranks last
     order = np.lexsort((d, -coverage))[:, :-1]
     return pd.DataFrame(known.users.to_numpy(object)[order], maps.users[there], range(1, len(known.users)))
 
 
 def altered_towards(mechanism: HMC, traces: Traces, targets: pd.Series) -> Alteration:
-    """Algorithm 1 with another V: each trace that HMC alters is altered towards the known user whom ``targets`` names for it.
+    """Run Algorithm 1 with another V: alter each trace that HMC alters towards the known user named in ``targets``.
 
-    That is what an HMC makes of the trace that knows nobody but its owner and this user, in the same cells; the others stay as they are.
-    ``targets`` may name users for further traces, too. With ``k`` > 1 or a synthetic target there is no single V: ValueError.
+    The result is that of an HMC that knows only the owner and this user, in the same cells; other traces stay unchanged.
+    ``targets`` may name users for further traces. ValueError with ``k`` > 1 or a synthetic target, where there is no single V.
     """
     if mechanism.k != 1 or mechanism.target != "users":
         raise ValueError(
@@ -108,26 +114,26 @@ def altered_towards(mechanism: HMC, traces: Traces, targets: pd.Series) -> Alter
 
 
 def _towards(mechanism: HMC, one: HeatMaps, two: HeatMaps) -> Alteration:
-    """One map altered for an adversary who knows two users, the owner and her target."""
+    """Alter one map for an adversary who knows two users, the owner and her target."""
     rule = mechanism.step, mechanism.least_step, mechanism.patience, mechanism.margin, mechanism.unlike
     return alter(one, two, np.array([0]), *rule, rounding=mechanism.rounding, rounded_at=mechanism.rounded_at)
 
 
 def _owners(mechanism: HMC, traces: pd.Index) -> np.ndarray:
-    """The row of each trace's user among the known ones, -1 where she is not there."""
+    """Return the row of each trace's user among the known users, -1 if absent."""
     named = mechanism.owners or {}
     return mechanism.profiles.users.get_indexer([named.get(trace, trace) for trace in traces])
 
 
 def _some(maps: HeatMaps, rows) -> HeatMaps:
-    """The maps of some users, in the cells that they have."""
+    """Return the maps of some users, in the cells that they have."""
     counts = maps.counts[rows]
     there = np.unique(counts.indices)
     return HeatMaps(maps.users[rows], maps.cells[there], counts[:, there])
 
 
 def _target(known: HeatMaps, targets: pd.Series, trace: str, owner: int) -> int:
-    """The row of the user named for a trace."""
+    """Return the row of the user named for a trace."""
     name = targets.get(trace)
     place = known.users.get_indexer([name])[0]
     if place < 0 or place == owner:
@@ -139,11 +145,14 @@ ORIGINS = ("recorded", "within a visit", "between visits", "copied")
 
 
 def origins(original: Traces, published: Traces, grid) -> np.ndarray:
-    """Where each record that HMC published comes from, one of :data:`ORIGINS` each (Algorithms 2 and 3).
+    """Return where each record published by HMC comes from, one of :data:`ORIGINS` (Algorithms 2 and 3).
 
-    "recorded": a record of the trace, perhaps repeated. "within a visit", "between visits": a midpoint of two records that follow one
-    another in a cell; between them the trace was nowhere else, or it was in other cells. "copied": in a cell that the trace never passed.
-    The two are those around the record's time in its cell; of original records that share a time the last counts.
+    * "recorded": a record of the trace, perhaps repeated.
+    * "within a visit": a midpoint of two successive records in a cell, with no other cell in between.
+    * "between visits": such a midpoint, with other cells in between.
+    * "copied": in a cell that the trace never visited.
+
+    The two records are those around the record's time in its cell; of original records with the same time the last counts.
     """
     of = pairs(original, published)
     columns = [(milliseconds(t), t["lat"].to_numpy(), t["lng"].to_numpy()) for t in (original, published)]
@@ -157,13 +166,13 @@ def origins(original: Traces, published: Traces, grid) -> np.ndarray:
 
 
 def _origins(before: list, after: list) -> np.ndarray:
-    """The origins of one user's published records as numbers; ``before`` and ``after``: time, lat, lng and cell of her records."""
+    """Return the origins of one user's records as numbers; ``before``, ``after``: time, lat, lng and cell of her records."""
     passed, place = np.unique(before[3], return_inverse=True)
     span = max(c[0].max(initial=0) for c in (before, after)) + 1  # ms: cell and time as one number that sorts
     order = np.argsort(place, kind="stable")
     key = place[order] * span + before[0][order]
     cell = np.minimum(np.searchsorted(passed, after[3]), len(passed) - 1)
-    # the record before it in its cell; of the last one's own time: the one before that
+    # the preceding record in its cell; at the time of the last record: the last but one
     first = np.searchsorted(key, cell * span + after[0], side="right") - 1
     ends = np.searchsorted(place[order], cell, side="right")
     first = np.minimum(first, ends - 2)
@@ -173,9 +182,9 @@ def _origins(before: list, after: list) -> np.ndarray:
 
 
 def by_average_rank(rankings: list[pd.DataFrame]) -> pd.DataFrame:
-    """Several attacks as one (§4.7.1): the mean, over the attacks, of each known user's rank in each anonymous trace's order.
+    """Combine attacks (§4.7.1): average each known user's rank over the attacks, for each anonymous trace.
 
-    Who has no profile stands last. Rows and columns are those of the first ranking.
+    A user without a profile ranks last. Rows and columns are those of the first ranking.
     """
     first = rankings[0]
     ranks = [r.reindex(index=first.index, columns=first.columns).rank(axis=1, na_option="bottom").to_numpy() for r in rankings]
@@ -183,7 +192,7 @@ def by_average_rank(rankings: list[pd.DataFrame]) -> pd.DataFrame:
 
 
 def by_vote(rankings: list[pd.DataFrame]) -> pd.DataFrame:
-    """Several attacks as one (§4.7.1): minus the number of attacks that name a user first; of equals whom the first attack prefers."""
+    """Combine attacks (§4.7.1): minus the number of attacks that name a user first; the first attack decides ties."""
     first = rankings[0]
     votes = np.zeros(first.shape)
     for ranking in rankings:
@@ -195,16 +204,17 @@ def by_vote(rankings: list[pd.DataFrame]) -> pd.DataFrame:
 
 
 def accusations(ranking: pd.DataFrame, person: dict[str, str] | None = None) -> pd.Series:
-    """For how many traces of others an attack names each known user first; ``person`` as in :mod:`mobpriv.attacks.policies`."""
+    """Count how often an attack wrongly names each known user first; ``person`` as in :mod:`mobpriv.attacks.policies`."""
     named, same = answer(ranking).dropna(), person or {}
     wrong = [same.get(who, who) != same.get(trace, trace) for trace, who in named.items()]
     return named[wrong].value_counts().reindex(ranking.columns, fill_value=0).rename("accusations")
 
 
 def one_to_one(ranking: pd.DataFrame) -> pd.Series:
-    """Whom an adversary names who gives no user to two traces: of all such answers the one with the least sum of dissimilarities.
+    """Return the names given by an adversary who assigns each user to at most one trace, with the least sum of dissimilarities.
 
-    Who cannot be compared is named only where nobody else is left; a trace is without an answer where there are more traces than users.
+    A user who cannot be compared is named only if nobody else is left. Some traces have no answer if there are more traces than
+    users.
     """
     d = ranking.to_numpy(float)
     worst = np.nanmax(d, initial=0.0)
@@ -215,9 +225,9 @@ def one_to_one(ranking: pd.DataFrame) -> pd.Series:
 
 
 def found_among(own: pd.DataFrame, others: pd.DataFrame, users) -> pd.Series:
-    """Does :func:`one_to_one` name each of ``users`` whose trace ranks as in ``own``, while everybody else's ranks as in ``others``?
+    """Return whether :func:`one_to_one` names each user if her trace ranks as in ``own`` and all other traces as in ``others``.
 
-    A user whose trace was erased in ``own`` is not found.
+    A user whose trace was erased in ``own`` is not re-identified.
     """
     found = {}
     for user in users:
@@ -227,9 +237,10 @@ def found_among(own: pd.DataFrame, others: pd.DataFrame, users) -> pd.Series:
 
 
 def points_of(setting: Setting, dataset: str, points: str, source: str = "") -> pd.DataFrame | None:
-    """The points of interest around the traces: those of a file, which may lie beside the data's, or of the synthetic city; None
-    where no file is named and the data are real. ``source``: only those whose column ``source`` begins so, where a file holds the
-    points of several, which may count a place twice.
+    """Return the points of interest around the traces: from a file, perhaps next to the data, or of the synthetic city.
+
+    None if no file is named and the data are real. ``source``: only points whose column ``source`` begins so, because a file
+    with several sources may list a place twice.
     """
     if not points:
         return city_points() if setting.data.synthetic else None
@@ -247,11 +258,11 @@ def points_of(setting: Setting, dataset: str, points: str, source: str = "") -> 
 
 
 def place_of(setting: Setting, place: str) -> tuple[float, float]:
-    """The place whose visits are counted: "lat,lng" in degrees, or else the middle of the square of 100 m that most users come to."""
+    """Return the place whose visits are counted: "lat,lng" in degrees, or the middle of the 100 m square with the most users."""
     if place:
         try:
             lat, lng = map(float, place.split(","))
-            if not (abs(lat) <= 90 and abs(lng) <= 180):  # nor is not-a-number
+            if not (abs(lat) <= 90 and abs(lng) <= 180):  # written so that NaN is refused
                 raise ValueError(place)
         except ValueError:
             raise ValueError(f'place must be "lat,lng" in degrees, as "37.788,-122.4075" (got {place!r})') from None
@@ -266,9 +277,9 @@ def place_of(setting: Setting, place: str) -> tuple[float, float]:
 def utility(
     original: Traces, published: Traces, points: pd.DataFrame | None, place: tuple[float, float], reading: str = "text"
 ) -> pd.DataFrame:
-    """The five metrics of §4.7.2 as §4.7.3 configures them, one row a user of ``original``: AC (F-score), SD and STD (m), DSP, NVD.
+    """Return the five metrics of §4.7.2 configured as in §4.7.3, one row per user: AC (F-score), SD and STD (m), DSP, NVD.
 
-    DSP is NaN without ``points``. NVD is NaN for users who never came to the place.
+    DSP is NaN without ``points``. NVD is NaN for users who never visited the place.
     """
     plane = {"text": "ground", "program": "mercator"}[thesis_3.check_reading(reading)]
     users = by_user(original)[0]
@@ -286,7 +297,7 @@ def utility(
 
 
 def levels(table: pd.DataFrame, successes: pd.Series) -> pd.Series:
-    """Table 4.1 and Figure 4.11 for one draw: how useful the traces of the protected users are; of an erased trace both are low."""
+    """Classify the protected users' traces by utility (Table 4.1, Figure 4.11), one repetition; erased: both low."""
     ac, sd = table["AC"] >= HIGH_AC, table["SD"] <= HIGH_SD
     both = np.select([ac & sd, ac, sd], ["AC and SD high", "AC high only", "SD high only"], "both low")
     return pd.Series(np.where(successes == 0, both, "not protected"), index=table.index)

@@ -1,23 +1,23 @@
-"""The setting that all experiments of the thesis's chapter 5 share (§5.5): days, users, sub-traces, mechanisms, attacks.
+"""The setting of all experiments of the thesis's chapter 5: days, users, sub-traces, mechanisms, attacks.
 
-An adversary knows the first 80 % of everybody's sub-traces; each of the others reaches her under a name of its own: a session of
-30 minutes (§5.5.3) or a day (§5.5.4). AP- and POI-Attack compare it with the user's whole known trace, ILL-Attack has learned from
-that trace cut into sub-traces of the same length. Mechanisms protect each attacked sub-trace by itself; the known traces "never".
+An adversary knows the first 80 % of everybody's sub-traces. Each later sub-trace has a name of its own: a session of 30 minutes
+(§5.5.3) or a day (§5.5.4). AP- and POI-Attack compare it with the user's whole known trace. ILL-Attack is trained on that trace
+cut into sub-traces of the same length. Mechanisms protect each attacked sub-trace separately; the known traces "never".
 
-Every experiment runs under one of two *readings*:
+Every experiment runs in one of two *variants*: ``"text"``, the default, or ``"program"``, what the author's published code
+does.
 
-=============  =================================================  ========================================================
-\\             ``"text"``, the default                            ``"program"``, what the author's published code does
-=============  =================================================  ========================================================
-known          ⌈0.8 n⌉ of n sub-traces                            ⌊0.8 n⌋ + 1
-ILL-Attack     hour of the sub-trace's mean time, below a day     hour of half its span before its start; counts of zeros
-metres         on the ground                                      of a Mercator plane (0.79 m on the ground in San Francisco)
-POI-Attack     POIs                                               stays, so that a place weighs as often as it was visited
-HMC            §4.3                                               the options of :func:`mobpriv.experiments.thesis_4.hmc`
-=============  =================================================  ========================================================
+* Known: "text" ⌈0.8 n⌉ of n sub-traces; "program" ⌊0.8 n⌋ + 1.
+* ILL-Attack: "text" uses the hour of the sub-trace's mean time, below a day. "program" uses the hour of half its span before
+  its start, and counts of zeros.
+* Metres: "text" on the ground; "program" of a Mercator plane (0.79 m on the ground in San Francisco).
+* POI-Attack: "text" uses POIs; "program" stays, so that a place is weighted by its visits.
+* HMC: "text" §4.3; "program" the options of :func:`mobpriv.experiments.thesis_4.hmc`.
 
-The thesis attacks 2437 sessions and 200 days of its 50 cabs. Under either reading these are the same 50 cabs (1 409 687 records,
-as in Table 5.2) and 200 days, but four times as many sessions; what made them so few is not known.
+The thesis attacks 2437 sessions and 200 days of its 50 cabs. Both variants have the same 50 cabs (1 409 687 records, as in
+Table 5.2) and 200 days, but four times as many sessions; we do not know why.
+
+Source: Maouche, thesis, §5.5.
 """
 
 from collections.abc import Iterator, Sequence
@@ -50,44 +50,44 @@ class Setting(NamedTuple):
     known: Traces  # the first 80 %, KD, uncut
     secret: Traces  # the other sub-traces, each under a name of its own
     users: pd.Index  # the names of these sub-traces
-    owner: pd.Series  # whose they are
+    owner: pd.Series  # sub-trace -> its user
     person: dict[str, str]  # a sub-trace, or a second name of one person -> her first name; for the policies
-    selection: str  # all of this in words
+    selection: str  # all of this in words, without a full stop at the end
 
 
 def prepare(
     dataset: str = "city",
-    length: str = "sessions",  # or "days": what reaches the adversary at once
+    length: str = "sessions",  # or "days": the unit that is attacked
     reading: str = "text",
-    active: int = 0,  # keep the so many users with the most records in the days, 50 for Cabspotting; 0 keeps all
+    active: int = 0,  # keep so many users with the most records in the days, 50 for Cabspotting; 0 keeps all
     start: str = "",
     days: int = 30,
     leave_out: str = "",
     most: int = 0,
 ) -> Setting:
-    """The chosen days of a data set (see :func:`mobpriv.experiments.days.choose`), their most active users, past and sub-traces."""
+    """Choose the days (see :func:`mobpriv.experiments.days.choose`), the most active users, their past and sub-traces."""
     seconds, border = LENGTHS[one_of("length", length, LENGTHS)], {"text": "ceiling", "program": "program"}[check(reading)]
     chosen = choose(dataset, start, days, leave_out, most)
     traces = most_active(chosen.traces, active) if whole("active", active, 0) else chosen.traces
     known, (secret, owner) = split_in_time(traces, seconds, 0.8, border)
     users = by_user(traces)[0]
     if len(users) < 2:
-        raise ValueError(f"re-identification needs at least two users (got {', '.join(users)} alone)")
+        raise ValueError(f"re-identification needs at least two users (got only {', '.join(users)})")
     if not len(secret):
         raise ValueError(
-            f"nobody has {length} enough to hold some back: of every user's {length} all are among the known 80 % (names that change are users of their own)"
+            f"no user has enough {length} to hold some back: all {length} of every user are among the known 80 % (a user whose name changes counts as several)"
         )
     second = same_person(traces)
     person = {sub_trace: second.get(whose, whose) for sub_trace, whose in owner.items()}
     words = chosen.selection
     if active and len(users) < len(by_user(chosen.traces)[0]):
-        words += f"; only the {len(users)} most active, {shown(len(traces))} records"
-    words += f"; {counted(len(owner), length[:-1])} of {counted(owner.nunique(), 'user')} attacked, the first 80 % of each user's are known"
+        words += f". We use only the {len(users)} most active users, who have {shown(len(traces))} records"
+    words += f". We attack {counted(len(owner), length[:-1])} of {counted(owner.nunique(), 'user')}; the first 80 % of each user's {length} are known"
     return Setting(chosen.data, known, secret, owner.index, owner, person | second, words)
 
 
 def most_active(traces: Traces, users: int) -> Traces:
-    """The records of the ``users`` with the most of them (§5.5.1), of several the first by name."""
+    """Keep the records of the ``users`` with the most records (§5.5.1), in case of ties the first by name."""
     _, offsets = by_user(traces)
     records = np.diff(offsets)
     chosen = np.zeros(len(records), bool)
@@ -100,9 +100,9 @@ def check(reading: str) -> str:
 
 
 def attacks(length: str = "sessions", reading: str = "text", seed: int = 0) -> list:
-    """ILL-, AP- and POI-Attack as §5.5.2 configures them: S2 cells of level 13; cells of 800 m; stops of 500 m and 15 min.
+    """Return ILL-, AP- and POI-Attack configured as in §5.5.2: S2 cells of level 13; cells of 800 m; stops of 500 m and 15 min.
 
-    ``seed`` is that of ILL-Attack, which learns at random.
+    ``seed`` is that of ILL-Attack, which is trained at random.
     """
     delta = LENGTHS[one_of("length", length, LENGTHS)]
     if check(reading) == "program":
@@ -115,9 +115,9 @@ def attacks(length: str = "sessions", reading: str = "text", seed: int = 0) -> l
 
 
 def mechanisms(setting: Setting, reading: str = "text") -> dict:
-    """No protection and the four LPPMs as §5.5.2 configures them, by the names that figures and results bear.
+    """Return no protection and the four LPPMs configured as in §5.5.2, by their names in figures and results.
 
-    HMC knows what the adversary knows, and whose each attacked sub-trace is.
+    HMC knows what the adversary knows, and the owner of each attacked sub-trace.
     """
     plane = {"text": "ground", "program": "mercator"}[check(reading)]
     confusion = replace(thesis_4.hmc(setting, reading), owners=setting.owner.to_dict())
@@ -126,18 +126,20 @@ def mechanisms(setting: Setting, reading: str = "text") -> dict:
 
 
 def joined(setting: Setting) -> Traces:
-    """The attacked sub-traces of each user as one trace under her own name: §5.2's data publishing scenario."""
+    """Join the attacked sub-traces of each user under her own name: §5.2's data publishing scenario."""
     return of_owners(setting.secret, setting.owner)
 
 
 def of_owners(sub_traces: Traces, owner: pd.Series) -> Traces:
-    """Sub-traces, whatever a mechanism left of them, as traces of their owners."""
+    """Join sub-traces, as a mechanism left them, to traces of their owners."""
     return as_traces(sub_traces.assign(user=owner[sub_traces["user"].astype(str)].to_numpy()))
 
 
 def with_own_counts(published: Traces, before: Traces) -> Traces:
-    """Each published sub-trace with as many records as it had ``before``: evenly chosen from its own, the first and the last
-    among them; repeated where it has too few."""
+    """Give each published sub-trace as many records as it had ``before``.
+
+    The records are chosen evenly, first and last included, and repeated if there are too few.
+    """
     (users, offsets), (old, ends) = by_user(published), by_user(before)
     have, want = np.diff(offsets), np.diff(ends)[old.get_indexer(users)]
     within = np.arange(want.sum()) - np.repeat(np.cumsum(want) - want, want)
@@ -147,7 +149,7 @@ def with_own_counts(published: Traces, before: Traces) -> Traces:
 
 
 def days_of(setting: Setting) -> tuple[pd.Series, pd.Series]:
-    """The day that each attacked session is of, and whose each day is: slices of 24 hours from the user's first record (§5.5.4)."""
+    """Return the day of each attacked session, and the user of each day: slices of 24 hours from her first record (§5.5.4)."""
     first, begins = (_first_moments(of) for of in (setting.known, setting.secret))
     after = begins[setting.users].to_numpy() - first[setting.owner].to_numpy()
     number = pd.Series(after // int(1000 * LENGTHS["days"]), setting.users)
@@ -156,13 +158,13 @@ def days_of(setting: Setting) -> tuple[pd.Series, pd.Series]:
 
 
 def _first_moments(traces: Traces) -> pd.Series:
-    """When each trace begins, in ms."""
+    """Return the beginning of each trace, in ms."""
     users, offsets = by_user(traces)
     return pd.Series(milliseconds(traces)[offsets[:-1]], users)
 
 
 def shared_by(setting: Setting, grid) -> np.ndarray:
-    """For each attacked sub-trace: the share of the other users whose known trace has been in every cell of ``grid`` that it visits."""
+    """Return for each attacked sub-trace the share of other users whose known trace has visited all its cells of ``grid``."""
     known, secret = heat_maps(setting.known, grid), heat_maps(setting.secret, grid)
     cells = np.union1d(known.cells, secret.cells)
     been, passes = (_visited(of, cells) for of in (known, secret))
@@ -173,17 +175,22 @@ def shared_by(setting: Setting, grid) -> np.ndarray:
 
 
 def _visited(of: HeatMaps, cells: np.ndarray) -> csr_array:
-    """1 where a trace has been, one column for each of ``cells``."""
+    """Return 1 where a trace has been, one column per cell of ``cells``."""
     column = np.searchsorted(cells, of.cells)[of.counts.indices]
     return csr_array((np.ones(len(column), np.int64), column, of.counts.indptr), shape=(len(of.users), len(cells)))
 
 
 def rates(found: Sequence[dict], owner: pd.Series) -> dict:
-    """The results that Figures 5.3 to 5.6 show. ``found``: of each run, mechanism -> attack -> whether it finds each sub-trace of ``owner``.
+    """Compute the results of Figures 5.3 to 5.6.
 
-    A sub-trace counts by the share of the runs in which it is found. Intervals cover other users, not other sub-traces of the
-    same ones: these are alike. "drawn" is the rate run by run, where runs differ; "lead" that of ILL-Attack over another attack,
-    "apart" that of ILL-Attack under one mechanism over that under another.
+    ``found``: for each run, mechanism -> attack -> whether it re-identifies each sub-trace.
+
+    A sub-trace counts by its share of runs with a re-identification. Intervals are over users, not over sub-traces, because
+    those of one user are similar.
+
+    * "drawn": the rate run by run, if runs differ.
+    * "lead": ILL-Attack's rate minus another attack's.
+    * "apart": ILL-Attack's rate under one mechanism minus that under another.
     """
     whose, results, share = owner.to_numpy(), {"attacked": len(owner), "users": int(owner.nunique()), "runs": len(found)}, {}
     for mechanism, attack in ((m, a) for m in found[0] for a in found[0][m]):
@@ -205,8 +212,8 @@ def rates(found: Sequence[dict], owner: pd.Series) -> dict:
 
 
 def protected(mechanism, traces: Traces, seeds: Sequence[int]) -> Iterator[Traces]:
-    """What ``mechanism`` makes of the sub-traces, once for each seed; once where it draws nothing."""
-    if isinstance(mechanism, HMC):  # draws nothing until the heat maps are altered
+    """Yield the protected sub-traces for each seed; once for a deterministic ``mechanism``."""
+    if isinstance(mechanism, HMC):  # deterministic up to the altered heat maps
         altered = mechanism.alter(traces)
         yield from (mechanism.rebuild(traces, altered, np.random.default_rng(seed)).traces for seed in seeds)
         return

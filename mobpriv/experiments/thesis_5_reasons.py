@@ -1,7 +1,14 @@
-"""Why ILL-Attack finds more than AP-Attack: its parts exchanged, left out, or given to an attack that does not learn.
+"""Explain by ablation why ILL-Attack re-identifies more than AP-Attack.
 
-The thesis names reasons: the trees (§5.4.3), the hour of day and the heat map (§5.4.2, Table 5.1), and that ILL-Attack "learns from
-individual short past behaviors" where AP-Attack compares whole profiles (§5.5.3). Each is switched off here by itself.
+The thesis names these reasons:
+
+* the trees (§5.4.3),
+* the hour of day and the heat map (§5.4.2, Table 5.1),
+* ILL-Attack "learns from individual short past behaviors", AP-Attack compares whole profiles (§5.5.3).
+
+Each is ablated separately.
+
+Source: Maouche, thesis, chapter 5.
 """
 
 import warnings
@@ -32,15 +39,15 @@ _GROUP_OF = {
     "nbRecords": "nbRecords",
     "centerLat": "centre",
     "centerLng": "centre",
-    "zeros": "cells",  # of the author's program: most of them are empty cells
+    "zeros": "cells",  # in the author's program; most zeros are empty cells
     "nonZeros": "cells",
 }
-AT_ONCE = 1 << 23  # pairs of sub-traces whose divergences are held at one time: 64 MB
+AT_ONCE = 1 << 23  # pairs of sub-traces whose divergences are in memory at one time: 64 MB
 
 
 @contextmanager
 def _many_classes():
-    """Users of one sub-trace each are classes all the same, and no mistaken regression, which scikit-learn warns of."""
+    """Silence scikit-learn's warning of a mistaken regression: users with one sub-trace each are valid classes."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%")
         yield
@@ -48,9 +55,9 @@ def _many_classes():
 
 @dataclass(frozen=True)
 class SomeFeatures(ILLAttack):
-    """ILL-Attack that is given some groups of Table 5.1's features only; with all of them it is ILL-Attack.
+    """ILL-Attack with only some groups of Table 5.1's features; with all groups it is ILL-Attack.
 
-    Each node still considers ``max_features`` of what is left, one feature at least.
+    Each node still considers ``max_features`` of the remaining features, at least one.
     """
 
     groups: tuple[str, ...] = GROUPS
@@ -73,10 +80,12 @@ class SomeFeatures(ILLAttack):
 
 @dataclass(frozen=True)
 class RandomForest(ILLAttack):
-    """A random forest (Breiman, Machine Learning 45, 2001) in the place of ILL-Attack's trees, of the same number, leaf, split and share.
+    """A random forest instead of ILL-Attack's trees, with the same number, leaf, split and share.
 
-    It searches the best cut-point of each feature where Extremely Randomized Trees draw one. ``bootstrap``: each tree learns from as
-    many sub-traces drawn with replacement, Breiman's rule and scikit-learn's default; ILL-Attack's trees learn from all of them.
+    It searches the best cut-point of each feature; Extremely Randomized Trees draw one. ``bootstrap``: each tree is trained on
+    as many sub-traces drawn with replacement, Breiman's rule and scikit-learn's default. ILL-Attack's trees are trained on all.
+
+    Source: Breiman, Machine Learning 45, 2001.
     """
 
     bootstrap: bool = False
@@ -107,9 +116,9 @@ class RandomForest(ILLAttack):
 
 @dataclass(frozen=True)
 class LogisticRegression(ILLAttack):
-    """Multinomial logistic regression (scikit-learn's, penalty 1) on standardised features in the place of ILL-Attack's trees.
+    """Multinomial logistic regression (scikit-learn's, penalty 1) on standardised features instead of ILL-Attack's trees.
 
-    It draws nothing: the fields of the trees and ``seed`` do not matter. It needs two known users.
+    It is deterministic: the fields of the trees and ``seed`` have no effect. It needs two known users.
     """
 
     name = "logistic regression"
@@ -135,8 +144,8 @@ class Standardised(NamedTuple):
         column = np.repeat(np.arange(len(mean)), filled)
         squares = np.bincount(column, (values.data - mean[column]) ** 2, len(mean)) + (n - filled) * mean**2
         deviation = np.sqrt(squares / n)
-        # the intercept, which bears no penalty, takes up any shift: only features that nearly all sub-traces have are centred, for
-        # a latitude of 37.77 ± 0.02 would stop the solver; the shares of the cells stay sparse
+        # the intercept has no penalty and absorbs any shift, so centring is optional: it is done only for features that most
+        # sub-traces have, because the solver fails on a latitude of 37.77 ± 0.02; the shares of the cells stay sparse
         centre, scale = np.where(filled > n / 2, mean, 0.0), np.where(deviation > 0, deviation, 1.0)
         blank = cls(Multinomial(max_iter=2000), centre, scale)
         with _many_classes():
@@ -152,7 +161,7 @@ class Standardised(NamedTuple):
 
 
 def classifiers(length: str, trees: int = 100, seed: int = 0) -> dict[str, ILLAttack]:
-    """ILL-Attack as §5.5.2 configures it (but for ``trees``), and with other classifiers on the same features of the same sub-traces."""
+    """Return ILL-Attack as in §5.5.2 (except ``trees``), and with other classifiers on the same features."""
     ill = replace(attacks(length, seed=seed)[0], trees=trees)
     return {
         ill.name: ill,
@@ -163,12 +172,12 @@ def classifiers(length: str, trees: int = 100, seed: int = 0) -> dict[str, ILLAt
 
 
 def groups_of(length: str) -> tuple[str, ...]:
-    """The groups of features that sub-traces of this length have: "this feature is limited to sub-traces that are smaller than a day"."""
+    """Return the groups of features for this length: "this feature is limited to sub-traces that are smaller than a day"."""
     return GROUPS if length == "sessions" else GROUPS[1:]
 
 
 def feature_groups(length: str, trees: int = 100, seed: int = 0) -> dict[str, ILLAttack]:
-    """ILL-Attack without each group of features, and with each alone."""
+    """Return ILL-Attack without each group of features, and with each group alone."""
     ill, groups = replace(attacks(length, seed=seed)[0], trees=trees), groups_of(length)
     without = {f"without {one}": tuple(other for other in groups if other != one) for one in groups}
     alone = {f"{one} alone": (one,) for one in groups}
@@ -176,20 +185,20 @@ def feature_groups(length: str, trees: int = 100, seed: int = 0) -> dict[str, IL
 
 
 def _instead(ill: ILLAttack, kind: type[ILLAttack], **further) -> ILLAttack:
-    """An attack of another kind with the settings of ``ill``."""
+    """Return an attack of another kind with the settings of ``ill``."""
     return kind(**{part.name: getattr(ill, part.name) for part in fields(ill) if part.name != "known_"}, **further)
 
 
 def nearest_past(known: SubTraces, anonymous: Traces, grid, k: int = 1) -> pd.DataFrame:
-    """AP-Attack against a past that is cut: of each trace the mean of the ``k`` least Topsoe divergences (3.3) from the known sub-traces of
-    each user, in nats; of all of them where a user has fewer.
+    """Run AP-Attack on a past cut into sub-traces, without training.
 
-    Nothing is learned: every known sub-trace is kept and every pair compared, some traces at a time.
+    For each trace and user: the mean of the ``k`` least Topsoe divergences (3.3), in nats, from her known sub-traces; of all if
+    she has fewer. Every pair is compared, some traces at a time.
     """
     whole("k", k, 1)
     past, now = heat_maps(known.traces, grid), heat_maps(anonymous, grid)
     owner = known.owner[past.users].to_numpy()
-    # sub-traces sorted by name need not stand owner by owner: "a-1-0" lies between "a-0" and "a-2"
+    # sub-traces sorted by name are not sorted by owner: "a-1-0" is between "a-0" and "a-2"
     order = np.argsort(owner, kind="stable")
     users, first = np.unique(owner[order], return_index=True)
     ends = np.r_[first[1:], len(order)]
@@ -205,10 +214,10 @@ def nearest_past(known: SubTraces, anonymous: Traces, grid, k: int = 1) -> pd.Da
 
 
 def by_lot(ranking: pd.DataFrame, owner: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """For each trace of ``owner`` the chance that the true user is named if one of the nearest is drawn; and how many these are.
+    """Return each trace's chance that a random one of the nearest users is the true one, and the number of nearest users.
 
-    The policies settle ties against the adversary. Heat maps of one cell each are equal, so that who compares short traces ties often:
-    to tell what cutting buys, ties must not count as mistakes.
+    The policies settle ties against the adversary. Heat maps of one cell each are equal, so short traces often tie. To measure
+    the effect of cutting, ties must not count as mistakes.
     """
     d = ranking.loc[owner.index].to_numpy()
     nearest = d <= d.min(axis=1, keepdims=True) + TIE
@@ -217,7 +226,7 @@ def by_lot(ranking: pd.DataFrame, owner: pd.Series) -> tuple[np.ndarray, np.ndar
 
 
 def unlearned(setting: Setting, length: str) -> dict[str, pd.DataFrame]:
-    """Rankings between AP-Attack and ILL-Attack for which nothing is learned: the past cut, then ILL-Attack's cells, then more neighbours."""
+    """Return rankings without training: AP-Attack, the past cut, with ILL-Attack's cells, with more neighbours."""
     ill, ap, _ = attacks(length)
     past, s2 = slices(setting.known, ill.delta), S2Grid(ill.level)
     return {

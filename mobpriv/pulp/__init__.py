@@ -1,12 +1,21 @@
-"""PULP: which mechanism, at which setting, for which user (Cerf et al., "Automatic privacy and utility preservation for mobility data: a
-nonlinear model-based approach", TDSC 2018)::
+"""PULP: recommend a mechanism and its setting to each user::
 
-    measured = profile(traces)  # levels of privacy and utility at a few settings (§III-B)
-    fitted = models(measured)  # levels as functions of the setting (§III-C), over the range that was profiled
-    chosen = recommend(fitted, lambda candidates: ratio(candidates, w=2))  # the setting that keeps a law (§IV, §V)
-    kept = achieved(traces, chosen)  # the levels when the traces are protected so, with fresh noise (§VI-C)
+    # levels of privacy and utility at a few settings (§III-B)
+    measured = profile(traces)
 
-    rival = alp(traces)  # settings by simulated annealing, which achieved takes as well (§VI-D)
+    # levels as functions of the setting (§III-C), over the profiled range
+    fitted = models(measured)
+
+    # the setting that satisfies a law (§IV, §V)
+    chosen = recommend(fitted, lambda candidates: ratio(candidates, w=2))
+
+    # the levels of traces protected so, with fresh noise (§VI-C)
+    kept = achieved(traces, chosen)
+
+    # settings by simulated annealing, which achieved takes as well (§VI-D)
+    rival = alp(traces)
+
+Source: Cerf et al., "Automatic privacy and utility preservation for mobility data: a nonlinear model-based approach", TDSC 2018.
 """
 
 from mobpriv.pulp.alp import ALP_GEO_I, ALP_PROMESSE, BOTH, Objective, alp

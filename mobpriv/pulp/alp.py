@@ -1,8 +1,9 @@
-"""ALP, the rival of PULP §VI-D: one mechanism's setting by simulated annealing (Primault, Boutet, Ben Mokhtar, Brunie, "Adaptive location
-privacy with ALP", SRDS 2016).
+"""ALP, with which §VI-D compares PULP: one mechanism's setting by simulated annealing.
 
-The paper says "simulated annealing" and hardly more; this is what its authors' program does (Accio's optimizer), step by step.
-Every step protects the trace and measures it, ``runs`` times: that is what PULP's models save.
+The paper says little more than "simulated annealing"; this follows its authors' program (Accio's optimizer) step by step. Every
+step protects the trace and measures it ``runs`` times; PULP's models avoid this cost.
+
+Source: Primault, Boutet, Ben Mokhtar, Brunie, "Adaptive location privacy with ALP", SRDS 2016.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +25,7 @@ GOALS = ("minimise", "maximise", "at most", "at least", "equal")
 HOTTEST, COLDEST, COOLING = 1.0, 1e-5, 0.9
 WINDOW = 0.5  # share of the values among which a neighbour is drawn
 
-# the values of the SRDS 2016 experiments; of Promesse's without 0, which is no protection
+# the values of the SRDS 2016 experiments; for Promesse without 0, which is no protection
 GEO_I_VALUES = tuple(np.unique(np.round(np.r_[np.arange(10, 1001) * 1e-3, np.arange(100, 1001) * 1e-5], 5)).tolist())
 PROMESSE_VALUES = tuple(range(50, 501))
 ALP_GEO_I = Sweep(GeoI(), "epsilon", GEO_I_VALUES, rises="utility")
@@ -33,8 +34,13 @@ ALP_PROMESSE = Sweep(Promesse(), "alpha", PROMESSE_VALUES, rises="privacy")
 
 @dataclass(frozen=True)
 class Objective:
-    """What a metric m is to be, with its cost: minimise, min(m, bound)/bound; maximise, 1 less that; at most, at least, equal: how far
-    m is on the wrong side of the bound, as a share of it. What is not defined for a protected trace costs 1."""
+    """The goal for a metric m, with its cost.
+
+    * minimise: min(m, bound)/bound; maximise: 1 minus that.
+    * at most, at least, equal: how far m is on the wrong side of the bound, as a share of it.
+
+    A metric that is undefined for a protected trace costs 1.
+    """
 
     goal: str
     metric: str
@@ -55,7 +61,7 @@ class Objective:
         return {"at most": max(share - 1, 0.0), "at least": max(1 - share, 0.0), "equal": abs(share - 1)}[self.goal]
 
 
-# "maximize both utility and privacy" (§VI-D), which is to minimise the F-score of the POIs and to maximise that of the cells
+# "maximize both utility and privacy" (§VI-D): minimise the F-score of the POIs and maximise the F-score of the cells
 BOTH = (Objective("maximise", "privacy"), Objective("maximise", "utility"))
 
 
@@ -63,18 +69,20 @@ class Annealed(NamedTuple):
     best: int  # of the places 0 … size − 1
     cost: float
     evaluations: int
-    worse: int  # steps taken to a dearer place, which a greedy search never takes
+    worse: int  # accepted steps to a higher cost, which a greedy search never accepts
 
 
 def anneal(cost: Callable[[int], float], size: int, scale: float, rng: np.random.Generator) -> Annealed:
-    """Simulated annealing over a row of ``size`` places; ``scale``: about the largest cost, the number of objectives.
+    """Minimise a cost over ``size`` places in a row by simulated annealing; ``scale``: the number of objectives.
 
-    It begins anywhere. At each temperature, 1, 0.9, 0.81, … down to 1e-5, a neighbour is drawn from the window of half the places around
-    the present one (cut off at the ends) and taken if it is cheaper, or else with probability 1/(1 + exp(ΔC/(0.5 · T · scale))). It ends
-    early at cost 0; the cheapest place seen is the answer, of equal ones the first seen.
+    * The start is random.
+    * The temperature T is 1, 0.9, 0.81, … down to 1e-5.
+    * At each T a neighbour is drawn from the window of half the places around the current one, cut off at the ends.
+    * The neighbour is accepted if its cost is lower, else with probability 1/(1 + exp(ΔC/(0.5 · T · scale))).
+    * The search ends early at cost 0. The result is the place of least cost seen, in case of ties the first.
     """
     whole("size", size, 1)
-    half = max(1, int(WINDOW * size) // 2)  # an odd window has as many places on either side
+    half = max(1, int(WINDOW * size) // 2)  # an odd window: equally many places on both sides
     at = int(rng.integers(size))
     now = cost(at)
     best, least, evaluations, worse, heat = at, now, 1, 0, HOTTEST
@@ -99,7 +107,7 @@ def alp(
     traces: Traces,
     sweep: Sweep = ALP_GEO_I,
     objectives: Sequence[Objective] = BOTH,
-    runs: int = 3,  # of a random mechanism at each step: the median of a metric counts
+    runs: int = 3,  # runs of a random mechanism at each step: the median of a metric counts
     metrics=Metrics(),  # noqa: B008 - it cannot be changed
     more: Mapping[str, Callable[[Traces, Traces], pd.Series]]
     | None = None,  # further metrics by name: functions of mobpriv.metrics
@@ -107,15 +115,22 @@ def alp(
     workers: int = 1,
     keep: Callable[[str, Callable], list[dict]] = lambda name, compute: compute(),
 ) -> pd.DataFrame:
-    """The setting that ALP finds for each user: one row a user, with the columns user, mechanism, value that ``achieved`` takes.
+    """Find a setting for each user with ALP: one row per user, with the columns user, mechanism, value that ``achieved`` takes.
 
-    Further columns: parameter, cost, evaluations (settings tried, one tried again counts again), worse (steps to a dearer setting), protections (how often her trace was
-    protected), reason: why there is no setting (privacy is asked for and she has no POI), or where the mechanism refused her trace, which
-    costs 1 an objective. ``keep`` is that of :func:`mobpriv.pulp.profile`.
+    Further columns:
 
-    Departures from the program: Promesse's α = 0, no protection, is not among its values. The trace is not cut into days nor thinned to a
-    record each 30 s. For Geo-I the program's own experiments minimise spatial distortion where PULP's comparison speaks of utility; and it
-    counts every stay of the protected trace that matches, where POIs are merged here.
+    * parameter, cost.
+    * evaluations: settings tried; repeated ones count again. worse: steps to a higher cost.
+    * protections: how often her trace was protected.
+    * reason: why there is no setting (privacy is asked for and she has no POI), or where the mechanism refused her trace, which
+      costs 1 per objective.
+
+    ``keep`` is that of :func:`mobpriv.pulp.profile`. Differences from the program:
+
+    * Promesse's α = 0, no protection, is not among its values.
+    * The trace is not cut into days nor thinned to one record per 30 s.
+    * For Geo-I the program's own experiments minimise spatial distortion; PULP's comparison uses utility.
+    * The program counts every matching stay of the protected trace; POIs are merged here.
     """
     whole("runs", runs, 1)
     whole("seed", seed, 0)

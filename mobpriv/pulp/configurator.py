@@ -1,15 +1,18 @@
-"""PULP's configurator: the mechanism and the setting that keep what a user asks for (Cerf et al., TDSC 2018, §III-D, §IV, §V).
+"""PULP's configurator: choose the mechanism and the setting that satisfy a user's objective.
 
-Four laws, one function each: :func:`ratio`, :func:`both_thresholds`, :func:`privacy_threshold`, :func:`utility_threshold`. All work on models,
-:class:`Candidate`: what they promise holds for the models. What a user gets is measured by :func:`mobpriv.pulp.achieved`.
+The four laws are :func:`ratio`, :func:`both_thresholds`, :func:`privacy_threshold` and :func:`utility_threshold`. They use
+models, :class:`Candidate`, so their recommendations hold for the models. :func:`mobpriv.pulp.achieved` measures the actual
+levels.
 
 The paper's equations leave three things open, which all laws decide alike:
 
-* A setting must lie in the range of the parameter. A threshold that the model keeps nowhere there is infeasible; one that it keeps
-  everywhere leaves the whole range to choose from, though Equations (7) and (10) have no solution then: their tangent means something
-  only for a threshold between the model's saturation levels.
+* A setting must be in the range of the parameter. A threshold that the model satisfies nowhere there is infeasible. One that it
+  satisfies everywhere allows the whole range. Equations (7) and (10) have no solution then: their tangent is meaningful only
+  for a threshold between the model's saturation levels.
 * The end of the feasible interval that is best for the other metric is taken, whichever metric rises with the parameter.
-* Of several settings or mechanisms that are equally good, that of the better other metric is taken, and of equal ones the first.
+* Between equally good settings or mechanisms, the better other metric decides, in case of ties the first.
+
+Source: Cerf et al., TDSC 2018, §III-D, §IV, §V.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,25 +39,28 @@ class Candidate(NamedTuple):
     low: float
     high: float
     missing: str = ""  # why there is no model, where a coefficient is NaN
-    doubts: str = ""  # what speaks against the models, where there are some
+    doubts: str = ""  # problems of the models, if any
     pois: float = nan  # of the original trace
 
 
 class Setting(NamedTuple):
-    """What a law makes of one candidate."""
+    """The result of a law for one candidate."""
 
     mechanism: str
-    value: float | None  # of the parameter; None: the mechanism cannot keep the law
-    privacy: float | None  # as the models have them at this value
+    value: float | None  # of the parameter; None: the mechanism cannot satisfy the law
+    privacy: float | None  # levels of the models at this value
     utility: float | None
     low: float | None  # the feasible interval
     high: float | None
-    reason: str  # why the mechanism cannot keep the law, or what speaks against its models
+    reason: str  # why the mechanism cannot satisfy the law, or problems of its models
 
 
 class Recommendation(NamedTuple):
-    """What a law recommends; ``mechanism`` and ``value`` are None where no candidate can keep it, and ``reason`` says why. Of what is
-    recommended it says what speaks against the models: a poor fit, levels that are not monotone, a privacy of few POIs."""
+    """The recommendation of a law; ``mechanism`` and ``value`` are None if no candidate satisfies it.
+
+    ``reason`` says why there is none, or names problems of the models: a poor fit, levels that are not monotone, a privacy of
+    few POIs.
+    """
 
     mechanism: str | None
     value: float | None
@@ -67,10 +73,10 @@ class Recommendation(NamedTuple):
 def ratio(candidates: Sequence[Candidate], w: float, solve: str = "root") -> Recommendation:
     """PU-ratio (§IV): privacy is ``w`` times utility, and both are as high as possible.
 
-    Equation (5), argmin |F_pr(ε) − w · F_ut(ε)|, has a value also where the ratio is met nowhere in the range: the mechanism is
-    infeasible then. ``solve="argmin"`` takes that value, as the equation is written. Where the ratio is met at several settings, as it may
-    be when both levels rise with the parameter (the function is not convex), that of the highest levels is taken. Equation (6) chooses
-    the mechanism: the largest F_pr + w · F_ut.
+    Equation (5), argmin |F_pr(ε) − w · F_ut(ε)|, has a value even if the ratio is met nowhere in the range; then the mechanism
+    is infeasible. ``solve="argmin"`` takes that value, as the equation is written. The ratio may be met at several settings if
+    both levels rise with the parameter (the function is not convex); then the setting of highest levels is taken. Equation (6)
+    chooses the mechanism: the largest F_pr + w · F_ut.
     """
     positive("w, the ratio of privacy to utility,", w)
     one_of("solve", solve, SOLVED)
@@ -87,7 +93,7 @@ def privacy_threshold(candidates: Sequence[Candidate], least: float) -> Recommen
 def utility_threshold(candidates: Sequence[Candidate], least: float) -> Recommendation:
     """U-thld (§V-B): utility is at least ``least``, privacy as high as possible, (10) to (12).
 
-    "The highest value that guarantees F_ut ≥ Ut_min" is right where privacy rises with the parameter; for Geo-I it is the lowest.
+    "The highest value that guarantees F_ut ≥ Ut_min" is right if privacy rises with the parameter; for Geo-I it is the lowest.
     """
     _check_threshold("utility", least)
     goodness = lambda s: (s.privacy, s.utility)  # noqa: E731
@@ -97,10 +103,11 @@ def utility_threshold(candidates: Sequence[Candidate], least: float) -> Recommen
 def both_thresholds(
     candidates: Sequence[Candidate], least_privacy: float, least_utility: float, middle: str = "arithmetic"
 ) -> Recommendation:
-    """PU-thld (§V-C): privacy and utility are at least so high, (13) and (14).
+    """PU-thld (§V-C): privacy and utility reach their thresholds, (13) and (14).
 
-    Of the settings that keep both thresholds the middle is taken: the arithmetic mean of the ends, (13), or, on a model in ln ε,
-    the geometric one. The ends are those in the parameter's range. The mechanism is that of the largest Pr_min · F_pr + Ut_min · F_ut.
+    The chosen setting is the middle of those that satisfy both thresholds: the arithmetic mean of the ends, (13), or the
+    geometric one, for a model in ln ε. The ends are those in the parameter's range. The mechanism has the largest Pr_min · F_pr
+    + Ut_min · F_ut.
     """
     _check_threshold("privacy", least_privacy)
     _check_threshold("utility", least_utility)
@@ -113,7 +120,7 @@ def both_thresholds(
 
 
 def candidates_of(models: pd.DataFrame) -> dict[str, list[Candidate]]:
-    """User -> her candidates, from a table of :func:`mobpriv.pulp.models`."""
+    """Return user -> her candidates, from a table of :func:`mobpriv.pulp.models`."""
     found: dict[str, list[Candidate]] = {}
     fields = ["user", "mechanism", "metric", "a", "b", "c", "d", "low", "high", "pois", "report"]
     of = {row[:3]: row[3:] for row in models[fields].itertuples(index=False, name=None)}
@@ -128,10 +135,10 @@ def candidates_of(models: pd.DataFrame) -> dict[str, list[Candidate]]:
 
 
 def recommend(models: pd.DataFrame, law: Callable[[list[Candidate]], Recommendation]) -> pd.DataFrame:
-    """What a law recommends to every user: ``recommend(models, lambda c: ratio(c, 2))``.
+    """Return a law's recommendation to every user: ``recommend(models, lambda c: ratio(c, 2))``.
 
-    Columns: user, mechanism, value, privacy, utility, reason, pois; NaN, and the reason, where no mechanism keeps the law. Users without a
-    POI, for whom no law has a model of privacy, have 0 ``pois``: count them apart.
+    Columns: user, mechanism, value, privacy, utility, reason, pois; NaN, and the reason, if no mechanism satisfies the law.
+    Users without a POI have 0 ``pois`` and no model of privacy: count them separately.
     """
     rows = [(user, *law(own)[:5], own[0].pois) for user, own in candidates_of(models).items()]
     table = pd.DataFrame(rows, columns=["user", "mechanism", "value", "privacy", "utility", "reason", "pois"])
@@ -143,7 +150,7 @@ def _check_threshold(metric: str, least: float) -> None:
 
 
 def _recommended(candidates: Sequence[Candidate], of: Callable, goodness: Callable) -> Recommendation:
-    """The best of what a law makes of the candidates."""
+    """Return the best of a law's results for the candidates."""
     if not candidates:
         raise ValueError("a law needs at least one candidate (got none)")
     settings = tuple(of(c) if _known(c) else _infeasible(c, c.missing or "it has no model") for c in candidates)
@@ -166,19 +173,19 @@ def _infeasible(c: Candidate, reason: str) -> Setting:
 
 
 def _at(c: Candidate, x: float, low: float | None = None, high: float | None = None) -> Setting:
-    """The setting at x = ln ε; ``low``, ``high``: the feasible interval, also as logarithms."""
+    """Return the setting at x = ln ε; ``low``, ``high``: the feasible interval, also as logarithms."""
     value, low, high = (_value(c, end) for end in (x, x if low is None else low, x if high is None else high))
     return Setting(c.mechanism, value, c.privacy.at(x), c.utility.at(x), low, high, "")
 
 
 def _value(c: Candidate, x: float) -> float:
-    """ε of ln ε; the ends of the range come back as they are."""
+    """Return ε from ln ε; the ends of the range are returned exactly."""
     return c.low if x <= log(c.low) else c.high if x >= log(c.high) else exp(x)
 
 
 # ------------------------------------------------------------------------------------------------------ thresholds
 def _kept(c: Candidate, privacy: float | None, utility: float | None) -> tuple[float, float] | str:
-    """The ln ε in the range at which the models keep the thresholds (None: there is none), or why there is no such setting."""
+    """Return the interval of ln ε in which the models meet the thresholds (None: no threshold), or why it is empty."""
     interval = log(c.low), log(c.high)
     for metric, model, least in (("privacy", c.privacy, privacy), ("utility", c.utility, utility)):
         if least is None:
@@ -194,17 +201,17 @@ def _kept(c: Candidate, privacy: float | None, utility: float | None) -> tuple[f
 
 
 def _at_least(model: Arctan, least: float, low: float, high: float) -> tuple[float, float]:
-    """The part of [low, high] where F ≥ least: (7) and (10) as intervals; its ends cross where there is none."""
+    """Return the part of [low, high] where F ≥ least: (7) and (10) as intervals; the ends cross if it is empty."""
     a, b, c, d = model
     nowhere, half = (inf, -inf), abs(a) * pi / 2
-    if a * b == 0 or abs(least - d) >= half:  # a constant, or no value of the tangent
+    if a * b == 0 or abs(least - d) >= half:  # a constant, or outside the tangent's values
         return (low, high) if (d >= least if a * b == 0 else d > least) else nowhere
     x = c + tan((least - d) / a) / b
     return (max(low, x), high) if a * b > 0 else (low, min(high, x))
 
 
 def _best_end(c: Candidate, interval: tuple[float, float] | str, goodness: Callable) -> Setting:
-    """Both levels are monotone: one of the ends is best."""
+    """Return the better end of the interval: both levels are monotone."""
     if isinstance(interval, str):
         return _infeasible(c, interval)
     ends = [_at(c, end, *interval) for end in interval]
@@ -240,16 +247,19 @@ def _ratio_of(c: Candidate, w: float, solve: str) -> Setting:
 
 
 def _turns(c: Candidate, w: float) -> list[float]:
-    """The ln ε, at most two, where F_pr − w F_ut turns: between them it is monotone.
+    """Return the ln ε, at most two, where F_pr − w F_ut turns; between them it is monotone.
 
-    The slope is A / (1 + p²(x − m)²) − B / (1 + q²(x − n)²) with A = a_pr b_pr, p = b_pr, m = c_pr and B = w a_ut b_ut, q = b_ut,
-    n = c_ut; it is 0 where A (1 + q²(x − n)²) = B (1 + p²(x − m)²), a quadratic equation.
+    The slope is A / (1 + p²(x − m)²) − B / (1 + q²(x − n)²). It is 0 where A (1 + q²(x − n)²) = B (1 + p²(x − m)²), a quadratic
+    equation.
+
+    * A = a_pr b_pr, p = b_pr, m = c_pr.
+    * B = w a_ut b_ut, q = b_ut, n = c_ut.
     """
     (a1, p, m, _), (a2, q, n, _) = c.privacy, c.utility
     left, right = a1 * p, w * a2 * q
-    if left * right <= 0:  # the levels move against one another: nothing turns
+    if left * right <= 0:  # the levels move in opposite directions: no turn
         return []
-    shift = n - m  # around m, where the numbers are small
+    shift = n - m  # x relative to m keeps the numbers small
     square, line = left * q * q - right * p * p, -2 * left * q * q * shift
     constant = left * (1 + q * q * shift * shift) - right
     if square == 0:
@@ -257,6 +267,6 @@ def _turns(c: Candidate, w: float) -> list[float]:
     under = line * line - 4 * square * constant
     if under < 0:
         return []
-    # the form that does not subtract what is nearly equal
+    # the form of the solution without cancellation
     half = -(line + (sqrt(under) if line >= 0 else -sqrt(under))) / 2
     return sorted({m + half / square, m + (constant / half if half else 0.0)})

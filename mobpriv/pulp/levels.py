@@ -1,8 +1,10 @@
-"""The levels of one user's privacy and utility: Cerf et al., "Automatic privacy and utility preservation for mobility data: a
-nonlinear model-based approach" (PULP, TDSC 2018), §II-C, with the parameters of §VI-A.
+"""The levels of one user's privacy and utility, with the parameters of §VI-A.
 
-They are those of :func:`mobpriv.metrics.poi_privacy` and of :func:`mobpriv.metrics.area_coverage`. A profile measures one trace
-against many protected versions of it: what the metrics need of the original is computed once.
+They are those of :func:`mobpriv.metrics.poi_privacy` and of :func:`mobpriv.metrics.area_coverage`. A profile compares one trace
+with many protected versions, so what the metrics need of the original is computed once.
+
+Source: Cerf et al., "Automatic privacy and utility preservation for mobility data: a nonlinear model-based approach" (PULP,
+TDSC 2018), §II-C.
 """
 
 from dataclasses import dataclass
@@ -24,20 +26,20 @@ NO_POI = "no POI in the original trace: there is nothing to hide"
 class Levels(NamedTuple):
     privacy: float  # Equation (1); NaN without a POI in the original
     utility: float  # Equation (2)
-    reason: str  # why a level is NaN; "" where none is
+    reason: str  # why a level is NaN; "" if none is
 
 
 @dataclass(frozen=True)
 class Metrics:
-    """Privacy, Equation (1), and utility, Equation (2), and what §VI-B3 varies of them.
+    """Privacy, Equation (1), and utility, Equation (2), with the parameters that §VI-B3 varies.
 
-    Whoever wants other metrics gives :func:`mobpriv.pulp.profile` another object with a method ``of(original)``, which returns what
-    has a method ``levels(protected)``.
+    For other metrics, give :func:`mobpriv.pulp.profile` an object with a method ``of(original)``. It must return an object with
+    a method ``levels(protected)``.
     """
 
     diameter: float = 200.0  # m, d: of a POI
     duration: float = 900.0  # s, t: least time of a stop
-    near: float = 100.0  # m, d_max: two POIs at most so far apart match
+    near: float = 100.0  # m, d_max: two POIs match at up to this distance
     level: int = 15  # of the S2 cells, about 280 m wide
     merged: bool = True  # POIs; False: stays
     matched: str = "protected"  # as printed, or "both": see poi_privacy
@@ -52,18 +54,18 @@ class Metrics:
         object.__setattr__(self, "level", S2Grid(self.level).level)
 
     def of(self, original: Traces) -> "Original":
-        """What the metrics need of one user's trace. ValueError for several users, or none."""
+        """Return what the metrics need of one user's trace. ValueError for several users, or none."""
         users = by_user(original)[0]
         if len(users) != 1:
-            raise ValueError(f"levels are those of one user's trace (got records of {len(users)} users)")
+            raise ValueError(f"levels need the trace of one user (got records of {len(users)} users)")
         return Original(self, users[0], self.cells(original), self.centres(original))
 
     def cells(self, traces: Traces) -> np.ndarray:
-        """cell(T): the cells that a trace visits, once each, in the order of their first visits."""
+        """Return cell(T): the distinct cells that a trace visits, in the order of their first visits."""
         return pd.unique(s2_keys(traces["lat"].to_numpy(), traces["lng"].to_numpy(), self.level))
 
     def centres(self, traces: Traces) -> Centres:
-        """poi(T)."""
+        """Return poi(T)."""
         return poi_centres(traces, self.diameter, self.duration, self.max_gap, self.merged, self.plane)
 
 
@@ -76,12 +78,12 @@ class Original(NamedTuple):
     pois: Centres
 
     def levels(self, protected: Traces) -> Levels:
-        """Of a protected version of the trace. An erased trace has privacy 1, for it has no POI, and utility 0."""
+        """Return the levels of a protected version of the trace; an erased one has privacy 1, as it has no POI, and utility 0."""
         others = [user for user in protected["user"].cat.categories if user != self.user]
         if others:
             raise ValueError(
-                f"the protected trace of {self.user} must be hers alone (it has records of {others[0]}): PULP is for mechanisms "
-                "that protect each user by herself and keep her name"
+                f"the protected trace of {self.user} must have only her records (it has records of {others[0]}): PULP is for mechanisms "
+                "that protect each user separately and keep her name"
             )
         m = self.metrics
         if len(protected):
@@ -90,5 +92,5 @@ class Original(NamedTuple):
             cells, found = np.zeros(0, np.int64), Centres(np.zeros(0), np.zeros(0), np.zeros(2, np.int64))
         common = len(self.cells) + len(cells) - len(pd.unique(np.concatenate([self.cells, cells])))
         privacy = float(scores(self.pois, found, m.near, m.matched, m.plane)["privacy"][0])
-        # 2 P R / (P + R) with the fractions resolved: 0 without a common cell
+        # 2 P R / (P + R), simplified so that it is 0 without a common cell
         return Levels(privacy, 2 * common / (len(self.cells) + len(cells)), NO_POI if np.isnan(privacy) else "")

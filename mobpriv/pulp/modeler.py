@@ -1,10 +1,10 @@
-"""PULP's modeler: a level as a function of a mechanism's parameter (Cerf et al., TDSC 2018, §III-C, §VI-A, §VI-B).
+"""PULP's modeler: fit a level as a function of a mechanism's parameter.
 
-Equations (3) and (4), for each user, mechanism and metric::
+Equations (3) and (4), for each user, mechanism and metric: F(ε) = a · arctan(b · (ln ε − c)) + d.
 
-    F(ε) = a · arctan(b · (ln ε − c)) + d
+The two saturation levels are d ± a·π/2, b > 0 is the speed of the transition between them, c the ln ε at its middle.
 
-Its two saturation levels are d ± a·π/2, b > 0 is the speed of the transition between them, c the ln ε at its middle.
+Source: Cerf et al., TDSC 2018, §III-C, §VI-A, §VI-B.
 """
 
 from collections.abc import Sequence
@@ -22,21 +22,26 @@ METRICS = ("privacy", "utility")
 METHODS = ("robust", "paper")
 COEFFICIENTS = 4
 OUTLIER = 0.1
-"""Ten points of a level, as one POI of ten. An error beyond it counts by its size and no more by its square; a mean square of the errors
-beyond its square is a poor fit; a response that moves so far against its trend is not monotone."""
+"""Ten points of a level, like one POI of ten.
+
+Larger errors count by their size, not their square. A fit whose mean square error exceeds its square is poor.
+A response that moves so far against its trend is not monotone.
+"""
 FLAT = 0.01
-"""A response that stays within so much is flat: the paper wants its ratios met within one percent."""
-# of b: at the slowest a straight line over any range of settings, at the fastest a step between two of them
+"""A response within this range is flat: the paper wants its ratios met within one per cent."""
+# bounds of b: the slowest is a straight line over any range of settings, the fastest a step between two of them
 _SPEEDS = (1e-2, 1e2)
 _BEYOND = 0.5
-"""How far a saturation level may lie beyond 0, 1 and the measured levels: a curve is often seen only in part. Bounds at 0 and 1 make the
-errors at values left out eight times as large for Geo-I's utility on three data sets; wider ones than this change nothing."""
+"""How far a saturation level may exceed 0, 1 and the measured levels, because often only a part of the curve is measured.
+
+Bounds at 0 and 1 make the left-out errors of Geo-I's utility eight times as large on three data sets; wider bounds change nothing.
+"""
 _LATTICE = 0.1, 0.3, 1, 3, 10, 30, 100  # speeds of the coarse search
 _TOLERANCE, _ITERATIONS = 1e-6, 400  # §VI-B1
 
 
 class Arctan(NamedTuple):
-    """The coefficients of Equations (3) and (4); a is negative where the level falls, 0 where it does not change."""
+    """The coefficients of Equations (3) and (4); a is negative if the level falls, 0 if it is constant."""
 
     a: float
     b: float
@@ -44,20 +49,20 @@ class Arctan(NamedTuple):
     d: float
 
     def at(self, x: float) -> float:
-        """F at x = ln ε."""
+        """Return F at x = ln ε."""
         return self.a * atan(self.b * (x - self.c)) + self.d
 
 
 class Fit(NamedTuple):
-    """A model and how well it fits."""
+    """A model and its goodness of fit."""
 
     model: Arctan
     points: int
     variance: float  # of its errors, about 0
-    left_out: float  # the same at values that were left out of the fit, each in turn; NaN where that was not asked for
+    left_out: float  # the same at values left out of the fit, each in turn; NaN if not requested
     spread: float  # largest less smallest of the values' mean levels
     reversal: float  # the largest move of these means against their trend
-    report: str  # in words what speaks against the model; "" for nothing
+    report: str  # problems of the model in words; "" for none
 
 
 def fit(
@@ -68,18 +73,19 @@ def fit(
     method: str = "robust",
     left_out: bool = False,
 ) -> Fit:
-    """The model of one user's level under one mechanism.
+    """Fit the model of one user's level under one mechanism.
 
-    §VI-A starts at a = ±1/π, b = 1, c = ln(standard), d = 0.5. ``method="paper"`` takes the least squares from there with the paper's
-    tolerance and number of iterations, and no bounds (fminunc has none). The default has three reasons to differ:
+    §VI-A starts at a = ±1/π, b = 1, c = ln(standard), d = 0.5. ``method="paper"`` runs least squares from there with the
+    paper's tolerance and number of iterations, without bounds (like fminunc). The default differs in three ways:
 
-    * Bounds: the saturation levels lie at most 0.5 beyond 0, 1 and the measured levels ("as printed" privacy can fall below 0), so a level
-      read off the model may lie a little outside [0, 1]; c lies at most the range of values away from it; b lies in [0.01, 100].
-    * An error beyond :data:`OUTLIER` counts by its size, not by its square (soft l1): one strange repetition does not turn the curve.
-    * From the paper's start the search may end beside the best curve. It begins at the best of some hundred curves, of which the
-      paper's start is one.
+    * Bounds: saturation levels are at most 0.5 beyond 0, 1 and the measured levels ("as printed" privacy can fall below 0). So
+      a level of the model may be slightly outside [0, 1]. c is at most the range of values away from it; b is in [0.01, 100].
+    * An error beyond :data:`OUTLIER` counts by its size, not by its square (soft l1): one outlier does not turn the curve.
+    * From the paper's start the search may miss the best curve. It starts at the best of some hundred curves, including the
+      paper's start.
 
-    A response of exactly one level is a constant: a = 0. ValueError for fewer than four different values, for as many coefficients.
+    A response of exactly one level is a constant: a = 0. ValueError for fewer than four different values, the number of
+    coefficients.
     """
     x, y = points(values, levels)
     one_of("method", method, METHODS)
@@ -100,15 +106,19 @@ def fit(
 
 def models(
     profile: pd.DataFrame,
-    sweeps: Sequence[Sweep] | None = None,  # None: the start and the trend that the profile has from its own
+    sweeps: Sequence[Sweep] | None = None,  # None: the start and the trend of the profile's own sweeps
     method: str = "robust",
     left_out: bool = False,
 ) -> pd.DataFrame:
-    """The models of a table of :func:`mobpriv.pulp.profile`: one row a user, mechanism and metric ("privacy" or "utility").
+    """Fit the models of a table of :func:`mobpriv.pulp.profile`: one row per user, mechanism and metric.
 
-    Columns: user, mechanism, metric, a, b, c, d, low, high (the least and the largest value of the mechanism whose level is known: no law
-    recommends what was not looked at), the fields of :class:`Fit`, and pois, of the original trace. Where too few levels are known for a model
-    its coefficients are NaN and the report says why.
+    Columns:
+
+    * user, mechanism, metric ("privacy" or "utility"), a, b, c, d.
+    * low, high: the range of the mechanism's values with a known level; no law recommends a value outside it.
+    * the fields of :class:`Fit`, and pois, of the original trace.
+
+    If too few levels are known for a model, its coefficients are NaN and the report says why.
     """
     profile = _with_sweeps(profile, sweeps)
     found = []
@@ -130,8 +140,10 @@ def models(
 
 
 def _with_sweeps(profile: pd.DataFrame, sweeps: Sequence[Sweep] | None) -> pd.DataFrame:
-    """The profile with the columns standard and rises: its own, or those of ``sweeps``; a table made by hand is taken for one of the
-    paper's sweeps."""
+    """Add the columns standard and rises to the profile: its own, or those of ``sweeps``.
+
+    A table made by hand is assumed to have the paper's sweeps.
+    """
     if "pois" not in profile:
         profile = profile.assign(pois=nan)
     if sweeps is None and {"standard", "rises"} <= set(profile):
@@ -145,7 +157,7 @@ def _with_sweeps(profile: pd.DataFrame, sweeps: Sequence[Sweep] | None) -> pd.Da
 
 
 def _coarse(pois: float) -> str:
-    """Where one POI moves privacy by more than an outlier: how many there are."""
+    """Report the number of POIs if one POI changes privacy by more than an outlier."""
     if not 0 < pois < 1 / OUTLIER:
         return ""
     return (
@@ -156,7 +168,7 @@ def _coarse(pois: float) -> str:
 
 
 def _fit_known(values, levels, reasons, standard: float, rises: bool, method: str, left_out: bool) -> Fit:
-    """The fit to the levels that are numbers; what was left out stands in its report."""
+    """Fit the levels that are numbers; the report names those left out."""
     known = np.isfinite(levels)
     missing = ""
     if not known.all():
@@ -170,7 +182,7 @@ def _fit_known(values, levels, reasons, standard: float, rises: bool, method: st
 
 
 def points(values, levels) -> tuple[np.ndarray, np.ndarray]:
-    """ln ε and the level of every point; ValueError, one line, for what is none."""
+    """Return ln ε and the level of every point; ValueError, one line, for invalid ones."""
     values, levels = np.asarray(values, float), np.asarray(levels, float)
     if values.ndim != 1 or values.shape != levels.shape:
         raise ValueError(f"each value needs one level (got {values.size} values, {levels.size} levels)")
@@ -200,8 +212,10 @@ def _curve(model: Arctan, x: np.ndarray) -> np.ndarray:
 
 
 def _least_squares(x, y, start: float, rises: bool) -> Arctan:
-    """What fminunc minimises, from its start: the four coefficients, no bounds. The way down is another (Levenberg and Marquardt's, 400
-    evaluations), which ends at the same curve but for about one user in forty."""
+    """Minimise what fminunc minimises, from its start: four coefficients, no bounds.
+
+    The algorithm differs (Levenberg and Marquardt's, 400 evaluations); it ends at another curve for about one user in forty.
+    """
 
     def errors(p):
         return p[0] * np.arctan(p[1] * (x - p[2])) + p[3] - y
@@ -241,12 +255,12 @@ def _between(p: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def _cost(p: np.ndarray, x: np.ndarray, y: np.ndarray) -> float:
-    """What :func:`_bounded` makes small (soft l1)."""
+    """Return the objective of :func:`_bounded` (soft l1)."""
     return float(OUTLIER**2 * (np.sqrt(1 + ((_between(p, x) - y) / OUTLIER) ** 2) - 1).sum())
 
 
 def arctan_share(u):
-    """The arctan between its saturation levels, from 0 to 1."""
+    """Return the arctan rescaled to rise from 0 to 1."""
     return 0.5 + np.arctan(u) / pi
 
 
@@ -258,9 +272,9 @@ def coarse(
     speeds: Sequence[float] = _LATTICE,
     middles: int = 49,
 ) -> np.ndarray:
-    """The best of some hundred curves: for a lattice of (b, c) the levels of least squares, cut to the bounds.
+    """Return the best of some hundred curves: a lattice of (b, c) with levels of least squares, clamped to the bounds.
 
-    ``sigmoid`` rises from 0 to 1 in b · (x − c); ``speeds`` are those of b, ``middles`` says how many c are tried.
+    ``sigmoid`` rises from 0 to 1 in b · (x − c); ``speeds`` are the values of b, ``middles`` the number of c tried.
     """
     speed, middle = (axis.ravel() for axis in np.meshgrid(np.log(speeds), np.linspace(*bounds[:, 3], middles)))
     share = sigmoid(np.exp(speed)[:, None] * (x - middle[:, None]))
@@ -279,7 +293,7 @@ def _arctan(p: np.ndarray) -> Arctan:
 
 
 def _errors_left_out(x, y, start: float, rises: bool, method: str) -> np.ndarray:
-    """The errors at each value's points of the model that was fitted to the others; empty-handed, NaN, with only four values."""
+    """Return each value's errors of the model fitted to the others; NaN with only four values."""
     errors = np.full(len(y), nan)
     settings = np.unique(x)
     for setting in settings if len(settings) > COEFFICIENTS else ():
@@ -289,7 +303,7 @@ def _errors_left_out(x, y, start: float, rises: bool, method: str) -> np.ndarray
 
 
 def _reversal(means: np.ndarray) -> float:
-    """The largest fall of a response that rises on the whole, or the largest rise of one that falls."""
+    """Return the largest fall of a response that rises overall, or the largest rise of one that falls."""
     fall = (np.maximum.accumulate(means) - means).max()
     rise = (means - np.minimum.accumulate(means)).max()
     return float(min(fall, rise))

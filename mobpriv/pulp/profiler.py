@@ -1,8 +1,9 @@
-"""PULP's profiler: each user's privacy and utility under every mechanism at a few values of its parameter (Cerf et al., TDSC 2018,
-§III-B, §VI-A).
+"""PULP's profiler: measure each user's privacy and utility under every mechanism at a few values of its parameter.
 
-A user's numbers depend on nobody else: the noise of a setting is drawn from the seed, her name, the mechanism and the value. They
-are the same whoever else is profiled, whatever other values are, and however many processes work.
+A user's numbers depend on nobody else. The noise of a setting is drawn from the seed, her name, the mechanism and the value. It
+does not depend on other users, other values or the number of processes.
+
+Source: Cerf et al., TDSC 2018, §III-B, §VI-A.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,14 +28,14 @@ COLUMNS += ["pois", "standard", "rises"]
 class Sweep:
     """A mechanism, its one parameter, and the values to try.
 
-    ``mechanism`` has the parameter at its standard value, "the default value of the configuration parameter defined by the authors"
-    (§VI-A), where the modeler starts. PULP is for mechanisms that protect each user by herself.
+    ``mechanism`` has the parameter at its standard value, where the modeler starts: "the default value of the configuration
+    parameter defined by the authors" (§VI-A). PULP is for mechanisms that protect each user separately.
     """
 
     mechanism: Any
     parameter: str  # the field of the mechanism
     values: Sequence[float]
-    rises: str  # "privacy" or "utility": which of them is expected to rise with the parameter
+    rises: str  # "privacy" or "utility": the level that is expected to rise with the parameter
     name: str = ""  # in tables; "": the mechanism's
 
     def __post_init__(self):
@@ -46,7 +47,7 @@ class Sweep:
             raise ValueError(f"values of {self.parameter} must hold at least one number (got none)")
         twice = [a for a, b in pairwise(values) if a == b]
         if twice:
-            raise ValueError(f"values of {self.parameter} must differ ({twice[0]:g} stands there twice)")
+            raise ValueError(f"values of {self.parameter} must differ ({twice[0]:g} occurs twice)")
         object.__setattr__(self, "values", tuple(values))
         object.__setattr__(self, "name", self.name or self.mechanism.name)
         for value in (*values, self.standard):
@@ -65,7 +66,7 @@ class Sweep:
         return self.values[-1]
 
     def at(self, value: float) -> Any:
-        """The mechanism with its parameter at ``value``."""
+        """Return the mechanism with its parameter at ``value``."""
         return replace(self.mechanism, **{self.parameter: value})
 
 
@@ -78,19 +79,24 @@ SWEEPS = (GEO_I, PROMESSE)
 def profile(
     traces: Traces,
     sweeps: Sequence[Sweep] = SWEEPS,
-    seeds: Sequence[int] = (1,),  # a repetition each; a mechanism that draws nothing is run once
+    seeds: Sequence[int] = (1,),  # one repetition each; a deterministic mechanism runs once
     metrics=Metrics(),  # noqa: B008 - it cannot be changed
     workers: int | str = 1,  # processes, or the address of a Dask cluster
     keep: Callable[[str, Callable], list[dict]] = lambda name, compute: compute(),
 ) -> pd.DataFrame:
-    """The levels of every user at every value of every sweep: one row a user, mechanism, value and repetition.
+    """Measure the levels of every user at every value of every sweep: one row per user, mechanism, value and repetition.
 
-    Columns: user, mechanism, parameter, value, repetition (from 1 on, in the order of the seeds), privacy, utility, records (of the
-    protected trace, 0: it was erased), reason: why a level is NaN: the user has no POI, or the mechanism refused her trace, in its own words;
-    pois (of the original trace; NaN where other metrics do not say), standard and rises (of the sweep: :func:`mobpriv.pulp.models` needs no other).
+    Columns:
 
-    ``keep(name, compute)`` gets the rows of one user: :func:`mobpriv.book.step` keeps them, so that an interrupted run goes on. Profiles
-    with other metrics or sweeps need other names there: ``lambda name, compute: book.step(f"500 m {name}", compute)``.
+    * user, mechanism, parameter, value, repetition (from 1 on, in the order of the seeds), privacy, utility.
+    * records: of the protected trace; 0 if it was erased.
+    * reason: why a level is NaN: the user has no POI, or the mechanism refused her trace, in its own words.
+    * pois: of the original trace; NaN if other metrics do not count them.
+    * standard, rises: of the sweep, for :func:`mobpriv.pulp.models`.
+
+    ``keep(name, compute)`` stores the rows of one user, for example with :func:`mobpriv.book.step`, so that an interrupted run
+    continues. Profiles with other metrics or sweeps need other names: ``lambda name, compute: book.step(f"500 m {name}",
+    compute)``.
     """
     by_name = _named(sweeps)
     settings = [(sweep.name, value) for sweep in by_name.values() for value in sweep.values]
@@ -100,16 +106,16 @@ def profile(
 
 def achieved(
     traces: Traces,
-    chosen: pd.DataFrame,  # user, mechanism, value: a row a setting; rows without a mechanism are passed over
+    chosen: pd.DataFrame,  # user, mechanism, value: one row per setting; rows without a mechanism are skipped
     sweeps: Sequence[Sweep] = SWEEPS,
     seeds: Sequence[int] = tuple(range(1001, 1011)),
     metrics=Metrics(),  # noqa: B008
     workers: int | str = 1,
     keep: Callable[[str, Callable], list[dict]] = lambda name, compute: compute(),
 ) -> pd.DataFrame:
-    """The levels of users who are protected again, each with her own settings: a table as that of :func:`profile`.
+    """Protect users again, each with her own settings, and measure the levels: a table like that of :func:`profile`.
 
-    With seeds that no profile had the noise is fresh, as it is for who follows a recommendation (§VI-C).
+    Seeds that no profile used give fresh noise, as for a user who follows a recommendation (§VI-C).
     """
     by_name = _named(sweeps)
     settings = {user: [] for user in by_user(traces)[0]}
@@ -143,7 +149,7 @@ def _measured(
 
 
 def of_user(trace: Traces, settings: list, sweeps: dict[str, Sweep], seeds: Sequence[int], metrics) -> list[dict]:
-    """The rows of one user at settings (mechanism, value)."""
+    """Return the rows of one user at settings (mechanism, value)."""
     user, original, found = by_user(trace)[0][0], metrics.of(trace), []
     pois = len(original.pois.lat) if isinstance(original, Original) else None
     for name, value in settings:

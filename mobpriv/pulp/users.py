@@ -1,4 +1,4 @@
-"""Work done user by user, in several processes or on a cluster if asked for, that can be interrupted."""
+"""Process users one by one, on request in several processes or on a cluster, so that an interrupted run can continue."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -14,12 +14,12 @@ from mobpriv import processes
 from mobpriv.ranges import whole
 from mobpriv.traces import Traces, by_user, rows
 
-PATIENCE = 10  # s until a scheduler has answered
-AHEAD = 2  # users handed to a cluster for each of its threads: the next is there when one is done
+PATIENCE = 10  # s to wait for a scheduler's answer
+AHEAD = 2  # users sent to a cluster per thread: the next one is ready when one is done
 
 
 def noise(seed: int, words: str) -> np.random.Generator:
-    """A generator for what the words name: the same wherever and in whatever order it is asked for."""
+    """Return a random generator determined by the seed and the words alone."""
     return np.random.default_rng([seed, *words.encode()])
 
 
@@ -31,11 +31,14 @@ def each_user(
     workers: int | str,
     keep: Callable[[str, Callable], list[dict]],
 ) -> list[dict]:
-    """The rows of ``function(her traces, *arguments(user))`` for every user, in the order of users, by ``workers`` processes, or by those
-    of the Dask cluster whose scheduler has that address ("tcp://host:8786"; mobpriv must be installed there).
+    """Return the rows of ``function(her traces, *arguments(user))`` for every user, in the order of users.
 
-    ``keep(name, compute)`` gets the rows of one user, the name with her number: her own may be no name of a file. The numbers do not
-    depend on ``workers`` as long as those of ``function`` do not depend on threads.
+    * ``workers``: a number of processes, or the address of a Dask scheduler ("tcp://host:8786"; mobpriv must be installed
+      there).
+    * ``keep(name, compute)`` stores the rows of one user; the name has her number, because her own name may be invalid for a
+      file.
+
+    The numbers do not depend on ``workers`` if those of ``function`` do not depend on threads.
     """
     if not isinstance(workers, str):
         whole("workers", workers, 1)
@@ -48,11 +51,12 @@ def each_user(
     progress = tqdm(range(len(users)), desc=name, unit="user", disable=None)
     if workers == 1:
         return [row for i in progress for row in keep(names[i], lambda i=i: in_one_thread(function, *given(i)))]
-    # A thread for each user under way waits for her, so that one whose rows are kept already is never handed over.
+    # one waiting thread per user in progress: users whose rows are stored already are never sent to a process
     with ExitStack() as ending:
         pool, at_once = ending.enter_context(_pool(workers))
         threads = ThreadPoolExecutor(at_once)
-        ending.callback(threads.shutdown, wait=False, cancel_futures=True)  # who waits is let go by the pool, which ends next
+        # the pool, which ends next, releases the waiting threads
+        ending.callback(threads.shutdown, wait=False, cancel_futures=True)
         tables = threads.map(
             lambda i: keep(names[i], lambda: pool.submit(in_one_thread, function, *given(i)).result()), range(len(users))
         )
@@ -61,7 +65,7 @@ def each_user(
 
 @contextmanager
 def _pool(workers: int | str) -> Iterator[tuple[Executor, int]]:
-    """Who computes, and how many users it is worth handing over at once."""
+    """Yield the executor and the number of users to submit at once."""
     if isinstance(workers, int):
         with processes.pool(workers) as pool:
             yield pool, workers
@@ -81,7 +85,7 @@ def _pool(workers: int | str) -> Iterator[tuple[Executor, int]]:
 
 
 def in_one_thread(function: Callable, *given) -> Any:
-    """``function(*given)`` without threads: what is done for one user is too little for them."""
+    """Run ``function(*given)`` without threads: the work for one user is too small for them."""
     threads = numba.get_num_threads()
     numba.set_num_threads(1)
     try:
