@@ -352,7 +352,7 @@ claims:
             {"a.yml": GOOD.replace("}", ", explanations: [{runs: [city, mdc], why: x}, {runs: [city], why: y}]}")},
             "a.yml: T1: city has two explanations of 'disagrees'",
         ),
-        ({"a.yml": "claims: []"}, "a.yml: needs the keys paper and claims, may have datasets, findings, of_means, stated_for"),
+        ({"a.yml": "claims: []"}, "a.yml: needs the keys paper and claims, may have datasets, drawings, findings, of_means, stated_for"),
     ],
 )
 def test_a_malformed_ledger(tmp_path, files, line):
