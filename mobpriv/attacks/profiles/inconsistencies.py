@@ -1,5 +1,7 @@
-"""Discarding what does not fit together: Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for randomized
-sanitization mechanisms*, §V-B, Algorithm 12. Before Algorithm 11 it is their "re-identification on consistent profiles".
+"""Discard inconsistent visits: Algorithm 12. Before Algorithm 11 it is the paper's "re-identification on consistent profiles".
+
+Source: Olivier, Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization mechanisms*,
+§V-B.
 """
 
 import numpy as np
@@ -23,7 +25,7 @@ def inconsistencies(published, affinity, taus, numbers_of_pois) -> np.ndarray:
     s = present.astype(np.float32)
     out = np.empty((len(taus), len(least), *present.shape), bool)
     for t, tau in enumerate(taus):
-        odd = s @ np.swapaxes(affinity < tau, -1, -2).astype(np.float32)  # with how many of the others j is at odds
+        odd = s @ np.swapaxes(affinity < tau, -1, -2).astype(np.float32)  # with how many of the others j is inconsistent
         for k, n in enumerate(least):
             out[t, k] = present & (odd >= n)
     return out

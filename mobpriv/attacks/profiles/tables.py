@@ -1,4 +1,4 @@
-"""What attacks on profiles ask of their tables, a row a user and a column a POI: each error says the rule, the value and where."""
+"""Checks of the tables of attacks on profiles, a row a user and a column a POI; each error states rule, value and place."""
 
 import numpy as np
 import pandas as pd
