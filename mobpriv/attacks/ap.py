@@ -25,8 +25,8 @@ class APAttack:
 
         d(X, Y) = Σ_i X_i ln(2 X_i / (X_i + Y_i)) + Y_i ln(2 Y_i / (X_i + Y_i)),   0 ln 0 = 0
 
-    X_i is the share of the trace's records in cell i. The divergence lies in [0, 2 ln 2]. Its maximum ``largest`` normalises the similarity
-    s = 1 − d/largest of §3.2. Variants:
+    X_i is the share of the trace's records in cell i. The divergence lies in [0, 2 ln 2]. Its maximum ``largest`` normalises
+    the similarity s = 1 − d/largest of §3.2. Variants:
 
     * ``unit="bits"`` gives d / (2 ln 2), the Jensen-Shannon divergence in bits of the author's later program; both units rank
       alike.

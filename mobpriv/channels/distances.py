@@ -13,7 +13,7 @@ from mobpriv.channels import checks
 
 
 def euclidean(a, b=None) -> np.ndarray:
-    """Straight-line distances in metres between places ``a`` (n, 2) and ``b`` (m, 2; ``a`` itself if left out); shape (n, m)."""
+    """Straight-line distances in metres between places ``a`` (n, 2) and ``b`` (m, 2; by default ``a``); shape (n, m)."""
     a = checks.matrix(a, "centres", columns=2)
     b = a if b is None else checks.matrix(b, "centres", columns=2)
     checks.fits(len(a), len(b), "the distances")

@@ -92,7 +92,10 @@ def likeliest_epsilon(published, known, chi=None, rounding: str = "nearest", poo
 
 
 def confident_delta(p, size, confidence: float = 0.95) -> np.ndarray:
-    """§V-C: the smallest δ with P(d(b_i, b̃_i) ≤ δ) = Σ_{k≤δ} C(|χ_i|, k) p^k (1 − p)^(|χ_i|−k) ≥ ``confidence``; ``size``: |χ_i|."""
+    """§V-C: the smallest δ with P(d(b_i, b̃_i) ≤ δ) ≥ ``confidence``; ``size``: |χ_i|.
+
+    P(d(b_i, b̃_i) ≤ δ) = Σ_{k≤δ} C(|χ_i|, k) p^k (1 − p)^(|χ_i|−k).
+    """
     from scipy.stats import binom  # takes half a second to import
 
     between("confidence", confidence, 0, 1, "must lie in [0, 1]")

@@ -13,8 +13,8 @@ from mobpriv.ranges import whole
 def inconsistencies(published, affinity, taus, numbers_of_pois) -> np.ndarray:
     """Which j with ã_ij ≠ 0 are inconsistent: Aff_jj' < τ for at least N of the j' with ã_ij' ≠ 0.
 
-    For every τ and N: shape (number of τ, number of N, …, n, m). ``published`` (…, n, m), ``affinity`` (…, m, m). As printed, j' may
-    be j itself, whose affinity is the share of users who visit it.
+    For every τ and N: shape (number of τ, number of N, …, n, m). ``published`` (…, n, m), ``affinity`` (…, m, m). As printed,
+    j' may be j itself, whose affinity is the share of users who visit it.
     """
     present = np.asarray(published) != 0
     affinity = numbers(affinity, "affinity")
@@ -32,6 +32,9 @@ def inconsistencies(published, affinity, taus, numbers_of_pois) -> np.ndarray:
 
 
 def consistent(published, affinity, taus, numbers_of_pois) -> np.ndarray:
-    """Algorithm 12: the profiles ā_i without their inconsistencies, for every τ and N: shape (number of τ, number of N, …, n, m)."""
+    """Algorithm 12: the profiles ā_i without their inconsistencies, for every τ and N.
+
+    Shape (number of τ, number of N, …, n, m).
+    """
     published = np.asarray(published)
     return np.where(inconsistencies(published, affinity, taus, numbers_of_pois), published.dtype.type(0), published)

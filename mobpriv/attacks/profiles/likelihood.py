@@ -4,7 +4,8 @@ Source of the setting: Olivier, Quertier, *Towards an in-depth understanding of 
 mechanisms*; the attack is ours.
 
 The paper's Algorithm 11 treats all differences alike. An adversary who knows ε and how χ is chosen ("the security parameters
-should be made public", §VI-D) can do more. With N(b, n) a candidate is impossible if her neighbourhood does not contain all differences.
+should be made public", §VI-D) can do more. With N(b, n) a candidate is impossible if her neighbourhood does not contain all
+differences.
 """
 
 from dataclasses import dataclass, field

@@ -31,8 +31,8 @@ class Parts(NamedTuple):
 class Mdav:
     """Groups of k (the last ones: up to 2k − 1) around the profiles that are farthest out; on h each becomes its group's mean.
 
-    * While 3k rows or more are left: x_r is the farthest from their mean, x_s the farthest from x_r. Then x_r and its k − 1 nearest
-      are a group, x_s and its k − 1 nearest of the rest another.
+    * While 3k rows or more are left: x_r is the farthest from their mean, x_s the farthest from x_r. Then x_r and its k − 1
+      nearest are a group, x_s and its k − 1 nearest of the rest another.
     * With 2k or more left, x_r and its k − 1 nearest are a group and the rest is one; fewer are one group.
 
     Distances are Euclidean, on h. The protected values are the means, so the sum of squared errors is that of the algorithm.

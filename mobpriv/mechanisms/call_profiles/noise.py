@@ -2,10 +2,10 @@
 
 Source: Pratesi, Gabrielli, Cintia, Monreale, Giannotti, *PRIMULE: Privacy risk mitigation for user profiles*, §7.
 
-ε-differential privacy of a release of one profile is defined as follows. For any two profiles x, x' that differ by one unit of privacy, and any set
-of outputs, P(out | x) ≤ e^ε P(out | x'). With Laplace noise of scale b_j on cell j the worst log-ratio is Σ_j |x_j − x'_j|/b_j.
-Clamping the values to [0, 1] does not change it: clamping is post-processing, and the outputs 0 and 1 still reach the worst
-ratio.
+ε-differential privacy of a release of one profile is defined as follows. For any two profiles x, x' that differ by one unit of
+privacy, and any set of outputs, P(out | x) ≤ e^ε P(out | x'). With Laplace noise of scale b_j on cell j the worst log-ratio is
+Σ_j |x_j − x'_j|/b_j. Clamping the values to [0, 1] does not change it: clamping is post-processing, and the outputs 0 and 1
+still reach the worst ratio.
 """
 
 from dataclasses import dataclass
@@ -54,7 +54,8 @@ class NoisyProfiles:
     value that each cell of the ICPs can have)". This is ε for a change in a single cell. By composition a profile of 24 cells
     is only protected by 24·ε (:func:`mobpriv.icp_audits.privacy_loss`).
 
-    With ``calibrated`` the scale on cell j is s·δ_j/ε, which gives ε for the unit. Here δ_j is the largest change of the cell for that unit, s the number of cells changed at once. The scales are 1/ε (cell), 1/(5ε) and 1/(2ε) (call), 3/(5ε) and 3/(2ε)
+    With ``calibrated`` the scale on cell j is s·δ_j/ε, which gives ε for the unit. Here δ_j is the largest change of the cell
+    for that unit, s the number of cells changed at once. The scales are 1/ε (cell), 1/(5ε) and 1/(2ε) (call), 3/(5ε) and 3/(2ε)
     (day), 24/ε (profile).
 
     Departures from the paper: the calibrated scales are ours. No unit hides that the user has a profile in this municipality,

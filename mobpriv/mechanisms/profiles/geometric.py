@@ -22,7 +22,8 @@ from mobpriv.ranges import true_or_false
 class Geometric:
     """max(0, c_ij + d_ij) with P(d_ij = k) = (1 − q)/(1 + q) · q^|k|, q = e^−ε, for j ∈ χ_i, and d_ij = 0 for j ∉ χ_i.
 
-    d_{χ,ε}-private given χ_i, and whole without rounding. It has the least noise for its ε among the mechanisms that add noise to a count.
+    d_{χ,ε}-private given χ_i, and whole without rounding. It has the least noise for its ε among the mechanisms that add noise
+    to a count.
 
     By default the noise is made of uniform numbers of 53 bits and is at most 36.7/ε. So the guarantee fails in the tails, with
     probability 2^−53 a count, and nothing is perturbed from about ε = 37 on. ``exact=True`` draws with whole numbers alone

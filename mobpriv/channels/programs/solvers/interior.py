@@ -13,11 +13,11 @@ For every observable o let p_o be the vector of p(o|s) over the n secrets and x_
          sum_o p_o = 1                                     one row for every secret
          sum_o x_o - slack = d_m, slack >= 0               (24c)
 
-Rows with ratio = 0 say p >= 0. All constraints but the last two involve one observable alone. So the Newton system of a primal-dual method is one dense block
-of order n + 1 for every observable, joined by one system of order n + 1. This takes time O(m n^3) and memory O(m n^2), where a
-general solver factors a matrix of n m rows. Only the c core secrets have pairs with each other, which leaves blocks of order c
-+ 1 and time O(m c n^2 + n^3), see `blocks`. Iterates stay strictly inside g, f >= 0. This module does not certify the result:
-`certificate.lower_bound` computes a bound from the multipliers by weak duality.
+Rows with ratio = 0 say p >= 0. All constraints but the last two involve one observable alone. So the Newton system of a
+primal-dual method is one dense block of order n + 1 for every observable, joined by one system of order n + 1. This takes time
+O(m n^3) and memory O(m n^2), where a general solver factors a matrix of n m rows. Only the c core secrets have pairs with each
+other, which leaves blocks of order c + 1 and time O(m c n^2 + n^3), see `blocks`. Iterates stay strictly inside g, f >= 0. This
+module does not certify the result: `certificate.lower_bound` computes a bound from the multipliers by weak duality.
 """
 
 import os
