@@ -29,7 +29,7 @@ HOUR = 3_600_000  # ms
 
 
 class Learned(NamedTuple):
-    """What the adversary learned from the known traces."""
+    """The model that the adversary learned from the known traces."""
 
     forest: object | None  # sklearn.ensemble.ExtraTreesClassifier, classes = positions in users; None: no known user
     cells: np.ndarray  # the cells of the known traces, one feature each

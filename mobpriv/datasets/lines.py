@@ -484,7 +484,7 @@ def _columns(rows: pa.Buffer, delimiter, names, types, quoted, several, only) ->
 
 
 def _typed(column: pa.ChunkedArray, kind: pa.DataType) -> tuple[pa.ChunkedArray, np.ndarray]:
-    """Text as values of ``kind``, null where that fails, and where it fails."""
+    """Text as values of ``kind``, null if the conversion fails, and a mask of the failures."""
     form = next(form for is_kind, form in _READABLE if is_kind(kind))
     values, failed = [], [np.zeros(0, bool)]
     for text in column.chunks:

@@ -102,7 +102,7 @@ def named_as(path: Path, role: str, names: list[str], usual: str) -> str:
     candidates = [name for name in names if called[name] in usual.split()]
     if len(candidates) == 2 and _halves_of_a_time(*(called[name] for name in candidates)):
         raise Unclear(
-            f"{path}: the date and the time of day stand in two columns, {' and '.join(candidates)}: join them to one such as 2024-09-03T17:21, "
+            f"{path}: the date and the time of day are in two columns, {' and '.join(candidates)}: join them to one such as 2024-09-03T17:21, "
             "or say which of them holds both",
             {},
         )

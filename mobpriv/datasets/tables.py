@@ -333,7 +333,7 @@ def check_columns(path: Path, names: list[str], columns: dict[str, str]) -> None
         )
     if {"lat", "lng"} <= set(missing) and "geometry" in names:
         raise ValueError(
-            f"{path}: positions stand in the column geometry, and are needed as numbers: write them to columns, in geopandas "
+            f"{path}: positions are in the column geometry, but are needed as numbers: write them to columns, in geopandas "
             "frame.assign(lat=frame.geometry.y, lng=frame.geometry.x)"
         )
     if missing:

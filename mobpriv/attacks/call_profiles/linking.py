@@ -279,7 +279,7 @@ def profiles_of(table, what: str, unknown: bool = False) -> np.ndarray:
     for kind, names in (("user", table.index), ("cell", table.columns)):
         if not names.is_unique:
             raise ValueError(
-                f"every {kind} must stand once in the {what} profiles ({names[names.duplicated()][0]} stands twice)"
+                f"every {kind} must occur once in the {what} profiles ({names[names.duplicated()][0]} occurs twice)"
             )
     return values_of(table.to_numpy(), f"{what} profiles", unknown)
 

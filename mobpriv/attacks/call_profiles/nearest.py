@@ -102,7 +102,7 @@ def guesses(known, published, h=None, within=None, own=None) -> Guess:
 def _nearest(known, place, columns, sizes, ends):
     """The least squared distance to the profiles of the same place, and how many lie within ``TIE`` of it.
 
-    ``columns``: (cells, profiles). The sums go cell by cell, for four profiles at a time.
+    ``columns``: (cells, profiles). The sums run over the cells, four at a time, for many profiles at once.
     """
     n = len(known)
     least, many = np.zeros(n), np.zeros(n, np.int64)

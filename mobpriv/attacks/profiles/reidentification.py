@@ -70,7 +70,7 @@ def guesses(published, known, deltas, owner=None) -> Guesses:
     if not published.shape[-1]:
         raise ValueError("J, the POIs that leaked, must not be empty")
     if not published.shape[-2]:
-        raise ValueError("n, the number of sanitised profiles, must not be 0: a rate of nobody is none")
+        raise ValueError("n, the number of sanitised profiles, must be at least 1 (got 0)")
     owner = np.arange(published.shape[-2]) if owner is None else np.asarray(owner, np.int64)
     if owner.shape != published.shape[-2:-1] or (owner >= known.shape[-2]).any():
         raise ValueError(f"owner must name a row of the {known.shape[-2]} known profiles for each of the {published.shape[-2]}")

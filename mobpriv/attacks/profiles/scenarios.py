@@ -29,7 +29,7 @@ def earlier_period(first: pd.DataFrame, published: pd.DataFrame) -> Leak:
 
 
 def some_pois(true: pd.DataFrame, published: pd.DataFrame, rng: np.random.Generator, count: int = LEAKED_POIS) -> Leak:
-    """Scenario 2.1: of every user the true profile at the same ``count`` POIs J leaks; the sanitised ones are restricted to J.
+    """Scenario 2.1: every user's true profile leaks at the same ``count`` POIs J; the sanitised ones are restricted to J.
 
     Departures from the paper: it does not say which POIs; here they are drawn.
     """

@@ -39,7 +39,7 @@ def as_profiles(profiles) -> pd.DataFrame:
         raise ValueError(f"profiles must be a table, a row a profile and a column a cell (got {type(profiles).__name__})")
     for what, names in (("row", profiles.index), ("cell", profiles.columns)):
         if not names.is_unique:
-            raise ValueError(f"profiles must have every {what} once ({names[names.duplicated()][0]} stands there twice)")
+            raise ValueError(f"profiles must have every {what} once ({names[names.duplicated()][0]} occurs twice)")
     x = profiles.to_numpy()
     if x.dtype.kind not in "fiu":
         raise ValueError(f"profiles must hold numbers, shares of days (they hold {x.dtype})")
@@ -62,7 +62,7 @@ def check_h(h) -> tuple[int, ...] | None:
     places = tuple(whole("h", j, 0, rule="must hold whole numbers, 0 or above: places of cells") for j in h)
     if len(set(places)) < len(places):
         twice = next(j for j in places if places.count(j) > 1)
-        raise ValueError(f"h must hold every cell once ({twice} stands there twice)")
+        raise ValueError(f"h must hold every cell once ({twice} occurs twice)")
     return tuple(sorted(places))
 
 

@@ -26,7 +26,7 @@ SLOTS = 3  # of a day
 def changes(unit: str, cells: int) -> np.ndarray:
     """The largest change of a cell when one unit of privacy changes, (cells,), in shares of days.
 
-    * A call makes at most one more day of a slot a day with a call: 1/5 on weekdays, 1/2 at the weekend.
+    * A call, more or less, changes at most one day of a slot: 1/5 on weekdays, 1/2 at the weekend.
     * A day's calls change each of its three slots by as much.
     * A cell, or a profile, changes by 1.
     """

@@ -121,7 +121,7 @@ def of_users(mechanism, profiles: pd.DataFrame):
 def common(mechanism) -> float:
     """The ε of all users. Raises ValueError if users have different ones."""
     if not isinstance(mechanism.epsilon, float):
-        raise ValueError("epsilon must be one number here: the law of a mechanism whose users have their own is one law a user")
+        raise ValueError("epsilon must be one number here: with one for each user, each user has a distribution of her own")
     return mechanism.epsilon
 
 

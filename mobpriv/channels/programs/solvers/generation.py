@@ -81,7 +81,7 @@ def _first_rows(program: Program) -> np.ndarray:
 def _mended(P: np.ndarray, program: Program, d_max: float) -> np.ndarray:
     """Mix with a constant channel until the distortion privacy is d_m: it is concave, and d_max at a constant channel."""
     ap = (P @ program.F.T).min(axis=1).sum()
-    nearly = TOLERANCE if program.d_m > (1 - 1e-6) * d_max else 0.0  # only mixing would close a tiny gap
+    nearly = TOLERANCE if program.d_m > (1 - 1e-6) * d_max else 0.0  # a tiny gap would need a near-constant channel
     if ap >= min(program.d_m, d_max) - nearly * d_max:
         return P
     share = min(1.0, (program.d_m - ap) / (d_max - ap) * (1 + 1e-9) + 1e-15)

@@ -15,7 +15,7 @@ from mobpriv.channels.programs.certificate import Program
 WAYPOINTS, ROOM = (1e-2, 1e-4, 1e-6), 0.7
 """Relative gaps at which points are kept for a warm start; share of a violated pair's room that a restart leaves free."""
 FIT, CENTRED = 0.05, 4.0
-"""Share of the room that the pairs leave a new secret which a restart keeps free on either side; largest ratio of new to old
+"""Share of a new secret's room between its pairs that a restart keeps free on either side; largest ratio of new to old
 multipliers. A point near the boundary at the wrong place once cost 50 steps.
 """
 
