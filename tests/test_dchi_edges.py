@@ -161,7 +161,7 @@ class TestAttacks:
         assert reidentification_rate(guesses(said, nobody, [1], owner=[-1, -1]), [1]).tolist() == [[0.0]]
         found = most_visited(said, nobody, 1, np.zeros((0, 3), bool))
         assert (found.named.any(), found.candidates.tolist()) == (False, [0, 0])
-        with pytest.raises(ValueError, match="a rate of nobody"):
+        with pytest.raises(ValueError, match=r"must be at least 1 \(got 0\)"):
             guesses(nobody, said, [1])
 
 

@@ -151,7 +151,7 @@ class TestContract:
         ("known", "published", "words"),
         [
             (np.zeros((1, 24)), None, "known profiles must be a table"),
-            (table(np.zeros((2, 24)), ["a", "a"]), None, "every user must stand once in the known profiles .a"),
+            (table(np.zeros((2, 24)), ["a", "a"]), None, "every user must occur once in the known profiles .a"),
             (table([[np.nan] * 24]), None, "known profiles must be finite and not negative, or −1 .* row 0, cell 0"),
             (table(np.zeros((1, 24))), np.zeros((1, 24)), "published profiles must be a table"),
             (table(np.zeros((1, 24))), table(np.full((1, 24), -1)), "published profiles .*got -1.0 in row 0"),

@@ -64,7 +64,7 @@ def test_what_is_given_is_taken_at_its_word(tmp_path):
 @pytest.mark.parametrize(
     ("header", "row", "words"),
     [
-        ("user,date,time,lat,lng", "a,2024-09-03,17:21,46.5,6.6", "stand in two columns, date and time: join them to one"),
+        ("user,date,time,lat,lng", "a,2024-09-03,17:21,46.5,6.6", "are in two columns, date and time: join them to one"),
         ("user,Call Date,Call Time,lat,lng", "a,2024-09-03,17:21,46.5,6.6", "two columns, Call Date and Call Time: join them"),
         ("user,t,lat,lng", "a,03.09.2024 17:21,46.5,6.6", "03.09.2024 17:21 begin with the day or with the month, which is not guessed"),
         ("user,t,lat,lng", "a,9/30/24 17:21,46.5,6.6", "9/30/24 17:21 begin with the day or with the month"),

@@ -1,7 +1,7 @@
 """Re-identification attacks: ``fit`` on known traces, ``rank`` anonymous ones.
 
-``rank`` returns a DataFrame of dissimilarities, one row an anonymous trace, one column a known user; smaller is more alike,
-NaN where one of the two has no profile. The policies turn it into answers. Attacks on profiles of call records are in
+``rank`` returns a DataFrame of dissimilarities, one row an anonymous trace, one column a known user. Smaller is more alike; NaN
+means that one of the two has no profile. The policies turn it into answers. Attacks on profiles of call records are in
 :mod:`mobpriv.attacks.profiles`.
 """
 

@@ -1,7 +1,7 @@
-"""AP-Attack: all the points of a trace as a heat map, compared by the Topsoe divergence (thesis §3.2).
+"""AP-Attack: compare heat maps of all points of a trace by the Topsoe divergence (thesis §3.2).
 
-Source: Maouche, Ben Mokhtar, Bouchenak, *AP-Attack: A Novel User Re-identification Attack on Mobility Datasets*,
-MobiQuitous 2017.
+Source: Maouche, Ben Mokhtar, Bouchenak, *AP-Attack: A Novel User Re-identification Attack on Mobility Datasets*, MobiQuitous
+2017.
 """
 
 from dataclasses import dataclass, field
@@ -25,12 +25,15 @@ class APAttack:
 
         d(X, Y) = Σ_i X_i ln(2 X_i / (X_i + Y_i)) + Y_i ln(2 Y_i / (X_i + Y_i)),   0 ln 0 = 0
 
-    with X_i the share of the trace's records in cell i. It lies in [0, 2 ln 2]: ``largest``, which the similarity
-    s = 1 − d/largest of §3.2 is normalised by. ``unit="bits"`` gives d / (2 ln 2) instead, the Jensen-Shannon divergence in
-    bits of the author's later program; both rank alike. ``plane="mercator"`` takes the author's grid. Any object with a
-    method ``cells(lat, lng)`` can stand in for the square cells as ``grid``, for instance ``S2Grid(13)`` or :class:`mobpriv.areas.Areas`. What such a
-    grid calls outside (−1) is one cell like the others, which everybody who was outside shares; :func:`mobpriv.areas.inside`
-    leaves such records out beforehand.
+    X_i is the share of the trace's records in cell i. The divergence lies in [0, 2 ln 2]. Its maximum ``largest`` normalises
+    the similarity s = 1 − d/largest of §3.2. Variants:
+
+    * ``unit="bits"`` gives d / (2 ln 2), the Jensen-Shannon divergence in bits of the author's later program; both units rank
+      alike.
+    * ``plane="mercator"`` takes the author's grid.
+    * ``grid`` may be any object with a method ``cells(lat, lng)``, for instance ``S2Grid(13)`` or :class:`mobpriv.areas.Areas`.
+      What such a grid calls outside (−1) is one cell like the others, shared by all records outside;
+      :func:`mobpriv.areas.inside` removes them first.
     """
 
     cell: float = 800.0  # m, side of a heat map's square cells
@@ -43,7 +46,7 @@ class APAttack:
 
     def __post_init__(self):
         one_of("unit", self.unit, LARGEST)
-        squares = SquareGrid(self.cell, self.plane)  # refuses what no cell can have
+        squares = SquareGrid(self.cell, self.plane)  # checks cell and plane
         if self.grid is None:
             object.__setattr__(self, "grid", squares)
         elif not callable(getattr(self.grid, "cells", None)):
@@ -91,7 +94,7 @@ def _topsoe(x, x_cell, x_start, y, y_cell, y_start, cells, threads):
     out = np.empty((len(x_start) - 1, len(y_start) - 1))
     y_log = y * np.log(y)
     for first in numba.prange(threads):
-        dense = np.zeros(cells)  # one map of all cells a thread, emptied after each row
+        dense = np.zeros(cells)  # one dense map per thread, reset after each row
         for row in range(first, len(x_start) - 1, threads):
             for i in range(x_start[row], x_start[row + 1]):
                 dense[x_cell[i]] = x[i]

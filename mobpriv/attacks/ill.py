@@ -1,7 +1,12 @@
-"""ILL-Attack: a classifier that learns the short behaviours of users (thesis §5.4).
+"""ILL-Attack: a classifier that learns users from short sub-traces (thesis §5.4).
 
-The instance of §5.3's model "S splits, T makes a vector, I classifies": sub-traces of a fixed length in time (§5.4.1), the heat map
-and four more features of each (Table 5.1), Extremely Randomized Trees (§5.4.3; Geurts, Ernst, Wehenkel, Machine Learning 63, 2006).
+It instantiates §5.3's model "S splits, T makes a vector, I classifies":
+
+* S: sub-traces of a fixed length in time (§5.4.1);
+* T: the heat map and four more features of each (Table 5.1);
+* I: Extremely Randomized Trees (§5.4.3).
+
+Source of the trees: Geurts, Ernst, Wehenkel, Machine Learning 63, 2006.
 """
 
 import warnings
@@ -24,9 +29,9 @@ HOUR = 3_600_000  # ms
 
 
 class Learned(NamedTuple):
-    """What the adversary learned from the known traces."""
+    """The model that the adversary learned from the known traces."""
 
-    forest: object | None  # sklearn.ensemble.ExtraTreesClassifier, classes = positions in users; None: nobody is known
+    forest: object | None  # sklearn.ensemble.ExtraTreesClassifier, classes = positions in users; None: no known user
     cells: np.ndarray  # the cells of the known traces, one feature each
     users: pd.Index
 
@@ -36,7 +41,7 @@ class Features(NamedTuple):
 
     users: pd.Index  # one row each
     names: list[str]  # of the first columns
-    cells: np.ndarray  # S2 ids, of the columns behind
+    cells: np.ndarray  # S2 ids, of the other columns
     values: csc_array  # (traces, features), float32
 
 
@@ -44,40 +49,43 @@ class Features(NamedTuple):
 class ILLAttack:
     """The most probable user by Extremely Randomized Trees over sub-traces of ``delta`` seconds; dissimilarity 1 − P[class].
 
-    ``fit`` cuts the known traces and learns one example a sub-trace. ``rank`` takes every anonymous trace as it is, as one example:
-    it should be about ``delta`` long (§5.4.1). Features of a (sub-)trace, Table 5.1:
+    ``fit`` cuts the known traces and learns one example a sub-trace. ``rank`` takes every anonymous trace as one example,
+    without cutting it; its length should be about ``delta`` (§5.4.1). Features of a (sub-)trace, Table 5.1:
 
-    ==========  =====================================================================================================
-    hourOfDay   whole hour, UTC, of the mean time of its records; only where ``delta`` is less than a day
-    nbRecords   how many records it has
-    centerLat   mean latitude, degrees
-    centerLng   mean longitude, degrees, taken around the first record's, so that no trace lies on both sides of ±180°
-    ID of cell  share of its records in each S2 cell of ``level`` that the known traces visit
-    ==========  =====================================================================================================
+    * ``hourOfDay``: whole hour, UTC, of the mean time of its records; only if ``delta`` is less than a day;
+    * ``nbRecords``: number of records;
+    * ``centerLat``: mean latitude, degrees;
+    * ``centerLng``: mean longitude, degrees, computed around the first record's, so that no trace lies on both sides of ±180°;
+    * ID of cell: share of its records in each S2 cell of ``level`` that the known traces visit.
 
-    A cell that only anonymous traces visit has no feature: no tree could have asked for it. scikit-learn compares features in single
-    precision, the centre to about a metre.
+    A cell that only anonymous traces visit has no feature, because no tree could have used it. Learning compares features in
+    single precision, so the mean position is exact to about a metre.
 
-    Every known user is a class and every trace has features: there is no NaN, rows of probabilities sum to 1 (``largest`` = 1 makes
-    1 − d/largest of §3.2 that probability). With ``min_leaf`` = 2, who has one sub-trace shares each of her leaves with somebody else.
-    The classes and thus the dissimilarity of a pair depend on who else is known, not on who else is attacked, nor on names.
+    Every known user is a class and every trace has features. So there is no NaN, and rows of probabilities sum to 1
+    (``largest`` = 1 makes 1 − d/largest of §3.2 that probability). With ``min_leaf`` = 2 a user with one sub-trace shares each
+    of her leaves with another user. The dissimilarity of a pair depends on the other known users, but not on the other attacked
+    users, nor on names.
 
-    Learning is random. A Generator handed in would be another one at the second ``fit``: ``seed`` is a field, the same seed gives the
-    same numbers on any number of threads. A rate over a few hundred traces moves by some points with the seed: take several.
+    Learning is random. The attack has a field ``seed`` and no Generator, whose state would differ at the second ``fit``. The
+    same seed gives the same numbers on any number of threads. A rate over a few hundred traces varies by some points with the
+    seed: use several seeds.
 
-    Departures from the text, which the authors' program makes: ``hour="program"`` takes the hour that lies half the trace's span
-    *before* its first record (meant is the middle), at any ``delta``; ``zero_count=True`` adds two features before the others, how
-    many of a vector's entries are zero and how many are not. The program counts also columns of cells that only anonymous traces
-    visit: its number of zeros is larger by the same number for all.
+    Departures from the text, as in the authors' program:
 
-    A tree keeps a double per node and user, and has about half as many nodes as there are sub-traces: 100 trees over 38 000
+    * ``hour="program"`` takes the hour that lies half the trace's span *before* its first record, at any ``delta``; the text
+      means the middle.
+    * ``zero_count=True`` adds two features before the others: how many of a vector's entries are zero, and how many are not.
+      The program also counts columns of cells that only anonymous traces visit: its number of zeros is larger by the same
+      number for all.
+
+    A tree stores a double per node and user, and has about half as many nodes as there are sub-traces. 100 trees over 38 000
     sub-traces of 50 users take 0.7 GB, and four times that for twice the users.
     """
 
     delta: float = 1800.0  # s, Δ
     level: int = 13  # of the S2 cells, 0 … 30
     trees: int = 100
-    max_features: float = 0.6  # share of the features, of which a node takes the best
+    max_features: float = 0.6  # share of the features from which a node takes the best
     min_leaf: int = 2  # least sub-traces in a leaf
     min_split: int = 8  # least sub-traces in a node that is split
     hour: str = "mean"
@@ -107,13 +115,13 @@ class ILLAttack:
         return self.fit_split(slices(known, self.delta))
 
     def fit_split(self, known: SubTraces) -> Self:
-        """Learns from sub-traces that "the attacker could receive split" (§5.3), for instance protected each by itself.
+        """Learn from sub-traces that "the attacker could receive split" (§5.3), for instance each protected separately.
 
-        ``known.owner`` may name sub-traces that a mechanism erased; who has none left is not known.
+        ``known.owner`` may name sub-traces that a mechanism erased; a user without any sub-trace left is not known.
         """
         sub = by_user(known.traces)[0]
         if len(lost := sub.difference(known.owner.index)):
-            raise ValueError(f"owner must say whose every sub-trace is (sub-trace {lost[0]} has no owner)")
+            raise ValueError(f"owner must name the user of every sub-trace (sub-trace {lost[0]} has no owner)")
         owner = known.owner[sub]
         users = pd.Index(sorted(owner.unique()), dtype="str", name="user")
         examples = self.features(known.traces)
@@ -131,7 +139,7 @@ class ILLAttack:
         return pd.DataFrame(1 - probability, index=examples.users, columns=users)
 
     def features(self, traces: Traces, cells: np.ndarray | None = None) -> Features:
-        """Table 5.1 of every trace; ``cells``: those that have a feature, rising, by default all that the traces visit."""
+        """Table 5.1 of every trace; ``cells``: those that have a feature, ascending, by default all that the traces visit."""
         maps = heat_maps(traces, S2Grid(self.level))
         cells = maps.cells if cells is None else cells
         table = _of_traces(traces).assign(nbRecords=maps.counts.sum(axis=1))
@@ -145,12 +153,12 @@ class ILLAttack:
         column = np.searchsorted(cells, maps.cells[found])
         chosen = csr_array((np.ones(len(found)), (found, column)), shape=(len(maps.cells), len(cells)))
         values = hstack([csc_array(table.to_numpy(float)), maps.shares @ chosen], format="csc", dtype=np.float32)
-        # trees over many traces learn faster from sparse columns than from full ones; they read indices of 32 bits only
+        # sparse columns make learning from many traces faster; scikit-learn requires indices of 32 bits
         indices, indptr = (part.astype(np.int32) for part in (values.indices, values.indptr))
         return Features(maps.users, list(table.columns), cells, csc_array((values.data, indices, indptr), shape=values.shape))
 
     def _learn(self, examples: csc_array, owner: np.ndarray):
-        from sklearn.ensemble import ExtraTreesClassifier  # a second of imports that the other attacks need not pay
+        from sklearn.ensemble import ExtraTreesClassifier  # takes a second to import
 
         forest = ExtraTreesClassifier(
             n_estimators=self.trees,
@@ -162,15 +170,15 @@ class ILLAttack:
             random_state=self.seed,
             n_jobs=numba.get_num_threads(),
         )
-        with warnings.catch_warnings():  # many users of few sub-traces each are classes all the same, no mistaken regression
+        with warnings.catch_warnings():  # users with few sub-traces are classes, not a regression by mistake
             warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%")
             forest.fit(examples, owner)
-        # answers are the mean of the trees' in the order in which threads finish, unless one asks them all
+        # one thread: otherwise the order in which threads finish changes the mean over the trees by rounding
         return forest.set_params(n_jobs=1)
 
 
 def _of_traces(traces: Traces) -> pd.DataFrame:
-    """The features of Table 5.1 that are no cells and no counts, one row a trace."""
+    """The features of Table 5.1 other than cells and counts, one row a trace."""
     users, offsets = by_user(traces)
     lat, lng = traces["lat"].to_numpy(), traces["lng"].to_numpy()
     columns = _moments(milliseconds(traces), lat, lng, offsets)

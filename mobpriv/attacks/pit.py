@@ -1,4 +1,4 @@
-"""PIT-Attack: mobility Markov chains, compared by the stats-prox distance (thesis §3.4.1).
+"""PIT-Attack: compare mobility Markov chains by the stats-prox distance (thesis §3.4.1).
 
 Source: Gambs, Killijian, Núñez del Prado Cortez, *De-anonymization attack on geolocated data*, JCSS 2014.
 """
@@ -22,24 +22,29 @@ NOTHING_NEAR = 100_000_000.0  # the "10^5 km" of Equation (3.13), in m: the prox
 class PITAttack:
     """The nearest mobility Markov chain by the stats-prox distance of Equations (3.13) to (3.15).
 
-    With P_i, Q_j the states of two chains by falling weight w, r_0 = ``rank_score``, Δ = ``near`` and d_0 = ``far``::
+    P_i, Q_j are the states of two chains in order of decreasing weight w; r_0 = ``rank_score``, Δ = ``near`` and d_0 =
+    ``far``::
 
         stationary(P, Q) = Σ_i w(P_i) · min_j d(P_i, Q_j)                                            in m
-        proximity(P, Q)  = 1 / Σ_{i ≤ min(|P|,|Q|)} (r_i if d(P_i, Q_i) < Δ else 0),   r_{i+1} = r_i / 2
+    proximity(P, Q)  = 1 / Σ_{i ≤ min(|P|,|Q|)} (r_i if d(P_i, Q_i) < Δ else 0),   r_{i+1} = r_i / 2
+
         stats-prox       = proximity   if stationary > d_0 and some pair is near,   else stationary
 
     Departures from the paper, each shown in the errata:
 
-    * (3.14) as printed sums w(P_i)·d(P_i, Q_j) over the pairs nearer than d_0: two strangers who share no place are then at
+    * (3.14) as printed sums w(P_i)·d(P_i, Q_j) over the pairs nearer than d_0. Two strangers who share no place then have
       distance 0. We take the nearest state, as Gambs et al. define it; ``stationary="printed"`` computes the printed sum.
-    * (3.13) is damaged in the text and r_0, Δ, d_0 are not given: its reading and the values 10, 100 m, 2000 m follow the
-      author's program. What stands there reads most literally "stationary if stationary ≤ d_0 and proximity ≤ 10⁵ km, else
-      proximity" (``combined="printed"``): beyond d_0 chains without a near pair are then all equally unlike. The program halves in whole numbers with a floor of 1 (``whole_scores=True``); (3.15) just halves.
-    * The text orders states by falling weight; the author's program pairs them by *rising* weight (``order="ascending"``).
-    * The metres of the one distance and the 1/score of the other are compared as bare numbers, as defined.
+    * (3.13) is damaged in the text, and r_0, Δ, d_0 are not given. We follow the author's program, with its values 10, 100 m,
+      2000 m.
+    * The most literal reading of (3.13) is "stationary if stationary ≤ d_0 and proximity ≤ 10⁵ km, else proximity"
+      (``combined="printed"``). Beyond d_0 all chains without a near pair are then equally unlike.
+    * (3.15) halves the scores. The program halves in whole numbers with a floor of 1 (``whole_scores=True``).
+    * The text orders states by decreasing weight; the author's program pairs them by *increasing* weight
+      (``order="ascending"``).
+    * The metres of the stationary distance and the 1/score of the proximity are compared as bare numbers, as defined.
 
-    The transition probabilities, which give the attack its name, enter none of its distances, neither in the thesis nor in
-    the program.
+    The transition probabilities, which give the attack its name, are used in none of its distances, neither in the thesis nor
+    in the program.
     """
 
     diameter: float = 200.0  # m, of the area of a stop
@@ -69,7 +74,7 @@ class PITAttack:
         one_of("combined", self.combined, ("program", "printed"))
 
     def _profiles(self, traces: Traces) -> MarkovChains:
-        # the author's program takes the mean of the distinct positions here; it goes with his plane
+        # the author's program takes the mean of the distinct positions here, so plane="mercator" does, too
         centroid = "distinct" if self.plane == "mercator" else "records"
         return markov_chains(traces, self.diameter, self.duration, self.max_gap, plane=self.plane, centroid=centroid)
 
@@ -98,7 +103,7 @@ class PITAttack:
         )  # fmt: skip
         with np.errstate(divide="ignore"):
             proximity = np.where(score > 0, 1 / score, NOTHING_NEAR)
-        # 10⁵ km is what chains without a near pair have: the printed condition on the proximity always holds
+        # chains without a near pair have proximity 10⁵ km, so the printed condition on the proximity always holds
         by_place = stationary <= self.far
         if self.combined == "program":
             by_place |= proximity == NOTHING_NEAR

@@ -1,4 +1,4 @@
-"""POI-Attack: the sets of points of interest, compared by the median distance to the nearest one (thesis §3.4.1).
+"""POI-Attack: compare the sets of points of interest by the median distance to the nearest one (thesis §3.4.1).
 
 Source: Primault, Ben Mokhtar, Lauradoux, Brunie, *Differentially Private Location Privacy in Practice*, MoST 2014.
 """
@@ -22,8 +22,8 @@ class POIAttack:
 
         d(X, Y) = median( {min_t d(X_r, Y_t) | r} ∪ {min_r d(X_r, Y_t) | t} )      in metres
 
-    Users without a POI have no profile. ``merged=False`` compares stays instead of the POIs they cluster to, as the author's
-    program does: a place then weighs as often as it was visited.
+    Users without a POI have no profile. ``merged=False`` compares stays instead of clusters of stays, as the author's program
+    does: a place then counts as often as it was visited.
     """
 
     diameter: float = 200.0  # m, of the area of a stop

@@ -1,10 +1,10 @@
-"""What an adversary answers, given the dissimilarities of an attack: the three policies of the thesis (§3.3).
+"""Answers of an adversary, given the dissimilarities of an attack: the three policies of the thesis (§3.3).
 
-``ranking`` is what ``rank`` of an attack returns: anonymous traces × known users, smaller is more alike, NaN = no profile. A
-row's label is the oracle's answer ID(T), the true user: the attacks never see it, the measures below need it.
+``ranking`` is the result of an attack's ``rank``: anonymous traces × known users, smaller is more alike, NaN = no profile. A
+row's label is the oracle's answer ID(T), the true user. The attacks do not use it; the measures below need it.
 
-``users`` are the attacked users UD. A trace that its mechanism erased is in no ranking; it counts as a failure when ``users``
-names it. Ties are settled against the adversary: whoever is exactly as alike as the true user stands before her.
+``users`` are the attacked users UD. A trace that its mechanism erased is in no ranking; it counts as a failure if ``users``
+names it. Ties count against the adversary: a user who is exactly as alike as the true user ranks before her.
 """
 
 import numpy as np
@@ -12,15 +12,16 @@ import pandas as pd
 
 from mobpriv.ranges import between, positive, whole
 
-TIE = 1e-12  # dissimilarities nearer than this are equal: what is left of rounding must not break a tie
+TIE = 1e-12  # dissimilarities nearer than this are equal: rounding must not break a tie
 
 
 def min_k(ranking: pd.DataFrame, users=None, person=None) -> pd.Series:
-    """Equation (3.8): the smallest k for which the top-k policy names the true user; infinite when none does. The share of users at
-    or below k is the k-anonymity set metric of §4.7.1, those still at risk from an adversary who names k.
+    """Equation (3.8): the smallest k for which the top-k policy names the true user; infinite if none does.
 
-    That is one plus the number of others at least as alike. Infinite where the trace was erased, has no profile, or its user
-    is not among the known ones. ``person`` (user -> person) says which names are one person's: naming any of them is a hit.
+    The share of users at or below k is the k-anonymity set metric of §4.7.1: users at risk from an adversary who names k.
+
+    The result is one plus the number of others at least as alike. It is infinite if the trace was erased or has no profile, or
+    if its user is not known. ``person`` (user -> person) gives several names to one person: naming any of them is a hit.
     """
     d = ranking.to_numpy(float)
     who = (lambda names: pd.Index(names)) if person is None else (lambda names: pd.Index([person.get(u, u) for u in names]))
@@ -39,9 +40,9 @@ def reidentified(ranking: pd.DataFrame, users=None, person=None) -> pd.Series:
 
 
 def successful_attacks(rankings, users, person=None) -> pd.Series:
-    """Equation (4.9): by how many of the attacks each of the ``users`` is re-identified; a user whom none names is protected.
+    """Equation (4.9): by how many of the attacks each of the ``users`` is re-identified; 0 means protected.
 
-    ``rankings``: of each attack, what its ``rank`` returned. A trace that is in no ranking counts as a failure of that attack.
+    ``rankings``: the ``rank`` of each attack. A trace that is in no ranking counts as a failure of that attack.
     """
     rankings = list(rankings)
     if any(not isinstance(ranking, pd.DataFrame) for ranking in rankings):
@@ -52,7 +53,7 @@ def successful_attacks(rankings, users, person=None) -> pd.Series:
 
 
 def answer(ranking: pd.DataFrame) -> pd.Series:
-    """Single-output policy, Equation (3.4): the most alike known user, or missing where nobody can be compared."""
+    """Single-output policy, Equation (3.4): the most alike known user, or missing if no known user can be compared."""
     best = ranking.fillna(np.inf)
     found = best.idxmin(axis=1).astype(object) if best.size else pd.Series(index=ranking.index, dtype=object)
     return found.where(ranking.notna().any(axis=1)).rename("answer")
@@ -61,11 +62,11 @@ def answer(ranking: pd.DataFrame) -> pd.Series:
 def probabilities(ranking: pd.DataFrame, largest: float | None) -> pd.DataFrame:
     """Equation (3.1): P[ID(T) = U_i] = s(T, U_i) / Σ_j s(T, U_j), with s = 1 − d/``largest``.
 
-    It is 0 where there is no profile. Rows sum to 1, but for a trace that is like nobody at all (all 0).
+    It is 0 where there is no profile. Rows sum to 1, except for a trace that is like no user at all (all 0).
 
-    ``largest`` is the dissimilarity of strangers: §3.2 normalises distances "between 0 and 1", and Topsoe's bound 2 ln 2 does
-    that. The author's program stretches each trace's own distances over [0, 1] instead, so that the most alike user has s = 1
-    and the least alike s = 0 whatever their distances: ``largest=None``.
+    ``largest`` is the dissimilarity of strangers. §3.2 normalises distances "between 0 and 1", which Topsoe's bound 2 ln 2
+    does. The author's program instead stretches each trace's own distances over [0, 1] (``largest=None``). The most alike user
+    then has s = 1 and the least alike s = 0, whatever their distances.
     """
     if largest is None:
         least, most = ranking.min(axis=1), ranking.max(axis=1)
@@ -77,9 +78,9 @@ def probabilities(ranking: pd.DataFrame, largest: float | None) -> pd.DataFrame:
 
 
 def top_k(probability: pd.DataFrame, k: int) -> pd.DataFrame:
-    """Equation (3.7): True for the ``k`` most probable users of each trace, always k; of several that tie the first columns.
+    """Equation (3.7): True for the ``k`` most probable users of each trace, always k; ties go to the first columns.
 
-    It names somebody for a trace that is like nobody, too: a rate with ties settled against the adversary is :func:`min_k`'s.
+    It also names users for a trace that is like nobody. For a rate with ties against the adversary use :func:`min_k`.
     """
     whole("k", k, 1, probability.shape[1], f"must lie in 1 … {probability.shape[1]}, the number of known users, and be whole")
     place = np.argsort(np.argsort(-probability.to_numpy(), axis=1, kind="stable"), axis=1)
@@ -96,10 +97,12 @@ def threshold(probability: pd.DataFrame, alpha: float) -> pd.DataFrame:
 
 
 def threshold_curve(probability: pd.DataFrame, users=None) -> pd.DataFrame:
-    """Mean precision and false positives of the threshold policy at every α that makes a difference: the probabilities that occur.
+    """Mean precision and false positives of the threshold policy at every α that makes a difference: the probabilities that
+    occur.
 
-    Columns alpha (falling), precision (3.10), fp (3.11). Between two of them no answer changes, so no grid of α has a better point.
-    As α falls past a probability its trace's answer gets one name longer: what a trace adds to the means changes there only.
+    Columns alpha (descending), precision (3.10), fp (3.11). Between two of them no answer changes, so no grid of α has a better
+    point. When α falls below a probability, its trace's answer gets one name longer; only there does a trace's term of the
+    means change.
     """
     p = probability.to_numpy(float)
     cases = len(p) if users is None else len(users)
@@ -127,7 +130,7 @@ def precision(answers: pd.DataFrame, users=None) -> pd.Series:
 def false_positives(answers: pd.DataFrame, users=None) -> pd.Series:
     """Equation (3.11) for each trace: 1 − 1/|A| if the true user is in A; 0 if A is empty; else 1. The mean is the rate fp.
 
-    The sentence after Table 3.1 says fp = 1 for an empty answer; the equation, which says 0, is what is computed.
+    The sentence after Table 3.1 says fp = 1 for an empty answer; we compute the equation, which says 0.
     """
     named, size = _hits(answers, users)
     return pd.Series(np.where(size == 0, 0.0, np.where(named, 1 - 1 / size.clip(lower=1), 1.0)), size.index, name="fp")

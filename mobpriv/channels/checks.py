@@ -1,4 +1,4 @@
-"""What every function of this package asks of its arrays, checked at the border: each error says the rule, the value and where.
+"""Checks of the arrays that this package takes; each error states the rule, the value and the place.
 
 Arrays are indexed by the secret first: prior (S,), channel (S, O), cost (S, O), error (S, E), metric (S, S).
 """
@@ -9,18 +9,21 @@ import numpy as np
 SUM_TOLERANCE = 1e-9  # probabilities sum to 1 within this
 SIDE_TOLERANCE = 1e-9  # share by which rounding may lengthen a side of a triangle
 MEMORY, HOURS = 8e9, 1.0
-"""Bytes and hours that one channel may take: half the memory of a computer of 16 GB; a scenario solves dozens of channels a
-user, so one of an hour makes days of it."""
+"""Bytes and hours that one channel may take. The limit is half the memory of a computer of 16 GB. A scenario solves dozens of
+channels a user, so channels of one hour take days.
+"""
 MATRICES, CUBES = 12, 1
-"""Numbers held at once to find an optimal channel, for every two secrets and for every three that occur (measured: 11 and 7 at
-1,200 and 2,700 secrets; 1 and 0.6 at 200 and 300 that occur)."""
+"""Numbers held at once to find an optimal channel, per S² for S secrets and per V³ for V secrets that occur. Measured: 11 and 7
+at 1,200 and 2,700 secrets; 1 and 0.6 at 200 and 300 that occur.
+"""
 OF_ALL, OF_VISITED = 1.5e-9, 2.6e-6
-"""Seconds on one core, for every three secrets and for every three that occur (measured: 28 s at 2,700 secrets of which 60 occur;
-21 s and 31 s at 300 of which 200 and 300 do)."""
+"""Seconds on one core, per S³ for S secrets and per V³ for V secrets that occur. Measured: 28 s at 2,700 secrets of which 60
+occur; 21 s and 31 s at 300 of which 200 and 300 do.
+"""
 
 
 def prior(values, several: bool = False) -> np.ndarray:
-    """π as floats, shape (S,): finite, non-negative, sums to 1 within 1e-9. With ``several`` also one a row, (users, S)."""
+    """Check a prior π, shape (S,): finite, non-negative, sums to 1 within 1e-9. With ``several`` also one a row, (users, S)."""
     values = np.asarray(values, float)
     if values.ndim not in ((1, 2) if several else (1,)) or not values.size:
         shape = "(S,), or (users, S) for several, none empty" if several else "(S,), S ≥ 1"
@@ -33,14 +36,14 @@ def prior(values, several: bool = False) -> np.ndarray:
 
 
 def channel(values, secrets: int | None = None) -> np.ndarray:
-    """p(o|s) as floats, shape (S, O): every row is a probability distribution; ``secrets`` is the S it must have."""
+    """Check a channel p(o|s), shape (S, O): every row is a probability distribution; ``secrets`` is the S it must have."""
     values = matrix(values, "channel", rows=secrets)
     _probabilities(values, "channel", lambda s, o: f"at secret {s}, observable {o}", lambda s: f"row {s} of the channel")
     return values
 
 
 def matrix(values, name: str, rows: int | None = None, columns: int | None = None, negative: bool = True) -> np.ndarray:
-    """Finite floats of two dimensions, none of them empty; with the given numbers of rows and columns, if given."""
+    """Check a matrix: finite, two dimensions, neither empty; with the given numbers of rows and columns, if given."""
     values = np.asarray(values, float)
     if values.ndim != 2 or not values.size:
         raise ValueError(f"{name} must be a matrix with at least one row and one column (got shape {values.shape})")
@@ -54,9 +57,9 @@ def matrix(values, name: str, rows: int | None = None, columns: int | None = Non
 
 
 def metric(values, name: str = "d", size: int | None = None) -> np.ndarray:
-    """A metric as floats, shape (n, n): zero on the diagonal, positive off it, symmetric, with the triangle inequality.
+    """Check a metric, shape (n, n): zero on the diagonal, positive off it, symmetric, with the triangle inequality.
 
-    All n³ triples are looked at (0.7 s at n = 1200 on one core); sides may differ by 1e-9 of their length.
+    All n³ triples are checked (0.7 s at n = 1200 on one core); sides may differ by 1e-9 of their length.
     """
     d = matrix(values, name, rows=size)
     n = len(d)
@@ -86,7 +89,7 @@ def epsilon(value: float) -> float:
 
 
 def affordable(secrets: int, visited: int = 1) -> None:
-    """Refuses a problem whose optimal channel is estimated to take more than MEMORY or HOURS; ``visited``: secrets that occur."""
+    """Refuse a problem whose optimal channel is estimated to take more than MEMORY or HOURS; ``visited``: those that occur."""
     memory = 8.0 * (MATRICES * float(secrets) ** 2 + CUBES * float(visited) ** 3)
     hours = (OF_ALL * float(secrets) ** 3 + OF_VISITED * float(visited) ** 3) / 3600
     if memory > MEMORY or hours > HOURS:
@@ -97,7 +100,7 @@ def affordable(secrets: int, visited: int = 1) -> None:
 
 
 def fits(rows: int, columns: int, what: str) -> None:
-    """Refuses a matrix of more than MEMORY before it is made."""
+    """Refuse a matrix of more than MEMORY before it is allocated."""
     if 8.0 * rows * columns > MEMORY:
         raise ValueError(
             f"{what} would be a matrix of {rows:,} × {columns:,} numbers, {8e-9 * rows * columns:,.3g} GB, more than the "
@@ -123,7 +126,7 @@ def _detour(d, tolerance):
 
 
 def _probabilities(rows: np.ndarray, name: str, where, row_name) -> None:
-    """Raises where an entry is no probability or a row does not sum to 1."""
+    """Raise where an entry is no probability or a row does not sum to 1."""
     for wrong, rule in [(~np.isfinite(rows), "finite"), (rows < 0, "not negative")]:
         if wrong.any():
             i, j = np.argwhere(wrong)[0]

@@ -1,6 +1,6 @@
-"""Metrics on secrets: Euclidean, Hamming, elastic; and sparse graphs that span a metric.
+"""Metrics on secrets (Euclidean, Hamming, elastic) and sparse graphs that span a metric.
 
-Places are rows (east, north) in metres, shape (n, 2). All distances come back as matrices indexed by the secret first.
+Places are rows (east, north) in metres, shape (n, 2). All distances are returned as matrices indexed by the secret first.
 """
 
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from mobpriv.channels import checks
 
 
 def euclidean(a, b=None) -> np.ndarray:
-    """Straight-line distances in metres between places ``a`` (n, 2) and ``b`` (m, 2; ``a`` itself if left out); shape (n, m)."""
+    """Straight-line distances in metres between places ``a`` (n, 2) and ``b`` (m, 2; by default ``a``); shape (n, m)."""
     a = checks.matrix(a, "centres", columns=2)
     b = a if b is None else checks.matrix(b, "centres", columns=2)
     checks.fits(len(a), len(b), "the distances")
@@ -21,7 +21,10 @@ def euclidean(a, b=None) -> np.ndarray:
 
 
 def hamming(n: int) -> np.ndarray:
-    """0 on the diagonal and 1 elsewhere, shape (n, n): the cost c of the paper's §9 and the metric of equality."""
+    """Hamming distance, shape (n, n): 0 on the diagonal and 1 elsewhere.
+
+    It is the cost c of the paper's §9 and the metric of equality.
+    """
     if n < 1:
         raise ValueError(f"there must be at least one secret (got {n})")
     checks.fits(n, n, "the Hamming distance")
@@ -31,25 +34,29 @@ def hamming(n: int) -> np.ndarray:
 def elastic(centres, mass, need: float) -> np.ndarray:
     """A metric under which every place hides among enough privacy mass; shape (n, n), in metres.
 
-    Chatzikokolakis, Palamidessi and Stronati (*Constructing elastic distinguishability metrics for location privacy*, PETS
-    2015) give every place x a privacy mass m(x) > 0 (how good it is to hide in, for instance its visitors or its points of
-    interest, plus a little for its area) and ask of a metric d that for every place x and every length l
+    Source: Chatzikokolakis, Palamidessi, Stronati, *Constructing elastic distinguishability metrics for location privacy*, PETS
+    2015.
 
-        m({y: d(x, y) ≤ l}) ≥ req(l)                                  (as long as there is as much mass at all)
+    Every place x has a privacy mass m(x) > 0, which says how well it hides a user. Examples are its number of visitors or of
+    points of interest, plus a little for its area. The metric d must satisfy, for every place x and every length l (as long as
+    the total mass suffices),
 
-    Here req(l) = ``need``·π·l² with ``need`` in mass per m²: d scales as the root of the local density, so a metre in a dense
-    place counts for more, and in the empty country for less: there ε hides a place in a wider circle. The requirement holds
-    at every l, also just before the next ring of places comes in reach, so d is on the careful side: on squares of side a
-    whose density is ``need`` a step to the side counts a/√π = 0.56 a, not a.
+        m({y: d(x, y) ≤ l}) ≥ req(l)
+
+    Here req(l) = ``need``·π·l² with ``need`` in mass per m², so d scales as the root of the local density. A metre counts for
+    more in a dense place than in the empty country, where the same ε hides a place in a wider circle. The requirement holds at
+    every l, also just before the next ring of places comes in reach. Therefore d is conservative: on squares of side a whose
+    density is ``need``, a step to the neighbouring square counts a/√π = 0.56 a, not a.
 
     Construction: place y must come in reach of x at the length where the places nearer to x no longer suffice,
 
         w(x, y) = req⁻¹(m({z: |x − z| < |x − y|})),      d = shortest paths of the edge lengths min(w(x, y), w(y, x))
 
-    so the requirement holds by construction: with all w(x, ·) ≤ l the ball has what req asks, and shortest paths only shorten.
+    The requirement holds by construction: the ball of all y with w(x, y) ≤ l has the mass required, and shortest paths only
+    shorten.
 
-    Departures from the source: only its requirement is taken over; the rule above that meets it is this book's own, and no claim
-    is made that it finds the same metric. Mass and need are arguments here; there they come from a map and a chosen place.
+    Departures from the source: we take only its requirement. The construction above is ours, and may give another metric than
+    the source's. Mass and need are arguments here; in the source they come from a map and a chosen place.
     """
     centres = checks.matrix(centres, "centres", columns=2)
     mass = np.asarray(mass, float)
@@ -71,13 +78,13 @@ def elastic(centres, mass, need: float) -> np.ndarray:
         )
     reach = np.sqrt(_nearer_mass(straight, mass) / (need * np.pi))
     np.fill_diagonal(reach, 0.0)
-    # symmetric to the last digit, whichever end the shortest path was walked from
+    # rounding differs between the two directions of a path: make d exactly symmetric
     d = shortest_path(np.minimum(reach, reach.T), method="FW", directed=False)
     return np.minimum(d, d.T)
 
 
 def _nearer_mass(straight, mass) -> np.ndarray:
-    """For every (x, y) the mass of the places nearer to x than y is; equal to 1e-9 is not nearer."""
+    """For every (x, y), the mass of the places nearer to x than y is; distances equal within 1e-9 do not count as nearer."""
     nearer = np.empty_like(straight)
     for x, row in enumerate(straight):
         order = np.argsort(row, kind="stable")
@@ -87,7 +94,7 @@ def _nearer_mass(straight, mass) -> np.ndarray:
 
 
 class Spanner(NamedTuple):
-    """Pairs whose shortest paths stand for a metric: ``pairs`` (m, 2), their ``metric`` (n, n), and max metric/d."""
+    """Pairs whose shortest paths approximate a metric: ``pairs`` (m, 2), their ``metric`` (n, n), and max metric/d."""
 
     pairs: np.ndarray
     metric: np.ndarray
@@ -95,17 +102,19 @@ class Spanner(NamedTuple):
 
 
 def spanner(d, stretch: float) -> Spanner:
-    """A greedy ``stretch``-spanner of the metric ``d`` (Bordenabe, Chatzikokolakis, Palamidessi, CCS 2014, §4).
+    """A greedy ``stretch``-spanner of the metric ``d``.
 
-    Pairs are taken from the shortest to the longest (ties by index); a pair becomes an edge when the path along the edges so
-    far is longer than ``stretch`` times its distance. Then d ≤ metric ≤ dilation · d with dilation ≤ ``stretch``.
+    Source: Bordenabe, Chatzikokolakis, Palamidessi, CCS 2014, §4.
 
-    A certified bracket around the optimum of (22) at ε, from two smaller programs (along paths the edges imply all pairs):
+    Pairs are taken from the shortest to the longest (ties by index). A pair becomes an edge if the path along the edges so far
+    is longer than ``stretch`` times its distance. Then d ≤ metric ≤ dilation · d with dilation ≤ ``stretch``.
 
-    * with ``metric`` at ε / dilation the channel is ε-private for d: its cost is an **upper** bound;
-    * with ``metric`` at ε only constraints that (22) implies are asked (metric ≥ d): its cost is a **lower** bound.
+    Two smaller programs bracket the optimum of (22) at ε, because the constraints of the edges imply those of all pairs:
 
-    O(n²) for each of the edges, which are a few times n: below 1 s at n = 1200.
+    * With ``metric`` at ε / dilation the channel is ε-private for d: its cost is an **upper** bound.
+    * With ``metric`` at ε the program has only constraints that (22) implies (metric ≥ d): its cost is a **lower** bound.
+
+    O(n²) for each of the edges, whose number is a few times n: below 1 s at n = 1200.
     """
     d = checks.metric(d)
     if not 1 <= stretch < np.inf:
@@ -113,7 +122,7 @@ def spanner(d, stretch: float) -> Spanner:
     first, second = np.triu_indices(len(d), 1)
     order = np.argsort(d[first, second], kind="stable")
     pairs, metric = _greedy(d, first[order], second[order], float(stretch))
-    metric = np.minimum(metric, metric.T)  # both ends added the same edges up, in another order
+    metric = np.minimum(metric, metric.T)  # rounding differs between the two directions
     apart = d > 0
     dilation = float((metric[apart] / d[apart]).max()) if apart.any() else 1.0
     return Spanner(pairs, metric, max(dilation, 1.0))
@@ -129,7 +138,7 @@ def _greedy(d, first, second, stretch):
     found = 0
     for k in range(len(first)):
         i, j = first[k], second[k]
-        if metric[i, j] <= stretch * d[i, j] * (1 + 1e-12):  # a path as long as the pair, but for rounding, is no reason
+        if metric[i, j] <= stretch * d[i, j] * (1 + 1e-12):  # equal but for rounding: no edge needed
             continue
         edges[found] = i, j
         found += 1

@@ -1,12 +1,20 @@
-"""The game behind (21) of Shokri, *Privacy Games* (PETS 2015, §5, §6): who gains by deviating from what the other expects.
+"""The game behind (21): can the user or the adversary gain by deviating from the strategy that the other expects?
 
-The user leads with a channel, the adversary replies. ⟨p, q⟩ are *mutually* optimal if q errs least on p, and p costs least among the
-channels on which q errs by d_m or more. The optimal channel p* of (21) and a deterministic best reply (33) to it need not
-be: best replies tie, and who is sure of the wrong one finds a cheaper channel. p* and the mixed reply in the multipliers f of (21b), q(h|o) = f(o, h) / nu, are:
-by duality no channel on which q errs by d_m costs less than (21), and by complementary slackness q answers with best estimates only.
+Source: Shokri, *Privacy Games*, PETS 2015, §5, §6.
 
-For a few dozen cells: the programs are written out and HiGHS is believed. Arrays have the secret first: prior (S,), cost c (S, O),
-error d(h, s) (S, estimates), attack q(h|o) (O, estimates).
+The user leads with a channel p, the adversary replies with an attack q. The pair ⟨p, q⟩ is *mutually* optimal under two
+conditions:
+
+* q errs least on p;
+* p costs least among the channels on which q errs by d_m or more.
+
+The optimal channel p* of (21) and a deterministic best reply (33) to it need not be mutually optimal. Several best replies tie,
+and against an adversary who is certain of a wrong one the user has a cheaper channel. The channel p* is mutually optimal with
+the mixed reply q(h|o) = f(o, h) / nu, where f are the multipliers of (21b). By duality no channel on which q errs by d_m costs
+less than (21). By complementary slackness q answers with best estimates only.
+
+For a few dozen cells: the programs are written out, and HiGHS's answer is not verified. Arrays have the secret first: prior
+(S,), cost c (S, O), error d(h, s) (S, estimates), attack q(h|o) (O, estimates).
 """
 
 from typing import NamedTuple
@@ -24,11 +32,11 @@ class Equilibrium(NamedTuple):
     cost: float  # of (21)
     channel: np.ndarray  # (S, O)
     attack: np.ndarray  # (O, estimates), mixed
-    price: float  # nu, the multiplier of (21c): what the next unit of distortion privacy costs
+    price: float  # nu, the multiplier of (21c): the marginal cost of distortion privacy
 
 
 def equilibrium(prior, cost, error, d_m: float) -> Equilibrium:
-    """An optimal channel of (21) and the mixed attack with which it is in equilibrium. ValueError where d_m costs nothing."""
+    """An optimal channel of (21) and the mixed attack with which it is in equilibrium. ValueError if d_m costs nothing."""
     prior, cost, error = _checked(prior, cost, error)
     n, m = cost.shape
     found = linprog(
@@ -55,7 +63,7 @@ def equilibrium(prior, cost, error, d_m: float) -> Equilibrium:
 
 
 def cheapest_reply(prior, cost, error, attack, d_m: float) -> float:
-    """The least cost (11) of a channel on which this one attack errs by d_m or more; infinite where there is none."""
+    """The least cost (11) of a channel on which this attack errs by d_m or more; infinite if there is none."""
     prior, cost, error = _checked(prior, cost, error)
     n, m = cost.shape
     gained = prior[:, None] * (error @ np.asarray(attack, float).T)  # (s, o)
@@ -88,12 +96,12 @@ def _checked(prior, cost, error) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _simplices(n: int, m: int):
-    """Each secret's probabilities sum to 1; p is numbered o * n + s."""
+    """Constraint that each secret's probabilities sum to 1; p is numbered o * n + s."""
     return sparse.kron(np.ones((1, m)), sparse.eye(n))
 
 
 def _answers(prior, error, m: int, d_m: float) -> tuple:
-    """(21b) for every observable and estimate, and (21c)."""
+    """Constraints (21b) for every observable and estimate, and (21c)."""
     F = -(prior[:, None] * error).T
     rows = sparse.hstack([sparse.kron(sparse.eye(m), F), sparse.kron(sparse.eye(m), np.ones((len(F), 1)))])
     total = sparse.hstack([sparse.csr_matrix((1, m * len(prior))), -sparse.csr_matrix(np.ones((1, m)))])

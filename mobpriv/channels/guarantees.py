@@ -1,7 +1,9 @@
-"""What a channel keeps, looked at pair by pair without trusting whoever made it: (22b) violated by how much, the effective epsilon,
-and both with cost and bound in the certificate of an optimum.
+"""The guarantee that a channel satisfies, checked pair by pair without trusting the solver.
 
-Arrays have the secret first: channel (S, O), exponents B = eps d_eps (S, S) with inf where no pair is bound.
+The functions return the violation of (22b), the effective epsilon, and both with cost and bound in the certificate of an
+optimum.
+
+Arrays have the secret first: channel (S, O), exponents B = eps d_eps (S, S) with inf for pairs without a constraint.
 """
 
 import numba
@@ -14,10 +16,10 @@ from mobpriv.channels.programs.problem import Problem
 
 
 def certificate(problem: Problem, d_epsilon, channel: np.ndarray, bound: float, facts: dict) -> Certificate:
-    """The certificate of a channel for the whole problem: every pair of all secrets is looked at.
+    """The certificate of a channel for the complete problem: every pair of all secrets is checked.
 
-    `d_epsilon` is the unit of the effective epsilon, None for (21), where it is nan; `bound` is a lower bound of the problem's
-    value and `facts` says how it was found, by the names of `Certificate`.
+    `d_epsilon` is the unit of the effective epsilon; for (21) it is None, and the effective epsilon nan. `bound` is a lower
+    bound of the problem's value. `facts` are further fields of `Certificate`: how the bound was found.
     """
     conditional = (channel * problem.cost).sum(axis=1)
     ap = None
@@ -57,7 +59,7 @@ def _violation(channel, exponents):
                 factor = np.exp(exponents[s, t])
                 for o in range(channel.shape[1]):
                     worst = max(worst, channel[s, o] - factor * channel[t, o])
-            elif exponents[s, t] < np.inf:  # the factor times any probability that a double holds, but 0, exceeds 1
+            elif exponents[s, t] < np.inf:  # the factor exceeds 1 times any positive double: only zeros can violate
                 for o in range(channel.shape[1]):
                     if channel[t, o] == 0:
                         worst = max(worst, channel[s, o])
@@ -65,16 +67,16 @@ def _violation(channel, exponents):
 
 
 def effective_epsilon(channel, d_epsilon) -> float:
-    """The least ε for which the channel keeps (15): max over o, s, s' of ln(p(o|s) / p(o|s')) / d(s, s').
+    """The least ε for which the channel satisfies (15): max over o, s, s' of ln(p(o|s) / p(o|s')) / d(s, s').
 
-    Infinite where one of two secrets can give an observable and the other cannot; 0 for one secret.
+    Infinite if one of two secrets can give an observable and the other cannot; 0 for one secret.
     """
     channel = checks.channel(channel)
     return _effective(channel, checks.metric(d_epsilon, "d_epsilon", size=len(channel)))
 
 
 def _effective(channel: np.ndarray, d: np.ndarray) -> float:
-    """`effective_epsilon` of what has been checked: the triangles of 1200 secrets take 0.6 s."""
+    """`effective_epsilon` of checked arrays (0.6 s for 1200 secrets)."""
     possible = channel > 0
     used = possible.any(0)
     if not possible[:, used].all():
@@ -84,14 +86,14 @@ def _effective(channel: np.ndarray, d: np.ndarray) -> float:
 
 @numba.njit(cache=True)
 def steepest(logs, d):
-    """The largest |logs[i, o] - logs[j, o]| / d[i, j]; an entry that is nan has no say."""
+    """The largest |logs[i, o] - logs[j, o]| / d[i, j]; nan entries are ignored."""
     worst = 0.0
     for i in range(len(d)):
         for j in range(i):
             largest = 0.0
             for o in range(logs.shape[1]):
                 difference = abs(logs[i, o] - logs[j, o])
-                if difference > largest:  # never for nan
+                if difference > largest:  # false for nan
                     largest = difference
             worst = max(worst, largest / d[i, j])
     return worst

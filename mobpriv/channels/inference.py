@@ -1,10 +1,10 @@
-"""Attacks on a channel: what an adversary who knows p(o|s) makes of an observable.
+"""Attacks on a channel: the estimates of an adversary who knows p(o|s) and sees an observable.
 
 Source: Shokri, *Privacy Games: Optimal User-Centric Data Obfuscation*, PETS 2015, §3.4, §6.1, §9 and Appendix A.
 
 Arrays are indexed by the secret first: prior π (S,), channel p(o|s) (S, O), error d(ŝ, s) (S, E) in metres, one column an
-estimate. An attack q(ŝ|o) is a matrix (O, E) whose rows sum to 1, or, when it is deterministic, a vector (O,) of columns of
-``error``. An observable that never occurs teaches nothing: the attack answers it as it would answer silence.
+estimate. An attack q(ŝ|o) is a matrix (O, E) whose rows sum to 1. A deterministic attack may be a vector (O,) of columns of
+``error``. For an observable that never occurs, the attack gives the answer that is best without an observation.
 """
 
 import numpy as np
@@ -30,10 +30,10 @@ def conditional_error(channel, error, attack) -> np.ndarray:
 
 
 def prior_error(prior, error) -> float:
-    """min_ŝ Σ_s π(s) d(ŝ, s): the error of an adversary who sees nothing.
+    """min_ŝ Σ_s π(s) d(ŝ, s): the error of an adversary without an observation.
 
-    No channel leaves more (whatever is seen can be ignored) and a constant one leaves as much: it is d_max, the largest d_m
-    for which (21) and (24) have a solution.
+    No channel leaves a larger error, because the adversary can ignore the observable, and a constant channel leaves exactly
+    this one. It is d_max, the largest d_m for which (21) and (24) have a solution.
     """
     prior = checks.prior(prior)
     return float((prior @ checks.matrix(error, "error", rows=len(prior))).min())
@@ -42,8 +42,8 @@ def prior_error(prior, error) -> float:
 def optimal_attack(prior, channel, error) -> np.ndarray:
     """The attack of least expected error, Equation (19), in the closed form (33); shape (O,), columns of ``error``.
 
-    For every observable the estimate ŝ of least Σ_s π(s) p(o|s) d(ŝ, s): a deterministic answer is as good as any (Appendix
-    B). Ties go to the lowest column. Observables of probability 0 get the best guess from the prior alone.
+    For every observable it returns the estimate ŝ of least Σ_s π(s) p(o|s) d(ŝ, s). A deterministic answer is as good as any
+    (Appendix B). Ties go to the lowest column. Observables of probability 0 get the best estimate under the prior.
     """
     prior = checks.prior(prior)
     channel = checks.channel(channel, len(prior))
@@ -53,10 +53,10 @@ def optimal_attack(prior, channel, error) -> np.ndarray:
 def unweighted_attack(channel, error) -> np.ndarray:
     """The attack of least Σ_s E_s, Equation (27); shape (O,), columns of ``error``.
 
-    The paper states a linear program; none is needed. Its objective is Σ_o Σ_ŝ q(ŝ|o) w(o, ŝ) with the constants
-    w(o, ŝ) = Σ_s p(o|s) d(ŝ, s), and its constraints are one simplex for each o, which no two observables share. So every
-    observable is settled alone, and a linear function on a simplex is least at a corner: at the ŝ of least w(o, ŝ).
-    This is (19) under the uniform prior (times the number of secrets).
+    The paper states a linear program; none is needed. Its objective is Σ_o Σ_ŝ q(ŝ|o) w(o, ŝ) with the constants w(o, ŝ) = Σ_s
+    p(o|s) d(ŝ, s). Its constraints are one simplex for each o, so every observable can be solved separately. A linear function
+    on a simplex is least at a corner: at the ŝ of least w(o, ŝ). This is (19) under the uniform prior (times the number of
+    secrets).
     """
     channel = checks.channel(channel)
     uniform = np.full(len(channel), 1 / len(channel))
@@ -66,7 +66,8 @@ def unweighted_attack(channel, error) -> np.ndarray:
 def bayes(prior, channel) -> np.ndarray:
     """q(ŝ|o) = π(ŝ) p(o|ŝ) / Σ_s π(s) p(o|s), Equation (25); shape (O, S): the estimates are the secrets.
 
-    The adversary draws ŝ from the posterior. Observables of probability 0, where the quotient is 0/0, give back the prior.
+    The adversary draws ŝ from the posterior. For observables of probability 0, where the quotient is 0/0, the result is the
+    prior.
     """
     prior = checks.prior(prior)
     joint = (prior[:, None] * checks.channel(channel, len(prior))).T
@@ -77,10 +78,10 @@ def bayes(prior, channel) -> np.ndarray:
 def minmax_attack(channel, error) -> MinMax:
     """The attack of least max_s E_s, Equation (28), a linear program.
 
-    By duality the bound is the error of the best attack under the *least favourable prior*: y = max_π min_q of (7).
-    Observables that no secret gives have no say in y: they are answered by the unweighted best guess.
+    By duality the bound is the error of the best attack under the *least favourable prior*: y = max_π min_q of (7). Observables
+    that no secret gives do not affect y: their answer is that of the unweighted attack.
 
-    Raises RuntimeError if the solver stops before y and the bound meet (1e-6 relative).
+    Raises RuntimeError if the solver stops before y and the bound agree (1e-6 relative).
     """
     return _minmax(channel, error, by_pair=False)
 
@@ -88,10 +89,10 @@ def minmax_attack(channel, error) -> MinMax:
 def minmax_pair_attack(channel, error) -> MinMax:
     """The attack of least max_{s,ŝ} E_{ŝ,s} with E_{ŝ,s} = Pr{ŝ|s} d(ŝ, s), Equation (29), a linear program.
 
-    Departures from the paper: none; (29b) has a row for every pair, here those with d(ŝ, s) = 0 are left out, which say
-    0 ≤ y. Since E_{ŝ,s} shrinks when the answers are spread over many estimates, a small y here says little about E_s.
+    Departures from the paper: none. (29b) has a row for every pair; we leave out the rows with d(ŝ, s) = 0, which say 0 ≤ y.
+    E_{ŝ,s} shrinks when the answers are spread over many estimates, so a small y says little about E_s.
 
-    Raises RuntimeError if the solver stops before y and the bound meet (1e-6 relative).
+    Raises RuntimeError if the solver stops before y and the bound agree (1e-6 relative).
     """
     return _minmax(channel, error, by_pair=True)
 
@@ -99,8 +100,8 @@ def minmax_pair_attack(channel, error) -> MinMax:
 def remap(prior, channel, cost_of_estimate) -> np.ndarray:
     """The channel after the optimal remapping: every observable o moves to the o' of least Σ_s π(s) p(o|s) c(o', s).
 
-    ``cost_of_estimate`` is c (S, O'), one column a new observable; the result has shape (S, O'). Remapping is
-    post-processing: it keeps every ε and lowers (or keeps) the expected cost under this prior.
+    ``cost_of_estimate`` is c (S, O'), one column a new observable; the result has shape (S, O'). Remapping is post-processing:
+    it preserves every ε and does not raise the expected cost under this prior.
     """
     prior = checks.prior(prior)
     channel = checks.channel(channel, len(prior))
@@ -118,7 +119,7 @@ def _best_guesses(prior, channel, error) -> np.ndarray:
 
 
 def _attack(attack, observables: int, estimates: int) -> np.ndarray:
-    """An attack as a vector of columns or as a matrix of probabilities."""
+    """Check an attack: a vector of columns or a matrix of probabilities."""
     attack = np.asarray(attack)
     if attack.ndim == 2:
         attack = checks.matrix(attack, "attack", rows=observables, columns=estimates)
@@ -145,7 +146,7 @@ def _minmax(channel, error, by_pair: bool) -> MinMax:
     attack = np.zeros((channel.shape[1], error.shape[1]))
     seen = channel.any(0)
     attack[np.arange(len(seen)), unweighted_attack(channel, error)] = 1.0
-    if not error.any():  # every answer is right
+    if not error.any():
         return MinMax(attack, 0.0, 0.0)
     attack[seen], y, bound = solve(channel[:, seen], error, by_pair)
     return MinMax(attack, y, bound)

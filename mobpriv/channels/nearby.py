@@ -1,19 +1,22 @@
-"""The approximation of Appendix C (Shokri 2015): program (24) without the constraints between things that are far apart.
+"""The approximation of Appendix C: program (24) without the constraints between distant points.
+
+Source: Shokri, *Privacy Games*, PETS 2015, Appendix C.
 
     p(o|s) <= exp(eps d_eps(s, s')) p(o|s')    is kept where d(s, s') < threshold and d(o, s) < threshold
 
-and nothing but p >= 0 elsewhere. The paper does not say which secret the distance "between observable and secret" is taken to;
-here it is s, whose probability is limited. Distances d in one unit of length, metres in mobpriv, epsilon in its inverse.
+and only p >= 0 elsewhere. The paper does not say which secret the distance "between observable and secret" refers to; here it
+is s, whose probability is limited. Distances d are in one unit of length (metres in mobpriv), epsilon in its inverse.
 
-What the paper does not report is what becomes of epsilon: pairs without a constraint may differ by any factor. So beside the
-cost there is what holds over *all* pairs: the effective epsilon, usually infinite since probabilities become 0, and delta.
+The paper does not report which epsilon the result satisfies: pairs without a constraint may differ by any factor. We report the
+cost together with two quantities over *all* pairs: the effective epsilon, usually infinite since probabilities become 0, and
+delta.
 
-Of the `reductions` those of observables do not hold here. Secrets that never occur may be left out if the channel
-found can be extended to them and added otherwise: a channel of all secrets that keeps all constraints, at the cost of a
-relaxation, is optimal whatever the constraints are.
+The observables' part of `reductions` does not apply here. Secrets that never occur may be left out if the channel found can be
+extended to them; otherwise they are added. A channel of all secrets that satisfies all constraints at the cost of a relaxation
+is optimal, whatever the constraints are.
 
-Where d_m does not bind, optimal channels differ in AP. The result is one of largest AP, our rule as for (22): else the AP of two
-programs differs by the choice among optima, too.
+If d_m does not bind, optimal channels differ in AP. Our rule, as for (22), is to return one of largest AP. Otherwise the AP of
+two programs would also differ by the choice among optima.
 """
 
 from dataclasses import dataclass, replace
@@ -31,26 +34,27 @@ from mobpriv.channels.programs.relaxations import GAPS
 from mobpriv.channels.programs.solvers import highs, interior
 
 SEEN = 1e-6
-"""Probabilities below this take no part in `epsilon_seen`."""
+"""Probabilities below this are ignored in `epsilon_seen`."""
 STEPS = 20
-"""Programs after which secrets are no longer added one by one but all together."""
+"""Programs after which secrets are added all together, no longer one by one."""
 
 
 @dataclass(frozen=True)
 class Approximation:
-    """A channel (S, S) of the reduced program. Its certificate speaks of the whole one, (24): see `violation`, `epsilon`."""
+    """A channel (S, S) of the reduced program. Its certificate is for the complete one, (24): see `violation`, `epsilon`."""
 
     channel: np.ndarray
     certificate: Certificate  # cost and bound of the reduced program; violation, epsilon and distortion of the whole one
-    constraints: int  # that are kept, of S²(S - 1)
+    constraints: int  # number kept, of S²(S - 1)
     epsilon_seen: float  # effective epsilon where both probabilities are at least 1e-6
     delta: float  # largest over pairs of secrets of sum_o max(0, p(o|s) - exp(eps d_eps(s, s')) p(o|s'))
 
 
 def joint(prior, cost, error, d_m: float, d_epsilon, epsilon: float, distance, threshold: float) -> Approximation:
-    """The least costly channel with distortion privacy d_m that keeps (24d) among what is nearer than `threshold`.
+    """The least costly channel with distortion privacy d_m that satisfies (24d) for pairs nearer than `threshold`.
 
-    Observables are the secrets; `distance` (S, S) is d(s, s') and d(o, s) of the rule above. ValueError as in `optimal.joint`.
+    Observables are the secrets; `distance` (S, S) is d(s, s') and d(o, s) of the module's rule. ValueError as in
+    `optimal.joint`.
     """
     if not threshold > 0:
         raise ValueError(f"threshold must be positive, in the unit of distance (got {threshold})")
@@ -71,13 +75,13 @@ def joint(prior, cost, error, d_m: float, d_epsilon, epsilon: float, distance, t
 
 
 def kept(distance, threshold: float) -> int:
-    """How many of the S²(S - 1) constraints (24d) the rule keeps: a number that no computer's speed enters."""
+    """How many of the S²(S - 1) constraints (24d) the rule keeps: a measure that does not depend on the computer."""
     near = np.asarray(distance) < threshold
     return int((near.sum(axis=1) * (near.sum(axis=1) - 1)).sum())
 
 
 def _of_largest_distortion(problem: Problem, near: np.ndarray, d_epsilon) -> tuple[np.ndarray, Certificate]:
-    """Among the optimal channels one of largest AP: min cost - reward * AP, the reward so small that the cost stays the least."""
+    """An optimal channel of largest AP: min cost - reward * AP, the reward so small that the cost remains minimal."""
     channel, bound, facts = _solve(problem, near)
     plain = certificate(problem, d_epsilon, channel, bound, facts)
     for share in REWARDS if plain.cost > 0 and problem.d_max > 0 else ():
@@ -90,9 +94,9 @@ def _of_largest_distortion(problem: Problem, near: np.ndarray, d_epsilon) -> tup
 
 
 def _solve(problem: Problem, near: np.ndarray) -> tuple[np.ndarray, float, dict]:
-    """A channel of all secrets, a lower bound, and facts; secrets that never occur join as they turn out to matter.
+    """A channel of all secrets, a lower bound, and facts; secrets that never occur are added when they turn out to matter.
 
-    Programs are solved roughly first, to see which secrets those are.
+    Programs are first solved roughly, to see which secrets those are.
     """
     ratio = reductions.ratios(problem.exponents)
     secrets = np.flatnonzero(problem.prior > 0)
@@ -125,7 +129,7 @@ def _solve(problem: Problem, near: np.ndarray) -> tuple[np.ndarray, float, dict]
 
 
 def _pairs(ratio: np.ndarray, near: np.ndarray, secrets: np.ndarray) -> Pairs:
-    """p(o|s') >= ratio p(o|s) for every observable and the pairs kept for it, and p >= 0 for all."""
+    """The constraints p(o|s') >= ratio p(o|s) for every observable and the pairs kept for it, and p >= 0 for all."""
     inner, n = ratio[np.ix_(secrets, secrets)], len(secrets)
     close = near[np.ix_(secrets, secrets)] & ~np.eye(n, dtype=bool)
     first, sources, targets = [0], [], []
@@ -140,7 +144,7 @@ def _pairs(ratio: np.ndarray, near: np.ndarray, secrets: np.ndarray) -> Pairs:
 
 @numba.njit(cache=True)
 def _extend(columns, ratio, near, order, known, average):
-    """Fills in one secret after the other between the bounds that all that are there set; marks those that do not fit."""
+    """Fill in one secret after the other between the bounds set by those already there; mark those that do not fit."""
     m = len(columns)
     failed = np.zeros(len(order) - known, dtype=np.bool_)
     there = list(order[:known])
@@ -166,7 +170,7 @@ def _extend(columns, ratio, near, order, known, average):
 
 @numba.njit(cache=True)
 def _between(low, high, average):
-    """Numbers between low and high that sum to 1, `average` where that is between them, else moved evenly."""
+    """Numbers between low and high that sum to 1: `average` if it lies between them, else moved evenly."""
     p = np.minimum(np.maximum(average, low), high)
     total = p.sum()
     limit = low if total > 1 else high

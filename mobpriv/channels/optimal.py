@@ -1,15 +1,17 @@
-"""Optimal obfuscation channels: the linear programs (21), (22), (23) and (24) of Shokri, *Privacy Games* (PETS 2015).
+"""Optimal obfuscation channels: the linear programs (21), (22), (23) and (24).
+
+Source: Shokri, *Privacy Games*, PETS 2015.
 
     min_p  sum_{s,o} pi(s) p(o|s) c(o, s)                                                    (11); or (12), the worst case
+
     s.t.   p(o|s) <= exp(eps d_eps(s, s')) p(o|s')                        for all s, s', o    (22b) = (24d)
            sum_s pi(s) p(o|s) d(h, s) >= x(o) for all o, h;  sum_o x(o) >= d_m                (21b, c) = (24b, c)
 
-Arrays have the secret first: prior (S,), cost c (S, O), error d(h, s) (S, estimates), d_epsilon (S, S). Any unit of length
-will do, the same everywhere, with epsilon in its inverse; mobpriv uses metres.
+Arrays have the secret first: prior (S,), cost c (S, O), error d(h, s) (S, estimates), d_epsilon (S, S). Any unit of length will
+do if it is the same everywhere, with epsilon in its inverse; mobpriv uses metres.
 
-At 20 x 15 cells (22b) alone has 26.9 million rows. Almost all of them can be left out, exactly; `reductions` says which,
-and why. So the certificate speaks of the whole problem: its bound holds for it, and every pair of all secrets has been
-looked at.
+At 20 x 15 cells (22b) alone has 26.9 million rows. Almost all of them can be left out exactly; `reductions` says which, and
+why. The certificate is for the complete problem: its bound holds for it, and every pair of all secrets has been checked.
 """
 
 from dataclasses import dataclass, field, replace
@@ -25,12 +27,12 @@ from mobpriv.channels.programs.relaxations import Found
 from mobpriv.channels.programs.solvers import highs
 
 REWARDS = (1e-4, 1e-5, 1e-6)
-"""Weights of the distortion privacy against the cost, as shares of cost / d_max, tried in this order."""
+"""Weights of the distortion privacy relative to the cost, as shares of cost / d_max, tried in this order."""
 
 
 @dataclass(frozen=True)
 class Optimum:
-    """A channel (S, O), rows sum to 1, and what is known of it. Read `certificate.exact` before calling it optimal."""
+    """A channel (S, O), rows sum to 1, and what is known about it. Read `certificate.exact` before calling it optimal."""
 
     channel: np.ndarray
     certificate: Certificate
@@ -38,10 +40,11 @@ class Optimum:
 
 
 def distortion(prior, cost, error, d_m: float, worst_case: bool = False) -> Optimum:
-    """The least costly channel whose distortion privacy is at least d_m, (21). Secrets of prior 0 answer like the average.
+    """The least costly channel whose distortion privacy is at least d_m, (21).
 
-    Many channels are optimal; all have the same cost, and other attacks than the optimal one (19) err differently on them. The
-    result is the corner of the optimal set in which the simplex method ends, for which the paper has no rule.
+    Secrets of prior 0 get the average answer. Many channels are optimal; all have the same cost, and attacks other than the
+    optimal one (19) err differently on them. The paper has no rule to choose one. The result is the vertex at which the simplex
+    method ends.
     """
     return _optimum(checked(prior, cost, np.inf, error, d_m, worst_case), None)
 
@@ -50,7 +53,7 @@ def differential(prior, cost, d_epsilon, epsilon: float, error=None, worst_case:
     """The least costly eps-d_eps-private channel, (22).
 
     Many channels are optimal, with different distortion privacy AP (§9.1 compares them by it). Without `error` the result is
-    one from the middle of them. With `error` it is the one of largest AP: our rule, for the paper has none.
+    one from the interior of the optimal set. With `error` it is the one of largest AP: our rule, for the paper has none.
     """
     problem = checked(prior, cost, exponents(prior, d_epsilon, epsilon), worst_case=worst_case)
     plain = _optimum(problem, d_epsilon)
@@ -65,8 +68,9 @@ def differential(prior, cost, d_epsilon, epsilon: float, error=None, worst_case:
 def within(prior, cost, d_epsilon, epsilon: float, threshold: float, worst_case: bool = False) -> Optimum:
     """The least costly channel with p(o|s) <= exp(eps) p(o|s') for all d_eps(s, s') <= threshold, (23).
 
-    Chains of such pairs bind pairs farther apart: with B the length of the shortest chain, times eps, this is (22) with
-    exponents B, and unbound where no chain leads. The effective epsilon of the certificate is per step of such a chain.
+    Chains of such pairs constrain pairs farther apart. With B = eps times the number of steps of the shortest chain, this is
+    (22) with exponents B, without a constraint where no chain leads. The effective epsilon of the certificate is per step of
+    such a chain.
     """
     from scipy.sparse.csgraph import shortest_path
 
@@ -84,10 +88,10 @@ def joint(prior, cost, error, d_m: float, d_epsilon, epsilon: float, worst_case:
 
 
 def _optimum(problem: Problem, d_epsilon) -> Optimum:
-    """A channel that tells nothing where that is optimal, or as good as that; else what `relaxations` find.
+    """A constant channel if it is optimal or as good as optimal; else the result of `relaxations`.
 
-    p(o|s) <= exp(B) p(o|t) for the largest exponent B: the least cost is at most (exp(B) - 1) max |c| below that of a channel
-    that tells nothing, p(.|t) for everybody.
+    p(o|s) <= exp(B) p(o|t) for the largest exponent B. So the least cost is at most (exp(B) - 1) max |c| below that of the
+    constant channel p(.|t).
     """
     exponent = problem.exponents.max()
     if exponent < GAP or 1 in problem.cost.shape:
@@ -105,21 +109,21 @@ def _certified(problem: Problem, d_epsilon, channel: np.ndarray, bound: float, f
 
 
 def _constant(problem: Problem) -> tuple[np.ndarray, float]:
-    """A channel that tells nothing: always the observable of least cost. Optimal if eps = 0 or nothing can be chosen."""
+    """A constant channel, which always reports the observable of least cost. Optimal if eps = 0 or there is no choice."""
     costs = problem.cost.max(axis=0) if problem.worst_case else problem.prior @ problem.cost
     channel = np.zeros(problem.cost.shape)
     channel[:, costs.argmin()] = 1.0
     if problem.worst_case and problem.cost.shape[1] > 1 and len(problem.prior) > 1:
-        channel[:], bound = highs.least_largest(problem.cost)  # a lottery can be better than any one observable
+        channel[:], bound = highs.least_largest(problem.cost)  # a mixture can be better than any one observable
         return channel, bound
     return channel, float(costs.min())
 
 
 def _largest_distortion(problem: Problem, d_epsilon, plain: Optimum) -> Optimum:
-    """Among the optimal channels of (22) one of largest AP: min cost - reward * AP, the reward small enough.
+    """An optimal channel of (22) of largest AP: min cost - reward * AP, the reward small enough.
 
-    A linear program has a reward below which its optimum is optimal for the cost too; whether this one was is seen from the
-    cost. If A is the AP of any channel of this cost, value <= cost - reward A bounds A from above.
+    A linear program has a reward below which its optimum is also optimal for the cost. The cost shows whether this reward was
+    small enough. If A is the AP of any channel of this cost, value <= cost - reward A bounds A from above.
     """
     found, bound, d_max = plain.found, plain.certificate.bound, problem.d_max
     for share in REWARDS if found is not None and plain.certificate.exact and d_max > 0 else ():

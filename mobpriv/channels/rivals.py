@@ -1,8 +1,8 @@
-"""Mechanisms that need no optimisation, as channels on places: the practical rivals of the optimal ones.
+"""Mechanisms that need no optimisation, as channels on places, for comparison with the optimal ones.
 
-Each of them keeps p(o|s) ≤ exp(ε d(s, s')) p(o|s') for all places, Equation (15) of Shokri (PETS 2015). For their remapped
-versions (Chatzikokolakis, ElSalamouny, Palamidessi, *Efficient utility improvement for location privacy*, PETS 2017) pass the
-channel through :func:`mobpriv.channels.inference.remap`. Distances in metres, epsilon in 1/m; arrays indexed by the secret.
+Each satisfies p(o|s) ≤ exp(ε d(s, s')) p(o|s') for all places, Equation (15) of Shokri (PETS 2015). For their remapped versions
+(Chatzikokolakis, ElSalamouny, Palamidessi, *Efficient utility improvement for location privacy*, PETS 2017) pass the channel
+through :func:`mobpriv.channels.inference.remap`. Distances in metres, epsilon in 1/m; arrays indexed by the secret.
 """
 
 import numba
@@ -16,19 +16,21 @@ LARGEST_EXPONENT = 700.0  # exp(-700) is about the smallest probability that a d
 def planar_laplace(x_edges, y_edges, epsilon: float) -> np.ndarray:
     """Planar Laplace noise from the centre of the cell, truncated to the grid; shape (cells, cells).
 
-    Andrés, Bordenabe, Chatzikokolakis, Palamidessi (CCS 2013): z has the density ε²/(2π) exp(−ε |z − x|) around the centre x
-    (§4); a z outside the area goes to the nearest point of it (§5), and then z is reported as the cell that holds it. Both are
-    post-processing, so ε holds between centres. ``x_edges`` (columns + 1) and ``y_edges`` (rows + 1) are the cells' borders in
-    metres, ascending; cells count along x first: cell = row · columns + column.
+    Source: Andrés, Bordenabe, Chatzikokolakis, Palamidessi, CCS 2013, §4, §5.
 
-    The probability of a cell is integrated over the angle θ, with the law of the radius in closed form:
+    z has the density ε²/(2π) exp(−ε |z − x|) around the centre x (§4). A z outside the area moves to the nearest point of it
+    (§5), and the cell that contains z is reported. Both steps are post-processing, so ε holds between centres. ``x_edges``
+    (columns + 1) and ``y_edges`` (rows + 1) are the cells' borders in metres, ascending. Cells count along x first: cell = row
+    · columns + column.
+
+    The probability of a cell is an integral over the angle θ, with the distribution of the radius in closed form:
 
         p = 1/(2π) ∫ G(r_in(θ)) − G(r_out(θ)) dθ,      G(r) = Pr{radius > r} = (1 + ε r) exp(−ε r)
 
-    from where the ray enters the cell to where it leaves; cells at the border reach to infinity, as truncation wants it. The
-    range of angles is cut at the axes and at the corners, between which the integrand is smooth, and each part is integrated by
-    the tanh-sinh rule, which does not mind the steep ends that strips to infinity have. Relative error below 1e-9 (the
-    cells of a row are then made to sum to 1 exactly).
+    where the ray enters the cell at r_in and leaves it at r_out; truncation extends cells at the border to infinity. The range
+    of angles is cut at the axes and at the corners, between which the integrand is smooth. Each part is integrated by the
+    tanh-sinh rule, which copes with the steep ends that unbounded strips have. Relative error below 1e-9; each row is then
+    normalised to sum to 1.
     """
     x_edges, y_edges = _edges(x_edges, "x_edges"), _edges(y_edges, "y_edges")
     epsilon = checks.epsilon(epsilon)
@@ -43,10 +45,12 @@ def planar_laplace(x_edges, y_edges, epsilon: float) -> np.ndarray:
 
 
 def exponential_mechanism(d_epsilon, epsilon: float) -> np.ndarray:
-    """p(o|s) ∝ exp(−ε d(s, o) / 2) with the secrets as observables, shape (S, S) (McSherry and Talwar, FOCS 2007).
+    """p(o|s) ∝ exp(−ε d(s, o) / 2) with the secrets as observables, shape (S, S).
 
-    Half of ε pays for the numerator and the other half for the normalisation, which differs from secret to secret; between
-    most pairs less than that is used up: :func:`mobpriv.channels.guarantees.effective_epsilon` tells what the channel really has.
+    Source: McSherry and Talwar, FOCS 2007.
+
+    Half of ε covers the numerator and the other half the normalisation, which differs from secret to secret. Most pairs use
+    less than that: :func:`mobpriv.channels.guarantees.effective_epsilon` computes the ε of the channel.
     """
     d = checks.metric(d_epsilon, "d_epsilon")
     _check_exponent(checks.epsilon(epsilon) * d.max())
@@ -57,9 +61,11 @@ def exponential_mechanism(d_epsilon, epsilon: float) -> np.ndarray:
 def tight_constraints(d_epsilon, epsilon: float) -> np.ndarray:
     """p(o|s) = v(o) exp(−ε d(s, o)) with v such that every row sums to 1; shape (S, S).
 
-    The tight-constraints mechanism (ElSalamouny, Chatzikokolakis, Palamidessi, *Generalized differential privacy: regions of
-    priors that admit robust optimal mechanisms*, 2014): every bound with the observable's own secret is met with equality.
-    Raises ValueError where it does not exist: the linear system has a negative solution.
+    Source: ElSalamouny, Chatzikokolakis, Palamidessi, *Generalized differential privacy: regions of priors that admit robust
+    optimal mechanisms*, 2014.
+
+    Every constraint with the observable's own secret holds with equality. Raises ValueError if the channel does not exist, that
+    is, if the linear system has a negative solution.
     """
     d = checks.metric(d_epsilon, "d_epsilon")
     _check_exponent(checks.epsilon(epsilon) * d.max())
@@ -109,7 +115,7 @@ def _cell_probabilities(x, y, x_edges, y_edges, epsilon, nodes, weights):
 
 @numba.njit(cache=True)
 def _in_box(west, east, south, north, epsilon, nodes, weights):
-    """Pr of a box around or beside the origin; its sides may be infinite."""
+    """Probability of a box around or next to the origin; its sides may be infinite."""
     cuts = np.empty(9)
     for quarter in range(5):
         cuts[quarter] = (quarter - 2) * np.pi / 2
@@ -128,7 +134,7 @@ def _in_box(west, east, south, north, epsilon, nodes, weights):
         if cuts[k + 1] - cuts[k] < 1e-14 or leave <= enter:
             continue
         half = (cuts[k + 1] - cuts[k]) / 2
-        # every other node makes the same rule with twice the step: enough for cells that do not reach to infinity
+        # twice the step, with every other node, is accurate enough for bounded cells
         stride = 1 if open_box else 2
         for node in range(0, len(nodes), stride):
             enter, leave = _crossing(west, east, south, north, middle + half * nodes[node])

@@ -1,5 +1,7 @@
-"""Data sets: readers for their formats, fetching, the embedded synthetic city and region; ``load`` for all sets of traces,
-``load_calls`` for all sets of call records."""
+"""Data sets: readers for their formats, fetching, the embedded synthetic city and region.
+
+``load`` reads all sets of traces, ``load_calls`` all sets of call records.
+"""
 
 import os
 from pathlib import Path
@@ -68,25 +70,25 @@ READERS = {
 
 class Dataset(NamedTuple):
     traces: Traces
-    left_out: pd.DataFrame  # what the reader left out and why: see mobpriv.datasets.tables
+    left_out: pd.DataFrame  # records left out and why: see mobpriv.datasets.tables
     name: str
     sha256: str  # of the file, or of the folder's files
     synthetic: bool
     source: str  # title of a known set, else the name of the file or folder
-    persons: str = ""  # what the names of its persons begin with, where it holds others too
-    names: tuple[str, ...] = ()  # of all users in the file, where only some were read
-    reading: str = ""  # how it was read and which part of it, in words; "" for all of it under its own names
+    persons: str = ""  # prefix of its persons' names, if it holds others, too
+    names: tuple[str, ...] = ()  # of all users in the file, if only some were read
+    reading: str = ""  # how it was read and which part of it, as text; "" for all of it under its own names
 
 
 class CallSet(NamedTuple):
     calls: Calls
     cells: Cells
-    left_out: pd.DataFrame  # what the reader left out and why: see mobpriv.datasets.tables
+    left_out: pd.DataFrame  # records left out and why: see mobpriv.datasets.tables
     name: str
     sha256: str  # of the file of the calls
     synthetic: bool
     source: str  # title of a known set, else the name of the file
-    reading: str = ""  # how it was read, in words; "" for under its own names
+    reading: str = ""  # how it was read, as text; "" if under its own names
 
 
 def data_folder() -> Path:
@@ -95,9 +97,9 @@ def data_folder() -> Path:
 
 
 def city_truth() -> tuple[pd.DataFrame, pd.DataFrame]:
-    """What is true of the embedded city: stays (user, start, end, lat, lng, role) and users (indexed by user).
+    """The truth of the embedded city: stays (user, start, end, lat, lng, role) and users (indexed by user).
 
-    See ``data/README.md`` for what they hold.
+    See ``data/README.md`` for their columns.
     """
     stays = parquet_table(data_folder() / "city_stays.parquet")
     for c in ("start", "end"):
@@ -106,25 +108,28 @@ def city_truth() -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def region_truth():
-    """What is true of the embedded region: roles (person, municipality, role: see :mod:`mobpriv.datasets.region`), and the
-    municipalities as a GeoDataFrame (municipality, share of the inhabitants, antennas, geometry), the largest first."""
-    import geopandas  # a second to load: only where it is asked for
+    """The truth of the embedded region: roles and municipalities.
+
+    Roles have the columns person, municipality, role (see :mod:`mobpriv.datasets.region`). Municipalities are a GeoDataFrame
+    (municipality, share of the inhabitants, antennas, geometry), the largest first.
+    """
+    import geopandas  # takes a second to import
 
     roles = parquet_table(data_folder() / "region_people.parquet")
     return roles, geopandas.read_file(data_folder() / "region_municipalities.geojson")
 
 
 def kind_of(name_or_path) -> str:
-    """Whether a data set holds "traces" or "calls": as the catalogue says, or as the columns of a file are called."""
+    """Whether a data set holds "traces" or "calls", by the catalogue or by the column names of a file."""
     if str(name_or_path) in DATASETS:
         return DATASETS[str(name_or_path)].kind
     path = Path(name_or_path)
-    table = path.is_file() and path.suffix != ".geojson" and _form(path) == "table"  # boundaries are no table
+    table = path.is_file() and path.suffix != ".geojson" and _form(path) == "table"  # boundaries are not a table
     return kind_of_data(path) if table else "traces"
 
 
 def _only(kind: str, name_or_path, reading: dict | None = None) -> None:
-    """Refuses a data set of the other kind; what it is said to hold by ``reading`` is taken at its word."""
+    """Refuse a data set of the other kind; columns given in ``reading`` are accepted without a check."""
     columns = (reading or {}).get("columns") or {}
     needed = {"calls": ("cell",), "traces": ("lat", "lng")}[kind]
     if any(c in columns for c in needed) or (reading or {}).get("names"):
@@ -138,8 +143,10 @@ def _only(kind: str, name_or_path, reading: dict | None = None) -> None:
 
 
 def load_calls(name_or_path, cells=None, period: Period | None = None, **reading) -> CallSet:
-    """Call records by the name of a data set ("region") or the path of a file, with the cells beside it: see :func:`read_calls`,
-    which ``reading`` goes to. Without ``reading`` the usual names of columns are recognised."""
+    """Call records by the name of a data set ("region") or the path of a file, with the file of their cells.
+
+    ``reading`` is passed to :func:`read_calls`. Without ``reading`` the usual names of columns are recognised.
+    """
     text = str(name_or_path)
     path = data_folder() / REGION_FILE if text in DATASETS else Path(name_or_path)
     if text not in DATASETS and not path.exists():
@@ -171,13 +178,13 @@ def load(
 ) -> Dataset:
     """A data set by its name ("city", "cabspotting", …: see ``DATASETS``), or a file or folder by its path.
 
-    A file is a table (``reading`` goes to :func:`read_table`); a folder's format is recognised by what it holds. ``form`` names
-    the format ("cabspotting", "geolife", "mdc", "privamov", "table") where that is not enough. Without ``reading`` the usual names of
-    columns are recognised, and seconds and milliseconds told apart, see :func:`recognised`.
+    A file is a table (``reading`` is passed to :func:`read_table`); a folder's format is recognised by its files. If that is
+    not enough, ``form`` names the format ("cabspotting", "geolife", "mdc", "privamov", "table"). Without ``reading`` the usual
+    names of columns are recognised, and seconds are distinguished from milliseconds, see :func:`recognised`.
 
-    Of the users whose name begins with ``begins``, but for those in ``leave_out``, only the first
-    ``most`` by name are read, 0 reads all of everybody. A part of a table takes seconds, for only its column of users is read in full; of a
-    text larger than :data:`SEARCHED` only so many bytes are searched, and hashed.
+    Only the first ``most`` users by name are read, among those whose name begins with ``begins`` and is not in ``leave_out``; 0
+    reads all users. A part of a table takes seconds, because only its column of users is read in full. In a text larger than
+    :data:`SEARCHED` only that many bytes are searched, and hashed.
     """
     if form is not None and form not in READERS:
         raise ValueError(f"form must be one of {', '.join(READERS)} (got {form!r})")
@@ -214,7 +221,7 @@ def load(
 
 
 def _part_of(found: Dataset, wanted: Wanted) -> Dataset:
-    """The wanted users of a data set that was read as a whole."""
+    """The wanted users of a data set that was read completely."""
     if wanted.everybody:
         return found
     names = found.traces["user"].cat.categories
@@ -236,18 +243,18 @@ def _known(name: str, wanted: Wanted, reading: dict) -> Dataset:
 
 
 def _embedded(path: Path, name: str) -> None:
-    """Refuses what is not the embedded data set of this name."""
+    """Refuse a file that is not the embedded data set of this name."""
     if not path.is_file():
         raise FileNotFoundError(
-            f"{path}: the embedded {name} is not there. "
+            f"{path}: the embedded {name} is missing. "
             f"python -m mobpriv.datasets.{name} FOLDER makes it, MOBPRIV_DATA=FOLDER finds it"
         )
     if not _marked_synthetic(path):
-        raise ValueError(f"{path} is not marked as synthetic: read real data by its path, or make the {name} anew")
+        raise ValueError(f"{path} is not marked as synthetic: read real data by its path, or generate the {name} again")
 
 
 def _form(path: Path) -> str:
-    """The format of a path, by what it holds."""
+    """The format of a path, by its files."""
     if path.is_file():
         return "privamov" if path.name == "privamov-gps" else "table"
     for form, pattern in (

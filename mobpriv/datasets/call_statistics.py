@@ -1,6 +1,6 @@
-"""What a set of call records is like, in aggregates: the numbers of its data card, with published ones beside.
+"""Aggregate statistics of a set of call records, for its data card, with published values for comparison.
 
-Everything here is a mean, a quantile or a count over users; nothing shows a single user's calls.
+Every number is a mean, a quantile or a count over users; none shows a single user's calls.
 """
 
 import numpy as np
@@ -10,13 +10,13 @@ from mobpriv.calls import Calls, Cells
 from mobpriv.datasets.statistics import QUANTILES, radius_of_gyration
 from mobpriv.traces import by_user, from_blocks, milliseconds
 
-NIGHT = 8  # o'clock, when the night ends that begins at midnight: the first slot of PRIMULE's day
-MANY = 6  # distinct cells of a day: whom dχ's sample is made of (§VI-A)
-GAPS = 10  # times between calls that a burstiness takes at least
+NIGHT = 8  # o'clock: end of the night, which begins at midnight: the first slot of PRIMULE's day
+MANY = 6  # distinct cells of a day: the criterion of dχ's sample (§VI-A)
+GAPS = 10  # least number of times between calls for a burstiness
 DE_MONTJOYE = "de Montjoye et al. 2013, doi:10.1038/srep01376: 114 interactions a month, 1.5 million people of one country"
 PRIMULE = "Pratesi et al., PRIMULE, §7: 85 million records of 3 million customers in four weeks, Tuscany"
 DCHI = "Olivier & Quertier, §VI: 98 visits and 25 visitors on each of 29 POIs by 100 users with visits on at least 6 in the day"
-PUBLISHED = [  # quantity, its value elsewhere, where
+PUBLISHED = [  # quantity, published value, source
     ("calls per user and day, mean", 114 / 30, DE_MONTJOYE),
     ("calls per user and day, mean", 85 / 3 / 28, PRIMULE),
     (f"calls of a user-day with at least {MANY} cells, mean", 98 * 29 / 100, DCHI),
@@ -27,12 +27,15 @@ PUBLISHED = [  # quantity, its value elsewhere, where
 def describe_calls(calls: Calls, cells: Cells, zone: str = "UTC") -> pd.DataFrame:
     """Aggregates of call records: one row a number, with the columns ``quantity``, ``at``, ``value``, ``unit``.
 
-    ``at`` is the quantile over users (or user-days, or pairs of successive calls of a user), missing for what is no quantile. Days
-    and hours are those of ``zone``; the days of a user are all days from the set's first call to its last, the days of a user-day those
-    with a call. A user's burstiness is that of Goh & Barabási 2008 (doi:10.1209/0295-5075/81/48002), (σ − μ)/(σ + μ) of the times
-    between successive calls, of users with at least :data:`GAPS` of them: −1 for a clock, 0 for a Poisson process, towards 1 for bursts.
-    The radius of gyration is that of González et al. 2008 (doi:10.1038/nature06958), over a user's calls. The night ends at
-    :data:`NIGHT`.
+    * ``at`` is the quantile over users (or user-days, or pairs of successive calls of a user), missing for other numbers.
+    * Days and hours are those of ``zone``. The days of a user are all days from the set's first call to its last; user-days are
+      days with a call. The night ends at :data:`NIGHT`.
+    * A user's burstiness is (σ − μ)/(σ + μ) of the times between successive calls, for users with at least :data:`GAPS` of
+      them. It is −1 for a clock, 0 for a Poisson process, towards 1 for bursts.
+    * The radius of gyration is over a user's calls.
+
+    Sources: Goh & Barabási 2008 (``doi:10.1209/0295-5075/81/48002``) for the burstiness; González et al. 2008
+    (``doi:10.1038/nature06958``) for the radius of gyration.
     """
     users, offsets = by_user(calls)
     count, ms = np.diff(offsets), milliseconds(calls)
@@ -70,9 +73,9 @@ def describe_calls(calls: Calls, cells: Cells, zone: str = "UTC") -> pd.DataFram
 
 
 def beside_published(statistics: pd.DataFrame) -> pd.DataFrame:
-    """What :func:`describe_calls` found and what is published of real call records: quantity, value, published, source.
+    """The numbers of :func:`describe_calls` next to published ones of real call records: quantity, value, published, source.
 
-    The published ones are of other people, networks and years: they say what is usual, not what is right.
+    The published ones are of other people, networks and years: they show an order of magnitude, not the correct value.
     """
     found = statistics[statistics["at"].isna()].set_index("quantity")["value"]
     rows = [(quantity, found.get(quantity, np.nan), value, source) for quantity, value, source in PUBLISHED]
@@ -80,9 +83,9 @@ def beside_published(statistics: pd.DataFrame) -> pd.DataFrame:
 
 
 def burstiness(calls: Calls) -> pd.Series:
-    """Per user with at least :data:`GAPS` times between calls: (σ − μ)/(σ + μ) of them, Equation (1) of Goh & Barabási 2008.
+    """(σ − μ)/(σ + μ) of the times between calls, Equation (1) of Goh & Barabási 2008, per user with at least :data:`GAPS`.
 
-    NaN where all of them are 0.
+    NaN if all times are 0.
     """
     users, offsets = by_user(calls)
     code = np.repeat(np.arange(len(users)), np.diff(offsets))
@@ -101,7 +104,7 @@ def _burstiness(gap: np.ndarray, owner: np.ndarray, owners: int) -> np.ndarray:
 
 
 def _user_days(code: np.ndarray, day: np.ndarray, cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The calls and the distinct cells of each user's each day with a call."""
+    """The calls and the distinct cells of each user-day with a call."""
     if not len(code):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     first = np.flatnonzero(np.r_[True, (code[1:] != code[:-1]) | (day[1:] != day[:-1])])
@@ -111,7 +114,7 @@ def _user_days(code: np.ndarray, day: np.ndarray, cell: np.ndarray) -> tuple[np.
 
 
 def _top_share(code: np.ndarray, cell: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """Per user the share of the calls that her most used cell serves."""
+    """Per user the share of the calls in her most used cell."""
     if not len(code):
         return np.zeros(0)
     pair, calls = np.unique(code * (cell.max() + 1) + cell, return_counts=True)

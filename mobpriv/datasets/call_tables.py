@@ -1,11 +1,12 @@
-"""Tables of call records and, beside them, of the antenna cells they name.
+"""Tables of call records, and of the antenna cells that they name.
 
-A file of calls holds a record a call: who, when, which cell, and where it says so the cell at the end and the duration in seconds.
-Where those cells are stands in a file of its own, ``NAME_cells`` beside ``NAME``: ``july_cells.csv`` (or .tsv, .txt, .csv.gz,
-.parquet, .geojson) beside ``july.parquet``. It has a row a cell: ``cell``, ``lat``, ``lng`` and, where it is known, ``municipality``.
+A file of calls has one record a call: user, time, cell, and optionally the cell at the end and the duration in seconds. The
+positions of the cells are in a separate file ``NAME_cells`` in the same folder as ``NAME``: ``july_cells.csv`` (or .tsv, .txt,
+.csv.gz, .parquet, .geojson) for ``july.parquet``. It has a row a cell: ``cell``, ``lat``, ``lng`` and, if known,
+``municipality``.
 
-What is left out of the calls, and how it is told, is as in :mod:`mobpriv.datasets.tables`. A table of cells is small and somebody
-made it: what is wrong with it is refused, not left out.
+Calls are left out, and reported, as in :mod:`mobpriv.datasets.tables`. A table of cells is small and made by hand, so errors in
+it are refused, not left out.
 """
 
 import re
@@ -56,10 +57,9 @@ def read_calls(
 ) -> tuple[Calls, Cells, pd.DataFrame]:
     """Calls of a ``.parquet``, ``.csv``, ``.tsv`` or ``.txt`` file, or of a gzipped text file; their cells; what was left out.
 
-    ``cells`` is the file of its cells (by default the one beside it, :func:`cells_beside`), or a table as :func:`as_cells` takes it.
-    ``columns`` says which column is which: ``{"user": "caller", "t": "start", "cell": "cell_id"}``, and ``end_cell`` and
-    ``duration`` where they are there under other names. Calls outside ``period`` are left out. The rest is as with
-    :func:`mobpriv.datasets.read_table`.
+    ``cells`` is the file of its cells (by default that of :func:`cells_beside`), or a table as for :func:`as_cells`.
+    ``columns`` maps columns: ``{"user": "caller", "t": "start", "cell": "cell_id"}``, and ``end_cell`` and ``duration`` if they
+    have other names. Calls outside ``period`` are left out. All else is as in :func:`mobpriv.datasets.read_table`.
     """
     path = existing(path)
     known_zone(zone)
@@ -76,7 +76,7 @@ def read_calls(
     for c in (c for c in ("cell", "end_cell") if c in columns):
         name = names_of(table[c])
         cut |= rounded(name)
-        table[c] = name.cat.remove_categories([name for name in name.cat.categories if name in MISSING])  # none is called so
+        table[c] = name.cat.remove_categories([name for name in name.cat.categories if name in MISSING])  # missing values
     where = lambda row: f"{path.name} row {row}" if lines is None else f"{path.name} line {lines.number[row]}"  # noqa: E731
     valid = partial(without, cells=cells, period=period)
     calls, left_out = sorted_out(table, bad, path.name, where, time, zone, {ROUNDED: cut}, valid, call_problem)
@@ -84,10 +84,12 @@ def read_calls(
 
 
 def call_blocks(path, reading: Reading, first: int = -1, end: int = -1) -> Iterator[tuple[pa.Table, dict, list[LeftOut]]]:
-    """Calls of a file that need not fit memory, by the rules of :func:`read_calls`: blocks of records, with the masks of those whose name or
-    time is at fault, and the lines that are none. ``first`` and ``end`` cut the rows of a Parquet file.
+    """Calls of a file that may exceed the memory, in blocks, by the rules of :func:`read_calls`.
 
-    A block has the columns user, cell, end_cell (text), t (UTC) and duration (s; infinite where it is not a number).
+    Each block has the records, the masks of those whose name or time is invalid, and the lines that are no records. ``first``
+    and ``end`` select rows of a Parquet file.
+
+    A block has the columns user, cell, end_cell (text), t (UTC) and duration (s; infinite if it is not a number).
     """
     path, columns = existing(path), reading.columns
     for table, lines in _parquet_blocks(path, columns, first, end) if is_parquet(path) else text_blocks(path, columns):
@@ -121,7 +123,7 @@ def _parquet_blocks(path: Path, columns: dict[str, str], first: int, end: int) -
 
 
 def cells_beside(path) -> Path:
-    """The file of the cells of a file of calls: ``NAME_cells`` beside ``NAME``."""
+    """The file of the cells of a file of calls: ``NAME_cells`` in the folder of ``NAME``."""
     path = Path(path)
     name = bare(path)
     found = [path.with_name(f"{name}_cells{ending}") for ending in ENDINGS if path.with_name(f"{name}_cells{ending}").is_file()]
@@ -135,7 +137,7 @@ def cells_beside(path) -> Path:
 
 
 def bare(path: Path) -> str:
-    """A table's name without what it ends in: cdr.2024-01.csv.gz becomes cdr.2024-01."""
+    """A table's name without its ending: cdr.2024-01.csv.gz becomes cdr.2024-01."""
     name = path.name
     for ending in (".gz", ".csv", ".tsv", ".txt", ".parquet"):
         name = name[: -len(ending)] if name.lower().endswith(ending) else name
@@ -143,14 +145,14 @@ def bare(path: Path) -> str:
 
 
 def read_cells(path) -> Cells:
-    """Cells of a Parquet, CSV or GeoJSON file, its columns found by their usual names.
+    """Cells of a Parquet, CSV or GeoJSON file; columns are recognised by their usual names.
 
-    A GeoJSON file has a point a cell, or the area it serves, of which a point inside is taken.
+    A GeoJSON file has for each cell a point or the area that it serves; of an area, a point inside is used.
     """
     path = existing(path)
     try:
         table, number = (_features(path), None) if path.suffix.lower() in (".geojson", ".json") else _rows(path)
-    except Unclear as reason:  # what would clear it up is not to be said of the calls
+    except Unclear as reason:  # drop the hints: they are about the calls, not the cells
         raise ValueError(str(reason)) from None
     if not len(table):
         raise ValueError(f"{path}: the file holds no cell; {_NEEDED}")

@@ -1,4 +1,4 @@
-"""What the book knows about each data set: where it comes from, under which terms, and how to get it."""
+"""Catalogue of the data sets: origin, terms of use, and how to obtain them."""
 
 from typing import NamedTuple
 
@@ -12,16 +12,16 @@ class Description(NamedTuple):
     licence: str
     citation: str
     page: str  # where it is described and, if it can be, obtained
-    place: str  # what to put under that name into the cache folder ("" if it comes with the book)
+    place: str  # what belongs under that name in the cache folder ("" if it comes with the book)
     url: str | None = None  # a public address, if there is one
-    sha256: str | None = None  # of the file at that address, if it was ever checked
+    sha256: str | None = None  # of the file at that address, if it was checked
     synthetic: bool = False
-    persons: str = ""  # what the names of its persons begin with, where it holds others too; "" where all are persons, or none
-    kind: str = "traces"  # what it holds: traces | calls
-    zone: str = ""  # whose clocks its people live by
+    persons: str = ""  # prefix of its persons' names, if it holds others, too; "" if all are persons, or none
+    kind: str = "traces"  # traces | calls
+    zone: str = ""  # time zone of its people
 
     def how_to_get(self, name: str, cache) -> str:
-        """One line on how to get the set, for people."""
+        """One line that explains how to get the set."""
         if not self.place:
             return f"{name} comes with the book: nothing to fetch"
         if self.url:
@@ -73,7 +73,7 @@ DATASETS: dict[str, Description] = {
         "IEEE Data Engineering Bulletin 33(2), 2010",
         "https://www.microsoft.com/en-us/download/details.aspx?id=52367",
         "the unpacked folder Data",
-        # no checksum is published, and none was verified when this was written: the first download is trusted and recorded
+        # no checksum is published, and we have not verified one: the first download is trusted and recorded
         url="https://download.microsoft.com/download/F/4/8/F4894AA5-FDBC-481E-9285-D5F8C4C4F039/Geolife%20Trajectories%201.3.zip",
         zone="Asia/Shanghai",
     ),

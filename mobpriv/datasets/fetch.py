@@ -1,7 +1,7 @@
-"""Fetching data sets into a cache folder, with checksums; over https only, but for servers on this machine.
+"""Fetch data sets into a cache folder, with checksums; over https only, except for servers on this machine.
 
-The folder is ``MOBPRIV_CACHE`` if that is set, else the user's cache folder. A checksum that is known is enforced. Where the
-publisher gives none, the first download is trusted: its SHA-256 is written beside it and must hold ever after.
+The folder is ``MOBPRIV_CACHE`` if that is set, else the user's cache folder. A known checksum is enforced. If the publisher
+gives none, the first download is trusted: its SHA-256 is stored next to it, and later files must match it.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ from mobpriv.datasets.catalogue import DATASETS
 
 
 class NeedsRegistration(RuntimeError):
-    """The data set is not public; the message says what to do."""
+    """The data set is not public; the message explains what to do."""
 
 
 def cache_folder() -> Path:
@@ -31,7 +31,7 @@ def cache_folder() -> Path:
 
 
 def cached(name: str) -> Path:
-    """The folder of a data set in the cache; :exc:`FileNotFoundError` says how to fill it."""
+    """The folder of a data set in the cache; :exc:`FileNotFoundError` explains how to fill it."""
     folder = cache_folder() / name
     if not folder.is_dir():
         raise FileNotFoundError(f"{name}: not in the cache. {described(name).how_to_get(name, cache_folder())}")
@@ -45,11 +45,13 @@ def described(name: str):
 
 
 def fetch(name: str, url: str | None = None, sha256: str | None = None, progress: bool = False) -> Path:
-    """Download a data set into the cache, unless it is there already; returns its folder. A zip is unpacked.
+    """Download a data set into the cache, unless it is there already; return its folder. A zip is unpacked.
 
-    ``url`` and ``sha256`` stand in for those of the catalogue (a mirror). Nothing is left behind by a download that fails.
-    Raises :class:`NeedsRegistration` where no public address exists, :exc:`ValueError` for a wrong checksum, an address that is
-    not https or an archive that would leave its folder, :exc:`ConnectionError` if the address cannot be read to its end.
+    ``url`` and ``sha256`` replace those of the catalogue (a mirror). A failed download leaves no files. Errors:
+
+    * :class:`NeedsRegistration` if no public address exists;
+    * :exc:`ValueError` for a wrong checksum, an address that is not https, or an archive that would write outside its folder;
+    * :exc:`ConnectionError` if the address cannot be read to its end.
     """
     known = described(name)
     if url is None and known.url is None:
@@ -72,7 +74,7 @@ def fetch(name: str, url: str | None = None, sha256: str | None = None, progress
 
 
 def _file_name(url: str) -> str:
-    """The name under which an address is kept: its last part, if that names a file and nothing else."""
+    """The name under which a download is stored: the last part of the address, if that names a file and nothing else."""
     _secure(url)
     name = unquote(urlsplit(url).path.rsplit("/", 1)[-1])
     if not name or name.startswith(".") or name.endswith(".sha256") or re.search(r'[\x00-\x1f\x7f/\\:*?"<>|]', name):
@@ -81,17 +83,17 @@ def _file_name(url: str) -> str:
 
 
 def _secure(url: str, machine: bool = True) -> None:
-    """Refuses addresses that are not https. ``machine``: a server on this machine may speak plain http."""
+    """Refuse addresses that are not https. ``machine``: a server on this machine may use plain http."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname or "", parts.port
     except ValueError as reason:
         raise ValueError(f"{url}: not an address ({reason}); nothing was fetched") from None
-    # programs disagree on where the host ends in addresses with these characters
+    # with these characters programs disagree on where the host ends
     if not host or "@" in parts.netloc or re.search(r"[\x00-\x20\x7f\\]", url):
         raise ValueError(f"{url!r}: not an address of a file; nothing was fetched")
     if parts.scheme != "https" and not (machine and parts.scheme == "http" and _this_machine(host)):
-        raise ValueError(f"{url}: only https is fetched, anybody on the way can change the rest; nothing was fetched")
+        raise ValueError(f"{url}: only https is fetched, other downloads can be changed on the way; nothing was fetched")
 
 
 def _this_machine(host: str) -> bool:
@@ -104,11 +106,11 @@ def _this_machine(host: str) -> bool:
 def _download(url: str, file: Path, expected: str | None, known_from: str, progress: bool) -> None:
     new = not file.parent.exists()
     file.parent.mkdir(parents=True, exist_ok=True)
-    # into a folder of its own and renamed when whole: what stands under the right name is complete
+    # download to a temporary folder and rename when complete, so that a file under its final name is always complete
     place = Path(tempfile.mkdtemp(dir=file.parent))
     pooch.get_logger().setLevel("WARNING")
 
-    def onwards(response, **_):  # before the redirection is followed; a server elsewhere may not lead back to this machine
+    def onwards(response, **_):  # called before a redirection is followed; another server must not redirect to this machine
         if response.is_redirect:
             _secure(urljoin(response.url, response.headers["location"]), _this_machine(urlsplit(response.url).hostname))
 
@@ -141,7 +143,7 @@ def _unpack(file: Path) -> None:
                     raise zipfile.BadZipFile(f"{name!r} leaves the folder")
             archive.extractall(place)
         place.rename(target)
-    # what zipfile says of half a file, of a way of packing that it cannot undo (NotImplementedError), and of a password (RuntimeError)
+    # zipfile's errors for an incomplete file, for an unknown compression (NotImplementedError), and for a password (RuntimeError)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as reason:
         file.unlink()
         raise ValueError(f"{file}: not a whole zip file ({reason}); it was not kept") from None
@@ -150,7 +152,10 @@ def _unpack(file: Path) -> None:
 
 
 def sha256_of(path: Path, most: int | None = None) -> str:
-    """SHA-256 of a file, or of its first ``most`` bytes; of a folder: of its files' names, sizes and contents, sorted by name."""
+    """SHA-256 of a file, or of its first ``most`` bytes.
+
+    For a folder, of its files' names, sizes and contents, sorted by name.
+    """
     if most is not None:
         return hashlib.sha256(pa.memory_map(str(path)).read_buffer(most)).hexdigest()
     if path.is_file():

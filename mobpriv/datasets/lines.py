@@ -1,12 +1,15 @@
-"""Delimited text files as columns, at full speed, with an account of every line that is no row.
+"""Read delimited text files as columns, fast, and account for every line that is not a row.
 
-A line is what ends with LF or CR LF, and the rest behind the last one; any other character that breaks lines elsewhere (CR alone,
-U+2028, …) is not an end of line. A file's header lines, its rows and its lines left out, each under one rule, are all its lines.
+A line ends with LF or CR LF, and the rest of the file after the last end is a line. Other characters that some programs treat
+as line breaks (CR alone, U+2028, …) do not end a line. Every line of a file is a header line, a row, or a line left out under
+exactly one rule.
 
-Quotation marks mean something only in files that have them (CSV, RFC 4180): a value is quoted as a whole or not at all, a
-quotation mark in it is doubled, and it may run over lines only in a column that is not needed as one line, if it is closed. A
-line that breaks this is left out by itself; it takes no other line with it. Each further line of a value that does run over
-lines counts under :data:`INSIDE`, so that nothing vanishes into it in silence.
+Quotation marks have a meaning only in files declared as quoted (CSV, RFC 4180):
+
+* A value is quoted completely or not at all, and a quotation mark in it is doubled.
+* A quoted value may run over lines if it is closed, and only in a column that need not be on one line.
+* A line that violates this is left out alone, without other lines.
+* Each further line of a value that runs over lines counts under :data:`INSIDE`, so that no line disappears silently.
 """
 
 import csv
@@ -25,8 +28,8 @@ import pyarrow.csv
 from mobpriv.datasets.wanted import MISSING, Wanted, plain_names
 from mobpriv.traces import Problem
 
-LARGE = 1 << 25  # bytes: a file that is worth two threads
-BLOCK = 1 << 26  # bytes of a file that are read at a time
+LARGE = 1 << 25  # bytes: larger files are read in two threads
+BLOCK = 1 << 26  # bytes of a file read at a time
 LONGEST = 1 << 20  # bytes: a longer line is no record
 BLANK, NOT_UTF8, UNREADABLE = "blank line", "bytes that are not UTF-8", "line not readable"
 INSIDE, CUT = "further line of a quoted value", "file cut in its last line"
@@ -38,15 +41,15 @@ REMEDIES = {
     CUT: "the line is left out; copy the file again",
 }
 _NULLS = sorted(MISSING)
-_READABLE = (  # what could be a value of each type: the rest is not tried
+_READABLE = (  # pattern of possible values of each type: other texts are not converted
     (pa.types.is_floating, r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:[+-]?(nan|inf|infinity))"),
     (pa.types.is_integer, r"[+-]?(\d+|0[xX][0-9a-fA-F]+)"),
     (pa.types.is_date, r"\d{4}-\d{2}-\d{2}"),
     (pa.types.is_time, r"\d{2}:\d{2}(:\d{2})?"),
 )
-# what a line is
+# kinds of lines
 _ROW, _FURTHER, _EMPTY, _BAD, _FOREIGN = 0, 1, 2, 3, 4
-_UNWANTED = 5  # a row, but of a user whom nobody asked for
+_UNWANTED = 5  # a row, but of an unwanted user
 _RULES = {_EMPTY: BLANK, _BAD: UNREADABLE, _FOREIGN: NOT_UTF8, _FURTHER: INSIDE}
 
 
@@ -56,40 +59,40 @@ class LeftOut(NamedTuple):
     rule: str
     lines: int  # how many
     first: int  # the first of them, counted from 1
-    text: str  # and what stands there
+    text: str  # of the first of them
 
 
 class Lines(NamedTuple):
-    """A delimited file as columns, and the lines that are no rows."""
+    """A delimited file as columns, and the lines that are not rows."""
 
     table: pa.Table
     number: np.ndarray  # line of each row in the file, counted from 1
     left_out: list[LeftOut]
-    users: tuple[str, ...] = ()  # all that occur, where only some were wanted
+    users: tuple[str, ...] = ()  # all that occur, if only some were wanted
 
 
 class Text(NamedTuple):
     """The bytes of a file and its lines."""
 
     data: np.ndarray  # uint8
-    start: np.ndarray  # where each line begins; one more: the end of the file
-    values: np.ndarray  # how many delimited values each line has, quotation marks aside
+    start: np.ndarray  # start of each line; one more: the end of the file
+    values: np.ndarray  # number of delimited values in each line, ignoring quotation marks
     kind: np.ndarray  # _ROW, _EMPTY, _BAD or _FOREIGN
     whole: bool = True  # whether these are all lines of the file
 
     def line(self, k: int) -> str:
-        """The text of a line; of no line, where there are fewer."""
+        """The text of a line; "" if there are fewer lines."""
         if k >= len(self.kind):
             return ""
         return bytes(self.data[self.start[k] : min(self.start[k + 1], self.start[k] + LONGEST)]).decode("utf-8", "replace")
 
     def usual(self) -> int:
-        """How many values most of its lines have."""
+        """The most frequent number of values in its lines."""
         return int(np.bincount(np.minimum(self.values[self.kind == _ROW], 10_000), minlength=1).argmax())
 
 
 def open_text(path: Path, delimiter: str, most: int | None = None) -> Text:
-    """A file, or a ``.gz`` file unpacked, in lines; with ``most`` the whole lines among its first so many bytes."""
+    """Split a file, or an unpacked ``.gz`` file, into lines; with ``most`` the complete lines among its first so many bytes."""
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
         raise ValueError(f"delimiter must be one ASCII character that is no quotation mark or line end (got {delimiter!r})")
     if path.suffix == ".gz":
@@ -107,14 +110,17 @@ def open_text(path: Path, delimiter: str, most: int | None = None) -> Text:
 
 
 def blocks(path: Path, delimiter: str, names: list[str], types: Iterable[str], size: int = 0) -> Iterator[Text]:
-    """A file in blocks of whole lines, of some ``size`` bytes each (0: :data:`BLOCK`). No record is in two of them: the first is behind the header line,
-    and is read as all are by :func:`read_lines` with the same ``names`` and ``types``."""
+    """A file in blocks of complete lines, of about ``size`` bytes each (0: :data:`BLOCK`).
+
+    No record is in two blocks. The first block starts after the header line. All are read by :func:`read_lines` with the same
+    ``names`` and ``types``.
+    """
     one_line, ahead = np.array([name in types for name in names]), b""
     with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
         begins = file.readline()
         _from_the_beginning(np.frombuffer(begins, np.uint8), path)
         while own := _lines_of(file, size or BLOCK, ahead):
-            ahead = _lines_of(file, LONGEST, b"")  # where a record may end that begins in the block
+            ahead = _lines_of(file, LONGEST, b"")  # a record of the block may end here
             cut = len(own)
             if b'"' in own[-LONGEST:]:
                 text = _in_lines(np.frombuffer(own + ahead, np.uint8), delimiter, True)
@@ -128,7 +134,7 @@ def blocks(path: Path, delimiter: str, names: list[str], types: Iterable[str], s
 
 
 def _lines_of(file, size: int, begun: bytes) -> bytes:
-    """``begun`` and further whole lines of a file, ``size`` bytes or a little more in all."""
+    """``begun`` and further complete lines of a file, at least ``size`` bytes in all."""
     found = begun + file.read(max(size - len(begun), 0))
     return found if found.endswith(b"\n") else found + file.readline()
 
@@ -163,7 +169,7 @@ def _lines(data, lines, delimiter):
     k, found, blank, bad = 0, 1, True, False
     for i in range(len(data)):
         byte = data[i]
-        if byte > 32 and byte != delimiter:  # most bytes: one branch each
+        if byte > 32 and byte != delimiter:  # most bytes take only this branch
             blank = False
         elif byte == delimiter:
             found += 1
@@ -172,7 +178,7 @@ def _lines(data, lines, delimiter):
             k += 1
             start[k] = i + 1
             found, blank, bad = 1, True, False
-        elif byte == 13:  # within a line, not at its end; at the end of a file its LF was cut off
+        elif byte == 13:  # bad within a line; allowed at its end, and at the end of a file, where the LF may be cut off
             bad |= i + 1 < len(data) and data[i + 1] != 10
         elif byte == 0:
             bad = True
@@ -192,7 +198,7 @@ def _kind(blank, bad, size):
 
 
 def _mark_foreign(text: Text) -> None:
-    """Marks the lines that are not UTF-8; decodes in pieces that end with a line."""
+    """Mark the lines that are not UTF-8; decode in pieces that end with a line."""
     at, step = 0, 1 << 14  # lines
     lines = len(text.kind)
     while at < lines:
@@ -207,7 +213,7 @@ def _mark_foreign(text: Text) -> None:
 
 
 def header_of(text: Text, delimiter: str, path: Path) -> list[str]:
-    """The names in the first line; a column without one is called by its number."""
+    """The names in the first line; a column without a name is called by its number."""
     if not len(text.kind):
         return []
     line = text.line(0).rstrip("\r\n")
@@ -232,13 +238,19 @@ def read_lines(
     wanted: Wanted | None = None,
     user: str = "",
 ) -> Lines:
-    """Read a delimited file behind its ``header`` lines; ``names`` names the columns.
+    """Read a delimited file after its ``header`` lines; ``names`` names the columns.
 
-    ``types`` fixes the types of some columns; the others, and those whose type is None, are guessed. A line is no row if it is blank (nothing but delimiters
-    and spaces), too long, not UTF-8, holds a NUL or a carriage return, has too few or too many values, or a value that is not of
-    its column's type. ``quoted``: values may be quoted; those of the columns in ``types`` stay on one line. ``text`` is what
-    :func:`open_text` gave, if the file is open already; ``only`` names the columns to return. Of the rows with a value in the column ``user``
-    only those of ``wanted`` users are read; faulty lines count whoever's they are.
+    * ``types`` fixes the types of some columns; the others, and those whose type is None, are inferred.
+    * ``quoted``: values may be quoted; those of the columns in ``types`` stay on one line.
+    * ``text`` is the result of :func:`open_text`, if the file is open already.
+    * ``only`` names the columns to return.
+    * ``wanted``: rows with a value in the column ``user`` are read for these users only; faulty lines count for all users.
+
+    A line is not a row if it
+
+    * is blank (only delimiters and spaces), too long, or not UTF-8;
+    * holds a NUL or a carriage return;
+    * has too few or too many values, or a value that is not of its column's type.
     """
     text = open_text(path, delimiter) if text is None else text
     kind = text.kind.copy()
@@ -252,7 +264,7 @@ def read_lines(
         several = bool((kind[header:] == _FURTHER).any())
         table, wrong = _columns(_rows(text, kind, header), delimiter, names, types, quoted, several, only)
         if len(wrong):
-            for k in number[wrong]:  # its further lines go with it
+            for k in number[wrong]:  # with all lines of the record
                 kind[k] = _BAD
                 while k + 1 < len(kind) and kind[k + 1] == _FURTHER:
                     k += 1
@@ -264,14 +276,14 @@ def read_lines(
 
 
 def _choose(text: Text, kind: np.ndarray, header: int, column: int, delimiter: str, wanted: Wanted) -> tuple[str, ...]:
-    """Marks the rows of users who are not wanted; gives all users. A row without a user stays: it is left out under its own rule."""
+    """Mark the rows of unwanted users; return all users. A row without a user is left out later, under its own rule."""
     owner, first = _owners(text.data, text.start, kind, header, column, ord(delimiter))
     names = plain_names(
         pd.Index([next(csv.reader(_record(text, kind, k), delimiter=delimiter))[column] for k in first], dtype="str")
     )
     everybody = {name for name in names if name} - MISSING
     chosen = {"", *MISSING, *wanted.of(everybody)}
-    keep = np.array([name in chosen for name in names] + [True])  # the last: of a line that is nobody's row
+    keep = np.array([name in chosen for name in names] + [True])  # the last: lines that are no rows
     kind[~keep[owner]] = _UNWANTED
     return tuple(sorted(everybody))
 
@@ -286,8 +298,11 @@ def _record(text: Text, kind: np.ndarray, k: int) -> list[str]:
 
 @numba.njit(cache=True)
 def _owners(data, start, kind, header, column, delimiter):
-    """Of every line the number of its user (-1 for what is no row), and of every user the first line; users are told apart by a
-    64-bit hash of the value's bytes without its quotation marks. Further lines of a record are its user's."""
+    """For every line the number of its user (-1 if it is not a row), and for every user the first line.
+
+    Users are distinguished by a 64-bit hash of the value's bytes without its quotation marks. Further lines of a record belong
+    to its user.
+    """
     owner, first = np.full(len(kind), -1, np.int64), np.empty(1024, np.int64)
     size, users = 4096, 0
     keys, of_key = np.zeros(size, np.uint64), np.full(size, -1, np.int64)
@@ -348,7 +363,7 @@ def _twice_as_large(keys, of_key):
 
 @numba.njit(cache=True)
 def _classify(data, start, values, kind, header, columns, delimiter, quoted, one_line):
-    """Sets ``kind`` of every line behind the header: rows have as many values as there are ``columns``."""
+    """Set ``kind`` of every line after the header: rows have as many values as there are ``columns``."""
     k = header
     while k < len(kind):
         if kind[k] == _ROW:
@@ -373,7 +388,7 @@ def _classify(data, start, values, kind, header, columns, delimiter, quoted, one
 
 @numba.njit(cache=True)
 def _quoted_record(data, start, kind, line, columns, delimiter, one_line):
-    """The last line of the record that begins with ``line``, or -1 if it is none by RFC 4180."""
+    """The last line of the record that begins with ``line``, or -1 if it violates RFC 4180."""
     i, end, last, column = start[line], len(data), line, 0
     limit = min(end, start[line] + LONGEST)
     while True:
@@ -435,7 +450,7 @@ def _joined(data, start, kept):
 
 
 def _columns(rows: pa.Buffer, delimiter, names, types, quoted, several, only) -> tuple[pa.Table, np.ndarray]:
-    """The columns of rows that all have the right number of values, and which rows hold a value not of its column's type."""
+    """The columns of rows with the right number of values, and the rows that hold a value not of its column's type."""
 
     fixed = {name: kind for name, kind in types.items() if kind is not None}
 
@@ -469,7 +484,7 @@ def _columns(rows: pa.Buffer, delimiter, names, types, quoted, several, only) ->
 
 
 def _typed(column: pa.ChunkedArray, kind: pa.DataType) -> tuple[pa.ChunkedArray, np.ndarray]:
-    """Text as values of ``kind``, null where that fails, and where it fails."""
+    """Text as values of ``kind``, null if the conversion fails, and a mask of the failures."""
     form = next(form for is_kind, form in _READABLE if is_kind(kind))
     values, failed = [], [np.zeros(0, bool)]
     for text in column.chunks:
@@ -484,7 +499,7 @@ def _typed(column: pa.ChunkedArray, kind: pa.DataType) -> tuple[pa.ChunkedArray,
 
 
 def _cast(text: pa.Array, kind: pa.DataType) -> list[pa.Array]:
-    """Text as values in pieces, null where one cannot be: halved until the value is found."""
+    """Text as values in pieces, null for invalid ones; pieces are halved until the invalid value is found."""
     try:
         if pa.types.is_time(kind):  # there is no cast from text
             moment = pc.binary_join_element_wise("1970-01-01T", text, "").cast(pa.timestamp("s"))
@@ -522,8 +537,8 @@ def _left_out(text: Text, kind: np.ndarray, header: int) -> list[LeftOut]:
 def unreadable(read: list[tuple[str, Lines]], user_of: Callable | None = lambda file: file) -> list[Problem]:
     """The problems of files read by :func:`read_lines`, each with its first example: lines left out, cut files, empty files.
 
-    ``read`` holds names of files and what was read; ``user_of`` says whose a file is; None where one
-    has several users', and nobody can say whose a line is.
+    ``read`` holds pairs of a file's name and its lines. ``user_of`` gives the user of a file; it is None if a file has several
+    users, because then a line's user is unknown.
     """
     found = []
     for rule, remedy in REMEDIES.items():

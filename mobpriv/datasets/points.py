@@ -1,4 +1,4 @@
-"""Files of points of interest: one row a point, ``lat`` and ``lng`` in degrees of WGS 84, whatever else there is beside."""
+"""Read files of points of interest: one row a point, with at least ``lat`` and ``lng`` in degrees of WGS 84."""
 
 from pathlib import Path
 
@@ -16,9 +16,9 @@ _NEEDED = "it needs a line of names, lat,lng, and a line for each point"
 def points(path, columns: dict[str, str] | None = None) -> pd.DataFrame:
     """The points of a Parquet or CSV file (also ``.tsv``, ``.txt``, or packed: ``.csv.gz``), in the file's order.
 
-    ``columns`` says which of its columns is which, ``{"lat": "latitude", "lng": "longitude"}``; further columns ride along. A
-    point that cannot be placed is refused, with its place in the file, not left out: which points count is the reader's to
-    say. Blank lines are no points. Points at one place are different points.
+    ``columns`` maps columns, ``{"lat": "latitude", "lng": "longitude"}``; further columns are kept. A point without a valid
+    position is refused, with its place in the file, and not left out, because the caller decides which points count. Blank
+    lines are ignored. Points at the same position are different points.
     """
     path = existing(path)
     if not path.stat().st_size:
@@ -43,9 +43,9 @@ def points(path, columns: dict[str, str] | None = None) -> pd.DataFrame:
 
 
 def rows_of(path: Path, columns: dict[str, str], kinds: dict[str, pa.DataType]) -> tuple[pd.DataFrame, np.ndarray | None]:
-    """The rows of a Parquet file or a text, and of a text the lines they stand in; a line that cannot be read is refused.
+    """The rows of a Parquet file or a text, and the line numbers of a text; a line that cannot be read is refused.
 
-    ``columns`` says which of its columns is which, ``kinds`` what they are in a text.
+    ``columns`` maps columns, ``kinds`` are their types in a text.
     """
     table, number = _parquet(path, columns) if is_parquet(path) else _text(path, columns, kinds)
     return table.rename(columns={name: c for c, name in columns.items()}), number

@@ -1,8 +1,7 @@
-"""The formats of the four data sets of the thesis (Table 3.1): Cabspotting, GeoLife, MDC, PrivaMov.
+"""Readers for the four data sets of the thesis (Table 3.1): Cabspotting, GeoLife, MDC, PrivaMov.
 
-Each reader returns ``(traces, left_out)``: see :mod:`mobpriv.datasets.tables`. Order in the files does not matter
-(Cabspotting's originals can be newest first): traces are sorted. ``progress`` shows a bar on stderr when reading takes more than
-two seconds.
+Each reader returns ``(traces, left_out)``: see :mod:`mobpriv.datasets.tables`. Traces are sorted, in whatever order the files
+are (Cabspotting's originals can be newest first). ``progress`` shows a bar on stderr if reading takes more than two seconds.
 """
 
 import re
@@ -20,10 +19,10 @@ from mobpriv.traces import Traces
 
 
 def read_cabspotting(folder, progress: bool = True) -> tuple[Traces, pd.DataFrame]:
-    """Cabspotting (CRAWDAD epfl/mobility): one file ``new_<cab>.txt`` per cab.
+    """Read Cabspotting (CRAWDAD epfl/mobility): one file ``new_<cab>.txt`` per cab.
 
     A line is ``latitude longitude occupied unixtime``, separated by spaces. The cab's name is the user; column ``occ`` (0 or 1:
-    with a passenger) rides along.
+    with a passenger) is kept.
     """
     folder = existing(folder, folder=True)
     files = sorted(folder.glob("new_*.txt"))
@@ -38,10 +37,10 @@ def read_cabspotting(folder, progress: bool = True) -> tuple[Traces, pd.DataFram
 
 
 def read_geolife(folder, progress: bool = True) -> tuple[Traces, pd.DataFrame]:
-    """GeoLife 1.3: files ``Data/<user>/Trajectory/<start>.plt``; ``folder`` is that ``Data``, its parent, or one user's folder.
+    """Read GeoLife 1.3: files ``Data/<user>/Trajectory/<start>.plt``.
 
-    Six header lines, then ``latitude,longitude,0,altitude in feet,days since 1899-12-30,date,time`` with CRLF; times are GMT.
-    ``labels.txt`` (modes of transport) is not read.
+    ``folder`` is ``Data``, its parent, or one user's folder. A file has six header lines, then ``latitude,longitude,0,altitude
+    in feet,days since 1899-12-30,date,time`` with CRLF; times are GMT. ``labels.txt`` (modes of transport) is not read.
     """
     folder = existing(folder, folder=True)
     for pattern in (
@@ -69,7 +68,7 @@ def read_geolife(folder, progress: bool = True) -> tuple[Traces, pd.DataFrame]:
     read = []
     for file in _bar(files, progress):
         text = open_text(file, ",")
-        header = next((k for k in range(6) if _PLT.match(text.line(k))), 6)  # a file without the six lines loses no record
+        header = next((k for k in range(6) if _PLT.match(text.line(k))), 6)  # keep all records of a file without the six lines
         lines = read_lines(file, ",", types, list(types), header, text=text)
         read.append(lines._replace(table=_with_time(lines.table)))
     users = [file.parent.parent.name for file in files]
@@ -90,16 +89,19 @@ def _with_time(table: pa.Table) -> pa.Table:
 
 
 def read_mdc(path) -> tuple[Traces, pd.DataFrame]:
-    """Nokia's Mobile Data Challenge: the folder with ``gps.csv`` and ``records.csv``.
+    """Read Nokia's Mobile Data Challenge: the folder with ``gps.csv`` and ``records.csv``.
 
-    Both are separated by tabs, without a header line. ``gps.csv`` begins with the columns ``db_key, time, longitude, latitude,
-    altitude`` (time: the satellites', unix seconds UTC); more follow and are not used. ``records.csv`` begins with ``db_key,
-    userid`` and says whose row of ``gps.csv`` it is. A first line of names is recognised, and then the names count, not the
-    order. If ``gps.csv`` itself names a column ``userid``, ``records.csv`` is not needed. The offset of the local time zone
-    (``tz``) is not used: all times stay UTC.
+    Both are separated by tabs, without a header line:
+
+    * ``gps.csv`` begins with the columns ``db_key, time, longitude, latitude, altitude`` (time: the satellites', unix seconds
+      UTC); further columns are not used.
+    * ``records.csv`` begins with ``db_key, userid`` and assigns users to the rows of ``gps.csv``.
+
+    If the first line holds names, columns are found by name, not by order. If ``gps.csv`` itself has a column ``userid``,
+    ``records.csv`` is not needed. The offset of the local time zone (``tz``) is not used: all times stay UTC.
 
     Assumed, not tested on originals (they need registration): the order of these first columns, as in the published schema of
-    the data base. Rows of ``gps.csv`` whose key no record has are left out under the rule "user missing".
+    the data base. Rows of ``gps.csv`` whose key is in no record are left out under the rule "user missing".
     """
     folder = Path(path)
     gps = existing(folder / "gps.csv" if folder.is_dir() else folder)
@@ -113,7 +115,7 @@ def read_mdc(path) -> tuple[Traces, pd.DataFrame]:
         records = _tab_separated(existing(gps.parent / "records.csv"), ["db_key", "userid"], [])
         bad += unreadable([("records.csv", records)], None)
         owner = _table(records, ["db_key", "userid"]).drop_duplicates()
-        owner = owner.drop_duplicates("db_key", keep=False).set_index("db_key")["userid"]  # who has two users has none
+        owner = owner.drop_duplicates("db_key", keep=False).set_index("db_key")["userid"]  # a key with two users has none
         user = owner.astype("category").reindex(table["db_key"])
     table = pd.DataFrame({"user": user.array, "t": table["time"], "lat": table["latitude"], "lng": table["longitude"]})
     return as_records(table, bad, gps.name, lambda row: f"{gps.name} line {lines.number[row]}", "s")
@@ -129,8 +131,10 @@ _MDC = {
 
 
 def _tab_separated(path: Path, first: list[str], also: list[str]) -> Lines:
-    """The known columns of a table without header line that begins with ``first``; or of one with names, which then must be
-    among them."""
+    """The known columns of a table separated by tabs.
+
+    Without a header line the table begins with the columns ``first``; with a header line it must name them.
+    """
     text = open_text(path, "\t")
     names = [name.strip(' "\r\n') or f"column {k}" for k, name in enumerate(text.line(0).split("\t"), 1)]
     header = int(first[0] in names or first[1] in names)
@@ -146,17 +150,17 @@ def _tab_separated(path: Path, first: list[str], also: list[str]) -> Lines:
 
 
 def _table(lines: Lines, columns: list[str]) -> pd.DataFrame:
-    """What was read, or a table with these columns and no rows."""
+    """The rows read, or a table with these columns and no rows."""
     if lines.table.num_columns:
         return lines.table.unify_dictionaries().to_pandas()
     return pd.DataFrame(dict.fromkeys(columns, pd.Series([], dtype="str")))
 
 
 def read_privamov(path, zone: str = "UTC") -> tuple[Traces, pd.DataFrame]:
-    """PrivaMov: the file ``privamov-gps`` (or the folder that holds it), separated by tabs, without a header line.
+    """Read PrivaMov: the file ``privamov-gps`` (or the folder that holds it), separated by tabs, without a header line.
 
-    A line is ``user  timestamp  longitude  latitude``, timestamps as in ``2014-10-08 13:22:25.123``.
-    Assumed, not tested on the original (it needs an agreement): this order, and that timestamps, which name no zone, are UTC.
+    A line is ``user  timestamp  longitude  latitude``, timestamps as in ``2014-10-08 13:22:25.123``. Assumed, not tested on the
+    original (it needs an agreement): this order, and that timestamps, which name no zone, are UTC.
     """
     path = Path(path)
     if path.is_dir():

@@ -1,6 +1,7 @@
-"""How a table is written, found out from its names and its first rows: which column is which, and what its times are.
+"""Recognise how a table is written, from its column names and first rows: the role of each column, and the format of its times.
 
-Nothing is guessed between two candidates, no time zone at all: :exc:`mobpriv.datasets.times.Unclear` says what is missing.
+If two columns are candidates, or a time zone is missing, nothing is guessed: :exc:`mobpriv.datasets.times.Unclear` names what
+is missing.
 """
 
 import re
@@ -16,8 +17,8 @@ from mobpriv.datasets.tables import ROLES, existing, is_parquet
 from mobpriv.datasets.times import Unclear, kind_of, times
 from mobpriv.datasets.wanted import MISSING
 
-ROWS = 10_000  # that are looked at
-USUAL = {  # what columns are called, without case, spaces and the like
+ROWS = 10_000  # examined
+USUAL = {  # usual names of columns, lower case, without spaces and punctuation
     "user": "user uid userid username device deviceid id person personid participant subject subscriber subscriberid customer customerid "
     "caller callerid msisdn imsi imei vehicle vehicleid taxi cab",
     "t": "t ts time times timestamp datetime date timeutc timestamputc datetimeutc utc utctime unixtime unixtimestamp epoch localtime localdate "
@@ -28,21 +29,21 @@ USUAL = {  # what columns are called, without case, spaces and the like
     "end_cell": "endcell endcellid lastcell lastcellid",
     "duration": "duration durations durationsec durationseconds callduration",
 }
-KINDS_OF_DATA = {"traces": traces.COLUMNS, "calls": calls.COLUMNS}  # what a table can hold, and what it needs for that
+KINDS_OF_DATA = {"traces": traces.COLUMNS, "calls": calls.COLUMNS}  # kinds of tables, and the columns they need
 KINDS = {"s": "seconds since 1970", "ms": "milliseconds since 1970", "iso": "text as in ISO 8601", "": "a column of times"}
 
 
 class Reading(NamedTuple):
-    """How a table is to be read: what :func:`mobpriv.datasets.read_table` or :func:`mobpriv.datasets.read_calls` asks for."""
+    """How to read a table: the arguments of :func:`mobpriv.datasets.read_table` or :func:`mobpriv.datasets.read_calls`."""
 
     columns: dict[str, str]  # user, t, lat, lng, or user, t, cell, and end_cell, duration -> the column's name
     time: str  # "s", "ms", "iso"; "" for a column of type time
-    zone: str  # of times that name none; "" where they name it, or are UTC
-    guessed: tuple[str, ...]  # whose column was found by its name; "time" where milliseconds were found
+    zone: str  # of times that name none; "" if they name it, or are UTC
+    guessed: tuple[str, ...]  # roles whose column was found by its name; "time" if milliseconds were recognised
 
     @property
     def arguments(self) -> dict:
-        """Those of :func:`mobpriv.datasets.read_table` and :func:`mobpriv.datasets.read_calls`."""
+        """Keyword arguments of :func:`mobpriv.datasets.read_table` and :func:`mobpriv.datasets.read_calls`."""
         return {"columns": self.columns, "time": self.time or None, "zone": self.zone or None}
 
     @property
@@ -53,7 +54,7 @@ class Reading(NamedTuple):
 
 
 def kind_of_data(path) -> str:
-    """Whether the file at ``path`` holds "traces" or "calls", by the names of its columns: a cell and no position makes a call."""
+    """Whether the file at ``path`` holds "traces" or "calls", by its column names: a cell without a position means calls."""
     path = existing(path)
     called = {_plain(name) for name in (pq_names(path) if is_parquet(path) else tables.head(path)[0])}
     positions = all(called & set(USUAL[role].split()) for role in ("lat", "lng"))
@@ -61,16 +62,19 @@ def kind_of_data(path) -> str:
 
 
 def recognised(path, columns: dict[str, str] | None = None, time: str = "", zone: str = "", kind: str = "traces") -> Reading:
-    """How the table of traces or of calls at ``path`` is to be read. What is given (``columns``: role -> name) is taken at its word.
+    """How to read the table of traces or of calls at ``path``. Given ``columns`` (role -> name) are not questioned.
 
-    Raises :exc:`Unclear`, which names what must be said, where a column is not found or two could be it, where times show no zone, where
-    numbers or texts are no times, and where coordinates have a decimal comma.
+    Raises :exc:`Unclear`, which names the missing information, in these cases:
+
+    * a column is not found, or two could be it;
+    * times show no zone, or numbers or texts are no times;
+    * coordinates have a decimal comma.
     """
     path, given = existing(path), columns or {}
     names, delimiter = (pq_names(path), None) if is_parquet(path) else tables.head(path)
     tables.check_names(path, names)
     found = {role: given.get(role) or _column(path, role, names) for role in KINDS_OF_DATA[kind]}
-    if kind == "calls":  # a table of calls need not say where and how late they end
+    if kind == "calls":  # end cell and duration are optional
         ends = {role: given.get(role) or _column(path, role, names) for role in calls.OPTIONAL}
         found |= {role: name for role, name in ends.items() if role in given or name in names}
     tables.check_columns(path, names, found)
@@ -93,12 +97,12 @@ def _column(path: Path, role: str, names: list[str]) -> str:
 
 
 def named_as(path: Path, role: str, names: list[str], usual: str) -> str:
-    """The only column that is called as such columns usually are; the role itself where none is."""
+    """The only column with a usual name; the role itself if there is none."""
     called = {name: _plain(name) for name in names}
     candidates = [name for name in names if called[name] in usual.split()]
     if len(candidates) == 2 and _halves_of_a_time(*(called[name] for name in candidates)):
         raise Unclear(
-            f"{path}: the date and the time of day stand in two columns, {' and '.join(candidates)}: join them to one such as 2024-09-03T17:21, "
+            f"{path}: the date and the time of day are in two columns, {' and '.join(candidates)}: join them to one such as 2024-09-03T17:21, "
             "or say which of them holds both",
             {},
         )
@@ -111,7 +115,7 @@ def named_as(path: Path, role: str, names: list[str], usual: str) -> str:
 
 
 def _plain(name: str) -> str:
-    """A name without case, spaces and the like."""
+    """A name in lower case, without spaces and punctuation."""
     return re.sub(r"[\W_]+", "", name).lower()
 
 
@@ -126,7 +130,7 @@ def pq_names(path: Path) -> list[str]:
 
 
 def _first_rows(path: Path, columns: dict[str, str], delimiter: str | None) -> pd.DataFrame:
-    """The first rows of a table, as they stand there, by role."""
+    """The first rows of a table, unconverted, by role."""
     if delimiter:
         return tables.first_rows(path, columns, delimiter).head(ROWS)
     with tables.whole(path):
@@ -144,7 +148,7 @@ def _moments(column: pd.Series) -> pd.Series:
 
 
 def _check_points(path: Path, role: str, column: pd.Series) -> None:
-    """Refuses coordinates that are written with a decimal comma."""
+    """Refuse coordinates with a decimal comma."""
     text = column.dropna().astype("str").str.strip()
     comma = text[text.str.fullmatch(r"[+-]?\d+,\d+").to_numpy(bool)]
     if 2 * len(comma) > len(text):

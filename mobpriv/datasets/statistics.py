@@ -1,6 +1,6 @@
-"""What a set of traces is like, in aggregates: the numbers of the data cards.
+"""Aggregate statistics of a set of traces, for its data card.
 
-Everything here is a mean, a quantile or a count over users; nothing shows a single user's track.
+Every number is a mean, a quantile or a count over users; none shows a single user's track.
 """
 
 import numba
@@ -14,7 +14,7 @@ from mobpriv.traces import Traces, by_user, milliseconds
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 RANKS = 20
 POINTS = 5
-PLACE = 200.0  # m, side of the cells that tell places apart; nearer successive stays are no jump
+PLACE = 200.0  # m, side of the cells that define places; nearer successive stays are no jump
 JUMP_EDGES = PLACE * 10 ** (np.arange(12) / 4)  # m: four bins a decade, from 200 m to 112 km
 
 
@@ -23,10 +23,12 @@ def describe(
 ) -> pd.DataFrame:
     """Aggregates of a set: one row a number, with the columns ``quantity``, ``at``, ``value``, ``low``, ``high``, ``unit``.
 
-    ``at`` is the quantile over users (or user-days, pairs of records, jumps), the lower edge of a bin in metres, the rank, or the
-    number of points; ``low`` and ``high`` bound a 95 % interval where ``value`` is estimated from a sample. ``stays`` is a table
-    with the columns user, start, end, lat, lng, sorted by user and start: those of :mod:`mobpriv.profiles`, or :func:`dwells`.
-    Days are UTC days. ``cell`` (m) and ``trials`` belong to :func:`uniqueness`.
+    * ``at`` is the quantile over users (or user-days, pairs of records, jumps), the lower edge of a bin in metres, the rank, or
+      the number of points.
+    * ``low`` and ``high`` bound a 95 % interval if ``value`` is estimated from a sample.
+    * ``stays`` is a table with the columns user, start, end, lat, lng, sorted by user and start: those of
+      :mod:`mobpriv.profiles`, or :func:`dwells`.
+    * Days are UTC days. ``cell`` (m) and ``trials`` are parameters of :func:`uniqueness`.
     """
     users, offsets = by_user(traces)
     sizes = np.diff(offsets)
@@ -76,7 +78,10 @@ def _quantiles(quantity: str, values, unit: str) -> pd.DataFrame:
 
 
 def radius_of_gyration(traces: Traces) -> pd.Series:
-    """Per user, in m: root mean square distance of the records from their mean position (González et al. 2008, Nature 453)."""
+    """Root mean square distance of a user's records from their mean position, in m, per user.
+
+    Source: González et al. 2008, Nature 453.
+    """
     users, offsets = by_user(traces)
     if not len(users):
         return pd.Series(np.zeros(0), users, name="radius_of_gyration")
@@ -94,7 +99,7 @@ def radius_of_gyration(traces: Traces) -> pd.Series:
 
 
 def jumps(stays: pd.DataFrame) -> np.ndarray:
-    """Distances in m between successive stays of a user that lie more than ``PLACE`` apart: nearer ones are one stay seen twice."""
+    """Distances in m between successive stays of a user more than ``PLACE`` apart: nearer ones count as one stay."""
     user, lat, lng = stays["user"].to_numpy(), stays["lat"].to_numpy(float), stays["lng"].to_numpy(float)
     far = distance(lat[:-1], lng[:-1], lat[1:], lng[1:])
     return far[(user[1:] == user[:-1]) & (far > PLACE)]
@@ -117,7 +122,8 @@ def _by_rank(owner: np.ndarray, visits: np.ndarray) -> np.ndarray:
 def dwells(traces: Traces, cell: float = PLACE, duration: float = 900.0) -> pd.DataFrame:
     """Runs of a user's successive records in one square cell of side ``cell`` m that last ``duration`` s or more.
 
-    A coarse stand-in for stays: a place on the border of two cells is missed. Columns user, start, end, lat, lng (means), records.
+    A coarse substitute for stays: a place on the border of two cells is missed. Columns user, start, end, lat, lng (means),
+    records.
     """
     code = traces["user"].cat.codes.to_numpy()
     lat, lng, t = traces["lat"].to_numpy(), traces["lng"].to_numpy(), traces["t"]
@@ -143,18 +149,19 @@ def dwells(traces: Traces, cell: float = PLACE, duration: float = 900.0) -> pd.D
 def uniqueness(
     traces: Traces, rng: np.random.Generator, cell: float = 800.0, trials: int = 20_000, points: int = POINTS
 ) -> pd.DataFrame:
-    """How often ``p`` random points of a user, p = 1 … ``points``, are found in nobody else's trace.
+    """How often ``p`` random points of a user, p = 1 … ``points``, occur in no other user's trace.
 
-    After de Montjoye, Hidalgo, Verleysen, Blondel 2013 ("Unique in the Crowd", Scientific Reports 3, 1376): a point is an hour
-    (UTC) and a cell, here a square of side ``cell`` m instead of an antenna's. Users with fewer than ``points`` distinct points
-    take no part. About ``trials`` draws are shared out evenly among the users; the first p of one draw serve for every p.
-    Columns points, value (mean over users), low, high (95 % Wilson interval with n = users), n.
+    Source: de Montjoye, Hidalgo, Verleysen, Blondel 2013 ("Unique in the Crowd", Scientific Reports 3, 1376).
+
+    A point is an hour (UTC) and a cell, here a square of side ``cell`` m instead of an antenna's. Users with fewer than
+    ``points`` distinct points are left out. About ``trials`` draws are divided evenly among the users; every p uses the first p
+    points of the same draws. Columns points, value (mean over users), low, high (95 % Wilson interval with n = users), n.
     """
     point, owner = _points(traces, cell)
     users, start, count = np.unique(owner, return_index=True, return_counts=True)
     enough = count >= points
     draws = max(1, trials // max(int(enough.sum()), 1))
-    order = np.lexsort((owner, point))  # the same pairs by point: who else was there
+    order = np.lexsort((owner, point))  # the same pairs sorted by point, to find other users there
     by_point = np.searchsorted(point[order], np.arange(point.max(initial=-1) + 2))
     there = owner[order]
     unique = np.zeros((enough.sum(), points))
@@ -168,7 +175,7 @@ def uniqueness(
 
 
 def _drawn(n: int, draws: int, points: int, rng: np.random.Generator) -> np.ndarray:
-    """Positions below ``n``, ``points`` different ones a row: rows with a repetition are drawn again."""
+    """Positions below ``n``, ``points`` different ones a row; rows with a repetition are drawn again."""
     out = rng.integers(n, size=(draws, points))
     while (again := (np.diff(np.sort(out, axis=1), axis=1) == 0).any(axis=1)).any():
         out[again] = rng.integers(n, size=(again.sum(), points))
@@ -176,13 +183,13 @@ def _drawn(n: int, draws: int, points: int, rng: np.random.Generator) -> np.ndar
 
 
 def _points(traces: Traces, cell: float) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct (hour, cell) points of each user as numbers 0, 1, …, and whose they are; sorted by user."""
+    """The distinct (hour, cell) points of each user as numbers 0, 1, …, and their users; sorted by user."""
     code = traces["user"].cat.codes.to_numpy().astype(np.int64)
     hour = milliseconds(traces) // 3_600_000
     cells = SquareGrid(cell).cells(traces["lat"].to_numpy(), traces["lng"].to_numpy())
     if not len(code):
         return code, code
-    # most records repeat the point before them: leave those out before sorting
+    # most records repeat the point before them: remove those before sorting
     new = np.flatnonzero(np.r_[True, (np.diff(code) != 0) | (np.diff(hour) != 0) | (np.diff(cells) != 0)])
     code, hour, cells = code[new], hour[new], np.unique(cells[new], return_inverse=True)[1]
     point = np.unique((hour - hour.min()) * (cells.max() + 1) + cells, return_inverse=True)[1]
@@ -210,7 +217,7 @@ def _others(drawn, user, owner, by_point):
 
 
 def wilson(share, n: int, z: float = 1.959964) -> tuple[np.ndarray, np.ndarray]:
-    """Wilson's 95 % interval of a share seen in ``n`` trials."""
+    """Wilson's 95 % interval of a share observed in ``n`` trials."""
     share = np.asarray(share, float)
     if n < 1:
         return np.zeros_like(share), np.ones_like(share)

@@ -1,10 +1,14 @@
-"""Any table of positions as ``Traces``: CSV and Parquet files with a mapping of column names.
+"""Read any table of positions as ``Traces``: CSV and Parquet files with a mapping of column names.
 
-What every reader of this package returns is ``(traces, left_out)``: the valid records, and a table that says what was left out
-and why. ``left_out`` has the columns of :class:`mobpriv.traces.Problem`; beside the rules of :func:`mobpriv.traces.without` it
-holds what only a reader sees (lines or times that cannot be read, files without records). ``place`` is the file and the line;
-``row`` counts the rows that were read, and is −1 for what never became a row; ``value`` is one person's record, which no page
-shows. Records read and records left out, header lines aside, are all the lines of the file.
+Every reader of this package returns ``(traces, left_out)``: the valid records, and a table of what was left out and why.
+``left_out`` has the columns of :class:`mobpriv.traces.Problem`. In addition to the rules of :func:`mobpriv.traces.without` it
+has those of the readers (lines or times that cannot be read, files without records). Its columns:
+
+* ``place``: the file and the line;
+* ``row``: counts the rows read; −1 if the line never became a row;
+* ``value``: one person's record, which no page shows.
+
+The records read, the records left out and the header lines together are all lines of the file.
 """
 
 import re
@@ -27,7 +31,7 @@ from mobpriv.datasets.wanted import MISSING, Wanted, plain_names
 from mobpriv.numbers import counted
 from mobpriv.traces import COLUMNS, Problem, Traces, problem, without
 
-NAMES = pa.dictionary(pa.int32(), pa.string())  # text of which much repeats
+NAMES = pa.dictionary(pa.int32(), pa.string())  # text with many repetitions
 ROLES = {  # of the columns of traces and calls, in words
     "user": "user",
     "t": "time",
@@ -38,9 +42,9 @@ ROLES = {  # of the columns of traces and calls, in words
     "duration": "duration",
 }
 NAMED = ("user", "cell", "end_cell")  # the columns that hold names
-WIDEST = 1_000  # columns that a table may have: more take minutes and gigabytes
-HEAD = 1 << 20  # bytes of a text that show how it is written
-POLAR = 89.99  # degrees: within 1.1 km of a pole a step eastwards means nothing, and cells and the Mercator plane end there
+WIDEST = 1_000  # most columns of a table: more take minutes and gigabytes
+HEAD = 1 << 20  # bytes of a text from which its format is recognised
+POLAR = 89.99  # degrees: within 1.1 km of a pole "east" has no meaning, and cells and the Mercator plane end there
 NO_USER = "user written as missing (NULL, nan, NA, \\N, …)"
 NOWHERE = "latitude 0, longitude 0: written for a position that is not known"
 REMEDIES = {
@@ -48,7 +52,7 @@ REMEDIES = {
     NOWHERE: "the record is left out; nobody is at 0, 0 in the Gulf of Guinea",
 }
 _TABLES = "export it as CSV or Parquet"
-_NO_TABLE = {  # how files begin that are taken for tables
+_NO_TABLE = {  # first bytes of files that are mistaken for tables
     b"%PDF": f"a PDF document: {_TABLES}",
     b"PK\x03\x04": f"an Excel workbook or another ZIP archive: {_TABLES}",
     b"\xd0\xcf\x11\xe0": f"an Excel workbook: {_TABLES}",
@@ -86,10 +90,13 @@ def read_table(
 ) -> tuple[Traces, pd.DataFrame]:
     """Records of a ``.parquet``, ``.csv``, ``.tsv`` or ``.txt`` file, or of a gzipped text file.
 
-    ``columns`` says which of its columns is which: ``{"user": "uid", "t": "time", "lat": "latitude", "lng": "longitude"}``;
-    columns that already have the right name may be left out. ``names`` names the columns of a file without a header line.
-    ``time`` is ``"s"``, ``"ms"`` or ``"iso"`` (by default numbers are seconds), ``zone`` the zone of times that name none:
-    see :func:`mobpriv.datasets.times.times`. Names of users stay text ("000"); further columns ride along.
+    * ``columns`` maps columns: ``{"user": "uid", "t": "time", "lat": "latitude", "lng": "longitude"}``. Columns that already
+      have the right name may be left out.
+    * ``names`` names the columns of a file without a header line.
+    * ``time`` is ``"s"``, ``"ms"`` or ``"iso"`` (by default numbers are seconds).
+    * ``zone`` is the zone of times that name none: see :func:`mobpriv.datasets.times.times`.
+
+    Names of users stay text ("000"); further columns are kept.
     """
     return read_part(path, columns, time, zone, names, delimiter)[:2]
 
@@ -98,9 +105,9 @@ class Part(NamedTuple):
     """The records of some users of a table."""
 
     traces: Traces
-    left_out: pd.DataFrame  # of these users, and lines of a text that are nobody's
-    users: tuple[str, ...]  # all users there; () where everybody was wanted
-    searched: int  # bytes of the text that were looked at; 0 where it was the whole file
+    left_out: pd.DataFrame  # of these users, and lines of a text without a user
+    users: tuple[str, ...]  # all users there; () if everybody was wanted
+    searched: int  # bytes of the text that were searched; 0 for all
 
 
 def read_part(
@@ -113,8 +120,10 @@ def read_part(
     wanted: Wanted | None = None,
     most_bytes: int | None = None,
 ) -> Part:
-    """:func:`read_table` of the ``wanted`` users alone, at the speed of a search: of a text its first ``most_bytes`` are looked at,
-    of a Parquet file all."""
+    """:func:`read_table` for the ``wanted`` users only, as fast as a search.
+
+    In a text only the first ``most_bytes`` are searched, in a Parquet file all.
+    """
     path = existing(path)
     wanted = None if wanted is None or wanted.everybody else wanted
     known_zone(zone)
@@ -138,7 +147,7 @@ def existing(path, folder: bool = False) -> Path:
 
 
 def is_parquet(path: Path) -> bool:
-    """Whether a file is Parquet, as its name or its first bytes say."""
+    """Whether a file is Parquet, by its name or its first bytes."""
     if path.suffix.lower() == ".parquet":
         return True
     with path.open("rb") as file:
@@ -148,13 +157,13 @@ def is_parquet(path: Path) -> bool:
 def as_records(
     table: pd.DataFrame, found: list[Problem], source: str, where, time: str | None = None, zone: str | None = None
 ) -> tuple[Traces, pd.DataFrame]:
-    """``(traces, left_out)`` of a table that was read from ``source``; ``where(row)`` names the place of a row in it.
+    """``(traces, left_out)`` of a table read from ``source``; ``where(row)`` names the place of a row in it.
 
     Every row is in ``traces`` or counts under one rule of ``left_out``.
     """
     numbers = {c: pd.to_numeric(table[c], errors="coerce").astype(float) for c in ("lat", "lng")}
     lat = numbers["lat"].to_numpy()
-    polar = ((lat > POLAR) & (lat <= 90)) | ((lat < -POLAR) & (lat >= -90))  # what lies beyond is another fault
+    polar = ((lat > POLAR) & (lat <= 90)) | ((lat < -POLAR) & (lat >= -90))  # beyond ±90 another rule applies
     broken = {"latitude at a pole": polar, NOWHERE: (lat == 0) & (numbers["lng"].to_numpy() == 0)}
     return sorted_out(table.assign(**numbers), found, source, where, time, zone, broken, without, problem)
 
@@ -170,8 +179,11 @@ def sorted_out(
     without,
     problem,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """:func:`as_records` of any table with the columns user and t: ``also`` holds the masks of further rules, ``without`` is the
-    validator of its kind, ``problem`` what words a broken rule."""
+    """:func:`as_records` for any table with the columns user and t.
+
+    ``also`` holds the masks of further rules, ``without`` is the validator of the table's kind, and ``problem`` describes a
+    violated rule.
+    """
     user = names_of(table["user"])
     unnamed = user.isin(MISSING).to_numpy()
     cut = rounded(user)
@@ -189,7 +201,7 @@ def sorted_out(
     records, left_out = without(table if keep.all() else table[keep])
     for p in left_out.itertuples(index=False, name=None):
         p = Problem(*p)
-        # a repetition is found among the sorted records, which have lost their places
+        # repetitions are found after sorting, where the original rows are no longer known
         found.append(p if p.rule == "record repeated" else p._replace(row=int(kept[p.row])))
     found = [p if p.row < 0 else p._replace(place=source if p.rule == "record repeated" else where(p.row)) for p in found]
     left_out = pd.DataFrame(found, columns=Problem._fields)
@@ -204,12 +216,12 @@ def sorted_out(
 
 
 def names_of(user: pd.Series) -> pd.Series:
-    """Users or cells as a categorical of plain names; an empty name is a missing one."""
+    """Users or cells as a categorical of plain names; an empty name counts as missing."""
     if not isinstance(user.dtype, pd.CategoricalDtype):
         user = user.astype("category")
     given = user.cat.categories
     text = given
-    if pd.api.types.is_float_dtype(given.dtype):  # whole ones as such, also those that Python writes as 1e+16
+    if pd.api.types.is_float_dtype(given.dtype):  # whole numbers without decimals, also those that Python writes as 1e+16
         text = pd.Index([f"{x:.0f}" if x % 1 == 0 else str(x) for x in given], dtype="str")
     plain = plain_names(text)
     if not (pd.api.types.is_string_dtype(given.dtype) and plain.equals(given)):
@@ -220,9 +232,9 @@ def names_of(user: pd.Series) -> pd.Series:
 
 
 def parquet_table(path: Path, columns: dict[str, str] | None = None) -> pd.DataFrame:
-    """A Parquet file; decimals become the nearest floating-point numbers.
+    """Read a Parquet file; decimals become the nearest floating-point numbers.
 
-    ``columns`` says which of its columns is the user, the time, … (see :func:`read_table`): they are checked and renamed.
+    ``columns`` maps columns (see :func:`read_table`): they are checked and renamed.
     """
     with whole(path):
         names = pq.read_schema(path).names
@@ -235,7 +247,7 @@ def parquet_table(path: Path, columns: dict[str, str] | None = None) -> pd.DataF
 
 @contextmanager
 def whole(path: Path) -> Iterator[None]:
-    """What Parquet's reader says of a broken file becomes one line."""
+    """Turn the Parquet reader's errors for a broken file into a message of one line."""
     try:
         yield
     except (pa.ArrowException, OSError) as reason:
@@ -243,8 +255,10 @@ def whole(path: Path) -> Iterator[None]:
 
 
 def _parquet_part(path: Path, columns: dict[str, str], wanted: Wanted) -> tuple[pd.DataFrame, np.ndarray, tuple[str, ...]]:
-    """The rows of the wanted users and of nobody, their numbers in the file, and all users: first the column of the user alone is read,
-    then the groups of rows that hold any of them."""
+    """The rows of the wanted users and of no user, their numbers in the file, and all users.
+
+    The column of the user is read first, then only the row groups that hold any of these rows.
+    """
     column = columns["user"]
     with whole(path):
         file = pq.ParquetFile(path, read_dictionary=[column])
@@ -270,9 +284,9 @@ def _plain(values: pa.Array) -> pa.Array:
 
 
 def parquet_rows(path: Path, table: pa.Table, columns: dict[str, str] | None) -> pd.DataFrame:
-    """The rows of a Parquet file, its columns by the names of ``Traces`` where ``columns`` says which they are."""
+    """The rows of a Parquet file; the columns in ``columns`` get the names of ``Traces``."""
     for k, field in enumerate(table.schema):
-        if pa.types.is_decimal(field.type):  # as numbers, and the nearest ones: the cast alone can miss them by one bit
+        if pa.types.is_decimal(field.type):  # round to the nearest float: the cast alone can be off by one bit
             number = table[k].cast(pa.float64()).to_numpy().round(field.type.scale)
             table = table.set_column(k, field.name, pa.array(number))
     if columns is not None:
@@ -281,12 +295,12 @@ def parquet_rows(path: Path, table: pa.Table, columns: dict[str, str] | None) ->
 
 
 def _pandas(table: pa.Table) -> pd.DataFrame:
-    """Column by column, each given up as soon as it is converted: half the memory."""
+    """Convert column by column and release each at once, which halves the memory."""
     return table.unify_dictionaries().to_pandas(ignore_metadata=True, split_blocks=True, self_destruct=True)
 
 
 def check_names(path: Path, names: list[str]) -> None:
-    """Refuses a table whose columns cannot be told apart, or are too many."""
+    """Refuse a table with duplicate column names, or with too many columns."""
     if len(names) > WIDEST:
         raise ValueError(
             f"{path}: {len(names):,} columns, at most {WIDEST:,} can be read: write those that are needed to a file"
@@ -297,7 +311,7 @@ def check_names(path: Path, names: list[str]) -> None:
 
 
 def check_columns(path: Path, names: list[str], columns: dict[str, str]) -> None:
-    """Refuses a table whose columns cannot be told apart, are too many, or are not those that are needed."""
+    """Refuse a table with duplicate column names, too many columns, or missing columns."""
     check_names(path, names)
     for name in columns.values():
         roles = [c for c, other in columns.items() if other == name]
@@ -310,7 +324,7 @@ def check_columns(path: Path, names: list[str], columns: dict[str, str]) -> None
         raise ValueError(
             f"{path}: the file is empty; it needs a line of names, {','.join(columns)}, and a line for each record"
         )
-    record = re.compile(r"[+-]?\d+\.\d+|\d{9,}|\d{4}-\d\d-\d\d[T ].*")  # a position or a time, which nobody calls a column
+    record = re.compile(r"[+-]?\d+\.\d+|\d{9,}|\d{4}-\d\d-\d\d[T ].*")  # a position or a time, which is no column name
     day = re.compile(r"\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4}\b.*")  # a table may have a column for each of several days
     asked = names if missing else list(columns.values())
     if any(record.fullmatch(name) for name in asked) or sum(bool(day.fullmatch(name)) for name in asked) == 1:
@@ -319,7 +333,7 @@ def check_columns(path: Path, names: list[str], columns: dict[str, str]) -> None
         )
     if {"lat", "lng"} <= set(missing) and "geometry" in names:
         raise ValueError(
-            f"{path}: positions stand in the column geometry, and are needed as numbers: write them to columns, in geopandas "
+            f"{path}: positions are in the column geometry, but are needed as numbers: write them to columns, in geopandas "
             "frame.assign(lat=frame.geometry.y, lng=frame.geometry.x)"
         )
     if missing:
@@ -337,7 +351,7 @@ def check_columns(path: Path, names: list[str], columns: dict[str, str]) -> None
 
 
 def _with_roles(path: Path, table: pa.Table, columns: dict[str, str]) -> pa.Table:
-    """The columns by the names of ``Traces`` or ``Calls``, those in types that can be read."""
+    """Rename columns to those of ``Traces`` or ``Calls``, and check that their types can be read."""
     role = {name: c for c, name in columns.items()}
     table = table.rename_columns([role.get(name, name) for name in table.column_names])
     for c, allowed in ((c, allowed) for c, allowed in _HOLDS.items() if c in columns):
@@ -363,13 +377,13 @@ def _with_roles(path: Path, table: pa.Table, columns: dict[str, str]) -> pa.Tabl
 
 
 def head(path: Path, names=None, delimiter: str | None = None) -> tuple[list[str], str]:
-    """The names of a text's columns, and what separates them."""
+    """The names of a text's columns, and their delimiter."""
     text, delimiter = _opened(path, names, delimiter, HEAD)
     return list(names) if names else header_of(text, delimiter, path), delimiter
 
 
 def first_rows(path: Path, columns: dict[str, str], delimiter: str) -> pd.DataFrame:
-    """The rows in the first :data:`HEAD` bytes of a text, coordinates as the text that stands there."""
+    """The rows in the first :data:`HEAD` bytes of a text, with coordinates as text."""
     return text_table(path, columns, None, delimiter, most_bytes=HEAD, coordinates=pa.string())[0]
 
 
@@ -387,7 +401,7 @@ def _opened(path: Path, names, delimiter, most_bytes: int | None):
 
 @contextmanager
 def _to_its_end(path: Path) -> Iterator[None]:
-    """What is said of a text that was cut off becomes one line."""
+    """Turn the errors for a text that was cut off into a message of one line."""
     try:
         yield
     except (EOFError, OSError, zlib.error) as reason:
@@ -403,7 +417,7 @@ def text_table(
     most_bytes: int | None = None,
     coordinates: pa.DataType = pa.float64(),  # noqa: B008  (a type, which nobody changes)
 ) -> tuple[pd.DataFrame, Lines, int]:
-    """The rows of a text, their lines, and how many of its bytes were looked at (0: all)."""
+    """The rows of a text, their lines, and how many of its bytes were searched (0: all)."""
     text, delimiter = _opened(path, names, delimiter, most_bytes)
     header = list(names) if names else header_of(text, delimiter, path)
     check_columns(path, header, columns)
@@ -419,7 +433,7 @@ def text_table(
 
 
 def text_blocks(path: Path, columns: dict[str, str]) -> Iterator[tuple[pd.DataFrame, list[LeftOut]]]:
-    """:func:`text_table` block by block, of the columns that are named alone: for a text that does not fit memory."""
+    """:func:`text_table` block by block, for the named columns only: for a text that exceeds the memory."""
     header, delimiter = head(path)
     check_columns(path, header, columns)
     types = _types(columns)
@@ -443,7 +457,7 @@ def _types(columns: dict[str, str], coordinates: pa.DataType = pa.float64()) -> 
 
 
 def _rows_of(path: Path, text, delimiter: str, columns: dict[str, str], types: dict, how: dict) -> tuple[pa.Table, Lines]:
-    """The rows of a text, its columns by their roles; ``how`` holds the further arguments of :func:`read_lines`."""
+    """The rows of a text, with columns by role; ``how`` holds further arguments of :func:`read_lines`."""
     lines = read_lines(path, delimiter, types, quoted=True, text=text, **how)
     table, t = lines.table, columns["t"]
     if not table.num_columns:
@@ -451,15 +465,15 @@ def _rows_of(path: Path, text, delimiter: str, columns: dict[str, str], types: d
     if pa.types.is_floating(table[t].type):
         raw = read_lines(path, delimiter, types | {t: pa.string()}, quoted=True, text=text, **how | {"only": [t]})
         written = raw.table[t].take(np.searchsorted(raw.number, lines.number))
-        if pc.any(pc.match_substring_regex(written, "[Ee]")).as_py():  # a spreadsheet may have cut digits off
+        if pc.any(pc.match_substring_regex(written, "[Ee]")).as_py():  # a spreadsheet may have cut off digits
             table = table.set_column(table.column_names.index(t), t, written)
-    if pa.types.is_boolean(table[t].type) or pa.types.is_time(table[t].type):  # a guess: nothing that could be a moment
+    if pa.types.is_boolean(table[t].type) or pa.types.is_time(table[t].type):  # inferred types that are no times
         table = table.set_column(table.column_names.index(t), t, table[t].cast(pa.string()))
     return _with_roles(path, table, columns), lines
 
 
 def _check_width(path: Path, header: list[str], text, lines: Lines) -> None:
-    """Refuses a text no line of which has as many values as there are names."""
+    """Refuse a text in which no line has as many values as there are names."""
     unreadable_lines = any(part.rule == UNREADABLE_LINE for part in lines.left_out)
     if not lines.table.num_rows and unreadable_lines and text.usual() not in (1, len(header)):
         raise ValueError(
@@ -469,7 +483,10 @@ def _check_width(path: Path, header: list[str], text, lines: Lines) -> None:
 
 
 def _delimiter(text, names) -> str:
-    """The delimiter of a table: the one that its first line holds most; with ``names``, that gives most lines as many values."""
+    """The delimiter of a table: the most frequent one in its first line.
+
+    With ``names``, the delimiter that gives as many values in most lines.
+    """
     head = [text.line(k).rstrip("\r\n") for k in range(min(len(text.kind), 100))]
     if names:
         fits = {c: sum(line.count(c) == len(names) - 1 for line in head) for c in ",\t;| "}

@@ -1,4 +1,4 @@
-"""Columns of times in the ways files write them: seconds or milliseconds since 1970, or ISO 8601 text."""
+"""Convert columns of times: seconds or milliseconds since 1970, or ISO 8601 text."""
 
 import numpy as np
 import pandas as pd
@@ -26,11 +26,11 @@ _DIGITS = {
     "YY": r"\d\d",
     "MM": "(?:0[1-9]|1[0-2])",
     "DD": r"(?:0[1-9]|[12]\d|3[01])",
-    "D": r"(?:0?[1-9]|[12]\d|3[01])",  # at the front of a number, which drops its 0
+    "D": r"(?:0?[1-9]|[12]\d|3[01])",  # at the start of a number, which has no leading 0
     "HH": r"(?:[01]\d|2[0-3])",
     "mm": r"[0-5]\d",
 }
-_DATES = {  # dates and times that look like numbers: how they are written -> their digits
+_DATES = {  # formats of dates and times that look like numbers -> their digits
     "YYYYMMDD": "YYYY MM DD",
     "YYMMDDHHMM": "YY MM DD HH mm",
     "YYYYMMDDHH": "YYYY MM DD HH",
@@ -40,13 +40,16 @@ _DATES = {  # dates and times that look like numbers: how they are written -> th
     "DDMMYYYYHH": "D MM YYYY HH",
     "DDMMYYHHMM": "D MM YY HH mm",
 }
-_MOST = 0.9  # seconds since 1970 can look like dates, but of those of some hours at most 0.6 do
-YEAR_1, YEAR_9999 = -62_135_596_800_000, 253_402_300_799_999  # in ms: what a date can show
+_MOST = 0.9  # seconds since 1970 can look like dates, but over some hours at most a share of 0.6 does
+YEAR_1, YEAR_9999 = -62_135_596_800_000, 253_402_300_799_999  # in ms: range of a date
 
 
 class Unclear(ValueError):
-    """A table that can be read in more than one way, or in none so far. ``asks`` holds what its reader must say, each with an example:
-    "user", "t", "lat", "lng" (which column it is), "time" (what its numbers are), "zone"."""
+    """A table that can be read in more than one way, or in none so far.
+
+    ``asks`` holds the information that the user must give, each with an example: "user", "t", "lat", "lng" (which column it
+    is), "time" (the unit of its numbers), "zone".
+    """
 
     def __init__(self, message: str, asks: dict[str, str]):
         self.asks = asks
@@ -54,10 +57,10 @@ class Unclear(ValueError):
 
 
 def kind_of(values: pd.Series) -> str:
-    """How a column shows times: "s" or "ms" since 1970, "iso" for text, "" for a column of type time.
+    """The format of a column of times: "s" or "ms" since 1970, "iso" for text, "" for a column of type time.
 
-    Numbers are seconds or milliseconds where most of them lie in 1980 … 2099 as one of the two; no number does as both.
-    Raises :class:`Unclear` for numbers that do as neither, and for text most of which is no ISO 8601.
+    Numbers are seconds (or milliseconds) if most of them, in that unit, lie in 1980 … 2099; no number does in both units.
+    Raises :class:`Unclear` for numbers that do in neither, and for text that is mostly not ISO 8601.
     """
     if values.dtype.kind == "M" or isinstance(values.dtype, pd.DatetimeTZDtype):
         return ""
@@ -82,12 +85,12 @@ def kind_of(values: pd.Series) -> str:
 
 
 def _possible(ms: np.ndarray) -> bool:
-    """Whether half of the times or more lie in 1980 … 2099."""
+    """Whether at least half of the times lie in 1980 … 2099."""
     return bool(2 * ((ms >= _EARLIEST) & (ms < _LATEST)).sum() >= len(ms))
 
 
 def _dates(number: np.ndarray) -> str:
-    """How dates are written that most of these finite numbers could be; "" where they are none, or one."""
+    """A date format that most of these finite numbers match; "" if there is none, or only one number."""
     number = np.unique(number)
     whole = number[(number > 0) & (number % 1 == 0) & (number < 1e15)]
     if len(whole) < 2:
@@ -101,9 +104,9 @@ def _dates(number: np.ndarray) -> str:
 
 
 def rounded(text: pd.Series, power: str = r"E\+") -> np.ndarray:
-    """Whether digits of a number were cut off, as a spreadsheet does in 1.7095E+09: several of them look alike then.
+    """Whether digits of a number were cut off, as in a spreadsheet's 1.71E+09, which makes several numbers look alike.
 
-    ``power``: how its power of ten begins. A name may be 1e3, a time is not.
+    ``power``: the text before its power of ten. A name may be 1e3, a time may not.
     """
     if isinstance(text.dtype, pd.CategoricalDtype):
         return np.r_[rounded(pd.Series(text.cat.categories, dtype="str"), power), False][text.cat.codes.to_numpy()].astype(bool)
@@ -113,7 +116,7 @@ def rounded(text: pd.Series, power: str = r"E\+") -> np.ndarray:
 
 
 def _no_iso(text: pd.Series) -> str:
-    """Why texts are no ISO 8601 times, where most of them are none."""
+    """Why most texts are not ISO 8601 times; "" if most are."""
     other = text[~_plain(text).str.fullmatch(f"{_LOCAL}|{_ZONED}", na=False).to_numpy()]
     if 2 * len(other) <= len(text):
         return ""
@@ -121,7 +124,7 @@ def _no_iso(text: pd.Series) -> str:
 
 
 def _mixed(text: pd.Series) -> str:
-    """Why texts cannot be read that begin with the day or with the month; "" where most do not."""
+    """Why texts that begin with the day or with the month cannot be read; "" if most do not."""
     mixed = text[text.str.fullmatch(_DAY_OR_MONTH_FIRST, na=False).to_numpy()]
     if 2 * len(mixed) <= len(text):
         return ""
@@ -137,10 +140,12 @@ def times(
 ) -> tuple[pd.Series, dict[str, np.ndarray]]:
     """A column as times in UTC (datetime64[ms, UTC]), and for each way a time can fail the mask of those that do (NaT).
 
-    ``time`` is ``"s"`` or ``"ms"`` (since 1970-01-01 UTC, whole or not), ``"iso"`` (text), or None: numbers are seconds, text
-    is ISO 8601. ``zone`` is the zone of texts and dates that name none; without it they are an error (a few among many that name one are left out): a guess would
-    shift days.
-    ``part``: ``values`` are a part of a column that was looked at before: nothing is refused for what most of them are.
+    * ``time`` is ``"s"`` or ``"ms"`` (since 1970-01-01 UTC, whole or not), ``"iso"`` (text), or None: numbers are seconds, text
+      is ISO 8601.
+    * ``zone`` is the zone of texts and dates that name none. Without it they are an error, because a guess would shift days (a
+      few among many that name one are left out).
+    * ``part``: ``values`` are a part of a column that was checked before, so no error depends on the majority of the values.
+
     Empty values become NaT and are in no mask.
     """
     if time is not None and time not in UNITS:
@@ -164,7 +169,7 @@ def times(
     if time != "iso":
         unit = 1000 if time in (None, "s") else 1
         if values.dtype == "int64" and len(values) and _EARLIEST // unit <= values.min() and values.max() < _LATEST // unit:
-            # the common case, at full speed
+            # fast path for the common case
             ms = pd.Series((values.to_numpy() * unit).view("datetime64[ms]"), values.index, copy=False)
             return ms.dt.tz_localize("UTC"), {}
         number = pd.to_numeric(values, errors="coerce").to_numpy(float, na_value=np.nan)
@@ -176,7 +181,7 @@ def times(
 
 
 def _refuse_text(values: pd.Series, time: str, source: str) -> None:
-    """Refuses texts that are to be read as numbers, where most of them are times in ISO 8601."""
+    """Refuse texts that are to be read as numbers, if most of them are ISO 8601 times."""
     text = values.dropna().astype("str").str.strip()
     written = text if values.dtype.kind == "M" else text[_plain(text).str.fullmatch(f"{_LOCAL}|{_ZONED}", na=False).to_numpy()]
     if 2 * len(written) > len(text):
@@ -233,7 +238,7 @@ def _parsed(text: pd.Series, utc: bool = False) -> pd.Series:
 
 
 def known_zone(zone: str | None) -> None:
-    """Refuses a time zone that nobody knows."""
+    """Refuse an unknown time zone."""
     try:
         pd.Timestamp(0, tz=zone)
     except (KeyError, ValueError, OSError, TypeError, IndexError):
@@ -243,7 +248,7 @@ def known_zone(zone: str | None) -> None:
 
 
 def _in_utc(values: pd.Series, zone: str | None, source: str):
-    """Dates in UTC. Those without a zone are local to ``zone``; an hour that the clock shows twice or never is doubtful."""
+    """Dates in UTC. Those without a zone are local to ``zone``; an hour that a clock change skips or repeats is doubtful."""
     known = values.notna()
     if values.dt.tz is not None:
         return values.dt.tz_convert("UTC").dt.as_unit("ms"), {}

@@ -1,4 +1,4 @@
-"""Whose records a reader takes of a file: a part of its users, chosen by their names alone, so the same of any order of records."""
+"""The users whose records a reader takes from a file: chosen by their names alone, so independent of the order of records."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -6,16 +6,16 @@ from typing import NamedTuple
 import pandas as pd
 
 MISSING = frozenset(r"nan NaN NAN -nan -NaN na NA n/a N/A #NA #N/A <NA> null Null NULL none None NONE \N".split())
-"""How files write that a value is missing, where they do not leave it empty: nobody is called so."""
+"""Texts that mean a missing value in files: no user has such a name."""
 
 
 def plain_names(names: pd.Index) -> pd.Index:
-    """Names as persons and cells are told apart by them: without blanks at their ends, a whole number without ".0" behind it."""
+    """Normalised names of persons and cells: without spaces at the ends, a whole number without ".0"."""
     return names.astype("str").str.strip().str.replace(r"^([+-]?\d+)\.0+$", r"\1", regex=True)
 
 
 class Wanted(NamedTuple):
-    """Of the users whose name begins with ``begins``, but for those named in ``without``, the first ``most`` by name (0: all)."""
+    """The first ``most`` users by name (0: all) whose name begins with ``begins`` and is not in ``without``."""
 
     most: int = 0
     without: tuple[str, ...] = ()

@@ -1,6 +1,9 @@
-"""Protection mechanisms (LPPMs): one file per published mechanism, each a frozen dataclass whose fields are the paper's
-parameters (of an ``Obfuscation``: a channel over an area, of an ``OwnObfuscation`` one a user; of ``HMC`` what the adversary knows, of
-``Hybrid`` other mechanisms and attacks), with ``protect(traces, rng) -> Traces``. Those on profiles of call records are in :mod:`mobpriv.mechanisms.profiles`."""
+"""Protection mechanisms (LPPMs) on traces: one file per published mechanism.
+
+Each is a frozen dataclass with ``protect(traces, rng) -> Traces``, whose fields are the paper's parameters. Some have other
+fields: ``Obfuscation`` a channel over an area, ``OwnObfuscation`` one a user; ``HMC`` the adversary's knowledge; ``Hybrid``
+mechanisms and attacks. Mechanisms on profiles of call records are in :mod:`mobpriv.mechanisms.profiles`.
+"""
 
 from mobpriv.mechanisms.geo_i import GeoI
 from mobpriv.mechanisms.hmc import HMC

@@ -1,7 +1,9 @@
-"""Heat-map alteration, Algorithm 1 of HMC (thesis §4.4): a heat map is changed until another user's is nearer than its owner's own.
+"""Heat-map alteration, Algorithm 1 of HMC: change a heat map until another user's profile is nearer than its owner's own.
 
-Maps are shares of records per cell. H is the map to protect; among the profiles P of the known users U is the nearest to H and V
-the one that H is to be taken for.
+Source: Maouche, thesis, §4.4.
+
+Maps are shares of records per cell. H is the map to protect. U is the nearest to H among the profiles P of the known users, and
+V is the target, to which H shall be attributed.
 """
 
 from typing import NamedTuple
@@ -22,27 +24,34 @@ ROUNDED_AT = ("end", "rule", "iteration")
 
 
 class Alteration(NamedTuple):
-    """What Algorithm 1 made of the heat maps of some traces.
+    """The result of Algorithm 1 for the heat maps of some traces.
 
-    ``users`` has one row a trace (the index): ``outcome`` ("not needed": as many others' profiles as should be nearer are so already;
-    "not known": her own is not among the profiles; "confused": the target's profile is nearer than her own now; "replaced": no
-    such map was found, the target's own map stands for it), ``target`` (the user she is to be taken for, of several the one with the best
-    coverage; missing where no alteration is needed or the target is the population), ``iterations``, ``coverage`` (F-score of this user's
-    cells and hers), the Topsoe divergences ``own_before``, ``own``, ``target_before``, ``target_after`` of her map to her own profile
-    and to the target's (the farthest of several), in nats, ``nearer`` (how many others' profiles are nearer to H' than her own; all of
-    them where that is not known), and ``held``, the number of records whose shares H' holds.
+    ``users`` has one row a trace (the index) and the columns:
+
+    * ``outcome``:
+      * "not needed": enough other users' profiles are nearer already;
+      * "not known": her own is not among the profiles;
+      * "confused": the target's profile is now nearer than her own;
+      * "replaced": no such map was found, and the target's own map is used;
+    * ``target``: the target of the attribution, of several users the one with the best coverage; missing if no alteration is
+      needed or the target is the population;
+    * ``iterations``; ``coverage``: F-score of the target's cells and hers;
+    * ``own_before``, ``own``, ``target_before``, ``target_after``: Topsoe divergences of her map to her own profile and to the
+      target's (the farthest of several), in nats;
+    * ``nearer``: how many other users' profiles are nearer to H' than her own; all of them if her own is not known;
+    * ``held``: the number of records whose shares H' holds.
     """
 
     users: pd.DataFrame
     cells: np.ndarray  # one column of shares each: the grid's ids
     shares: csr_array  # H' (traces, cells), rows sum to 1
-    targets: pd.DataFrame  # every trace beside every user whose map it is altered towards: columns trace and target
+    targets: pd.DataFrame  # pairs of a trace and a user towards whose map it is altered: columns trace and target
 
 
 def alter(
     maps: HeatMaps,
     known: HeatMaps,
-    owner: np.ndarray,  # of each trace: its user's row in `known`, -1 where she is not there
+    owner: np.ndarray,  # for each trace its user's row in `known`, -1 if she is not known
     step: float,
     least: float,
     patience: int,
@@ -53,9 +62,9 @@ def alter(
     rounding: str = "up",
     rounded_at: str = "end",
 ) -> Alteration:
-    """Algorithm 1 for every row of ``maps``; the parameters are those of :class:`mobpriv.mechanisms.HMC`."""
+    """Apply Algorithm 1 to every row of ``maps``; the parameters are those of :class:`mobpriv.mechanisms.HMC`."""
     d = topsoe(maps, known)
-    enough = k if target == "users" else 1  # others that are nearer
+    enough = k if target == "users" else 1  # number of other users that must be nearer
     outcome = np.where(owner < 0, UNKNOWN, np.where(_nearer(d, owner) < enough, CONFUSED, NOT_NEEDED))
     at_risk = np.flatnonzero(outcome == CONFUSED)
     coverage = area_coverage(maps, known)
@@ -103,7 +112,7 @@ def alter(
 
 
 def _nearer(d: np.ndarray, owner: np.ndarray) -> np.ndarray:
-    """How many others stand before each trace's owner in the order of divergence, of equals the first known; all, where she is not known."""
+    """How many users are nearer to each trace than its owner; ties go to the first known; all if the owner is not known."""
     own = d[np.arange(len(owner)), owner][:, None]
     first = np.arange(d.shape[1]) < owner[:, None]
     return np.where(owner < 0, d.shape[1], ((d < own) | ((d == own) & first)).sum(axis=1))
@@ -119,7 +128,7 @@ def area_coverage(maps: HeatMaps, known: HeatMaps) -> np.ndarray:
 
 
 def _targets(coverage: np.ndarray, d: np.ndarray, owner: np.ndarray, at_risk: np.ndarray, k: int) -> list[np.ndarray]:
-    """The rows of V, Equation (4.6), for those at risk: the ``k`` others of best coverage; of several with one coverage the nearest."""
+    """The rows of V, Equation (4.6), for those at risk: the ``k`` others of best coverage; ties go to the nearest."""
     chosen = [np.zeros(0, np.int64)] * len(owner)
     for i in at_risk:
         others = np.delete(np.arange(d.shape[1]), owner[i])
@@ -137,16 +146,16 @@ def _mean(maps: list[csr_array]) -> csr_array:
 
 
 def _elsewhere(everybody: np.ndarray, own: csr_array, hers: csr_array) -> csr_array:
-    """The mean map of all known users but her, of it what lies in the cells of her trace, in shares that sum to 1."""
+    """The mean map of all other known users, restricted to the cells of her trace, in shares that sum to 1."""
     there = everybody[hers.indices] - _dense_at(hers.indices, own)
-    there = np.maximum(there, 0.0)  # of a cell that is hers alone rounding leaves less than nothing
+    there = np.maximum(there, 0.0)  # in a cell that is hers alone rounding may leave a negative share
     if not there.sum() > 1e-9:
-        there = np.ones(len(there))  # nobody else was ever there: any map of these cells is as good as another
+        there = np.ones(len(there))  # no other user was ever there: any map of these cells will do
     return csr_array((there / there.sum(), hers.indices, [0, len(there)]), shape=hers.shape)
 
 
 def _on(cells: np.ndarray, maps: HeatMaps) -> csr_array:
-    """The shares of maps in columns for ``cells``, which hold all of theirs; indices sorted."""
+    """The shares of maps in columns for ``cells``, a superset of theirs; indices sorted."""
     shares = maps.shares
     moved = csr_array(
         (shares.data, np.searchsorted(cells, maps.cells)[shares.indices], shares.indptr), (len(maps.users), len(cells))
@@ -170,7 +179,7 @@ def _dense_at(columns: np.ndarray, one: csr_array) -> np.ndarray:
 
 @numba.njit(cache=True)
 def _divergence(h, p):
-    """Topsoe, Equation (3.3), from the shares in the cells of h: cells that one map alone has need no logarithm."""
+    """Topsoe, Equation (3.3), from the shares in the cells of h: cells that only one map has need no logarithm."""
     d = 2 * np.log(2.0)
     for i in range(len(h)):
         if h[i] > 0 and p[i] > 0:
@@ -188,12 +197,12 @@ def _farthest(h, targets):
 
 @numba.njit(cache=True)
 def whole_records(wanted, rounding):
-    """Whole numbers of records (as floats) instead of ``wanted``; ``rounding`` counts in :data:`ROUNDINGS`.
+    """Whole numbers of records (as floats) for ``wanted``; ``rounding`` is an index of :data:`ROUNDINGS`.
 
-    Up, so that no cell is lost; to the nearest; or down, and what is left over goes to the largest remainders (of equal ones the first),
-    so that the sum stays.
+    It rounds up, so that no cell is lost, or to the nearest, or down. When it rounds down, the rest goes to the largest
+    remainders (ties go to the first), so that the sum is preserved.
     """
-    up = np.ceil(wanted - 1e-9)  # 1e-9, here and below: what rounding leaves of a product of shares and records
+    up = np.ceil(wanted - 1e-9)  # 1e-9, here and below: rounding error of a product of shares and records
     if rounding == 0:
         return up
     if rounding == 1:
@@ -206,7 +215,7 @@ def whole_records(wanted, rounding):
 
 @numba.njit(cache=True)
 def _rounded(h, n, rounding):
-    """The shares that are left when the records of a map are rounded, and their number; the map itself where none is left."""
+    """The shares after rounding the records of a map, and their number; the map itself if no record is left."""
     counts = whole_records(h * n, rounding)
     total = counts.sum()
     return (counts / total, total) if total > 0 else (h, n)
@@ -216,8 +225,8 @@ def _rounded(h, n, rounding):
 def _iterate(h, u, v, targets, n, step, least, patience, margin, exclusion, rounding, rounded_at):
     """Lines 5 to 16 of Algorithm 1, in the cells of H; ``targets`` has one row of shares for each that must be nearer than U.
 
-    Returns H', the iterations, the records of which H' holds the shares, and whether the targets are nearer. Where the rule judges
-    whole records, H' is what it judged.
+    Returns H', the iterations, the number of records whose shares H' holds, and whether the targets are nearer. If the rule
+    tests whole records, H' is the rounded map.
     """
     h, weight = h.copy(), np.empty(len(h))
     lead = _divergence(h, u) - _farthest(h, targets)
@@ -235,12 +244,12 @@ def _iterate(h, u, v, targets, n, step, least, patience, margin, exclusion, roun
             unlike = (1.0 if u[i] == 0 else 0.0) if exclusion else 1 - u[i]
             weight[i] = h[i] * v[i] * unlike  # (4.7)
             total += weight[i]
-        if total <= 0:  # no cell to reinforce: H' would be H for ever
+        if total <= 0:  # no cell to reinforce: H would never change
             break
         added = max(step, least / n)  # a / n
         for i in range(len(h)):
             h[i] = (h[i] + added * weight[i] / total) / (1 + added)
-        if rounded_at == 2:  # as the program: of the records before the addition, so that rounding alone makes the map grow
+        if rounded_at == 2:  # as the program: n before the addition, so that only rounding makes the map grow
             h, n = _rounded(h, n, rounding)
         new = _divergence(h, u) - _farthest(h, targets)
         vain = 0 if new > lead else vain + 1

@@ -1,14 +1,16 @@
-"""Geo-I: the planar Laplace mechanism (Andrés, Bordenabe, Chatzikokolakis, Palamidessi,
-"Geo-indistinguishability: differential privacy for location-based systems", CCS 2013, §4; in the thesis: §2.3, §3.4.2).
+"""Geo-I: the planar Laplace mechanism.
+
+Source: Andrés, Bordenabe, Chatzikokolakis, Palamidessi, "Geo-indistinguishability: differential privacy for location-based
+systems", CCS 2013, §4; in the thesis: §2.3, §3.4.2.
 
 Every record x is published at z with the density (Eq. 1 there)
 
     D(x)(z) = ε² / (2π) · exp(−ε d(x, z)),
 
-so that for two places x, x' the densities of any z differ at most by the factor exp(ε d(x, x')). In polar coordinates
-around x the angle is uniform and the radius has the density ε² r exp(−ε r): a Gamma(2, 1/ε), the sum of two independent
-exponentials of mean 1/ε. The paper inverts the distribution function, C(r) = 1 − (1 + εr) exp(−εr), with Lambert's W;
-the sum of two exponentials is the same law and needs no iteration.
+so that for two places x, x' the densities of any z differ at most by the factor exp(ε d(x, x')). In polar coordinates around x
+the angle is uniform. The radius has the density ε² r exp(−ε r), a Gamma(2, 1/ε): the sum of two independent exponentials of
+mean 1/ε. The paper inverts the distribution function, C(r) = 1 − (1 + εr) exp(−εr), with Lambert's W. We draw the sum of two
+exponentials, which has the same distribution and needs no iteration.
 """
 
 from dataclasses import dataclass
@@ -26,12 +28,12 @@ from mobpriv.traces import Traces, by_user, rows
 
 @dataclass(frozen=True)
 class GeoI:
-    """Planar Laplace noise on every record, independently; times and further columns stay.
+    """Add planar Laplace noise to every record, independently; times and further columns stay.
 
-    Departures from the paper: no truncation to a region and no rounding to a grid (its §5); positions are doubles, whose steps
-    are below 1e-8 m. The guarantee is per record: n records of a user together have n·ε.
-    With ``plane="mercator"`` the noise is drawn in Mercator metres, as in the author's program: on the ground it is
-    cos(latitude) of what ``epsilon`` promises.
+    Departures from the paper: no truncation to a region and no rounding to a grid (its §5); positions are doubles, with steps
+    below 1e-8 m. The guarantee is per record: n records of a user together have n·ε. With ``plane="mercator"`` the noise is
+    drawn in Mercator metres, as in the author's program: on the ground it is smaller by the factor cos(latitude) than the noise
+    for ``epsilon``.
     """
 
     epsilon: float = 0.01  # 1/m; the mean displacement is 2/epsilon
@@ -57,7 +59,7 @@ class GeoI:
 
 @numba.njit(cache=True, nogil=True)
 def _planar_laplace(epsilon, rng, east, north):
-    """Fills two columns with displacements in m."""
+    """Fill two columns with displacements in m."""
     for i in range(len(east)):
         radius = (rng.standard_exponential() + rng.standard_exponential()) / epsilon
         angle = 2 * np.pi * rng.random()
@@ -71,10 +73,10 @@ def density(distance, epsilon: float) -> np.ndarray:
 
 
 def radius_quantile(z, epsilon: float) -> np.ndarray:
-    """The radius in metres below which a share ``z`` in [0, 1) of the draws falls (§4.1 there).
+    """The radius in metres that a share ``z`` in [0, 1) of the draws does not exceed (§4.1 there).
 
-    C⁻¹(z) = −(W₋₁((z − 1)/e) + 1)/ε, computed as the inverse of the incomplete gamma function, which is the same and stays
-    exact where Lambert's W has its branch point (z near 0).
+    C⁻¹(z) = −(W₋₁((z − 1)/e) + 1)/ε. It is computed as the inverse of the incomplete gamma function, which has the same value
+    and stays exact where Lambert's W has its branch point (z near 0).
     """
     _check_epsilon(epsilon)
     z = np.asarray(z, float)

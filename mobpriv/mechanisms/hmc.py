@@ -1,8 +1,10 @@
-"""HMC, Heat Map Confusion (Maouche, Ben Mokhtar, Bouchenak, "HMC: robust privacy protection of mobility data against multiple
-re-identification attacks", IMWUT 2(3), 2018; thesis chapter 4).
+"""HMC, Heat Map Confusion: alter traces so that their heat maps are attributed to other users.
 
-The heat map of a trace is altered until another user's profile is nearer to it than the owner's own, with as little change as
-possible, and the trace is rebuilt to have this heat map. Whoever looks for the nearest heat map takes the trace for another's.
+Source: Maouche, Ben Mokhtar, Bouchenak, "HMC: robust privacy protection of mobility data against multiple re-identification
+attacks", IMWUT 2(3), 2018; thesis chapter 4.
+
+The heat map of a trace is altered, as little as possible, until another user's profile is nearer to it than the owner's own.
+The trace is rebuilt to have this heat map. An attack by the nearest heat map then attributes the trace to the other user.
 """
 
 from collections.abc import Mapping
@@ -24,12 +26,14 @@ from mobpriv.traces import Traces, by_user, from_blocks, milliseconds
 
 
 class Rebuilt(NamedTuple):
-    """The published traces, and what happened to each on the way.
+    """The published traces, and what was done to each.
 
-    ``users`` has one row a trace: ``records`` it had, ``kept_cells`` and ``dropped_cells`` of those it passed, ``lone_cells`` whose
-    only record was repeated, ``filled_cells`` of others with
-    records copied from known users, ``no_donor`` and ``no_gap`` cells that could not be filled and are missing, ``erased``
-    records of small points of interest, ``published`` records.
+    ``users`` has one row a trace and the columns:
+
+    * ``records`` of the original trace, ``published`` records, ``erased`` records of small points of interest;
+    * ``kept_cells`` and ``dropped_cells`` of the cells visited, ``lone_cells`` whose only record was repeated;
+    * ``filled_cells``: others with records copied from known users;
+    * ``no_donor`` and ``no_gap``: cells that could not be filled and are missing.
     """
 
     traces: Traces
@@ -41,36 +45,46 @@ class HMC:
     """Heat-map confusion in three phases (§4.3), for traces whose adversary knows ``known``.
 
     * Heat map: the shares H of the records in square cells, as AP-Attack computes them.
-    * Alteration (:meth:`alter`, Algorithm 1): U is the profile nearest to H, V the one with the best area coverage among the others. If U
-      is not the owner's, H stays. Else, until V is nearer than U, records are added to the cells in proportion to
-      W = H ⊙ V ⊙ (1 − U), (4.7), and H is normalised again. After ``patience`` iterations in a row that bring H no closer to V
-      compared to U, V itself is taken.
-    * Reconstruction (:meth:`rebuild`, Algorithms 2 and 3): of n records each cell is to have n H', rounded up. Cells that the trace
-      passed lose records or gain midpoints; others are filled with a known user's records there, in a gap of the trace that leaves
-      time to get there and back. Records of small points of interest are erased at the end, in every trace, once: what is left on both
-      sides of an erased stay may be a new one. ``erased_passes=None`` erases until no stay is left.
+    * Alteration (:meth:`alter`, Algorithm 1): U is the profile nearest to H, V the one with the best area coverage among the
+      others. If U is not the owner's, H stays. Otherwise records are added to the cells in proportion to W = H ⊙ V ⊙ (1 − U),
+      (4.7), and H is normalised again, until V is nearer than U. After ``patience`` successive iterations that bring H no
+      closer to V compared to U, V itself is taken.
+    * Reconstruction (:meth:`rebuild`, Algorithms 2 and 3): each cell shall have n H' of the n records, rounded up. Cells that
+      the trace visited lose records or gain midpoints. Other cells are filled with a known user's records there, in a gap of
+      the trace that leaves time to get there and back.
+    * Erasure: at the end, records of small points of interest are erased once in every trace. The records on both sides of an
+      erased stay may form a new one. ``erased_passes=None`` erases until no stay is left.
 
-    Beyond the thesis, whose §4.6 and §7.2 only name them:
+    Extensions that §4.6 and §7.2 of the thesis only mention:
 
-    * ``k`` > 1: H is altered towards the mean of the k profiles with the best area coverage, until each of the k is nearer than U, for
-      every trace that fewer than k others are nearer to; U is the owner's. Their mean stands for H where this fails; whether it then
-      keeps the promise is told by ``nearer``.
-    * ``target="mean"``: a synthetic profile, the mean of these k; it is enough that it is nearer than U, though no real user's may be.
-    * ``target="population"``: a synthetic profile that imitates nobody, the mean of all other known users in the cells of the trace.
-    * ``rounded_at="rule"``: H' must be nearer to V as it will be published, in whole records.
+    * ``k`` > 1: H is altered towards the mean of the k profiles with the best area coverage, until each of the k is nearer than
+      U, the owner's. This is done for every trace to which fewer than k other profiles are nearer. If it fails, the mean
+      replaces H; ``nearer`` then shows whether the guarantee holds.
+    * ``target="mean"``: a synthetic profile, the mean of these k; only this mean must be nearer than U, not a real user's
+      profile.
+    * ``target="population"``: a synthetic profile that imitates no user, the mean of all other known users in the cells of the
+      trace.
+    * ``rounded_at="rule"``: H' must be nearer to V as published, in whole records.
 
-    Where the thesis is silent: a is ``step`` of the trace's records; ties in area coverage go to the nearer heat map; cells are
-    rounded up, so that no cell is lost by rounding, and filled in the order of their weight; a donor is any other user; ``gap``, ``limit``,
-    and what is erased are the defaults of the author's program. Iterations that go on improving without success end after
-    5 × ``patience``. Departures of the author's program: ``least_step=50`` (records an iteration adds at least), ``unlike="exclusion"``
-    (cells of U count not less but not at all), ``speed=200 / 3.6``, ``plane="mercator"``, ``rounded_at="iteration"``: after each
-    iteration the shares times the number of records before it are rounded up, and the map grows by at most a record a cell; further
-    ones are not copied: its first iteration alters the original too, the rule to stop also asks for an area coverage, which is 1 as long as
-    no cell is added or lost, what it calls removing removes nothing.
+    Choices where the thesis does not specify: a is ``step`` of the trace's records. Ties in area coverage go to the nearer heat
+    map. Cells are rounded up, so that rounding loses no cell, and filled in the order of their weight. A donor is any other
+    user. ``gap``, ``limit`` and the stays erased are the defaults of the author's program. Iterations that improve without
+    success end after 5 × ``patience``.
+
+    Departures of the author's program, available as options:
+
+    * ``least_step=50``: the least number of records that an iteration adds;
+    * ``unlike="exclusion"``: cells of U do not count at all, instead of less;
+    * ``speed=200 / 3.6``, ``plane="mercator"``;
+    * ``rounded_at="iteration"``: after each iteration the shares times the number of records before it are rounded up, and the
+      map grows by at most a record a cell.
+
+    Not copied: its first iteration also alters the original. Its stopping rule also requires an area coverage, which is 1 as
+    long as no cell is added or lost. Its step of removal removes nothing.
     """
 
     known: Traces  # KD, what the adversary knows of the users
-    owners: Mapping[str, str] | None = field(default=None, repr=False)  # trace -> user; None: traces bear their users' names
+    owners: Mapping[str, str] | None = field(default=None, repr=False)  # trace -> user; None: traces have their users' names
     cell: float = 800.0  # m, side of a heat map's square cells
     plane: str = "ground"
     grid: SquareGrid | None = None  # None: square cells of side ``cell``
@@ -78,20 +92,20 @@ class HMC:
     least_step: float = 0.0  # records that an iteration adds at least
     patience: int = 1000  # iterations without improvement, IT_max
     margin: float = 0.0  # nats that V must be nearer than U
-    unlike: str = "weight"  # what (1 - U) of (4.7) is
+    unlike: str = "weight"  # how (4.7) avoids U: by its "weight" (1 - U), or by "exclusion" of its cells
     k: int = 1  # other users that must be nearer than the owner, or whose mean must
-    target: str = "users"  # what H is altered towards: "users", the k others themselves; their "mean"; the "population"
+    target: str = "users"  # target of the alteration: "users", the k others themselves; their "mean"; the "population"
     rounding: str = "up"  # of a cell's records: "up", "nearest", or down and the largest "remainder" up
     rounded_at: str = (
-        "end"  # when: at the "end"; by the "rule" to stop, too; at every "iteration", which adds at most a record a cell
+        "end"  # at the "end"; also in the stopping "rule"; at every "iteration", which adds at most a record a cell
     )
-    filled_first: str = "most"  # of several cells to fill: those of "most" or of "least" records, or in order of "number"
+    filled_first: str = "most"  # first of several cells to fill: of "most" or of "least" records, or in order of "number"
     gap: float = 3600.0  # s, pauses longer than this can be filled; they also end a set of records to copy
     limit: float = 10_800.0  # s, longest set of records that is copied
     speed: float = 100 / 3.6  # m/s, v_max, of the way to a filled cell and back
     erased: float | None = 1200.0  # s, stays of this length are erased; None erases none
     erased_diameter: float = 200.0  # m, of these stays
-    erased_passes: int | None = 1  # how often stays are sought and erased; None: until none is left
+    erased_passes: int | None = 1  # passes of erasing stays; None: until none is left
     erased_gap: float | None = None  # s, a longer pause ends a stay; None: pauses do not matter
 
     name = "HMC"
@@ -103,7 +117,7 @@ class HMC:
         if not isinstance(self.known, pd.DataFrame) or not {"user", "t", "lat", "lng"} <= set(self.known.columns):
             raise ValueError(f"known must be traces, a table with user, t, lat and lng (got {type(self.known).__name__})")
         one_of("unlike", self.unlike, ("weight", "exclusion"))
-        squares = SquareGrid(self.cell, self.plane)  # refuses what no cell can have
+        squares = SquareGrid(self.cell, self.plane)  # checks cell and plane
         if self.grid is None:
             object.__setattr__(self, "grid", squares)
         elif not (callable(getattr(self.grid, "cells", None)) and callable(getattr(self.grid, "bounds", None))):
@@ -130,7 +144,7 @@ class HMC:
             raise ValueError(f"HMC hides one known user behind another: known must have records of at least 2 users (got {n})")
         whole("k", self.k, 1, n - 1, f"must be a whole number in 1 … {n - 1}, the number of other known users")
         if self.target == "population" and self.k > 1:
-            raise ValueError(f'k must be 1 with target="population": that is one map, and nobody\'s (got {self.k})')
+            raise ValueError(f'k must be 1 with target="population": that is a single map (got {self.k})')
 
     def __repr__(self) -> str:
         return f"HMC({len(self.profiles.users)} known users, grid={self.grid!r})"
@@ -144,14 +158,14 @@ class HMC:
         return self.rebuild(traces, self.alter(traces), rng).traces
 
     def alter(self, traces: Traces) -> Alteration:
-        """Algorithm 1 for every trace; nothing is drawn."""
+        """Apply Algorithm 1 to every trace; draws nothing."""
         maps = heat_maps(traces, self.grid)
         owner = self.profiles.users.get_indexer([self._owner(name) for name in maps.users])
         rule = self.step, self.least_step, self.patience, self.margin, self.unlike
         return alter(maps, self.profiles, owner, *rule, self.k, self.target, self.rounding, self.rounded_at)
 
     def rebuild(self, traces: Traces, alteration: Alteration, rng: np.random.Generator) -> Rebuilt:
-        """Algorithms 2 and 3 for every trace, then what is small is erased."""
+        """Apply Algorithms 2 and 3 to every trace, then erase small points of interest."""
         users, offsets = by_user(traces)
         if not users.equals(alteration.users.index):
             apart = users.symmetric_difference(alteration.users.index)
@@ -190,7 +204,7 @@ class HMC:
         return trace if self.owners is None else self.owners.get(trace, trace)
 
     def _rebuilt(self, track: Track, cell, wanted, n, owner: str, rng) -> tuple[Track, tuple]:
-        """One trace with ``n`` records in each of the ``wanted`` cells, and what is told of it."""
+        """One trace with ``n`` records in each of the ``wanted`` cells, and its counts for ``Rebuilt``."""
         passed = np.unique(cell)
         place = np.searchsorted(wanted, cell)
         inside = np.append(wanted, -1)[place] == cell
@@ -204,7 +218,7 @@ class HMC:
         for j in np.argsort(weight, kind="stable"):
             k = new[j]
             sets, copied = self._sets(wanted[k], me), None
-            if len(gaps.ends):  # a trace of half an hour has no gap, whatever the cell
+            if len(gaps.ends):  # short traces have no gap: skip the search
                 south, west, north, east = bounds[j]
                 copied = gaps.filled(sets, ((south + north) / 2, (west + east) / 2))
             if copied is None:
@@ -218,7 +232,7 @@ class HMC:
 
     @cached_property
     def _donors(self):
-        """All known records in sets that may be copied, in the order of their cells, and cell and user's number of each set."""
+        """All known records in sets that may be copied, in the order of their cells; cell and user's number of each set."""
         users, offsets = by_user(self.known)
         lat, lng = self.known["lat"].to_numpy(), self.known["lng"].to_numpy()
         cell = np.asarray(self.grid.cells(lat, lng), np.int64)
@@ -229,7 +243,7 @@ class HMC:
         return cell[sets.first], user[sets.first], sets
 
     def _sets(self, cell: int, me: int) -> Sets:
-        """What other known users than number ``me`` left in a cell."""
+        """The sets of known users other than number ``me`` in a cell."""
         cells, user, sets = self._donors
         there = slice(*np.searchsorted(cells, [cell, cell + 1]))
         others = np.flatnonzero(user[there] != me) + there.start

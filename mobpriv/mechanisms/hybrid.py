@@ -1,6 +1,8 @@
-"""Hybrid-LPPM (thesis chapter 6): of several mechanisms each trace gets the one that protects it best, and of these the most useful one.
+"""Hybrid-LPPM: each trace gets the mechanism that protects it best, in case of ties the most useful one.
 
-A proxy tries them all: it knows the user, has background knowledge of all users and attacks trained on it.
+Source: Maouche, thesis, chapter 6.
+
+A proxy tries all mechanisms: it knows the user, has background knowledge of all users, and has attacks trained on it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,42 +17,47 @@ from mobpriv.ranges import not_negative
 from mobpriv.sub_traces import check_owners
 from mobpriv.traces import Traces, as_traces, by_user
 
-EQUAL = 1e-9  # of the sum of the weights: risks that differ by no more are equal, as .1 + .2 and .3 are
+EQUAL = 1e-9  # share of the sum of the weights: risks that differ by less are equal, as .1 + .2 and .3 are
 
 
 class Chosen(NamedTuple):
-    """What the proxy published, and why. Tables have one row a trace and one column a mechanism, by its name."""
+    """The traces that the proxy published, and its reasons. Tables have one row a trace and one column a mechanism, by name."""
 
     traces: Traces
-    mechanism: pd.Series  # name of the mechanism chosen for each trace, L*
+    mechanism: pd.Series  # L*: name of the mechanism chosen for each trace
     risk: pd.DataFrame  # P_L(T), Equation (6.1): the weights of the attacks that succeed, summed up
     utility: pd.DataFrame  # U_T(T, L(T)); NaN where a mechanism published nothing of a trace
-    tried: dict[str, Traces]  # L(T): what each mechanism made of all traces
+    tried: dict[str, Traces]  # L(T): all traces protected by each mechanism
 
 
 @dataclass(frozen=True, eq=False)
 class Hybrid:
-    """L* of Equation (6.3): of the mechanisms with the least risk (6.2) that of the best utility; of equals the first named.
+    """L* of Equation (6.3): the mechanism of best utility among those of least risk (6.2); ties go to the first named.
 
-    ``attacks`` are fitted on the background knowledge KD; their weights w^A are 1 unless ``weights`` says otherwise. A risk is the weight
-    of the attacks that succeed: a divisor that Equation 6.1 may have had is lost in the text at hand, and changes no choice.
-    ``utility(original, protected)`` gives one value a trace, larger is better, as the F-score of :func:`mobpriv.metrics.area_coverage`
-    does. A trace that a mechanism erases is protected by it, with no utility: it is chosen only where every other mechanism fails
-    against more attacks, or erases it too. A published trace whose utility is not defined (NaN) comes before an erased one.
+    ``attacks`` are fitted on the background knowledge KD; their weights w^A are 1 unless ``weights`` is given. A risk is the
+    weight of the attacks that succeed. Equation 6.1 may have had a divisor, which is lost in our copy of the text and changes
+    no choice. ``utility(original, protected)`` gives one value a trace, larger is better, for instance
+    :func:`mobpriv.metrics.area_coverage`, an F-score. If a mechanism erases a trace, the trace counts as protected with no
+    utility. This mechanism is chosen only if every other one fails against more attacks, or also erases it. A published trace
+    whose utility is not defined (NaN) is preferred to an erased one.
 
-    Departures of the author's program, not copied: it chooses once for all traces of a user; its list is no protection, Geo-I, Promesse,
-    W4M and HMC, its attacks AP, POI and PIT; it reads both tables from files and takes HMC for whom they do not name. An older part
-    takes the first of no protection, Geo-I and Promesse that AP-Attack misses, and no protection where it misses none.
+    Departures of the author's program, not copied:
 
-    The thesis judges the result by the very attacks that chose it. Whoever wants to know what is left against another adversary
-    fits attacks of his own, on other draws or other knowledge, and ranks :attr:`Chosen.traces`.
+    * It chooses once for all traces of a user.
+    * Its mechanisms are no protection, Geo-I, Promesse, W4M and HMC; its attacks are AP, POI and PIT.
+    * It reads both tables from files, and takes HMC for users whom they do not name.
+    * An older part takes the first of no protection, Geo-I and Promesse against which AP-Attack fails, and no protection if it
+      never fails.
+
+    The thesis evaluates the result with the same attacks that chose it. For the risk from another adversary, fit other attacks
+    (other seeds or other knowledge) and rank :attr:`Chosen.traces`.
     """
 
     mechanisms: Sequence
     attacks: Sequence  # fitted: with `rank`
     utility: Callable[[Traces, Traces], pd.Series]
     weights: Sequence[float] | None = None  # of the attacks; None: 1 each
-    owners: Mapping[str, str] | None = field(default=None, repr=False)  # trace -> user; None: traces bear their users' names
+    owners: Mapping[str, str] | None = field(default=None, repr=False)  # trace -> user; None: traces have their users' names
 
     name = "Hybrid-LPPM"
 
@@ -87,7 +94,7 @@ class Hybrid:
         return self.choose(traces, rng).traces
 
     def choose(self, traces: Traces, rng: np.random.Generator) -> Chosen:
-        """Tries every mechanism on every trace; each draws from a generator of its own."""
+        """Try every mechanism on every trace; each has its own generator."""
         users, _ = by_user(traces)
         names = [mechanism.name for mechanism in self.mechanisms]
         children = rng.spawn(len(names))
@@ -111,6 +118,6 @@ class Hybrid:
         return Chosen(as_traces(together), mechanism, risk, utility, dict(zip(names, published, strict=True)))
 
     def risk(self, published: Traces, users: pd.Index) -> np.ndarray:
-        """P_L(T), Equation (6.1), for every user; 0 for a trace that is not there any more."""
+        """P_L(T), Equation (6.1), for every user; 0 for an erased trace."""
         hits = [reidentified(attack.rank(published), users, self.owners).to_numpy(float) for attack in self.attacks]
         return np.asarray(self.weights) @ np.array(hits)

@@ -9,7 +9,7 @@ from mobpriv.traces import Traces, rows
 
 @dataclass(frozen=True)
 class Nothing:
-    """Publishes the traces as they are."""
+    """Publish the traces unchanged."""
 
     name = "none"
     random = False

@@ -1,9 +1,10 @@
-"""Obfuscation: a channel as a mechanism on traces (Shokri, "Privacy games: optimal user-centric data obfuscation", PETS 2015,
-§3 and §9).
+"""Obfuscation: a channel as a mechanism on traces.
 
-The user is in a secret cell s; what she publishes is a cell o drawn with the probability p(o|s), "replacing [her] true location
-with any location in the map" (§9). Whatever made the channel, an optimum, a rival or a remapping of one, drawing from it is the
-same.
+Source: Shokri, "Privacy games: optimal user-centric data obfuscation", PETS 2015, §3 and §9.
+
+The user is in a secret cell s. She publishes a cell o drawn with the probability p(o|s), "replacing [her] true location with
+any location in the map" (§9). Drawing is the same for every channel: an optimum, a mechanism without optimisation, or a
+remapping.
 """
 
 from collections.abc import Mapping
@@ -27,17 +28,20 @@ OUTSIDE = ("leave_out", "nearest")
 
 @dataclass(frozen=True, eq=False)
 class Obfuscation:
-    """Moves every record to the centre of a cell drawn from its own cell's row of ``channel``; times and further columns stay.
+    """Move every record to the centre of a cell drawn from its own cell's row of ``channel``; times and further columns stay.
 
     ``channel`` has one row a cell of ``grid`` and one column an observable: p(o|s), rows sum to 1. ``observables`` names the
     columns' cells; without it there is one column a cell. A remapped channel is a channel (its columns are the estimates).
 
-    Records outside the area have no row. They are left out (``outside="leave_out"``), and :meth:`left_out` says how many; a
-    user without a record inside is missing in the result. Or they count as records of the nearest cell of the area
-    (``outside="nearest"``), which invents where she was: the guarantee then holds between the cells that stand for places.
+    Records outside the area have no row. There are two options:
 
-    Departures from the paper: it publishes one place; here every record is drawn by itself, so the bounds on privacy hold per
-    record (n records of one user in different cells together have n·ε).
+    * ``outside="leave_out"``: they are left out, and :meth:`left_out` counts them. A user without a record inside is missing in
+      the result.
+    * ``outside="nearest"``: they count as records of the nearest cell of the area, a position that she did not have. The
+      guarantee then holds between the cells assigned to places.
+
+    Departures from the paper: it publishes one place. Here every record is drawn independently, so the bounds on privacy hold
+    per record (n records of one user in different cells together have n·ε).
     """
 
     channel: np.ndarray
@@ -49,7 +53,7 @@ class Obfuscation:
 
     @property
     def random(self) -> bool:
-        """False where every cell has one observable of its own."""
+        """Whether the output is random: false if every cell has one observable of its own."""
         return bool((self.channel.max(axis=1) < 1).any())
 
     def __post_init__(self):
@@ -67,9 +71,9 @@ class Obfuscation:
                 f"{len(every)} observables (got {channel.shape})"
             )
         checks.channel(channel)
-        self.grid.rows_and_columns(every)  # refuses cells that the area does not have
+        self.grid.rows_and_columns(every)  # checks that the area has these cells
         for name, array in (("channel", channel), ("observables", every)):
-            array.flags.writeable = False  # a copy of one's own, that nobody changes later
+            array.flags.writeable = False  # our copy, protected from later changes
             object.__setattr__(self, name, array)
 
     def __repr__(self) -> str:
@@ -87,7 +91,7 @@ class Obfuscation:
         return inside.assign(lat=lat, lng=lng)
 
     def left_out(self, traces: Traces) -> pd.DataFrame:
-        """What :meth:`protect` leaves out of ``traces``: columns as in :func:`mobpriv.traces.without`, empty if nothing."""
+        """The records that :meth:`protect` leaves out: columns as in :func:`mobpriv.traces.without`, empty if nothing."""
         out = self._cells(traces) < 0
         found = []
         if out.any():
@@ -101,7 +105,7 @@ class Obfuscation:
 
 @dataclass(frozen=True, eq=False)
 class OwnObfuscation:
-    """Each user's records through the channel that was made for her, as :class:`Obfuscation` does it: "user-centric" (§1).
+    """Protect each user's records with her personalised channel, as :class:`Obfuscation` does: "user-centric" (§1).
 
     ``channels``: user -> p(o|s), a row and a column for each cell of ``grid``. Records outside the area are left out. Raises
     ValueError for records of a user who has no channel.
@@ -138,7 +142,7 @@ class OwnObfuscation:
 
 @numba.njit(cache=True, nogil=True)
 def _draw(cumulative, rng, cell, drawn):
-    """Fills ``drawn`` with columns of the channel, by the inverse of each row's distribution function."""
+    """Fill ``drawn`` with columns of the channel, by the inverse of each row's distribution function."""
     for i in range(len(cell)):
         u = rng.random()  # below 1, where every row of ``cumulative`` ends
         # the first column above u: never one of probability 0

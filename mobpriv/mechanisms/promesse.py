@@ -1,8 +1,10 @@
-"""Promesse: speed smoothing (Primault, Ben Mokhtar, Lauradoux, Brunie, "Time distortion anonymization for the publication of
-mobility data with high utility", TrustCom 2015; in the thesis: §2.3, §3.4.2).
+"""Promesse: speed smoothing.
 
-A trace is published as points that are α metres apart and evenly spread over its time: the speed is constant, so no stop is
-left to be found, while the places passed stay nearly where they were.
+Source: Primault, Ben Mokhtar, Lauradoux, Brunie, "Time distortion anonymization for the publication of mobility data with high
+utility", TrustCom 2015; in the thesis: §2.3, §3.4.2.
+
+A trace is published as points that are α metres apart and evenly spread over its time. The speed is constant, so no stop can be
+detected, while the places visited stay nearly where they were.
 """
 
 from dataclasses import dataclass
@@ -22,21 +24,21 @@ SANE = 1_000_000, 100  # points that any walk may publish; points a record, beyo
 
 @dataclass(frozen=True)
 class Promesse:
-    """Resamples every trace at equal distances and equal times.
+    """Resample every trace at equal distances and equal times.
 
-    * Space: the first record is the first sample. Walking through the records, as long as the next record is at least ``alpha``
-      from the last sample (straight line), a sample is put exactly ``alpha`` towards it. What is left at the end is lost.
+    * Space: the first record is the first sample. Along the records, while the next record is at least ``alpha`` from the last
+      sample (straight line), a sample is put exactly ``alpha`` towards it. The rest at the end is lost.
     * The first and the last sample are dropped: a trace begins and ends where people live.
-    * Time: the samples are spread evenly from the time of the first to that of the last one kept; a sample's own time is that
-      of the record it was heading to. Times are rounded up to the millisecond.
+    * Time: the samples are spread evenly from the time of the first to that of the last one kept. A sample's own time is that
+      of the record towards which it was put. Times are rounded up to the millisecond.
 
-    Records are invented, so further columns are dropped. A user whose trace never leaves the disc of ``alpha`` around a
-    sample twice has no record left and is missing in the result.
+    Records are invented, so further columns are dropped. A user without a record left (her trace leaves the disc of ``alpha``
+    around a sample less than twice) is missing in the result.
 
     Departures from the paper: distances are on the ground unless ``plane="mercator"`` (the authors'). The paper fills pauses
-    and jumps like movement; with ``max_gap`` a pause longer than that cuts the trace, with ``max_jump`` a step longer than that
-    does, and each piece is smoothed by itself. A walk of more than a million points, and more than 100 a record, is refused:
-    records that stand at 0°, 0° by mistake make one. :meth:`steps` tells beforehand.
+    and jumps like movement. Here a pause longer than ``max_gap``, or a step longer than ``max_jump``, cuts the trace into
+    pieces that are smoothed separately. A walk of more than a million points, and more than 100 a record, is refused: a record
+    at 0°, 0° by mistake causes one. :meth:`steps` shows this beforehand.
     """
 
     alpha: float = 200.0  # m, distance between two samples
@@ -56,7 +58,7 @@ class Promesse:
             positive("max_jump", self.max_jump, "m", hint="; None fills every jump")
 
     def protect(self, traces: Traces, rng: np.random.Generator | None = None) -> Traces:
-        """The smoothed traces; nothing is drawn from ``rng``."""
+        """The smoothed traces; draws nothing from ``rng``."""
         users, offsets = by_user(traces)
         time, ground = milliseconds(traces), self.plane == "ground"
         p = self._positions(traces, offsets)
@@ -65,7 +67,7 @@ class Promesse:
         if metres.sum() / self.alpha > SANE[0]:
             _check_size(self._steps(p, filled, users, offsets))
         pieces = np.r_[0, 1 + np.flatnonzero(np.isnan(filled)), len(time)] if len(time) else offsets
-        # straight lines between samples are no longer than the walk, but for the scales along a very long step: room to begin with
+        # initial buffer size: lines between samples are no longer than the walk, except for scale changes along a long step
         room = (1.01 * np.add.reduceat(metres, pieces[:-1]) / self.alpha).astype(np.int64) + 2 if len(time) else pieces[:0]
         samples, x, y, t = _walked(p, time, pieces, room, float(self.alpha), ground)
         lat, lng = to_degrees(x, y, self.plane)
@@ -73,8 +75,12 @@ class Promesse:
         return from_blocks(users, counts, t, lat, lng)
 
     def steps(self, traces: Traces) -> pd.DataFrame:
-        """What the walk has before it, one row a user: records, longest (m, the longest step between two records that is
-        filled), row (of ``traces``, where that step ends; -1: there is none), points (about so many will be published).
+        """The steps to be filled, one row a user, with the columns:
+
+        * records;
+        * longest: m, the longest step between two records that is filled;
+        * row: of ``traces``, where that step ends; -1: there is none;
+        * points: about how many will be published.
         """
         users, offsets = by_user(traces)
         p = self._positions(traces, offsets)
@@ -104,13 +110,13 @@ class Promesse:
         user = np.repeat(np.arange(len(users)), np.diff(offsets))
         row = np.full(len(users), -1)
         there = np.flatnonzero((metres == longest[user]) & (metres > 0))[::-1]
-        row[user[there]] = there + 1  # of several the first
+        row[user[there]] = there + 1  # in case of ties the first
         points = np.add.reduceat(metres, offsets[:-1]) // self.alpha
         return pd.DataFrame({"records": np.diff(offsets), "longest": longest, "row": row, "points": points}, index=users)
 
 
 def _check_size(steps: pd.DataFrame) -> None:
-    """Refuses a walk that would publish an insane number of points; where steps are that long, the number is nearly exact."""
+    """Refuse a walk that would publish too many points; for steps that long the number is nearly exact."""
     points, records = steps["points"].sum(), steps["records"].sum()
     most, per_record = SANE
     if points > most and points > per_record * records:
@@ -124,7 +130,7 @@ def _check_size(steps: pd.DataFrame) -> None:
 
 
 def _unwrapped(lng: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Longitudes that run on beyond ±180° where a trace crosses the date line."""
+    """Longitudes that continue beyond ±180° where a trace crosses the date line."""
     turns = np.r_[0.0, -np.round(np.diff(lng) / 360)] if len(lng) else np.zeros(0)
     if not turns.any():
         return lng
@@ -133,12 +139,12 @@ def _unwrapped(lng: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 
 
 def _walked(p, time, pieces, room, alpha, ground):
-    """How many samples each piece keeps, and the kept ones of all pieces, piece after piece: x, y and t in ms.
+    """How many samples each piece keeps, and the kept samples of all pieces in order: x, y and t in ms.
 
-    ``room``: about so many samples each piece has; where they are more the piece is walked again.
+    ``room``: the expected number of samples of each piece; a piece with more is walked again.
     """
     samples, parts = np.zeros(len(room), np.int64), [(np.empty(0), np.empty(0), np.empty(0, np.int64))]
-    # some pieces at a time: the room of all of them would be as much memory again
+    # some pieces at a time, because buffers for all of them would double the memory
     borders = np.unique(np.r_[np.searchsorted(np.cumsum(room), np.arange(0, room.sum(), AT_A_TIME)), len(room)])
     for a, b in pairwise(borders):
         own = room[a:b].copy()
@@ -155,9 +161,9 @@ def _walked(p, time, pieces, room, alpha, ground):
 
 @numba.njit(cache=True)
 def _walk(p, start, end, alpha, ground, x, y, head):
-    """Samples the records start … end−1; returns how many samples, and writes as many of them as there is room for.
+    """Sample the records start … end−1; return the number of samples, and write as many as there is room for.
 
-    ``head[s]`` is the record that sample s was heading to.
+    ``head[s]`` is the record towards which sample s was put.
     """
     px, py, sx, sy = p.x[start], p.y[start], p.sx[start], p.sy[start]  # the last sample
     x[0], y[0], head[0] = px, py, start
@@ -177,7 +183,7 @@ def _walk(p, start, end, alpha, ground, x, y, head):
 
 @numba.njit(cache=True, parallel=True)
 def _walk_each(p, pieces, starts, alpha, ground):
-    """The samples of each piece from its start in the columns on, and how many they are, whether or not there was room for them."""
+    """The samples of each piece, in the columns from its start on, and their number, even if there is no room for all."""
     found, size = np.zeros(len(pieces) - 1, np.int64), starts[-1]
     x, y, head = np.empty(size), np.empty(size), np.empty(size, np.int64)
     for k in numba.prange(len(found)):
@@ -188,7 +194,7 @@ def _walk_each(p, pieces, starts, alpha, ground):
 
 @numba.njit(cache=True, parallel=True)
 def _kept(time, wx, wy, head, starts, ends):
-    """The samples but each piece's first and last, piece after piece, and their times in ms."""
+    """The samples without each piece's first and last, in order, and their times in ms."""
     x, y, t = np.empty(ends[-1]), np.empty(ends[-1]), np.empty(ends[-1], np.int64)
     for k in numba.prange(len(ends) - 1):
         n, a = ends[k + 1] - ends[k], starts[k] + 1

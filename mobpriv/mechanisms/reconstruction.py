@@ -1,6 +1,8 @@
-"""From an altered heat map back to a trace, Algorithms 2 and 3 of HMC (thesis §4.5).
+"""From an altered heat map back to a trace, Algorithms 2 and 3 of HMC.
 
-A cell that the trace passed keeps, loses or gains records; a cell that it never passed is filled with records that others left
+Source: Maouche, thesis, §4.5.
+
+A cell that the trace visited keeps, loses or gains records. A cell that it never visited is filled with other users' records
 there, moved in time into a gap of the trace. Times are int64 milliseconds.
 """
 
@@ -14,7 +16,7 @@ from mobpriv.geo import distance
 from mobpriv.profiles import stays
 from mobpriv.traces import Traces, rows
 
-PAIRS = 1 << 20  # of a gap and a set to put into it, held against each other at a time
+PAIRS = 1 << 20  # pairs of a gap and a set that are compared at a time
 
 
 class Track(NamedTuple):
@@ -29,18 +31,18 @@ class Track(NamedTuple):
 
 
 def joined(tracks: list[Track]) -> Track:
-    """All records of several in one order of time; of equal times those of the first stand before."""
+    """All records of several tracks in the order of time; for equal times the first track's records come first."""
     every = Track(*(np.concatenate(columns) for columns in zip(*tracks, strict=True)))
     return every.part(np.argsort(every.t, kind="stable"))
 
 
 def adapted(track: Track, place: np.ndarray, want: np.ndarray, rng: np.random.Generator) -> Track:
-    """``want[c]`` records in every cell c that the trace passed, Algorithm 2; ``place`` says the cell of each record.
+    """``want[c]`` records in every cell c that the trace visited, Algorithm 2; ``place`` is the cell of each record.
 
-    As long as a cell has too few records, a midpoint (place and time) is put between each two successive ones: 2 R − 1 of R, so
-    those after k rounds lie at the multiples of 2^−k between the old ones. Of these, and of a cell that has too many, as many as
-    are wanted are drawn, each set of them equally likely. Between fewer than two records Algorithm 2 finds no midpoint and never
-    ends: a lone record is repeated.
+    While a cell has too few records, a midpoint (place and time) is put between each two successive ones, which makes 2 R − 1
+    of R. So after k rounds they lie at the multiples of 2^−k between the old ones. From these, and from a cell with too many
+    records, the number wanted is drawn, each subset with the same probability. With fewer than two records Algorithm 2 finds no
+    midpoint and never ends; here a single record is repeated.
     """
     order = np.argsort(place, kind="stable")
     starts = np.searchsorted(place[order], np.arange(len(want) + 1))
@@ -87,7 +89,7 @@ class Sets(NamedTuple):
 
 
 def sets_of(track: Track, user: np.ndarray, pause: float, limit: float) -> Sets:
-    """Splits the records of one cell, which lie user by user, at pauses longer than ``pause``, and into sets of ``limit`` s at most."""
+    """Split the records of one cell, sorted by user, at pauses longer than ``pause``, and into sets of ``limit`` s at most."""
     if not len(track.t):
         return Sets(track, np.zeros(0, np.int64), np.zeros(0, np.int64))
     first = _beginnings(track.t, user, round(pause * 1000), round(limit * 1000))
@@ -104,7 +106,7 @@ def _beginnings(t, user, pause, limit):
 
 
 class Gaps:
-    """Stretches of a trace without a record that last longer than ``least`` s: where records of other cells can be put."""
+    """Parts of a trace without a record that last longer than ``least`` s: records of other cells can be put there."""
 
     def __init__(self, track: Track, least: float, speed: float, plane: str):
         self.least, self.speed, self.plane = round(least * 1000), speed, plane
@@ -112,10 +114,10 @@ class Gaps:
         self.ends = np.array([(*(c[i] for c in track), *(c[i + 1] for c in track)) for i in before], float).reshape(-1, 6)
 
     def filled(self, sets: Sets, centre: tuple[float, float]) -> Track | None:
-        """The set of records and the gap with the least way from the gap's start to the set and from the set to the gap's end,
-        the set moved in time to the beginning of the gap; None where no set fits into a gap, Algorithm 3.
+        """The set and the gap of shortest path from the gap's start to the set and on to the gap's end, Algorithm 3.
 
-        A gap is what is left of it after the way from its start to the cell's centre, and from there to its end, at ``speed`` m/s.
+        The set is moved in time to the beginning of the gap; None if no set fits into a gap. The time available is the gap less
+        the travel from its start to the cell's centre, and from there to its end, at ``speed`` m/s.
         """
         if not len(self.ends) or not len(sets.first):
             return None
@@ -144,7 +146,7 @@ class Gaps:
         return copied
 
     def _use(self, gap: int, copied: Track) -> None:
-        """Splits a gap around what was put into it; what is left and too short is no gap any more."""
+        """Split a gap around the set put into it; a remaining part that is too short is no longer a gap."""
         whole = self.ends[gap]
         parts = np.array([[*whole[:3], *(c[0] for c in copied)], [*(c[-1] for c in copied), *whole[3:]]])
         parts = parts[parts[:, 3] - parts[:, 0] > self.least]
@@ -156,12 +158,13 @@ def without_stays(
     diameter: float,
     duration: float,
     plane: str = "ground",
-    passes: int | None = 1,  # how often stays are sought and erased; None: until none is left
+    passes: int | None = 1,  # passes of erasing stays; None: until none is left
     max_gap: float | None = None,  # s, a longer pause ends a stay; None: pauses do not matter
 ) -> tuple[Traces, pd.Series]:
-    """The records outside stays of ``duration`` s, and how many each user lost who lost any: small points of interest erased (§4.5).
+    """Erase small points of interest (§4.5): the records outside stays of ``duration`` s, and how many each affected user lost.
 
-    One pass makes new stays: the records on both sides of an erased one may lie within ``diameter``, with the pause between them.
+    One pass makes new stays: the records on both sides of an erased one may lie within ``diameter``, with the pause between
+    them.
     """
     code, gone = traces["user"].cat.codes.to_numpy(), np.zeros(len(traces), bool)
     looked_at, done = np.arange(len(traces)), 0

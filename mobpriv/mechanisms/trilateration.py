@@ -1,8 +1,10 @@
-"""TriLateration: three random places instead of each true one (Huang et al., as the thesis describes it, §2.3.3: "each record
-is transformed into three random records in a region surrounding the correct one"; used in §5.5 and §6.4).
+"""TriLateration: three random places instead of each true one.
 
-Users ask about three places drawn uniformly in the disc of radius r around their own and work out the answer for their own by
-trilateration; what the service sees is the three.
+Source: Huang et al., as the thesis describes it, §2.3.3: "each record is transformed into three random records in a region
+surrounding the correct one"; used in §5.5 and §6.4.
+
+Users query a service about three places drawn uniformly in the disc of radius r around their own. They compute the answer for
+their own place by trilateration; the service only sees the three.
 """
 
 from dataclasses import dataclass
@@ -19,11 +21,11 @@ from mobpriv.traces import COLUMNS, Traces, by_user, from_blocks, milliseconds
 
 @dataclass(frozen=True)
 class TriLateration:
-    """Each record becomes three, uniform in the disc around it, at its own time, in the order drawn; further columns repeat.
+    """Replace each record by three, uniform in the disc around it, at its own time, in the order drawn; further columns repeat.
 
-    Departures: the author's program works on a spherical Mercator plane with R = 6 378 137 m; ``plane="mercator"`` is the
-    plane of the other programs (R = 6 367 000 m), so the same ``radius`` is 0.2 % larger on the ground here than there.
-    Its second radius, (1 + k)·r, is computed and never used: it is no parameter here.
+    Departures: the author's program works on a spherical Mercator plane with R = 6 378 137 m. ``plane="mercator"`` is the plane
+    of the other programs (R = 6 367 000 m), so the same ``radius`` is 0.2 % larger on the ground here than there. Its second
+    radius, (1 + k)·r, is computed but never used, so it is no parameter here.
     """
 
     radius: float = 1000.0  # m
@@ -48,7 +50,7 @@ class TriLateration:
 
 @numba.njit(cache=True, nogil=True)
 def _uniform_in_disc(radius, rng, east, north):
-    """Fills two columns with points of the disc, in m; the area within r grows as r², hence the root."""
+    """Fill two columns with points of the disc, in m; the area within r grows as r², hence the root."""
     for i in range(len(east)):
         r, angle = radius * np.sqrt(rng.random()), 2 * np.pi * rng.random()
         east[i], north[i] = r * np.cos(angle), r * np.sin(angle)

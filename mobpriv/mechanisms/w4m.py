@@ -1,8 +1,10 @@
-"""W4M, "Wait for Me" (Abul, Bonchi, Nanni, "Anonymization of moving objects databases by clustering and perturbation",
-Information Systems 35(8), 2010; the variant with the linear distance, W4M-LST; in the thesis: §2.3, §3.4.2).
+"""W4M, "Wait for Me": (k, δ)-anonymity of traces; the variant with the linear distance, W4M-LST.
+
+Source: Abul, Bonchi, Nanni, "Anonymization of moving objects databases by clustering and perturbation", Information Systems
+35(8), 2010; in the thesis: §2.3, §3.4.2.
 
 (k, δ)-anonymity: every published trace moves together with at least k − 1 others inside a cylinder of diameter δ. Traces are
-grouped by their likeness in space and time, then each is moved, as little as needed, into the cylinder around the group's
+grouped by their similarity in space and time. Then each is moved, as little as needed, into the cylinder around the group's
 pivot. Traces that fit into no group are left out ("trash").
 """
 
@@ -19,43 +21,46 @@ from mobpriv.traces import Traces, by_user, from_blocks, milliseconds
 
 
 class Clusters(NamedTuple):
-    """What :meth:`W4M.clusters` found.
+    """The result of :meth:`W4M.clusters`.
 
-    ``members`` has one row per user (the index): ``cluster`` (0, 1, …; −1: left out), ``pivot`` (the user whose times and
-    path the cluster takes; for a user left out the most alike pivot), ``cost`` (LSTD to the pivot, a count) and ``reach`` (the
-    largest distance between matched points, in m). Who is left out is so because his ``reach`` exceeds ``radius``.
+    ``members`` has one row per user (the index) and the columns:
+
+    * ``cluster``: 0, 1, …; −1: left out, because ``reach`` exceeds ``radius``;
+    * ``pivot``: the user whose times and path the cluster takes; for a user left out the most similar pivot;
+    * ``cost``: LSTD to the pivot, a count;
+    * ``reach``: the largest distance between matched points, in m.
     """
 
     members: pd.DataFrame
     radius: float  # m, radius_max after the last round
-    rounds: int  # how often the clustering began (1: the first radius was enough)
+    rounds: int  # clustering rounds (1: the first radius was enough)
 
 
 @dataclass(frozen=True)
 class W4M:
     """(k, δ)-anonymity by greedy clustering around pivots, and translation into the pivot's cylinder.
 
-    * Distance (LSTD): with time as a third axis, z = (t − first t)·v, v the mean speed of the traces, two pointers walk through
-      both traces; each step advances both, the second or the first, whichever next pair costs least (ties in this order). A
-      pair costs its 3-D distance in whole ``delta``, at most ``cap``; LSTD is the sum. It takes linear time.
-    * Clustering: pivots are drawn at random from the traces still free; a pivot and its k − 1 nearest free traces become a
-      cluster if none of them has a matched point farther than radius_max; else the pivot is no longer free. What is left at the
-      end joins its nearest pivot if within radius_max, else it is trash. With more than ``trash_max`` trash, radius_max grows
-      by half and everything begins anew.
-    * Translation: each member takes the pivot's times; at each the member's matched point is kept if it is within delta/2 of
-      the pivot's, else moved towards it to delta/2. The pivot stays as it is.
+    * Distance (LSTD): time is a third axis, z = (t − first t)·v, v the mean speed of the traces. Two pointers walk through both
+      traces. Each step advances both, the second or the first, whichever next pair costs least (ties in this order). A pair
+      costs its 3-D distance in whole ``delta``, at most ``cap``; LSTD is the sum. It takes linear time.
+    * Clustering: pivots are drawn at random from the traces still free. A pivot and its k − 1 nearest free traces become a
+      cluster if none of them has a matched point farther than radius_max; else the pivot is no longer free. Each trace left at
+      the end joins its nearest pivot if within radius_max, else it is trash. With more than ``trash_max`` trash, radius_max
+      grows by half and the clustering restarts.
+    * Translation: each member takes the pivot's times. At each time the member's matched point is kept if it is within delta/2
+      of the pivot's, else moved towards it to delta/2. The pivot is unchanged.
 
-    All members of a cluster so have the same times, and any two are within ``delta`` at each. Records are invented, so further
+    So all members of a cluster have the same times, and any two are within ``delta`` at each. Records are invented, so further
     columns are dropped; users left out are missing in the result, and :meth:`clusters` names them.
 
-    Departures: the program that everyone uses exists as a binary only, and the details above are what it does. It matches in
-    units of delta/2 for the translation, and takes the first of several matched points, as here. Whether a pivot that was
-    rejected may still become a member when another pivot is tried is open: recorded clusterings of 48 traces are not met
-    either way; here it may not, it can only join at the end. The program cuts radius_max to whole metres, draws pivots from an
-    unseeded generator that always starts alike, and refuses traces of more than 10 000 records; none of this is copied. The
-    first ``radius`` is that of Accio.
+    Departures: the program in general use exists as a binary only, and the details above are its behaviour. It matches in units
+    of delta/2 for the translation, and takes the first of several matched points, as here. We do not know whether it lets a
+    rejected pivot become a member when another pivot is tried: neither variant reproduces recorded clusterings of 48 traces.
+    Here a rejected pivot can only join at the end. The program cuts radius_max to whole metres, draws pivots from an unseeded
+    generator that always starts alike, and refuses traces of more than 10 000 records. None of this is copied. The first
+    ``radius`` is that of Accio.
 
-    ``times="wrapper"`` is a mistake of the wrapper in the thesis author's published code: it reads the program's seconds back as
+    ``times="wrapper"`` copies a mistake of the wrapper in the thesis author's published code. It reads the program's seconds as
     milliseconds, so that everything happens in January 1970, a thousand times too fast.
     """
 
@@ -82,17 +87,17 @@ class W4M:
         whole("cap", self.cap, 1, 10_000, "must be a whole number, at least 1, at most 10000")
 
     def protect(self, traces: Traces, rng: np.random.Generator, pairs: "Pairs | None" = None) -> Traces:
-        """The published traces. Nearly all the work is the distances: who draws several times hands ``pairs`` over to each."""
+        """The published traces. Distances take nearly all the time: for several repetitions pass the same ``pairs`` to each."""
         if not len(traces):
             return from_blocks(pd.Index([]), [], np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
         return self.translate(traces, self.clusters(traces, rng, pairs))
 
     def pairs(self, traces: Traces) -> "Pairs":
-        """The distances between the traces, each computed when a draw first needs it."""
+        """The distances between the traces, each computed when first needed."""
         return Pairs(space_time(traces, self.plane), by_user(traces)[1], float(self.delta), int(self.cap))
 
     def clusters(self, traces: Traces, rng: np.random.Generator, pairs: "Pairs | None" = None) -> Clusters:
-        """The clusters, their pivots and who is left out; raises ValueError if there are fewer than k users."""
+        """The clusters, their pivots and the users left out; raises ValueError if there are fewer than k users."""
         users, _ = by_user(traces)
         n = len(users)
         if n < self.k:
@@ -127,7 +132,7 @@ class W4M:
         s = space_time(traces, self.plane)
         x, y, record = _translate(s, offsets, who, pivot, ends, float(self.delta), int(self.cap), self.plane == "ground")
         lat, lng = to_degrees(x, y, self.plane)
-        # what needs no move stays exactly as it was, without a detour through the plane
+        # points that need no move keep their exact coordinates, without conversion to the plane and back
         kept = record >= 0
         lat[kept], lng[kept] = (traces[c].to_numpy()[record[kept]] for c in ("lat", "lng"))
         first = np.repeat(offsets[pivot] - ends[:-1], counts)
@@ -136,7 +141,7 @@ class W4M:
 
     def _first_radius(self, traces: Traces) -> float:
         lat, lng = traces["lat"], across_the_date_line(traces["lng"].to_numpy())
-        # unwrapped longitudes: half the way around the globe must not come out as no way at all
+        # unwrapped longitudes: half the globe must not count as distance 0
         p = to_plane(np.array([lat.min(), lat.max()]), np.array([lng.min(), lng.max()]), self.plane)
         east, north = 0.5 * p.sx.sum() * np.diff(p.x)[0], 0.5 * p.sy.sum() * np.diff(p.y)[0]
         return 0.005 * float(np.hypot(east, north)) / 2
@@ -153,7 +158,7 @@ class SpaceTime(NamedTuple):
 
 
 def space_time(traces: Traces, plane: str = "ground") -> SpaceTime:
-    """z = (t − first t of the set)·v, v = the mean over the traces of length / duration (who lasts no time does not count)."""
+    """z = (t − first t of the set)·v, v = the mean over the traces of length / duration, without traces of duration 0."""
     _, offsets = by_user(traces)
     lng = traces["lng"].to_numpy()
     p = to_plane(traces["lat"].to_numpy(), across_the_date_line(lng), plane)
@@ -168,9 +173,9 @@ def space_time(traces: Traces, plane: str = "ground") -> SpaceTime:
 
 
 class Pairs:
-    """LSTD and reach between traces, walked when first asked for and kept: the rounds of the clustering ask again.
+    """LSTD and reach between traces, computed when first needed and stored for the next rounds of the clustering.
 
-    Most pairs are farther apart than radius_max, and a walk that only has to find that out ends early: until ``cost`` of a pair
+    Most pairs are farther apart than radius_max, and the computation stops as soon as this is known. Until ``cost`` of a pair
     is known (−1: not yet), ``reach`` holds a lower bound.
     """
 
@@ -178,7 +183,7 @@ class Pairs:
         n = len(offsets) - 1
         self.s, self.offsets, self.delta, self.cap = s, offsets, delta, cap
         self.cost, self.reach = np.full((n, n), -1, np.int32), np.zeros((n, n))
-        # the outermost point of a trace has a partner inside the other's bounding box; metres that are nowhere too long
+        # the outermost point is matched inside the other's bounding box; with the smallest scale this is a lower bound
         for coordinate, metres in ((s.x, s.sx.min()), (s.y, s.sy.min())):
             for outermost in (np.minimum, np.maximum):
                 side = outermost.reduceat(coordinate, offsets[:-1]) * metres
@@ -198,7 +203,7 @@ class Pairs:
         return self.reach[first, second] <= radius
 
     def nearest(self, pivots: np.ndarray, traces: np.ndarray) -> np.ndarray:
-        """For each trace the position of its nearest pivot by LSTD, the first of equals."""
+        """For each trace the position of its nearest pivot by LSTD, in case of ties the first."""
         cost, _ = self.between(pivots[None, :], traces[:, None])
         return cost.argmin(axis=1)
 
@@ -220,9 +225,9 @@ def greedy_clusters(pairs: Pairs, k: int, radius: float, order: np.ndarray) -> t
         if len(others) < k - 1:
             break
         if np.sum(pairs.within(radius, p, others)) < k - 1:
-            continue  # whichever are nearest, they are too far
+            continue  # fewer than k − 1 are near enough
         cost, reach = pairs.between(p, others)
-        near = np.lexsort((-others, cost))[: k - 1]  # of equals the later trace
+        near = np.lexsort((-others, cost))[: k - 1]  # in case of ties the later trace
         if reach[near].max() <= radius:
             free[others[near]] = False
             cluster[p] = cluster[others[near]] = len(pivots)
@@ -260,7 +265,7 @@ def _pair(s, i, j, unit, cap):
 
 @numba.njit(cache=True)
 def lstd(s, a, a_end, b, b_end, unit, cap, limit, match):
-    """LSTD and reach between the records a … a_end−1 and b … b_end−1; with a reach beyond ``limit`` −1 and a lower bound.
+    """LSTD and reach between the records a … a_end−1 and b … b_end−1; if the reach exceeds ``limit``, −1 and a lower bound.
 
     ``match``, if it has room, receives for each record of the first trace the first record matched with it.
     """

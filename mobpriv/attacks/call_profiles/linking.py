@@ -1,12 +1,14 @@
-"""The linking attack on individual call profiles, and the risk of re-identification it makes: Pratesi, Gabrielli, Cintia, Monreale and
-Giannotti, *PRIMULE: Privacy Risk Mitigation for User Profiles*, Definition 1 (PRUDEnce) and §5.
+"""The linking attack on individual call profiles, and the risk of re-identification.
 
-The adversary has built PB, the profile of a target U, as exactly as the operator has it, in the cells she knows; PB_ij = −1 in the
-others. Those who match are C = {P ∈ 𝒫 | ∀ PB_ij ≥ 0. PB_ij = P_ij}, and the probability of re-identification is 1/|C|.
+Source: Pratesi, Gabrielli, Cintia, Monreale, Giannotti, *PRIMULE: Privacy Risk Mitigation for User Profiles*, Definition 1
+(PRUDEnce), §5.
 
-Departures from the paper: there PB_ij is a number of days and P_ij a share of them; here both are what the profiles hold, and two values
-are equal if they are the same number. Shares of :func:`mobpriv.icps.values` are equal if and only if the days are; published values are
-compared as they were published.
+The adversary has built PB, the exact profile of a target U in the cells he knows; PB_ij = −1 in the others. The matching
+profiles are C = {P ∈ 𝒫 | ∀ PB_ij ≥ 0. PB_ij = P_ij}, and the probability of re-identification is 1/|C|.
+
+Departures from the paper: there PB_ij is a number of days and P_ij a share of days. Here both are values of profiles, and two
+values are equal if they are the same number. Shares of :func:`mobpriv.icps.values` are equal if and only if the days are.
+Published values are compared as they were published.
 """
 
 from dataclasses import dataclass, field
@@ -25,11 +27,11 @@ UNKNOWN = -1
 
 @dataclass(frozen=True)
 class Linking:
-    """§5: which published profiles include what is known of a target. ``rank`` is 0 where they do, infinite where not.
+    """§5: which published profiles match what is known of a target. ``rank`` is 0 for a match, infinite otherwise.
 
-    ``h``: what the adversary knows, as in §6 and §7: the first 1 to 4 weeks; or any cells, a list of their numbers; by default (None) all. In
-    ``fit`` and ``rank`` profiles are tables, a row a user and a column a cell; in those of ``fit`` −1 is a cell that is not known, whatever
-    ``h`` says. For crowds :func:`candidates` and :func:`risk` hold no matrix.
+    ``h`` is what the adversary knows, as in §6 and §7: the first 1 to 4 weeks, or a list of cells by their numbers, or all
+    (None). In ``fit`` and ``rank`` profiles are tables, a row a user and a column a cell. In those of ``fit`` −1 is a cell that
+    is not known, whatever ``h`` says. For crowds use :func:`candidates` and :func:`risk`, which need no matrix.
     """
 
     h: int | tuple[int, ...] | None = None
@@ -56,8 +58,10 @@ class Linking:
 
 
 def to_rank(known: pd.DataFrame | None, anonymous: pd.DataFrame, instead: str) -> tuple[np.ndarray, np.ndarray]:
-    """The values of what is published and of what an attack was fitted on; ValueError where a ranking of them cannot be made, or no memory
-    holds it: ``instead`` is what to use then."""
+    """The values of the published profiles and of those an attack was fitted on.
+
+    Raises ValueError if they cannot be ranked or the ranking exceeds the memory: ``instead`` is the function to use then.
+    """
     if known is None:
         raise ValueError("fit the attack on known profiles first")
     published, pb = profiles_of(anonymous, "published"), known.to_numpy(float)
@@ -75,7 +79,7 @@ def to_rank(known: pd.DataFrame | None, anonymous: pd.DataFrame, instead: str) -
 
 
 def cells_of(h, cells: int = 24) -> np.ndarray:
-    """The numbers of the cells that ``h`` names, of profiles of so many cells: the first weeks, a list, or all (None)."""
+    """The numbers of the cells that ``h`` names, for profiles of so many cells: the first weeks, a list, or all (None)."""
     if h is None:
         return np.arange(cells)
     chosen = known(h) if _is_weeks(h) else _listed(h)
@@ -98,10 +102,11 @@ def _listed(h) -> np.ndarray:
 
 
 def groups(profiles, h=None, within=None) -> np.ndarray:
-    """Which profiles are indistinguishable to who knows ``h`` (§6): of each the number of its group, int64 (n,), 0 … groups − 1.
+    """The anonymity set of each profile for an adversary who knows ``h`` (§6): its number, int64 (n,), 0 … groups − 1.
 
-    ``profiles``: keys, whole numbers (n,), or values (n, cells). ``within`` (n,): their municipalities, by any labels, where there are several;
-    profiles of two are never in one group. The groups are numbered in the order of their first profiles.
+    ``profiles``: keys, whole numbers (n,), or values (n, cells). ``within`` (n,): their municipalities, by any labels, if there
+    are several; profiles of two municipalities are never in one group. The groups are numbered in the order of their first
+    profiles.
     """
     profiles = np.asarray(profiles)
     if profiles.ndim == 1:
@@ -113,8 +118,8 @@ def groups(profiles, h=None, within=None) -> np.ndarray:
 
 
 def _masked(profiles: np.ndarray, h) -> np.ndarray:
-    """Keys with the cells of ``h`` alone."""
-    counts(profiles)  # refuses what no keys are
+    """Keys restricted to the cells of ``h``."""
+    counts(profiles)  # checks the keys
     return profiles.astype(np.int64, copy=False) & only(cells_of(h))
 
 
@@ -131,10 +136,10 @@ def places_of(within, many: int) -> np.ndarray:
 
 
 def alike(rows: np.ndarray, code: np.ndarray) -> np.ndarray:
-    """Of each row the number of the group of rows that equal it and have its ``code``, in the order of first rows."""
+    """The number of each row's group: rows with equal values and the same ``code``, numbered in the order of first rows."""
     code, there = pd.factorize(code)
     for column in rows.T:
-        if len(there) == len(rows):  # all are different already: noise is so after a few cells
+        if len(there) == len(rows):  # all differ: with noise this happens after a few cells
             break
         of, different = pd.factorize(column)
         if len(different) > 1:
@@ -143,11 +148,12 @@ def alike(rows: np.ndarray, code: np.ndarray) -> np.ndarray:
 
 
 def candidates(profiles, published=None, h=None, within=None, published_within=None) -> np.ndarray:
-    """|C| (§5): of each of what is known, PB, how many of the published profiles match, int64 (n,).
+    """|C| (§5): for each known profile PB, how many of the published profiles match, int64 (n,).
 
-    Both are keys (n,), or values (n, cells) with −1 in PB where a cell is not known, whatever ``h`` says. Without ``published`` the known
-    profiles are the published ones: |C| is the size of a profile's group, at least 1. ``within`` and ``published_within`` (by default
-    the same) are their municipalities, where there are several: only profiles of one's own match.
+    Both are keys (n,), or values (n, cells) with −1 in PB for a cell that is not known, whatever ``h`` says. Without
+    ``published`` the known profiles are the published ones: |C| is the size of a profile's group, at least 1. ``within`` and
+    ``published_within`` (by default the same) are their municipalities, if there are several; profiles match only within one
+    municipality.
     """
     if published is None:
         code = groups(profiles, h, within)
@@ -178,7 +184,7 @@ def candidates(profiles, published=None, h=None, within=None, published_within=N
 
 
 def _matching(pb, place, published, published_place) -> np.ndarray:
-    """Of each row of ``pb`` how many rows of ``published`` equal it, in the same place."""
+    """For each row of ``pb``, how many rows of ``published`` in the same place equal it."""
     code = alike(np.concatenate([published, pb]), np.concatenate([published_place, place]))
     return np.bincount(code[: len(published)], minlength=code.max(initial=0) + 1)[code[len(published) :]]
 
@@ -186,11 +192,11 @@ def _matching(pb, place, published, published_place) -> np.ndarray:
 def risk(profiles, h=None, published=None, within=None) -> np.ndarray:
     """Definition 1 and §5: the probability of re-identification of each profile's owner, 1/|C|, float64 (n,).
 
-    ``profiles``: keys (n,) or values (n, cells). Without ``published`` they are those that are published. With it, they are PB, −1 in cells
-    that the adversary does not know, and row i of ``published`` is the profile published of the owner of row i; where it does not match what is
-    known of her she is not among C, and the probability is 0, as Definition 1 has it for who is not in D.
+    ``profiles``: keys (n,) or values (n, cells). Without ``published`` they are those that are published. With it, they are PB,
+    −1 in cells that the adversary does not know, and row i of ``published`` is the profile published of the owner of row i. If
+    it does not match PB, the owner is not in C and the probability is 0, as in Definition 1 for a user who is not in D.
 
-    ``h``: the first 1 to 4 weeks, a list of cells, or all. ``within`` (n,): their municipalities, where there are several.
+    ``h``: the first 1 to 4 weeks, a list of cells, or all. ``within`` (n,): their municipalities, if there are several.
     """
     if published is None:
         return 1 / candidates(profiles, h=h, within=within)
@@ -207,14 +213,16 @@ def risk(profiles, h=None, published=None, within=None) -> np.ndarray:
 
 
 def several(icps: Icps, most: int, h=None, values=None) -> pd.Series:
-    """The k that remains of each user to an adversary who knows her profiles in the ``most`` municipalities that she uses most (§8: "considering
-    more than one municipality at the same time"): how many users have the same profiles, in the cells of ``h``, in all of these; whole
-    numbers indexed by user.
+    """The anonymity set size k of each user for an adversary who knows her profiles in her ``most`` most used municipalities.
 
-    A municipality is used more than another if she called on more days and slots in it, Σ over the cells; of equals the first by name. Who was
-    in fewer than ``most`` is known by all of hers. A user who matches may have been elsewhere, too: what is not known excludes nobody. It takes
-    that profiles of one person are published under one name in all municipalities. ``values`` (n, cells) are the published
-    profiles where they are not those of the keys, a row each.
+    The paper proposes this in §8: "considering more than one municipality at the same time". The result, indexed by user, is
+    the number of users who have the same profiles, in the cells of ``h``, in all of these municipalities.
+
+    A municipality is used more than another if she called on more days and slots in it, Σ over the cells; ties go to the first
+    by name. A user with fewer than ``most`` municipalities is known by all of hers. A user who matches may also have been
+    elsewhere, because the adversary cannot exclude anyone by what he does not know. The function assumes that profiles of one
+    person are published under one name in all municipalities. ``values`` (n, cells) are the published profiles if they are not
+    those of the keys, a row each.
     """
     most = whole("most", most, 1)
     used = counts(icps["key"].to_numpy()).sum(axis=1, dtype=np.int64)
@@ -235,7 +243,7 @@ def several(icps: Icps, most: int, h=None, values=None) -> pd.Series:
     knows.sort(axis=1)
     query = alike(knows, np.zeros(len(knows)))
     first = np.unique(query, return_index=True)[1]
-    own = group[np.lexsort((group, user))]  # of each user her groups, rising
+    own = group[np.lexsort((group, user))]  # each user's groups, ascending
     members = np.lexsort((user, group))
     begins = np.r_[0, np.cumsum(np.bincount(group))] if len(group) else np.zeros(1, np.int64)
     many = _having_all(knows[first], user[members], begins, own, np.r_[starts, len(order)])
@@ -244,7 +252,7 @@ def several(icps: Icps, most: int, h=None, values=None) -> pd.Series:
 
 @numba.njit(cache=True)
 def _having_all(queries, members, begins, own, starts):
-    """Of each query, some groups (−1: none), how many users are in all of them: the members of the smallest are asked."""
+    """For each query of some groups (−1: none), how many users are in all of them; only members of the smallest are tested."""
     found = np.zeros(len(queries), np.int64)
     for q in range(len(queries)):
         asked = queries[q][queries[q] >= 0]
@@ -271,13 +279,13 @@ def profiles_of(table, what: str, unknown: bool = False) -> np.ndarray:
     for kind, names in (("user", table.index), ("cell", table.columns)):
         if not names.is_unique:
             raise ValueError(
-                f"every {kind} must stand once in the {what} profiles ({names[names.duplicated()][0]} stands twice)"
+                f"every {kind} must occur once in the {what} profiles ({names[names.duplicated()][0]} occurs twice)"
             )
     return values_of(table.to_numpy(), f"{what} profiles", unknown)
 
 
 def values_of(profiles, what: str, unknown: bool = False) -> np.ndarray:
-    """Profiles as finite numbers, none negative but −1 for what is not known."""
+    """Profiles as finite numbers, not negative except −1 for an unknown value."""
     try:
         values = np.asarray(profiles, float)
     except (TypeError, ValueError):

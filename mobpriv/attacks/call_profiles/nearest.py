@@ -1,9 +1,11 @@
-"""The nearest published profile: an adversary beyond Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy Risk Mitigation
-for User Profiles*, who does not look for a profile that equals what she knows of a target (§5), but for the one that differs least.
+"""The nearest-neighbour attack on published profiles, an adversary beyond the paper.
 
-A published profile that is a mean, or has noise, equals nobody's own: exact matching then finds nobody, whatever is published. The
-nearest profile is always there; of several that are equally near she takes one at random. The distance is Euclid's, over the cells
-that she knows.
+Source of the setting: Pratesi, Gabrielli, Cintia, Monreale, Giannotti, *PRIMULE: Privacy Risk Mitigation for User Profiles*.
+
+The paper's adversary (§5) looks for a profile that equals what he knows of a target; this one looks for the profile that
+differs least. A published profile that is a mean, or has noise, equals no original profile, so exact matching re-identifies
+nobody. A nearest profile always exists; in case of ties the adversary takes one at random. The distance is Euclidean, over the
+cells that he knows.
 """
 
 from dataclasses import dataclass, field
@@ -15,25 +17,28 @@ import pandas as pd
 
 from mobpriv.attacks.call_profiles.linking import UNKNOWN, Linking, alike, cells_of, places_of, profiles_of, to_rank, values_of
 
-TIE = 1e-9  # squared distances in [0, 24] that differ by less are equal but for rounding
+TIE = 1e-9  # squared distances in [0, 24] that differ by less count as equal
 
 
 class Guess(NamedTuple):
-    """Of each target."""
+    """The guesses, one entry a target."""
 
-    distance: np.ndarray  # (n,): of what is known to the nearest published profile
+    distance: np.ndarray  # (n,): from the known profile to the nearest published one
     many: np.ndarray  # (n,): how many published profiles are as near
     own: np.ndarray  # (n,): is the target's among them?
 
     @property
     def chance(self) -> np.ndarray:
-        """(n,): with which probability the guess is the target's own profile."""
+        """(n,): the probability that the guess is the target's own profile."""
         return np.divide(self.own, self.many, out=np.zeros(len(self.many)), where=self.own)
 
 
 @dataclass(frozen=True)
 class Nearest:
-    """``rank``: the Euclidean distance of each published profile to what is known of each target. ``h`` and tables as in :class:`Linking`."""
+    """``rank``: the Euclidean distance of each published profile to the known profile of each target.
+
+    ``h`` and tables as in :class:`Linking`.
+    """
 
     h: int | tuple[int, ...] | None = None
     known_: pd.DataFrame | None = field(default=None, repr=False, compare=False)
@@ -58,9 +63,10 @@ class Nearest:
 def guesses(known, published, h=None, within=None, own=None) -> Guess:
     """The nearest published profiles of each target, without a matrix.
 
-    ``known`` (m, cells): what is known of each target, −1 in a cell that is not known. ``own`` (m,): the row of ``published`` (n, cells) that
-    is the target's; by default row i is that of target i. ``h``: the first 1 to 4 weeks, a list of cells, or all. ``within`` (n,): the
-    municipality of each published profile, where there are several: only those of the target's are looked at.
+    ``known`` (m, cells): what is known of each target, −1 for an unknown cell. ``own`` (m,): the row of ``published`` (n,
+    cells) that is the target's; by default row i is that of target i. ``h``: the first 1 to 4 weeks, a list of cells, or all.
+    ``within`` (n,): the municipality of each published profile, if there are several; only those of the target's municipality
+    are compared.
     """
     known, published = values_of(known, "known profiles", unknown=True), values_of(published, "published profiles")
     if known.shape[1] != published.shape[1] or (own is None and len(known) != len(published)):
@@ -74,7 +80,7 @@ def guesses(known, published, h=None, within=None, own=None) -> Guess:
     place = places_of(within, len(published))
     if not len(known):
         return Guess(np.zeros(0), np.zeros(0, np.int64), np.zeros(0, bool))
-    group = alike(published[:, chosen], place)  # equal profiles of a municipality are looked at once
+    group = alike(published[:, chosen], place)  # equal profiles of a municipality are compared once
     first = np.unique(group, return_index=True)[1]
     order = np.argsort(place[first], kind="stable")
     number = np.empty(len(order), np.int64)
@@ -83,20 +89,21 @@ def guesses(known, published, h=None, within=None, own=None) -> Guess:
     columns = np.ascontiguousarray(published[first[order]][:, chosen].T)
     sizes = np.bincount(number[group])
     pb, there, hers = known[:, chosen], place[own], number[group[own]]
-    asked = alike(pb, there)  # and so are targets of whom the same is known
+    asked = alike(pb, there)  # so are targets with equal known profiles
     one = np.unique(asked, return_index=True)[1]
     square, many = _nearest(np.ascontiguousarray(pb[one]), there[one], columns, sizes, ends)
     apart = np.zeros(len(pb))
-    for c, value in enumerate(pb.T):  # cell by cell, as the least was found
+    for c, value in enumerate(pb.T):  # cell by cell, in the order of summation of the least
         apart += np.where(value == UNKNOWN, 0, (value - columns[c, hers]) ** 2)
     return Guess(np.sqrt(square)[asked], many[asked], apart <= square[asked] + TIE)
 
 
 @numba.njit(cache=True, parallel=True)
 def _nearest(known, place, columns, sizes, ends):
-    """The least squared distance to the profiles of one's place, and how many lie within ``TIE`` of it.
+    """The least squared distance to the profiles of the same place, and how many lie within ``TIE`` of it.
 
-    ``columns``: (cells, profiles); the sums go cell by cell, four at a time for many profiles at once."""
+    ``columns``: (cells, profiles). The sums run over the cells, four at a time, for many profiles at once.
+    """
     n = len(known)
     least, many = np.zeros(n), np.zeros(n, np.int64)
     for i in numba.prange(n):

@@ -1,9 +1,11 @@
-"""How much noise there is: Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization
-mechanisms*, §V-C, Algorithms 13 and 14 and the binomial rule for δ.
+"""Estimators of the noise: Algorithms 13 and 14 and the binomial rule for δ.
 
-Arrays: published and known (…, users, J), the sanitised and the true profiles at the POIs J that leaked; ``chi`` a mask of the same
-shape, where the adversary knows χ_i; without it all of J is taken to be in χ_i. Estimates are one a user; ``pooled=True`` takes the
-users of each (…) together, who have one ε.
+Source: Olivier, Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization mechanisms*,
+§V-C.
+
+Arrays: published and known (…, users, J), the sanitised and the true profiles at the POIs J that leaked. ``chi`` is a mask of
+the same shape, if the adversary knows χ_i; without it all of J counts as part of χ_i. Estimates are one a user. ``pooled=True``
+pools the users of each (…), who have one ε.
 """
 
 import numpy as np
@@ -14,14 +16,14 @@ from mobpriv.ranges import between, one_of, true_or_false
 
 FORMS = ("unbiased", "printed")
 GOLD = (np.sqrt(5) - 1) / 2
-RANGE = (1e-4, 60.0)  # where the maximum-likelihood ε is looked for; at an end it is 0 or infinite
+RANGE = (1e-4, 60.0)  # search range of the maximum-likelihood ε; at an end it is 0 or infinite
 
 
 def guess_bernoulli(published, known, chi=None, form: str = "unbiased", pooled: bool = False) -> np.ndarray:
     """Algorithm 13: p̃_i = α_i, α_i = 1/|J| Σ_{j∈J} |b̃_ij − b_ij|, which is also the maximum-likelihood estimate.
 
     ``form="printed"`` divides α_i by |J| a second time, as the algorithm says: too small by the factor |J|. Without ``chi`` the
-    estimate is right only where J ⊂ χ_i: else the POIs outside, which never flip, lower it by the share |χ_i ∩ J| / |J|.
+    estimate is right only if J ⊂ χ_i. Otherwise the POIs outside χ_i, which never flip, lower it by the factor |χ_i ∩ J| / |J|.
     """
     one_of("form", form, FORMS)
     apart, size = _sums(published, known, chi, pooled)
@@ -30,16 +32,17 @@ def guess_bernoulli(published, known, chi=None, form: str = "unbiased", pooled: 
 
 
 def epsilon_of(p) -> np.ndarray:
-    """ε̃ = ln((1 − p)/p), the ε whose least p this is: infinite for p = 0, negative for p > 1/2."""
+    """ε̃ = ln((1 − p)/p), the ε for which p is the least admissible one: infinite for p = 0, negative for p > 1/2."""
     with np.errstate(divide="ignore"):
         return np.log1p(-np.asarray(p, float)) - np.log(p)
 
 
 def guess_laplacian(published, known, chi=None, form: str = "unbiased", pooled: bool = False) -> np.ndarray:
-    """Algorithm 14: ε̃_i with 1/ε̃_i = 1/|J| Σ_{j∈J} |c̃_ij − c_ij|, for E|Laplace(1/ε)| = 1/ε; infinite where nothing differs.
+    """Algorithm 14: ε̃_i with 1/ε̃_i = 1/|J| Σ_{j∈J} |c̃_ij − c_ij|, for E|Laplace(1/ε)| = 1/ε; infinite if nothing differs.
 
-    ``form="printed"`` has the algorithm's 1/√2 before the sum: ε̃ too large by √2. "Unbiased" it is for noise that is neither rounded
-    nor clamped: both make |c̃ − c| smaller on average, and ε̃ too large. :func:`likeliest_epsilon` knows of both.
+    ``form="printed"`` has the algorithm's 1/√2 before the sum: ε̃ too large by √2. The estimate is unbiased only for noise that
+    is neither rounded nor clamped. Both make |c̃ − c| smaller on average, and ε̃ too large; :func:`likeliest_epsilon` accounts
+    for both.
     """
     one_of("form", form, FORMS)
     apart, size = _sums(published, known, chi, pooled)
@@ -48,10 +51,11 @@ def guess_laplacian(published, known, chi=None, form: str = "unbiased", pooled: 
 
 
 def likeliest_epsilon(published, known, chi=None, rounding: str = "nearest", pooled: bool = False) -> np.ndarray:
-    """The maximum-likelihood ε̃_i of max(0, [c + Laplace(1/ε)]), given the true counts; infinite where no noise is as likely as any.
+    """The maximum-likelihood ε̃_i of max(0, [c + Laplace(1/ε)]), given the true counts; infinite if no noise (ε = ∞) fits best.
 
-    The log-likelihood is concave in ε, so golden sections find its maximum, to seven digits. It is a sum over few kinds of coordinates:
-    how many stayed, at 0 and above; how many moved, and by how much in all (:func:`mobpriv.noise.log_laplace`).
+    The log-likelihood is concave in ε, so golden-section search finds its maximum, to seven digits. It is a sum over few kinds
+    of coordinates: how many are unchanged, at 0 and above; how many changed, and by how much in all
+    (:func:`mobpriv.noise.log_laplace`).
     """
     one_of("rounding", rounding, ROUNDING)
     true_or_false("pooled", pooled)
@@ -66,7 +70,7 @@ def likeliest_epsilon(published, known, chi=None, rounding: str = "nearest", poo
 
     at_0, none, stayed = y == 0, (y == 0) & (c == 0), (y == c) & (y > 0)
     far = np.where(at_0, c - edge, np.abs(y - c) - np.where((rounding == "floor") & (y >= c), 0, edge))
-    if rounding == "floor":  # who stayed is one of those that moved by 0 … 1
+    if rounding == "floor":  # unchanged coordinates moved by 0 … 1
         stayed = np.zeros_like(stayed)
     moved = ~at_0 & ~stayed
     zeros, same, others = total(1.0, none), total(1.0, stayed), total(1.0, moved)
@@ -83,13 +87,16 @@ def likeliest_epsilon(published, known, chi=None, rounding: str = "nearest", poo
         rising = likelihood(left) < likelihood(right)
         low, high = np.where(rising, left, low), np.where(rising, high, right)
     found = np.exp((low + high) / 2)
-    nothing = way == 0  # with the integer part one visit less is as small a noise as none: nothing speaks against any ε
+    nothing = way == 0  # with the integer part, one visit less may be due to no noise: every ε fits
     return np.where(nothing | (found > 0.999 * RANGE[1]), np.inf, np.where(found < 1.001 * RANGE[0], 0.0, found))
 
 
 def confident_delta(p, size, confidence: float = 0.95) -> np.ndarray:
-    """§V-C: the smallest δ with P(d(b_i, b̃_i) ≤ δ) = Σ_{k≤δ} C(|χ_i|, k) p^k (1 − p)^(|χ_i|−k) ≥ ``confidence``; ``size``: |χ_i|."""
-    from scipy.stats import binom  # half a second of imports that the other ways need not pay
+    """§V-C: the smallest δ with P(d(b_i, b̃_i) ≤ δ) ≥ ``confidence``; ``size``: |χ_i|.
+
+    P(d(b_i, b̃_i) ≤ δ) = Σ_{k≤δ} C(|χ_i|, k) p^k (1 − p)^(|χ_i|−k).
+    """
+    from scipy.stats import binom  # takes half a second to import
 
     between("confidence", confidence, 0, 1, "must lie in [0, 1]")
     p, size = numbers(p, "p"), numbers(size, "size")
@@ -101,7 +108,7 @@ def confident_delta(p, size, confidence: float = 0.95) -> np.ndarray:
 
 
 def _sums(published, known, chi, pooled):
-    """Σ |ã − a| and |J|, one a user or of all users together."""
+    """Σ |ã − a| and |J|, one a user or for all users together."""
     true_or_false("pooled", pooled)
     y, c, chi = _same(published, known, chi)
     axes = (-2, -1) if pooled else (-1,)

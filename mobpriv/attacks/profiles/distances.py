@@ -1,5 +1,7 @@
-"""The ℓ1 distances between sanitised and true profiles (§V-A of Olivier and Quertier, *Towards an in-depth understanding of privacy
-parameters for randomized sanitization mechanisms*): as a matrix, or only how many true profiles lie within each δ.
+"""The ℓ1 distances between sanitised and true profiles: as a matrix, or the number of true profiles within each δ.
+
+Source: Olivier, Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization mechanisms*,
+§V-A.
 
 Arrays: published (draws, n, m), known (draws, k, m), whole numbers or truth values. Distances are whole and exact.
 """
@@ -7,8 +9,8 @@ Arrays: published (draws, n, m), known (draws, k, m), whole numbers or truth val
 import numba
 import numpy as np
 
-TALLIED = 1 << 18  # up to this δ how many are at each distance is tallied; beyond, a tally would outgrow the memory
-BLOCK = 1024  # known profiles held against one published at a time: their distances stay in the processor's nearest memory
+TALLIED = 1 << 18  # up to this δ the distances are tallied; a larger tally would exceed the memory
+BLOCK = 1024  # known profiles compared with one published at a time: their distances fit into the cache
 
 
 def l1(published, known) -> np.ndarray:
@@ -20,7 +22,10 @@ def l1(published, known) -> np.ndarray:
 
 
 def l1_own(published, known, owner) -> np.ndarray:
-    """d(a_i, ã_i), shape (draws, n): of each published profile to the true one, row ``owner`` (n,) of the known; inf where it is −1."""
+    """d(a_i, ã_i), shape (draws, n): of each published profile to the true one.
+
+    ``owner`` (n,): its row of the known; inf where it is −1.
+    """
     if not np.shape(known)[1]:
         return np.full(np.shape(published)[:2], np.inf)
     d = np.abs(np.asarray(published, np.int64) - np.asarray(known, np.int64)[:, np.maximum(owner, 0)]).sum(axis=-1)
@@ -28,7 +33,7 @@ def l1_own(published, known, owner) -> np.ndarray:
 
 
 def within(published, known, deltas) -> np.ndarray:
-    """#{j | d(a_j, ã_i) ≤ δ} for every δ, shape (draws, n, number of δ): no matrix of all pairs is held."""
+    """#{j | d(a_j, ã_i) ≤ δ} for every δ, shape (draws, n, number of δ), without a matrix of all pairs."""
     said, true = published, known
     published, known = _laid_out(published, known)
     farthest = published.shape[-1] * max(int(side.max(initial=0)) for side in (published, known))
@@ -45,8 +50,10 @@ def within(published, known, deltas) -> np.ndarray:
 
 
 def _laid_out(published, known):
-    """As numbers of 16 bits, where no distance needs more: the processor subtracts 16 or 32 of them at a time. Up to three POIs that
-    are 0 are added; the known profiles are laid out a POI a row."""
+    """The arrays as numbers of 16 bits, if the distances fit: the processor subtracts 16 or 32 of them at a time.
+
+    Up to three POIs with value 0 are added; the known profiles are transposed, a POI a row.
+    """
     published, known = (np.asarray(side).astype(np.int64, copy=False) for side in (published, known))
     m = published.shape[-1]
     largest = m * max(int(side.max(initial=0)) for side in (published, known))
@@ -74,13 +81,16 @@ def _l1(published, known, out):
 
 @numba.njit(cache=True, parallel=True)
 def _within(published, known, top, steps, counts):
-    """Four POIs are subtracted at once, so that sums are stored a quarter as often, and four tallies kept, for one must wait until
-    its last entry is stored; m is a multiple of 4. max − min is |·| that stays within 16 bits."""
+    """`within` for one block of memory; m is a multiple of 4.
+
+    Four POIs are subtracted at once, so that sums are stored a quarter as often. Four tallies avoid waiting until the last
+    entry is stored. max − min is |·| within 16 bits.
+    """
     draws, n, m = published.shape
     k = known.shape[2]
     for row in numba.prange(draws * n):
         d, i = row // n, row % n
-        found = np.zeros((4, top + 2), np.int64)  # how many at each distance; the last: farther than every δ
+        found = np.zeros((4, top + 2), np.int64)  # number at each distance; the last: farther than every δ
         apart = np.empty(BLOCK, np.int64)
         for start in range(0, k, BLOCK):
             size = min(BLOCK, k - start)

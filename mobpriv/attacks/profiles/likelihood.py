@@ -1,8 +1,11 @@
-"""The adversary who knows the mechanism, beyond Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for
-randomized sanitization mechanisms*: how likely is ã_i if a_j is the true profile?
+"""The maximum-likelihood attack of an adversary who knows the mechanism: how likely is ã_i if a_j is the true profile?
 
-The paper's Algorithm 11 takes every difference for the same. Who knows ε and how χ was made ("the security parameters should be
-made public", §VI-D) knows more: under N(b, n) a candidate whose neighbourhood does not hold all differences is impossible.
+Source of the setting: Olivier, Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization
+mechanisms*; the attack is ours.
+
+The paper's Algorithm 11 treats all differences alike. An adversary who knows ε and how χ is chosen ("the security parameters
+should be made public", §VI-D) can do more. With N(b, n) a candidate is impossible if her neighbourhood does not contain all
+differences.
 """
 
 from dataclasses import dataclass, field
@@ -19,12 +22,12 @@ from mobpriv.attacks.profiles.tables import profiles, restricted
 
 @dataclass(frozen=True)
 class Likelihood:
-    """−ln P(ã_i | a_j), Σ over the POIs; infinite where a_j cannot have become ã_i.
+    """−ln P(ã_i | a_j), Σ over the POIs; infinite if a_j cannot have become ã_i.
 
-    ``mechanism`` is one of :mod:`mobpriv.mechanisms.profiles` with one ε for all and χ = all POIs or a Neighbourhood: χ_j is computed
-    from the candidate's own profile, as the user who was it would have. A candidate of whom only some POIs leaked has no known
-    neighbourhood: with one, all POIs must be known. With χ = all, randomised response and one ε it ranks as profileGuess does: every
-    flip is equally unlikely.
+    ``mechanism`` is one of :mod:`mobpriv.mechanisms.profiles` with one ε for all and χ = all POIs or a Neighbourhood. χ_j is
+    computed from the candidate's own profile, as the mechanism computes it. With a neighbourhood all POIs of a candidate must
+    be known. With χ = all, randomised response and one ε, it ranks as profileGuess does, because every flip is equally
+    unlikely.
     """
 
     mechanism: Any  # of mobpriv.mechanisms.profiles
@@ -59,7 +62,7 @@ class Likelihood:
                     f"a neighbourhood needs the whole profile of every candidate (only {published.shape[1]} of {anonymous.shape[1]} "
                     "POIs leaked): attack with profileGuess"
                 )
-            # its matrix has the POIs in the order of the profiles that were sanitised
+            # the neighbourhood's matrix has the POIs in the order of the sanitised profiles
             chi = chi.of(self.known_[anonymous.columns].to_numpy() > 0)[:, anonymous.columns.get_indexer(self.known_.columns)]
         else:
             chi = np.ones(true.shape, bool)
@@ -68,7 +71,7 @@ class Likelihood:
 
 
 def _possible(table: pd.DataFrame, mechanism, field: str, what: str) -> pd.DataFrame:
-    """The table, if the mechanism can take (``values``) or publish (``outputs``) what it holds."""
+    """The table, if the mechanism can take (``values``) or publish (``outputs``) its entries."""
     held, some = table.to_numpy(), getattr(mechanism, field, None)
     if some is not None and held.size and held.max() > some[-1]:
         raise ValueError(
@@ -99,7 +102,7 @@ def _sum(y, x, chi, table, same, out):
                 if chi[d, a, j]:
                     total += table[y[d, i, j], x[d, a, j]]
                 elif not same[y[d, i, j], x[d, a, j]]:
-                    total = np.inf  # what is outside χ is published as it is
+                    total = np.inf  # outside χ nothing is perturbed: any difference is impossible
                 if total == np.inf:
                     break
             out[d, i, a] = total

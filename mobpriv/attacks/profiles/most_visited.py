@@ -1,5 +1,7 @@
-"""The most visited POI: Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization
-mechanisms*, §V-D, Definition 15 and Algorithm 16; and the same read off one sanitised profile, without any leak.
+"""The most visited POI: Definition 15 and Algorithm 16; and the argmax of one sanitised profile, without any leak.
+
+Source: Olivier, Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization mechanisms*,
+§V-D.
 """
 
 from typing import NamedTuple
@@ -15,7 +17,7 @@ PAIRS = 1 << 25  # distances held at a time
 
 
 class MostVisited(NamedTuple):
-    """What the adversary names."""
+    """The POIs that the adversary names."""
 
     named: np.ndarray  # (…, n, m): the set P̄ of POIs
     candidates: np.ndarray  # (…, n): |profileGuess(i, δ_i)|
@@ -24,8 +26,8 @@ class MostVisited(NamedTuple):
 def poi_guess(profiles, chi=None) -> np.ndarray:
     """Definition 15: {j | c̃_ij = max_{j' ∈ χ_i} c̃_ij'} as a mask (…, n, m).
 
-    A POI outside χ_i that happens to have the same count is in it, as printed. Without ``chi`` the maximum is over all POIs. A set
-    of zeros is no guess: where nothing is counted in χ_i, it is empty.
+    As printed, it also contains a POI outside χ_i with the same count. Without ``chi`` the maximum is over all POIs. If all
+    counts in χ_i are 0, the set is empty.
     """
     c = numbers(profiles, "count profiles")
     chi = np.ones(c.shape, bool) if chi is None else np.broadcast_to(np.asarray(chi, bool), c.shape)
@@ -34,20 +36,23 @@ def poi_guess(profiles, chi=None) -> np.ndarray:
 
 
 def relative(delta: float, profiles) -> np.ndarray:
-    """δ_i = δ · |c_i|₁, shape (…, n): how "δ = 0.3" of the table in §VI-E is read; as a distance between counts it would mean equality."""
+    """δ_i = δ · |c_i|₁, shape (…, n): our interpretation of "δ = 0.3" in the table of §VI-E.
+
+    As a distance between counts 0.3 would mean equality.
+    """
     return numbers(delta, "delta") * numbers(profiles, "count profiles").sum(axis=-1)
 
 
 def most_visited(published, known, delta, guess, empty: str = "nothing") -> MostVisited:
-    """Algorithm 16: P = {j | d(a_j, ã_i) ≤ δ}, P̄ = ∩_{j ∈ P} poiGuess(j); where P is empty, nothing is named.
+    """Algorithm 16: P = {j | d(a_j, ã_i) ≤ δ}, P̄ = ∩_{j ∈ P} poiGuess(j); if P is empty, no POI is named.
 
-    An intersection of no sets holds everything: taken by its letter (``empty="everything"``) the algorithm names all POIs to whom it
-    cannot guess, and counts a success.
+    The intersection of no sets contains everything. Taken literally (``empty="everything"``) the algorithm names all POIs for a
+    user it cannot guess, and counts a success.
 
-    published (…, n, J) and known (…, k, J): at the POIs that leaked. ``delta``: an absolute distance, one number or one a sanitised
-    profile (…, n), as :func:`relative` makes it. ``guess`` (…, k, m): poiGuess(j) of each leaked user, by :func:`poi_guess`. As
-    printed it is read off her *sanitised* profile c̃_j, though which of the published ones is hers is what π hides; an adversary who
-    has only what leaked reads it off the true profile c_j.
+    published (…, n, J) and known (…, k, J): at the POIs that leaked. ``delta``: an absolute distance, one number or one a
+    sanitised profile (…, n), as :func:`relative` makes it. ``guess`` (…, k, m): poiGuess(j) of each leaked user, by
+    :func:`poi_guess`. As printed it is computed from her *sanitised* profile c̃_j, although π hides which of the published ones
+    is hers. An adversary who has only the leak computes it from the true profile c_j.
     """
     one_of("empty", empty, EMPTY)
     published, known, guess = counted(published, "sanitised"), counted(known, "leaked"), np.asarray(guess, bool)
@@ -74,21 +79,22 @@ def most_visited(published, known, delta, guess, empty: str = "nothing") -> Most
 
 
 def named_rightly(named, true) -> np.ndarray:
-    """Algorithm 16's success, (…, n): is a true most visited POI of c_i among the named? "i ∈ P̄" as printed compares a user with POIs.
+    """Algorithm 16's success, (…, n): is a true most visited POI of c_i among the named ones?
 
-    Where several POIs are equally often visited, any of them is right. Raises ValueError for a user without a visit.
+    "i ∈ P̄" as printed compares a user with POIs. If several POIs are equally often visited, any of them is right. Raises
+    ValueError for a user without a visit.
     """
     return (np.asarray(named, bool) & _truth(true)).any(axis=-1)
 
 
 def picked_rightly(named, true) -> np.ndarray:
-    """The probability, (…, n), that one of the named POIs, picked at random, is a most visited one; 0 where none is named."""
+    """The probability, (…, n), that one of the named POIs, picked at random, is a most visited one; 0 if none is named."""
     named = np.asarray(named, bool)
     return (named & _truth(true)).sum(axis=-1) / np.maximum(named.sum(axis=-1), 1)
 
 
 def read_off(published) -> np.ndarray:
-    """Without any leak: what is most often counted in the sanitised profile itself, as a mask (…, n, m)."""
+    """The argmax of the sanitised profile, as a mask (…, n, m); it needs no leak."""
     return poi_guess(published)
 
 

@@ -1,5 +1,7 @@
-"""Re-identification of sanitised profiles: Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for
-randomized sanitization mechanisms*, §V-A, Definition 10 and Algorithm 11.
+"""Re-identification of sanitised profiles: Definition 10 and Algorithm 11.
+
+Source: Olivier, Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization mechanisms*,
+§V-A.
 """
 
 from dataclasses import dataclass, field
@@ -17,10 +19,10 @@ PAIRS = 2e9  # most entries of a ranking, 16 GB of 64-bit numbers
 
 @dataclass(frozen=True)
 class ProfileGuess:
-    """Definition 10: how far each true profile a_j that leaked is from a sanitised one ã_i, d(a_j, ã_i) = Σ_j |a_j − ã_i|.
+    """Definition 10: the distance of each leaked true profile a_j to a sanitised one ã_i, d(a_j, ã_i) = Σ_j |a_j − ã_i|.
 
-    ``rank`` holds all distances; profileGuess(i, δ) is where they are at most δ. Where only some POIs leaked, the sanitised profiles
-    are restricted to them. For a whole grid of (δ, M), and for crowds, :func:`guesses` holds no matrix.
+    ``rank`` returns all distances; profileGuess(i, δ) is where they are at most δ. If only some POIs leaked, the sanitised
+    profiles are restricted to them. For a grid of (δ, M), and for crowds, :func:`guesses` needs no matrix.
     """
 
     known_: pd.DataFrame | None = field(default=None, repr=False, compare=False)
@@ -40,7 +42,7 @@ class ProfileGuess:
 
 
 def fits(rows: int, columns: int) -> None:
-    """Refuses a ranking that no memory holds."""
+    """Refuse a ranking that exceeds the memory."""
     if rows * columns > PAIRS:
         raise ValueError(
             f"a ranking of {rows:,} × {columns:,} profiles takes {8e-9 * rows * columns:,.0f} GB: use guesses(), which holds none"
@@ -48,7 +50,7 @@ def fits(rows: int, columns: int) -> None:
 
 
 class Guesses(NamedTuple):
-    """What profileGuess(i, δ) comes to, arrays (…, n): all that Algorithm 11 needs, for every M at once."""
+    """Properties of profileGuess(i, δ), arrays (…, n): all that Algorithm 11 needs, for every M at once."""
 
     own: np.ndarray  # d(a_i, ã_i); infinite where a_i did not leak
     sizes: np.ndarray  # (…, n, number of δ): |profileGuess(i, δ)|
@@ -58,8 +60,8 @@ class Guesses(NamedTuple):
 def guesses(published, known, deltas, owner=None) -> Guesses:
     """The sets profileGuess(i, δ) of all sanitised profiles, for every δ: published (…, n, m), known (…, k, m).
 
-    ``owner`` (n,): the row of ``known`` that is the true profile of each sanitised one, −1 where it did not leak; by default row i of
-    both is the same user's.
+    ``owner`` (n,): the row of ``known`` that is the true profile of each sanitised one, −1 if it did not leak. By default row i
+    of both is the same user's.
     """
     published, known = counted(published, "sanitised"), counted(known, "leaked")
     deltas = numbers(deltas, "deltas").reshape(-1)
@@ -68,7 +70,7 @@ def guesses(published, known, deltas, owner=None) -> Guesses:
     if not published.shape[-1]:
         raise ValueError("J, the POIs that leaked, must not be empty")
     if not published.shape[-2]:
-        raise ValueError("n, the number of sanitised profiles, must not be 0: a rate of nobody is none")
+        raise ValueError("n, the number of sanitised profiles, must be at least 1 (got 0)")
     owner = np.arange(published.shape[-2]) if owner is None else np.asarray(owner, np.int64)
     if owner.shape != published.shape[-2:-1] or (owner >= known.shape[-2]).any():
         raise ValueError(f"owner must name a row of the {known.shape[-2]} known profiles for each of the {published.shape[-2]}")
@@ -88,12 +90,12 @@ def successes(found: Guesses, most) -> np.ndarray:
 
 
 def reidentification_rate(found: Guesses, most) -> np.ndarray:
-    """Algorithm 11: r(δ, M, n), the share of the n attacked profiles with a (δ, M)-success, shape (…, number of δ, number of M).
+    """Algorithm 11: r(δ, M, n), the share of the n attacked profiles with a (δ, M)-success.
 
-    A success is a matter of two numbers: with D_i the distance of the (M+1)-th nearest leaked profile, δ succeeds if and only if
-    d(a_i, ã_i) ≤ δ < D_i; so r rises with M, and with δ first rises, then falls.
+    Shape (…, number of δ, number of M). A success depends on two numbers. With D_i the distance of the (M+1)-th nearest leaked
+    profile, δ succeeds if and only if d(a_i, ã_i) ≤ δ < D_i. So r increases with M; as δ grows, r first rises and then falls.
     """
     most = np.array([whole("M", m, 1) for m in np.atleast_1d(most)])
     inside = found.own[..., None] <= found.deltas
-    # one M at a time: the whole grid for every user would not fit for a crowd
+    # one M at a time: for a crowd the full grid would exceed the memory
     return np.stack([(inside & (found.sizes <= m)).mean(axis=-2) for m in most], axis=-1)

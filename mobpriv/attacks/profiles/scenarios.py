@@ -1,8 +1,10 @@
-"""What leaks: the scenarios of Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for randomized
-sanitization mechanisms*, §IV and §VI-A.
+"""The leaks of the scenarios.
 
-Tables have a row a user and a column a POI; both sides of a :class:`Leak` bear the users' names, which the adversary does not see
-on the sanitised side: that is what the permutation π hides.
+Source: Olivier, Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization mechanisms*,
+§IV, §VI-A.
+
+Tables have a row a user and a column a POI. Both sides of a :class:`Leak` carry the users' names. The adversary does not see
+those of the sanitised side, which the permutation π hides.
 """
 
 from typing import NamedTuple
@@ -27,7 +29,7 @@ def earlier_period(first: pd.DataFrame, published: pd.DataFrame) -> Leak:
 
 
 def some_pois(true: pd.DataFrame, published: pd.DataFrame, rng: np.random.Generator, count: int = LEAKED_POIS) -> Leak:
-    """Scenario 2.1: of every user the true profile at the same ``count`` POIs J leaks; the sanitised ones are restricted to J.
+    """Scenario 2.1: every user's true profile leaks at the same ``count`` POIs J; the sanitised ones are restricted to J.
 
     Departures from the paper: it does not say which POIs; here they are drawn.
     """
@@ -37,11 +39,12 @@ def some_pois(true: pd.DataFrame, published: pd.DataFrame, rng: np.random.Genera
 
 
 def some_users(true: pd.DataFrame, published: pd.DataFrame, rng: np.random.Generator, count: int = LEAKED_USERS) -> Leak:
-    """Scenario 2.2: the true profiles of ``count`` of the users, I, leak; attacked are the sanitised profiles of the same users.
+    """Scenario 2.2: the true profiles of ``count`` of the users, I, leak; the sanitised profiles of the same users are
+    attacked.
 
-    Departures from the paper: it divides by n, though of the n = 100 only 50 leak, of whom alone an attack can succeed; rates of 0.9
-    and of 1.0 (§VI-C, §VI-E) are shares of those. Of all n the rate is |I|/n times that. The others' sanitised profiles, which are
-    published too, change no rate: each is held against the leaked ones by itself.
+    Departures from the paper: it divides by n = 100, though only 50 profiles leak, and an attack can succeed for those alone.
+    Rates of 0.9 and of 1.0 (§VI-C, §VI-E) are shares of those 50. The rate among all n is |I|/n times that. The other users'
+    sanitised profiles, which are also published, change no rate: each is compared with the leaked ones by itself.
     """
     _same_users(true, published)
     users = leaked(len(true), count, rng, "users")
@@ -49,7 +52,7 @@ def some_users(true: pd.DataFrame, published: pd.DataFrame, rng: np.random.Gener
 
 
 def leaked(size: int, count: int, rng: np.random.Generator, what: str = "users") -> np.ndarray:
-    """Which ``count`` of ``size`` leak, drawn without replacement, in order."""
+    """Positions of the ``count`` of ``size`` that leak, drawn without replacement, in order."""
     whole("count", count, 1, size, f"of {what} that leak must be a whole number in 1 … {size}")
     return np.sort(rng.choice(size, count, replace=False))
 

@@ -1,4 +1,4 @@
-"""What attacks on profiles ask of their tables, a row a user and a column a POI: each error says the rule, the value and where."""
+"""Checks of the tables of attacks on profiles, a row a user and a column a POI; each error states rule, value and place."""
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ def profiles(table, what: str) -> pd.DataFrame:
     for kind, names in (("user", table.index), ("POI", table.columns)):
         if not names.is_unique:
             raise ValueError(
-                f"every {kind} must stand once in the {what} profiles ({names[names.duplicated()][0]} stands twice)"
+                f"every {kind} must occur once in the {what} profiles ({names[names.duplicated()][0]} occurs twice)"
             )
     if table.to_numpy().dtype.kind not in "biu":
         raise ValueError(f"{what} profiles must hold whole numbers or truth values (they hold {table.to_numpy().dtype})")

@@ -1,8 +1,8 @@
-"""The linear programs behind optimal channels, in three concepts; `relaxations.solve(problem)` is the way in.
+"""The linear programs that compute optimal channels; `relaxations.solve(problem)` is the entry point.
 
-- A program with its certificate: `problem` is what is asked, `certificate` one program, its lower bound, what a channel is worth.
-- Reductions: `reductions` says what can be left out exactly, `relaxations` takes in again what turns out to matter.
-- `solvers` of one program: none of them is believed.
+- A program with its certificate: `problem` is the problem as posed, `certificate` one program with its bound.
+- Reductions: `reductions` says what can be left out exactly, `relaxations` adds again what turns out to matter.
+- `solvers` of one program: no result is used without a check.
 
-`written` has the programs as the paper writes them, which all of this is held against.
+`written` has the programs as the paper writes them, the reference for all of this.
 """

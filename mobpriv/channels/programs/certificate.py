@@ -1,7 +1,7 @@
-"""Linear programs, and what a solution of one is worth, found without trusting the solver: its cost and a lower bound.
+"""Linear programs, and the cost and lower bound of a solution, computed without trusting the solver.
 
-The linear programs (21), (22), (24) of Shokri 2015 in the notation of `interior`. For any multipliers >= 0 of the pair
-constraints g, of the adversary's answers f (scaled to sum to nu + reward for every observable) and nu >= 0 of (24c),
+The notation is that of `interior`, for the linear programs (21), (22), (24) of Shokri 2015. Take any multipliers >= 0 of the
+pair constraints g, of the adversary's answers f (scaled to sum to nu + reward for every observable) and nu >= 0 of (24c). Then
 
     sum_s min_o [kappa_o - G_o' multipliers - F' answers_o](s) + nu d_m
 
@@ -17,9 +17,9 @@ import numpy as np
 GAP = 1e-8
 """Largest relative gap between cost and bound of a channel called exact."""
 ROUNDING = 1e-14
-"""Share of the largest cost that sums of doubles can be off by: a gap below it counts as none."""
+"""Rounding error of sums of doubles, as a share of the largest cost: a smaller gap counts as none."""
 SMALLEST = 1e-280
-"""The least cost that rounding is measured by: sums of doubles below it lose their digits."""
+"""Lower limit of the largest cost when ROUNDING is applied: sums of smaller doubles lose their digits."""
 VIOLATION = 1e-9
 """Largest violation of (22b), and of (24c) as a share of d_m, of a channel called exact."""
 
@@ -37,7 +37,7 @@ class Pairs(NamedTuple):
 class Program:
     """One linear program: kappa = pi(s) c(o, s) (m, n), `pairs`, F = pi(s) d(h, s) (estimates, n; none for (22)).
 
-    Every pair has one of the first `core` secrets on one side at least, and the others never occur; None: all are core.
+    Every pair contains at least one of the first `core` secrets, and the other secrets never occur; None: all are core.
     """
 
     kappa: np.ndarray
@@ -62,18 +62,18 @@ class Multipliers:
 
 @dataclass(frozen=True)
 class Certificate:
-    """What is known of a channel. Distances and epsilon in the units of the matrices given."""
+    """Measured properties of a channel. Distances and epsilon in the units of the matrices given."""
 
     cost: float  # (11), or (12) for the worst case
-    bound: float  # no channel that keeps the constraints costs less
+    bound: float  # no channel that satisfies the constraints costs less
     violation: float  # largest p(o|s) - exp(eps d_eps) p(o|s') over all pairs and observables, at least 0
-    epsilon: float  # effective: largest log-ratio of probabilities over d_eps; nan where d_eps takes no part
+    epsilon: float  # effective: largest log-ratio of probabilities over d_eps; nan if d_eps is not used
     distortion: float | None  # AP, the error (18) of the optimal attack (19); None where no error was given
     d_m: float | None = None
     unit: float = 0.0  # the largest cost (11), or (12), of an observable that is used
     distortion_bound: float | None = None  # no channel of this cost has a larger AP; where the rule of (22) was asked for
     secrets: int = 0  # size of the program that was solved, after the reductions
-    core: int = 0  # of these secrets, those that may have pairs with every other one: all that occur, and see `reductions`
+    core: int = 0  # secrets that may have pairs with every other one: all that occur, and those of `reductions`
     observables: int = 0
     pairs: int = 0  # rows of (22b), of the last round
     rounds: int = 0
@@ -81,7 +81,7 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """(cost - bound) / cost; 0 where they are equal up to rounding, which matters where the cost is next to nothing."""
+        """(cost - bound) / cost; 0 if they are equal up to rounding, which matters for costs near 0."""
         if self.cost - self.bound <= ROUNDING * max(self.unit, SMALLEST):
             return 0.0
         return (self.cost - self.bound) / abs(self.cost) if self.cost else np.inf
@@ -102,7 +102,7 @@ class Certificate:
 
 
 def value(program: Program, P: np.ndarray) -> float:
-    """The objective at the columns P (m, n), each x_o as large as (24b) allows."""
+    """The objective at the columns P (m, n), with each x_o as large as (24b) allows."""
     if program.worst is not None:
         return float((program.worst * P).sum(axis=0).max())
     x = (P @ program.F.T).min(axis=1).sum() if len(program.F) else 0.0
@@ -110,7 +110,7 @@ def value(program: Program, P: np.ndarray) -> float:
 
 
 def lower_bound(program: Program, multipliers: Multipliers) -> float:
-    """The bound of this module's first paragraph. With `worst`, `secrets` stands for the prior in the cost (12)."""
+    """The bound of this module's docstring. With `worst`, `secrets` replaces the prior in the cost (12)."""
     kappa = program.kappa
     if program.worst is not None:
         kappa = program.worst * (multipliers.secrets / multipliers.secrets.sum())

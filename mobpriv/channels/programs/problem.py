@@ -1,4 +1,4 @@
-"""The whole problem, (21), (22), (23) or (24) of Shokri 2015, as it is asked: nothing is left out yet, and everything is checked."""
+"""The complete problem, (21), (22), (23) or (24) of Shokri 2015, as posed: checked, without any reduction."""
 
 from dataclasses import dataclass, replace
 
@@ -11,33 +11,34 @@ from mobpriv.channels import checks
 class Problem:
     """min (11), or (12) if `worst_case`, over channels with p(o|s) <= exp(B(s, s')) p(o|s'), B the exponents, and AP >= d_m.
 
-    `checked` is the border that makes one from what a caller gives. With a `reward` the objective is (11) less reward * AP.
+    `checked` makes one from a caller's arguments. With a `reward` the objective is (11) less reward * AP.
     """
 
     prior: np.ndarray  # (S,)
     cost: np.ndarray  # (S, O)
-    exponents: np.ndarray  # (S, S), 0 on the diagonal, inf where no pair is bound
-    error: np.ndarray | None = None  # d(h, s), (S, estimates); where there is a d_m or a reward
+    exponents: np.ndarray  # (S, S), 0 on the diagonal, inf for pairs without a constraint
+    error: np.ndarray | None = None  # d(h, s), (S, estimates); needed for d_m or a reward
     d_m: float | None = None
     worst_case: bool = False
     reward: float = 0.0
 
     @property
     def d_max(self) -> float:
-        """What an adversary who sees nothing errs by: no channel has a larger AP."""
+        """The error of an adversary without an observation: no channel has a larger AP."""
         return float((self.prior @ self.error).min())
 
     def unit(self, observables=slice(None)) -> float:
-        """The largest cost, or average cost, of an observable that is used: what its rounding is measured by.
+        """The largest cost, or average cost, of an observable that is used: the scale of rounding.
 
-        A cost that never falls due must not excuse a gap: that of a secret that never occurs, that of an observable never given.
+        Costs that never occur (of a secret of prior 0, of an observable never given) are left out, because they must not hide a
+        gap.
         """
         costs = np.abs(self.cost[:, observables])
         return float(costs.max() if self.worst_case else (self.prior @ costs).max())
 
 
 def exponents(prior, d_epsilon, epsilon: float) -> np.ndarray:
-    """eps d_eps; eps = 0 is allowed: no secret can then be told from another."""
+    """eps d_eps; eps = 0 is allowed, and makes all secrets indistinguishable."""
     if not 0 <= epsilon < np.inf:
         raise ValueError(f"epsilon must be finite and not negative, in 1 over the unit of d_epsilon (got {epsilon})")
     prior = checks.prior(prior)
@@ -46,7 +47,7 @@ def exponents(prior, d_epsilon, epsilon: float) -> np.ndarray:
 
 
 def checked(prior, cost, exponents, error=None, d_m: float | None = None, worst_case: bool = False) -> Problem:
-    """The problem, with `exponents` (S, S) or one number for all pairs. ValueError where there is none, or none that ends."""
+    """The problem, with `exponents` (S, S) or one number for all pairs. ValueError if invalid or if no channel is feasible."""
     prior = checks.prior(prior)
     checks.affordable(len(prior), len(prior) if worst_case else np.count_nonzero(prior))
     cost = checks.matrix(cost, "cost", rows=len(prior))

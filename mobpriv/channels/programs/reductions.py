@@ -1,29 +1,36 @@
-"""What can be left out of the linear programs (21) to (24) of Shokri 2015, exactly, and what then has to be looked at again.
+"""What can be left out of the linear programs (21) to (24) exactly, and what must then be checked again.
 
-Columns P (m, n) hold p(o|s) with the observable first, B = eps d_eps are the exponents of (22b), inf where no pair is bound,
-and ratio = exp(-B).
+Source of the programs: Shokri, *Privacy Games*, PETS 2015.
 
-- Observables (`kept_observables`). Moving all of column o to o' keeps (22b) and never lowers the distortion privacy. It
-  does not raise the cost if sum_s pi(s) (c(o, s) - c(o', s)) q(s) >= 0 for every q that keeps (22b), which holds if it does
-  for the least such q with q(a) = 1: q(s) = exp(-eps d(s, a)) where the bracket is positive, exp(eps d(s, a)) where it is
+Columns P (m, n) hold p(o|s) with the observable first. B = eps d_eps are the exponents of (22b), inf for pairs without a
+constraint, and ratio = exp(-B).
+
+- Observables (`kept_observables`). Moving all of column o to o' preserves (22b) and never lowers the distortion privacy. It
+  does not raise the cost if sum_s pi(s) (c(o, s) - c(o', s)) q(s) >= 0 for every q that satisfies (22b). It suffices to check
+  the least such q with q(a) = 1. Its q(s) is exp(-eps d(s, a)) where the bracket is positive, exp(eps d(s, a)) where it is
   negative. For the Hamming cost that is pi(o) <= pi(o') exp(-eps d(o, o')): a likelier neighbour makes o superfluous.
-- Estimates. h can be left out of (24b) if another h' has d(h', s) <= d(h, s) for every s that occurs. Taking in the rest lazily
-  does not pay: every estimate binds for some observable, and with a sixth of them at each (as many bind) the elimination of
-  the blocks would take 22 to 31 % less, which is a seventh of the whole at most.
+- Estimates. h can be left out of (24b) if another h' has d(h', s) <= d(h, s) for every s that occurs. Adding the others
+  lazily does not pay: every estimate binds for some observable. With a sixth of them at each (as many bind) the elimination
+  of the blocks would take 22 to 31 % less. That is at most a seventh of the total time.
 - Secrets that never occur, lazily. Solve without them; a secret s then extends the channel if
-  sum_o L_o <= 1 <= sum_o U_o with L_o = max_t exp(-eps d(s, t)) p(o|t), U_o = min_t exp(eps d(s, t)) p(o|t). Those that
-  do not are put into the program, which is solved again. A program without some secrets is a relaxation: its bound holds.
-  So is one where these secrets have no pairs among themselves, only with the core, the secrets that occur; it is far cheaper
-  (`blocks`). At the end all are filled in from the core, one after the other, the one with the least room first (on a
-  lattice many fail in other orders, in this one hardly any); one that fails becomes core. Room for each of several secrets is
-  not always room for all of them: the tests have a tree.
-  For any map t of observables to the core's secrets, sum_o exp(-eps d(s, t(o))) p(o|t(o)) <= 1 and its counterpart for U are cuts
-  on the core alone, which could stand in for such a secret. Tried in the own method, they save neither lines nor time: the map that
-  is broken changes along the path, so that a secret needs many cuts (656 for 92 secrets of one cab, and growing), each of which
-  makes the joined system longer, and active cuts cost it digits.
-- Pairs, lazily. Start with neighbours, add for every observable the pairs that the solution breaks, solve again: also a
-  relaxation. Pairs that are never near their limit do harm: they bend
-  the interior-point method's path, up to three times the steps.
+
+      sum_o L_o <= 1 <= sum_o U_o with L_o = max_t exp(-eps d(s, t)) p(o|t), U_o = min_t exp(eps d(s, t)) p(o|t)
+
+  The secrets that do not are put into the program, which is solved again. A program without some secrets is a relaxation: its
+  bound holds. A program where these secrets have pairs only with the core, the secrets that occur, is a relaxation, too, and
+  far cheaper (`blocks`). At the end all are filled in from the core one after the other, the one with the least room first;
+  one that fails becomes core. On a lattice many fail in other orders, hardly any in this one. Room for each of several
+  secrets is not always room for all of them: the tests have a tree.
+  A map t of observables to the core's secrets gives a cut on the core alone, which could replace such a secret:
+
+      sum_o exp(-eps d(s, t(o))) p(o|t(o)) <= 1
+
+  with a counterpart for U. In our solver the cuts save neither rows nor time. The violated map changes along the path, so a
+  secret needs many cuts (656 for 92 secrets of one cab, and growing). Each cut makes the joined system longer, and active
+  cuts reduce its accuracy.
+- Pairs, lazily. Start with neighbours, add for every observable the pairs that the solution violates, solve again: also a
+  relaxation. Pairs that are never near their limit do harm: they bend the interior-point method's path, which then takes up
+  to three times the steps.
 """
 
 import numba
@@ -32,26 +39,30 @@ import numpy as np
 from mobpriv.channels.programs.certificate import VIOLATION, Pairs, Program
 
 NEIGHBOURHOOD = 4
-"""Of a secret that does not fit and its nearest ones, only the worst is put into the program at once."""
+"""Size of the neighbourhood of a secret that does not fit, from which only the worst is added to the program at once."""
 DETOUR = 0.02
-"""Pairs whose distance is within this share of a way over a third secret are left out of the first program."""
+"""Pairs whose distance is within this share of a path over a third secret are left out of the first program."""
 NEARLY, GIVEN = 0.3, 1e-7
-"""Where a pair is broken, pairs are added too whose probabilities are within this share of the limit: they break next.
-Probabilities below the second number are all near the limit, and say nothing of what will be broken."""
+"""When a pair is violated, pairs whose probabilities are within the share NEARLY of the limit are added, too: they would be
+next. Probabilities below GIVEN are all near the limit, so they do not predict violations.
+"""
 REPAIR = 1e-10
-"""Broken pairs that this share of a channel that tells nothing mends are mended so; the cost hardly changes."""
+"""Violations that this share of a constant channel repairs are repaired so; the cost hardly changes."""
 SMALLEST_EXPONENT, LARGEST_EXPONENT = 1e-12, 600.0
-"""Bound pairs are held to an exponent between these. Nearer to 0 there is no room inside the constraint (the certificate then
-shows a violation of 1e-12 at most); exp(-600) costs nothing, and leaves no probability at 0, which no exponent allows."""
+"""Exponents of constrained pairs are clipped to this range.
+
+Nearer to 0 the constraint has no interior (the certificate then shows a violation of 1e-12 at most). The factor exp(-600) costs
+nothing, and leaves no probability at 0, which no exponent allows.
+"""
 
 
 def ratios(exponents: np.ndarray) -> np.ndarray:
-    """exp(-B) in (22b), 0 only where no pair is bound."""
+    """exp(-B) in (22b), 0 only for pairs without a constraint."""
     return np.where(np.isfinite(exponents), np.exp(-np.clip(exponents, SMALLEST_EXPONENT, LARGEST_EXPONENT)), 0.0)
 
 
 def kept_observables(cost, prior, ratio: np.ndarray, secrets: np.ndarray) -> np.ndarray:
-    """The observables that no other one makes superfluous; the costliest are tried first. Prior None: for (12)."""
+    """The observables that no other one makes superfluous; the most costly are tried first. Prior None: for (12)."""
     weights = np.ones(len(secrets)) if prior is None else prior[secrets]
     cost = np.ascontiguousarray(cost[secrets].T)
     order = np.argsort(-(cost @ weights), kind="stable")
@@ -61,7 +72,7 @@ def kept_observables(cost, prior, ratio: np.ndarray, secrets: np.ndarray) -> np.
 
 @numba.njit(cache=True)
 def _not_superfluous(cost, weights, ratio, order):
-    """Marks the observables that stay. An observable is only ever merged into one that is still there: no circles."""
+    """Mark the observables that stay. An observable is only merged into one that is still there, so there are no cycles."""
     m, n = cost.shape
     kept = np.ones(m, dtype=np.bool_)
     for o in order:
@@ -93,7 +104,7 @@ def _not_superfluous(cost, weights, ratio, order):
 
 
 def kept_estimates(error: np.ndarray) -> np.ndarray:
-    """The estimates (columns) that no other is as near as for every secret; of equal ones the last."""
+    """The estimates (columns) for which no other is as near or nearer for every secret; of identical ones the last."""
     kept = np.ones(error.shape[1], dtype=bool)
     for h in np.argsort(-error.sum(axis=0), kind="stable"):
         nearer = (error <= error[:, [h]]).all(axis=0) & kept
@@ -103,10 +114,10 @@ def kept_estimates(error: np.ndarray) -> np.ndarray:
 
 
 def first_pairs(exponents: np.ndarray, secrets: np.ndarray, core: int, new: np.ndarray, observables: np.ndarray) -> np.ndarray:
-    """The pairs that `new` secrets (a mark for each) bring into a program, by their `numbers`.
+    """The pairs that `new` secrets (a mask) add to a program, by their `numbers`.
 
-    For every observable the pairs of neighbours, one of the first `core` secrets on one side at least; p >= 0, which follows
-    from them, for a secret bound to no other.
+    For every observable these are the pairs of neighbours with at least one of the first `core` secrets. A secret without a
+    pair gets p >= 0, which otherwise follows from the pairs.
     """
     inner = np.ascontiguousarray(exponents[np.ix_(secrets, secrets)])
     pairs = np.argwhere(_neighbours(inner, core, DETOUR))
@@ -122,14 +133,14 @@ def numbers(o, source, target, size: int):
 
 
 def merged(numbers: np.ndarray, more: np.ndarray) -> np.ndarray:
-    """Sorted, each once: five times faster than np.union1d, since the first are sorted already."""
+    """Sorted union of sorted numbers: five times faster than np.union1d."""
     both = np.concatenate([numbers, more])
     both.sort(kind="stable")
     return both[np.append(True, both[1:] != both[:-1])] if len(both) else both
 
 
 def listed(exponents: np.ndarray, secrets: np.ndarray, numbers: np.ndarray, observables: np.ndarray) -> Pairs:
-    """The program's pairs from their sorted `numbers`; p >= 0 for a pair of a secret with itself."""
+    """The program's pairs from their sorted `numbers`; a pair of a secret with itself says p >= 0."""
     size = len(exponents)
     rest, target = np.divmod(numbers, size)
     o, source = np.divmod(rest, size)
@@ -143,7 +154,7 @@ def listed(exponents: np.ndarray, secrets: np.ndarray, numbers: np.ndarray, obse
 
 @numba.njit(cache=True)
 def _neighbours(d, core, detour):
-    """Marks the pairs without a third point, nearer to both, over which the way is at most 1 + detour times as long.
+    """Mark the pairs without a third point, nearer to both, over which the path is at most 1 + detour times as long.
 
     One of the pair and the third point are among the first `core`.
     """
@@ -164,9 +175,9 @@ def _neighbours(d, core, detour):
 
 @numba.njit(cache=True)
 def _needed(P, const, ratio, core):
-    """The share of a channel that tells nothing (const) which, mixed in, mends every pair that is broken.
+    """The least share of a constant channel (const) that, mixed in, repairs every violated pair.
 
-    Of the pairs with one of the first `core` secrets on one side at least.
+    Checks the pairs with at least one of the first `core` secrets.
     """
     share = 0.0
     m, n = P.shape
@@ -180,13 +191,19 @@ def _needed(P, const, ratio, core):
 
 
 def mended(P: np.ndarray, share: float) -> np.ndarray:
-    """Mixing keeps the rows' sums and never lowers the distortion privacy, which is concave and largest without telling."""
+    """Mix with a constant channel.
+
+    This preserves the rows' sums and never lowers the distortion privacy, which is concave and largest there.
+    """
     return (1 - share) * P + share * P.mean(axis=1, keepdims=True)
 
 
 def distorting(P: np.ndarray, program: Program) -> np.ndarray:
-    """Mixed with the cheapest channel that tells nothing until the distortion privacy is d_m, if it falls short by more than a
-    certificate forgives: where all but one secret hardly ever occur, d_m is smaller than what a solver may miss its row by."""
+    """Mix with the cheapest constant channel until the distortion privacy is d_m, if it misses d_m by more than the tolerance.
+
+    The tolerance is a certificate's. If all but one secret hardly ever occur, d_m is smaller than a solver's tolerance of its
+    row.
+    """
     d_m, F = program.d_m, program.F
     reached = (P @ F.T).min(axis=1).sum() if d_m else 0.0
     if not d_m or reached >= d_m * (1 - VIOLATION):
@@ -200,8 +217,10 @@ def distorting(P: np.ndarray, program: Program) -> np.ndarray:
 
 
 def broken(P, ratio, secrets, core, observables) -> tuple[float, np.ndarray]:
-    """The share of a channel that tells nothing that mends all pairs of P; the `numbers` of those broken by more than REPAIR
-    would mend, and of those NEARLY broken."""
+    """The share of a constant channel that repairs all pairs of P, and the `numbers` of pairs to add.
+
+    Those are the pairs violated by more than REPAIR would repair, and the NEARLY violated ones.
+    """
     const, inner = P.mean(axis=1), np.ascontiguousarray(ratio[np.ix_(secrets, secrets)])
     share = _needed(P, const, inner, core)
     if share <= REPAIR:
@@ -227,18 +246,17 @@ def _breaks(P, const, ratio, core):
 
 
 def misfits(P, ratio, secrets, core) -> np.ndarray:
-    """Secrets that are not in the program and fit to the core with no choice: sum_o L_o > 1 or sum_o U_o < 1."""
+    """Secrets outside the program that cannot be added given the core: sum_o L_o > 1 or sum_o U_o < 1."""
     others, left = _others(P, ratio, secrets[:core])
     failed = (left < -1e-12) & ~np.isin(others, secrets)
     return _worst(others[failed], -left[failed], ratio)
 
 
 def extended(P, ratio, core, prior) -> tuple[np.ndarray, np.ndarray]:
-    """The columns over all secrets (m, S) from those of the core, which stand first in P; and the secrets for which there is
-    no room beside those filled in before them: they should be core.
+    """The columns over all secrets (m, S) from those of the core, which come first in P; and the secrets to make core.
 
-    Those with the least room between L and U come first: later ones have more choice. Secrets without any bound pair (as in
-    (21)) answer like the average over the prior.
+    Those find no room among the secrets filled in before them. The secrets with the least room between L and U are filled in
+    first, because later ones have less choice. Secrets without any pair (as in (21)) get the average answer over the prior.
     """
     columns = np.zeros((len(P), len(prior)))
     columns[:, core] = P[:, : len(core)]
@@ -251,13 +269,13 @@ def extended(P, ratio, core, prior) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _others(P, ratio, core) -> tuple[np.ndarray, np.ndarray]:
-    """The secrets that are not core, and what room the core leaves them."""
+    """The secrets that are not core, and the room that the core leaves them."""
     others = np.setdiff1d(np.arange(len(ratio)), core)
     return others, room(np.ascontiguousarray(P[:, : len(core)]), np.ascontiguousarray(ratio[np.ix_(others, core)]))
 
 
 def _worst(failed: np.ndarray, short: np.ndarray, ratio: np.ndarray) -> np.ndarray:
-    """Of the secrets that do not fit, by so much, the worst of every neighbourhood."""
+    """The worst secret of every neighbourhood, by the amount by which it does not fit."""
     chosen = []
     for s in failed[np.argsort(-short, kind="stable")]:
         near = np.argsort(-ratio[s], kind="stable")[: NEIGHBOURHOOD + 1]
@@ -287,10 +305,10 @@ def room(P, ratio):
 
 @numba.njit(cache=True)
 def fill_in(columns, ratio, order, known, average):
-    """Fills in the secrets of `order` from place `known` on, one after the other, in place of their columns (m, S), between L and U
-    of all that are there; by how much each of them does not fit (0: it does).
+    """Fill in the secrets of `order` from position `known` on, one after the other, in place (columns (m, S)).
 
-    One that does not fit is left out by those after it; one without any bound pair answers like `average` (m,).
+    Values lie between L and U of all secrets already there. Returns by how much each of them does not fit (0: it does). Later
+    secrets ignore one that does not fit; one without any pair gets the answers of `average` (m,).
     """
     m = len(columns)
     short = np.zeros(len(order) - known)

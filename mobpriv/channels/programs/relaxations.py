@@ -1,7 +1,8 @@
-"""The whole problem solved by a row of small programs: each leaves pairs and secrets out, and takes in those that turn out to matter.
+"""Solve the complete problem by a sequence of small programs.
 
-Which can be left out, and why that is exact, stands in `reductions`. Every program on the way is a relaxation of the whole
-problem, so the largest bound of all counts; a channel counts once it keeps every pair and all secrets fit in.
+Each program leaves out pairs and secrets; those that turn out to matter are added. `reductions` describes what can be left out,
+and why that is exact. Every program of the sequence is a relaxation of the complete problem, so the largest of all bounds is
+valid. A channel is accepted once it satisfies every pair and all secrets fit in.
 """
 
 from dataclasses import dataclass, field
@@ -17,27 +18,28 @@ from mobpriv.channels.programs.solvers import generation, highs, interior
 from mobpriv.channels.programs.solvers.points import Warm
 
 TINY = 1e-10
-"""An observable given with less probability than this by every secret is left out."""
+"""An observable is left out if every secret gives it with a smaller probability than this."""
 GAPS = (3e-3, 1e-4, GAP / 4)
-"""Relative gaps of the programs: the first ones are there to find broken pairs and secrets."""
+"""Relative gaps of the programs; the first, larger ones serve to find violated pairs and secrets."""
 TIGHT = len(GAPS) - 1
 MARGIN = 1e-3
-"""Once this share of a channel that tells nothing mends a loose solution, the tight ones begin."""
+"""The tight programs begin once this share of a constant channel repairs a loose solution."""
 ROUNDS = 60
 IN_VAIN, PROMOTIONS = 2, 3
-"""Tight rounds that may break listed pairs only, by rounding, before their channel counts as it is; times that single secrets
-become core before all of the program do."""
+"""Tight rounds in which rounding alone violates listed pairs, after which the channel is accepted; times that single secrets
+become core before all of the program do.
+"""
 NONE = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class Found:
-    """What was found out about the program on the way: with another reward it needs much the same secrets and pairs."""
+    """What was learned about the program: with another reward it needs much the same secrets and pairs."""
 
     secrets: np.ndarray
     core: int
     observables: int
-    rows: int  # of (22b) in the last program; p >= 0 is none
+    rows: int  # of (22b) in the last program, without p >= 0
     rounds: int
     solver: str
     pairs: np.ndarray  # in the last program, by their numbers
@@ -55,7 +57,7 @@ class Found:
 
 
 class Solution(NamedTuple):
-    """A channel (S, O), a lower bound of the whole problem's value, and what was found out about the program."""
+    """A channel (S, O), a lower bound of the complete problem's value, and what was learned about the program."""
 
     channel: np.ndarray
     bound: float
@@ -63,11 +65,11 @@ class Solution(NamedTuple):
 
 
 def solve(problem: Problem, solver: ModuleType = interior, again: Found | None = None) -> Solution:
-    """A channel that is optimal up to GAP, or the best found; what it is worth is for a certificate to say.
+    """A channel that is optimal up to GAP, or the best found; a certificate must check it.
 
-    `again`: what was found of this problem with another reward. If `solver` ends before the gap is closed, all
-    secrets become core, then the library solver has a try; the best channel is kept. (12), and a d_m that leaves no room, are
-    for the library solver from the beginning, (21) alone for `generation`.
+    `again` is what was learned of this problem with another reward. If `solver` ends before the gap is closed, all secrets
+    become core, and after that the library solver is tried; the best channel is kept. The library solver alone is used for
+    (12), and for a d_m that leaves no interior. `generation` solves only (21).
     """
     at = _begun(problem, solver, again)
     for rounds in range(1, ROUNDS + 1):  # noqa: B007
@@ -98,7 +100,7 @@ def solve(problem: Problem, solver: ModuleType = interior, again: Found | None =
 
 
 def _begun(problem: Problem, solver: ModuleType, again: Found | None) -> "_Standing":
-    """The first program: the secrets that occur, or those of the same program with another reward."""
+    """The first program, with the secrets that occur, or with those of the same program with another reward."""
     ratio = reductions.ratios(problem.exponents)
     occur = np.flatnonzero((problem.prior > 0) | problem.worst_case)
     weights = None if problem.worst_case else problem.prior
@@ -115,7 +117,7 @@ def _begun(problem: Problem, solver: ModuleType, again: Found | None) -> "_Stand
 
 
 def _suitable(problem: Problem, solver: ModuleType, ratio: np.ndarray, F: np.ndarray) -> ModuleType:
-    """The solver that is asked for, where it can do the problem."""
+    """The solver asked for, if it can solve the problem."""
     unbound = not ratio[~np.eye(len(ratio), dtype=bool)].any()
     if unbound and problem.d_m and not problem.worst_case and solver is interior:
         return generation
@@ -126,7 +128,7 @@ def _suitable(problem: Problem, solver: ModuleType, ratio: np.ndarray, F: np.nda
 
 @dataclass
 class _Standing:
-    """Where the rounds stand: what is listed so far, who solves it how tightly, the best channel and the best bound."""
+    """State of the rounds: the lists so far, the solver and its gap, the best channel and the best bound."""
 
     problem: Problem
     ratio: np.ndarray  # exp(-B)
@@ -135,11 +137,11 @@ class _Standing:
     solver: ModuleType
     secrets: np.ndarray  # in the program, the core first
     core: int
-    level: int = 0  # of GAPS
+    level: int = 0  # index into GAPS
     pairs: np.ndarray = field(default_factory=NONE.copy)  # listed, by their numbers
     warm: Warm = field(default_factory=Warm)
     best: np.ndarray | None = None  # columns over all secrets (observables kept, S)
-    least: float = np.inf  # what `best` reaches
+    least: float = np.inf  # cost of `best`
     bound: float = -np.inf
     in_vain: int = 0
     promotions: int = 0
@@ -148,7 +150,7 @@ class _Standing:
         self.known = np.zeros(len(self.ratio), dtype=bool)  # secrets whose neighbours' pairs are listed
 
     def list_neighbours(self) -> None:
-        """The pairs with their neighbours for all secrets that are new in the program or in the core."""
+        """Add the pairs with their neighbours for all secrets that are new in the program or in the core."""
         new = ~self.known[self.secrets]
         more = reductions.first_pairs(self.problem.exponents, self.secrets, self.core, new, self.observables)
         self.pairs = reductions.merged(self.pairs, more)
@@ -160,29 +162,32 @@ class _Standing:
             kappa=self.problem.prior[self.secrets] * cost,
             pairs=reductions.listed(self.problem.exponents, self.secrets, self.pairs, self.observables),
             F=np.ascontiguousarray(self.F[:, self.secrets]),
-            d_m=self.problem.d_m or None,  # 0 asks for nothing
+            d_m=self.problem.d_m or None,  # 0 is no constraint
             reward=self.problem.reward,
             core=self.core,
             worst=cost if self.problem.worst_case else None,
         )
 
     def solved(self, program: Program) -> tuple[np.ndarray, Multipliers]:
-        """Columns that sum to 1 over the observables and keep (24c), and multipliers."""
+        """Columns that sum to 1 over the observables and satisfy (24c), and multipliers."""
         warm = {"warm": self.warm} if self.solver is interior else {}
         P, multipliers = self.solver.solve(program, GAPS[self.level], **warm)
         return reductions.distorting(P / P.sum(axis=0), program), multipliers
 
     def looked_at(self, P: np.ndarray) -> tuple[float, np.ndarray, bool]:
-        """The share of a channel that tells nothing which mends P; the pairs with those it breaks; whether it counts mended."""
+        """The share of a constant channel that repairs P; the pairs with those it violates; whether the repaired P counts."""
         share, broken = reductions.broken(P, self.ratio, self.secrets, self.core, self.observables)
         listed, tight = reductions.merged(self.pairs, broken), self.level == TIGHT
-        # where all are listed already, it is rounding that breaks them
+        # violated although all are listed: rounding
         self.in_vain += tight and share > reductions.REPAIR and len(listed) == len(self.pairs)
         return share, listed, tight and (share <= reductions.REPAIR or self.in_vain > IN_VAIN)
 
     def filled_in(self, program: Program, P: np.ndarray) -> np.ndarray | None:
-        """Fills in all secrets from the core. Returns those that should become core: the ones that do not fit; where all fit and
-        the gap is open still, all of the program, after which the library solver is next. None at the end."""
+        """Fill in all secrets from the core, and return those that should become core.
+
+        Those are the secrets that do not fit. If all fit and the gap is still open, they are all secrets of the program; after
+        that the library solver is next. None at the end.
+        """
         columns, promoted = reductions.extended(P, self.ratio, self.secrets[: self.core], self.problem.prior)
         if not len(promoted):
             reached = value(program, P)
@@ -198,19 +203,19 @@ class _Standing:
         return promoted
 
     def _closed(self) -> bool:
-        """The best channel reaches the bound up to GAP or rounding, or nothing is left to be tried."""
+        """Whether the best channel reaches the bound up to GAP or rounding, or nothing is left to try."""
         rounding = ROUNDING * self.problem.unit(self.observables[self.best.max(axis=1) >= TINY])
         if self.least - self.bound <= max(GAP * abs(self.least), rounding):
             return True
         return self.solver is highs and self.core == len(self.secrets)
 
     def tighten(self, settled: bool) -> None:
-        """The next gap: what a small share mends is found only nearer to the optimum."""
+        """Set the next gap: pairs that a small share repairs are found only nearer to the optimum."""
         if self.solver is interior:
             self.level = min(self.level + 1, TIGHT) if settled else min(self.level, 1)
 
     def take_in(self, listed: np.ndarray, added: np.ndarray, promoted: np.ndarray) -> None:
-        """More pairs; more secrets, behind what was there, which a warm start relies on; secrets that become core."""
+        """Add pairs; add secrets after the existing ones, which a warm start requires; make secrets core."""
         self.pairs, self.secrets = listed, np.concatenate([self.secrets, added])
         if not len(promoted):
             return
@@ -222,9 +227,9 @@ class _Standing:
 
 
 def _tidied(columns: np.ndarray, problem: Problem) -> np.ndarray:
-    """Observables that are given with probability below TINY by every secret, merged into the commonest one.
+    """Merge the observables that every secret gives with probability below TINY into the most frequent one.
 
-    Merging keeps (22b) and does not lower the distortion privacy; the cost rises by TINY at most, times the largest c.
+    Merging preserves (22b) and does not lower the distortion privacy; the cost rises by at most TINY times the largest c.
     """
     tiny = columns.max(axis=1) < TINY
     columns = columns.copy()

@@ -1,7 +1,10 @@
-"""The programs as Shokri (*Privacy Games*, PETS 2015) writes them, row by row, for a few cells: what everything else is held against.
+"""The programs as the paper writes them, row by row, for a few cells: the reference for the faster solvers.
 
-Nothing is left out that is not asked to be, no row is derived from another, and HiGHS is believed: no certificate. Beyond some
-fifty cells (24d) alone has more rows than HiGHS solves in a minute; :mod:`mobpriv.channels.optimal` is for those.
+Source: Shokri, *Privacy Games*, PETS 2015.
+
+Nothing is left out unless the caller asks for it, and no row is derived from another. HiGHS's answer is used without a
+certificate. Beyond some fifty cells (24d) alone has more rows than HiGHS solves in a minute; use
+:mod:`mobpriv.channels.optimal` for those.
 
 Arrays have the secret first: prior (S,), cost c (S, O), error d(h, s) (S, estimates), d_epsilon (S, S).
 """
@@ -17,7 +20,7 @@ TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e
 
 class Written(NamedTuple):
     cost: float  # of an optimal channel, (11)
-    inequalities: int  # rows beside those that make probabilities sum to 1
+    inequalities: int  # rows without those that make probabilities sum to 1
 
 
 def optimum(
@@ -25,8 +28,8 @@ def optimum(
 ) -> Written:
     """The optimal cost of (21) with ``error`` and ``d_m``, of (22) with ``d_epsilon`` and ``epsilon``, of (24) with all four.
 
-    ``secrets``, ``observables``, ``estimates`` (cells) and ``pairs`` (two columns of places in ``secrets``) say what is kept of
-    it; None keeps everything. Raises RuntimeError with HiGHS's word where it finds no optimum.
+    ``secrets``, ``observables``, ``estimates`` (cells) and ``pairs`` (two columns of positions in ``secrets``) select the
+    constraints to keep; None keeps everything. Raises RuntimeError with HiGHS's message if it finds no optimum.
     """
     prior, cost = np.asarray(prior, float), np.asarray(cost, float)
     if (error is None) != (d_m is None) or (d_epsilon is None) != (epsilon is None) or (d_m is None and epsilon is None):
@@ -38,7 +41,7 @@ def optimum(
     if epsilon is not None:
         s, t = np.nonzero(~np.eye(n, dtype=bool)) if pairs is None else pairs
         k = np.arange(len(s))
-        # e^(-eps d) p(o|s) <= p(o|t): the same as p(o|s) <= e^(eps d) p(o|t), with no coefficient that HiGHS takes for infinite
+        # e^(-eps d) p(o|s) <= p(o|t): the same as p(o|s) <= e^(eps d) p(o|t), without coefficients that HiGHS treats as infinite
         one = sparse.csr_matrix((np.exp(-epsilon * d_epsilon[secrets[s], secrets[t]]), (k, s)), (len(s), n))
         one -= sparse.csr_matrix((np.ones(len(s)), (k, t)), (len(s), n))
         blocks.append(sparse.hstack([sparse.kron(sparse.eye(m), one), sparse.csr_matrix((m * len(s), m))]))  # (24d)
@@ -64,15 +67,15 @@ def optimum(
 
 
 def with_best_response(prior, cost, error, d_m: float, answer) -> float:
-    """The least cost of (20) over the channels to which the attack ``answer`` (a column of ``error`` for each observable) is a
-    best response that errs by ``d_m`` or more; infinite if there is none.
+    """The least cost of (20) over the channels to which the attack ``answer`` is a best response of error ``d_m`` or more.
 
-    The least over all answers is the value of (20): a mixed best response mixes deterministic ones, all of one error (33).
+    ``answer`` holds a column of ``error`` for each observable; the cost is infinite if there is no such channel. The least cost
+    over all answers is the value of (20): a mixed best response mixes deterministic ones, all of one error (33).
     """
     prior, cost, error = (np.asarray(a, float) for a in (prior, cost, error))
     n, m = cost.shape
     rows, right = [], []
-    for o, estimate in np.ndindex(m, error.shape[1]):  # no other estimate errs less
+    for o, estimate in np.ndindex(m, error.shape[1]):  # no other estimate has a smaller error
         row = np.zeros((n, m))
         row[:, o] = prior * (error[:, answer[o]] - error[:, estimate])
         rows.append(row.ravel())

@@ -1,8 +1,8 @@
 """The embedded data set: a synthetic coastal city with commuters and cabs, where the true stays are known.
 
-``python -m mobpriv.datasets.city FOLDER`` writes it. Everything follows from one seed, and each user from a child of it: a
-user's records do not depend on which other users are made. Nothing in it was fitted to the data sets of the papers or to their
-results: its parameters come from the models cited in :mod:`.people` and from round numbers of everyday life.
+``python -m mobpriv.datasets.city FOLDER`` writes it. One seed determines everything, and each user has a child of it: a user's
+records do not depend on the other users made. We fitted nothing to the data sets of the papers or to their results. The
+parameters come from the models cited in :mod:`.people` and from round numbers of everyday life.
 """
 
 from pathlib import Path
@@ -27,20 +27,20 @@ START = pd.Timestamp("2024-09-02", tz="UTC")  # a Monday
 COMMUTERS, CABS, DAYS = 120, 75, 30
 DECIMALS = 5  # of a degree: 1.1 m
 CAB_NOISE = 5.0  # m
-SHORTEST_STAY = 300  # s: what is shorter is a stop, not a stay
+SHORTEST_STAY = 300  # s: a shorter one is a stop, not a stay
 
 
 class Made(NamedTuple):
     traces: Traces
     stays: pd.DataFrame  # user, start, end, lat, lng, role: where users truly were for 5 minutes or more, recorded or not
-    users: pd.DataFrame  # user, kind and what is true of them
+    users: pd.DataFrame  # user, kind and true attributes
     streets: str  # GeoJSON
 
 
 def make_city(
     commuters: int = COMMUTERS, cabs: int = CABS, days: int = DAYS, seed: int = SEED, only: list[str] | None = None
 ) -> Made:
-    """The city of ``seed``; ``only`` makes the records of some of its users."""
+    """The city of ``seed``; ``only`` restricts the records to some of its users."""
     ground_rng, place_rng, home_rng, fleet_rng, user_rng = np.random.default_rng(seed).spawn(5)
     streets = make_streets(ground_rng)
     city = make_places(streets, commuters, place_rng)
@@ -64,9 +64,9 @@ def make_city(
 
 
 def city_points(commuters: int = COMMUTERS, seed: int = SEED) -> pd.DataFrame:
-    """Points of interest of the city of ``seed``: lat, lng and kind ("public place" or "shop"), made anew at each call.
+    """Points of interest of the city of ``seed``: lat, lng and kind ("public place" or "shop"), generated at each call.
 
-    About fifty a km² where there are any, as OpenStreetMap and San Francisco's open data have there.
+    About fifty a km² in built-up areas, as in OpenStreetMap and San Francisco's open data.
     """
     ground_rng, place_rng, *_, shop_rng = np.random.default_rng(seed).spawn(6)  # the first five are those of make_city
     streets = make_streets(ground_rng)
@@ -131,7 +131,7 @@ def _dated(records: pd.DataFrame) -> Traces:
 
 
 def write_city(folder, made: Made) -> list[Path]:
-    """``city.parquet``, ``city_stays.parquet``, ``city_users.parquet`` and ``city_streets.geojson`` in ``folder``."""
+    """Write ``city.parquet``, ``city_stays.parquet``, ``city_users.parquet`` and ``city_streets.geojson`` to ``folder``."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     t = pa.array(made.traces["t"].dt.tz_localize(None).to_numpy().astype("datetime64[s]").astype("int64"))

@@ -1,4 +1,4 @@
-"""Cabs: shifts from a garage, waiting at stands, fares by the demand that all drivers share."""
+"""Cabs: shifts from a garage, waiting at stands, fares by a demand common to all drivers."""
 
 import numpy as np
 

@@ -1,12 +1,17 @@
-"""Commuters: a daily rhythm of home and work, and between them exploration and preferential return.
+"""Commuters: a daily rhythm of home and work, and in between exploration and preferential return.
 
-Where a free visit goes follows Song, Koren, Wang, Barabási 2010 ("Modelling the scaling properties of human mobility", Nature
-Physics 6, 818; their Equations 2 and 3, with their ρ and γ): someone who knows S places explores a new one with probability
-ρ·S^(−γ), else returns to a known one in proportion to past visits. A new place is chosen by gravity, as in the d-EPR model of
-Pappalardo and Simini 2018 ("Data-driven generation of spatio-temporal routines in human mobility", Data Mining and Knowledge
-Discovery 32, 787): in proportion to its weight and to distance^(−2). That days begin and end at home and turn around work is
-as in Jiang et al. 2016 ("The TimeGeo modeling framework for urban mobility without travel surveys", PNAS 113, E5370); the hours
-are ordinary office hours, not fitted to any data set.
+Sources:
+
+* Song, Koren, Wang, Barabási 2010 ("Modelling the scaling properties of human mobility", Nature Physics 6, 818), Equations 2
+  and 3 with their ρ and γ. A person who knows S places explores a new one with probability ρ·S^(−γ), else returns to a known
+  one in proportion to past visits.
+* Pappalardo and Simini 2018 ("Data-driven generation of spatio-temporal routines in human mobility", Data Mining and Knowledge
+  Discovery 32, 787), their d-EPR model, for new places. They are chosen by gravity: in proportion to their weight and to
+  distance^(−2).
+* Jiang et al. 2016 ("The TimeGeo modeling framework for urban mobility without travel surveys", PNAS 113, E5370) for days that
+  begin and end at home and are organised around work.
+
+The hours are ordinary office hours, not fitted to any data set.
 """
 
 import numpy as np
@@ -16,12 +21,12 @@ from mobpriv.datasets.city.streets import Streets
 from mobpriv.datasets.city.travel import Spot, Track, mode_of
 
 RHO, GAMMA = 0.6, 0.21  # Song et al. 2010
-PAST_VISITS = 80  # before the month begins: nobody is new in town
+PAST_VISITS = 80  # before the month begins: all know the town already
 HOUR, DAY = 3_600.0, 86_400.0
 
 
 class Preferences:
-    """The public places someone knows and how often they went there."""
+    """The public places that a person knows and the number of past visits to each."""
 
     def __init__(self, public: Places):
         self.public = public
@@ -44,7 +49,7 @@ def spot(places: Places, k: int) -> Spot:
 
 
 def households(people: int, city: City, rng: np.random.Generator) -> list[dict]:
-    """Home, work and habits of each commuter: buildings and offices are shared."""
+    """Home, work and habits of each commuter; several commuters may share a building or an office."""
     out = []
     for _ in range(people):
         occupation = rng.choice(["worker", "student", "at home"], p=[0.75, 0.15, 0.10])
@@ -59,7 +64,7 @@ def households(people: int, city: City, rng: np.random.Generator) -> list[dict]:
                 "work": work,
                 "leaves": float(rng.normal(8.0, 0.6)),  # hour of leaving for work
                 "works": float(rng.normal(8.3, 0.6)),  # hours
-                "outgoing": float(rng.gamma(4, 0.25)),  # how often out, mean 1
+                "outgoing": float(rng.gamma(4, 0.25)),  # frequency of going out, mean 1
             }
         )
     return out

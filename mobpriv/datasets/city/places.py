@@ -1,4 +1,4 @@
-"""Who lives, works and goes out where in the synthetic city: places with a street node, a weight and a role."""
+"""Places of the synthetic city to live, work and go out, with a street node, a weight and a role."""
 
 from typing import NamedTuple
 
@@ -6,8 +6,8 @@ import numpy as np
 
 from mobpriv.datasets.city.streets import Streets
 
-DISTRICTS = 7  # centres beside downtown
-PUBLIC = 900  # shops, restaurants, gyms, parks: what people choose among
+DISTRICTS = 7  # centres besides downtown
+PUBLIC = 900  # shops, restaurants, gyms, parks: choices of free visits
 BUILDINGS_PER_PERSON = 0.55  # homes: two people in three share a building with another one
 WORKPLACES_PER_PERSON = 0.22
 CAMPUS = (2_900.0, 2_200.0)
@@ -55,7 +55,7 @@ def make_places(streets: Streets, people: int, rng: np.random.Generator) -> City
 
 
 def _places(streets, density, count, pareto, rng) -> Places:
-    """Places off the street at nodes drawn by density; weights have a Pareto tail: few places draw many."""
+    """Places off the street at nodes drawn by density; weights have a Pareto tail: few places attract many people."""
     node = rng.choice(len(density), count, p=density / density.sum())
     angle, off = rng.uniform(0, 2 * np.pi, count), rng.uniform(15, 60, count)
     weight = 1 + rng.pareto(pareto, count).clip(0, 50)

@@ -1,4 +1,4 @@
-"""What the devices record of a track: when they are on, how often they look, and how far off they are."""
+"""Recordings that devices make of a track: when they are on, how often they record, and their position error."""
 
 import numba
 import numpy as np
@@ -6,7 +6,7 @@ import numpy as np
 from mobpriv.datasets.city.people import DAY, HOUR
 from mobpriv.datasets.city.travel import Track
 
-STEADY = 90.0  # s, time over which the error of a receiver forgets itself
+STEADY = 90.0  # s, correlation time of a receiver's error
 OUTLIERS, OUTLIER_METRES = 0.001, 180.0  # share of the records, median of their error
 
 
@@ -59,7 +59,7 @@ def times_of_cab(on: list[tuple[float, float]], days: int, rng: np.random.Genera
 
 
 def measured(path: np.ndarray, t: np.ndarray, noise: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Positions at ``t`` as a receiver sees them: an error that changes slowly, a little noise, seldom a wild one (in m)."""
+    """Positions at ``t`` as a receiver records them: an error that changes slowly, a little noise, rarely an outlier (in m)."""
     x, y = np.interp(t, path[:, 0], path[:, 1]), np.interp(t, path[:, 0], path[:, 2])
     drift = _drift(t, rng.normal(0, 1, (len(t), 2)), STEADY) * noise
     fine = rng.normal(0, 0.3 * noise, (len(t), 2))

@@ -1,4 +1,4 @@
-"""Points of interest of the synthetic city: the public places where its people go, and shops along the streets about them."""
+"""Points of interest of the synthetic city: the public places that its people visit, and shops along the streets nearby."""
 
 import numpy as np
 import pandas as pd
@@ -6,15 +6,15 @@ import pandas as pd
 from mobpriv.datasets.city.places import Places
 from mobpriv.datasets.city.streets import Streets, degrees
 
-NEIGHBOURS = 5  # shops that a public place has about it, on average
+NEIGHBOURS = 5  # mean number of shops around a public place
 SETBACK = (8.0, 20.0)  # m, from the middle of the street to a door
 
 
 def shops(streets: Streets, public: Places, rng: np.random.Generator) -> pd.DataFrame:
     """lat, lng and kind ("public place" or "shop") of every point: the public places, then the shops.
 
-    Shops gather where people go: about each public place a Poisson number of them (a process of Neyman and Scott's kind), each
-    anywhere along one of the streets that leave the place's corner, on either side.
+    Shops gather where people go, as in a Neyman–Scott process. Each public place has a Poisson number of shops. Each shop is
+    placed uniformly along one of the streets that leave the place's corner, on either side.
     """
     corner = np.repeat(public.node, rng.poisson(NEIGHBOURS, len(public.node)))
     leaving = [np.flatnonzero(row >= 0) for row in streets.kind]

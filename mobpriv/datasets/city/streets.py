@@ -1,4 +1,4 @@
-"""The ground of the synthetic city: coast, river, park, streets, and the shortest ways along them.
+"""The ground of the synthetic city: coast, river, park, streets, and the quickest ways along them.
 
 All lengths are metres in the plane of the city: x eastwards, y northwards from its centre.
 """
@@ -71,7 +71,7 @@ def _nodes(rng):
 
 
 def _pieces(nodes, steps, main, x, y, rng):
-    """A line of the grid as streets: cut at the park, at the river (but for bridges), and here and there."""
+    """A line of the grid as streets: cut at the park, at the river (except for bridges), and at some random gaps."""
     out, piece = [], nodes[:1]
     for k in range(1, len(nodes)):
         a, b = nodes[k - 1], nodes[k]

@@ -1,4 +1,4 @@
-"""Moving through the synthetic city: a day as a list of stays and ways, and where one is at any second of it."""
+"""Movement through the synthetic city: a day as a list of stays and ways, and the position at any second of it."""
 
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ class Stay(NamedTuple):
 
 
 class Track:
-    """What one user does: knots (t, x, y) between which motion is straight and even, and the stays."""
+    """The movement of one user: knots (t, x, y) with straight, uniform motion between them, and the stays."""
 
     def __init__(self, streets: Streets, spot: Spot, t: float):
         self.streets, self.spot, self.t = streets, spot, t
@@ -41,7 +41,7 @@ class Track:
         self.t = until
 
     def go(self, to: Spot, mode: str, rng: np.random.Generator) -> None:
-        """Along the quickest way to ``to``: from the door to the street, from junction to junction, to the other door."""
+        """Go the quickest way to ``to``: from the door to the street, from junction to junction, to the other door."""
         nodes = way(self.streets, self.spot.node, to.node)
         x = np.r_[self.spot.x, self.streets.x[nodes], to.x]
         y = np.r_[self.spot.y, self.streets.y[nodes], to.y]
@@ -53,7 +53,7 @@ class Track:
             wait[stops] = rng.exponential(STOP_MEAN, stops.sum())
             wait[-1] = 0
         arrive = self.t + np.cumsum(seconds + wait) - wait
-        t = np.column_stack([arrive, arrive + wait]).ravel()  # at each junction twice: there, and off again
+        t = np.column_stack([arrive, arrive + wait]).ravel()  # each junction twice: arrival and departure
         knots = np.column_stack([t, np.repeat(x[1:], 2), np.repeat(y[1:], 2)])
         self.knots.append(knots)
         self.ways.append((self.t, float(t[-1])))
@@ -72,7 +72,7 @@ class Track:
 
 
 def traffic(t: float) -> float:
-    """Share of the free speed that the hour allows: slow at 8 and at 17.5 on workdays."""
+    """Share of the free speed at that hour: slow at 8 and at 17.5 on workdays."""
     day, hour = int(t // 86_400), t % 86_400 / 3_600
     if day % 7 > 4:
         return 0.9

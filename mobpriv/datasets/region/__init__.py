@@ -1,17 +1,18 @@
 """The embedded call records: a synthetic island with municipalities, antennas, and people whose true roles are known.
 
-``python -m mobpriv.datasets.region FOLDER`` writes it. Everything follows from one seed. The ground depends on the numbers of
-municipalities and antennas alone; a person's life and calls depend on the ground and on her own number, so the records are the same
-in whatever blocks people are made, and the first 10 000 of a million people are those of a region of 10 000. Nothing was fitted to
-the data of the papers or to their results: parameters come from the models cited in :mod:`.ground`, :mod:`.people` and
-:mod:`.calling`, and from round numbers of everyday life.
+``python -m mobpriv.datasets.region FOLDER`` writes it. One seed determines everything. The ground depends only on the numbers
+of municipalities and antennas. A person's life and calls depend on the ground and on her own number. So the size of the blocks
+does not change the records, and the first 10 000 of a million people are those of a region of 10 000.
 
-A person's role in a municipality (PRIMULE, §3.2) is what her life makes of it, not what her calls show:
+We fitted nothing to the data of the papers or to their results. Parameters come from the models cited in :mod:`.ground`,
+:mod:`.people` and :mod:`.calling`, and from round numbers of everyday life.
+
+A person's role in a municipality (PRIMULE, §3.2) follows from her life, not from her calls:
 
 * she lives there: ``resident`` if she works in it, too, or nowhere else; ``dynamic resident`` if she works in another one;
 * she works there and lives elsewhere: ``commuter``;
-* she stays there otherwise: ``visitor``, also where she comes back often, for which the paper has no word of its own;
-* she calls there only on the way: ``passing by``. Who passes without a call is in no list.
+* she stays there otherwise: ``visitor``, even if she returns often, for which the paper has no separate role;
+* she only calls there while travelling: ``passing by``. A person who passes without a call is in no list.
 """
 
 from collections.abc import Iterator
@@ -40,7 +41,7 @@ START = pd.Timestamp("2024-10-07", tz=ZONE)  # a Monday
 DAYS = 28
 PEOPLE, MUNICIPALITIES, ANTENNAS = 12_000, 20, 160
 CALLS = 0.8  # a day, of the median person
-BLOCK = 10_000  # people made at a time
+BLOCK = 10_000  # people generated at a time
 _HIGHEST = 10_000_000  # people: their names have seven digits
 
 
@@ -52,7 +53,7 @@ class Made(NamedTuple):
 
 
 def period(zone: str = ZONE) -> tuple[pd.Timestamp, pd.Timestamp]:
-    """Four weeks: the first midnight, and the one behind the last day."""
+    """Four weeks: the first midnight, and the midnight after the last day."""
     start = START.tz_localize(None).tz_localize(zone)
     return start, start + pd.DateOffset(days=DAYS)
 
@@ -70,7 +71,7 @@ def blocks(
     workers: int = 1,
     zone: str = ZONE,
 ) -> Iterator[Block]:
-    """The people in blocks of ``block``, in order; ``workers`` blocks are made at once. They live by the clocks of ``zone``."""
+    """The people in blocks of ``block``, in order, in the time zone ``zone``; ``workers`` blocks are generated at once."""
     people = ranges.whole("people", people, 1, _HIGHEST)
     calls, block = ranges.positive("calls", calls, "calls a day"), ranges.whole("block", block, 1)
     world, key, clock = world_of(ground), key_of(seed), _clock(zone)
@@ -82,7 +83,7 @@ def blocks(
     if workers == 1:
         yield from map(made, starts)
         return
-    with ThreadPoolExecutor(workers) as pool:  # compiled code holds no lock
+    with ThreadPoolExecutor(workers) as pool:  # compiled code releases the lock
         waiting = [pool.submit(made, first) for first in islice(starts, workers + 1)]
         while waiting:
             yield waiting.pop(0).result()
@@ -90,7 +91,7 @@ def blocks(
 
 
 def _clock(zone: str = ZONE) -> np.ndarray:
-    """The moment, s since 1970 UTC, of each full hour on the clock; of an hour that the clock shows twice, its first time."""
+    """The moment, s since 1970 UTC, of each full hour on the clock; for an hour that the clock shows twice, its first time."""
     hours = pd.date_range(START.tz_localize(None), periods=24 * DAYS, freq="h").tz_localize(
         zone, ambiguous=np.ones(24 * DAYS, bool)
     )
@@ -116,7 +117,7 @@ def make_region(
     seed: int = SEED,
     block: int = BLOCK,
 ) -> Made:
-    """The region of ``seed`` as tables; ``calls`` is what the median person makes in a day."""
+    """The region of ``seed`` as tables; ``calls`` is the number of calls a day of the median person."""
     return _made(ground_of(municipalities, antennas, seed), people, calls, seed, block, ZONE)
 
 
@@ -130,7 +131,10 @@ def make_on(
     seed: int = SEED,
     block: int = BLOCK,
 ) -> Made:
-    """People as those of the region in the municipalities of :func:`mobpriv.datasets.region.boundaries.read_boundaries`, by the clocks of ``zone``."""
+    """The region's people in the municipalities of :func:`mobpriv.datasets.region.boundaries.read_boundaries`.
+
+    ``zone`` is their time zone.
+    """
     ground = ground_on(boundaries, antennas, ranks or {}, np.random.default_rng(seed))
     return _made(ground, people, calls, seed, block, zone)
 
@@ -162,10 +166,11 @@ def write_region(
     workers: int = 1,
     level: int = 19,
 ) -> list[Path]:
-    """``region.parquet``, ``region_cells.parquet``, ``region_people.parquet`` and ``region_municipalities.geojson`` in ``folder``.
+    """Write the region to four files in ``folder``.
 
-    Calls are written as they are made, so that memory does not grow with the region; the files do not depend on ``block`` or
-    ``workers``. ``level`` is that of the compression: 19 for files that stay, 1 for those that must be written fast.
+    They are ``region.parquet``, ``region_cells.parquet``, ``region_people.parquet`` and ``region_municipalities.geojson``.
+    Calls are written as they are generated, so that memory does not grow with the region. The files do not depend on ``block``
+    or ``workers``. ``level`` is the compression level: 19 for files to keep, 1 for fast writing.
     """
     ground = ground_of(municipalities, antennas, seed)
     return files.write(folder, ground, blocks(ground, people, calls, seed, block, workers), level)

@@ -1,5 +1,6 @@
-"""The synthetic region's people on boundaries that are given: those of real municipalities, say. The boundaries are real then, and nobody who
-lives, moves or calls there is.
+"""The synthetic region's people within given boundaries, for instance of real municipalities.
+
+Only the boundaries are real then, not the people who live, move or call there.
 """
 
 from pathlib import Path
@@ -16,11 +17,11 @@ NAMES = ("municipality", "name")  # columns of a file of boundaries that may hol
 
 
 def read_boundaries(path) -> geopandas.GeoDataFrame:
-    """Municipalities (municipality, geometry in degrees) of a file that geopandas reads, with their names in one of :data:`NAMES`."""
+    """Municipalities (municipality, geometry in degrees) of a file for geopandas, with names in a column of :data:`NAMES`."""
     try:
         table = geopandas.read_file(path)
     except (OSError, RuntimeError, ValueError) as error:  # pyogrio's own are RuntimeErrors
-        raise ValueError(f"{Path(path).name} is no file of boundaries: GeoJSON, say ({error})") from None
+        raise ValueError(f"{Path(path).name} is no file of boundaries: give GeoJSON, for instance ({error})") from None
     column = next((name for name in NAMES if name in table), None)
     if column is None:
         raise ValueError(f"{Path(path).name} lacks the names of its municipalities: a column {' or '.join(NAMES)}")
@@ -37,7 +38,10 @@ def read_boundaries(path) -> geopandas.GeoDataFrame:
 
 
 def in_order(names: list[str], ranks: dict[str, int], rng: np.random.Generator) -> list[str]:
-    """The municipalities by inhabitants, the largest first: those of ``ranks`` in their places (1: the largest), the others as they are drawn."""
+    """The municipalities by inhabitants, the largest first.
+
+    Those of ``ranks`` get their ranks (1: the largest), the others are in random order.
+    """
     strange = [name for name in ranks if name not in names]
     if strange:
         raise ValueError(f"ranks name no municipality of the file: {', '.join(strange)}")
@@ -51,9 +55,10 @@ def in_order(names: list[str], ranks: dict[str, int], rng: np.random.Generator) 
 
 
 def ground_on(boundaries: geopandas.GeoDataFrame, antennas: int, ranks: dict[str, int], rng: np.random.Generator) -> Ground:
-    """The ground of these municipalities. How many people live in each follows Zipf's law, as on the island; which comes where: ``ranks``.
+    """The ground of these municipalities.
 
-    Antennas stand in a municipality's largest part; islets and exclaves are served from there.
+    The numbers of inhabitants follow Zipf's law, as on the island; ``ranks`` says which municipality has which rank. Antennas
+    are placed in a municipality's largest part, which also serves islets and exclaves.
     """
     enough(len(boundaries), antennas)
     order_rng, antenna_rng = rng.spawn(2)

@@ -1,8 +1,9 @@
-"""When the people of the synthetic region call, and which antennas serve them.
+"""Times of the synthetic region's calls, and the antennas that serve them.
 
-Calls come in cascades (Malmgren et al. 2008, doi:10.1073/pnas.0800332105): the first of each at a rate that follows the day and the
-week, and each call is followed by another with probability :data:`AGAIN`, minutes later. How many calls somebody makes is lognormal
-over people, and so is how busy one of her days is: with the cascades and the nights, inter-call times come out heavy-tailed.
+Calls come in cascades (Malmgren et al. 2008, ``doi:10.1073/pnas.0800332105``). The first call of each comes at a rate that
+follows the day and the week. Each call is followed by another with probability :data:`AGAIN`, minutes later. A person's number
+of calls is lognormal over people, and so is the activity of each of her days. With the cascades and the nights, this makes
+inter-call times heavy-tailed.
 """
 
 import numba
@@ -20,26 +21,27 @@ from mobpriv.datasets.region.people import (
 from mobpriv.datasets.region.streams import above, exponential, normal, stream, uniform
 
 ACTIVITY, MOST = 1.4, 100.0  # standard deviation of the logarithm of someone's calls a day; calls a day at most on average
-ROAD_CALLS = 8.0  # who works on the road calls eight times as much: for work
+ROAD_CALLS = 8.0  # people who work on the road call eight times as much, for work
 BUSY = 0.5  # standard deviation of the logarithm of a day's factor
-WEEKEND = 0.75  # calls of a day of the weekend, against a working day's
+WEEKEND = 0.75  # calls of a weekend day relative to a working day
 AGAIN, PAUSE = 0.5, 240.0  # probability that a call is followed by another; s, mean pause between them
 DURATION, SHAPE, LONGEST = 60.0, 0.6, 7_200.0  # s: log-logistic (Vaz de Melo et al. 2010, doi:10.1007/978-3-642-15939-8_23)
-STAND_IN, HANDOVER = 0.3, 0.02  # probability that another antenna of the municipality serves a call; that it takes it over
+STAND_IN, HANDOVER = 0.3, 0.02  # probability that another antenna of the municipality serves a call; takes it over
 # calls of each hour of the clock, midnight first: few at night, a morning, a late afternoon; at weekends later and flatter
 WORKING_DAY = np.array([2, 1, 1, 1, 1, 2, 6, 20, 45, 60, 65, 65, 62, 55, 55, 58, 62, 70, 72, 65, 52, 38, 20, 8.0])
 FREE_DAY = np.array([5, 3, 2, 1, 1, 1, 3, 8, 20, 38, 52, 60, 60, 52, 48, 48, 52, 56, 60, 58, 48, 36, 24, 12.0])
 _WORKING, _FREE = np.cumsum(WORKING_DAY), np.cumsum(FREE_DAY)
 
-PASSING, VISITING, WORKING_THERE, LIVING_THERE = 1, 2, 4, 8  # what somebody does in a municipality, as bits
+PASSING, VISITING, WORKING_THERE, LIVING_THERE = 1, 2, 4, 8  # a person's activities in a municipality, as bits
 
 
 @numba.njit(cache=True, nogil=True)
 def block(world, key, first, last, days, median):
-    """The calls of the people numbered ``first`` … ``last`` − 1, each by time, and what they do where.
+    """The calls of the people numbered ``first`` … ``last`` − 1, each by time, and their activities by municipality.
 
     Returns the columns person, seconds on the clock since the first midnight, cell, end cell, duration in s; and the columns
-    person, municipality, bits. ``median`` is what the median person makes in calls a day, were she at a workplace or at home.
+    person, municipality, bits. ``median`` is the calls a day of the median person, if she were always at a workplace or at
+    home.
     """
     room, n = 1024, 0
     who, t = np.empty(room, np.int32), np.empty(room, np.int32)
@@ -96,7 +98,7 @@ def _grown(column, room):
 
 @numba.njit(cache=True)
 def _times(person, days, median, s):
-    """When a person would call, in order: seconds on the clock since the first midnight."""
+    """Times of a person's possible calls, in order: seconds on the clock since the first midnight."""
     rate = median * np.exp(ACTIVITY * normal(s))
     if person.kind == ON_THE_ROAD:
         rate *= ROAD_CALLS
@@ -123,7 +125,7 @@ def _times(person, days, median, s):
 
 @numba.njit(cache=True)
 def _sorted(times):
-    """Times in order, in place, by insertion: only where cascades meet are they out of it."""
+    """Sort times in place by insertion, since they are unsorted only where cascades meet."""
     for i in range(1, len(times)):
         t, k = times[i], i
         while k > 0 and times[k - 1] > t:
@@ -135,7 +137,7 @@ def _sorted(times):
 
 @numba.njit(cache=True)
 def _hour(cumulative, share):
-    """The hour of the day before which a ``share`` of its calls is made."""
+    """The hour of the day by which a ``share`` of its calls is made."""
     sought = share * cumulative[-1]
     k = above(cumulative, sought)
     before = cumulative[k - 1] if k else 0.0
@@ -144,7 +146,7 @@ def _hour(cumulative, share):
 
 @numba.njit(cache=True)
 def _serving(world, arrive, leave, place, stay, t, s):
-    """The cell that serves someone at a time, and whether she is on the way; ``stay`` is the last stay that has begun."""
+    """The cell that serves a person at a time, and whether she is travelling; ``stay`` is the last stay that has begun."""
     if t < leave[stay]:
         if uniform(s) < STAND_IN:
             return world.neighbours[place[stay], np.int64(NEIGHBOURS * uniform(s))], False
@@ -155,7 +157,7 @@ def _serving(world, arrive, leave, place, stay, t, s):
 
 @numba.njit(cache=True)
 def _stayed(world, person, places, municipalities):
-    """For each municipality what a person does there, but for what she only passes."""
+    """A person's activities in each municipality, except passing."""
     does = np.zeros(municipalities, np.int8)
     for place in places:
         does[world.owner[place]] |= VISITING

@@ -1,4 +1,4 @@
-"""The files of the synthetic region: Parquet in columns that pack well, byte for byte the same whatever the blocks they come in."""
+"""The files of the synthetic region: compact Parquet, byte for byte independent of the blocks in which the rows come."""
 
 import tempfile
 from collections.abc import Callable, Iterable
@@ -21,7 +21,10 @@ _SYNTHETIC = {"synthetic": "true"}
 
 
 class Block(NamedTuple):
-    """Calls by (person, time), and the roles of their people by (person, municipality); people, cells, municipalities as numbers."""
+    """Calls by (person, time), and the roles of their people by (person, municipality).
+
+    People, cells and municipalities are numbers.
+    """
 
     person: np.ndarray
     t: np.ndarray  # s since 1970-01-01 UTC
@@ -34,7 +37,10 @@ class Block(NamedTuple):
 
 
 def write(folder, ground: Ground, blocks: Iterable[Block], level: int) -> list[Path]:
-    """The four files of a region in ``folder``: written aside and moved there whole, so that a full disk leaves none of them, or the old ones."""
+    """Write the four files of a region to ``folder``.
+
+    They are written elsewhere and moved when complete, so that a full disk leaves no files, or the old ones.
+    """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".region-", dir=folder) as aside:
@@ -58,7 +64,7 @@ def _write(folder: Path, ground: Ground, blocks: Iterable[Block], level: int) ->
 
 
 class _Rows:
-    """Columns on their way into a file, in groups of :data:`ROWS` rows however they come."""
+    """Columns to be written to a file, in groups of :data:`ROWS` rows in whatever portions they come."""
 
     def __init__(self, file: pq.ParquetWriter, table: Callable[..., pa.Table], ground: Ground):
         self.file, self.table, self.ground, self.waiting = file, table, ground, []
@@ -94,7 +100,7 @@ def _file(path: Path, schema: pa.Schema, level: int) -> pq.ParquetWriter:
 
 def calls_table(person, t, cell, end_cell, duration, ground: Ground) -> pa.Table:
     cells = pa.array(ground.cells["cell"], pa.string())
-    end = pa.array(end_cell, pa.int32(), mask=end_cell == cell)  # where it is the same, nothing is written
+    end = pa.array(end_cell, pa.int32(), mask=end_cell == cell)  # null if it is the same
     coded = pa.DictionaryArray.from_arrays
     columns = [_people(person), pa.array(t), coded(pa.array(cell, pa.int32()), cells), coded(end, cells)]
     return pa.Table.from_arrays([*columns, pa.array(duration, pa.int32())], schema=_CALLS)
@@ -111,7 +117,7 @@ def people_table(person, municipality, role, ground: Ground) -> pa.Table:
 
 
 def _people(person: np.ndarray) -> pa.DictionaryArray:
-    """A column of people, by number, as names: those that occur are its dictionary."""
+    """A column of people, by number, as names; its dictionary holds those that occur."""
     new = np.r_[True, person[1:] != person[:-1]]
     return pa.DictionaryArray.from_arrays(pa.array(np.cumsum(new) - 1, pa.int32()), names_of(person[new]))
 

@@ -1,8 +1,8 @@
 """The ground of the synthetic region: an island, its municipalities as polygons, and its antennas.
 
-Sizes of towns follow Zipf's law, the k-th largest has 1/k of the largest's inhabitants (Gabaix 1999, doi:10.1162/003355399556133).
-Municipalities are the Voronoi cells of their towns, cut at the coast, of about :data:`AREA` each (Tuscany's 279 have 82 km² on
-average). Antennas stand where people live: shared out by inhabitants, denser towards each town's middle.
+Sizes of towns follow Zipf's law: the k-th largest has 1/k of the largest's inhabitants (Gabaix 1999,
+``doi:10.1162/003355399556133``). Municipalities are the Voronoi cells of their towns, cut at the coast, of about :data:`AREA`
+each (Tuscany's 279 have 82 km² on average). Antennas are distributed by inhabitants, denser towards each town's middle.
 """
 
 from typing import NamedTuple
@@ -19,11 +19,11 @@ CENTRE = (44.5, -14.5)  # degrees: open Atlantic, 200 km west of the synthetic c
 AREA = 80e6  # m², of a municipality on average
 DECIMALS = 5  # of a degree: 1.1 m
 FEWEST = 2  # antennas of a municipality
-APART = 0.4  # least distance of two antennas, in mean spacings of a municipality's antennas
+APART = 0.4  # least distance between two antennas, in mean spacings of a municipality's antennas
 TOWN = 0.22  # standard deviation of an antenna's distance from the town's middle, in roots of the municipality's area
 INNER = 50.0  # m, least distance of an antenna from the border
-PIXEL = 250.0  # m, side of the squares that know which antenna serves them
-NEIGHBOURS = 3  # antennas of the same municipality that may stand in for one
+PIXEL = 250.0  # m, side of the squares of the map of serving antennas
+NEIGHBOURS = 3  # antennas of the same municipality that may replace one
 
 
 class Ground(NamedTuple):
@@ -35,13 +35,13 @@ class Ground(NamedTuple):
     y: np.ndarray
     owner: np.ndarray  # the municipality of each cell
     weight: np.ndarray  # share of the inhabitants that live at each cell
-    neighbours: np.ndarray  # (cells, NEIGHBOURS): the nearest others of its municipality; itself where there are none
+    neighbours: np.ndarray  # (cells, NEIGHBOURS): the nearest others of its municipality; itself if there are none
     serving: np.ndarray  # (rows, columns): the cell that serves each square of side PIXEL, from south-west
     corner: tuple[float, float]  # x, y of the south-west corner of that map
 
 
 def make_ground(municipalities: int, antennas: int, rng: np.random.Generator) -> Ground:
-    """The island with so many municipalities and antennas."""
+    """The island with the given numbers of municipalities and antennas."""
     enough(municipalities, antennas)
     coast_rng, town_rng, antenna_rng = rng.spawn(3)
     island = _coast(municipalities * AREA, coast_rng)
@@ -59,7 +59,10 @@ def settled(
     centre: tuple[float, float],
     rng: np.random.Generator,
 ) -> Ground:
-    """Municipalities with inhabitants and antennas, the largest first: ``polygons`` in metres about ``centre``, ``shapes`` the same in degrees."""
+    """Municipalities with inhabitants and antennas, the largest first.
+
+    ``polygons`` are in metres about ``centre``, ``shapes`` the same in degrees.
+    """
     municipalities = len(names)
     share = 1 / np.arange(1, municipalities + 1)
     share /= share.sum()
@@ -79,7 +82,7 @@ def settled(
 
 
 def enough(municipalities: int, antennas: int) -> None:
-    """Refuses what is no region."""
+    """Refuse too few municipalities or antennas."""
     if municipalities < 2 or antennas < FEWEST * municipalities:
         raise ValueError(
             f"a region has at least 2 municipalities, each with at least {FEWEST} antennas "
@@ -106,9 +109,9 @@ def _coast(area: float, rng: np.random.Generator) -> shapely.Polygon:
 
 
 def _polygons(island: shapely.Polygon, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Municipalities, the largest town's first: the one nearest to a bay's head in the east; the others in any order."""
+    """Municipalities: first the largest town's, the one nearest to a bay's head in the east; the others in any order."""
     towns = _within(island, count, rng)
-    for _ in range(2):  # Lloyd 1982: towards polygons of like size
+    for _ in range(2):  # Lloyd 1982: towards polygons of similar size
         towns = shapely.centroid(_voronoi(island, towns))
     parts = _voronoi(island, towns)
     east = island.bounds[2]
@@ -118,7 +121,7 @@ def _polygons(island: shapely.Polygon, count: int, rng: np.random.Generator) -> 
 
 
 def _within(polygon: shapely.Polygon, count: int, rng: np.random.Generator) -> np.ndarray:
-    """So many random points in a polygon."""
+    """A number of random points in a polygon."""
     west, south, east, north = polygon.bounds
     found = np.zeros((0, 2))
     while len(found) < count:
@@ -128,8 +131,10 @@ def _within(polygon: shapely.Polygon, count: int, rng: np.random.Generator) -> n
 
 
 def _voronoi(island: shapely.Polygon, towns: np.ndarray) -> np.ndarray:
-    """Which part of the island is nearer to each town than to the others. A part that the coast cuts in two goes with its larger
-    piece's town, the smaller one with its longest neighbour."""
+    """The part of the island that is nearer to each town than to the others.
+
+    If the coast cuts a part in two, the smaller piece goes to its neighbour with the longest common border.
+    """
     cells = shapely.get_parts(shapely.voronoi_polygons(shapely.multipoints(towns), extend_to=island, ordered=True))
     parts = shapely.intersection(shapely.set_precision(cells, 1.0), island, grid_size=1.0)
     pieces = [sorted(shapely.get_parts(part), key=lambda piece: -piece.area) for part in parts]
@@ -149,7 +154,7 @@ def _shared_out(total: int, share: np.ndarray) -> np.ndarray:
 
 
 def _antennas(polygon: shapely.Polygon, count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Positions in a municipality, denser towards its middle, none too near to another or to the border."""
+    """Positions in a municipality, denser towards its middle, none too near to another one or to the border."""
     polygon = max(shapely.get_parts(polygon), key=shapely.area)
     middle, side = np.array(polygon.centroid.coords[0]), np.sqrt(polygon.area)
     inner, apart = polygon.buffer(-INNER), APART * side / np.sqrt(count)
@@ -158,7 +163,7 @@ def _antennas(polygon: shapely.Polygon, count: int, rng: np.random.Generator) ->
         point = np.round(middle + rng.normal(0, TOWN * side, 2))
         if shapely.contains_xy(inner, *point) and (not len(found) or np.hypot(*(found - point).T).min() > apart):
             found = np.vstack([found, point])
-        apart *= 0.999  # so that it ends
+        apart *= 0.999  # guarantees that the loop ends
     return found[:, 0], found[:, 1]
 
 
@@ -173,7 +178,7 @@ def _neighbours(x: np.ndarray, y: np.ndarray, owner: np.ndarray) -> np.ndarray:
 
 
 def _serving(polygons: np.ndarray, x: np.ndarray, y: np.ndarray, owner: np.ndarray) -> tuple[np.ndarray, tuple[float, float]]:
-    """A map of the nearest cell of the municipality that each square's middle lies in; at sea of the nearest municipality."""
+    """A map of squares: the nearest cell of the municipality that contains the square's middle, at sea of the nearest one."""
     west, south, east, north = shapely.total_bounds(polygons)
     columns, rows = int(np.ceil((east - west) / PIXEL)), int(np.ceil((north - south) / PIXEL))
     px, py = np.meshgrid(west + PIXEL * (np.arange(columns) + 0.5), south + PIXEL * (np.arange(rows) + 0.5))

@@ -1,12 +1,16 @@
-"""The people of the synthetic region: who lives and works where, and where everybody is, from the first day to the last.
+"""The people of the synthetic region: their homes, their work, and where they are from the first day to the last.
 
-Someone's days begin and end at home and turn around work (after TimeGeo, Jiang et al. 2016, doi:10.1073/pnas.1524261113). Where
-free time goes follows exploration and preferential return (Song et al. 2010, doi:10.1038/nphys1760): someone who knows S places
-goes to a new one with probability 0.6·S^−0.21, else to a known one in proportion to past visits; new places are chosen by gravity,
-inhabitants / distance² (d-EPR, Pappalardo & Simini 2018, doi:10.1007/s10618-017-0548-4). What else a life needs are round numbers
-of everyday life, and stand below.
+Sources:
 
-A person's places are antenna cells. Times are seconds on the clock of :data:`mobpriv.datasets.region.ZONE` since the first midnight.
+* Days begin and end at home and are organised around work: TimeGeo, Jiang et al. 2016, ``doi:10.1073/pnas.1524261113``.
+* Places of free time follow exploration and preferential return: Song et al. 2010, ``doi:10.1038/nphys1760``. A person who
+  knows S places goes to a new one with probability 0.6·S^−0.21, else to a known one in proportion to past visits.
+* New places are chosen by gravity, inhabitants / distance²: d-EPR, Pappalardo & Simini 2018, ``doi:10.1007/s10618-017-0548-4``.
+
+The other parameters are round numbers of everyday life, defined below.
+
+A person's places are antenna cells. Times are seconds on the clock of :data:`mobpriv.datasets.region.ZONE` since the first
+midnight.
 """
 
 from typing import NamedTuple
@@ -18,11 +22,11 @@ from mobpriv.datasets.region.ground import PIXEL, Ground
 from mobpriv.datasets.region.streams import chosen, exponential, normal, uniform
 
 HOUR, DAY = 3_600.0, 86_400.0
-AT_WORKPLACE, ON_THE_ROAD = 0, 1  # of working days; what else a person does is no work away from home
+AT_WORKPLACE, ON_THE_ROAD = 0, 1  # kinds of working days; other people do not work away from home
 WORKING, ROAD = 0.55, 0.1  # shares of the people: 55 % at a workplace (or school), 10 % on the road, the others at home
 NEAR, COMMUTE = 1_000.0, 3_000.0  # m, added to the distance in gravity: of free time, of work
 RHO, GAMMA = 0.6, 0.21  # Song et al. 2010
-KNOWN, PLACES = 10, 60  # outings before the first day; places one can know
+KNOWN, PLACES = 10, 60  # outings before the first day; most places that a person can know
 OUTINGS, SPREAD = (
     0.6,
     0.8,
@@ -30,14 +34,14 @@ OUTINGS, SPREAD = (
 TRIP = 0.08  # probability of a day's trip on a day of the weekend, for someone of median outings
 STOP = 40.0  # min, mean length of a stop of work on the road
 SPEED, START_UP = 9.0, 240.0  # m/s on the way (32 km/h), s before it
-CHRONOTYPE = 0.8  # h, standard deviation of how late a person's day is
+CHRONOTYPE = 0.8  # h, standard deviation of the shift of a person's day
 _STAYS = 64  # of a day, at most
 
 Life = tuple[np.ndarray, np.ndarray, np.ndarray, int]  # arrive, leave, place of each stay in order; how many stays
 
 
 class World(NamedTuple):
-    """The ground as compiled code reads it."""
+    """The ground as arrays for compiled code."""
 
     x: np.ndarray
     y: np.ndarray
@@ -53,10 +57,10 @@ class World(NamedTuple):
 
 class Person(NamedTuple):
     home: int  # a cell
-    work: int  # a cell; −1 for those who have none
+    work: int  # a cell; −1 for people without one
     kind: int  # AT_WORKPLACE, ON_THE_ROAD, 2: neither
     outings: float  # of free time, a day
-    late: float  # s, how much later than usual the day is
+    late: float  # s, by which the day is later than usual
 
 
 def world_of(ground: Ground) -> World:
@@ -76,7 +80,7 @@ def world_of(ground: Ground) -> World:
 
 @numba.njit(cache=True)
 def person_of(world, s):
-    """Who somebody is."""
+    """Draw a person's attributes."""
     home = chosen(s, world.homes)
     kind, work = 2, -1
     u = uniform(s)
@@ -88,7 +92,7 @@ def person_of(world, s):
 
 @numba.njit(cache=True)
 def life(world, person, days, s):
-    """Every stay of a person, in order; between two of them she is on the straight way from one to the other."""
+    """Every stay of a person, in order; between two of them she travels in a straight line."""
     arrive, leave = np.empty(days * _STAYS + 1), np.empty(days * _STAYS + 1)
     place = np.empty(days * _STAYS + 1, np.int32)
     arrive[0], leave[0], place[0] = 0.0, 0.0, person.home
@@ -97,7 +101,7 @@ def life(world, person, days, s):
         _place_to_go(world, person.home, known, visits, s)
     for day in range(days):
         midnight, weekend = day * DAY + person.late, day % 7 >= 5
-        last = n + _STAYS - 2  # one more brings her home
+        last = n + _STAYS - 2  # leaves room for the stay at home
         t, end, busy = midnight + 9.5 * HOUR, midnight + 21 * HOUR, person.outings
         if weekend:
             t, busy = t + HOUR, 1.5 * busy
@@ -110,7 +114,7 @@ def life(world, person, days, s):
         elif person.kind == ON_THE_ROAD:
             t, n = _rounds(world, person, midnight, arrive, leave, place, n, s)
             busy = 0.5 * busy
-        # outings come at random while there is time; after two in three one goes home before the next
+        # outings come at random while there is time; after two in three the person goes home before the next
         gap = (end - t) / max(busy, 1e-3)
         t += gap * exponential(s)
         while t < end and n < last:
@@ -127,7 +131,7 @@ def life(world, person, days, s):
 
 @numba.njit(cache=True)
 def _go(world, to, at, until, arrive, leave, place, n):
-    """A stay at ``to`` from about ``at`` up to ``until``, behind the n stays there are; returns how many there are then."""
+    """Add a stay at ``to`` from about ``at`` until ``until`` to the n earlier ones; return the new number of stays."""
     before = place[n - 1]
     if to == before:
         leave[n - 1] = max(leave[n - 1], until)
@@ -141,7 +145,7 @@ def _go(world, to, at, until, arrive, leave, place, n):
 
 @numba.njit(cache=True)
 def _place_to_go(world, home, known, visits, s):
-    """Exploration and preferential return: a place, which is visited then."""
+    """Choose a place by exploration and preferential return, and count the visit."""
     size = 0
     while size < PLACES and visits[size] > 0:
         size += 1
@@ -163,7 +167,7 @@ def _place_to_go(world, home, known, visits, s):
 
 @numba.njit(cache=True)
 def _rounds(world, person, midnight, arrive, leave, place, n, s):
-    """A working day on the road: from the place of work to stops about it, until five."""
+    """A working day on the road: from the place of work to stops around it, until five."""
     t, end = midnight + (8 + 0.5 * normal(s)) * HOUR, midnight + (17 + 0.5 * normal(s)) * HOUR
     until = t + 0.5 * HOUR
     n = _go(world, person.work, t, until, arrive, leave, place, n)
@@ -177,7 +181,7 @@ def _rounds(world, person, midnight, arrive, leave, place, n, s):
 
 @numba.njit(cache=True)
 def _trip(world, midnight, arrive, leave, place, n, s):
-    """A day somewhere in the region, however far, and a second stop there."""
+    """A day anywhere in the region, at any distance, and a second stop there."""
     there = chosen(s, world.homes)
     n = _go(world, there, midnight + 10.5 * HOUR, midnight + 14 * HOUR, arrive, leave, place, n)
     second = chosen(s, world.free_time[there])
@@ -188,7 +192,7 @@ def _trip(world, midnight, arrive, leave, place, n, s):
 
 @numba.njit(cache=True)
 def on_the_way(world, start, end, share):
-    """The cell that serves someone after a ``share`` of the straight way between two cells."""
+    """The cell that serves a person after a ``share`` of the straight way between two cells."""
     x = world.x[start] + share * (world.x[end] - world.x[start])
     y = world.y[start] + share * (world.y[end] - world.y[start])
     row, column = np.int64((y - world.south) // PIXEL), np.int64((x - world.west) // PIXEL)

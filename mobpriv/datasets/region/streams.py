@@ -1,9 +1,11 @@
-"""A stream of random numbers for each person: Philox4x64-10 (Salmon et al. 2011, doi:10.1145/2063384.2063405).
+"""A stream of random numbers for each person: Philox4x64-10.
 
-Philox has no state to carry on: it turns a counter into numbers, under a key. The key comes from the seed, and a person's number is
-a word of the counter, so that any person's numbers are at hand at once, whoever else is made before, beside or behind. It is
-numpy's ``Philox(key=key, counter=[0, 0, person, 0])``, number for number (a test holds it to that); here in compiled code, because
-a million bit generators of numpy take longer to set up than a region to make.
+Source: Salmon et al. 2011, ``doi:10.1145/2063384.2063405``.
+
+Philox has no state to carry: it maps a counter to numbers, under a key. The key comes from the seed, and a person's number is a
+word of the counter. So any person's numbers are available at once, independent of the other people. The numbers equal those of
+numpy's ``Philox(key=key, counter=[0, 0, person, 0])``, which a test checks. This version is compiled code, because setting up a
+million bit generators of numpy takes longer than making a region.
 """
 
 import numba
@@ -32,7 +34,7 @@ def _high(a, b):
 
 @numba.njit(cache=True)
 def stream(key, person):
-    """The stream of a person, at its beginning."""
+    """The stream of a person, at its start."""
     s = np.zeros(_WORDS, np.uint64)
     s[0], s[1], s[4] = key[0], key[1], np.uint64(person)
     s[9] = np.uint64(4)
@@ -65,31 +67,31 @@ def raw(s):
 
 @numba.njit(cache=True)
 def uniform(s):
-    """In [0, 1), 53 bits."""
+    """A uniform number in [0, 1), 53 bits."""
     return np.float64(raw(s) >> np.uint64(11)) * 2.0**-53
 
 
 @numba.njit(cache=True)
 def exponential(s):
-    """Of mean 1."""
+    """An exponential number of mean 1."""
     return -np.log(1.0 - uniform(s))
 
 
 @numba.njit(cache=True)
 def normal(s):
-    """Of mean 0 and variance 1 (Box and Muller 1958)."""
+    """A normal number of mean 0 and variance 1 (Box and Muller 1958)."""
     return np.sqrt(2 * exponential(s)) * np.cos(2 * np.pi * uniform(s))
 
 
 @numba.njit(cache=True)
 def chosen(s, cumulative):
-    """A place in a table, by its cumulative weights."""
+    """A random position in a table, by its cumulative weights."""
     return above(cumulative, uniform(s) * cumulative[-1])
 
 
 @numba.njit(cache=True)
 def above(cumulative, value):
-    """The first place whose cumulative weight exceeds a value; the last, where none does."""
+    """The first position whose cumulative weight exceeds a value; the last if none does."""
     low, high = 0, len(cumulative) - 1
     while low < high:
         middle = (low + high) // 2

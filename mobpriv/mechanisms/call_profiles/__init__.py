@@ -1,6 +1,8 @@
-"""Mechanisms on individual call profiles (PRIMULE, §3.1): one file each, a frozen dataclass whose fields are the paper's
-parameters, with ``protect(profiles, rng) -> Protected``: a table with a row a profile and a column a cell, shares of days in
-[0, 1], the group of each row, and whether every group has k rows. All rows stay, in their order; nothing depends on that order.
+"""Mechanisms on individual call profiles (PRIMULE, §3.1), one file each.
+
+Each is a frozen dataclass with ``protect(profiles, rng) -> Protected``, whose fields are the paper's parameters. The result is
+a table with a row a profile and a column a cell, shares of days in [0, 1]. It comes with the group of each row, and whether
+every group has k rows. All rows stay, in their order; no result depends on that order.
 """
 
 from mobpriv.mechanisms.call_profiles.collapsed import Protected

@@ -1,7 +1,7 @@
-"""Tables of individual call profiles, their checks, and equal profiles collapsed: what the mechanisms of this room begin with.
+"""Tables of individual call profiles, their checks, and equal profiles collapsed: the input of the mechanisms of this package.
 
-A value of a profile is a share of days (PRIMULE, §3.1), a rational number: it is held as the whole number of 1/unit, so that sums are
-exact, in whatever order the rows stand, and distances that are equal are found equal.
+A value of a profile is a share of days (PRIMULE, §3.1), a rational number. It is held as the whole number of 1/unit. So sums
+are exact in any order of rows, and equal distances compare as equal.
 """
 
 from collections.abc import Sequence
@@ -12,17 +12,17 @@ import pandas as pd
 
 from mobpriv.ranges import whole
 
-# tenths hold shares of five and of two days; 60ths those of weeks that are cut short; the rest, means that are rounded
+# tenths for shares of five and of two days; 60ths for incomplete weeks; the others for rounded means
 UNITS = (10, 60, 1000, 10**6)
-_NEAR = 1e-9  # from a whole number: what a division by 5 errs by, and far less
+_NEAR = 1e-9  # distance from a whole number: far above the error of a division by 5
 
 
 class Protected(NamedTuple):
-    """What a mechanism publishes of a table of profiles."""
+    """The published version of a table of profiles."""
 
     values: pd.DataFrame  # as the table: same rows, same columns
-    group: np.ndarray | None  # of each row the number of its group; None: the mechanism makes none
-    anonymous: bool | None  # the flag of Algorithm 1: is every group of size k or more? None: not what the mechanism promises
+    group: np.ndarray | None  # number of each row's group; None: the mechanism makes none
+    anonymous: bool | None  # the flag of Algorithm 1: is every group of size k or more? None: not guaranteed by the mechanism
 
 
 class Collapsed(NamedTuple):
@@ -34,12 +34,12 @@ class Collapsed(NamedTuple):
 
 
 def as_profiles(profiles) -> pd.DataFrame:
-    """The table itself, if it holds profiles: a row a profile and a column a cell, shares in [0, 1], each row and each column once."""
+    """Check a table of profiles: a row a profile and a column a cell, shares in [0, 1], each row and each column once."""
     if not isinstance(profiles, pd.DataFrame) or not profiles.shape[1]:
         raise ValueError(f"profiles must be a table, a row a profile and a column a cell (got {type(profiles).__name__})")
     for what, names in (("row", profiles.index), ("cell", profiles.columns)):
         if not names.is_unique:
-            raise ValueError(f"profiles must have every {what} once ({names[names.duplicated()][0]} stands there twice)")
+            raise ValueError(f"profiles must have every {what} once ({names[names.duplicated()][0]} occurs twice)")
     x = profiles.to_numpy()
     if x.dtype.kind not in "fiu":
         raise ValueError(f"profiles must hold numbers, shares of days (they hold {x.dtype})")
@@ -54,7 +54,7 @@ def as_profiles(profiles) -> pd.DataFrame:
 
 
 def check_h(h) -> tuple[int, ...] | None:
-    """h of Algorithm 1 as a tuple of places of cells; None is all of them."""
+    """h of Algorithm 1 as a tuple of positions of cells; None is all of them."""
     if h is None:
         return None
     if isinstance(h, str | bytes) or not isinstance(h, Sequence | np.ndarray) or np.ndim(h) != 1 or not len(h):
@@ -62,12 +62,12 @@ def check_h(h) -> tuple[int, ...] | None:
     places = tuple(whole("h", j, 0, rule="must hold whole numbers, 0 or above: places of cells") for j in h)
     if len(set(places)) < len(places):
         twice = next(j for j in places if places.count(j) > 1)
-        raise ValueError(f"h must hold every cell once ({twice} stands there twice)")
+        raise ValueError(f"h must hold every cell once ({twice} occurs twice)")
     return tuple(sorted(places))
 
 
 def cells_of(h: tuple[int, ...] | None, cells: int) -> np.ndarray:
-    """h as places in profiles of so many cells."""
+    """h as positions in profiles of so many cells."""
     if h is None:
         return np.arange(cells)
     if max(h) >= cells:
@@ -89,7 +89,7 @@ def in_units(x: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 def collapse(wholes: np.ndarray, most: int, sizes: np.ndarray | None = None) -> Collapsed:
-    """Equal rows of whole numbers 0 … ``most`` become one, sorted lexicographically; ``sizes``: how many each row stands for (1)."""
+    """Merge equal rows of whole numbers 0 … ``most``, sorted lexicographically; ``sizes``: copies of each (1)."""
     words = _words(wholes, most)
     order = np.lexsort(words[::-1])
     new = np.zeros(len(order), bool)
@@ -105,7 +105,7 @@ def collapse(wholes: np.ndarray, most: int, sizes: np.ndarray | None = None) -> 
 
 
 def _words(wholes: np.ndarray, most: int) -> list[np.ndarray]:
-    """Each row as a few 62-bit numbers that sort as it does: its digits in base most + 1, the first cell the highest."""
+    """Each row as a few 62-bit numbers of the same order: its digits in base most + 1, the first cell the highest."""
     base = most + 1
     digits = max(1, int(62 / np.log2(base)))
     words = []
@@ -118,7 +118,7 @@ def _words(wholes: np.ndarray, most: int) -> list[np.ndarray]:
 
 
 def by_name(profiles: pd.DataFrame) -> np.ndarray:
-    """Of each row its place among the sorted names of the rows."""
+    """The position of each row among the sorted names of the rows."""
     try:
         order = profiles.index.argsort()
     except TypeError:

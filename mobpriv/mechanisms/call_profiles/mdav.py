@@ -1,7 +1,8 @@
-"""MDAV micro-aggregation: Domingo-Ferrer and Mateo-Sanz, *Practical data-oriented microaggregation for statistical disclosure
-control*, IEEE TKDE 2002; here MDAV-generic, the algorithm of Domingo-Ferrer and Torra, *Ordinal, continuous and heterogeneous
-k-anonymity through microaggregation*, Data Mining and Knowledge Discovery 2005. The classical rival of PRIMULE, which its paper
-does not compare with.
+"""MDAV micro-aggregation, here MDAV-generic: the classical alternative to PRIMULE, whose paper does not compare with it.
+
+Sources: Domingo-Ferrer, Mateo-Sanz, *Practical data-oriented microaggregation for statistical disclosure control*, IEEE TKDE
+2002; MDAV-generic: Domingo-Ferrer, Torra, *Ordinal, continuous and heterogeneous k-anonymity through microaggregation*, Data
+Mining and Knowledge Discovery 2005.
 """
 
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from mobpriv.ranges import whole
 
 
 class Parts(NamedTuple):
-    """Who goes where: so many rows of a distinct profile to a group, sorted by profile, then by group."""
+    """The assignment to groups: how many rows of a distinct profile go to a group, sorted by profile, then by group."""
 
     profile: np.ndarray
     group: np.ndarray
@@ -28,22 +29,22 @@ class Parts(NamedTuple):
 
 @dataclass(frozen=True)
 class Mdav:
-    """Groups of k (the last ones: up to 2k − 1) about the profiles that are farthest out; on h each becomes the mean of its
-    group.
+    """Groups of k (the last ones: up to 2k − 1) around the profiles that are farthest out; on h each becomes its group's mean.
 
-    While 3k rows or more are left: x_r is the farthest from their mean, x_s the farthest from x_r; x_r and its k − 1 nearest
-    are a group, x_s and its k − 1 nearest of the rest another. Of 2k or more that are left, x_r and its k − 1 nearest are a
-    group and the rest is one; fewer are one group. Distances are Euclidean, on h; the protected values are the means, so that
-    the sum of squared errors is that of the algorithm.
+    * While 3k rows or more are left: x_r is the farthest from their mean, x_s the farthest from x_r. Then x_r and its k − 1
+      nearest are a group, x_s and its k − 1 nearest of the rest another.
+    * With 2k or more left, x_r and its k − 1 nearest are a group and the rest is one; fewer are one group.
 
-    Departures from the papers: they standardise the variables; the cells of profiles are shares of days all, in one unit, and
-    stay as they are, so that loss is in the same unit as PRIMULE's. Ties, which they leave open: the lexicographically smallest
-    profile first.
+    Distances are Euclidean, on h. The protected values are the means, so the sum of squared errors is that of the algorithm.
 
-    Equal profiles are handled as one with their number. Nothing is changed by that: copies of a profile are at one distance
-    from everything, so each choice takes some of them, and which is all that is open. Rows that are equal on h may so come into
-    different groups; those that come first by all of their cells, then by their names, go to the group that was made first.
-    Nothing depends on the order of rows.
+    Departures from the papers: they standardise the variables. The cells of profiles are all shares of days, in one unit, and
+    are not standardised, so that loss has the same unit as for PRIMULE. The papers do not define ties: the lexicographically
+    smallest profile goes first.
+
+    Equal profiles are handled as one with their number. This changes no result: copies of a profile have the same distance to
+    everything, so a choice among them is free. Rows that are equal on h may therefore go to different groups. The rows that
+    come first by all of their cells, then by their names, go to the group that was made first. No result depends on the order
+    of rows.
     """
 
     k: int
@@ -57,7 +58,7 @@ class Mdav:
         object.__setattr__(self, "h", check_h(self.h))
 
     def protect(self, profiles: pd.DataFrame, rng: np.random.Generator) -> Protected:
-        """Fewer profiles than k come back as they are, each distinct one its own group, with the flag False. Draws nothing."""
+        """Fewer profiles than k are returned unchanged, each distinct one its own group, with the flag False. Draws nothing."""
         x = as_profiles(profiles).to_numpy(float)
         h = cells_of(self.h, x.shape[1])
         wholes, unit = in_units(x[:, h])
@@ -75,8 +76,11 @@ class Mdav:
 
 
 def microaggregate(wholes: np.ndarray, sizes: np.ndarray, k: int) -> Parts:
-    """MDAV-generic on distinct profiles in lexicographic order, whole numbers (m, |h|), and how many rows each has; at least one row."""
-    x = np.ascontiguousarray(wholes, np.int32)  # their differences and squares have 64 bits
+    """MDAV-generic on distinct profiles in lexicographic order.
+
+    ``wholes``: whole numbers (m, |h|), and how many rows each has; at least one row.
+    """
+    x = np.ascontiguousarray(wholes, np.int32)  # differences and squares are computed in 64 bits
     profile, group, rows = _mdav(x, np.array(sizes, np.int64), k)
     order = np.lexsort((group, profile))
     profile, group, rows = profile[order], group[order], rows[order]
@@ -123,7 +127,7 @@ def _mdav(x, left, k):
 
 @numba.njit(nogil=True, cache=True)
 def _farthest_from_mean(x, live, total, rows):
-    """The largest |x − total/rows|²; times rows, less what is the same for all: whole numbers."""
+    """The profile of largest |x − total/rows|², compared as whole numbers: times rows, without the terms equal for all."""
     most, found = np.int64(0), np.int64(-1)
     for i in live:
         far = np.int64(0)
@@ -145,7 +149,7 @@ def _farthest(live, d):
 
 @numba.njit(nogil=True, cache=True)
 def _still(live, left):
-    """Who has rows left; the array itself is made shorter."""
+    """The profiles with rows left; shortens the array itself."""
     count = 0
     for i in live:
         if left[i] > 0:
@@ -167,7 +171,7 @@ def _distances(x, live, of, d):
 
 @numba.njit(nogil=True, cache=True)
 def _take(x, live, d, centre, left, k, near_d, near, profile, group, many, parts, number, total):
-    """The k rows nearest to ``centre``, itself among them, become group ``number``: a list by distance, then profile, of no more than k."""
+    """Move the k rows nearest to ``centre``, including itself, to group ``number``, sorted by distance, then profile."""
     count, held = 0, np.int64(0)
     for j in range(len(live)):
         i = live[j]

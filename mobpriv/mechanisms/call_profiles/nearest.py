@@ -1,13 +1,16 @@
-"""The nearest group of a group: the search of Algorithm 2, lines 7 to 11, exact with its ties.
+"""The nearest group of a group: the search of Algorithm 2, lines 7 to 11, exact including its ties.
 
-A group is a whole number of rows and their exact sum on h, in units of 1/unit. Its distances are found twice. A tree of boxes
-goes through the means as 32-bit numbers, eight cells at a time, and leaves out what is farther than the best by more than
-rounding can err. What is left is compared exactly: with x_j = A_j·b − B_j·a for the sums A, B of a and b rows, whole numbers
-all, the squared Euclidean distance is p/q with p = Σ x_j² and q = (a·b)². Written as ⌊p/q⌋ + (p mod q)/q it is a function of
-the rational number alone as long as p < 2^63 and q < 2^53 (division is rounded correctly), so that equal distances are equal
-numbers. With tenths of 24 cells that holds up to a·b = 61 millions, groups of 99 and 600 000 rows. Beyond it the means are
-subtracted as 64-bit numbers: still the same whatever the order of rows, but equal distances may be told apart by their last
-digit.
+A group is a whole number of rows and their exact sum on h, in units of 1/unit. The search has two stages:
+
+* A tree of boxes compares the means as 32-bit numbers, eight cells at a time. It leaves out groups farther than the best by
+  more than the rounding error.
+* The remaining groups are compared exactly. Let x_j = A_j·b − B_j·a for the sums A, B of a and b rows, all whole numbers. The
+  squared Euclidean distance is p/q with p = Σ x_j² and q = (a·b)².
+
+Written as ⌊p/q⌋ + (p mod q)/q the distance depends on the rational number alone as long as p < 2^63 and q < 2^53 (division is
+rounded correctly). So equal distances are equal numbers. With tenths of 24 cells that holds up to a·b = 61 millions, groups of
+99 and 600 000 rows. Beyond that the means are subtracted as 64-bit numbers. The result still does not depend on the order of
+rows, but equal distances may differ in their last digit.
 """
 
 from typing import NamedTuple
@@ -35,10 +38,10 @@ class Tree(NamedTuple):
 
 
 def axes(metric: int, means: np.ndarray) -> np.ndarray:
-    """The axes of the tree, (coordinates, coordinates): those along which the means vary most come first, which halves the search.
+    """The axes of the tree, (coordinates, coordinates), sorted by the variance of the means, which halves the search.
 
-    Manhattan distances change in a turned space: the cells are its axes. That axes are a little different on another machine
-    changes what is looked at, not what is found.
+    Rotation changes Manhattan distances, so there the cells are the axes. Slightly different axes on another machine change the
+    order of the search, not its result.
     """
     x = _placed(metric, means)
     if metric == MANHATTAN:
@@ -48,7 +51,7 @@ def axes(metric: int, means: np.ndarray) -> np.ndarray:
 
 
 def places(metric: int, means: np.ndarray, axes: np.ndarray) -> np.ndarray:
-    """Where the means stand in the tree, (groups, coordinates rounded up to whole lanes), float32."""
+    """Positions of the means in the tree, (groups, coordinates rounded up to whole lanes), float32."""
     turned = _placed(metric, means) @ axes
     found = np.zeros((len(turned), -(-turned.shape[1] // LANES) * LANES), np.float32)
     found[:, : turned.shape[1]] = turned
@@ -56,8 +59,10 @@ def places(metric: int, means: np.ndarray, axes: np.ndarray) -> np.ndarray:
 
 
 def _placed(metric, means):
-    """By the cosine: on the unit sphere, where the squared Euclidean distance is twice it; a mean of zeros has an axis of its own, so
-    that it is at 0 from its like and at 1 from all others."""
+    """Positions for the cosine distance: on the unit sphere, where the squared Euclidean distance is twice that distance.
+
+    A mean of zeros has an axis of its own, so that it is at 0 from other zeros and at 1 from all others.
+    """
     if metric != COSINE:
         return means
     length = np.linalg.norm(means, axis=1)
@@ -65,7 +70,7 @@ def _placed(metric, means):
 
 
 def tree(points: np.ndarray, ids: np.ndarray) -> Tree:
-    """The tree of these points (places of the groups ``ids``)."""
+    """The tree of these points (positions of the groups ``ids``)."""
     levels = max(0, int(np.ceil(np.log2(max(1, len(ids)) / LEAF))))
     nodes = 2 ** (levels + 1) - 1
     start, end = np.zeros(nodes, np.int64), np.zeros(nodes, np.int64)
@@ -107,7 +112,7 @@ def _build(points, order, start, end, low, high):
 
 @numba.njit(nogil=True, cache=True)
 def _halve(key, order, left, right, middle):
-    """Hoare's selection: what is below ``middle`` has no larger key than what is above."""
+    """Hoare's selection: elements below position ``middle`` have no larger key than those above."""
     while left < right:
         pivot = key[(left + right) // 2]
         i, j = left, right
@@ -131,9 +136,9 @@ def _halve(key, order, left, right, middle):
 
 @numba.njit(nogil=True, cache=True)
 def exact(metric, totals, members, means, one, other, most):
-    """What orders the pairs: the squared Euclidean distance, the Manhattan distance or 1 − cosine of two groups' means, in units.
+    """The distance that orders the pairs, in units: squared Euclidean, Manhattan, or 1 − cosine of two groups' means.
 
-    ``most``: a·b up to which p fits into 63 bits, and q into 53. Cosines, which are no rational numbers, are rounded to 2^−40: those
+    ``most``: a·b up to which p fits into 63 bits, and q into 53. Cosines, which are not rational, are rounded to 2^−40: cosines
     that agree so far count as equal.
     """
     a, b = members[one], members[other]
@@ -163,8 +168,10 @@ def exact(metric, totals, members, means, one, other, most):
 
 @numba.njit(nogil=True, cache=True)
 def before(members, means, one, other):
-    """Which of two equally near groups is taken: the larger, then the lexicographically smaller mean, then the one whose
-    smallest profile comes first."""
+    """Whether one of two equally near groups goes first.
+
+    That is the larger, then the one of lexicographically smaller mean, then the one whose smallest profile comes first.
+    """
     if members[one] != members[other]:
         return members[one] > members[other]
     for c in range(means.shape[1]):
@@ -192,7 +199,7 @@ def _absolute(points, j, at):
 
 @numba.njit(nogil=True, cache=True, fastmath=True)
 def _outside(metric, low, high, node, at):
-    """How far a point is from a box at least."""
+    """The least distance of a point from a box."""
     far = np.float32(0)
     for c in range(at.shape[0]):
         step = max(low[node, c] - at[c], at[c] - high[node, c])
@@ -203,7 +210,7 @@ def _outside(metric, low, high, node, at):
 
 @numba.njit(nogil=True, cache=True)
 def _limit(metric, best, unit):
-    """Up to where a distance of 32-bit numbers may be ``best`` or less: means up to ``unit`` err by 6e-8 of it, sums by as little."""
+    """The largest 32-bit distance that may be ``best`` or less: means up to ``unit`` err by 6e-8 of it, sums by as little."""
     if metric == MANHATTAN:
         return best + 1e-5 * (best + unit)
     if metric == COSINE:
@@ -213,7 +220,7 @@ def _limit(metric, best, unit):
 
 @numba.njit(nogil=True, cache=True)
 def follow(asked, into, metric, most, totals, members, means, distance, nearest):
-    """Sets the nearest of each to the group that it has been merged into, and the distance to the new one."""
+    """Set the nearest of each group to the group that it has been merged into, and the distance to the new one."""
     for g in asked:
         nearest[g] = into[nearest[g]]
         distance[g] = exact(metric, totals, members, means, g, nearest[g], most)
@@ -221,8 +228,10 @@ def follow(asked, into, metric, most, totals, members, means, distance, nearest)
 
 @numba.njit(nogil=True, cache=True)
 def search(asked, at, metric, unit, most, points, ids, low, high, start, end, totals, members, means, distance, nearest):
-    """For each group of ``asked`` (in the tree at the rows of ``at``) the nearest other one of the tree, if it is nearer than
-    ``nearest`` at ``distance``, which are changed in place."""
+    """For each group of ``asked`` (rows ``at`` of the tree), find the nearest other one of the tree.
+
+    Changes ``nearest`` and ``distance`` in place if that one is nearer.
+    """
     nodes = len(start)
     waiting, bounds = np.empty(128, np.int64), np.empty(128, np.float32)
     for row in range(len(asked)):
@@ -240,7 +249,7 @@ def search(asked, at, metric, unit, most, points, ids, low, high, start, end, to
                 d_left, d_right = _outside(metric, low, high, left, here), _outside(metric, low, high, right, here)
                 if d_left < d_right:
                     left, right, d_left, d_right = right, left, d_right, d_left
-                if d_left <= limit:  # the farther one waits longer
+                if d_left <= limit:  # push the farther one first
                     waiting[count], bounds[count] = left, d_left
                     count += 1
                 if d_right <= limit:

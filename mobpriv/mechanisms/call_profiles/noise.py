@@ -1,9 +1,11 @@
-"""Differentially private profiles: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy risk mitigation for
-user profiles*, §7, the baseline, as they have it and with noise that fits what it is to hide.
+"""Differentially private profiles: the paper's baseline, as printed and with noise calibrated to the unit of privacy.
 
-ε-differential privacy of a release of one profile: for any two profiles x, x' that differ by one unit of privacy, and any set
-of outputs, P(out | x) ≤ e^ε P(out | x'). With Laplace noise of scale b_j on cell j the worst log-ratio is Σ_j |x_j − x'_j|/b_j;
-forcing the values into [0, 1] changes none of it (post-processing), and as 0 and 1 stay possible outputs the worst is reached.
+Source: Pratesi, Gabrielli, Cintia, Monreale, Giannotti, *PRIMULE: Privacy risk mitigation for user profiles*, §7.
+
+ε-differential privacy of a release of one profile is defined as follows. For any two profiles x, x' that differ by one unit of
+privacy, and any set of outputs, P(out | x) ≤ e^ε P(out | x'). With Laplace noise of scale b_j on cell j the worst log-ratio is
+Σ_j |x_j − x'_j|/b_j. Clamping the values to [0, 1] does not change it: clamping is post-processing, and the outputs 0 and 1
+still reach the worst ratio.
 """
 
 from dataclasses import dataclass
@@ -22,10 +24,11 @@ SLOTS = 3  # of a day
 
 
 def changes(unit: str, cells: int) -> np.ndarray:
-    """By how much a cell changes at most where one unit of privacy does, (cells,), in shares of days.
+    """The largest change of a cell when one unit of privacy changes, (cells,), in shares of days.
 
-    A call, more or less, makes at most one day of a slot one with a call: 1/5 on weekdays, 1/2 at the weekend. A day's calls:
-    as much in each of its three slots. A cell, or a profile: all that there is, 1.
+    * A call, more or less, changes at most one day of a slot: 1/5 on weekdays, 1/2 at the weekend.
+    * A day's calls change each of its three slots by as much.
+    * A cell, or a profile, changes by 1.
     """
     one_of("sensitivity", unit, SENSITIVITIES)
     if unit in ("cell", "profile"):
@@ -38,7 +41,7 @@ def changes(unit: str, cells: int) -> np.ndarray:
 
 
 def changed_at_once(unit: str, cells: int) -> int:
-    """In how many cells one unit of privacy may tell at once: a day's calls in the slots of that day, a profile in all."""
+    """The number of cells that one unit of privacy may change at once: for a day the slots of that day, for a profile all."""
     return {"cell": 1, "call": 1, "day": SLOTS, "profile": cells}[unit]
 
 
@@ -47,14 +50,16 @@ class NoisyProfiles:
     """x̃_ij = min(1, max(0, x_ij + d_ij)), d_ij Laplace, all of them independent.
 
     ``sensitivity`` names the unit of privacy: one ``cell`` of a profile, one ``call``, all calls of one ``day``, or the user's
-    whole ``profile`` of a municipality. As the paper has it the scale is 1/ε on every cell: "fixing the sensitivity to 1 (i.e.,
-    the maximum value that each cell of the ICPs can have)". That is ε for a change in a single cell; by composition a whole
-    profile of 24 cells is protected by 24·ε only (:func:`mobpriv.icp_audits.privacy_loss`). ``calibrated``: the scale on cell j
-    is s·δ_j/ε, with δ_j by how much that unit changes the cell at most and s in how many cells at once, which is ε for the
-    unit: 1/ε (cell), 1/(5ε) and 1/(2ε) (call), 3/(5ε) and 3/(2ε) (day), 24/ε (profile).
+    full ``profile`` of a municipality. The paper's scale is 1/ε on every cell: "fixing the sensitivity to 1 (i.e., the maximum
+    value that each cell of the ICPs can have)". This is ε for a change in a single cell. By composition a profile of 24 cells
+    is only protected by 24·ε (:func:`mobpriv.icp_audits.privacy_loss`).
 
-    Departures from the paper: the calibrated scales are ours. What none of them hides: that the user has a profile in this
-    municipality at all, for its row is published; and her profiles in other municipalities, on which noise is drawn again.
+    With ``calibrated`` the scale on cell j is s·δ_j/ε, which gives ε for the unit. Here δ_j is the largest change of the cell
+    for that unit, s the number of cells changed at once. The scales are 1/ε (cell), 1/(5ε) and 1/(2ε) (call), 3/(5ε) and 3/(2ε)
+    (day), 24/ε (profile).
+
+    Departures from the paper: the calibrated scales are ours. No unit hides that the user has a profile in this municipality,
+    because its row is published. Her profiles in other municipalities are not hidden, either; they get independent noise.
     """
 
     epsilon: float  # a release
@@ -76,7 +81,7 @@ class NoisyProfiles:
         return changed_at_once(self.sensitivity, cells) * changes(self.sensitivity, cells) / self.epsilon
 
     def protect(self, profiles: pd.DataFrame, rng: np.random.Generator) -> Protected:
-        """A row takes as many numbers of the generator as there are cells, in the order of the rows' names, not of the rows."""
+        """Each row takes as many random numbers as there are cells, in the order of the rows' names, not of the rows."""
         x = as_profiles(profiles).to_numpy(float)
         u = rng.random(x.shape)[by_name(profiles)]
         said = np.clip(x + laplace(u) * self.scale(x.shape[1]), 0, 1)
@@ -84,8 +89,8 @@ class NoisyProfiles:
 
     @staticmethod
     def log_law(published, true, scale) -> np.ndarray:
-        """The law of one cell's output, its noise of that scale: ln P(x̃ = 0), ln P(x̃ = 1) there, between them the logarithm of the density."""
+        """The distribution of one cell's output for a noise scale: ln P(x̃ = 0), ln P(x̃ = 1); between them the log-density."""
         y, x, b = np.asarray(published, float), np.asarray(true, float), np.asarray(scale, float)
         inside = -np.abs(y - x) / b - np.log(2 * b)
-        # x lies in [0, 1]: what would be below 0 or above 1 is one tail
+        # x lies in [0, 1]: all outputs below 0, or above 1, are one tail
         return np.where(y == 0, -x / b - np.log(2), np.where(y == 1, -(1 - x) / b - np.log(2), inside))

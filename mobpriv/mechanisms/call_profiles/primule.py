@@ -1,5 +1,6 @@
-"""PRIMULE: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy risk mitigation for user profiles*, §6, Algorithms 1
-and 2.
+"""PRIMULE: k-anonymity of individual call profiles by merging groups, Algorithms 1 and 2.
+
+Source: Pratesi, Gabrielli, Cintia, Monreale, Giannotti, *PRIMULE: Privacy risk mitigation for user profiles*, §6.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,13 +16,13 @@ from mobpriv.mechanisms.call_profiles.collapsed import Protected, as_profiles, c
 from mobpriv.ranges import one_of, whole
 
 UNSAFE = ("below k", "printed")
-_ROUNDED = 12  # decimals of what a distance of the reader's own returns
+_ROUNDED = 12  # decimals to which a user-defined distance is rounded
 
 
 class Mitigated(NamedTuple):
     """The groups of Algorithm 2, numbered in the order of their lexicographically smallest profiles."""
 
-    group: np.ndarray  # (m,) of each distinct profile its group
+    group: np.ndarray  # (m,): group of each distinct profile
     totals: np.ndarray  # (groups, |h|), int64: the sums of their rows, in units
     members: np.ndarray  # (groups,), int64: how many rows each has
     rounds: np.ndarray  # how many groups there were before the first round and after each
@@ -29,20 +30,25 @@ class Mitigated(NamedTuple):
 
 @dataclass(frozen=True)
 class Primule:
-    """Algorithms 1 and 2: profiles that are equal on h are a group; groups of less than k are merged with their nearest, round
-    by round.
+    """Algorithms 1 and 2: equal profiles on h form a group; groups of less than k are merged with their nearest, in rounds.
 
-    ``h``: the places of the cells that the adversary knows (None: all); only they are changed, to the mean of the group. The
-    distance is that of the groups' means on h: Euclidean as in §7, Manhattan, one minus the cosine, or a function
-    ``distance(mean, means) -> distances`` of arrays (|h|,) and (groups, |h|), in shares of days.
+    ``h``: the positions of the cells that the adversary knows (None: all); only they are changed, to the mean of the group. The
+    distance is that of the groups' means on h: Euclidean as in §7, Manhattan, or one minus the cosine. It may also be a
+    function ``distance(mean, means) -> distances`` of arrays (|h|,) and (groups, |h|), in shares of days.
 
-    Departures from the paper: Algorithm 2 keeps a merged group of exactly k unsafe (line 27, "≤ k"); the definition of safe,
-    Algorithm 1 and Theorem 6.2 need less than k, which is the default. With ``unsafe="printed"`` and |P| = k a last group stays
-    unsafe without another to join, so that the printed loop never ends; here it ends at one group. Line 17 looks at g2 only;
-    here a pair is passed over if either of its groups was merged in this round, for else the mutually nearest of §6.2 are
-    merged twice. §6.2 leaves ties open: here the nearer pair goes first, then that of the larger second group, then of its
-    lexicographically smaller mean, then the same of the first group; where all of that is equal, of the group whose smallest
-    profile comes first. Nothing depends on the order of rows.
+    Departures from the paper:
+
+    * Algorithm 2 keeps a merged group of exactly k unsafe (line 27, "≤ k"). The definition of safe, Algorithm 1 and Theorem 6.2
+      need less than k, which is the default.
+    * With ``unsafe="printed"`` and |P| = k a last group stays unsafe without another to join, so the printed loop never ends;
+      here it ends at one group.
+    * Line 17 tests g2 only. Here a pair is skipped if either of its groups was merged in this round, because otherwise the
+      mutually nearest groups of §6.2 are merged twice.
+    * §6.2 does not define ties. Here the nearer pair goes first, then that of the larger second group, then of its
+      lexicographically smaller mean, then the same of the first group. The last criterion is the group whose smallest profile
+      comes first.
+
+    No result depends on the order of rows.
     """
 
     k: int
@@ -61,7 +67,7 @@ class Primule:
         one_of("unsafe", self.unsafe, UNSAFE)
 
     def protect(self, profiles: pd.DataFrame, rng: np.random.Generator) -> Protected:
-        """Algorithm 1. Fewer profiles than k come back as they are, each distinct one its own group, with the flag False. Draws nothing."""
+        """Algorithm 1. Fewer profiles than k are returned unchanged, each distinct one a group, flag False. Draws nothing."""
         x = as_profiles(profiles).to_numpy(float)
         h = cells_of(self.h, x.shape[1])
         wholes, unit = in_units(x[:, h])
@@ -83,7 +89,7 @@ def mitigate(
     distance: str | Callable = "euclidean",
     unsafe: str = "below k",
 ) -> Mitigated:
-    """Algorithm 2, ProfileMitigation. A group bears the number of its lexicographically smallest profile while it lives."""
+    """Algorithm 2, ProfileMitigation. A group has the number of its lexicographically smallest profile until it is merged."""
     state = _State(wholes, sizes, unit, distance)
     rounds = [len(wholes)]
     while True:
@@ -101,7 +107,7 @@ def mitigate(
 
 
 class _State:
-    """The groups between rounds, and the nearest of each that is unsafe."""
+    """The groups between rounds, and the nearest group of each unsafe one."""
 
     def __init__(self, wholes, sizes, unit, distance):
         self.unit, self.distance = unit, distance
@@ -121,17 +127,17 @@ class _State:
             self.most = _most(self.metric, wholes.shape[1], unit)
 
     def find(self, threatened):
-        """Lines 7 to 11. No nearest group of the round before is left: who was passed over was so because hers was merged."""
+        """Lines 7 to 11. Every nearest group of the last round is gone: a group was skipped because its nearest was merged."""
         among = np.flatnonzero(self.alive)
         self.apart[threatened], passed = near.FAR, threatened[~self.touched[threatened]]
         self.nearest[threatened[self.touched[threatened]]] = near.NOBODY
         if self.metric is None:
             return self._by_function(threatened, among)
         groups = self.totals, self.members, self.means
-        # the one that her nearest has become is often near still, and spares most of the search
+        # the group into which the nearest was merged is often still near, which shortens the search
         near.follow(passed, self.into, self.metric, self.most, *groups, self.apart, self.nearest)
         t = near.tree(self.places[among], among)
-        asked = t.ids[np.isin(t.ids, threatened, assume_unique=True)]  # neighbours one after the other
+        asked = t.ids[np.isin(t.ids, threatened, assume_unique=True)]  # in the order of the tree: neighbours follow each other
         near.search(asked, self.places[asked], self.metric, self.unit, self.most, *t, *groups, self.apart, self.nearest)
 
     def _by_function(self, threatened, among):
@@ -170,10 +176,10 @@ def _checked(d, many) -> np.ndarray:
 
 
 def _ordered(state: _State, first, second):
-    """Line 12: the pairs by increasing distance, ties as :class:`Primule` says."""
+    """Line 12: the pairs by increasing distance, ties as in :class:`Primule`."""
     place = np.empty(len(state.alive), np.int64)
     there = np.union1d(first, second)
-    # big-endian numbers, none of them negative, are in the order of their bytes
+    # non-negative big-endian numbers sort like their bytes
     text = np.ascontiguousarray(state.means[there].astype(">f8")).view(f"S{8 * state.means.shape[1]}")[:, 0]
     there = there[np.argsort(text, kind="stable")]
     place[there[np.argsort(-state.members[there], kind="stable")]] = np.arange(len(there))

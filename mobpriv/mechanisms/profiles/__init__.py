@@ -1,9 +1,11 @@
-"""Mechanisms on call profiles: one file each, a frozen dataclass whose fields are the paper's parameters, with
-``protect(profiles, rng) -> profiles``: tables with a row a user and a column a POI, of truth values or of whole numbers.
+"""Mechanisms on call profiles, one file each.
 
-Beside ``protect`` each has what its law is made of: ``noisy(values, chi, u)`` on arrays (…, users, m), from uniform numbers u, and
-``log_probability(published, true)`` of a coordinate in χ. A user takes m numbers of the generator, whatever her χ and whoever
-stands before her: a table that is cut into chunks is sanitised as the whole is, with one generator from chunk to chunk.
+Each is a frozen dataclass with ``protect(profiles, rng) -> profiles``, whose fields are the paper's parameters. Tables have a
+row a user and a column a POI, of truth values or of whole numbers.
+
+Each also defines its distribution: ``noisy(values, chi, u)`` on arrays (…, users, m), from uniform numbers u, and
+``log_probability(published, true)`` of a coordinate in χ. A user takes m random numbers, for any χ. So a table that is cut into
+chunks gives the same result as the full table, if the chunks use one generator in turn.
 """
 
 from mobpriv.mechanisms.profiles.geometric import Geometric

@@ -1,5 +1,7 @@
-"""What each user chooses, ε_i and χ_i: Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for randomized
-sanitization mechanisms*, §III-B.
+"""The parameters that each user chooses, ε_i and χ_i.
+
+Source: Olivier, Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization mechanisms*,
+§III-B.
 """
 
 from dataclasses import replace
@@ -10,12 +12,12 @@ import pandas as pd
 from mobpriv.affinity import Neighbourhood
 from mobpriv.ranges import between, positive
 
-LEAST_EPSILON = 1e-9  # below it noise leaves the whole numbers that a computer holds
-MOST_EPSILON = 700.0  # above it 1/(1 + e^ε) is 0 to a computer: nothing would be perturbed, and no ratio bounded
+LEAST_EPSILON = 1e-9  # below it the noise exceeds the range of integers
+MOST_EPSILON = 700.0  # above it 1/(1 + e^ε) is 0 in floating point: nothing would be perturbed, and no ratio bounded
 
 
 def check_epsilon(value):
-    """ε as a float; or one a user: a Series by user, or an array in the order of the table, each positive."""
+    """Check ε: a float, or one a user (a Series by user, or an array in the order of the table), each positive."""
     if isinstance(value, pd.Series):
         _each_positive(value.to_numpy())
         return value.astype(float)
@@ -41,12 +43,15 @@ def _sensible(name: str, value, hint: str = "") -> float:
 
 
 def column(epsilon):
-    """ε for arrays (users, m): a number stays one, one a user becomes a column."""
+    """ε for arrays (users, m): a scalar is unchanged, one value a user becomes a column."""
     return epsilon if isinstance(epsilon, float) else np.asarray(epsilon)[:, None]
 
 
 def check_chi(chi):
-    """χ: None for all POIs, a :class:`Neighbourhood`, or a fixed mask: a table users × POIs, a Series by POI, an array of either."""
+    """Check χ: None for all POIs, a :class:`Neighbourhood`, or a fixed mask.
+
+    A mask is a table users × POIs, a Series by POI, or an array of either.
+    """
     if chi is None or isinstance(chi, Neighbourhood):
         return chi
     if isinstance(chi, pd.DataFrame | pd.Series | np.ndarray):
@@ -65,12 +70,12 @@ def _kind(chi) -> str:
 
 
 def words(chi) -> str:
-    """χ on one line."""
+    """χ as a short text."""
     return "all" if chi is None else repr(chi) if isinstance(chi, Neighbourhood) else f"mask of shape {np.shape(chi)}"
 
 
 def chi_of(mechanism, profiles: pd.DataFrame) -> np.ndarray:
-    """χ_i of each user, a mask (users, m). Raises ValueError where it is empty: that user would publish her profile as it is."""
+    """χ_i of each user, a mask (users, m). Raises ValueError if one is empty: that profile would be published unchanged."""
     chi, values = mechanism.chi, profiles.to_numpy()
     if chi is None:
         return np.ones(values.shape, bool)
@@ -105,16 +110,18 @@ def of_users(mechanism, profiles: pd.DataFrame):
     if isinstance(epsilon, pd.Series):
         _named(profiles.index, epsilon.index, "epsilon of user")
         epsilon = epsilon.reindex(profiles.index).to_numpy(float)
-        return replace(mechanism, epsilon=epsilon if len(epsilon) else float(mechanism.epsilon.max()))  # of no user, any
+        return replace(
+            mechanism, epsilon=epsilon if len(epsilon) else float(mechanism.epsilon.max())
+        )  # no users: any ε will do
     if not isinstance(epsilon, float) and len(epsilon) != len(profiles):
         raise ValueError(f"epsilon must be one number, or one for each of the {len(profiles)} users (got {len(epsilon)})")
     return mechanism
 
 
 def common(mechanism) -> float:
-    """The ε of all users. Raises ValueError where users have their own."""
+    """The ε of all users. Raises ValueError if users have different ones."""
     if not isinstance(mechanism.epsilon, float):
-        raise ValueError("epsilon must be one number here: the law of a mechanism whose users have their own is one law a user")
+        raise ValueError("epsilon must be one number here: with one for each user, each user has a distribution of her own")
     return mechanism.epsilon
 
 

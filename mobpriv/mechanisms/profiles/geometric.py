@@ -1,8 +1,8 @@
-"""Two-sided geometric noise on count profiles, the discrete alternative that Olivier and Quertier name (*Towards an in-depth
-understanding of privacy parameters for randomized sanitization mechanisms*, §III-C).
+"""Two-sided geometric noise on count profiles, a discrete alternative that the paper mentions.
 
-Source: Cormode, *Personal privacy vs population privacy: learning to attack anonymization*, KDD 2011, their [17]; the mechanism is
-that of Ghosh, Roughgarden and Sundararajan, *Universally utility-maximizing privacy mechanisms*, STOC 2009.
+Sources: Olivier, Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization mechanisms*,
+§III-C. Cormode, *Personal privacy vs population privacy: learning to attack anonymization*, KDD 2011, is their [17]. The
+mechanism is from Ghosh, Roughgarden, Sundararajan, *Universally utility-maximizing privacy mechanisms*, STOC 2009.
 """
 
 from dataclasses import dataclass
@@ -22,11 +22,12 @@ from mobpriv.ranges import true_or_false
 class Geometric:
     """max(0, c_ij + d_ij) with P(d_ij = k) = (1 − q)/(1 + q) · q^|k|, q = e^−ε, for j ∈ χ_i, and d_ij = 0 for j ∉ χ_i.
 
-    d_{χ,ε}-private given χ_i, and whole without rounding: of the mechanisms that add to a count it has the least noise for its ε.
+    d_{χ,ε}-private given χ_i, and whole without rounding. It has the least noise for its ε among the mechanisms that add noise
+    to a count.
 
-    By default the noise is made of uniform numbers of 53 bits and is at most 36.7/ε, so that the guarantee fails in the tails, with
+    By default the noise is made of uniform numbers of 53 bits and is at most 36.7/ε. So the guarantee fails in the tails, with
     probability 2^−53 a count, and nothing is perturbed from about ε = 37 on. ``exact=True`` draws with whole numbers alone
-    (:mod:`mobpriv.exact_noise`), about 0.1 ms a count: any count can come out.
+    (:mod:`mobpriv.exact_noise`), about 0.1 ms a count: every count is a possible output.
     """
 
     epsilon: float | np.ndarray | pd.Series  # per visit; one number, or one a user

@@ -1,5 +1,7 @@
-"""Rounded, clamped Laplace noise on count profiles: Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for
-randomized sanitization mechanisms*, §III-C and Proposition 9.
+"""Rounded, clamped Laplace noise on count profiles.
+
+Source: Olivier, Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization mechanisms*,
+§III-C and Proposition 9.
 """
 
 from dataclasses import dataclass
@@ -21,10 +23,12 @@ SCALES = {"calibrated": 1.0, "printed": 0.5}  # the Laplace scale times ε
 class LaplaceCounts:
     """M̄_i(c_i) = max(0, [c_i + d_i]), d_ij Laplace for j ∈ χ_i and 0 for j ∉ χ_i: d_{χ,ε}-private by Proposition 9, given χ_i.
 
-    Departures from the paper: §III-C gives the noise the standard deviation 1/(√2·ε), that is the scale 1/(2ε), with which the
-    mechanism is only 2ε-private (``scale="printed"``). Proposition 9 holds for the scale 1/ε, a standard deviation of √2/ε, which is
-    the default. [α] is "the integer part": ``rounding="floor"``, which takes half a visit of every count; by default the nearest whole
-    number, which keeps the mean where clamping at 0 does not raise it.
+    Departures from the paper:
+
+    * §III-C gives the noise the standard deviation 1/(√2·ε), that is the scale 1/(2ε). With it the mechanism is only 2ε-private
+      (``scale="printed"``). Proposition 9 holds for the scale 1/ε, a standard deviation of √2/ε, which is the default.
+    * [α] is "the integer part": ``rounding="floor"``, which on average subtracts half a visit from every count. By default we
+      round to the nearest whole number, which preserves the mean except where clamping at 0 raises it.
     """
 
     epsilon: float | np.ndarray | pd.Series  # per visit; one number, or one a user

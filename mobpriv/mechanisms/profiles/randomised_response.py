@@ -1,5 +1,7 @@
-"""Randomised response on boolean profiles: Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for
-randomized sanitization mechanisms*, §III-B and Proposition 7.
+"""Randomised response on boolean profiles.
+
+Source: Olivier, Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization mechanisms*,
+§III-B and Proposition 7.
 """
 
 from dataclasses import dataclass
@@ -13,18 +15,19 @@ from mobpriv.mechanisms.profiles.choices import as_table, check_chi, check_epsil
 from mobpriv.noise import flips, least_p, log_added, log_flip
 from mobpriv.ranges import between, true_or_false
 
-ROUNDED = 1e-12  # share by which p may leave its interval: what is left of computing 1/(1 + e^ε) in another way
+ROUNDED = 1e-12  # relative tolerance of p's interval: rounding error of computing 1/(1 + e^ε) in another way
 
 
 @dataclass(frozen=True, eq=False)
 class RandomisedResponse:
-    """M_i(b_i) = b_i + d_i modulo 2, d_ij = 1 with probability p for j ∈ χ_i, and 0 for j ∉ χ_i: what is in χ_i flips with probability p.
+    """M_i(b_i) = b_i + d_i modulo 2, d_ij = 1 with probability p for j ∈ χ_i, and 0 for j ∉ χ_i: bits in χ_i flip with
+    probability p.
 
-    Proposition 7: d_{χ,ε}-private for 1/(1 + e^ε) ≤ p ≤ e^ε/(1 + e^ε), else ValueError; by default p is the least that it allows. The
-    guarantee is given χ_i: see :class:`mobpriv.affinity.Neighbourhood`.
+    Proposition 7: d_{χ,ε}-private for 1/(1 + e^ε) ≤ p ≤ e^ε/(1 + e^ε), else ValueError; by default p is the least admissible
+    value. The guarantee is given χ_i: see :class:`mobpriv.affinity.Neighbourhood`.
 
-    Departures from the paper: the body of §III-B omits "modulo 2", which the proof in its appendix has. ``modulo=False`` adds as the
-    body says: 0, 1 or 2 are published, and a 0 or a 2 tells b_ij whatever ε.
+    Departures from the paper: the body of §III-B omits "modulo 2", which the proof in its appendix has. ``modulo=False`` adds
+    as the body says: it publishes 0, 1 or 2, and a 0 or a 2 reveals b_ij for any ε.
     """
 
     epsilon: float | np.ndarray | pd.Series  # per visited POI; one number, or one a user
@@ -34,7 +37,7 @@ class RandomisedResponse:
 
     name = "randomised response"
     random = True
-    values, outputs = range(2), range(2)  # what a coordinate can hold, and publish
+    values, outputs = range(2), range(2)  # possible true and published values of a coordinate
 
     def __post_init__(self):
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))

@@ -1,9 +1,9 @@
 """Newton's system of `interior`: one dense block for every observable, eliminated in threads, and the system that joins them.
 
-All that is done for an observable is one piece of compiled code without Python's lock: many short calls of SciPy's LAPACK
-would wait for it. LAPACK is called inside numba, by SciPy's public tables `scipy.linalg.cython_lapack` and `cython_blas`.
-Matrices are square, symmetric or triangular, C-ordered: the upper triangle read by rows is the lower one that LAPACK, which
-reads by columns, is told of. Compiled functions call those of this file only: numba does not see when another file changes.
+All work on one observable is one piece of compiled code that releases Python's lock, because many short calls of SciPy's LAPACK
+would wait for the lock. The compiled code calls LAPACK through SciPy's public tables `scipy.linalg.cython_lapack` and
+`cython_blas`. Matrices are square, symmetric or triangular, C-ordered: LAPACK reads by columns, so the upper triangle by rows
+is its lower one. Compiled functions call only functions of this file, because numba does not notice changes in other files.
 """
 
 from concurrent.futures import Executor
@@ -19,19 +19,21 @@ from scipy.linalg import lapack
 from mobpriv.channels.programs.certificate import Program
 
 PARTS = 4
-"""The observables are dealt with in as many parts, in threads: always, so that sums do not depend on the number of cores."""
+"""Number of parts into which the observables are split for threads: fixed, so that sums do not depend on the cores."""
 REGULAR, MOST_REGULAR = 1e-15, 1e-11
-"""Relative addition to the blocks' diagonals: near the optimum their smallest eigenvalues drown in rounding. Ten times
-more, and so on, where a factorisation fails."""
+"""Relative additions to the blocks' diagonals, because near the optimum their smallest eigenvalues vanish in rounding.
+
+After a failed factorisation the addition is multiplied by ten, up to the second number.
+"""
 SMALL = 32
-"""Parts of triangles of this order are inverted by LAPACK."""
+"""LAPACK inverts parts of triangles up to this order."""
 
 
 class Blocks:
-    """The blocks H_o = G' diag(w) G + [F, -1]' diag(v) [F, -1] of a program, in the order secrets, x_o (where there is an F).
+    """The blocks H_o = G' diag(w) G + [F, -1]' diag(v) [F, -1] of a program, in the order secrets, x_o (if there is an F).
 
-    No pair joins two secrets that are not core, so their part D of a block is diagonal: with B (core, others), what is left
-    after their elimination is S = A - B D^-1 B', of the order of the core (and of x_o).
+    No pair joins two secrets that are not core, so their part D of a block is diagonal. With B (core, others), their
+    elimination leaves S = A - B D^-1 B', of the order of the core (and of x_o).
     """
 
     def __init__(self, program: Program, threads: Executor):
@@ -42,13 +44,13 @@ class Blocks:
             raise ValueError(f"every pair of a program needs one of its first {c} secrets, the core, on one side")
         order = c + bool(len(program.F))
         self.program, self.threads, self.c = program, threads, c
-        self.F = np.ascontiguousarray(program.F[:, :c])  # beyond, no secret occurs and F is 0
+        self.F = np.ascontiguousarray(program.F[:, :c])  # the other secrets never occur: F is 0 there
         self.core = np.empty((m, order, order))  # S, then its Cholesky factor (upper triangles)
         self.diagonal, self.weights = np.empty((m, n - c)), np.empty((m, n - c, order))  # D; D^-1 B'
         self.parts = [slice(*ends) for ends in pairwise(np.linspace(0, m, min(PARTS, m) + 1).astype(int).tolist())]
 
     def factor(self, pairs: np.ndarray, attacks: np.ndarray) -> np.ndarray | None:
-        """Factors all blocks; the sum of their inverses (upper triangle), None where rounding leaves a block that has no factor.
+        """Factor all blocks; return the sum of their inverses (upper triangle), or None if rounding prevents a factorisation.
 
         `pairs` are the weights w, `attacks` (m, estimates) the weights v.
         """
@@ -70,7 +72,7 @@ class Blocks:
         return total
 
     def solve(self, vectors: np.ndarray) -> None:
-        """The solutions for a right side of every block (m, n or n + 1), in their place."""
+        """Solve for a right side of every block (m, n or n + 1), in place."""
         blocks = self.core, self.diagonal, self.weights
         list(self.threads.map(lambda p: _solve_part(*(b[p] for b in blocks), self.c, vectors[p]), self.parts))
 
@@ -111,7 +113,7 @@ def _pair_blocks(weights, first, source, target, ratio, c, core, diagonal, acros
 
 @numba.njit(cache=True, error_model="numpy", nogil=True)
 def _eliminate(core, diagonal, across, F, attacks, inner, outer, between):
-    """From the pairs' part A, D, B' of some blocks to what `Blocks` keeps of them; adds up their inverses (upper triangles).
+    """Compute what `Blocks` stores from the pairs' parts A, D, B' of some blocks; add up their inverses (upper triangles).
 
     With S = A - B D^-1 B' and W = D^-1 B': `inner` of S^-1, `outer` of D^-1 + W S^-1 W', `between` of W S^-1.
     """
@@ -140,7 +142,7 @@ def _eliminate(core, diagonal, across, F, attacks, inner, outer, between):
         kept[:] = H
         regular = REGULAR
         while True:
-            for s in range(k):  # what the elimination leaves of a secret close to another may be rounding alone
+            for s in range(k):  # for a secret close to another one the remainder may be pure rounding error
                 H[s, s] += regular * diagonal_of_core[s]
             if cholesky(H):
                 break
@@ -183,7 +185,7 @@ def _solve_part(core, diagonal, weights, c, vectors):
 
 
 def _function(table: str, name: str, arguments: int):
-    """A subroutine of SciPy's table, by a name that compiled code keeps between processes, unlike an address."""
+    """A subroutine of SciPy's table, called by name: unlike an address, a name stays valid when compiled code is cached."""
     symbol = f"mobpriv_{name}"
     llvmlite.binding.add_symbol(symbol, get_cython_function_address(f"scipy.linalg.cython_{table}", name))
     return types.ExternalFunction(symbol, types.void(*[types.voidptr] * arguments))
@@ -202,7 +204,7 @@ _LOW, _NO, _YES, _LEFT, _RIGHT = (ord(letter) for letter in "LNTLR")
 
 @numba.njit(cache=True, nogil=True)
 def _at(value):
-    """A letter or an integer where LAPACK can read it."""
+    """A letter or an integer in memory that LAPACK can read."""
     return np.full(1, value, dtype=np.int32)
 
 
@@ -213,7 +215,7 @@ def _number(value):
 
 @numba.njit(cache=True, nogil=True)
 def add_gram(A, block, sign=1.0):
-    """Adds sign A' A, A of shape (k, n), to the upper triangle of the first n rows and columns of a C-ordered block."""
+    """Add sign A' A, A of shape (k, n), to the upper triangle of the first n rows and columns of a C-ordered block."""
     low, no, n, k, stride = _at(_LOW), _at(_NO), _at(A.shape[1]), _at(A.shape[0]), _at(block.shape[1])
     factor, one = _number(sign), _number(1.0)
     # fmt: off
@@ -223,7 +225,7 @@ def add_gram(A, block, sign=1.0):
 
 @numba.njit(cache=True, nogil=True)
 def add_outer(A, total):
-    """Adds A A', A of shape (n, k), to the upper triangle of `total` (n, n)."""
+    """Add A A', A of shape (n, k), to the upper triangle of `total` (n, n)."""
     low, yes, n, k = _at(_LOW), _at(_YES), _at(A.shape[0]), _at(A.shape[1])
     one = _number(1.0)
     _syrk(low.ctypes, yes.ctypes, n.ctypes, k.ctypes, one.ctypes, A.ctypes, k.ctypes, one.ctypes, total.ctypes, n.ctypes)
@@ -242,7 +244,7 @@ def divide(A, triangle, transposed):
 
 @numba.njit(cache=True, nogil=True)
 def cholesky(block):
-    """Cholesky's factor in place of the upper triangle; False where the block is not positive definite."""
+    """Cholesky's factor in place of the upper triangle; False if the block is not positive definite."""
     low, n, failed = _at(_LOW), _at(len(block)), _at(0)
     _potrf(low.ctypes, n.ctypes, block.ctypes, n.ctypes, failed.ctypes)
     return failed[0] == 0
@@ -276,7 +278,7 @@ def invert(triangle):
 
 @numba.njit(cache=True, error_model="numpy", nogil=True, fastmath={"reassoc", "contract"})
 def solve_factored(triangle, x):
-    """The solution for the right side x, from Cholesky's factor, in its place."""
+    """The solution for the right side x, from Cholesky's factor, in place."""
     U, n = triangle, len(x)
     for i in range(n):
         x[i] /= U[i, i]

@@ -1,9 +1,15 @@
-"""The linear program (21) of Shokri 2015 by generating its columns and rows: without (22b) an optimal channel is sparse.
+"""The linear program (21) by generating its columns and rows: without (22b) an optimal channel is sparse.
 
-The notation is that of `interior`, with no pairs but p >= 0. The program of 211 secrets has 44,521 variables p(o|s) and
-53,383 rows (21b) of 211 entries each; an optimal vertex needs about a thousand of both. So: solve a small program, add
-the variables of negative reduced cost and the rows that the solution breaks, go on from the same basis (HiGHS, dual and
-primal simplex), until neither is left. Then the multipliers prove the bound for all variables (`certificate.lower_bound`).
+Source: Shokri, *Privacy Games*, PETS 2015.
+
+The notation is that of `interior`, with no pairs but p >= 0. The program of 211 secrets has 44,521 variables p(o|s) and 53,383
+rows (21b) of 211 entries each; an optimal vertex needs about a thousand of both. The method is:
+
+* solve a small program;
+* add the variables of negative reduced cost and the rows that the solution violates;
+* continue from the same basis (HiGHS, dual and primal simplex), until neither is left.
+
+Then the multipliers prove the bound for all variables (`certificate.lower_bound`).
 """
 
 import highspy
@@ -14,20 +20,22 @@ from mobpriv.channels.programs.certificate import Multipliers, Program, lower_bo
 ROUNDS = 300
 """Programs after which the last one is returned; 20 to 60 are usual."""
 NEAR, LIKELY = 6, 6
-"""For every secret the first program has its cheapest observables and the likeliest ones of a channel that tells nothing."""
+"""The first program contains, for every secret, its NEAR cheapest observables and the LIKELY likeliest ones of a constant
+channel.
+"""
 TOLERANCE = 1e-10
-"""Of rows and reduced costs, in a program whose errors are divided by d_max."""
+"""Tolerance of rows and reduced costs, in a program whose errors are divided by d_max."""
 
 
 class Stopped(RuntimeError):
-    """HiGHS ended without an optimum, as it may where d_m is d_max up to rounding, or next to nothing beside the errors."""
+    """HiGHS ended without an optimum, which may happen if d_m is d_max up to rounding, or tiny compared with the errors."""
 
 
 def solve(program: Program, gap: float, watch=None) -> tuple[np.ndarray, Multipliers]:
-    """Columns P (m, n) of a channel with the distortion privacy asked for, and multipliers; see `interior.solve`."""
+    """Columns P (m, n) of a channel with the distortion privacy required, and multipliers; see `interior.solve`."""
     d_max = float(program.F.sum(axis=1).min())
-    # Less what the guess without observing errs, which sums to d_max over the observables whatever the channel: a channel
-    # that tells nothing then has x = 0 whatever d_m, and d_m = d_max leaves more than one point.
+    # Subtract the error of the best guess without an observation: for any channel it sums to d_max over the observables.
+    # A constant channel then has x = 0 for every d_m, and d_m = d_max leaves more than one point.
     silent = program.F[program.F.sum(axis=1).argmin()]
     restricted = _Restricted(program.kappa, (program.F - silent) / d_max, min(program.d_m / d_max - 1, 0.0))
     restricted.add_columns(_first_columns(program.kappa))
@@ -55,7 +63,7 @@ def solve(program: Program, gap: float, watch=None) -> tuple[np.ndarray, Multipl
 
 
 def _first_columns(kappa: np.ndarray) -> np.ndarray:
-    """(o, s) of the first variables: a channel that tells nothing is among them, so that the program is feasible."""
+    """(o, s) of the first variables. They include a constant channel, so that the program is feasible."""
     m, n = kappa.shape
     chosen = np.zeros((m, n), dtype=bool)
     chosen[np.argsort(kappa, axis=0, kind="stable")[: min(NEAR, m)], np.arange(n)] = True
@@ -71,9 +79,9 @@ def _first_rows(program: Program) -> np.ndarray:
 
 
 def _mended(P: np.ndarray, program: Program, d_max: float) -> np.ndarray:
-    """Mixed with a channel that tells nothing until the distortion privacy is d_m: it is concave, and d_max there."""
+    """Mix with a constant channel until the distortion privacy is d_m: it is concave, and d_max at a constant channel."""
     ap = (P @ program.F.T).min(axis=1).sum()
-    nearly = TOLERANCE if program.d_m > (1 - 1e-6) * d_max else 0.0  # where little but telling nothing would mend a hair
+    nearly = TOLERANCE if program.d_m > (1 - 1e-6) * d_max else 0.0  # a tiny gap would need a near-constant channel
     if ap >= min(program.d_m, d_max) - nearly * d_max:
         return P
     share = min(1.0, (program.d_m - ap) / (d_max - ap) * (1 + 1e-9) + 1e-15)
@@ -155,7 +163,7 @@ class _Restricted:
         return self.P, duals[:n], answers, max(float(duals[n]), 0.0)
 
     def negative(self, y: np.ndarray, answers: np.ndarray) -> np.ndarray:
-        """(o, s) of variables that are not there and have a negative reduced cost: the four lowest of every secret."""
+        """(o, s) of missing variables with a negative reduced cost: the four lowest of every secret."""
         reduced = self.kappa - y - answers @ self.F
         reduced[self.has_column | (reduced > -TOLERANCE)] = 0.0
         lowest = np.argsort(reduced, axis=0, kind="stable")[:4]
@@ -164,7 +172,7 @@ class _Restricted:
         return np.argwhere(chosen & (reduced < 0))
 
     def broken(self) -> np.ndarray:
-        """(o, h) of rows that are not there and broken by the solution: the two most broken of every observable."""
+        """(o, h) of missing rows that the solution violates: the two most violated of every observable."""
         short = self.x[:, None] - self.P @ self.F.T
         short[self.has_row | (short < TOLERANCE)] = 0.0
         worst = np.argsort(-short, axis=1, kind="stable")[:, :2]

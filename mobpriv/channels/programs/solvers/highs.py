@@ -1,18 +1,24 @@
-"""The linear programs of `interior` and the worst-case objective (12) of Shokri 2015, solved by HiGHS: slower, but for all of them.
+"""The linear programs of `interior` and the worst-case objective (12), solved by HiGHS: slower, but for all of them.
 
-Variables p(o|s), x_o and, for (12), the largest conditional cost z. Rows, every multiplier of which is then at least 0:
+Source: Shokri, *Privacy Games*, PETS 2015.
+
+Variables are p(o|s), x_o and, for (12), the largest conditional cost z. The rows have multipliers of at least 0:
 
     p_o(target) - ratio * p_o(source) >= 0       (24d); where ratio = 0 the variable's own bound p >= 0
+
     F(h) . p_o - x_o >= 0                        (24b)
     sum_o x_o >= d_m                             (24c)
     z - sum_o c(o, s) p_o(s) >= 0                (12), one row a secret
     sum_o p_o = 1
 
-First HiGHS's interior-point method "ipx" without crossover: points inside the feasible set break few of the pairs that are
-not listed. It stops at 1e-10 or so of its own measures, which is not always the gap asked for; then the simplex method, with
-and without HiGHS's presolve, which drops very small numbers. Where (12) is less than about 1e-3 of the largest cost (epsilon so
-large that nearly everybody tells the truth) none of them may close a gap of 1e-8 of it. HiGHS may also miss a row by a hair, and a chain of rows by more, so the point is moved towards a channel that tells nothing
-until it keeps them all, (24c) too. What the result is worth is not for this module to say: see `certificate`.
+HiGHS's interior-point method "ipx" without crossover runs first: points inside the feasible set violate few of the pairs that
+are not listed. It stops at about 1e-10 of its own measures, which does not always reach the gap required. Then the simplex
+method runs, with and without HiGHS's presolve, which drops tiny numbers. If epsilon is so large that the channel nearly always
+reports the true cell, the cost (12) may be less than about 1e-3 of the largest cost. There none of them may reach a relative
+gap of 1e-8.
+
+HiGHS may also violate a row slightly, and a chain of rows by more. So the point is moved towards a constant channel until it
+satisfies all rows, including (24c). This module does not certify the result: see `certificate`.
 """
 
 import highspy
@@ -23,20 +29,21 @@ from mobpriv.channels.programs import reductions
 from mobpriv.channels.programs.certificate import Multipliers, Program, lower_bound, value
 
 STEPS = 500
-"""Steps of the interior-point method after which HiGHS gives up; 20 to 60 are usual. The simplex method may take
-`PIVOTS` times as many."""
+"""Steps after which HiGHS ends its interior-point method; 20 to 60 are usual. The simplex method may take `PIVOTS` times as
+many.
+"""
 PIVOTS = 100
 HOPELESS = {highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible}
 TOLERANCE = 1e-10
-"""Of the rows, of the multipliers and of the gap between the two objectives, in HiGHS's own scaling: its smallest."""
+"""Tolerance of the rows, the multipliers and the gap between the two objectives, in HiGHS's own scaling: its smallest."""
 
 
 def solve(program: Program, gap: float, watch=None) -> tuple[np.ndarray, Multipliers]:
-    """Columns P (m, n) of a channel that keeps every listed constraint, (24c) up to what a certificate forgives, and multipliers.
+    """Columns P (m, n) of a channel that satisfies every listed constraint, and multipliers.
 
-    Of the attempts up to the first that reaches value - bound <= gap * |value|, the one with the narrowest gap. A method that
-    is stopped early gives the point it has. RuntimeError with HiGHS's word for it if there is none. `watch(value, bound)`
-    sees each attempt.
+    (24c) holds up to the tolerance of a certificate. The methods are tried until one reaches value - bound <= gap * |value|;
+    the attempt with the narrowest gap is returned. A method that is stopped early returns its current point. RuntimeError with
+    HiGHS's message if there is none. `watch(value, bound)` is called for each attempt.
     """
     lp = _Rows(program)
     best, narrowest, status = None, np.inf, None
@@ -59,9 +66,9 @@ def solve(program: Program, gap: float, watch=None) -> tuple[np.ndarray, Multipl
 
 
 def least_largest(cost: np.ndarray) -> tuple[np.ndarray, float]:
-    """The lottery (O,) over observables of least worst-case cost max_s sum_o q(o) c(o, s), and a lower bound of that cost.
+    """The mixture (O,) of observables that minimises max_s sum_o q(o) c(o, s), and a lower bound of that cost.
 
-    The bound is the cost of the cheapest observable under the prior that HiGHS's multipliers make, the worst there is.
+    The bound is the cost of the cheapest observable under the least favourable prior, given by HiGHS's multipliers.
     """
     secrets, observables = cost.shape
     unit = np.abs(cost).max() or 1.0
@@ -83,7 +90,7 @@ class _Rows:
         self.program = program
         self.m, self.n = program.kappa.shape
         self.bound = program.pairs.ratio > 0  # the other constraints say p >= 0
-        self.stretch = 1 / np.sqrt(np.maximum(program.pairs.ratio[self.bound], 1e-20))  # HiGHS takes entries below 1e-12 for 0
+        self.stretch = 1 / np.sqrt(np.maximum(program.pairs.ratio[self.bound], 1e-20))  # HiGHS rounds entries below 1e-12 to 0
         self.error_unit = np.abs(program.F).max(initial=0.0) or 1.0
         self.cost_unit = np.abs(program.kappa if program.worst is None else program.worst).max() or 1.0
         blocks = [self._pairs(), self._attacks(), self._distortion(), self._worst(), self._sums()]
@@ -141,13 +148,13 @@ class _Rows:
         return self._wide(sparse.hstack([sparse.eye(self.n)] * self.m)), np.ones(self.n)
 
     def channel(self, values) -> np.ndarray | None:
-        """The columns, moved just far enough to a channel that tells nothing to keep every listed pair; None if they are 0."""
+        """The columns, moved just far enough to a constant channel to satisfy every listed pair; None if they are 0."""
         P = np.clip(np.asarray(values)[: self.m * self.n].reshape(self.m, self.n), 0, None)
         if not P.sum(axis=0).all():
             return None
         P /= P.sum(axis=0)
         mean = P.mean(axis=1)
-        silent = 0.99 * mean + 0.01 / self.m  # spares the columns that are hardly used
+        silent = 0.99 * mean + 0.01 / self.m  # little weight on columns that are hardly used
         first, source, target, ratio = self.program.pairs
         o = np.repeat(np.arange(self.m), np.diff(first))
         missing = ratio * P[o, source] - P[o, target]
@@ -184,7 +191,7 @@ def _model(rows: sparse.csc_matrix, costs, right, equalities: int, free: int) ->
 
 
 def _run(model: highspy.HighsLp, method: str, gap: float, presolve: str = "on"):
-    """The solution, or None if there is none, and the status in HiGHS's words."""
+    """The solution, or None if there is none, and HiGHS's status message."""
     solver = highspy.Highs()
     options = {"output_flag": False, "threads": 1, "solver": method, "run_crossover": "off", "presolve": presolve}
     options |= {"ipm_iteration_limit": STEPS, "simplex_iteration_limit": STEPS * PIVOTS}

@@ -1,20 +1,23 @@
-"""An interior-point method for the linear programs (21), (22) and (24) of Shokri 2015, written for their structure.
+"""An interior-point method for the linear programs (21), (22) and (24), written for their structure.
+
+Source: Shokri, *Privacy Games*, PETS 2015. Method: predictor and corrector of Mehrotra (1992), as in Wright, Primal-Dual
+Interior-Point Methods (1997), chapter 10.
 
 For every observable o let p_o be the vector of p(o|s) over the n secrets and x_o its share of the distortion privacy:
 
     min  sum_o kappa_o . p_o - reward * sum_o x_o          kappa_o(s) = pi(s) c(o, s)
-    s.t. g = p_o(target) - ratio * p_o(source) >= 0        ratio = exp(-eps d_eps), (24d); ratio = 0 says p >= 0
+
+    s.t. g = p_o(target) - ratio * p_o(source) >= 0        ratio = exp(-eps d_eps), (24d)
          f_o(h) = F(h) . p_o - x_o >= 0                    F(h, s) = pi(s) d(h, s), (24b)
+
          sum_o p_o = 1                                     one row for every secret
          sum_o x_o - slack = d_m, slack >= 0               (24c)
 
-All but the last two lines speak of one observable alone, so the Newton system of a primal-dual method is one dense
-block of order n + 1 for every observable, joined by one system of order n + 1: time O(m n^3), memory O(m n^2), where a
-general solver factors a matrix of n m rows. Of the secrets only the c core ones have pairs with each other, which leaves
-blocks of order c + 1 and time O(m c n^2 + n^3), see `blocks`. Iterates stay strictly inside g, f >= 0. What the result is
-worth is not for this module to say: `certificate.lower_bound` takes a bound from the multipliers by weak duality.
-
-Method: predictor and corrector of Mehrotra (1992), as in Wright, Primal-Dual Interior-Point Methods (1997), chapter 10.
+Rows with ratio = 0 say p >= 0. All constraints but the last two involve one observable alone. So the Newton system of a
+primal-dual method is one dense block of order n + 1 for every observable, joined by one system of order n + 1. This takes time
+O(m n^3) and memory O(m n^2), where a general solver factors a matrix of n m rows. Only the c core secrets have pairs with each
+other, which leaves blocks of order c + 1 and time O(m c n^2 + n^3), see `blocks`. Iterates stay strictly inside g, f >= 0. This
+module does not certify the result: `certificate.lower_bound` computes a bound from the multipliers by weak duality.
 """
 
 import os
@@ -30,21 +33,21 @@ from mobpriv.channels.programs.solvers import points
 from mobpriv.channels.programs.solvers.points import Point, Warm, slacks
 
 STEPS = 150
-"""Newton steps after which the method gives up; 15 to 40 are usual."""
+"""Newton steps after which the method ends; 15 to 40 are usual."""
 STALLED = 8
-"""Steps in a row that improve neither side, after which it stops."""
+"""Successive steps that improve neither side after which the method ends."""
 TO_BOUNDARY = 0.995
 """Share of the way to the nearest constraint that a step may go."""
 
 
 @threadpool_limits.wrap(
     limits=1, user_api="blas"
-)  # many small blocks: threads only wait for one another, 10 to 100 times longer
+)  # with many small blocks BLAS threads wait for one another: 10 to 100 times slower
 def solve(program: Program, gap: float, watch=None, warm: Warm | None = None) -> tuple[np.ndarray, Multipliers]:
     """Columns P (m, n) of the channel, strictly inside every constraint, and the multipliers of the best lower bound.
 
-    Stops at value - bound <= gap * |value|, or when rounding ends all progress. `watch(value, bound)` sees each step;
-    `warm` is read at the start and written on the way.
+    Stops at value - bound <= gap * |value|, or when rounding prevents progress. `watch(value, bound)` is called for each step;
+    `warm` is read at the start and written during the iterations.
     """
     with ThreadPoolExecutor(min(newton.PARTS, os.cpu_count() or 1)) as threads:
         return _solve(program, gap, watch, warm, threads)
@@ -67,7 +70,7 @@ def _solve(program: Program, gap: float, watch, warm: Warm | None, threads: Exec
         if new_bound > bound:
             bound, best = new_bound, (best[0], multipliers.copy())
         passed = [way for way in ahead if value - bound <= way * abs(value)]
-        for way in passed:  # a step may pass several; of those it leaves far behind an older point is the better start
+        for way in passed:  # a step may pass several waypoints; an older point is the better start for those far behind
             if way == passed[-1] or way not in warm.points:
                 warm.points[way] = deepcopy(at)
         ahead = ahead[len(passed) :]
@@ -76,9 +79,9 @@ def _solve(program: Program, gap: float, watch, warm: Warm | None, threads: Exec
     return best
 
 
-@np.errstate(all="ignore")  # where rounding ends all progress, slacks of 0 and no numbers: neither is better than the best
+@np.errstate(all="ignore")  # at the limit of rounding slacks become 0 or nan: such points never replace the best
 def _step(program: Program, at: Point, blocks: newton.Blocks) -> bool:
-    """One predictor and corrector step, in place; False when rounding leaves a block that cannot be factored."""
+    """One predictor and corrector step, in place; False if rounding makes a block impossible to factor."""
     joined = _joined(program, at, blocks)
     if joined is None:
         return False
@@ -109,7 +112,7 @@ def _step(program: Program, at: Point, blocks: newton.Blocks) -> bool:
 
 
 def _lengths(program: Program, at: Point, step: Point, share: float) -> tuple[float, float]:
-    """How far the primal and the dual side may go: `share` of the way to the first zero, at most 1."""
+    """Step lengths of the primal and the dual side: `share` of the distance to the first zero, at most 1."""
     primal = [share, (-step.g / at.g).max(), (-step.f / at.f).max(initial=0.0)]
     dual = [share, (-step.pairs / at.pairs).max(), (-step.attacks / at.attacks).max(initial=0.0)]
     if program.d_m is not None:

@@ -1,11 +1,12 @@
 """The linear programs (28) and (29) of Appendix A (Shokri 2015), solved by HiGHS.
 
-Variables: q(ŝ|o), estimate after estimate within each observable, and y, which is minimised. Rows: one simplex Σ_ŝ q(ŝ|o) = 1
-an observable, then the rows "≤ y", one a secret (28b) or one a pair of secret and estimate (29b). Errors are scaled to [0, 1].
+Variables are q(ŝ|o), estimate after estimate within each observable, and y, which is minimised. The first rows are one simplex
+Σ_ŝ q(ŝ|o) = 1 an observable. The rows "≤ y" follow, one a secret (28b) or one a pair of secret and estimate (29b). Errors are
+scaled to [0, 1].
 
-(28) is left to the simplex method (0.3 s at 80 cells and observables), (29) to the interior point method, which does not
-mind that nearly all of its rows are about to bind (1 s at 48 cells, 20 s at 80; simplex: 12 s and more than a minute).
-Both hold S·O·E numbers: they are meant for a hundred cells, not for hundreds.
+Program (28) uses the simplex method (0.3 s at 80 cells and observables). Program (29) uses the interior-point method, because
+nearly all of its rows are close to binding. It takes 1 s at 48 cells and 20 s at 80 (simplex: 12 s and more than a minute).
+Both hold S·O·E numbers: they are meant for at most about a hundred cells.
 """
 
 from typing import NamedTuple
@@ -19,7 +20,7 @@ STEPS, PIVOTS = 1000, 1_000_000  # of the interior-point and of the simplex meth
 
 
 class MinMax(NamedTuple):
-    """A min-max attack: q (O, E), the y it reaches and the bound below which no attack can go, both in the unit of d."""
+    """A min-max attack: q (O, E), the y it reaches, and a lower bound of y for any attack; both in the unit of d."""
 
     attack: np.ndarray
     y: float
@@ -27,10 +28,10 @@ class MinMax(NamedTuple):
 
 
 def solve(channel: np.ndarray, error: np.ndarray, by_pair: bool) -> MinMax:
-    """(28), or (29) if ``by_pair``; every observable occurs and some error is positive. RuntimeError if the gap stays open."""
+    """Solve (28), or (29) if ``by_pair``; all observables occur, some error is positive. RuntimeError if the gap stays open."""
     unit = error.max()
     program = _Program(channel, error / unit, by_pair)
-    for method in ("ipx", "simplex") if by_pair else ("simplex",):  # simplex: slower for (29), but it ends in a vertex
+    for method in ("ipx", "simplex") if by_pair else ("simplex",):  # simplex: slower for (29), but it ends at a vertex
         status = program.run(method)
         if status == highspy.HighsModelStatus.kOptimal:
             found = program.solution()
@@ -61,7 +62,7 @@ class _Program:
         return self.solver.getModelStatus()
 
     def solution(self) -> MinMax:
-        """The attack that was found, its true y over all rows, and the bound that its duals prove."""
+        """The attack found, its true y over all rows, and the bound that its duals prove."""
         solution = self.solver.getSolution()
         attack = np.asarray(solution.col_value)[:-1].reshape(self.observables, self.estimates).clip(0)
         attack /= attack.sum(1, keepdims=True)
@@ -84,7 +85,7 @@ class _Program:
         return np.einsum("so,so->s", self.channel, self.error @ attack.T)[:, None]
 
     def _add_rows(self):
-        """The rows "≤ y"; of those of (29) the ones with an error, the others say 0 ≤ y."""
+        """Add the rows "≤ y"; for (29) only those with an error, because the others say 0 ≤ y."""
         entries = self.observables * self.estimates
         if self.by_pair:
             s, estimate = self.pairs = np.nonzero(self.error)

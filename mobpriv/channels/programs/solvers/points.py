@@ -1,7 +1,7 @@
-"""Where the interior-point method of `interior` begins: a channel that tells nothing, or a point on the way to the last optimum.
+"""Starting points for the interior-point method of `interior`: a constant channel, or a point on the path to the last optimum.
 
-The notation is that of `interior`. A program on the way differs from the last one by more pairs and more secrets; its points
-are drawn towards a channel that tells nothing until they lie strictly inside the new constraints too.
+The notation is that of `interior`. The next program has more pairs and more secrets than the last one. The old points are moved
+towards a constant channel until they lie strictly inside the new constraints, too.
 """
 
 from copy import deepcopy
@@ -13,15 +13,16 @@ import numpy as np
 from mobpriv.channels.programs.certificate import Program
 
 WAYPOINTS, ROOM = (1e-2, 1e-4, 1e-6), 0.7
-"""Relative gaps at which points are kept for a warm start; share of a broken pair's room that a restart leaves to it."""
+"""Relative gaps at which points are kept for a warm start; share of a violated pair's room that a restart leaves free."""
 FIT, CENTRED = 0.05, 4.0
-"""Share of what the pairs leave to a new secret that a restart keeps free on either side; how many times larger than the
-old multipliers the new ones may be (50 steps were lost to a point near the boundary at the wrong place)."""
+"""Share of a new secret's room between its pairs that a restart keeps free on either side; largest ratio of new to old
+multipliers. A point near the boundary at the wrong place once cost 50 steps.
+"""
 
 
 @dataclass
 class Point:
-    """A point strictly inside every constraint, with its multipliers; also a step from one to another."""
+    """A point strictly inside every constraint, with its multipliers; also a step between two points."""
 
     P: np.ndarray  # p(o|s), shape (m, n)
     x: np.ndarray  # (m,)
@@ -30,25 +31,25 @@ class Point:
     attacks: np.ndarray  # multipliers of f, (m, estimates)
     y: np.ndarray  # multipliers of the rows' sums, (n,)
     nu: float  # multiplier of (24c)
-    g: np.ndarray  # carried along: near the optimum slacks are far smaller than the rounding of the differences they are
+    g: np.ndarray  # slacks, updated step by step: near the optimum they are far smaller than the rounding of their differences
     f: np.ndarray
     numbers: np.ndarray  # of the constraints g
 
 
 def _numbers(pairs) -> np.ndarray:
-    """One for every constraint: observable, source, target."""
+    """One number for every constraint: observable, source, target."""
     o = np.repeat(np.arange(len(pairs.first) - 1), np.diff(pairs.first))
     return ((o << 20) + pairs.source << 20) + pairs.target
 
 
 class Warm:
-    """Where the next program, with more pairs or secrets and else the same, may start: points on the way to the last optimum."""
+    """Points on the path to the last optimum, from which the same program with more pairs or secrets may start."""
 
     def __init__(self):
         self.points: dict[float, Point] = {}  # by the relative gap below which they lie
 
     def for_reward(self) -> "Warm":
-        """The same for (22) with another reward: what has been said of the distortion privacy is forgotten."""
+        """The same points for (22) with another reward, without their values of the distortion privacy."""
         warm = Warm()
         warm.points = {
             way: replace(at, x=np.zeros(len(at.P)), attacks=np.zeros((len(at.P), 0)), f=np.zeros((len(at.P), 0)))
@@ -58,11 +59,11 @@ class Warm:
 
 
 def start(program: Program) -> Point:
-    """A channel that tells nothing, p(o|s) = 1/m, lies inside every constraint; all products with multipliers equal."""
+    """The constant channel p(o|s) = 1/m, which lies inside every constraint; all products with multipliers equal."""
     m, n = program.kappa.shape
     product = 30 / len(program.pairs.source)  # a first gap of about 30, well above any cost
     P = np.full((m, n), 1 / m)
-    d_max = float(program.F.sum(axis=1).min()) if len(program.F) else 0.0  # what a guess without observing errs
+    d_max = float(program.F.sum(axis=1).min()) if len(program.F) else 0.0  # error of the best guess without an observation
     limited = program.d_m is not None
     x = np.full(m, (d_max + (program.d_m if limited else 0.0)) / 2 / m)
     slack = float(x.sum() - program.d_m) if limited else 0.0
@@ -73,13 +74,11 @@ def start(program: Program) -> Point:
 
 
 def restart(program: Program, warm: Warm) -> Point | None:
-    """A point strictly inside the new program; None where no old one will do.
+    """A point strictly inside the new program; None if no old one can be used.
 
-    The farthest of the old points that can be drawn into the new program: towards a channel that tells nothing until
-    the new pairs hold and the new secrets fit in. That costs about as much as the share it takes, which should not exceed
-    the gap there.
-
-    New secrets stand behind the old ones.
+    Old points are moved towards a constant channel until the new pairs hold and the new secrets fit in; the farthest that can
+    be moved is returned. The share of the move is about its cost, which should not exceed the gap there. New secrets come after
+    the old ones.
     """
     m, n = program.kappa.shape
     constants = np.repeat(np.arange(m), np.diff(program.pairs.first))
@@ -106,10 +105,9 @@ def restart(program: Program, warm: Warm) -> Point | None:
 
 @numba.njit(cache=True, error_model="numpy")
 def fitted(P, known, const, first, source, target, ratio):
-    """Fills in the columns of P (m, n) from `known` on, in place, strictly between what the listed pairs allow; False where there
-    is no room.
+    """Fill in the columns of P (m, n) from `known` on, in place, strictly within the listed pairs; False if there is no room.
 
-    A secret that no pair binds to one before it answers like `const` (m,).
+    A secret without a pair to an earlier one gets the answers of `const` (m,).
     """
     m, n = P.shape
     low, high = np.empty(m), np.empty(m)
@@ -123,7 +121,7 @@ def fitted(P, known, const, first, source, target, ratio):
                     high[o] = min(high[o], P[o, target[i]] / ratio[i])
         least, most = low.sum(), high.sum()
         share = 0.0 if most == np.inf else (1 - least) / (most - least)
-        if least == 0.0 and most == np.inf:  # bound to none that is there
+        if least == 0.0 and most == np.inf:  # no pair with a secret before it
             P[:, s] = const
         elif FIT < share < 1 - FIT and (low < high).all():
             P[:, s] = low + share * (high - low)
