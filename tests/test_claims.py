@@ -352,7 +352,10 @@ claims:
             {"a.yml": GOOD.replace("}", ", explanations: [{runs: [city, mdc], why: x}, {runs: [city], why: y}]}")},
             "a.yml: T1: city has two explanations of 'disagrees'",
         ),
-        ({"a.yml": "claims: []"}, "a.yml: needs the keys paper and claims, may have datasets, findings, of_means, stated_for"),
+        (
+            {"a.yml": "claims: []"},
+            "a.yml: needs the keys paper and claims, may have datasets, drawings, findings, of_means, stated_for",
+        ),
     ],
 )
 def test_a_malformed_ledger(tmp_path, files, line):
@@ -396,7 +399,7 @@ def test_an_erratum_must_be_demonstrated():
     other = {"holds": False, "rate.AP-Attack.none": 1}
     runs = {"city": {"nb": RESULTS}, "geolife": {"nb": other}, "cabspotting": {"nb": RESULTS}, "callers": {"nb": {}}}
     assert check_errata([erratum("holds")], runs, REGISTRY) == {
-        "E1": " The same statement holds on Cabspotting; does not hold on GeoLife."
+        "E1": " The same statement holds on Cabspotting. It does not hold on GeoLife."
     }
     for demonstration, line in [
         ("not holds", "did not come out true"),

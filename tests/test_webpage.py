@@ -117,7 +117,7 @@ def test_the_provenance_names_what_a_quick_run_shortened(own):
         "parameters": {"quick": True, "most": 30, "sizes": [10, 25], "seed": 1},
     }
     text = text_of(webpage.page(found, record))
-    assert "parameters quick: yes; most: 30; sizes: 10, 25; the others at their defaults" in text
+    assert "parameters quick: yes; most: 30; sizes: 10, 25. All other parameters have their default values." in text
 
 
 @pytest.mark.parametrize(

@@ -400,7 +400,9 @@ def _page(book: Judged, name: str, own: str, root: Path, number: Callable[[], st
     opening = openings.opening(here, book.answers.get(name), book.registry)
     cards = ledger.verdicts_in_words(here, book.registry) if here else ""
     below = openings.closing(name, cards, book.findings.get(name, ()), errata, records.get(own))
-    foot = pages.footer(name, records, book.registry, [run for run in records if (run, name) in book.stale])
+    stale = [run for run in records if (run, name) in book.stale]
+    opening = "\n\n".join(filter(None, [opening, pages.OLDER_CODE if stale else ""]))
+    foot = pages.footer(name, records, book.registry, stale)
     executed = nbformat.read(_executed(root, own, name), as_version=4)
     made_up = book.registry.title(own) if data and data["synthetic"] else ""
     return notebook_pages.page(executed, opening, [("below", below), ("provenance", foot)], number, made_up)

@@ -88,7 +88,8 @@ class Compared:
         """A sentence for the caption that names the other runs; empty if there is none."""
         there = self.having(names)
         titles = [run.title for run in self.runs if run not in there]
-        return f" Not drawn: {' and '.join(titles)}, for whom the book keeps no such numbers." if titles else ""
+        verb, whom = ("is", "it") if len(titles) == 1 else ("are", "them")
+        return f" {' and '.join(titles)} {verb} not drawn, because the book has no such results for {whom}." if titles else ""
 
     def table(self, rows: Mapping[str, str]) -> Table:
         """A row a quantity (its name -> what to call it), a column a data set; the other reading and the paper below our number.

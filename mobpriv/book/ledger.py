@@ -20,13 +20,15 @@ from mobpriv.book.claims import (
     IMPOSSIBLE,
     KINDS,
     NOT_COMPARABLE,
+    STOPWATCH,
     UNDECIDED,
     Claim,
     Erratum,
 )
 from mobpriv.book.expressions import plain_name
+from mobpriv.book.quantities import AND
 from mobpriv.book.runs import Paper, Registry
-from mobpriv.book.verdicts import ACROSS, NO_DATA, OLDER, QUICK, UNJUDGED, Verdict, reason_of, said, title
+from mobpriv.book.verdicts import ACROSS, NO_DATA, OLDER, QUICK, UNJUDGED, Verdict, in_a_row, reason_of, said, title
 from mobpriv.numbers import FIXED, beside, constant, extent, shown
 
 SYMBOLS = {
@@ -52,7 +54,8 @@ CLASSES = {
     "": "open",
 }
 UNTESTABLE = "untestable"
-CALLED = {UNTESTABLE: "not testable", CLASSES[""]: "nothing stated"}  # classes whose verdict names a data set, or is none
+CALLED = {UNTESTABLE: "not testable", CLASSES[""]: "no number in the paper"}  # for classes without a verdict of one wording
+TESTED = "How it is tested"  # the title of a fold
 ERRATUM, CLAIM = r"\bE(?:-[A-Z])?\d+(?:\.\d+)?\b", r"\b[A-Z]\d+\.\d+\b"  # ids in a text
 
 
@@ -163,9 +166,11 @@ def _in_short(claim: Claim, rows: Mapping[str, Sequence[Verdict]], without: Sequ
             number += f" (printed {constant(cells[0].printed, cells[0].unit)})"
         found.setdefault(_badge(together(cells), registry), []).append(title(registry, name) + number)
     verdicts = [f"{verdict} {escape(', '.join(names))}" for verdict, names in found.items()]
-    return "<br>".join(
-        [*verdicts, f'<span class="untested">○ not testable without {escape(", ".join(without))}</span>' * bool(without)]
-    )
+    if not without:
+        return "<br>".join(verdicts)
+    missing = escape(in_a_row(without))
+    untested = f"not tested on {missing}, which we do not have" if verdicts else f"not testable without {missing}"
+    return "<br>".join([*verdicts, f'<span class="untested">○ {untested}</span>'])
 
 
 def by_data_set(verdicts: Sequence[Verdict], registry: Registry) -> dict[str, list[Verdict]]:
@@ -244,7 +249,7 @@ def _cells(rows: Mapping[str, Sequence[Verdict]], n: Mapping[str, int] | None, r
             ours = mark + _ours(cell, n) if cell.value is not None else ""
             printed = f" <small>printed {escape(constant(cell.printed, cell.unit))}</small>"
             found.setdefault(cell.words, {})[name] = ours + printed
-    nothing = dict.fromkeys(rows, '<small class="unprinted">none is printed</small>')
+    nothing = dict.fromkeys(rows, '<small class="unprinted">no printed number</small>')
     return [Line(words, nothing | cells) for words, cells in found.items()]
 
 
@@ -282,16 +287,19 @@ def _reasons(claim: Claim, rows: Mapping[str, Sequence[Verdict]], registry: Regi
 def _of_its_kind(verdict: Verdict) -> str:
     """What a kind of verdict says by itself."""
     if verdict.verdict == DIRECTION:
-        return f"The number differs, but the direction holds for all values inside the intervals: {verdict.test}."
+        return f"Our number differs from the printed one. Its direction is the same for all values inside the 95{FIXED}% intervals: {verdict.test}."
     if verdict.verdict == UNDECIDED and verdict.n is not None and verdict.low is None:
         return f"The cases are too few (n{FIXED}={FIXED}{shown(verdict.n)}) for a 95{FIXED}% interval."
+    some = f"true for some values inside the 95{FIXED}% intervals and false for others"
+    if verdict.verdict == UNDECIDED and verdict.claim.relation and AND in verdict.test:
+        return f"The statements listed under “{TESTED}” must all be true. Together they are {some}."
     if verdict.verdict == UNDECIDED and verdict.claim.relation:
-        return f"It holds for only some of the values inside the intervals: {verdict.test}."
+        return f"The claim holds if {verdict.test}. This is {some}."
     if verdict.verdict == UNDECIDED:
-        turns = f" At the ends of the intervals the direction turns: {verdict.test}." if verdict.test else ""
-        return f"The printed number lies inside our interval.{turns}"
+        turns = f" The direction is uncertain, too: it is {some} that {verdict.test}." if verdict.test else ""
+        return f"The printed number lies inside our interval, but differs from our number by more than the tolerance.{turns}"
     if verdict.verdict == NOT_COMPARABLE:
-        return f"It depends on the machine: {verdict.claim.why.strip()}."
+        return f"The number depends on the machine: {verdict.claim.why.strip()}."
     if verdict.verdict in (BY_DEFINITION, IMPOSSIBLE):
         reasons = verdict.claim.by_definition if verdict.verdict == BY_DEFINITION else verdict.claim.impossible
         text = reason_of(reasons, verdict.dataset).strip()
@@ -316,29 +324,49 @@ def _merged(texts: Mapping[str, str]) -> list[str]:
 
 
 def _tested_as(claim: Claim, tested: Sequence[Verdict]) -> str:
-    """How a claim is tested, in words and as the build computes it, behind a fold."""
+    """The test of a claim, in words and as an expression, behind a fold."""
     code = "<br>".join(f"<code>{escape(line)}</code>" for line in claim.tests)
     words = linked(_test_in_words(claim, tested))
-    return (
-        f'<details class="test"><summary>How it is tested</summary>\n\n{words[0].upper()}{words[1:]}\n\n<p>{code}</p></details>'
-    )
+    return f'<details class="test"><summary>{TESTED}</summary>\n\n{words}\n\n<p>{code}</p></details>'
 
 
 def _test_in_words(claim: Claim, tested: Sequence[Verdict]) -> str:
     test = next((v.test for v in tested if v.test), "")
+    if claim.relation and not test:
+        return "The claim is not tested on the data that we have."
+    if claim.relation and AND in test:
+        return "The claim holds if all of these statements are true:\n\n" + "\n".join(f"- {one}." for one in test.split(AND))
     if claim.relation:
-        return f"it agrees where {test}." if test else "on no data set here."
+        return f"The claim holds if {test}."
     words = list(dict.fromkeys(v.words for v in tested if v.words))
-    parts = ["; ".join(words)]
-    if claim.tolerance is not None:
+    one = (
+        f"Our value of {words[0]}"
+        if len(words) == 1 and "“" in words[0]
+        else f"Our value of “{words[0]}”"
+        if len(words) == 1
+        else ""
+    )
+    subject = one or "Each of our numbers"
+    parts = []
+    if claim.tolerance:
         unit = next((v.unit for v in tested if v.words), "")
-        allowed = (
-            f"within {constant(claim.tolerance, 'points' if unit == 'share' else unit)} of" if claim.tolerance else "exactly"
+        most = constant(claim.tolerance, "points" if unit == "share" else unit)
+        parts.append(f"{subject} may differ from the printed one by at most {most}.")
+        parts.append(f"The reason for this tolerance: {claim.why.strip().rstrip('.')}.")
+    elif claim.tolerance is not None:
+        parts.append(f"{subject} must equal the printed one ({claim.why.strip().rstrip('.')}).")
+    elif claim.kind == STOPWATCH:
+        parts.append(f"{subject} is shown, but not compared.")
+    else:
+        parts.append(f"{subject} must satisfy the printed bound.")
+    if test and AND in test:
+        parts.append(
+            "We also test the direction, for which all of these statements must be true:\n\n"
+            + "\n".join(f"- {one}." for one in test.split(AND))
         )
-        parts.append(f"{allowed} the printed value ({claim.why.strip()})")
-    if test:
-        parts.append(f"the direction: {test}")
-    return "; ".join(parts) + "."
+    elif test:
+        parts.append(f"We also test the direction: {test}.")
+    return " ".join(parts)
 
 
 # ------------------------------------------------------------------------------------------------------------------- pages
@@ -383,9 +411,13 @@ def _papers(registry: Registry, entries: Iterable[Claim | Erratum]) -> dict[str,
 def ids_page(registry: Registry, claims: Sequence[Claim]) -> str:
     """What the ids of claims and errata begin with; and, for addresses of the time when all claims stood on one page, where they stand now."""
     papers = _papers(registry, claims)
-    named = "; ".join(f"**{p.claims}…** is a claim of *{p.title}*, **{p.errata}…** an erratum to it" for p in papers.values())
+    named = "\n".join(
+        f"- **{p.claims}…** is a claim of *{p.title}*, **{p.errata}…** an erratum to it." for p in papers.values()
+    )
     moved = escape(json.dumps({p.claims.lower(): f"{page_of(name)}.html" for name, p in papers.items()}))
-    return f'Every claim has an id, which links to it: {named}.\n\n<div class="moved" data-pages="{moved}" hidden></div>\n'
+    return (
+        f'Every claim has an id, which is a link to it:\n\n{named}\n\n<div class="moved" data-pages="{moved}" hidden></div>\n'
+    )
 
 
 def _filters(verdicts: Sequence[Verdict], registry: Registry) -> str:

@@ -12,7 +12,7 @@ HIDDEN = {"hide-input", "remove-input", "remove-cell"}
 SOLUTION = "solution"  # the tag of a cell in an exercise's solution, itself a fold: it stays where it is, its code seen
 SET_UP = {"parameters", "injected-parameters", "quick", "input"}
 SYNTHETIC = """:::{{div}} synthetic
-**Synthetic data.** What is called *{title}* here was computed from made-up people, not from real ones.
+**Synthetic data.** No person or vehicle in the {title} exists.
 :::"""
 FOLDED = ("set-up", "experiment")  # what their folds are called
 

@@ -147,4 +147,4 @@ def _repeat(notebook: str, record: dict) -> str:
     if not record["provenance"]["data"]:
         return f"**Repeat it:** `{command}` ({seconds}\u00a0s; it needs no data)."
     own = f"or on [a table of your own](../own-data.md): `mobpriv run {notebook} --data FILE`"
-    return f"**Repeat it:** `{command}` ({seconds}\u00a0s on the embedded data), {own}."
+    return f"**Repeat it:** `{command}` ({seconds}\u00a0s on the data that come with the book), {own}."

@@ -25,7 +25,7 @@ def footer(notebook: str, records: dict[str, dict], registry: Registry, stale: S
     facts = {
         registry.title(run): {
             **provenance_row(record["provenance"], registry.title(run)),
-            "code": "changed since: stale" if run in stale else _code(record["provenance"]),
+            "code": "The code has changed since this run (stale)." if run in stale else _code(record["provenance"]),
         }
         for run, record in records.items()
     }
@@ -53,6 +53,9 @@ def footer(notebook: str, records: dict[str, dict], registry: Registry, stale: S
     )
 
 
+OLDER_CODE = "*Some numbers on this page are from older code ([status of the results](../status.md)).*"
+
+
 def numbers(notebook: str, records: Mapping[str, dict], names: Names, registry: Registry) -> str:
     """Every number of a notebook's runs as CSV, a line each: the run, its name, in words where it has them, value, interval, n, unit."""
     lines = [("data set", "name", "in words", "value", "low", "high", "n", "unit")]
@@ -75,7 +78,7 @@ def _origins(facts: Mapping[str, Mapping[str, str]]) -> str:
     own = list(facts.values())
     shared = {name: text for name, text in own[0].items() if all(row[name] == text for row in own)} if len(own) > 1 else {}
     blocks = {run: {name: text for name, text in row.items() if name not in shared} for run, row in facts.items()}
-    blocks |= {"all of them": shared} if shared else {}
+    blocks |= {"all runs": shared} if shared else {}
     return f'<div class="origins">{"".join(_origin(run, row) for run, row in blocks.items())}</div>'
 
 
@@ -89,8 +92,15 @@ def _with_code(text: str) -> str:
 
 
 def _code(record: dict) -> str:
-    at = record.get("carried")
-    return f"rearranged since; same numbers on the embedded data: carried over at commit {at}" if at else "as today"
+    return _rearranged(record) if "carried" in record else "The code has not changed since this run."
+
+
+def _rearranged(record: dict) -> str:
+    """The sentence on a result that was carried over."""
+    return (
+        "The code was rearranged after this run. It gives the same numbers on the data that come with the book "
+        f"(checked at commit {record['carried']})."
+    )
 
 
 def _stale_note(stale: Sequence[str], registry: Registry) -> list[str]:
@@ -98,8 +108,8 @@ def _stale_note(stale: Sequence[str], registry: Registry) -> list[str]:
     return [
         ":::{admonition} Stale results",
         ":class: stale",
-        f"The code behind these numbers has changed since they were computed: {names}. "
-        "They are shown as they were computed until they are run again ([status of the results](../status.md)).",
+        f"The code behind these results has changed since they were computed: {names}. "
+        "The page shows the old numbers until the notebook has run again ([status of the results](../status.md)).",
         ":::",
         "",
     ]
@@ -114,17 +124,17 @@ def provenance_row(record: dict, title: str = "", shortened: Collection[str] = (
         kind = "synthetic" if data["synthetic"] else "real" if title else "supplied by the user"
         described = f"{title or data['name']} ({kind})"
         digest = f"`{data['sha256']}`"
-        left_out = "; ".join(f"{rule}: {shown(count)}" for rule, count in data["left_out"].items()) or "nothing"
+        left_out = "; ".join(f"{rule}: {shown(count)}" for rule, count in data["left_out"].items()) or "none"
     return {
         "data set": described,
-        "SHA-256": digest,
-        "left out": left_out,
-        "selection": re.sub(r"(?<=\d),(?=\d{3}\b)", NARROW, record["selection"]) or "–",
+        "SHA-256 of the data": digest,
+        "records left out": left_out,
+        "selected data": re.sub(r"(?<=\d),(?=\d{3}\b)", NARROW, record["selection"]) or "–",
         "parameters": _chosen(record, shortened),
-        "repeat it": f"`{record['command']}`",
-        "mobpriv": f"{record['mobpriv']}, commit {record['commit']}",
-        "packages": ", ".join(f"{name} {version}" for name, version in record["packages"].items()),
-        "run took": shown(round(record["seconds"]), "s"),
+        "command": f"`{record['command']}`",
+        "version of mobpriv": f"{record['mobpriv']}, commit {record['commit']}",
+        "versions of packages": ", ".join(f"{name} {version}" for name, version in record["packages"].items()),
+        "running time": shown(round(record["seconds"]), "s"),
     }
 
 
@@ -135,7 +145,7 @@ def _chosen(record: dict, shortened: Collection[str]) -> str:
     named = {word.partition("=")[0] for flag, word in pairwise(words) if flag == "-p"} | {"quick"} & {w[2:] for w in words}
     named |= set(shortened) if record["parameters"].get("quick") else set()
     given = [f"{name}: {_value(value)}" for name, value in record["parameters"].items() if name in named]
-    return "; ".join([*given, "the others at their defaults"]) if given else "all at their defaults"
+    return f"{'; '.join(given)}. All other parameters have their default values." if given else "All have their default values."
 
 
 def _value(value: Any) -> str:
@@ -218,20 +228,22 @@ def status_page(
     """Every result at hand: by which code, how long it took, and whether that code is still today's; ``titles`` of the pages."""
     every = [(run.name, name) for run in registry.runs.values() if run.file for name in records[run.name]]
     old = {what: len(of) for what, of in _by_people(stale, registry).items()}
-    lines = [f"0 results on {REAL}: 0 stale."] if not every else []
+    lines = [f"The book has no results on {REAL}."] if not every else []
     lines += [
-        f"{counted(len(of), 'result', 'results')} on {what}: {old.get(what, 0)} stale."
+        f"The book has {counted(len(of), 'result', 'results')} on {what}, {shown(old[what]) if what in old else 'none'} of them stale."
         for what, of in _by_people(every, registry).items()
     ]
     lines = [" ".join(lines), ""]
-    lines += ['A commit with "+ changes" had changes that were not committed when the result was computed.', ""]
+    lines += ["A result without a remark comes from the code of today."] if every else []
+    lines += ['"+ changes" after a commit means that the code had uncommitted changes when the result was computed.', ""]
     for run, entries in records.items():
         lines += ["", f"## {registry.title(run)}", ""] if entries else []
         for name, record in entries.items():
             made = record["provenance"]
-            carried = f"carried over at commit {made['carried']}" if "carried" in made else ""
-            quick = "a quick run" if made["parameters"].get("quick") else "the code of today"
+            quick = "A quick run, not a result." if made["parameters"].get("quick") else ""
+            carried = f"Carried over at commit {made['carried']}." if "carried" in made else ""
             state = '<span class="verdict undecided">stale</span>' if (run, name) in stale else carried or quick
             page = f"[{titles.get(name, name)}](notebooks/{name}.ipynb)"
-            lines.append(f"- {page}: {state}, commit {made['commit']}, {shown(round(made['seconds']), 's')}")
+            seconds = shown(max(round(made["seconds"]), 1), "s")
+            lines.append(f"- {page} Computed in {seconds} at commit {made['commit']}. {state}".rstrip())
     return "\n".join(lines) + "\n"

@@ -50,9 +50,7 @@ def figures_of(place: str) -> list[str]:
     return [f"{kind} {one}" for kind, numbers in named for one in re.split(", | and ", numbers)]
 
 
-def by_figure(
-    verdicts: Iterable[Verdict], titles: Mapping[str, str], drawings: Mapping[str, str], only: str = ""
-) -> str:
+def by_figure(verdicts: Iterable[Verdict], titles: Mapping[str, str], drawings: Mapping[str, str], only: str = "") -> str:
     """A list of a paper's figures and tables: the pages that reproduce each, with the claims about it and what came of them.
 
     ``drawings``: figures without a claim -> what they show. ``only``: what the numbers of a chapter's figures begin with.
@@ -72,7 +70,7 @@ def by_figure(
     lines = []
     for figure in sorted([*found, *drawings], key=_in_order):
         pages = [f"[{titles[name]}](notebooks/{name}.ipynb): {', '.join(of)}" for name, of in found.get(figure, {}).items()]
-        lines.append(f"- **{figure}.** " + ("; ".join(pages) or f"{drawings[figure]} We test nothing about it."))
+        lines.append(f"- **{figure}.** " + ("; ".join(pages) or f"{drawings[figure]} We test no claim about it."))
     return "\n".join(lines) + "\n"
 
 

@@ -11,7 +11,7 @@ The pages call a verdict by what it is about (:func:`said`): reproduced on the p
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -55,7 +55,7 @@ ACROSS = "across"  # the "run" of a claim that compares runs with each other
 QUICK = "not judged: a quick run"
 OLDER = "not judged: the results are older than the test"
 UNJUDGED = (QUICK, OLDER)
-IN_SAMPLE = f"This is so in this sample only; the 95{FIXED}% intervals are inconclusive for:"
+IN_SAMPLE = f"This is so in our sample. Inside the 95{FIXED}% intervals it is uncertain whether"
 EXPLANATION, FINDING, ANSWER, BRIEF = "explanation", "finding", "answer", "brief"  # what a text with numbers is
 NO_DATA = "no data set"  # the row of a claim that no data set enters
 
@@ -413,7 +413,7 @@ def told(
                     f"an answer must hold wherever in their intervals the results lie, and is inconclusive: {'; '.join(undecided)}"
                 )
             if undecided:
-                text += " (In this sample only.)" if kind == BRIEF else f" {IN_SAMPLE} {'; '.join(undecided)}."
+                text += " (In this sample only.)" if kind == BRIEF else f" {IN_SAMPLE} {'; and whether '.join(undecided)}."
             texts.setdefault(finding.notebook, []).append(
                 text + (_elsewhere(finding.holds, here, registry) if kind == FINDING else "")
             )
@@ -444,8 +444,14 @@ def _outcomes(holds: str, there: dict[str, dict[str, Any]]) -> str:
         if None not in results.values():
             outcome = {True: "holds", False: "does not hold", None: "is inconclusive"}[throughout(holds, results)]
             found.setdefault(outcome, []).append(named(title))
-    said = [f"{outcome} on {', '.join(titles)}" for outcome, titles in found.items()]
-    return f" The same statement {'; '.join(said)}." if said else ""
+    sentences = [f" {outcome} on {in_a_row(titles)}." for outcome, titles in found.items()]
+    return f" The same statement{' It'.join(sentences)}" if sentences else ""
+
+
+def in_a_row(names: Sequence[str]) -> str:
+    """ "A, B and C"."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def check_errata(

@@ -197,9 +197,7 @@ def _banners(own: dict, root: Path) -> str:
         with_ = f" It used {html.escape(used)}." if used else ""
         found += f'<p class="banner"><strong>Quick, not a result.</strong> This run was shortened to try the notebook out.{with_}</p>'
     if own["data"] and own["data"]["synthetic"]:
-        found += (
-            '<p class="banner synthetic"><strong>Synthetic data.</strong> Computed from made-up people, not from real ones.</p>'
-        )
+        found += '<p class="banner synthetic"><strong>Synthetic data.</strong> No person or vehicle in these data exists.</p>'
     return found
 
 
