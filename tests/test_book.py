@@ -395,7 +395,7 @@ class TestCarryingOver:
         found = carrying.carry(before, today)
         assert found.results == [("cabspotting", "nb")]
         assert found.kept_stale == {
-            ("cabspotting-program", "nb"): "a quick run on the embedded data reads other numbers as the program"
+            ("cabspotting-program", "nb"): "a quick run of the variant 'program' gives other numbers on the embedded data"
         }
 
     @pytest.mark.parametrize(
@@ -408,7 +408,7 @@ class TestCarryingOver:
                 "0.08",
                 "its notebook gives other numbers on the embedded data",
             ),
-            ("today", "results/cabspotting/nb.json", "0.07", "0.06", "the result before is another one"),
+            ("today", "results/cabspotting/nb.json", "0.07", "0.06", "it differs from the result before"),
             ("before", "../notebooks/nb.ipynb", "0.07", "0.06", "it was stale before"),
             ("before", "_generated/results/city/nb.json", "", None, "its notebook has no embedded results in both"),
         ],

@@ -242,7 +242,7 @@ class TestFindings:
         assert told([answer], results, REGISTRY, self.NAMES, kind=ANSWER) == {
             "nb": ["It costs 30\u00a0% (20 to 40\u00a0%), or 30\u00a0%."]
         }
-        with pytest.raises(LedgerError, match="an answer must hold wherever in their intervals"):
+        with pytest.raises(LedgerError, match="an answer must hold for all values inside the intervals"):
             told([answer._replace(holds="city.loss > 0.25")], results, REGISTRY, self.NAMES, kind=ANSWER)
 
     @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What the build writes into the book: verdicts and provenance on every executed page, the score and the status."""
+"""Parts of pages that the build writes: provenance of every executed page, score, status."""
 
 import csv
 import io
@@ -21,7 +21,7 @@ from mobpriv.numbers import NARROW, counted, shown
 
 
 def footer(notebook: str, records: dict[str, dict], registry: Registry, stale: Sequence[str] = ()) -> str:
-    """Provenance (folded) and downloads, in MyST; paths are seen from ``book/notebooks/``."""
+    """Provenance (folded) and downloads in MyST; paths are relative to ``book/notebooks/``."""
     facts = {
         registry.title(run): {
             **provenance_row(record["provenance"], registry.title(run)),
@@ -57,13 +57,13 @@ OLDER_CODE = "*Some numbers on this page are from older code ([status of the res
 
 
 def numbers(notebook: str, records: Mapping[str, dict], names: Names, registry: Registry) -> str:
-    """Every number of a notebook's runs as CSV, a line each: the run, its name, in words where it has them, value, interval, n, unit."""
+    """All numbers of a notebook's runs as CSV: run, name, label if any, value, interval, n, unit."""
     lines = [("data set", "name", "in words", "value", "low", "high", "n", "unit")]
     for run, record in records.items():
         for name, value in record["results"].items():
             known = names.find(notebook, name) or Quantity("", "")
             parts = [value.get(key) for key in ("value", "low", "high", "n")] if isinstance(value, dict) else [value]
-            if not isinstance(parts[0], list):  # a table of its own stands in the record
+            if not isinstance(parts[0], list):  # tables are in the record only
                 of = [*parts, *[None] * (4 - len(parts))]
                 lines.append(
                     (registry.title(run), name, known.words, *("" if part is None else part for part in of), known.unit)
@@ -74,7 +74,7 @@ def numbers(notebook: str, records: Mapping[str, dict], names: Names, registry: 
 
 
 def _origins(facts: Mapping[str, Mapping[str, str]]) -> str:
-    """What stands in the records, run by run; what is the same for all of several runs once, below them."""
+    """The records run by run; below them, once, what several runs share."""
     own = list(facts.values())
     shared = {name: text for name, text in own[0].items() if all(row[name] == text for row in own)} if len(own) > 1 else {}
     blocks = {run: {name: text for name, text in row.items() if name not in shared} for run, row in facts.items()}
@@ -116,8 +116,11 @@ def _stale_note(stale: Sequence[str], registry: Registry) -> list[str]:
 
 
 def provenance_row(record: dict, title: str = "", shortened: Collection[str] = ()) -> dict[str, str]:
-    """What stands in a record, in words; ``title``: of the run in the registry, without one the data are the reader's own;
-    ``shortened``: the parameters that a quick run of its notebook changes."""
+    """A record in words.
+
+    ``title``: of the run in the registry; "" if the data are the reader's own.
+    ``shortened``: the parameters that a quick run of its notebook changes.
+    """
     data = record["data"]
     described, digest, left_out = "none", "–", "–"
     if data:
@@ -139,8 +142,7 @@ def provenance_row(record: dict, title: str = "", shortened: Collection[str] = (
 
 
 def _chosen(record: dict, shortened: Collection[str]) -> str:
-    """The parameters that were given, which are those of the command, and those that a quick run ``shortened``; the others had their
-    defaults."""
+    """The parameters given in the command and those that a quick run ``shortened``."""
     words = shlex.split(record["command"])
     named = {word.partition("=")[0] for flag, word in pairwise(words) if flag == "-p"} | {"quick"} & {w[2:] for w in words}
     named |= set(shortened) if record["parameters"].get("quick") else set()
@@ -160,9 +162,9 @@ def score_page(
     registry: Registry,
     rough: Collection[str] = (),
 ) -> str:
-    """On how many claims of a paper each verdict, per data set; ``rough``: runs that were quick.
+    """The number of a paper's claims with each verdict, per data set; ``rough``: quick runs.
 
-    What holds by construction, or cannot hold, stands apart: it says nothing of the data.
+    Claims that hold by construction or cannot hold are counted separately, because they do not depend on the data.
     """
     claims: dict[tuple[str, str], list[Verdict]] = {}
     for verdict in verdicts:
@@ -198,7 +200,7 @@ def score_page(
 
 
 def _counted_cell(dataset: str, kind: str, count: int) -> str:
-    """A number of the score, which leads to its claims on the page; on a narrow page it says itself what it counts."""
+    """A number of the score as a link to its claims; a narrow page shows its verdict next to it."""
     number = f'<a href="?verdict={CLASSES[kind]}&amp;data={quote(dataset)}">{count}</a>' if count else "0"
     return f'<td role="cell" class="{CLASSES[kind]}" data-label="{SYMBOLS[kind]} {kind}">{number}</td>'
 
@@ -207,7 +209,7 @@ REAL, MADE_UP = "real data", "synthetic people on real boundaries"
 
 
 def _by_people(results: Collection[tuple[str, str]], registry: Registry) -> dict[str, list[tuple[str, str]]]:
-    """What the data are -> (run, notebook) of the results on them: real boundaries make nobody within them real."""
+    """Kind of data -> (run, notebook) of its results; synthetic people within real boundaries are a kind of their own."""
     found = {
         what: [one for one in results if registry.runs[one[0]].made_up is made]
         for what, made in ((REAL, False), (MADE_UP, True))
@@ -216,7 +218,7 @@ def _by_people(results: Collection[tuple[str, str]], registry: Registry) -> dict
 
 
 def results_on(results: Collection[tuple[str, str]], registry: Registry) -> str:
-    """How many results, (run, notebook), in words: "2 results on real data and 1 result on synthetic people …"."""
+    """The number of results (run, notebook) in words: "2 results on real data and 1 result on synthetic people …"."""
     return " and ".join(
         f"{counted(len(of), 'result', 'results')} on {what}" for what, of in _by_people(results, registry).items()
     )
@@ -225,7 +227,7 @@ def results_on(results: Collection[tuple[str, str]], registry: Registry) -> str:
 def status_page(
     records: dict[str, dict[str, dict]], registry: Registry, stale: Collection[tuple[str, str]], titles: dict[str, str]
 ) -> str:
-    """Every result at hand: by which code, how long it took, and whether that code is still today's; ``titles`` of the pages."""
+    """The list of all results: commit, running time, and whether the code has changed; ``titles``: of the pages."""
     every = [(run.name, name) for run in registry.runs.values() if run.file for name in records[run.name]]
     old = {what: len(of) for what, of in _by_people(stale, registry).items()}
     lines = [f"The book has no results on {REAL}."] if not every else []

@@ -2,12 +2,13 @@
 
 ``book/quantities`` has a file for each chapter. It gives, for each notebook, patterns of the names of results with unit and label::
 
-    parts: {none: no protection, chi=all: all POIs}    # a part of a name, or of {chi} only -> its label
+    parts: {none: no protection, chi=all: all POIs}
     quantities:
       thesis_3_mechanisms:
-        rate.{attack}.{mechanism}: [share, "users re-identified by {attack} under {mechanism}"]
-        privacy.{epsilon}: [km, "AP at ε = {epsilon} per km", "AP at each ε"]   # the third: for the family privacy[*]
+        rate.{attack}.{mechanism}: [share, "re-identified by {attack} under {mechanism}"]
+        privacy.{epsilon}: [km, "AP at ε = {epsilon}", "AP at each ε"]
 
+``parts`` gives the label of a part of a name, or with ``chi=`` of the part {chi} only. A third entry is the label of the family ``privacy[*]``.
 Units: :mod:`mobpriv.numbers`.
 """
 
