@@ -28,9 +28,7 @@ READERS = ("compared", "published")  # of mobpriv.book: their first argument nam
 class Source(NamedTuple):
     normal: str  # the program without comments, layout and docstrings
     imports: frozenset[str]  # modules, also those inside functions
-    reads: frozenset[
-        str
-    ]  # notebooks whose published results or printed numbers it reads; "*" if the name is computed
+    reads: frozenset[str]  # notebooks whose published results or printed numbers it reads; "*" if the name is computed
 
 
 def source(text: str) -> Source:

@@ -227,7 +227,9 @@ def _judged(
     if here is None:
         raise ValueError(f"there are no results of {claim.notebook}")
     found = [_defined(_verdict(claim, dataset, quantity, cells[quantity], here, names)) for quantity in cells]
-    wrong = IMPOSSIBLE if reason_of(claim.impossible, dataset) else DISAGREES  # the verdict that an explanation of a disagreement refers to
+    wrong = (
+        IMPOSSIBLE if reason_of(claim.impossible, dataset) else DISAGREES
+    )  # the verdict that an explanation of a disagreement refers to
     came_out, texts = {verdict.verdict: verdict for verdict in found}, {}
     for entry in claim.explanations:
         kinds = [wrong if kind == DISAGREES else kind for kind in entry.of] if dataset in entry.runs else []
