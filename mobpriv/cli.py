@@ -1,7 +1,11 @@
 """The command line: ``mobpriv run | book | real | show | validate | data``.
 
-Exit codes: 0, done; 2, the command was given something wrong (one line on stderr); 1, a cell or the build failed (its traceback);
-130, interrupted.
+Exit codes:
+
+- 0: success;
+- 1: a cell or the build failed (traceback on stderr);
+- 2: wrong input (one line on stderr);
+- 130: interrupted.
 """
 
 import os
@@ -23,19 +27,19 @@ from rich.table import Table
 from mobpriv.numbers import counted, shown
 
 app = typer.Typer(
-    help="The experiments of five papers on mobility privacy, run again.",
+    help="Repeat the experiments of five papers on mobility privacy.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-data_app = typer.Typer(help="The data sets: which there are, what they hold, how to get them.", no_args_is_help=True)
+data_app = typer.Typer(help="List, describe and download data sets.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
 _stdout, _stderr = Console(highlight=False), Console(stderr=True, highlight=False)
 EXAMPLES = {
     "traces": "thesis_3_mechanisms",
     "calls": "dchi_booleans",
-}  # the notebook that is proposed for a first run on a table
-OF_MUNICIPALITIES = "primule_risk"  # proposed beside it, where the cells have them
+}  # notebook proposed for a first run on a table
+OF_MUNICIPALITIES = "primule_risk"  # also proposed if the cells have municipalities
 OPTIONS = {
     "user": "--user",
     "t": "--time-column",
@@ -53,16 +57,16 @@ HOLDS = {"traces": "positions", "calls": "call records"}
 
 @contextmanager
 def one_clear_line(table: Path | None = None, given: dict[str, str] | None = None) -> Iterator[None]:
-    """What the user gave wrong becomes one line and exit code 2; a failed run its traceback and exit code 1.
+    """Turn errors into messages: wrong input gives one line and exit code 2, a failed run its traceback and exit code 1.
 
-    ``table`` is the file that is read, with what is ``given`` to read it: where that is not enough, the line ends with the command
-    that says the rest.
+    ``table``: the file that is read; ``given``: options for reading it. If options are missing, the line ends with the
+    command that has them.
     """
     from mobpriv import datasets
     from mobpriv.book import build, claims, running
 
     def stop(*_):
-        raise KeyboardInterrupt  # a polite kill tidies up as Ctrl-C does
+        raise KeyboardInterrupt  # clean up as after Ctrl-C
 
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, stop)
@@ -77,20 +81,21 @@ def one_clear_line(table: Path | None = None, given: dict[str, str] | None = Non
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
         print(
-            "mobpriv: interrupted (the finished steps of a run are kept: the same command goes on behind them)", file=sys.stderr
+            "mobpriv: interrupted (the finished steps of a run are kept: repeat the command to continue after them)",
+            file=sys.stderr,
         )
         raise typer.Exit(130) from None
 
 
 def _how_to_say(table: Path, given: dict[str, str], asks: dict[str, str]) -> str:
-    """How what is missing is said: the command where an example of everything is known, else the options alone."""
+    """How to give the missing options: an example command, or the options alone if an example is unknown."""
     if all(asks.values()):
         return f", as in: {_validating(table, given | asks)}"
     return f" with {', '.join(map(OPTIONS.get, asks))} of {shlex.join(['mobpriv', 'validate', str(table)])}"
 
 
 def _validating(table: Path, given: dict[str, str]) -> str:
-    """The command that reads a table so and keeps what is in order."""
+    """The command that reads a table with these options and writes the valid records."""
     words = ["mobpriv", "validate", str(table)]
     for name, value in given.items():
         words += [OPTIONS[name], value]
@@ -98,7 +103,7 @@ def _validating(table: Path, given: dict[str, str]) -> str:
 
 
 def _ready(table: Path) -> str:
-    """cdr.2024-01.csv.gz becomes cdr.2024-01_ready.parquet: tables of other months keep names of their own."""
+    """The name of the output: cdr.2024-01.csv.gz becomes cdr.2024-01_ready.parquet."""
     from mobpriv.datasets import bare
 
     return f"{bare(table)}_ready.parquet"
@@ -111,7 +116,7 @@ def _pairs(given: list[str]) -> dict[str, str]:
         if not equals:
             raise ValueError(f"a parameter is given as name=value (got {text!r})")
         if name.strip() in pairs:
-            raise ValueError(f"a parameter is given once (got {name.strip()} twice)")
+            raise ValueError(f"a parameter may be given only once (got {name.strip()} twice)")
         pairs[name.strip()] = value
     return pairs
 
@@ -123,18 +128,21 @@ def run(
         list[str] | None,
         typer.Option(
             "--data",
-            help="Data set: a name (mobpriv data list), a file or a folder. Beside a file NAME of call records stands NAME_cells with the cells.",
+            help="Data set: a name (mobpriv data list), a file or a folder. For a file NAME of call records, NAME_cells has the cells.",
         ),
     ] = None,
     parameter: Annotated[list[str] | None, typer.Option("-p", "--parameter", help="name=value, may be repeated.")] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="To try a notebook out, not a result (mobpriv show says what it shortens).")
+        bool,
+        typer.Option(
+            "--quick", help="Shorten the run to try out a notebook; gives no valid result (mobpriv show lists the changes)."
+        ),
     ] = False,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for the results [default: runs/NOTEBOOK/DATA].")
     ] = None,
 ):
-    """Run a notebook: executed notebook, one self-contained HTML page and the results as JSON."""
+    """Run a notebook; writes the executed notebook, a self-contained HTML page and the results as JSON."""
     from mobpriv.book import notebooks, running, webpage
 
     with one_clear_line(Path(datasets[0]) if datasets else None):
@@ -154,7 +162,7 @@ def run(
         _can_be_written(folder)
         executed, results = folder / f"{path.stem}.ipynb", folder / f"{path.stem}.json"
         page = folder / f"{path.stem}.html"
-        also = lambda notebook, record: {page: webpage.page(notebook, record)}  # noqa: E731  (three outputs, all or none)
+        also = lambda notebook, record: {page: webpage.page(notebook, record)}  # noqa: E731  (three files, all or none)
         _announce(_plan(path, given, folder))
         with _progress() as watch:
             running.run(path, given, output=executed, results=results, also=also, watch=watch)
@@ -163,7 +171,7 @@ def run(
 
 
 def _plan(path: Path, given: dict, folder: Path) -> dict[str, str]:
-    """What a run will do, in words."""
+    """A description of a run: label -> words."""
     from mobpriv.book import durations, notebooks
     from mobpriv.datasets import DATASETS, cells_beside, kind_of, read_cells, recognised
 
@@ -173,18 +181,18 @@ def _plan(path: Path, given: dict, folder: Path) -> dict[str, str]:
     usual = DATASETS.get(parameters["dataset"].default)
     made = (
         "people" if values.get("people") else "rate" if values.get("rate") else ""
-    )  # calls that are made: of boundaries, of traces
-    needs, kind = usual.kind if usual else "traces", "" if made == "people" else kind_of(data)  # boundaries are no table
+    )  # calls simulated within boundaries, or from traces
+    needs, kind = usual.kind if usual else "traces", "" if made == "people" else kind_of(data)  # boundaries are not a table
     if kind != needs and not made:
         other = next(name for name, known in DATASETS.items() if known.kind == needs)
-        calling = ", or let each user call 30 times a day with -p rate=30" if "rate" in parameters else ""
+        calling = ", or simulate 30 calls per user and day with -p rate=30" if "rate" in parameters else ""
         raise ValueError(
             f"{path.stem} needs {HOLDS[needs]}, and {data} holds {HOLDS[kind]}: run it on {other}, for instance{calling}"
         )
     size = durations.size(data) if made != "people" else None
     described = Path(data).name + (f", {size}" if size else "")
     if data not in DATASETS and Path(data).is_file() and Path(data).name != "privamov-gps" and made != "people":
-        reading = recognised(data, kind=kind)  # refuses a table that needs more words, before anything runs
+        reading = recognised(data, kind=kind)  # rejects a table that needs more options, before anything runs
         if kind == "calls":
             read_cells(cells_beside(data))
         described += f" ({reading.in_words})" if reading.guessed else ""
@@ -203,7 +211,7 @@ def _plan(path: Path, given: dict, folder: Path) -> dict[str, str]:
 
 
 def _announce(plan: dict[str, str]) -> None:
-    """What a run will do: a line each on a terminal, one line elsewhere."""
+    """Print the description of a run: a table on a terminal, one line elsewhere."""
     if not _stderr.is_terminal:
         typer.echo("; ".join(f"{name}: {words}" for name, words in plan.items()), err=True)
         return
@@ -215,7 +223,7 @@ def _announce(plan: dict[str, str]) -> None:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[int, int, Path], None]]:
-    """Shows which cell of how many runs, how many steps are finished, and for how long; nothing where nobody looks on."""
+    """Show the current cell, the finished steps and the elapsed time; nothing outside a terminal."""
     columns = (TextColumn("cell {task.completed} of {task.total}"), BarColumn(), _Steps(), TimeElapsedColumn())
     with Progress(*columns, console=_stderr, transient=True, disable=not _stderr.is_terminal) as bar:
         task = bar.add_task("", total=None, steps=None, visible=False)
@@ -223,7 +231,7 @@ def _progress() -> Iterator[Callable[[int, int, Path], None]]:
 
 
 class _Steps(ProgressColumn):
-    """How many steps of a long notebook are finished, also those of an earlier run that was interrupted."""
+    """The number of finished steps of a long notebook, including those of an interrupted run."""
 
     def render(self, task):
         folder = task.fields["steps"]
@@ -232,7 +240,7 @@ class _Steps(ProgressColumn):
 
 
 def _folder(notebook: str, data: str) -> Path:
-    """runs/NOTEBOOK/DATA; with the first digits of the file's hash where another file of that name was run before."""
+    """runs/NOTEBOOK/DATA, with the start of the file's hash if another file of that name was run before."""
     from mobpriv.book import provenance
     from mobpriv.datasets import DATASETS
 
@@ -252,7 +260,7 @@ def _folder(notebook: str, data: str) -> Path:
 
 
 def _can_be_written(folder: Path) -> None:
-    """Refuses, before the work, a folder that nothing can be written into."""
+    """Reject a folder that is not writable, before the run."""
     there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):
         raise OSError(
@@ -261,7 +269,7 @@ def _can_be_written(folder: Path) -> None:
 
 
 def _found(data: str) -> str:
-    """The name of a known data set as it is, anything else as an absolute path: notebooks run in the project's folder."""
+    """The name of a known data set, or an absolute path, because notebooks run in the project's folder."""
     from mobpriv.datasets import DATASETS
 
     if data in DATASETS:
@@ -277,7 +285,7 @@ def build_book(
     workers: Annotated[int, typer.Option(min=1, help="Notebooks at a time.")] = 2,
     quick: Annotated[bool, typer.Option("--quick", help="Quick runs of all notebooks.")] = False,
 ):
-    """Run every notebook that changed on the embedded data and build the book."""
+    """Run every changed notebook on the embedded data and build the book."""
     from mobpriv.book import build
 
     with one_clear_line():
@@ -290,7 +298,7 @@ def real(
     notebook: Annotated[list[str] | None, typer.Argument(help="Only these notebooks.")] = None,
     workers: Annotated[int, typer.Option(min=1, help="Notebooks at a time.")] = 1,
 ):
-    """Run the notebooks on real data as book/results/runs.yml says, and rewrite book/results (long)."""
+    """Run the notebooks on real data as specified in book/results/runs.yml and rewrite book/results (takes hours)."""
     from mobpriv.book import build, notebooks
 
     with one_clear_line():
@@ -299,7 +307,7 @@ def real(
 
 @app.command()
 def carry(before: Annotated[Path, typer.Argument(help="A checkout of the commit before, with its book built.")]):
-    """Keep results on real data whose code was only rearranged: those whose notebooks give the same numbers on the embedded data."""
+    """Keep results on real data if their notebooks give the same numbers on the embedded data as before."""
     from mobpriv.book import carrying
 
     with one_clear_line():
@@ -311,7 +319,7 @@ def carry(before: Annotated[Path, typer.Argument(help="A checkout of the commit 
 
 @app.command()
 def show(notebook: Annotated[str, typer.Argument(help="Short name of a notebook, or its file.")]):
-    """The parameters of a notebook: type, default, unit, range, meaning, and what --quick makes of them."""
+    """List the parameters of a notebook: type, default, unit, range, meaning, value with --quick."""
     from mobpriv.book import notebooks
 
     with one_clear_line():
@@ -327,34 +335,33 @@ def show(notebook: Annotated[str, typer.Argument(help="Short name of a notebook,
 def validate(
     file: Annotated[Path, typer.Argument(help="CSV or Parquet file, or the folder of a known data set.")],
     user: Annotated[
-        str, typer.Option(help="Column of the user. [default: found by its usual names, as the next three are]")
+        str, typer.Option(help="Column of the user. [default: found by its usual names, like the next three columns]")
     ] = "",
     t: Annotated[str, typer.Option("--time-column", help="Column of the time.")] = "",
     lat: Annotated[str, typer.Option(help="Column of the latitude.")] = "",
     lng: Annotated[str, typer.Option(help="Column of the longitude.")] = "",
     cell: Annotated[
-        str, typer.Option(help="Column of the cell; with it, or where no position is there, the table is one of call records.")
+        str, typer.Option(help="Column of the cell. The table has call records if this is given or there are no positions.")
     ] = "",
-    end_cell: Annotated[str, typer.Option(help="Of call records: column of the cell at the end.")] = "",
-    duration: Annotated[str, typer.Option(help="Of call records: column of the duration, in seconds.")] = "",
+    end_cell: Annotated[str, typer.Option(help="Call records: column of the cell at the end.")] = "",
+    duration: Annotated[str, typer.Option(help="Call records: column of the duration in seconds.")] = "",
     cells: Annotated[
         Path | None,
         typer.Option(
-            help="Of call records: table of their cells (cell, lat, lng, municipality). [default: NAME_cells.csv, .parquet or .geojson beside NAME]"
+            help="Call records: table of the cells (cell, lat, lng, municipality). [default: NAME_cells.csv, .parquet or .geojson next to NAME]"
         ),
     ] = None,
     time: Annotated[
         str,
-        typer.Option(
-            help="What the times are: s or ms (since 1970), or iso for text. [default: found out where no doubt is left]"
-        ),
+        typer.Option(help="Format of the times: s or ms (since 1970), or iso for text. [default: recognised if unambiguous]"),
     ] = "",
-    zone: Annotated[str, typer.Option(help="Time zone of times that name none, for instance Europe/Paris.")] = "",
+    zone: Annotated[str, typer.Option(help="Time zone of times without one, for instance Europe/Paris.")] = "",
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Write what is right of it here (Parquet), to run on.")
+        Path | None,
+        typer.Option("-o", "--output", help="Write the valid records to this Parquet file, for use with mobpriv run."),
     ] = None,
 ):
-    """What a table of traces or of call records holds and what is wrong with it, rule by rule with the first row that breaks it."""
+    """Describe a table of traces or call records and list its faults by rule, each with the first row that breaks it."""
     from mobpriv import datasets
 
     given = {"user": user, "t": t, "lat": lat, "lng": lng, "cell": cell, "end_cell": end_cell, "duration": duration}
@@ -365,14 +372,14 @@ def validate(
             raise FileNotFoundError(f"there is no file {file}")
         if output and (output.suffix.lower() != ".parquet" or output.resolve() == file.resolve()):
             rule = (
-                "is another file than the table"
+                "must differ from the table"
                 if output.suffix.lower() == ".parquet"
-                else "is a Parquet file, whose name ends in .parquet"
+                else "must be a Parquet file, with a name that ends in .parquet"
             )
-            raise ValueError(f"what is written {rule} (got -o {output})")
+            raise ValueError(f"the output {rule} (got -o {output})")
         if file.is_dir() and given:
             raise ValueError(
-                f"{file} is a folder of a known format, whose columns and times are known: leave {', '.join(map(OPTIONS.get, given))} out"
+                f"{file} is a folder of a known format, whose columns and times are known: omit {', '.join(map(OPTIONS.get, given))}"
             )
         kind = "calls" if {"cell", "end_cell", "duration", "cells"} & set(given) else datasets.kind_of(file)
         table_of_cells, command = None, ""
@@ -399,11 +406,11 @@ def validate(
             _warn_of_many(len(records), left_out)
             _left_out(left_out)
         else:
-            typer.echo("Nothing is wrong with it.")
+            typer.echo("The table has no faults.")
         if output:
             _write(records, table_of_cells, output)
         elif command:
-            typer.echo(f"\nTo write what is in order to a table, read so:\n  {command}")
+            typer.echo(f"\nTo write the valid records to a table:\n  {command}")
         ready = str(output or (_ready(file) if command else file))
         if kind in EXAMPLES:
             names = [EXAMPLES[kind]]
@@ -412,7 +419,7 @@ def validate(
             by_clocks = ["-p", f"zone={zone or 'ZONE'}"] if kind == "calls" else []
             commands = [shlex.join(["mobpriv", "run", name, "--data", ready, *by_clocks, "--quick"]) for name in names]
             by_whose = (
-                " (for ZONE say the callers' time zone, such as Europe/Paris: a day begins by it)"
+                " (replace ZONE by the callers' time zone, such as Europe/Paris: it determines the days)"
                 if "ZONE" in str(commands)
                 else ""
             )
@@ -420,14 +427,14 @@ def validate(
 
 
 def _said(reading, given: dict[str, str]) -> dict[str, str]:
-    """What must be said on the command line for a table to be read so."""
+    """The options with which a table is read in the same way."""
     columns = {role: name for role, name in reading.columns.items() if role != name or role in given}
     cells = {"cells": given["cells"]} if "cells" in given else {}
     return columns | cells | {name: value for name, value in (("time", reading.time), ("zone", reading.zone)) if value}
 
 
 def _warn_of_row_numbers(traces, column: str) -> None:
-    """Says that a column taken for the user may number the rows: most of its users have a single record."""
+    """Warn that the column of the user may number the rows, if most users have a single record."""
     from mobpriv.traces import by_user
 
     users, offsets = by_user(traces)
@@ -440,7 +447,7 @@ def _warn_of_row_numbers(traces, column: str) -> None:
 
 
 def _warn_of_changing_names(records) -> None:
-    """Says that few names of users occur in both halves of the time: pseudonyms may change."""
+    """Warn that pseudonyms may change, if few occur in both halves of the time."""
     from mobpriv.traces import by_user, split_in_half
 
     known, secret = (by_user(half)[0] for half in split_in_half(records, "set"))
@@ -449,7 +456,7 @@ def _warn_of_changing_names(records) -> None:
         few = f"only {shown(there)}" if there else "none"
         typer.echo(
             f"Warning: {few} of {counted(len(known.union(secret)), 'user')} {'have' if there > 1 else 'has'} records in both halves of the "
-            "time; where names change, nobody can be re-identified by what was known before"
+            "time; if pseudonyms change, earlier records cannot re-identify the users"
         )
 
 
@@ -472,11 +479,11 @@ def _left_out(problems) -> None:
 
 
 def _write(records, cells, output: Path) -> None:
-    """The records, and of calls their cells beside them."""
+    """Write the records, and for calls the table of cells."""
     from mobpriv import calls, traces
 
     columns = list(traces.COLUMNS if cells is None else (*calls.COLUMNS, *calls.OPTIONAL))
-    # alone, so that no column beside them can be taken for one of them
+    # only these, so that no other column can be mistaken for one of them
     _replace(records[columns], output)
     if cells is not None:
         _replace(cells[["cell", "lat", "lng", "municipality"]], output.with_name(f"{output.stem}_cells.parquet"))
@@ -495,7 +502,7 @@ def _replace(table, file: Path) -> None:
 
 
 def _holds(records, cells) -> None:
-    """What is in a table; ``cells`` are those of calls, None of traces."""
+    """Print what a table contains; ``cells``: of calls, None for traces."""
     what = "call" if cells is not None else "record"
     _stdout.print(f"{counted(len(records), what)} of {counted(records['user'].nunique(), 'user')}")
     if not len(records):
@@ -508,7 +515,7 @@ def _holds(records, cells) -> None:
         nowhere = records["cell"].isin(cells["cell"][cells["municipality"].isna()])
         if nowhere.any():
             _stdout.print(
-                f"{counted(int(nowhere.sum()), 'call')} at cells without a municipality: of them no profile is made (PRIMULE)"
+                f"{counted(int(nowhere.sum()), 'call')} at cells without a municipality: PRIMULE computes no profiles from them"
             )
         return
     _stdout.print(
@@ -518,7 +525,7 @@ def _holds(records, cells) -> None:
 
 @data_app.command("list")
 def data_list():
-    """The known data sets."""
+    """List the known data sets."""
     from mobpriv.datasets import DATASETS
 
     table = Table("name", "title", "kind", "holds", "where", box=None)
@@ -530,7 +537,7 @@ def data_list():
 
 @data_app.command("show")
 def data_show(name: Annotated[str, typer.Argument(help="A name (mobpriv data list), a file or a folder.")]):
-    """What a data set holds, and what its reader left out."""
+    """Describe a data set and the records that its reader left out."""
     from mobpriv import datasets
 
     with one_clear_line(Path(name)):
@@ -546,7 +553,7 @@ def data_show(name: Annotated[str, typer.Argument(help="A name (mobpriv data lis
 
 @data_app.command("fetch")
 def data_fetch(name: Annotated[str, typer.Argument(help="A name from mobpriv data list.")]):
-    """Download a data set into the cache, or say where to register for it."""
+    """Download a data set into the cache, or show where to register for it."""
     from mobpriv import datasets
 
     with one_clear_line():

@@ -21,7 +21,7 @@ FOLDER = TESTS.parent / ".pytest_cache" / "passed_pages"
 VISITORS = ("built_site.py", "chromium.py", "conftest.py", "passed_pages.py", "test_site_pages.py")
 PROGRAMS = ("axe-playwright-python", "playwright")
 # the time that a run took, in its provenance and where the page opens, and the commit of its code
-OF_THE_BUILD = r"run took</dt><dd>[^<]*|\([^()<]* on the embedded data|commit [0-9a-f]{7,40}(?: \+ changes)?"
+OF_THE_BUILD = r"running time</dt><dd>[^<]*|\([^()<]* on the data that come with the book|commit [0-9a-f]{7,40}(?: \+ changes)?"
 
 
 def passed(page: str) -> bool:

@@ -383,8 +383,11 @@ class TestCarryingOver:
         assert self.stale(today) == set()
         build.write_pages({"nb": "city"}, today)
         status = (today / "book" / "_generated" / "status.md").read_text()
-        assert status.count("carried over at commit unknown, commit unknown") == 2
-        assert "rearranged since; same numbers" in (today / "book" / "notebooks" / "nb.ipynb").read_text()
+        assert status.count("at commit unknown. Carried over at commit unknown.\n") == 2
+        assert (
+            "was rearranged after this run. It gives the same numbers"
+            in (today / "book" / "notebooks" / "nb.ipynb").read_text()
+        )
 
     def test_another_reading_is_run_in_both(self, checkouts):
         before, today = checkouts
@@ -392,7 +395,7 @@ class TestCarryingOver:
         found = carrying.carry(before, today)
         assert found.results == [("cabspotting", "nb")]
         assert found.kept_stale == {
-            ("cabspotting-program", "nb"): "a quick run on the embedded data reads other numbers as the program"
+            ("cabspotting-program", "nb"): "a quick run of the variant 'program' gives other numbers on the embedded data"
         }
 
     @pytest.mark.parametrize(
@@ -405,7 +408,7 @@ class TestCarryingOver:
                 "0.08",
                 "its notebook gives other numbers on the embedded data",
             ),
-            ("today", "results/cabspotting/nb.json", "0.07", "0.06", "the result before is another one"),
+            ("today", "results/cabspotting/nb.json", "0.07", "0.06", "it differs from the result before"),
             ("before", "../notebooks/nb.ipynb", "0.07", "0.06", "it was stale before"),
             ("before", "_generated/results/city/nb.json", "", None, "its notebook has no embedded results in both"),
         ],
@@ -463,14 +466,15 @@ def test_a_result_of_code_that_has_changed_since_is_stale(tmp_path, capfd):
     build.real(tmp_path / "real", [], root=root)
     build.build(root, render=False)
     status = (root / "book" / "_generated" / "status.md").read_text()
-    assert "2 results on real data: 0 stale." in status
+    assert "2 results on real data, none of them stale." in status
     capfd.readouterr()
     make(root, "nb", SAVES.replace("0.07", "0.08"))
     build.build(root, render=False)
     assert "2 results on real data are stale" in capfd.readouterr().err
-    assert "2 results on real data: 2 stale." in (root / "book" / "_generated" / "status.md").read_text()
+    assert "2 results on real data, 2 of them stale." in (root / "book" / "_generated" / "status.md").read_text()
     page = (root / "book" / "notebooks" / "nb.ipynb").read_text()
     assert "has changed since they were computed: Cabspotting; Cabspotting, as the program" in page
+    assert page.index("Some numbers on this page are from older code") < page.index("has changed since")
 
 
 def test_synthetic_people_on_real_boundaries_are_counted_apart_from_real_data():
@@ -479,10 +483,15 @@ def test_synthetic_people_on_real_boundaries_are_counted_apart_from_real_data():
     made = {"provenance": {"commit": "1a", "seconds": 2.0, "parameters": {}}}
     records = {"cabs": {"one": made, "two": made}, "towns": {"one": made}, "region": {"one": made}}
     status = pages.status_page(records, registry, {("towns", "one")}, {})
-    assert status.startswith("2 results on real data: 0 stale. 1 result on synthetic people on real boundaries: 1 stale.\n")
+    assert status.startswith(
+        "The book has 2 results on real data, none of them stale. "
+        "The book has 1 result on synthetic people on real boundaries, 1 of them stale.\n"
+    )
     only = pages.status_page(records | {"towns": {}}, registry, {("cabs", "two")}, {})
-    assert only.startswith("2 results on real data: 1 stale.\n")
-    assert pages.status_page({"cabs": {}, "towns": {}, "region": {}}, registry, (), {}).startswith("0 results on real data")
+    assert only.startswith("The book has 2 results on real data, 1 of them stale.\n")
+    assert pages.status_page({"cabs": {}, "towns": {}, "region": {}}, registry, (), {}).startswith(
+        "The book has no results on real data."
+    )
 
 
 def test_a_full_disk_leaves_all_files_or_none(tmp_path, monkeypatch):
@@ -528,7 +537,7 @@ def test_the_foot_of_a_page_says_where_its_numbers_come_from(tmp_path):
     for part in (
         "synthetic city (synthetic)",
         "abababab",
-        "<dt>parameters</dt><dd>all at their defaults</dd>",
+        "<dt>parameters</dt><dd>All have their default values.</dd>",
         "<code>mobpriv run demo</code>",
         "source notebook",
         "results on synthetic city",
@@ -551,9 +560,9 @@ def test_all_numbers_of_a_page_as_one_table():
 def test_provenance_names_the_parameters_that_were_given_in_words(tmp_path):
     record = run(make(tmp_path, "demo", SAVES), tmp_path, {"cell": 1500, "sizes": [3], "quick": True})["provenance"]
     row = pages.provenance_row(record)
-    assert row["parameters"] == "cell: 1\u202f500; sizes: 3; quick: yes; the others at their defaults"
-    assert row["repeat it"] == "`mobpriv run demo -p cell=1500.0 -p 'sizes=[3]' --quick`"
-    assert pages.provenance_row({**record, "command": "mobpriv run demo"})["parameters"] == "all at their defaults"
+    assert row["parameters"] == "cell: 1\u202f500; sizes: 3; quick: yes. All other parameters have their default values."
+    assert row["command"] == "`mobpriv run demo -p cell=1500.0 -p 'sizes=[3]' --quick`"
+    assert pages.provenance_row({**record, "command": "mobpriv run demo"})["parameters"] == "All have their default values."
 
 
 def test_provenance_of_several_runs_says_once_what_they_share(tmp_path):
@@ -561,11 +570,11 @@ def test_provenance_of_several_runs_says_once_what_they_share(tmp_path):
     other = {**own, "provenance": {**own["provenance"], "selection": "1,234,567 records of < cabs"}}
     foot = pages.footer("demo", {"city": own, "cabspotting": other}, REGISTRY, stale=["cabspotting"])
     assert foot.count(own["provenance"]["commit"]) == 1
-    assert foot.count("<dt>selection</dt>") == 2
+    assert foot.count("<dt>selected data</dt>") == 2
     assert "<dd>1\u202f234\u202f567 records of &lt; cabs</dd>" in foot
-    assert "<dt>code</dt><dd>changed since: stale</dd>" in foot
-    assert "<p><strong>all of them</strong></p>" in foot
-    assert "all of them" not in pages.footer("demo", {"city": own}, REGISTRY)
+    assert "<dt>code</dt><dd>The code has changed since this run (stale).</dd>" in foot
+    assert "<p><strong>all runs</strong></p>" in foot
+    assert "all runs" not in pages.footer("demo", {"city": own}, REGISTRY)
 
 
 def test_a_step_is_computed_once_and_read_afterwards(tmp_path, monkeypatch):

@@ -333,7 +333,7 @@ claims:
 @pytest.mark.parametrize(
     ("files", "line"),
     [
-        ({"a.yml": GOOD, "b.yml": GOOD}, "b.yml: T1: this id stands in a.yml already"),
+        ({"a.yml": GOOD, "b.yml": GOOD}, "b.yml: T1: this id is already in a.yml"),
         ({"a.yml": GOOD.replace("place: p, ", "")}, "a.yml: T1: missing: place"),
         ({"a.yml": GOOD.replace("relation", "relatoin")}, "unknown: relatoin"),
         ({"a.yml": GOOD.replace(', relation: "holds"', "")}, "needs either a quantity, a table or a relation"),
@@ -352,7 +352,10 @@ claims:
             {"a.yml": GOOD.replace("}", ", explanations: [{runs: [city, mdc], why: x}, {runs: [city], why: y}]}")},
             "a.yml: T1: city has two explanations of 'disagrees'",
         ),
-        ({"a.yml": "claims: []"}, "a.yml: needs the keys paper and claims, may have datasets, drawings, findings, of_means, stated_for"),
+        (
+            {"a.yml": "claims: []"},
+            "a.yml: needs the keys paper and claims, may have datasets, drawings, findings, of_means, stated_for",
+        ),
     ],
 )
 def test_a_malformed_ledger(tmp_path, files, line):
@@ -396,7 +399,7 @@ def test_an_erratum_must_be_demonstrated():
     other = {"holds": False, "rate.AP-Attack.none": 1}
     runs = {"city": {"nb": RESULTS}, "geolife": {"nb": other}, "cabspotting": {"nb": RESULTS}, "callers": {"nb": {}}}
     assert check_errata([erratum("holds")], runs, REGISTRY) == {
-        "E1": " The same statement holds on Cabspotting; does not hold on GeoLife."
+        "E1": " The same statement holds on Cabspotting. It does not hold on GeoLife."
     }
     for demonstration, line in [
         ("not holds", "did not come out true"),
@@ -474,7 +477,7 @@ def test_the_books_own_ledger_can_be_read_and_names_its_quantities():
 def test_a_key_that_stands_twice_is_refused_and_not_dropped_in_silence(tmp_path):
     file = tmp_path / "one.yml"
     file.write_text("paper: thesis\nfindings:\n  - notebook: nb\n    says: one\n    says: two\n")
-    with pytest.raises(ValueError, match=r"^one.yml: line 5: 'says' stands twice$"):
+    with pytest.raises(ValueError, match=r"^one.yml: line 5: 'says' occurs twice$"):
         yaml_files.content(file)
     file.write_text("findings:\n  - says: one\n  - says: one\n")
     assert yaml_files.content(file) == {"findings": [{"says": "one"}] * 2}

@@ -99,7 +99,7 @@ def test_run_on_a_file_hands_the_notebook_its_absolute_path(call, tmp_path, tabl
         (["-p", "cel=400"], "mobpriv: demo has no parameter 'cel'; its parameters: dataset (str), cell (float)"),
         (["-p", "cell=wide"], "mobpriv: parameter cell of demo must be float (got 'wide')"),
         (["-p", "cell"], "mobpriv: a parameter is given as name=value (got 'cell')"),
-        (["-p", "cell=400", "-p", "cell=500"], "mobpriv: a parameter is given once (got cell twice)"),
+        (["-p", "cell=400", "-p", "cell=500"], "mobpriv: a parameter may be given only once (got cell twice)"),
         (["--data", "city", "--data", "my.csv"], "mobpriv: one data set is given, not several (got --data city --data my.csv)"),
         (["--data", "nowhere.csv"], "mobpriv: there is no file or data set 'nowhere.csv' (data sets: city"),
     ],
@@ -178,7 +178,7 @@ def test_validate_takes_other_column_names(call, tmp_path):
     assert code == 0
     assert "1 record of 1 user\n" in out
     assert "2020-09-13 12:26:40 UTC" in out  # 1.6e9 seconds after 1970
-    assert "Nothing is wrong" in out
+    assert "The table has no faults" in out
     code, _, err = call("validate", "o.csv")
     assert code == 2
     assert "no column t (time)" in one_line(err)
@@ -474,7 +474,9 @@ def test_quick_says_what_it_shortens(call, tmp_path):
     path = make(tmp_path, "demo", "sizes = sizes[:1] if quick else sizes", SAVES, tags={2: "quick"})
     code, _, err = call("run", path, "--quick", "-o", "there")
     assert code == 0
-    assert "parameters: quick, not a result: sizes = [1]; results: to there; takes: seconds beyond the start" in one_line(err)
+    assert "parameters: quick, not a result: sizes = [1]; results: to there; takes: a few seconds after the start" in one_line(
+        err
+    )
     assert json.loads((tmp_path / "there" / "demo.json").read_text())["provenance"]["parameters"]["sizes"] == [1]
     assert "sizes[:1]" in call("show", path)[1]
     code, _, err = call("run", path, "--quick", "-p", "sizes=[5]", "-o", "there")
@@ -487,11 +489,11 @@ def test_quick_says_what_it_shortens(call, tmp_path):
 def test_validate_refuses_columns_for_a_folder_of_a_known_format(call, tmp_path):
     code, _, err = call("validate", tmp_path, "--zone", "UTC", "--user", "uid")
     assert code == 2
-    assert "leave --user, --zone out" in one_line(err)
+    assert "omit --user, --zone" in one_line(err)
 
 
 def test_validate_never_writes_over_the_table_it_reads(call, tmp_path):
-    for name, rule in {"in.csv": "ends in .parquet", "in.parquet": "another file than the table"}.items():
+    for name, rule in {"in.csv": "ends in .parquet", "in.parquet": "must differ from the table"}.items():
         table = tmp_path / name
         table.write_text("user,t,lat,lng\na,2020-01-01T00:00:00Z,45,4\n")
         before = table.read_bytes()

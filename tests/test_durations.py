@@ -1,4 +1,4 @@
-"""What a run says of its time beforehand is drawn from runs on record, and from nothing else."""
+"""The estimated duration of a run comes from recorded runs only."""
 
 import json
 
@@ -32,7 +32,7 @@ def root(tmp_path):
 def test_the_estimate_is_in_proportion_to_the_records(root):
     # 5 s of start; 10, 20 and 20 s for each million of records
     words = durations.expected("nb", {}, durations.Size(2_000_000, False), root)
-    assert words.startswith("about 20 s to 40 s on a computer like that of the runs on record (")
+    assert words.startswith("about 20 s to 40 s on a computer like that of the recorded runs (")
     assert "105" not in words  # 105 s are two minutes
     assert "2 min on Cabspotting with 10\u202f000\u202f000 records, 3 min on Cabspotting, as the program" in words
     assert "20 s on synthetic city with 1\u202f000\u202f000 records" in words
@@ -50,7 +50,7 @@ def test_runs_of_the_same_reading_that_took_more_than_the_start_count(root):
         record = json.loads(path.read_text())
         record["provenance"] |= {"seconds": seconds, "parameters": {"reading": reading}}
         path.write_text(json.dumps(record))
-    assert told("text").startswith("about 20 s on a computer like that of the runs on record (2 min on Cabspotting with")
+    assert told("text").startswith("about 20 s on a computer like that of the recorded runs (2 min on Cabspotting with")
     assert told("program").startswith("about 40 s on")
     assert "as the program" not in told("text")
     assert "city" not in told("text")  # 6 s are the start
@@ -59,14 +59,14 @@ def test_runs_of_the_same_reading_that_took_more_than_the_start_count(root):
 def test_what_cannot_be_said_is_not_said(root):
     assert (
         durations.expected("new", {}, durations.Size(5, True), root)
-        == "how long cannot be said: no whole run of it is on record"
+        == "unknown, because no full run of the notebook is on record"
     )
-    assert durations.expected("rare", {}, durations.Size(5, True), root).startswith("how long cannot be said: no whole run")
-    assert durations.expected("nb", {}, None, root) == "how long cannot be said: the number of records is not known beforehand"
+    assert durations.expected("rare", {}, durations.Size(5, True), root).startswith("unknown, because no full run")
+    assert durations.expected("nb", {}, None, root) == "unknown, because the number of records is not known"
     bounded = durations.expected("new", {"minutes": 5.0}, None, root)
     assert bounded == "about 5 min at most for the optimal channels (the parameter minutes)"
     assert durations.expected("nb", {"minutes": 5.0}, None, root) == bounded  # runs without a bound say nothing of it
-    assert durations.expected("nb", {"quick": True}, None, root).startswith("seconds beyond the start")
+    assert durations.expected("nb", {"quick": True}, None, root).startswith("a few seconds after the start")
 
 
 def test_the_records_of_a_file_are_counted_without_reading_it(tmp_path):

@@ -42,12 +42,13 @@ def rows(text: str) -> list[list[str]]:
 def test_data_sets_stand_side_by_side_real_ones_first_the_city_last():
     text = ledger(claim(datasets=("city", *TWO), printed={"cabspotting": 0.11, "mdc": 0.46}, stated_for=("privamov",)))
     assert rows(text)[0] == ["", "Cabspotting", "GeoLife", "synthetic city"]
-    assert rows(text)[1] == ["verdict", "✓ reproduced", "– nothing stated", "– nothing stated"]
+    assert rows(text)[1] == ["verdict", "✓ reproduced", "– no number in the paper", "– no number in the paper"]
     assert rows(text)[2] == ["printed", "11\u00a0%", "–", "–"]
     assert rows(text)[3] == ["ours: rate of AP-Attack under Promesse"] + ["12.0\u00a0% 10.0 to 14.0\u00a0%"] * 3
     assert rows(text)[4] == ["n", "536", "536", "536"]
-    assert text.count("not testable without") == 1
-    assert "not testable without MDC, PrivaMov</span></summary>" in text
+    assert text.count("not tested on") == 1
+    assert "○ not tested on MDC and PrivaMov, which we do not have</span></summary>" in text
+    assert "○ not testable without MDC</span></summary>" in ledger(claim(datasets=(), printed={"mdc": 0.46}))
     assert 'data-found="cabspotting:agrees|geolife:open|city:open|mdc:untestable|privamov:untestable"' in text
 
 
@@ -102,12 +103,10 @@ def test_each_kind_of_verdict_says_what_it_rests_on():
         claim(id="T1.4", direction="change['AP-Attack'] < 0"),
     )
     first, second, third, fourth = text.split(":::::{div} claim")[1:]
-    assert (
-        "the direction holds for all values inside the intervals: change of AP-Attack's rate is below 0\u00a0points." in first
-    )
+    assert "same for all values inside the 95\u00a0% intervals: “change of AP-Attack's rate” is below 0\u00a0points." in first
     assert ["change of AP-Attack's rate", "−10.0\u00a0points −20.0 to −1.0\u00a0points"] in rows(first)
     assert "The printed number lies inside our interval" in second
-    assert "the direction turns: change of POI-Attack's rate is below 0\u00a0points." in second
+    assert "and false for others that “change of POI-Attack's rate” is below 0\u00a0points." in second
     assert "**Cabspotting**: A theorem." in third
     assert "change of AP-Attack's rate" not in "".join(map(str, rows(fourth)))  # it agrees by its number
 
@@ -117,7 +116,7 @@ def test_of_a_printed_table_every_cell_is_shown_and_those_that_differ_are_marked
     assert rows(text)[1:] == [
         ["verdict", "✗ not reproduced", "✓ reproduced"],
         ["cells that agree", "1 of 2", "1 of 1"],
-        ["rate of AP-Attack under Promesse", "12.0\u00a0% 10.0 to 14.0\u00a0% printed 11\u00a0%", "none is printed"],
+        ["rate of AP-Attack under Promesse", "12.0\u00a0% 10.0 to 14.0\u00a0% printed 11\u00a0%", "no printed number"],
         [
             "rate of AP-Attack under no protection",
             "✗ not reproduced 45.0\u00a0% printed 30\u00a0%",
@@ -141,7 +140,7 @@ def test_a_computed_number_comes_with_those_that_it_is_made_of():
     quantity = "mean(rate['AP-Attack', 'Promesse'], rate['AP-Attack', 'TriLateration'])"
     text = ledger(claim(quantity=quantity, printed={"cabspotting": 0.21}, direction=f"{quantity} > 0"))
     words = "rate of AP-Attack under Promesse", "rate of AP-Attack under TriLateration"
-    assert [row[0] for row in rows(text)[3:]] == [f"ours: the mean of {words[0]} and {words[1]}", *words, "n"]
+    assert [row[0] for row in rows(text)[3:]] == [f"ours: the mean of “{words[0]}” and “{words[1]}”", *words, "n"]
     assert rows(text)[4] == [words[0], "12.0\u00a0% 10.0 to 14.0\u00a0%"]
 
 
@@ -172,7 +171,7 @@ def test_the_filters_offer_what_the_claims_hold_and_stay_hidden_without_a_script
     assert re.findall(r'<option value="([^"]*)">([^<]*)', form) == [
         ("", "all"),
         ("agrees", "agrees"),
-        ("open", "nothing stated"),
+        ("open", "no number in the paper"),
         ("untestable", "not testable"),
         ("", "all"),
         ("cabspotting", "Cabspotting"),
@@ -200,7 +199,7 @@ def test_a_card_is_a_line_with_the_verdicts_and_folds_the_rest():
     for card in (verdicts_in_words(found, REGISTRY), ledger_page(found, REGISTRY, CONTENTS)):
         assert (
             '<details class="behind"><summary><span class="verdict agrees">✓ reproduced</span> Cabspotting 12.0\u00a0% (printed 11\u00a0%)<br>'
-            '<span class="untested">○ not testable without MDC</span></summary>\n\n<table'
+            '<span class="untested">○ not tested on MDC, which we do not have</span></summary>\n\n<table'
         ) in card
         assert card.count("<details") == card.count("</details>") == 2  # the other one: how it is tested
         assert card.index("T1.1") < card.index("<details")  # the claim itself stays

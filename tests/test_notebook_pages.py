@@ -48,7 +48,7 @@ def page(*cells, opening="OPENING", closing=(), synthetic="synthetic region"):
 def test_the_answer_stands_between_the_title_and_the_first_words():
     first = page()[0].source
     assert first.startswith("(label)=\n# Figure 1: a title\n\nOPENING\n\n")
-    assert first.index("Synthetic data") < first.index("*synthetic region*") < first.index("**The claim.**")
+    assert first.index("Synthetic data") < first.index("the synthetic region exists") < first.index("**The claim.**")
     assert "Synthetic" not in page(synthetic="")[0].source
 
 

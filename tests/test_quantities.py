@@ -170,9 +170,12 @@ def test_names_stand_in_one_file_for_each_chapter(tmp_path):
     found = quantities.read(tmp_path, REGISTRY.runs)
     assert [found.of("one", "rate.none").words, found.of("two", "rate").words] == ["rate of nothing", "rate"]
     for text, line in [
-        ("quantities: {one: {cost: ['', cost]}}", "c.yml: one stands in another file of book/quantities already"),
-        ("parts: {none: something}", "c.yml: none stands in another file of book/quantities already"),
-        ("quantities: {three: {cost: cost}}", "c.yml: three: cost: needs a unit, its words, perhaps those of its family"),
+        ("quantities: {one: {cost: ['', cost]}}", "c.yml: one is already in another file of book/quantities"),
+        ("parts: {none: something}", "c.yml: none is already in another file of book/quantities"),
+        (
+            "quantities: {three: {cost: cost}}",
+            "c.yml: three: cost: needs a unit and a label, and may have a label for its family",
+        ),
     ]:
         (folder / "c.yml").write_text(text)
         with pytest.raises(ValueError, match=f"^{re.escape(line)}$"):
@@ -182,25 +185,33 @@ def test_names_stand_in_one_file_for_each_chapter(tmp_path):
 @pytest.mark.parametrize(
     ("expression", "words", "unit"),
     [
-        ("rate['AP', 'x'] < 0.75 * rate['AP', 'none']", "rate of AP under x is below 0.75 × rate of AP under no protection", ""),
-        ("29 < span <= 30", "span is above 29 days and at most 30 days", ""),
-        ("span < cost < 30", "span is below cost, and cost is below 30 days", ""),
-        ("rate['AP', 'x'] == 1", "rate of AP under x is 100 %", ""),
-        ("rate['AP', 'x'] != 0", "rate of AP under x is not 0 %", ""),
-        ("abs(rate['AP', 'x'] - rate['AP', 'y']) <= 0.05", "the size of rate of AP under x − rate of AP under y is at most 5 points", ""),
-        ("rate['AP', 'x'] - rate['AP', 'y']", "rate of AP under x − rate of AP under y", "points"),
-        ("(rate['AP', 'x'] + 0.1) / 2", "(rate of AP under x + 10 %) / 2", "share"),
-        ("-rate['AP', 'x']", "−rate of AP under x", "share"),
-        ("privacy[0.3] / privacy.full", "AP at ε = 0.3 per km / AP of the optimum", ""),
-        ("cost >= 1e-9", "cost is at least 10⁻⁹", ""),
-        ("max(privacy[*]) > 1.5", "the largest of AP over the ε is above 1.5 km", ""),
-        ("min(cost, 2)", "the least of cost and 2", ""),
-        ("mean(rate['AP', *])", "the mean of rate of AP under each mechanism", "share"),
-        ("falling(privacy[*]) and not holds", "AP over the ε falls at every step, and it is not so that the bound holds", ""),
-        ("never_rising(privacy[*]) or rising(privacy[*])", "AP over the ε rises at no step, or AP over the ε rises at every step", ""),
-        ("never_falling(privacy[*])", "AP over the ε falls at no step", ""),
-        ("count(privacy[*] < 1) == 2", "the number of times that AP over the ε is below 1 km is 2", ""),
-        ("count(privacy[*])", "the number of AP over the ε", ""),
+        ("rate['AP', 'x'] < 0.75 * rate['AP', 'none']", "“rate of AP under x” is below 0.75 × “rate of AP under no protection”", ""),
+        ("29 < span <= 30", "“span” is above 29 days and at most 30 days", ""),
+        ("span < cost < 30", "“span” is below “cost”, and “cost” is below 30 days", ""),
+        ("rate['AP', 'x'] == 1", "“rate of AP under x” is 100 %", ""),
+        ("rate['AP', 'x'] != 0", "“rate of AP under x” is not 0 %", ""),
+        ("abs(rate['AP', 'x'] - rate['AP', 'y']) <= 0.05", "“rate of AP under x” differs from “rate of AP under y” by at most 5 points", ""),
+        ("abs(rate['AP', 'x'] - 0.8) > 0.05", "“rate of AP under x” differs from 80 % by more than 5 points", ""),
+        ("abs(span) < 2", "the absolute value of “span” is below 2 days", ""),
+        ("rate['AP', 'x'] - rate['AP', 'y']", "“rate of AP under x” − “rate of AP under y”", "points"),
+        ("(rate['AP', 'x'] + 0.1) / 2", "(“rate of AP under x” + 10 %) / 2", "share"),
+        ("-rate['AP', 'x']", "−“rate of AP under x”", "share"),
+        ("rate['AP', 'x']", "rate of AP under x", "share"),
+        ("privacy[0.3] / privacy.full", "“AP at ε = 0.3 per km” / “AP of the optimum”", ""),
+        ("cost >= 1e-9", "“cost” is at least 10⁻⁹", ""),
+        ("max(privacy[*]) > 1.5", "at least one value of “AP over the ε” is above 1.5 km", ""),
+        ("max(privacy[*]) <= 1.5", "every value of “AP over the ε” is at most 1.5 km", ""),
+        ("max(privacy[*]) == 1.5", "the largest of “AP over the ε” is 1.5 km", ""),
+        ("min(span, 2, 3) >= 1", "each of “span”, 2 days and 3 days is at least 1 days", ""),
+        ("span > min(2, 3)", "“span” is above at least one of 2 days and 3 days", ""),
+        ("min(max(span, 2), 3) > 1", "each of (the larger of “span” and 2 days) and 3 days is above 1 days", ""),
+        ("min(cost, 2)", "the smaller of “cost” and 2", ""),
+        ("mean(rate['AP', *])", "the mean of “rate of AP under each mechanism”", "share"),
+        ("falling(privacy[*]) and not holds", "“AP over the ε” falls from each value to the next; and it is not the case that the bound holds", ""),
+        ("never_rising(privacy[*]) or rising(privacy[*])", "“AP over the ε” never rises from one value to the next; or “AP over the ε” rises from each value to the next", ""),
+        ("never_falling(privacy[*])", "“AP over the ε” never falls from one value to the next", ""),
+        ("count(privacy[*] < 1) == 2", "the number of cases in which “AP over the ε” is below 1 km is 2", ""),
+        ("count(privacy[*])", "the number of “AP over the ε”", ""),
     ],
 )  # fmt: skip
 def test_expressions_in_words(expression, words, unit):

@@ -2,8 +2,8 @@
 
 from passed_pages import digest
 
-PAGE = """<p>Repeat it: <code>mobpriv run x</code> (11 s on the embedded data), or</p><dd>0.1.0, commit ff49240f2897</dd>
-<dt>run took</dt><dd>11 s</dd><p>AP-Attack finds 12 %.</p><script src="a.js?v=1"></script>"""
+PAGE = """<p>Repeat it: <code>mobpriv run x</code> (11 s on the data that come with the book), or</p><dd>0.1.0, commit ff49240f2897</dd>
+<dt>running time</dt><dd>11 s</dd><p>AP-Attack finds 12 %.</p><script src="a.js?v=1"></script>"""
 
 
 def test_a_time_and_a_commit_do_not():

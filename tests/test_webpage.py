@@ -117,14 +117,14 @@ def test_the_provenance_names_what_a_quick_run_shortened(own):
         "parameters": {"quick": True, "most": 30, "sizes": [10, 25], "seed": 1},
     }
     text = text_of(webpage.page(found, record))
-    assert "parameters quick: yes; most: 30; sizes: 10, 25; the others at their defaults" in text
+    assert "parameters quick: yes; most: 30; sizes: 10, 25. All other parameters have their default values." in text
 
 
 @pytest.mark.parametrize(
     ("table", "said", "not_said"),
     [
         ('<table class="numbers"><td>1</td></table>', "The small numbers below", ["other variant", "paper", "same notebook"]),
-        ('<table><td data-label="GeoLife">1<small>program: 2</small><small>paper: 3</small></td></table>', "The same notebook was run on GeoLife;", []),
+        ('<table><td data-label="GeoLife">1<small>program: 2</small><small>paper: 3</small></td></table>', "The numbers on GeoLife come with the book", []),
         ("<p>GeoLife</p>", "The small numbers below", ["other variant", "same notebook"]),
     ],
 )  # fmt: skip

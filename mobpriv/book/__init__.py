@@ -1,8 +1,13 @@
-"""The book: what notebooks call, and behind it what runs, judges and renders them.
+"""The book: functions for notebooks, and the code that runs, tests and renders them.
 
-A notebook calls ``save`` (hand the numbers over), ``step`` (keep what is finished of a long run), ``compared`` (its results
-beside the published ones and the papers', for figures and tables), ``table`` (a DataFrame in the book's form), ``called`` (what the pages
-call a part of a name) and ``published`` (the results of another notebook).
+Functions for notebooks:
+
+- ``save``: pass on the results;
+- ``step``: keep the finished steps of a long run;
+- ``compared``: the results with the published ones and the papers' numbers, for figures and tables;
+- ``table``: show a DataFrame in the style of the book;
+- ``called``: the label of a part of a name;
+- ``published``: the results of another notebook.
 """
 
 from mobpriv.book.comparison import called, compared

@@ -1,15 +1,17 @@
-"""What values a notebook's parameter may have, as its comment says it, and the one check that reads it.
+"""The range of a notebook's parameter, written in its comment, and the check against it.
 
-Behind unit and meaning, after the last comma::
+The range follows unit and meaning, after the last comma::
 
     cell: float = 800.0  # m, side of a heat-map cell, > 0
     shares: list[float] = [0.1, 0.5]  # share, of the users, > 0 and ≤ 1
-    windows: list[str] = []  # first days of other windows, a date or none
-    zone: str = ""  # by whose clocks a day begins, a time zone or none
-    place: str = ""  # "lat,lng" of a square, a place or none
-    reading: str = "text"  # what decides where text and program differ, one of text | program
 
-A list needs at least one entry, and every entry lies in the range; ``or none`` allows the empty list or the empty text.
+    windows: list[str] = []  # first days of other windows, a date or none
+    zone: str = ""  # time zone of the days, a time zone or none
+
+    place: str = ""  # "lat,lng" of a square, a place or none
+    reading: str = "text"  # variant of the method, one of text | program
+
+A list has at least one entry, and every entry is in the range; ``or none`` allows the empty list or text.
 """
 
 import math
@@ -27,7 +29,7 @@ _HOLDS = {">": lambda a, b: a > b, "≥": lambda a, b: a >= b, "<": lambda a, b:
 
 
 def split(comment: str) -> tuple[str, str]:
-    """Meaning and range ("" where none is said) of a parameter's comment."""
+    """Split a parameter's comment into meaning and range ("" if there is none)."""
     meaning, comma, last = comment.rpartition(",")
     allowed = last.strip()
     if comma and (
@@ -39,7 +41,7 @@ def split(comment: str) -> tuple[str, str]:
 
 
 def within(value: Any, allowed: str) -> bool:
-    """Whether a parameter's value lies in its range; NaN and infinite numbers lie in none."""
+    """Whether a parameter's value is in its range; NaN and infinite numbers never are."""
     optional, allowed = allowed.endswith(" or none"), allowed.removesuffix(" or none")
     if isinstance(value, list):
         return (bool(value) or optional or not allowed) and all(within(entry, allowed) for entry in value)
@@ -63,10 +65,10 @@ def within(value: Any, allowed: str) -> bool:
 
 
 def _is_date(text: str) -> bool:
-    if not re.match(r"\d{4}-\d{2}-\d{2}", text):  # "now" and "10:00" would be another day tomorrow
+    if not re.match(r"\d{4}-\d{2}-\d{2}", text):  # "now" and "10:00" would mean another day tomorrow
         return False
     try:
-        return 1980 <= pd.Timestamp(text).year < 2100  # not-a-time has no year in between
+        return 1980 <= pd.Timestamp(text).year < 2100  # NaT has no such year
     except ValueError:
         return False
 
@@ -76,7 +78,7 @@ def _is_zone(name: str) -> bool:
         known_zone(name)
     except ValueError:
         return False
-    return name in available_timezones() - {"localtime", "Factory"}  # none that a machine calls its own
+    return name in available_timezones() - {"localtime", "Factory"}  # names that depend on the machine
 
 
 def _is_place(text: str) -> bool:
@@ -84,4 +86,4 @@ def _is_place(text: str) -> bool:
         lat, lng = map(float, text.split(","))
     except ValueError:
         return False
-    return abs(lat) <= 90 and abs(lng) <= 180  # nor is not-a-number
+    return abs(lat) <= 90 and abs(lng) <= 180  # False for NaN

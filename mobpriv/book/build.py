@@ -1,4 +1,4 @@
-"""Building the book: run what changed, evaluate the ledger, write the pages, call jupyter-book."""
+"""Build the book: run changed notebooks, evaluate the ledger, write the pages, call jupyter-book."""
 
 import json
 import os
@@ -40,12 +40,12 @@ from mobpriv.book.results import ROOT
 
 
 class BuildFailed(Exception):
-    """The book cannot be built; the message says why, notebook by notebook."""
+    """The book cannot be built; the message gives the reason for each notebook."""
 
 
 @contextmanager
 def alone(root: Path) -> Iterator[None]:
-    """One build at a time in a project's folder: two would write into each other's pages."""
+    """Lock a project's folder: two builds at once would overwrite each other's pages."""
     (root / "book" / "_generated").mkdir(parents=True, exist_ok=True)
     lock = FileLock(root / "book" / "_generated" / ".lock", timeout=0)
     try:
@@ -59,9 +59,9 @@ def alone(root: Path) -> Iterator[None]:
 
 
 def build(root: Path = ROOT, workers: int = 2, quick: bool = False, render: bool = True) -> Path:
-    """Run the notebooks that changed on their embedded data, evaluate the ledger and render; returns the page to open.
+    """Run changed notebooks on their embedded data, evaluate the ledger and render; returns the page to open.
 
-    What is finished stays: an interrupted build goes on where it stopped.
+    An interrupted build continues after the last finished notebook.
     """
     names = sorted(path.stem for path in (root / "notebooks").glob("*.ipynb"))
     listed = {name for part in _contents(root).values() for name in _notebooks(part)}
@@ -81,7 +81,7 @@ def build(root: Path = ROOT, workers: int = 2, quick: bool = False, render: bool
 
 
 def _contents(root: Path) -> dict[str, list[str]]:
-    """Title of a chapter -> its files, in their order; those of the supplement stand with the chapter whose name they bear."""
+    """Title of a chapter -> its files in order, including its pages in the supplement."""
 
     def files(node):
         if isinstance(node, dict):
@@ -99,7 +99,7 @@ def _contents(root: Path) -> dict[str, list[str]]:
     return {title: [*of, *_supplement(of[0], chapters)] for title, of in chapters.items() if title != SUPPLEMENT}
 
 
-SUPPLEMENT = "Supplement"  # the last chapter: pages of all the others that are off a reader's way
+SUPPLEMENT = "Supplement"  # the last chapter: further pages of all other chapters
 
 
 def _supplement(chapter: str, chapters: dict[str, list[str]]) -> list[str]:
@@ -117,7 +117,7 @@ def _notebooks(files: list[str]) -> list[str]:
 
 
 def real(folder: Path, only: list[str], workers: int = 1, root: Path = ROOT) -> None:
-    """The runs on real data whose files lie in ``folder``; ``only``: these notebooks, where a run has them."""
+    """Run notebooks on the real data in ``folder``; ``only``: these notebooks, [] for all."""
     wanted = [run for run in runs.read(root).runs.values() if run.file]
     found = {run.name: sorted(folder.glob(run.file)) for run in wanted}
     if not any(found.values()):
@@ -129,7 +129,7 @@ def real(folder: Path, only: list[str], workers: int = 1, root: Path = ROOT) -> 
 
 
 class Job(NamedTuple):
-    """One run of a notebook: what :func:`mobpriv.book.running.run` is called with."""
+    """A run of a notebook: the arguments of :func:`mobpriv.book.running.run`."""
 
     notebook: Path
     parameters: dict
@@ -148,7 +148,7 @@ def _embedded_job(name: str, run: str, quick: bool, root: Path) -> Job:
 
 
 def _named_files(name: str, root: Path) -> list[str]:
-    """What the files of the project are that parameters name by default."""
+    """Fingerprints of the project's files that are defaults of parameters."""
     named = [str(p.default) for p in notebooks.parameters(name, root).values() if p.default and isinstance(p.default, str)]
     return [f"{file} {provenance.file_hash(root / file)}" for file in sorted(named) if (root / file).is_file()]
 
@@ -162,13 +162,13 @@ def _real_job(name: str, run: runs.Run, data: Path, root: Path) -> Job:
 
 
 def given_to(run: runs.Run, name: str, root: Path) -> dict:
-    """The parameters that a run gives to a notebook: those of its own that the notebook has."""
+    """The parameters of a run that a notebook has."""
     known = notebooks.parameters(name, root)
     return {parameter: value for parameter, value in run.parameters.items() if parameter in known}
 
 
 def code_hash(run: runs.Run, name: str, root: Path) -> str:
-    """The hash that a run's numbers would have today."""
+    """The code hash of a run with today's code."""
     defaults = {p.name: p.default for p in notebooks.parameters(name, root).values()}
     given = notebooks.checked(name, given_to(run, name, root), root)
     return dependencies.code_hash(root / "notebooks" / f"{name}.ipynb", {**defaults, **given}, root)
@@ -179,7 +179,7 @@ def _executed(root: Path, run: str, name: str) -> Path:
 
 
 def _shown_beside(path: Path, root: Path) -> list[str]:
-    """Fingerprints of the published results, the printed numbers, titles and words that a page shows beside its own results."""
+    """Fingerprints of the published results, printed numbers, titles and labels that a page shows."""
     read, registry = dependencies.reads(path), runs.read(root)
     if not read:
         return []
@@ -198,7 +198,7 @@ def _shown_beside(path: Path, root: Path) -> list[str]:
 
 
 def run_all(jobs: list[Job], run: str, workers: int) -> None:
-    """Run notebooks, ``workers`` at a time, and skip those whose content hash says that nothing changed."""
+    """Run notebooks, ``workers`` at a time; skip those with an unchanged content hash."""
     pending = [job for job in jobs if not _unchanged(job)]
     console, failures = Console(stderr=True), []
     console.print(
@@ -234,7 +234,7 @@ def _unchanged(job: Job) -> bool:
 
 def _run_one(job: Job, workers: int) -> float:
     path, parameters, output, results, root, key = job
-    processes.ends_with_parent(os.environ[sharing.FOLDER])  # a parent that is killed cannot remove it
+    processes.ends_with_parent(os.environ[sharing.FOLDER])  # a killed parent cannot remove the folder
     with _several() if workers > 1 else nullcontext():
         record = running.run(path, parameters, output=output, results=results, root=root, key=key)
     return record["provenance"]["seconds"]
@@ -242,7 +242,7 @@ def _run_one(job: Job, workers: int) -> float:
 
 @contextmanager
 def _several() -> Iterator[None]:
-    """With several notebooks at once each uses one thread."""
+    """Limit each notebook to one thread, because several run at once."""
     from mobpriv.book import warm_kernels  # half a second of imports
 
     os.environ.update(running.ONE_THREAD)  # before a kernel starts
@@ -251,7 +251,7 @@ def _several() -> Iterator[None]:
 
 
 def all_records(root: Path) -> dict[str, dict[str, dict]]:
-    """Every result at hand, in the order of the registry: run -> notebook -> record."""
+    """All results in the order of the registry: run -> notebook -> record."""
     records = {}
     for run in runs.read(root).runs.values():
         folder = root / "book" / "_generated" / "results" / run.name if run.synthetic else root / "book" / "results" / run.name
@@ -260,7 +260,7 @@ def all_records(root: Path) -> dict[str, dict[str, dict]]:
 
 
 def stale_results(records: dict[str, dict[str, dict]], root: Path) -> set[tuple[str, str]]:
-    """(run, notebook) of the results on real data whose code has changed since they were made."""
+    """(run, notebook) of the results on real data whose code has changed since the run."""
     found = set()
     for run in runs.read(root).runs.values():
         for name, record in records[run.name].items() if run.file else ():
@@ -272,27 +272,27 @@ def stale_results(records: dict[str, dict[str, dict]], root: Path) -> set[tuple[
 
 
 class Judged(NamedTuple):
-    """All results at hand with what the ledger says of them."""
+    """All results and their evaluation by the ledger."""
 
     registry: runs.Registry
     records: dict[str, dict[str, dict]]  # run -> notebook -> record
     verdicts: list[verdicts.Verdict]
-    answers: dict[str, openings.Answer]  # notebook -> the answer that its page opens with
-    findings: dict[str, list[str]]  # notebook -> what else the book found there
-    landing: dict[str, str]  # the sentence of it that the landing page says
+    answers: dict[str, openings.Answer]  # notebook -> answer at the top of its page
+    findings: dict[str, list[str]]  # notebook -> further findings
+    landing: dict[str, str]  # notebook -> sentence on the landing page
     errata: list[claims.Erratum]
-    elsewhere: dict[str, str]  # erratum -> what comes of its test on other data
+    elsewhere: dict[str, str]  # erratum -> sentences on its test on other data
     names: quantities.Names
     stale: set[tuple[str, str]]  # (run, notebook)
-    rough: set[str]  # runs that were quick
+    rough: set[str]  # quick runs
 
     def of(self, notebook: str, own: str) -> dict[str, dict]:
-        """The records of a notebook: run -> record, its ``own`` embedded run first."""
+        """The records of a notebook: run -> record, the embedded run ``own`` first."""
         return {run: self.records[run][notebook] for run in (own, *self.records) if notebook in self.records[run]}
 
 
 def judged(root: Path) -> Judged:
-    """The ledger and the errata evaluated; LedgerError where one cannot be tested or does not hold."""
+    """Evaluate the ledger and the errata; LedgerError if an entry cannot be tested or does not hold."""
     registry, records, folder = runs.read(root), all_records(root), root / "book" / "claims"
     results = {run: {name: record["results"] for name, record in entries.items()} for run, entries in records.items()}
     rough = {run for run in registry.embedded if any(r["provenance"]["parameters"].get("quick") for r in records[run].values())}
@@ -320,9 +320,9 @@ def judged(root: Path) -> Judged:
 
 
 def write_pages(embedded: dict[str, str], root: Path) -> None:
-    """Write the executed pages with their verdicts, provenance and downloads, the ledger, the errata, the score and the status.
+    """Write the executed pages with verdicts, provenance and downloads, and the pages of ledger, errata, score and status.
 
-    ``embedded``: notebook -> the run of its embedded data.
+    ``embedded``: notebook -> run on its embedded data.
     """
     book, contents, generated = judged(root), _contents(root), root / "book" / "_generated"
     shutil.rmtree(generated / "downloads", ignore_errors=True)
@@ -330,7 +330,7 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
         if old.stem not in embedded:
             old.unlink()
     for letter, files in zip(_letters(contents), contents.values(), strict=True):
-        numbers = count(1)  # figures that no paper has are numbered by part: R1, R2, … in Re-identification
+        numbers = count(1)  # figures of our own are numbered by part: R1, R2, … in Re-identification
         for name in _notebooks(files):
             page = _page(book, name, embedded[name], root, lambda of=numbers, part=letter: f"{part}{next(of)}")
             _write_if_changed(root / "book" / "notebooks" / f"{name}.ipynb", nbformat.writes(page) + "\n")
@@ -361,19 +361,19 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
     for name in _shown_elsewhere(root):
         _write_if_changed(generated / f"figure_{name}.md", _figure(root / "book" / "notebooks" / f"{name}.ipynb"))
     filled = sums.substitutions(book.verdicts) | {f"landing_{notebook}": text for notebook, text in book.landing.items()}
-    for notebook in embedded:  # a quick build answers nothing
+    for notebook in embedded:  # a quick build has no answers
         answer = book.answers.get(notebook, openings.Answer(""))
         filled |= {f"answer_{notebook}": answer.says, f"matters_{notebook}": answer.matters}
     _write_if_changed(generated / "filled.json", json.dumps(filled, indent=1) + "\n")
     if book.stale:
         Console(stderr=True).print(
-            f"{pages.results_on(book.stale, book.registry)} {'is' if len(book.stale) == 1 else 'are'} stale: make real DATA=FOLDER runs what has changed again",
+            f"{pages.results_on(book.stale, book.registry)} {'is' if len(book.stale) == 1 else 'are'} stale: run `make real DATA=FOLDER` to compute them again",
             highlight=False,
         )
 
 
 def _by_figure(book: Judged, titles: dict[str, str], root: Path) -> dict[str, str]:
-    """Chapter -> the list of its paper's figures, of a chapter of the thesis those with its number."""
+    """Chapter -> list of its paper's figures; for a chapter of the thesis, the figures with its number."""
     found = {}
     for chapter, drawn in claims.drawings(root / "book" / "claims").items():
         of = [verdict for verdict in book.verdicts if verdict.claim.notebook.startswith(f"{chapter}_")]
@@ -383,7 +383,7 @@ def _by_figure(book: Judged, titles: dict[str, str], root: Path) -> dict[str, st
 
 
 def _letters(captions: Iterable[str]) -> list[str]:
-    """A letter for each part of the book: the first of its caption that no part before it has, else the first of the alphabet."""
+    """A letter for each part of the book: the first letter of its caption not used before, else of the alphabet."""
     taken = []
     for caption in captions:
         of = [*filter(str.isalpha, caption.upper()), *ascii_uppercase]
@@ -392,7 +392,7 @@ def _letters(captions: Iterable[str]) -> list[str]:
 
 
 def _page(book: Judged, name: str, own: str, root: Path, number: Callable[[], str]) -> nbformat.NotebookNode:
-    """The page of a notebook, run on its ``own`` embedded data; ``number``: gives the next number for a figure."""
+    """The page of a notebook run on its embedded data, run ``own``; ``number``: gives the next number for a figure."""
     records = book.of(name, own)
     data = own in records and records[own]["provenance"]["data"]
     here = [verdict for verdict in book.verdicts if verdict.claim.notebook == name]
@@ -400,14 +400,16 @@ def _page(book: Judged, name: str, own: str, root: Path, number: Callable[[], st
     opening = openings.opening(here, book.answers.get(name), book.registry)
     cards = ledger.verdicts_in_words(here, book.registry) if here else ""
     below = openings.closing(name, cards, book.findings.get(name, ()), errata, records.get(own))
-    foot = pages.footer(name, records, book.registry, [run for run in records if (run, name) in book.stale])
+    stale = [run for run in records if (run, name) in book.stale]
+    opening = "\n\n".join(filter(None, [opening, pages.OLDER_CODE if stale else ""]))
+    foot = pages.footer(name, records, book.registry, stale)
     executed = nbformat.read(_executed(root, own, name), as_version=4)
     made_up = book.registry.title(own) if data and data["synthetic"] else ""
     return notebook_pages.page(executed, opening, [("below", below), ("provenance", foot)], number, made_up)
 
 
 def _write_downloads(book: Judged, name: str, own: str, root: Path) -> None:
-    """Source, executed notebook, each run's record, and every number of all runs in one table."""
+    """Write the downloads: source, executed notebook, the record of each run, a table of all numbers."""
     downloads, records = root / "book" / "_generated" / "downloads", book.of(name, own)
     _copy(root / "notebooks" / f"{name}.ipynb", downloads / "source" / f"{name}.ipynb")
     _copy(_executed(root, own, name), downloads / "executed" / f"{name}.ipynb")
@@ -417,13 +419,13 @@ def _write_downloads(book: Judged, name: str, own: str, root: Path) -> None:
 
 
 def _shown_elsewhere(root: Path) -> set[str]:
-    """The notebooks of which a page of prose shows the figure."""
+    """The notebooks whose figure is shown on a page of text."""
     texts = [path.read_text(encoding="utf-8") for path in (root / "book").glob("*.md")]
     return {name for text in texts for name in re.findall(r"_generated/figure_(\w+)\.md", text)}
 
 
 def _figure(page: Path) -> str:
-    """A page's figure for another page: of the cell tagged ``headline``, else its first."""
+    """The figure of a page for another page: from the cell tagged ``headline``, else the first one."""
     cells = sorted(nbformat.read(page, as_version=4).cells, key=lambda cell: "headline" not in cell.metadata.get("tags", []))
     htmls = (
         "".join(o["data"]["text/html"] for o in cell.get("outputs", ()) if "text/html" in o.get("data", {})) for cell in cells
@@ -438,13 +440,13 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _write_if_changed(path: Path, text: str) -> None:
-    """Leave an equal file alone, so that the renderer reads only what changed."""
+    """Write a file unless its content is equal, so that the renderer reads only changed files."""
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
         provenance.write_atomically(path, text)
 
 
 def jupyter_book(root: Path) -> None:
-    """Render; every warning is an error."""
+    """Render the book with jupyter-book; a warning is an error."""
     command = [
         sys.executable,
         "-c",
@@ -456,7 +458,7 @@ def jupyter_book(root: Path) -> None:
         "--keep-going",
         "--quiet",
     ]
-    # the pages include generated files, whose changes the renderer does not see
+    # the renderer does not notice changes in included, generated files
     shutil.rmtree(root / "_build", ignore_errors=True)
     finished = subprocess.run(command, cwd=root, capture_output=True, text=True)
     if finished.returncode:

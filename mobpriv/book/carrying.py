@@ -1,9 +1,9 @@
-"""Results on real data whose code was rearranged: carried over to the code of today, not run again.
+"""Carry over results on real data to code that was only rearranged, without running it again.
 
-A run of an hour need not be repeated because a function was cut in two. That nothing else happened is shown on the embedded data: every
-page that a result belongs to gives there the same numbers, to the last digit, before and after. That is evidence, not a proof (what
-only real data meet is not in it). So the record keeps the commit that computed it and says at which one it was carried over, pages
-show both, and ``make real`` computes it again.
+A run of an hour need not be repeated because a function was split in two. As evidence that nothing else changed, the notebook of a result must
+give the same numbers on the embedded data before and after, to the last digit. This is not a proof: code that only real data reach
+is not tested. So the record keeps the commit of the run and the commit of the carrying over, pages show both, and ``make real``
+computes the result again.
 """
 
 import json
@@ -35,15 +35,15 @@ with tempfile.TemporaryDirectory() as folder:
 
 class Carried(NamedTuple):
     results: list[tuple[str, str]]  # (run, notebook)
-    kept_stale: dict[tuple[str, str], str]  # and why
+    kept_stale: dict[tuple[str, str], str]  # -> reason
 
 
 def carry(before: Path, root: Path = ROOT) -> Carried:
-    """Carry over the stale results of ``root`` whose embedded results are those of ``before``.
+    """Carry over the stale results of ``root`` whose embedded results equal those of ``before``.
 
-    ``before`` is a checkout of the earlier commit, ``root`` one of today's, both without changes and with their books built. A result
-    that was stale there, or is another one, stays stale. A run that reads a paper in another way than the embedded one does is held
-    against quick runs of that reading, made here in both.
+    ``before`` is a checkout of the earlier commit, ``root`` one of today's; both have no uncommitted changes and a built book.
+    A result that was stale in ``before``, or differs from the result there, stays stale. For a run of another variant than the
+    embedded one, quick runs of that variant in both checkouts are compared.
     """
     if provenance.commit(root).endswith("changes"):
         raise ValueError(f"{root.name} has changes that are not committed: commit them, build the book, then carry over")
@@ -68,15 +68,15 @@ def carry(before: Path, root: Path = ROOT) -> Carried:
 
 
 def _differs(registry: runs.Registry, run: str, name: str, before: Path, root: Path) -> str:
-    """Why a result cannot be carried over; "" if it can."""
+    """The reason why a result cannot be carried over; "" if it can."""
     file = Path("book", "results", run, f"{name}.json")
     if not (before / file).is_file() or (before / file).read_bytes() != (root / file).read_bytes():
-        return "the result before is another one"
+        return "it differs from the result before"
     reading = build.given_to(registry.runs[run], name, root).get("reading")
     if reading is not None and reading != notebooks.parameters(name, root)["reading"].default:
         given = json.dumps([name, {"reading": reading, "quick": True}])
         same = _there(before, _QUICK, given) == _there(root, _QUICK, given)
-        return "" if same else f"a quick run on the embedded data reads other numbers as the {reading}"
+        return "" if same else f"a quick run of the variant {reading!r} gives other numbers on the embedded data"
     embedded = [Path("book", "_generated", "results", own, f"{name}.json") for own in registry.embedded]
     pairs = [(provenance.read_record(before / path), provenance.read_record(root / path)) for path in embedded]
     pairs = [pair for pair in pairs if any(pair)]
@@ -90,9 +90,9 @@ def _differs(registry: runs.Registry, run: str, name: str, before: Path, root: P
 
 
 def _there(checkout: Path, program: str, *arguments: str):
-    """What a program prints that runs with the package of a checkout."""
+    """Run a program with the package of a checkout and return what it prints as JSON."""
     there = {**os.environ, **running.ONE_THREAD, "PYTHONPATH": str(checkout.resolve())}
     done = subprocess.run([sys.executable, "-c", program, *arguments], cwd=checkout, env=there, capture_output=True, text=True)
     if done.returncode:
-        raise ValueError(f"{checkout.name} cannot be asked: {done.stderr.strip().splitlines()[-1]}")
+        raise ValueError(f"{checkout.name} cannot run the comparison: {done.stderr.strip().splitlines()[-1]}")
     return json.loads(done.stdout.splitlines()[-1])

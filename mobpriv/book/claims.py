@@ -6,41 +6,55 @@ A ledger file (``book/claims/*.yml``)::
     claims:
       - id: T2.3
         place: "§3.4.6, Figure 3.4"
-        claim: "Promesse brings AP-Attack on Cabspotting down to 6 %."     # in our words
-        notebook: thesis_3_mechanisms              # whose results are read
-        figure: fig-3-4                              # label that the verdict links to (optional)
-        quantity: "rate['AP-Attack', 'Promesse']"    # an expression over that notebook's results
+        claim: "Promesse brings AP-Attack on Cabspotting down to 6 %."
+        notebook: thesis_3_mechanisms
+
+        figure: fig-3-4
+        quantity: "rate['AP-Attack', 'Promesse']"
         printed: {cabspotting: 0.06, geolife: 0.68, mdc: 0.46}
         tolerance: 0.05
         why: "two points of grid origin, three of the unknown split"
+
         direction: "change['AP-Attack', 'Promesse'] < 0"
-        explanations:                                # one for every disagreement; {expression} gives a number
+        explanations:
           - {runs: [geolife, geolife-program], why: "…"}
-          - {runs: [cabspotting], why: "…", of: agrees in direction}    # of: another verdict, or a list of them
+          - {runs: [cabspotting], why: "…", of: agrees in direction}
 
-``printed`` holds the paper's value per data set: a number, or a bound such as ``"< 0.1"``; a single number instead of a
-mapping is one that no data set enters (a worked example). A run of :mod:`mobpriv.book.runs` is held against the numbers printed for
-its data set. By default a claim is tested on every run of its notebook. A claim that is purely a relation has ``relation`` in place of
-``quantity``, ``printed``, ``tolerance`` and ``direction``. A table that a paper prints is one claim: ``table`` in place of ``quantity`` and
-``printed``, quantity -> what ``printed`` holds, every cell with a verdict of its own. ``stated_for`` names further data sets the paper
-states a claim for; ``datasets`` narrows where a claim is tested. Both may stand at the top of a file, for every claim that does not say
-otherwise. ``of_cases`` says that a relation is about each of the cases at hand (every user, every channel) and not about what they are a
-sample of: its intervals do not matter then. ``of_means`` says that a relation is about means over samples, while its results have the band of single samples: the interval of
-the mean is narrower by √n. ``kind: theorem`` is a mathematical statement: it has no data set and is tested once, on the embedded
-results of its notebook; ``kind: stopwatch`` depends on the machine: our number is shown and not compared, for the reason in ``why``. ``by_definition`` gives the reason why a claim cannot come out otherwise (a theorem, an identity, our own rule), for all runs or
-run by run (``{geolife: "…"}``); ``impossible`` the reason why it cannot come true, in the same way. ``short`` makes a claim a headline of its page: the claim in ten words, which the page opens with (at most
-three a page). The first sentence of an explanation must say the cause, for the page opens with that, too.
+The keys of a claim:
 
-What the book itself found, beside the claims, stands under ``findings`` and opens its page in the same way::
+- ``claim``: in our words.
+- ``notebook``: its results are used.
+- ``figure``: label that the verdict links to (optional).
+- ``quantity``: an expression over the results.
+- ``explanations``: one for every disagreement, or for the verdict ``of`` (one or a list); {expression} gives a number.
+- ``printed``: the paper's value per data set, a number or a bound such as ``"< 0.1"``; a single number for a worked example without data.
+- ``table``: in place of ``quantity`` and ``printed``, quantity -> printed values; a printed table is one claim with a verdict per cell.
+- ``relation``: in place of ``quantity``, ``printed``, ``tolerance`` and ``direction``.
+- ``datasets``: the runs on which the claim is tested; by default every run of its notebook.
+- ``stated_for``: further data sets for which the paper states the claim.
+- ``of_cases``: the relation is about each of the cases at hand (every user, every channel), so its intervals are ignored.
+- ``of_means``: the relation is about means over samples, while its results have the band of single samples; the interval of the mean is
+  narrower by √n.
+- ``kind: theorem``: a mathematical statement without a data set, tested once on the embedded results of its notebook.
+- ``kind: stopwatch``: a number that depends on the machine; it is shown and not compared, for the reason in ``why``.
+- ``by_definition``: the reason why a claim cannot come out otherwise (a theorem, an identity, our own rule), for all runs or per run
+  (``{geolife: "…"}``).
+- ``impossible``: the reason why a claim cannot be true, in the same form.
+- ``short``: the claim in ten words, for the table at the top of its page (at most four per page).
+
+A run of :mod:`mobpriv.book.runs` is compared with the numbers printed for its data set. ``datasets`` and ``stated_for`` may also be
+at the top of a file, as defaults for its claims. The first sentence of an explanation states the cause.
+
+The book's own results are listed under ``findings``::
 
     findings:
       - notebook: joint_wrong_prior
         says: "A prior made of half the records costs {city.loss.half} of the privacy."
-        holds: "city.loss.half > 0"                # else the build stops: the sentence would be wrong
+        holds: "city.loss.half > 0"
 
-Its results bear their run in front. An errata file (``book/errata/*.yml``) lists ``errata`` with ``id``, ``place``, ``wrong``, ``decision``,
+``holds`` must be true, else the build stops. The names of its results begin with their run. An errata file (``book/errata/*.yml``) lists ``errata`` with ``id``, ``place``, ``wrong``, ``decision``,
 ``notebook`` and ``demonstration``, an expression that must come out true. Expressions: :mod:`mobpriv.book.expressions`; every
-quantity in a claim has its words and unit in ``book/quantities``.
+quantity in a claim has its label and unit in ``book/quantities``.
 """
 
 import re
@@ -52,21 +66,21 @@ from mobpriv.book import yaml_files
 from mobpriv.book.expressions import plain_name
 
 LONGEST = 35  # words of an answer
-FILE_DEFAULTS = ("datasets", "stated_for", "of_means")  # may stand at the top of a ledger file
+FILE_DEFAULTS = ("datasets", "stated_for", "of_means")  # keys allowed at the top of a ledger file
 AGREES, DIRECTION, UNDECIDED, DISAGREES = "agrees", "agrees in direction", "inconclusive", "disagrees"
 BY_DEFINITION, IMPOSSIBLE, NOT_COMPARABLE = "holds by construction", "cannot hold", "not comparable"
-KINDS = (AGREES, DIRECTION, UNDECIDED, DISAGREES)  # that count in the score
+KINDS = (AGREES, DIRECTION, UNDECIDED, DISAGREES)  # counted in the score
 EFFECTS = {
     "none": "nothing",
     "notation": "the notation",
     "number": "a number",
     "conclusion": "a conclusion",
-}  # of an erratum: what it changes
-DATA, THEOREM, STOPWATCH = "data", "theorem", "stopwatch"  # what a claim is about
+}  # of an erratum: effect -> words
+DATA, THEOREM, STOPWATCH = "data", "theorem", "stopwatch"  # kinds of claims
 
 
 class LedgerError(ValueError):
-    """A ledger that cannot be evaluated; one line for every fault."""
+    """A ledger that cannot be evaluated; the message has one line per fault."""
 
     def __init__(self, faults: list[str]):
         self.faults = faults
@@ -74,7 +88,7 @@ class LedgerError(ValueError):
 
 
 class Explanation(NamedTuple):
-    """Why a verdict came out as it did, for one run or several."""
+    """The reason for a verdict, for one or several runs."""
 
     runs: tuple
     why: str
@@ -90,7 +104,7 @@ class Claim(NamedTuple):
     figure: str = ""
     quantity: str = ""
     printed: Any = None  # {data set: value or bound}, or one value
-    table: dict | None = None  # {quantity: what printed holds}
+    table: dict | None = None  # {quantity: printed values}
     tolerance: float | None = None
     why: str = ""
     direction: str = ""
@@ -100,32 +114,32 @@ class Claim(NamedTuple):
     stated_for: tuple = ()
     datasets: tuple | None = None  # runs; None: all that have its notebook
     explanations: tuple[Explanation, ...] = ()
-    short: str = ""  # of a headline of its page
-    of_cases: bool = False  # a relation about each case at hand: decided by the values, whatever their intervals
-    of_means: bool = False  # a relation about means over samples, whose results hold the band of single samples
-    kind: str = DATA  # or a theorem, which has no data set, or a stopwatch's number
+    short: str = ""  # short form for the top of its page
+    of_cases: bool = False  # a relation about each case at hand: decided by the values, without intervals
+    of_means: bool = False  # a relation about means over samples, whose results have the band of single samples
+    kind: str = DATA  # or THEOREM, STOPWATCH
 
     @property
     def cells(self) -> dict[str, Any]:
-        """Quantity -> what is printed of it; of a relation one cell without either."""
+        """Quantity -> printed value; a relation has one cell without either."""
         return self.table or {self.quantity: self.printed}
 
     @property
     def tests(self) -> list[str]:
-        """Every expression that the claim is tested with."""
+        """The expressions that test the claim."""
         return [text for text in (*self.cells, self.relation, self.direction) if text]
 
 
 class Finding(NamedTuple):
-    """What the book found on a page of its own; ``says`` and ``holds`` are over results with their run in front."""
+    """A result of the book itself; names in ``says`` and ``holds`` begin with their run."""
 
     notebook: str
     says: str  # {expression} gives a number
     holds: str
-    answer: bool = False  # the answer that its page opens with: one sentence
+    answer: bool = False  # the answer at the top of its page, one sentence
     matters: str = ""  # of an answer: why it matters, in two sentences
-    landing: str = ""  # its sentence on the landing page
-    of_cases: bool = False  # as of a claim: about each case at hand, decided by the values
+    landing: str = ""  # sentence on the landing page
+    of_cases: bool = False  # as in a claim
 
 
 class Erratum(NamedTuple):
@@ -141,7 +155,7 @@ class Erratum(NamedTuple):
 
 
 def read(folder: Path, kind: type[Claim] | type[Erratum]) -> list:
-    """All entries of the ledger (``Claim``) or errata (``Erratum``) files of a folder, in the order of the file names."""
+    """The entries of all ledger (``Claim``) or errata (``Erratum``) files of a folder, in the order of the file names."""
     key = "claims" if kind is Claim else "errata"
     required = [name for name in kind._fields if name not in kind._field_defaults and name != "paper"]
     required += ["effect"] if kind is Erratum else []
@@ -166,7 +180,7 @@ def read(folder: Path, kind: type[Claim] | type[Erratum]) -> list:
                 faults.append(f"{name}: " + "; ".join(filter(None, [_listed("missing", missing), _listed("unknown", unknown)])))
                 continue
             if entry["id"] in seen:
-                faults.append(f"{name}: this id stands in {seen[entry['id']]} already")
+                faults.append(f"{name}: this id is already in {seen[entry['id']]}")
             seen[entry["id"]] = path.name
             try:
                 entries.append(_entry(kind, {"paper": content["paper"], **defaults, **entry}))
@@ -182,7 +196,7 @@ def read(folder: Path, kind: type[Claim] | type[Erratum]) -> list:
 
 
 def findings(folder: Path) -> list[Finding]:
-    """All findings in the ledger files of a folder."""
+    """The findings in the ledger files of a folder."""
     entries, faults = [], []
     for path in sorted(folder.glob("*.yml")):
         for entry in (yaml_files.content(path) or {}).get("findings") or []:
@@ -205,7 +219,7 @@ def findings(folder: Path) -> list[Finding]:
 
 
 def drawings(folder: Path) -> dict[str, dict[str, str]]:
-    """Chapter -> its paper's figures that no claim is about -> what they show."""
+    """Chapter -> figure of its paper without a claim -> what it shows."""
     return {path.stem: (yaml_files.content(path) or {}).get("drawings") or {} for path in sorted(folder.glob("*.yml"))}
 
 
@@ -245,7 +259,7 @@ def _malformed(claim: Claim) -> list[str]:
     if sum(map(bool, (claim.relation, claim.quantity, claim.table))) != 1:
         faults.append("needs either a quantity, a table or a relation")
     if claim.relation and (claim.printed is not None or claim.direction or claim.tolerance is not None):
-        faults.append("a relation stands alone: without printed, tolerance and direction")
+        faults.append("a relation has no printed value, tolerance or direction")
     if claim.kind not in (DATA, THEOREM, STOPWATCH):
         faults.append(f"kind is one of {DATA}, {THEOREM}, {STOPWATCH} (got {claim.kind!r})")
     if claim.kind == STOPWATCH and not claim.why:
@@ -269,8 +283,8 @@ def _without_effect(erratum: Erratum) -> list[str]:
 
 
 def printed(claims: list[Claim], notebook: str, data_set: str) -> dict[str, float]:
-    """The numbers that the papers print for a notebook's quantities on a data set."""
+    """The numbers that papers print for a notebook's quantities on a data set."""
     cells = [cell for claim in claims if claim.notebook == notebook for cell in claim.cells.items()]
-    # another claim may read the same quantity and print no number for this data set
+    # another claim may use the same quantity without a printed number for this data set
     of = [(plain_name(quantity), cell.get(data_set)) for quantity, cell in cells if quantity and isinstance(cell, dict)]
     return {name: value for name, value in of if name and isinstance(value, int | float)}

@@ -1,4 +1,4 @@
-"""This run's numbers beside the papers' and the published runs: what the figures and tables of a notebook show."""
+"""The numbers of this run, the published runs and the papers, for the figures and tables of a notebook."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -24,17 +24,17 @@ class Shown(NamedTuple):
     data_set: str  # "GeoLife"
     reading: str  # text | program
     results: dict[str, Any]
-    printed: dict[str, float]  # what the paper prints of them
+    printed: dict[str, float]  # the paper's numbers for them
     synthetic: bool
-    here: bool = False  # the run at hand; what it knows beyond its results may be drawn, too
+    here: bool = False  # the current run; figures may also draw data that are not in its results
 
     def value(self, name: str) -> float:
-        """The number of a result, with an interval or without."""
+        """The value of a result."""
         found = self.results[name]
         return found["value"] if isinstance(found, dict) else found
 
     def rows(self, names: str) -> pd.DataFrame:
-        """The results of a family, ``"rate.{mechanism}.{users}"``, as a table: a column a part (numbers as such), then value, low, high, n."""
+        """The results of a family, ``"rate.{mechanism}.{users}"``, as a table with a column per part, then value, low, high, n."""
         pattern = quantities.pattern(names)
         found = [(pattern.fullmatch(name), value) for name, value in self.results.items()]
         rows = [
@@ -61,39 +61,40 @@ def _with_count(title: str, runs: list[Shown], counts: list[int | None]) -> str:
 
 
 class Compared:
-    """A notebook's results on all data at hand, in the order in which the pages show them: real data first, then the city;
-    a reader's own data come before both."""
+    """A notebook's results on all data in the order of the pages: the reader's own data, real data, synthetic data."""
 
     def __init__(self, notebook: str, shown_runs: list[Shown], names: quantities.Names):
         self.notebook, self.runs, self.names = notebook, shown_runs, names
 
     @property
     def this(self) -> Shown:
-        """The run at hand."""
+        """The current run."""
         return next(run for run in self.runs if run.here)
 
     def data_sets(self) -> dict[str, list[Shown]]:
-        """Title of a data set -> its runs, one for each reading; the text's stands first."""
+        """Title of a data set -> its runs, one for each variant, the variant as described first."""
         found = {}
         for run in self.runs:
             found.setdefault(run.data_set, []).append(run)
         return {title: sorted(of, key=lambda run: run.reading != "text") for title, of in found.items()}
 
     def having(self, names: str) -> list[Shown]:
-        """The runs that hold results so named, ``"rate.{mechanism}"``: one that was published before they were saved does not."""
+        """The runs with results of these names, ``"rate.{mechanism}"``; older published runs may lack them."""
         pattern = quantities.pattern(names)
         return [run for run in self.runs if any(map(pattern.fullmatch, run.results))]
 
     def lacking(self, names: str) -> str:
-        """A sentence for the caption that names the other runs; empty if there is none."""
+        """A sentence for the caption that names the runs without such results; "" if there are none."""
         there = self.having(names)
         titles = [run.title for run in self.runs if run not in there]
-        return f" Not drawn: {' and '.join(titles)}, for whom the book keeps no such numbers." if titles else ""
+        verb, whom = ("is", "it") if len(titles) == 1 else ("are", "them")
+        return f" {' and '.join(titles)} {verb} not drawn, because the book has no such results for {whom}." if titles else ""
 
     def table(self, rows: Mapping[str, str]) -> Table:
-        """A row a quantity (its name -> what to call it), a column a data set; the other reading and the paper below our number.
+        """A table with a row per quantity and a column per data set; small print gives the other variant and the paper.
 
-        Units are those of ``book/quantities``; "(%)" at the end of a text says share where nothing stands there.
+        ``rows``: name of a quantity -> label. Units come from ``book/quantities``; without an entry there, a label that ends in
+        "(%)" means a share.
         """
         runs = self.data_sets()
         counts = {title: [self._count(run, rows) for run in of] for title, of in runs.items()}
@@ -104,9 +105,9 @@ class Compared:
         return Table([_with_count(title, of, counts[title]) for title, of in runs.items()], {"": body})
 
     def pivot(self, rows: Mapping[str, Mapping[str, str]], corner: str = "", data_sets: Iterable[str] = ()) -> Table:
-        """A group a data set; ``rows``: what a row is called -> what a column is called -> name of the quantity.
+        """A table with a group of rows per data set; ``rows``: label of a row -> label of a column -> name of the quantity.
 
-        ``data_sets``: only these, by title.
+        ``data_sets``: titles of the data sets to show, () for all.
         """
         columns = list(dict.fromkeys(column for of in rows.values() for column in of))
         names = [name for of in rows.values() for name in of.values()]
@@ -122,7 +123,7 @@ class Compared:
         return Table(columns, groups, corner)
 
     def _count(self, run: Shown, names: Iterable[str]) -> int | None:
-        """The n of all the results, where they share one."""
+        """The n of the results if they share one, else None."""
         values = [run.results.get(name) for name in names]
         found = {value["n"] for value in values if isinstance(value, dict) and value.get("n")}
         return found.pop() if len(found) == 1 else None
@@ -136,7 +137,7 @@ class Compared:
         return found._replace(small=(*found.small, *small))
 
     def unit(self, name: str, text: str = "") -> str:
-        """Shares, differences of shares and lengths bear their unit in the cell; any other stands in the row's own words."""
+        """The unit to show in cells: shares, points and metres; labels of rows name other units."""
         known = self.names.find(self.notebook, name)
         if known and known.unit in ("share", "points", "m"):
             return known.unit
@@ -144,7 +145,7 @@ class Compared:
 
 
 def compared(notebook: str, results: dict[str, Any], data=None, root: Path = ROOT) -> Compared:
-    """This run's ``results`` beside the published ones; ``data``: what it was run on (None: no data set enters)."""
+    """Compare this run's ``results`` with the published ones; ``data``: its data set, None without data."""
     registry = runs.read(root)
     own = data.name if data is not None and data.synthetic and data.name in registry.embedded else ""
     title = registry.title(own) if own else OWN if data is not None else "worked example"
@@ -161,13 +162,13 @@ def _published(name: str, results: dict[str, Any], notebook: str, registry: runs
 
 
 def printed(notebook: str, run: str, root: Path = ROOT) -> dict[str, float]:
-    """The numbers that the papers print for a notebook's quantities on the data set of a run, as the claims ledger holds them."""
+    """The numbers that the papers print for a notebook's quantities on the data set of a run, from the claims ledger."""
     known = runs.read(root).runs
     data_set = known[run].data if run in known else run
     return claims.printed(claims.read(root / "book" / "claims", claims.Claim), notebook, data_set)
 
 
 def called(part: str, of: str = "", root: Path = ROOT) -> str:
-    """What the pages call a part of a result's name: "none" is "no protection". ``of``: for what it stands, where that matters ("chi")."""
+    """The label of a part of a result's name: "none" is "no protection". ``of``: kind of the part, if needed ("chi")."""
     parts = quantities.read(root, runs.read(root).runs).parts
     return parts.get(f"{of}={part}") or parts.get(part, part)

@@ -1,7 +1,7 @@
-"""Which definitions of the package a program uses, however far down: functions, classes and constants, by name.
+"""The definitions of the package that a program uses, directly or indirectly: functions, classes and constants.
 
-A module is read, not run. A definition leads to every name of its module that it mentions, and to what the names that it imports stand
-for; a module that is handed around as an object counts as a whole, and so does one whose names are not to be found.
+Modules are parsed, not run. A definition depends on every name of its module that it mentions, and on the definitions of imported names.
+A module passed as an object counts as a whole, as does a module whose names cannot be found.
 """
 
 import ast
@@ -11,14 +11,14 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-Place = tuple[Path, str]  # a file and a name at its top; "" is all of it
+Place = tuple[Path, str]  # a file and a name at its top level; "" is the whole file
 
 
 class Statement(NamedTuple):
-    """One statement at a module's top."""
+    """A statement at the top level of a module."""
 
     normal: str  # without comments, layout and docstrings
-    names: frozenset[str]  # mentioned by themselves
+    names: frozenset[str]  # mentioned without an attribute
     attributes: frozenset[tuple[str, str]]  # name.attribute
 
 
@@ -26,11 +26,11 @@ class Module(NamedTuple):
     statements: tuple[Statement, ...]
     defines: dict[str, tuple[int, ...]]  # name -> the statements that bind it
     imports: dict[str, tuple[str, str]]  # name -> module and name in it ("" for the module as a whole)
-    always: tuple[int, ...]  # statements that bind nothing, and so may do anything
+    always: tuple[int, ...]  # statements that bind no name and may have any effect
 
 
 def module(text: str) -> Module:
-    """What a Python program defines at its top, and what each definition mentions."""
+    """The top-level definitions of a Python program, and the names that each mentions."""
     tree = ast.parse(text)
     statements, defines, always, imports = [], {}, [], {}
     for node in ast.walk(tree):
@@ -53,7 +53,7 @@ def module(text: str) -> Module:
 
 
 def _bound(node: ast.stmt) -> set[str]:
-    """The names that a statement binds at the top: its own, or those that it assigns anywhere outside a function or class."""
+    """The top-level names that a statement binds: its own, or all that it assigns outside functions and classes."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return {node.name}
     inner = [child for child in ast.walk(node) if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)]
@@ -62,13 +62,13 @@ def _bound(node: ast.stmt) -> set[str]:
 
 
 def normal(tree: ast.AST) -> str:
-    """A program without comments, layout and docstrings, written alike by every Python; the tree loses them."""
+    """A program without comments, layout and docstrings, equal for every Python version; modifies the tree."""
     for node in ast.walk(tree):
         if isinstance(getattr(node, "body", None), list):
             node.body = [
                 line for line in node.body if not (isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant))
             ]
-    # as Python 3.11 writes it: with each Python's own text each would have hashes of its own, and find every result stale
+    # as Python 3.11 writes it: otherwise hashes would differ between versions and every result would be stale
     shown = {"show_empty": True} if sys.version_info >= (3, 13) else {}
     return ast.dump(tree, **shown).replace(", type_params=[]", "")
 
@@ -85,8 +85,9 @@ def used(
 ) -> dict[Place, list[str]]:
     """All definitions that programs use, each with its statements, in the order of files and names.
 
-    ``programs`` are the cells of one notebook: one's imports serve the next. ``file`` says where a module of the package stands, None for
-    other modules; files that are ``outside`` are not followed.
+    ``programs``: the cells of a notebook, which share their imports.
+    ``file``: gives the file of a module of the package, None for other modules.
+    ``outside``: whether a file is not followed.
     """
     cells = [module(text) for text in programs]
     imports = {name: of for cell in cells for name, of in cell.imports.items()}
@@ -106,21 +107,21 @@ def used(
         found[path, name] = [own.statements[i].normal for i in chosen]
         for i in chosen:
             waiting += _leads_to(path, path.stat().st_mtime_ns, i, file)
-        if not name and path.name == "__init__.py":  # the whole of a package is what it hands on, too
+        if not name and path.name == "__init__.py":  # a whole package includes the names that it re-exports
             waiting += [place for of in own.imports.values() if (place := _target(*of, file))]
     return dict(sorted(found.items()))
 
 
 @cache
 def _leads_to(path: Path, changed: int, at: int, file: Callable[[str], Path | None]) -> list[Place]:
-    """The places that a statement of a module of the package mentions: asked again for every notebook."""
+    """The places that a statement of a module mentions; cached, because every notebook needs them."""
     own = _read(path, changed)
     places = _mentioned(own.statements[at], own.defines, own.imports, file)
     return [(path, place) if isinstance(place, str) else place for place in places]
 
 
 def _mentioned(statement: Statement, defines: dict, imports: dict, file) -> list:
-    """The places that a statement mentions; a name of its own module as it is."""
+    """The places that a statement mentions; a name of its own module stays a name."""
     places = []
     for name, attribute in [*((name, "") for name in statement.names), *statement.attributes]:
         if name in defines:
@@ -135,7 +136,7 @@ def _mentioned(statement: Statement, defines: dict, imports: dict, file) -> list
 
 
 def _target(module: str, name: str, file) -> Place | None:
-    """What ``from module import name`` stands for; "" as the name of a whole module."""
+    """The place that ``from module import name`` refers to; "" is the name of a whole module."""
     if not name:
         path = file(module)
         return (path, "") if path else None
@@ -146,7 +147,7 @@ def _target(module: str, name: str, file) -> Place | None:
 
 
 def _in_module(path: Path, name: str, file) -> Place:
-    """A name of a module: where it is defined, if the module only hands it on."""
+    """The place of a name of a module; if the module only re-exports it, the place of its definition."""
     own = _module_of(path)
     if name in own.defines or name not in own.imports:
         return path, name

@@ -1,8 +1,8 @@
-"""What a result depends on: the code it imports, however far down, its own data, the results it reads, its packages.
+"""Hashes of what a result depends on: imported code, direct or indirect, data, results that it reads, packages.
 
-Two hashes say so, both down to the single definition (:mod:`mobpriv.book.definitions`), with no neighbour in the same file. :func:`page_hash`
-covers all that an executed page shows; a run with the same one need not be run again. :func:`code_hash` covers the code behind the *numbers*
-alone: no prose, no comments, nothing that only draws. A result on real data whose code hash is no longer today's is stale.
+Both hashes cover single definitions (:mod:`mobpriv.book.definitions`), not whole files. :func:`page_hash` covers everything that an
+executed page shows; a page with the same hash is not run again. :func:`code_hash` covers only the code that computes the *numbers*:
+no text, no comments, no drawing code. A result on real data is stale if its code hash differs from today's.
 """
 
 import ast
@@ -20,21 +20,19 @@ from mobpriv.book import definitions
 from mobpriv.book.provenance import fingerprint
 
 PACKAGE = Path(__file__).parents[1]
-DRAWS = ("book", "maps.py", "numbers.py", "palette.py", "plot")  # what shows numbers does not make them
-ONLY_SHOWN = {"figure", "parameters", "quick"}  # cells that make no number; of the parameters the values count
+DRAWS = ("book", "maps.py", "numbers.py", "palette.py", "plot")  # code that shows numbers and does not compute them
+ONLY_SHOWN = {"figure", "parameters", "quick"}  # cells that compute no number; the values of parameters are hashed separately
 READERS = ("compared", "published")  # of mobpriv.book: their first argument names a notebook
 
 
 class Source(NamedTuple):
     normal: str  # the program without comments, layout and docstrings
     imports: frozenset[str]  # modules, also those inside functions
-    reads: frozenset[
-        str
-    ]  # notebooks whose published results or printed numbers it reads; "*" where it names none in so many words
+    reads: frozenset[str]  # notebooks whose published results or printed numbers it reads; "*" if the name is computed
 
 
 def source(text: str) -> Source:
-    """What a Python program says and needs."""
+    """A Python program in normal form, with its imports and the notebooks that it reads."""
     tree = ast.parse(text)
     imports, reads = set(), set()
     for node in ast.walk(tree):
@@ -58,13 +56,13 @@ def _read(path: Path, changed: int) -> Source:
 
 
 def reads(notebook: Path) -> set[str]:
-    """The notebooks whose results a notebook shows beside its own; "*": any."""
+    """The other notebooks whose results a notebook shows; "*": any."""
     cells = nbformat.read(notebook, as_version=4).cells
     return {name for cell in cells if cell.cell_type == "code" for name in source(cell.source).reads}
 
 
 def page_hash(notebook: Path, parameters: dict, root: Path, others: Iterable[str] = ()) -> str:
-    """What the executed page depends on; ``others``: fingerprints of its data and of the results that it shows beside its own."""
+    """The hash of what an executed page depends on; ``others``: fingerprints of its data and of other results that it shows."""
     cells = nbformat.read(notebook, as_version=4).cells
     parts = [json.dumps([(c.cell_type, c.source, c.metadata.get("tags", [])) for c in cells]), _as_text(parameters)]
     _, behind = _programs([cell.source for cell in cells if cell.cell_type == "code"], lambda path: False, root)
@@ -72,9 +70,9 @@ def page_hash(notebook: Path, parameters: dict, root: Path, others: Iterable[str
 
 
 def code_hash(notebook: Path, parameters: dict, root: Path) -> str:
-    """What the notebook's numbers depend on beside its data: its computing cells, the package below them, the packages they use.
+    """The hash of what a notebook's numbers depend on, except its data: computing cells, package code, other packages.
 
-    ``parameters``: those of the run, all of them; the name of the data set does not count.
+    ``parameters``: all parameters of the run; the name of the data set is ignored.
     """
     cells = [cell for cell in nbformat.read(notebook, as_version=4).cells if cell.cell_type == "code"]
     texts = [cell.source for cell in cells if not set(cell.metadata.get("tags", [])) & ONLY_SHOWN]
@@ -84,8 +82,11 @@ def code_hash(notebook: Path, parameters: dict, root: Path) -> str:
 
 
 def _programs(texts: list[str], outside: Callable[[Path], bool], root: Path) -> tuple[list[str], list[str]]:
-    """The programs of cells, and what stands behind them: the definitions of the package that they use, but those in files ``outside``,
-    and the lines of requirements.lock for the packages that these files import."""
+    """The programs of cells, and the code that they depend on.
+
+    The latter are the definitions of the package that they use, except in files ``outside``, and the lines of requirements.lock
+    for the packages that these files import.
+    """
     programs = [source(text) for text in texts]
     found = definitions.used(texts, _file, outside)
     said = [f"{path.relative_to(PACKAGE).as_posix()} {name} {lines}" for (path, name), lines in found.items()]
@@ -101,14 +102,14 @@ def _as_text(parameters: dict) -> str:
 
 
 def _file(module: str) -> Path | None:
-    """Where a module of the package stands; None for other modules."""
+    """The file of a module of the package; None for other modules."""
     first, *rest = module.split(".")
     place = PACKAGE.joinpath(*rest)
     candidates = (place / "__init__.py", place.with_suffix(".py")) if first == PACKAGE.name else ()
     return next((path for path in candidates if path.is_file()), None)
 
 
-_distributions = cache(packages_distributions)  # some tenths of a second
+_distributions = cache(packages_distributions)  # takes some tenths of a second
 
 
 def _packages(programs: Iterable[Source], files: Iterable[Path], root: Path) -> list[str]:
@@ -119,4 +120,4 @@ def _packages(programs: Iterable[Source], files: Iterable[Path], root: Path) -> 
     every = [*programs, *(_source_of(path) for path in files)]
     tops = {module.partition(".")[0] for program in every for module in program.imports}
     used = {name.lower().replace("_", "-") for top in tops for name in _distributions().get(top, [top])}
-    return sorted(line for name, line in names if name in used)  # one package may have a line for each version of Python
+    return sorted(line for name, line in names if name in used)  # a package may have a line for each version of Python

@@ -1,4 +1,4 @@
-"""About how long a run takes, from the runs whose time is on record; and how many records a file holds, without reading it."""
+"""Estimates: the duration of a run, from recorded runs, and the number of records in a file, without reading it."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -11,8 +11,8 @@ from mobpriv.book import provenance, runs
 from mobpriv.book.results import ROOT
 from mobpriv.numbers import shown
 
-START = 5.0  # s, of any run: a kernel, and what it imports
-HEAD = 1 << 20  # bytes of a text that its records are counted in
+START = 5.0  # s, start of a run: kernel and imports
+HEAD = 1 << 20  # bytes of a text file in which records are counted
 
 
 class Size(NamedTuple):
@@ -27,11 +27,11 @@ class Timed(NamedTuple):
     title: str  # of the run
     records: int  # of its data set
     seconds: float
-    reading: str = ""  # of the paper, where the notebook has several
+    reading: str = ""  # variant, if the notebook has several
 
 
 def size(dataset: str) -> Size | None:
-    """The records of a data set: as a Parquet file says, or estimated from a text's first megabyte; None where neither can be had."""
+    """The number of records: from a Parquet file, or estimated from the first megabyte of a text; None if neither is possible."""
     known = datasets.DATASETS.get(dataset)
     path = datasets.data_folder() / f"{dataset}.parquet" if known and not known.place else Path(dataset)
     if path.is_file() and datasets.is_parquet(path):
@@ -51,7 +51,7 @@ def size(dataset: str) -> Size | None:
 
 
 def on_record(notebook: str, root: Path = ROOT) -> list[Timed]:
-    """The whole runs of a notebook whose time and number of records are known: the published ones, and the last build's."""
+    """The full runs of a notebook with known time and number of records: published runs and the last build."""
     registry, found = runs.read(root), []
     for run in registry.runs.values():
         record = provenance.read_record(_folder(root, run) / f"{notebook}.json")
@@ -64,39 +64,39 @@ def on_record(notebook: str, root: Path = ROOT) -> list[Timed]:
 
 
 def _cards(registry: runs.Registry, run: runs.Run, root: Path) -> list[Path]:
-    """Where the data card of a run's data set may stand: its own, or that of a run on the same file."""
+    """The possible files of the data card of a run's data set: its own, or that of a run on the same file."""
     same = [run, *(other for other in registry.runs.values() if run.file and other.file == run.file)]
     return [_folder(root, other) / "data_card.json" for other in same]
 
 
 def _folder(root: Path, run: runs.Run) -> Path:
-    """Where the results of a run lie: the embedded one's are those of the last build."""
+    """The folder with the results of a run; for an embedded run, those of the last build."""
     return root / "book" / ("_generated/results" if run.synthetic else "results") / run.name
 
 
 def expected(notebook: str, parameters: dict, here: Size | None, root: Path = ROOT) -> str:
-    """About how long a run takes and from what that is known, in words: the times on record, in proportion to the records.
+    """The estimated duration of a run and its evidence, in words: recorded times scaled by the number of records.
 
-    Runs of the other reading, and those that took hardly more than the start, count only where there are no others.
+    Runs of the other variant, and runs that took hardly longer than the start, count only if there are no others.
     """
     if parameters.get("quick"):
-        return "seconds beyond the start, for it looks at a few users only"
-    if parameters.get("minutes"):  # no matter of records: it depends on the cells that users visited
+        return "a few seconds after the start, because it uses few users only"
+    if parameters.get("minutes"):  # depends on the visited cells, not on the number of records
         return f"about {parameters['minutes']:g} min at most for the optimal channels (the parameter minutes)"
     known = on_record(notebook, root)
     known = [t for t in known if t.reading == parameters.get("reading", "")] or known
     known = [t for t in known if t.seconds > 2 * START] or known
     evidence = ", ".join(f"{in_time(t.seconds)} on {t.title} with {shown(t.records)} records" for t in known)
     if not known or here is None:
-        why = "no whole run of it is on record" if not known else "the number of records is not known beforehand"
-        return f"how long cannot be said: {why}"
+        why = "no full run of the notebook is on record" if not known else "the number of records is not known"
+        return f"unknown, because {why}"
     times = sorted(START + max(timed.seconds - START, 0) * here.records / timed.records for timed in known)
     low, high = in_time(times[0]), in_time(times[-1])
-    return f"about {low if low == high else f'{low} to {high}'} on a computer like that of the runs on record ({evidence})"
+    return f"about {low if low == high else f'{low} to {high}'} on a computer like that of the recorded runs ({evidence})"
 
 
 def in_time(seconds: float) -> str:
-    """Seconds in the unit that people use: "40 s", "12 min", "1.5 h"."""
+    """A duration in a readable unit: "40 s", "12 min", "1.5 h"."""
     if seconds < 100:
         return f"{round(seconds, -1 if seconds >= 20 else 0):.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

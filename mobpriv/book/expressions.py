@@ -1,18 +1,18 @@
-"""Expressions over the results of a notebook: what the claims and errata are tested with.
+"""Expressions over the results of a notebook, used to test claims and errata.
 
-They know numbers, dotted names (``rate['AP-Attack', 'none']`` is the result "rate.AP-Attack.none"), comparisons, ``and``, ``or``,
-``not``, arithmetic, ``abs``, ``min``, ``max`` and families. ``privacy[*]`` is the family of all results named privacy.<one part>,
-``privacy[0.15:0.6]`` those whose part is a number from 0.15 to 0.6, ends included; a number with decimals is one part. A family
-stands in the order of its numbers, or as it was saved where not all its parts are numbers. Arithmetic and comparisons
-go member by member; at the end of a family stands one of
+They consist of numbers, dotted names, comparisons, ``and``, ``or``, ``not``, arithmetic, ``abs``, ``min``, ``max`` and families.
+``rate['AP-Attack', 'none']`` is the result "rate.AP-Attack.none". ``privacy[*]`` is the family of all results named privacy.<one part>.
+``privacy[0.15:0.6]`` is the family of those whose part is a number from 0.15 to 0.6, ends included; a number with decimals is one part.
+A family has the order of its numbers, or the order in which it was saved if not all parts are numbers. Arithmetic and comparisons
+apply to each member. An expression with a family ends in one of
 
-- ``falling(f)``, ``rising(f)``: every member lies below (above) the one before it, by more than rounding;
-- ``never_rising(f)``, ``never_falling(f)``: no member lies above (below) the one before it, but for rounding;
+- ``falling(f)``, ``rising(f)``: every member is below (above) the one before it, by more than rounding;
+- ``never_rising(f)``, ``never_falling(f)``: no member is above (below) the one before it, except for rounding;
 - ``mean(f)``, ``min(f)``, ``max(f)``;
-- ``count(f)``: how many members it has, or, of a comparison, for how many it holds.
+- ``count(f)``: the number of members, or of members for which a comparison holds.
 
-Rounding is a millionth of the larger of two members. Numbers and truth values are two things: neither stands for the other.
-Whatever is wrong is a ``ValueError`` of one line.
+Rounding is a millionth of the larger of two members. Numbers and truth values are never converted into each other.
+Every error is a ``ValueError`` of one line.
 """
 
 import ast
@@ -32,23 +32,23 @@ from mobpriv.book import spans
 
 LONGEST, DEEPEST = 2000, 60  # characters and levels of an expression
 ROUNDING = 1e-6  # between two members of a family, relative to the larger
-MOST_CORNERED = 8  # results with intervals whose ends are tried in all combinations before their box is halved
-MOST_PARTS = 100  # of that box
+MOST_CORNERED = 8  # results with intervals: up to so many, all combinations of ends are tried before the box is halved
+MOST_PARTS = 100  # parts of the box
 NUMBER = r"-?\d+(?:\.\d*[1-9]|\.0)?(?:e[+-]?\d+)?"  # as Python writes it: "0.15" is one part, "100.900" are two
 ALL = "*"
 
 
 class Family(NamedTuple):
-    """The results that a name with a ``*`` stands for."""
+    """The results that a name with a ``*`` denotes."""
 
-    members: dict[str, float | bool]  # the part that differs -> value
+    members: dict[str, float | bool]  # variable part of the name -> value
 
 
-Value = float | bool | spans.Span | Family | None  # None: a comparison that is not certain
+Value = float | bool | spans.Span | Family | None  # None: an inconclusive comparison
 
 
 class Unknown(ValueError):
-    """A name that the results do not have."""
+    """A name that is not in the results."""
 
 
 def value_of(expression: str, results: dict[str, Any]) -> float | bool:
@@ -82,10 +82,10 @@ def truth_of(expression: str, results: dict[str, Any]) -> bool:
 
 
 def throughout(expression: str, results: dict[str, Any]) -> bool | None:
-    """Whether a comparison holds wherever in their 95 % intervals its results may lie: yes, no, or None where that decides.
+    """Whether a comparison holds for all values of its results inside their 95 % intervals; None if inconclusive.
 
-    Results of too few cases for an interval may lie anywhere, and decide nothing. A decision that some result could not upset, wherever
-    it lay, is one of several tries: it must stand with every interval at the level of the family, 1 − 0.05/m for m intervals (Bonferroni).
+    A result with too few cases for an interval makes it inconclusive. If some result could take any value without changing the
+    decision, the decision is one of several tests. It must then hold with intervals at the level 1 − 0.05/m for m intervals (Bonferroni).
     """
     names = names_in(expression, results)
     extents = {name: interval(name, results) for name in names}
@@ -100,14 +100,14 @@ def throughout(expression: str, results: dict[str, Any]) -> bool | None:
 
 
 def widened(extent: tuple[float, float, float], tries: int) -> tuple[float, float]:
-    """The ends of a 95 % interval (low, value, high) at the level of one of several tries: each side as much longer as a normal one."""
+    """The ends of a 95 % interval (low, value, high) at the level of ``tries`` tests: each side grows as a normal interval does."""
     low, value, high = extent
     longer = NormalDist().inv_cdf(1 - 0.025 / tries) / NormalDist().inv_cdf(0.975)
     return tuple(value + (end - value) * longer if math.isfinite(end) else end for end in (low, high))
 
 
 def left_open_by(expression: str, results: dict[str, Any]) -> set[str]:
-    """The results whose interval alone leaves a comparison open, all others at their values."""
+    """The results whose interval alone makes a comparison inconclusive, with all others at their values."""
     extents = {name: interval(name, results) for name in names_in(expression, results)}
     return {
         name
@@ -117,8 +117,10 @@ def left_open_by(expression: str, results: dict[str, Any]) -> set[str]:
 
 
 def _everywhere(expression: str, results: dict[str, Any], box: spans.Box) -> bool | None:
-    """Whether a comparison holds wherever in a box its results may lie, the others at their values; None where it holds in a part
-    only, or where ``MOST_PARTS`` parts of the box do not prove it."""
+    """Whether a comparison holds for all results in a box, with the others at their values.
+
+    None if it holds in a part of the box only, or if ``MOST_PARTS`` parts do not suffice for a proof.
+    """
     tree, read = parsed(expression), {name: results[name] for name in names_in(expression, results)}
 
     def on(part: spans.Box) -> bool | None:
@@ -146,17 +148,17 @@ def _everywhere(expression: str, results: dict[str, Any], box: spans.Box) -> boo
 
 
 def interval(name: str, results: dict[str, Any]) -> tuple[float, float, float]:
-    """(low, value, high) of a result; three times its value where it has no interval."""
+    """(low, value, high) of a result; three times its value without an interval."""
     value, entry = _number(name, results), results[name]
     low, high = (entry.get("low"), entry.get("high")) if isinstance(entry, dict) else (None, None)
     return (value, value, value) if low is None or high is None else (_finite(low), value, _finite(high))
 
 
 def of_mean(entry: Any, layouts: int | None = None) -> Any:
-    """A result over samples, whose band holds 95 % of them, with the interval of its mean, which is narrower by √n.
+    """A result over samples, whose band covers 95 % of them, with the interval of its mean: narrower by √n.
 
-    Samples that share a few ``layouts`` of antennas are alike: their mean is narrower by the root of the number of layouts at least, and
-    that is taken.
+    Samples that share a few ``layouts`` of antennas are not independent; the interval is then narrower by the root of the number
+    of layouts only.
     """
     ends = [_finite(entry.get(key)) for key in ("low", "high")] if isinstance(entry, dict) and entry.get("n") else [None]
     if None in ends:
@@ -167,20 +169,20 @@ def of_mean(entry: Any, layouts: int | None = None) -> Any:
 
 
 def too_few(entry: Any) -> bool:
-    """Whether a result has a number of cases and no interval."""
+    """Whether a result has a number of cases but no interval."""
     return isinstance(entry, dict) and entry.get("n") is not None and (entry.get("low") is None or entry.get("high") is None)
 
 
 # --------------------------------------------------------------------------------------------------------------- reading
 def parsed(expression: str) -> ast.expr:
-    """The syntax tree of an expression; a ``*`` that stands for a family is an ``Ellipsis`` in it."""
+    """The syntax tree of an expression, in which the ``*`` of a family is an ``Ellipsis``."""
     if len(expression) > LONGEST:
         raise ValueError(f"{quoted(expression)} is too long ({len(expression)} characters, at most {LONGEST})")
     star = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|(?<=[\[,])(\s*)\*(?=\s*[\],])")
     text = star.sub(lambda found: found[0] if found[1] is None else f"{found[1]}...", expression.strip())
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # a doubtful escape in a text
+            warnings.simplefilter("error")  # an invalid escape in a string
             tree = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise ValueError(f"{quoted(expression)} is not an expression") from None
@@ -190,14 +192,14 @@ def parsed(expression: str) -> ast.expr:
 
 
 def conjuncts(expression: str) -> list[str]:
-    """The parts of an expression that ``and`` joins."""
+    """The parts of an expression joined by ``and``."""
     tree = parsed(expression)
     joined = isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And)
     return [ast.unparse(part).replace("...", ALL) for part in tree.values] if joined else [expression]
 
 
 def _depth(tree: ast.AST) -> int:
-    """Levels of a tree, counted without recursion."""
+    """The depth of a tree, computed without recursion."""
     level, depth = [tree], 0
     while level:
         level, depth = [child for node in level for child in ast.iter_child_nodes(node)], depth + 1
@@ -205,7 +207,7 @@ def _depth(tree: ast.AST) -> int:
 
 
 def quoted(expression: str) -> str:
-    """An expression as a message can hold it."""
+    """An expression in quotes, shortened for a message."""
     return repr(expression if len(expression) <= 120 else f"{expression[:117]}...")
 
 
@@ -218,7 +220,7 @@ def is_name(node: ast.AST) -> bool:
 
 
 def name_of(node: ast.AST) -> str:
-    """The name of a result, or of a family: with ``*`` or ``0.15:0.6`` in the place of one part."""
+    """The name of a result, or of a family, which has ``*`` or ``0.15:0.6`` as one part."""
     parts = _parts(node)
     if sum(isinstance(part, Hole) for part in parts) > 1:
         raise ValueError(f"{_unparsed(node)} has more than one part open")
@@ -226,7 +228,7 @@ def name_of(node: ast.AST) -> str:
 
 
 class Hole(NamedTuple):
-    """The open part of a family's name, between two numbers if it is not open to all."""
+    """The variable part of a family's name; two numbers restrict it."""
 
     low: float | None = None
     high: float | None = None
@@ -260,13 +262,13 @@ def _part(node: ast.AST) -> str | Hole:
 
 
 def plain_name(expression: str) -> str:
-    """The name of the result that an expression is, if it is a single one; else the empty text."""
+    """The name of a result if the expression is one, else ""."""
     node = parsed(expression)
     return name_of(node) if is_name(node) and not any(isinstance(part, Hole) for part in _parts(node)) else ""
 
 
 def named_in(expression: str) -> list[str]:
-    """The names of results and families in an expression, in the order of its text."""
+    """The names of results and families in an expression, in order."""
     found = []
 
     def visit(node):
@@ -282,7 +284,7 @@ def named_in(expression: str) -> list[str]:
 
 
 def names_in(expression: str, results: dict[str, Any]) -> list[str]:
-    """The results that an expression reads, every member of its families."""
+    """The results that an expression reads, including every member of its families."""
     names = [
         named for name in named_in(expression) for named in (names_of(name, results).values() if is_open(name) else [name])
     ]
@@ -290,17 +292,17 @@ def names_in(expression: str, results: dict[str, Any]) -> list[str]:
 
 
 def is_open(name: str) -> bool:
-    """Whether a name is a family's."""
+    """Whether a name denotes a family."""
     return re.search(rf"(?:^|\.)(?:\*|{NUMBER}:{NUMBER})(?:\.|$)", name) is not None
 
 
 def members(name: str, results: dict[str, Any]) -> dict[str, float | bool]:
-    """The values of a family in its order, by the part that differs."""
+    """The values of a family in order, by the variable part of the name."""
     return {part: _number(member, results) for part, member in names_of(name, results).items()}
 
 
 def names_of(name: str, results: dict[str, Any]) -> dict[str, str]:
-    """The part that differs -> the name of the result, in the family's order."""
+    """Variable part -> name of the result, in the family's order."""
     before, hole, after = re.fullmatch(rf"(.*?)(?<![^.])(\*|{NUMBER}:{NUMBER})(?![^.])(.*)", name, re.DOTALL).groups()
     part = re.compile(f"{re.escape(before)}({NUMBER}|[^.]+){re.escape(after)}")
     found = {match[1]: match[0] for match in map(part.fullmatch, results) if match}
@@ -342,7 +344,9 @@ def _evaluate(node: ast.AST, results: dict[str, Any]) -> Value:
         case ast.UnaryOp(ast.Not(), operand):
             return spans.negated(_truth(_evaluate(operand, results), node))
         case ast.BoolOp(op, values):
-            truths = [_truth(_evaluate(value, results), node) for value in values]  # all: an unknown name is found in any place
+            truths = [
+                _truth(_evaluate(value, results), node) for value in values
+            ]  # evaluates all, so that an unknown name is always reported
             return spans.every(truths) if isinstance(op, ast.And) else spans.some(truths)
         case ast.Compare(left, ops, comparators) if all(type(op) in _COMPARE for op in ops):
             return _compared(
@@ -362,7 +366,7 @@ def _evaluate(node: ast.AST, results: dict[str, Any]) -> Value:
 
 
 def _each(function: Callable, sides: list[Value], node: ast.AST) -> Value:
-    """A function of numbers and families, member by member."""
+    """Apply a function to numbers and families, member by member."""
     families = [side.members for side in sides if isinstance(side, Family)]
     if not families:
         return _defined(function(*sides))
@@ -407,7 +411,7 @@ def _truth(value: Value, node: ast.AST) -> bool:
 
 
 def _of_all(function: Callable, of_spans: Callable) -> Callable:
-    """Of numbers and of the members of families together."""
+    """A function of all numbers and members of families together."""
 
     def of(arguments: list[Value], node: ast.AST) -> float:
         numbers = [v for a in arguments for v in (a.members.values() if isinstance(a, Family) else [a])]
@@ -425,7 +429,7 @@ def _absolute(arguments: list[Value], node: ast.AST) -> Value:
 
 
 def _steps(allowed: Callable) -> Callable:
-    """Whether every step from one member of a family to the next is allowed: (step up, what counts as rounding) -> bool."""
+    """Whether every step between successive members of a family is allowed; ``allowed(step, rounding)``."""
 
     def of(arguments: list[Value], node: ast.AST) -> bool:
         if len(arguments) != 1 or not isinstance(arguments[0], Family) or len(arguments[0].members) < 2:
@@ -437,7 +441,7 @@ def _steps(allowed: Callable) -> Callable:
 
 
 def _step(a: float | spans.Span, b: float | spans.Span) -> tuple[float | spans.Span, float | spans.Span]:
-    """The step up from a to b, and what counts as rounding there."""
+    """The step from a to b, and the size that counts as rounding."""
     if spans.are_in((a, b)):
         return b - a, ROUNDING * spans.largest([abs(a), abs(b)])
     size = max(abs(a), abs(b))
@@ -457,7 +461,7 @@ FUNCTIONS = {
 
 
 def _finite(value: Any) -> Any:
-    """Infinite numbers stand as text in a result."""
+    """A value with the text "infinite" replaced by the number."""
     return {"infinite": math.inf, "-infinite": -math.inf}.get(value, value) if isinstance(value, str) else value
 
 

@@ -1,7 +1,7 @@
-"""The claims as the book shows them: a card for each claim, its data sets side by side, each explanation once.
+"""The claims on the pages: a card for each claim with its data sets in columns and each explanation once.
 
-The same cards stand in the ledger, in chapter order, and at the end of the page that a claim is about. They are Markdown with the
-tables in HTML; the classes are dressed in ``book/_static/ledger.css``, the filters work in ``book/_static/ledger.js``.
+The ledger shows the cards in the order of the chapters; the page of a claim shows them at its end. Cards are Markdown with tables
+in HTML. ``book/_static/ledger.css`` styles them, ``book/_static/ledger.js`` filters them.
 """
 
 import json
@@ -20,13 +20,15 @@ from mobpriv.book.claims import (
     IMPOSSIBLE,
     KINDS,
     NOT_COMPARABLE,
+    STOPWATCH,
     UNDECIDED,
     Claim,
     Erratum,
 )
 from mobpriv.book.expressions import plain_name
+from mobpriv.book.quantities import AND
 from mobpriv.book.runs import Paper, Registry
-from mobpriv.book.verdicts import ACROSS, NO_DATA, OLDER, QUICK, UNJUDGED, Verdict, reason_of, said, title
+from mobpriv.book.verdicts import ACROSS, NO_DATA, OLDER, QUICK, UNJUDGED, Verdict, in_a_row, reason_of, said, title
 from mobpriv.numbers import FIXED, beside, constant, extent, shown
 
 SYMBOLS = {
@@ -52,13 +54,14 @@ CLASSES = {
     "": "open",
 }
 UNTESTABLE = "untestable"
-CALLED = {UNTESTABLE: "not testable", CLASSES[""]: "nothing stated"}  # classes whose verdict names a data set, or is none
+CALLED = {UNTESTABLE: "not testable", CLASSES[""]: "no number in the paper"}  # for classes without a verdict of one wording
+TESTED = "How it is tested"  # the title of a fold
 ERRATUM, CLAIM = r"\bE(?:-[A-Z])?\d+(?:\.\d+)?\b", r"\b[A-Z]\d+\.\d+\b"  # ids in a text
 
 
 # ------------------------------------------------------------------------------------------------------------ small pieces
 def badge(verdict: str, words: str = "") -> str:
-    """The verdict as text with a symbol, in ``words`` of its own if it has any; colour only repeats what the text says."""
+    """A verdict as symbol and text (``words``, if given); the colour adds no information."""
     text = f"{SYMBOLS.get(verdict, '○')} {words or verdict or CALLED[CLASSES['']]}"
     return f'<span class="verdict {_class(verdict)}">{text}</span>'
 
@@ -68,7 +71,7 @@ def _class(verdict: str) -> str:
 
 
 def link(notebook: str, figure: str, text: str) -> str:
-    """A link to the figure's label, or to the notebook's page where the entry names no figure."""
+    """A link to the figure, or to the notebook's page if the entry names no figure."""
     return f"[{text}](#{figure})" if figure else f"[{text}](notebooks/{notebook}.ipynb)"
 
 
@@ -82,13 +85,13 @@ def _anchor(kind: str, name: str) -> str:
 
 
 def linked(text: str) -> str:
-    """A text of Markdown with a link at every id of a claim or an erratum."""
+    """A Markdown text in which every id of a claim or an erratum is a link."""
     both = rf"(?P<erratum>{ERRATUM})|(?P<claim>{CLAIM})"
     return re.sub(both, lambda m: f"[{m[0]}](#{_anchor(m.lastgroup, m[0])})", text)
 
 
 def permalink(entry: Claim | Erratum, page: str = "") -> str:
-    """The id of an entry, which is the link to it; ``page``: where it stands, if not on this page."""
+    """The id of an entry as a link to it; ``page``: its page, if not this one."""
     return (
         f'<a class="permalink" href="{page}#{anchor(entry)}" title="Link to {entry.id}">{entry.id}'
         f'{FIXED}<span aria-hidden="true">#</span></a>'
@@ -97,15 +100,15 @@ def permalink(entry: Claim | Erratum, page: str = "") -> str:
 
 # ------------------------------------------------------------------------------------------------------------------ tables
 class Line(NamedTuple):
-    """A line of a card's table: what is shown, and its HTML for each data set that has it."""
+    """A line of a card's table: its label, and its HTML for each data set that has a value."""
 
     label: str
     cells: Mapping[str, str]
-    kind: str = ""  # "verdicts" for the line of the verdicts, "short" for one whose cells a narrow page sets behind one another
+    kind: str = ""  # "verdicts": the line of verdicts; "short": a narrow page puts the cells in one row
 
 
 def side_by_side(titles: Mapping[str, str], lines: Sequence[Line]) -> str:
-    """A table with a column for each data set (name -> title); a narrow page shows the cells of a line one below the other."""
+    """A table with a column for each data set (name -> title); a narrow page stacks the cells of a line."""
     head = [f'<th role="columnheader" scope="col">{escape(t)}</th>' for t in titles.values()]
     rows = [f'<tr role="row"><td role="cell" class="corner"></td>{"".join(head)}</tr>']
     for line in lines:
@@ -122,16 +125,16 @@ def _cell(html: str, title: str) -> str:
 
 
 def _number(values: Sequence[str], between: str, n: int | None, counted: bool) -> str:
-    """A number with its interval small below it; of a family its values, one a line; ``counted``: whether n stands here, too."""
+    """A number with its interval in small print, or the values of a family, one per line; ``counted``: whether to show n."""
     small = "".join(f" <small>{escape(text)}</small>" for text in beside(between, n, counted))
     return ";<br>".join(map(escape, values)) + small
 
 
 # ------------------------------------------------------------------------------------------------------------------- a card
 def card(verdicts: Sequence[Verdict], registry: Registry, level: int, ledger: str = "") -> str:
-    """A claim under a heading of a level, what came of it in a line, and behind that the numbers and the reasons.
+    """The card of a claim: heading of a ``level``, a line with the verdicts, and folded behind it the numbers and reasons.
 
-    ``ledger``: the address of the paper's page of the ledger, if the card stands on another page.
+    ``ledger``: the address of the paper's page in the ledger, if the card is on another page.
     """
     claim, rows = verdicts[0].claim, by_data_set(verdicts, registry)
     tested = {name: cells for name, cells in rows.items() if not _untestable(cells)}
@@ -155,7 +158,7 @@ def card(verdicts: Sequence[Verdict], registry: Registry, level: int, ledger: st
 
 
 def _in_short(claim: Claim, rows: Mapping[str, Sequence[Verdict]], without: Sequence[str], registry: Registry) -> str:
-    """The verdicts on a claim in one line: each once, with the data sets that it is found on, our number and the printed one."""
+    """The summary line of a claim: each verdict once, with its data sets, our number and the printed one."""
     found = {}
     for name, cells in rows.items():
         number = "" if claim.table or cells[0].value is None else f" {shown(cells[0].value, cells[0].unit)}"
@@ -163,13 +166,15 @@ def _in_short(claim: Claim, rows: Mapping[str, Sequence[Verdict]], without: Sequ
             number += f" (printed {constant(cells[0].printed, cells[0].unit)})"
         found.setdefault(_badge(together(cells), registry), []).append(title(registry, name) + number)
     verdicts = [f"{verdict} {escape(', '.join(names))}" for verdict, names in found.items()]
-    return "<br>".join(
-        [*verdicts, f'<span class="untested">○ not testable without {escape(", ".join(without))}</span>' * bool(without)]
-    )
+    if not without:
+        return "<br>".join(verdicts)
+    missing = escape(in_a_row(without))
+    untested = f"not tested on {missing}, which we do not have" if verdicts else f"not testable without {missing}"
+    return "<br>".join([*verdicts, f'<span class="untested">○ {untested}</span>'])
 
 
 def by_data_set(verdicts: Sequence[Verdict], registry: Registry) -> dict[str, list[Verdict]]:
-    """The verdicts on a claim by data set, of a table several: real data first, then what needs none, made-up data last."""
+    """The verdicts on a claim by data set (several for a table): real data first, then no data, synthetic data last."""
     found = {}
     for verdict in verdicts:
         found.setdefault(verdict.dataset, []).append(verdict)
@@ -179,7 +184,7 @@ def by_data_set(verdicts: Sequence[Verdict], registry: Registry) -> dict[str, li
 
 
 def together(cells: Sequence[Verdict]) -> Verdict:
-    """The verdict of a data set: the worst of its cells."""
+    """The verdict of the worst cell."""
     return max(cells, key=lambda cell: KINDS.index(cell.verdict) if cell.verdict in KINDS else -1)
 
 
@@ -196,7 +201,7 @@ def _agrees(cell: Verdict) -> bool:
 
 
 def _found(rows: Mapping[str, Sequence[Verdict]]) -> str:
-    """What the filters read: every data set, whose name may hold blanks, with the verdict on it that the score counts."""
+    """The attribute that the filters read: each data set with the verdict that the score counts."""
     return escape("|".join(f"{name}:{_class(together(cells).verdict)}" for name, cells in rows.items()))
 
 
@@ -213,20 +218,20 @@ def _table(claim: Claim, rows: Mapping[str, Sequence[Verdict]], registry: Regist
 
 
 def _lines(claim: Claim, rows: Mapping[str, Verdict], n: Mapping[str, int] | None) -> list[Line]:
-    """The numbers of a claim that is no table: what is printed and ours, and the results that its test reads."""
+    """The lines of a claim without a table: printed number, our number, results used by the test."""
     printed = {name: escape(constant(v.printed, v.unit)) for name, v in rows.items() if v.printed is not None}
     ours = {name: _ours(v, n) for name, v in rows.items() if v.value is not None}
     lines = [Line("printed", printed, "short")] if printed else []
     if ours:
         lines.append(Line(f"ours: {next(v.words for v in rows.values() if v.words)}", ours))
-    computed = not (claim.quantity and plain_name(claim.quantity))  # such a number has no interval: those behind it have
+    computed = not (claim.quantity and plain_name(claim.quantity))  # a computed number has no interval; its results have
     if computed or any(v.verdict in (DIRECTION, UNDECIDED) for v in rows.values()):
         lines += _read(rows, n)
     return lines
 
 
 def _read(rows: Mapping[str, Verdict], n: Mapping[str, int] | None) -> list[Line]:
-    """The results that a relation or a direction reads, but for the one that stands there as ours."""
+    """The results used by a relation or a direction, except the one shown as ours."""
     found = {}
     for name, verdict in rows.items():
         for part in verdict.read:
@@ -236,7 +241,7 @@ def _read(rows: Mapping[str, Verdict], n: Mapping[str, int] | None) -> list[Line
 
 
 def _cells(rows: Mapping[str, Sequence[Verdict]], n: Mapping[str, int] | None, registry: Registry) -> list[Line]:
-    """A line for each cell of a table: ours and what is printed, under a verdict that is another than "agrees"."""
+    """A line for each cell of a table: our number and the printed one, with the verdict unless the cell agrees."""
     found = {}
     for name, cells in rows.items():
         for cell in cells:
@@ -244,12 +249,12 @@ def _cells(rows: Mapping[str, Sequence[Verdict]], n: Mapping[str, int] | None, r
             ours = mark + _ours(cell, n) if cell.value is not None else ""
             printed = f" <small>printed {escape(constant(cell.printed, cell.unit))}</small>"
             found.setdefault(cell.words, {})[name] = ours + printed
-    nothing = dict.fromkeys(rows, '<small class="unprinted">none is printed</small>')
+    nothing = dict.fromkeys(rows, '<small class="unprinted">no printed number</small>')
     return [Line(words, nothing | cells) for words, cells in found.items()]
 
 
 def _shared_n(rows: Mapping[str, Sequence[Verdict]]) -> dict[str, int] | None:
-    """Data set -> the number of cases, where all its numbers share one; None where they do not."""
+    """Data set -> number of cases; None if the numbers of a data set have several."""
     parts = {name: [part for cell in cells for part in (cell, *cell.read)] for name, cells in rows.items()}
     counts = {name: {part.n for part in found if part.n is not None} for name, found in parts.items()}
     if any(len(found) > 1 for found in counts.values()):
@@ -264,7 +269,7 @@ def _ours(verdict: Verdict, n: Mapping[str, int] | None) -> str:
 
 # ---------------------------------------------------------------------------------------------------------------- reasons
 def _reasons(claim: Claim, rows: Mapping[str, Sequence[Verdict]], registry: Registry) -> list[str]:
-    """Every explanation once, under the names of all data sets that share it, in Markdown."""
+    """Every explanation once in Markdown, after the names of all data sets that share it."""
     shared = {}
     for name, cells in rows.items():
         for cell in {cell.verdict: cell for cell in reversed(cells)}.values():
@@ -280,18 +285,21 @@ def _reasons(claim: Claim, rows: Mapping[str, Sequence[Verdict]], registry: Regi
 
 
 def _of_its_kind(verdict: Verdict) -> str:
-    """What a kind of verdict says by itself."""
+    """The sentences that a kind of verdict always has."""
     if verdict.verdict == DIRECTION:
-        return f"The number differs, but the direction holds for all values inside the intervals: {verdict.test}."
+        return f"Our number differs from the printed one. Its direction is the same for all values inside the 95{FIXED}% intervals: {verdict.test}."
     if verdict.verdict == UNDECIDED and verdict.n is not None and verdict.low is None:
         return f"The cases are too few (n{FIXED}={FIXED}{shown(verdict.n)}) for a 95{FIXED}% interval."
+    some = f"true for some values inside the 95{FIXED}% intervals and false for others"
+    if verdict.verdict == UNDECIDED and verdict.claim.relation and AND in verdict.test:
+        return f"The statements listed under “{TESTED}” must all be true. Together they are {some}."
     if verdict.verdict == UNDECIDED and verdict.claim.relation:
-        return f"It holds for only some of the values inside the intervals: {verdict.test}."
+        return f"The claim holds if {verdict.test}. This is {some}."
     if verdict.verdict == UNDECIDED:
-        turns = f" At the ends of the intervals the direction turns: {verdict.test}." if verdict.test else ""
-        return f"The printed number lies inside our interval.{turns}"
+        turns = f" The direction is uncertain, too: it is {some} that {verdict.test}." if verdict.test else ""
+        return f"The printed number lies inside our interval, but differs from our number by more than the tolerance.{turns}"
     if verdict.verdict == NOT_COMPARABLE:
-        return f"It depends on the machine: {verdict.claim.why.strip()}."
+        return f"The number depends on the machine: {verdict.claim.why.strip()}."
     if verdict.verdict in (BY_DEFINITION, IMPOSSIBLE):
         reasons = verdict.claim.by_definition if verdict.verdict == BY_DEFINITION else verdict.claim.impossible
         text = reason_of(reasons, verdict.dataset).strip()
@@ -300,7 +308,7 @@ def _of_its_kind(verdict: Verdict) -> str:
 
 
 def _merged(texts: Mapping[str, str]) -> list[str]:
-    """Paragraphs of the texts of several data sets: a sentence that all share once, one with other numbers for each of them."""
+    """The texts of several data sets in paragraphs: shared sentences once, sentences that differ as a list."""
     split = [re.split(r"(?<=[.!?])\s+(?=[A-Z\d(])", text) for text in texts.values()]
     if len({len(sentences) for sentences in split}) > 1:
         split = [[text] for text in texts.values()]
@@ -310,40 +318,60 @@ def _merged(texts: Mapping[str, str]) -> list[str]:
         if shared:
             paragraphs.append(said[0])
         else:
-            paragraphs += [""] * (not paragraphs)  # a list cannot begin behind the verdict
+            paragraphs += [""] * (not paragraphs)  # a list cannot begin on the line of the verdict
             paragraphs.append("\n".join(f"- {name}: {text}" for name, text in zip(texts, said, strict=True)))
     return [linked(text) for text in paragraphs]
 
 
 def _tested_as(claim: Claim, tested: Sequence[Verdict]) -> str:
-    """How a claim is tested, in words and as the build computes it, behind a fold."""
+    """The test of a claim, in words and as an expression, behind a fold."""
     code = "<br>".join(f"<code>{escape(line)}</code>" for line in claim.tests)
     words = linked(_test_in_words(claim, tested))
-    return (
-        f'<details class="test"><summary>How it is tested</summary>\n\n{words[0].upper()}{words[1:]}\n\n<p>{code}</p></details>'
-    )
+    return f'<details class="test"><summary>{TESTED}</summary>\n\n{words}\n\n<p>{code}</p></details>'
 
 
 def _test_in_words(claim: Claim, tested: Sequence[Verdict]) -> str:
     test = next((v.test for v in tested if v.test), "")
+    if claim.relation and not test:
+        return "The claim is not tested on the data that we have."
+    if claim.relation and AND in test:
+        return "The claim holds if all of these statements are true:\n\n" + "\n".join(f"- {one}." for one in test.split(AND))
     if claim.relation:
-        return f"it agrees where {test}." if test else "on no data set here."
+        return f"The claim holds if {test}."
     words = list(dict.fromkeys(v.words for v in tested if v.words))
-    parts = ["; ".join(words)]
-    if claim.tolerance is not None:
+    one = (
+        f"Our value of {words[0]}"
+        if len(words) == 1 and "“" in words[0]
+        else f"Our value of “{words[0]}”"
+        if len(words) == 1
+        else ""
+    )
+    subject = one or "Each of our numbers"
+    parts = []
+    if claim.tolerance:
         unit = next((v.unit for v in tested if v.words), "")
-        allowed = (
-            f"within {constant(claim.tolerance, 'points' if unit == 'share' else unit)} of" if claim.tolerance else "exactly"
+        most = constant(claim.tolerance, "points" if unit == "share" else unit)
+        parts.append(f"{subject} may differ from the printed one by at most {most}.")
+        parts.append(f"The reason for this tolerance: {claim.why.strip().rstrip('.')}.")
+    elif claim.tolerance is not None:
+        parts.append(f"{subject} must equal the printed one ({claim.why.strip().rstrip('.')}).")
+    elif claim.kind == STOPWATCH:
+        parts.append(f"{subject} is shown, but not compared.")
+    else:
+        parts.append(f"{subject} must satisfy the printed bound.")
+    if test and AND in test:
+        parts.append(
+            "We also test the direction, for which all of these statements must be true:\n\n"
+            + "\n".join(f"- {one}." for one in test.split(AND))
         )
-        parts.append(f"{allowed} the printed value ({claim.why.strip()})")
-    if test:
-        parts.append(f"the direction: {test}")
-    return "; ".join(parts) + "."
+    elif test:
+        parts.append(f"We also test the direction: {test}.")
+    return " ".join(parts)
 
 
 # ------------------------------------------------------------------------------------------------------------------- pages
 def verdicts_in_words(verdicts: Sequence[Verdict], registry: Registry) -> str:
-    """What agrees on a notebook's page, what does not and why: its claims as in the ledger."""
+    """The section with the claims of a notebook's page, as in the ledger."""
     cards = [card(of, registry, 3, f"../{page_of(of[0].claim.paper)}.html") for of in _by_claim(verdicts)]
     return "\n".join(["## The paper's claims on this page", "", *cards])
 
@@ -381,15 +409,19 @@ def _papers(registry: Registry, entries: Iterable[Claim | Erratum]) -> dict[str,
 
 
 def ids_page(registry: Registry, claims: Sequence[Claim]) -> str:
-    """What the ids of claims and errata begin with; and, for addresses of the time when all claims stood on one page, where they stand now."""
+    """The prefixes of the ids of claims and errata, and where old addresses of claims on a common page lead now."""
     papers = _papers(registry, claims)
-    named = "; ".join(f"**{p.claims}…** is a claim of *{p.title}*, **{p.errata}…** an erratum to it" for p in papers.values())
+    named = "\n".join(
+        f"- **{p.claims}…** is a claim of *{p.title}*, **{p.errata}…** an erratum to it." for p in papers.values()
+    )
     moved = escape(json.dumps({p.claims.lower(): f"{page_of(name)}.html" for name, p in papers.items()}))
-    return f'Every claim has an id, which links to it: {named}.\n\n<div class="moved" data-pages="{moved}" hidden></div>\n'
+    return (
+        f'Every claim has an id, which is a link to it:\n\n{named}\n\n<div class="moved" data-pages="{moved}" hidden></div>\n'
+    )
 
 
 def _filters(verdicts: Sequence[Verdict], registry: Registry) -> str:
-    """The bar of filters, which stays hidden without the script that they need."""
+    """The bar of filters; hidden unless its script runs."""
     kinds = {_class(v.verdict): CALLED.get(_class(v.verdict), v.verdict) for v in verdicts}
     kinds = {name: kinds[name] for name in [*CLASSES.values(), UNTESTABLE] if name in kinds}
     found = {v.dataset for v in verdicts}
@@ -404,14 +436,16 @@ def _filters(verdicts: Sequence[Verdict], registry: Registry) -> str:
 
 def _select(name: str, label: str, options: Mapping[str, str]) -> str:
     listed = "".join(f'<option value="{escape(value)}">{escape(text)}</option>' for value, text in options.items())
-    # not a label around its list: its name would be every option read aloud
+    # a label around its list would be read aloud with every option
     chosen = f'<select id="filter-{name}" name="{name}"><option value="">all</option>{listed}</select>'
     return f'<div><label for="filter-{name}">{label}</label> {chosen}</div>'
 
 
 def errata_page(errata: Sequence[Erratum], registry: Registry, elsewhere: Mapping[str, str]) -> str:
-    """How many errata change what, then a card for each, paper by paper, those first that change most; ``elsewhere``: id -> what comes of
-    its test on other data."""
+    """Counts of errata by effect, then a card for each erratum by paper, the largest effect first.
+
+    ``elsewhere``: id -> sentences on its test on other data.
+    """
     papers, order = _papers(registry, errata), [*reversed(EFFECTS)]
     head = "".join(f'<th role="columnheader" scope="col">{EFFECTS[effect]}</th>' for effect in order)
     rows = [

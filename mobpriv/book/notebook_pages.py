@@ -1,4 +1,4 @@
-"""An executed notebook as a page of the book: it opens with its answer; code in few folds; figures numbered; verdicts and origins last."""
+"""An executed notebook as a page of the book: answer first, code folded, figures numbered, verdicts and provenance last."""
 
 import ast
 import re
@@ -9,12 +9,12 @@ import nbformat
 from mobpriv.numbers import NARROW
 
 HIDDEN = {"hide-input", "remove-input", "remove-cell"}
-SOLUTION = "solution"  # the tag of a cell in an exercise's solution, itself a fold: it stays where it is, its code seen
+SOLUTION = "solution"  # tag of a cell in the (folded) solution of an exercise: its code stays visible in its place
 SET_UP = {"parameters", "injected-parameters", "quick", "input"}
 SYNTHETIC = """:::{{div}} synthetic
-**Synthetic data.** What is called *{title}* here was computed from made-up people, not from real ones.
+**Synthetic data.** No person or vehicle in the {title} exists.
 :::"""
-FOLDED = ("set-up", "experiment")  # what their folds are called
+FOLDED = ("set-up", "experiment")  # titles of the folds
 
 
 def page(
@@ -26,9 +26,10 @@ def page(
 ) -> nbformat.NotebookNode:
     """The page of an executed notebook.
 
-    ``opening``: MyST under the title; ``closing``: (id, MyST) of what follows the notebook; ``number``: gives the next number
-    for a figure that has none of its paper's; ``synthetic``: what made-up data that enter are called,
-    "" if none do.
+    ``opening``: MyST below the title.
+    ``closing``: (id, MyST) of the sections after the notebook.
+    ``number``: gives the next number for a figure without a number of its paper.
+    ``synthetic``: name of the synthetic data used, "" if none.
     """
     made = nbformat.from_dict(executed)
     cells = _opened(made.cells, opening, synthetic)
@@ -49,13 +50,13 @@ def _markdown(text: str, name: str) -> nbformat.NotebookNode:
 
 
 def numbered(html: str, number: Callable[[], str]) -> str:
-    """The HTML with a number in every figure that has none yet."""
+    """HTML in which every figure has a number."""
     empty = '<span class="figure-number"></span>'
     return re.sub(re.escape(empty), lambda _: f'<span class="figure-number">Figure {number()}.</span>', html)
 
 
 def _opened(cells: list, opening: str, synthetic: str) -> list:
-    """The answer between the title and the first paragraph."""
+    """The cells with the opening between the title and the first paragraph."""
     first, *others = cells
     title, rest = re.match(r"((?:\([\w-]+\)=\n)?# [^\n]*\n?)(.*)", first.source, re.DOTALL).groups()
     parts = [title, opening, SYNTHETIC.format(title=synthetic) if synthetic else "", rest.strip()]
@@ -63,7 +64,7 @@ def _opened(cells: list, opening: str, synthetic: str) -> list:
 
 
 def _kind(cell) -> str:
-    """figure, set-up or experiment; "" for what is no code, or does not show its code anyway."""
+    """figure, set-up or experiment; "" for text and for cells whose code is hidden or in a solution."""
     tags = set(cell.metadata.get("tags", []))
     if cell.cell_type != "code" or tags & {*HIDDEN, SOLUTION}:
         return ""
@@ -74,7 +75,7 @@ def _kind(cell) -> str:
 
 
 def _folded(cells: list) -> list:
-    """Neighbours of a kind as one cell in one fold; the code of figures stands at the end of the page."""
+    """The cells with adjacent cells of one kind merged and folded; code of figures moves to the end of the page."""
     made = []
     for cell in cells:
         kind = _kind(cell)
@@ -100,7 +101,7 @@ def _folded(cells: list) -> list:
 
 
 def _with_its_data_below(cell) -> list:
-    """What a cell that reads data printed, its selection, as a line of prose below it."""
+    """The printed selection of a cell that reads data, as a line of text below the cell."""
     if "input" not in cell.metadata.get("tags", []) or cell.cell_type != "code":
         return [cell]
     printed = "".join(output.text for output in cell.outputs if output.output_type == "stream")

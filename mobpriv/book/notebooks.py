@@ -1,19 +1,19 @@
 """Notebooks and their parameters.
 
-The conventions that every notebook in ``notebooks/`` follows:
+Conventions of every notebook in ``notebooks/``:
 
-* one cell tagged ``parameters``, one per line, annotated; behind it unit, meaning and range (:mod:`mobpriv.book.allowed`)::
+* One cell is tagged ``parameters``: one parameter per line, annotated, with unit, meaning and range (:mod:`mobpriv.book.allowed`)::
 
       cell: float = 800.0  # m, side of a heat-map cell, > 0
 
-  and among them ``dataset: str`` (a name or a file; its default is an embedded data set), ``seed: int`` and ``quick: bool = False``;
-* what a quick run shortens stands in one cell tagged ``quick``, a parameter a line: ``shifts = 2 if quick else shifts``, so that a
-  run's record holds what ran;
-* it reads its data with ``mobpriv.datasets.load(dataset)`` or through a prepare of :mod:`mobpriv.experiments`, in a cell tagged
-  ``input``: what that cell refuses is the reader's mistake, one line and no traceback;
-* a cell that only draws or prints is tagged ``figure``: it makes no name that a later cell reads, so no number depends on it;
-* a lesson, ``<chapter>_lesson``, holds exercises; a cell of a solution is tagged ``solution`` and stays in it with its code and what it shows;
-* it hands its numbers over with ``book.save({...}, data)``: what the pages print and the claims test.
+  It contains ``dataset: str`` (a name or a file; the default is an embedded data set), ``seed: int`` and ``quick: bool = False``.
+* One cell tagged ``quick`` shortens a quick run, one parameter per line: ``shifts = 2 if quick else shifts``. The record of a run
+  thus has the values used.
+* A cell tagged ``input`` reads the data with ``mobpriv.datasets.load(dataset)`` or a prepare function of :mod:`mobpriv.experiments`.
+  Its errors are mistakes of the reader: one line without traceback.
+* A cell that only draws or prints is tagged ``figure``. No later cell uses its names, so no number depends on it.
+* A notebook ``<chapter>_lesson`` contains exercises. A cell tagged ``solution`` belongs to a solution and shows its code and output.
+* ``book.save({...}, data)`` passes on the numbers that the pages print and the claims test.
 """
 
 import ast
@@ -34,13 +34,13 @@ class Parameter(NamedTuple):
     name: str
     type: str  # as annotated: str, int, float, bool, list[…], dict[…]
     default: Any
-    unit: str  # "" where it has none
+    unit: str  # "" if it has none
     meaning: str
-    allowed: str = ""  # the range of its values, "" where any will do
+    allowed: str = ""  # range of its values, "" without limits
 
 
 def find(notebook: str | Path, root: Path = ROOT) -> Path:
-    """The file of a notebook given by path or by its short name in ``notebooks/``."""
+    """The file of a notebook, given by path or by short name in ``notebooks/``."""
     for path in (Path(notebook), root / "notebooks" / f"{notebook}.ipynb", root / "notebooks" / notebook):
         if path.suffix == ".ipynb" and path.is_file():
             return path
@@ -49,14 +49,14 @@ def find(notebook: str | Path, root: Path = ROOT) -> Path:
 
 
 def read(path: Path) -> nbformat.NotebookNode:
-    """A notebook; ValueError, one line, for a file that is none or that has no cell tagged ``parameters``."""
+    """Read a notebook; one-line ValueError if the file is not one, or has no cell tagged ``parameters``."""
     try:
         notebook = nbformat.read(path, as_version=4)
         tags = [tag for cell in notebook.cells for tag in cell.metadata.get("tags", [])]
     except (ValueError, AttributeError, KeyError, nbformat.ValidationError) as error:
         raise ValueError(f"{path} is not a notebook ({str(error).partition(chr(10))[0][:100]})") from None
     if "parameters" not in tags:
-        raise ValueError(f"{path} is no notebook of this book: it has no cell tagged parameters")
+        raise ValueError(f"{path} is not a notebook of this book: it has no cell tagged parameters")
     return notebook
 
 
@@ -68,7 +68,7 @@ def title(notebook: str | Path, root: Path = ROOT) -> str:
 
 def parameters(notebook: str | Path, root: Path = ROOT) -> dict[str, Parameter]:
     """The parameters of a notebook, read from its cell tagged ``parameters``."""
-    import papermill  # half a second of imports that a notebook calling save() need not pay
+    import papermill  # imported here: a notebook that calls save() saves half a second
 
     path = find(notebook, root)
     read(path)
@@ -86,7 +86,7 @@ def parameters(notebook: str | Path, root: Path = ROOT) -> dict[str, Parameter]:
 
 
 def shortened(notebook: str | Path, root: Path = ROOT) -> dict[str, str]:
-    """What a quick run changes: parameter -> the value it gets, as the cell tagged ``quick`` writes it."""
+    """The changes of a quick run: parameter -> its value, as written in the cell tagged ``quick``."""
     cells = [cell for cell in read(find(notebook, root)).cells if "quick" in cell.metadata.get("tags", [])]
     lines = [line for cell in cells for line in ast.parse(cell.source).body]
     wrong = [ast.unparse(line) for line in lines if not _is_shortening(line)]
@@ -98,7 +98,7 @@ def shortened(notebook: str | Path, root: Path = ROOT) -> dict[str, str]:
 
 
 def quick_values(notebook: str | Path, values: dict[str, Any], root: Path = ROOT) -> dict[str, Any]:
-    """The values that a quick run gives to what it shortens, where all parameters have the given ``values``."""
+    """The values that a quick run gives to the parameters it shortens; ``values``: of all parameters."""
     return {name: eval(text, {}, dict(values)) for name, text in shortened(notebook, root).items()}
 
 
@@ -110,9 +110,9 @@ def _is_shortening(line: ast.stmt) -> bool:
 
 
 def checked(notebook: str | Path, given: dict[str, Any], root: Path = ROOT) -> dict[str, Any]:
-    """``given`` as plain Python values of the types the notebook annotates (text is read as the type it stands for).
+    """``given`` as plain Python values of the types annotated in the notebook; text is converted.
 
-    Raises ValueError, one line, for a name the notebook does not have, a value of another type or outside the parameter's range.
+    Raises a one-line ValueError for an unknown name, a value of another type, or a value outside the parameter's range.
     """
     known, plain = parameters(notebook, root), {}
     for name, value in given.items():
@@ -133,7 +133,7 @@ def checked(notebook: str | Path, given: dict[str, Any], root: Path = ROOT) -> d
 
 
 def in_words(parameter: Parameter) -> str:
-    """What values a parameter may have: "> 0 (m)"."""
+    """The range of a parameter in words: "> 0 (m)"."""
     bounds, optional = parameter.allowed.removesuffix(" or none"), parameter.allowed.endswith(" or none")
     if parameter.type.startswith("list"):
         bounds = f"each {bounds}, or none" if optional else f"one or more, each {bounds}"
@@ -143,7 +143,7 @@ def in_words(parameter: Parameter) -> str:
 
 
 def as_type(value: Any, kind: str) -> Any:
-    """``value`` as a plain Python value of the annotated type, or the marker ``_MISSING`` where it is none."""
+    """``value`` as a plain Python value of the annotated type, or the marker ``_MISSING`` if impossible."""
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
     base = kind.partition("[")[0]

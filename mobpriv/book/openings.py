@@ -1,6 +1,6 @@
-"""What a page opens with: its answer in a sentence, the paper's claims with what came of them, why it matters; and what stands below.
+"""The opening of a page (answer, claims with verdicts, why it matters) and the sections below its notebook.
 
-All of it is made from verdicts, findings and records; written by hand are an answer's words and a claim in few words.
+Authors write the answer and the short form of a claim; the build computes the rest from verdicts, findings and records.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,18 +15,18 @@ from mobpriv.book.verdicts import Verdict, said, title
 from mobpriv.numbers import constant, in_prose, shown
 
 JUDGED = (*KINDS, BY_DEFINITION, IMPOSSIBLE, NOT_COMPARABLE)
-CLAIMS = 4  # at most so many open a page
+CLAIMS = 4  # the most that open a page
 
 
 class Answer(NamedTuple):
     """The answer of a page, with its numbers."""
 
     says: str
-    matters: str = ""  # why
+    matters: str = ""  # why the answer matters
 
 
 def opening(verdicts: Sequence[Verdict], answer: Answer | None, registry: Registry) -> str:
-    """The lines under a page's title, in MyST, and the page's description; ``verdicts``: of this notebook."""
+    """The lines below a page's title in MyST, with the page's description; ``verdicts``: those of this notebook."""
     parts = [f"**{answer.says}**" if answer else "", _claims(verdicts, registry), answer.matters if answer else ""]
     lines = [part for part in parts if part]
     described = ["```{eval-rst}", ".. meta::", f"   :description: {answer.says}", "```", ""] if answer else []
@@ -34,9 +34,9 @@ def opening(verdicts: Sequence[Verdict], answer: Answer | None, registry: Regist
 
 
 def closing(notebook: str, verdicts: str, findings: Sequence[str], errata: Sequence[Erratum], record: dict | None) -> str:
-    """What stands below a notebook: what else the book found, its ``verdicts``, the errata shown there, how to repeat it.
+    """The sections below a notebook: further findings, ``verdicts``, the command that repeats the run, errata.
 
-    ``record``: of its embedded run.
+    ``record``: the record of its embedded run.
     """
     parts = ["## What else we found\n\n" + "\n".join(f"- {text}" for text in findings) if findings else "", verdicts]
     if record:
@@ -47,7 +47,7 @@ def closing(notebook: str, verdicts: str, findings: Sequence[str], errata: Seque
 
 
 def path(titles: dict[str, str], verdicts: Sequence[Verdict], answers: dict[str, Answer], more: dict[str, str]) -> str:
-    """The sum of a chapter's claims, and its pages (name -> title), each with its answer; ``more``: those of the supplement."""
+    """The count of a chapter's claims and its pages (name -> title) with their answers; ``more``: pages of the supplement."""
     claims = sums.counts(verdict for verdict in verdicts if verdict.claim.notebook in titles | more)
     lines = [f"{sums.in_words(claims)}.\n"] if claims else []
     lines.append(listed(titles, answers))
@@ -58,7 +58,7 @@ def path(titles: dict[str, str], verdicts: Sequence[Verdict], answers: dict[str,
 
 
 def listed(titles: dict[str, str], answers: dict[str, Answer]) -> str:
-    """Pages (name -> title), each with its answer; seen from ``book/``."""
+    """A list of pages (name -> title) with their answers; links are relative to ``book/``."""
     lines = []
     for notebook, text in titles.items():
         answer = answers.get(notebook)
@@ -67,7 +67,7 @@ def listed(titles: dict[str, str], answers: dict[str, Answer]) -> str:
 
 
 def _claims(verdicts: Iterable[Verdict], registry: Registry) -> str:
-    """The claims with a few words of their own as a table: first those that could come out otherwise."""
+    """A table of the claims that have a short form; claims that hold by construction come last."""
     of: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         if verdict.claim.short and verdict.verdict in JUDGED:
@@ -82,7 +82,7 @@ def _claims(verdicts: Iterable[Verdict], registry: Registry) -> str:
 
 
 def _outcomes(verdicts: list[Verdict], registry: Registry) -> list[str]:
-    """What came of a claim: one phrase for all data sets that share it."""
+    """The verdicts on a claim: one phrase for all data sets that share it."""
     phrases: dict[str, list[str]] = {}
     for data_set, readings in by_data_set(verdicts, registry).items():
         phrases.setdefault(_phrase(readings, registry), []).append(data_set)
@@ -90,7 +90,7 @@ def _outcomes(verdicts: list[Verdict], registry: Registry) -> list[str]:
 
 
 def by_data_set(verdicts: Iterable[Verdict], registry: Registry) -> dict[str, dict[str, Verdict]]:
-    """Title of a data set -> reading -> its verdict, real data first; of a table its worst cell stands for all."""
+    """Title of a data set -> variant -> verdict, real data first; a table has the verdict of its worst cell."""
     found: dict[str, dict[str, Verdict]] = {}
     for verdict in sorted(verdicts, key=lambda v: _is_synthetic(v, registry)):
         run = registry.runs.get(verdict.dataset)
@@ -111,7 +111,7 @@ def _order(verdict: Verdict) -> int:
 
 
 def _phrase(readings: dict[str, Verdict], registry: Registry) -> str:
-    """What came out on a data set; ``{on}`` stands for its name."""
+    """The verdicts on a data set in words; ``{on}`` is filled with its name."""
     text, program = readings.get("text"), readings.get("program")
     if text and program and text.verdict != program.verdict:
         if program.verdict == AGREES:
@@ -121,12 +121,12 @@ def _phrase(readings: dict[str, Verdict], registry: Registry) -> str:
         return f"{said(text, registry)} {{on}} as described{_numbers(text)}, {said(program, registry)} with the author's code{_numbers(program)}"
     only = text or program
     if only.verdict == BY_DEFINITION or only.claim.kind == THEOREM:
-        return said(only, registry)  # no data are needed for that
+        return said(only, registry)  # independent of the data
     return f"{said(only, registry)} {{on}}{_numbers(only)}"
 
 
 def _numbers(verdict: Verdict) -> str:
-    """Our number and the printed one, where there is a single one."""
+    """Our number and the printed one, if the claim has a single number."""
     if verdict.value is None or verdict.claim.table:
         return ""
     printed = "" if verdict.printed is None else f"; printed {constant(verdict.printed, verdict.unit)}"
@@ -134,7 +134,7 @@ def _numbers(verdict: Verdict) -> str:
 
 
 def _on(names: Sequence[str]) -> str:
-    """ "on Cabspotting and the synthetic city"; a comparison of data sets stands across them."""
+    """ "on Cabspotting and the synthetic city", or "across data sets"."""
     *first, last = map(named, names)
     return (
         "across data sets" if names == ["across data sets"] else "on " + (f"{', '.join(first)} and {last}" if first else last)
@@ -147,4 +147,4 @@ def _repeat(notebook: str, record: dict) -> str:
     if not record["provenance"]["data"]:
         return f"**Repeat it:** `{command}` ({seconds}\u00a0s; it needs no data)."
     own = f"or on [a table of your own](../own-data.md): `mobpriv run {notebook} --data FILE`"
-    return f"**Repeat it:** `{command}` ({seconds}\u00a0s on the embedded data), {own}."
+    return f"**Repeat it:** `{command}` ({seconds}\u00a0s on the data that come with the book), {own}."

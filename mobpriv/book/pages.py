@@ -1,4 +1,4 @@
-"""What the build writes into the book: verdicts and provenance on every executed page, the score and the status."""
+"""Parts of pages that the build writes: provenance of every executed page, score, status."""
 
 import csv
 import io
@@ -21,11 +21,11 @@ from mobpriv.numbers import NARROW, counted, shown
 
 
 def footer(notebook: str, records: dict[str, dict], registry: Registry, stale: Sequence[str] = ()) -> str:
-    """Provenance (folded) and downloads, in MyST; paths are seen from ``book/notebooks/``."""
+    """Provenance (folded) and downloads in MyST; paths are relative to ``book/notebooks/``."""
     facts = {
         registry.title(run): {
             **provenance_row(record["provenance"], registry.title(run)),
-            "code": "changed since: stale" if run in stale else _code(record["provenance"]),
+            "code": "The code has changed since this run (stale)." if run in stale else _code(record["provenance"]),
         }
         for run, record in records.items()
     }
@@ -53,14 +53,17 @@ def footer(notebook: str, records: dict[str, dict], registry: Registry, stale: S
     )
 
 
+OLDER_CODE = "*Some numbers on this page are from older code ([status of the results](../status.md)).*"
+
+
 def numbers(notebook: str, records: Mapping[str, dict], names: Names, registry: Registry) -> str:
-    """Every number of a notebook's runs as CSV, a line each: the run, its name, in words where it has them, value, interval, n, unit."""
+    """All numbers of a notebook's runs as CSV: run, name, label if any, value, interval, n, unit."""
     lines = [("data set", "name", "in words", "value", "low", "high", "n", "unit")]
     for run, record in records.items():
         for name, value in record["results"].items():
             known = names.find(notebook, name) or Quantity("", "")
             parts = [value.get(key) for key in ("value", "low", "high", "n")] if isinstance(value, dict) else [value]
-            if not isinstance(parts[0], list):  # a table of its own stands in the record
+            if not isinstance(parts[0], list):  # tables are in the record only
                 of = [*parts, *[None] * (4 - len(parts))]
                 lines.append(
                     (registry.title(run), name, known.words, *("" if part is None else part for part in of), known.unit)
@@ -71,11 +74,11 @@ def numbers(notebook: str, records: Mapping[str, dict], names: Names, registry: 
 
 
 def _origins(facts: Mapping[str, Mapping[str, str]]) -> str:
-    """What stands in the records, run by run; what is the same for all of several runs once, below them."""
+    """The records run by run; below them, once, what several runs share."""
     own = list(facts.values())
     shared = {name: text for name, text in own[0].items() if all(row[name] == text for row in own)} if len(own) > 1 else {}
     blocks = {run: {name: text for name, text in row.items() if name not in shared} for run, row in facts.items()}
-    blocks |= {"all of them": shared} if shared else {}
+    blocks |= {"all runs": shared} if shared else {}
     return f'<div class="origins">{"".join(_origin(run, row) for run, row in blocks.items())}</div>'
 
 
@@ -89,8 +92,15 @@ def _with_code(text: str) -> str:
 
 
 def _code(record: dict) -> str:
-    at = record.get("carried")
-    return f"rearranged since; same numbers on the embedded data: carried over at commit {at}" if at else "as today"
+    return _rearranged(record) if "carried" in record else "The code has not changed since this run."
+
+
+def _rearranged(record: dict) -> str:
+    """The sentence on a result that was carried over."""
+    return (
+        "The code was rearranged after this run. It gives the same numbers on the data that come with the book "
+        f"(checked at commit {record['carried']})."
+    )
 
 
 def _stale_note(stale: Sequence[str], registry: Registry) -> list[str]:
@@ -98,44 +108,46 @@ def _stale_note(stale: Sequence[str], registry: Registry) -> list[str]:
     return [
         ":::{admonition} Stale results",
         ":class: stale",
-        f"The code behind these numbers has changed since they were computed: {names}. "
-        "They are shown as they were computed until they are run again ([status of the results](../status.md)).",
+        f"The code behind these results has changed since they were computed: {names}. "
+        "The page shows the old numbers until the notebook has run again ([status of the results](../status.md)).",
         ":::",
         "",
     ]
 
 
 def provenance_row(record: dict, title: str = "", shortened: Collection[str] = ()) -> dict[str, str]:
-    """What stands in a record, in words; ``title``: of the run in the registry, without one the data are the reader's own;
-    ``shortened``: the parameters that a quick run of its notebook changes."""
+    """A record in words.
+
+    ``title``: of the run in the registry; "" if the data are the reader's own.
+    ``shortened``: the parameters that a quick run of its notebook changes.
+    """
     data = record["data"]
     described, digest, left_out = "none", "–", "–"
     if data:
         kind = "synthetic" if data["synthetic"] else "real" if title else "supplied by the user"
         described = f"{title or data['name']} ({kind})"
         digest = f"`{data['sha256']}`"
-        left_out = "; ".join(f"{rule}: {shown(count)}" for rule, count in data["left_out"].items()) or "nothing"
+        left_out = "; ".join(f"{rule}: {shown(count)}" for rule, count in data["left_out"].items()) or "none"
     return {
         "data set": described,
-        "SHA-256": digest,
-        "left out": left_out,
-        "selection": re.sub(r"(?<=\d),(?=\d{3}\b)", NARROW, record["selection"]) or "–",
+        "SHA-256 of the data": digest,
+        "records left out": left_out,
+        "selected data": re.sub(r"(?<=\d),(?=\d{3}\b)", NARROW, record["selection"]) or "–",
         "parameters": _chosen(record, shortened),
-        "repeat it": f"`{record['command']}`",
-        "mobpriv": f"{record['mobpriv']}, commit {record['commit']}",
-        "packages": ", ".join(f"{name} {version}" for name, version in record["packages"].items()),
-        "run took": shown(round(record["seconds"]), "s"),
+        "command": f"`{record['command']}`",
+        "version of mobpriv": f"{record['mobpriv']}, commit {record['commit']}",
+        "versions of packages": ", ".join(f"{name} {version}" for name, version in record["packages"].items()),
+        "running time": shown(round(record["seconds"]), "s"),
     }
 
 
 def _chosen(record: dict, shortened: Collection[str]) -> str:
-    """The parameters that were given, which are those of the command, and those that a quick run ``shortened``; the others had their
-    defaults."""
+    """The parameters given in the command and those that a quick run ``shortened``."""
     words = shlex.split(record["command"])
     named = {word.partition("=")[0] for flag, word in pairwise(words) if flag == "-p"} | {"quick"} & {w[2:] for w in words}
     named |= set(shortened) if record["parameters"].get("quick") else set()
     given = [f"{name}: {_value(value)}" for name, value in record["parameters"].items() if name in named]
-    return "; ".join([*given, "the others at their defaults"]) if given else "all at their defaults"
+    return f"{'; '.join(given)}. All other parameters have their default values." if given else "All have their default values."
 
 
 def _value(value: Any) -> str:
@@ -150,9 +162,9 @@ def score_page(
     registry: Registry,
     rough: Collection[str] = (),
 ) -> str:
-    """On how many claims of a paper each verdict, per data set; ``rough``: runs that were quick.
+    """The number of a paper's claims with each verdict, per data set; ``rough``: quick runs.
 
-    What holds by construction, or cannot hold, stands apart: it says nothing of the data.
+    Claims that hold by construction or cannot hold are counted separately, because they do not depend on the data.
     """
     claims: dict[tuple[str, str], list[Verdict]] = {}
     for verdict in verdicts:
@@ -188,7 +200,7 @@ def score_page(
 
 
 def _counted_cell(dataset: str, kind: str, count: int) -> str:
-    """A number of the score, which leads to its claims on the page; on a narrow page it says itself what it counts."""
+    """A number of the score as a link to its claims; a narrow page shows its verdict next to it."""
     number = f'<a href="?verdict={CLASSES[kind]}&amp;data={quote(dataset)}">{count}</a>' if count else "0"
     return f'<td role="cell" class="{CLASSES[kind]}" data-label="{SYMBOLS[kind]} {kind}">{number}</td>'
 
@@ -197,7 +209,7 @@ REAL, MADE_UP = "real data", "synthetic people on real boundaries"
 
 
 def _by_people(results: Collection[tuple[str, str]], registry: Registry) -> dict[str, list[tuple[str, str]]]:
-    """What the data are -> (run, notebook) of the results on them: real boundaries make nobody within them real."""
+    """Kind of data -> (run, notebook) of its results; synthetic people within real boundaries are a kind of their own."""
     found = {
         what: [one for one in results if registry.runs[one[0]].made_up is made]
         for what, made in ((REAL, False), (MADE_UP, True))
@@ -206,7 +218,7 @@ def _by_people(results: Collection[tuple[str, str]], registry: Registry) -> dict
 
 
 def results_on(results: Collection[tuple[str, str]], registry: Registry) -> str:
-    """How many results, (run, notebook), in words: "2 results on real data and 1 result on synthetic people …"."""
+    """The number of results (run, notebook) in words: "2 results on real data and 1 result on synthetic people …"."""
     return " and ".join(
         f"{counted(len(of), 'result', 'results')} on {what}" for what, of in _by_people(results, registry).items()
     )
@@ -215,23 +227,25 @@ def results_on(results: Collection[tuple[str, str]], registry: Registry) -> str:
 def status_page(
     records: dict[str, dict[str, dict]], registry: Registry, stale: Collection[tuple[str, str]], titles: dict[str, str]
 ) -> str:
-    """Every result at hand: by which code, how long it took, and whether that code is still today's; ``titles`` of the pages."""
+    """The list of all results: commit, running time, and whether the code has changed; ``titles``: of the pages."""
     every = [(run.name, name) for run in registry.runs.values() if run.file for name in records[run.name]]
     old = {what: len(of) for what, of in _by_people(stale, registry).items()}
-    lines = [f"0 results on {REAL}: 0 stale."] if not every else []
+    lines = [f"The book has no results on {REAL}."] if not every else []
     lines += [
-        f"{counted(len(of), 'result', 'results')} on {what}: {old.get(what, 0)} stale."
+        f"The book has {counted(len(of), 'result', 'results')} on {what}, {shown(old[what]) if what in old else 'none'} of them stale."
         for what, of in _by_people(every, registry).items()
     ]
     lines = [" ".join(lines), ""]
-    lines += ['A commit with "+ changes" had changes that were not committed when the result was computed.', ""]
+    lines += ["A result without a remark comes from the code of today."] if every else []
+    lines += ['"+ changes" after a commit means that the code had uncommitted changes when the result was computed.', ""]
     for run, entries in records.items():
         lines += ["", f"## {registry.title(run)}", ""] if entries else []
         for name, record in entries.items():
             made = record["provenance"]
-            carried = f"carried over at commit {made['carried']}" if "carried" in made else ""
-            quick = "a quick run" if made["parameters"].get("quick") else "the code of today"
+            quick = "A quick run, not a result." if made["parameters"].get("quick") else ""
+            carried = f"Carried over at commit {made['carried']}." if "carried" in made else ""
             state = '<span class="verdict undecided">stale</span>' if (run, name) in stale else carried or quick
             page = f"[{titles.get(name, name)}](notebooks/{name}.ipynb)"
-            lines.append(f"- {page}: {state}, commit {made['commit']}, {shown(round(made['seconds']), 's')}")
+            seconds = shown(max(round(made["seconds"]), 1), "s")
+            lines.append(f"- {page} Computed in {seconds} at commit {made['commit']}. {state}".rstrip())
     return "\n".join(lines) + "\n"

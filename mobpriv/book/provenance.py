@@ -1,7 +1,7 @@
-"""Where a result comes from: fingerprints, the commit, and the record that is kept beside every result.
+"""Provenance of results: fingerprints, commit, and the record of every run.
 
-A record is one JSON file ``{"provenance": {...}, "results": {...}}``. Its ``content_hash`` covers everything the result
-depends on, so that an unchanged notebook is not run again; its ``code_hash`` only the code behind the numbers.
+A record is a JSON file ``{"provenance": {...}, "results": {...}}``. Its ``content_hash`` covers everything that the result
+depends on; a notebook with the same hash is not run again. Its ``code_hash`` covers the code that computes the numbers.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ PACKAGES = ("numpy", "pandas", "scipy", "numba", "scikit-learn")
 
 
 def fingerprint(parts: Iterable[str | bytes]) -> str:
-    """SHA-256 of the parts in order; each is preceded by its length, so no two lists of parts share a fingerprint by joining."""
+    """SHA-256 of the parts in order, each preceded by its length, so that different lists have different fingerprints."""
     digest = hashlib.sha256()
     for part in parts:
         part = part.encode() if isinstance(part, str) else part
@@ -38,7 +38,7 @@ def fingerprint(parts: Iterable[str | bytes]) -> str:
 
 
 def file_hash(path: Path) -> str:
-    """SHA-256 of a file; of a folder: of its file names, sizes and times of change (reading gigabytes would cost a minute)."""
+    """SHA-256 of a file; for a folder, of its file names, sizes and modification times (reading gigabytes takes a minute)."""
     if path.is_dir():
         files = sorted(f for f in path.rglob("*") if f.is_file())
         return fingerprint(f"{f.relative_to(path)} {f.stat().st_size} {f.stat().st_mtime_ns}" for f in files)
@@ -47,7 +47,7 @@ def file_hash(path: Path) -> str:
 
 
 def commit(root: Path) -> str:
-    """The commit the project stands at, with "+ changes" where files differ from it; "unknown" outside a repository."""
+    """The current commit, with "+ changes" if files differ from it; "unknown" outside a repository."""
 
     def git(*arguments):
         return subprocess.run(["git", "-C", root, *arguments], capture_output=True, text=True, check=True).stdout.strip()
@@ -65,14 +65,14 @@ def versions() -> dict[str, str]:
 
 
 def without_path(parameters: dict) -> dict:
-    """The parameters with a file name in place of a data set's path: where a file lies on somebody's machine is nobody's business."""
+    """The parameters with the data set's path reduced to its file name, because paths are private."""
     if "dataset" not in parameters:
         return parameters
     return {**parameters, "dataset": Path(str(parameters["dataset"])).name or parameters["dataset"]}
 
 
 def command(notebook: str, parameters: dict, defaults: dict) -> str:
-    """The command line that repeats a run: what differs from the notebook's defaults."""
+    """The command that repeats a run; it names the parameters that differ from the notebook's defaults."""
     words = ["mobpriv", "run", notebook]
     for name, value in without_path(parameters).items():
         if name == "dataset":
@@ -84,12 +84,12 @@ def command(notebook: str, parameters: dict, defaults: dict) -> str:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write beside the path and move: a reader, or the next run after an interruption, never sees half a file."""
+    """Write to a temporary file and move it, so that nobody reads half a file."""
     write_all({path: text})
 
 
 def write_all(files: dict[Path, str]) -> None:
-    """Write several files, all or none: each beside its path first, moved when the last one is whole. OSError names the file."""
+    """Write several files, all or none: to temporary files first, moved when all are complete. OSError names the file."""
     parts = {path: path.with_name(f".{path.name}.{os.getpid()}.part") for path in files}
     writing = next(iter(files))
     try:
@@ -106,11 +106,11 @@ def write_all(files: dict[Path, str]) -> None:
 
 
 class BrokenRecord(ValueError):
-    """A result file that holds no record of a run."""
+    """A result file without a record of a run."""
 
 
 def read_record(path: Path) -> dict | None:
-    """A result with its provenance; None where there is none. Raises :class:`BrokenRecord`, one line, for half a file or another's."""
+    """A result with its provenance; None without a file. Raises :class:`BrokenRecord`, one line, for an incomplete or other file."""
     if not path.is_file():
         return None
     try:

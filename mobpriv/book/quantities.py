@@ -1,13 +1,14 @@
-"""What the pages call a quantity, and an expression over quantities in words.
+"""The labels of quantities on the pages, and expressions over quantities in words.
 
-The files of ``book/quantities``, one for each chapter, hold, notebook by notebook, patterns of results' names with their unit and their words::
+``book/quantities`` has a file for each chapter. It gives, for each notebook, patterns of the names of results with unit and label::
 
-    parts: {none: no protection, chi=all: all POIs}    # a part of a name, or only as {chi} -> what the pages call it
+    parts: {none: no protection, chi=all: all POIs}
     quantities:
       thesis_3_mechanisms:
-        rate.{attack}.{mechanism}: [share, "users re-identified by {attack} under {mechanism}"]
-        privacy.{epsilon}: [km, "AP at ε = {epsilon} per km", "AP at each ε"]   # the third: for the family privacy[*]
+        rate.{attack}.{mechanism}: [share, "re-identified by {attack} under {mechanism}"]
+        privacy.{epsilon}: [km, "AP at ε = {epsilon}", "AP at each ε"]
 
+``parts`` gives the label of a part of a name, or with ``chi=`` of the part {chi} only. A third entry is the label of the family ``privacy[*]``.
 Units: :mod:`mobpriv.numbers`.
 """
 
@@ -23,7 +24,7 @@ from mobpriv.book.expressions import ALL, NUMBER, is_name, name_of, parsed
 from mobpriv.book.runs import Run, named
 from mobpriv.numbers import constant
 
-ONE_PART = rf"\*|{NUMBER}:{NUMBER}|{NUMBER}|[^.]+"  # of a name, also the open one of a family
+ONE_PART = rf"\*|{NUMBER}:{NUMBER}|{NUMBER}|[^.]+"  # of a name; * and a:b are the open part of a family
 
 
 class Quantity(NamedTuple):
@@ -34,19 +35,19 @@ class Quantity(NamedTuple):
 class Names(NamedTuple):
     """The contents of ``book/quantities``."""
 
-    patterns: dict[str, list[tuple[re.Pattern, str, str, str]]]  # notebook -> (names, unit, words, words of a family)
+    patterns: dict[str, list[tuple[re.Pattern, str, str, str]]]  # notebook -> (names, unit, label, label of a family)
     parts: dict[str, str]
     runs: dict[str, Run]
 
     def of(self, notebook: str, name: str) -> Quantity:
-        """Unit and words of a result, or of a family (``rate.AP-Attack.*``); ValueError, one line, for what has none."""
+        """Unit and label of a result or a family (``rate.AP-Attack.*``); one-line ValueError if it has none."""
         found = self.find(notebook, name)
         if found is None:
             raise ValueError(f"{name} of {notebook} has no name in book/quantities")
         return found
 
     def find(self, notebook: str, name: str) -> Quantity | None:
-        """Unit and words of a result, if it has any; one that is compared across runs bears its run in front."""
+        """Unit and label of a result, if any; the name of a result compared across runs begins with its run."""
         for pattern, unit, words, of_family in self.patterns.get(notebook, ()):
             found = pattern.fullmatch(name)
             if found:
@@ -67,7 +68,7 @@ class Names(NamedTuple):
 
 
 def read(root: Path, runs: dict[str, Run]) -> Names:
-    """The names in the files of ``book/quantities``; ValueError, one line, for what they must not hold."""
+    """Read the files of ``book/quantities``; one-line ValueError for a malformed entry."""
     patterns, parts = {}, {}
     for path in sorted((root / "book" / "quantities").glob("*.yml")):
         content = yaml_files.content(path) or {}
@@ -79,19 +80,19 @@ def read(root: Path, runs: dict[str, Run]) -> Names:
             p for p in found.parts if parts.get(p, found.parts[p]) != found.parts[p]
         ]
         if twice:
-            raise ValueError(f"{path.name}: {', '.join(twice)} stands in another file of book/quantities already")
+            raise ValueError(f"{path.name}: {', '.join(twice)} is already in another file of book/quantities")
         patterns |= found.patterns
         parts |= found.parts
     return Names(patterns, parts, runs)
 
 
 def names(quantities: dict[str, dict[str, list[str]]], parts: dict[str, str], runs: dict[str, Run]) -> Names:
-    """The names that a file of ``book/quantities`` holds."""
+    """The names in one file of ``book/quantities``."""
     patterns = {}
     for notebook, entries in quantities.items():
         for name, entry in entries.items():
             if not isinstance(entry, list) or len(entry) not in (2, 3) or not all(isinstance(text, str) for text in entry):
-                raise ValueError(f"{notebook}: {name}: needs a unit, its words, perhaps those of its family")
+                raise ValueError(f"{notebook}: {name}: needs a unit and a label, and may have a label for its family")
             unit, words, *of_family = entry
             patterns.setdefault(notebook, []).append((pattern(name), unit, words, *(of_family or [""])))
     return Names(patterns, {str(part): words for part, words in parts.items()}, runs)
@@ -99,7 +100,7 @@ def names(quantities: dict[str, dict[str, list[str]]], parts: dict[str, str], ru
 
 @cache
 def pattern(names: str) -> re.Pattern:
-    """The names that ``"rate.{attack}.{mechanism}"`` stands for, a group a part."""
+    """A regular expression for the names ``"rate.{attack}.{mechanism}"``, with a group for each part."""
     return re.compile(re.sub(r"\\\{(\w+)\\\}", lambda found: rf"(?P<{found[1]}>{ONE_PART})", re.escape(names)))
 
 
@@ -114,17 +115,28 @@ _COMPARED = {
     ast.NotEq: "is not",
 }
 _TURNED = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
-_OF = {"abs": "the size of", "min": "the least of", "max": "the largest of", "mean": "the mean of"}
-_STEPS = {
-    "falling": "falls at every step",
-    "rising": "rises at every step",
-    "never_rising": "rises at no step",
-    "never_falling": "falls at no step",
+_OF = {
+    "abs": "the absolute value of",
+    "min": "the smallest of",
+    "max": "the largest of",
+    "mean": "the mean of",
 }
+_LARGER = {"min": "the smaller of", "max": "the larger of"}  # of two
+_WITHIN = {ast.Lt: "by less than", ast.LtE: "by at most", ast.Gt: "by more than", ast.GtE: "by at least"}
+_STEPS = {
+    "falling": "falls from each value to the next",
+    "rising": "rises from each value to the next",
+    "never_rising": "never rises from one value to the next",
+    "never_falling": "never falls from one value to the next",
+}
+AND = "; and "  # between the statements of a test
 
 
 def in_words(expression: str, called: Callable[[str], Quantity]) -> str:
-    """An expression as a sentence reads it; ``called``: a name in it -> unit and words."""
+    """An expression in words, with labels in quotation marks; a single name is its label alone.
+
+    ``called``: gives unit and label of a name.
+    """
     return _Words(called).of(parsed(expression))
 
 
@@ -137,42 +149,76 @@ class _Words(NamedTuple):
     called: Callable[[str], Quantity]
 
     def of(self, node: ast.AST, unit: str = "") -> str:
-        """``unit``: in which a number is shown that has none itself."""
+        """A node in words; ``unit``: for a number that has no unit itself."""
         match node:
             case ast.Constant(value=value):
                 return constant(value, unit)
             case ast.UnaryOp(ast.USub(), operand):
                 return f"−{self._side(operand, unit)}"
             case ast.UnaryOp(ast.Not(), operand):
-                return f"it is not so that {self.of(operand)}"
+                return f"it is not the case that {self.of(operand)}"
             case ast.BoolOp(op, values):
-                return (", and " if isinstance(op, ast.And) else ", or ").join(self.of(value) for value in values)
+                return (AND if isinstance(op, ast.And) else "; or ").join(self.of(value) for value in values)
             case ast.Compare(left, ops, comparators):
                 return self._compared([left, *comparators], [type(op) for op in ops])
             case ast.Call(ast.Name(id=name), args, _):
-                *first, last = (self.of(argument, self.unit(node)) for argument in args)
-                texts = f"{', '.join(first)} and {last}" if first else last
+                texts = self._listed(args, self.unit(node))
                 if name in _STEPS:
                     return f"{texts} {_STEPS[name]}"
-                return f"{_OF.get(name, 'the number of times that' if self._compares(args) else 'the number of')} {texts}"
+                if name in _LARGER and len(args) == 2:
+                    return f"{_LARGER[name]} {texts}"
+                return f"{_OF.get(name, 'the number of cases in which' if self._compares(args) else 'the number of')} {texts}"
             case ast.BinOp(left, op, right):
                 linear = isinstance(op, ast.Add | ast.Sub)
                 inner = self.unit(node) if linear else ""
                 return f"{self._side(left, inner)} {_SIGNS[type(op)]} {self._side(right, inner)}"
         return self.called(name_of(node)).words if is_name(node) else ast.unparse(node)
 
-    def _side(self, node: ast.AST, unit: str) -> str:
+    def _number(self, node: ast.AST, unit: str) -> str:
+        """A number in words: a label in quotation marks."""
         text = self.of(node, unit)
-        return f"({text})" if isinstance(node, ast.BinOp) else text
+        return f"“{text}”" if is_name(node) else text
+
+    def _side(self, node: ast.AST, unit: str) -> str:
+        return f"({self.of(node, unit)})" if isinstance(node, ast.BinOp) else self._number(node, unit)
+
+    def _listed(self, nodes: list[ast.AST], unit: str) -> str:
+        texts = (self._number(node, unit) for node in nodes)
+        several = (isinstance(node, ast.Call) and len(nodes) > 1 for node in nodes)
+        *first, last = (f"({text})" if inner else text for text, inner in zip(texts, several, strict=True))
+        return f"{', '.join(first)} and {last}" if first else last
 
     def _compared(self, sides: list[ast.AST], ops: list[type]) -> str:
         unit = next(filter(None, map(self.unit, sides)), "")
-        texts = [self.of(side, unit) for side in sides]
+        if len(sides) == 2 and ops[0] in _TURNED:
+            match sides[0]:
+                case ast.Call(ast.Name(id="abs"), [ast.BinOp(left, ast.Sub(), right) as change], _):
+                    inner = self.unit(change)
+                    limit = self._number(sides[1], "points" if inner == "share" else inner)
+                    return f"{self._side(left, inner)} differs from {self._side(right, inner)} {_WITHIN[ops[0]]} {limit}"
+            texts = [self._extreme(side, op, unit) for side, op in zip(sides, (ops[0], _TURNED[ops[0]]), strict=True)]
+        else:
+            texts = [self._number(side, unit) for side in sides]
         if len(sides) == 3 and isinstance(sides[0], ast.Constant) and ops[0] in _TURNED:  # 29 < span <= 30
             first, second = _COMPARED[_TURNED[ops[0]]], _COMPARED[ops[1]].removeprefix("is ")
             return f"{texts[1]} {first} {texts[0]} and {second} {texts[2]}"
         pairs = [f"{a} {_COMPARED[op]} {b}" for a, op, b in zip(texts, ops, texts[1:], strict=False)]
         return ", and ".join(pairs)
+
+    def _extreme(self, node: ast.AST, op: type, unit: str) -> str:
+        """A side of a comparison: ``min(…) > a`` says that each is above a, ``max(…) > a`` that at least one is."""
+        match node:
+            case ast.Call(ast.Name(id="min" | "max" as name), args, _):
+                every = (name == "min") is (op in (ast.Gt, ast.GtE))
+                what = (
+                    ("each of" if every else "at least one of")
+                    if len(args) > 1
+                    else "every value of"
+                    if every
+                    else "at least one value of"
+                )
+                return f"{what} {self._listed(args, unit)}"
+        return self._number(node, unit)
 
     def _compares(self, nodes: list[ast.AST]) -> bool:
         return any(isinstance(node, ast.Compare) for node in nodes)

@@ -1,4 +1,4 @@
-"""The numbers of an experiment on their way to the pages: handed over by a notebook, kept step by step, read when published."""
+"""The results of an experiment: save them, keep the steps of a long run, read published results."""
 
 import json
 import math
@@ -15,19 +15,23 @@ from mobpriv.book import provenance
 from mobpriv.estimates import Estimate
 
 ROOT = Path(__file__).parents[2]
-RESULTS = "MOBPRIV_RESULTS"  # where the runner tells a notebook to leave its results
-PARAMETERS = "MOBPRIV_PARAMETERS"  # names of the notebook's parameters, whose values the runner wants to know as they were used
-STEPS = "MOBPRIV_STEPS"  # folder where the runner lets a long notebook keep what it has finished
+RESULTS = "MOBPRIV_RESULTS"  # file for the results of a notebook, set by the runner
+PARAMETERS = "MOBPRIV_PARAMETERS"  # names of the notebook's parameters, whose final values the runner records
+STEPS = "MOBPRIV_STEPS"  # folder for the finished steps of a long notebook, set by the runner
 
 
 def save(results: dict[str, Any], data: Any = None, selection: str = "") -> None:
-    """Keep the numbers of an experiment, called once at the end of a notebook.
+    """Save the results of an experiment; call it once at the end of a notebook.
 
-    ``results``: name of a quantity -> a number, a truth value, an :class:`mobpriv.estimates.Estimate` (or a
-    dict with its keys, the interval and the number of cases optional), or the rows of a table (a list of dicts, or a DataFrame). A name is dotted,
-    ``"rate.AP-Attack.Promesse"``; the claims read it as ``rate['AP-Attack', 'Promesse']``.
-    ``data`` is what ``mobpriv.datasets.load`` or ``load_calls`` gave (None for an experiment without data), ``selection`` says in words which
-    part of it was used and how it was halved.
+    ``results``: name of a quantity -> value. A value is one of
+
+    - a number or a truth value,
+    - an :class:`mobpriv.estimates.Estimate`, or a dict with its keys (interval and number of cases optional),
+    - the rows of a table: a list of dicts or a DataFrame.
+
+    A name is dotted, ``"rate.AP-Attack.Promesse"``; claims read it as ``rate['AP-Attack', 'Promesse']``.
+    ``data``: returned by ``mobpriv.datasets.load`` or ``load_calls``; None for an experiment without data.
+    ``selection``: the part of the data used and how it was split into halves, in words.
     """
     described = None
     if data is not None:
@@ -53,13 +57,13 @@ def save(results: dict[str, Any], data: Any = None, selection: str = "") -> None
 
 
 def _size(records) -> dict[str, float]:
-    """How much was read: records, users, days from the first record to the last."""
+    """The size of the data: records, users, days from the first record to the last."""
     days = (records["t"].max() - records["t"].min()).total_seconds() / 86_400 if len(records) else 0.0
     return {"records": len(records), "users": int(records["user"].nunique()), "days": round(days, 1)}
 
 
 def _used_parameters() -> dict[str, Any]:
-    """The parameters as the notebook has them now: a quick run has changed some since it began."""
+    """The current values of the notebook's parameters; a quick run changes some of them."""
     import __main__
 
     names = [name for name in os.environ.get(PARAMETERS, "").split(",") if hasattr(__main__, name)]
@@ -71,7 +75,7 @@ def _session() -> str:
 
 
 def plain(name: str, value: Any) -> Any:
-    """``value`` as JSON can hold it: infinite numbers as text, which the claims read as numbers; not-a-number as null."""
+    """``value`` for JSON: infinite numbers become text, which the claims read as numbers; NaN becomes null."""
     if isinstance(value, Estimate):
         value = dict(value)
     if hasattr(value, "to_dict") and hasattr(value, "columns"):
@@ -96,11 +100,10 @@ def plain(name: str, value: Any) -> Any:
 
 
 def step(name: str, compute: Callable, *arguments) -> Any:
-    """``compute(*arguments)``, kept on disk until the whole notebook has succeeded.
+    """Return ``compute(*arguments)``, kept on disk until the whole notebook has succeeded.
 
-    A long run that was interrupted goes on behind its last finished step. What ``compute`` returns must be plain (numbers,
-    text, lists, dicts), and comes back the same whether it was just computed or read: through JSON. Run by hand, outside the
-    runner, nothing is kept.
+    An interrupted run continues after its last finished step. ``compute`` must return plain values (numbers, text, lists, dicts).
+    They are always converted to JSON and back, whether computed or read. Outside the runner nothing is kept.
     """
     folder = os.environ.get(STEPS)
     path = Path(folder) / (re.sub(r"[^\w.-]+", "_", name) + ".json") if folder else None
@@ -113,7 +116,7 @@ def step(name: str, compute: Callable, *arguments) -> Any:
 
 
 def published(notebook: str, root: Path = ROOT) -> dict[str, dict]:
-    """The results of a notebook on real data that ``book/results`` holds: data set -> name of a quantity -> value."""
+    """The results of a notebook on real data in ``book/results``: data set -> name of a quantity -> value."""
     folders = sorted((root / "book" / "results").glob("*/"))
     records = {folder.name: provenance.read_record(folder / f"{notebook}.json") for folder in folders}
     return {dataset: record["results"] for dataset, record in records.items() if record}

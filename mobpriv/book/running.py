@@ -1,4 +1,4 @@
-"""Running a notebook through papermill: the executed notebook and the record of its results, all or nothing."""
+"""Run a notebook with papermill and write the executed notebook and the record of its results, both or neither."""
 
 import html
 import json
@@ -19,7 +19,7 @@ from mobpriv.book.notebooks import checked, find, parameters, read
 from mobpriv.book.results import PARAMETERS, RESULTS, ROOT, STEPS
 from mobpriv.processes import environment, temporary_folder
 
-# what a kernel would print on every page although it says nothing about the experiment: no widgets for progress bars, no debugger
+# suppresses messages of the kernel that do not concern the experiment: missing widgets for progress bars, the debugger
 QUIET = {"PYDEVD_DISABLE_FILE_VALIDATION": "1", "PYTHONWARNINGS": "ignore:IProgress not found"}
 ONE_THREAD = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -27,7 +27,7 @@ REFUSALS = ("ValueError", "Unclear", "InvalidTraces", "FileNotFoundError", "Need
 
 
 class CellFailed(Exception):
-    """A cell of a notebook raised; the message is its traceback."""
+    """A cell of a notebook raised an exception; the message is its traceback."""
 
 
 def run(
@@ -41,20 +41,22 @@ def run(
     watch: Callable[[int, int, Path], None] | None = None,
     also: Callable[[nbformat.NotebookNode, dict], dict[Path, str]] | None = None,
 ) -> dict:
-    """Run a notebook through papermill; returns the record it wrote to ``results``.
+    """Run a notebook with papermill; returns the record written to ``results``.
 
-    ``output`` gets the executed notebook, ``results`` the numbers it saved with their provenance; both are written elsewhere
-    first and moved when the whole run has succeeded. ``key`` is the content hash to keep in the record (by default that of the numbers:
-    their code, parameters and data); ``also(executed, record)`` gives further files with their text, written with the two or not at all.
-    ``watch(cell, cells, steps)`` is called as each cell begins, counted from 1; the folder ``steps`` gets a file for every finished step.
-    Not for use by several threads at once (it sets an environment variable for the kernel); processes are fine.
+    ``output``: file for the executed notebook.
+    ``results``: file for the saved numbers and their provenance. Both files are written only if the whole run succeeds.
+    ``key``: content hash for the record; by default the hash of code, parameters and data.
+    ``also(executed, record)``: gives further files with their text, written together with the two or not at all.
+    ``watch(cell, cells, steps)``: called at the start of each cell, counted from 1; the folder ``steps`` has a file per finished step.
+
+    Not thread-safe, because it sets environment variables for the kernel; several processes may call it.
     Raises ValueError for a wrong parameter, FileNotFoundError, :class:`CellFailed` for a cell that raises.
     """
     path = find(notebook, root)
     given = checked(path, given or {}, root)
     defaults = {p.name: p.default for p in parameters(path, root).values()}
     code = dependencies.code_hash(path, {**defaults, **given}, root)
-    # the whole name: steps of another notebook, other parameters, data or code must not be taken for this run's
+    # the default covers notebook, parameters, data and code, so that a run never uses the steps of another one
     key = key or provenance.fingerprint(
         [code, *data_fingerprints({**defaults, **given}.get("dataset", ""), given.get("quick", False))]
     )
@@ -77,7 +79,9 @@ def run(
             "mobpriv": __version__,
             "commit": provenance.commit(root),
             "packages": provenance.versions(),
-            "seconds": round(time.perf_counter() - started + handed_over["spared"], 1),  # of a run alone
+            "seconds": round(
+                time.perf_counter() - started + handed_over["spared"], 1
+            ),  # as if nothing had been shared with other runs
             "content_hash": key,
             "code_hash": code,
         },
@@ -93,7 +97,7 @@ def run(
 
 
 def _told(watch: Callable[[int, int, Path], None], path: Path, steps: Path) -> dict:
-    """What nbclient asks for to tell ``watch`` of each cell of code; the first is papermill's own, with the parameters."""
+    """The nbclient hook that calls ``watch`` for each code cell; papermill adds the first cell, with the parameters."""
     number, cells = 0, sum(cell.cell_type == "code" for cell in read(path).cells) + 1
 
     def began(**_):
@@ -105,9 +109,9 @@ def _told(watch: Callable[[int, int, Path], None], path: Path, steps: Path) -> d
 
 
 def data_fingerprints(dataset: str, quick: bool = False) -> list[str]:
-    """What a data set's own files are: a file or folder, an embedded set's files in the data folder, or a fetched one's in the cache.
+    """Fingerprints of a data set's files: a file or folder, or the files of an embedded or downloaded data set.
 
-    Of a file a quick run hashes no more than it reads.
+    A quick run hashes only the part of a file that it reads.
     """
     if os.path.isfile(dataset) and quick:
         return [datasets.sha256_of(Path(dataset), datasets.SEARCHED), *_cells_of(dataset)]
@@ -121,7 +125,7 @@ def data_fingerprints(dataset: str, quick: bool = False) -> list[str]:
 
 
 def _cells_of(dataset: str) -> list[str]:
-    """What the cells beside a file of calls are; none, where none are there, or the file is none of calls."""
+    """The fingerprint of the table of cells next to a file of calls; empty without one."""
     try:
         return [provenance.file_hash(datasets.cells_beside(dataset))]
     except (ValueError, OSError):
@@ -146,7 +150,7 @@ def _execute(
                 cwd=str(root),
                 progress_bar=False,
                 kernel_name="python3",
-                coalesce_streams=True,  # what is printed comes in pieces, cut by chance
+                coalesce_streams=True,  # printed output arrives in arbitrary pieces
                 **_kernel_in(output.parent, Path(handing_over[RESULTS])),
                 **began,
             )
@@ -165,18 +169,21 @@ def _execute(
 
 
 def _says_more(record: logging.LogRecord) -> bool:
-    """Whether a message of the libraries says more than that a kernel died: an error says so, or the interrupt that ended it."""
+    """Whether a log message is not the one about a dead kernel, which an exception reports as well."""
     return "Kernel died" not in record.getMessage()
 
 
 def _kernel_in(folder: Path, saved: Path) -> dict:
-    """Kernels that keep all they write in the run's own folder, and talk over sockets there: no TCP port, so several can start at
-    once without taking each other's. One that has ``saved`` its results has nothing left to tidy up, which takes half a second."""
+    """A manager of kernels that write to the run's own folder and communicate over sockets there.
+
+    Without TCP ports several kernels can start at once. A kernel that has ``saved`` its results is ended at once, which saves half
+    a second.
+    """
     from jupyter_client.manager import AsyncKernelManager
 
     sockets = str(folder / "kernel")
     place = {"connection_file": f"{sockets}.json"}
-    if os.name == "posix" and len(sockets) <= 90:  # a socket's path holds about a hundred characters
+    if os.name == "posix" and len(sockets) <= 90:  # the path of a socket is limited to about a hundred characters
         place |= {"transport": "ipc", "ip": sockets}
 
     class InFolder(AsyncKernelManager):
@@ -184,7 +191,7 @@ def _kernel_in(folder: Path, saved: Path) -> dict:
             super().__init__(**{**options, **place})
 
         def format_kernel_cmd(self, extra_arguments=None):
-            # a kernel that is told to stop reports the interrupt as an error of its own
+            # otherwise a kernel that is stopped logs the interrupt as an error
             return super().format_kernel_cmd([*(extra_arguments or []), "--IPKernelApp.log_level=CRITICAL"])
 
         async def shutdown_kernel(self, now=False, restart=False):
@@ -194,7 +201,7 @@ def _kernel_in(folder: Path, saved: Path) -> dict:
 
 
 def plain_notebook(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """The notebook without what differs from run to run: times, paths, random cell ids. The same run gives the same bytes."""
+    """The notebook without times, paths and random cell ids, so that equal runs give equal bytes."""
     notebook = nbformat.from_dict(notebook)
     notebook.metadata = {k: v for k, v in notebook.metadata.items() if k in ("kernelspec", "language_info")}
     notebook.metadata["kernelspec"] = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -205,7 +212,7 @@ def plain_notebook(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 
 def _without_paths(executed: nbformat.NotebookNode, paths: list[str]) -> nbformat.NotebookNode:
-    """The notebook with the last part of a path in place of the whole: where a file lies on somebody's machine is nobody's business."""
+    """The notebook with paths reduced to their last part, because paths are private."""
     text = nbformat.writes(executed)
     for path in paths:
         if len(Path(path).parts) > 1:
@@ -215,6 +222,6 @@ def _without_paths(executed: nbformat.NotebookNode, paths: list[str]) -> nbforma
 
 
 def _spellings(text: str) -> tuple[str, ...]:
-    """A text as notebooks hold it: printed, as Python and papermill's cell of parameters write it in quotes, on an HTML page."""
+    """The forms of a text in a notebook: printed, quoted by Python or by papermill's cell of parameters, in HTML."""
     escaped = text.encode("unicode_escape").decode()
     return text, repr(text)[1:-1], escaped, escaped.replace('"', r"\""), html.escape(text), html.escape(repr(text)[1:-1])

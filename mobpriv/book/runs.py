@@ -1,4 +1,4 @@
-"""The registry, ``book/results/runs.yml``: what pages, claims and the build know of data sets and papers."""
+"""The registry of runs, data sets and papers, ``book/results/runs.yml``."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -11,15 +11,15 @@ READINGS = ("text", "program")
 
 class Run(NamedTuple):
     name: str
-    title: str  # what the pages call it
+    title: str  # on the pages
     kind: str  # of its data: traces | calls
-    data: str = ""  # the data set whose printed numbers it is held against; "" for none
+    data: str = ""  # data set whose printed numbers it is compared with; "" for none
     reading: str = "text"
-    synthetic: bool = False  # made-up data that come with the book: every build runs it, with the notebooks' own defaults
-    made_up: bool = False  # a run on a real file whose people are made up (on real boundaries): it stands behind real data
-    file: str = ""  # pattern of its file in the folder of real data
+    synthetic: bool = False  # embedded synthetic data: every build runs it with the notebooks' defaults
+    made_up: bool = False  # synthetic people within real boundaries: shown after real data
+    file: str = ""  # pattern of the file in the folder of real data
     parameters: dict = {}  # noqa: RUF012  (a default that nothing changes)
-    notebooks: tuple[str, ...] = ()  # of a run on real data; an embedded one has those whose default data set it is
+    notebooks: tuple[str, ...] = ()  # of a run on real data; an embedded run has the notebooks that use it by default
 
 
 def named(title: str) -> str:
@@ -28,28 +28,28 @@ def named(title: str) -> str:
 
 
 class Paper(NamedTuple):
-    title: str  # what the pages call it
-    claims: str  # with what the ids of its claims begin
-    errata: str  # with what those of its errata begin
-    data_sets: tuple[str, ...] = ()  # those that it used itself
+    title: str  # on the pages
+    claims: str  # prefix of the ids of its claims
+    errata: str  # prefix of the ids of its errata
+    data_sets: tuple[str, ...] = ()  # data sets that it used
 
 
 class Registry(NamedTuple):
     runs: dict[str, Run]
-    data_sets: dict[str, str]  # with printed numbers -> what the pages call them
+    data_sets: dict[str, str]  # data set with printed numbers -> title
     papers: dict[str, Paper] = {}  # noqa: RUF012  (a default that nothing changes)
 
     def title(self, name: str) -> str:
-        """What a run or a data set is called on the pages; what is not in the registry keeps its name."""
+        """The title of a run or a data set; its name if it is not in the registry."""
         return self.runs[name].title if name in self.runs else self.data_sets.get(name, name)
 
     def place(self, name: str) -> tuple:
-        """Where a run stands among the others: as in the registry, strangers behind it by name."""
+        """The sort key of a run: order of the registry, then other runs by name."""
         order = list(self.runs)
         return (order.index(name), "") if name in self.runs else (len(order), name)
 
     def paper(self, name: str) -> Paper:
-        """The paper that a ledger file names; ValueError, one line, for one that the registry lacks."""
+        """The paper of a ledger file; one-line ValueError if the registry lacks it."""
         if name not in self.papers:
             raise ValueError(
                 f"runs.yml: papers lacks {name!r}, which a file of claims or errata names (known: {', '.join(self.papers)})"
@@ -62,7 +62,7 @@ class Registry(NamedTuple):
 
 
 def read(root: Path) -> Registry:
-    """The registry of the project at ``root``; ValueError, one line, for what it must not hold."""
+    """Read the registry of the project at ``root``; one-line ValueError for a malformed entry."""
     path = root / "book" / "results" / "runs.yml"
     content = yaml_files.content(path)
     runs = {name: _run(path, name, dict(fields)) for name, fields in content["runs"].items()}

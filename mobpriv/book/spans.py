@@ -1,9 +1,9 @@
-"""Numbers that may lie anywhere between two ends, and what can be said of them for certain.
+"""Interval arithmetic: numbers known only up to an interval, and comparisons that are certain.
 
-A span is computed from results that may lie anywhere in a box (name -> ends), each independently. Beside its ends it holds how steeply it moves with each
-of them, and can compute itself again on a smaller box. A comparison of two spans is True, False, or None where it is neither for certain:
-it is decided by their ends, or, where a result stands on both sides, on the parts of the box where their difference is least and largest. That is exact for what rises
-or falls in each of its results.
+A span is computed from results that vary independently in a box (name -> ends). It has two ends, bounds of its derivative by each result, and
+a function that recomputes it on a smaller box. A comparison of two spans is True, False, or None if neither is certain. Their ends
+decide it. If both spans depend on a common result, the parts of the box with the least and the largest difference decide.
+This is exact for functions that are monotonic in each result.
 """
 
 import math
@@ -22,9 +22,9 @@ ANYWHERE = (-math.inf, math.inf)
 class Span:
     low: float
     high: float
-    slopes: Box  # result -> least and largest derivative
+    slopes: Box  # result -> smallest and largest derivative
     box: Box
-    on: Callable[[Box], "Span"]  # the same on a smaller box
+    on: Callable[[Box], "Span"]  # recomputes the span on a smaller box
 
     @property
     def ends(self) -> Ends:
@@ -84,17 +84,17 @@ class Span:
 
 
 def result(name: str, ends: Ends) -> Span:
-    """A result that may lie anywhere between two ends."""
+    """A result that may have any value between two ends."""
     return Span(*map(float, ends), {name: (1.0, 1.0)}, {name: ends}, lambda box: result(name, box[name]))
 
 
 def between(low: float, high: float) -> Span:
-    """A number between two ends that nothing narrows."""
+    """A number between two ends that depends on no result."""
     return Span(float(low), float(high), {}, {}, lambda box: between(low, high))
 
 
 def span(value: float | Span) -> Span:
-    """A number as a span without extent."""
+    """A number as a span of width 0."""
     return value if isinstance(value, Span) else between(value, value)
 
 
@@ -113,7 +113,7 @@ def are_in(values: Iterable[Any]) -> bool:
 
 def largest(values: Sequence[float | Span]) -> Span:
     def shares(*found: Ends) -> list[Ends]:
-        """How much of each enters: nothing of one that lies below another, all of one above which no other lies."""
+        """The share of each span in the maximum: 0 if it is below another span, 1 if no other can exceed it."""
         floor = max(low for low, _ in found)
         above = [max((high for j, (_, high) in enumerate(found) if j != i), default=-math.inf) for i in range(len(found))]
         return [(float(low >= others), float(high >= floor)) for (low, high), others in zip(found, above, strict=True)]
@@ -130,7 +130,7 @@ def mean(values: Sequence[float | Span]) -> Span:
     return _computed(lambda *found: _each(_mean, found), lambda *found: [(share, share)] * len(found), values)
 
 
-# ------------------------------------------------------------------------------------------- what may be neither true nor false
+# --------------------------------------------------------------------------------------------------------- three-valued logic
 def every(truths: Iterable[bool | None]) -> bool | None:
     found = set(truths)
     return False if False in found else None if None in found else True
@@ -160,7 +160,7 @@ def _by_ends(compare: Callable, left: Span, right: Span) -> bool | None:
 
 
 def _corner(of: Span, side: int) -> Box:
-    """The part of the box where a span is least (side 0) or largest (1): an end of each result in which it rises or falls."""
+    """The part of the box where a span is smallest (``side`` 0) or largest (1): one end of each monotonic result."""
 
     def part(ends: Ends, slope: Ends) -> Ends:
         if slope[0] < 0 < slope[1]:
@@ -173,7 +173,7 @@ def _corner(of: Span, side: int) -> Box:
 
 # ------------------------------------------------------------------------------------------------------------------- ends
 def _computed(ends: Callable, shares: Callable, operands: Sequence[float | Span]) -> Span:
-    """What is computed from several spans: ``ends`` and ``shares`` (its derivative by each of them) of theirs."""
+    """A function of several spans; ``ends`` gives its ends, ``shares`` its derivative by each of them."""
     operands = [span(operand) for operand in operands]
     found = [operand.ends for operand in operands]
     slopes: Box = {}

@@ -1,8 +1,11 @@
-"""How each paper fared: its claims counted by what came of them on all data sets together.
+"""Counts of each paper's claims by their outcome over all data sets.
 
-A claim agrees where it agrees on every data set that decides it, disagrees where it agrees on none; what lies between, or agrees in
-direction only, is mixed. One that no data set decides is inconclusive. What holds by construction, or cannot hold, is counted apart; what has no verdict is
-not tested.
+- *agree*: the claim agrees on every data set that decides it.
+- *disagree*: it disagrees on every data set that decides it.
+- *mixed*: anything in between, or agreement in direction only.
+- *inconclusive*: no data set decides it.
+- *by construction*: it holds by construction or cannot hold.
+- *not tested*: it has no verdict.
 """
 
 import re
@@ -22,7 +25,7 @@ OUTCOMES = (AGREE, MIXED, DISAGREE, INCONCLUSIVE, CONSTRUCTED, UNTESTED)
 
 
 def outcome(verdicts: Iterable[Verdict]) -> str:
-    """What came of a claim; ``verdicts``: all on it."""
+    """The outcome of a claim; ``verdicts``: all verdicts on it."""
     cells: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         cells.setdefault(verdict.dataset, []).append(verdict)
@@ -36,7 +39,7 @@ def outcome(verdicts: Iterable[Verdict]) -> str:
 
 
 def counts(verdicts: Iterable[Verdict]) -> Counter[str]:
-    """How many claims came out how."""
+    """The number of claims with each outcome."""
     of_claim: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         of_claim.setdefault(verdict.claim.id, []).append(verdict)
@@ -51,9 +54,9 @@ def figures_of(place: str) -> list[str]:
 
 
 def by_figure(verdicts: Iterable[Verdict], titles: Mapping[str, str], drawings: Mapping[str, str], only: str = "") -> str:
-    """A list of a paper's figures and tables: the pages that reproduce each, with the claims about it and what came of them.
+    """A list of a paper's figures and tables: the pages that reproduce each, with its claims and their outcomes.
 
-    ``drawings``: figures without a claim -> what they show. ``only``: what the numbers of a chapter's figures begin with.
+    ``drawings``: figures without a claim -> what they show. ``only``: prefix of the numbers of a chapter's figures.
     """
     of_claim: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
@@ -70,7 +73,7 @@ def by_figure(verdicts: Iterable[Verdict], titles: Mapping[str, str], drawings: 
     lines = []
     for figure in sorted([*found, *drawings], key=_in_order):
         pages = [f"[{titles[name]}](notebooks/{name}.ipynb): {', '.join(of)}" for name, of in found.get(figure, {}).items()]
-        lines.append(f"- **{figure}.** " + ("; ".join(pages) or f"{drawings[figure]} We test nothing about it."))
+        lines.append(f"- **{figure}.** " + ("; ".join(pages) or f"{drawings[figure]} We test no claim about it."))
     return "\n".join(lines) + "\n"
 
 
@@ -80,7 +83,7 @@ def _in_order(figure: str) -> tuple:
 
 
 def per_paper(verdicts: Sequence[Verdict]) -> dict[str, Counter[str]]:
-    """Paper -> how many of its claims came out how."""
+    """Paper -> number of its claims with each outcome."""
     papers = dict.fromkeys(verdict.claim.paper for verdict in verdicts)
     return {paper: counts(v for v in verdicts if v.claim.paper == paper) for paper in papers}
 
@@ -92,7 +95,7 @@ def in_words(found: Counter[str]) -> str:
 
 
 def substitutions(verdicts: Sequence[Verdict]) -> dict[str, str]:
-    """What a page writes as ``{{ sum_thesis }}``, ``{{ claims_thesis }}``, ``{{ agree_thesis }}``, …, and in a row ``{{ score_thesis }}``; of all papers ``{{ sum_all }}``, …."""
+    """The values of ``{{ sum_thesis }}``, ``{{ claims_thesis }}``, ``{{ agree_thesis }}``, …, ``{{ score_thesis }}``; for all papers ``{{ sum_all }}``, …."""
     found = {}
     for paper, of in {**per_paper(verdicts), "all": counts(verdicts)}.items():
         found |= {f"sum_{paper}": in_words(of), f"claims_{paper}": shown(of.total())}
@@ -102,7 +105,7 @@ def substitutions(verdicts: Sequence[Verdict]) -> dict[str, str]:
 
 
 def table(verdicts: Sequence[Verdict], registry: Registry, chapters: Mapping[str, Iterable[str]]) -> str:
-    """A row for each paper, and for each chapter of one that has several; ``chapters``: caption -> its notebooks."""
+    """A table with a row for each paper, and for each chapter if a paper has several; ``chapters``: caption -> notebooks."""
     papers = per_paper(verdicts)
     rows = []
     for paper in [name for name in registry.papers if name in papers]:

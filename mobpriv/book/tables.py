@@ -1,4 +1,4 @@
-"""Tables as the book shows them: every number in the one format, each cell named, so that a phone can set rows as cards."""
+"""Tables of the book: numbers in a common format, and a label for each cell, so that narrow pages show rows as cards."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -12,7 +12,7 @@ NOTHING = ' class="none"'
 
 
 class Cell(NamedTuple):
-    """A number, and below it in small print its interval, its n, another reading's number, the paper's."""
+    """A number, and small print below it: interval, n, number of the other variant, printed number."""
 
     number: str
     small: tuple[str, ...] = ()
@@ -22,9 +22,9 @@ class Cell(NamedTuple):
 
 
 class Table:
-    """Rows of cells in groups. ``groups``: title of a group ("" for none) -> what a row is called -> its cells, one a column.
+    """Rows of cells in groups. ``groups``: title of a group ("" for none) -> label of a row -> its cells, one per column.
 
-    Where a page is too narrow for the columns, each row becomes a card that names its cells.
+    On a narrow page each row becomes a card with labelled cells.
     """
 
     def __init__(self, columns: Sequence[str], groups: Mapping[str, Mapping[str, Sequence[Cell]]], corner: str = ""):
@@ -32,7 +32,7 @@ class Table:
 
     def _repr_html_(self) -> str:
         head = "".join(f'<th scope="col" role="columnheader">{escape(name)}</th>' for name in self.columns)
-        # where rows are cards the head is not seen, and the corner stands above them
+        # cards have no head; the corner is then shown above them
         above = f'<div class="corner" aria-hidden="true">{escape(self.corner)}</div>' if self.corner else ""
         corner = f'<th scope="col" role="columnheader">{escape(self.corner)}</th>' if self.corner else '<td role="cell"></td>'
         bodies = "".join(self._body(title, rows) for title, rows in self.groups.items())
@@ -64,14 +64,14 @@ class Table:
 
 
 def _unbroken(text: str) -> str:
-    """An interval that does not fit on one line breaks before its "to"."""
+    """A text whose interval can break only before its "to"."""
     return text.replace(" to ", f" to{FIXED}")
 
 
 def table(values, units: Mapping[str, str] | str = "", corner: str = "") -> Table:
-    """A DataFrame, or title of a group -> DataFrame, as a table of the book.
+    """A table of the book from a DataFrame, or from several (title of a group -> DataFrame).
 
-    ``units``: of the columns that have one, or one for all. Estimates stand with their intervals; texts as they are.
+    ``units``: column -> unit, or one unit for all. Estimates are shown with their intervals, texts unchanged.
     """
     frames = values if isinstance(values, Mapping) else {"": values}
     columns = [str(name) for name in next(iter(frames.values())).columns]
@@ -93,11 +93,11 @@ def _words(name: Any) -> str:
 
 
 def cell(value: Any, unit: str = "", n: bool = True) -> Cell:
-    """A result, a number or a text as a cell; ``n``: whether the number of cases stands in it."""
+    """A result, a number or a text as a cell; ``n``: whether to show the number of cases."""
     if isinstance(value, str) and value not in ("infinite", "-infinite"):
         return Cell(value)
     if not hasattr(value, "keys"):
         return Cell(shown(value.item() if hasattr(value, "item") else value, unit))
-    found = {key: value[key] for key in value.keys()}  # noqa: SIM118  (an Estimate is no dict)
+    found = {key: value[key] for key in value.keys()}  # noqa: SIM118  (an Estimate is not a dict)
     between = extent(found.get("low"), found.get("high"), unit)
     return Cell(shown(found["value"], unit), beside(between, found.get("n"), n))

@@ -1,17 +1,22 @@
-"""Every claim against the results: a verdict for each run, and every fault of the ledger at once.
+"""Compare every claim with the results: a verdict for each run; all faults of the ledger are reported at once.
 
-A value **agrees** within the tolerance only (and never against a ``direction`` that fails). Beyond it, it **agrees in direction** where
-``direction`` holds wherever in their 95 % intervals the results it reads may lie: a difference whose interval holds 0 shows none.
-Where that does not decide, or there is no ``direction``, and the printed number lies in our interval, the data do **not decide**;
-nor do cases too few for an interval. All else **disagrees**, and needs an explanation. A relation agrees where it holds wherever in
-their intervals the results it reads may lie, disagrees where it fails everywhere there, else the data do not decide; one that is about
-each of the cases at hand (``of_cases``) holds or fails by its values. What **holds by construction**, or **cannot hold**, is tested
-too: coming out otherwise is a fault. A theorem is tested once, and what depends on the machine is **not comparable**.
-The pages call a verdict by what it is about (:func:`said`): reproduced on the paper's own data, holding on others, a correct theorem.
+Verdicts on a printed number:
+
+- It **agrees** if our number is within the tolerance and the ``direction``, if any, does not fail.
+- It **agrees in direction** if ``direction`` holds for all values of the results inside their 95 % intervals.
+- It is **inconclusive** if the printed number lies in our interval, or the cases are too few for an interval.
+- It **disagrees** otherwise; a disagreement needs an explanation.
+
+Verdicts on a relation: it agrees if it holds for all values inside the intervals, disagrees if it fails for all, else it is inconclusive.
+A relation about each of the cases at hand (``of_cases``) is decided by the values alone.
+
+Claims that **hold by construction** or **cannot hold** are tested as well; another outcome is a fault.
+A theorem is tested once. A number that depends on the machine is **not comparable**.
+The words on the pages depend on the kind of claim (:func:`said`): *reproduced* on the paper's own data, *holds* on others, *correct* for a theorem.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -55,34 +60,34 @@ ACROSS = "across"  # the "run" of a claim that compares runs with each other
 QUICK = "not judged: a quick run"
 OLDER = "not judged: the results are older than the test"
 UNJUDGED = (QUICK, OLDER)
-IN_SAMPLE = f"This is so in this sample only; the 95{FIXED}% intervals are inconclusive for:"
-EXPLANATION, FINDING, ANSWER, BRIEF = "explanation", "finding", "answer", "brief"  # what a text with numbers is
-NO_DATA = "no data set"  # the row of a claim that no data set enters
+IN_SAMPLE = f"This is so in our sample. Inside the 95{FIXED}% intervals it is uncertain whether"
+EXPLANATION, FINDING, ANSWER, BRIEF = "explanation", "finding", "answer", "brief"  # kinds of texts with numbers
+NO_DATA = "no data set"  # the row of a claim that uses no data set
 
 
 class Part(NamedTuple):
-    """A result that a test reads, in words and numbers."""
+    """A result used by a test: its label and its numbers."""
 
     words: str
-    values: tuple[str, ...]  # one, or those of a family
-    between: str = ""  # its interval
+    values: tuple[str, ...]  # one value, or the values of a family
+    between: str = ""  # interval
     n: int | None = None
 
 
 class Verdict(NamedTuple):
     claim: Claim
     dataset: str
-    verdict: str  # one of those in claims, "not testable without …", or "" where nothing is stated
-    quantity: str = ""  # of a table the cell's
+    verdict: str  # one of those in claims, "not testable without …", or "" if the paper prints no number
+    quantity: str = ""  # of a table: that of the cell
     printed: Any = None
     value: float | None = None
     low: float | None = None
     high: float | None = None
     n: int | None = None
     unit: str = ""
-    words: str = ""  # what the quantity is called
-    test: str = ""  # of a relation or a direction: what it says, in words
-    read: tuple[Part, ...] = ()  # the results that the test reads
+    words: str = ""  # label of the quantity
+    test: str = ""  # relation or direction in words
+    read: tuple[Part, ...] = ()  # the results used by the test
     explanation: str = ""
 
 
@@ -94,12 +99,13 @@ def evaluate(
     rough: Iterable[str] = (),
     stale: Iterable[tuple[str, str]] = (),
 ) -> list[Verdict]:
-    """A verdict for every claim and data set, of a table for every cell; ``results``: run -> notebook -> results.
+    """A verdict for every claim and data set, and for every cell of a table.
 
-    ``rough``: runs whose results come from quick runs. They are judged too, but what they lack is no fault. Nor is a quantity that results
-    older than the code lack (``stale``: run, notebook), until the notebook is run again.
-    Raises :class:`LedgerError` with a line for each claim that cannot be tested, each disagreement that nobody explained
-    and each explanation of a verdict that did not come out.
+    ``results``: run -> notebook -> results.
+    ``rough``: runs with results of quick runs; they are judged, but a missing quantity is not a fault.
+    ``stale``: (run, notebook) of results older than the code; a quantity that they lack is not a fault.
+    Raises :class:`LedgerError` with one line for each claim that cannot be tested, each unexplained disagreement and each
+    explanation of a verdict that did not occur.
     """
     verdicts, faults = [], []
     results = {**results, ACROSS: _across(results)}
@@ -136,7 +142,7 @@ def evaluate(
 
 
 def title(registry: Registry, dataset: str) -> str:
-    """What a verdict's data set is called on the pages."""
+    """The name of a verdict's data set on the pages."""
     return {ACROSS: "across data sets", NO_DATA: "worked example"}.get(dataset) or registry.title(dataset)
 
 
@@ -148,14 +154,14 @@ _SAID = {
 
 
 def said(verdict: Verdict, registry: Registry) -> str:
-    """What the pages call a verdict: by whether its data are the paper's own, others or none."""
+    """A verdict in the words of the pages, which depend on the data: the paper's own, other data or none."""
     claim = verdict.claim
     about = claim.kind if claim.kind == THEOREM else "own" if _is_own(verdict, registry) else "other"
     return _SAID[about].get(verdict.verdict, verdict.verdict)
 
 
 def _is_own(verdict: Verdict, registry: Registry) -> bool:
-    """Whether a paper used the data itself; those of a comparison all, and a worked example is its own."""
+    """Whether a paper used the data itself (in a comparison: all of them); true for a worked example."""
     used = registry.paper(verdict.claim.paper).data_sets
     named = {name.split(".")[0] for test in verdict.claim.tests for name in named_in(test)}
     data = named if verdict.dataset == ACROSS else {verdict.dataset} - {NO_DATA}
@@ -163,7 +169,7 @@ def _is_own(verdict: Verdict, registry: Registry) -> bool:
 
 
 def _unnamed(claim: Claim, names: Names) -> list[str]:
-    """A line for every quantity without a name in ``book/quantities``, and for every expression that is none."""
+    """One line for every quantity without a label in ``book/quantities`` and for every malformed expression."""
     faults = []
     for test in claim.tests:
         try:
@@ -175,7 +181,7 @@ def _unnamed(claim: Claim, names: Names) -> list[str]:
 
 
 def _rows(claim: Claim, results: dict, registry: Registry) -> dict[str, dict[str, Any]]:
-    """Where a claim is tested or stated -> quantity -> what is printed there; of a table the cells that have a number there."""
+    """Data set on which a claim is tested or stated -> quantity -> printed number; of a table only cells with a number."""
     rows = {}
     for quantity, printed in claim.cells.items():
         for dataset, value in _row(claim, printed, results, registry).items():
@@ -201,7 +207,7 @@ def _row(claim: Claim, printed: Any, results: dict, registry: Registry) -> dict[
 
 
 def _across(results: dict[str, dict[str, dict]]) -> dict[str, dict]:
-    """notebook -> the results of all runs, each name with its run in front: ``geolife.rate.AP-Attack``."""
+    """Notebook -> results of all runs, each name prefixed with its run: ``geolife.rate.AP-Attack``."""
     joined = {}
     for run, notebooks in results.items():
         for notebook, found in notebooks.items():
@@ -212,7 +218,7 @@ def _across(results: dict[str, dict[str, dict]]) -> dict[str, dict]:
 def _judged(
     claim: Claim, dataset: str, cells: dict[str, Any], results: dict, registry: Registry, names: Names
 ) -> list[Verdict]:
-    """The verdicts of a claim on one data set, with what explains them; ValueError where one is missing or stale."""
+    """The verdicts on a claim for one data set, with explanations; ValueError if one is missing or obsolete."""
     if dataset not in (*registry.runs, ACROSS, NO_DATA):
         without = f"not testable without {registry.title(dataset)}"
         return [Verdict(claim, dataset, without, *cell, **_called(claim, cell[0], names)) for cell in cells.items()]
@@ -221,7 +227,9 @@ def _judged(
     if here is None:
         raise ValueError(f"there are no results of {claim.notebook}")
     found = [_defined(_verdict(claim, dataset, quantity, cells[quantity], here, names)) for quantity in cells]
-    wrong = IMPOSSIBLE if reason_of(claim.impossible, dataset) else DISAGREES  # what an explanation of a disagreement is about
+    wrong = (
+        IMPOSSIBLE if reason_of(claim.impossible, dataset) else DISAGREES
+    )  # the verdict that an explanation of a disagreement refers to
     came_out, texts = {verdict.verdict: verdict for verdict in found}, {}
     for entry in claim.explanations:
         kinds = [wrong if kind == DISAGREES else kind for kind in entry.of] if dataset in entry.runs else []
@@ -245,7 +253,7 @@ def _verdict(claim: Claim, dataset: str, quantity: str, printed: Any, results: d
     test = claim.relation or claim.direction
     told = {}
     if claim.of_means:
-        there = [name for name in names_in(test, results) if name in results]  # what is missing is a fault of the test below
+        there = [name for name in names_in(test, results) if name in results]  # a missing result is reported by the test below
         results = {**results, **{name: of_mean(results[name], results.get("layouts")) for name in there}}
     if test:
         told["test"] = in_words(test, called)
@@ -281,7 +289,7 @@ def _kind(claim: Claim, quantity: str, printed: Any, value: float, ends: tuple, 
 
 
 def _defined(verdict: Verdict) -> Verdict:
-    """The verdict, by construction where the claim says so; what comes out otherwise is a fault."""
+    """The verdict, replaced by "holds by construction" or "cannot hold" if the claim says so; ValueError if it came out otherwise."""
     for reasons, expected, kind in (
         (verdict.claim.by_definition, AGREES, BY_DEFINITION),
         (verdict.claim.impossible, DISAGREES, IMPOSSIBLE),
@@ -295,12 +303,12 @@ def _defined(verdict: Verdict) -> Verdict:
 
 
 def reason_of(reasons: str | dict[str, str], dataset: str) -> str:
-    """Why a claim holds by construction, or cannot hold, on a data set; "" where it may come out either way."""
+    """Why a claim holds by construction, or cannot hold, on a data set; "" if both outcomes are possible."""
     return reasons.get(dataset, "") if isinstance(reasons, dict) else reasons
 
 
 def _called(claim: Claim, quantity: str, names: Names) -> dict[str, str]:
-    """Unit and words of a cell; a relation has neither."""
+    """Unit and label of a cell; empty for a relation."""
 
     def called(name: str) -> Quantity:
         return names.of(claim.notebook, name)
@@ -309,7 +317,7 @@ def _called(claim: Claim, quantity: str, names: Names) -> dict[str, str]:
 
 
 def _extent(name: str, results: dict[str, Any]) -> tuple:
-    """(low, high, n) of a single result; none for a computed one."""
+    """(low, high, n) of a single result; three times None for a computed number."""
     entry = results.get(name)
     if not isinstance(entry, dict):
         return None, None, None
@@ -318,9 +326,10 @@ def _extent(name: str, results: dict[str, Any]) -> tuple:
 
 
 def _part(name: str, results: dict[str, Any], called: Quantity, parts: dict[str, str], doubtful: set[str]) -> Part:
-    """A result with its interval; of a family its values, in their order, those with it that leave the claim open (``doubtful``).
+    """A result with its interval, or a family with its values in order.
 
-    ``parts``: what a part of a name is called.
+    ``parts``: part of a name -> label.
+    ``doubtful``: results that make the claim inconclusive; a family shows the intervals of these only.
     """
     words, unit = called.words, called.unit
     if is_open(name):
@@ -340,11 +349,13 @@ def _embedded(notebook: str, results: dict, registry: Registry) -> dict | None:
 
 
 def _with_numbers(text: str, results: dict[str, Any], called, kind: str = EXPLANATION) -> str:
-    """``text`` with every ``{expression}`` replaced by its value: an explanation's numbers come from the run, too.
+    """``text`` with every ``{expression}`` replaced by its value.
 
-    A result's interval and n stand in brackets behind it: "45.2 % (43.0 to 47.4 %, n = 522)"; the n of a run once in a text.
-    Findings have fewer digits (:func:`in_prose`); an answer has the first interval alone, without n; what is brief has instead of the
-    brackets "(inconclusive)" behind a change whose interval holds 0. ``{abs(change)}`` is the size of a change whose sign the text says.
+    - A result is followed by its interval and n, "45.2 % (43.0 to 47.4 %, n = 522)"; the n of a run occurs once in a text.
+    - A finding has fewer digits (:func:`in_prose`).
+    - An answer has only its first interval, without n.
+    - A brief text has no intervals, but "(inconclusive)" after a change whose interval includes 0.
+    - ``{abs(change)}`` is the size of a change whose sign the text states.
     """
     counted, form, opened = set(), shown if kind == EXPLANATION else in_prose, False
 
@@ -365,7 +376,7 @@ def _with_numbers(text: str, results: dict[str, Any], called, kind: str = EXPLAN
         small = ", ".join(beside(between, n, of not in counted))
         counted.add(of)
         if kind != EXPLANATION and between and form(low, unit) == form(high, unit):
-            small = between = ""  # narrower than the digits
+            small = between = ""  # the ends do not differ in the digits shown
         if kind == BRIEF:
             small = UNDECIDED if unit == "points" and None not in (low, high) and low < 0 < high else ""
         elif kind == ANSWER:
@@ -382,7 +393,7 @@ def _meets(claim: Claim, quantity: str, printed: Any, value: float, results: dic
 
 
 def _covers(printed: Any, low, high) -> bool:
-    """Whether our interval holds the printed number."""
+    """Whether our interval includes the printed number."""
     return isinstance(printed, int | float) and low is not None and high is not None and low <= printed <= high
 
 
@@ -394,10 +405,10 @@ def told(
     rough: Iterable[str] = (),
     kind: str = FINDING,
 ) -> dict[str, list[str]]:
-    """notebook -> what the book found there, with its numbers: findings, answers or brief ones.
+    """Notebook -> the texts of its findings with their numbers; ``kind``: finding, answer or brief.
 
-    A finding is tested as a claim is. One that does not hold is a fault, and so is an answer that intervals leave open; of another finding
-    that stands behind it, and what comes of it on other runs, where it is about one that others have the quantities of. Quick runs find nothing.
+    A finding is tested as a claim. One that does not hold is a fault, as is an inconclusive answer. The text of another inconclusive
+    finding says so. A finding about one run also says how other runs with the same quantities come out. Quick runs give no findings.
     """
     texts, faults, across = {}, [], _across(results)
     for finding in found if not rough else ():
@@ -410,10 +421,10 @@ def told(
             undecided = [in_words(part, called) for part in parts if throughout(part, here) is None]
             if undecided and kind == ANSWER:
                 raise ValueError(
-                    f"an answer must hold wherever in their intervals the results lie, and is inconclusive: {'; '.join(undecided)}"
+                    f"an answer must hold for all values inside the intervals, and is inconclusive: {'; '.join(undecided)}"
                 )
             if undecided:
-                text += " (In this sample only.)" if kind == BRIEF else f" {IN_SAMPLE} {'; '.join(undecided)}."
+                text += " (In this sample only.)" if kind == BRIEF else f" {IN_SAMPLE} {'; and whether '.join(undecided)}."
             texts.setdefault(finding.notebook, []).append(
                 text + (_elsewhere(finding.holds, here, registry) if kind == FINDING else "")
             )
@@ -425,7 +436,7 @@ def told(
 
 
 def _elsewhere(holds: str, results: dict[str, Any], registry: Registry) -> str:
-    """What comes of a finding about one run on every other run that has its quantities."""
+    """A sentence on how a finding about one run comes out on the other runs that have its quantities."""
     read = names_in(holds, results)
     runs = {name.split(".")[0] for name in read}
     if len(runs) != 1:
@@ -438,22 +449,28 @@ def _elsewhere(holds: str, results: dict[str, Any], registry: Registry) -> str:
 
 
 def _outcomes(holds: str, there: dict[str, dict[str, Any]]) -> str:
-    """What comes of a relation on the runs (title -> its quantities) that have them all, as a sentence."""
+    """Sentences on how a relation comes out on the runs (title -> quantities) that have all its quantities."""
     found: dict[str, list[str]] = {}
     for title, results in there.items():
         if None not in results.values():
             outcome = {True: "holds", False: "does not hold", None: "is inconclusive"}[throughout(holds, results)]
             found.setdefault(outcome, []).append(named(title))
-    said = [f"{outcome} on {', '.join(titles)}" for outcome, titles in found.items()]
-    return f" The same statement {'; '.join(said)}." if said else ""
+    sentences = [f" {outcome} on {in_a_row(titles)}." for outcome, titles in found.items()]
+    return f" The same statement{' It'.join(sentences)}" if sentences else ""
+
+
+def in_a_row(names: Sequence[str]) -> str:
+    """ "A, B and C"."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def check_errata(
     errata: list[Erratum], results: dict[str, dict[str, dict]], registry: Registry, rough: Iterable[str] = ()
 ) -> dict[str, str]:
-    """Id -> what comes of a demonstration on the other runs that have its quantities.
+    """Test the demonstrations of errata: id -> sentences on how each comes out on other runs with its quantities.
 
-    Every demonstration must come out true on the embedded data; quick runs (``rough``) demonstrate nothing.
+    Every demonstration must be true on the embedded data (else :class:`LedgerError`); with quick runs (``rough``) none is tested.
     """
     faults, elsewhere = [], {}
     for erratum in errata if not rough else ():

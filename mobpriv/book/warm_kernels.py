@@ -1,7 +1,7 @@
-"""Kernels that begin with the package imported: forked from a process that has imported it once, not started anew.
+"""Kernels forked from a process that has already imported the package.
 
-A new kernel imports for two seconds what the one before it has imported, too, and a book has a hundred. All else is as in a run of one
-notebook: papermill, the kernel's own process and folder, its sockets, its end.
+A new kernel takes two seconds for its imports, and a book needs a hundred kernels. Everything else is as in a run of a single
+notebook: papermill, the kernel's own process, folder and sockets, and its end.
 """
 
 import multiprocessing
@@ -40,7 +40,7 @@ IMPORTED = [
     "sklearn.cluster",
     "sklearn.ensemble",
 ]
-BACKEND = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}  # what a kernel says before it draws
+BACKEND = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}  # set by a kernel before it draws
 NAME = "mobpriv-warm"
 
 
@@ -71,11 +71,11 @@ class Forked:
 
 
 class WarmKernel(LocalProvisioner):
-    """Starts a kernel as jupyter_client's own provisioner does, but for the process."""
+    """Start a kernel as jupyter_client's provisioner does, but as a forked process."""
 
     async def launch_kernel(self, cmd, **options):
         self.process = _launch(cmd, options["env"], options.get("cwd") or os.getcwd())
-        self.pid = self.pgid = self.process.pid  # it leads a group of its own
+        self.pid = self.pgid = self.process.pid  # it leads its own process group
         return self.connection_info
 
 
@@ -86,7 +86,7 @@ def _launch(command: list[str], variables: dict[str, str], folder: str) -> Forke
     process = context.Process(target=_kernel, args=(arguments, variables | ONE_THREAD, folder, leads_its_group))
     process.start()
     leads_its_group.close()
-    ready.recv()  # signals go to the group of the kernel: it must no longer be its parent's
+    ready.recv()  # signals go to the process group of the kernel, which must differ from its parent's
     ready.close()
     return Forked(process)
 
@@ -99,18 +99,18 @@ def _kernel(arguments: list[str], variables: dict[str, str], folder: str, leads_
     os.environ.clear()
     os.environ.update(variables)
     os.chdir(folder)
-    multiprocessing.set_start_method(None, force=True)  # the default again, as in a kernel that was not forked
-    processes.get_context = lambda _: multiprocessing.get_context("forkserver")  # the kernel's own workers, too
+    multiprocessing.set_start_method(None, force=True)  # the default, as in a kernel that is not forked
+    processes.get_context = lambda _: multiprocessing.get_context("forkserver")  # for the workers of the kernel
     from ipykernel import kernelapp
 
     kernelapp.launch_new_instance(argv=arguments)
 
 
-_begun: list[float] = []  # when this process began to import the package for its kernels
+_begun: list[float] = []  # time at which this process imported the package for its kernels
 
 
 def _changed() -> bool:
-    """Whether the package was changed since it was imported: a kernel would compute with what is no longer written there."""
+    """Whether the package has changed since its import, so that a forked kernel would run old code."""
     if not _begun:
         _begun.append(time.time())
     return any(file.stat().st_mtime > _begun[0] for file in Path(mobpriv.__file__).parent.rglob("*.py"))
@@ -118,11 +118,11 @@ def _changed() -> bool:
 
 @contextmanager
 def kernels() -> Iterator[None]:
-    """All kernels that are started inside the block; each has one thread, as when a book is built by two workers.
+    """Fork all kernels that are started inside the block; each has one thread.
 
-    Where that cannot be, and where the package has changed since this process began to, they start anew.
+    If forking is not possible, or the package has changed since its import, new kernels start as usual.
     """
-    # elsewhere libraries do not bear a fork; a socket's path, a name of 31 in the temporary folder, holds about a hundred characters
+    # on other systems libraries fail after a fork; the path of a socket, 31 characters in the temporary folder, is limited to about 100
     if sys.platform != "linux" or len(tempfile.gettempdir()) > 70 or _changed():
         yield
         return

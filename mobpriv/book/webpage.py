@@ -1,4 +1,4 @@
-"""An executed notebook as one HTML file that needs nothing beside it: pictures inside, the book's own styles, no request to anywhere."""
+"""An executed notebook as a self-contained HTML file: embedded pictures and styles, no network requests."""
 
 import html
 import importlib.util
@@ -14,7 +14,7 @@ from mobpriv.book.results import ROOT
 from mobpriv.book.tables import Cell, Table
 from mobpriv.numbers import FIXED, counted, shown
 
-# what the book's theme would give its pages; light, dark
+# colours of the book's theme: light, dark
 THEME = {
     "background": ("#fff", "#121212"),
     "surface": ("#f3f4f5", "#222425"),
@@ -58,20 +58,20 @@ dt { font-weight: 600; margin-top: .6rem; } dd { margin: 0 0 0 1.2rem; }
 STYLES = ("figures.css", "mobpriv.css")  # of the book
 MATH = "<script>window.MathJax = {tex: {inlineMath: [['$', '$']]}, options: {enableMenu: false}}</script><script>%s</script>"
 INTERVALS = "The small numbers below a value are its 95 % interval and n, the number of cases."
-BESIDE = {  # what stands in a page's tables and figures -> what it says of it
+BESIDE = {  # pattern in the tables and figures of a page -> sentence that explains it
     "<small>(?:text|program):": "A second number below the first is from the other variant of the method.",
     "<small>paper:": "The paper prints the number after “paper”.",
 }
-OF_THE_BOOK = "The same notebook was run on {others}; those numbers come with the book."
+OF_THE_BOOK = "The numbers on {others} come with the book, from runs of the same notebook."
 NOT_OF_THESE_DATA = "The text between the results was written for the data sets of the book. Where it differs from a result, the result holds for these data."
 READINGS = (
-    "The thesis's methods have two variants. <em>text</em>: as the thesis describes them; <em>program</em>: as its author's code does "
-    "(other halves, metres of a Mercator plane, other weights). The parameter <code>reading</code> chooses one."
+    "The thesis's methods have two variants. <em>text</em>: as the thesis describes them; <em>program</em>: as in its author's code "
+    "(another split into halves, distances in a Mercator projection, other weights). The parameter <code>reading</code> chooses one."
 )
 
 
 def page(notebook: nbformat.NotebookNode, record: dict, root: Path = ROOT) -> str:
-    """The page of an executed notebook: what kind of run it was, its data beside the book's, its cells, the words it uses, its provenance."""
+    """The page of an executed notebook: kind of run, data, cells, glossary, provenance."""
     own, cells = record["provenance"], deepcopy(notebook.cells)
     text = "".join(cell.source for cell in cells if cell.cell_type == "markdown")
     title, body = _cells(cells, said=own["selection"])
@@ -104,8 +104,10 @@ def page(notebook: nbformat.NotebookNode, record: dict, root: Path = ROOT) -> st
 
 # ------------------------------------------------------------------------------------------------------------------ cells
 def _cells(cells: list[nbformat.NotebookNode], said: str) -> tuple[str, str]:
-    """The title of a notebook, and its cells: prose, results, and the code behind each result in one fold; what was ``said`` at the top
-    is not printed again."""
+    """The title of a notebook and its cells: text, results, and the code of each result in a fold.
+
+    Printed lines equal to ``said``, which is at the top of the page, are dropped.
+    """
     parts, code, tables = [], [], 0
     for cell in cells:
         if cell.cell_type == "markdown":
@@ -123,7 +125,7 @@ def _cells(cells: list[nbformat.NotebookNode], said: str) -> tuple[str, str]:
 
 
 def _without(output: nbformat.NotebookNode, said: str) -> nbformat.NotebookNode:
-    """An output without the lines that are ``said`` elsewhere."""
+    """An output without the lines equal to ``said``."""
     if output.output_type != "stream" or not said:
         return output
     lines = [line for line in output.text.splitlines() if line.strip() != said.strip()]
@@ -142,12 +144,12 @@ def _markdown(text: str) -> str:
 
 
 def _output(output: nbformat.NotebookNode, number: int) -> str:
-    """An output as the book would show it; a wide table, the ``number``-th output, can be reached and scrolled by keyboard."""
+    """An output as in the book; a wide table, the ``number``-th output, can be focused and scrolled by keyboard."""
     if output.output_type == "stream":
         return f"<pre>{html.escape(output.text)}</pre>" if output.text.strip() else ""
     data = output.get("data", {})
     if "text/html" in data:
-        # the corner of a pandas table is no heading: screen readers stumble over an empty one
+        # an empty heading in the corner of a pandas table confuses screen readers
         found = "".join(data["text/html"]).replace("<th></th>", "<td></td>")
         scrolls = "<table" in found and "numbers" not in found
         reached = f' tabindex="0" role="region" aria-label="Table of output {number}"' if scrolls else ""
@@ -161,7 +163,7 @@ def _output(output: nbformat.NotebookNode, number: int) -> str:
 
 
 def without_roles(text: str) -> str:
-    """Markdown of the book without what only the book understands: labels, roles, directives, links to its other pages."""
+    """Markdown without the syntax specific to the book: labels, roles, directives, links to its other pages."""
     text = re.sub(r"^\([\w-]+\)=\n", "", text, flags=re.MULTILINE)
     text = re.sub(
         r"\{cite(?::\w+)?\}`([^`]+)`", lambda m: f"({'; '.join(cited(key.strip()) for key in m[1].split(','))})", text
@@ -175,7 +177,7 @@ def without_roles(text: str) -> str:
 
 
 def cited(key: str, root: Path = ROOT) -> str:
-    """A work of the bibliography by author and year, "Andrés et al. 2013"; by its key where it is not there."""
+    """A work of the bibliography by author and year, "Andrés et al. 2013"; its key if it is not there."""
     path = root / "book" / "references.bib"
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     entry = re.search(rf"@\w+\{{{re.escape(key)},(.*?)^\}}", text, flags=re.DOTALL | re.MULTILINE)
@@ -189,24 +191,22 @@ def cited(key: str, root: Path = ROOT) -> str:
 
 # ------------------------------------------------------------------------------------------------- what kind of run it was
 def _banners(own: dict, root: Path) -> str:
-    """A run that is no result says so first, with the parameters that it really used; made-up data say so, too."""
+    """The notices at the top: a quick run, with the parameters used, and synthetic data."""
     found = ""
     if own["parameters"].get("quick"):
         short = {name: own["parameters"][name] for name in _shortened(own["notebook"], root) if name in own["parameters"]}
         used = ", ".join(f"{name} = {_value(value)}" for name, value in short.items())
         with_ = f" It used {html.escape(used)}." if used else ""
-        found += f'<p class="banner"><strong>Quick, not a result.</strong> This run was shortened to try the notebook out.{with_}</p>'
+        found += f'<p class="banner"><strong>Quick, not a result.</strong> This run is shortened, to try out the notebook.{with_}</p>'
     if own["data"] and own["data"]["synthetic"]:
-        found += (
-            '<p class="banner synthetic"><strong>Synthetic data.</strong> Computed from made-up people, not from real ones.</p>'
-        )
+        found += '<p class="banner synthetic"><strong>Synthetic data.</strong> No person or vehicle in these data exists.</p>'
     return found
 
 
 def _shortened(notebook: str, root: Path) -> dict[str, str]:
     try:
         return notebooks.shortened(notebook, root)
-    except FileNotFoundError:  # a notebook of the reader's own, from elsewhere
+    except FileNotFoundError:  # the reader's own notebook, outside the project
         return {}
 
 
@@ -215,7 +215,7 @@ def _value(value) -> str:
 
 
 def _about(own: dict, root: Path) -> str:
-    """The data of this run, in words and beside those of the book; "" for a run without data."""
+    """The data of this run in words, and a table of their size and the size of the book's data; "" without data."""
     if not own["data"]:
         return ""
     name = html.escape(own["data"]["name"])
@@ -232,13 +232,13 @@ def _about(own: dict, root: Path) -> str:
 
 
 def _sentences(selection: str) -> list[str]:
-    """A selection as sentences of their own: its parts stand between semicolons."""
+    """The parts of a selection, separated by semicolons, as sentences."""
     parts = [part.strip() for part in selection.split(";")]
     return [f"{part[0].upper()}{part[1:]}." for part in parts if part]
 
 
 def _of_the_book(notebook: str, root: Path) -> dict[str, tuple[str, dict]]:
-    """Run -> its title and the size of its data, of the runs of the book that have a notebook."""
+    """Run -> title and size of its data, for the book's runs of a notebook."""
     found = {}
     for run in runs.read(root).runs.values():
         folder = root / "book" / ("_generated/results" if run.synthetic else "results") / run.name
@@ -258,9 +258,9 @@ def _size(value: float) -> str:
     return shown(round(value, 1) if value < 1000 else round(value))
 
 
-# ------------------------------------------------------------------------------------------------------- words and readings
+# ----------------------------------------------------------------------------------------------------- words and variants
 def _how_to_read(own: dict, body: str, root: Path) -> str:
-    """What the small print in the tables means: only of what is there."""
+    """The explanation of the small print in the tables, limited to what occurs."""
     results = "".join(re.findall("<table.*?</table>|<figure.*?</figure>", body, re.DOTALL))
     words = [INTERVALS, *(words for what, words in BESIDE.items() if re.search(what, results))]
     registry, here = runs.read(root), own["data"]["name"] if own["data"] else ""
@@ -272,7 +272,7 @@ def _how_to_read(own: dict, body: str, root: Path) -> str:
 
 
 def _words(text: str, chapter: str, root: Path) -> str:
-    """The terms of the book's glossary that a page uses; "" where it uses none, or the book has no glossary."""
+    """The terms of the book's glossary that a page uses; "" if there are none."""
     config = root / "_config.yml"
     limited = yaml_files.content(config)["sphinx"]["config"]["glossary_chapters"] if config.is_file() else {}
     every = glossary(root / "book" / "glossary.md")
@@ -293,7 +293,7 @@ def _inline(text: str) -> str:
 
 
 def glossary(path: Path) -> dict[str, str]:
-    """Term -> what it means, from a MyST ``{glossary}``: a line with the term, below it ``: what it means``, further lines indented."""
+    """Term -> definition, from a MyST ``{glossary}``: a line with the term, then ``: definition``, further lines indented."""
     if not path.is_file():
         return {}
     found, terms = {}, []
@@ -312,7 +312,7 @@ def glossary(path: Path) -> dict[str, str]:
 
 # ----------------------------------------------------------------------------------------------------------------- styles
 def stylesheet(root: Path = ROOT) -> str:
-    """The book's own styles, with the colours of its theme; a single page has no switch, it follows the reader's system."""
+    """The book's styles with the colours of its theme; a single page follows the reader's system instead of a switch."""
     light, dark = ("".join(f"--pst-color-{name}: {of[k]}; " for name, of in THEME.items()) for k in (0, 1))
     own = f":root {{ {light}}}\nhtml[data-theme=dark] {{ {dark}}}\n"
     book = "\n".join((root / "book" / "_static" / name).read_text(encoding="utf-8") for name in STYLES if _there(root, name))
@@ -324,7 +324,7 @@ def _there(root: Path, name: str) -> bool:
 
 
 def _by_system(css: str) -> str:
-    """Styles that follow the reader's system where they followed the switch of the book's theme; paper is light."""
+    """Styles that follow the reader's system instead of the switch of the book's theme; print is light."""
     out = []
     for rule in _rules(re.sub(r"/\*.*?\*/", "", css, flags=re.DOTALL)):
         theme = re.match(r"""\s*html\[data-theme=["']?(dark|light)["']?\]""", rule)
@@ -336,7 +336,7 @@ def _by_system(css: str) -> str:
 
 
 def _rules(css: str) -> list[str]:
-    """The rules of a stylesheet, those within @media or @container as one."""
+    """The rules of a stylesheet; an @media or @container block is one rule."""
     rules, depth, begin = [], 0, 0
     for found in re.finditer("[{}]", css):
         depth += 1 if found[0] == "{" else -1
@@ -347,7 +347,7 @@ def _rules(css: str) -> list[str]:
 
 
 def _mathjax() -> str:
-    """The formula renderer of the book, inside the page (2 MB); nothing where it is not installed: formulas stay as TeX."""
+    """The formula renderer of the book, embedded in the page (2 MB); "" if not installed: formulas stay TeX."""
     found = importlib.util.find_spec("sphinx-mathjax-offline")
     script = Path(found.origin).parent / "static" / "mathjax" / "tex-svg.js" if found and found.origin else None
     return MATH % script.read_text(encoding="utf-8").replace("</script", "<\\/script") if script and script.is_file() else ""

@@ -1,4 +1,4 @@
-"""The YAML files of the book: a page asks them for the words of each of its rows, and a text is parsed once."""
+"""Read the YAML files of the book; each text is parsed once, because pages look up labels for every row."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -7,8 +7,8 @@ from typing import Any
 import yaml
 
 
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # the compiled one is several times as fast, where there is one
-    """Refuses a key that stands twice: YAML would take the last one and drop the other in silence."""
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # the compiled loader, if installed, is several times faster
+    """Reject a duplicate key; YAML would silently keep only the last one."""
 
     def construct_mapping(self, node, deep=False):
         found = super().construct_mapping(node, deep)
@@ -16,13 +16,13 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # the compiled on
             seen = set()
             for key, _ in node.value:
                 if (name := self.construct_object(key, deep=True)) in seen:
-                    raise ValueError(f"line {key.start_mark.line + 1}: {name!r} stands twice")
+                    raise ValueError(f"line {key.start_mark.line + 1}: {name!r} occurs twice")
                 seen.add(name)
         return found
 
 
 def content(path: Path) -> Any:
-    """What a file holds, None for an empty one. All who ask share it: it must not be changed. ValueError for a key that stands twice."""
+    """The content of a file, None if empty; shared by all callers, so do not modify it. ValueError for a duplicate key."""
     try:
         return _parsed(path.read_text(encoding="utf-8"))
     except ValueError as error:
