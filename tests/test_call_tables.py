@@ -164,7 +164,7 @@ def test_wrong_files_of_cells_are_refused(tmp_path, text, words):
 
 def test_cells_must_be_there_and_once(tmp_path):
     path = files(tmp_path, of_cells="")
-    with pytest.raises(FileNotFoundError, match=r"the cells of these calls are not there: put july_cells\.csv beside it"):
+    with pytest.raises(FileNotFoundError, match=r"the cells of these calls are not there: put july_cells\.csv next to it"):
         datasets.load_calls(path)
     for ending in (".csv", ".parquet"):
         WRITE[ending](CELLS, tmp_path / f"july_cells{ending}")
@@ -254,7 +254,7 @@ def test_validate_says_what_is_missing(tmp_path):
     assert code == 2
     assert f"as in: mobpriv validate {path} --zone Europe/Paris" in output
     code, output = run("validate", path, "--zone", "UTC")
-    assert (code, "put july_cells.csv beside it" in output) == (2, True)
+    assert (code, "put july_cells.csv next to it" in output) == (2, True)
     WRITE[".csv"](CELLS, tmp_path / "sites.csv")
     code, output = run("validate", path, "--zone", "UTC", "--cells", tmp_path / "sites.csv")
     assert (code, f"--cells {tmp_path / 'sites.csv'}" in output) == (0, True)

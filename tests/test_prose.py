@@ -88,7 +88,7 @@ def test_texts_of_a_program(tmp_path):
         "How traces are read.",
         "A second sentence of Code.",
         "Read a file.",
-        "12: rows must be sorted by time (got row 12)",
+        "rows must be sorted by time (got row 12)",
     ]
 
 

@@ -66,7 +66,7 @@ def test_each_figure_has_its_pages_and_claims_or_what_it_shows():
     titles = {"nb": "Who?", "other": "How?"}
     assert sums.by_figure(verdicts, titles, {"Figure 9": "A drawing."}).splitlines() == [
         "- **Figure 2.** [How?](notebooks/other.ipynb): [T1.2](ledger_thesis.md#claim-t1-2) disagree",
-        "- **Figure 9.** A drawing. We test nothing about it.",
+        "- **Figure 9.** A drawing. We test no claim about it.",
         "- **Figure 10.** [Who?](notebooks/nb.ipynb): [T1.1](ledger_thesis.md#claim-t1-1) agree; "
         "[How?](notebooks/other.ipynb): [T1.2](ledger_thesis.md#claim-t1-2) disagree",
         "- **Table 1.** [Who?](notebooks/nb.ipynb): [T1.3](ledger_thesis.md#claim-t1-3) agree",

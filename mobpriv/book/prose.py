@@ -111,7 +111,9 @@ def _texts(program: str) -> Iterator[str]:
             text = "".join(part.value if isinstance(part, ast.Constant) else "12" for part in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inside:
             text = node.value
-        if len(text.split()) >= FEWEST and (id(node) in refused or re.search(r"[.?:]\W*$", text)):
+        if id(node) in refused:  # one line of several parts
+            yield from (part for part in re.split("[:;] ", text) if len(part.split()) >= FEWEST)
+        elif len(text.split()) >= FEWEST and re.search(r"[.?:]\W*$", text):
             yield text
 
 

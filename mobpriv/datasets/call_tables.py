@@ -128,7 +128,7 @@ def cells_beside(path) -> Path:
     name = bare(path)
     found = [path.with_name(f"{name}_cells{ending}") for ending in ENDINGS if path.with_name(f"{name}_cells{ending}").is_file()]
     if not found:
-        raise FileNotFoundError(f"{path}: the cells of these calls are not there: put {name}_cells.csv beside it ({_NEEDED})")
+        raise FileNotFoundError(f"{path}: the cells of these calls are not there: put {name}_cells.csv next to it ({_NEEDED})")
     if len(found) > 1:
         raise ValueError(
             f"{path}: its cells could be those of {' or of '.join(file.name for file in found)}: leave one of them there"
