@@ -139,7 +139,7 @@ def run(
         ),
     ] = False,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Folder for the results [default: runs/NOTEBOOK/DATA].")
+        Path | None, typer.Option("-o", "--output", help="Folder for the results (default: runs/NOTEBOOK/DATA).")
     ] = None,
 ):
     """Run a notebook; writes the executed notebook, a self-contained HTML page and the results as JSON."""
@@ -335,7 +335,7 @@ def show(notebook: Annotated[str, typer.Argument(help="Short name of a notebook,
 def validate(
     file: Annotated[Path, typer.Argument(help="CSV or Parquet file, or the folder of a known data set.")],
     user: Annotated[
-        str, typer.Option(help="Column of the user. [default: found by its usual names, like the next three columns]")
+        str, typer.Option(help="Column of the user (default: found by its usual names, like the next three columns).")
     ] = "",
     t: Annotated[str, typer.Option("--time-column", help="Column of the time.")] = "",
     lat: Annotated[str, typer.Option(help="Column of the latitude.")] = "",
@@ -348,12 +348,12 @@ def validate(
     cells: Annotated[
         Path | None,
         typer.Option(
-            help="Call records: table of the cells (cell, lat, lng, municipality). [default: NAME_cells.csv, .parquet or .geojson next to NAME]"
+            help="Call records: table of the cells (cell, lat, lng, municipality; default: NAME_cells.csv, .parquet or .geojson next to NAME)."
         ),
     ] = None,
     time: Annotated[
         str,
-        typer.Option(help="Format of the times: s or ms (since 1970), or iso for text. [default: recognised if unambiguous]"),
+        typer.Option(help="Format of the times: s or ms (since 1970), or iso for text (default: recognised if unambiguous)."),
     ] = "",
     zone: Annotated[str, typer.Option(help="Time zone of times without one, for instance Europe/Paris.")] = "",
     output: Annotated[
@@ -441,7 +441,7 @@ def _warn_of_row_numbers(traces, column: str) -> None:
     single = int((offsets[1:] - offsets[:-1] == 1).sum())
     if len(users) > 1 and 2 * single > len(users):
         typer.echo(
-            f"Warning: {shown(single)} of {counted(len(users), 'user')} have a single record; if {column} numbers the rows, name "
+            f"Warning: {shown(single)} of {counted(len(users), 'user')} have a single record; if {column} numbers the rows, give "
             "the column of the user with --user"
         )
 

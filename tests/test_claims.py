@@ -172,7 +172,7 @@ def test_a_quantity_without_a_value_or_not_a_number():
 
 def test_a_disagreement_that_nobody_explained():
     assert fault(claim(printed={"cabspotting": 0.3})) == (
-        "T2.3, Cabspotting: disagrees (printed 30\u00a0%, ours 12.0\u00a0%) and nobody has explained why"
+        "T2.3, Cabspotting: disagrees (printed 30\u00a0%, ours 12.0\u00a0%) without an explanation"
     )
 
 
@@ -212,7 +212,7 @@ def test_what_is_false_by_definition_is_tested_but_does_not_count():
     printed = {"cabspotting": 0.3}
     found = verdict(impossible="a theorem", printed=printed, explanations=because("Why."))
     assert (found.verdict, found.explanation) == ("cannot hold", "Why.")
-    assert "'cannot hold' is said of it (a theorem), and came out otherwise: agrees" in fault(claim(impossible="a theorem"))
+    assert "is declared 'cannot hold' (a theorem), but the verdict is: agrees" in fault(claim(impossible="a theorem"))
     assert "has an explanation of 'disagrees'" not in fault(claim(impossible="a theorem"))
     assert "1 claim tested, 1 of them decided by construction." in score_page([found], REGISTRY)
     assert counted(score_page([found], REGISTRY)) == {}
@@ -221,13 +221,13 @@ def test_what_is_false_by_definition_is_tested_but_does_not_count():
 def test_what_is_true_by_definition_is_tested_but_does_not_count():
     found = verdict(by_definition="a theorem")
     assert found.verdict == "holds by construction"
-    assert "'holds by construction' is said of it (a theorem), and came out otherwise: disagrees" in fault(
+    assert "is declared 'holds by construction' (a theorem), but the verdict is: disagrees" in fault(
         claim(by_definition="a theorem", printed={"cabspotting": 0.3})
     )
-    assert "came out otherwise: inconclusive" in fault(claim(by_definition="a theorem", tolerance=0.001))
+    assert "but the verdict is: inconclusive" in fault(claim(by_definition="a theorem", tolerance=0.001))
     relation = {"quantity": "", "printed": None, "tolerance": None, "why": ""}
     assert verdict(**relation, relation="holds", by_definition="a theorem").verdict == "holds by construction"
-    assert "came out otherwise" in fault(claim(**relation, relation="not holds", by_definition="a theorem"))
+    assert "but the verdict is" in fault(claim(**relation, relation="not holds", by_definition="a theorem"))
     score = score_page([found, verdict(id="T2.4")], REGISTRY)
     assert counted(score) == {"Cabspotting": [1, 0, 0, 0]}
     assert "2 claims tested, 1 of them decided by construction." in score
@@ -258,9 +258,9 @@ def test_a_printed_table_has_a_verdict_for_every_cell_that_is_printed():
         ("geolife", "rate of AP-Attack under no protection", "agrees", ""),
         ("mdc", "rate of AP-Attack under Promesse", "not testable without MDC", ""),
     ]
-    assert "disagrees (printed 30\u00a0%, ours 45.0\u00a0%) and nobody" in fault(claim(**TABLE), results=results)
+    assert "disagrees (printed 30\u00a0%, ours 45.0\u00a0%) without an explanation" in fault(claim(**TABLE), results=results)
     of_another = because("why the other cell agrees", of="agrees")
-    assert "and nobody has explained why" in fault(claim(**TABLE, explanations=of_another), results=results)
+    assert "without an explanation" in fault(claim(**TABLE, explanations=of_another), results=results)
     score = score_page(found, REGISTRY)
     assert counted(score) == {"Cabspotting": [0, 0, 0, 1], "GeoLife": [1, 0, 0, 0]}  # a table is one claim
     assert "1 claim tested" in score
@@ -402,7 +402,7 @@ def test_an_erratum_must_be_demonstrated():
         "E1": " The same statement holds on Cabspotting. It does not hold on GeoLife."
     }
     for demonstration, line in [
-        ("not holds", "did not come out true"),
+        ("not holds", "is not true"),
         ("min_k.median", "is a number, not a comparison"),
         ("no", "unknown"),
     ]:
@@ -460,7 +460,7 @@ def test_an_explanation_takes_its_numbers_from_the_run():
         "13.0\u00a0% (11.0 to 15.0\u00a0%, n\u00a0=\u00a0536), not 30.0\u00a0% (20.0 to 40.0\u00a0%)"
     )
     for twice in ("{100 * rate['AP-Attack', 'none']} %", "{change['AP-Attack']} points", "{privacy[0.3]} km"):
-        assert "twice: it comes with the number" in fault(claim(printed={"cabspotting": 0.3}, explanations=because(twice)))
+        assert "which comes with the number" in fault(claim(printed={"cabspotting": 0.3}, explanations=because(twice)))
     assert "unknown quantity" in fault(claim(printed={"cabspotting": 0.3}, explanations=because("{nothing}")))
 
 

@@ -145,7 +145,7 @@ def test_a_kernel_that_dies_is_one_line_and_exit_code_1(tmp_path, caplog):
     command = [sys.executable, "-m", "mobpriv.cli", "run", str(path), "-o", str(tmp_path / "out")]
     run = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert (run.returncode, run.stdout) == (1, "")
-    assert last_line(run.stderr) == "demo.ipynb: the kernel died, as it does where memory runs out"
+    assert last_line(run.stderr) == "demo.ipynb: the kernel died, probably because memory ran out"
     # what the loop says of it once an interrupt has ended the run
     with pytest.raises(running.CellFailed, match="the kernel died"):
         running.run(path, output=tmp_path / "out.ipynb", results=tmp_path / "out.json")
@@ -252,7 +252,7 @@ def test_validate_warns_of_a_column_that_numbers_the_rows(call, tmp_path, column
     (tmp_path / "o.csv").write_text("\n".join(["id,t,lat,lng", *rows]))
     code, out, _ = call("validate", "o.csv")
     assert code == 0
-    warning = f"Warning: {warned} have a single record; if id numbers the rows, name the column of the user with --user\n"
+    warning = f"Warning: {warned} have a single record; if id numbers the rows, give the column of the user with --user\n"
     assert (warning in out) == bool(warned)
     assert ("Warning" in out) == bool(warned)
 

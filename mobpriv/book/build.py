@@ -121,7 +121,7 @@ def real(folder: Path, only: list[str], workers: int = 1, root: Path = ROOT) -> 
     wanted = [run for run in runs.read(root).runs.values() if run.file]
     found = {run.name: sorted(folder.glob(run.file)) for run in wanted}
     if not any(found.values()):
-        raise FileNotFoundError(f"{folder} holds none of {', '.join(run.file for run in wanted)}")
+        raise FileNotFoundError(f"{folder} has no file for the runs: {', '.join(run.file for run in wanted)}")
     with alone(root):
         for run in wanted:
             names = [name for name in run.notebooks if found[run.name] and (not only or name in only)]

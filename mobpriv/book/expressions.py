@@ -58,12 +58,12 @@ def value_of(expression: str, results: dict[str, Any]) -> float | bool:
         value = _evaluate(tree, results)
         undefined = not isinstance(value, Family) and math.isnan(value)
     except ArithmeticError as error:
-        what = "divides by zero" if isinstance(error, ZeroDivisionError) else "holds numbers too large to reckon with"
+        what = "divides by zero" if isinstance(error, ZeroDivisionError) else "has numbers that are too large"
         raise ValueError(f"{quoted(expression)} {what}") from None
     if isinstance(value, Family):
-        raise ValueError(f"{quoted(expression)} ends in a family: say mean, min, max, count, falling or rising")
+        raise ValueError(f"{quoted(expression)} ends in a family: add mean, min, max, count, falling or rising")
     if undefined:
-        raise ValueError(f"{quoted(expression)} comes out as not a number")
+        raise ValueError(f"{quoted(expression)} is not a number (NaN)")
     return value
 
 
@@ -223,7 +223,7 @@ def name_of(node: ast.AST) -> str:
     """The name of a result, or of a family, which has ``*`` or ``0.15:0.6`` as one part."""
     parts = _parts(node)
     if sum(isinstance(part, Hole) for part in parts) > 1:
-        raise ValueError(f"{_unparsed(node)} has more than one part open")
+        raise ValueError(f"{_unparsed(node)} has more than one variable part")
     return ".".join(str(part) for part in parts)
 
 
@@ -258,7 +258,7 @@ def _part(node: ast.AST) -> str | Hole:
             return Hole(low, high)
         case ast.Constant(value=str() | int() | float() as value):
             return str(value)
-    raise ValueError(f"{_unparsed(node)} cannot stand in the name of a result")
+    raise ValueError(f"{_unparsed(node)} cannot be part of the name of a result")
 
 
 def plain_name(expression: str) -> str:
@@ -400,13 +400,13 @@ def _compared(sides: list[Value], operators: list[Callable], node: ast.AST) -> b
 
 def _numeric(value: Value, node: ast.AST) -> Value:
     if any(isinstance(v, bool | None) for v in (value.members.values() if isinstance(value, Family) else [value])):
-        raise ValueError(f"{_unparsed(node)} takes a truth value for a number")
+        raise ValueError(f"{_unparsed(node)} uses a truth value as a number")
     return value
 
 
 def _truth(value: Value, node: ast.AST) -> bool:
     if not isinstance(value, bool | None):
-        raise ValueError(f"{_unparsed(node)} takes a number for a truth value")
+        raise ValueError(f"{_unparsed(node)} uses a number as a truth value")
     return value
 
 

@@ -297,7 +297,7 @@ def _of_its_kind(verdict: Verdict) -> str:
         return f"The claim holds if {verdict.test}. This is {some}."
     if verdict.verdict == UNDECIDED:
         turns = f" The direction is uncertain, too: it is {some} that {verdict.test}." if verdict.test else ""
-        return f"The printed number lies inside our interval, but differs from our number by more than the tolerance.{turns}"
+        return f"The printed number lies inside our interval.{turns}"
     if verdict.verdict == NOT_COMPARABLE:
         return f"The number depends on the machine: {verdict.claim.why.strip()}."
     if verdict.verdict in (BY_DEFINITION, IMPOSSIBLE):
@@ -335,18 +335,12 @@ def _test_in_words(claim: Claim, tested: Sequence[Verdict]) -> str:
     if claim.relation and not test:
         return "The claim is not tested on the data that we have."
     if claim.relation and AND in test:
-        return "The claim holds if all of these statements are true:\n\n" + "\n".join(f"- {one}." for one in test.split(AND))
+        return f"The claim holds if all of these statements are true:\n\n{_statements(test)}"
     if claim.relation:
         return f"The claim holds if {test}."
     words = list(dict.fromkeys(v.words for v in tested if v.words))
-    one = (
-        f"Our value of {words[0]}"
-        if len(words) == 1 and "“" in words[0]
-        else f"Our value of “{words[0]}”"
-        if len(words) == 1
-        else ""
-    )
-    subject = one or "Each of our numbers"
+    label = words[0] if words and "“" in words[0] else f"“{''.join(words[:1])}”"
+    subject = f"Our value of {label}" if len(words) == 1 else "Each of our numbers"
     parts = []
     if claim.tolerance:
         unit = next((v.unit for v in tested if v.words), "")
@@ -360,13 +354,14 @@ def _test_in_words(claim: Claim, tested: Sequence[Verdict]) -> str:
     else:
         parts.append(f"{subject} must satisfy the printed bound.")
     if test and AND in test:
-        parts.append(
-            "We also test the direction, for which all of these statements must be true:\n\n"
-            + "\n".join(f"- {one}." for one in test.split(AND))
-        )
+        parts.append(f"We also test the direction, for which all of these statements must be true:\n\n{_statements(test)}")
     elif test:
         parts.append(f"We also test the direction: {test}.")
     return " ".join(parts)
+
+
+def _statements(test: str) -> str:
+    return "\n".join(f"- {one}." for one in test.split(AND))
 
 
 # ------------------------------------------------------------------------------------------------------------------- pages

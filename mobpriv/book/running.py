@@ -164,7 +164,7 @@ def _execute(
             where = f"{path.name}, cell {error.cell_index + 1}: {error.ename}: {error.evalue}"
             raise CellFailed(re.sub(r"\x1b\[[0-9;]*m", "", text) + f"\n{where}") from None
         except DeadKernelError:
-            raise CellFailed(f"{path.name}: the kernel died, as it does where memory runs out") from None
+            raise CellFailed(f"{path.name}: the kernel died, probably because memory ran out") from None
     return plain_notebook(executed)
 
 

@@ -69,7 +69,7 @@ def by_figure(verdicts: Iterable[Verdict], titles: Mapping[str, str], drawings: 
             if figure.split()[1].startswith(only):
                 found.setdefault(figure, {}).setdefault(claim.notebook, []).append(words)
     if both := {*found} & {*drawings}:
-        raise ValueError(f"{', '.join(sorted(both))}: a drawing without a claim, and claims are about it")
+        raise ValueError(f"{', '.join(sorted(both))}: listed under drawings (without a claim), but a claim is about it")
     lines = []
     for figure in sorted([*found, *drawings], key=_in_order):
         pages = [f"[{titles[name]}](notebooks/{name}.ipynb): {', '.join(of)}" for name, of in found.get(figure, {}).items()]

@@ -4,7 +4,7 @@ Verdicts on a printed number:
 
 - It **agrees** if our number is within the tolerance and the ``direction``, if any, does not fail.
 - It **agrees in direction** if ``direction`` holds for all values of the results inside their 95 % intervals.
-- It is **inconclusive** if the printed number lies in our interval, or the cases are too few for an interval.
+- It is **inconclusive** if the ``direction``, if any, is uncertain and the printed number lies in our interval, or the cases are too few for one.
 - It **disagrees** otherwise; a disagreement needs an explanation.
 
 Verdicts on a relation: it agrees if it holds for all values inside the intervals, disagrees if it fails for all, else it is inconclusive.
@@ -227,9 +227,7 @@ def _judged(
     if here is None:
         raise ValueError(f"there are no results of {claim.notebook}")
     found = [_defined(_verdict(claim, dataset, quantity, cells[quantity], here, names)) for quantity in cells]
-    wrong = (
-        IMPOSSIBLE if reason_of(claim.impossible, dataset) else DISAGREES
-    )  # the verdict that an explanation of a disagreement refers to
+    wrong = IMPOSSIBLE if reason_of(claim.impossible, dataset) else DISAGREES  # what explanations of a disagreement refer to
     came_out, texts = {verdict.verdict: verdict for verdict in found}, {}
     for entry in claim.explanations:
         kinds = [wrong if kind == DISAGREES else kind for kind in entry.of] if dataset in entry.runs else []
@@ -241,7 +239,7 @@ def _judged(
     if DISAGREES in came_out and DISAGREES not in texts:
         v = came_out[DISAGREES]
         numbers = f" (printed {constant(v.printed, v.unit)}, ours {shown(v.value, v.unit)})" if v.value is not None else ""
-        raise ValueError(f"disagrees{numbers} and nobody has explained why")
+        raise ValueError(f"disagrees{numbers} without an explanation")
     told = {kind: _with_numbers(text, here, lambda name: names.of(claim.notebook, name)) for kind, text in texts.items()}
     return [verdict._replace(explanation=told.get(verdict.verdict, "")) for verdict in found]
 
@@ -296,7 +294,7 @@ def _defined(verdict: Verdict) -> Verdict:
     ):
         reason = reason_of(reasons, verdict.dataset)
         if reason and verdict.verdict not in ("", expected):
-            raise ValueError(f"{kind!r} is said of it ({reason.strip()}), and came out otherwise: {verdict.verdict}")
+            raise ValueError(f"is declared {kind!r} ({reason.strip()}), but the verdict is: {verdict.verdict}")
         if reason and verdict.verdict:
             return verdict._replace(verdict=kind)
     return verdict
@@ -364,12 +362,12 @@ def _with_numbers(text: str, results: dict[str, Any], called, kind: str = EXPLAN
         expression, behind = found.groups()
         unit = unit_of(expression, called)
         if unit and behind and behind in ("%", "points", unit):
-            raise ValueError(f"the explanation says the unit of {{{expression}}} twice: it comes with the number")
+            raise ValueError(f"the text repeats the unit of {{{expression}}}, which comes with the number")
         size = re.fullmatch(r"abs\((.*)\)", expression)
         low, high, n = _extent(plain_name(size[1] if size else expression), results)
         if size and low is not None:
             if low < 0 < high:
-                raise ValueError(f"{{{expression}}}: its interval holds 0, so that the text cannot say its sign")
+                raise ValueError(f"{{{expression}}}: its interval includes 0, so the text cannot state its sign")
             low, high = sorted((abs(low), abs(high)))
         of = (re.match(r"[^.[(]*", size[1] if size else expression)[0], n)
         between = extent(low, high, unit, form)
@@ -479,7 +477,7 @@ def check_errata(
             if of_notebook is None:
                 raise ValueError(f"there are no results of {erratum.notebook}")
             if not truth_of(erratum.demonstration, of_notebook):
-                raise ValueError(f"the demonstration {erratum.demonstration} did not come out true")
+                raise ValueError(f"the demonstration {erratum.demonstration} is not true")
             read = names_in(erratum.demonstration, of_notebook)
             others = [run for run in registry.runs.values() if not run.synthetic]
             there = {run.title: results.get(run.name, {}).get(erratum.notebook, {}) for run in others}
