@@ -65,11 +65,11 @@ def test_each_figure_has_its_pages_and_claims_or_what_it_shows():
     ]
     titles = {"nb": "Who?", "other": "How?"}
     assert sums.by_figure(verdicts, titles, {"Figure 9": "A drawing."}).splitlines() == [
-        "- **Figure 2.** [How?](notebooks/other.ipynb): [T1.2](ledger_thesis.md#claim-t1-2) disagree",
+        '- **Figure 2.** [How?](notebooks/other.ipynb): <a href="ledger_thesis.html#claim-t1-2">T1.2</a> disagree',
         "- **Figure 9.** A drawing. We test no claim about it.",
-        "- **Figure 10.** [Who?](notebooks/nb.ipynb): [T1.1](ledger_thesis.md#claim-t1-1) agree; "
-        "[How?](notebooks/other.ipynb): [T1.2](ledger_thesis.md#claim-t1-2) disagree",
-        "- **Table 1.** [Who?](notebooks/nb.ipynb): [T1.3](ledger_thesis.md#claim-t1-3) agree",
+        '- **Figure 10.** [Who?](notebooks/nb.ipynb): <a href="ledger_thesis.html#claim-t1-1">T1.1</a> agree; '
+        '[How?](notebooks/other.ipynb): <a href="ledger_thesis.html#claim-t1-2">T1.2</a> disagree',
+        '- **Table 1.** [Who?](notebooks/nb.ipynb): <a href="ledger_thesis.html#claim-t1-3">T1.3</a> agree',
     ]
     assert "Figure 10" not in sums.by_figure(verdicts, titles, {}, "2")
     with pytest.raises(ValueError, match="Figure 10: a drawing without a claim, and claims are about it"):

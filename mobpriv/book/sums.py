@@ -64,7 +64,7 @@ def by_figure(verdicts: Iterable[Verdict], titles: Mapping[str, str], drawings: 
     found: dict[str, dict[str, list[str]]] = {}
     for cells in of_claim.values():
         claim = cells[0].claim
-        words = f"[{claim.id}]({page_of(claim.paper)}.md#{anchor(claim)}) {outcome(cells)}"
+        words = f'<a href="{page_of(claim.paper)}.html#{anchor(claim)}">{claim.id}</a> {outcome(cells)}'
         for figure in figures_of(claim.place):
             if figure.split()[1].startswith(only):
                 found.setdefault(figure, {}).setdefault(claim.notebook, []).append(words)
