@@ -72,7 +72,7 @@ def test_each_figure_has_its_pages_and_claims_or_what_it_shows():
         '- **Table 1.** [Who?](notebooks/nb.ipynb): <a href="ledger_thesis.html#claim-t1-3">T1.3</a> agree',
     ]
     assert "Figure 10" not in sums.by_figure(verdicts, titles, {}, "2")
-    with pytest.raises(ValueError, match="Figure 10: a drawing without a claim, and claims are about it"):
+    with pytest.raises(ValueError, match="Figure 10: listed under drawings"):
         sums.by_figure(verdicts, titles, {"Figure 10": "A drawing."})
 
 
