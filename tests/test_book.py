@@ -537,7 +537,7 @@ def test_the_foot_of_a_page_says_where_its_numbers_come_from(tmp_path):
     for part in (
         "synthetic city (synthetic)",
         "abababab",
-        "<dt>parameters</dt><dd>All have their default values.</dd>",
+        "<dt>parameters</dt><dd>All parameters have their default values.</dd>",
         "<code>mobpriv run demo</code>",
         "source notebook",
         "results on synthetic city",
@@ -562,7 +562,7 @@ def test_provenance_names_the_parameters_that_were_given_in_words(tmp_path):
     row = pages.provenance_row(record)
     assert row["parameters"] == "cell: 1\u202f500; sizes: 3; quick: yes. All other parameters have their default values."
     assert row["command"] == "`mobpriv run demo -p cell=1500.0 -p 'sizes=[3]' --quick`"
-    assert pages.provenance_row({**record, "command": "mobpriv run demo"})["parameters"] == "All have their default values."
+    assert pages.provenance_row({**record, "command": "mobpriv run demo"})["parameters"] == "All parameters have their default values."
 
 
 def test_provenance_of_several_runs_says_once_what_they_share(tmp_path):
