@@ -562,7 +562,10 @@ def test_provenance_names_the_parameters_that_were_given_in_words(tmp_path):
     row = pages.provenance_row(record)
     assert row["parameters"] == "cell: 1\u202f500; sizes: 3; quick: yes. All other parameters have their default values."
     assert row["command"] == "`mobpriv run demo -p cell=1500.0 -p 'sizes=[3]' --quick`"
-    assert pages.provenance_row({**record, "command": "mobpriv run demo"})["parameters"] == "All parameters have their default values."
+    assert (
+        pages.provenance_row({**record, "command": "mobpriv run demo"})["parameters"]
+        == "All parameters have their default values."
+    )
 
 
 def test_provenance_of_several_runs_says_once_what_they_share(tmp_path):

@@ -136,7 +136,7 @@ class TestEveryMetric:
 
     def test_a_stranger_is_refused(self, metric, of_itself, plane):
         traces = walks([10, 10])
-        with pytest.raises(ValueError, match=r"of users who have original records \(1 are not, first: b\)"):
+        with pytest.raises(ValueError, match=r"belong to users with original records \(1 are not, first: b\)"):
             metric(rows(traces, (traces["user"] == "a").to_numpy()), traces, plane)
 
 

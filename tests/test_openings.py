@@ -232,7 +232,7 @@ class TestFindings:
             "nb": ["It falls by 30\u00a0points (20 to 40\u00a0points)."]
         }
         results = {"city": {"nb": {"change": {"value": -0.3, "low": -0.4, "high": 0.1, "n": 9}}}}
-        with pytest.raises(LedgerError, match="its interval holds 0, so that the text cannot say its sign"):
+        with pytest.raises(LedgerError, match="its interval includes 0, so the text cannot state its sign"):
             told(found[:1], results, REGISTRY, called, kind=BRIEF)
 
     def test_a_change_whose_interval_holds_0_is_inconclusive(self):

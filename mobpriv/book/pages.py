@@ -147,7 +147,11 @@ def _chosen(record: dict, shortened: Collection[str]) -> str:
     named = {word.partition("=")[0] for flag, word in pairwise(words) if flag == "-p"} | {"quick"} & {w[2:] for w in words}
     named |= set(shortened) if record["parameters"].get("quick") else set()
     given = [f"{name}: {_value(value)}" for name, value in record["parameters"].items() if name in named]
-    return f"{'; '.join(given)}. All other parameters have their default values." if given else "All parameters have their default values."
+    return (
+        f"{'; '.join(given)}. All other parameters have their default values."
+        if given
+        else "All parameters have their default values."
+    )
 
 
 def _value(value: Any) -> str:

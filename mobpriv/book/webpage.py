@@ -87,9 +87,7 @@ def page(notebook: nbformat.NotebookNode, record: dict, root: Path = ROOT) -> st
         _about(own, root),
         body,
         _how_to_read(own, body, root),
-        _words(
-            f"{text} {re.sub('<details.*?</details>|<[^>]+>', ' ', body, flags=re.DOTALL)}", own["notebook"].split("_")[0], root
-        ),
+        _words(f"{text} {re.sub('<details.*?</details>|<[^>]+>', ' ', body, flags=re.DOTALL)}", own["notebook"], root),
         f'<h2>Where the numbers come from</h2><table class="origin"><tbody>{origin}</tbody></table>',
     ]
     name = re.sub("<[^>]+>", "", title) or own["notebook"]
@@ -271,12 +269,12 @@ def _how_to_read(own: dict, body: str, root: Path) -> str:
     return f"<h2>How to read the numbers</h2><p>{' '.join(words)}</p>{readings}"
 
 
-def _words(text: str, chapter: str, root: Path) -> str:
+def _words(text: str, name: str, root: Path) -> str:
     """The terms of the book's glossary that a page uses; "" if there are none."""
     config = root / "_config.yml"
     limited = yaml_files.content(config)["sphinx"]["config"]["glossary_chapters"] if config.is_file() else {}
     every = glossary(root / "book" / "glossary.md")
-    known = {term: what for term, what in every.items() if chapter in limited.get(term, [chapter])}
+    known = {term: what for term, what in every.items() if any(map(name.startswith, limited.get(term, [""])))}
     used = {term: what for term, what in known.items() if re.search(rf"\b{re.escape(term)}s?\b", text, flags=re.IGNORECASE)}
     terms = "".join(
         f"<dt>{html.escape(term)}</dt><dd>{_inline(what)}</dd>" for term, what in sorted(used.items(), key=_by_name)
