@@ -60,7 +60,7 @@ def test_one_phrase_for_all_data_sets_that_share_it_real_data_first():
 
 def test_people_who_are_made_up_on_real_boundaries_stand_behind_real_ones():
     text = opened(*(Verdict(claim(), run, AGREES) for run in ("boundaries", "callers")))
-    assert "holds on the calls simulated from Cabspotting and Tuscany's boundaries with synthetic people" in text.replace(
+    assert "holds on Cabspotting with simulated calls and Tuscany's boundaries with synthetic people" in text.replace(
         "&#x27;", "'"
     )
 
@@ -221,7 +221,7 @@ class TestFindings:
         results = {r: {"nb": {"loss": dict(zip(("value", "low", "high"), of, strict=True))}} for r, of in loss.items()}
         results["geolife-program"] = {"nb": {"other": 1}}
         assert told(found, results, REGISTRY, self.NAMES)["nb"] == [
-            "It costs. The same statement holds on Cabspotting. It is inconclusive on GeoLife. It does not hold on the calls simulated from Cabspotting."
+            "It costs. The same statement holds on Cabspotting. It is inconclusive on GeoLife. It does not hold on Cabspotting with simulated calls."
         ]
 
     def test_the_size_of_a_change_has_no_sign_and_the_interval_of_the_size(self):

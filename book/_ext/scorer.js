@@ -9,7 +9,8 @@ var Scorer = {
   partialTitle: 7,
   term: 5,
   partialTerm: 2,
-  score: ([, title, , , score]) => {
+  score: ([docname, title, , , relevance]) => {
+    const score = relevance + (docname === "insights" ? 20 : 0); // what the book found comes before the details
     const words = (new URLSearchParams(window.location.search).get("q") ?? "").trim().split(/\s+/);
     const page = title.split(" > ")[0];
     const held = (word) =>
