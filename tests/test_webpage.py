@@ -1,5 +1,6 @@
 """The single page that a run leaves: what it says first, whose styles it has, and that it stands alone in a browser."""
 
+import importlib.util
 import json
 import re
 
@@ -178,6 +179,17 @@ def test_words_that_are_terms_in_some_chapters_are_in_the_glossary():
     pages = [path.stem for path in (ROOT / "notebooks").glob("*.ipynb")]
     assert [term for term in limited if term not in known] == []
     assert all(any(page.startswith(part) for page in pages) for those in limited.values() for part in those)
+
+
+@pytest.mark.parametrize(
+    ("text", "linked"),
+    [("a stay of an hour", True), ("short stays", True), ("their traces stay useful", False), ("to stay", False)],
+)
+def test_a_word_that_is_a_verb_too_is_a_term_only_as_a_noun(text, linked):
+    spec = importlib.util.spec_from_file_location("glossary_links", ROOT / "book" / "_ext" / "glossary_links.py")
+    links = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(links)
+    assert bool(re.search(rf"(?<![\w-]){links._NOUN}stay", text)) == linked
 
 
 def test_the_styles_are_the_books_and_follow_the_readers_system():
