@@ -96,7 +96,7 @@ def test_the_search_finds_the_words_of_the_book(searching, query):
         "another grid",
         "held-out evaluation",
         "selection bias",
-        "many reports add up",
+        "many reports",
         "unit of ε",
         "privacy budget",
         "noise reveals a user",
