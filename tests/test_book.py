@@ -383,9 +383,9 @@ class TestCarryingOver:
         assert self.stale(today) == set()
         build.write_pages({"nb": "city"}, today)
         status = (today / "book" / "_generated" / "status.md").read_text()
-        assert status.count("at commit unknown. Carried over at commit unknown.\n") == 2
+        assert status.count("| unknown | carried over at commit unknown |\n") == 2
         assert (
-            "was rearranged after this run. It gives the same numbers"
+            "was rearranged after this run. On the data that come with the book"
             in (today / "book" / "notebooks" / "nb.ipynb").read_text()
         )
 

@@ -103,10 +103,11 @@ def test_each_kind_of_verdict_says_what_it_rests_on():
         claim(id="T1.4", direction="change['AP-Attack'] < 0"),
     )
     first, second, third, fourth = text.split(":::::{div} claim")[1:]
-    assert "same for all values inside the 95\u00a0% intervals: “change of AP-Attack's rate” is below 0\u00a0points." in first
+    assert "The direction agrees for all values inside the 95\u00a0% intervals." in first
+    assert "We also test the direction: “change of AP-Attack's rate” is below 0\u00a0points." in first
     assert ["change of AP-Attack's rate", "−10.0\u00a0points −20.0 to −1.0\u00a0points"] in rows(first)
     assert "The printed number lies inside our interval" in second
-    assert "and false for others that “change of POI-Attack's rate” is below 0\u00a0points." in second
+    assert "The direction is uncertain, too." in second
     assert "**Cabspotting**: A theorem." in third
     assert "change of AP-Attack's rate" not in "".join(map(str, rows(fourth)))  # it agrees by its number
 

@@ -287,16 +287,13 @@ def _reasons(claim: Claim, rows: Mapping[str, Sequence[Verdict]], registry: Regi
 def _of_its_kind(verdict: Verdict) -> str:
     """The sentences that a kind of verdict always has."""
     if verdict.verdict == DIRECTION:
-        return f"Our number differs from the printed one. Its direction is the same for all values inside the 95{FIXED}% intervals: {verdict.test}."
+        return f"Our number differs from the printed one. The direction agrees for all values inside the 95{FIXED}% intervals."
     if verdict.verdict == UNDECIDED and verdict.n is not None and verdict.low is None:
         return f"The cases are too few (n{FIXED}={FIXED}{shown(verdict.n)}) for a 95{FIXED}% interval."
-    some = f"true for some values inside the 95{FIXED}% intervals and false for others"
-    if verdict.verdict == UNDECIDED and verdict.claim.relation and AND in verdict.test:
-        return f"The statements listed under “{TESTED}” must all be true. Together they are {some}."
     if verdict.verdict == UNDECIDED and verdict.claim.relation:
-        return f"The claim holds if {verdict.test}. This is {some}."
+        return f"Some values inside our 95{FIXED}% intervals support the claim, and others contradict it."
     if verdict.verdict == UNDECIDED:
-        turns = f" The direction is uncertain, too: it is {some} that {verdict.test}." if verdict.test else ""
+        turns = " The direction is uncertain, too." if verdict.test else ""
         return f"The printed number lies inside our interval.{turns}"
     if verdict.verdict == NOT_COMPARABLE:
         return f"The number depends on the machine: {verdict.claim.why.strip()}."

@@ -98,8 +98,8 @@ def _code(record: dict) -> str:
 def _rearranged(record: dict) -> str:
     """The sentence on a result that was carried over."""
     return (
-        "The code was rearranged after this run. It gives the same numbers on the data that come with the book "
-        f"(checked at commit {record['carried']})."
+        "The code was rearranged after this run. On the data that come with the book, the new code gives the numbers of the "
+        f"old code (checked at commit {record['carried']})."
     )
 
 
@@ -241,15 +241,20 @@ def status_page(
     ]
     lines = [" ".join(lines), ""]
     lines += ["A result without a remark comes from the code of today."] if every else []
+    if any("carried" in record["provenance"] for entries in records.values() for record in entries.values()):
+        lines.append(
+            "A result is carried over if the new code gives the numbers of the old code on the data that come with the book."
+        )
     lines += ['"+ changes" after a commit means that the code had uncommitted changes when the result was computed.', ""]
     for run, entries in records.items():
-        lines += ["", f"## {registry.title(run)}", ""] if entries else []
+        head = ["| page | running time | commit | remark |", "|---|---|---|---|"]
+        lines += ["", f"## {registry.title(run)}", "", *head] if entries else []
         for name, record in entries.items():
             made = record["provenance"]
-            quick = "A quick run, not a result." if made["parameters"].get("quick") else ""
-            carried = f"Carried over at commit {made['carried']}." if "carried" in made else ""
+            quick = "a quick run, not a result" if made["parameters"].get("quick") else ""
+            carried = f"carried over at commit {made['carried']}" if "carried" in made else ""
             state = '<span class="verdict undecided">stale</span>' if (run, name) in stale else carried or quick
             page = f"[{titles.get(name, name)}](notebooks/{name}.ipynb)"
             seconds = shown(max(round(made["seconds"]), 1), "s")
-            lines.append(f"- {page} Computed in {seconds} at commit {made['commit']}. {state}".rstrip())
+            lines.append(f"| {page} | {seconds} | {made['commit']} | {state} |")
     return "\n".join(lines) + "\n"
