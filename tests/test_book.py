@@ -257,6 +257,15 @@ class TestWhatAResultDependsOn:
         after = self.hashes(tmp_path)
         assert [a != b for a, b in zip(before, after, strict=True)] == [page, numbers]
 
+    def test_not_on_the_module_where_a_definition_is(self, tmp_path, package):
+        make(tmp_path, "demo", "from mobpriv.mechanisms.geo_i import GeoI", "GeoI()")
+        before = self.hashes(tmp_path)[1]
+        (package / "mechanisms" / "geo_i.py").rename(package / "mechanisms" / "planar.py")
+        make(tmp_path, "demo", "from mobpriv.mechanisms.planar import GeoI", "GeoI()")
+        assert self.hashes(tmp_path)[1] == before
+        make(tmp_path, "demo", "from mobpriv.mechanisms.promesse import Promesse as GeoI", "GeoI()")
+        assert self.hashes(tmp_path)[1] != before
+
     def test_on_its_parameters_its_cells_its_data_and_the_packages_it_uses(self, tmp_path):
         lock = tmp_path / "requirements.lock"
         lock.write_text("numpy==1\ntyper==1\n")

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+PACKAGE = __name__.partition(".")[0]
 Place = tuple[Path, str]  # a file and a name at its top level; "" is the whole file
 
 
@@ -62,15 +63,22 @@ def _bound(node: ast.stmt) -> set[str]:
 
 
 def normal(tree: ast.AST) -> str:
-    """A program without comments, layout and docstrings, equal for every Python version; modifies the tree."""
+    """A program without comments, layout, docstrings and imports of the package, equal for every Python version.
+
+    A definition that is imported counts by its name and text, and not by the module where it is. Modifies the tree.
+    """
     for node in ast.walk(tree):
         if isinstance(getattr(node, "body", None), list):
-            node.body = [
-                line for line in node.body if not (isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant))
-            ]
+            node.body = [line for line in node.body if not _is_no_code(line)]
     # as Python 3.11 writes it: otherwise hashes would differ between versions and every result would be stale
     shown = {"show_empty": True} if sys.version_info >= (3, 13) else {}
     return ast.dump(tree, **shown).replace(", type_params=[]", "")
+
+
+def _is_no_code(line: ast.stmt) -> bool:
+    if isinstance(line, ast.ImportFrom):
+        return (line.module or "").partition(".")[0] == PACKAGE
+    return isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant)
 
 
 def _statement(node: ast.stmt) -> Statement:

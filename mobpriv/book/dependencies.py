@@ -2,7 +2,8 @@
 
 Both hashes cover single definitions (:mod:`mobpriv.book.definitions`), not whole files. :func:`page_hash` covers everything that an
 executed page shows; a page with the same hash is not run again. :func:`code_hash` covers only the code that computes the *numbers*:
-no text, no comments, no drawing code. A result on real data is stale if its code hash differs from today's.
+no text, no comments, no drawing code. It ignores in which module a definition is. A result on real data is stale if its code hash
+differs from today's.
 """
 
 import ast
@@ -89,7 +90,7 @@ def _programs(texts: list[str], outside: Callable[[Path], bool], root: Path) -> 
     """
     programs = [source(text) for text in texts]
     found = definitions.used(texts, _file, outside)
-    said = [f"{path.relative_to(PACKAGE).as_posix()} {name} {lines}" for (path, name), lines in found.items()]
+    said = sorted(f"{name} {lines}" for (_, name), lines in found.items() if lines)
     return [program.normal for program in programs], said + _packages(programs, {path for path, _ in found}, root)
 
 
