@@ -86,7 +86,7 @@ class TestCompared:
         ]
         rows = made.groups[""]
         assert rows["AP-Attack"][0] == Cell(
-            f"45.3{NB}%", (f"41.0 to 50.0{NB}%", f"program: 46.0{NB}% (41.0 to 50.0{NB}%)", f"paper: 45{NB}%")
+            f"45.3{NB}%", (f"41.0 to 50.0{NB}%", f"author's code: 46.0{NB}% (41.0 to 50.0{NB}%)", f"paper: 45{NB}%")
         )
         assert rows["AP-Attack"][2] == Cell(f"50.0{NB}%", (f"40.0 to 60.0{NB}%",))
         assert [c.number for c in rows["third quartile"]] == ["–", "–", "∞"]
@@ -96,7 +96,7 @@ class TestCompared:
         path = project / "book" / "results" / "cabspotting-program" / "nb.json"
         path.write_text(path.read_text().replace("1536", "42"))
         made = book.compared("nb", OWN, CITY, project).table({"rate.ap": "AP-Attack"})
-        assert made.columns[0] == f"Cabspotting, n{NB}={NB}1{NN}536 (program: 42)"
+        assert made.columns[0] == f"Cabspotting, n{NB}={NB}1{NN}536 (author's code: 42)"
 
     def test_numbers_of_cases_that_differ_stand_in_the_cells(self, project):
         results = OWN | {"rate.poi": Estimate(0.5, 0.4, 0.6, 21)}

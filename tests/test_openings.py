@@ -200,8 +200,7 @@ class TestFindings:
         found = [Finding("nb", "It costs.", "city.loss > 0.2 and city.loss > 0.25 and geolife.loss < 1")]
         results = {run: {"nb": {"loss": {"value": 0.3, "low": 0.22, "high": 0.4, "n": 9}}} for run in ("city", "geolife")}
         assert told(found, results, REGISTRY, self.NAMES)["nb"] == [
-            "It costs. This is so in our sample. Inside the 95\u00a0% intervals it is uncertain whether "
-            "“loss on the synthetic city” is above 25\u00a0%."
+            "It costs. This holds in our sample, but not for all values inside the 95\u00a0% intervals."
         ]
         assert told(found, results, REGISTRY, self.NAMES, kind=BRIEF)["nb"] == ["It costs. (In this sample only.)"]
 
@@ -221,7 +220,7 @@ class TestFindings:
         results = {r: {"nb": {"loss": dict(zip(("value", "low", "high"), of, strict=True))}} for r, of in loss.items()}
         results["geolife-program"] = {"nb": {"other": 1}}
         assert told(found, results, REGISTRY, self.NAMES)["nb"] == [
-            "It costs. The same statement holds on Cabspotting. It is inconclusive on GeoLife. It does not hold on Cabspotting with simulated calls."
+            "It costs. This finding also holds on Cabspotting. It is inconclusive on GeoLife. It does not hold on Cabspotting with simulated calls."
         ]
 
     def test_the_size_of_a_change_has_no_sign_and_the_interval_of_the_size(self):

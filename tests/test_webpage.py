@@ -125,7 +125,7 @@ def test_the_provenance_names_what_a_quick_run_shortened(own):
     ("table", "said", "not_said"),
     [
         ('<table class="numbers"><td>1</td></table>', "The small numbers below", ["other variant", "paper", "same notebook"]),
-        ('<table><td data-label="GeoLife">1<small>program: 2</small><small>paper: 3</small></td></table>', "The numbers on GeoLife come with the book", []),
+        ('<table><td data-label="GeoLife">1<small>author\'s code: 2</small><small>paper: 3</small></td></table>', "The numbers on GeoLife come with the book", []),
         ("<p>GeoLife</p>", "The small numbers below", ["other variant", "same notebook"]),
     ],
 )  # fmt: skip

@@ -28,6 +28,10 @@ class Shown(NamedTuple):
     synthetic: bool
     here: bool = False  # the current run; figures may also draw data that are not in its results
 
+    @property
+    def variant(self) -> str:
+        return {"text": "as described", "program": "author's code"}[self.reading]
+
     def value(self, name: str) -> float:
         """The value of a result."""
         found = self.results[name]
@@ -54,9 +58,9 @@ def _number(part: str) -> Any:
 
 
 def _with_count(title: str, runs: list[Shown], counts: list[int | None]) -> str:
-    """ "GeoLife, n = 35 (program: 42)"."""
+    """ "GeoLife, n = 35 (author's code: 42)"."""
     first, *others = counts
-    also = [f"{run.reading}: {shown(n)}" for run, n in zip(runs[1:], others, strict=True) if n and n != first]
+    also = [f"{run.variant}: {shown(n)}" for run, n in zip(runs[1:], others, strict=True) if n and n != first]
     return title + (f", n{FIXED}={FIXED}{shown(first)}" + (f" ({', '.join(also)})" if also else "") if first else "")
 
 
@@ -132,7 +136,7 @@ class Compared:
         unit = self.unit(name, text)
         first, *others = runs
         found = cell(first.results.get(name), unit, n)
-        small = [f"{run.reading}: {cell(run.results[name], unit, n=False)}" for run in others if name in run.results]
+        small = [f"{run.variant}: {cell(run.results[name], unit, n=False)}" for run in others if name in run.results]
         small += [f"paper: {constant(first.printed[name], unit)}"] if name in first.printed else []
         return found._replace(small=(*found.small, *small))
 

@@ -348,8 +348,10 @@ def _test_in_words(claim: Claim, tested: Sequence[Verdict]) -> str:
         parts.append(f"{subject} must equal the printed one ({claim.why.strip().rstrip('.')}).")
     elif claim.kind == STOPWATCH:
         parts.append(f"{subject} is shown, but not compared.")
-    else:
+    elif any(v.printed is not None for v in tested):
         parts.append(f"{subject} must satisfy the printed bound.")
+    else:
+        parts.append(f"{subject} is shown, but not compared: the paper prints no number for these data.")
     if test and AND in test:
         parts.append(f"We also test the direction, for which all of these statements must be true:\n\n{_statements(test)}")
     elif test:

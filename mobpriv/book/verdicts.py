@@ -60,7 +60,7 @@ ACROSS = "across"  # the "run" of a claim that compares runs with each other
 QUICK = "not judged: a quick run"
 OLDER = "not judged: the results are older than the test"
 UNJUDGED = (QUICK, OLDER)
-IN_SAMPLE = f"This is so in our sample. Inside the 95{FIXED}% intervals it is uncertain whether"
+IN_SAMPLE = f"This holds in our sample, but not for all values inside the 95{FIXED}% intervals."
 EXPLANATION, FINDING, ANSWER, BRIEF = "explanation", "finding", "answer", "brief"  # kinds of texts with numbers
 NO_DATA = "no data set"  # the row of a claim that uses no data set
 
@@ -422,9 +422,9 @@ def told(
                     f"an answer must hold for all values inside the intervals, and is inconclusive: {'; '.join(undecided)}"
                 )
             if undecided:
-                text += " (In this sample only.)" if kind == BRIEF else f" {IN_SAMPLE} {'; and whether '.join(undecided)}."
+                text += " (In this sample only.)" if kind == BRIEF else f" {IN_SAMPLE}"
             texts.setdefault(finding.notebook, []).append(
-                text + (_elsewhere(finding.holds, here, registry) if kind == FINDING else "")
+                text + (_elsewhere(finding.holds, here, registry, text) if kind == FINDING else "")
             )
         except ValueError as error:
             faults.append(f"finding of {finding.notebook} ({finding.says[:50]}…): {error}")
@@ -433,28 +433,30 @@ def told(
     return texts
 
 
-def _elsewhere(holds: str, results: dict[str, Any], registry: Registry) -> str:
-    """A sentence on how a finding about one run comes out on the other runs that have its quantities."""
+def _elsewhere(holds: str, results: dict[str, Any], registry: Registry, text: str) -> str:
+    """Sentences on how a finding about one run comes out on the other runs that have its quantities and that its text does not name."""
     read = names_in(holds, results)
     runs = {name.split(".")[0] for name in read}
     if len(runs) != 1:
         return ""
     (own,) = runs
-    others = [run for run in registry.runs.values() if run.name != own]
+    others = [run for run in registry.runs.values() if run.name != own and named(run.title) not in text]
     return _outcomes(
-        holds, {run.title: {name: results.get(run.name + name.removeprefix(own)) for name in read} for run in others}
+        "This finding",
+        holds,
+        {run.title: {name: results.get(run.name + name.removeprefix(own)) for name in read} for run in others},
     )
 
 
-def _outcomes(holds: str, there: dict[str, dict[str, Any]]) -> str:
+def _outcomes(subject: str, holds: str, there: dict[str, dict[str, Any]]) -> str:
     """Sentences on how a relation comes out on the runs (title -> quantities) that have all its quantities."""
     found: dict[str, list[str]] = {}
     for title, results in there.items():
         if None not in results.values():
-            outcome = {True: "holds", False: "does not hold", None: "is inconclusive"}[throughout(holds, results)]
+            outcome = {True: "also holds", False: "does not hold", None: "is inconclusive"}[throughout(holds, results)]
             found.setdefault(outcome, []).append(named(title))
     sentences = [f" {outcome} on {in_a_row(titles)}." for outcome, titles in found.items()]
-    return f" The same statement{' It'.join(sentences)}" if sentences else ""
+    return f" {subject}{' It'.join(sentences)}" if sentences else ""
 
 
 def in_a_row(names: Sequence[str]) -> str:
@@ -482,7 +484,9 @@ def check_errata(
             others = [run for run in registry.runs.values() if not run.synthetic]
             there = {run.title: results.get(run.name, {}).get(erratum.notebook, {}) for run in others}
             elsewhere[erratum.id] = _outcomes(
-                erratum.demonstration, {title: {name: of.get(name) for name in read} for title, of in there.items()}
+                "The statement",
+                erratum.demonstration,
+                {title: {name: of.get(name) for name in read} for title, of in there.items()},
             )
         except ValueError as error:
             faults.append(f"{erratum.id}: {error}")

@@ -59,7 +59,7 @@ STYLES = ("figures.css", "mobpriv.css")  # of the book
 MATH = "<script>window.MathJax = {tex: {inlineMath: [['$', '$']]}, options: {enableMenu: false}}</script><script>%s</script>"
 INTERVALS = "The small numbers below a value are its 95 % interval and n, the number of cases."
 BESIDE = {  # pattern in the tables and figures of a page -> sentence that explains it
-    "<small>(?:text|program):": "A second number below the first is from the other variant of the method.",
+    "<small>(?:as described|author(?:'|&#x27;)s code):": "A second number below the first is from the other variant of the method.",
     "<small>paper:": "The paper prints the number after “paper”.",
 }
 OF_THE_BOOK = "The numbers on {others} come with the book, from runs of the same notebook."
