@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import settings
 
@@ -20,6 +21,19 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # workers that share the cores would ha
 
 ROOT = Path(__file__).parent.parent
 SHARED = Path(os.environ.get("MOBPRIV_SHARED", ROOT.parent / "shared"))  # recorded outputs and real data, beside the project
+NOTHING_CAN_BE = [
+    float("nan"),
+    "a text",
+    "0.5",
+    [],
+    {},
+    object(),
+    1j,
+    np.str_("x"),
+    np.datetime64("2020-01-01"),
+    -np.inf,
+    b"1",
+]  # no parameter of a mechanism
 
 
 def _folder(name: str) -> Path:

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_profiles import edge_traces, traces_of, walks
+from trace_making import edge_traces, traces_of, walks
 
 from mobpriv import attacks, geo, profiles
 from mobpriv.attacks import policies

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import ExtraTreesClassifier
-from test_profiles import traces_of, walks
-from test_sub_traces import records
+from trace_making import records, strolls, traces_of, walks
 
 from mobpriv.attacks import ILLAttack
 from mobpriv.attacks.policies import probabilities, reidentified
@@ -18,13 +17,6 @@ from mobpriv.sub_traces import slices
 from mobpriv.traces import as_traces, rows
 
 SINGLE = 2.0**-23  # the relative error of a number in single precision, which the trees read
-
-
-def strolls(users, days=2, apart=30_000.0, spread=400.0, seed=1):
-    """Users who are recorded every 10 min about homes ``apart`` metres from one another."""
-    rng = np.random.default_rng(seed)
-    walk = lambda home: [(600 * i, home + x, y) for i, (x, y) in enumerate(rng.normal(0, spread, (144 * days, 2)))]  # noqa: E731
-    return traces_of([walk(apart * u) for u in range(users)])
 
 
 def table(found, user):

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from test_primule_icps import CELLS, ROME, calls_of
+from call_making import CELLS, ROME, calls_of
 
 from mobpriv import icp_files
 from mobpriv.calls import as_cells

@@ -6,42 +6,16 @@ import naive_primule as naive
 import numpy as np
 import pandas as pd
 import pytest
+from call_making import CELLS, ROME, calls_of
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mobpriv import icps as module
-from mobpriv.calls import as_calls
 from mobpriv.icps import DAYS, WEEKDAY_SLOTS, Window, counts, icps, key_of, keys, known, only, values
 from mobpriv.traces import milliseconds
 
-ROME = "Europe/Rome"
 NOVEMBER = Window("2016-10-31", ROME)
-CELLS = pd.DataFrame(
-    {
-        "cell": ["c1", "c2", "c3", "nowhere"],
-        "lat": [43.7, 43.8, 43.9, np.nan],
-        "lng": [10.4, 10.5, 10.6, np.nan],
-        "municipality": ["Pisa", "Pisa", "Lucca", None],
-    }
-)
 TOWN = {"c1": "Pisa", "c2": "Pisa", "c3": "Lucca"}
-
-
-def calls_of(records, zone="UTC"):
-    """Calls from (user, time by the clocks of the zone or ms since 1970, cell, end_cell, seconds); the last two may be missing."""
-    full = [(*r, r[2], 60.0)[:5] if len(r) == 3 else (*r, 60.0)[:5] for r in records]
-    user, t, cell, end, seconds = zip(*full, strict=True) if full else ((), (), (), (), ())
-    if full and isinstance(t[0], int | np.integer):
-        t = pd.Series(np.array(t, "int64").view("datetime64[ms]")).dt.tz_localize("UTC")
-    else:
-        t = pd.Series(
-            pd.to_datetime(pd.Series(t, dtype="object"), format="ISO8601").dt.tz_localize(zone), dtype=f"datetime64[ms, {zone}]"
-        )
-    return as_calls(
-        pd.DataFrame({"user": user, "t": t, "cell": cell, "end_cell": end, "duration": seconds}).astype(
-            {"user": "str", "cell": "str", "end_cell": "str"}
-        )
-    )
 
 
 def table_of(found, weeks=4):

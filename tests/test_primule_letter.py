@@ -5,9 +5,9 @@ from fractions import Fraction
 import naive_primule as naive
 import numpy as np
 import pytest
+from call_making import crowd
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_primule_mechanisms import crowd
 
 from mobpriv.experiments.primule_letter import by_letter, first_round, least_loss, loss_of
 from mobpriv.mechanisms.call_profiles.collapsed import collapse

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from test_primule_mechanisms import crowd
+from call_making import crowd
 
 from mobpriv.experiments.primule_loss import by_mdav, by_primule, cut, for_service, single, squared, whole_profiles
 from mobpriv.experiments.primule_scale import over_municipalities, published

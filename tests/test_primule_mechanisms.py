@@ -9,10 +9,11 @@ import naive_primule as naive
 import numpy as np
 import pandas as pd
 import pytest
+from call_making import crowd
+from conftest import NOTHING_CAN_BE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
-from test_ranges import NOTHING_CAN_BE
 
 import mobpriv.mechanisms.call_profiles
 from mobpriv import icp_audits, icps
@@ -31,14 +32,6 @@ def by_service(mean, means):
     """A distance of the reader's own: weekday slots count twice."""
     weight = np.where(np.arange(len(mean)) % 6 < 3, 2.0, 1.0)
     return np.sqrt((weight * (means - mean) ** 2).sum(axis=1))
-
-
-def crowd(n=150, seed=1, cells=24):
-    """Sparse profiles, many of them equal, with a name each."""
-    rng = np.random.default_rng(seed)
-    calls = rng.poisson(rng.gamma(0.3, 1.0, (n, 1)) * rng.random((n, cells)) ** 2)
-    days = np.minimum(calls, DAYS[:cells])
-    return pd.DataFrame(days / DAYS[:cells], index=pd.Index([f"u{i:03}" for i in range(n)], name="user"))
 
 
 PROFILES = crowd()

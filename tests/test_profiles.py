@@ -6,23 +6,12 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from trace_making import edge_traces, traces_of, walks
 
 from mobpriv import geo, profiles
 from mobpriv.grid import SquareGrid
 from mobpriv.mechanisms import Promesse
 from mobpriv.traces import as_traces, milliseconds
-
-
-def traces_of(walks):
-    """One user a walk; a walk is a list of (seconds, metres east, metres north) near Lyon."""
-    east, north = geo.metres_per_degree(np.array([45.76]))
-    rows = [(f"u{i}", t, 45.76 + y / north[0], 4.83 + x / east[0]) for i, walk in enumerate(walks) for t, x, y in walk]
-    table = pd.DataFrame(rows, columns=["user", "t", "lat", "lng"])
-    return as_traces(table.assign(t=pd.to_datetime(table["t"] + 1.45e9, unit="s", utc=True)))
-
-
-steps = st.tuples(st.integers(0, 900), st.integers(-120, 120), st.integers(-120, 120))
-walks = st.lists(steps, min_size=1, max_size=60).map(lambda s: [tuple(r) for r in np.cumsum(s, axis=0).tolist()])
 
 
 @settings(deadline=None)
@@ -175,16 +164,6 @@ def test_markov_chain_of_a_week():
     # 16 of 21 records at home (the two last stays are one), 3 at work, 2 at the gym
     assert chains.states["weight"].tolist() == pytest.approx([16 / 21, 3 / 21, 2 / 21])
     assert chains.transitions.drop(columns="user").to_numpy().tolist() == [[0, 1, 0.5], [0, 2, 0.5], [1, 0, 1.0], [2, 0, 1.0]]
-
-
-def edge_traces(reference, folder="raw"):
-    parts = [
-        pd.read_csv(f, header=None, names=["lat", "lng", "t"]).assign(user=f.stem)
-        for f in sorted((reference / "edge_traces" / folder).glob("*.csv"))
-        if f.stat().st_size
-    ]
-    table = pd.concat(parts)
-    return as_traces(table.assign(t=pd.to_datetime(table["t"], unit="ms", utc=True)))
 
 
 def test_stays_and_pois_of_the_authors_program(reference):

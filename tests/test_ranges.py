@@ -5,6 +5,7 @@ from dataclasses import MISSING, fields
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import NOTHING_CAN_BE
 
 import mobpriv.attacks
 import mobpriv.attacks.profiles
@@ -36,7 +37,6 @@ PACKAGES = (mobpriv.mechanisms, mobpriv.attacks, mobpriv.mechanisms.profiles, mo
 EVERY = [getattr(package, name) for package in PACKAGES for name in package.__all__]
 EVERY += [SquareGrid, AreaGrid, S2Grid, Neighbourhood]
 FIELDS = [(kind, field) for kind in EVERY for field in fields(kind) if field.name != "known_"]
-NOTHING_CAN_BE = [float("nan"), "a text", "0.5", [], {}, object(), 1j, np.str_("x"), np.datetime64("2020-01-01"), -np.inf, b"1"]
 
 
 def made(kind, **parameters):

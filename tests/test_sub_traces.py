@@ -8,18 +8,10 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_profiles import traces_of, walks
+from trace_making import records, traces_of, walks
 
 from mobpriv.sub_traces import slices, split_in_time
-from mobpriv.traces import as_traces, milliseconds
-
-
-def records(traces):
-    """user -> [(time in ms, lat, lng)]."""
-    out = {}
-    for user, *record in zip(traces["user"], milliseconds(traces), traces["lat"], traces["lng"], strict=True):
-        out.setdefault(user, []).append(tuple(record))
-    return out
+from mobpriv.traces import as_traces
 
 
 def at(*seconds):

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
-from test_ill import strolls
-from test_profiles import traces_of, walks
+from trace_making import strolls, traces_of, walks
 
 from mobpriv.attacks import APAttack, ILLAttack, POIAttack
 from mobpriv.attacks.policies import reidentified

@@ -1,5 +1,6 @@
 """Process users one by one, on request in several processes or on a cluster, so that an interrupted run can continue."""
 
+import gc
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -74,6 +75,7 @@ def _pool(workers: int | str) -> Iterator[tuple[Executor, int]]:
         from distributed import Client
     except ImportError:
         raise ValueError(f"a cluster ({workers}) needs the package distributed: pip install 'mobpriv[cluster]'") from None
+    gc.collect()  # a client that found no scheduler would block the next one if it were collected while that one starts
     try:
         client = Client(workers, timeout=PATIENCE)
     except (OSError, ValueError) as error:
