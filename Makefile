@@ -20,7 +20,7 @@ book: $(STAMP)  ## run every notebook on the embedded data and build the book
 	@$(PY) -m mobpriv.cli book --workers $(WORKERS); $(TOOK)
 
 test: lint  ## lint and all tests (the built book has its own: make site-test)
-	@$(PY) -m pytest -n $(WORKERS) --dist worksteal --ignore-glob 'tests/test_site*.py' $(ARGS); $(TOOK)
+	@$(PY) -m pytest -n $(WORKERS) --dist worksteal --ignore tests/site $(ARGS); $(TOOK)
 
 lint: $(STAMP)  ## formatting and lint only
 	@$(PY) -m ruff format --check
@@ -28,7 +28,7 @@ lint: $(STAMP)  ## formatting and lint only
 	@$(PY) -m mobpriv.book.prose
 
 site-test: $(STAMP)  ## open the built book in a headless browser: links, requests, scripts, accessibility
-	@$(PY) -m pytest -n $(WORKERS) --dist worksteal tests/test_site*.py $(ARGS); $(TOOK)
+	@$(PY) -m pytest -n $(WORKERS) --dist worksteal tests/site $(ARGS); $(TOOK)
 
 format: $(STAMP)  ## format the code, strip the notebooks
 	@$(PY) -m ruff format

@@ -6,10 +6,10 @@ from scipy.spatial.distance import cdist
 
 from mobpriv.attacks import APAttack, PITAttack, POIAttack
 from mobpriv.attacks.ap import topsoe
-from mobpriv.geo import distance
-from mobpriv.grid import SquareGrid
-from mobpriv.profiles import heat_maps, stays
-from mobpriv.traces import milliseconds
+from mobpriv.ground.geo import distance
+from mobpriv.ground.grid import SquareGrid
+from mobpriv.traces.profiles import heat_maps, stays
+from mobpriv.traces.table import milliseconds
 
 GRID = SquareGrid(800.0)
 

@@ -11,13 +11,13 @@ import pandas as pd
 from measure import SEED, Case, table
 from scipy.spatial.distance import cdist
 
-from mobpriv.affinity import Neighbourhood, affinity
-from mobpriv.attacks.profiles.most_visited import most_visited, poi_guess, relative
-from mobpriv.attacks.profiles.reidentification import guesses, reidentification_rate
-from mobpriv.audits import count_telling
+from mobpriv.attacks.visits.most_visited import most_visited, poi_guess, relative
+from mobpriv.attacks.visits.reidentification import guesses, reidentification_rate
 from mobpriv.experiments import dchi
 from mobpriv.experiments.dchi_samples import draw, prepare
-from mobpriv.mechanisms.profiles import LaplaceCounts, RandomisedResponse
+from mobpriv.mechanisms.visits import LaplaceCounts, RandomisedResponse
+from mobpriv.metrics.audits import count_telling
+from mobpriv.visits.affinity import Neighbourhood, affinity
 
 POIS, DELTAS, MOST = 29, range(30), range(1, 21)
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)

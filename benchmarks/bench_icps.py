@@ -22,12 +22,12 @@ import pandas as pd
 import pyarrow.parquet as pq
 from measure import SEED
 
-from mobpriv.attacks.call_profiles.linking import risk, several
+from mobpriv.attacks.icp.linking import risk, several
 from mobpriv.datasets import load_calls, read_cells
 from mobpriv.datasets.region import ZONE, write_region
-from mobpriv.icp_cluster import icps_on_cluster
-from mobpriv.icp_files import icps_of_files
-from mobpriv.icps import DAYS, Window, icps, keys, values
+from mobpriv.icp.cluster import icps_on_cluster
+from mobpriv.icp.files import icps_of_files
+from mobpriv.icp.profiles import DAYS, Window, icps, keys, values
 
 WINDOW = Window("2024-10-07", ZONE)
 MILLION, TEN = 35_300, 353_000

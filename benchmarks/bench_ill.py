@@ -18,9 +18,9 @@ from sklearn.ensemble import ExtraTreesClassifier
 
 from mobpriv.attacks.policies import reidentified
 from mobpriv.experiments.thesis_5 import LENGTHS, attacks, prepare
-from mobpriv.grid import S2Grid
-from mobpriv.profiles import heat_maps
-from mobpriv.sub_traces import slices
+from mobpriv.ground.grid import S2Grid
+from mobpriv.traces.profiles import heat_maps
+from mobpriv.traces.sub_traces import slices
 
 TREES = 10  # for sparse against full columns: the time is linear in them
 LINES = [(length, name) for length in LENGTHS for name in ("ILL-Attack", "AP-Attack", "POI-Attack")]

@@ -4,9 +4,9 @@ import numpy as np
 from measure import Case, table
 from scipy.special import lambertw
 
-from mobpriv.geo import metres_per_degree
+from mobpriv.ground.geo import metres_per_degree
 from mobpriv.mechanisms import W4M, GeoI, Promesse, TriLateration
-from mobpriv.traces import Traces
+from mobpriv.traces.table import Traces
 
 EPSILON = 0.01  # 1/m
 

@@ -16,8 +16,8 @@ from scipy.spatial import cKDTree
 
 from mobpriv.datasets import points
 from mobpriv.experiments.days import choose, in_halves
-from mobpriv.geo import metres_per_degree
-from mobpriv.grid import SquareGrid
+from mobpriv.ground.geo import metres_per_degree
+from mobpriv.ground.grid import SquareGrid
 from mobpriv.mechanisms import GeoI, Promesse
 from mobpriv.metrics import (
     area_coverage,
@@ -27,7 +27,7 @@ from mobpriv.metrics import (
     temporal_projection,
     visits_distortion,
 )
-from mobpriv.traces import Traces, by_user
+from mobpriv.traces.table import Traces, by_user
 
 EAST, NORTH = (float(scale) for scale in metres_per_degree(np.array(37.75)))
 PLACE = (37.7879, -122.4075)  # Union Square, San Francisco

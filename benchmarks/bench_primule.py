@@ -16,11 +16,11 @@ from sklearn.neighbors import BallTree, KDTree
 
 from mobpriv.datasets.region import START, ZONE, blocks, ground_of
 from mobpriv.experiments.primule_scale import over_municipalities
-from mobpriv.icps import Window, counts, key_of
-from mobpriv.mechanisms.call_profiles import nearest
-from mobpriv.mechanisms.call_profiles.collapsed import collapse
-from mobpriv.mechanisms.call_profiles.mdav import microaggregate
-from mobpriv.mechanisms.call_profiles.primule import mitigate
+from mobpriv.icp.profiles import Window, counts, key_of
+from mobpriv.mechanisms.icp import nearest
+from mobpriv.mechanisms.icp.collapsed import collapse
+from mobpriv.mechanisms.icp.mdav import microaggregate
+from mobpriv.mechanisms.icp.primule import mitigate
 from mobpriv.metrics.information_loss import mse
 
 TENTHS = np.tile(np.repeat([2, 5], 3), 4)

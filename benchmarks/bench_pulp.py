@@ -19,9 +19,8 @@ from measure import Case, table
 
 from mobpriv.experiments.days import choose
 from mobpriv.experiments.pulp import prepare
-from mobpriv.grid import S2Grid, s2_keys
+from mobpriv.ground.grid import S2Grid, s2_keys
 from mobpriv.metrics import area_coverage, poi_privacy
-from mobpriv.profiles import poi_centres, pois
 from mobpriv.pulp import (
     GEO_I,
     SWEEPS,
@@ -35,7 +34,8 @@ from mobpriv.pulp import (
     recommend,
     utility_threshold,
 )
-from mobpriv.traces import Traces, as_traces
+from mobpriv.traces.profiles import poi_centres, pois
+from mobpriv.traces.table import Traces, as_traces
 
 T0 = 1_211_033_530  # s, of the first record of a made trace
 LAWS = {

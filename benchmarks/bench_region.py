@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from measure import SEED, fleet
 
-from mobpriv.call_events import calls_from_traces, place_antennas
+from mobpriv.calls.events import calls_from_traces, place_antennas
 from mobpriv.datasets import load_calls
 from mobpriv.datasets.region import blocks, ground_of, write_region
 

@@ -26,14 +26,14 @@ import pandas as pd
 import pyarrow.parquet as pq
 from measure import SEED
 
+from mobpriv.base.estimates import Estimate
 from mobpriv.book.provenance import write_atomically
 from mobpriv.datasets.region import ZONE, write_region
-from mobpriv.estimates import Estimate
 from mobpriv.experiments.primule_outcome import outcome
 from mobpriv.experiments.primule_scale import OverAll, over_municipalities
-from mobpriv.icp_files import icps_of_files
-from mobpriv.icps import Window, values
-from mobpriv.sociometer import Sociometer
+from mobpriv.icp.files import icps_of_files
+from mobpriv.icp.profiles import Window, values
+from mobpriv.icp.sociometer import Sociometer
 
 WINDOW = Window("2024-10-07", ZONE)
 SIZES = (35_300, 353_000)  # a million records, and ten

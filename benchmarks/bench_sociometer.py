@@ -11,10 +11,10 @@ from measure import SEED, Case, table
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
-from mobpriv.archetypes import CATEGORIES
 from mobpriv.experiments.primule_sociometer import control
+from mobpriv.icp.archetypes import CATEGORIES
+from mobpriv.icp.sociometer import Sociometer, distinct
 from mobpriv.metrics.classification import confusion, scores_by_place
-from mobpriv.sociometer import Sociometer, distinct
 
 DAYS = np.tile(np.repeat([5, 2], 3), 4)
 AT_HOME = np.tile([0.1, 1.0, 0.4], 8)

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from mobpriv.traces import Traces, from_blocks
-from mobpriv.traces import rows as some_rows
+from mobpriv.traces.table import Traces, from_blocks
+from mobpriv.traces.table import rows as some_rows
 
 SEED = 20190
 

@@ -24,7 +24,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from mobpriv.numbers import counted, shown
+from mobpriv.base.numbers import counted, shown
 
 app = typer.Typer(
     help="Repeat the experiments of five papers on mobility privacy.",
@@ -435,7 +435,7 @@ def _said(reading, given: dict[str, str]) -> dict[str, str]:
 
 def _warn_of_row_numbers(traces, column: str) -> None:
     """Warn that the column of the user may number the rows, if most users have a single record."""
-    from mobpriv.traces import by_user
+    from mobpriv.traces.table import by_user
 
     users, offsets = by_user(traces)
     single = int((offsets[1:] - offsets[:-1] == 1).sum())
@@ -448,7 +448,7 @@ def _warn_of_row_numbers(traces, column: str) -> None:
 
 def _warn_of_changing_names(records) -> None:
     """Warn that pseudonyms may change, if few occur in both halves of the time."""
-    from mobpriv.traces import by_user, split_in_half
+    from mobpriv.traces.table import by_user, split_in_half
 
     known, secret = (by_user(half)[0] for half in split_in_half(records, "set"))
     there, days = len(known.intersection(secret)), (records["t"].max() - records["t"].min()).days
@@ -480,7 +480,8 @@ def _left_out(problems) -> None:
 
 def _write(records, cells, output: Path) -> None:
     """Write the records, and for calls the table of cells."""
-    from mobpriv import calls, traces
+    from mobpriv.calls import table as calls
+    from mobpriv.traces import table as traces
 
     columns = list(traces.COLUMNS if cells is None else (*calls.COLUMNS, *calls.OPTIONAL))
     # only these, so that no other column can be mistaken for one of them

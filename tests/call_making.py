@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from mobpriv import icps
-from mobpriv.calls import as_calls
+from mobpriv.calls.table import as_calls
+from mobpriv.icp import profiles as icps
 
 ROME = "Europe/Rome"
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from mobpriv.geo import metres_per_degree
-from mobpriv.traces import Traces, from_blocks
+from mobpriv.ground.geo import metres_per_degree
+from mobpriv.traces.table import Traces, from_blocks
 
 START = 1_450_000_000_000  # ms
 EAST, NORTH = (float(scale) for scale in metres_per_degree(np.array(45.0)))

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+import mobpriv
+from mobpriv import attacks, mechanisms
+
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "mobpriv"
 
@@ -101,3 +104,16 @@ print([name for name in sys.modules if name.startswith(wanted)], llvmlite.bindin
 """
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert found.stdout == "[] None\n"
+
+
+def test_the_face_of_the_package_names_what_others_define_and_loads_nothing():
+    tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
+    shown = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert shown - {"import_module", "TYPE_CHECKING"} == set(mobpriv.__all__)
+    assert set(mechanisms.__all__) | set(attacks.__all__) <= set(mobpriv.__all__)
+    assert set(mobpriv.__all__).isdisjoint(modules_in("mobpriv"))
+    assert mobpriv.GeoI is mechanisms.GeoI
+    with pytest.raises(AttributeError, match="module 'mobpriv' has no attribute 'GeoJ'"):
+        mobpriv.GeoJ  # noqa: B018
+    script = "import sys, mobpriv; print([name for name in sys.modules if name.startswith(('mobpriv.', 'numpy', 'numba'))])"
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "[]\n"

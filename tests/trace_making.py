@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
 
-from mobpriv import geo
-from mobpriv.traces import as_traces, milliseconds
+from mobpriv.ground import geo
+from mobpriv.traces.table import as_traces, milliseconds
 
 
 def traces_of(walks):

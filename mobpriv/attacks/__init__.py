@@ -2,7 +2,7 @@
 
 ``rank`` returns a DataFrame of dissimilarities, one row an anonymous trace, one column a known user. Smaller is more alike; NaN
 means that one of the two has no profile. The policies turn it into answers. Attacks on profiles of call records are in
-:mod:`mobpriv.attacks.profiles`.
+:mod:`mobpriv.attacks.visits`.
 """
 
 from mobpriv.attacks.ap import APAttack

@@ -11,10 +11,10 @@ import numba
 import numpy as np
 import pandas as pd
 
-from mobpriv.grid import S2Grid, SquareGrid
-from mobpriv.profiles import HeatMaps, heat_maps
-from mobpriv.ranges import one_of
-from mobpriv.traces import Traces
+from mobpriv.base.ranges import one_of
+from mobpriv.ground.grid import S2Grid, SquareGrid
+from mobpriv.traces.profiles import HeatMaps, heat_maps
+from mobpriv.traces.table import Traces
 
 LARGEST = {"nats": 2 * np.log(2), "bits": 1.0}
 
@@ -31,9 +31,9 @@ class APAttack:
     * ``unit="bits"`` gives d / (2 ln 2), the Jensen-Shannon divergence in bits of the author's later program; both units rank
       alike.
     * ``plane="mercator"`` takes the author's grid.
-    * ``grid`` may be any object with a method ``cells(lat, lng)``, for instance ``S2Grid(13)`` or :class:`mobpriv.areas.Areas`.
+    * ``grid`` may be any object with a method ``cells(lat, lng)``, for instance ``S2Grid(13)`` or :class:`mobpriv.traces.areas.Areas`.
       What such a grid calls outside (−1) is one cell like the others, shared by all records outside;
-      :func:`mobpriv.areas.inside` removes them first.
+      :func:`mobpriv.traces.areas.inside` removes them first.
     """
 
     cell: float = 800.0  # m, side of a heat map's square cells

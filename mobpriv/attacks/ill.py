@@ -18,11 +18,11 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csc_array, csr_array, hstack
 
-from mobpriv.grid import S2Grid
-from mobpriv.profiles import heat_maps
-from mobpriv.ranges import between, one_of, positive, true_or_false, whole
-from mobpriv.sub_traces import SubTraces, slices
-from mobpriv.traces import Traces, by_user, milliseconds
+from mobpriv.base.ranges import between, one_of, positive, true_or_false, whole
+from mobpriv.ground.grid import S2Grid
+from mobpriv.traces.profiles import heat_maps
+from mobpriv.traces.sub_traces import SubTraces, slices
+from mobpriv.traces.table import Traces, by_user, milliseconds
 
 DAY = 86_400.0  # s
 HOUR = 3_600_000  # ms

@@ -10,10 +10,10 @@ import numba
 import numpy as np
 import pandas as pd
 
-from mobpriv.geo import check_plane, to_plane
-from mobpriv.profiles import MarkovChains, check_stay, markov_chains
-from mobpriv.ranges import between, one_of, positive, true_or_false
-from mobpriv.traces import Traces, by_user
+from mobpriv.base.ranges import between, one_of, positive, true_or_false
+from mobpriv.ground.geo import check_plane, to_plane
+from mobpriv.traces.profiles import MarkovChains, check_stay, markov_chains
+from mobpriv.traces.table import Traces, by_user
 
 NOTHING_NEAR = 100_000_000.0  # the "10^5 km" of Equation (3.13), in m: the proximity distance of chains that share no place
 

@@ -10,10 +10,10 @@ import numba
 import numpy as np
 import pandas as pd
 
-from mobpriv.geo import check_plane, to_plane
-from mobpriv.profiles import check_stay, pois, stays
-from mobpriv.ranges import true_or_false
-from mobpriv.traces import Traces, by_user
+from mobpriv.base.ranges import true_or_false
+from mobpriv.ground.geo import check_plane, to_plane
+from mobpriv.traces.profiles import check_stay, pois, stays
+from mobpriv.traces.table import Traces, by_user
 
 
 @dataclass(frozen=True)

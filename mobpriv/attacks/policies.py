@@ -10,7 +10,7 @@ names it. Ties count against the adversary: a user who is exactly as alike as th
 import numpy as np
 import pandas as pd
 
-from mobpriv.ranges import between, positive, whole
+from mobpriv.base.ranges import between, positive, whole
 
 TIE = 1e-12  # dissimilarities nearer than this are equal: rounding must not break a tie
 

@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from mobpriv import processes, sharing
+from mobpriv.base import processes, sharing
 from mobpriv.book import (
     claims,
     dependencies,

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from mobpriv.base.numbers import FIXED, constant, shown
 from mobpriv.book import claims, quantities, runs
 from mobpriv.book.expressions import NUMBER
 from mobpriv.book.results import ROOT, plain, published
 from mobpriv.book.tables import Cell, Table, cell
-from mobpriv.numbers import FIXED, constant, shown
 
 OWN = "this run"
 

@@ -21,7 +21,7 @@ from mobpriv.book import definitions
 from mobpriv.book.provenance import fingerprint
 
 PACKAGE = Path(__file__).parents[1]
-DRAWS = ("book", "maps.py", "numbers.py", "palette.py", "plot")  # code that shows numbers and does not compute them
+DRAWS = ("book", "base/numbers.py", "plot")  # code that shows numbers and does not compute them
 ONLY_SHOWN = {"figure", "parameters", "quick"}  # cells that compute no number; the values of parameters are hashed separately
 READERS = ("compared", "published")  # of mobpriv.book: their first argument names a notebook
 
@@ -95,7 +95,7 @@ def _programs(texts: list[str], outside: Callable[[Path], bool], root: Path) -> 
 
 
 def _draws(path: Path) -> bool:
-    return path.relative_to(PACKAGE).parts[0] in DRAWS
+    return any(path.is_relative_to(PACKAGE / place) for place in DRAWS)
 
 
 def _as_text(parameters: dict) -> str:

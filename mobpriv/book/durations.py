@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mobpriv import datasets
+from mobpriv.base.numbers import shown
 from mobpriv.book import provenance, runs
 from mobpriv.book.results import ROOT
-from mobpriv.numbers import shown
 
 START = 5.0  # s, start of a run: kernel and imports
 HEAD = 1 << 20  # bytes of a text file in which records are counted

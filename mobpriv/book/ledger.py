@@ -11,6 +11,7 @@ from html import escape
 from itertools import groupby
 from typing import NamedTuple
 
+from mobpriv.base.numbers import FIXED, beside, constant, extent, shown
 from mobpriv.book.claims import (
     AGREES,
     BY_DEFINITION,
@@ -29,7 +30,6 @@ from mobpriv.book.expressions import plain_name
 from mobpriv.book.quantities import AND
 from mobpriv.book.runs import Paper, Registry
 from mobpriv.book.verdicts import ACROSS, NO_DATA, OLDER, QUICK, UNJUDGED, Verdict, in_a_row, reason_of, said, title
-from mobpriv.numbers import FIXED, beside, constant, extent, shown
 
 SYMBOLS = {
     AGREES: "✓",

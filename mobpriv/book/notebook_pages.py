@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 import nbformat
 
-from mobpriv.numbers import NARROW
+from mobpriv.base.numbers import NARROW
 
 HIDDEN = {"hide-input", "remove-input", "remove-cell"}
 SOLUTION = "solution"  # tag of a cell in the (folded) solution of an exercise: its code stays visible in its place

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import NamedTuple
 
+from mobpriv.base.numbers import constant, in_prose, shown
 from mobpriv.book import sums
 from mobpriv.book.claims import AGREES, BY_DEFINITION, IMPOSSIBLE, KINDS, NOT_COMPARABLE, THEOREM, Erratum
 from mobpriv.book.ledger import anchor
 from mobpriv.book.runs import Registry, named
 from mobpriv.book.verdicts import Verdict, said, title
-from mobpriv.numbers import constant, in_prose, shown
 
 JUDGED = (*KINDS, BY_DEFINITION, IMPOSSIBLE, NOT_COMPARABLE)
 CLAIMS = 4  # the most that open a page

@@ -11,13 +11,13 @@ from itertools import pairwise
 from typing import Any
 from urllib.parse import quote
 
+from mobpriv.base.numbers import NARROW, counted, shown
 from mobpriv.book import sums
 from mobpriv.book.claims import KINDS
 from mobpriv.book.ledger import CLASSES, SYMBOLS, badge, together
 from mobpriv.book.quantities import Names, Quantity
 from mobpriv.book.runs import Registry
 from mobpriv.book.verdicts import ACROSS, NO_DATA, QUICK, Verdict, title
-from mobpriv.numbers import NARROW, counted, shown
 
 
 def footer(notebook: str, records: dict[str, dict], registry: Registry, stale: Sequence[str] = ()) -> str:

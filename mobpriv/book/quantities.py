@@ -9,7 +9,7 @@
         privacy.{epsilon}: [km, "AP at ε = {epsilon}", "AP at each ε"]
 
 ``parts`` gives the label of a part of a name, or with ``chi=`` of the part {chi} only. A third entry is the label of the family ``privacy[*]``.
-Units: :mod:`mobpriv.numbers`.
+Units: :mod:`mobpriv.base.numbers`.
 """
 
 import ast
@@ -19,10 +19,10 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from mobpriv.base.numbers import constant
 from mobpriv.book import yaml_files
 from mobpriv.book.expressions import ALL, NUMBER, is_name, name_of, parsed
 from mobpriv.book.runs import Run, named
-from mobpriv.numbers import constant
 
 ONE_PART = rf"\*|{NUMBER}:{NUMBER}|{NUMBER}|[^.]+"  # of a name; * and a:b are the open part of a family
 

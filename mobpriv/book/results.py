@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from mobpriv import sharing
+from mobpriv.base import sharing
+from mobpriv.base.estimates import Estimate
 from mobpriv.book import provenance
-from mobpriv.estimates import Estimate
 
 ROOT = Path(__file__).parents[2]
 RESULTS = "MOBPRIV_RESULTS"  # file for the results of a notebook, set by the runner
@@ -26,7 +26,7 @@ def save(results: dict[str, Any], data: Any = None, selection: str = "") -> None
     ``results``: name of a quantity -> value. A value is one of
 
     - a number or a truth value,
-    - an :class:`mobpriv.estimates.Estimate`, or a dict with its keys (interval and number of cases optional),
+    - an :class:`mobpriv.base.estimates.Estimate`, or a dict with its keys (interval and number of cases optional),
     - the rows of a table: a list of dicts or a DataFrame.
 
     A name is dotted, ``"rate.AP-Attack.Promesse"``; claims read it as ``rate['AP-Attack', 'Promesse']``.

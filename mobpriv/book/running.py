@@ -14,10 +14,10 @@ from typing import Any
 import nbformat
 
 from mobpriv import __version__, datasets
+from mobpriv.base.processes import environment, temporary_folder
 from mobpriv.book import dependencies, provenance
 from mobpriv.book.notebooks import checked, find, parameters, read
 from mobpriv.book.results import PARAMETERS, RESULTS, ROOT, STEPS
-from mobpriv.processes import environment, temporary_folder
 
 # suppresses messages of the kernel that do not concern the experiment: missing widgets for progress bars, the debugger
 QUIET = {"PYDEVD_DISABLE_FILE_VALIDATION": "1", "PYTHONWARNINGS": "ignore:IProgress not found"}

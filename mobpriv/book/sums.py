@@ -13,11 +13,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
+from mobpriv.base.numbers import NARROW, counted, shown
 from mobpriv.book.claims import AGREES, BY_DEFINITION, DISAGREES, IMPOSSIBLE, KINDS, UNDECIDED
 from mobpriv.book.ledger import anchor, page_of, together
 from mobpriv.book.runs import Registry
 from mobpriv.book.verdicts import Verdict
-from mobpriv.numbers import NARROW, counted, shown
 
 AGREE, MIXED, DISAGREE, INCONCLUSIVE = "agree", "mixed", "disagree", "inconclusive"
 CONSTRUCTED, UNTESTED = "by construction", "not tested"

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from mobpriv.numbers import FIXED, beside, extent, shown
+from mobpriv.base.numbers import FIXED, beside, extent, shown
 
 NOTHING = ' class="none"'
 

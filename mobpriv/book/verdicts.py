@@ -20,6 +20,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from mobpriv.base.numbers import FIXED, beside, constant, extent, in_prose, shown
 from mobpriv.book.claims import (
     AGREES,
     BY_DEFINITION,
@@ -54,7 +55,6 @@ from mobpriv.book.expressions import (
 )
 from mobpriv.book.quantities import Names, Quantity, in_words, unit_of
 from mobpriv.book.runs import Registry, named
-from mobpriv.numbers import FIXED, beside, constant, extent, in_prose, shown
 
 ACROSS = "across"  # the "run" of a claim that compares runs with each other
 QUICK = "not judged: a quick run"

@@ -18,7 +18,7 @@ from pathlib import Path
 from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
 
 import mobpriv
-from mobpriv import processes
+from mobpriv.base import processes
 from mobpriv.book.running import ONE_THREAD, QUIET
 
 IMPORTED = [
@@ -35,7 +35,7 @@ IMPORTED = [
     "mobpriv.experiments.primule_draws",
     "mobpriv.experiments.pulp",
     "mobpriv.experiments.thesis_6",
-    "mobpriv.maps",
+    "mobpriv.plot.maps",
     "mobpriv.plot",
     "sklearn.cluster",
     "sklearn.ensemble",

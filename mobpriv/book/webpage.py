@@ -9,10 +9,10 @@ from pathlib import Path
 
 import nbformat
 
+from mobpriv.base.numbers import FIXED, counted, shown
 from mobpriv.book import notebook_pages, notebooks, pages, provenance, runs, yaml_files
 from mobpriv.book.results import ROOT
 from mobpriv.book.tables import Cell, Table
-from mobpriv.numbers import FIXED, counted, shown
 
 # colours of the book's theme: light, dark
 THEME = {

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from mobpriv.calls import Calls, Cells, Period
+from mobpriv.calls.table import Calls, Cells, Period
 from mobpriv.datasets.call_tables import bare, cells_beside, read_calls, read_cells
 from mobpriv.datasets.catalogue import CITY_FILE, DATASETS, REGION_FILE, Description
 from mobpriv.datasets.fetch import NeedsRegistration, cache_folder, cached, fetch, sha256_of
@@ -22,7 +22,7 @@ from mobpriv.datasets.recognition import Reading, kind_of_data, recognised
 from mobpriv.datasets.tables import is_parquet, parquet_table, read_part, read_table
 from mobpriv.datasets.times import Unclear
 from mobpriv.datasets.wanted import Wanted
-from mobpriv.traces import Traces, rows
+from mobpriv.traces.table import Traces, rows
 
 __all__ = [
     "BLANK",

@@ -6,9 +6,9 @@ Every number is a mean, a quantile or a count over users; none shows a single us
 import numpy as np
 import pandas as pd
 
-from mobpriv.calls import Calls, Cells
+from mobpriv.calls.table import Calls, Cells
 from mobpriv.datasets.statistics import QUANTILES, radius_of_gyration
-from mobpriv.traces import by_user, from_blocks, milliseconds
+from mobpriv.traces.table import by_user, from_blocks, milliseconds
 
 NIGHT = 8  # o'clock: end of the night, which begins at midnight: the first slot of PRIMULE's day
 MANY = 6  # distinct cells of a day: the criterion of dχ's sample (§VI-A)

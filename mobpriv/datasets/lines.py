@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from mobpriv.datasets.wanted import MISSING, Wanted, plain_names
-from mobpriv.traces import Problem
+from mobpriv.traces.table import Problem
 
 LARGE = 1 << 25  # bytes: larger files are read in two threads
 BLOCK = 1 << 26  # bytes of a file read at a time

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from mobpriv.base.numbers import counted
 from mobpriv.datasets.lines import BLANK, read_lines
 from mobpriv.datasets.tables import check_columns, existing, head, is_parquet, parquet_table
-from mobpriv.numbers import counted
 
 _NEEDED = "it needs a line of names, lat,lng, and a line for each point"
 

@@ -15,7 +15,7 @@ from tqdm import tqdm
 
 from mobpriv.datasets.lines import Lines, open_text, read_lines, unreadable
 from mobpriv.datasets.tables import NAMES, as_records, check_columns, existing
-from mobpriv.traces import Traces
+from mobpriv.traces.table import Traces
 
 
 def read_cabspotting(folder, progress: bool = True) -> tuple[Traces, pd.DataFrame]:

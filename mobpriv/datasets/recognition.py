@@ -11,11 +11,12 @@ from typing import NamedTuple
 import pandas as pd
 import pyarrow.parquet as pq
 
-from mobpriv import calls, traces
+from mobpriv.calls import table as calls
 from mobpriv.datasets import tables
 from mobpriv.datasets.tables import ROLES, existing, is_parquet
 from mobpriv.datasets.times import Unclear, kind_of, times
 from mobpriv.datasets.wanted import MISSING
+from mobpriv.traces import table as traces
 
 ROWS = 10_000  # examined
 USUAL = {  # usual names of columns, lower case, without spaces and punctuation

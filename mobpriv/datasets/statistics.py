@@ -7,9 +7,9 @@ import numba
 import numpy as np
 import pandas as pd
 
-from mobpriv.geo import distance, metres_per_degree, unwrapped
-from mobpriv.grid import SquareGrid
-from mobpriv.traces import Traces, by_user, milliseconds
+from mobpriv.ground.geo import distance, metres_per_degree, unwrapped
+from mobpriv.ground.grid import SquareGrid
+from mobpriv.traces.table import Traces, by_user, milliseconds
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 RANKS = 20
@@ -27,7 +27,7 @@ def describe(
       the number of points.
     * ``low`` and ``high`` bound a 95 % interval if ``value`` is estimated from a sample.
     * ``stays`` is a table with the columns user, start, end, lat, lng, sorted by user and start: those of
-      :mod:`mobpriv.profiles`, or :func:`dwells`.
+      :mod:`mobpriv.traces.profiles`, or :func:`dwells`.
     * Days are UTC days. ``cell`` (m) and ``trials`` are parameters of :func:`uniqueness`.
     """
     users, offsets = by_user(traces)

@@ -1,7 +1,7 @@
 """Read any table of positions as ``Traces``: CSV and Parquet files with a mapping of column names.
 
 Every reader of this package returns ``(traces, left_out)``: the valid records, and a table of what was left out and why.
-``left_out`` has the columns of :class:`mobpriv.traces.Problem`. In addition to the rules of :func:`mobpriv.traces.without` it
+``left_out`` has the columns of :class:`mobpriv.traces.Problem`. In addition to the rules of :func:`mobpriv.traces.table.without` it
 has those of the readers (lines or times that cannot be read, files without records). Its columns:
 
 * ``place``: the file and the line;
@@ -24,12 +24,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from mobpriv.base.numbers import counted
 from mobpriv.datasets.lines import BLANK, LeftOut, Lines, blocks, header_of, open_text, read_lines, unreadable
 from mobpriv.datasets.lines import UNREADABLE as UNREADABLE_LINE
 from mobpriv.datasets.times import ROUNDED, UNROUNDED, Unclear, known_zone, rounded, times
 from mobpriv.datasets.wanted import MISSING, Wanted, plain_names
-from mobpriv.numbers import counted
-from mobpriv.traces import COLUMNS, Problem, Traces, problem, without
+from mobpriv.traces.table import COLUMNS, Problem, Traces, problem, without
 
 NAMES = pa.dictionary(pa.int32(), pa.string())  # text with many repetitions
 ROLES = {  # of the columns of traces and calls, in words

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from mobpriv.datasets.wanted import MISSING
-from mobpriv.traces import EARLIEST, LATEST
+from mobpriv.traces.table import EARLIEST, LATEST
 
 UNITS = ("s", "ms", "iso")
 UNREADABLE, DOUBTFUL = "time not readable", "local time doubled or skipped by a clock change"

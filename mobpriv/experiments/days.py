@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from mobpriv.base.numbers import counted, shown
 from mobpriv.datasets import DATASETS, Dataset, data_folder, load
 from mobpriv.datasets.times import known_zone
-from mobpriv.numbers import counted, shown
-from mobpriv.traces import EARLIEST, LATEST, Traces, by_user, most_active_days, rows, same_person, split_in_half, within
+from mobpriv.traces.table import EARLIEST, LATEST, Traces, by_user, most_active_days, rows, same_person, split_in_half, within
 
 CENTURY = 36_525  # days
 
@@ -91,7 +91,7 @@ def choose(
 
 
 def in_halves(choice: Choice, rule: str, days: int, remedy: str = "choose fewer days or another start") -> Setting:
-    """Cut the chosen records into a training half and an attacked half, by a ``rule`` of :func:`mobpriv.traces.split_in_half`.
+    """Cut the chosen records into a training half and an attacked half, by a ``rule`` of :func:`mobpriv.traces.table.split_in_half`.
 
     ``remedy``: what the reader of the page can do if a half is empty.
     """

@@ -13,19 +13,19 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from mobpriv.affinity import Neighbourhood
-from mobpriv.attacks.profiles import denoising
-from mobpriv.attacks.profiles.distances import l1
-from mobpriv.attacks.profiles.inconsistencies import consistent
-from mobpriv.attacks.profiles.likelihood import unlikeliness
-from mobpriv.attacks.profiles.most_visited import most_visited, picked_rightly, poi_guess, read_off, relative
-from mobpriv.attacks.profiles.reidentification import fits, guesses, reidentification_rate
-from mobpriv.audits import count_telling
-from mobpriv.estimates import Estimate, middle_of, over_draws
+from mobpriv.attacks.visits import denoising
+from mobpriv.attacks.visits.distances import l1
+from mobpriv.attacks.visits.inconsistencies import consistent
+from mobpriv.attacks.visits.likelihood import unlikeliness
+from mobpriv.attacks.visits.most_visited import most_visited, picked_rightly, poi_guess, read_off, relative
+from mobpriv.attacks.visits.reidentification import fits, guesses, reidentification_rate
+from mobpriv.base.estimates import Estimate, middle_of, over_draws
+from mobpriv.base.ranges import one_of, true_or_false, whole
 from mobpriv.experiments.dchi_samples import Protection, Samples, leaked, published
-from mobpriv.mechanisms.profiles.laplace_counts import SCALES
-from mobpriv.ranges import one_of, true_or_false, whole
-from mobpriv.statistician import corrected_visitors, mean_error, visitors, visits
+from mobpriv.mechanisms.visits.laplace_counts import SCALES
+from mobpriv.metrics.audits import count_telling
+from mobpriv.visits.affinity import Neighbourhood
+from mobpriv.visits.statistician import corrected_visitors, mean_error, visitors, visits
 
 BOOLEANS, COUNTS = Protection(counts=False), Protection(counts=True)
 NEAR_BOOLEANS, NEAR_COUNTS = BOOLEANS._replace(neighbours=5), COUNTS._replace(neighbours=5)
@@ -97,7 +97,7 @@ def unique(profiles: np.ndarray) -> np.ndarray:
 
 
 def telling(samples: Samples, protection: Protection, epsilon: float = 1.0) -> dict[str, np.ndarray]:
-    """Measure in each sample what χ = N(b, n) reveals by itself, see :func:`mobpriv.audits.count_telling`.
+    """Measure in each sample what χ = N(b, n) reveals by itself, see :func:`mobpriv.metrics.audits.count_telling`.
 
     * ``users``: the share of users with a neighbouring profile that some output of theirs excludes.
     * ``neighbours``: the mean share of such neighbours among m.

@@ -8,14 +8,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import spearmanr
 
-from mobpriv.affinity import affinity
-from mobpriv.estimates import Estimate, middle_of
+from mobpriv.base.estimates import Estimate, middle_of
+from mobpriv.base.noise import least_p
+from mobpriv.base.ranges import whole
 from mobpriv.experiments.dchi_samples import Protection, Samples, Setting
 from mobpriv.experiments.dchi_worst import worst
-from mobpriv.geo import cartesian
-from mobpriv.noise import least_p
-from mobpriv.ranges import whole
-from mobpriv.statistician import mean_error, visitors, visits
+from mobpriv.ground.geo import cartesian
+from mobpriv.visits.affinity import affinity
+from mobpriv.visits.statistician import mean_error, visitors, visits
 
 
 class Parts(NamedTuple):

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mobpriv.base.noise import geometric, laplace
 from mobpriv.experiments.dchi_samples import Protection, Samples, published
-from mobpriv.noise import geometric, laplace
-from mobpriv.statistician import mean_error, visits
+from mobpriv.visits.statistician import mean_error, visits
 
 
 class Added(NamedTuple):

@@ -12,15 +12,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mobpriv.affinity import affinity
-from mobpriv.attacks.profiles.distances import l1
-from mobpriv.attacks.profiles.reidentification import fits
-from mobpriv.call_profiles import LEAST, count_profiles, day, eligible
+from mobpriv.attacks.visits.distances import l1
+from mobpriv.attacks.visits.reidentification import fits
+from mobpriv.base.ranges import whole
 from mobpriv.experiments.dchi import at_best
 from mobpriv.experiments.dchi_days import Days
 from mobpriv.experiments.dchi_samples import Protection, Samples
-from mobpriv.ranges import whole
-from mobpriv.statistician import mean_error, visitors, visits
+from mobpriv.visits.affinity import affinity
+from mobpriv.visits.profiles import LEAST, count_profiles, day, eligible
+from mobpriv.visits.statistician import mean_error, visitors, visits
 
 
 class Found(NamedTuple):

@@ -13,13 +13,13 @@ import numpy as np
 import pandas as pd
 
 from mobpriv import datasets
-from mobpriv.call_events import calls_from_traces, place_antennas
-from mobpriv.call_profiles import LEAST, POIS, USERS, count_profiles, day, pois_of
+from mobpriv.base.numbers import counted, shown
+from mobpriv.base.ranges import positive, whole
+from mobpriv.calls.events import calls_from_traces, place_antennas
 from mobpriv.datasets import CallSet
 from mobpriv.experiments.days import chosen_users, clocks, first_day, for_traces
 from mobpriv.experiments.dchi_samples import Setting, prepare, together
-from mobpriv.numbers import counted, shown
-from mobpriv.ranges import positive, whole
+from mobpriv.visits.profiles import LEAST, POIS, USERS, count_profiles, day, pois_of
 
 MINUTES = 10.0  # a record of the trace locates a call at most so far from it in time
 LAYOUTS = 5  # random layouts of antennas for calls simulated on traces
@@ -139,7 +139,7 @@ def _sites(data: CallSet) -> int:
 
 
 def _calling(dataset: str, m: int, rate: float, seed: int, leave_out: str, layouts: int) -> list[CallSet]:
-    """Simulate calls on a data set of traces, once per layout: see :func:`mobpriv.call_events.calls_from_traces`."""
+    """Simulate calls on a data set of traces, once per layout: see :func:`mobpriv.calls.events.calls_from_traces`."""
     if not rate:
         raise ValueError(f"{dataset} holds traces, and call records are needed: rate=30 simulates 30 calls a day for each user")
     positive("rate", rate, "calls a day")

@@ -9,16 +9,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mobpriv.attacks.profiles.distances import l1
-from mobpriv.attacks.profiles.likelihood import unlikeliness
-from mobpriv.attacks.profiles.most_visited import picked_rightly, read_off
-from mobpriv.estimates import Estimate
+from mobpriv.attacks.visits.distances import l1
+from mobpriv.attacks.visits.likelihood import unlikeliness
+from mobpriv.attacks.visits.most_visited import picked_rightly, read_off
+from mobpriv.base.estimates import Estimate
+from mobpriv.base.noise import least_p
 from mobpriv.experiments.dchi import level
 from mobpriv.experiments.dchi_equal import likeliest
 from mobpriv.experiments.dchi_samples import Protection, Samples, leaked
 from mobpriv.experiments.dchi_statistician import corrected_visits
-from mobpriv.noise import least_p
-from mobpriv.statistician import corrected_visitors, mean_error, visitors, visits
+from mobpriv.visits.statistician import corrected_visitors, mean_error, visitors, visits
 
 CHIS = ("all", *(f"N{n}" for n in range(1, 11)), *(f"F{n}" for n in range(1, 11)))
 

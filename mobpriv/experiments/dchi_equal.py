@@ -10,11 +10,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mobpriv.attacks.profiles.likelihood import unlikeliness
+from mobpriv.attacks.visits.likelihood import unlikeliness
+from mobpriv.base.ranges import positive
 from mobpriv.experiments.dchi import TIE, level
 from mobpriv.experiments.dchi_samples import Protection, Samples, leaked, published
-from mobpriv.ranges import positive
-from mobpriv.statistician import mean_error, visitors, visits
+from mobpriv.visits.statistician import mean_error, visitors, visits
 
 LEAST, LARGEST = 0.01, 30.0  # the range of ε that is searched
 STEPS = 14

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mobpriv.attacks.profiles.denoising import confident_delta, guess_bernoulli
-from mobpriv.attacks.profiles.reidentification import guesses, reidentification_rate
+from mobpriv.attacks.visits.denoising import confident_delta, guess_bernoulli
+from mobpriv.attacks.visits.reidentification import guesses, reidentification_rate
+from mobpriv.base.noise import laplace, least_p
+from mobpriv.base.ranges import whole
 from mobpriv.experiments.dchi import BOOLEANS, best_rate
 from mobpriv.experiments.dchi_samples import Samples, leaked, published
-from mobpriv.noise import laplace, least_p
-from mobpriv.ranges import whole
 
 
 def limit(epsilon) -> np.ndarray:

@@ -6,10 +6,10 @@ sanitization mechanisms*.
 
 import numpy as np
 
-from mobpriv.attacks.profiles.distances import l1
+from mobpriv.attacks.visits.distances import l1
+from mobpriv.base.ranges import one_of, whole
 from mobpriv.experiments.dchi_samples import Samples
-from mobpriv.ranges import one_of, whole
-from mobpriv.statistician import visitors
+from mobpriv.visits.statistician import visitors
 
 WHICH = ("drawn", "most visited", "least visited")
 

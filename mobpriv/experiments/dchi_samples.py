@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from mobpriv.affinity import affinity, neighbourhood
-from mobpriv.attacks.profiles.scenarios import LEAKED_POIS, LEAKED_USERS
-from mobpriv.call_profiles import LEAST, USERS, as_counts, eligible
-from mobpriv.mechanisms.profiles import Geometric, LaplaceCounts, RandomisedResponse
-from mobpriv.ranges import one_of, whole
+from mobpriv.attacks.visits.scenarios import LEAKED_POIS, LEAKED_USERS
+from mobpriv.base.ranges import one_of, whole
+from mobpriv.mechanisms.visits import Geometric, LaplaceCounts, RandomisedResponse
+from mobpriv.visits.affinity import affinity, neighbourhood
+from mobpriv.visits.profiles import LEAST, USERS, as_counts, eligible
 
 SCENARIOS = ("1", "2.1", "2.2")
 LAWS = ("laplace", "geometric")

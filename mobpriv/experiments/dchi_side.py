@@ -6,9 +6,9 @@ sanitization mechanisms*.
 
 import numpy as np
 
-from mobpriv.attacks.profiles.distances import l1
+from mobpriv.attacks.visits.distances import l1
+from mobpriv.base.ranges import whole
 from mobpriv.experiments.dchi_samples import Protection, Samples, leaked, published
-from mobpriv.ranges import whole
 
 
 def names_right(samples: Samples, protection: Protection, epsilon: float, users: int, pois: int) -> np.ndarray:

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mobpriv.attacks.profiles.denoising import guess_bernoulli, likeliest_epsilon
+from mobpriv.attacks.visits.denoising import guess_bernoulli, likeliest_epsilon
+from mobpriv.base.noise import least_p
+from mobpriv.base.ranges import one_of, whole
 from mobpriv.experiments.dchi import level
 from mobpriv.experiments.dchi_samples import Protection, Samples
-from mobpriv.noise import least_p
-from mobpriv.ranges import one_of, whole
-from mobpriv.statistician import corrected_visitors, mean_error, visitors, visits
+from mobpriv.visits.statistician import corrected_visitors, mean_error, visitors, visits
 
 WAYS = ("plain", "corrected", "cut", "panel", "as all", "as visited")
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mobpriv.attacks.profiles.inconsistencies import consistent, inconsistencies
-from mobpriv.attacks.profiles.reidentification import guesses, reidentification_rate
+from mobpriv.attacks.visits.inconsistencies import consistent, inconsistencies
+from mobpriv.attacks.visits.reidentification import guesses, reidentification_rate
 from mobpriv.experiments.dchi import best_rate
 from mobpriv.experiments.dchi_samples import Leaked, Protection, Samples, leaked, published
 

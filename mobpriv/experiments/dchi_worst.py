@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mobpriv.attacks.profiles.distances import l1
+from mobpriv.attacks.visits.distances import l1
+from mobpriv.base.ranges import positive
 from mobpriv.experiments.dchi import best_rates, error
 from mobpriv.experiments.dchi_samples import Leaked, Protection, Samples, leaked, published
-from mobpriv.ranges import positive
 
 HALVINGS = 40
 WIDEST = (1e-3, 20.0)  # the range of ε that is searched

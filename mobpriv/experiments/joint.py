@@ -25,20 +25,20 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from mobpriv import processes
+from mobpriv.base import processes
+from mobpriv.base.numbers import counted, shown
 from mobpriv.channels import checks, optimal
 from mobpriv.channels.distances import hamming
 from mobpriv.channels.guarantees import effective_epsilon
 from mobpriv.channels.inference import bayes, distortion_privacy, optimal_attack, prior_error
 from mobpriv.channels.optimal import Optimum
+from mobpriv.channels.priors import Priors, better_informed, densest_area, entropy, most_active, priors
 from mobpriv.channels.rivals import planar_laplace
 from mobpriv.datasets import DATASETS, Dataset
 from mobpriv.experiments.days import choose, chosen_users, in_halves
-from mobpriv.grid import AreaGrid
-from mobpriv.numbers import counted, shown
-from mobpriv.priors import Priors, better_informed, densest_area, entropy, most_active, priors
-from mobpriv.traces import Traces
-from mobpriv.traces import rows as records
+from mobpriv.ground.grid import AreaGrid
+from mobpriv.traces.table import Traces
+from mobpriv.traces.table import rows as records
 
 ROUNDING = 1e-9
 """An AP is known up to rounding. Used as d_m of another channel it is lowered by this share, or (24) might have no solution."""
@@ -448,7 +448,7 @@ def prior_knowledge(prior, distances, epsilons, weights, powers=(), places: int 
 
     π̂ is one of the following; the paper has no formula:
 
-    * ``weights`` (0 is π itself): :func:`mobpriv.priors.better_informed` with the likeliest ``places`` cells, and with one
+    * ``weights`` (0 is π itself): :func:`mobpriv.channels.priors.better_informed` with the likeliest ``places`` cells, and with one
       cell.
     * ``powers`` (1 is π itself): proportional to a power of π.
 

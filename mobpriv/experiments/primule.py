@@ -10,15 +10,15 @@ import numpy as np
 import pandas as pd
 
 from mobpriv import datasets
-from mobpriv.call_events import calls_from_traces, place_antennas
-from mobpriv.calls import Cells, as_cells
+from mobpriv.base.numbers import counted, shown
+from mobpriv.base.ranges import positive, whole
+from mobpriv.calls.events import calls_from_traces, place_antennas
+from mobpriv.calls.table import Cells, as_cells
 from mobpriv.datasets import CallSet
 from mobpriv.experiments.days import chosen_users, clocks, first_day, for_traces
-from mobpriv.geo import across_the_date_line, metres_per_degree
-from mobpriv.icps import WEEKS, Found, Icps, Window, icps, values
-from mobpriv.numbers import counted, shown
-from mobpriv.ranges import positive, whole
-from mobpriv.traces import milliseconds
+from mobpriv.ground.geo import across_the_date_line, metres_per_degree
+from mobpriv.icp.profiles import WEEKS, Found, Icps, Window, icps, values
+from mobpriv.traces.table import milliseconds
 
 MINUTES = 10.0  # a record of the trace locates a call at most so far from it in time
 
@@ -194,7 +194,7 @@ def _ranks(text: str) -> dict[str, int]:
 
 
 def _calling(dataset: str, rate: float, antennas: int, towns: int, leave_out: str, seed: int) -> CallSet:
-    """Simulate calls on a data set of traces: see :func:`mobpriv.call_events.calls_from_traces`."""
+    """Simulate calls on a data set of traces: see :func:`mobpriv.calls.events.calls_from_traces`."""
     positive("rate", rate, "calls a day")
     data, traces, whose = chosen_users(dataset, leave_out)
     place, call, join = np.random.default_rng(seed).spawn(3)

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 
 from mobpriv import datasets
-from mobpriv.attacks.call_profiles.nearest import TIE
+from mobpriv.attacks.icp.nearest import TIE
+from mobpriv.base.ranges import whole
 from mobpriv.experiments.primule import Setting
 from mobpriv.experiments.primule_sociometer import true_roles
-from mobpriv.icps import DAYS
-from mobpriv.ranges import whole
-from mobpriv.sociometer import PROGRAM, labelled
+from mobpriv.icp.profiles import DAYS
+from mobpriv.icp.sociometer import PROGRAM, labelled
 
 
 def days_wrong(counts: np.ndarray, wrong: int, rng: np.random.Generator) -> np.ndarray:

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from mobpriv.experiments.primule import Setting
-from mobpriv.icps import Window, icps, values
-from mobpriv.mechanisms.call_profiles import Primule
+from mobpriv.icp.profiles import Window, icps, values
+from mobpriv.mechanisms.icp import Primule
 
 
 def cells_in_order(original: np.ndarray, town: np.ndarray, k: int, order: np.ndarray) -> np.ndarray:

@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from mobpriv.archetypes import CATEGORIES, PASSING
-from mobpriv.estimates import Estimate, clustered_ratio, spread
-from mobpriv.mechanisms.call_profiles import NoisyProfiles
-from mobpriv.ranges import whole
-from mobpriv.sociometer import Distinct, Fitted, Sociometer, as_profiles, distinct, passes_by
+from mobpriv.base.estimates import Estimate, clustered_ratio, spread
+from mobpriv.base.ranges import whole
+from mobpriv.icp.archetypes import CATEGORIES, PASSING
+from mobpriv.icp.sociometer import Distinct, Fitted, Sociometer, as_profiles, distinct, passes_by
+from mobpriv.mechanisms.icp import NoisyProfiles
 
 NONE = Estimate(np.nan, np.nan, np.nan, 0)
 

@@ -1,6 +1,6 @@
 """Run Algorithm 2 literally, line by line, with each of its doubtful lines as a switch.
 
-:class:`mobpriv.mechanisms.call_profiles.Primule` is the corrected version, and fast. Here the printed version runs in plain
+:class:`mobpriv.mechanisms.icp.Primule` is the corrected version, and fast. Here the printed version runs in plain
 steps, for up to a few hundred groups: switching a line shows its effect.
 
 Source: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy Risk Mitigation for User Profiles*, §6.
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from mobpriv.ranges import one_of, true_or_false, whole
+from mobpriv.base.ranges import one_of, true_or_false, whole
 
 LINE_17 = ("both", "g2")
 LINE_27 = ("below k", "at most k")

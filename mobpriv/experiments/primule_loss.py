@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mobpriv.mechanisms.call_profiles.collapsed import collapse, in_units
-from mobpriv.mechanisms.call_profiles.mdav import microaggregate
-from mobpriv.mechanisms.call_profiles.primule import mitigate
-from mobpriv.ranges import whole
+from mobpriv.base.ranges import whole
+from mobpriv.mechanisms.icp.collapsed import collapse, in_units
+from mobpriv.mechanisms.icp.mdav import microaggregate
+from mobpriv.mechanisms.icp.primule import mitigate
 
 PER_WEEK = 6  # cells
 WEIGHT = 3  # of the sums over the weeks, relative to single cells, in a distance for the Sociometer

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from mobpriv.archetypes import CATEGORIES
-from mobpriv.estimates import Estimate, clustered_difference, clustered_ratio, rate
+from mobpriv.base.estimates import Estimate, clustered_difference, clustered_ratio, rate
 from mobpriv.experiments.primule_scale import OverAll, published
-from mobpriv.icps import Icps, values
+from mobpriv.icp.archetypes import CATEGORIES
+from mobpriv.icp.profiles import Icps, values
+from mobpriv.icp.sociometer import PROGRAM
 from mobpriv.metrics.information_loss import similarity
-from mobpriv.sociometer import PROGRAM
 
 ALMOST = 0.95  # a similarity above it: "almost identical" (§7.1)
 _ROWS = 1 << 18  # profiles whose values are in memory together

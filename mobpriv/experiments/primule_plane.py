@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from mobpriv.estimates import Estimate, clustered_difference
-from mobpriv.mechanisms.call_profiles import Mdav
+from mobpriv.base.estimates import Estimate, clustered_difference
+from mobpriv.mechanisms.icp import Mdav
 
 
 class Measured(NamedTuple):

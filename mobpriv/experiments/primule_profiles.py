@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from mobpriv.attacks.call_profiles.linking import candidates
-from mobpriv.calls import Calls
+from mobpriv.attacks.icp.linking import candidates
+from mobpriv.base.estimates import Estimate, clustered_difference, clustered_rate
+from mobpriv.base.ranges import whole
+from mobpriv.calls.table import Calls
 from mobpriv.datasets import CallSet
-from mobpriv.estimates import Estimate, clustered_difference, clustered_rate
-from mobpriv.icps import Icps, Window, icps
-from mobpriv.ranges import whole
+from mobpriv.icp.profiles import Icps, Window, icps
 
 K = 10  # the paper's least k
 

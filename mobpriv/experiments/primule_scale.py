@@ -21,11 +21,11 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from mobpriv.icps import DAYS, WEEKS, Icps, counts, values
-from mobpriv.mechanisms.call_profiles.collapsed import cells_of, collapse
-from mobpriv.mechanisms.call_profiles.primule import Primule, mitigate
+from mobpriv.base.ranges import whole
+from mobpriv.icp.profiles import DAYS, WEEKS, Icps, counts, values
+from mobpriv.mechanisms.icp.collapsed import cells_of, collapse
+from mobpriv.mechanisms.icp.primule import Primule, mitigate
 from mobpriv.metrics.information_loss import mse, one_group
-from mobpriv.ranges import whole
 
 TENTHS = 10  # of a share of five days, or of two
 _VERSION = 1  # of stored results: raise it if Algorithm 1 or OfOne changes, so that old files are not reused

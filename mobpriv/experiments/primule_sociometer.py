@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from mobpriv.archetypes import CATEGORIES, PARTS, SLOTS, archetypes
-from mobpriv.estimates import Estimate, rank_correlation, spread
+from mobpriv.base.estimates import Estimate, rank_correlation, spread
+from mobpriv.base.ranges import whole
+from mobpriv.icp.archetypes import CATEGORIES, PARTS, SLOTS, archetypes
+from mobpriv.icp.sociometer import PROGRAM, Sociometer, as_profiles, distinct, labelled
 from mobpriv.metrics.classification import crossed, kappa, places
-from mobpriv.ranges import whole
-from mobpriv.sociometer import PROGRAM, Sociometer, as_profiles, distinct, labelled
 
 SEEDS = 5
 TOGETHER = {"visitor or passing by": ("visitor", "passing by")}  # §7.2: "if we would join visitors and passing by users"
@@ -106,7 +106,7 @@ def true_roles(profiles: pd.DataFrame, roles: pd.DataFrame) -> Roles:
 def control(sociometer: Sociometer, values, rng: np.random.Generator, seeds: int = SEEDS, where=None) -> Control:
     """Measure the Sociometer's own noise: cluster the same profiles with ``seeds`` seeds; more seeds start with the same ones.
 
-    ``where``: separate prototypes in each municipality, as in :func:`mobpriv.sociometer.labelled`.
+    ``where``: separate prototypes in each municipality, as in :func:`mobpriv.icp.sociometer.labelled`.
     """
     whole("seeds", seeds, 2)
     values = as_profiles(values)

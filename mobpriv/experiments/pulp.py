@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from mobpriv import estimates
+from mobpriv.base import estimates
+from mobpriv.base.ranges import whole
 from mobpriv.datasets import Dataset
 from mobpriv.experiments.days import Choice, choose
 from mobpriv.pulp import (
@@ -32,8 +33,7 @@ from mobpriv.pulp import (
     utility_threshold,
 )
 from mobpriv.pulp.levels import NO_POI
-from mobpriv.ranges import whole
-from mobpriv.traces import by_user, rows
+from mobpriv.traces.table import by_user, rows
 
 NONE = "none"  # instead of a mechanism: no mechanism satisfies the law
 WITHIN = 0.01  # tolerance, as a share of the ratio asked for (§VI-C1)
@@ -93,7 +93,7 @@ def prepare(dataset: str, start: str = "", days: int = 30, leave_out: str = "", 
 
 
 def cut_rule(choice: Choice, days: int) -> str:
-    """Return the rule by which :func:`mobpriv.traces.split_in_half` cuts: middle of the days or of the records' span.
+    """Return the rule by which :func:`mobpriv.traces.table.split_in_half` cuts: middle of the days or of the records' span.
 
     The own span is used if it is shorter than the days by a day or more. Otherwise the halves would differ in length, and a
     setting depends on the length: a longer trace visits more cells.

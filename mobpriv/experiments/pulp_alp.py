@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import brentq
 
+from mobpriv.base.ranges import one_of, whole
 from mobpriv.pulp import Candidate
 from mobpriv.pulp.alp import anneal
-from mobpriv.ranges import one_of, whole
 
 OBJECTIVES = ("ratio", "sum")  # privacy equals utility (PU-ratio with w = 1); largest sum of privacy and utility
 FINE = 2001  # values searched for the best one, evenly spaced in ln ε

@@ -14,15 +14,15 @@ import pandas as pd
 
 from mobpriv.attacks import ILLAttack
 from mobpriv.attacks.policies import reidentified
+from mobpriv.base.numbers import shown
+from mobpriv.base.ranges import one_of, positive, whole
 from mobpriv.experiments.days import Choice, Setting, choose, in_halves
 from mobpriv.experiments.pulp import cut_rule, evenly
 from mobpriv.mechanisms import HMC, TriLateration
-from mobpriv.numbers import shown
 from mobpriv.pulp import Metrics, Sweep
 from mobpriv.pulp.users import in_one_thread, noise
-from mobpriv.ranges import one_of, positive, whole
-from mobpriv.sub_traces import slices
-from mobpriv.traces import Traces, by_user, from_blocks, milliseconds, rows
+from mobpriv.traces.sub_traces import slices
+from mobpriv.traces.table import Traces, by_user, from_blocks, milliseconds, rows
 
 RADIUS = tuple(np.geomspace(50, 5000, 9).tolist())  # m; four values a decade, like the paper's other mechanisms
 # m; from a quarter of HMC's default cell to four times it, two values an octave

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mobpriv import estimates
+from mobpriv.base import estimates
+from mobpriv.base.ranges import between, one_of, whole
 from mobpriv.pulp import Candidate, Recommendation, Setting
-from mobpriv.ranges import between, one_of, whole
 
 METRICS = ("privacy", "utility")
 

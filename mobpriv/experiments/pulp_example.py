@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from mobpriv.geo import metres_per_degree
-from mobpriv.grid import SquareGrid
+from mobpriv.ground.geo import metres_per_degree
+from mobpriv.ground.grid import SquareGrid
 from mobpriv.metrics import area_coverage, poi_privacy
-from mobpriv.profiles import poi_centres
-from mobpriv.traces import Traces, from_blocks
+from mobpriv.traces.profiles import poi_centres
+from mobpriv.traces.table import Traces, from_blocks
 
 CELL = 300.0  # m, about as wide as the S2 cells of level 15
 GRID = SquareGrid(CELL)

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from mobpriv.base.ranges import between, one_of, whole
 from mobpriv.experiments.pulp import NONE, Law, recommended, text
 from mobpriv.pulp import SWEEPS, Sweep, models
-from mobpriv.ranges import between, one_of, whole
 
 RESAMPLED = ("repetitions", "errors")
 KEYS = ["user", "mechanism", "value"]

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from mobpriv.base.ranges import positive
 from mobpriv.mechanisms import Promesse
 from mobpriv.pulp.modeler import METRICS
-from mobpriv.ranges import positive
-from mobpriv.traces import Traces, by_user, from_blocks, milliseconds
+from mobpriv.traces.table import Traces, by_user, from_blocks, milliseconds
 
 KEYS = ["user", "mechanism", "metric"]
 

@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import minimize
 
+from mobpriv.base.ranges import one_of, positive, true_or_false, whole
 from mobpriv.pulp import SWEEPS, Arctan, Metrics, Sweep, fit
 from mobpriv.pulp.modeler import COEFFICIENTS, METRICS, points
-from mobpriv.ranges import one_of, positive, true_or_false, whole
 
 # one at a time, from the values of §VI-A: minutes, metres, per cent of the diameter, level of the S2 cells
 FAMILIES: dict[str, dict[float, Metrics]] = {

@@ -17,8 +17,8 @@ from scipy.optimize import least_squares
 from scipy.special import erf, expit
 from sklearn.isotonic import IsotonicRegression
 
+from mobpriv.base.ranges import one_of, true_or_false
 from mobpriv.pulp.modeler import COEFFICIENTS, OUTLIER, coarse, points
-from mobpriv.ranges import one_of, true_or_false
 
 _MOST = 50.0  # bound of |u| in exp(u): beyond it nothing changes
 # as in mobpriv.pulp.modeler; a test compares them

@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from mobpriv.base.ranges import whole
 from mobpriv.pulp import SWEEPS, Levels, Metrics, Sweep
 from mobpriv.pulp.profiler import COLUMNS
 from mobpriv.pulp.users import each_user, noise
-from mobpriv.ranges import whole
-from mobpriv.traces import Traces, by_user
+from mobpriv.traces.table import Traces, by_user
 
 
 def profiles(

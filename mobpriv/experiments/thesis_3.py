@@ -18,7 +18,7 @@ import numpy as np
 from mobpriv.attacks import APAttack, PITAttack, POIAttack
 from mobpriv.experiments.days import Setting, choose, in_halves
 from mobpriv.mechanisms import W4M, GeoI, Nothing, Promesse
-from mobpriv.traces import Traces
+from mobpriv.traces.table import Traces
 
 READINGS = ("text", "program")
 

@@ -20,12 +20,12 @@ from mobpriv.datasets import points as read_points
 from mobpriv.datasets.city import city_points
 from mobpriv.experiments import thesis_3
 from mobpriv.experiments.days import Setting
-from mobpriv.grid import SquareGrid
+from mobpriv.ground.grid import SquareGrid
 from mobpriv.mechanisms import HMC, GeoI
 from mobpriv.mechanisms.alteration import CONFUSED, OUTCOMES, REPLACED, Alteration, alter, area_coverage
 from mobpriv.metrics.pairs import pairs
-from mobpriv.profiles import HeatMaps, heat_maps
-from mobpriv.traces import Traces, as_traces, by_user, milliseconds, rows
+from mobpriv.traces.profiles import HeatMaps, heat_maps
+from mobpriv.traces.table import Traces, as_traces, by_user, milliseconds, rows
 
 ATTACKS = ("AP-Attack", "POI-Attack", "PIT-Attack")
 HIGH_AC, HIGH_SD = 0.8, 200.0  # Table 4.1; SD in m

@@ -29,17 +29,17 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array
 
-from mobpriv import estimates
 from mobpriv.attacks import APAttack, ILLAttack, POIAttack
+from mobpriv.base import estimates
+from mobpriv.base.numbers import counted, shown
+from mobpriv.base.ranges import one_of, whole
 from mobpriv.datasets import Dataset
 from mobpriv.experiments import thesis_4
 from mobpriv.experiments.days import choose
 from mobpriv.mechanisms import HMC, GeoI, Nothing, Promesse, TriLateration
-from mobpriv.numbers import counted, shown
-from mobpriv.profiles import HeatMaps, heat_maps
-from mobpriv.ranges import one_of, whole
-from mobpriv.sub_traces import split_in_time
-from mobpriv.traces import Traces, as_traces, by_user, milliseconds, rows, same_person
+from mobpriv.traces.profiles import HeatMaps, heat_maps
+from mobpriv.traces.sub_traces import split_in_time
+from mobpriv.traces.table import Traces, as_traces, by_user, milliseconds, rows, same_person
 
 READINGS = ("text", "program")
 LENGTHS = {"sessions": 1800.0, "days": 86_400.0}  # s, of a sub-trace: Figures 5.3 and 5.4, 5.5 and 5.6

@@ -25,12 +25,12 @@ from mobpriv.attacks import ILLAttack
 from mobpriv.attacks.ap import topsoe
 from mobpriv.attacks.ill import DAY, Features
 from mobpriv.attacks.policies import TIE
+from mobpriv.base.ranges import true_or_false, whole
 from mobpriv.experiments.thesis_5 import Setting, attacks
-from mobpriv.grid import S2Grid
-from mobpriv.profiles import HeatMaps, heat_maps
-from mobpriv.ranges import true_or_false, whole
-from mobpriv.sub_traces import SubTraces, slices
-from mobpriv.traces import Traces
+from mobpriv.ground.grid import S2Grid
+from mobpriv.traces.profiles import HeatMaps, heat_maps
+from mobpriv.traces.sub_traces import SubTraces, slices
+from mobpriv.traces.table import Traces
 
 GROUPS = ("hourOfDay", "nbRecords", "centre", "cells")  # of the features of Table 5.1
 _GROUP_OF = {

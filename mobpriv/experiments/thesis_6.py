@@ -21,12 +21,12 @@ import pandas as pd
 from mobpriv.attacks.policies import reidentified
 from mobpriv.experiments import thesis_5
 from mobpriv.experiments.thesis_5 import Setting
-from mobpriv.grid import SquareGrid
+from mobpriv.ground.grid import SquareGrid
 from mobpriv.mechanisms import Hybrid
 from mobpriv.mechanisms.hybrid import Chosen
 from mobpriv.metrics import area_coverage
-from mobpriv.sub_traces import split_in_time
-from mobpriv.traces import Traces, as_traces
+from mobpriv.traces.sub_traces import split_in_time
+from mobpriv.traces.table import Traces, as_traces
 
 ATTACKS = ("ILL-Attack", "AP-Attack", "POI-Attack")
 MECHANISMS = ("Geo-I", "Promesse", "TriLateration", "HMC")

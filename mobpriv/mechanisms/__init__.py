@@ -2,7 +2,7 @@
 
 Each is a frozen dataclass with ``protect(traces, rng) -> Traces``, whose fields are the paper's parameters. Some have other
 fields: ``Obfuscation`` a channel over an area, ``OwnObfuscation`` one a user; ``HMC`` the adversary's knowledge; ``Hybrid``
-mechanisms and attacks. Mechanisms on profiles of call records are in :mod:`mobpriv.mechanisms.profiles`.
+mechanisms and attacks. Mechanisms on profiles of call records are in :mod:`mobpriv.mechanisms.visits`.
 """
 
 from mobpriv.mechanisms.geo_i import GeoI

@@ -14,7 +14,7 @@ import pandas as pd
 from scipy.sparse import csr_array
 
 from mobpriv.attacks.ap import topsoe
-from mobpriv.profiles import HeatMaps
+from mobpriv.traces.profiles import HeatMaps
 
 NOT_NEEDED, CONFUSED, REPLACED, UNKNOWN = range(4)
 OUTCOMES = ("not needed", "confused", "replaced", "not known")

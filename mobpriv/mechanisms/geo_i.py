@@ -20,10 +20,10 @@ import numba
 import numpy as np
 from scipy.special import gammaincinv
 
-from mobpriv.draws import per_user
-from mobpriv.geo import check_plane, move
-from mobpriv.ranges import positive
-from mobpriv.traces import Traces, by_user, rows
+from mobpriv.base.draws import per_user
+from mobpriv.base.ranges import positive
+from mobpriv.ground.geo import check_plane, move
+from mobpriv.traces.table import Traces, by_user, rows
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,14 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from mobpriv.geo import check_plane
-from mobpriv.grid import SquareGrid
+from mobpriv.base.ranges import not_negative, one_of, positive, whole
+from mobpriv.ground.geo import check_plane
+from mobpriv.ground.grid import SquareGrid
 from mobpriv.mechanisms.alteration import ROUNDED_AT, ROUNDINGS, TARGETS, Alteration, alter, whole_records
 from mobpriv.mechanisms.reconstruction import Gaps, Sets, Track, adapted, joined, sets_of, without_stays
-from mobpriv.profiles import HeatMaps, heat_maps
-from mobpriv.ranges import not_negative, one_of, positive, whole
-from mobpriv.sub_traces import check_owners
-from mobpriv.traces import Traces, by_user, from_blocks, milliseconds
+from mobpriv.traces.profiles import HeatMaps, heat_maps
+from mobpriv.traces.sub_traces import check_owners
+from mobpriv.traces.table import Traces, by_user, from_blocks, milliseconds
 
 
 class Rebuilt(NamedTuple):

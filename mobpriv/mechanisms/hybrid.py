@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 
 from mobpriv.attacks.policies import reidentified
-from mobpriv.ranges import not_negative
-from mobpriv.sub_traces import check_owners
-from mobpriv.traces import Traces, as_traces, by_user
+from mobpriv.base.ranges import not_negative
+from mobpriv.traces.sub_traces import check_owners
+from mobpriv.traces.table import Traces, as_traces, by_user
 
 EQUAL = 1e-9  # share of the sum of the weights: risks that differ by less are equal, as .1 + .2 and .3 are
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mobpriv.traces import Traces, rows
+from mobpriv.traces.table import Traces, rows
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,11 @@ import numba
 import numpy as np
 import pandas as pd
 
+from mobpriv.base.draws import per_user
+from mobpriv.base.ranges import one_of
 from mobpriv.channels import checks
-from mobpriv.draws import per_user
-from mobpriv.grid import AreaGrid
-from mobpriv.ranges import one_of
-from mobpriv.traces import Problem, Traces, by_user, problem, rows
+from mobpriv.ground.grid import AreaGrid
+from mobpriv.traces.table import Problem, Traces, by_user, problem, rows
 
 OUTSIDE = ("leave_out", "nearest")
 
@@ -91,7 +91,7 @@ class Obfuscation:
         return inside.assign(lat=lat, lng=lng)
 
     def left_out(self, traces: Traces) -> pd.DataFrame:
-        """The records that :meth:`protect` leaves out: columns as in :func:`mobpriv.traces.without`, empty if nothing."""
+        """The records that :meth:`protect` leaves out: columns as in :func:`mobpriv.traces.table.without`, empty if nothing."""
         out = self._cells(traces) < 0
         found = []
         if out.any():

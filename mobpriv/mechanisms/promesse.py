@@ -14,9 +14,9 @@ import numba
 import numpy as np
 import pandas as pd
 
-from mobpriv.geo import Points, check_plane, to_degrees, to_plane, towards
-from mobpriv.ranges import not_negative, positive
-from mobpriv.traces import Traces, by_user, from_blocks, milliseconds
+from mobpriv.base.ranges import not_negative, positive
+from mobpriv.ground.geo import Points, check_plane, to_degrees, to_plane, towards
+from mobpriv.traces.table import Traces, by_user, from_blocks, milliseconds
 
 AT_A_TIME = 1 << 22  # samples
 SANE = 1_000_000, 100  # points that any walk may publish; points a record, beyond which a larger walk is refused

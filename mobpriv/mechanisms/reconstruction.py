@@ -12,9 +12,9 @@ import numba
 import numpy as np
 import pandas as pd
 
-from mobpriv.geo import distance
-from mobpriv.profiles import stays
-from mobpriv.traces import Traces, rows
+from mobpriv.ground.geo import distance
+from mobpriv.traces.profiles import stays
+from mobpriv.traces.table import Traces, rows
 
 PAIRS = 1 << 20  # pairs of a gap and a set that are compared at a time
 

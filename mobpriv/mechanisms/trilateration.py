@@ -13,10 +13,10 @@ from functools import partial
 import numba
 import numpy as np
 
-from mobpriv.draws import per_user
-from mobpriv.geo import check_plane, move
-from mobpriv.ranges import positive
-from mobpriv.traces import COLUMNS, Traces, by_user, from_blocks, milliseconds
+from mobpriv.base.draws import per_user
+from mobpriv.base.ranges import positive
+from mobpriv.ground.geo import check_plane, move
+from mobpriv.traces.table import COLUMNS, Traces, by_user, from_blocks, milliseconds
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ import numba
 import numpy as np
 import pandas as pd
 
-from mobpriv.geo import Points, across_the_date_line, check_plane, step, to_degrees, to_plane, towards
-from mobpriv.ranges import between, one_of, positive, whole
-from mobpriv.traces import Traces, by_user, from_blocks, milliseconds
+from mobpriv.base.ranges import between, one_of, positive, whole
+from mobpriv.ground.geo import Points, across_the_date_line, check_plane, step, to_degrees, to_plane, towards
+from mobpriv.traces.table import Traces, by_user, from_blocks, milliseconds
 
 
 class Clusters(NamedTuple):

@@ -7,7 +7,7 @@ Source: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy Ri
   profiles, since it has no others.
 * ``categories``: all classes, in order.
 * ``whose`` (n,): the user or municipality of each profile. Profiles of the same one are correlated, and intervals cover another
-  sample of *them* (:func:`mobpriv.estimates.clustered_rate`). Without it profiles count as independent (Wilson's interval).
+  sample of *them* (:func:`mobpriv.base.estimates.clustered_rate`). Without it profiles count as independent (Wilson's interval).
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from mobpriv.estimates import Estimate, clustered_rate, quantile, rate
+from mobpriv.base.estimates import Estimate, clustered_rate, quantile, rate
 
 MEASURES = ("precision", "recall", "f_score")
 
@@ -46,7 +46,7 @@ def places(where, n: int) -> tuple[np.ndarray, np.ndarray]:
 def confusion(true, found, categories: Sequence[str], whose=None, level: float = 0.95) -> pd.DataFrame:
     """The confusion matrix of Figures 6 and 7 with a row per cell: true, found, count, and the share of the true class.
 
-    The columns ``value, low, high, n`` are an :class:`mobpriv.estimates.Estimate`; n is the size of the true class, whose
+    The columns ``value, low, high, n`` are an :class:`mobpriv.base.estimates.Estimate`; n is the size of the true class, whose
     shares sum to 1. A class without profiles has n = 0 and NaN as shares.
     """
     t, f = _codes(true, found, categories)

@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 
-from mobpriv.grid import SquareGrid
+from mobpriv.base.ranges import positive
+from mobpriv.ground.grid import SquareGrid
 from mobpriv.metrics.pairs import pairs
-from mobpriv.ranges import positive
-from mobpriv.traces import Traces, milliseconds
+from mobpriv.traces.table import Traces, milliseconds
 
 SQUARES = SquareGrid(800.0)  # §4.7.3: "the size of a square region, it is set to 800 meters"
 

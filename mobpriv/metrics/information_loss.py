@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mobpriv.ranges import one_of
+from mobpriv.base.ranges import one_of
 
 SIMILARITIES = ("inverse", "linear", "exponential")
 PARTS = 6  # parts of a week: weekdays and weekend, three slots each

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from mobpriv.traces import Traces, by_user
+from mobpriv.traces.table import Traces, by_user
 
 
 class Pairs(NamedTuple):

@@ -8,11 +8,11 @@ import numba
 import numpy as np
 import pandas as pd
 
-from mobpriv.geo import Points, check_plane, to_plane
+from mobpriv.base.ranges import one_of, positive
+from mobpriv.ground.geo import Points, check_plane, to_plane
 from mobpriv.metrics.pairs import pairs
-from mobpriv.profiles import Centres, poi_centres
-from mobpriv.ranges import one_of, positive
-from mobpriv.traces import Traces
+from mobpriv.traces.profiles import Centres, poi_centres
+from mobpriv.traces.table import Traces
 
 MATCHED = ("protected", "both")
 
@@ -44,7 +44,7 @@ def poi_privacy(
     * 0/0. Without a POI in T', or without a match, nothing is revealed and privacy is 1 (precision is NaN without a POI in T').
       Without a POI in T there is nothing to protect; privacy and recall are NaN.
     * Definition of a POI. "A meaningful geographical area where a user made a significant stop" is the cluster of her stays
-      there, :func:`mobpriv.profiles.pois`. With ``merged=False`` every stay is a POI, as in ALP and Accio.
+      there, :func:`mobpriv.traces.profiles.pois`. With ``merged=False`` every stay is a POI, as in ALP and Accio.
     * Pauses: ``max_gap``.
     * "Defined in range of [0, 1]": M counts POIs of T' in both fractions. If several of them surround one POI of T, recall
       exceeds 1 and privacy falls below 0. ``matched="both"`` uses the POIs of T that match one of T' for the recall, which

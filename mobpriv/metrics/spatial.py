@@ -4,10 +4,10 @@ import numba
 import numpy as np
 import pandas as pd
 
-from mobpriv.geo import Points, metres_per_degree_at, step, to_plane, unwrapped
+from mobpriv.base.ranges import true_or_false
+from mobpriv.ground.geo import Points, metres_per_degree_at, step, to_plane, unwrapped
 from mobpriv.metrics.pairs import means, pairs
-from mobpriv.ranges import true_or_false
-from mobpriv.traces import Traces
+from mobpriv.traces.table import Traces
 
 LEAF = 4  # pieces of the path per leaf of the tree
 
@@ -36,7 +36,7 @@ def distances_to_path(original: Traces, protected: Traces, plane: str = "ground"
 
     Segments are straight in the plane (in degrees on the ground) and take the short way across the date line; the Mercator
     plane has no such way. The projection is the foot of the perpendicular (in metres, with the scales at the record), or the
-    nearer end. :func:`mobpriv.geo.distance` measures the distance to it. On the ground this equals the least distance D along
+    nearer end. :func:`mobpriv.ground.geo.distance` measures the distance to it. On the ground this equals the least distance D along
     the segment up to D³/R², where R is the Earth's radius (1e-6 m at 300 m). This bound holds for latitudes below 60°.
     """
     true_or_false("interpolate", interpolate)

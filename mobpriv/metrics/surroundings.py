@@ -6,11 +6,11 @@ import numba
 import numpy as np
 import pandas as pd
 
-from mobpriv.geo import Points, metres_per_degree, metres_per_degree_at, to_plane
+from mobpriv.base.ranges import one_of, positive
+from mobpriv.ground.geo import Points, metres_per_degree, metres_per_degree_at, to_plane
 from mobpriv.metrics.pairs import means, pairs
 from mobpriv.metrics.temporal import temporal_projection
-from mobpriv.ranges import one_of, positive
-from mobpriv.traces import Traces
+from mobpriv.traces.table import Traces
 
 EMPTY = ("unlike", "alike", "left out")
 _BANDS = 1 << 16  # largest number of bands for the points

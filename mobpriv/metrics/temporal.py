@@ -4,9 +4,9 @@ import numba
 import numpy as np
 import pandas as pd
 
-from mobpriv.geo import check_plane, distance, to_degrees, to_plane, unwrapped
+from mobpriv.ground.geo import check_plane, distance, to_degrees, to_plane, unwrapped
 from mobpriv.metrics.pairs import means, pairs
-from mobpriv.traces import Traces, milliseconds
+from mobpriv.traces.table import Traces, milliseconds
 
 
 def spatio_temporal_distortion(original: Traces, protected: Traces, plane: str = "ground") -> pd.Series:

@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 
-from mobpriv.geo import check_plane, distance
+from mobpriv.base.ranges import between, positive
+from mobpriv.ground.geo import check_plane, distance
 from mobpriv.metrics.pairs import pairs
-from mobpriv.ranges import between, positive
-from mobpriv.traces import Traces, by_user
+from mobpriv.traces.table import Traces, by_user
 
 
 def visits(

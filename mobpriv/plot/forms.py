@@ -11,8 +11,8 @@ from matplotlib.colors import LinearSegmentedColormap, LogNorm, Normalize, Power
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import LogLocator
 
-from mobpriv.numbers import shown
-from mobpriv.palette import BLUE, FAINT, INK, ORANGE, PRINTED, Mark, mark, ordered
+from mobpriv.base.numbers import shown
+from mobpriv.plot.palette import BLUE, FAINT, INK, ORANGE, PRINTED, Mark, mark, ordered
 from mobpriv.plot.style import CRISP, PANEL, WIDEST, panels
 
 _MARKERS = "osD^v<>Pp*hX"

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from mobpriv.palette import Mark
+from mobpriv.plot.palette import Mark
 from mobpriv.plot.picture import Picture, alike, axes_of, caption_html, legend_html, show
 
 MOST_POSITIONS = 4  # most positions of a switch that the stylesheet supports

@@ -1,6 +1,6 @@
 """Figures for the book's pages: SVG panels with number, caption and legend. Ink and colours follow the light or dark theme.
 
-CSS variables replace the colours of the style (:mod:`mobpriv.palette`).
+CSS variables replace the colours of the style (:mod:`mobpriv.plot.palette`).
 """
 
 import base64
@@ -23,8 +23,8 @@ from matplotlib.text import Text
 from matplotlib.ticker import LogFormatter, LogLocator, ScalarFormatter
 from PIL import Image
 
-from mobpriv.numbers import shown
-from mobpriv.palette import DARK, Mark
+from mobpriv.base.numbers import shown
+from mobpriv.plot.palette import DARK, Mark
 from mobpriv.plot.style import CRISP, SIDE_BY_SIDE
 
 PAPER = (7.2, 8.3)  # inches available on a printed sheet for the panels, within the margins and above a caption

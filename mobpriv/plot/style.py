@@ -3,7 +3,7 @@
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 
-from mobpriv.palette import FAINT, INK
+from mobpriv.plot.palette import FAINT, INK
 
 WIDEST = 4.2  # inches: the widest panel; a phone shrinks a wider one, and its lettering with it
 SIDE_BY_SIDE = 3.65  # inches: the widest of several panels; two of them share a row in a narrow text column

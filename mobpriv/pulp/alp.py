@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from mobpriv.base.ranges import one_of, positive, whole
 from mobpriv.mechanisms import GeoI, Promesse
 from mobpriv.pulp.levels import Metrics
 from mobpriv.pulp.profiler import Sweep
 from mobpriv.pulp.users import each_user, noise
-from mobpriv.ranges import one_of, positive, whole
-from mobpriv.traces import Traces, by_user
+from mobpriv.traces.table import Traces, by_user
 
 GOALS = ("minimise", "maximise", "at most", "at least", "equal")
 HOTTEST, COLDEST, COOLING = 1.0, 1e-5, 0.9

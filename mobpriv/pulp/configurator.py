@@ -22,8 +22,8 @@ from typing import NamedTuple
 import pandas as pd
 from scipy.optimize import brentq
 
+from mobpriv.base.ranges import between, one_of, positive
 from mobpriv.pulp.modeler import METRICS, Arctan
-from mobpriv.ranges import between, one_of, positive
 
 MIDDLES = ("arithmetic", "geometric")
 SOLVED = ("root", "argmin")

@@ -13,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from mobpriv.geo import check_plane
-from mobpriv.grid import S2Grid, s2_keys
+from mobpriv.base.ranges import true_or_false
+from mobpriv.ground.geo import check_plane
+from mobpriv.ground.grid import S2Grid, s2_keys
 from mobpriv.metrics.poi_privacy import check_matching, scores
-from mobpriv.profiles import Centres, check_stay, poi_centres
-from mobpriv.ranges import true_or_false
-from mobpriv.traces import Traces, by_user
+from mobpriv.traces.profiles import Centres, check_stay, poi_centres
+from mobpriv.traces.table import Traces, by_user
 
 NO_POI = "no POI in the original trace: there is nothing to hide"
 

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import least_squares
 
+from mobpriv.base.ranges import one_of, positive, true_or_false
 from mobpriv.pulp.profiler import SWEEPS, Sweep
-from mobpriv.ranges import one_of, positive, true_or_false
 
 METRICS = ("privacy", "utility")
 METHODS = ("robust", "paper")

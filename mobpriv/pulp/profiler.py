@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mobpriv.base.ranges import one_of, positive, whole
 from mobpriv.mechanisms import GeoI, Promesse
 from mobpriv.pulp.levels import Metrics, Original
 from mobpriv.pulp.users import each_user, noise
-from mobpriv.ranges import one_of, positive, whole
-from mobpriv.traces import Traces, by_user
+from mobpriv.traces.table import Traces, by_user
 
 COLUMNS = ["user", "mechanism", "parameter", "value", "repetition", "privacy", "utility", "records", "reason"]
 COLUMNS += ["pois", "standard", "rises"]

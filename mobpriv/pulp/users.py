@@ -1,6 +1,5 @@
 """Process users one by one, on request in several processes or on a cluster, so that an interrupted run can continue."""
 
-import gc
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -11,9 +10,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from mobpriv import processes
-from mobpriv.ranges import whole
-from mobpriv.traces import Traces, by_user, rows
+from mobpriv.base import processes
+from mobpriv.base.ranges import whole
+from mobpriv.traces.table import Traces, by_user, rows
 
 PATIENCE = 10  # s to wait for a scheduler's answer
 AHEAD = 2  # users sent to a cluster per thread: the next one is ready when one is done
@@ -75,7 +74,6 @@ def _pool(workers: int | str) -> Iterator[tuple[Executor, int]]:
         from distributed import Client
     except ImportError:
         raise ValueError(f"a cluster ({workers}) needs the package distributed: pip install 'mobpriv[cluster]'") from None
-    gc.collect()  # a client that found no scheduler would block the next one if it were collected while that one starts
     try:
         client = Client(workers, timeout=PATIENCE)
     except (OSError, ValueError) as error:

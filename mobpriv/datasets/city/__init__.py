@@ -20,7 +20,7 @@ from mobpriv.datasets.city.recording import habits, measured, times_of_cab, time
 from mobpriv.datasets.city.shops import shops
 from mobpriv.datasets.city.streets import Streets, as_geojson, degrees, make_streets
 from mobpriv.datasets.city.travel import Track
-from mobpriv.traces import Traces, as_traces
+from mobpriv.traces.table import Traces, as_traces
 
 SEED = 20_240_902
 START = pd.Timestamp("2024-09-02", tz="UTC")  # a Monday

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, dijkstra
 
-from mobpriv.geo import metres_per_degree
+from mobpriv.ground.geo import metres_per_degree
 
 CENTRE = (45.0, -12.0)  # degrees, open sea in the North Atlantic, hundreds of km off every coast
 BLOCK = 320.0  # m, side of a block near the centre; twice that in the suburbs

@@ -25,15 +25,15 @@ import geopandas
 import numpy as np
 import pandas as pd
 
-from mobpriv import ranges
-from mobpriv.calls import Calls, Cells, as_calls, as_cells
+from mobpriv.base import ranges
+from mobpriv.calls.table import Calls, Cells, as_calls, as_cells
 from mobpriv.datasets.region import calling, files
 from mobpriv.datasets.region.boundaries import ground_on
 from mobpriv.datasets.region.files import Block, names_of, people_table
 from mobpriv.datasets.region.ground import Ground, make_ground
 from mobpriv.datasets.region.people import World, world_of
 from mobpriv.datasets.region.streams import key_of
-from mobpriv.traces import in_utc
+from mobpriv.traces.table import in_utc
 
 SEED = 20_241_007
 ZONE = "Europe/Lisbon"  # that of the meridian: summer time ends on Sunday 2024-10-27, the 21st day, which has 25 hours

@@ -9,9 +9,9 @@ import geopandas
 import numpy as np
 import shapely
 
+from mobpriv.base.ranges import whole
 from mobpriv.datasets.region.ground import INNER, Ground, enough, settled
-from mobpriv.geo import metres_per_degree
-from mobpriv.ranges import whole
+from mobpriv.ground.geo import metres_per_degree
 
 NAMES = ("municipality", "name")  # columns of a file of boundaries that may hold the names of municipalities
 

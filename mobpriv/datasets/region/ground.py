@@ -13,7 +13,7 @@ import pandas as pd
 import shapely
 from scipy.spatial import cKDTree
 
-from mobpriv.geo import metres_per_degree
+from mobpriv.ground.geo import metres_per_degree
 
 CENTRE = (44.5, -14.5)  # degrees: open Atlantic, 200 km west of the synthetic city, where there is no land
 AREA = 80e6  # m², of a municipality on average

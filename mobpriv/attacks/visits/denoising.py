@@ -1,0 +1,130 @@
+"""Estimators of the noise: Algorithms 13 and 14 and the binomial rule for δ.
+
+Source: Olivier, Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization mechanisms*,
+§V-C.
+
+Arrays: published and known (…, users, J), the sanitised and the true profiles at the POIs J that leaked. ``chi`` is a mask of
+the same shape, if the adversary knows χ_i; without it all of J counts as part of χ_i. Estimates are one a user. ``pooled=True``
+pools the users of each (…), who have one ε.
+"""
+
+import numpy as np
+
+from mobpriv.attacks.visits.tables import numbers
+from mobpriv.base.noise import ROUNDING
+from mobpriv.base.ranges import between, one_of, true_or_false
+
+FORMS = ("unbiased", "printed")
+GOLD = (np.sqrt(5) - 1) / 2
+RANGE = (1e-4, 60.0)  # search range of the maximum-likelihood ε; at an end it is 0 or infinite
+
+
+def guess_bernoulli(published, known, chi=None, form: str = "unbiased", pooled: bool = False) -> np.ndarray:
+    """Algorithm 13: p̃_i = α_i, α_i = 1/|J| Σ_{j∈J} |b̃_ij − b_ij|, which is also the maximum-likelihood estimate.
+
+    ``form="printed"`` divides α_i by |J| a second time, as the algorithm says: too small by the factor |J|. Without ``chi`` the
+    estimate is right only if J ⊂ χ_i. Otherwise the POIs outside χ_i, which never flip, lower it by the factor |χ_i ∩ J| / |J|.
+    """
+    one_of("form", form, FORMS)
+    apart, size = _sums(published, known, chi, pooled)
+    alpha = apart / size
+    return alpha / size if form == "printed" else alpha
+
+
+def epsilon_of(p) -> np.ndarray:
+    """ε̃ = ln((1 − p)/p), the ε for which p is the least admissible one: infinite for p = 0, negative for p > 1/2."""
+    with np.errstate(divide="ignore"):
+        return np.log1p(-np.asarray(p, float)) - np.log(p)
+
+
+def guess_laplacian(published, known, chi=None, form: str = "unbiased", pooled: bool = False) -> np.ndarray:
+    """Algorithm 14: ε̃_i with 1/ε̃_i = 1/|J| Σ_{j∈J} |c̃_ij − c_ij|, for E|Laplace(1/ε)| = 1/ε; infinite if nothing differs.
+
+    ``form="printed"`` has the algorithm's 1/√2 before the sum: ε̃ too large by √2. The estimate is unbiased only for noise that
+    is neither rounded nor clamped. Both make |c̃ − c| smaller on average, and ε̃ too large; :func:`likeliest_epsilon` accounts
+    for both.
+    """
+    one_of("form", form, FORMS)
+    apart, size = _sums(published, known, chi, pooled)
+    with np.errstate(divide="ignore"):
+        return (np.sqrt(2) if form == "printed" else 1.0) * size / apart
+
+
+def likeliest_epsilon(published, known, chi=None, rounding: str = "nearest", pooled: bool = False) -> np.ndarray:
+    """The maximum-likelihood ε̃_i of max(0, [c + Laplace(1/ε)]), given the true counts; infinite if no noise (ε = ∞) fits best.
+
+    The log-likelihood is concave in ε, so golden-section search finds its maximum, to seven digits. It is a sum over few kinds
+    of coordinates: how many are unchanged, at 0 and above; how many changed, and by how much in all
+    (:func:`mobpriv.base.noise.log_laplace`).
+    """
+    one_of("rounding", rounding, ROUNDING)
+    true_or_false("pooled", pooled)
+    y, c, chi = _same(published, known, chi)
+    axes = (-2, -1) if pooled else (-1,)
+    size = chi.sum(axis=axes)
+    _not_empty(size)
+    edge = 0.5 if rounding == "nearest" else 1.0
+
+    def total(of, which):
+        return np.where(which & chi, of, 0.0).sum(axis=axes)
+
+    at_0, none, stayed = y == 0, (y == 0) & (c == 0), (y == c) & (y > 0)
+    far = np.where(at_0, c - edge, np.abs(y - c) - np.where((rounding == "floor") & (y >= c), 0, edge))
+    if rounding == "floor":  # unchanged coordinates moved by 0 … 1
+        stayed = np.zeros_like(stayed)
+    moved = ~at_0 & ~stayed
+    zeros, same, others = total(1.0, none), total(1.0, stayed), total(1.0, moved)
+    way = total(far, moved | (at_0 & ~none))
+
+    def likelihood(logarithm):
+        epsilon = np.exp(logarithm)
+        parts = zeros * np.log1p(-np.exp(-edge * epsilon) / 2) + same * np.log(-np.expm1(-epsilon / 2))
+        return parts + others * np.log(-np.expm1(-epsilon)) - epsilon * way
+
+    low, high = (np.full(size.shape, np.log(end)) for end in RANGE)
+    for _ in range(46):
+        left, right = high - GOLD * (high - low), low + GOLD * (high - low)
+        rising = likelihood(left) < likelihood(right)
+        low, high = np.where(rising, left, low), np.where(rising, high, right)
+    found = np.exp((low + high) / 2)
+    nothing = way == 0  # with the integer part, one visit less may be due to no noise: every ε fits
+    return np.where(nothing | (found > 0.999 * RANGE[1]), np.inf, np.where(found < 1.001 * RANGE[0], 0.0, found))
+
+
+def confident_delta(p, size, confidence: float = 0.95) -> np.ndarray:
+    """§V-C: the smallest δ with P(d(b_i, b̃_i) ≤ δ) ≥ ``confidence``; ``size``: |χ_i|.
+
+    P(d(b_i, b̃_i) ≤ δ) = Σ_{k≤δ} C(|χ_i|, k) p^k (1 − p)^(|χ_i|−k).
+    """
+    from scipy.stats import binom  # takes half a second to import
+
+    between("confidence", confidence, 0, 1, "must lie in [0, 1]")
+    p, size = numbers(p, "p"), numbers(size, "size")
+    if (p > 1).any():
+        raise ValueError(f"p must lie in [0, 1] (got {p[p > 1].flat[0]})")
+    if (size != np.floor(size)).any():
+        raise ValueError(f"size must be a whole number of POIs (got {size[size != np.floor(size)].flat[0]})")
+    return np.where(p == 0, 0, np.maximum(binom.ppf(confidence, size, p), 0)).astype(np.int64)
+
+
+def _sums(published, known, chi, pooled):
+    """Σ |ã − a| and |J|, one a user or for all users together."""
+    true_or_false("pooled", pooled)
+    y, c, chi = _same(published, known, chi)
+    axes = (-2, -1) if pooled else (-1,)
+    size = chi.sum(axis=axes)
+    _not_empty(size)
+    return (np.abs(y - c) * chi).sum(axis=axes), size
+
+
+def _same(published, known, chi):
+    y, c = numbers(published, "sanitised profiles"), numbers(known, "leaked profiles")
+    if y.shape != c.shape or y.ndim < 2:
+        raise ValueError(f"sanitised and leaked profiles must have one shape, (…, users, J) (got {y.shape} and {c.shape})")
+    chi = np.ones(y.shape, bool) if chi is None else np.broadcast_to(np.asarray(chi, bool), y.shape)
+    return y, c, chi
+
+
+def _not_empty(size):
+    if not size.size or (np.asarray(size) == 0).any():
+        raise ValueError("J, the POIs that leaked, must not be empty for any user (in χ_i, where that is known)")

@@ -1,0 +1,1 @@
+"""Metres and degrees, and the cells of a map."""

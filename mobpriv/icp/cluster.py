@@ -1,0 +1,78 @@
+"""Individual call profiles (PRIMULE, §3.1) on a cluster: the chunks of :mod:`mobpriv.icp.files`, distributed with Dask.
+
+The paper used Spark on a cluster of four nodes. Here one worker turns each chunk of records into a partial table. The partial
+tables are split by municipality, and the pieces of the same municipalities are merged. Needs the extra ``cluster`` (``pip
+install "mobpriv[cluster]"``).
+"""
+
+from mobpriv.base.ranges import positive
+from mobpriv.base.ranges import whole as whole_number
+from mobpriv.icp.files import CHUNK, MEMORY, Chunk, aggregate, merged, prepare, put_together
+from mobpriv.icp.profiles import Found, Window
+from mobpriv.icp.sql import Job
+
+
+def icps_on_cluster(
+    files,
+    window: Window,
+    cluster,
+    cells=None,
+    *,
+    columns: dict[str, str] | None = None,
+    time: str = "",
+    zone: str = "",
+    every_slot: bool = False,
+    both_cells: bool = False,
+    memory: float = MEMORY,
+    chunk: int = CHUNK,
+    pieces: int = 0,
+) -> Found:
+    """Run :func:`mobpriv.icp.files.icps_of_files` on a Dask cluster, with the same result.
+
+    * ``cluster``: a ``distributed.Client``, or the address of a scheduler such as ``tcp://10.0.0.1:8786``. Every worker must
+      find the ``files`` under the same paths, for example on a shared disk.
+    * ``memory``: limit of DuckDB for one task, in GB. A task has one thread, so a worker with n threads uses up to n times as
+      much.
+    * ``pieces``: number of tasks for the municipalities; by default one per thread of the cluster.
+    """
+    memory = positive("memory", memory, "GB", least=0.1)
+    pieces = whole_number("pieces", pieces, 0)
+    try:
+        from distributed import Client
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError('profiles on a cluster need Dask: pip install "mobpriv[cluster]"') from None
+    if not isinstance(cluster, str | Client):
+        raise ValueError(f"cluster must be a distributed.Client or the address of a scheduler (got {type(cluster).__name__})")
+    job, chunks = prepare(files, window, cells, columns, time, zone, every_slot, both_cells, chunk)
+    if isinstance(cluster, str):
+        with Client(cluster, set_as_default=False) as client:
+            return _spread(client, job, chunks, memory, pieces)
+    return _spread(cluster, job, chunks, memory, pieces)
+
+
+def _spread(client, job: Job, chunks: list[Chunk], memory: float, pieces: int) -> Found:
+    pieces = pieces or max(1, sum(client.nthreads().values()))
+    # a hashed key would let a second call reuse a job that the scheduler is about to forget
+    one = client.scatter(job, broadcast=True, hash=False)
+    # pure tasks could reuse the result of an older file of the same name
+    cut = [client.submit(_cut, one, part, memory, pieces, pure=False) for part in chunks]
+    joined = [
+        client.submit(_joined, [client.submit(_piece, part, k, pure=False) for part in cut], memory, pure=False)
+        for k in range(pieces)
+    ]
+    return put_together(client.gather(joined), job, memory)
+
+
+def _cut(job: Job, chunk: Chunk, memory: float, pieces: int) -> list:
+    """The partial table of a chunk, split by municipality into ``pieces`` tables."""
+    table = aggregate(job, chunk, memory)
+    piece = abs(table["place"].to_numpy().astype(int)) % pieces
+    return [table.filter(piece == k) for k in range(pieces)]
+
+
+def _piece(tables: list, k: int):
+    return tables[k]
+
+
+def _joined(tables: list, memory: float):
+    return merged(tables, memory)

@@ -1,0 +1,135 @@
+"""The parameters that each user chooses, ε_i and χ_i.
+
+Source: Olivier, Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization mechanisms*,
+§III-B.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from mobpriv.base.ranges import between, positive
+from mobpriv.visits.affinity import Neighbourhood
+
+LEAST_EPSILON = 1e-9  # below it the noise exceeds the range of integers
+MOST_EPSILON = 700.0  # above it 1/(1 + e^ε) is 0 in floating point: nothing would be perturbed, and no ratio bounded
+
+
+def check_epsilon(value):
+    """Check ε: a float, or one a user (a Series by user, or an array in the order of the table), each positive."""
+    if isinstance(value, pd.Series):
+        _each_positive(value.to_numpy())
+        return value.astype(float)
+    if isinstance(value, list | tuple | np.ndarray) and np.ndim(value) == 1 and len(value):
+        array = np.array(value)
+        _each_positive(array)
+        array = array.astype(float)
+        array.flags.writeable = False
+        return array
+    return _sensible("epsilon", value, ", one number or one a user")
+
+
+def _each_positive(values):
+    for i, value in enumerate(values.tolist()):
+        _sensible(f"epsilon of user {i}", value)
+
+
+def _sensible(name: str, value, hint: str = "") -> float:
+    number = positive(name, value, "1 over a visit", LEAST_EPSILON, hint)
+    return between(
+        name, number, LEAST_EPSILON, MOST_EPSILON, f"must be at most {MOST_EPSILON:g}: above it nothing is perturbed"
+    )
+
+
+def column(epsilon):
+    """ε for arrays (users, m): a scalar is unchanged, one value a user becomes a column."""
+    return epsilon if isinstance(epsilon, float) else np.asarray(epsilon)[:, None]
+
+
+def check_chi(chi):
+    """Check χ: None for all POIs, a :class:`Neighbourhood`, or a fixed mask.
+
+    A mask is a table users × POIs, a Series by POI, or an array of either.
+    """
+    if chi is None or isinstance(chi, Neighbourhood):
+        return chi
+    if isinstance(chi, pd.DataFrame | pd.Series | np.ndarray):
+        values = np.asarray(chi)
+        if values.dtype == bool and values.ndim in (1, 2) and values.size:
+            if not values.any(axis=-1).all():
+                raise ValueError("chi must not be empty: a user without a POI in it publishes her profile as it is")
+            return chi
+    raise ValueError(
+        f"chi must be None for all POIs, a Neighbourhood, or a mask of truth values, POIs or users × POIs (got {_kind(chi)})"
+    )
+
+
+def _kind(chi) -> str:
+    return f"{chi.dtype} of shape {chi.shape}" if isinstance(chi, np.ndarray) else repr(chi)[:60]
+
+
+def words(chi) -> str:
+    """χ as a short text."""
+    return "all" if chi is None else repr(chi) if isinstance(chi, Neighbourhood) else f"mask of shape {np.shape(chi)}"
+
+
+def chi_of(mechanism, profiles: pd.DataFrame) -> np.ndarray:
+    """χ_i of each user, a mask (users, m). Raises ValueError if one is empty: that profile would be published unchanged."""
+    chi, values = mechanism.chi, profiles.to_numpy()
+    if chi is None:
+        return np.ones(values.shape, bool)
+    near = isinstance(chi, Neighbourhood)
+    mask = chi.of(values > 0) if near else _mask(chi, profiles)
+    empty = ~mask.any(axis=1)
+    if empty.any():
+        why = "she has visited no POI, and n is 0; leave her out, or take n ≥ 1" if near else "none of these POIs is in it"
+        raise ValueError(
+            f"chi is empty for {empty.sum()} of {len(empty)} users, the first is {profiles.index[empty.argmax()]}: {why}"
+        )
+    return mask
+
+
+def _mask(chi, profiles: pd.DataFrame) -> np.ndarray:
+    """A fixed χ for the users and POIs of the table."""
+    if isinstance(chi, pd.DataFrame):
+        _named(profiles.index, chi.index, "user")
+        _named(profiles.columns, chi.columns, "POI")
+        return chi.reindex(index=profiles.index, columns=profiles.columns).to_numpy(bool)
+    if isinstance(chi, pd.Series):
+        _named(profiles.columns, chi.index, "POI")
+        chi = chi.reindex(profiles.columns).to_numpy(bool)
+    if chi.shape not in (profiles.shape, profiles.shape[1:]):
+        raise ValueError(f"chi must have a column a POI, and a row a user or none (got {chi.shape} for {profiles.shape})")
+    return np.broadcast_to(chi, profiles.shape)
+
+
+def of_users(mechanism, profiles: pd.DataFrame):
+    """The mechanism with ε_i in the order of the table."""
+    epsilon = mechanism.epsilon
+    if isinstance(epsilon, pd.Series):
+        _named(profiles.index, epsilon.index, "epsilon of user")
+        epsilon = epsilon.reindex(profiles.index).to_numpy(float)
+        return replace(
+            mechanism, epsilon=epsilon if len(epsilon) else float(mechanism.epsilon.max())
+        )  # no users: any ε will do
+    if not isinstance(epsilon, float) and len(epsilon) != len(profiles):
+        raise ValueError(f"epsilon must be one number, or one for each of the {len(profiles)} users (got {len(epsilon)})")
+    return mechanism
+
+
+def common(mechanism) -> float:
+    """The ε of all users. Raises ValueError if users have different ones."""
+    if not isinstance(mechanism.epsilon, float):
+        raise ValueError("epsilon must be one number here: with one for each user, each user has a distribution of her own")
+    return mechanism.epsilon
+
+
+def as_table(values: np.ndarray, profiles: pd.DataFrame) -> pd.DataFrame:
+    return pd.DataFrame(values, profiles.index, profiles.columns)
+
+
+def _named(wanted: pd.Index, given: pd.Index, what: str) -> None:
+    lost = wanted.difference(given)
+    if len(lost):
+        raise ValueError(f"no {what} {lost[0]} is given ({len(lost)} of {len(wanted)} are missing)")

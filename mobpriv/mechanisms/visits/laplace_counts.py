@@ -1,0 +1,69 @@
+"""Rounded, clamped Laplace noise on count profiles.
+
+Source: Olivier, Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization mechanisms*,
+§III-C and Proposition 9.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from mobpriv.base.noise import ROUNDING, laplace, log_laplace, rounded
+from mobpriv.base.ranges import one_of
+from mobpriv.mechanisms.visits.choices import as_table, check_chi, check_epsilon, chi_of, column, common, of_users, words
+from mobpriv.visits.affinity import Neighbourhood
+from mobpriv.visits.profiles import as_counts
+
+SCALES = {"calibrated": 1.0, "printed": 0.5}  # the Laplace scale times ε
+
+
+@dataclass(frozen=True, eq=False)
+class LaplaceCounts:
+    """M̄_i(c_i) = max(0, [c_i + d_i]), d_ij Laplace for j ∈ χ_i and 0 for j ∉ χ_i: d_{χ,ε}-private by Proposition 9, given χ_i.
+
+    Departures from the paper:
+
+    * §III-C gives the noise the standard deviation 1/(√2·ε), that is the scale 1/(2ε). With it the mechanism is only 2ε-private
+      (``scale="printed"``). Proposition 9 holds for the scale 1/ε, a standard deviation of √2/ε, which is the default.
+    * [α] is "the integer part": ``rounding="floor"``, which on average subtracts half a visit from every count. By default we
+      round to the nearest whole number, which preserves the mean except where clamping at 0 raises it.
+    """
+
+    epsilon: float | np.ndarray | pd.Series  # per visit; one number, or one a user
+    chi: Neighbourhood | np.ndarray | pd.DataFrame | None = None  # None: all POIs
+    rounding: Literal["nearest", "floor"] = "nearest"
+    scale: Literal["calibrated", "printed"] = "calibrated"
+
+    name = "Laplace counts"
+    random = True
+
+    def __post_init__(self):
+        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
+        check_chi(self.chi)
+        one_of("rounding", self.rounding, ROUNDING)
+        one_of("scale", self.scale, SCALES)
+
+    def __repr__(self) -> str:
+        return (
+            f"LaplaceCounts(epsilon={self.epsilon!r}, chi={words(self.chi)}, rounding={self.rounding!r}, scale={self.scale!r})"
+        )
+
+    @property
+    def rate(self):
+        """One over the scale of the noise, for arrays (users, m)."""
+        return column(self.epsilon) / SCALES[self.scale]
+
+    def protect(self, profiles: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+        c = as_counts(profiles).to_numpy().astype(np.int64)
+        own = of_users(self, profiles)
+        return as_table(own.noisy(c, chi_of(self, profiles), rng.random(c.shape)), profiles)
+
+    def noisy(self, c: np.ndarray, chi: np.ndarray, u: np.ndarray) -> np.ndarray:
+        return np.where(chi, rounded(c, laplace(u) / self.rate, self.rounding), c)
+
+    def log_probability(self, published, true) -> np.ndarray:
+        """ln P(c̃_ij = published | c_ij = true) for j ∈ χ_i."""
+        common(self)
+        return log_laplace(published, true, self.rate, self.rounding)

@@ -1,0 +1,333 @@
+"""Attacks on profiles: the contract of those that rank; Definition 10, Algorithms 11, 12 and 16 against their definitions; scenarios."""
+
+import naive_dchi as naive
+import numpy as np
+import pandas as pd
+import pytest
+from dchi_making import day
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+import mobpriv.attacks.visits
+from mobpriv.attacks import policies
+from mobpriv.attacks.visits import Likelihood, ProfileGuess, scenarios
+from mobpriv.attacks.visits.distances import BLOCK, l1, within
+from mobpriv.attacks.visits.inconsistencies import consistent, inconsistencies
+from mobpriv.attacks.visits.most_visited import most_visited, named_rightly, picked_rightly, poi_guess, read_off, relative
+from mobpriv.attacks.visits.reidentification import guesses, reidentification_rate, successes
+from mobpriv.mechanisms.visits import Geometric, LaplaceCounts, RandomisedResponse
+from mobpriv.visits.affinity import Neighbourhood, affinity
+
+COUNTS = day(40)
+BOOLEANS = COUNTS > 0
+NEAR = Neighbourhood(5, affinity(BOOLEANS))
+EVERY = [ProfileGuess(), Likelihood(LaplaceCounts(1.0)), Likelihood(LaplaceCounts(1.0, NEAR)), Likelihood(Geometric(1.0))]
+
+
+def test_every_attack_is_tested():
+    assert {type(attack).__name__ for attack in EVERY} == set(mobpriv.attacks.visits.__all__)
+
+
+@pytest.mark.parametrize("attack", EVERY, ids=repr)
+class TestEveryAttack:
+    def test_arguments_and_the_attack_itself_stay_as_they_are(self, attack):
+        before = COUNTS.copy(deep=True)
+        fitted = attack.fit(COUNTS)
+        ranking = fitted.rank(COUNTS)
+        pd.testing.assert_frame_equal(COUNTS, before, check_exact=True)
+        assert attack.known_ is None
+        pd.testing.assert_frame_equal(fitted.fit(COUNTS).rank(COUNTS), ranking, check_exact=True)
+
+    def test_rank_has_a_row_a_profile_and_a_column_a_leaked_user(self, attack):
+        ranking = attack.fit(COUNTS.iloc[:7]).rank(COUNTS)
+        assert ranking.index.equals(COUNTS.index)
+        assert ranking.columns.tolist() == COUNTS.index[:7].tolist()
+        assert (ranking.dtypes == "float64").all()
+        assert attack.fit(COUNTS).rank(COUNTS.iloc[:0]).shape == (0, 40)
+        assert attack.fit(COUNTS.iloc[:0]).rank(COUNTS).shape == (40, 0)
+        with pytest.raises(ValueError, match="fit the attack"):
+            attack.rank(COUNTS)
+
+    def test_everybody_is_nearest_to_herself(self, attack):
+        assert policies.min_k(attack.fit(COUNTS).rank(COUNTS)).eq(1).all()
+
+    def test_names_and_their_order_do_not_matter(self, attack):
+        ranking = attack.fit(COUNTS).rank(COUNTS)
+        again = attack.fit(COUNTS.iloc[::-1].rename("x{}".format)).rank(COUNTS.rename("y{}".format))
+        np.testing.assert_array_equal(again.to_numpy()[:, ::-1], ranking)
+
+    def test_others_do_not_matter(self, attack):
+        whole = attack.fit(COUNTS).rank(COUNTS)
+        np.testing.assert_allclose(attack.fit(COUNTS.iloc[3:9]).rank(COUNTS.iloc[5:]), whole.iloc[5:, 3:9])
+
+    def test_equal_profiles_are_equally_alike_and_the_tie_is_the_users(self, attack):
+        twins = COUNTS.iloc[[0, 0]].set_axis(["ann", "bob"])
+        assert policies.min_k(attack.fit(twins).rank(twins)).tolist() == [2, 2]
+
+    def test_what_is_no_profile_is_refused(self, attack):
+        for wrong in (COUNTS.astype(float), "x", pd.concat([COUNTS, COUNTS]), COUNTS.iloc[:, :0]):
+            with pytest.raises(ValueError, match="leaked profiles"):
+                attack.fit(wrong)
+            with pytest.raises(ValueError, match="sanitised profiles"):
+                attack.fit(COUNTS).rank(wrong)
+        with pytest.raises(ValueError, match="no sanitised profile says anything about POI p00"):
+            attack.fit(COUNTS).rank(COUNTS.iloc[:, 1:])
+
+
+tables = st.tuples(st.integers(1, 6), st.integers(1, 7), st.integers(1, 5)).flatmap(
+    lambda s: st.tuples(*(arrays(np.int64, (k, s[2]), elements=st.integers(0, 6)) for k in s[:2]))
+)
+
+
+@settings(deadline=None)
+@given(tables, st.lists(st.floats(0, 20), min_size=1, max_size=4))
+def test_distances_and_their_counts_equal_the_definitions(sides, deltas):
+    published, known = sides
+    d = l1(published[None], known[None])[0]
+    assert d.tolist() == [[naive.l1(a, b) for b in known] for a in published]
+    counts = within(published[None], known[None], deltas)[0]
+    assert counts.tolist() == [[len(naive.profile_guess(a, known, delta)) for delta in deltas] for a in published]
+
+
+@pytest.mark.parametrize("largest", [1_129, 1_130, 8_000_000])
+def test_distances_of_large_counts_are_exact(largest):
+    """At 29 POIs 1,129 is the largest count whose distances fit 16 bits."""
+    published, known = np.full((1, 1, 29), largest), np.zeros((1, 3, 29), int)
+    known[0, 1] = 1
+    assert l1(published, known).tolist() == [[[29 * largest, 29 * (largest - 1), 29 * largest]]]
+    if largest < 2000:
+        assert within(published, known, [29 * largest - 1, 29 * largest, 1e12]).tolist() == [[[1, 3, 3]]]
+
+
+@pytest.mark.parametrize("k", [BLOCK - 1, BLOCK, 2 * BLOCK + 3])
+def test_blocks_have_no_seams(k):
+    rng = np.random.default_rng(k)
+    published, known = rng.integers(0, 9, (2, 3, 6)), rng.integers(0, 9, (2, k, 6))
+    d = np.abs(published[:, :, None] - known[:, None]).sum(axis=-1)
+    np.testing.assert_array_equal(within(published, known, range(60)), (d[..., None] <= np.arange(60)).sum(axis=2))
+
+
+@settings(deadline=None)
+@given(st.integers(1, 6), st.integers(1, 5), st.integers(0, 10_000))
+def test_the_whole_grid_equals_algorithm_11(n, m, seed):
+    rng = np.random.default_rng(seed)
+    true = rng.integers(0, 4, (n, m))
+    said = np.maximum(true + rng.integers(-1, 2, true.shape), 0)
+    deltas, most = [0, 1, 2.5, 7], [1, 2, 6]
+    found = guesses(said, true, deltas)
+    rates = reidentification_rate(found, most)
+    for a, delta in enumerate(deltas):
+        for b, size in enumerate(most):
+            assert rates[a, b] == pytest.approx(naive.algorithm_11(said, true, delta, size))
+    np.testing.assert_allclose(successes(found, most).mean(axis=0), rates)
+
+
+def test_who_did_not_leak_is_no_success_and_draws_stand_side_by_side():
+    rng = np.random.default_rng(1)
+    said, known = rng.integers(0, 3, (2, 5, 4)), rng.integers(0, 3, (2, 3, 4))
+    owner = np.array([2, -1, 0, -1, -1])
+    found = guesses(said, known, range(30), owner)
+    assert np.isinf(found.own[:, [1, 3, 4]]).all()
+    rates = reidentification_rate(found, [3])[..., 0]
+    assert rates.shape == (2, 30)
+    assert rates[:, -1].tolist() == [0.4, 0.4]
+    alone = guesses(said[0], known[0], range(30), owner)
+    np.testing.assert_array_equal(alone.sizes, found.sizes[0])
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"deltas": [-1]}, "deltas must be finite and not negative .got -1"),
+        ({"deltas": [np.nan]}, "deltas must be finite"),
+        ({"deltas": ["x"]}, "deltas must be numbers"),
+        ({"known": np.zeros((3, 2))}, "profiles must have the shapes"),
+        ({"published": np.zeros((3, 0)), "known": np.zeros((3, 0))}, "J, the POIs that leaked, must not be empty"),
+        ({"owner": [0, 1, 7]}, "owner must name a row of the 3 known"),
+        ({"owner": [0, 1]}, "owner must name a row of the 3 known"),
+    ],
+)
+def test_guesses_refuse(change, words):
+    asked = {"published": np.zeros((3, 4)), "known": np.zeros((3, 4)), "deltas": [1]} | change
+    with pytest.raises(ValueError, match=words):
+        guesses(**asked)
+
+
+@pytest.mark.parametrize("most", [0, 1.5, np.nan, "x"])
+def test_m_is_a_whole_number(most):
+    for of in (successes, reidentification_rate):
+        with pytest.raises(ValueError, match="M must be a whole number, at least 1"):
+            of(guesses(np.zeros((3, 4)), np.zeros((3, 4)), [1]), most)
+
+
+def test_a_ranking_that_no_memory_holds_is_refused():
+    crowd = pd.DataFrame(np.zeros((50_000, 1), np.int8), columns=["p"])
+    with pytest.raises(ValueError, match=r"a ranking of 50,000 × 50,000 profiles takes 20 GB: use guesses"):
+        ProfileGuess().fit(crowd).rank(crowd)
+
+
+@settings(deadline=None)
+@given(tables, st.lists(st.sampled_from([0, 0.2, 0.34, 0.5, 1]), min_size=1, max_size=3), st.integers(1, 4))
+def test_inconsistencies_equal_algorithm_12(sides, taus, number):
+    published, known = sides
+    aff = affinity(known > 0)
+    found = consistent(published, aff, taus, [number, number + 1])
+    for t, tau in enumerate(taus):
+        for k in range(2):
+            expected = [naive.algorithm_12(row.tolist(), aff, tau, number + k) for row in published]
+            assert found[t, k].tolist() == expected
+    assert found.dtype == published.dtype
+
+
+def test_an_affinity_may_differ_between_there_and_back():
+    """Aff_jj' < τ is asked of j, by its own row."""
+    one_way = np.array([[1.0, 0.0], [1.0, 1.0]])
+    assert consistent(np.array([[1, 1]]), one_way, [0.5], [1]).tolist() == [[[[0, 1]]]]
+
+
+def test_inconsistencies_of_many_samples():
+    rng = np.random.default_rng(1)
+    b = rng.random((3, 20, 6)) < 0.5
+    aff = affinity(b)
+    found = inconsistencies(b, aff, [0.2, 0.3], [1, 2, 3])
+    assert found.shape == (2, 3, 3, 20, 6)
+    np.testing.assert_array_equal(found[1, 2, 1], inconsistencies(b[1], aff[1], [0.3], [3])[0, 0])
+    assert not inconsistencies(b, aff, [0], [1]).any()
+    for wrong, words in [
+        ({"taus": [-0.1]}, "tau must"),
+        ({"numbers_of_pois": [0]}, "N must"),
+        ({"affinity": np.eye(5)}, "6 × 6 POIs"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            inconsistencies(**({"published": b, "affinity": aff, "taus": [0.1], "numbers_of_pois": [1]} | wrong))
+
+
+@settings(deadline=None)
+@given(tables, st.floats(0, 12), st.data())
+def test_the_most_visited_poi_equals_algorithm_16(sides, delta, data):
+    published, known = sides
+    chi = data.draw(arrays(bool, known.shape))
+    guess = poi_guess(known, chi)
+    sets = [naive.poi_guess(row, set(np.flatnonzero(c))) for row, c in zip(known.tolist(), chi, strict=True)]
+    assert [set(np.flatnonzero(row)) for row in guess] == sets
+    found = most_visited(published, known, delta, guess)
+    for i, row in enumerate(published.tolist()):
+        assert set(np.flatnonzero(found.named[i])) == naive.algorithm_16(row, known.tolist(), sets, delta)
+        assert found.candidates[i] == len(naive.profile_guess(row, known.tolist(), delta))
+    literal = most_visited(published, known, delta, guess, "everything").named
+    np.testing.assert_array_equal(literal, found.named | (found.candidates == 0)[:, None])
+
+
+def test_blocks_of_algorithm_16_have_no_seams(monkeypatch):
+    rng = np.random.default_rng(1)
+    published, known = rng.integers(0, 5, (2, 31, 4)), rng.integers(0, 5, (2, 9, 4))
+    whole = most_visited(published, known, 4, poi_guess(known))
+    monkeypatch.setattr("mobpriv.attacks.visits.most_visited.PAIRS", 100)
+    parts = most_visited(published, known, 4, poi_guess(known))
+    np.testing.assert_array_equal(whole.named, parts.named)
+    np.testing.assert_array_equal(whole.candidates, parts.candidates)
+
+
+def test_success_in_guessing_the_most_visited_poi():
+    true = np.array([[3, 3, 1], [0, 2, 0], [1, 0, 0]])
+    named = np.array([[True, False, True], [False, False, False], [True, True, False]])
+    assert named_rightly(named, true).tolist() == [True, False, True]
+    assert picked_rightly(named, true).tolist() == [0.5, 0, 0.5]
+    assert read_off(true).tolist() == [[True, True, False], [False, True, False], [True, False, False]]
+    assert relative(0.3, true).tolist() == pytest.approx([2.1, 0.6, 0.3])
+    with pytest.raises(ValueError, match=r"a user without a visit has no most visited POI \(profile \(1,\), one of 1\)"):
+        named_rightly(named, true * [[1], [0], [1]])
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"delta": -0.5}, "delta must be finite and not negative .got -0.5"),
+        ({"delta": np.nan}, "delta must be finite"),
+        ({"published": np.zeros((3, 0)), "known": np.zeros((2, 0))}, "J, the POIs that leaked, must not be empty"),
+        ({"guess": np.ones((3, 4), bool)}, "every leaked profile needs its guess"),
+        ({"empty": "some"}, "empty must be"),
+    ],
+)
+def test_algorithm_16_refuses(change, words):
+    asked = {"published": np.ones((3, 4)), "known": np.ones((2, 4)), "delta": 1, "guess": np.ones((2, 4), bool)} | change
+    with pytest.raises(ValueError, match=words):
+        most_visited(**asked)
+
+
+class TestLikelihood:
+    @settings(deadline=None, max_examples=30)
+    @given(st.integers(0, 10_000), st.integers(0, 5), st.sampled_from(["printed", "further"]))
+    def test_it_equals_the_definition(self, seed, n, reading):
+        rng = np.random.default_rng(seed)
+        b = pd.DataFrame(rng.random((5, 5)) < 0.5)
+        aff = affinity(b)
+        m = RandomisedResponse(0.5, Neighbourhood(n, aff, reading))
+        said = pd.DataFrame(rng.random((4, 5)) < 0.5)
+        found = Likelihood(m).fit(b).rank(said).to_numpy()
+        for i in range(4):
+            for a in range(5):
+                chi = naive.neighbourhood(b.to_numpy()[a].tolist(), aff, n, reading)
+                probability = lambda y, x: naive.flip_probability(y, x, float(m.flip))  # noqa: E731
+                p = naive.profile_probability(said.to_numpy()[i], b.to_numpy()[a], chi, probability)
+                assert found[i, a] == pytest.approx(-np.log(p) if p else np.inf)
+
+    def test_with_all_pois_it_ranks_as_profile_guess(self):
+        said = RandomisedResponse(1.0).protect(BOOLEANS, np.random.default_rng(1))
+        one, two = (policies.min_k(a.fit(BOOLEANS).rank(said)) for a in (ProfileGuess(), Likelihood(RandomisedResponse(1.0))))
+        pd.testing.assert_series_equal(one, two)
+
+    def test_the_true_profile_is_never_impossible_and_others_often_are(self):
+        m = RandomisedResponse(0.1, NEAR)
+        ranking = Likelihood(m).fit(BOOLEANS).rank(m.protect(BOOLEANS, np.random.default_rng(1))).to_numpy()
+        assert np.isfinite(np.diag(ranking)).all()
+        assert np.isinf(ranking).mean() > 0.5
+
+    def test_what_he_cannot_know_is_refused(self):
+        for mechanism, words in [
+            (3, "mechanism must be one on profiles"),
+            (RandomisedResponse(np.ones(4)), "must have one epsilon"),
+            (RandomisedResponse(1.0, np.ones(29, bool)), "chi=None or a Neighbourhood"),
+        ]:
+            with pytest.raises(ValueError, match=words):
+                Likelihood(mechanism)
+        with pytest.raises(ValueError, match=r"only 15 of 29 POIs leaked"):
+            Likelihood(RandomisedResponse(1.0, NEAR)).fit(BOOLEANS.iloc[:, :15]).rank(BOOLEANS)
+        part = Likelihood(RandomisedResponse(1.0)).fit(BOOLEANS.iloc[:, :15]).rank(BOOLEANS)
+        assert part.shape == (40, 40)
+
+
+class TestScenarios:
+    said = LaplaceCounts(1.0).protect(COUNTS, np.random.default_rng(1))
+
+    def test_1_the_earlier_period_of_all(self):
+        earlier = COUNTS.iloc[:, ::-1].set_axis(COUNTS.columns, axis=1)  # another period: other counts of the same users
+        leak = scenarios.earlier_period(earlier, self.said)
+        pd.testing.assert_frame_equal(leak.known, earlier)
+        pd.testing.assert_frame_equal(leak.published, self.said)
+        ranked = ProfileGuess().fit(leak.known).rank(leak.published)
+        assert ranked.loc["u000003", "u000007"] == (earlier.loc["u000007"] - self.said.loc["u000003"]).abs().sum()
+
+    def test_2_1_the_same_pois_of_all(self):
+        leak = scenarios.some_pois(COUNTS, self.said, np.random.default_rng(1))
+        assert leak.known.shape == leak.published.shape == (40, 15)
+        pd.testing.assert_frame_equal(leak.known, COUNTS[leak.known.columns])
+        pd.testing.assert_frame_equal(leak.published, self.said[leak.known.columns])
+        other = scenarios.some_pois(COUNTS, self.said, np.random.default_rng(2))
+        assert set(other.known.columns) != set(leak.known.columns)
+
+    def test_2_2_some_users_who_are_attacked(self):
+        leak = scenarios.some_users(COUNTS, self.said, np.random.default_rng(1), 20)
+        assert leak.known.shape == (20, 29)
+        assert leak.known.index.equals(leak.published.index)
+        pd.testing.assert_frame_equal(leak.published, self.said.loc[leak.known.index])
+
+    def test_refused(self):
+        for count in (0, 41, 1.5):
+            with pytest.raises(ValueError, match="count of users that leak must be a whole number in 1 … 40"):
+                scenarios.some_users(COUNTS, self.said, np.random.default_rng(1), count)
+        with pytest.raises(ValueError, match=r"must be of the same users .u000000 is in one"):
+            scenarios.earlier_period(COUNTS.iloc[1:], self.said)
+        with pytest.raises(ValueError, match="true profiles must be a table"):
+            scenarios.some_pois(3, self.said, np.random.default_rng(1))

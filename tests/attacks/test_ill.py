@@ -1,0 +1,195 @@
+"""ILL-Attack (thesis §5.4): its features beside their definition, and what a classifier owes."""
+
+import naive_ill as naive
+import numba
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.ensemble import ExtraTreesClassifier
+from trace_making import records, strolls, traces_of, walks
+
+from mobpriv.attacks import ILLAttack
+from mobpriv.attacks.policies import probabilities, reidentified
+from mobpriv.ground.grid import S2Grid
+from mobpriv.traces.sub_traces import slices
+from mobpriv.traces.table import as_traces, rows
+
+SINGLE = 2.0**-23  # the relative error of a number in single precision, which the trees read
+
+
+def table(found, user):
+    """feature -> value of one trace, zeros left out."""
+    row = found.values.toarray()[found.users.get_loc(user)]
+    return {name: value for name, value in zip([*found.names, *found.cells.tolist()], row.tolist(), strict=True) if value}
+
+
+@settings(deadline=None)
+@given(st.lists(walks, min_size=1, max_size=4), st.sampled_from([10, 13, 17]), st.sampled_from(["mean", "program"]))
+def test_features_equal_their_definition(some, level, hour):
+    traces = traces_of(some)
+    found = ILLAttack(level=level, hour=hour).features(traces)
+    assert found.names == [{"mean": "hourOfDay", "program": "programHour"}[hour], "nbRecords", "centerLat", "centerLng"]
+    for user, own in records(traces).items():
+        expected = naive.features(own, level)
+        expected.pop({"mean": "programHour", "program": "hourOfDay"}[hour])
+        expected = {name: value for name, value in expected.items() if value}  # the hour 0
+        assert table(found, user) == pytest.approx(expected, rel=SINGLE, abs=0)
+
+
+def test_the_hour_is_that_of_the_mean_time_or_of_half_a_span_too_early():
+    start = pd.Timestamp("2020-01-01T00:20Z")
+    traces = as_traces(
+        pd.DataFrame({"user": "a", "t": start + pd.to_timedelta([0, 50, 55, 60], unit="min"), "lat": 45.0, "lng": 5.0})
+    )
+    assert table(ILLAttack().features(traces), "a")["hourOfDay"] == 1  # 00:20 + 41 min
+    assert table(ILLAttack(hour="program").features(traces), "a")["programHour"] == 23  # 00:20 − 30 min
+
+
+@pytest.mark.parametrize("delta", [86_400.0, 100_000.0])
+def test_a_day_has_no_hour_but_in_the_program(delta):
+    traces = strolls(1)
+    assert ILLAttack(delta).features(traces).names == ["nbRecords", "centerLat", "centerLng"]
+    assert ILLAttack(delta, hour="program").features(traces).names[0] == "programHour"
+    assert ILLAttack(86_399).features(traces).names[0] == "hourOfDay"
+
+
+def test_zeros_are_counted_on_request():
+    traces = strolls(2, spread=2000.0)
+    plain, counted = ILLAttack(86_400).features(traces), ILLAttack(86_400, zero_count=True).features(traces)
+    assert counted.names == ["zeros", "nonZeros", *plain.names]
+    full = plain.values.toarray()
+    expected = np.column_stack([(full == 0).sum(axis=1), (full != 0).sum(axis=1), full])
+    np.testing.assert_array_equal(counted.values.toarray(), expected)
+
+
+def test_the_centre_of_a_trace_across_the_date_line_lies_on_it():
+    t = pd.to_datetime([1.45e9, 1.45e9 + 60, 1.45e9 + 120], unit="s", utc=True)
+    traces = as_traces(pd.DataFrame({"user": "a", "t": t, "lat": -17.0, "lng": [179.9, -179.9, -179.85]}))
+    assert table(ILLAttack().features(traces), "a")["centerLng"] == pytest.approx(-179.95, rel=SINGLE)
+
+
+def test_cells_that_nobody_known_visits_have_no_feature():
+    known, stranger = strolls(1), strolls(2)
+    cells = S2Grid(13).cells(known["lat"], known["lng"])
+    fitted = ILLAttack(trees=3).fit(known)
+    found = ILLAttack().features(stranger, fitted.known_.cells)
+    assert found.cells.tolist() == np.unique(cells).tolist()
+    shares = found.values.toarray()[:, len(found.names) :].sum(axis=1)
+    assert shares.tolist() == pytest.approx([1, 0], abs=SINGLE * len(cells))
+
+
+@pytest.mark.parametrize("delta", [1800.0, 86_400.0])
+def test_sparse_columns_give_the_probabilities_of_full_ones(delta):
+    """The attack beside scikit-learn with the settings of §5.5.2 written out, on tables without a sparse matrix."""
+    known, anonymous = strolls(3, 4, apart=700.0), strolls(3, 1, apart=700.0, seed=2)
+    attack = ILLAttack(delta, trees=20, seed=5)
+    fitted = attack.fit(known)
+    sub, owner = slices(known, delta)
+    full = ExtraTreesClassifier(20, max_features=0.6, min_samples_leaf=2, min_samples_split=8, random_state=5)
+    full.fit(attack.features(sub).values.toarray(), owner)
+    expected = full.predict_proba(attack.features(anonymous, fitted.known_.cells).values.toarray())
+    np.testing.assert_array_equal(fitted.rank(anonymous), 1 - expected)
+
+
+def test_probabilities_sum_to_one():
+    ranking = ILLAttack(trees=20).fit(strolls(4, apart=500.0)).rank(slices(strolls(4, apart=500.0, seed=3), 1800).traces)
+    found = probabilities(ranking, ILLAttack.largest)
+    np.testing.assert_allclose(found, 1 - ranking, atol=1e-15)  # 1 − (1 − p)
+    np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-12)  # 20 trees, 4 classes
+    assert ((found > 0) & (found < 1)).to_numpy().any()
+
+
+def test_who_lives_in_cells_of_her_own_is_found():
+    """And no better than by chance where everybody has the same habits."""
+    person = lambda sub: sub.owner.to_dict()  # noqa: E731
+    rate = {}
+    for apart in (30_000.0, 0.0):
+        secret = slices(strolls(5, apart=apart, seed=7), 1800)
+        ranking = ILLAttack(trees=30).fit(strolls(5, apart=apart)).rank(secret.traces)
+        rate[apart] = reidentified(ranking, person=person(secret)).mean()
+    assert rate[30_000.0] == 1
+    assert rate[0.0] == pytest.approx(1 / 5, abs=4 * np.sqrt(0.2 * 0.8 / 480))  # 480 slices
+
+
+def test_the_hour_tells_who_shares_a_flat():
+    """§5.4.2: "a user living near the working place of another user"; by day one of the two is there, by night the other."""
+    flat = lambda hours, days: [(86_400 * d + 3600 * h + m, 0, 0) for d in days for h in hours for m in (0, 900)]  # noqa: E731
+    start = int(-1.45e9 % 86_400)  # traces_of counts from 1.45e9 s
+    shifted = lambda *users: traces_of([[(t + start, x, y) for t, x, y in user] for user in users])  # noqa: E731
+    known = shifted(flat(range(8, 16), range(6)), flat(range(16, 24), range(6)))
+    secret = slices(shifted(flat(range(8, 16), [7]), flat(range(16, 24), [7])), 1800)
+    ranking = ILLAttack(trees=30).fit(known).rank(secret.traces)
+    assert reidentified(ranking, person=secret.owner.to_dict()).all()
+
+
+def test_the_same_seed_gives_the_same_numbers_on_any_number_of_threads(threads):
+    known, anonymous = strolls(3, apart=300.0), slices(strolls(3, apart=300.0, seed=4), 1800).traces
+    ranking = ILLAttack(trees=15, seed=1).fit(known).rank(anonymous)
+    numba.set_num_threads(1)
+    alone = ILLAttack(trees=15, seed=1).fit(known).rank(anonymous)
+    numba.set_num_threads(threads)
+    pd.testing.assert_frame_equal(alone, ranking, check_exact=True)
+    assert not ILLAttack(trees=15, seed=2).fit(known).rank(anonymous).equals(ranking)
+
+
+def test_permuting_the_users_permutes_the_columns():
+    known, anonymous = strolls(4, apart=300.0), strolls(2, apart=300.0, seed=4)
+    new = {"u0": "c", "u1": "a", "u2": "d", "u3": "b"}
+    renamed = as_traces(known.assign(user=known["user"].astype(str).map(new)))
+    ranking, again = (ILLAttack(trees=20).fit(k).rank(anonymous) for k in (known, renamed))
+    np.testing.assert_array_equal(again[[new[user] for user in ranking.columns]], ranking)
+
+
+def test_one_known_user_is_everybody():
+    assert (ILLAttack(trees=3).fit(strolls(1)).rank(strolls(3)) == 0).all(axis=None)
+
+
+def test_so_few_sub_traces_that_no_tree_splits():
+    """Seven in all, below ``min_split``: one leaf, the classes' shares."""
+    known = traces_of([[(1800 * i, 0, 0) for i in range(4)], [(1800 * i, 9e4, 0) for i in range(2)], [(0, 0, 9e4)]])
+    ranking = ILLAttack(trees=3).fit(known).rank(known)
+    np.testing.assert_allclose(1 - ranking, np.tile([4 / 7, 2 / 7, 1 / 7], (3, 1)), rtol=1e-15)
+
+
+def test_who_has_one_sub_trace_shares_her_leaves():
+    """A leaf holds two: she can never be sure of, though she is alone where she lives; with ``min_leaf`` = 1 she can."""
+    known = traces_of([[(1800 * i, 0, 0) for i in range(20)], [(1800 * i, 0, 5000) for i in range(20)], [(0, 9e4, 0)]])
+    alone = as_traces(known[known["user"] == "u2"])
+    shared = 1 - ILLAttack().fit(known).rank(alone).loc["u2"]
+    assert 0 < shared["u2"] <= 0.5
+    own = 1 - ILLAttack(min_leaf=1, min_split=2).fit(known).rank(alone).loc["u2"]
+    assert own["u2"] > 0.9
+
+
+def test_many_users_of_one_sub_trace_each_are_no_warning():
+    known = traces_of([[(0, 500 * u, 0)] for u in range(40)])
+    ranking = ILLAttack(trees=2).fit(known).rank(known)
+    assert ranking.shape == (40, 40)
+    assert not ranking.isna().any(axis=None)
+
+
+def test_bad_parameters():
+    for (name, value), line in {
+        ("delta", 0): r"delta must be positive, in s, at least 0.001 \(got 0\)",
+        ("max_features", 0): r"max_features must be a share of the features, in \]0, 1\] \(got 0\)",
+        ("min_split", 1): r"min_split must be a whole number, at least 2 \(got 1\)",
+        ("trees", 0): r"trees must be a whole number, at least 1 \(got 0\)",
+        ("seed", 2**32): r"seed must be a whole number in 0 … 2³² − 1 \(got 4294967296\)",
+        ("seed", -1): r"seed must be a whole number in 0 … 2³² − 1 \(got -1\)",
+        ("hour", "middle"): 'hour must be "mean" or "program"',
+    }.items():
+        with pytest.raises(ValueError, match=rf"^{line}"):
+            ILLAttack(**{name: value})
+
+
+def test_sub_traces_that_come_split_are_learned_as_they_are():
+    known, secret = strolls(4, apart=500.0), strolls(4, apart=500.0, seed=3)
+    attack, split = ILLAttack(trees=10), slices(known, 1800)
+    pd.testing.assert_frame_equal(attack.fit_split(split).rank(secret), attack.fit(known).rank(secret))
+    without = split.owner[split.traces["user"].astype(str)].to_numpy() != "u2"
+    fewer = split._replace(traces=rows(split.traces, without))  # all of u2's are erased
+    assert attack.fit_split(fewer).rank(secret).columns.tolist() == ["u0", "u1", "u3"]
+    with pytest.raises(ValueError, match=r"sub-trace u3-.* has no owner"):
+        attack.fit_split(split._replace(owner=split.owner[split.owner != "u3"]))

@@ -1,0 +1,325 @@
+"""Estimates with intervals, against formulae written out and their coverage counted out."""
+
+from itertools import product
+from math import comb, sqrt
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from mobpriv.base import estimates
+
+
+@pytest.mark.parametrize("q", [0.5, 0.25, 0.75, 0.9])
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_a_quantile_has_an_interval_where_the_extremes_cover_it_and_no_wider_one_than_needed(q, level):
+    """The r-th to the s-th of n values miss the quantile where fewer than r, or at least s, of n lie below it: binomial, exactly."""
+    tail = (1 - level) / 2
+    for n in range(1, 61):
+        found = estimates.quantile(np.arange(1, n + 1), q, level)  # the k-th smallest value is k
+        below = [sum(comb(n, i) * q**i * (1 - q) ** (n - i) for i in range(r)) for r in range(n + 2)]  # fewer than r
+        if below[1] > tail or 1 - below[n] > tail:  # even the least or the largest value lies beyond it too often
+            assert np.isnan([found.low, found.high]).all(), n
+            continue
+        r, s = int(found.low), int(found.high)
+        assert below[r] <= tail < below[r + 1], n
+        assert 1 - below[s] <= tail < 1 - below[s - 1], n
+
+
+def test_the_least_n_with_an_interval():
+    has = {q: next(n for n in range(1, 30) if np.isfinite(estimates.quantile(np.arange(n), q).low)) for q in (0.5, 0.75)}
+    assert has == {0.5: 6, 0.75: 13}
+    assert estimates.quantile([1, 2, 6], 0.5).value == 2  # it has a value all the same
+
+
+def trials(both, first, second, neither):
+    """Paired trials: how many succeed on both sides, on the first alone, on the second alone, on neither."""
+    a = np.repeat([1, 1, 0, 0], [both, first, second, neither])
+    b = np.repeat([1, 0, 1, 0], [both, first, second, neither])
+    return a, b
+
+
+@pytest.mark.parametrize("counts", [(30, 12, 5, 53), (0, 3, 0, 1), (7, 0, 0, 7), (1, 20, 18, 1)])
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_paired_difference_has_the_interval_of_agresti_and_min(counts, level):
+    """Agresti and Min (2005), §2: half a trial added to each outcome, n* = n + 2, and Wald's interval
+
+    (p12 − p21) ± z √{[p12 + p21 − (p12 − p21)²] / n*}, p12 and p21 the shares of the discordant trials.
+    """
+    n = sum(counts) + 2
+    p12, p21 = (counts[1] + 0.5) / n, (counts[2] + 0.5) / n
+    z = stats.norm.isf((1 - level) / 2)
+    half = z * sqrt((p12 + p21 - (p12 - p21) ** 2) / n)
+    found = estimates.paired_difference(*trials(*counts), level)
+    assert found.value == pytest.approx((counts[1] - counts[2]) / sum(counts))
+    assert (found.low, found.high) == pytest.approx((max(-1, p12 - p21 - half), min(1, p12 - p21 + half)), abs=1e-12)
+    assert found.n == sum(counts)
+
+
+def test_its_variance_is_that_of_the_differences():
+    """With many trials: the variance of the mean of the n differences, each −1, 0 or 1."""
+    a, b = trials(3000, 1500, 500, 5000)
+    found = estimates.paired_difference(a, b)
+    standard_error = np.std(a - b) / sqrt(len(a))
+    assert (found.high - found.low) / 2 == pytest.approx(1.959964 * standard_error, rel=1e-3)
+    # the same rates of unpaired trials would have a wider interval
+    unpaired = sqrt(a.var() / len(a) + b.var() / len(b))
+    assert standard_error < 0.65 * unpaired
+
+
+@pytest.mark.parametrize(("p12", "p21"), [(0.1, 0.1), (0.3, 0.1), (0.25, 0.4)])
+def test_paired_difference_covers_the_truth(p12, p21):
+    """All outcomes of 30 trials, each with its probability: the interval holds the true difference in about 95 of 100."""
+    n, covered, narrower = 30, 0.0, 0.0
+    for first, second in product(range(n + 1), repeat=2):
+        if first + second > n:
+            continue
+        rest = n - first - second
+        chance = comb(n, first) * comb(n - first, second) * p12**first * p21**second * (1 - p12 - p21) ** rest
+        found = estimates.paired_difference(*trials(0, first, second, rest))
+        covered += chance * (found.low <= p12 - p21 <= found.high)
+        middle, half = (found.low + found.high) / 2, (found.high - found.low) / 2
+        narrower += chance * (abs(p12 - p21 - middle) <= 0.8 * half)
+    assert 0.94 < covered < 0.985
+    assert narrower < 0.92  # four fifths of the interval are not enough
+
+
+@pytest.mark.parametrize(("hits", "n"), [(0, 1), (1, 1), (0, 522), (7, 35), (201, 522), (522, 522)])
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_rate_has_wilsons_interval(hits, n, level):
+    found, told = estimates.rate([1] * hits + [0] * (n - hits), level), stats.binomtest(hits, n).proportion_ci(level, "wilson")
+    assert (found.value, found.n) == (hits / n, n)
+    assert (found.low, found.high) == pytest.approx((told.low, told.high), abs=1e-12)
+    assert found.low <= found.value <= found.high
+
+
+def test_repeated_trials():
+    """Ten draws of each case: the mean of the shares; as wide as of cases that only succeed or fail, so never too narrow."""
+    rng = np.random.default_rng(1)
+    truth = rng.beta(0.5, 0.5, 4000)
+    found = [estimates.rate(rng.binomial(10, rng.choice(truth, 60)) / 10) for _ in range(2000)]
+    assert np.mean([e.low <= truth.mean() <= e.high for e in found]) > 0.95
+    shares = rng.binomial(10, truth) / 10
+    other = rng.binomial(10, truth[::-1]) / 10
+    found, apart = estimates.paired_difference(shares, other), shares - other
+    assert found.value == pytest.approx(apart.mean())
+    assert (found.high - found.low) / 2 == pytest.approx(1.959964 * apart.std() / sqrt(len(apart)), rel=1e-2)
+    with pytest.raises(ValueError, match=r"succeeds, fails, or does so in a share of its repetitions \(got 1.5\)"):
+        estimates.rate([1, 1.5])
+
+
+def test_spread_is_least_and_largest():
+    assert estimates.spread([3, 1, 2]) == estimates.Estimate(2, 1, 3, 3)
+    with pytest.raises(ValueError, match="at least one draw"):
+        estimates.spread([])
+
+
+def test_difference_of_means_is_welchs():
+    rng = np.random.default_rng(2)
+    a, b = rng.normal(3, 1, 9), rng.normal(1, 4, 14)
+    found, told = estimates.mean_difference(a, b), stats.ttest_ind(a, b, equal_var=False).confidence_interval(0.95)
+    assert (found.low, found.high) == pytest.approx((told.low, told.high))
+    assert (found.value, found.n) == (pytest.approx(a.mean() - b.mean()), 9)
+    # against something known it is Student's interval of the other mean
+    known = estimates.mean_difference(a, [1.0])
+    assert (known.low + 1, known.high + 1) == pytest.approx((estimates.mean(a).low, estimates.mean(a).high))
+    equal = estimates.mean_difference(a, [1.0] * 5)
+    assert (known.low, known.high) == (equal.low, equal.high)
+    assert np.isnan(estimates.mean_difference([1], [2]).low)
+
+
+def test_ratio_of_means_covers_the_truth():
+    rng = np.random.default_rng(3)
+    found = [estimates.ratio_of_means(rng.normal(0.4, 0.03, 10), rng.normal(0.5, 0.02, 10)) for _ in range(4000)]
+    assert np.mean([e.low <= 0.8 <= e.high for e in found]) == pytest.approx(0.95, abs=0.012)
+
+
+# ------------------------------------------------------------------------------------------------------ trials of several users
+def test_a_user_whose_trials_are_all_alike_counts_once():
+    """Ten trials each, all alike: the interval is that of the users' single trials, with Student's quantile for Wilson's normal one."""
+    users, each = 12, 10
+    single = np.repeat([1, 0], [5, 7])
+    found = estimates.clustered_rate(np.repeat(single, each), np.repeat(np.arange(users), each))
+    p, effective = 5 / 12, 11  # m/(m-1) in the variance takes one user off
+    z2 = stats.t.ppf(0.975, users - 1) ** 2
+    half = sqrt(z2 * (p * (1 - p) + z2 / (4 * effective)) / effective)
+    ends = [(p + z2 / (2 * effective) + sign * half) / (1 + z2 / effective) for sign in (-1, 1)]
+    assert (found.low, found.high) == pytest.approx(tuple(ends))
+    assert (found.value, found.n) == (pytest.approx(p), 120)
+
+
+def test_clustered_intervals_of_users_with_one_trial_are_those_of_trials():
+    """Many users of one trial each: Wilson's, and Agresti and Min's interval, but for Student's quantile and m / (m - 1)."""
+    a, b = trials(800, 400, 250, 550)
+    whose = np.arange(len(a))
+    pairs = [
+        (estimates.clustered_rate(a, whose), estimates.rate(a)),
+        (estimates.clustered_difference(a, b, whose), estimates.paired_difference(a, b)),
+    ]
+    for ours, known in pairs:
+        assert ours.value == pytest.approx(known.value)
+        assert (ours.low, ours.high) == pytest.approx((known.low, known.high), abs=2e-4)
+
+
+def test_names_and_the_order_of_trials_do_not_matter():
+    rng = np.random.default_rng(3)
+    a, b, whose = rng.integers(0, 2, 60), rng.integers(0, 2, 60), rng.integers(0, 7, 60)
+    order, names = rng.permutation(60), np.array([f"u{9 - i}" for i in range(7)])
+    for of in (lambda k, w: estimates.clustered_rate(a[k], w), lambda k, w: estimates.clustered_difference(a[k], b[k], w)):
+        one, other = of(np.arange(60), whose), of(order, names[whose[order]])
+        assert [*dict(one).values()] == pytest.approx([*dict(other).values()])
+
+
+@pytest.mark.parametrize("success", [0, 1])
+def test_where_nothing_varies_each_user_counts_once(success):
+    found = estimates.clustered_rate(np.full(90, success), np.repeat(np.arange(9), 10))
+    t2 = stats.t.ppf(0.975, 8) ** 2
+    assert abs(success - (found.low if success else found.high)) == pytest.approx(t2 / (9 + t2))
+    nothing = estimates.clustered_difference(np.full(90, success), np.full(90, success), np.repeat(np.arange(9), 10))
+    assert nothing.low < 0 < nothing.high
+
+
+def test_one_user_has_no_interval():
+    for found in (estimates.clustered_rate([1, 0], ["a", "a"]), estimates.clustered_difference([1, 0], [0, 0], ["a", "a"])):
+        assert found.value == 0.5
+        assert np.isnan([found.low, found.high]).all()
+
+
+@pytest.mark.parametrize("middle", [0.1, 0.4])
+def test_clustered_intervals_cover_the_truth_and_those_of_trials_do_not(middle):
+    """30 users with 5 to 60 trials each, whose own rates vary (beta, correlation 0.2): counted over 1000 samples."""
+    rng = np.random.default_rng(11)
+    covered = dict.fromkeys(("users", "trials", "difference"), 0)
+    for _ in range(1000):
+        sizes = rng.integers(5, 61, 30)
+        whose = np.repeat(np.arange(30), sizes)
+        own = rng.beta(4 * middle, 4 * (1 - middle), 30)[whose]  # correlation 1 / (4 + 1)
+        a, b = rng.random(len(own)) < own, rng.random(len(own)) < np.repeat(rng.beta(4 * middle, 4 * (1 - middle), 30), sizes)
+        of_users, of_trials = estimates.clustered_rate(a, whose), estimates.rate(a)
+        difference = estimates.clustered_difference(a, b, whose)
+        covered["users"] += of_users.low <= middle <= of_users.high
+        covered["trials"] += of_trials.low <= middle <= of_trials.high
+        covered["difference"] += difference.low <= 0 <= difference.high
+    # three standard errors of a share of 0.95 in 1000 are 0.02; with 30 users of unequal sizes a ratio falls a little short
+    assert covered["users"] > 920
+    assert covered["difference"] > 920
+    assert covered["trials"] < 700
+
+
+def test_trials_without_an_owner_are_refused():
+    with pytest.raises(ValueError, match="every trial needs a user"):
+        estimates.clustered_rate([1, 0, 1], ["a", "b"])
+
+
+def test_a_change_over_the_same_trials_is_their_difference():
+    rng = np.random.default_rng(5)
+    whose, a, b = rng.integers(0, 40, 900), rng.integers(0, 2, 900), rng.integers(0, 2, 900)
+    one, other = estimates.clustered_change(a, whose, b, whose), estimates.clustered_difference(a, b, whose)
+    assert (one.value, one.n) == (pytest.approx(other.value), other.n)
+    assert (one.low, one.high) == pytest.approx((other.low, other.high), abs=4e-4)  # 2 of 902 trials are added there
+
+
+def test_a_change_of_the_same_users_covers_the_truth():
+    """Long and short trials of 30 users whose own rates vary: easy users are easy in both, which makes the change steadier."""
+    rng = np.random.default_rng(7)
+    covered, narrower = 0, 0
+    for _ in range(1000):
+        own = rng.beta(2, 3, 30)
+        many, few = np.repeat(np.arange(30), rng.integers(20, 61, 30)), np.repeat(np.arange(30), rng.integers(3, 7, 30))
+        a, b = rng.random(len(many)) < own[many], rng.random(len(few)) < own[few]
+        found = estimates.clustered_change(a, many, b, few)
+        covered += found.low <= 0 <= found.high
+        strangers = estimates.clustered_change(a, many, b, few + 30)
+        narrower += found.high - found.low < strangers.high - strangers.low
+    assert covered > 920  # as above
+    assert narrower > 950
+
+
+def test_repeated_trials_count_once():
+    """Ten repetitions of the same trials: the change, its interval and its n are those of one."""
+    rng = np.random.default_rng(8)
+    a, b, long, short = rng.random(60) < 0.6, rng.random(20) < 0.4, np.repeat(np.arange(20), 3), np.arange(20)
+    once = estimates.clustered_change(a, long, b, short)
+    again = estimates.clustered_change(*(np.tile(of, 10) for of in (a, long, b, short)), repeats=10)
+    assert dict(again) == pytest.approx(dict(once))
+
+
+def test_a_change_of_rates_stays_between_minus_one_and_one():
+    users = list("abcdefgh")
+    found = estimates.clustered_change(np.ones(8), users, np.zeros(8), users)
+    assert (found.value, found.high) == (1, 1)
+    assert 0 < found.low < 1
+
+
+def test_a_share_of_all_or_none_has_an_interval():
+    """Nobody's variance is no certainty: Wilson's for as many trials as there are users with a trial (user "z" has none)."""
+    whose, b = ["x", "x", "y", "z"], np.array([2, 1, 3, 0.0])
+    for value, a in ((0, 0 * b), (1, b)):
+        found = estimates.clustered_ratio(a, b, whose, bounds=(0, 1))
+        counted = estimates.clustered_rate([value] * 3, whose[:3])
+        assert (found.value, found.low, found.high, found.n) == (value, counted.low, counted.high, 4)
+    assert estimates.clustered_ratio(b, b, whose).low == 1  # a ratio that may be anything, as measured
+
+
+def test_a_ratio_of_totals_by_hand():
+    """Users (a, b): (1, 2), (3, 4), (0, 1): ratio 4/7, residuals −1/7, 5/7, −4/7."""
+    a, b = np.array([1, 1, 2, 0.0]), np.array([2, 1, 3, 1.0])
+    found = estimates.clustered_ratio(a, b, ["x", "y", "y", "z"], bounds=(0, 1))
+    half = stats.t.ppf(0.975, 2) * sqrt(3 / 2 * (1 + 25 + 16) / 49) / 7
+    assert (found.value, found.low, found.high, found.n) == pytest.approx(
+        (4 / 7, max(0, 4 / 7 - half), min(1, 4 / 7 + half), 4)
+    )
+
+
+@pytest.mark.parametrize("copies", [1, 7])
+def test_the_mean_of_trials_that_go_alike_is_that_of_their_users(copies):
+    """Copies of a trial add nothing: the interval is Student's, over the users."""
+    users = np.array([1.0, 0, 0.3, 1, 2.5, -1])
+    found = estimates.clustered_ratio(np.repeat(users, copies), 1, np.repeat(np.arange(6), copies))
+    plain = estimates.mean(users)
+    assert (found.value, found.low, found.high) == pytest.approx((plain.value, plain.low, plain.high))
+    assert found.n == 6 * copies
+
+
+def test_a_ratio_covers_the_truth():
+    """30 users of 3 to 9 trials each: a is a share of b that varies between users, 0.4 on average."""
+    rng = np.random.default_rng(11)
+    covered = 0
+    for _ in range(1000):
+        trials, own = rng.integers(3, 10, 30), rng.beta(2, 3, 30)
+        whose = np.repeat(np.arange(30), trials)
+        b = rng.gamma(4.0, size=len(whose))
+        found = estimates.clustered_ratio(b * own[whose] * rng.uniform(0.5, 1.5, len(whose)), b, whose)
+        covered += found.low <= 0.4 <= found.high
+    assert 920 < covered < 980  # 95 % wanted; four standard errors are 28
+
+
+def test_a_ratio_of_one_user_has_no_interval_and_nothing_below_no_value():
+    found = estimates.clustered_ratio([1, 0], 1, ["x", "x"])
+    assert found.value == 0.5
+    assert np.isnan([found.low, found.high]).all()
+    assert np.isnan(estimates.clustered_ratio([1, 0], 0, ["x", "y"]).value)
+    with pytest.raises(ValueError, match="at least one trial"):
+        estimates.clustered_ratio([], 1, [])
+    with pytest.raises(ValueError, match="every trial needs a user"):
+        estimates.clustered_ratio([1, 0], 1, ["x"])
+
+
+class TestOverDraws:
+    def test_the_middle_of_the_draws(self):
+        found = estimates.over_draws(np.arange(101.0))
+        assert dict(found) == pytest.approx({"value": 50.0, "low": 2.5, "high": 97.5, "n": 101})
+
+    def test_infinite_draws_count(self):
+        found = estimates.over_draws([1.0] * 90 + [np.inf] * 10)
+        assert (found.value, found.low, found.high) == (np.inf, 1.0, np.inf)
+        assert estimates.over_draws([1.0] * 999 + [np.inf]).high == 1.0
+
+    def test_it_does_not_shrink_with_their_number(self):
+        rng = np.random.default_rng(1)
+        few, many = (estimates.over_draws(rng.normal(size=n)) for n in (1_000, 100_000))
+        assert abs((many.high - many.low) - (few.high - few.low)) < 0.3
+
+    def test_none_is_refused(self):
+        with pytest.raises(ValueError, match="at least one"):
+            estimates.over_draws([])

@@ -1,0 +1,52 @@
+"""What is computed once for all processes of a build."""
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+import numpy as np
+
+from mobpriv.base import sharing
+
+CALLS = []
+
+
+def doubled(values, by):
+    CALLS.append(by)
+    time.sleep(0.05)
+    return values * by
+
+
+def test_what_one_process_computed_is_not_computed_again_inside_a_build():
+    CALLS.clear()
+    values, before = np.arange(4.0), sharing.spared()
+    with sharing.sharing():
+        for by in (2, 3, 2):
+            assert (sharing.once(doubled)(values, by) == by * values).all()
+        sharing.once(doubled)(values + 1, 2)
+        folder = Path(os.environ[sharing.FOLDER])
+        assert CALLS == [2, 3, 2]  # other numbers are others' business
+        assert sharing.spared() - before >= 0.05  # the third would have taken as long as the first
+    assert not folder.exists()
+    assert sharing.FOLDER not in os.environ
+    sharing.once(doubled)(values, 2)
+    assert CALLS == [2, 3, 2, 2]  # alone nothing is kept
+
+
+def test_the_folder_of_a_build_that_has_ended_does_not_come_back():
+    with sharing.sharing():
+        folder = Path(os.environ[sharing.FOLDER])
+        shutil.rmtree(folder)
+        assert (sharing.once(doubled)(np.ones(2), 5) == 5).all()
+        assert not folder.exists()
+
+
+def test_the_folder_of_recorded_data_is_none_of_a_build(tmp_path, monkeypatch):
+    """MOBPRIV_SHARED names what lies beside the project for tests: nothing may be written or looked up there."""
+    monkeypatch.setenv("MOBPRIV_SHARED", str(tmp_path))
+    monkeypatch.delenv(sharing.FOLDER, raising=False)
+    assert sharing.once(doubled) is doubled
+    with sharing.sharing():
+        sharing.once(doubled)(np.ones(2), 3)
+    assert list(tmp_path.iterdir()) == []

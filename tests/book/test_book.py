@@ -1,0 +1,685 @@
+"""Running notebooks: parameters, results, provenance, skipping, and what remains after a failure."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from pathlib import Path
+from unittest import mock
+
+import nbformat
+import numpy as np
+import pandas as pd
+import pytest
+from jupyter_client.provisioning import KernelProvisionerFactory
+from notebook_making import SAVES, make, registry
+
+from mobpriv import book
+from mobpriv.book import (
+    build,
+    carrying,
+    dependencies,
+    notebooks,
+    pages,
+    provenance,
+    quantities,
+    results,
+    running,
+    runs,
+    warm_kernels,
+)
+from mobpriv.book.warm_kernels import kernels
+
+REGISTRY = runs.read(results.ROOT)
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:papermill", "ignore::DeprecationWarning:nbclient")
+
+
+class Here:
+    """A pool whose work is done at once by this process."""
+
+    def submit(self, function, *arguments) -> Future:
+        future = Future()
+        try:
+            future.set_result(function(*arguments))
+        except Exception as error:  # whatever it is, as a pool does: who asks for the result gets it raised
+            future.set_exception(error)
+        return future
+
+
+@contextmanager
+def without_new_processes() -> Iterator[None]:
+    """Builds by this process and warm kernels: a pool and kernels that start anew import for seconds what is imported here."""
+    with kernels(), mock.patch.dict(os.environ), mock.patch.object(build.processes, "pool") as pool:
+        pool.return_value.__enter__.return_value = Here()
+        yield
+
+
+@pytest.fixture
+def new_processes() -> None:
+    """For the tests that are to see the pool and the kernels as they are outside the tests."""
+
+
+@pytest.fixture(autouse=True)
+def _here(request) -> Iterator[None]:
+    if "new_processes" in request.fixturenames:
+        yield
+        return
+    with without_new_processes():
+        yield
+
+
+def run(path: Path, tmp_path: Path, given=None, name="out") -> dict:
+    return running.run(path, given, output=tmp_path / f"{name}.ipynb", results=tmp_path / f"{name}.json", root=tmp_path)
+
+
+# -------------------------------------------------------------------------------------------------------------- parameters
+def test_parameters_are_read_with_type_default_unit_and_meaning(tmp_path):
+    found = notebooks.parameters(make(tmp_path, "demo"))
+    assert found["cell"] == ("cell", "float", 800.0, "m", "side of a heat-map cell", "> 0")
+    assert found["dataset"] == ("dataset", "str", "city", "", "name or file of the data set", "")
+    assert found["sizes"][1:4] == ("list[int]", [1, 2], "users")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "plain"),
+    [
+        ("cell", np.float32(400), 400.0),
+        ("cell", "400", 400.0),
+        ("cell", 400, 400.0),
+        ("seed", np.int64(3), 3),
+        ("seed", "3", 3),
+        ("quick", "true", True),
+        ("quick", np.bool_(True), True),
+        ("dataset", Path("a/b.csv"), str(Path("a/b.csv"))),
+        ("dataset", "12", "12"),
+        ("sizes", (3, 4), [3, 4]),
+        ("sizes", np.array([3, 4]), [3, 4]),
+        ("sizes", "[3, 4]", [3, 4]),
+    ],
+)
+def test_values_become_plain(tmp_path, name, value, plain):
+    found = notebooks.checked(make(tmp_path, "demo"), {name: value})[name]
+    assert found == plain
+    assert type(found) is type(plain)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("cell", "wide"), ("cell", True), ("seed", 1.5), ("seed", "1.5"), ("seed", True), ("quick", 1), ("quick", "yes"), ("dataset", 3),
+     ("sizes", [1, "a"]), ("sizes", 3), ("cell", pd.Timestamp("2020-01-01"))],
+)  # fmt: skip
+def test_a_wrong_type_is_refused(tmp_path, name, value):
+    with pytest.raises(ValueError, match=f"^parameter {name} of demo must be ") as error:
+        notebooks.checked(make(tmp_path, "demo"), {name: value})
+    assert "\n" not in str(error.value)
+
+
+def test_an_unknown_parameter_is_refused_and_the_known_ones_named(tmp_path):
+    with pytest.raises(
+        ValueError, match=r"demo has no parameter 'cel'; its parameters: dataset \(str\), cell \(float\), sizes"
+    ):
+        run(make(tmp_path, "demo", "raise SystemError('it must not run')"), tmp_path, {"cel": 1.0})
+
+
+def test_a_notebook_that_is_not_there(tmp_path):
+    make(tmp_path, "demo")
+    with pytest.raises(FileNotFoundError, match="there is no notebook 'dmo'; notebooks: demo"):
+        notebooks.find("dmo", tmp_path)
+
+
+# ----------------------------------------------------------------------------------------------------------------- running
+@pytest.mark.usefixtures("new_processes")
+def test_a_run_keeps_results_with_their_provenance_and_repeats_byte_for_byte(tmp_path):
+    path = make(tmp_path, "demo", SAVES)
+    record = run(path, tmp_path, {"cell": 400, "seed": 7})
+    run(path, tmp_path, {"cell": 400, "seed": 7}, "again")
+    assert record == json.loads((tmp_path / "out.json").read_text())
+    assert record["results"]["cell"] == 400
+    assert record["results"]["draw"] == np.random.default_rng(7).random()
+    origin = record["provenance"]
+    assert origin["data"] == {"name": "city", "sha256": "ab" * 32, "synthetic": True, "left_out": {}}
+    assert origin["parameters"] == {"dataset": "city", "cell": 400, "sizes": [1, 2], "seed": 7, "quick": False}
+    assert origin["command"] == "mobpriv run demo -p cell=400.0 -p seed=7"
+    assert origin["commit"] == "unknown"  # the temporary folder is no repository
+    assert (tmp_path / "out.ipynb").read_bytes() == (tmp_path / "again.ipynb").read_bytes()
+    text = (tmp_path / "out.ipynb").read_text()
+    assert str(tmp_path) not in text
+    assert "papermill" not in nbformat.reads(text, 4).metadata
+
+
+def test_a_failing_cell_shows_its_traceback_and_leaves_the_old_result(tmp_path):
+    good = make(tmp_path, "demo", SAVES)
+    run(good, tmp_path)
+    before = {p.name: p.read_bytes() for p in (tmp_path / "out.ipynb", tmp_path / "out.json")}
+    bad = make(tmp_path, "demo", SAVES + "\nraise KeyError('cabs')")
+    with pytest.raises(running.CellFailed, match=r"(?s)Traceback.*demo.ipynb, cell 3: KeyError: 'cabs'"):
+        run(bad, tmp_path)
+    assert {p.name: p.read_bytes() for p in (tmp_path / "out.ipynb", tmp_path / "out.json")} == before
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["notebooks", "out.ipynb", "out.json"]
+    assert results.RESULTS not in os.environ
+
+
+def test_a_kernel_that_has_not_saved_may_tidy_up(tmp_path, new_processes):
+    last_act = f"import atexit\nfrom pathlib import Path\natexit.register(Path(r'{tmp_path}/tidied').touch)\n"
+    with pytest.raises(running.CellFailed):
+        run(make(tmp_path, "demo", last_act + "raise KeyError('cabs')"), tmp_path)
+    until = time.monotonic() + 20  # it is told to end, and does so by itself
+    while not (tmp_path / "tidied").exists() and time.monotonic() < until:
+        time.sleep(0.1)
+    assert (tmp_path / "tidied").exists()
+
+
+def test_saving_refuses_what_is_no_result_and_writes_nothing(tmp_path, monkeypatch):
+    monkeypatch.setenv(results.RESULTS, str(tmp_path / "r.json"))
+    with pytest.raises(ValueError, match=r"result 'rate': a result is a number, .* \(got set\)"):
+        book.save({"rate": {1, 2}})
+    assert not list(tmp_path.iterdir())
+    book.save({"rate": np.float64("nan"), "rows": pd.DataFrame({"a": [1]}), "n": np.int64(3), "yes": np.bool_(True)})
+    assert json.loads((tmp_path / "r.json").read_text())["results"] == {"rate": None, "rows": [{"a": 1}], "n": 3, "yes": True}
+
+
+def test_a_path_on_this_machine_stays_out_of_the_record():
+    parameters = {"dataset": "/home/me/cabs.parquet", "seed": 1}
+    assert provenance.without_path(parameters)["dataset"] == "cabs.parquet"
+    assert provenance.command("demo", parameters, {"dataset": "city", "seed": 1}) == "mobpriv run demo --data cabs.parquet"
+
+
+def test_the_command_that_repeats_a_run_is_quoted_for_a_shell():
+    given = {"dataset": "/home/me/my cabs; rm x.csv", "sizes": [1, 2], "user": "d'Arc $HOME"}
+    words = shlex.split(provenance.command("demo", given, {"dataset": "city", "sizes": [1], "user": ""}))
+    assert words == ["mobpriv", "run", "demo", "--data", "my cabs; rm x.csv", "-p", "sizes=[1, 2]", "-p", "user=d'Arc $HOME"]
+
+
+# -------------------------------------------------------------------------------------------------------------- the build
+def test_a_page_hangs_on_the_titles_of_the_runs_that_it_shows_alone():
+    for name, others in (("dchi_booleans", {"callers"}), ("thesis_3_top_k", {"cabspotting", "geolife"})):
+        page = results.ROOT / "notebooks" / f"{name}.ipynb"
+        titles = json.loads(build._shown_beside(page, results.ROOT)[-1])[1]
+        for run in REGISTRY.runs.values():
+            assert (run.title in titles) >= (run.synthetic or run.name in others)
+            assert run.title not in titles or run.synthetic or (results.ROOT / "book" / "results" / run.name / page.stem).with_suffix(".json").exists()  # fmt: skip
+
+
+class TestWhatAResultDependsOn:
+    IMPORTS = (
+        "from mobpriv import book, plot\nfrom mobpriv.mechanisms import GeoI\nfrom mobpriv.datasets import load\nGeoI()\n"
+        "book.compared\nplot.panels\nplot.intervals"
+    )
+
+    @pytest.fixture
+    def package(self, tmp_path, monkeypatch):
+        """A copy of the package whose files can be changed."""
+        copy = tmp_path / "mobpriv"
+        shutil.copytree(dependencies.PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        monkeypatch.setattr(dependencies, "PACKAGE", copy)
+        return copy
+
+    def hashes(self, root, given=None, others=()):
+        path = root / "notebooks" / "demo.ipynb"
+        return dependencies.page_hash(path, given or {}, root, others), dependencies.code_hash(path, given or {}, root)
+
+    @pytest.mark.parametrize(
+        ("file", "old", "page", "numbers"),
+        [
+            ("mechanisms/geo_i.py", "def protect(", True, True),
+            ("mechanisms/geo_i.py", "", False, False),  # a new neighbour in the same file
+            ("base/draws.py", "def per_user(", True, True),  # called by geo_i
+            ("ground/geo.py", "def meridian_arc(", False, False),  # imported by nothing that geo_i calls
+            ("ground/geo.py", "def metres_per_degree_at(", True, True),
+            ("plot/style.py", "def panels(", True, False),  # what only draws
+            ("plot/palette.py", "def mark(", True, False),  # called by plot
+            ("book/comparison.py", "def compared(", True, False),
+            ("mechanisms/w4m.py", "", False, False),  # another room of the same package
+            ("channels/optimal.py", "", False, False),
+            ("book/webpage.py", "", False, False),
+        ],
+    )
+    def test_on_what_it_imports_and_on_nothing_else(self, tmp_path, package, file, old, page, numbers):
+        """``old`` gets another first line in its body; without it the file gets another constant."""
+        make(tmp_path, "demo", self.IMPORTS)
+        before = self.hashes(tmp_path)
+        text = (package / file).read_text(encoding="utf-8")
+        (package / file).write_text(text + "\n# a comment changes nothing\n", encoding="utf-8")
+        assert self.hashes(tmp_path) == before
+        if old:
+            head = text.index(":\n", text.index(old)) + 2
+            indent = " " * (8 if "(self" in text[text.index(old) : head] else 4)
+            changed = text[:head] + f"{indent}changed = 1\n" + text[head:]
+        else:
+            changed = text + "\nCHANGED = 1\n"
+        (package / file).write_text(changed, encoding="utf-8")
+        after = self.hashes(tmp_path)
+        assert [a != b for a, b in zip(before, after, strict=True)] == [page, numbers]
+
+    def test_not_on_the_module_where_a_definition_is(self, tmp_path, package):
+        make(tmp_path, "demo", "from mobpriv.mechanisms.geo_i import GeoI", "GeoI()")
+        before = self.hashes(tmp_path)[1]
+        (package / "mechanisms" / "geo_i.py").rename(package / "mechanisms" / "planar.py")
+        make(tmp_path, "demo", "from mobpriv.mechanisms.planar import GeoI", "GeoI()")
+        assert self.hashes(tmp_path)[1] == before
+        make(tmp_path, "demo", "from mobpriv.mechanisms.promesse import Promesse as GeoI", "GeoI()")
+        assert self.hashes(tmp_path)[1] != before
+
+    def test_on_its_parameters_its_cells_its_data_and_the_packages_it_uses(self, tmp_path):
+        lock = tmp_path / "requirements.lock"
+        lock.write_text("numpy==1\ntyper==1\n")
+        make(tmp_path, "demo", self.IMPORTS, "x = 1")
+        page, numbers = self.hashes(tmp_path)
+        assert self.hashes(tmp_path) == (page, numbers)
+        assert self.hashes(tmp_path, {"seed": 2})[0] != page
+        assert self.hashes(tmp_path, {"seed": 2})[1] != numbers
+        assert self.hashes(tmp_path, {"dataset": "a.csv"})[1] == numbers  # its name; its content is another fingerprint
+        assert self.hashes(tmp_path, others=["results of others"])[0] != page
+        lock.write_text("numpy==1\ntyper==2\n")
+        assert self.hashes(tmp_path) == (page, numbers)
+        lock.write_text("numpy==2\ntyper==2\n")
+        assert self.hashes(tmp_path)[1] != numbers
+        lines = ["numpy==1 ; python_full_version < '3.12'", "numpy==1 ; python_full_version >= '3.12'"]
+        seen = set()
+        for text in (
+            "\n".join(lines),
+            "\n".join([lines[0], lines[1].replace("==1", "==2")]),
+            "\n".join([lines[0].replace("==1", "==2"), lines[1]]),
+        ):
+            lock.write_text(text)
+            seen.add(self.hashes(tmp_path)[1])
+        assert len(seen) == 3  # whichever Python it is: each line counts
+        lock.write_text("numpy==1\ntyper==1\n")
+        make(tmp_path, "demo", self.IMPORTS, "x = 1  # said better", title="Another title")
+        assert self.hashes(tmp_path)[0] != page
+        assert self.hashes(tmp_path)[1] == numbers
+        make(tmp_path, "demo", self.IMPORTS, "x = 2")
+        assert self.hashes(tmp_path)[1] != numbers
+
+    def test_a_figure_makes_no_number(self, tmp_path):
+        for cell in ("x.plot()", "x.scatter()"):
+            make(tmp_path, "demo", self.IMPORTS, cell, tags={3: "figure"})
+            seen = self.hashes(tmp_path)
+            if cell == "x.plot()":
+                first = seen
+        assert seen[0] != first[0]
+        assert seen[1] == first[1]
+
+    def test_own_data_and_embedded_data_are_told_apart_by_their_content(self, tmp_path, monkeypatch):
+        own = tmp_path / "own.csv"
+        own.write_text("x")
+        first = running.data_fingerprints(str(own))
+        own.write_text("y")
+        assert running.data_fingerprints(str(own)) != first
+        monkeypatch.setenv("MOBPRIV_DATA", str(tmp_path))
+        (tmp_path / "city.parquet").write_text("another city")
+        another = running.data_fingerprints("city")
+        monkeypatch.delenv("MOBPRIV_DATA")
+        assert len(another) == 1
+        assert running.data_fingerprints("city") != another
+
+
+def project(tmp_path: Path, *names: str) -> Path:
+    for name in names:
+        make(tmp_path, name, SAVES)
+    registry(tmp_path)
+    files = "".join(f"  - file: notebooks/{name}\n" for name in names)
+    (tmp_path / "book" / "_toc.yml").write_text(f"format: jb-book\nroot: index\nchapters:\n{files}")
+    return tmp_path
+
+
+def test_a_build_skips_what_has_not_changed(tmp_path, capfd):
+    root = project(tmp_path, "one", "two")
+    build.build(root, render=False)
+    assert "0 of 2 notebooks unchanged" in capfd.readouterr().err
+    stamp = {p.name: p.stat().st_mtime_ns for p in (root / "book" / "_generated" / "executed" / "city").iterdir()}
+    make(root, "two", SAVES, "2")
+    build.build(root, render=False)
+    assert "1 of 2 notebooks unchanged" in capfd.readouterr().err
+    again = {p.name: p.stat().st_mtime_ns for p in (root / "book" / "_generated" / "executed" / "city").iterdir()}
+    assert again["one.ipynb"] == stamp["one.ipynb"]
+    assert again["two.ipynb"] != stamp["two.ipynb"]
+
+
+@pytest.mark.usefixtures("new_processes")
+def test_a_failing_notebook_stops_the_build_but_the_others_are_kept(tmp_path):
+    root = project(tmp_path, "good", "wrong")
+    make(root, "wrong", "1 / 0")
+    with pytest.raises(build.BuildFailed, match=r"(?s)wrong: .*ZeroDivisionError"):
+        build.build(root, render=False)
+    assert [p.name for p in (root / "book" / "_generated" / "results" / "city").iterdir()] == ["good.json"]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A project with a result on real data in each reading and its book built."""
+    root = tmp_path_factory.mktemp("made")
+    (root / "book").mkdir()
+    project(root, "nb")
+    runs_file = root / "book" / "results" / "runs.yml"
+    text = runs_file.read_text().replace("reading: program, file", "reading: program, parameters: {reading: program}, file")
+    runs_file.write_text(text)
+    path = make(root, "nb", SAVES.replace('none": 0.5', 'none": 0.5 if reading == "text" else 0.25'))
+    reads = 'reading: str = \\"text\\"  # of the paper, one of text | program\\nsizes: list'
+    path.write_text(path.read_text().replace("sizes: list", reads))
+    (root / "cabs.parquet").write_text("")
+    with without_new_processes():
+        build.real(root, [], root=root)
+        build.build(root, render=False)
+    return root
+
+
+class TestCarryingOver:
+    """A checkout before, whose results were made once, and one of today, whose computing cell says the same in another way."""
+
+    @pytest.fixture
+    def checkouts(self, made, tmp_path):
+        before, today = tmp_path / "before", tmp_path / "today"
+        shutil.copytree(made, before)
+        shutil.copytree(made, today)
+        rewrite(today / "notebooks" / "nb.ipynb", r'"import numpy as np\n",', r'"import numpy as np\n", "unused = 1\n",')
+        return before, today
+
+    def stale(self, root):
+        return build.stale_results(build.all_records(root), root)
+
+    def test_what_was_only_rearranged_is_carried_over(self, checkouts):
+        before, today = checkouts
+        both = {("cabspotting", "nb"), ("cabspotting-program", "nb")}
+        assert self.stale(today) == both
+        assert carrying.carry(before, today) == (sorted(both), {})
+        assert self.stale(today) == set()
+        build.write_pages({"nb": "city"}, today)
+        status = (today / "book" / "_generated" / "status.md").read_text()
+        assert status.count("| unknown | carried over at commit unknown |\n") == 2
+        assert (
+            "was rearranged after this run. On the data that come with the book"
+            in (today / "book" / "notebooks" / "nb.ipynb").read_text()
+        )
+
+    def test_another_reading_is_run_in_both(self, checkouts):
+        before, today = checkouts
+        rewrite(today / "notebooks" / "nb.ipynb", "else 0.25", "else 0.125")
+        found = carrying.carry(before, today)
+        assert found.results == [("cabspotting", "nb")]
+        assert found.kept_stale == {
+            ("cabspotting-program", "nb"): "a quick run of the variant 'program' gives other numbers on the embedded data"
+        }
+
+    @pytest.mark.parametrize(
+        ("where", "file", "old", "new", "reason"),
+        [
+            (
+                "today",
+                "_generated/results/city/nb.json",
+                "0.07",
+                "0.08",
+                "its notebook gives other numbers on the embedded data",
+            ),
+            ("today", "results/cabspotting/nb.json", "0.07", "0.06", "it differs from the result before"),
+            ("before", "../notebooks/nb.ipynb", "0.07", "0.06", "it was stale before"),
+            ("before", "_generated/results/city/nb.json", "", None, "its notebook has no embedded results in both"),
+        ],
+    )
+    def test_what_stays_stale_and_why(self, checkouts, where, file, old, new, reason):
+        before, today = checkouts
+        path = (before if where == "before" else today) / "book" / file
+        path.unlink() if new is None else rewrite(path, old, new)
+        for root in checkouts:  # the program's reading is another test's: its quick runs take long
+            (root / "book" / "results" / "cabspotting-program" / "nb.json").unlink()
+        found = carrying.carry(before, today)
+        assert not found.results
+        assert found.kept_stale[("cabspotting", "nb")].startswith(reason)
+        assert self.stale(today) == {("cabspotting", "nb")}
+
+
+def rewrite(path, old, new):
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def test_two_builds_in_one_folder(tmp_path):
+    root = project(tmp_path, "one")
+    with build.alone(root), pytest.raises(ValueError, match=f"^another build is running in {root.name}: wait"):
+        build.build(root, render=False)
+    build.build(root, render=False)
+
+
+@pytest.mark.parametrize("broken", ["", "{", "[]", '{"results": {}}'])
+def test_a_broken_result_is_named_and_made_again(tmp_path, capfd, broken):
+    root = project(tmp_path, "one")
+    build.build(root, render=False)
+    result = root / "book" / "_generated" / "results" / "city" / "one.json"
+    whole = result.read_text()
+    result.write_text(broken)
+    build.build(root, render=False)
+    said = capfd.readouterr().err
+    assert "one.json is" in said.replace("\n", "")
+    assert json.loads(result.read_text())["results"] == json.loads(whole)["results"]
+
+
+def test_a_broken_published_result_stops_the_build_with_its_name(tmp_path):
+    root = project(tmp_path, "one")
+    (root / "book" / "results" / "cabspotting").mkdir()
+    (root / "book" / "results" / "cabspotting" / "one.json").write_text("{")
+    with pytest.raises(ValueError, match=r"cabspotting/one.json is broken .*: delete it and run its notebook again"):
+        build.build(root, render=False)
+
+
+def test_a_result_of_code_that_has_changed_since_is_stale(tmp_path, capfd):
+    root = project(tmp_path, "nb")
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "cabs.parquet").write_text("")
+    build.real(tmp_path / "real", [], root=root)
+    build.build(root, render=False)
+    status = (root / "book" / "_generated" / "status.md").read_text()
+    assert "2 results on real data, none of them stale." in status
+    capfd.readouterr()
+    make(root, "nb", SAVES.replace("0.07", "0.08"))
+    build.build(root, render=False)
+    assert "2 results on real data are stale" in capfd.readouterr().err
+    assert "2 results on real data, 2 of them stale." in (root / "book" / "_generated" / "status.md").read_text()
+    page = (root / "book" / "notebooks" / "nb.ipynb").read_text()
+    assert "has changed since they were computed: Cabspotting; Cabspotting, as the program" in page
+    assert page.index("Some numbers on this page are from older code") < page.index("has changed since")
+
+
+def test_synthetic_people_on_real_boundaries_are_counted_apart_from_real_data():
+    both = {name: runs.Run(name, name, "calls", file=f"{name}.parquet", made_up=name == "towns") for name in ("cabs", "towns")}
+    registry = runs.Registry(both | {"region": runs.Run("region", "region", "calls", synthetic=True)}, {})
+    made = {"provenance": {"commit": "1a", "seconds": 2.0, "parameters": {}}}
+    records = {"cabs": {"one": made, "two": made}, "towns": {"one": made}, "region": {"one": made}}
+    status = pages.status_page(records, registry, {("towns", "one")}, {})
+    assert status.startswith(
+        "The book has 2 results on real data, none of them stale. "
+        "The book has 1 result on synthetic people on real boundaries, 1 of them stale.\n"
+    )
+    only = pages.status_page(records | {"towns": {}}, registry, {("cabs", "two")}, {})
+    assert only.startswith("The book has 2 results on real data, 1 of them stale.\n")
+    assert pages.status_page({"cabs": {}, "towns": {}, "region": {}}, registry, (), {}).startswith(
+        "The book has no results on real data."
+    )
+
+
+def test_a_full_disk_leaves_all_files_or_none(tmp_path, monkeypatch):
+    one, two = tmp_path / "one.json", tmp_path / "two.json"
+    provenance.write_all({one: "old", two: "old"})
+    write = Path.write_text
+
+    def full(path, text, **options):
+        if "two" in path.name:
+            write(path, text[:2], **options)
+            raise OSError(28, "No space left on device")
+        return write(path, text, **options)
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OSError, match=r"not written, and nothing of it was kept \(No space left on device\): .*two\.json"):
+        provenance.write_all({one: "new", two: "new"})
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"one.json": "old", "two.json": "old"}
+
+
+def test_every_notebook_stands_in_the_table_of_contents(tmp_path):
+    root = project(tmp_path, "one")
+    make(root, "two")
+    with pytest.raises(build.BuildFailed, match=r"book/_toc.yml lacks notebooks/two"):
+        build.build(root, render=False)
+
+
+def test_figures_of_two_parts_that_begin_alike_have_letters_of_their_own(tmp_path):
+    figure = "from IPython.display import HTML\nHTML('<figure><span class=\"figure-number\"></span></figure>')"
+    root = project(tmp_path, "one", "two", "three")
+    for name in ("one", "two", "three"):
+        make(root, name, SAVES, figure, tags={3: "figure"})
+    parts = zip(("About", "A mechanism", "A"), ("one", "two", "three"), strict=True)
+    listed = "".join(f"  - file: notebooks/{name}\n    title: {caption}\n" for caption, name in parts)
+    (root / "book" / "_toc.yml").write_text(f"format: jb-book\nroot: index\nchapters:\n{listed}")
+    build.build(root, render=False)
+    pages_ = [(root / "book" / "notebooks" / f"{name}.ipynb").read_text() for name in ("one", "two", "three")]
+    assert [re.findall(r"Figure (\w+)\.", page) for page in pages_] == [["A1"], ["M1"], ["B1"]]
+
+
+def test_the_foot_of_a_page_says_where_its_numbers_come_from(tmp_path):
+    record = run(make(tmp_path, "demo", SAVES), tmp_path)
+    foot = pages.footer("demo", {"city": record}, REGISTRY)
+    for part in (
+        "synthetic city (synthetic)",
+        "abababab",
+        "<dt>parameters</dt><dd>All parameters have their default values.</dd>",
+        "<code>mobpriv run demo</code>",
+        "source notebook",
+        "results on synthetic city",
+    ):
+        assert part in foot
+
+
+def test_all_numbers_of_a_page_as_one_table():
+    words = quantities.names({"nb": {"rate.{attack}": ["share", "rate of {attack}"]}}, {}, REGISTRY.runs)
+    results = {"rate.AP": {"value": 0.5, "low": 0.4, "high": 0.6, "n": 20}, "k": "infinite", "held": True, "rows": [{"a": 1}]}
+    text = pages.numbers("nb", {"geolife-program": {"results": results}}, words, REGISTRY)
+    assert text.splitlines() == [
+        "data set,name,in words,value,low,high,n,unit",
+        "GeoLife (author's code),rate.AP,rate of AP,0.5,0.4,0.6,20,share",
+        "GeoLife (author's code),k,,infinite,,,,",
+        "GeoLife (author's code),held,,True,,,,",
+    ]
+
+
+def test_provenance_names_the_parameters_that_were_given_in_words(tmp_path):
+    record = run(make(tmp_path, "demo", SAVES), tmp_path, {"cell": 1500, "sizes": [3], "quick": True})["provenance"]
+    row = pages.provenance_row(record)
+    assert row["parameters"] == "cell: 1\u202f500; sizes: 3; quick: yes. All other parameters have their default values."
+    assert row["command"] == "`mobpriv run demo -p cell=1500.0 -p 'sizes=[3]' --quick`"
+    assert (
+        pages.provenance_row({**record, "command": "mobpriv run demo"})["parameters"]
+        == "All parameters have their default values."
+    )
+
+
+def test_provenance_of_several_runs_says_once_what_they_share(tmp_path):
+    own = run(make(tmp_path, "demo", SAVES), tmp_path)
+    other = {**own, "provenance": {**own["provenance"], "selection": "1,234,567 records of < cabs"}}
+    foot = pages.footer("demo", {"city": own, "cabspotting": other}, REGISTRY, stale=["cabspotting"])
+    assert foot.count(own["provenance"]["commit"]) == 1
+    assert foot.count("<dt>selected data</dt>") == 2
+    assert "<dd>1\u202f234\u202f567 records of &lt; cabs</dd>" in foot
+    assert "<dt>code</dt><dd>The code has changed since this run (stale).</dd>" in foot
+    assert "<p><strong>all runs</strong></p>" in foot
+    assert "all runs" not in pages.footer("demo", {"city": own}, REGISTRY)
+
+
+def test_a_step_is_computed_once_and_read_afterwards(tmp_path, monkeypatch):
+    calls = []
+
+    def compute(x):
+        calls.append(x)
+        return {"x": (x, 2)}
+
+    assert book.step("by hand", compute, 1) == {"x": [1, 2]}  # as it would come back from JSON
+    monkeypatch.setenv(results.STEPS, str(tmp_path))
+    assert [book.step("W4M 0.2", compute, 3) for _ in range(2)] == [{"x": [3, 2]}] * 2
+    assert calls == [1, 3]
+
+
+def test_an_interrupted_run_goes_on_behind_its_last_step(tmp_path):
+    done = tmp_path / "done.txt"
+    path = make(
+        tmp_path,
+        "long",
+        "from pathlib import Path\nfrom mobpriv import book\n"
+        "def first():\n    Path(dataset).open('a').write('x')\n    return len(Path(dataset).read_text())\n"
+        "one = book.step('first', first)\n"
+        "assert not Path(dataset).with_name('stop').exists()\nbook.save({'one': one})",
+    )
+    (tmp_path / "stop").touch()
+    target = {"output": tmp_path / "out.ipynb", "results": tmp_path / "out.json", "root": tmp_path, "key": "the same"}
+    for _ in range(2):
+        with pytest.raises(running.CellFailed):
+            running.run(path, {"dataset": str(done)}, **target)
+    (tmp_path / "stop").unlink()
+    assert running.run(path, {"dataset": str(done)}, **target)["results"] == {"one": 1}
+    assert done.read_text() == "x"  # the first step ran once in three runs
+    assert not list(tmp_path.glob(".*steps"))
+
+
+def test_steps_of_other_parameters_are_not_taken(tmp_path):
+    path = make(
+        tmp_path,
+        "long",
+        "from mobpriv import book\nkept = book.step('cell', lambda: cell)\n"
+        "from pathlib import Path\nassert not Path('stop').exists()\nbook.save({'cell': kept})",
+    )
+    (tmp_path / "stop").touch()
+    with pytest.raises(running.CellFailed):
+        run(path, tmp_path, {"cell": 400})
+    assert list(tmp_path.glob(".long.*.steps/cell.json"))  # kept for the same run
+    (tmp_path / "stop").unlink()
+    assert run(path, tmp_path, {"cell": 200})["results"] == {"cell": 200}
+
+
+def test_a_page_is_made_again_when_a_published_result_beside_its_own_changes(tmp_path, capfd):
+    root = project(tmp_path, "one", "two")
+    make(root, "two", SAVES, "book.compared('two', {'draw': draw}, data).table({'draw': 'a draw'})")
+    build.build(root, render=False)
+    published = root / "book" / "results" / "cabspotting" / "two.json"
+    published.parent.mkdir()
+    record = json.loads((root / "book" / "_generated" / "results" / "city" / "two.json").read_text())
+    for draw in (0.25, 0.5):
+        record["results"]["draw"] = draw
+        published.write_text(json.dumps(record))
+        capfd.readouterr()
+        build.build(root, render=False)
+        assert "1 of 2 notebooks unchanged, 1 to run" in capfd.readouterr().err
+    words = root / "book" / "quantities" / "p.yml"
+    words.parent.mkdir(exist_ok=True)
+    for entry, to_run in (("two: {draw: ['', a draw]}", 1), ("two: {draw: ['', a draw]}, one: {x: ['', another]}", 0)):
+        words.write_text(f"quantities: {{{entry}}}")
+        build.build(root, render=False)
+        assert f"{2 - to_run} of 2 notebooks unchanged, {to_run} to run" in capfd.readouterr().err
+
+
+def test_a_quick_build_marks_its_verdicts_and_may_lack_what_the_ledger_wants(tmp_path):
+    root = project(tmp_path, "one")
+    make(root, "one", SAVES, "if not quick:\n    book.save({'long': 1, 'draw': draw}, data)")
+    (root / "book" / "claims").mkdir()
+    entry = "{id: A, place: x, claim: y, notebook: one, relation: 'long == 1'}"
+    (root / "book" / "claims" / "p.yml").write_text(f"paper: p\nclaims:\n  - {entry}\n")
+    (root / "book" / "quantities").mkdir()
+    (root / "book" / "quantities" / "p.yml").write_text("quantities: {one: {long: ['', the long one]}}")
+    build.build(root, quick=True, render=False)
+    score = root / "book" / "_generated" / "score_p.md"
+    assert "1 not judged in this quick build" in score.read_text()
+    build.build(root, render=False)
+    assert 'synthetic city</th><td role="cell" class="agrees" data-label="✓ agrees"><a href="?' in score.read_text()
+
+
+def test_kernels_start_anew_where_the_package_has_changed_since_they_were_prepared(monkeypatch):
+    """A forked one would compute with the old code and be recorded with the new."""
+    factory = KernelProvisionerFactory.instance()
+    with kernels():
+        assert factory.default_provisioner_name == warm_kernels.NAME or sys.platform != "linux"
+    monkeypatch.setattr(factory, "default_provisioner_name", "local-provisioner")
+    monkeypatch.setattr(warm_kernels, "_begun", [0.0])
+    with kernels():
+        assert factory.default_provisioner_name == "local-provisioner"

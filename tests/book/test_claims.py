@@ -1,0 +1,497 @@
+"""Every verdict and every fault of the ledger."""
+
+import re
+from pathlib import Path
+
+import pytest
+from claim_making import NAMED, REGISTRY, RESULTS, TABLE, because, claim
+
+from mobpriv.book import quantities, yaml_files
+from mobpriv.book.claims import Claim, Erratum, Explanation, LedgerError, printed, read
+from mobpriv.book.expressions import named_in
+from mobpriv.book.pages import score_page
+from mobpriv.book.verdicts import NO_DATA, OLDER, check_errata, evaluate
+
+NAMES = quantities.names({"nb": NAMED}, {"none": "no protection"}, REGISTRY.runs)
+
+
+def counted(score: str) -> dict[str, list[int]]:
+    """The rows of a score."""
+    rows = re.findall(r'scope="row">([^<]*)</th>(.*?)</tr>', score)
+    return {name: [int(number) for number in re.findall(r">(\d+)<", cells)] for name, cells in rows}
+
+
+def verdict(results=RESULTS, **fields):
+    found = evaluate([claim(**fields)], {"cabspotting": {"nb": results}, "city": {"nb": results}}, REGISTRY, NAMES)
+    assert len(found) == 1
+    return found[0]
+
+
+def fault(*claims: Claim, results=None) -> str:
+    with pytest.raises(LedgerError) as error:
+        evaluate(list(claims), {"cabspotting": {"nb": RESULTS}} if results is None else results, REGISTRY, NAMES)
+    return str(error.value)
+
+
+# ---------------------------------------------------------------------------------------------------------------- verdicts
+def test_agrees_within_the_tolerance_and_just_not_beyond():
+    # ours is 0.12; without an interval only the tolerance counts
+    plain = {**RESULTS, "rate.AP-Attack.Promesse": 0.12}
+    assert verdict(plain, printed={"cabspotting": 0.14}).verdict == "agrees"
+    assert "disagrees (printed 14.1\u00a0%, ours 12.0\u00a0%)" in fault(
+        claim(printed={"cabspotting": 0.141}), results={"cabspotting": {"nb": plain}}
+    )
+
+
+def test_a_printed_value_in_our_interval_decides_nothing():
+    for at_the_end in (0.10, 0.14):
+        found = verdict(printed={"cabspotting": at_the_end}, tolerance=0.001)
+        assert (found.verdict, found.value, found.low, found.high, found.n) == ("inconclusive", 0.12, 0.10, 0.14, 536)
+    for beyond in (0.0999, 0.1401):
+        assert "disagrees" in fault(claim(printed={"cabspotting": beyond}, tolerance=0.001))
+    assert "disagrees" in fault(claim(quantity="rate['AP-Attack', 'none']", printed={"cabspotting": 0.44}, tolerance=0.001))
+
+
+def test_a_direction_may_not_rest_on_a_difference_whose_interval_holds_0():
+    beyond = {"printed": {"cabspotting": 0.3}}
+    assert verdict(**beyond, direction="change['AP-Attack'] < 0").verdict == "agrees in direction"
+    assert "disagrees" in fault(claim(**beyond, direction="change['POI-Attack'] < 0"))  # its upper end is 0
+    assert "disagrees" in fault(claim(**beyond, direction="change['PIT-Attack'] < 0"))
+    near = {"printed": {"cabspotting": 0.11}, "tolerance": 0.001}
+    assert verdict(**near, direction="change['AP-Attack'] < 0").verdict == "agrees in direction"
+    assert verdict(**near, direction="change['POI-Attack'] < 0").verdict == "inconclusive"
+    assert "disagrees" in fault(claim(**near, direction="change['PIT-Attack'] < 0"))  # fails throughout: that decides
+
+
+def test_two_intervals_that_overlap_show_no_direction():
+    beyond = {"printed": {"cabspotting": 0.3}}
+    promesse = "rate['AP-Attack', 'Promesse'] < "  # .10 to .14
+    assert verdict(**beyond, direction=promesse + "rate['AP-Attack', 'TriLateration']").verdict == "agrees in direction"
+    assert "disagrees" in fault(claim(**beyond, direction=promesse + "rate['AP-Attack', 'W4M']"))  # .11 to .15
+
+
+def test_a_direction_that_only_our_value_shows_does_not_stop_an_agreement_but_one_that_fails_does():
+    assert verdict(direction="change['POI-Attack'] < 0").verdict == "agrees"
+    found = verdict(direction="rate['AP-Attack', 'Promesse'] > 0.13")  # printed .11, within the tolerance; open at the ends
+    assert found.verdict == "inconclusive"
+
+
+def test_nothing_agrees_against_its_own_direction():
+    assert "disagrees" in fault(claim(printed={"cabspotting": 0.12}, direction="rate['AP-Attack', 'Promesse'] > 0.2"))
+
+
+def test_agrees_in_direction_where_the_number_is_another_but_the_conclusion_holds():
+    direction = "rate['AP-Attack', 'Promesse'] < rate['AP-Attack', 'none']"
+    assert verdict(printed={"cabspotting": 0.3}, direction=direction).verdict == "agrees in direction"
+
+
+def test_disagrees_with_its_explanation():
+    found = verdict(printed={"cabspotting": 0.3}, explanations=because("other cabs"))
+    assert (found.verdict, found.explanation) == ("disagrees", "other cabs")
+
+
+def test_a_direction_that_fails_disagrees():
+    found = verdict(printed={"cabspotting": 0.3}, direction="rate['AP-Attack', 'Promesse'] > 0.5", explanations=because("why"))
+    assert found.verdict == "disagrees"
+
+
+def test_a_relation_agrees_or_disagrees():
+    only = {"quantity": "", "printed": None, "tolerance": None, "why": ""}
+    assert verdict(**only, relation="min_k.median == 3").verdict == "agrees"
+    assert verdict(**only, relation="min_k.median > 3", explanations=because("why")).verdict == "disagrees"
+
+
+@pytest.mark.parametrize(
+    ("relation", "by_intervals", "by_values"),
+    [
+        ("change['AP-Attack'] < 0", "agrees", "agrees"),  # -0.2 to -0.01
+        ("change['AP-Attack'] > 0", "disagrees", "disagrees"),
+        ("change['AP-Attack'] < -0.05", "inconclusive", "agrees"),
+        ("change['AP-Attack'] < -0.15", "inconclusive", "disagrees"),
+        ("rate['AP-Attack', 'Promesse'] < rate['AP-Attack', 'W4M']", "inconclusive", "agrees"),
+        ("rate['AP-Attack', 'Promesse'] < rate['AP-Attack', 'none']", "agrees", "agrees"),
+    ],
+)
+def test_a_relation_of_estimates_holds_throughout_their_intervals(relation, by_intervals, by_values):
+    only = {"quantity": "", "printed": None, "tolerance": None, "relation": relation}
+    for of_cases, kind in ((False, by_intervals), (True, by_values)):
+        explained = because("why") if kind == "disagrees" else ()
+        assert verdict(**only, of_cases=of_cases, explanations=explained).verdict == kind
+
+
+def test_of_a_family_the_ledger_shows_the_intervals_that_leave_it_open():
+    only = {"quantity": "", "printed": None, "tolerance": None}
+    kept = {"value": 0.3, "low": 0.2, "high": 0.4}
+    results = {**RESULTS, "change.AP-Attack": kept, "change.POI-Attack": {**kept, "value": 0.1, "low": -0.2}}
+    (part,) = verdict(results, **only, relation="min(change[*]) > 0").read
+    assert [("(" in value, value.split(":")[0]) for value in part.values][:2] == [(False, "AP-Attack"), (True, "POI-Attack")]
+    (part,) = verdict(results, **only, relation="min(change[*]) > -0.5").read
+    assert not [value for value in part.values if "(" in value]
+
+
+def test_a_printed_bound():
+    assert verdict(printed={"cabspotting": "< 0.2"}, tolerance=None, why="").verdict == "agrees"
+    assert "disagrees" in fault(claim(printed={"cabspotting": "< 0.1"}, tolerance=None, why=""))
+
+
+def test_data_that_cannot_be_had_is_not_testable():
+    found = evaluate(
+        [claim(printed={"cabspotting": 0.12, "mdc": 0.46}, stated_for=("privamov",))],
+        {"cabspotting": {"nb": RESULTS}},
+        REGISTRY,
+        NAMES,
+    )
+    assert [v.verdict for v in found] == ["agrees", "not testable without MDC", "not testable without PrivaMov"]
+
+
+def test_without_a_printed_value_nothing_is_judged_but_the_value_is_shown():
+    both = {"datasets": ("cabspotting", "city"), "direction": "min_k.median < 4"}
+    found = evaluate([claim(**both)], {"cabspotting": {"nb": RESULTS}, "city": {"nb": RESULTS}}, REGISTRY, NAMES)
+    assert [(v.verdict, v.value) for v in found] == [("agrees", 0.12), ("", 0.12)]
+
+
+def test_a_worked_example_needs_no_data_set():
+    found = verdict(printed=0.12, tolerance=0.0, why="exact")
+    assert (found.dataset, found.verdict) == ("no data set", "agrees")
+
+
+# ------------------------------------------------------------------------------------------------------------------ faults
+def test_an_unknown_quantity_is_named_with_what_is_near_it():
+    line = fault(claim(quantity="rate['AP-Attack', 'Promise']"))
+    assert line.startswith("T2.3, Cabspotting: unknown quantity rate.AP-Attack.Promise (near it: rate.AP-Attack.Promesse")
+
+
+def test_missing_results():
+    assert fault(claim(), results={}) == "T2.3, Cabspotting: there are no results of nb"
+
+
+def test_a_quantity_without_a_value_or_not_a_number():
+    assert "quantity missing has no value" in fault(claim(quantity="missing"))
+    assert "quantity table is not a number" in fault(claim(quantity="table"))
+
+
+def test_a_disagreement_that_nobody_explained():
+    assert fault(claim(printed={"cabspotting": 0.3})) == (
+        "T2.3, Cabspotting: disagrees (printed 30\u00a0%, ours 12.0\u00a0%) without an explanation"
+    )
+
+
+def test_an_explanation_that_has_gone_stale():
+    assert "has an explanation of 'disagrees', but the verdict is 'agrees'" in fault(claim(explanations=because("old")))
+    assert "explains geolife, where it is not tested" in fault(claim(explanations=because("old", "geolife")))
+
+
+@pytest.mark.parametrize("of", ["agrees", "agrees in direction", "inconclusive", "disagrees", "holds by construction"])
+def test_every_verdict_may_be_explained_and_no_other_explanation_stands(of):
+    ways = {
+        "agrees": {},
+        "agrees in direction": {"printed": {"cabspotting": 0.3}, "direction": "change['AP-Attack'] < 0"},
+        "inconclusive": {"tolerance": 0.001},
+        "disagrees": {"printed": {"cabspotting": 0.3}},
+        "holds by construction": {"by_definition": "our rule"},
+    }
+    for kind, fields in ways.items():
+        why = because("an old cause" if kind == "disagrees" else "the cause", of=of)
+        if kind == of:
+            found = verdict(**fields, explanations=why)
+            assert (found.verdict, found.explanation) == (of, why[0].why)
+        else:
+            assert f"has an explanation of '{of}', but the verdict is '{kind}'" in fault(claim(**fields, explanations=why))
+
+
+def test_one_explanation_serves_several_runs_with_the_numbers_of_each():
+    results = {run: {"nb": {**RESULTS, "x": i}} for i, run in enumerate(("cabspotting", "geolife"))}
+    fields = {"printed": {"cabspotting": 0.3, "geolife": 0.4}, "datasets": ("cabspotting", "geolife")}
+    why = because("x is {x}", "cabspotting", "geolife")
+    found = evaluate([claim(**fields, explanations=why)], results, REGISTRY, NAMES)
+    assert [v.explanation for v in found] == ["x is 0", "x is 1"]
+    assert "GeoLife: disagrees" in fault(claim(**fields, explanations=because("x", "cabspotting")), results=results)
+
+
+def test_what_is_false_by_definition_is_tested_but_does_not_count():
+    printed = {"cabspotting": 0.3}
+    found = verdict(impossible="a theorem", printed=printed, explanations=because("Why."))
+    assert (found.verdict, found.explanation) == ("cannot hold", "Why.")
+    assert "is declared 'cannot hold' (a theorem), but the verdict is: agrees" in fault(claim(impossible="a theorem"))
+    assert "has an explanation of 'disagrees'" not in fault(claim(impossible="a theorem"))
+    assert "1 claim tested, 1 of them decided by construction." in score_page([found], REGISTRY)
+    assert counted(score_page([found], REGISTRY)) == {}
+
+
+def test_what_is_true_by_definition_is_tested_but_does_not_count():
+    found = verdict(by_definition="a theorem")
+    assert found.verdict == "holds by construction"
+    assert "is declared 'holds by construction' (a theorem), but the verdict is: disagrees" in fault(
+        claim(by_definition="a theorem", printed={"cabspotting": 0.3})
+    )
+    assert "but the verdict is: inconclusive" in fault(claim(by_definition="a theorem", tolerance=0.001))
+    relation = {"quantity": "", "printed": None, "tolerance": None, "why": ""}
+    assert verdict(**relation, relation="holds", by_definition="a theorem").verdict == "holds by construction"
+    assert "but the verdict is" in fault(claim(**relation, relation="not holds", by_definition="a theorem"))
+    score = score_page([found, verdict(id="T2.4")], REGISTRY)
+    assert counted(score) == {"Cabspotting": [1, 0, 0, 0]}
+    assert "2 claims tested, 1 of them decided by construction." in score
+    assert counted(score_page([found], REGISTRY)) == {}
+
+
+def test_a_definition_may_hold_for_some_runs_only():
+    results = {run: {"nb": RESULTS} for run in ("cabspotting", "geolife")}
+    fields = {"printed": {"cabspotting": 0.11, "geolife": 0.12}, "datasets": ("cabspotting", "geolife")}
+    found = evaluate([claim(**fields, by_definition={"geolife": "we cut it"})], results, REGISTRY, NAMES)
+    assert [v.verdict for v in found] == ["agrees", "holds by construction"]
+    assert "explains mdc, where it is not tested" in fault(claim(**fields, by_definition={"mdc": "x"}), results=results)
+    assert "unknown data sets nowhere" in fault(claim(**fields, by_definition={"nowhere": "x"}), results=results)
+
+
+# ------------------------------------------------------------------------------------------------------------------ tables
+def test_a_printed_number_stays_where_another_claim_of_the_quantity_prints_none():
+    both = [claim(), claim(id="T2.4", printed={}), claim(id="T2.5", printed={"geolife": 0.3})]
+    assert printed(both, "nb", "cabspotting") == {"rate.AP-Attack.Promesse": 0.11}
+
+
+def test_a_printed_table_has_a_verdict_for_every_cell_that_is_printed():
+    results = {run: {"nb": RESULTS} for run in ("cabspotting", "geolife")}
+    found = evaluate([claim(**TABLE, explanations=because())], results, REGISTRY, NAMES)
+    assert [(v.dataset, v.words, v.verdict, v.explanation) for v in found] == [
+        ("cabspotting", "rate of AP-Attack under Promesse", "agrees", ""),
+        ("cabspotting", "rate of AP-Attack under no protection", "disagrees", "why"),
+        ("geolife", "rate of AP-Attack under no protection", "agrees", ""),
+        ("mdc", "rate of AP-Attack under Promesse", "not testable without MDC", ""),
+    ]
+    assert "disagrees (printed 30\u00a0%, ours 45.0\u00a0%) without an explanation" in fault(claim(**TABLE), results=results)
+    of_another = because("why the other cell agrees", of="agrees")
+    assert "without an explanation" in fault(claim(**TABLE, explanations=of_another), results=results)
+    score = score_page(found, REGISTRY)
+    assert counted(score) == {"Cabspotting": [0, 0, 0, 1], "GeoLife": [1, 0, 0, 0]}  # a table is one claim
+    assert "1 claim tested" in score
+
+
+def test_a_number_of_the_score_is_that_of_the_claims_it_leads_to():
+    found = evaluate(
+        [claim(**TABLE, explanations=because())], {run: {"nb": RESULTS} for run in ("cabspotting", "geolife")}, REGISTRY, NAMES
+    )
+    cells = [v._replace(verdict="agrees") for v in found if v.dataset == "cabspotting"]
+    assert len(cells) == 2
+    assert counted(score_page(cells, REGISTRY)) == {"Cabspotting": [1, 0, 0, 0]}
+    example = [v._replace(dataset=NO_DATA) for v in cells]
+    assert 'href="?verdict=agrees&amp;data=no%20data%20set">1<' in score_page(example, REGISTRY)
+
+
+def test_a_table_of_a_worked_example():
+    found = evaluate(
+        [claim(**{**TABLE, "table": {"min_k.median": 3, "x": 2}, "tolerance": 0, "datasets": None})],
+        {"city": {"nb": {**RESULTS, "x": 2}}},
+        REGISTRY,
+        NAMES,
+    )
+    assert [(v.dataset, v.verdict) for v in found] == [("no data set", "agrees")] * 2
+
+
+# ------------------------------------------------------------------------------------------------------------------- names
+def test_every_quantity_of_a_claim_has_a_name():
+    line = "T2.3: poi.best of nb has no name in book/quantities"
+    assert fault(claim(quantity="poi.best")) == line
+    assert line in fault(claim(direction="poi.best < 1"))
+    assert line in fault(claim(quantity="", printed=None, tolerance=None, relation="poi.best < 1"))
+    assert "poi.*" in fault(claim(direction="max(poi[*]) < 1"))
+    assert "poi.best of nb has no name" in fault(claim(printed={"cabspotting": 0.3}, explanations=because("{poi.best}")))
+    assert "T2.3: '1 +' is not an expression" in fault(claim(direction="1 +"))
+
+
+def test_unknown_data_sets_are_named():
+    assert "T2.3: unknown data sets citty (known: " in fault(claim(datasets=("citty",)))
+
+
+def test_by_default_a_claim_is_tested_on_every_run_of_its_notebook():
+    own = REGISTRY._replace(runs={name: run._replace(notebooks=("nb",)) for name, run in REGISTRY.runs.items()})
+    found = evaluate([claim(datasets=None)], {run: {"nb": RESULTS} for run in own.runs}, own, NAMES)
+    assert [v.dataset for v in found] == list(own.runs)
+    assert "T2.3: no run has results of nb" in fault(claim(datasets=None, printed={}), results={})
+
+
+def test_a_quick_run_is_judged_but_may_lack_what_the_ledger_wants():
+    both = {"datasets": ("cabspotting", "city"), "quantity": "min_k.lowest", "printed": None, "tolerance": None}
+    lacking = {"cabspotting": {"nb": {"min_k.lowest": 1}}, "city": {"nb": RESULTS}}
+    found = evaluate([claim(**both)], lacking, REGISTRY, NAMES, rough={"city"})
+    assert [v.verdict for v in found] == ["", "not judged: a quick run"]
+    assert "synthetic city: unknown quantity min_k.lowest" in fault(claim(**both), results=lacking)
+    assert "1 not judged in this quick build" in score_page(found, REGISTRY, rough={"city"})
+
+
+def test_all_faults_come_at_once():
+    lines = fault(claim(id="A", quantity="x"), claim(id="B", quantity="y")).splitlines()
+    assert [line[0] for line in lines] == ["A", "B"]
+
+
+GOOD = """
+paper: thesis
+claims:
+  - {id: T1, place: p, claim: c, notebook: nb, relation: "holds"}
+"""
+
+
+@pytest.mark.parametrize(
+    ("files", "line"),
+    [
+        ({"a.yml": GOOD, "b.yml": GOOD}, "b.yml: T1: this id is already in a.yml"),
+        ({"a.yml": GOOD.replace("place: p, ", "")}, "a.yml: T1: missing: place"),
+        ({"a.yml": GOOD.replace("relation", "relatoin")}, "unknown: relatoin"),
+        ({"a.yml": GOOD.replace(', relation: "holds"', "")}, "needs either a quantity, a table or a relation"),
+        ({"a.yml": GOOD.replace("relation:", "quantity:")}, "a quantity needs the printed value"),
+        ({"a.yml": GOOD.replace('relation: "holds"', "quantity: x, printed: {city: 1}")}, "a printed number needs a tolerance"),
+        ({"a.yml": GOOD.replace('relation: "holds"', "table: 3")}, "a.yml: T1: a table is a mapping"),
+        ({"a.yml": GOOD.replace("}", ", table: {x: {city: 1}}}")}, "needs either a quantity, a table or a relation"),
+        ({"a.yml": GOOD.replace('relation: "holds"', "table: {x: {city: 1}}")}, "a printed number needs a tolerance"),
+        ({"a.yml": GOOD.replace('relation: "holds"', "table: {x: {city: '< 1'}}, direction: x > 0")}, "has no direction"),
+        ({"a.yml": GOOD.replace("}", ", explanations: {city: why}}")}, "explanations are a list"),
+        ({"a.yml": GOOD.replace("}", ", explanations: [{runs: [city]}]}")}, "an explanation needs runs and why"),
+        ({"a.yml": GOOD.replace("}", ", explanations: [{runs: city, why: x}]}")}, "needs a list of runs and a text"),
+        ({"a.yml": GOOD.replace("}", ", explanations: [{runs: [], why: x}]}")}, "needs a list of runs and a text"),
+        ({"a.yml": GOOD.replace("}", ", explanations: [{runs: [city], why: x, of: agreed}]}")}, "(got 'agreed')"),
+        (
+            {"a.yml": GOOD.replace("}", ", explanations: [{runs: [city, mdc], why: x}, {runs: [city], why: y}]}")},
+            "a.yml: T1: city has two explanations of 'disagrees'",
+        ),
+        (
+            {"a.yml": "claims: []"},
+            "a.yml: needs the keys paper and claims, may have datasets, drawings, findings, of_means, stated_for",
+        ),
+    ],
+)
+def test_a_malformed_ledger(tmp_path, files, line):
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    with pytest.raises(LedgerError) as error:
+        read(tmp_path, Claim)
+    assert line in str(error.value)
+
+
+def test_reading_keeps_the_order_and_the_paper(tmp_path):
+    (tmp_path / "a.yml").write_text(GOOD)
+    (only,) = read(tmp_path, Claim)
+    assert (only.id, only.paper, only.relation) == ("T1", "thesis", "holds")
+
+
+def test_data_sets_at_the_top_of_a_file_hold_for_every_claim_that_does_not_say_otherwise(tmp_path):
+    second = GOOD.partition("claims:")[2].replace("T1", "T2").replace('"holds"', '"holds", datasets: [geolife]')
+    (tmp_path / "a.yml").write_text("datasets: [city]\nstated_for: [mdc]\n" + GOOD + second)
+    found = read(tmp_path, Claim)
+    assert [(c.id, c.datasets, c.stated_for) for c in found] == [("T1", ["city"], ["mdc"]), ("T2", ["geolife"], ["mdc"])]
+
+
+def test_what_results_older_than_the_code_lack_is_no_fault():
+    new = claim(quantity="rate['AP-Attack', 'new']")
+    found = evaluate([new], {"cabspotting": {"nb": RESULTS}}, REGISTRY, NAMES, stale={("cabspotting", "nb")})
+    assert [(v.verdict, v.quantity) for v in found] == [(OLDER, new.quantity)]
+    wrong = claim(printed={"cabspotting": 0.9})
+    for one, stale in ((new, ()), (new, {("geolife", "nb")}), (wrong, {("cabspotting", "nb")})):
+        with pytest.raises(LedgerError):
+            evaluate([one], {"cabspotting": {"nb": RESULTS}}, REGISTRY, NAMES, stale=stale)
+
+
+# --------------------------------------------------------------------------------------------------------- errata and pages
+def erratum(demonstration: str) -> Erratum:
+    return Erratum("E1", "thesis", "Eq. (3.9)", "min for max", "max", "nb", demonstration)
+
+
+def test_an_erratum_must_be_demonstrated():
+    assert check_errata([erratum("holds")], {"city": {"nb": RESULTS}}, REGISTRY) == {"E1": ""}
+    other = {"holds": False, "rate.AP-Attack.none": 1}
+    runs = {"city": {"nb": RESULTS}, "geolife": {"nb": other}, "cabspotting": {"nb": RESULTS}, "callers": {"nb": {}}}
+    assert check_errata([erratum("holds")], runs, REGISTRY) == {
+        "E1": " The statement also holds on Cabspotting. It does not hold on GeoLife."
+    }
+    for demonstration, line in [
+        ("not holds", "is not true"),
+        ("min_k.median", "is a number, not a comparison"),
+        ("no", "unknown"),
+    ]:
+        with pytest.raises(LedgerError, match=line):
+            check_errata([erratum(demonstration)], {"city": {"nb": RESULTS}}, REGISTRY)
+    with pytest.raises(LedgerError, match="no results"):
+        check_errata([erratum("holds")], {}, REGISTRY)
+
+
+# --------------------------------------------------------------------------------------------------------------------- runs
+def test_a_run_as_the_program_is_held_against_the_numbers_of_its_data_set():
+    results = {"cabspotting-program": {"nb": RESULTS}}
+    found = evaluate([claim(printed={"cabspotting": 0.11}, datasets=("cabspotting-program",))], results, REGISTRY, NAMES)
+    assert [(v.dataset, v.printed, v.verdict) for v in found] == [("cabspotting-program", 0.11, "agrees")]
+
+
+def test_a_claim_across_data_sets_reads_every_run():
+    results = {"cabspotting": {"nb": {"rate": 0.4}}, "geolife": {"nb": {"rate": 0.8}}}
+    relation = {"quantity": "", "printed": None, "tolerance": None, "datasets": ("across",)}
+    found = evaluate([claim(**relation, relation="cabspotting.rate < geolife.rate")], results, REGISTRY, NAMES)[0]
+    assert (found.dataset, found.verdict) == ("across", "agrees")
+    assert found.read == (("rate on Cabspotting", ("40.0\u00a0%",), "", None), ("rate on GeoLife", ("80.0\u00a0%",), "", None))
+    assert "disagrees" in fault(claim(**relation, relation="cabspotting.rate > geolife.rate"), results=results)
+
+
+def test_infinite_results_are_numbers():
+    results = {"q3": {"value": "infinite", "low": 34, "high": "infinite", "n": 35}}
+    found = verdict(results, quantity="q3", printed={"cabspotting": 40}, tolerance=0)
+    assert found.verdict == "inconclusive"  # 40 lies between 34 and infinity
+    assert "disagrees" in fault(
+        claim(quantity="q3", printed={"cabspotting": 30}, tolerance=0), results={"cabspotting": {"nb": results}}
+    )
+
+
+def test_cases_too_few_for_an_interval_decide_nothing():
+    results = {"q3": {"value": 5.0, "low": None, "high": None, "n": 3}}
+    few = {"quantity": "q3", "tolerance": 1, "printed": {"cabspotting": 40}}
+    assert verdict(results, **few).verdict == "inconclusive"
+    assert verdict(results, **few, direction="q3 < 10").verdict == "inconclusive"  # it holds, but at n = 3 by chance
+    assert verdict(results, **few | {"printed": {"cabspotting": 5.5}}).verdict == "agrees"
+    assert "disagrees" in fault(
+        claim(**few), results={"cabspotting": {"nb": {"q3": 5.0}}}
+    )  # a number that no sample stands behind
+
+
+def test_an_explanation_takes_its_numbers_from_the_run():
+    def explained(text: str) -> str:
+        return verdict(printed={"cabspotting": 0.3}, explanations=because(text)).explanation
+
+    assert explained("only {rate['AP-Attack', 'Promesse']}, {1 / 3} of {min_k.median}") == (
+        "only 12.0\u00a0% (10.0 to 14.0\u00a0%, n\u00a0=\u00a0536), 0.3333 of 3"
+    )
+    assert explained("by {-change['AP-Attack']} and {privacy[0.3]}") == "by 10.0\u00a0points and 2.5\u00a0km"
+    assert explained("{rate['AP-Attack', 'W4M']}, not {rate['AP-Attack', 'TriLateration']}") == (  # their n once
+        "13.0\u00a0% (11.0 to 15.0\u00a0%, n\u00a0=\u00a0536), not 30.0\u00a0% (20.0 to 40.0\u00a0%)"
+    )
+    for twice in ("{100 * rate['AP-Attack', 'none']} %", "{change['AP-Attack']} points", "{privacy[0.3]} km"):
+        assert "which comes with the number" in fault(claim(printed={"cabspotting": 0.3}, explanations=because(twice)))
+    assert "unknown quantity" in fault(claim(printed={"cabspotting": 0.3}, explanations=because("{nothing}")))
+
+
+def test_the_books_own_ledger_can_be_read_and_names_its_quantities():
+    root = Path(__file__).parents[2] / "book"
+    claims, errata = read(root / "claims", Claim), read(root / "errata", Erratum)
+    assert {c.notebook for c in claims} | {e.notebook for e in errata} <= {
+        p.stem for p in (root.parent / "notebooks").glob("*.ipynb")
+    }
+    names = quantities.read(root.parent, REGISTRY.runs)
+    assert all(names.of(c.notebook, name).words for c in claims for test in c.tests for name in named_in(test))
+
+
+def test_a_key_that_stands_twice_is_refused_and_not_dropped_in_silence(tmp_path):
+    file = tmp_path / "one.yml"
+    file.write_text("paper: thesis\nfindings:\n  - notebook: nb\n    says: one\n    says: two\n")
+    with pytest.raises(ValueError, match=r"^one.yml: line 5: 'says' occurs twice$"):
+        yaml_files.content(file)
+    file.write_text("findings:\n  - says: one\n  - says: one\n")
+    assert yaml_files.content(file) == {"findings": [{"says": "one"}] * 2}
+
+
+def test_a_relation_about_means_takes_the_interval_of_the_mean():
+    relation = {"quantity": "", "printed": None, "tolerance": None, "why": "", "relation": "change['AP-Attack'] < -0.09"}
+    assert verdict(**relation).verdict == "inconclusive"
+    assert verdict(**relation, of_means=True).verdict == "agrees"
+    assert "unknown quantity nothing" in fault(claim(**{**relation, "relation": "nothing < 1"}, of_means=True))
+
+
+def test_one_text_may_explain_two_verdicts():
+    why = (Explanation(("cabspotting",), "Why {rate['AP-Attack', 'none']}.", ("disagrees", "inconclusive")),)
+    for number in (0.3, 0.135):  # outside our interval, and in it
+        assert verdict(printed={"cabspotting": number}, tolerance=0.001, explanations=why).explanation.startswith("Why 45.0")
+    assert "has an explanation of 'disagrees or inconclusive', but the verdict is 'agrees'" in fault(claim(explanations=why))

@@ -1,0 +1,313 @@
+"""The cards of the claims and the errata: everything once, in words, and nothing left out."""
+
+import json
+import re
+from html import unescape
+from pathlib import Path
+
+import pytest
+from claim_making import NAMED, REGISTRY, RESULTS, TABLE, because, claim
+
+from mobpriv.book import quantities, runs
+from mobpriv.book.claims import BY_DEFINITION, IMPOSSIBLE, KINDS, NOT_COMPARABLE, Claim, Erratum, read
+from mobpriv.book.ledger import Line as TableLine
+from mobpriv.book.ledger import _merged, badge, errata_page, ids_page, ledger_page, linked, side_by_side, verdicts_in_words
+from mobpriv.book.verdicts import evaluate
+
+BOOK = Path(__file__).parents[2] / "book"
+NAMES = quantities.names({"nb": NAMED, "other": NAMED}, {"none": "no protection"}, REGISTRY.runs)
+CONTENTS = {"Part": {"other": "Another page", "nb": "A page"}}
+RELATION = {"quantity": "", "printed": None, "tolerance": None, "why": ""}
+TWO = ("cabspotting", "geolife")
+
+
+def judged(*claims: Claim, runs=TWO, notebooks=("nb",), change=lambda run: {}):
+    results = {run: {name: {**RESULTS, **change(run)} for name in notebooks} for run in (*runs, "city")}
+    return evaluate(list(claims), results, REGISTRY, NAMES)
+
+
+def ledger(*claims: Claim, **given) -> str:
+    return ledger_page(judged(*claims, **given), REGISTRY, CONTENTS)
+
+
+def rows(text: str) -> list[list[str]]:
+    """The lines of all tables: what the cells say."""
+    found = re.findall(r"<tr.*?</tr>", text)
+    return [
+        [re.sub(r" +", " ", re.sub(r"<[^>]+>", " ", cell)).strip(" ") for cell in re.findall(r"<t[hd].*?</t[hd]>", row)]
+        for row in map(unescape, found)
+    ]
+
+
+def test_data_sets_stand_side_by_side_real_ones_first_the_city_last():
+    text = ledger(claim(datasets=("city", *TWO), printed={"cabspotting": 0.11, "mdc": 0.46}, stated_for=("privamov",)))
+    assert rows(text)[0] == ["", "Cabspotting", "GeoLife", "synthetic city"]
+    assert rows(text)[1] == ["verdict", "✓ reproduced", "– no number in the paper", "– no number in the paper"]
+    assert rows(text)[2] == ["printed", "11\u00a0%", "–", "–"]
+    assert rows(text)[3] == ["ours: rate of AP-Attack under Promesse"] + ["12.0\u00a0% 10.0 to 14.0\u00a0%"] * 3
+    assert rows(text)[4] == ["n", "536", "536", "536"]
+    assert text.count("not tested on") == 1
+    assert "○ not tested on MDC and PrivaMov, which we do not have</span></summary>" in text
+    assert "○ not testable without MDC</span></summary>" in ledger(claim(datasets=(), printed={"mdc": 0.46}))
+    assert 'data-found="cabspotting:agrees|geolife:open|city:open|mdc:untestable|privamov:untestable"' in text
+
+
+def test_the_number_of_cases_stands_once_where_the_numbers_of_a_data_set_share_it():
+    relation = "rate['AP-Attack', 'Promesse'] < rate['AP-Attack', 'TriLateration']"
+    shared = rows(ledger(claim(**RELATION, relation=relation)))
+    assert [row[0] for row in shared[2:]] == [
+        "rate of AP-Attack under Promesse",
+        "rate of AP-Attack under TriLateration",
+        "n",
+    ]
+    other = {"rate.AP-Attack.Promesse": {"value": 0.12, "low": 0.10, "high": 0.14, "n": 1234}}
+    apart = rows(ledger(claim(**RELATION, relation=relation), change=lambda run: other))
+    assert [row[1] for row in apart[2:]] == [
+        "12.0\u00a0% 10.0 to 14.0\u00a0% n\u00a0=\u00a01\u202f234",
+        "30.0\u00a0% 20.0 to 40.0\u00a0% n\u00a0=\u00a0536",
+    ]
+
+
+def test_an_explanation_is_said_once_for_all_data_sets_that_share_it():
+    fields = {"printed": dict.fromkeys(TWO, 0.3), "datasets": TWO}
+    text = ledger(claim(**fields, explanations=because("The cause.", *TWO)))
+    assert text.count("The cause.") == 1
+    assert "**Cabspotting; GeoLife**: The cause.\n" in text
+    apart = because("One cause.", "cabspotting") + because("Another.", "geolife")
+    text = ledger(claim(**fields, explanations=apart))
+    assert "**Cabspotting**: One cause.\n" in text
+    assert "**GeoLife**: Another.\n" in text
+
+
+def test_of_an_explanation_only_the_sentences_with_other_numbers_are_said_for_each_data_set():
+    why = because("It does so for {x} of them. The rest is a matter of course.", *TWO)
+    fields = {"printed": dict.fromkeys(TWO, 0.3), "datasets": TWO, "explanations": why}
+    text = ledger(claim(**fields), change=lambda run: {"x": len(run)})
+    assert (
+        "\n\n- Cabspotting: It does so for 11 of them.\n- GeoLife: It does so for 7 of them.\n\nThe rest is a matter of course.\n"
+        in text
+    )
+    assert _merged({"A": "One. Two. Three.", "B": "One. 2. Three."}) == ["One.", "- A: Two.\n- B: 2.", "Three."]
+    assert _merged({"A": "One. Two.", "B": "One."}) == [
+        "",
+        "- A: One. Two.\n- B: One.",
+    ]  # nothing is lost where they differ in length
+    assert _merged({"A": "One. Two.", "B": "One. Two."}) == ["One. Two."]
+
+
+def test_each_kind_of_verdict_says_what_it_rests_on():
+    text = ledger(
+        claim(id="T1.1", printed={"cabspotting": 0.3}, direction="change['AP-Attack'] < 0"),
+        claim(id="T1.2", tolerance=0.001, direction="change['POI-Attack'] < 0"),
+        claim(id="T1.3", by_definition="a theorem"),
+        claim(id="T1.4", direction="change['AP-Attack'] < 0"),
+    )
+    first, second, third, fourth = text.split(":::::{div} claim")[1:]
+    assert "The direction agrees for all values inside the 95\u00a0% intervals." in first
+    assert "We also test the direction: “change of AP-Attack's rate” is below 0\u00a0points." in first
+    assert ["change of AP-Attack's rate", "−10.0\u00a0points −20.0 to −1.0\u00a0points"] in rows(first)
+    assert "The printed number lies inside our interval" in second
+    assert "The direction is uncertain, too." in second
+    assert "**Cabspotting**: A theorem." in third
+    assert "change of AP-Attack's rate" not in "".join(map(str, rows(fourth)))  # it agrees by its number
+
+
+def test_of_a_printed_table_every_cell_is_shown_and_those_that_differ_are_marked():
+    text = ledger(claim(**TABLE, explanations=because()), runs=TWO)
+    assert rows(text)[1:] == [
+        ["verdict", "✗ not reproduced", "✓ reproduced"],
+        ["cells that agree", "1 of 2", "1 of 1"],
+        ["rate of AP-Attack under Promesse", "12.0\u00a0% 10.0 to 14.0\u00a0% printed 11\u00a0%", "no printed number"],
+        [
+            "rate of AP-Attack under no protection",
+            "✗ not reproduced 45.0\u00a0% printed 30\u00a0%",
+            "45.0\u00a0% printed 45\u00a0%",
+        ],
+        ["n", "536", "–"],
+    ]
+    assert 'data-found="cabspotting:disagrees|geolife:agrees|mdc:untestable"' in text
+
+
+def test_too_few_cases_have_no_interval_and_decide_nothing():
+    few = {"rate.AP-Attack.Promesse": {"value": 0.5, "low": None, "high": None, "n": 3}}
+    text = ledger(claim(printed={"cabspotting": 0.11}), change=lambda run: few)
+    assert rows(text)[1] == ["verdict", "? inconclusive"]
+    assert ["ours: rate of AP-Attack under Promesse", "50.0\u00a0% no interval"] in rows(text)
+    assert ["n", "3"] in rows(text)
+    assert "The cases are too few (n\u00a0=\u00a03) for a 95\u00a0% interval." in text
+
+
+def test_a_computed_number_comes_with_those_that_it_is_made_of():
+    quantity = "mean(rate['AP-Attack', 'Promesse'], rate['AP-Attack', 'TriLateration'])"
+    text = ledger(claim(quantity=quantity, printed={"cabspotting": 0.21}, direction=f"{quantity} > 0"))
+    words = "rate of AP-Attack under Promesse", "rate of AP-Attack under TriLateration"
+    assert [row[0] for row in rows(text)[3:]] == [f"ours: the mean of “{words[0]}” and “{words[1]}”", *words, "n"]
+    assert rows(text)[4] == [words[0], "12.0\u00a0% 10.0 to 14.0\u00a0%"]
+
+
+def test_the_cards_stand_in_the_order_of_the_book_under_their_pages():
+    claims = [claim(id="J1.1", paper="joint"), claim(id="T2.2", notebook="other"), claim(id="T2.1")]
+    text = ledger(*claims, notebooks=("nb", "other"))
+    found = re.findall(r"^#+ .*|:name: .*", text, re.MULTILINE)
+    assert found == [
+        "## Part",
+        "### [Another page](notebooks/other.ipynb)",
+        ":name: claim-t2-2",
+        "### [A page](notebooks/nb.ipynb)",
+        ":name: claim-j1-1",
+        ":name: claim-t2-1",
+    ]
+    ids = ids_page(REGISTRY, claims)
+    assert "**T…** is a claim of *Maouche 2019, thesis*, **E…** an erratum to it" in ids
+    assert "**J…** is a claim of *Shokri 2015, Privacy games*, **E-J…** an erratum to it" in ids
+    assert json.loads(unescape(re.search('data-pages="(.*?)"', ids)[1])) == {
+        "t": "ledger_thesis.html",
+        "j": "ledger_joint.html",
+    }
+
+
+def test_the_filters_offer_what_the_claims_hold_and_stay_hidden_without_a_script():
+    text = ledger(claim(printed={"cabspotting": 0.11, "mdc": 0.4}, datasets=("cabspotting", "city")))
+    form = re.search(r'<form class="filters"[^>]* hidden>.*?</form>', text)[0]
+    assert re.findall(r'<option value="([^"]*)">([^<]*)', form) == [
+        ("", "all"),
+        ("agrees", "agrees"),
+        ("open", "no number in the paper"),
+        ("untestable", "not testable"),
+        ("", "all"),
+        ("cabspotting", "Cabspotting"),
+        ("city", "synthetic city"),
+        ("mdc", "MDC"),
+    ]
+    assert '<output aria-live="polite">1 of 1 claims</output>' in form
+
+
+def test_a_page_shows_the_same_cards_and_its_ids_lead_to_the_ledger():
+    found = judged(claim(figure="fig-3-4"), claim(id="T2.4"))
+    text = verdicts_in_words(found, REGISTRY)
+    assert text.startswith("## The paper's claims on this page\n")
+    assert ":name:" not in text  # an anchor stands once in the book
+    assert 'href="../ledger_thesis.html#claim-t2-3"' in text
+    assert "<form" not in text
+    assert "[Maouche 2019, thesis, §3.4.6, Figure 3.4](#fig-3-4)" in text
+    assert "\nMaouche 2019, thesis, §3.4.6, Figure 3.4\n" in text  # without a figure the claim is about the page itself
+    assert rows(text) == rows(ledger_page(found, REGISTRY, CONTENTS))
+
+
+def test_a_card_is_a_line_with_the_verdicts_and_folds_the_rest():
+    agrees = claim(id="T1.1", printed={"cabspotting": 0.11, "mdc": 0.3})
+    found = judged(agrees)
+    for card in (verdicts_in_words(found, REGISTRY), ledger_page(found, REGISTRY, CONTENTS)):
+        assert (
+            '<details class="behind"><summary><span class="verdict agrees">✓ reproduced</span> Cabspotting 12.0\u00a0% (printed 11\u00a0%)<br>'
+            '<span class="untested">○ not tested on MDC, which we do not have</span></summary>\n\n<table'
+        ) in card
+        assert card.count("<details") == card.count("</details>") == 2  # the other one: how it is tested
+        assert card.index("T1.1") < card.index("<details")  # the claim itself stays
+
+
+def test_no_raw_key_and_no_value_of_python_reaches_a_reader():
+    text = ledger(
+        claim(id="T1.1", printed={"cabspotting": 0.3}, direction="change['AP-Attack'] < 0 and holds"),
+        claim(**RELATION, id="T1.2", relation="falling(privacy[*]) and holds and rate['AP-Attack', 'none'] < 0.5"),
+        claim(id="T1.3", tolerance=0.001, direction="change['POI-Attack'] < 0"),
+    )
+    assert ["AP over the ε", "0.15: 3\u00a0km; 0.3: 2.5\u00a0km"] in rows(text)
+    assert ["what holds", "yes"] in rows(text)
+    said = re.sub(r"<code>.*?</code>", "", text)
+    for raw in ("rate.", "rate[", "privacy[", "change[", "True", "None", "nan", "e-0"):
+        assert raw not in said
+    assert "<code>change[&#x27;POI-Attack&#x27;] &lt; 0</code>" in text
+
+
+def test_what_a_claim_says_is_text_in_html_not_html():
+    text = ledger(claim(claim="a < b & <script>c</script>"))
+    assert "a &lt; b &amp; &lt;script&gt;" in text
+    assert "<script>" not in text
+
+
+def test_ids_in_a_text_are_links():
+    assert (
+        linked("see T2.4 (erratum E3.13), E-J5.")
+        == "see [T2.4](#claim-t2-4) (erratum [E3.13](#erratum-e3-13)), [E-J5](#erratum-e-j5)."
+    )
+    assert linked("2.4 of AT2.4, §3.1") == "2.4 of AT2.4, §3.1"
+
+
+def test_each_cell_names_its_data_set_for_a_page_too_narrow_for_columns():
+    html = side_by_side(
+        {"a": "A & C", "b": "B"}, [TableLine("verdict", {"a": "x", "b": "y"}, "verdicts"), TableLine("n", {"a": "1"})]
+    )
+    assert re.findall(r'data-set="([^"]*)"( class="nothing")?><div>(.)', html) == [
+        ("A &amp; C", "", "x"),
+        ("B", "", "y"),
+        ("A &amp; C", "", "1"),
+        ("B", ' class="nothing"', "–"),
+    ]
+
+
+def erratum(**fields) -> Erratum:
+    return Erratum(**{"id": "E3.1", "paper": "thesis", "place": "Eq. (3.9)", "wrong": "min for max", "decision": "max, see T4.1",
+                      "notebook": "nb", "demonstration": "holds and 1 < 2", **fields})  # fmt: skip
+
+
+def test_errata_stand_paper_by_paper_with_their_test_behind_a_fold():
+    text = errata_page(
+        [erratum(id="E-J1", paper="joint", figure="ties"), erratum()], REGISTRY, {"E3.1": " Elsewhere it holds on GeoLife."}
+    )
+    assert re.findall(r"^## .*|:name: .*", text, re.MULTILINE) == [
+        "## Maouche 2019, thesis",
+        ":name: erratum-e3-1",
+        "## Shokri 2015, Privacy games",
+        ":name: erratum-e-j1",
+    ]
+    assert "**The paper.** min for max" in text
+    assert "**This book.** max, see [T4.1](#claim-t4-1)" in text
+    assert "[by a computation](#ties).\n" in text
+    assert "[by a computation](notebooks/nb.ipynb). Elsewhere it holds on GeoLife.\n" in text
+    assert "<summary>The test</summary><p><code>holds and 1 &lt; 2</code></p></details>" in text
+
+
+def test_a_paper_that_the_registry_lacks_is_named():
+    with pytest.raises(
+        ValueError, match=r"^runs.yml: papers lacks 'other', which .* \(known: thesis, joint, pulp, dchi, primule\)$"
+    ):
+        errata_page([erratum(paper="other")], REGISTRY, {})
+
+
+def test_the_ids_of_the_books_own_claims_and_errata_begin_as_the_registry_says():
+    claims, errata = read(BOOK / "claims", Claim), read(BOOK / "errata", Erratum)
+    assert [c.id for c in claims if not c.id.startswith(REGISTRY.paper(c.paper).claims)] == []
+    assert [e.id for e in errata if not e.id.startswith(REGISTRY.paper(e.paper).errata)] == []
+    known = {c.id for c in claims} | {e.id for e in errata}
+    texts = [e.why for c in claims for e in c.explanations] + [c.why for c in claims] + [e.wrong + e.decision for e in errata]
+    named = {name for text in texts for name, _ in re.findall(r"\[([^\]]+)\]\(#(claim|erratum)-", linked(text))}
+    assert named
+    assert named <= known
+
+
+def test_every_chip_of_a_card_is_explained():
+    page = (BOOK / "how-to-read.md").read_text(encoding="utf-8")
+    assert [
+        kind
+        for kind in (*KINDS, BY_DEFINITION, IMPOSSIBLE, NOT_COMPARABLE, "", "not testable without …")
+        if f"{badge(kind)}\n: " not in page
+    ] == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "line"),
+    [
+        (
+            "{title: P, claims: A}",
+            "runs.yml: p: a paper needs title, claims, errata, and may have data_sets (got title, claims)",
+        ),
+        ("{title: P, claims: A, errata: E, year: 1}", "(got title, claims, errata, year)"),
+    ],
+)
+def test_a_paper_in_the_registry_needs_its_name_and_how_its_ids_begin(tmp_path, fields, line):
+    path = tmp_path / "book" / "results" / "runs.yml"
+    path.parent.mkdir(parents=True)
+    path.write_text(f"runs: {{city: {{title: a city, kind: traces, synthetic: true}}}}\npapers: {{p: {fields}}}\n")
+    with pytest.raises(ValueError, match=re.escape(line)):
+        runs.read(tmp_path)

@@ -1,0 +1,278 @@
+"""Files of call records and of their cells: round trips, what is recognised, what is refused, and the command line on them."""
+
+import json
+
+import geopandas
+import numpy as np
+import pandas as pd
+import pytest
+import shapely
+from typer.testing import CliRunner
+
+from mobpriv import datasets
+from mobpriv.book import durations, results, running
+from mobpriv.calls.table import as_calls, as_cells
+from mobpriv.cli import app
+
+CELLS = as_cells(
+    pd.DataFrame({"cell": ["7", "8", "9"], "lat": [45, 45.1, 45.2], "lng": [1.0, 1.1, 1.2], "municipality": ["A", "B", None]})
+)
+NOON = pd.Timestamp("2024-07-01 12:00:00.250", tz="UTC")
+CALLS = as_calls(
+    pd.DataFrame(
+        {
+            "user": ["0042", "0042", "x"],
+            "t": [NOON, NOON + pd.Timedelta(hours=1), NOON],
+            "cell": ["7", "8", "9"],
+            "end_cell": ["8", "8", "9"],
+            "duration": [30.0, np.nan, 1.5],
+        }
+    ),
+    CELLS,
+)
+WRITE = {
+    ".parquet": lambda table, path: table.to_parquet(path),
+    ".csv": lambda table, path: table.to_csv(path, index=False),
+    ".tsv": lambda table, path: table.to_csv(path, index=False, sep="\t"),
+    ".csv.gz": lambda table, path: table.to_csv(path, index=False),
+}
+
+
+def points(cells: pd.DataFrame) -> geopandas.GeoDataFrame:
+    return geopandas.GeoDataFrame(
+        cells[["cell", "municipality"]], geometry=shapely.points(cells["lng"], cells["lat"]), crs=4326
+    )
+
+
+def files(folder, ending: str = ".csv", of_cells: str = ".csv", calls=CALLS, cells=CELLS):
+    path = folder / f"july{ending}"
+    WRITE[ending](calls, path)
+    if of_cells == ".geojson":
+        points(cells).to_file(folder / "july_cells.geojson")
+    elif of_cells:
+        WRITE[of_cells](cells, folder / f"july_cells{of_cells}")
+    return path
+
+
+@pytest.mark.parametrize("ending", WRITE)
+@pytest.mark.parametrize("of_cells", [*WRITE, ".geojson"])
+def test_what_is_written_is_read_again(tmp_path, ending, of_cells):
+    found = datasets.load_calls(files(tmp_path, ending, of_cells))
+    pd.testing.assert_frame_equal(found.calls, CALLS)
+    pd.testing.assert_frame_equal(found.cells[CELLS.columns], CELLS, check_dtype=False)
+    assert not len(found.left_out)
+    assert (found.name, found.synthetic, found.source) == ("july", False, f"july{ending}")
+    assert datasets.kind_of(tmp_path / f"july{ending}") == "calls"
+
+
+def test_areas_of_cells_are_taken_at_a_point_inside(tmp_path):
+    path = files(tmp_path, of_cells="")
+    areas = points(CELLS).assign(geometry=lambda t: t.geometry.to_crs(3857).buffer(500))
+    areas = areas.set_geometry("geometry").set_crs(3857, allow_override=True)
+    areas.to_crs(4326).to_file(tmp_path / "july_cells.geojson")
+    found = datasets.load_calls(path).cells
+    np.testing.assert_allclose(found[["lat", "lng"]], CELLS[["lat", "lng"]], atol=0.003)
+
+
+def test_usual_names_are_found_and_others_said(tmp_path):
+    path, cells = tmp_path / "cdr.csv", tmp_path / "antennas.csv"
+    path.write_text(
+        "caller;call time;antenna id;last_cell_id;call duration\n1;2024-07-01T10:00:00;7;;5\n2;2024-07-01T10:00:00;8;NULL;\n"
+    )
+    cells.write_text("site,latitude,longitude,commune\n7,45,1,A\n8,45,1,\n9,,,B\n")
+    how = datasets.recognised(path, zone="Europe/Paris", kind="calls")
+    assert how.in_words == (
+        "user = caller, time = call time, cell = antenna id, cell at the end = last_cell_id, duration = call duration; "
+        "times are text as in ISO 8601, in the zone Europe/Paris"
+    )
+    calls, found, left_out = datasets.read_calls(path, cells, **how.arguments)
+    assert calls["end_cell"].tolist() == ["7", "8"]  # nothing, NULL: the cell of the beginning
+    assert calls["duration"].isna().tolist() == [False, True]
+    assert calls["t"].iloc[0] == pd.Timestamp("2024-07-01 08:00", tz="UTC")
+    assert found["municipality"].isna().tolist() == [False, True, False]
+    assert found["lat"].isna().tolist() == [False, False, True]
+    assert not len(left_out)
+    again = datasets.read_calls(path, found, {"user": "caller", "t": "call time", "cell": "antenna id"}, zone="Europe/Paris")[0]
+    assert again["call duration"].tolist()[0] == 5  # not said to be the duration: it rides along
+
+
+def test_what_is_left_out_is_told_with_its_line(tmp_path):
+    path = tmp_path / "july.csv"
+    lines = [
+        "user,t,cell,duration",
+        "u,100000000x,7,1",
+        "u,1000000000,5,1",
+        ",1000000000,7,1",
+        "u,1000000000,7,-1",
+        "u,1000000000,,1",
+    ]
+    path.write_text(
+        "\n".join(
+            [
+                *lines,
+                "u,1000000000,7,1",
+                "u,1000000000,7,1",
+                "u,9999999999,7,1",
+                "",
+                "u,1000000000,7,long",
+                "\\N,1000000000,7,1",
+            ]
+        )
+    )
+    WRITE[".csv"](CELLS, tmp_path / "july_cells.csv")
+    found = datasets.load_calls(path, columns={}, time="s")
+    told = found.left_out.set_index("rule")["place"].to_dict()
+    assert len(found.calls) == 1
+    assert len(found.calls) + found.left_out["records"].sum() == 11
+    assert told["time not readable"] == "july.csv line 2"
+    assert told["cell unknown"] == "july.csv line 3"
+    assert told["user missing"] == "july.csv line 4"
+    assert told["duration negative"] == "july.csv line 5"
+    assert told["cell missing"] == "july.csv line 6"
+    assert told["time after 2099"] == "july.csv line 9"
+    assert {"record repeated", "blank line", "line not readable"} <= set(told)
+    assert told["user written as missing (NULL, nan, NA, \\N, …)"] == "july.csv line 12"
+
+
+def test_a_period_and_the_rows_of_a_parquet_file(tmp_path):
+    path = files(tmp_path, ".parquet")
+    found = datasets.load_calls(path, period=(NOON, NOON + pd.Timedelta(minutes=1)))
+    assert found.left_out[["rule", "place"]].to_numpy().tolist() == [["time after the period", "july.parquet row 1"]]
+    assert len(found.calls) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", r"july_cells.csv"),
+        ("cell,lat,lng\n", "the file holds no cell"),
+        ("cell,lat\n7,45\n", r"no column lng .*it has: cell, lat"),
+        ("cell,site,lat,lng\n7,7,45,1\n", "the cell could be column cell or site"),
+        ("cell,lat,lng\n7,95,1\n", r"latitudes of cells lie in .*row 0 \(cell 7"),
+        ("cell,lat,lng\n7,45,1\n7,45,1\n", "a cell occurs once"),
+        ("cell,lat,lng\n7,north,1\n", "line not readable"),
+    ],
+)
+def test_wrong_files_of_cells_are_refused(tmp_path, text, words):
+    path = files(tmp_path, of_cells="")
+    (tmp_path / "july_cells.csv").write_text(text)
+    with pytest.raises(ValueError, match=words) as found:
+        datasets.load_calls(path)
+    assert "\n" not in str(found.value)
+    assert not isinstance(found.value, datasets.Unclear)  # the options of a table of calls would not help
+
+
+def test_cells_must_be_there_and_once(tmp_path):
+    path = files(tmp_path, of_cells="")
+    with pytest.raises(FileNotFoundError, match=r"the cells of these calls are not there: put july_cells\.csv next to it"):
+        datasets.load_calls(path)
+    for ending in (".csv", ".parquet"):
+        WRITE[ending](CELLS, tmp_path / f"july_cells{ending}")
+    with pytest.raises(ValueError, match=r"could be those of july_cells.parquet or of july_cells.csv"):
+        datasets.load_calls(path)
+    broken = tmp_path / "cells.geojson"
+    broken.write_text('{"type": "FeatureCollection", "features": [')
+    with pytest.raises(ValueError, match="not a GeoJSON file"):
+        datasets.read_cells(broken)
+    points(CELLS).drop(columns="cell").to_file(broken.with_name("no_names.geojson"))
+    with pytest.raises(ValueError, match="a table of cells has the columns cell"):
+        datasets.read_cells(broken.with_name("no_names.geojson"))
+
+
+def test_each_kind_is_refused_where_the_other_is_needed(tmp_path):
+    path = files(tmp_path)
+    with pytest.raises(ValueError, match=r"july.csv holds call records .*, and traces .* are needed here"):
+        datasets.load(path)
+    with pytest.raises(ValueError, match="region holds call records"):
+        datasets.load("region")
+    with pytest.raises(ValueError, match=r"city holds traces .*, and call records .* are needed here"):
+        datasets.load_calls("city")
+    with pytest.raises(FileNotFoundError, match="no such file"):
+        datasets.load_calls(tmp_path / "august.csv")
+    both = tmp_path / "both.csv"
+    both.write_text("user,t,lat,lng,cell\nu,1000000000,45,1,7\n")
+    assert datasets.kind_of(both) == "traces"  # a position says more than a cell; which is meant can be said
+    assert len(datasets.load_calls(both, CELLS, columns={"cell": "cell"}, time="s").calls) == 1
+
+
+def test_the_book_keeps_what_calls_a_result_rests_on(tmp_path, monkeypatch):
+    path = files(tmp_path)
+    monkeypatch.setenv(results.RESULTS, str(tmp_path / "kept.json"))
+    results.save({"n": 1}, datasets.load_calls(path))
+    kept = json.loads((tmp_path / "kept.json").read_text())["data"]
+    assert (kept["name"], kept["synthetic"], kept["size"]) == ("july", False, {"records": 3, "users": 2, "days": 0.0})
+    before = running.data_fingerprints(str(path))
+    WRITE[".csv"](CELLS.assign(lat=46.0), tmp_path / "july_cells.csv")
+    assert running.data_fingerprints(str(path)) != before  # other cells are other data
+    assert str(durations.size("region")) == "1\u202f077\u202f532 records"
+
+
+def run(*words) -> tuple[int, str]:
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    return result.exit_code, result.output
+
+
+def test_validate_says_what_calls_are_and_writes_them_with_their_cells(tmp_path):
+    wrong = CALLS.astype({"cell": str, "end_cell": str, "user": str}).assign(duration=[-1, 2.0, 3.0])
+    path = files(tmp_path, calls=wrong)
+    code, output = run("validate", path, "-o", tmp_path / "ready.parquet")
+    assert code == 0, output
+    assert "2 calls of 2 users" in output
+    assert "2 of 3 cells in 2 municipalities" in output
+    assert "duration negative: 1 record of 1 user" in output
+    assert "mobpriv run dchi_booleans --data" in output
+    assert "mobpriv run primule_risk --data" in output
+    assert "thesis_3" not in output  # no experiment on traces is proposed
+    again = datasets.load_calls(tmp_path / "ready.parquet")
+    pd.testing.assert_frame_equal(again.calls, datasets.load_calls(path).calls)
+    assert run("data", "show", tmp_path / "ready.parquet")[0] == 0
+
+
+def test_validate_says_of_which_calls_no_profile_can_be_made(tmp_path):
+    path = files(tmp_path, calls=CALLS.astype({"cell": str, "end_cell": str, "user": str}))
+    WRITE[".csv"](CELLS.assign(municipality="Lisboa"), tmp_path / "july_cells.csv")
+    assert "without a municipality" not in run("validate", path, "-o", tmp_path / "ready.parquet")[1]
+    WRITE[".csv"](CELLS.assign(municipality=["Lisboa", *[None] * (len(CELLS) - 1)]), tmp_path / "july_cells.csv")
+    elsewhere = int((CALLS["cell"].astype(str) != str(CELLS["cell"].iloc[0])).sum())
+    output = " ".join(run("validate", path, "-o", tmp_path / "ready.parquet")[1].split())
+    assert f"{elsewhere} call{'s' * (elsewhere > 1)} at cells without a municipality" in output
+    WRITE[".csv"](CELLS.drop(columns="municipality"), tmp_path / "july_cells.csv")
+    assert "primule_risk" not in run("validate", path, "-o", tmp_path / "ready.parquet")[1]
+
+
+def test_validate_proposes_a_run_by_the_same_clocks(tmp_path):
+    path = tmp_path / "july.csv"
+    path.write_text("user,t,cell\nu,2024-07-01T10:00:00,7\n")
+    WRITE[".csv"](CELLS, tmp_path / "july_cells.csv")
+    assert "-p zone=Europe/Rome --quick" in run("validate", path, "--zone", "Europe/Rome", "-o", tmp_path / "ready.parquet")[1]
+
+
+def test_validate_says_what_is_missing(tmp_path):
+    path = tmp_path / "july.csv"
+    path.write_text("user,t,cell\nu,2024-07-01T10:00:00,7\n")
+    code, output = run("validate", path)
+    assert code == 2
+    assert f"as in: mobpriv validate {path} --zone Europe/Paris" in output
+    code, output = run("validate", path, "--zone", "UTC")
+    assert (code, "put july_cells.csv next to it" in output) == (2, True)
+    WRITE[".csv"](CELLS, tmp_path / "sites.csv")
+    code, output = run("validate", path, "--zone", "UTC", "--cells", tmp_path / "sites.csv")
+    assert (code, f"--cells {tmp_path / 'sites.csv'}" in output) == (0, True)
+
+
+@pytest.mark.parametrize("data", ["region", "july.csv"])
+def test_a_notebook_on_traces_refuses_calls_in_one_line(tmp_path, data):
+    files(tmp_path)
+    given = data if data == "region" else tmp_path / data
+    code, output = run("run", "thesis_3_mechanisms", "--data", given, "--quick", "-o", tmp_path / "out")
+    assert code == 2
+    assert output.count("\n") == 1
+    assert "thesis_3_mechanisms needs positions, and" in output
+    assert "holds call records: run it on city, for instance" in output
+
+
+def test_the_list_says_what_a_set_holds():
+    code, output = run("data", "list")
+    assert code == 0
+    assert "call records" in output
+    assert "positions" in output

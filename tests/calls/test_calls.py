@@ -1,0 +1,190 @@
+"""The table of call records: what it is, every rule it can break, and the tables of cells."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mobpriv.calls.table import COLUMNS, OPTIONAL, InvalidCalls, as_calls, as_cells, problems, without
+from mobpriv.traces.table import by_user, milliseconds, rows, within
+
+CELLS = as_cells(
+    pd.DataFrame(
+        {"cell": ["b", "a", "c"], "lat": [45.1, 45.0, None], "lng": [1.1, 1.0, None], "municipality": ["B", "A", None]}
+    )
+)
+NOON = pd.Timestamp("2024-10-07 12:00", tz="UTC")
+PERIOD = (NOON, NOON + pd.Timedelta(hours=1))
+
+
+def calls(**columns) -> pd.DataFrame:
+    """Two calls, valid but for what is given."""
+    t = pd.Series([NOON, NOON + pd.Timedelta(minutes=1)])
+    return pd.DataFrame({"user": ["u", "v"], "t": t, "cell": ["a", "b"], **columns})
+
+
+def test_columns_types_and_order():
+    table = pd.DataFrame(
+        {
+            "duration": [1, 2, None],
+            "t": [NOON, NOON, NOON - pd.Timedelta(days=1)],
+            "user": [10, 9, 10],
+            "cell": ["b", "a", "b"],
+            "end_cell": ["a", None, ""],
+            "kind": ["x", "y", "z"],
+        }
+    )
+    before = table.copy()
+    found = as_calls(table, CELLS)
+    pd.testing.assert_frame_equal(table, before)
+    assert list(found) == [*COLUMNS, *OPTIONAL, "kind"]
+    assert found["user"].tolist() == ["10", "10", "9"]  # text, sorted as text
+    assert found["user"].cat.categories.tolist() == ["10", "9"]
+    assert str(found["t"].dtype) == "datetime64[ms, UTC]"
+    assert found["cell"].tolist() == ["b", "b", "a"]
+    assert found["end_cell"].tolist() == ["b", "a", "a"]  # where nobody says, the cell of the beginning
+    assert found["cell"].cat.categories.tolist() == found["end_cell"].cat.categories.tolist() == CELLS["cell"].tolist()
+    np.testing.assert_array_equal(found["duration"], [np.nan, 1.0, 2.0])
+    assert found["kind"].tolist() == ["z", "x", "y"]
+    assert as_calls(found, CELLS).equals(found)
+    assert CELLS["lat"].to_numpy()[found["cell"].cat.codes][0] == 45.1  # a code is a row of Cells
+
+
+def test_what_need_not_be_there_is_filled_in():
+    found = as_calls(calls())
+    assert found["end_cell"].tolist() == ["a", "b"]
+    assert found["duration"].isna().all()
+    assert found["cell"].cat.categories.tolist() == ["a", "b"]
+    assert len(as_calls(calls()[:0], CELLS)) == 0
+
+
+def test_what_serves_traces_serves_calls():
+    found = as_calls(calls(), CELLS)
+    users, offsets = by_user(found)
+    assert (users.tolist(), offsets.tolist()) == (["u", "v"], [0, 1, 2])
+    assert within(found, NOON, 30 / 86_400)["user"].tolist() == ["u"]
+    assert rows(found, np.array([False, True]))["cell"].tolist() == ["b"]
+    assert milliseconds(found)[1] - milliseconds(found)[0] == 60_000
+
+
+LATE = pd.Series([NOON, pd.Timestamp("2100-01-01", tz="UTC")])
+
+
+@pytest.mark.parametrize(
+    ("columns", "rule", "row"),
+    [
+        ({"user": [None, "v"]}, "user missing", 0),
+        ({"t": pd.Series([NOON, pd.NaT], dtype="datetime64[ms, UTC]")}, "time missing", 1),
+        ({"t": LATE - pd.Timedelta(days=365.25 * 121)}, "time before 1980", 0),
+        ({"t": LATE}, "time after 2099", 1),
+        ({"cell": ["a", None]}, "cell missing", 1),
+        ({"cell": ["a", ""]}, "cell missing", 1),
+        ({"cell": ["x", "a"]}, "cell unknown", 0),
+        ({"cell": ["a", "c"]}, "cell without coordinates", 1),
+        ({"end_cell": ["x", "a"]}, "end cell unknown", 0),
+        ({"end_cell": [None, "c"]}, "end cell without coordinates", 1),
+        ({"duration": [3.0, -0.5]}, "duration negative", 1),
+        ({"duration": ["3", "long"]}, "duration not a number", 1),
+        ({"duration": [np.inf, 1]}, "duration not a number", 0),
+    ],
+)
+def test_every_rule_is_told_with_its_first_record(columns, rule, row):
+    table = calls(**columns)
+    found = problems(table, CELLS).set_index("rule")
+    assert found.loc[rule, "row"] == row
+    assert found.loc[rule, "records"] >= 1
+    assert found.loc[rule, "remedy"]
+    with pytest.raises(InvalidCalls, match=f"{rule}: .* records?, first at row {row}"):
+        as_calls(table, CELLS)
+    kept, left_out = without(table, CELLS)
+    assert len(kept) + left_out["records"].sum() == 2
+    assert rule in left_out["rule"].tolist()
+
+
+def test_a_period_is_its_first_moment_up_to_its_end():
+    t = [PERIOD[0] - pd.Timedelta("1ms"), PERIOD[0], PERIOD[1] - pd.Timedelta("1ms"), PERIOD[1]]
+    table = pd.DataFrame({"user": list("wxyz"), "t": t, "cell": "a"})
+    kept, left_out = without(table, CELLS, PERIOD)
+    assert kept["user"].tolist() == ["x", "y"]
+    assert left_out.set_index("rule")["row"].to_dict() == {"time before the period": 0, "time after the period": 3}
+    assert len(as_calls(table, CELLS)) == 4
+    for wrong in ((PERIOD[1], PERIOD[0]), (pd.Timestamp("2024-10-07"), pd.Timestamp("2024-10-08"))):
+        with pytest.raises(ValueError, match="a period has two moments with a time zone, the first before the other"):
+            problems(table, CELLS, wrong)
+
+
+def test_several_rules_at_once_and_a_record_counts_once():
+    table = calls(cell=["x", "a"], duration=[-1, -2])
+    assert problems(table, CELLS)["rule"].tolist() == ["cell unknown", "duration negative"]
+    kept, left_out = without(table, CELLS)
+    assert (len(kept), left_out["records"].tolist()) == (0, [1, 1])
+
+
+def test_times_without_a_zone_and_tables_of_another_kind_are_refused():
+    with pytest.raises(ValueError, match=r"times carry no time zone .* say which"):
+        as_calls(calls(t=pd.Series([NOON, NOON]).dt.tz_localize(None)))
+    with pytest.raises(ValueError, match="column t must hold times with a zone"):
+        as_calls(calls(t=[1, 2]))
+    traces = pd.DataFrame({"user": ["u"], "t": [NOON], "lat": [45.0], "lng": [1.0]})
+    with pytest.raises(ValueError, match=r"missing: cell .*with lat and lng they look like traces"):
+        as_calls(traces)
+
+
+def test_repetitions_go_and_what_differs_anywhere_stays():
+    table = pd.concat([calls(duration=[1.0, np.nan])] * 2 + [calls(duration=[2.0, np.nan], end_cell=["b", "b"])])
+    kept, left_out = without(table.reset_index(drop=True), CELLS)
+    assert left_out["records"].tolist() == [3]  # the call without a duration is one call three times
+    assert kept["user"].tolist() == ["u", "u", "v"]
+    assert kept["duration"].tolist()[:2] == [1.0, 2.0]
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("uvw"), st.integers(0, 3), st.sampled_from(["a", "b", "c", "x", None]), st.integers(-1, 1)),
+        max_size=12,
+    )
+)
+def test_nothing_is_dropped_in_silence(records):
+    """Every record is kept or counted, and what is kept are, one by one, those that break no rule, each once."""
+    table = pd.DataFrame(records, columns=["user", "t", "cell", "duration"])
+    table["t"] = NOON + pd.to_timedelta(table["t"].astype(int), unit="s")
+    kept, left_out = without(table, CELLS)
+    assert len(kept) + left_out["records"].sum() == len(records)
+    right = sorted({r for r in records if r[2] in ("a", "b") and r[3] >= 0})
+    seconds = (milliseconds(kept) - int(NOON.timestamp()) * 1000) // 1000
+    found = list(zip(kept["user"], seconds.tolist(), kept["cell"], kept["duration"].astype(int), strict=True))
+    assert sorted(found) == right
+    assert [r[:2] for r in found] == [r[:2] for r in right]
+
+
+def test_cells_are_typed_and_sorted_and_keep_what_rides_along():
+    given = pd.DataFrame({"cell": [10, 9.0], "lat": ["45", "44"], "lng": [1, 2], "height": [30, 40]})
+    found = as_cells(given)
+    assert found["cell"].tolist() == ["10", "9"]
+    assert found[["lat", "lng"]].dtypes.tolist() == [np.float64, np.float64]
+    assert found["municipality"].isna().all()
+    assert found["height"].tolist() == [30, 40]
+    assert as_cells(found).equals(found)
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({"cell": ["a", None]}, "every row of a table of cells names its cell: 1 do not, first row 1"),
+        ({"cell": ["a", "a"]}, "a cell occurs once"),
+        ({"lat": [45, 91]}, r"latitudes of cells lie in \[-90, 90\]: .*cell b, lat 91"),
+        ({"lng": [181, 1]}, r"longitudes of cells lie in"),
+        ({"lng": [None, 1]}, "a cell has both coordinates or none"),
+        ({"lat": ["45", "north"]}, "coordinates of a cell are numbers"),
+    ],
+)
+def test_wrong_cells_are_refused(columns, words):
+    with pytest.raises(ValueError, match=words):
+        as_cells(pd.DataFrame({"cell": ["a", "b"], "lat": [45, 46], "lng": [1, 2], **columns}))
+
+
+def test_cells_without_their_columns_are_refused():
+    with pytest.raises(ValueError, match="cells need the columns cell, lat, lng; missing: lng"):
+        as_cells(pd.DataFrame({"cell": ["a"], "lat": [1]}))

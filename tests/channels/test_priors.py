@@ -1,0 +1,269 @@
+"""Areas, users and priors of the games of obfuscation."""
+
+import math
+
+import naive_priors as naive
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mobpriv.channels.priors import better_informed, densest_area, entropy, most_active, priors, smoothed
+from mobpriv.ground.geo import meridian_arc
+from mobpriv.ground.grid import AreaGrid, latitude_of_arc
+from mobpriv.traces.table import as_traces
+
+GRID = AreaGrid(45.0, 5.0, 400.0, 200.0, 4, 2)  # cells 0 1 2 3 below 4 5 6 7, each of 100 × 100 m
+
+
+def traces_of(visits: dict[str, list[int]], grid=GRID):
+    """Per user the cells in which the records lie, one a minute; -1 lies a kilometre south of the area."""
+    lat, lng = grid.centres_in_degrees().T
+    rows = [
+        (user, 60 * i, lat[cell] if cell >= 0 else grid.south - 0.01, lng[cell] if cell >= 0 else grid.west)
+        for user, cells in visits.items()
+        for i, cell in enumerate(cells)
+    ]
+    table = pd.DataFrame(rows, columns=["user", "t", "lat", "lng"]).astype({"lat": float, "lng": float})
+    return as_traces(table.assign(t=pd.to_datetime(table["t"] + 1_450_000_000, unit="s", utc=True)))
+
+
+walks = st.dictionaries(
+    st.sampled_from(["ann", "bob", "cat", "dan"]), st.lists(st.integers(-1, 7), min_size=1, max_size=12), min_size=1
+)
+shares = st.lists(st.integers(0, 6), min_size=2, max_size=8).filter(sum).map(lambda n: np.array(n) / sum(n))
+
+
+class TestPriors:
+    def test_by_hand(self):
+        """ann: cells 0, 0, 1, outside, 1, 1, 0: of six records inside three in either cell; visits 0, 1, 1, 0."""
+        traces = traces_of({"ann": [0, 0, 1, -1, 1, 1, 0], "bob": [0, 7, 7, 7, 7, 7, 7, 7]})
+        found = priors(traces, GRID)
+        assert found.shares.loc["ann"].tolist() == [0.5, 0.5, 0, 0, 0, 0, 0, 0]
+        assert found.shares.loc["bob"].tolist() == [0.125, 0, 0, 0, 0, 0, 0, 0.875]
+        assert found.records.loc["ann"].to_dict() == {"inside": 6, "outside": 1, "counted": 6, "cells": 2}
+        found = priors(traces, GRID, ["bob", "ann"], "visits")
+        assert found.shares.index.tolist() == ["bob", "ann"]
+        assert found.shares.loc["ann"].tolist() == [0.5, 0.5, 0, 0, 0, 0, 0, 0]
+        # his first record lies where her last one does, and is a visit of its own
+        assert found.shares.loc["bob"].tolist() == [0.5, 0, 0, 0, 0, 0, 0, 0.5]
+        assert found.records["counted"].tolist() == [2, 4]
+        assert found.records["outside"].tolist() == [0, 1]
+
+    @settings(deadline=None)
+    @given(walks, st.sampled_from(["records", "visits"]))
+    def test_equal_their_definition(self, visits, count):
+        visits = {user: cells for user, cells in visits.items() if max(cells) >= 0}
+        if not visits:
+            return
+        traces = traces_of(visits)
+        before = traces.copy(deep=True)
+        found = priors(traces, GRID, count=count)
+        pd.testing.assert_frame_equal(traces, before, check_exact=True)
+        for user, own in traces.groupby("user", observed=True):
+            rows = list(zip(own["lat"], own["lng"], strict=True))
+            assert found.shares.loc[user].to_numpy() == pytest.approx(naive.prior(rows, GRID, count == "visits"), abs=1e-15)
+            assert found.records.loc[user, "inside"] + found.records.loc[user, "outside"] == len(own)
+            assert found.records.loc[user, "counted"] == sum(naive.counts(rows, GRID, count == "visits").values())
+
+    def test_one_cell(self):
+        found = priors(traces_of({"ann": [3, 3, 3]}), GRID)
+        assert found.shares.loc["ann"].tolist() == [0, 0, 0, 1, 0, 0, 0, 0]
+        assert entropy(found.shares) == pytest.approx([0.0])
+
+    def test_users_who_have_none(self):
+        traces = traces_of({"ann": [0], "bob": [-1, -1]})
+        with pytest.raises(ValueError, match="no prior without a record inside the area: bob, eve"):
+            priors(traces, GRID, ["ann", "bob", "eve"])
+        with pytest.raises(ValueError, match=r'count must be "records" or "visits" \(got \'days\'\)'):
+            priors(traces, GRID, ["ann"], "days")
+
+    def test_nobody(self):
+        found = priors(traces_of({"ann": [0]}).head(0), GRID)
+        assert found.shares.shape == (0, 8)
+
+
+class TestMostActive:
+    traces = traces_of({"cab": [0] * 9, "pat": [1, 2, -1, -1, -1, -1], "pen": [3, 3, 3], "pia": [7, 7, 7], "pot": [-1] * 20})
+
+    def test_by_records_inside_then_by_name(self):
+        assert most_active(self.traces, GRID, 4) == ["cab", "pen", "pia", "pat"]
+        assert most_active(self.traces, GRID, 3, start="p") == ["pen", "pia", "pat"]
+
+    def test_too_few(self):
+        with pytest.raises(ValueError, match="5 users are requested, the area has records of 4: request fewer"):
+            most_active(self.traces, GRID, 5)
+        with pytest.raises(ValueError, match="records of 0 whose name begins with 'x'"):
+            most_active(self.traces, GRID, 1, start="x")
+        with pytest.raises(ValueError, match=r"at least 1 \(got 0\)"):
+            most_active(self.traces, GRID, 0)
+
+
+class TestDensestArea:
+    def test_by_hand(self):
+        """Six records fill three cells in a row; an area of two cells holds at most four of them, in the western two."""
+        lattice = AreaGrid(float(latitude_of_arc(50_000 * 100.0)), 0.0, 400.0, 100.0, 4, 1)
+        found = densest_area(traces_of({"ann": [0, 0, 1, 1, 2, 2]}, lattice), 200.0, 100.0, 2, 1)
+        assert found.south == pytest.approx(lattice.south, abs=1e-9)
+        assert found.west == pytest.approx(0.0, abs=1e-9)
+        assert (found.width, found.height, found.columns, found.rows) == (200.0, 100.0, 2, 1)
+
+    def test_ties_go_south_first(self):
+        grid = AreaGrid(float(latitude_of_arc(50_000 * 100.0)), 0.0, 400.0, 400.0, 4, 4)
+        found = densest_area(traces_of({"ann": [1, 13]}, grid), 100.0, 100.0, 1, 1)
+        assert found.cells(*grid.centres_in_degrees()[[1]].T).tolist() == [0]
+
+    @settings(deadline=None)
+    @given(
+        st.lists(st.tuples(st.integers(-900, 900), st.integers(-900, 900)), min_size=1, max_size=12),
+        st.sampled_from([(46.0, 6.0), (-33.0, 151.0), (0.0, 0.0), (60.0, 179.9999)]),
+        st.integers(1, 3),
+        st.integers(1, 3),
+    )
+    def test_no_candidate_holds_more(self, offsets, home, columns, rows):
+        lat, lng = home[0] + np.array(offsets)[:, 1] / 111e3, home[1] + np.array(offsets)[:, 0] / 111e3
+        width, height = 333.3 * columns, 251.7 * rows
+        table = pd.DataFrame(
+            {"user": "u", "t": pd.Timestamp("2020-01-01", tz="UTC"), "lat": lat, "lng": (lng + 180) % 360 - 180}
+        )
+        found = densest_area(as_traces(table), width, height, columns, rows)
+        inside = (found.cells(lat, lng) >= 0).sum()
+        first, last = (int(np.floor(meridian_arc(x) / 251.7)) for x in (lat.min(), lat.max()))
+        edges = latitude_of_arc(np.arange(first - rows + 1, last + 1) * 251.7)
+
+        def steps(degrees):
+            return range(math.floor(lng.min() / degrees) - columns + 1, math.floor(lng.max() / degrees) + 1)
+
+        if home[1] < 179:
+            places = list(zip(lat, lng, strict=True))
+            assert inside == naive.most_records(places, width, height, columns, rows, edges, steps)
+        assert inside >= 1
+
+    def test_the_whole_world_is_searched(self):
+        """Three records in Sydney against two in Paris and one at either end of the globe."""
+        table = pd.DataFrame(
+            {"lat": [48.85, 48.85, -33.86, -33.86, -33.861, 89.9999, -89.9999], "lng": [2.35] * 2 + [151.2] * 3 + [0, 9]}
+        )
+        traces = as_traces(table.astype(float).assign(user="u", t=pd.Timestamp("2020-01-01", tz="UTC")))
+        assert (densest_area(traces).cells(traces["lat"], traces["lng"]) >= 0).sum() == 3
+
+    def test_nothing_to_choose_from(self):
+        with pytest.raises(ValueError, match="they all lie at a pole"):
+            densest_area(
+                as_traces(pd.DataFrame({"user": "u", "t": [pd.Timestamp("2020-01-01", tz="UTC")], "lat": 90.0, "lng": 0.0}))
+            )
+        with pytest.raises(ValueError, match="no records to choose an area from"):
+            densest_area(traces_of({"ann": [0]}).head(0))
+        with pytest.raises(ValueError, match="columns must be a whole number"):
+            densest_area(traces_of({"ann": [0]}), columns=0)
+
+
+class TestSmoothed:
+    def test_by_hand(self):
+        """Three cells in a row, 100 m apart, all in the first, width 100 m: the kernel is 1, e^-1/2, e^-2 over their sum."""
+        grid = AreaGrid(45.0, 5.0, 300.0, 100.0, 3, 1)
+        kernel = np.exp([0, -0.5, -2])
+        expected = 0.75 * np.array([1, 0, 0]) + 0.25 * kernel / kernel.sum()
+        assert smoothed([1, 0, 0], grid, 100.0, 0.25) == pytest.approx(expected)
+
+    def test_stops_at_three_widths(self):
+        grid = AreaGrid(45.0, 5.0, 500.0, 100.0, 5, 1)
+        found = smoothed([1, 0, 0, 0, 0], grid, 100.0, 1.0)
+        assert (found > 0).tolist() == [True, True, True, True, False]
+
+    @settings(deadline=None, max_examples=30)
+    @given(st.lists(st.integers(0, 5), min_size=8, max_size=8).filter(sum), st.floats(20, 500), st.floats(0, 1))
+    def test_equals_its_definition(self, counts, width, weight):
+        prior = np.array(counts) / sum(counts)
+        found = smoothed(prior, GRID, width, weight)
+        assert found == pytest.approx(naive.smoothed(prior, GRID, width, weight), abs=1e-12)
+        assert found.sum() == pytest.approx(1)
+        assert smoothed(np.array([prior, prior]), GRID, width, weight)[1] == pytest.approx(found)
+
+    def test_weight_nothing_changes_nothing(self):
+        prior = np.full(8, 0.125)
+        assert smoothed(prior, GRID, weight=0.0).tolist() == prior.tolist()
+
+    @pytest.mark.parametrize(
+        ("wrong", "message"),
+        [
+            ({"width": 0.0}, "width must be positive, in m"),
+            ({"weight": 1.5}, r"weight must lie in \[0, 1\] \(got 1.5\)"),
+            ({"weight": float("nan")}, "weight must lie in"),
+            ({"prior": np.full(9, 1 / 9)}, "the prior has 9 cells, the area 8"),
+        ],
+    )
+    def test_errors(self, wrong, message):
+        with pytest.raises(ValueError, match=message):
+            smoothed(**{"prior": np.full(8, 0.125), "grid": GRID, **wrong})
+
+
+class TestEntropy:
+    def test_by_hand(self):
+        assert entropy([0.5, 0.25, 0.25, 0]) == pytest.approx(0.5 * 1 + 0.25 * 2 + 0.25 * 2)
+        assert entropy(np.full(300, 1 / 300)) == pytest.approx(math.log2(300))
+        assert entropy([[1, 0], [0.5, 0.5]]).tolist() == [0, 1]
+        assert math.copysign(1, entropy([0.0, 1.0])) == 1
+
+    @settings(deadline=None)
+    @given(shares)
+    def test_equals_its_definition(self, prior):
+        assert entropy(prior) == pytest.approx(naive.entropy(prior), abs=1e-12)
+
+
+class TestBetterInformed:
+    def test_by_hand(self):
+        """Home 0.4 and work 0.2 of 0.6 are 2/3 and 1/3; half-way: (0.4 + 2/3)/2, (0.2 + 1/3)/2, 0.05 each for the rest."""
+        found = better_informed([0.1, 0.4, 0.1, 0.2, 0.1, 0.1], 0.5)
+        assert found == pytest.approx([0.05, 8 / 15, 0.05, 4 / 15, 0.05, 0.05])
+
+    def test_equally_likely_cells_by_their_id(self):
+        assert better_informed([0.25] * 4, 1.0).tolist() == [0.5, 0.5, 0, 0]
+
+    @settings(deadline=None)
+    @given(shares, st.integers(1, 3), st.floats(0, 1), st.floats(0, 1))
+    def test_entropy_falls_with_the_weight(self, prior, places, one, two):
+        places = min(places, len(prior))
+        low, high = sorted((one, two))
+        less, more = better_informed(prior, low, places), better_informed(prior, high, places)
+        assert less == pytest.approx(naive.better_informed(prior, low, places), abs=1e-12)
+        assert entropy(more) <= entropy(less) + 1e-12
+        if (prior > 0).sum() <= places:
+            assert more == pytest.approx(prior)
+        elif high - low > 1e-3:
+            assert entropy(more) < entropy(less)
+
+    def test_rows_are_users(self):
+        table = np.array([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]])
+        found = better_informed(table, 1.0)
+        assert found == pytest.approx(np.array([[0.625, 0.375, 0], [0, 0.375, 0.625]]))
+
+    def test_errors(self):
+        with pytest.raises(ValueError, match=r"places must lie between 1 and the number of cells, 2, and be whole \(got 3\)"):
+            better_informed([0.5, 0.5], 0.5, 3)
+        with pytest.raises(ValueError, match="weight must lie in"):
+            better_informed([0.5, 0.5], -0.1)
+
+
+@pytest.mark.parametrize(
+    ("prior", "message"),
+    [
+        ([0.5, 0.4], r"must sum to 1 within 1e-09 \(got 0.9\)"),
+        ([[0.5, 0.5], [0.5, 0.4]], r"row 1 of the priors must sum to 1 within 1e-09 \(got 0.9\)"),
+        ([1.5, -0.5], r"must be not negative \(got -0.5 of secret 1\)"),
+        ([[0.5, 0.5], [np.nan, 1]], r"must be finite \(got nan in row 1, of secret 0\)"),
+        ([], r"none empty \(got shape \(0,\)\)"),
+        (1.0, r"a prior is one probability a secret"),
+    ],
+)
+def test_what_is_no_prior(prior, message):
+    with pytest.raises(ValueError, match=message):
+        entropy(prior)
+
+
+def test_the_reading_of_a_prior_changes_nothing():
+    prior = np.array([0.5, 0.5])
+    entropy(prior)
+    better_informed(prior, 1.0, 1)
+    assert prior.tolist() == [0.5, 0.5]

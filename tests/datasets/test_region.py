@@ -1,0 +1,363 @@
+"""The synthetic region: what the files hold, that truth and records agree, and that it can be made again in any blocks."""
+
+import errno
+import json
+
+import geopandas
+import naive_calls as naive
+import numpy as np
+import pandas as pd
+import pytest
+import shapely
+
+from mobpriv.calls.table import as_calls, as_cells
+from mobpriv.datasets import data_folder, load_calls, region_truth
+from mobpriv.datasets.region import (
+    CALLS,
+    DAYS,
+    PEOPLE,
+    START,
+    ZONE,
+    _clock,
+    blocks,
+    calling,
+    files,
+    ground_of,
+    make_region,
+    period,
+    write_region,
+)
+from mobpriv.datasets.region.ground import AREA, FEWEST, PIXEL, degrees
+from mobpriv.datasets.region.people import AT_WORKPLACE, GAMMA, PLACES, RHO, _place_to_go, life, person_of, world_of
+from mobpriv.datasets.region.streams import above, exponential, key_of, normal, stream, uniform
+
+FILES = ("region.parquet", "region_cells.parquet", "region_people.parquet", "region_municipalities.geojson")
+SMALL = {"people": 60, "municipalities": 4, "antennas": 20, "calls": 2.0, "seed": 3}
+
+
+@pytest.fixture(scope="module")
+def region():
+    return load_calls("region", period=period())
+
+
+@pytest.fixture(scope="module")
+def truth():
+    return region_truth()
+
+
+@pytest.fixture(scope="module")
+def ground():
+    return ground_of(4, 20, 3)
+
+
+@pytest.fixture(scope="module")
+def world(ground):
+    return world_of(ground)
+
+
+def test_it_is_small_valid_and_marked_synthetic(region):
+    assert sum((data_folder() / name).stat().st_size for name in FILES) < 5e6
+    assert region.synthetic
+    assert not len(region.left_out)
+    assert as_calls(region.calls, region.cells, period()).equals(region.calls)
+    assert 900_000 < len(region.calls) < 1_300_000
+    assert region.calls["user"].nunique() > 0.9 * PEOPLE
+    assert (region.calls["duration"] >= 1).all()
+    assert START.day_of_week == 0
+
+
+def test_the_embedded_files_are_what_the_program_makes(tmp_path):
+    for made in write_region(tmp_path):
+        assert made.read_bytes() == (data_folder() / made.name).read_bytes()
+
+
+@pytest.mark.parametrize("block", [1, 7, 60])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_same_bytes_in_whatever_blocks(tmp_path, monkeypatch, block, workers):
+    monkeypatch.setattr(files, "ROWS", 1000)  # several groups of rows
+    whole = [file.read_bytes() for file in write_region(tmp_path / "whole", **SMALL)]
+    parts = [file.read_bytes() for file in write_region(tmp_path / "parts", **SMALL, block=block, workers=workers)]
+    assert parts == whole
+
+
+def test_on_a_full_disk_the_files_that_are_there_stay(tmp_path, ground):
+    old = [file.read_bytes() for file in write_region(tmp_path, **SMALL)]
+
+    def filling():
+        yield from blocks(ground, 60, block=30)
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    for folder, left in ((tmp_path, old), (tmp_path / "new", [])):
+        with pytest.raises(OSError, match="no space left"):
+            files.write(folder, ground, filling(), 1)
+        assert [file.read_bytes() for name in FILES if (file := folder / name).exists()] == left
+        assert {file.name for file in folder.iterdir()} - {"new"} <= {*FILES}
+
+
+def test_a_person_depends_on_the_seed_and_her_number_alone():
+    few, many = make_region(**SMALL), make_region(**(SMALL | {"people": 90}))
+    kept = many.calls[many.calls["user"].astype(str) < "p0000060"]
+    pd.testing.assert_frame_equal(kept.astype({"user": str}), few.calls.astype({"user": str}))
+    assert not make_region(**(SMALL | {"seed": 4})).calls.equals(few.calls)
+
+
+def test_what_is_written_is_what_is_made(tmp_path):
+    made = make_region(**SMALL)
+    calls, cells, people, towns = write_region(tmp_path, **SMALL)
+    found = load_calls(calls)
+    pd.testing.assert_frame_equal(found.calls, made.calls)
+    pd.testing.assert_frame_equal(found.cells, made.cells, check_dtype=False)
+    pd.testing.assert_frame_equal(pd.read_parquet(people).astype("str"), made.people)
+    assert found.synthetic
+    assert geopandas.read_file(towns)["municipality"].tolist() == made.municipalities["municipality"].tolist()
+    assert as_cells(cells_table := pd.read_parquet(cells)).equals(as_cells(cells_table[::-1]))
+
+
+def test_polygons_cover_the_island_and_do_not_overlap(truth):
+    shapes = truth[1].geometry
+    assert shapes.is_valid.all()
+    assert set(shapes.geom_type) == {"Polygon"}
+    assert shapely.coverage_is_valid(shapes.to_numpy())
+    assert shapely.union_all(shapes.to_numpy()).geom_type == "Polygon"  # an island without a hole in it
+    assert not shapely.union_all(shapes.to_numpy()).interiors
+    area = shapes.to_crs(shapes.estimate_utm_crs()).area
+    assert area.mean() == pytest.approx(AREA, rel=0.01)
+
+
+def test_every_cell_lies_in_its_municipality(region, truth):
+    shapes = truth[1].set_index("municipality").geometry
+    held = [shapes[c.municipality].contains(shapely.Point(c.lng, c.lat)) for c in region.cells.itertuples()]
+    assert all(held)
+    counts = region.cells["municipality"].value_counts()
+    assert counts.min() >= FEWEST
+    assert counts.sort_index().to_dict() == truth[1].set_index("municipality")["antennas"].to_dict()
+    assert counts.index[0] == "M001"
+    assert counts.iloc[0] > 29  # dχ's 29 antennas of one big city
+
+
+def test_municipalities_are_of_very_different_size(truth):
+    roles, towns = truth
+    lives = roles[roles["role"].isin(["resident", "dynamic resident"])]["municipality"].value_counts()
+    assert lives.sum() == PEOPLE
+    share = towns.set_index("municipality")["share"]
+    expected = PEOPLE * share
+    assert (np.abs(lives - expected) < 5 * np.sqrt(expected)).all()
+    assert share.iloc[0] / share.iloc[-1] == pytest.approx(len(towns), rel=0.01)  # Zipf
+
+
+def test_roles_are_consistent(truth):
+    roles = truth[0].astype("str")
+    assert not roles.duplicated(["person", "municipality"]).any()
+    count = roles.groupby(["person", "role"]).size().unstack(fill_value=0)
+    assert (count["resident"] + count["dynamic resident"] == 1).all()  # everybody lives somewhere
+    assert (count["commuter"] == count["dynamic resident"]).all()  # who works elsewhere works in one place
+    assert set(roles["role"]) == set(files.ROLES)
+
+
+@pytest.fixture(scope="module")
+def calls_with_roles(region, truth):
+    calls, cells = region.calls, region.cells["municipality"].to_numpy()
+    local = calls["t"].dt.tz_convert(ZONE)
+    table = pd.DataFrame(
+        {
+            "person": calls["user"].astype("str"),
+            "municipality": cells[calls["cell"].cat.codes],
+            "end": cells[calls["end_cell"].cat.codes],
+            "hour": local.dt.hour,
+            "day": local.dt.day_of_year,
+            "weekend": local.dt.day_of_week >= 5,
+        }
+    )
+    return table.merge(truth[0].astype("str"), "left", ["person", "municipality"])
+
+
+def test_every_call_is_made_where_its_person_has_a_role(calls_with_roles, truth):
+    assert calls_with_roles["role"].notna().all()
+    ends = calls_with_roles[["person", "end"]].drop_duplicates().rename(columns={"end": "municipality"})
+    assert ends.merge(truth[0].astype("str"), "left", ["person", "municipality"])["role"].notna().all()
+
+
+def test_roles_show_in_the_records(calls_with_roles):
+    """§3.2: who is there when."""
+    at_work = calls_with_roles["hour"].between(10, 15) & ~calls_with_roles["weekend"]
+    share = at_work.groupby(calls_with_roles["role"]).mean()
+    assert share["commuter"] > 0.5
+    assert share["commuter"] > 1.4 * share["resident"] > 1.4 * 1.2 * share["dynamic resident"]
+    weekend = calls_with_roles["weekend"].groupby(calls_with_roles["role"]).mean()
+    assert weekend["commuter"] < 0.12 < weekend["dynamic resident"]
+    days = (
+        calls_with_roles.drop_duplicates(["person", "municipality", "day"]).groupby(["person", "municipality", "role"]).size()
+    )
+    days = days.groupby("role").mean()
+    assert days["passing by"] < days["visitor"] < days["commuter"] < days["resident"]
+    assert days["visitor"] < 3  # "only a few times in the period"
+
+
+def test_day_and_week_have_a_rhythm(calls_with_roles):
+    slot = pd.cut(calls_with_roles["hour"], [0, 8, 19, 24], right=False, labels=["night", "day", "evening"])
+    share = slot.value_counts(normalize=True)
+    assert share["night"] < 0.1 < share["evening"] < share["day"]
+    by_day = calls_with_roles.groupby("weekend").size()
+    assert by_day[True] / 8 == pytest.approx(calling.WEEKEND * by_day[False] / 20, rel=0.05)
+    late = calls_with_roles["hour"] >= 12
+    assert late[calls_with_roles["weekend"]].mean() != pytest.approx(late[~calls_with_roles["weekend"]].mean(), abs=0.005)
+
+
+def test_some_call_much_and_many_move(region):
+    """What dχ's sample needs: several hundred people who see at least 6 antennas in a day; most make about one call a day."""
+    calls = region.calls
+    a_day = calls["user"].value_counts() / DAYS
+    assert 0.7 < a_day.median() < 1.3
+    assert 0.01 < (a_day >= 25).mean() < 0.05
+    day = calls["t"].dt.tz_convert(ZONE).dt.day_of_year.to_numpy()
+    city = region.cells["municipality"].to_numpy()[calls["cell"].cat.codes] == "M001"
+    pairs = pd.DataFrame({"user": calls["user"].cat.codes, "day": day, "cell": calls["cell"].cat.codes})
+    for part, fewest in ((pairs, 1500), (pairs[city], 500)):
+        distinct = part.drop_duplicates().groupby(["user", "day"]).size()
+        assert distinct[distinct >= 6].index.get_level_values("user").nunique() > fewest
+    per_person = pairs.drop_duplicates(["user", "cell"]).groupby("user").size()
+    assert per_person.quantile(0.1) <= 3 < 20 < per_person.quantile(0.95)  # stay-at-homes and rovers
+
+
+def test_calls_end_elsewhere_and_cross_midnight(region):
+    calls = region.calls
+    assert 0.02 < (calls["cell"] != calls["end_cell"]).mean() < 0.15
+    begin = calls["t"].dt.tz_convert(ZONE)
+    end = begin + pd.to_timedelta(calls["duration"], unit="s")
+    assert (begin.dt.day_of_year != end.dt.day_of_year).sum() > 100
+    after = calls.groupby("user", observed=True)["t"].shift(-1)
+    over = (after - calls["t"]).dt.total_seconds() < calls["duration"]
+    assert not over.any()  # one phone makes one call at a time
+
+
+def test_the_clock_is_that_of_a_zone_with_summer_time():
+    clock = _clock()
+    hours = pd.to_datetime(clock, unit="s", utc=True).tz_convert(ZONE)
+    assert (hours.hour == np.arange(24 * DAYS) % 24).all()
+    assert (hours.day_of_year - START.day_of_year == np.arange(24 * DAYS) // 24).all()
+    step = np.diff(clock)
+    assert set(step) == {3_600, 7_200}
+    doubled = int(np.flatnonzero(step == 7_200)[0])
+    assert hours[doubled] == pd.Timestamp("2024-10-27 01:00", tz="UTC").tz_convert(ZONE) - pd.Timedelta("1h")
+    first, end = period()
+    assert end - first == pd.Timedelta(days=28, hours=1)
+    assert (end.hour, end.day_of_week, clock[0]) == (0, 0, first.timestamp())
+
+
+def test_the_streams_are_numpys_philox():
+    key = key_of(5)
+    for number in (0, 1, 123_456_789):
+        mine, numpys = stream(key, number), naive.someone(key, number)
+        assert [uniform(mine) for _ in range(41)] == [next(numpys) for _ in range(41)]
+    s = stream(key, 7)
+    drawn = np.array([[exponential(s), normal(s)] for _ in range(20_000)])
+    np.testing.assert_allclose(drawn.mean(axis=0), [1, 0], atol=0.03)
+    np.testing.assert_allclose(drawn.std(axis=0), [1, 1], atol=0.04)
+    weights = np.array([0.0, 1.0, 0.0, 3.0])
+    assert [int(above(np.cumsum(weights), v)) for v in (0.0, 0.99, 1.0, 3.9, 4.0)] == [1, 1, 3, 3, 3]
+
+
+def test_calls_are_served_where_their_people_are(ground, world):
+    """Against a twin that looks every call up in its person's life: at a place its antenna or a neighbour's, on the way the map's."""
+    key, moved = key_of(9), 0
+    (who, t, cell, end_cell, duration), (of, municipality, does) = calling.block(world, key, 0, 40, 28, 5.0)
+    does = dict(zip(zip(of.tolist(), municipality.tolist(), strict=True), does.tolist(), strict=True))
+    for number in range(40):
+        s = stream(key, number)
+        person = person_of(world, s)
+        arrive, leave, place, n = (part if np.isscalar(part) else part.tolist() for part in life(world, person, 28, s))
+        arrive, leave, place = arrive[:n], leave[:n], place[:n]
+        assert place[0] == place[-1] == person.home
+        assert all(a <= b < c for a, b, c in zip(arrive, leave, arrive[1:], strict=False))
+        own = np.flatnonzero(who == number)
+        assert (np.diff(t[own]) > duration[own][:-1]).all()
+        for k in own:
+            for moment, served in ((t[k], cell[k]), (t[k] + duration[k], end_cell[k])):
+                at, to, share = naive.whereabouts(arrive, leave, place, float(moment))
+                bits = does[number, int(ground.owner[served])]
+                if at == to:
+                    near = {at, *ground.neighbours[at]}
+                    assert served in near | set(
+                        ground.neighbours[cell[k]]
+                    )  # handed over from the one that served the beginning
+                    assert bits & (calling.VISITING | calling.WORKING_THERE | calling.LIVING_THERE)
+                else:
+                    x, y = (c[at] + share * (c[to] - c[at]) for c in (ground.x, ground.y))
+                    row, column = int((y - ground.corner[1]) // PIXEL), int((x - ground.corner[0]) // PIXEL)
+                    assert served == ground.serving[row, column]
+                    assert bits & calling.PASSING
+                    moved += 1
+    assert moved > 50
+
+
+def test_the_map_names_the_nearest_antenna_of_the_municipality(ground):
+    """Against a twin that measures all antennas, at random places on land."""
+    rng, shapes = np.random.default_rng(1), ground.municipalities.geometry.to_numpy()
+    rows, columns = ground.serving.shape
+    seen = 0
+    for row, column in zip(rng.integers(rows, size=300), rng.integers(columns, size=300), strict=True):
+        x, y = ground.corner[0] + PIXEL * (column + 0.5), ground.corner[1] + PIXEL * (row + 0.5)
+        lat, lng = degrees(x, y)
+        here = [k for k, shape in enumerate(shapes) if shape.contains(shapely.Point(lng, lat))]
+        if here:
+            own = np.flatnonzero(ground.owner == here[0])
+            far = np.hypot(ground.x[own] - x, ground.y[own] - y)
+            assert ground.serving[row, column] == own[far.argmin()]
+            seen += 1
+    assert seen > 100
+
+
+def test_exploration_follows_song_et_al(world):
+    """Of many choices by someone who knows S places, ρ·S^(−γ) lead to a new one (or to one that chance finds again)."""
+    s = stream(key_of(6), 0)
+    for size in (3, 12):
+        fresh = 0
+        for _ in range(4_000):
+            known, visits = np.full(PLACES, -1, np.int32), np.zeros(PLACES)
+            visits[:size] = 1  # places that no choice can find again
+            before = visits.copy()
+            _place_to_go(world, 0, known, visits, s)
+            fresh += bool((visits > before)[size])
+        expected = RHO * size**-GAMMA
+        assert fresh / 4_000 == pytest.approx(expected, abs=4 * np.sqrt(expected / 4_000))
+
+
+def test_work_follows_gravity_and_shares_are_those_stated(world):
+    key = key_of(8)
+    people = [person_of(world, stream(key, number)) for number in range(6_000)]
+    kind = np.array([person.kind for person in people])
+    assert (kind == AT_WORKPLACE).mean() == pytest.approx(0.55, abs=0.025)
+    assert (kind == 1).mean() == pytest.approx(0.1, abs=0.015)
+    works = [(person.home, person.work) for person in people if person.work >= 0]
+    far = np.array([np.hypot(world.x[a] - world.x[b], world.y[a] - world.y[b]) for a, b in works])
+    everywhere = np.hypot(world.x[:, None] - world.x, world.y[:, None] - world.y)
+    assert far.mean() < 0.7 * everywhere.mean()
+
+
+def test_the_map_is_geojson_without_people():
+    content = json.loads((data_folder() / "region_municipalities.geojson").read_text())
+    assert {tuple(f["properties"]) for f in content["features"]} == {("municipality", "share", "antennas")}
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"municipalities": 1}, "a region has at least 2 municipalities"),
+        ({"municipalities": 5, "antennas": 9}, "each with at least 2 antennas"),
+        ({"people": 0}, "people must be a whole number, at least 1"),
+        ({"people": 10_000_001}, "people must be a whole number"),
+        ({"calls": 0}, "calls must be positive"),
+        ({"block": 0}, "block must be a whole number, at least 1"),
+    ],
+)
+def test_what_cannot_be_made_is_refused(tmp_path, given, words):
+    with pytest.raises(ValueError, match=words):
+        make_region(**(SMALL | given))
+
+
+def test_the_default_is_the_embedded_one():
+    first = next(blocks(ground_of(), 50, CALLS))
+    names = files.names_of(np.unique(first.person)).to_pylist()
+    embedded = load_calls("region").calls
+    assert embedded["user"].cat.categories[: len(names)].tolist() == names
+    assert len(first.t) == embedded["user"].isin(names).sum()

@@ -1,0 +1,151 @@
+"""Aggregates of a set of traces, against their definitions."""
+
+import naive_statistics as naive
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mobpriv.datasets.statistics import (
+    JUMP_EDGES,
+    PLACE,
+    RANKS,
+    describe,
+    dwells,
+    jumps,
+    radius_of_gyration,
+    uniqueness,
+    wilson,
+)
+from mobpriv.traces.table import as_traces
+
+START = pd.Timestamp("2024-09-02", tz="UTC")
+
+
+def table(rows):
+    """Traces of (user, minutes, metres north, metres east) around 45° N 12° W."""
+    frame = pd.DataFrame(rows, columns=["user", "minute", "north", "east"])
+    return as_traces(
+        pd.DataFrame(
+            {
+                "user": frame["user"].astype(str),
+                "t": START + pd.to_timedelta(frame["minute"], unit="min"),
+                "lat": 45 + frame["north"] / 111_131.8,  # m in a degree at 45°
+                "lng": -12 + frame["east"] / 78_846.8,
+            }
+        )
+    )
+
+
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from("abc"), st.integers(0, 3000), st.sampled_from([0, 50, 900, 5000]), st.sampled_from([0, 90, 2000])
+    ),
+    min_size=1,
+    max_size=60,
+    unique_by=lambda row: row[:2],
+)
+
+
+@given(ROWS)
+@settings(deadline=None)
+def test_radius_of_gyration_equals_its_definition(rows):
+    traces = table(rows)
+    fast, slow = radius_of_gyration(traces), naive.radius_of_gyration(traces)
+    assert fast.index.tolist() == sorted(slow)
+    # one scale per user against one per record: 5 km north the degree of longitude is shorter by less than one in a thousand
+    np.testing.assert_allclose(fast, [slow[u] for u in fast.index], rtol=2e-3, atol=1e-6)
+
+
+def test_radius_of_gyration_by_hand():
+    # 300 m and 300 m from their middle, as far to the north as to the south
+    assert radius_of_gyration(table([("a", 0, 0, 0), ("a", 1, 600, 0)]))["a"] == pytest.approx(300, rel=1e-4)
+
+
+@given(ROWS)
+@settings(deadline=None)
+def test_dwells_equal_their_definition(rows):
+    traces = table(rows)
+    fast = dwells(traces, 200.0, 900.0)
+    found = [
+        (user, start.timestamp(), end.timestamp(), n)
+        for user, start, end, n in zip(fast["user"], fast["start"], fast["end"], fast["records"], strict=True)
+    ]
+    assert found == naive.dwells(traces, 200.0, 900.0)
+
+
+@given(ROWS)
+@settings(deadline=None, max_examples=20)
+def test_uniqueness_lies_around_its_definition(rows):
+    traces = table(rows)
+    points = naive.points_of(traces, 800.0)
+    taking_part = [u for u in points if len(points[u]) >= 2]
+    found = uniqueness(traces, np.random.default_rng(1), 800.0, trials=3_000, points=2)
+    assert (found["n"] == len(taking_part)).all()
+    for k in (1, 2) if taking_part else ():
+        exact = np.mean([naive.share_unique(points, u, k) for u in taking_part])
+        # at least 1 000 draws a user: five standard errors
+        assert found["value"][k - 1] == pytest.approx(exact, abs=5 * 0.5 / np.sqrt(1_000 * len(taking_part)))
+
+
+def test_uniqueness_of_twins_and_of_loners():
+    same = [(u, 60 * h, 0, 0) for u in "ab" for h in range(6)]
+    assert uniqueness(table(same), np.random.default_rng(1))["value"].tolist() == [0] * 5
+    apart = [("a", 60 * h, 0, 0) for h in range(6)] + [("b", 60 * h, 5000, 0) for h in range(6)]
+    alone = uniqueness(table(apart), np.random.default_rng(1))
+    assert alone["value"].tolist() == [1] * 5
+    assert (alone["low"] < 1).all()
+    # nobody with five points takes part
+    assert uniqueness(table(same[:4]), np.random.default_rng(1))["n"].tolist() == [0] * 5
+
+
+def test_uniqueness_needs_the_seed_only():
+    rows = [(u, 60 * h, 900 * (h * k % 5), 0) for k, u in enumerate("abcd", 1) for h in range(12)]
+    first, again = (uniqueness(table(rows), np.random.default_rng(7), trials=50) for _ in range(2))
+    assert first.equals(again)
+    assert (np.diff(first["value"]) >= 0).all()  # the first p of one draw: more points single out no fewer
+
+
+def test_jumps_leave_out_one_place_seen_twice():
+    stays = table([("a", 0, 0, 0), ("a", 60, 150, 0), ("a", 120, 1150, 0), ("b", 0, 0, 0)])
+    assert jumps(stays) == pytest.approx([1000], rel=1e-4)
+    assert JUMP_EDGES[0] == PLACE
+
+
+def test_describe_counts_what_is_there():
+    rows = [("a", 10 * k, 0, 0) for k in range(7)]  # an hour at home, 7 records
+    rows += [("a", 100 + 10 * k, 3000, 0) for k in range(3)]  # 20 minutes away
+    rows += [("a", 1500, 0, 0), ("a", 1520, 0, 0)]  # home, the next day
+    rows += [("b", 0, 0, 0), ("b", 1, 0, 0)]
+    traces = table(rows)
+    stays = dwells(traces)
+    card = describe(traces, stays, np.random.default_rng(1)).set_index(["quantity", "at"])["value"]
+    assert card["records"].item() == 14
+    assert card["users"].item() == 2
+    assert card["span"].item() == pytest.approx(1520 / 1440)
+    assert card["days with records per user", 0.5] == 1.5  # 2 and 1
+    assert card["records per user-day", 0.5] == 2  # 10, 2, 2
+    assert card["time between records", 0.5] == 600
+    assert card["stays per user-day", 0.9] == pytest.approx(0.9 * 3 / 2)  # 3 stays in 2 days, and none
+    assert card["places visited per user", 0.9] == pytest.approx(0.9 * 2)
+    assert card["jump length", 0.5] == pytest.approx(3000, rel=1e-3)
+    assert card["share of jumps"].sum() == pytest.approx(1)
+    assert card["share of visits by rank"].iloc[:3].tolist() == pytest.approx([2 / 3, 1 / 3, 0])
+    np.testing.assert_allclose(card["share of visits by rank"], naive.share_by_rank(stays, PLACE, RANKS))
+
+
+def test_describe_an_empty_table_and_one_record():
+    for rows in ([], [("a", 0, 0, 0)]):
+        traces = table(rows)
+        card = describe(traces, dwells(traces), np.random.default_rng(1)).set_index(["quantity", "at"])["value"]
+        assert card["records"].item() == len(rows)
+        assert np.isnan(card["uniqueness", 1])
+
+
+def test_wilson_by_hand():
+    # 0 of 10: z²/(n + z²) with z = 1.96
+    low, high = wilson(np.array([0.0, 0.5]), 10)
+    assert low[0] == 0
+    assert high[0] == pytest.approx(3.8415 / 13.8415, rel=1e-4)
+    assert low[1] + high[1] == pytest.approx(1)

@@ -1,0 +1,230 @@
+"""The statistician, the samples drawn many times, and the figures over them: against plain computations for one draw."""
+
+from itertools import pairwise
+
+import naive_dchi as naive
+import numpy as np
+import pytest
+from dchi_making import halves
+
+from mobpriv.experiments import dchi
+from mobpriv.experiments.dchi_samples import draw, leaked, prepare, published
+from mobpriv.visits.affinity import neighbourhood
+from mobpriv.visits.statistician import corrected_visitors, mean_error, visitors, visits
+
+FIRST, SECOND = halves(400)
+SETTING = prepare(FIRST, SECOND)
+SAMPLES = draw(SETTING, np.random.default_rng(1), 12)
+PROTECTIONS = (dchi.BOOLEANS, dchi.NEAR_BOOLEANS, dchi.COUNTS, dchi.NEAR_COUNTS)
+
+
+class TestStatistician:
+    def test_by_hand(self):
+        counts = np.array([[2, 0], [3, 1]])
+        assert visitors(counts > 0).tolist() == [2, 1]
+        assert visits(counts).tolist() == [5, 1]
+        assert visits(counts, average=True).tolist() == [2.5, 0.5]
+        assert mean_error(visits(counts), [4, 3]) == 1.5
+
+    def test_the_corrected_number_of_visitors_is_unbiased_and_the_plain_one_is_not(self):
+        rng = np.random.default_rng(1)
+        b, p = rng.random((50, 6)) < 0.2, 0.3
+        chi = b | (rng.random(b.shape) < 0.6)
+        for inside, holding in ((True, None), (chi, chi.sum(axis=0))):
+            said = b ^ ((rng.random((20_000, *b.shape)) < p) & inside)
+            np.testing.assert_allclose(corrected_visitors(said, p, holding).mean(axis=0), visitors(b), atol=0.25)
+            assert (visitors(said).mean(axis=0) > visitors(b) + 1).all()
+
+    @pytest.mark.parametrize("p", [0.5, np.nan, -0.1, 1.1])
+    def test_where_no_estimate_exists(self, p):
+        with pytest.raises(ValueError, match=r"p must lie in \[0, 1\] and not be 1/2"):
+            corrected_visitors(np.ones((3, 2), bool), p)
+
+
+class TestSamples:
+    def test_users_are_the_papers(self):
+        day = SAMPLES.day
+        assert day.shape == (12, 100, 29)
+        assert ((day > 0).sum(axis=-1) >= 6).all()
+        assert all(len(set(row)) == 100 for row in SAMPLES.users)
+        assert SETTING.everybody == 400
+        assert len(SETTING.users) == ((FIRST + SECOND > 0).sum(axis="columns") >= 6).sum()
+
+    def test_the_first_draws_of_many_are_those_of_few(self):
+        few = draw(SETTING, np.random.default_rng(1), 3)
+        for one, two in zip(few, SAMPLES, strict=True):
+            np.testing.assert_array_equal(one, two[:3])
+
+    def test_refused(self):
+        with pytest.raises(ValueError, match=r"a sample of 500 users needs 500 users with 6 distinct POIs .* of 400"):
+            draw(SETTING, np.random.default_rng(1), n=500)
+        with pytest.raises(ValueError, match="draws must be a whole number"):
+            draw(SETTING, np.random.default_rng(1), 0)
+        with pytest.raises(ValueError, match="of the same users, in one order"):
+            prepare(FIRST, SECOND.iloc[::-1])
+        with pytest.raises(ValueError, match="whole numbers"):
+            prepare(FIRST.astype(float), SECOND)
+        with pytest.raises(ValueError, match="scenario must be"):
+            published(SAMPLES, dchi.COUNTS, 1.0, "3")
+
+    def test_who_leaks_what_of_which_period(self):
+        for protection in (dchi.BOOLEANS, dchi.COUNTS):
+            day = protection.of(SAMPLES.day)
+            known = {s: leaked(SAMPLES, protection, published(SAMPLES, protection, 1.0, s), s) for s in ("1", "2.1", "2.2")}
+            np.testing.assert_array_equal(known["1"].known, protection.of(SAMPLES.first))
+            assert (known["1"].known != day).any()
+            for d in (0, 7):
+                pois, users = known["2.1"].pois[d], known["2.2"].users[d]
+                assert (len(set(pois)), len(set(users))) == (15, 50)
+                np.testing.assert_array_equal(known["2.1"].known[d], day[d][:, pois])
+                np.testing.assert_array_equal(known["2.2"].known[d], day[d][users])
+
+    @pytest.mark.parametrize("protection", PROTECTIONS, ids=str)
+    def test_profiles_are_what_the_mechanism_publishes(self, protection):
+        """The same uniform numbers through ``protect``'s parts, draw by draw."""
+        said = published(SAMPLES, protection, 0.7, "1")
+        for d in (0, 11):
+            b = SAMPLES.second[d] > 0
+            whole = np.ones(b.shape, bool)
+            chi = whole if protection.neighbours is None else neighbourhood(b, SAMPLES.affinity[d], protection.neighbours)
+            true = SAMPLES.second[d] if protection.counts else b
+            np.testing.assert_array_equal(said[d], protection.at(0.7).noisy(true, chi, SAMPLES.u[d]))
+
+    def test_what_leaks(self):
+        said = published(SAMPLES, dchi.COUNTS, 1.0)
+        some = leaked(SAMPLES, dchi.COUNTS, said, "2.2")
+        assert some.known.shape == some.published.shape == (12, 50, 29)
+        np.testing.assert_array_equal(some.known[4], SAMPLES.day[4][some.users[4]])
+        pois = leaked(SAMPLES, dchi.BOOLEANS, said, "2.1")
+        assert pois.known.shape == (12, 100, 15)
+        np.testing.assert_array_equal(pois.known[4], SAMPLES.day[4][:, pois.pois[4]] > 0)
+        earlier = leaked(SAMPLES, dchi.COUNTS, said, "1")
+        np.testing.assert_array_equal(earlier.known, SAMPLES.first)
+        # who leaks first also leaks when more do
+        fewer = leaked(SAMPLES, dchi.COUNTS, said, "2.2", 20)
+        assert all(set(a) < set(b) for a, b in zip(fewer.users, some.users, strict=True))
+        with pytest.raises(ValueError, match="amount must be a whole number"):
+            leaked(SAMPLES, dchi.COUNTS, said, "2.1", 30)
+
+
+@pytest.mark.parametrize("protection", PROTECTIONS, ids=str)
+class TestFigures:
+    def test_errors_fall_as_epsilon_grows(self, protection):
+        found = dchi.error(SAMPLES, protection, [0.1, 1, 3, 9])
+        assert found.shape == (12, 4)
+        assert all(after < before for before, after in pairwise(found.mean(axis=0)))
+        said, true = published(SAMPLES, protection, 3.0)[5], protection.of(SAMPLES.day)[5]
+        plain = np.mean([abs(int(said[:, j].sum()) - int(true[:, j].sum())) for j in range(29)])
+        assert found[5, 2] == pytest.approx(plain)
+
+    def test_the_surface_is_algorithm_11(self, protection):
+        for scenario in ("1", "2.1", "2.2"):
+            found = dchi.surface(SAMPLES, protection, 2.0, [0, 3, 9], [1, 4], scenario)
+            assert found.shape == (12, 3, 2)
+            leak = leaked(SAMPLES, protection, published(SAMPLES, protection, 2.0, scenario), scenario)
+            sides = leak.published[3].tolist(), leak.known[3].tolist()
+            expected = [[naive.algorithm_11(*sides, delta, most) for most in (1, 4)] for delta in (0, 3, 9)]
+            np.testing.assert_allclose(found[3], expected)
+
+    def test_inconsistencies(self, protection):
+        found = dchi.without_inconsistencies(SAMPLES, protection, 2.0, [0, 0.05, 2.0], 8)
+        np.testing.assert_allclose(found[:, 0], dchi.surface(SAMPLES, protection, 2.0, [2], [2])[:, 0, 0])
+        said = published(SAMPLES, protection, 2.0)[3]
+        kept = np.array([naive.algorithm_12(row.tolist(), SAMPLES.affinity[3], 0.05, 8) for row in said])
+        users = np.sort(SAMPLES.user_order[3, :50])
+        true = protection.of(SAMPLES.day)[3][users]
+        assert found[3, 1] == pytest.approx(naive.algorithm_11(kept[users].tolist(), true.tolist(), 2, 2))
+
+    def test_estimates_of_epsilon(self, protection):
+        for estimator in dchi.ESTIMATORS:
+            for pooled, shape in ((False, (12, 2, 50)), (True, (12, 2))):
+                found = dchi.epsilon_error(SAMPLES, protection, [0.5, 1.0], estimator=estimator, pooled=pooled)
+                assert found.shape == shape
+                assert (found >= 0).all()
+        near = dchi.estimated_epsilon(SAMPLES, protection, [0.5], "likeliest", pooled=True, chi_known=True)
+        assert np.median(near) == pytest.approx(0.5, rel=0.1)
+
+    def test_who_knows_chi_takes_the_published_periods(self, protection):
+        found = dchi.estimated_epsilon(SAMPLES, protection, [0.5], scenario="1", chi_known=True)[2, 0]
+        chi = protection.chi(SAMPLES.second, SAMPLES.affinity)[2]
+        apart = np.abs(published(SAMPLES, protection, 0.5, "1")[2] * 1 - protection.of(SAMPLES.first)[2] * 1)
+        mean = [row[mask].mean() for row, mask in zip(apart, chi, strict=True)]
+        with np.errstate(divide="ignore"):
+            expected = 1 / np.array(mean) if protection.counts else np.log1p(-np.array(mean)) - np.log(mean)
+        np.testing.assert_allclose(found, expected)
+
+    def test_the_nearest_is_the_best_that_algorithm_11_does_with_one_name(self, protection):
+        for scenario in ("2.1", "2.2"):
+            best = dchi.surface(SAMPLES, protection, 1.0, range(200), [1], scenario).max(axis=(1, 2))
+            assert (best <= dchi.nearest_rate(SAMPLES, protection, 1.0, "profileGuess", scenario)).all()
+        told = dchi.nearest_rate(SAMPLES, protection, 0.1, "likelihood").mean()
+        plain = dchi.nearest_rate(SAMPLES, protection, 0.1, "profileGuess").mean()
+        assert told > plain + 0.1 if protection.neighbours else told >= plain - 0.01
+
+    def test_more_that_leaks_helps(self, protection):
+        found = dchi.side_information(SAMPLES, protection, 2.0, [10, 50], [5, 29]).mean(axis=0)
+        assert (found[:, 1] > found[:, 0]).all()
+        assert (found[0] > found[1]).all()  # of fewer candidates one is sooner the only one
+        for most in (1, 3, 50):
+            grid = dchi.surface(SAMPLES, protection, 2.0, range(300), [most]).max(axis=(1, 2))
+            np.testing.assert_allclose(dchi.side_information(SAMPLES, protection, 2.0, [50], [29], most)[:, 0, 0], grid)
+
+
+@pytest.mark.parametrize("row", dchi.TABLE, ids=str)
+def test_the_table_is_algorithm_16(row):
+    protection = dchi.COUNTS._replace(neighbours=row.neighbours)
+    rate, users = dchi.most_visited_rate(SAMPLES, protection, row.epsilon, row.scenario)
+    d, said = 2, published(SAMPLES, protection, row.epsilon, row.scenario)
+    leak, counts = leaked(SAMPLES, protection, said, row.scenario), SAMPLES.period(row.scenario)
+    chi = protection.chi(counts, SAMPLES.affinity)
+    sets = [naive.poi_guess(said[d, u].tolist(), set(np.flatnonzero(chi[d, u]))) for u in leak.users[d]]
+    right = alone = there = 0
+    for i, user in enumerate(leak.users[d]):
+        own = counts[d, user]
+        if not own.any():
+            continue
+        there += 1
+        delta = 0.3 * own[leak.pois[d]].sum()
+        named = naive.algorithm_16(leak.published[d, i].tolist(), leak.known[d].tolist(), sets, delta)
+        right += bool(named & naive.poi_guess(own.tolist(), range(29)))
+        hers = naive.algorithm_16(leak.published[d, i].tolist(), [leak.known[d, i].tolist()], [sets[i]], delta)
+        alone += bool(hers & naive.poi_guess(own.tolist(), range(29)))
+    assert (rate[d], users[d]) == (pytest.approx(right / there), there)
+    only_hers = dchi.most_visited_rate(SAMPLES, protection, row.epsilon, row.scenario, others=False)[0]
+    assert only_hers[d] == pytest.approx(alone / there)
+
+
+def test_readings_of_the_table():
+    rate = lambda **how: dchi.most_visited_rate(SAMPLES, dchi.COUNTS, 2.0, "2.2", **how)[0].mean()  # noqa: E731
+    # 0.3 as a distance between counts is equality; an empty guess taken by its letter is a success
+    assert rate(absolute=True) < 0.05 < rate() < rate(empty="everything")
+    part = lambda guess: dchi.most_visited_rate(SAMPLES, dchi.COUNTS, 4.0, "2.1", guess=guess)[0].mean()  # noqa: E731
+    assert part("leaked") < part("sanitised")  # 15 of 29 POIs do not hold everybody's most visited one
+
+
+def test_without_any_leak_the_most_visited_poi_is_read_off():
+    rates = [dchi.read_off_rate(SAMPLES, dchi.COUNTS, epsilon).mean() for epsilon in (0.05, 0.5, 2, 20)]
+    assert all(before < after for before, after in pairwise(rates))
+    assert rates[-1] == 1.0
+    assert 0 < dchi.read_off_rate(SAMPLES, dchi.COUNTS, 6.0, "1").min() <= 1
+
+
+def test_the_correction_that_the_paper_lacks():
+    plain, corrected = (dchi.error(SAMPLES, dchi.BOOLEANS, [1.0, 2.0], c).mean(axis=0) for c in (False, True))
+    assert (corrected < 0.7 * plain).all()
+    with pytest.raises(ValueError, match="corrected is for booleans"):
+        dchi.error(SAMPLES, dchi.COUNTS, [1.0], True)
+
+
+def test_levels_and_bands():
+    assert dchi.level(SAMPLES, dchi.BOOLEANS)[0] == pytest.approx((SAMPLES.day[0] > 0).sum() / 29)
+    assert dchi.level(SAMPLES, dchi.COUNTS)[0] == pytest.approx(SAMPLES.day[0].sum() / 29)
+    found = dchi.band(np.arange(101.0)[:, None])
+    assert np.ravel(found).tolist() == pytest.approx([50, 5, 95])
+
+
+def test_what_the_likelihood_cannot_know_is_refused():
+    for scenario, protection in (("1", dchi.COUNTS), ("2.1", dchi.NEAR_COUNTS)):
+        with pytest.raises(ValueError, match="the likelihood needs true profiles of the published period"):
+            dchi.nearest_rate(SAMPLES, protection, 1.0, "likelihood", scenario)
+    assert dchi.nearest_rate(SAMPLES, dchi.COUNTS, 4.0, "likelihood", "2.1").mean() > 0.5

@@ -1,0 +1,243 @@
+"""The setting of "Privacy games": the area, the users, their priors."""
+
+import numpy as np
+import pytest
+
+from mobpriv.attacks.policies import reidentified
+from mobpriv.base.numbers import shown
+from mobpriv.book import notebooks, runs
+from mobpriv.book.results import ROOT
+from mobpriv.channels.distances import euclidean, hamming
+from mobpriv.channels.inference import prior_error
+from mobpriv.channels.rivals import planar_laplace
+from mobpriv.datasets import load
+from mobpriv.experiments import joint, thesis_3
+
+# two towns of two cells each, 1 km between neighbours, 3 km between the towns; nobody is ever in the cell between them
+LINE = euclidean(np.column_stack([[0.0, 1000.0, 2500.0, 4000.0, 5000.0], np.zeros(5)]))
+PRIOR = np.array([0.4, 0.1, 0.0, 0.2, 0.3])
+
+
+def test_the_city_takes_persons():
+    setting = joint.prepare(users=3)
+    assert len(setting.users) == 3
+    assert all(name.startswith("p") for name in setting.users)
+    assert setting.priors.shares.index.tolist() == setting.users
+    assert setting.priors.shares.shape == (3, 300)
+    assert (setting.grid.width, setting.grid.height) == (15_000, 8_000)
+    assert setting.priors.shares.sum(axis=1).tolist() == pytest.approx([1, 1, 1])
+    first = setting.users[0]
+    assert f"{shown(setting.priors.records['inside'].sum())} records inside" in setting.selection
+    without = joint.prepare(users=2, leave_out=first)
+    assert without.users == setting.users[1:]  # the area stays: one user's records do not move it here
+    assert without.selection.endswith(f". We leave out {first}")
+
+
+def test_cabs_on_request():
+    assert all(name.startswith("c") for name in joint.prepare(users=2, begins="c").users)
+
+
+def test_everybody_where_a_data_set_does_not_say_who_the_persons_are(tmp_path):
+    traces = load("city").traces
+    some = traces[traces["user"].isin(["c001", "c002", "p001"]).to_numpy()]
+    some.to_parquet(tmp_path / "own.parquet")
+    assert set(joint.prepare(str(tmp_path / "own.parquet"), users=3).users) == set(some["user"].astype(str))
+
+
+def test_both_halves_of_the_area():
+    found = joint.prepare_halves(columns=8, rows=6, users=12)
+    whole = thesis_3.prepare()
+    for half, of_all in ((found.known, whole.known), (found.secret, whole.secret)):
+        there = found.grid.cells(of_all["lat"].to_numpy(), of_all["lng"].to_numpy()) >= 0
+        expected = of_all[there & of_all["user"].isin(found.users).to_numpy()]
+        assert half[["t", "lat", "lng"]].to_numpy().tolist() == expected[["t", "lat", "lng"]].to_numpy().tolist()
+    counts = found.known["user"].value_counts()
+    assert found.users == sorted(found.users, key=lambda user: (-counts[user], user))
+    assert all(user.startswith("p") for user in found.users)
+    assert sorted(found.attacked) == sorted(set(found.secret["user"]))
+    assert f"{shown(len(found.known))} training and {shown(len(found.secret))} test records inside" in found.selection
+    attack = thesis_3.attacks()[0].fit(found.known)
+    assert len(reidentified(attack.rank(found.secret), found.attacked)) == len(found.attacked)
+
+
+def test_halves_take_no_more_users_than_there_are():
+    cabs = joint.prepare_halves(columns=2, rows=2, users=100_000, begins="c")
+    assert set(cabs.users) == set(cabs.known["user"])
+    with pytest.raises(ValueError, match="records of 0 whose name begins with 'x'"):
+        joint.prepare_halves(columns=2, rows=2, begins="x")
+    with pytest.raises(ValueError, match=r"columns must be a whole number, at least 1 \(got 0\)"):
+        joint.prepare_halves("no such data set", columns=0)
+
+
+def test_kilometres_for_the_reader():
+    """Rows in metres and 1/m become a table in km and 1/km; what is no length and no ε stays."""
+    rows = joint.scenario_1(PRIOR, LINE, [0.3e-3])
+    table = joint.readable(rows)
+    assert table["epsilon"].tolist() == [0.3] * 3
+    for name in ("privacy", "d_m", "bayes"):
+        assert (1000 * table[name]).tolist() == pytest.approx([row[name] for row in rows], rel=1e-12)
+    assert (1000 * table[["middle", "privacy_bound"]].iloc[0]).tolist() == pytest.approx(
+        [rows[0]["middle"], rows[0]["privacy_bound"]], rel=1e-12
+    )
+    assert table["cost"].tolist() == [row["cost"] for row in rows]
+    assert rows == joint.scenario_1(PRIOR, LINE, [0.3e-3])  # nothing was changed in place
+    assert [joint.per_km(e) for e in (0.00015, 0.0006, 0.001, 0.0003)] == ["0.15", "0.6", "1", "0.3"]
+
+
+def test_where_everybody_is():
+    setting = joint.prepare(columns=4, rows=3, users=1)
+    cells = setting.grid.cells(setting.traces["lat"].to_numpy(), setting.traces["lng"].to_numpy())
+    assert joint.everybody(setting).tolist() == [(cells == cell).sum() for cell in range(12)]
+
+
+def test_what_a_channel_is_worth():
+    """The truth in half the cases and the first cell else, by hand; 1 km between both."""
+    d = euclidean(np.array([[0.0, 0.0], [1000.0, 0.0]]))
+    found = joint.worth(np.array([0.4, 0.6]), np.array([[0.8, 0.2], [0.5, 0.5]]), hamming(2), d)
+    assert found["cost"] == pytest.approx(0.4 * 0.2 + 0.6 * 0.5)
+    assert found["AP"] == pytest.approx(min(0.32, 0.3) + min(0.08, 0.3))  # km, the likelier of the two cells for each answer
+    assert found["epsilon"] == pytest.approx(np.log(0.5 / 0.2) / 1000)
+
+
+def test_noise_on_the_cells_of_an_area():
+    grid = joint.prepare(columns=3, rows=2, users=1).grid
+    edges = [1000 * np.array([0.0, 5.0, 10.0, 15.0]), 1000 * np.array([0.0, 4.0, 8.0])]
+    assert joint.laplace(grid, 0.0006) == pytest.approx(planar_laplace(*edges, 0.0006), rel=1e-12)
+
+
+def test_unknown_users_are_named():
+    with pytest.raises(ValueError, match="leave_out names users that the data set does not have: nobody"):
+        joint.prepare(leave_out="nobody")
+
+
+def rows_of(table, mechanism):
+    return [row for row in table if row["mechanism"] == mechanism]
+
+
+def test_scenario_1_takes_d_m_from_the_differential_channel():
+    table = joint.scenario_1(PRIOR, LINE, [0.2e-3, 0.8e-3])
+    differential, distortion, both = (rows_of(table, name) for name in ("differential", "distortion", "joint"))
+    assert [row["epsilon"] for row in differential] == [0.2e-3, 0.8e-3]
+    assert all(row["exact"] for row in table)
+    for p_e, p_d, p_ed in zip(differential, distortion, both, strict=True):
+        assert p_d["privacy"] == pytest.approx(p_e["privacy"], rel=1e-8)
+        assert p_ed["cost"] == pytest.approx(p_e["cost"], rel=2e-8)  # p_e itself keeps (24)
+        assert p_d["cost"] <= p_e["cost"] * (1 + 1e-8)  # (21) has fewer constraints than (24)
+        assert p_e["middle"] <= p_e["privacy"] * (1 + 1e-7)  # the rule: largest AP
+        assert p_e["privacy"] * (1 - 1e-9) <= p_e["privacy_bound"] <= p_e["privacy"] * 1.001
+        assert p_e["effective_epsilon"] <= p_e["epsilon"] * (1 + 1e-6)
+        for row in (p_e, p_d, p_ed):  # the optimal attack is the best; Bayes at most twice as bad in a metric
+            assert row["privacy"] <= row["bayes"] * (1 + 1e-9) <= 2 * row["privacy"] * (1 + 1e-8)
+    assert differential[1]["privacy"] < differential[0]["privacy"]
+
+
+def test_scenario_2_more_privacy_costs_more_and_the_price_is_convex():
+    table = joint.scenario_2(PRIOR, LINE, [0.8e-3], [0.25, 0.5, 0.75])
+    (p_e,), both = rows_of(table, "differential"), rows_of(table, "joint")
+    assert [row["privacy"] for row in both] == pytest.approx([row["d_m"] for row in both], rel=1e-7)  # (24c) binds
+    d_max = prior_error(PRIOR, LINE)
+    assert both[1]["d_m"] == pytest.approx((p_e["privacy"] + d_max) / 2)
+    prices = np.diff([p_e["cost"], *(row["cost"] for row in both)])
+    assert (prices > 0).all()
+    assert (np.diff(prices) > -1e-8).all()
+
+
+def test_scenario_2_leaves_out_what_cannot_be_raised():
+    """At ε next to 0 the best channel tells nothing: its AP is d_max."""
+    (row,) = joint.scenario_2(PRIOR, LINE, [1e-9], [0.5])
+    assert row["privacy"] == pytest.approx(prior_error(PRIOR, LINE), rel=1e-6)
+
+
+def test_scenario_3_is_the_maximum_where_d_m_does_not_bind():
+    table = joint.scenario_3(PRIOR, LINE, [0.2e-3, 0.8e-3], 500.0)
+    d_max = prior_error(
+        PRIOR, LINE
+    )  # 0.4 * 4 + 0.1 * 3 + 0.3 * 1 = 2.2 km at the fourth cell; 0.1 + 0.2 * 4 + 0.3 * 5 = 2.4 km at the first
+    thresholds = [500.0, 1000.0, 1500.0, 2000.0]
+    assert d_max == pytest.approx(1000 * min(2.2, 2.4, 0.4 + 0.2 * 3 + 0.3 * 4, 0.4 * 2.5 + 0.1 * 1.5 + 0.2 * 1.5 + 0.3 * 2.5))
+    distortion = {row["d_m"]: row for row in rows_of(table, "distortion")}
+    assert list(distortion) == thresholds
+    differential = {row["epsilon"]: row for row in rows_of(table, "differential")}
+    seen = set()
+    for row in rows_of(table, "joint"):
+        p_e, p_d = differential[row["epsilon"]], distortion[row["d_m"]]
+        assert row["privacy"] == pytest.approx(max(p_e["privacy"], p_d["privacy"]), rel=1e-7)
+        assert row["cost"] >= max(p_e["cost"], p_d["cost"]) * (1 - 1e-8)
+        assert row["reused"] == (row["d_m"] <= p_e["privacy"]) == (row["cost"] == p_e["cost"])
+        seen.add(row["reused"])
+    assert seen == {True, False}
+
+
+def test_an_adversary_who_knows_the_prior_alone_finds_what_was_promised():
+    table = joint.prior_knowledge(PRIOR, LINE, [0.8e-3], [0.0, 0.5], [2.0])
+    # four channels, π itself, half of it moved to the two likeliest cells or to one, and its square
+    assert len(table) == 4 * 4
+    for row in table:
+        assert row["under_prior"] >= row["promised"] * (1 - 1e-9)  # the best attack on π is the one for π
+        if (row["kind"], row["level"]) == ("weight", 0.0):
+            assert row["privacy"] == row["under_prior"] == pytest.approx(row["promised"], rel=1e-8)
+    bits = [row["bits"] for row in table if row["mechanism"] == "differential" and row["kind"] != "place"]
+    # π: four cells; half of it moved to the two likeliest, 0.4 and 0.3; squares 0.16 : 0.01 : 0.04 : 0.09
+    for found, shares in zip(
+        bits, ([0.4, 0.1, 0.2, 0.3], [0.2 + 2 / 7, 0.05, 0.1, 0.15 + 1.5 / 7], np.array([16, 1, 4, 9]) / 30), strict=True
+    ):
+        assert found == pytest.approx(-sum(p * np.log2(p) for p in shares))
+
+
+def test_all_users_give_the_same_in_one_process_and_in_two_and_are_kept():
+    users, kept = [PRIOR, PRIOR[::-1]], {}
+
+    def keep(name, compute):
+        if name not in kept:
+            kept[name] = compute()
+        return kept[name]
+
+    alone = joint.of_all(joint.scenario_2, users, LINE, [0.8e-3], [0.5], workers=1)
+    both = joint.of_all(joint.scenario_2, users, LINE, [0.8e-3], [0.5], keep=keep, workers=2)
+    assert alone == both
+    assert [row["user"] for row in alone] == [1, 1, 1, 2, 2, 2]
+    assert set(kept) == {"scenario_2-1", "scenario_2-2"}
+    kept["scenario_2-2"] = []
+    assert {row["user"] for row in joint.of_all(joint.scenario_2, users, LINE, [0.8e-3], [0.5], keep=keep)} == {1}
+
+
+# --------------------------------------------------------------------------------------------------------- the time it takes
+def test_cells_are_made_larger_until_the_channels_are_in_time():
+    asked = joint.prepare(minutes=1.0, programs=0.0)
+    assert "instead of" not in asked.selection
+    needed = joint.estimated(asked.priors, asked.grid.size, 100.0)
+    fitting = joint.prepare(minutes=needed * 1.001, programs=100.0)
+    assert fitting.selection == asked.selection
+    larger = joint.prepare(minutes=needed * 0.999, programs=100.0)  # just below what it takes
+    assert larger.grid.size < asked.grid.size
+    assert joint.estimated(larger.priors, larger.grid.size, 100.0) <= needed * 0.999
+    visited = asked.priors.records["cells"].max()
+    cells = f"{larger.grid.columns} × {larger.grid.rows} cells instead of 20 × 15. Users visited up to {visited} of the 20 × 15 cells, "
+    assert cells in larger.selection
+    assert (
+        f"would take about {needed:.0f} min. The parameter minutes = {needed * 0.999:g} allows less (0 keeps the cells)"
+        in larger.selection
+    )
+    # the same area as who asks for these cells
+    assert larger.grid == joint.prepare(columns=larger.grid.columns, rows=larger.grid.rows).grid
+    assert joint.prepare(minutes=0.0, programs=1e9).selection == asked.selection
+
+
+def test_no_budget_is_too_small_for_one_cell():
+    assert joint.prepare(minutes=1e-12, programs=1.0).grid.size == 1
+    halves = joint.prepare_halves(minutes=1e-12, programs=1.0)
+    assert halves.grid.size == 1
+    assert "1 × 1 cells instead of 20 × 15" in halves.selection
+
+
+def test_the_books_own_runs_keep_the_cells_of_the_paper():
+    """The city never comes near the default budget; the runs on real data are registered without one."""
+    for path in sorted((ROOT / "notebooks").glob("joint_*.ipynb")):
+        known = notebooks.parameters(path)
+        if "minutes" in known:
+            assert known["minutes"].default == 5.0
+    assert 2 * joint.estimated(joint.prepare().priors, 300, 10.0) < 5.0  # ten programs are the most that a notebook names
+    registry = runs.read(ROOT)
+    real = [run for run in registry.runs.values() if any(name.startswith("joint_") for name in run.notebooks)]
+    assert real
+    assert all(run.parameters["minutes"] == 0 for run in real)

@@ -1,0 +1,208 @@
+"""ILL-Attack with one of its parts exchanged: each variant differs from it in that part alone."""
+
+from dataclasses import fields, replace
+from itertools import combinations
+
+import naive_profiles as naive
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+from trace_making import strolls, traces_of, walks
+
+from mobpriv.attacks import APAttack, ILLAttack, POIAttack
+from mobpriv.attacks.policies import reidentified
+from mobpriv.experiments import thesis_5_reasons as reasons
+from mobpriv.ground.grid import S2Grid, SquareGrid
+from mobpriv.traces.profiles import heat_maps
+from mobpriv.traces.sub_traces import SubTraces, slices
+from mobpriv.traces.table import as_traces
+
+
+def shares(traces, grid):
+    """Trace -> {cell: share}."""
+    maps = heat_maps(traces, grid)
+    return {
+        user: dict(zip(maps.cells[row.indices], row.data, strict=True))
+        for user, row in ((user, maps.shares[[i]]) for i, user in enumerate(maps.users))
+    }
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(walks, min_size=1, max_size=4), st.lists(walks, min_size=1, max_size=3), st.integers(1, 4))
+def test_the_nearest_past_equals_its_definition(known, anonymous, k):
+    """All pairs one by one; names among which the sub-traces of "u" lie on both sides of those of "u-1"."""
+    names = {"u0": "u", "u1": "u-1", "u2": "u-10", "u3": "v"}
+    past = traces_of(known)
+    past = slices(as_traces(past.assign(user=past["user"].astype(str).map(names))), 900)
+    grid, now = SquareGrid(100), traces_of(anonymous)
+    theirs, mine = shares(past.traces, grid), shares(now, grid)
+    found = reasons.nearest_past(past, now, grid, k)
+    assert found.columns.tolist() == sorted(set(past.owner))
+    assert found.index.tolist() == list(mine)
+    for trace, x in mine.items():
+        for user in found.columns:
+            every = sorted(naive.topsoe(x, theirs[sub]) for sub, owner in past.owner.items() if owner == user)
+            assert found.loc[trace, user] == pytest.approx(np.mean(every[:k]), abs=1e-12)
+
+
+def test_some_pairs_at_a_time_are_all_pairs(monkeypatch):
+    past, now = slices(strolls(3, apart=500.0), 3600), slices(strolls(3, apart=500.0, seed=2), 3600).traces
+    whole = reasons.nearest_past(past, now, S2Grid(15), 2)
+    for pairs in (1, 7 * len(past.owner), 10**9):
+        monkeypatch.setattr(reasons, "AT_ONCE", pairs)
+        pd.testing.assert_frame_equal(reasons.nearest_past(past, now, S2Grid(15), 2), whole, check_exact=True)
+
+
+def test_of_an_uncut_past_the_nearest_is_ap_attack_s():
+    known, now = strolls(3, apart=500.0), slices(strolls(3, apart=500.0, seed=2), 3600).traces
+    uncut = SubTraces(known, pd.Series({user: user for user in known["user"].cat.categories}, name="owner"))
+    pd.testing.assert_frame_equal(reasons.nearest_past(uncut, now, APAttack().grid), APAttack().fit(known).rank(now))
+
+
+def test_bad_numbers_of_neighbours():
+    past = slices(strolls(2), 3600)
+    with pytest.raises(ValueError, match="k must be a whole number, at least 1"):
+        reasons.nearest_past(past, past.traces, S2Grid(13), 0)
+
+
+def test_ties_are_settled_by_lot():
+    ranking = pd.DataFrame(
+        [[0.0, 0.0, 1.0], [0.2, 0.1, 0.1 + 1e-15], [0.0, 0.0, 0.0], [0.5, 0.1, 0.9]], index=list("wxyz"), columns=list("abc")
+    )
+    owner = pd.Series({"z": "b", "w": "a", "x": "a", "y": "c"})  # in another order than the ranking's
+    chance, nearest = reasons.by_lot(ranking, owner)
+    assert chance.tolist() == [1.0, 0.5, 0.0, 1 / 3]
+    assert nearest.tolist() == [1, 2, 2, 3]
+
+
+@pytest.mark.parametrize("length", ["sessions", "days"])
+def test_every_variant_has_ill_attack_s_settings(length):
+    every = reasons.classifiers(length, 30, 5) | reasons.feature_groups(length, 30, 5)
+    ill = every["ILL-Attack"]
+    assert type(ill) is ILLAttack
+    assert (ill.trees, ill.seed, ill.delta, ill.min_split) == (30, 5, {"sessions": 1800, "days": 86_400}[length], 8)
+    for variant in every.values():
+        assert isinstance(variant, ILLAttack)
+        assert all(getattr(variant, part.name) == getattr(ill, part.name) for part in fields(ILLAttack))
+    assert ("without hourOfDay" in every) == (length == "sessions")  # which days do not have
+    assert reasons.classifiers(length)["ILL-Attack"].trees == 100
+
+
+def test_all_features_are_ill_attack_s():
+    known, secret = strolls(3, apart=800.0), slices(strolls(3, apart=800.0, seed=4), 1800).traces
+    ill = ILLAttack(trees=20, seed=3)
+    every = reasons.SomeFeatures(trees=20, seed=3)
+    pd.testing.assert_frame_equal(every.fit(known).rank(secret), ill.fit(known).rank(secret), check_exact=True)
+
+
+@pytest.mark.parametrize(
+    ("groups", "names", "has_cells"),
+    [
+        (("centre",), ["centerLat", "centerLng"], False),
+        (("nbRecords", "hourOfDay"), ["hourOfDay", "nbRecords"], False),
+        (("cells",), [], True),
+        (("cells", "hourOfDay"), ["hourOfDay"], True),
+    ],
+)
+def test_some_features_are_columns_of_all(groups, names, has_cells):
+    traces = slices(strolls(2, apart=2000.0), 1800).traces
+    some, all_of_them = reasons.SomeFeatures(groups=groups).features(traces), ILLAttack().features(traces)
+    assert some.names == names
+    assert some.cells.tolist() == (all_of_them.cells.tolist() if has_cells else [])
+    full = pd.DataFrame(all_of_them.values.toarray(), columns=[*all_of_them.names, *all_of_them.cells])
+    np.testing.assert_array_equal(some.values.toarray(), full[[*names, *some.cells]])
+    fitted = reasons.SomeFeatures(groups=groups, trees=5).fit(strolls(2, apart=2000.0))
+    assert fitted.known_.forest.n_features_in_ == some.values.shape[1]
+    assert fitted.rank(traces).shape == (len(some.users), 2)
+
+
+def test_who_differs_by_the_number_of_records_is_found_by_it_alone():
+    """At one place, recorded every 10 and every 5 minutes."""
+    at_home = lambda step, days: [(86_400 * d + t, 0, 0) for d in days for t in range(0, 86_400, step)]  # noqa: E731
+    known = traces_of([at_home(600, range(4)), at_home(300, range(4))])
+    secret = slices(traces_of([at_home(600, [9]), at_home(300, [9])]), 1800)
+    rate = {
+        group: reidentified(
+            reasons.SomeFeatures(groups=(group,), trees=10).fit(known).rank(secret.traces), person=secret.owner.to_dict()
+        ).mean()
+        for group in ("nbRecords", "cells")
+    }
+    assert rate == {"nbRecords": 1, "cells": 0}  # with the cells alone all are tied
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ({"groups": ("cells", "weather")}, "groups must be some of hourOfDay, nbRecords, centre, cells .got 'weather'"),
+        ({"groups": ()}, "groups must hold a feature"),
+        ({"groups": ("hourOfDay",), "delta": 86_400.0}, "groups must hold a feature that sub-traces of 86400 s have"),
+        ({"groups": ("cells",), "trees": 0}, "trees must be a whole number"),
+    ],
+)
+def test_bad_groups(given, line):
+    with pytest.raises(ValueError, match=line):
+        reasons.SomeFeatures(**given)
+
+
+def test_a_random_forest_differs_in_the_cut_point_alone():
+    """And, with ``bootstrap``, in what each tree learns from."""
+    known, secret = strolls(3, apart=300.0), slices(strolls(3, apart=300.0, seed=4), 1800).traces
+    ill, forest = (kind(trees=10, seed=3, min_leaf=3).fit(known) for kind in (ILLAttack, reasons.RandomForest))
+    drawn = reasons.RandomForest(trees=10, seed=3, min_leaf=3, bootstrap=True).fit(known)
+    own, other, sampled = (of.known_.forest.get_params() for of in (ill, forest, drawn))
+    assert own == other
+    assert {name for name in other if other[name] != sampled[name]} == {"bootstrap"}
+    searched, random = forest.known_.forest.estimators_[0], ill.known_.forest.estimators_[0]
+    assert (searched.splitter, random.splitter) == ("best", "random")
+    rankings = [of.rank(secret) for of in (ill, forest, drawn)]
+    assert not any(a.equals(b) for a, b in combinations(rankings, 2))
+    pd.testing.assert_frame_equal(replace(forest, known_=None).fit(known).rank(secret), rankings[1], check_exact=True)
+    with pytest.raises(ValueError, match="bootstrap"):
+        reasons.RandomForest(bootstrap=1)
+
+
+@pytest.mark.parametrize("delta", [1800.0, 86_400.0])
+def test_logistic_regression_is_that_of_standardised_features(delta):
+    """Scikit-learn's scaler centres the cells, too: a shift of a column moves the intercept, and no probability."""
+    known, secret = strolls(3, days=6, apart=1500.0), slices(strolls(3, days=2, apart=1500.0, seed=4), delta).traces
+    fitted, past = reasons.LogisticRegression(delta=delta).fit(known), slices(known, delta)
+    learned, examples = fitted.known_.forest, fitted.features(past.traces)
+    full = examples.values.toarray().astype(float)
+    scaler, order = StandardScaler().fit(full), np.r_[np.flatnonzero(learned.centre), np.flatnonzero(learned.centre == 0)]
+    own, theirs = learned.standardised(examples.values).toarray(), scaler.transform(full)[:, order]
+    shift = own - theirs
+    np.testing.assert_allclose(shift, np.broadcast_to(shift[0], shift.shape), atol=1e-9)
+    assert learned.centre[len(examples.names) - 2 : len(examples.names)].all(), "the coordinates are centred"
+    tight = lambda values: LogisticRegression(max_iter=9999, tol=1e-9).fit(values, past.owner[examples.users])  # noqa: E731
+    now = fitted.features(secret, fitted.known_.cells).values
+    expected = tight(theirs).predict_proba(scaler.transform(now.toarray().astype(float))[:, order])
+    np.testing.assert_allclose(tight(own).predict_proba(learned.standardised(now)), expected, atol=1e-5)
+    np.testing.assert_array_equal(fitted.rank(secret), 1 - learned.model.predict_proba(learned.standardised(now)))
+    assert learned.model.n_iter_[0] < learned.model.max_iter
+
+
+def test_what_learns_finds_who_lives_alone():
+    secret = slices(strolls(4, seed=7), 1800)
+    for variant in reasons.classifiers("sessions", 10, 1).values():
+        ranking = variant.fit(strolls(4)).rank(secret.traces)
+        assert reidentified(ranking, person=secret.owner.to_dict()).all(), variant.name
+
+
+def test_many_users_of_one_sub_trace_each_are_no_warning():
+    """Warnings are errors here."""
+    users = traces_of([[(0, 5000 * i, 0), (60, 5000 * i, 0)] for i in range(12)])
+    for variant in reasons.classifiers("sessions", 5, 1).values():
+        assert variant.fit(users).rank(users).shape == (12, 12)
+
+
+def test_no_session_holds_a_stop_of_an_hour():
+    """Who never moves has one in every day and in no half hour."""
+    at_home = traces_of([[(60 * i, 0, 0) for i in range(3000)]])
+    for length, found in ((1800, False), (86_400, True)):
+        cut = slices(at_home, length).traces
+        assert POIAttack(200.0, 3600.0).fit(at_home).rank(cut).notna().to_numpy()[:-1].all() == found
+        assert POIAttack(200.0, 3600.0).fit(at_home).rank(cut).notna().to_numpy().any() == found

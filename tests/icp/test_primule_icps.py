@@ -1,0 +1,312 @@
+"""Individual call profiles: the window and its clocks, the profiles against their definition, keys and values; and what is refused."""
+
+from datetime import date
+
+import naive_primule as naive
+import numpy as np
+import pandas as pd
+import pytest
+from call_making import CELLS, ROME, calls_of
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from mobpriv.icp import profiles as module
+from mobpriv.icp.profiles import DAYS, WEEKDAY_SLOTS, Window, counts, icps, key_of, keys, known, only, values
+from mobpriv.traces.table import milliseconds
+
+NOVEMBER = Window("2016-10-31", ROME)
+TOWN = {"c1": "Pisa", "c2": "Pisa", "c3": "Lucca"}
+
+
+def table_of(found, weeks=4):
+    """{(municipality, user): values}"""
+    rows = found.profiles
+    shares = values(rows["key"].to_numpy(), weeks)
+    return {(m, u): v for m, u, v in zip(rows["municipality"], rows["user"], shares.tolist(), strict=True)}
+
+
+def told(found):
+    return {rule: (records, users) for rule, records, users in found.left_out.itertuples(index=False)}
+
+
+def test_the_example_of_the_paper():
+    """§3.1, P4: one call on Monday, ten on Tuesday and two on Friday make (1 + 1 + 1) / 5 = 0.6."""
+    days = ["2016-10-31"] + ["2016-11-01"] * 10 + ["2016-11-04"] * 2
+    calls = calls_of([("a", f"{day}T10:{k:02}", "c1") for k, day in enumerate(days)], ROME)
+    found = table_of(icps(calls, CELLS, NOVEMBER))
+    assert found == {("Pisa", "a"): [0, 0.6, *[0] * 22]}
+
+
+def test_the_order_of_cells_and_keys():
+    assert DAYS.tolist() == [5, 5, 5, 2, 2, 2] * 4
+    assert WEEKDAY_SLOTS.tolist() == [0, 1, 2, 6, 7, 8, 12, 13, 14, 18, 19, 20]
+    assert known(2).tolist() == list(range(12))
+    # week 1, weekend, evening: cell 11; 15 bits of week 0, 9 of weekdays, 4 of the weekend before
+    one = np.zeros((1, 24), int)
+    one[0, 11] = 2
+    assert keys(one).tolist() == [2 << (15 + 9 + 4)]
+    assert values(keys(one))[0, 11] == 1
+    assert keys(np.array([DAYS])).tolist() == [naive.key(DAYS)]
+    assert naive.key(DAYS).bit_length() == 60
+    assert keys(np.array([DAYS]))[0] & only([0, 4]) == 5 | 2 << 11
+
+
+@settings(deadline=None)
+@given(
+    st.integers(1, 4).flatmap(
+        lambda weeks: st.tuples(
+            st.just(weeks), st.lists(st.tuples(*[st.integers(0, int(d)) for d in DAYS[: 6 * weeks]]), min_size=1, max_size=8)
+        )
+    )
+)
+def test_keys_are_profiles(drawn):
+    weeks, rows = drawn
+    days = np.array(rows)
+    found = keys(days, weeks)
+    assert found.tolist() == [naive.key(row) for row in rows]
+    assert np.array_equal(counts(found, weeks), days)
+    assert np.array_equal(values(found, weeks), days / DAYS[: 6 * weeks])
+
+
+ZONES = [ROME, "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "America/Sao_Paulo", "America/St_Johns", "UTC"]
+starts = st.dates(date(2010, 3, 1), date(2010, 3, 28)) | st.dates(date(2016, 10, 1), date(2016, 11, 6))
+
+
+@st.composite
+def windows(draw):
+    slots = draw(st.just((0, 8, 19)) | st.tuples(st.just(0), st.integers(1, 11), st.integers(12, 23)))
+    return Window(draw(starts), draw(st.sampled_from(ZONES)), draw(st.integers(1, 4)), slots)
+
+
+@st.composite
+def cases(draw):
+    window = draw(windows())
+    start, end = (int(t.timestamp()) * 1000 for t in window.period)
+    hours = (end - start) // 3_600_000
+    # on and about full hours: there slots and days begin, and clocks change
+    moment = st.builds(
+        lambda h, ms: start + h * 3_600_000 + ms, st.integers(-30, hours + 30), st.sampled_from([-1, 0, 1, 1_800_000])
+    )
+    seconds = st.sampled_from([0.0, 60.0, 0.001, 3600.0, 7 * 3600.0, 50_000.0, 200_000.0])
+    cell = st.sampled_from(["c1", "c2", "c3", "nowhere"])
+    return window, draw(st.lists(st.tuples(st.sampled_from("abc"), moment, cell, cell, seconds), max_size=25))
+
+
+@settings(deadline=None)
+@given(cases(), st.booleans(), st.booleans())
+# in Newfoundland clocks were put back at a minute past midnight: the day begins twice
+@example((Window("2010-11-07", "America/St_Johns"), [("a", 1_289_097_030_000, "c1", "c1", 60.0)]), False, False)
+def test_profiles_equal_the_definition(case, every_slot, both_cells):
+    window, records = case
+    calls = calls_of(records)
+    before = calls.copy(deep=True)
+    found = icps(calls, CELLS, window, every_slot=every_slot, both_cells=both_cells)
+    pd.testing.assert_frame_equal(calls, before, check_exact=True)
+    rows = [(u, naive.at(t), TOWN.get(c), s, TOWN.get(e)) for u, t, c, e, s in records]
+    expected = naive.profiles(rows, window.first, window.weeks, window.zone, window.slots, every_slot, both_cells)
+    assert table_of(found, window.weeks) == expected
+    profiles = found.profiles
+    assert list(profiles.columns) == ["user", "municipality", "key"]
+    assert list(zip(profiles["municipality"], profiles["user"], strict=True)) == sorted(expected)
+    # every record begins in a profile or is told
+    inside = [r for r in rows if naive.cell_of(r[1], window.first, window.weeks, window.zone, window.slots)]
+    outside = sum(n for rule, (n, _) in told(found).items() if "the window" in rule and not rule.startswith("end"))
+    assert outside == len(rows) - len(inside)
+    nowhere = [r for r in inside if r[2] is None]
+    assert told(found).get("cell without a municipality", (0, 0)) == (len(nowhere), len({r[0] for r in nowhere}))
+
+
+def test_weeks_that_do_not_begin_on_monday():
+    """Any 7 days hold 5 weekdays and 2 of a weekend: whoever calls every day has 1 everywhere."""
+    for day in range(1, 8):
+        window = Window(f"2016-11-{day:02}", ROME)
+        moments = pd.date_range(f"2016-11-{day:02}", periods=84, freq="8h", tz=ROME) + pd.Timedelta(hours=4)
+        moments = moments.append(moments[2::3] + pd.Timedelta(hours=3))
+        calls = calls_of([("a", int(t.timestamp()) * 1000, "c1") for t in moments])
+        assert table_of(icps(calls, CELLS, window)) == {("Pisa", "a"): [1.0] * 24}
+        weekdays, weekend = window.bits()
+        assert np.bitwise_or.reduce(weekdays) == (1 << 60) - 1
+        assert np.bitwise_or.reduce(weekend) == (1 << 24) - 1
+        assert ((weekdays == 0) != (weekend == 0)).all()
+
+
+def test_the_day_with_25_hours_is_one_day():
+    window = Window("2016-10-24", ROME, 1)  # clocks are put back on Sunday the 30th, 03:00 to 02:00
+    assert window.period[1] - window.period[0] == pd.Timedelta(hours=169)
+    twice = [1_477_785_600_000 + k * 3_600_000 for k in (0, 1)]  # 02:00 and 02:00
+    found = table_of(icps(calls_of([("a", t, "c1") for t in twice]), CELLS, window), 1)
+    assert found == {("Pisa", "a"): [0, 0, 0, 0.5, 0, 0]}
+    assert window.slot_of(np.array(twice)).tolist() == [18, 18]
+    # 07:59 and 08:00 by the clocks: eight hours behind a midnight nine hours ago
+    assert window.slot_of(np.array([twice[0] + 7 * 3_600_000 - 1, twice[0] + 7 * 3_600_000])).tolist() == [18, 19]
+
+
+def test_the_millisecond_at_which_clocks_go_back():
+    """São Paulo put its clocks back on 2017-02-19 at 00:00, to 23:00 of the Saturday: this moment is Saturday's, by the clocks' new time."""
+    window = Window("2017-02-13", "America/Sao_Paulo")
+    back = pd.Timestamp("2017-02-19T02:00", tz="UTC").value // 1_000_000
+    assert window.slot_of(np.array([back - 1, back, back + 3_600_000])).tolist() == [17, 17, 18]
+    zoned = pd.Timestamp("2017-02-19T02:00", tz="UTC").tz_convert(window.zone)
+    assert (zoned.weekday(), zoned.hour) == (5, 23)
+
+
+def test_a_call_over_midnight():
+    calls = calls_of([("a", "2016-11-01T23:59", "c1", "c3", 120.0)], ROME)
+    evening, night = [0, 0, 0.2], [0.2, 0, 0]
+    rest = [0] * 21
+    assert table_of(icps(calls, CELLS, NOVEMBER)) == {("Pisa", "a"): evening + rest}
+    assert table_of(icps(calls, CELLS, NOVEMBER, every_slot=True)) == {("Pisa", "a"): [0.2, 0, 0.2, *rest]}
+    both = table_of(icps(calls, CELLS, NOVEMBER, both_cells=True))
+    assert both == {("Pisa", "a"): evening + rest, ("Lucca", "a"): night + rest}
+    # it ends on the stroke of midnight: before it
+    calls = calls_of([("a", "2016-11-01T23:59", "c1", "c3", 60.0)], ROME)
+    assert table_of(icps(calls, CELLS, NOVEMBER, every_slot=True)) == {("Pisa", "a"): evening + rest}
+
+
+def test_what_is_left_out_is_told():
+    calls = calls_of(
+        [
+            ("a", "2016-10-30T23:59", "c1"),
+            ("a", "2016-10-30T23:58", "nowhere"),
+            ("b", "2016-11-28T00:00", "c1"),
+            ("b", "2016-11-01T00:00", "mars"),
+            ("c", "2016-11-01T00:00", "nowhere"),
+            ("c", "2016-11-01T00:00", "c3"),
+            ("d", "2016-11-01T00:00", "c3", "nowhere", 60.0),
+            ("d", "2016-11-27T23:59", "c3", "c1", 600.0),
+        ],
+        ROME,
+    )
+    found = icps(calls, CELLS, NOVEMBER)
+    assert told(found) == {
+        "before the window": (2, 1),
+        "after the window": (1, 1),
+        "cell unknown": (1, 1),
+        "cell without a municipality": (1, 1),
+    }
+    assert found.profiles["user"].tolist() == ["c", "d"]
+    assert found.profiles["user"].cat.categories.tolist() == ["c", "d"]
+    assert found.profiles["municipality"].cat.categories.tolist() == ["Lucca", "Pisa"]
+    ends = told(icps(calls, CELLS, NOVEMBER, both_cells=True))
+    assert (ends["end cell without a municipality"], ends["end after the window"]) == ((1, 1), (1, 1))
+    nobody = icps(calls.iloc[:0], CELLS, NOVEMBER)
+    assert (len(nobody.profiles), len(nobody.left_out)) == (0, 0)
+    assert nobody.profiles.dtypes["key"] == np.int64
+    assert counts(nobody.profiles["key"]).shape == (0, 24)
+
+
+@settings(deadline=None, max_examples=15)
+@given(cases(), st.randoms())
+def test_the_order_of_records_does_not_matter(case, random):
+    window, records = case
+    calls = calls_of(records)
+    shuffled = calls.sample(frac=1, random_state=random.randrange(1000))
+    again = shuffled.assign(user=shuffled["user"].astype(str), cell=shuffled["cell"].astype(str))
+    first = icps(calls, CELLS, window)
+    for other in (icps(shuffled, CELLS, window), icps(again, CELLS.iloc[::-1], window)):
+        pd.testing.assert_frame_equal(first.profiles, other.profiles)
+        pd.testing.assert_frame_equal(first.left_out, other.left_out)
+
+
+def test_the_window():
+    assert Window(pd.Timestamp("2016-11-01"), ROME).first == date(2016, 11, 1)
+    assert Window(pd.Timestamp("2016-10-31T23:00", tz="UTC"), ROME).first == date(2016, 11, 1)
+    assert Window("2016-11-01", ROME) == Window(date(2016, 11, 1), ROME, 4.0, [0, 8, 19])
+    assert Window("2016-11-01", ROME).period[1] == pd.Timestamp("2016-11-29", tz=ROME)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (("soon", ROME), "first and zone must be a day and a time zone"),
+        ((None, ROME), "first and zone must be a day"),
+        (("2016-11-01T10:00", ROME), "first must be a day, not a time of day"),
+        (("2016-11-01", "Mars/Olympus"), "a day and a time zone"),
+        (("2016-11-01", 3), "zone must be the name of a time zone"),
+        (("2016-11-01", ROME, 5), "weeks must be a whole number from 1 to 4 .got 5"),
+        (("2016-11-01", ROME, 0), "weeks must be"),
+        (("2016-11-01", ROME, 4, (8, 19)), "slots must be three full hours"),
+        (("2016-11-01", ROME, 4, (1, 8, 19)), "slots must be"),
+        (("2016-11-01", ROME, 4, (0, 19, 8)), "slots must be"),
+        (("2016-11-01", ROME, 4, (0, 8, 24)), "slots must be"),
+        (("2016-11-01", ROME, 4, (0, 8.5, 19)), "slots must be"),
+        (("2016-11-01", ROME, 4, 8), "slots must be"),
+        (("2011-12-28", "Pacific/Apia"), "they skip 2011-12-30"),
+    ],
+)
+def test_windows_that_are_none(given, words):
+    with pytest.raises(ValueError, match=words) as refused:
+        Window(*given)
+    assert "\n" not in str(refused.value)
+
+
+CALL = calls_of([("a", "2016-11-01T10:00", "c1")], ROME)
+
+
+@pytest.mark.parametrize(
+    ("calls", "cells", "more", "words"),
+    [
+        (3, CELLS, {}, "calls must be a table"),
+        (CALL.drop(columns="cell"), CELLS, {}, "missing: cell"),
+        (CALL.drop(columns="duration"), CELLS, {"every_slot": True}, "missing: duration"),
+        (CALL.drop(columns="end_cell"), CELLS, {"both_cells": True}, "missing: end_cell"),
+        (CALL.assign(t=pd.Timestamp("2016-11-01")), CELLS, {}, "must hold times with a zone"),
+        (CALL.assign(user=None), CELLS, {}, "every call must have a user, a time and a cell .1 do not, the first in row 0"),
+        (
+            CALL.assign(duration=-1.0),
+            CELLS,
+            {"every_slot": True},
+            r"durations must be seconds, not negative .got -1.0 in row 0",
+        ),
+        (CALL.assign(duration=np.inf), CELLS, {"both_cells": True}, "durations must be seconds"),
+        (CALL.assign(duration=-5.0), CELLS, {}, r"not negative .got -5.0 in row 0"),
+        (CALL.assign(user=""), CELLS, {}, "every call must have a user, a time and a cell .1 do not, the first in row 0"),
+        (CALL.assign(cell=pd.Categorical([""])), CELLS, {}, "every call must have a user, a time and a cell .1"),
+        (CALL, CELLS.drop(columns="municipality"), {}, "missing: municipality"),
+        (CALL, pd.concat([CELLS, CELLS]), {}, "every cell must occur once in cells .c1"),
+        (CALL, CELLS, {"every_slot": 1}, "every_slot must be True or False"),
+        (pd.concat([CALL, CALL]).assign(user=pd.Categorical([1, "1"])), CELLS, {}, "users must have distinct names"),
+    ],
+)
+def test_what_gives_no_profiles_is_refused(calls, cells, more, words):
+    with pytest.raises(ValueError, match=words) as refused:
+        icps(calls, cells, NOVEMBER, **more)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: counts([-1]), r"a key must be that of a profile of 4 weeks .got -1 in row 0"),
+        (lambda: counts([0, 1 << 60]), "in row 1"),
+        (lambda: counts([6]), "got 6 in row 0"),  # 6 of 5 days
+        (lambda: counts([1 << 15], 1), "of 1 weeks"),
+        (lambda: counts([0.5]), "keys must be whole numbers"),
+        (lambda: counts([[1]]), "one per profile"),
+        (lambda: values([1], 5), "weeks must be a whole number from 1 to 4"),
+        (lambda: keys(np.full((1, 24), 3)), r"from 0 to its 2 days .got 3 in row 0, cell 3"),
+        (lambda: keys(np.full((1, 24), -1)), "got -1"),
+        (lambda: keys(np.ones((1, 6), int)), "one row of 24 cells per profile"),
+        (lambda: keys(np.ones((1, 24))), "counts must be whole numbers"),
+        (lambda: known(0), "weeks must be"),
+    ],
+)
+def test_keys_that_are_none(call, words):
+    with pytest.raises(ValueError, match=words):
+        call()
+
+
+def test_clocks_change_where_they_do():
+    begins, ahead = NOVEMBER.clock()
+    assert ahead.tolist() == [7_200_000, 3_600_000]
+    assert begins[1] == 1_477_789_200_000  # 2016-10-30 01:00 UTC
+    begins, _ = Window("2010-10-20", "America/St_Johns").clock()
+    assert begins[1] == 1_289_097_060_000  # a minute past midnight
+    calls = calls_of([("a", "2016-11-01T10:00", "c1")], ROME)
+    assert module.icps(calls, CELLS, NOVEMBER).profiles["key"].tolist() == [1 << 3]
+    assert NOVEMBER.slot_of(milliseconds(calls)).tolist() == [4]
+
+
+def test_masks_of_other_lengths_are_refused():
+    with pytest.raises(ValueError, match=r"masks of days must be two rows .* \(got \(3,\) and \(1,\)\)"):
+        key_of([1, 2, 3], [1])

@@ -1,0 +1,571 @@
+"""What every mechanism on individual call profiles promises; PRIMULE, MDAV and noise against their definitions, and their losses."""
+
+import re
+from dataclasses import fields, replace
+from fractions import Fraction
+from itertools import pairwise
+
+import naive_primule as naive
+import numpy as np
+import pandas as pd
+import pytest
+from call_making import crowd
+from conftest import NOTHING_CAN_BE
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+import mobpriv.mechanisms.icp
+from mobpriv.datasets import load_calls
+from mobpriv.datasets.region import START, ZONE
+from mobpriv.icp import profiles as icps
+from mobpriv.mechanisms.icp import Mdav, NoisyProfiles, Primule, nearest
+from mobpriv.mechanisms.icp.collapsed import collapse
+from mobpriv.mechanisms.icp.noise import SENSITIVITIES
+from mobpriv.mechanisms.icp.primule import _most, mitigate
+from mobpriv.metrics import icp_audits
+from mobpriv.metrics.information_loss import SIMILARITIES, distances, information_loss, mse, one_group, similarity
+
+DAYS = icps.DAYS
+
+
+def by_service(mean, means):
+    """A distance of the reader's own: weekday slots count twice."""
+    weight = np.where(np.arange(len(mean)) % 6 < 3, 2.0, 1.0)
+    return np.sqrt((weight * (means - mean) ** 2).sum(axis=1))
+
+
+PROFILES = crowd()
+FOUND = {"Primule": {"k": 5}, "Mdav": {"k": 5}, "NoisyProfiles": {"epsilon": 1.0}}
+EVERY = [getattr(mobpriv.mechanisms.icp, name)(**given) for name, given in FOUND.items()]
+EVERY += [Primule(5, distance=d) for d in ("manhattan", "cosine", by_service)]
+EVERY += [Primule(5, h=icps.known(2)), Primule(5, unsafe="printed"), Mdav(5, h=icps.known(2)), Mdav(5, h=(3, 1))]
+EVERY += [NoisyProfiles(2.0, unit, calibrated=True) for unit in SENSITIVITIES]
+
+
+def test_every_mechanism_is_tested_here():
+    assert set(FOUND) == set(mobpriv.mechanisms.icp.__all__) - {"Protected"}
+
+
+def protect(mechanism, profiles, seed=1):
+    return mechanism.protect(profiles, np.random.default_rng(seed))
+
+
+def called(mechanism) -> str:
+    """Without the address of a function, which differs from process to process."""
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(mechanism))
+
+
+@pytest.mark.parametrize("mechanism", EVERY, ids=called)
+class TestEveryMechanism:
+    def test_every_profile_stays_and_is_one(self, mechanism):
+        said = protect(mechanism, PROFILES)
+        pd.testing.assert_index_equal(said.values.index, PROFILES.index)
+        pd.testing.assert_index_equal(said.values.columns, PROFILES.columns)
+        assert ((said.values.to_numpy() >= 0) & (said.values.to_numpy() <= 1)).all()
+        assert not said.values.equals(PROFILES)
+
+    def test_input_is_untouched(self, mechanism):
+        for given_ in (PROFILES, PROFILES.iloc[:3]):
+            before = given_.copy(deep=True)
+            said = protect(mechanism, given_)
+            said.values.iloc[:, :] = 0.5
+            pd.testing.assert_frame_equal(given_, before, check_exact=True)
+
+    def test_same_seed_same_result(self, mechanism):
+        one, two, other = (protect(mechanism, PROFILES, seed).values for seed in (9, 9, 8))
+        pd.testing.assert_frame_equal(one, two, check_exact=True)
+        assert mechanism.random == (not one.equals(other))
+
+    def test_order_of_rows_does_not_matter(self, mechanism):
+        order = np.random.default_rng(3).permutation(len(PROFILES))
+        one, other = protect(mechanism, PROFILES), protect(mechanism, PROFILES.iloc[order])
+        pd.testing.assert_frame_equal(one.values.iloc[order], other.values, check_exact=True)
+        if one.group is not None:
+            np.testing.assert_array_equal(one.group[order], other.group)
+
+    def test_outside_h_nothing_changes(self, mechanism):
+        if getattr(mechanism, "h", None) is not None:
+            outside = np.setdiff1d(np.arange(24), mechanism.h)
+            said = protect(mechanism, PROFILES).values
+            pd.testing.assert_frame_equal(said[outside], PROFILES[outside], check_exact=True)
+
+    def test_nobody(self, mechanism):
+        said = protect(mechanism, PROFILES.iloc[:0])
+        pd.testing.assert_frame_equal(said.values, PROFILES.iloc[:0])
+
+    def test_parameters_cannot_be_changed(self, mechanism):
+        with pytest.raises(AttributeError):
+            mechanism.k = 5
+
+    @pytest.mark.parametrize(
+        ("wrong", "words"),
+        [
+            ("x", "a table, a row a profile"),
+            (None, "a table, a row a profile"),
+            (PROFILES.to_numpy(), "a table, a row a profile"),
+            (PROFILES.iloc[:, :0], "a table, a row a profile"),
+            (
+                PROFILES.mask(np.eye(150, 24, k=-7, dtype=bool)),
+                "0 … 1 .24 of 3600 values are none, the first is nan in row u007, cell 0",
+            ),
+            (PROFILES + 0.5, "0 … 1"),
+            (PROFILES - 0.2, "0 … 1"),
+            (PROFILES.astype(str), "numbers"),
+            (PROFILES > 0, "numbers"),
+            (PROFILES.rename(index={"u001": "u000"}), "every row once .u000"),
+            (PROFILES.rename(columns={1: 0}), "every cell once .0"),
+        ],
+    )
+    def test_what_is_no_profile_is_refused(self, mechanism, wrong, words):
+        with pytest.raises(ValueError, match=f"profiles must .*{words}") as refused:
+            protect(mechanism, wrong)
+        assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", FOUND)
+@pytest.mark.parametrize("value", [*NOTHING_CAN_BE, True, np.inf, 10**400], ids=lambda v: type(v).__name__ + str(v)[:8])
+def test_what_no_parameter_can_be(name, value):
+    kind = getattr(mobpriv.mechanisms.icp, name)
+    for field in fields(kind):
+        if field.name == "calibrated" and value is True:
+            continue
+        with pytest.raises(ValueError, match=rf"\b{field.name}\b") as refused:
+            kind(**{**FOUND[name], field.name: value})
+        assert "\n" not in str(refused.value)
+
+
+GROUPING = [m for m in EVERY if hasattr(m, "k")]
+
+
+@pytest.mark.parametrize("mechanism", GROUPING, ids=called)
+class TestEveryGrouping:
+    def test_theorem_6_2_and_the_means(self, mechanism):
+        """Every group ends with k rows or more, equal on h; the sum of each cell stays."""
+        said = protect(mechanism, PROFILES)
+        assert said.anonymous is True
+        assert np.bincount(said.group).min() >= mechanism.k
+        h = list(range(24) if mechanism.h is None else mechanism.h)
+        assert (said.values[h] == said.values[h].groupby(said.group).transform("first")).all(axis=None)
+        expected = PROFILES[h].groupby(said.group).transform("mean")
+        np.testing.assert_allclose(said.values[h], expected, atol=1e-12)
+        np.testing.assert_allclose(said.values.sum(), PROFILES.sum(), rtol=1e-12)
+
+    def test_the_bound_of_6_4(self, mechanism):
+        h = slice(None) if mechanism.h is None else list(mechanism.h)
+        loss = information_loss(PROFILES.iloc[:, h], protect(mechanism, PROFILES).values.iloc[:, h])
+        assert 0 < loss.mse < loss.bound
+        one = protect(replace(mechanism, k=150), PROFILES).values
+        assert mse(PROFILES.iloc[:, h], one.iloc[:, h]) == pytest.approx(loss.bound)
+
+    def test_fewer_than_k_come_back_flagged(self, mechanism):
+        for many in (0, 1, 4):
+            said = protect(mechanism, PROFILES.iloc[:many])
+            assert said.anonymous is False
+            pd.testing.assert_frame_equal(said.values, PROFILES.iloc[:many])
+        assert protect(mechanism, PROFILES.iloc[:5]).anonymous is True
+
+    def test_whoever_is_alike_already_is_left_alone(self, mechanism):
+        alike = pd.DataFrame(np.tile(PROFILES.iloc[[0]], (7, 1)))
+        np.testing.assert_array_equal(protect(mechanism, alike).values, alike)
+
+    @pytest.mark.parametrize("k", [1, 0, -3, 2.5, np.nan, np.inf, True, "5", None])
+    def test_k(self, mechanism, k):
+        with pytest.raises(ValueError, match=r"^k must be a whole number of profiles, at least 2 \(got"):
+            replace(mechanism, k=k)
+
+    @pytest.mark.parametrize("h", [(), "weeks", 3, [0, 0], [-1], [0.5], [True], [[0]], np.array([]), [np.nan], {0: 1}])
+    def test_h(self, mechanism, h):
+        with pytest.raises(ValueError, match=r"^h must"):
+            replace(mechanism, h=h)
+
+    def test_a_cell_that_there_is_not(self, mechanism):
+        with pytest.raises(ValueError, match=r"h must hold places of cells, 0 … 23 in these profiles \(got 24\)"):
+            protect(replace(mechanism, h=[0, 24]), PROFILES)
+
+    def test_numbers_that_are_no_shares_of_days(self, mechanism):
+        odd = PROFILES + 0.0
+        odd.iloc[3, 3] = np.pi / 4
+        with pytest.raises(ValueError, match=r"six decimals.*astype\(float\)\.round\(6\).*0\.785"):
+            protect(mechanism, odd)
+        assert protect(mechanism, odd.round(6)).anonymous
+        short = odd.astype("float32").round(6)  # 0.2 is no six decimals there: 0.20000000298
+        with pytest.raises(ValueError, match="astype"):
+            protect(mechanism, short)
+        pd.testing.assert_frame_equal(
+            protect(mechanism, short.astype(float).round(6)).values, protect(mechanism, odd.round(6)).values
+        )
+        thirds = PROFILES + 0.0
+        thirds.iloc[:, 0] = np.arange(150) % 4 / 3  # a week of three working days
+        assert protect(mechanism, thirds).anonymous
+
+
+class TestPrimule:
+    def test_by_hand(self):
+        """k = 3, one cell: 0 twice, 0.2 once, 0.6 once, 1 four times. 0.2 is nearest to 0, 0.6 to 0.2 and to 1; round 1 merges (0.2, 0); 0.6 is
+        0.4 from 1 and 0.53 from the mean, 0.067: round 2."""
+        x = pd.DataFrame({"cell": [0.6, 0.0, 0.2, 1.0, 1.0, 0.0, 1.0, 1.0]})
+        said = protect(Primule(3), x)
+        assert said.group.tolist() == [1, 0, 0, 1, 1, 0, 1, 1]
+        np.testing.assert_allclose(said.values["cell"], [0.92, 1 / 15, 1 / 15, 0.92, 0.92, 1 / 15, 0.92, 0.92], rtol=1e-15)
+
+    def test_ties(self):
+        """0.4 stands as far from 0.2 as from 0.6: the larger group; of equal ones, the smaller profile."""
+        x = pd.DataFrame({"cell": [0.2] * 3 + [0.4] + [0.6] * 4})
+        assert protect(Primule(3), x).group.tolist() == [0] * 3 + [1] * 5
+        assert protect(Primule(3), x.iloc[:-1]).group.tolist() == [0] * 4 + [1] * 3
+
+    def test_equal_distances_are_equal_numbers(self):
+        """0.6 − 0.4 is no 0.2 in binary numbers; nor is the distance of a mean of thirds the same from both sides."""
+        x = pd.DataFrame({"a": [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]})
+        assert protect(Primule(2), x).group.tolist() == [0, 0, 1, 1, 2, 2]
+        totals, members = np.array([[1], [2], [1], [3], [5]]), np.array([3, 6, 1, 3, 3])
+        near = [
+            nearest.exact(0, totals, members, totals / members[:, None], a, b, 10**6)
+            for a, b in ((0, 2), (1, 2), (2, 4), (3, 4))
+        ]
+        assert near == [4 / 9] * 4
+        assert 2 / 3 - 1 / 3 != 1 - 2 / 3
+
+    def test_at_most_k_as_printed_merges_more(self):
+        """Line 27: a merged group of exactly k stays unsafe; and with |P| = k the printed loop has no other group to take."""
+        x = pd.DataFrame({"cell": [0.0, 0.2, 0.8, 1.0]})
+        assert protect(Primule(2), x).group.tolist() == [0, 0, 1, 1]
+        assert protect(Primule(2, unsafe="printed"), x).group.tolist() == [0, 0, 0, 0]
+        said = protect(Primule(4, unsafe="printed"), x)
+        assert (said.anonymous, said.group.tolist()) == (True, [0] * 4)
+        twice = pd.DataFrame({"cell": [0.0, 0.0, 1.0, 1.0]})  # groups of k that nobody has merged are safe in Algorithm 1
+        assert protect(Primule(2, unsafe="printed"), twice).group.tolist() == [0, 0, 1, 1]
+
+    def test_line_17_taken_literally_counts_profiles_twice(self):
+        """A and B are each other's nearest: the pair (B, A) finds A not modified and merges again what is no longer there."""
+        sizes, at = [1, 1, 5], [[Fraction(1, 5)], [Fraction(2, 5)], [Fraction(1)]]
+        found, means = naive.line_17(sizes, at, 3)
+        assert sum(found) == 8 != sum(sizes)
+        total = sum(n * mean[0] for n, mean in zip(found, means, strict=True))
+        assert total == Fraction(29, 5) != Fraction(28, 5)
+        x = pd.DataFrame({"cell": [0.2, 0.4] + [1.0] * 5})
+        assert protect(Primule(3), x).values["cell"].sum() == pytest.approx(5.6)
+
+    @settings(deadline=None)
+    @given(st.data())
+    def test_equals_the_algorithm(self, data):
+        cells = data.draw(st.sampled_from([1, 3, 6, 24]))
+        many = st.lists(st.tuples(*[st.integers(0, int(DAYS[j]) if j < 6 else 0) for j in range(cells)]), max_size=22)
+        rows = data.draw(many)
+        k, printed = data.draw(st.integers(2, 7)), data.draw(st.booleans())
+        h = data.draw(st.sets(st.integers(0, cells - 1), min_size=1))
+        dist = data.draw(st.sampled_from(["euclidean", "manhattan", "cosine"]))
+        exact = [[Fraction(n, int(d)) for n, d in zip(row, DAYS, strict=False)] for row in rows]
+        said, groups, rounds = naive.primule(exact, sorted(h), k, getattr(naive, dist), printed)
+        x = pd.DataFrame(np.array(rows, float).reshape(len(rows), cells) / DAYS[:cells])
+        found = protect(Primule(k, sorted(h), dist, "printed" if printed else "below k"), x)
+        np.testing.assert_allclose(found.values, np.array(said, float).reshape(x.shape), atol=1e-12)
+        assert found.anonymous == (len(rows) >= k)
+        assert {frozenset(rows) for rows in groups} == {
+            frozenset(np.flatnonzero(found.group == g).tolist()) for g in np.unique(found.group)
+        }
+        assert all(later < earlier for earlier, later in pairwise(rounds))  # Theorem 6.1
+
+    @pytest.mark.parametrize("dist", ["euclidean", "manhattan", "cosine"])
+    def test_ties_are_decided_as_the_docstring_says(self, dist):
+        """Few cells with few values: many pairs are as near as others, and of groups as large; which of them goes first decides the groups."""
+        rng = np.random.default_rng(4)
+        for _ in range(60):
+            n, cells, k = rng.integers((8, 1, 3), (31, 4, 9))
+            days = rng.integers(0, rng.choice([2, 6]), (n, cells))
+            _, groups, _ = naive.primule(
+                [[Fraction(int(d), 5) for d in row] for row in days], range(cells), k, getattr(naive, dist)
+            )
+            found = protect(Primule(int(k), distance=dist), pd.DataFrame(days / 5))
+            assert sorted(map(sorted, groups)) == sorted(
+                np.flatnonzero(found.group == g).tolist() for g in np.unique(found.group)
+            )
+
+    def test_what_a_cell_stands_for_does_not_matter(self):
+        """§8: "any set of profiles". Where no distances are equal, cells exchanged in all profiles alike leave the groups the same (E-P46)."""
+        rng = np.random.default_rng(5)
+        x = pd.DataFrame(rng.random((200, 24)).round(6))
+        one, other = (protect(Primule(7), of) for of in (x, x[rng.permutation(24)]))
+        pd.testing.assert_frame_equal(one.values, other.values[x.columns], atol=1e-12)
+        assert len(np.unique(one.group)) > 5
+
+    @settings(deadline=None, max_examples=30)
+    @given(st.integers(0, 10**6), st.integers(2, 60), st.sampled_from(["euclidean", "manhattan", "cosine"]))
+    def test_theorem_6_1_and_conservation(self, seed, k, dist):
+        """Every round leaves fewer groups, so there are fewer rounds than groups; rows and sums of cells stay, exactly."""
+        x = np.rint(crowd(300, seed).to_numpy() * 10).astype(np.int64)
+        distinct = collapse(x, 10)
+        found = mitigate(distinct.wholes, distinct.sizes, 10, k, dist)
+        assert (np.diff(found.rounds) < 0).all()
+        assert len(found.rounds) - 1 < found.rounds[0] == len(distinct.sizes)
+        assert (found.members.sum(), found.members.min() >= k) == (300, True)
+        np.testing.assert_array_equal(found.totals.sum(axis=0), x.sum(axis=0))
+        np.testing.assert_array_equal(np.bincount(found.group, distinct.sizes), found.members)
+
+    @pytest.mark.parametrize("name", nearest.METRICS)
+    def test_a_function_gives_what_the_names_give(self, name):
+        def plain(mean, means):
+            if name == "euclidean":
+                return np.linalg.norm(means - mean, axis=1)
+            if name == "manhattan":
+                return np.abs(means - mean).sum(axis=1)
+            length = np.linalg.norm(means, axis=1) * np.linalg.norm(mean)
+            return np.where(length > 0, 1 - means @ mean / np.where(length > 0, length, 1), 1.0 * (means != mean).any(axis=1))
+
+        one, other = (protect(Primule(7, distance=d), PROFILES) for d in (name, plain))
+        np.testing.assert_array_equal(one.group, other.group)
+
+    @pytest.mark.parametrize("k", [10, 100])
+    def test_the_tree_and_a_search_through_all_give_the_same_groups(self, region, k):
+        """On profiles of the region, over all rounds."""
+        x = np.rint(region[:1500] * 10).astype(np.int64)
+        distinct = collapse(x, 10)
+        one, other = (
+            mitigate(distinct.wholes, distinct.sizes, 10, k, d)
+            for d in ("euclidean", lambda mean, means: np.linalg.norm(means - mean, axis=1))
+        )
+        for a, b in zip(one, other, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+    @pytest.mark.parametrize("distance", ["Euclid", None, 2, np.nan, b"euclidean"])
+    def test_distance(self, distance):
+        with pytest.raises(ValueError, match="distance must be"):
+            Primule(3, distance=distance)
+
+    @pytest.mark.parametrize(
+        "d", [lambda m, o: 1.0, lambda m, o: o[:, 0] - 1, lambda m, o: o[:, 0] * np.nan, lambda m, o: o[:, 0] + np.inf]
+    )
+    def test_functions_that_are_no_distance(self, d):
+        with pytest.raises(ValueError, match="distance must return a finite number, 0 or above, for each of"):
+            protect(Primule(3, distance=d), PROFILES)
+
+    def test_unsafe(self):
+        with pytest.raises(ValueError, match="unsafe must be"):
+            Primule(3, unsafe="<= k")
+
+
+class TestNearest:
+    @pytest.mark.parametrize("metric", nearest.METRICS.values())
+    @pytest.mark.parametrize("leaf_and_more", [False, True])
+    def test_the_tree_finds_what_a_search_through_all_finds(self, metric, leaf_and_more, region):
+        """On profiles of the region, single ones and means of large groups."""
+        rng = np.random.default_rng(2)
+        wholes = collapse(np.rint(region[:1500] * 10).astype(np.int64), 10).wholes
+        members = rng.integers(1, 9, len(wholes)) if leaf_and_more else np.ones(len(wholes), np.int64)
+        totals = wholes * members[:, None]
+        if leaf_and_more:
+            totals[::3] += wholes[rng.integers(0, len(wholes), len(totals[::3]))]
+            members[::3] += 1
+        means = totals / members[:, None]
+        axes, many = nearest.axes(metric, means), np.arange(len(means))
+        places = nearest.places(metric, means, axes)
+        distance, found = np.full(len(means), nearest.FAR), np.full(len(means), nearest.NOBODY)
+        most = _most(metric, 24, 10)
+        t = nearest.tree(places, many)
+        nearest.search(many, places, metric, 10, most, *t, totals, members, means, distance, found)
+        for g in many[::17]:
+            best = min(nearest.exact(metric, totals, members, means, g, o, most) for o in many if o != g)
+            equal = [o for o in many if o != g and nearest.exact(metric, totals, members, means, g, o, most) == best]
+            assert distance[g] == best
+            assert found[g] == min(equal, key=lambda o: (-members[o], means[o].tolist(), o))
+
+    def test_groups_too_large_for_whole_numbers_are_compared_as_means(self):
+        totals, members = np.array([[10**9], [3 * 10**9]]), np.array([10**9, 10**9])
+        assert nearest.exact(0, totals, members, totals / members[:, None], 0, 1, _most(0, 24, 10)) == 4
+        assert _most(0, 24, 10) > 6e7 - 1
+
+    @settings(deadline=None)
+    @given(st.integers(1, 7000), st.integers(1, 7000), st.integers(1, 5), st.integers(0, 2**32))
+    def test_exact_is_the_rational_number(self, a, b, factor, seed):
+        """A group and the same one many times over are at the same distance to the last bit, which is the correct one."""
+        rng = np.random.default_rng(seed)
+        one, other = rng.integers(0, 10 * a + 1, 24), rng.integers(0, 10 * b + 1, 24)
+        totals, members = np.array([one, other, factor * other]), np.array([a, b, factor * b])
+        near = [nearest.exact(0, totals, members, totals / members[:, None], 0, j, _most(0, 24, 10)) for j in (1, 2)]
+        true = sum((Fraction(int(x), a) - Fraction(int(y), b)) ** 2 for x, y in zip(one, other, strict=True))
+        if factor * a * b <= _most(0, 24, 10):
+            assert near[0] == near[1]
+            assert abs(Fraction(near[0]) - true) <= Fraction(1, 2**40)
+
+
+@pytest.fixture(scope="module")
+def region():
+    """The profiles of the region's largest municipality."""
+    data = load_calls("region")
+    cells = data.cells[data.cells["municipality"] == "M001"]
+    calls = data.calls[data.calls["cell"].isin(cells["cell"])]
+    found = icps.icps(calls, cells, icps.Window(START.date(), ZONE)).profiles
+    return icps.values(found["key"].to_numpy())
+
+
+class TestMdav:
+    def test_by_hand(self):
+        """k = 2, six rows: 1 is farthest from the mean, 0 from it."""
+        x = pd.DataFrame({"cell": [0.0, 0.2, 0.4, 0.4, 0.8, 1.0]})
+        assert protect(Mdav(2), x).group.tolist() == [1, 1, 2, 2, 0, 0]
+
+    @settings(deadline=None)
+    @given(st.data())
+    def test_on_collapsed_profiles_equals_it_on_single_ones(self, data):
+        cells = data.draw(st.sampled_from([1, 2, 6]))
+        rows = data.draw(st.lists(st.tuples(*[st.integers(0, int(DAYS[j])) for j in range(cells)]), min_size=2, max_size=25))
+        k = data.draw(st.integers(2, 6))
+        x = pd.DataFrame(np.array(rows, float) / DAYS[:cells])
+        said = protect(Mdav(k), x)
+        if len(rows) < k:
+            return
+        groups = naive.mdav([[Fraction(n, int(d)) for n, d in zip(row, DAYS, strict=False)] for row in rows], k)
+        wanted = sorted([float(v) for v in row + naive.mean(rows)] for rows in groups for row in rows)
+        found = sorted(np.column_stack([x, said.values]).tolist())
+        np.testing.assert_allclose(found, wanted, atol=1e-12)
+        sizes = np.bincount(said.group)
+        assert sizes.min() >= k
+        assert sizes.max() < 2 * k
+
+    def test_names_decide_between_equal_rows(self):
+        x = pd.DataFrame({"cell": [0.0, 0.0, 0.0, 1.0]}, index=list("cabd"))
+        said = protect(Mdav(2), x)
+        assert said.values["cell"].tolist() == protect(Mdav(2), x.sort_index()).values.loc[list("cabd"), "cell"].tolist()
+        with pytest.raises(ValueError, match="names of one kind"):
+            protect(Mdav(2), x.rename(index={"a": 1}))
+
+    @pytest.mark.parametrize(("k", "most"), [(10, 1.15), (100, 1.25)])
+    def test_primule_loses_little_more(self, region, k, most):
+        """On the region's largest municipality. Where there are few times k profiles it loses more."""
+        x = pd.DataFrame(region)
+        ours, theirs = (mse(x, protect(kind(k), x).values) for kind in (Primule, Mdav))
+        assert 0 < ours <= most * theirs
+
+
+class TestNoise:
+    @pytest.mark.parametrize("value", [0.0, 0.2, 0.5, 1.0])
+    @pytest.mark.parametrize("mechanism", [NoisyProfiles(2.0), NoisyProfiles(3.0, "day", True)], ids=repr)
+    def test_draws_follow_the_law(self, mechanism, value):
+        """A scale 5 % off is told apart."""
+        said = protect(mechanism, pd.DataFrame(np.full((20_000, 24), value))).values.to_numpy()
+        for cells in (icps.WEEKDAY_SLOTS, np.setdiff1d(np.arange(24), icps.WEEKDAY_SLOTS)):
+            drawn, b = said[:, cells], mechanism.scale(24)[cells[0]]
+            p_value = [self.least_p_value(drawn, value, scale) for scale in (b, b / 1.05, b * 1.05)]
+            assert p_value[0] > 1e-5 > max(p_value[1:])
+        assert abs(np.corrcoef(said[:, 0], said[:, 1])[0, 1]) < 0.03
+        assert abs(np.corrcoef(said[1:, 0], said[:-1, 0])[0, 1]) < 0.03
+
+    @staticmethod
+    def least_p_value(drawn, value, scale):
+        at = (0.0, 0.1, 0.45, 0.8, 0.999)
+        return min(
+            binomtest(int((drawn <= y).sum()), drawn.size, naive.clamped_laplace_cdf(y, value, scale)).pvalue for y in at
+        )
+
+    @pytest.mark.parametrize("mechanism", [m for m in EVERY if isinstance(m, NoisyProfiles)], ids=repr)
+    def test_log_law_is_the_law(self, mechanism):
+        y = np.array([0.0, 0.3, 0.7, 1.0])
+        for b in mechanism.scale(24)[[0, 5]]:
+            for x in (0.0, 0.4, 1.0):
+                cdf = lambda at, x=x, b=b: naive.clamped_laplace_cdf(at, x, b)  # noqa: E731
+                slope = [(cdf(at + 1e-6) - cdf(at - 1e-6)) / 2e-6 for at in (0.3, 0.7)]
+                wanted = [cdf(0.0), *slope, 1 - cdf(1 - 1e-12)]
+                np.testing.assert_allclose(np.exp(mechanism.log_law(y, x, b)), wanted, rtol=1e-6)
+
+    @pytest.mark.parametrize("unit", SENSITIVITIES)
+    @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+    def test_calibrated_noise_holds_at_its_epsilon_and_fails_just_below(self, unit, epsilon):
+        mechanism = NoisyProfiles(epsilon, unit, calibrated=True)
+        loss = icp_audits.privacy_loss(mechanism, unit)
+        assert loss.epsilon <= epsilon * (1 + 1e-9)
+        assert loss.epsilon > epsilon * (1 - 1e-9)
+        # the pair is one, and its output does tell so much
+        change = np.abs(loss.true - loss.neighbour)
+        assert {"cell": 1, "call": 1, "day": 3, "profile": 24}[unit] == (change > 0).sum()
+        law = [mechanism.log_law(loss.published, side, mechanism.scale(24)) for side in (loss.true, loss.neighbour)]
+        told = (law[0] - law[1])[change > 0].sum()
+        assert told == pytest.approx(epsilon)
+        less = replace(mechanism, epsilon=epsilon * 1.001)
+        assert icp_audits.privacy_loss(less, unit).epsilon > epsilon
+
+    def test_what_the_printed_noise_protects(self):
+        """Lap(1/ε) on each cell: ε for a cell, half of it for a call, 1.5 for a day, 24 for the profile."""
+        found = {unit: icp_audits.privacy_loss(NoisyProfiles(2.0), unit).epsilon for unit in SENSITIVITIES}
+        assert found == pytest.approx({"cell": 2.0, "call": 1.0, "day": 3.0, "profile": 48.0})
+
+    def test_the_loss_seen_in_draws(self):
+        """One call at a weekend, calibrated to ε = 1: how often zero is published is e times as often without it."""
+        mechanism = NoisyProfiles(1.0, "call", calibrated=True)
+        without = pd.DataFrame(np.zeros((200_000, 6)))
+        with_it = without + np.array([0, 0, 0, 0.5, 0, 0])
+        often = [(protect(mechanism, x, seed).values[3] == 0).mean() for seed, x in ((1, without), (2, with_it))]
+        assert np.log(often[0] / often[1]) == pytest.approx(1, abs=0.02)
+
+    @pytest.mark.parametrize("epsilon", [0, -1, np.nan, np.inf, "1", None, True, [1.0]])
+    def test_epsilon(self, epsilon):
+        with pytest.raises(ValueError, match="epsilon must be positive"):
+            NoisyProfiles(epsilon)
+
+    def test_other_parameters(self):
+        with pytest.raises(ValueError, match='sensitivity must be "cell", "call", "day" or "profile"'):
+            NoisyProfiles(1.0, "user")
+        with pytest.raises(ValueError, match="calibrated must be True or False"):
+            NoisyProfiles(1.0, calibrated=1)
+        with pytest.raises(ValueError, match="one to four weeks of 6 cells"):
+            protect(NoisyProfiles(1.0, "day", True), PROFILES.iloc[:, :5])
+        with pytest.raises(ValueError, match="sensitivity must be"):
+            icp_audits.privacy_loss(NoisyProfiles(1.0), "user")
+
+
+class TestLoss:
+    def test_by_hand(self):
+        x, y = np.array([[0.0, 0.2], [1.0, 0.0]]), np.array([[0.3, 0.2], [1.0, 0.4]])
+        assert mse(x, y) == pytest.approx((0.09 + 0.16) / 2)
+        assert one_group(x) == pytest.approx(0.26)
+        assert mse(x, y, [3, 1]) == pytest.approx((3 * 0.09 + 0.16) / 4)
+        assert information_loss(x, y).share == pytest.approx(0.125 / 0.26)
+        assert information_loss(x[:1], x[:1]) == (0.0, 0.0, 0.0)
+        np.testing.assert_allclose(distances(x, y), [0.3, 0.4])
+        np.testing.assert_allclose(similarity(x, y), [1 / 1.3, 1 / 1.4])
+        np.testing.assert_allclose(similarity(x, y, "linear"), 1 - np.array([0.3, 0.4]) / np.sqrt(2))
+        np.testing.assert_allclose(similarity(x, y, "exponential"), np.exp([-0.3, -0.4]))
+
+    @settings(deadline=None)
+    @given(st.integers(0, 1000), st.integers(2, 40))
+    def test_the_bound_holds_for_any_groups(self, seed, groups):
+        """§6.4: whatever the groups, their means lose no more than one group's."""
+        rng = np.random.default_rng(seed)
+        x = crowd(60, seed)
+        said = x.groupby(rng.integers(0, groups, 60)).transform("mean")
+        assert mse(x, said) <= one_group(x) * (1 + 1e-12)
+        assert mse(x, said) == pytest.approx(
+            float(np.mean([sum((a - b) ** 2) for a, b in zip(x.to_numpy(), said.to_numpy(), strict=True)]))
+        )
+
+    def test_only_the_inverse_gives_the_similarities_of_7_1(self, region):
+        """ε = 1: 0.2 to 0.3; ε = 2: 0.25 to 0.4; ε = 10: 80 % up to 0.7, less than 10 % reach 0.8."""
+        x = pd.DataFrame(region)
+        said = {epsilon: protect(NoisyProfiles(epsilon), x).values for epsilon in (1.0, 2.0, 10.0)}
+
+        def fits(form):
+            one, two, ten = (similarity(x, said[epsilon], form) for epsilon in (1.0, 2.0, 10.0))
+            most = [0.2 < np.median(one) < 0.3, 0.25 < np.median(two) < 0.4]
+            return [*most, np.quantile(ten, 0.8) < 0.75, (ten >= 0.8).mean() < 0.1]
+
+        assert {form: all(fits(form)) for form in SIMILARITIES} == {"inverse": True, "linear": False, "exponential": False}
+        assert sum(fits("linear")) == 0
+
+    @pytest.mark.parametrize("epsilon", [1.0, 10.0])
+    def test_noise_on_a_profile_of_zeros(self, epsilon):
+        """The mean square that the docstring of similarity gives."""
+        x = pd.DataFrame(np.zeros((20_000, 24)))
+        expected = 24 * (1 - (1 + epsilon) * np.exp(-epsilon)) / epsilon**2
+        assert mse(x, protect(NoisyProfiles(epsilon), x).values) == pytest.approx(expected, rel=0.01)
+
+    def test_refused(self):
+        x = np.zeros((3, 2))
+        for wrong in (x[:2], x[:, :1], x[0], x[:0]):
+            with pytest.raises(ValueError, match="two tables of the same shape"):
+                mse(wrong, x if wrong.size else wrong)
+        with pytest.raises(ValueError, match=r"protected profiles must hold numbers \(NaN in row 1, cell 0"):
+            mse(x, [[0, 0], [np.nan, 0], [0, 0]])
+        with pytest.raises(ValueError, match="sizes must"):
+            mse(x, x, [1, 2])
+        with pytest.raises(ValueError, match="form must be"):
+            similarity(x, x, "cosine")

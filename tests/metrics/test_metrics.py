@@ -1,0 +1,459 @@
+"""The utility metrics of the thesis: what all promise, worked examples, slow twins."""
+
+import itertools
+
+import naive_metrics as naive
+import numba
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mobpriv.ground.geo import distance, metres_per_degree
+from mobpriv.ground.grid import AreaGrid, S2Grid, SquareGrid
+from mobpriv.mechanisms import GeoI, Promesse
+from mobpriv.metrics import (
+    EMPTY,
+    area_coverage,
+    distances_to_path,
+    spatial_distortion,
+    spatio_temporal_distortion,
+    surrounding_pois,
+    temporal_projection,
+    visits,
+    visits_distortion,
+)
+from mobpriv.traces.table import as_traces, from_blocks, milliseconds, rows
+
+START = 1_450_000_000_000  # ms
+EAST, NORTH = (float(scale) for scale in metres_per_degree(np.array(0.0)))  # metres per degree on the equator
+PLANES = ("ground", "mercator")
+
+
+def walks(counts, seed=0, lat=45.0, lng=5.0, step=0.003):
+    """Users a, b, … who walk about at random, one record every half minute to two minutes; counts of 0 leave users out."""
+    rng = np.random.default_rng(seed)
+    n = sum(counts)
+    users = pd.Index([chr(97 + i) for i in range(len(counts))])
+    time = START + np.cumsum(rng.integers(30_000, 120_000, n))
+    north, east = (np.cumsum(rng.normal(0, step, n)) for _ in range(2))
+    return from_blocks(users, counts, time, lat + north, (lng + east + 180) % 360 - 180)
+
+
+def on_the_equator(metres, seconds, user="a", north=0.0):
+    """A trace near the equator: positions in metres east of longitude 10 and north of the equator, times in seconds."""
+    metres = np.asarray(metres, float)
+    lat = np.broadcast_to(np.asarray(north, float) / NORTH, metres.shape)
+    return from_blocks(pd.Index([user]), [len(metres)], START + 1000 * np.asarray(seconds), lat.copy(), 10 + metres / EAST)
+
+
+def both(*traces):
+    return as_traces(pd.concat([t.astype({"user": str}) for t in traces]))
+
+
+POINTS = pd.DataFrame(
+    {"lat": 45 + np.repeat(np.linspace(-0.1, 0.1, 60), 60), "lng": 5 + np.tile(np.linspace(-0.1, 0.1, 60), 60)}
+)
+# each metric as (original, protected) -> a table; and what it says of an original trace against itself
+EVERY = {
+    "area coverage": (lambda o, p, plane: area_coverage(o, p, SquareGrid(800, plane)), [1, 1, 1]),
+    "spatial distortion": (lambda o, p, plane: spatial_distortion(o, p, plane).to_frame(), [0]),
+    "distance to records": (lambda o, p, plane: spatial_distortion(o, p, plane, interpolate=False).to_frame(), [0]),
+    "spatio-temporal distortion": (lambda o, p, plane: spatio_temporal_distortion(o, p, plane).to_frame(), [0]),
+    "surrounding POIs": (lambda o, p, plane: surrounding_pois(o, p, POINTS, 600.0, plane=plane)[["f_score"]], [1]),
+    "visits distortion": (lambda o, p, plane: visits_distortion(o, p, 45, 5, 500, plane)[["distortion"]], [0]),
+}
+
+
+@pytest.mark.parametrize("plane", PLANES)
+@pytest.mark.parametrize(("metric", "of_itself"), EVERY.values(), ids=list(EVERY))
+class TestEveryMetric:
+    def test_a_trace_against_itself(self, metric, of_itself, plane):
+        """Exact on the ground; degrees that went through the Mercator plane come back to 1e-8 m."""
+        traces = walks([40, 25, 33])
+        found = metric(traces, traces, plane)
+        known = found.dropna()
+        assert len(known)
+        np.testing.assert_allclose(
+            known, np.broadcast_to(of_itself, known.shape), rtol=0, atol=1e-8 if plane == "mercator" else 0
+        )
+
+    def test_one_thread_and_all_of_them_give_the_same(self, metric, of_itself, plane, threads):
+        traces = walks([40, 25, 33])
+        protected = GeoI(0.005).protect(traces, np.random.default_rng(1))
+        shared = metric(traces, protected, plane)
+        numba.set_num_threads(1)
+        pd.testing.assert_frame_equal(metric(traces, protected, plane), shared, check_exact=True)
+
+    def test_one_row_a_user_of_the_original(self, metric, of_itself, plane):
+        traces = walks([40, 25, 33])
+        protected = GeoI(0.01).protect(rows(traces, (traces["user"] != "b").to_numpy()), np.random.default_rng(1))
+        found = metric(traces, protected, plane)
+        assert found.index.tolist() == ["a", "b", "c"]
+        assert found.index.name == "user"
+        assert set(found.dtypes) == {np.dtype(float)}
+
+    def test_users_do_not_matter_to_one_another(self, metric, of_itself, plane):
+        """Alone, or under names that turn the order round, everybody's values are the same."""
+        traces = walks([40, 25, 33])
+        protected = GeoI(0.005).protect(traces, np.random.default_rng(1))
+        found = metric(traces, protected, plane)
+        other = {"a": "z", "b": "y", "c": "x"}
+        renamed = [as_traces(t.assign(user=t["user"].astype(str).map(other))) for t in (traces, protected)]
+        pd.testing.assert_frame_equal(
+            metric(*renamed, plane).loc[["z", "y", "x"]].set_axis(found.index), found, check_exact=True
+        )
+        alone = [rows(t, (t["user"] == "b").to_numpy()) for t in (traces, protected)]
+        pd.testing.assert_frame_equal(metric(*alone, plane), found.loc[["b"]], check_exact=True)
+
+    def test_nothing_given_is_changed(self, metric, of_itself, plane):
+        traces, points = walks([40, 25]), POINTS.copy()
+        protected = GeoI(0.01).protect(traces, np.random.default_rng(1))
+        copies = traces.copy(deep=True), protected.copy(deep=True)
+        metric(traces, protected, plane)
+        pd.testing.assert_frame_equal(traces, copies[0], check_exact=True)
+        pd.testing.assert_frame_equal(protected, copies[1], check_exact=True)
+        pd.testing.assert_frame_equal(POINTS, points, check_exact=True)
+
+    def test_everybody_erased(self, metric, of_itself, plane):
+        """Nothing to average over is NaN; what counts common cells and visits knows that there are none."""
+        traces = walks([40, 25])
+        found = metric(traces, as_traces(traces.head(0)), plane)
+        assert found.index.tolist() == ["a", "b"]
+        expected = {"precision": 1, "recall": 0, "distortion": 1}.get(found.columns[0], np.nan)
+        came = visits(traces, 45, 5, 500, plane).to_numpy() > 0 if "distortion" in found else [True, True]
+        np.testing.assert_array_equal(found.iloc[:, 0], np.where(came, expected, np.nan))
+
+    def test_nobody_at_all(self, metric, of_itself, plane):
+        nobody = as_traces(walks([2]).head(0))
+        assert len(metric(nobody, nobody, plane)) == 0
+
+    def test_one_record(self, metric, of_itself, plane):
+        one = as_traces(walks([1]))
+        found = metric(one, one, plane)
+        assert found.iloc[0].dropna().tolist() == pytest.approx([v for v in of_itself if "distortion" not in found], abs=1e-8)
+
+    def test_a_stranger_is_refused(self, metric, of_itself, plane):
+        traces = walks([10, 10])
+        with pytest.raises(ValueError, match=r"belong to users with original records \(1 are not, first: b\)"):
+            metric(rows(traces, (traces["user"] == "a").to_numpy()), traces, plane)
+
+
+# area coverage
+
+
+def test_worked_area_coverage():
+    """Cells of 100 m from longitude 10 on: the original goes through 0, 1, 2, 3, the protected trace through 2, 3, 4."""
+    original = on_the_equator([5, 10, 150, 250, 350], range(5), north=50)
+    protected = on_the_equator([250, 250, 350, 450], range(4), north=50)
+    found = area_coverage(original, protected, AreaGrid(0.0, 10.0, width=1000, height=100, columns=10, rows=1))
+    assert found.loc["a"].tolist() == pytest.approx([2 / 3, 2 / 4, 4 / 7])
+
+
+def test_disjoint_and_erased_traces():
+    original = both(on_the_equator([0, 5000], [0, 60]), on_the_equator([0], [0], "b"), on_the_equator([0], [0], "c"))
+    protected = both(on_the_equator([100_000], [0]), on_the_equator([0], [0], "b"))
+    found = area_coverage(original, protected)
+    assert found.to_dict("index") == {
+        "a": {"precision": 0, "recall": 0, "f_score": 0},
+        "b": {"precision": 1, "recall": 1, "f_score": 1},
+        "c": {"precision": 1, "recall": 0, "f_score": 0},
+    }
+
+
+GRIDS = [SquareGrid(800), SquareGrid(800, "mercator"), S2Grid(15), AreaGrid.around(45.0, 5.0)]
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(0, 2**32), st.sampled_from(GRIDS), st.none() | st.sampled_from([0.5, 60.0, 600.0]))
+def test_area_coverage_equals_the_slow_twin(seed, grid, window):
+    original, protected = some_traces(seed)
+    found, twin = area_coverage(original, protected, grid, window), naive.area_coverage(original, protected, grid, window)
+    np.testing.assert_allclose(found, [twin[user] for user in found.index], rtol=1e-12)
+
+
+def test_area_coverage_refuses():
+    traces = walks([5])
+    with pytest.raises(ValueError, match=r"grid must have a method cells\(lat, lng\), as SquareGrid has \(got 800\)"):
+        area_coverage(traces, traces, 800)
+    with pytest.raises(ValueError, match=r"window must be positive, in s.*\(got 0\)"):
+        area_coverage(traces, traces, window=0)
+
+
+# spatial distortion
+
+
+def test_worked_spatial_distortion():
+    """An L of two segments of 1000 m: records beside it, behind its end, at its corner."""
+    original = on_the_equator([0, 1000, 1000], [0, 60, 120], north=[0, 0, 1000])
+    protected = on_the_equator([500, -300, 1000, 1030], range(4), north=[40, 400, 0, 500])
+    np.testing.assert_allclose(
+        distances_to_path(original, protected), [40, 500, 0, 30], atol=1e-4
+    )  # the Earth bends by so much
+    assert spatial_distortion(original, protected)["a"] == pytest.approx(570 / 4, abs=1e-4)
+    np.testing.assert_allclose(
+        distances_to_path(original, protected, interpolate=False), [np.hypot(500, 40), 500, 0, np.hypot(500, 30)], atol=1e-2
+    )
+
+
+@pytest.mark.parametrize("plane", PLANES)
+@pytest.mark.parametrize("n", [1, 7])
+def test_a_path_of_one_place(plane, n):
+    """One record, or several at one place: the distance is that to the place."""
+    original = from_blocks(pd.Index(["a"]), [n], START + 1000 * np.arange(n), np.full(n, 45.0), np.full(n, 5.0))
+    protected = walks([20], seed=4)
+    lat, lng = protected["lat"].to_numpy(), protected["lng"].to_numpy()
+    np.testing.assert_allclose(distances_to_path(original, protected, plane), distance(45.0, 5.0, lat, lng, plane), rtol=1e-12)
+
+
+def test_spatial_distortion_ignores_time_and_direction():
+    original = walks([50])
+    protected = GeoI(0.005).protect(original, np.random.default_rng(3))
+    found = spatial_distortion(original, protected)
+    backwards = original.assign(lat=original["lat"].to_numpy()[::-1], lng=original["lng"].to_numpy()[::-1])
+    late = protected.assign(t=protected["t"] + pd.Timedelta(days=9))
+    pd.testing.assert_series_equal(spatial_distortion(backwards, late), found, rtol=1e-12)
+
+
+def test_promesse_of_few_turns_stays_on_the_path():
+    """Along one straight street the samples lie on it: centimetres, though they are far away in time."""
+    original = on_the_equator(
+        np.r_[np.arange(0, 3000, 100), np.full(60, 3000), np.arange(3000, 6000, 100)], 60 * np.arange(120)
+    )
+    protected = Promesse(200).protect(original)
+    assert spatial_distortion(original, protected)["a"] < 0.01
+    assert spatio_temporal_distortion(original, protected)["a"] > 500
+
+
+@pytest.mark.parametrize("plane", PLANES)
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 2**32), st.booleans(), st.sampled_from([-75.0, 0.0, 60.0]), st.sampled_from([5.0, 179.999, -180.0]))
+def test_distances_to_path_equal_the_slow_twin(plane, seed, interpolate, lat, lng):
+    original, protected = some_traces(seed, lat, 5.0 if plane == "mercator" else lng)
+    twin = naive.distances_to_path(original, protected, plane, interpolate)
+    found = distances_to_path(original, protected, plane, interpolate)
+    # degrees and the root of the twin are exact to 1e-8 m; 1e-6 m is what a reader is promised
+    np.testing.assert_allclose(found, np.concatenate(list(twin.values())), rtol=1e-9, atol=1e-6)
+    means = spatial_distortion(original, protected, plane, interpolate)
+    expected = pd.Series({user: np.mean(d) for user, d in twin.items()}).reindex(means.index)
+    np.testing.assert_allclose(means, expected, rtol=1e-9, atol=1e-6)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**32), st.floats(-60, 60), st.floats(1, 3000))
+def test_the_projection_is_the_nearest_position(seed, lat, extent):
+    """Below 60° within D³/R² of the least distance D along the segment: the scale's own change along it is left aside."""
+    rng = np.random.default_rng(seed)
+    a, b, x = (tuple(place) for place in np.array([lat, 5.0]) + rng.normal(0, extent / NORTH, (3, 2)))
+
+    def trace(*places):
+        return from_blocks(pd.Index(["u"]), [len(places)], START + np.arange(len(places)), *np.array(places).T)
+
+    found, least = distances_to_path(trace(a, b), trace(x))[0], naive.least_to_segment(x, a, b, "ground")
+    assert least - 1e-6 <= found <= least + least**3 / 6.3e6**2 + 1e-6
+
+
+def test_a_long_trace_equals_a_few_of_all_pairs():
+    """3000 records with jumps across the town, standstills, and one record on another continent: the index finds the nearest."""
+    original = walks([3000], step=0.001)
+    lat, lng = original["lat"].to_numpy().copy(), original["lng"].to_numpy().copy()
+    rng = np.random.default_rng(2)
+    still = rng.random(3000) < 0.3
+    lat[1:][still[1:]], lng[1:][still[1:]] = lat[:-1][still[1:]], lng[:-1][still[1:]]
+    lat[::100] += rng.normal(0, 0.05, 30)
+    lat[1234], lng[1234] = -33.0, 151.0
+    original = original.assign(lat=lat, lng=lng)
+    protected = GeoI(0.002).protect(original, rng)
+    few = rows(protected, np.sort(rng.choice(3000, 12, replace=False)))
+    twin = naive.distances_to_path(original, few, "ground", True)["a"]
+    np.testing.assert_allclose(distances_to_path(original, few), twin, rtol=1e-9, atol=1e-6)
+    every = distances_to_path(original, protected)
+    np.testing.assert_array_equal(
+        every[np.searchsorted(milliseconds(protected), milliseconds(few))], distances_to_path(original, few)
+    )
+
+
+def test_across_the_date_line():
+    """A path over 180°: records on either side are metres away, not a globe."""
+    original = from_blocks(pd.Index(["a"]), [2], START + np.array([0, 60_000]), np.zeros(2), np.array([179.99, -179.99]))
+    places = np.array([0.0, 10 / NORTH, 0.0]), np.array([179.995, -179.995, -179.98])
+    protected = from_blocks(pd.Index(["a"]), [3], START + np.array([0, 30_000, 60_000]), *places)
+    np.testing.assert_allclose(distances_to_path(original, protected), [0, 10, 0.01 * EAST], atol=1e-4)
+    expected = [0.005 * EAST, np.hypot(10, 0.005 * EAST), 0.01 * EAST]
+    assert spatio_temporal_distortion(original, protected)["a"] == pytest.approx(np.mean(expected), abs=1e-4)
+    middle = temporal_projection(original, protected)
+    np.testing.assert_allclose(np.abs(middle["lng"]), [179.99, 180, 179.99], atol=1e-9)
+
+
+# spatio-temporal distortion
+
+
+def test_worked_temporal_projection():
+    """Records at 0 m (100 s), 600 m (160 s), 600 m (200 s): before, at, between, behind."""
+    original = on_the_equator([0, 600, 600], [100, 160, 200])
+    protected = on_the_equator([0] * 7, [0, 100, 115, 130, 160, 180, 999])
+    expected = temporal_projection(original, protected)
+    np.testing.assert_allclose((expected["lng"] - 10) * EAST, [0, 0, 150, 300, 600, 600, 600], atol=1e-6)
+    pd.testing.assert_frame_equal(expected[["user", "t"]], protected[["user", "t"]], check_exact=True)
+    pd.testing.assert_frame_equal(as_traces(expected), expected)
+    assert spatio_temporal_distortion(original, protected)["a"] == pytest.approx(2250 / 7, abs=1e-6)
+
+
+def test_records_of_one_time_are_projected_onto_the_first():
+    twice = on_the_equator([0, 600, 700], [0, 60, 60])
+    np.testing.assert_allclose((temporal_projection(twice, twice)["lng"] - 10) * EAST, [0, 600, 600], atol=1e-6)
+    assert spatio_temporal_distortion(twice, twice)["a"] == pytest.approx(100 / 3, abs=1e-6)
+
+
+@pytest.mark.parametrize("plane", PLANES)
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 2**32), st.sampled_from([5.0, 179.999, -180.0]))
+def test_spatio_temporal_distortion_equals_the_slow_twin(plane, seed, lng):
+    original, protected = some_traces(seed, lng=5.0 if plane == "mercator" else lng)
+    twin = pd.Series(naive.spatio_temporal_distortion(original, protected, plane))
+    found = spatio_temporal_distortion(original, protected, plane)
+    np.testing.assert_allclose(found, twin.reindex(found.index), rtol=1e-10, atol=1e-6)
+
+
+# surrounding points of interest
+
+
+def test_worked_surroundings():
+    """Points every 100 m from 0 to 1000 m, boxes of ±200 m; the third record is far from all, the fourth is projected there."""
+    points = pd.DataFrame({"lat": 0.0, "lng": 10 + np.arange(0, 1001, 100) / EAST})
+    original = on_the_equator([450, 750, 90_000, 90_000], [0, 60, 120, 180])
+    protected = on_the_equator([550, 950, 90_000, 450], [0, 60, 120, 180])
+    # 400 … 700 found, 300 … 600 hoped for: precision and recall 3/4; then 800 … 1000 and 600 … 900: 2/3, 2/4; none; 4 and none
+    scores = [3 / 4, 4 / 7, None, 0]
+    for empty, third in {"unlike": [0], "alike": [1], "left out": []}.items():
+        found = surrounding_pois(original, protected, points, empty=empty).loc["a"]
+        assert found["f_score"] == pytest.approx(np.mean([*scores[:2], *third, scores[3]]))
+        assert (found["records"], found["empty"]) == (4, 1)
+
+
+def test_a_point_on_the_border_of_the_box_belongs_to_it():
+    """On the equator, due north and due east: exactly ``distance`` away, and one billionth less."""
+    points = pd.DataFrame({"lat": [0.0, 0.001], "lng": [10.001, 10.0]})
+    one = on_the_equator([0], [0])
+    for row in range(2):
+        d = float(distance(0.0, 10.0, points["lat"][row], points["lng"][row]))
+        only = points.iloc[[row]]
+        assert surrounding_pois(one, one, only, d)["f_score"].tolist() == [1]
+        with pytest.raises(ValueError, match="no point of interest lies within"):
+            surrounding_pois(one, one, only, d * (1 - 1e-9))
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(0, 2**32), st.sampled_from(EMPTY), st.sampled_from([50.0, 300.0, 5000.0]), st.sampled_from([5.0, 180.0]))
+def test_surroundings_equal_the_slow_twin(seed, empty, half, lng):
+    original, protected = some_traces(seed, lng=lng)
+    rng = np.random.default_rng(seed)
+    place = np.column_stack([45 + rng.normal(0, 0.01, 80), (lng + rng.normal(0, 0.01, 80) + 180) % 360 - 180])
+    points = pd.DataFrame(np.repeat(place, 2, axis=0), columns=["lat", "lng"])  # each twice: two points
+    points.loc[len(points)] = original[["lat", "lng"]].iloc[0]
+    points.loc[len(points)] = protected[["lat", "lng"]].iloc[0]  # one at least is near
+    twin = naive.surrounding_pois(original, protected, points.to_numpy().tolist(), half, empty)
+    found = surrounding_pois(original, protected, points, half, empty)
+    expected = pd.DataFrame(twin, index=["f_score", "empty"]).T.reindex(found.index)
+    np.testing.assert_allclose(found["f_score"], expected["f_score"], rtol=1e-12)
+    assert found["empty"].tolist() == expected["empty"].fillna(0).tolist()
+    assert found["records"].sum() == len(protected)
+
+
+def test_surroundings_refuse():
+    traces = walks([5])
+    with pytest.raises(ValueError, match=r"points need the columns lat and lng; missing: lng \(got \['lat'\]\)"):
+        surrounding_pois(traces, traces, POINTS[["lat"]])
+    with pytest.raises(ValueError, match=r"at least one point of interest \(got none\)"):
+        surrounding_pois(traces, traces, POINTS.head(0))
+    with pytest.raises(ValueError, match=r"1 do not, first in row 1: lat nan, lng 5.0"):
+        surrounding_pois(traces, traces, pd.DataFrame({"lat": [45, np.nan], "lng": [5.0, 5.0]}))
+    with pytest.raises(ValueError, match=r"no point of interest lies within 200 m of any record \(points: 1.000 … 1.000"):
+        surrounding_pois(traces, traces, pd.DataFrame({"lat": [1.0], "lng": [5.0]}))
+    with pytest.raises(ValueError, match=r'empty must be "unlike", "alike" or "left out" \(got 0\)'):
+        surrounding_pois(traces, traces, POINTS, empty=0)
+    with pytest.raises(ValueError, match=r"distance must be positive, in m \(got -1\)"):
+        surrounding_pois(traces, traces, POINTS, -1)
+
+
+# number of visits
+
+
+def test_worked_visits():
+    """The place lies at 0 m, α = 100 m. In, out, in, in, out: one visit, for the first record has no predecessor."""
+    original = on_the_equator([50, 500, 99, 10, 500], range(5))
+    assert visits(original, 0.0, 10.0).tolist() == [1]
+    assert visits(on_the_equator([500, 50, 500, 99, 10, 500, -30], range(7)), 0.0, 10.0).tolist() == [3]
+    table = visits_distortion(original, on_the_equator([500, 0, 500, 0, 500, 0, 500, 0], range(8)), 0.0, 10.0)
+    assert table.loc["a"].tolist() == [1, 4, 3]
+
+
+def test_the_border_of_the_radius_belongs_to_it():
+    trace = on_the_equator([500, 100], [0, 60])
+    d = float(distance(0.0, 10.0, 0.0, trace["lng"].iloc[1]))
+    assert visits(trace, 0.0, 10.0, d).tolist() == [1]
+    assert visits(trace, 0.0, 10.0, np.nextafter(d, 0)).tolist() == [0]
+
+
+def test_visits_of_nobody_and_of_the_erased():
+    original = both(on_the_equator([500, 0], [0, 60]), on_the_equator([500, 900], [0, 60], "b"), on_the_equator([0], [0], "c"))
+    table = visits_distortion(original, as_traces(original.head(0)), 0.0, 10.0)
+    assert table["original"].tolist() == [1, 0, 0]
+    assert table["protected"].tolist() == [0, 0, 0]
+    np.testing.assert_array_equal(table["distortion"], [1, np.nan, np.nan])
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(0, 2**32), st.sampled_from(PLANES), st.sampled_from([50.0, 400.0, 2000.0]))
+def test_visits_equal_the_slow_twin(seed, plane, radius):
+    original, protected = some_traces(seed)
+    before, after = (naive.visits(t, (45.0, 5.0), radius, plane) for t in (original, protected))
+    table = visits_distortion(original, protected, 45.0, 5.0, radius, plane)
+    assert table["original"].to_dict() == before
+    assert table["protected"].to_dict() == {user: after.get(user, 0) for user in before}
+    expected = [abs(n - after.get(user, 0)) / n if n else np.nan for user, n in before.items()]
+    np.testing.assert_allclose(table["distortion"], expected)
+
+
+@pytest.mark.parametrize(
+    ("bad", "line"),
+    [({"lat": 91.0}, "lat is the place's"), ({"lng": 181.0}, "lng is the place's"), ({"radius": 0}, "radius must")],
+)
+def test_visits_refuse(bad, line):
+    traces = walks([5])
+    with pytest.raises(ValueError, match=line):
+        visits(traces, **{"lat": 45.0, "lng": 5.0} | bad)
+
+
+@pytest.mark.parametrize("metric", [spatial_distortion, spatio_temporal_distortion, distances_to_path, temporal_projection])
+def test_the_plane_is_checked(metric):
+    traces = walks([5])
+    with pytest.raises(ValueError, match=r'plane must be "ground" or "mercator" \(got \'globe\'\)'):
+        metric(traces, traces, "globe")
+
+
+def some_traces(seed, lat=45.0, lng=5.0):
+    """An original of three users with records of one time, standstills and jumps; and a protected version of it, which has noise,
+    other times, fewer records, and may have lost a user."""
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(1, 14, 3)
+    n = counts.sum()
+    # every third record stands where the one before stood, every tenth step is ten times as long
+    steps = rng.normal(0, 0.003, (2, n)) * (rng.random(n) < 0.67) * np.where(rng.random(n) < 0.1, 10, 1)
+    waits = rng.integers(0, 5, n) * 30_000  # some are 0
+    users = pd.Index(list("abc"))
+    ends = np.r_[0, np.cumsum(counts)]
+    time = START + np.concatenate([np.cumsum(waits[a:b]) for a, b in itertools.pairwise(ends)])
+    north, east = np.cumsum(steps, axis=1)
+    original = from_blocks(users, counts, time, lat + north, (lng + east + 180) % 360 - 180)
+    original = as_traces(original)
+    lost = rng.choice(["a", "b", "c", ""])
+    kept = (original["user"] != lost).to_numpy() & (rng.random(n) < 0.8)
+    protected = GeoI(0.004).protect(rows(original, kept), rng)
+    same = rng.random(len(protected)) < 0.3  # some stay where they were
+    for c in ("lat", "lng"):
+        protected[c] = np.where(same, rows(original, kept)[c], protected[c])
+    shift = pd.to_timedelta(rng.choice([0, 0, -45_000, 45_000], len(protected)), unit="ms")
+    protected = as_traces(protected.assign(t=protected["t"] + shift))
+    return original, protected if len(protected) else original

@@ -1,0 +1,123 @@
+"""Sub-traces of fixed length (thesis §5.4.1) and the past that an adversary knows (§5.5.3)."""
+
+from fractions import Fraction
+
+import naive_ill as naive
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from trace_making import records, traces_of, walks
+
+from mobpriv.traces.sub_traces import slices, split_in_time
+from mobpriv.traces.table import as_traces
+
+
+def at(*seconds):
+    """One user's traces with records at these seconds."""
+    return traces_of([[(s, 0, 0) for s in seconds]])
+
+
+@settings(deadline=None)
+@given(st.lists(walks, min_size=1, max_size=12), st.sampled_from([30, 60, 899, 900, 1800.001, 86_400]))
+def test_slices_equal_their_definition(some, seconds):
+    traces = traces_of(some)
+    found, owner = slices(traces, seconds)
+    whose = {
+        f"{user}-{k}": (user, own)
+        for user, mine in records(traces).items()
+        for k, own in naive.slices(mine, Fraction(str(seconds)))
+    }
+    assert records(found) == {name: own for name, (_, own) in whose.items()}
+    assert owner.to_dict() == {name: user for name, (user, _) in whose.items()}
+    assert owner.index.tolist() == found["user"].cat.categories.tolist()
+    pd.testing.assert_frame_equal(as_traces(found), found)
+
+
+def test_intervals_are_open_at_their_end_and_empty_ones_give_nothing():
+    found, owner = slices(at(0, 1799.999, 1800, 9000, 9001), 1800)
+    assert found["user"].tolist() == ["u0-0", "u0-0", "u0-1", "u0-5", "u0-5"]
+    assert owner.tolist() == ["u0"] * 3
+
+
+def test_algorithm_4_as_printed_is_another_one():
+    """After a pause each record stands alone until the start of the interval has caught up; without pauses both agree."""
+    paused = at(0, 60, 9000, 9060, 9120, 9180, 9240, 9300, 9360)
+    (mine,) = records(paused).values()
+    lengths = lambda found: [len(own) for own in found]  # noqa: E731
+    assert lengths(naive.algorithm_4(mine, 1800)) == [2, 1, 1, 1, 1, 3]
+    assert lengths(own for _, own in naive.slices(mine, 1800)) == [2, 7]
+    assert slices(paused, 1800).traces["user"].nunique() == 2
+    (steady,) = records(at(*range(0, 20_000, 600))).values()
+    assert naive.algorithm_4(steady, 1800) == [own for _, own in naive.slices(steady, 1800)]
+
+
+def test_further_columns_ride_along_and_the_traces_stay_as_they_are():
+    traces = traces_of([[(600 * i, 0, 0) for i in range(40)], [(0, 5, 5)]]).assign(speed=np.arange(41.0))
+    before = traces.copy(deep=True)
+    found, owner = slices(traces, 600)
+    assert found["user"].tolist()[:3] == ["u0-0", "u0-1", "u0-10"]  # sorted as texts
+    back = found.assign(user=found["user"].astype(str).map(owner))
+    pd.testing.assert_frame_equal(as_traces(back), traces)
+    pd.testing.assert_frame_equal(traces, before)
+
+
+def test_nothing_gives_nothing():
+    found, owner = slices(at(0).iloc[:0], 1800)
+    assert (len(found), len(owner)) == (0, 0)
+    known, secret = split_in_time(at(0).iloc[:0], 1800)
+    assert (len(known), len(secret.traces), len(secret.owner)) == (0, 0, 0)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.integers(1, 60), min_size=1, max_size=4),
+    st.sampled_from(["4/5", "1/2", "7/10", "1/3", "999/1000"]),
+    st.sampled_from(["ceiling", "program"]),
+)
+def test_the_past_is_the_first_share_of_the_sub_traces(numbers, share, border):
+    """Each of n sub-traces has two records; the floats nearest to 4/5, 7/10 and 1/3 must not tip a whole product."""
+    share = Fraction(share)
+    traces = traces_of([[(900 * i, 0, 0) for i in range(2 * n)] for n in numbers])
+    known, (secret, owner) = split_in_time(traces, 1800, float(share), border)
+    expected = [naive.known(n, share, border) for n in numbers]
+    assert known.groupby("user", observed=True).size().tolist() == [2 * n for n in expected]
+    parts = owner.value_counts()
+    assert [int(parts.get(f"u{i}", 0)) for i in range(len(numbers))] == [n - k for n, k in zip(numbers, expected, strict=True)]
+    whole = records(slices(traces, 1800).traces)
+    assert records(secret) == {name: whole[name] for name in owner.index}  # numbered from the user's first record
+    assert len(known) + len(secret) == len(traces)
+
+
+def test_the_program_knows_one_more_where_the_share_is_whole():
+    def n(border, sub_traces):
+        return len(split_in_time(at(*range(0, 600 * sub_traces, 600)), 600, 0.8, border).known)
+
+    assert [n("ceiling", of) for of in (1, 2, 5, 6, 24)] == [1, 2, 4, 5, 20]
+    assert [n("program", of) for of in (1, 2, 5, 6, 24)] == [1, 2, 5, 5, 20]
+
+
+def test_a_user_who_is_called_like_a_sub_trace_is_refused():
+    traces = traces_of([[(600 * i, 0, 0) for i in range(10)], [(0, 5, 5)]])
+    clash = as_traces(traces.assign(user=traces["user"].astype(str).replace("u1", "u0-9")))
+    with pytest.raises(ValueError, match=r"^user u0-9 has the name of a sub-trace of user u0: rename one of them$"):
+        split_in_time(clash, 600)
+    assert slices(clash, 600).owner["u0-9-0"] == "u0-9"  # alone, sub-traces have names of their own
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), np.inf, "1800", True, 0.0001])
+def test_no_length(seconds):
+    with pytest.raises(ValueError, match=r"^seconds, the length of a sub-trace, must be positive, in s, at least 0.001 \(got "):
+        slices(at(0), seconds)
+
+
+@pytest.mark.parametrize("share", [0, 1, -0.2, 1.5, float("nan"), "0.8"])
+def test_no_share(share):
+    with pytest.raises(ValueError, match=r"^share must lie between 0 and 1, both excluded \(got "):
+        split_in_time(at(0), 1800, share)
+
+
+def test_no_border():
+    with pytest.raises(ValueError, match='border must be "ceiling" or "program"'):
+        split_in_time(at(0), 1800, border="floor")

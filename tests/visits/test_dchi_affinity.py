@@ -1,0 +1,98 @@
+"""Affinity and N(b, n): equal to the definition in every reading; what is no number of POIs and no matrix is refused."""
+
+import naive_dchi as naive
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from mobpriv.visits.affinity import Neighbourhood, affinity, neighbourhood, relative
+
+tables = st.tuples(st.integers(1, 6), st.integers(1, 7)).flatmap(lambda shape: arrays(bool, shape))
+
+
+@settings(deadline=None)
+@given(tables, st.data())
+def test_they_equal_the_definitions(b, data):
+    aff = affinity(b)
+    np.testing.assert_allclose(aff, naive.affinity(b.tolist()))
+    np.testing.assert_allclose(relative(b, aff), [[naive.relative(row, aff, j) for j in range(b.shape[1])] for row in b])
+    n = data.draw(st.integers(0, b.shape[1]))
+    for reading in ("printed", "further"):
+        for ties in ("all", "first"):
+            found = neighbourhood(b, aff, n, reading, ties)
+            for row, mask in zip(b, found, strict=True):
+                assert set(np.flatnonzero(mask)) == naive.neighbourhood(row, aff, n, reading, ties)
+
+
+def test_by_hand():
+    """Four users at four POIs: who visits A and B is nearest to C, then D; the third POI as printed is none of the visited two."""
+    b = np.array([[1, 1, 0, 0], [1, 0, 1, 0], [0, 1, 1, 0], [1, 0, 0, 1]], bool)
+    aff = affinity(b)
+    assert (4 * aff).tolist() == [[3, 1, 1, 1], [1, 2, 1, 0], [1, 1, 2, 0], [1, 0, 0, 1]]
+    assert (4 * relative(b[:1], aff)).tolist() == [[4, 3, 2, 1]]
+    mask = lambda *args: neighbourhood(b[:1], aff, *args)[0].astype(int).tolist()  # noqa: E731
+    assert [mask(n) for n in range(5)] == [[1, 1, 0, 0]] * 3 + [[1, 1, 1, 0], [1, 1, 1, 1]]
+    assert [mask(n, "further") for n in range(3)] == [[1, 1, 0, 0], [1, 1, 1, 0], [1, 1, 1, 1]]
+    # the last user's POIs B and C tie
+    assert neighbourhood(b[3:], aff, 1, "further").tolist() == [[True, True, True, True]]
+    assert neighbourhood(b[3:], aff, 1, "further", "first").tolist() == [[True, True, False, True]]
+
+
+def test_who_visited_nothing_has_all_pois_for_neighbours():
+    nobody = np.zeros((1, 4), bool)
+    assert neighbourhood(nobody, np.eye(4), 1).all()
+    assert not neighbourhood(nobody, np.eye(4), 0).any()
+    assert neighbourhood(nobody, np.eye(4), 1, ties="first").sum() == 1
+
+
+def test_many_samples_at_once_and_a_number_a_user():
+    b = np.random.default_rng(1).random((3, 5, 6)) < 0.4
+    aff, n = affinity(b), np.array([0, 1, 2, 3, 6])
+    found = neighbourhood(b, aff, n)
+    for d in range(3):
+        for i in range(5):
+            np.testing.assert_array_equal(found[d, i], neighbourhood(b[d, [i]], aff[d], int(n[i]))[0])
+    np.testing.assert_array_equal(Neighbourhood(n, aff[0]).of(b[0]), found[0])
+
+
+def test_rounding_breaks_no_tie():
+    """0.1 + 0.2 and 0.3 are equally near."""
+    aff = np.array([[0.9, 0.1, 0.3], [0.1, 0.9, 0.0], [0.3, 0.0, 0.9]])
+    aff = np.pad(aff, ((0, 1), (0, 1)))
+    aff[0, 3], aff[1, 3], aff[0, 2], aff[1, 2] = 0.1, 0.2, 0.3, 0.0
+    b = np.array([[True, True, False, False]])
+    assert 0.1 + 0.2 != 0.3
+    assert neighbourhood(b, aff, 1, "further").all()
+
+
+@pytest.mark.parametrize("n", [-1, 5, 1.5, float("nan"), "2", True, [1, 2, 9], [1, 2]])
+def test_what_is_no_number_of_pois_is_refused(n):
+    with pytest.raises(ValueError, match=r"\bn must be"):
+        neighbourhood(np.ones((3, 4), bool), np.eye(4), n)
+
+
+@pytest.mark.parametrize("matrix", [np.eye(3), -np.eye(4), np.full((4, 4), np.nan), [[1, 2]], "text", None, np.zeros((0, 0))])
+def test_what_is_no_affinity_is_refused(matrix):
+    with pytest.raises(ValueError, match="affinity must"):
+        Neighbourhood(1, matrix).of(np.ones((3, 4), bool))
+
+
+def test_a_share_of_nobody_is_refused():
+    with pytest.raises(ValueError, match="users ≥ 1"):
+        affinity(np.zeros((0, 4), bool))
+
+
+def test_a_neighbourhood_keeps_its_matrix():
+    matrix = np.eye(3)
+    chosen = Neighbourhood(1, matrix)
+    matrix[:] = 5
+    assert chosen.affinity.sum() == 3
+    with pytest.raises(ValueError, match="read-only"):
+        chosen.affinity[0, 0] = 2
+    assert repr(chosen) == "N(b, 1), printed"
+    with pytest.raises(ValueError, match="reading must be"):
+        Neighbourhood(1, matrix, "loose")
+    with pytest.raises(ValueError, match="ties must be"):
+        Neighbourhood(1, matrix, ties="none")
