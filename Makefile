@@ -66,5 +66,6 @@ $(STAMP): requirements.lock pyproject.toml
 	test -x $(PY) || { echo "creating $(VENV) with $$chosen"; "$$chosen" -m venv $(VENV); } || exit 1; \
 	echo "installing the pinned packages (a minute or two)"; \
 	$(PY) -m pip install --quiet --disable-pip-version-check --requirement requirements.lock && \
-	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable . && \
+	find mobpriv -name '*.nb[ci]' -delete  # compiled functions name modules that may have moved
 	@touch $@

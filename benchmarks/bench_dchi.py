@@ -14,7 +14,7 @@ from scipy.spatial.distance import cdist
 from mobpriv.attacks.visits.most_visited import most_visited, poi_guess, relative
 from mobpriv.attacks.visits.reidentification import guesses, reidentification_rate
 from mobpriv.experiments import dchi
-from mobpriv.experiments.dchi_samples import draw, prepare
+from mobpriv.experiments.dchi import draw, prepare
 from mobpriv.mechanisms.visits import LaplaceCounts, RandomisedResponse
 from mobpriv.metrics.audits import count_telling
 from mobpriv.visits.affinity import Neighbourhood, affinity

@@ -29,8 +29,7 @@ from measure import SEED
 from mobpriv.base.estimates import Estimate
 from mobpriv.book.provenance import write_atomically
 from mobpriv.datasets.region import ZONE, write_region
-from mobpriv.experiments.primule_outcome import outcome
-from mobpriv.experiments.primule_scale import OverAll, over_municipalities
+from mobpriv.experiments.primule_scale import OverAll, outcome, over_municipalities
 from mobpriv.icp.files import icps_of_files
 from mobpriv.icp.profiles import Window, values
 from mobpriv.icp.sociometer import Sociometer

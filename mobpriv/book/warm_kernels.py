@@ -32,7 +32,7 @@ IMPORTED = [
     "mobpriv.datasets",
     "mobpriv.experiments.dchi",
     "mobpriv.experiments.joint",
-    "mobpriv.experiments.primule_draws",
+    "mobpriv.experiments.primule_sociometer",
     "mobpriv.experiments.pulp",
     "mobpriv.experiments.thesis_6",
     "mobpriv.plot.maps",

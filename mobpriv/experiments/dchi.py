@@ -1,9 +1,6 @@
-"""Compute the figures of §VI over many samples.
+"""The samples, the days and the figures of dχ's §VI.
 
-Each function returns an array whose first axis is the sample; :func:`band` turns it into a curve with its band.
-
-Source: Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization mechanisms*,
-§VI.
+Source: Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization mechanisms*, §VI.
 """
 
 from collections.abc import Sequence
@@ -13,20 +10,327 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from mobpriv import datasets
 from mobpriv.attacks.visits import denoising
 from mobpriv.attacks.visits.distances import l1
 from mobpriv.attacks.visits.inconsistencies import consistent
 from mobpriv.attacks.visits.likelihood import unlikeliness
 from mobpriv.attacks.visits.most_visited import most_visited, picked_rightly, poi_guess, read_off, relative
 from mobpriv.attacks.visits.reidentification import fits, guesses, reidentification_rate
+from mobpriv.attacks.visits.scenarios import LEAKED_POIS, LEAKED_USERS
 from mobpriv.base.estimates import Estimate, middle_of, over_draws
-from mobpriv.base.ranges import one_of, true_or_false, whole
-from mobpriv.experiments.dchi_samples import Protection, Samples, leaked, published
+from mobpriv.base.numbers import counted, shown
+from mobpriv.base.ranges import one_of, positive, true_or_false, whole
+from mobpriv.calls.events import calls_from_traces, place_antennas
+from mobpriv.datasets import CallSet
+from mobpriv.experiments.days import chosen_users, clocks, first_day, for_traces
+from mobpriv.mechanisms.visits import Geometric, LaplaceCounts, RandomisedResponse
 from mobpriv.mechanisms.visits.laplace_counts import SCALES
 from mobpriv.metrics.audits import count_telling
-from mobpriv.visits.affinity import Neighbourhood
+from mobpriv.visits.affinity import Neighbourhood, affinity, neighbourhood
+from mobpriv.visits.profiles import LEAST, POIS, USERS, as_counts, count_profiles, day, eligible, pois_of
 from mobpriv.visits.statistician import corrected_visitors, mean_error, visitors, visits
 
+# --- Draw the sample of §VI-A many times: n = 100 users with visits at 6 distinct POIs or more, what is published, and what lea
+# The paper's figures use one sample; we draw ``draws`` samples, so that a figure has a band. Arrays have the sample first:
+# profiles (draws, n, m), rates (draws, …).
+SCENARIOS = ("1", "2.1", "2.2")
+LAWS = ("laplace", "geometric")
+
+
+class Setting(NamedTuple):
+    """Count profiles of the eligible users of each day, one array (user-days, m) for each of §VI-A's periods."""
+
+    users: pd.Index  # of each row
+    pois: pd.Index
+    first: np.ndarray  # T1, 00:00 to 11:59
+    second: np.ndarray  # T2, 12:00 to 23:59
+    everybody: int  # users in all
+    least: int  # distinct POIs in the day that an eligible user has at least
+    offsets: np.ndarray  # (days + 1,): the rows of a day are offsets[d] … offsets[d + 1] − 1
+    layouts: np.ndarray  # (days,): the layout of the POIs; a POI is at another place in another layout
+
+    @property
+    def per_day(self) -> np.ndarray:
+        """The number of eligible users on each day, (days,)."""
+        return np.diff(self.offsets)
+
+
+class Samples(NamedTuple):
+    """Samples of n users; each has its own random generator, so the first ten of a hundred are those of ten.
+
+    The affinity is that of the n users: §V-B divides by n. A whole population's affinity is more likely to be public; to use
+    it: ``samples._replace(affinity=np.broadcast_to(affinity(everybody), samples.affinity.shape))``.
+    """
+
+    first: np.ndarray  # (draws, n, m)
+    second: np.ndarray
+    affinity: np.ndarray  # (draws, m, m): §V-B, of the sample's n users in the whole day
+    u: np.ndarray  # (draws, n, m): uniform numbers behind the noise, the same for every ε and χ
+    users: np.ndarray  # (draws, n): their rows in the setting, of one day in each sample
+    user_order: np.ndarray  # (draws, n): the order in which users leak (scenario 2.2)
+    poi_order: np.ndarray  # (draws, m): the order in which POIs leak (scenario 2.1)
+    layout: np.ndarray  # (draws,): of the setting's day
+
+    @property
+    def day(self) -> np.ndarray:
+        return self.first + self.second
+
+    def period(self, scenario: str) -> np.ndarray:
+        """Return the counts of the published period: T2 in scenario 1, the whole day T in the others."""
+        return self.second if one_of("scenario", scenario, SCENARIOS) == "1" else self.day
+
+
+class Protection(NamedTuple):
+    """A mechanism without its ε, for booleans or counts, with χ = all POIs (``neighbours=None``) or N(b, n)."""
+
+    counts: bool
+    neighbours: int | None = None
+    reading: str = "printed"
+    ties: str = "all"
+    rounding: str = "nearest"
+    scale: str = "calibrated"
+    law: str = "laplace"  # of counts: laplace or geometric
+
+    def at(self, epsilon: float):
+        """Return the mechanism for one ε; χ is passed to its ``noisy``, because every sample has its own affinity."""
+        if not self.counts:
+            return RandomisedResponse(float(epsilon))
+        if one_of("law", self.law, LAWS) == "geometric":
+            return Geometric(float(epsilon))
+        return LaplaceCounts(float(epsilon), rounding=self.rounding, scale=self.scale)
+
+    def of(self, counts: np.ndarray) -> np.ndarray:
+        """Return the true profiles to protect: the counts, or whether they are above 0."""
+        return counts if self.counts else counts > 0
+
+    def chi(self, counts: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+        if self.neighbours is None:
+            return np.ones(counts.shape, bool)
+        return neighbourhood(counts > 0, matrix, self.neighbours, self.reading, self.ties)
+
+
+class Leaked(NamedTuple):
+    """What the adversary has: sanitised profiles (draws, n', J) and true ones (draws, k, J); row i of both is one user's."""
+
+    published: np.ndarray
+    known: np.ndarray
+    users: np.ndarray  # (draws, n'): which of the n are attacked
+    pois: np.ndarray  # (draws, J): which POIs leaked
+
+
+def prepare(first: pd.DataFrame, second: pd.DataFrame, least: int = LEAST) -> Setting:
+    """Make the setting from the count profiles of the two halves of a day, of the same users at the same POIs."""
+    for one, two, what in ((first.index, second.index, "users"), (first.columns, second.columns, "POIs")):
+        if not one.equals(two):
+            raise ValueError(f"both halves of the day must be of the same {what}, in one order ({len(one)} and {len(two)})")
+    among = eligible(as_counts(first) + as_counts(second), least).index
+    halves = first.loc[among].to_numpy(), second.loc[among].to_numpy()
+    return Setting(among, first.columns, *halves, len(first), least, np.array([0, len(among)]), np.zeros(1, int))
+
+
+def together(days: Sequence[Setting]) -> Setting:
+    """Join the settings of several days at the same POIs; a sample is of one of the days."""
+    if not days:
+        raise ValueError("there is no day to draw from")
+    one = days[0]
+    for other in days[1:]:
+        if not other.pois.equals(one.pois) or other.least != one.least:
+            raise ValueError(f"all days must be of the same POIs and the same least (got {other.least} and {one.least})")
+    users = pd.Index(np.concatenate([day.users.to_numpy() for day in days]), name=one.users.name)
+    offsets = np.concatenate([[0], np.cumsum([len(day.users) for day in days])])
+    halves = (np.concatenate([getattr(day, half) for day in days]) for half in ("first", "second"))
+    layouts = np.concatenate([day.layouts for day in days])
+    return Setting(users, one.pois, *halves, max(day.everybody for day in days), one.least, offsets, layouts)
+
+
+def draw(setting: Setting, rng: np.random.Generator, draws: int = 200, n: int = USERS) -> Samples:
+    """Draw ``draws`` samples of n users without replacement, each on a random day with enough users."""
+    whole("draws", draws, 1)
+    whole("n", n, 1)
+    days = np.flatnonzero(setting.per_day >= n)
+    if not len(days):
+        raise ValueError(
+            f"a sample of {n} users needs {n} users with {setting.least} distinct POIs or more (there are {setting.per_day.max()} of "
+            f"{setting.everybody}{' on the best day' if len(setting.per_day) > 1 else ''}): take fewer users"
+        )
+    m, taken = len(setting.pois), []
+    for child in rng.spawn(draws):
+        day = days[child.integers(len(days))] if len(days) > 1 else days[0]
+        users = np.sort(setting.offsets[day] + child.choice(setting.per_day[day], n, replace=False))
+        taken.append((users, child.random((n, m)), child.permutation(n), child.permutation(m), setting.layouts[day]))
+    users, u, user_order, poi_order, layout = (np.stack(part) for part in zip(*taken, strict=True))
+    first, second = setting.first[users], setting.second[users]
+    return Samples(first, second, affinity(first + second > 0), u, users, user_order, poi_order, layout)
+
+
+def published(samples: Samples, protection: Protection, epsilon: float, scenario: str = "2.2") -> np.ndarray:
+    """Return the sanitised profiles ã_i of all n users, (draws, n, m)."""
+    counts = samples.period(scenario)
+    chi = protection.chi(counts, samples.affinity)
+    return protection.at(epsilon).noisy(protection.of(counts), chi, samples.u)
+
+
+def leaked(samples: Samples, protection: Protection, sanitised: np.ndarray, scenario: str, amount: int | None = None) -> Leaked:
+    """Return the sanitised and the true profiles that the adversary has.
+
+    * ``amount``: number of POIs in scenario 2.1 (15), of users in 2.2 (50); smaller amounts are parts of larger ones.
+    * Scenario 1: the true profiles are those of T1, of all users.
+    * Scenario 2.2: the leaked users' profiles are attacked, and rates are over these users.
+    """
+    one_of("scenario", scenario, SCENARIOS)
+    draws, n, m = sanitised.shape
+    users, pois = np.broadcast_to(np.arange(n), (draws, n)), np.broadcast_to(np.arange(m), (draws, m))
+    if scenario == "2.1":
+        pois = np.sort(samples.poi_order[:, : whole("amount", LEAKED_POIS if amount is None else amount, 1, m)], axis=1)
+    elif scenario == "2.2":
+        users = np.sort(samples.user_order[:, : whole("amount", LEAKED_USERS if amount is None else amount, 1, n)], axis=1)
+    true = protection.of(samples.first if scenario == "1" else samples.day)
+    at = (np.arange(draws)[:, None, None], users[:, :, None], pois[:, None, :])
+    return Leaked(sanitised[at], true[at], users, pois)
+
+
+# ------------------------------------- Choose the days of the dχ samples, from call records or from calls simulated on traces
+# §VI-A has m = 29 POIs "in some region around some big city" and one day. We use every day with enough users, and a sample is of
+# one day, so that no figure depends on a single day.
+MINUTES = 10.0  # a record of the trace locates a call at most so far from it in time
+LAYOUTS = 5  # random layouts of antennas for calls simulated on traces
+
+
+class Layout(NamedTuple):
+    """Antennas and the calls at them: one layout for call records, several random ones for calls simulated on traces."""
+
+    data: CallSet
+    pois: pd.Series  # cell -> POI
+
+
+class Days(NamedTuple):
+    layouts: tuple[Layout, ...]
+    setting: Setting  # of all days with enough users, in every layout
+    dates: tuple[str, ...]  # of the setting's days
+    zone: str  # time zone in which they begin
+    callers: np.ndarray  # number of users with a call on each day of the setting, at these POIs or elsewhere
+    selection: str
+    seed: tuple[int, ...]  # of the samples; traces and calls have different seeds, so that two runs do not share their noise
+
+    @property
+    def data(self) -> CallSet:
+        return self.layouts[0].data
+
+    @property
+    def pois(self) -> pd.Series:
+        return self.layouts[0].pois
+
+    def places(self) -> np.ndarray:
+        """Return latitude and longitude of each POI in each layout, (layouts, m, 2); a POI has the name of a cell."""
+        cells = (layout.data.cells.set_index(layout.data.cells["cell"].astype(str)) for layout in self.layouts)
+        return np.stack([of.loc[self.setting.pois.astype(str), ["lat", "lng"]].to_numpy() for of in cells])
+
+
+def choose(
+    dataset: str,
+    start: str = "",
+    days: int = 28,
+    zone: str = "",
+    m: int = POIS,
+    region: str = "densest",
+    n: int = USERS,
+    least: int = LEAST,
+    rate: float = 0.0,
+    seed: int = 1,
+    leave_out: str = "",
+    layouts: int = LAYOUTS,
+) -> Days:
+    """Choose the days from ``start`` on with ``n`` users or more at ``least`` POIs or more (empty: from the first call on).
+
+    * ``region``: "densest" takes the m sites that are closest together, "used" the sites with most calls.
+    * ``rate``: calls a day of each user of traces, a Poisson process, at m antennas placed where their records are. With 0,
+      traces are refused.
+    * ``layouts``: how often antennas are placed and calls simulated, because the placement is random as well.
+    * ``zone``: days begin at midnight there; empty: of the data set, see :func:`mobpriv.experiments.days.clocks`.
+
+    A ``rate`` or a ``leave_out`` for call records is refused, because it would do nothing.
+    """
+    whole("days", days, 1)
+    whole("layouts", layouts, 1)
+    zone, of_traces = clocks(dataset, zone), datasets.kind_of(dataset) == "traces"
+    if of_traces:
+        made = _calling(dataset, m, rate, seed, leave_out, layouts)
+    else:
+        for_traces(dataset, rate=rate, leave_out=leave_out)
+        made = [datasets.load_calls(dataset)]
+    data = made[0]
+    if not len(data.calls):
+        raise ValueError(f"{data.name} holds no calls")
+    first = first_day(start, data.calls["t"], zone)
+    wanted = [f"{date:%Y-%m-%d}" for date in pd.date_range(first, periods=days)]
+    found, there = [], {}
+    for k, calls in enumerate(made):
+        use = calls.calls["cell"].value_counts() if region == "used" else None
+        found.append(Layout(calls, pois_of(calls.cells, m, region, use)))
+        there |= {(k, date): of for date, of in _by_day(found[-1], wanted, zone, least).items()}
+    enough = {at: of for at, of in there.items() if len(of[0].users) >= n}
+    if not there:
+        raise ValueError(f"no call of {data.name} begins in the chosen days: choose another start")
+    if not enough:
+        most = max((len(setting.users) for setting, _ in there.values()), default=0)
+        raise ValueError(
+            f"no day of {data.name} has {n} users at {least} distinct POIs or more (the most on one of {len({date for _, date in there})} days "
+            f"with calls: {most}): take fewer users, or simulate more calls on traces"
+        )
+    setting = together([of._replace(layouts=np.array([k])) for (k, _), (of, _) in enough.items()])
+    dates = tuple(sorted({date for _, date in enough}))
+    per_day = setting.per_day
+    users = f"{per_day.min()}" if per_day.min() == per_day.max() else f"{per_day.min()} to {per_day.max()}"
+    selection = (
+        f"{data.reading + '. ' if data.reading else ''}The POIs are {'all' if m == _sites(data) else f'{m} of'} {counted(_sites(data), 'site')}"
+        f"{'' if m == _sites(data) else ', those closest together' if region == 'densest' else ', those with most calls'}. Samples are drawn from the {counted(len(dates), 'day')} of {len(wanted)} from {wanted[0]} on with {n} users or more "
+        f"at {least} distinct POIs or more. These days have {users} such users each, {counted(setting.users.nunique(), 'user')} in all"
+    )
+    callers = np.array([calling for _, calling in enough.values()])
+    return Days(tuple(found), setting, dates, zone, callers, selection, (seed, 1) if of_traces else (seed,))
+
+
+def _by_day(layout: Layout, wanted: list[str], zone: str, least: int) -> dict[str, tuple[Setting, int]]:
+    """Return for each day with calls its eligible users and the number of callers."""
+    calls, found = layout.data.calls, {}
+    t = calls["t"]
+    for date in wanted:
+        of = day(date, zone)
+        own = calls[(t >= of.whole[0]) & (t < of.whole[1])]
+        if not len(own):
+            continue
+        here = own[own["cell"].isin(layout.pois.index)]
+        halves = (count_profiles(here, layout.pois, half).counts for half in (of.first, of.second))
+        found[date] = prepare(*halves, least), own["user"].nunique()
+    return found
+
+
+def _sites(data: CallSet) -> int:
+    return len(data.cells[["lat", "lng"]].drop_duplicates())
+
+
+def _calling(dataset: str, m: int, rate: float, seed: int, leave_out: str, layouts: int) -> list[CallSet]:
+    """Simulate calls on a data set of traces, once per layout: see :func:`mobpriv.calls.events.calls_from_traces`."""
+    if not rate:
+        raise ValueError(f"{dataset} holds traces, and call records are needed: rate=30 simulates 30 calls a day for each user")
+    positive("rate", rate, "calls a day")
+    data, traces, whose = chosen_users(dataset, leave_out)
+    placed = f"{m} antennas{f', placed in {layouts} random ways' if layouts > 1 else ''}"
+    how = f"We simulate {shown(rate)} calls per user and day on these traces, at {placed}{whose}"
+    found, rngs = [], np.random.default_rng(seed).spawn(2 * layouts)
+    for place, call in zip(rngs[::2], rngs[1::2], strict=True):
+        made = calls_from_traces(traces, place_antennas(traces, m, place), call, rate, MINUTES)
+        left_out = pd.DataFrame(
+            [("drawn where no record lies within ten minutes", made.left_out, made.silent)],
+            columns=["rule", "records", "users"],
+        )
+        found.append(CallSet(made.calls, made.cells, left_out, data.name, data.sha256, data.synthetic, data.source, how))
+    return found
+
+
+# ------------------------------------------------------------------------------- Compute the figures of §VI over many samples
+# Each function returns an array whose first axis is the sample; :func:`band` turns it into a curve with its band.
 BOOLEANS, COUNTS = Protection(counts=False), Protection(counts=True)
 NEAR_BOOLEANS, NEAR_COUNTS = BOOLEANS._replace(neighbours=5), COUNTS._replace(neighbours=5)
 EPSILONS = (0.1, 0.2, 0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 10)

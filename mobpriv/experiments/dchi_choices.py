@@ -1,23 +1,31 @@
-"""Vary what the paper leaves open about its sample, one choice at a time, and split the variance between users and noise.
+"""Choices that dχ's paper leaves open: samples, crowds, mechanisms at equal utility, a statistician who debiases, settings.
 
-Source: Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization mechanisms*.
+Source (extended here): Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization mechanisms*.
 """
 
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import spearmanr
 
+from mobpriv.attacks.visits.denoising import guess_bernoulli, likeliest_epsilon
+from mobpriv.attacks.visits.distances import l1
+from mobpriv.attacks.visits.likelihood import unlikeliness
+from mobpriv.attacks.visits.most_visited import picked_rightly, read_off
+from mobpriv.attacks.visits.reidentification import fits
 from mobpriv.base.estimates import Estimate, middle_of
 from mobpriv.base.noise import least_p
-from mobpriv.base.ranges import whole
-from mobpriv.experiments.dchi_samples import Protection, Samples, Setting
-from mobpriv.experiments.dchi_worst import worst
+from mobpriv.base.ranges import one_of, positive, whole
+from mobpriv.experiments.dchi import TIE, Days, Protection, Samples, Setting, at_best, leaked, level, published
+from mobpriv.experiments.dchi_attacks import worst
 from mobpriv.ground.geo import cartesian
 from mobpriv.visits.affinity import affinity
-from mobpriv.visits.statistician import mean_error, visitors, visits
+from mobpriv.visits.profiles import LEAST, count_profiles, day, eligible
+from mobpriv.visits.statistician import corrected_visitors, mean_error, visitors, visits
 
 
+# ----- Vary what the paper leaves open about its sample, one choice at a time, and split the variance between users and noise
 class Parts(NamedTuple):
     """The standard deviation over samples, and the share of the variance due to the users; the rest is due to the noise."""
 
@@ -140,3 +148,330 @@ def rate(
 ) -> np.ndarray:
     """Return the best re-identification rate over δ at M = 1, (draws,)."""
     return worst(samples, protection, epsilon, [1], scenario, amount)[:, 0]
+
+
+# ---------------------- Draw samples of any size, up to all users, to test whether a larger sample protects its users (§VI-A)
+# A repetition is an order of all users. Its sample of size n is the first n, so a larger sample contains the smaller one with the
+# same noise.
+class Found(NamedTuple):
+    """Success rates of the attack, as shares of the attacked users."""
+
+    top: float  # the right profile is nearer than all others
+    best: tuple[float, ...]  # r(δ, M, n) at the best δ, for each M
+
+
+def everybody(chosen: Days, first: str, last: str, least: int = LEAST) -> list[np.ndarray]:
+    """Return in each layout the counts, (users, m), of all users with visits at ``least`` POIs or more between two days.
+
+    ``first`` and ``last`` are the first and the last day. ValueError if no user qualifies.
+    """
+    period, found = (day(first, chosen.zone).whole[0], day(last, chosen.zone).whole[1]), []
+    for layout in chosen.layouts:
+        calls = layout.data.calls
+        calls = calls[calls["cell"].isin(layout.pois.index)]
+        found.append(eligible(count_profiles(calls, layout.pois, period).counts, least).to_numpy())
+        if not len(found[-1]):
+            raise ValueError(f"from {first} to {last} no user has visits at {least} distinct POIs or more: choose other days")
+    return found
+
+
+def sizes_up_to(wanted: Sequence[int], everybody: int) -> tuple[int, ...]:
+    """Return the sizes below the number of all users, and that number."""
+    return (*(n for n in wanted if n < everybody), everybody)
+
+
+def crowds(
+    counts: Sequence[np.ndarray], sizes: Sequence[int], rng: np.random.Generator, draws: int
+) -> Iterator[dict[int, Samples]]:
+    """Yield for each repetition: size -> its sample, a :class:`Samples` with one draw and all visits in the first half.
+
+    ``counts``: one array per layout; the repetitions take the layouts in turn. ValueError for a size above the number of users
+    in a layout.
+    """
+    whole("draws", draws, 1)
+    most = min(map(len, counts))
+    for n in sizes:
+        whole("sizes", n, 2, most, f"must be whole numbers in 2 … {most}, the number of users")
+    for d, child in enumerate(rng.spawn(draws)):
+        here = counts[d % len(counts)]
+        order, u, pois = child.permutation(len(here)), child.random(here.shape), child.permutation(here.shape[1])
+        yield {n: _crowd(here[order[:n]], u[:n], order[:n], pois) for n in sizes}
+
+
+def _crowd(counts, u, users, pois) -> Samples:
+    here, n = counts[None], len(counts)
+    return Samples(
+        here, np.zeros_like(here), affinity(here > 0), u[None], users[None], np.arange(n)[None], pois[None], np.zeros(1, int)
+    )
+
+
+def attacked(crowd: Samples, protection: Protection, said: np.ndarray, most: Sequence[int], share: float = 0.5) -> Found:
+    """Attack scenario 2.2 with a fixed share of leaked users: compare each of their sanitised profiles with all leaked ones.
+
+    ``said``: the published profiles, from :func:`mobpriv.experiments.dchi.published`.
+    """
+    said, true = _sides(crowd, protection, said)
+    known = max(1, int(share * len(true)))
+    return _found(said[:known], true[:known], most)
+
+
+def sought(crowd: Samples, protection: Protection, said: np.ndarray, most: Sequence[int], leaked: int) -> Found:
+    """Attack in the other direction: search for each leaked profile, of ``leaked`` users, among *all* sanitised ones."""
+    said, true = _sides(crowd, protection, said)
+    return _found(true[: whole("leaked", leaked, 1, len(true))], said, most)
+
+
+def mean_share(crowd: Samples, protection: Protection, said: np.ndarray) -> float:
+    """Return the mean error of f_1 or f_2 as a share of its average over the POIs."""
+    of = visits if protection.counts else visitors
+    true = of(protection.of(crowd.day))
+    return float((mean_error(true, of(said)) / true.mean(axis=-1))[0])
+
+
+def _sides(crowd, protection, said):
+    return np.asarray(said)[0].astype(np.int64), protection.of(crowd.day)[0].astype(np.int64)
+
+
+def _found(rows: np.ndarray, candidates: np.ndarray, most: Sequence[int]) -> Found:
+    """Evaluate the attack; candidate i is the right one for row i."""
+    fits(len(rows), len(candidates))
+    d = l1(rows[None], candidates[None])[0]
+    own = np.diagonal(d).astype(np.int64)
+    beyond = {
+        m: np.partition(d, m, axis=-1)[:, m].astype(np.int64) if m < d.shape[1] else np.full(len(own), np.iinfo(np.int64).max)
+        for m in {1, *most}
+    }
+    return Found(float((own < beyond[1]).mean()), tuple(at_best(own, beyond[m]) for m in most))
+
+
+# ------------------------------------ Compare mechanisms at equal utility, also against an adversary who knows the rule for χ
+# Does a neighbourhood protect better than all POIs if both have the same mean error?
+LEAST_EPSILON, LARGEST_EPSILON = 0.01, 30.0  # the range of ε that is searched
+STEPS = 14
+
+
+def relative_error(samples: Samples, protection: Protection) -> Callable[[float], float]:
+    """Return the function ε -> mean error of §VI-B as a share of the average of f_1 or f_2, averaged over the samples."""
+    chi, true, average = protection.chi(samples.day, samples.affinity), protection.of(samples.day), level(samples, protection)
+    of = visits if protection.counts else visitors
+    said = of(true)
+
+    def error(epsilon: float) -> float:
+        return float((mean_error(said, of(protection.at(epsilon).noisy(true, chi, samples.u))) / average).mean())
+
+    return error
+
+
+def epsilon_at(samples: Samples, protection: Protection, share: float) -> float:
+    """Return the smallest ε whose mean error is at most ``share`` of the average, averaged over the samples.
+
+    Bisection of ln ε in 0.01 … 30; the error falls as ε grows. Returns 0.01 if even that ε is within ``share``, infinity if no
+    ε is.
+    """
+    positive("share", share)
+    error = relative_error(samples, protection)
+    if error(LEAST_EPSILON) <= share:
+        return LEAST_EPSILON
+    if error(LARGEST_EPSILON) > share:
+        return np.inf
+    low, high = np.log(LEAST_EPSILON), np.log(LARGEST_EPSILON)
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        if error(np.exp(middle)) > share:
+            low = middle
+        else:
+            high = middle
+    return float(np.exp(high))
+
+
+def scores(samples: Samples, protection: Protection, epsilon: float, believed: float | None = None) -> np.ndarray:
+    """Return −ln P(ã_i | a_j) in scenario 2.2, (draws, attacked, leaked); infinite if a_j cannot become ã_i.
+
+    ``believed``: the ε that the adversary assumes.
+    """
+    leak = leaked(samples, protection, published(samples, protection, epsilon), "2.2")
+    known = leak.known.astype(np.int64)
+    mechanism = protection.at(epsilon if believed is None else believed)
+    return unlikeliness(mechanism, leak.published, known, protection.chi(known, samples.affinity))
+
+
+def likeliest(unlikely: np.ndarray) -> np.ndarray:
+    """Return how often a user's own profile is the likeliest of all (ties against the adversary), (draws,)."""
+    own = np.diagonal(unlikely, axis1=1, axis2=2)
+    return ((unlikely <= own[..., None] + TIE).sum(axis=-1) == 1).mean(axis=-1)
+
+
+def by_support(unlikely: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the number of possible leaked profiles and the chance that a random one of them is the user's own, (draws,) each."""
+    possible = np.isfinite(unlikely).sum(axis=-1)
+    return possible.mean(axis=-1), (1 / possible).mean(axis=-1)
+
+
+# ---------------- A statistician who debiases the noisy profiles; the paper's statistician uses the raw values (§II-C, §VI-B)
+# For N(b, n) the statistician needs only n_j, the number of users whose χ contains POI j, because all visited POIs of a user are
+# in her χ. Arrays have the sample first; ε and p may be one number, or one per sample.
+WAYS = ("plain", "corrected", "cut", "panel", "as all", "as visited")
+
+
+def steps(epsilon) -> tuple[np.ndarray, np.ndarray]:
+    """Return (A, r) of g(k) = k + A r^k, the unbiased estimate of a count c ≥ 0 from k = max(0, [c + Laplace(1/ε)]).
+
+    The noise is rounded to nearest. It is a mixture of a point at 0, with negative weight, and a two-sided geometric law. The inverse of this law
+    is a second difference. r^k solves the remaining equation, and A makes the expectation at c = 0 vanish. Hence E g(c̃) = c
+    for every c, which a test checks.
+    """
+    x = np.exp(-np.asarray(epsilon, float) / 2)
+    q = x * x
+    a = -((1 - x) ** 2) / (2 * x)  # weight at 0; the geometric law has 1 − a
+    half = (a * (1 + q * q) + (1 - a) * (1 - q) ** 2) / (2 * a * q)  # (r + 1/r)/2, below −1
+    r = half + np.sqrt(half * half - 1)
+    side = (1 - q) / (1 + q) * (1 - a)  # probability of k ≠ 0 is side · q^|k|
+    # at c = 0: Σ_{k≤0} P(k) g(0) + Σ_{k≥1} P(k) g(k) = 0
+    zero = (1 - x / 2) + side * q * r / (1 - q * r)
+    return -side * q / (1 - q) ** 2 / zero, r
+
+
+def unbiased(said: np.ndarray, epsilon) -> np.ndarray:
+    """Return g(c̃) for each count, (draws, users, m); ε is one number, or one per sample."""
+    said = np.asarray(said, np.int64)
+    a, r = (np.reshape(part, (-1, 1)) for part in steps(epsilon))
+    k = np.arange(said.max(initial=0) + 1)
+    table = k + a * r**k  # most counts are small: a table is short
+    return table[0][said] if len(table) == 1 else np.stack([of[each] for of, each in zip(table, said, strict=True)])
+
+
+def corrected_visits(said: np.ndarray, epsilon, holding: np.ndarray) -> np.ndarray:
+    """Return the unbiased estimate of f_2(j): Σ_i g(c̃_ij) without the g(0) of users with j outside χ_i, who publish a true 0."""
+    outside = said.shape[-2] - holding
+    return unbiased(said, epsilon).sum(axis=-2) - outside * np.reshape(steps(epsilon)[0], (-1, 1))
+
+
+def error_share(
+    samples: Samples, protection: Protection, epsilons: Sequence[float], way: str = "plain", panel: int | None = None
+) -> np.ndarray:
+    """Return the mean error of §VI-B as a share of the average, (draws, ε), for one ``way`` of estimating:
+
+    * ``plain``: the published values.
+    * ``corrected``: the unbiased estimate, with ε and n_j known.
+    * ``cut``: the unbiased estimate, clamped to the possible range.
+    * ``panel``: like ``cut``, with ε̃ learned from the first ``panel`` users, who disclosed their true profiles and χ.
+    * ``as all``: like ``corrected``, assuming that χ is all POIs.
+    * ``as visited``: assumes that χ is the visited POIs, Σ_i b̃_ij/(1 − p), and needs no knowledge of χ.
+    """
+    one_of("way", way, WAYS)
+    if protection.counts and (
+        way == "as visited"
+        or protection.law != "laplace"
+        or protection.rounding != "nearest"
+        or protection.scale != "calibrated"
+    ):
+        raise ValueError("counts are corrected for calibrated Laplace noise, rounded to the nearest, and not as visited")
+    true, chi = protection.of(samples.day), protection.chi(samples.day, samples.affinity)
+    n = true.shape[-2]
+    of = visits if protection.counts else visitors
+    holding = chi.sum(axis=-2) if way != "as all" else np.full(chi.shape[::2], n)
+    if way == "panel":
+        first = samples.user_order[:, : whole("panel", panel, 1, n), None]
+    found = []
+    for epsilon in epsilons:
+        said = protection.at(epsilon).noisy(true, chi, samples.u)
+        believed = np.full(len(said), float(epsilon))
+        if way == "panel":
+            sides = [np.take_along_axis(side, first, axis=1) for side in (said, true, chi)]
+            believed = likeliest_epsilon(*sides, pooled=True) if protection.counts else guess_bernoulli(*sides, pooled=True)
+        elif not protection.counts:
+            believed = least_p(believed)
+        if way == "plain":
+            guess = of(said)
+        elif way == "as visited":
+            guess = of(said) / (1 - believed[:, None])
+        else:
+            guess = _corrected(said, believed, holding, protection.counts)
+        if way in ("cut", "panel"):
+            guess = np.clip(guess, 0, None if protection.counts else n)
+        found.append(mean_error(of(true), guess) / level(samples, protection))
+    return np.stack(found, axis=-1)
+
+
+def _corrected(said, believed, holding, counts: bool) -> np.ndarray:
+    """Debias the values; use the raw ones if ε̃ is infinite (no noise) or if p̃ ≥ 1/2 or ε̃ = 0 (nothing but noise)."""
+    nothing = ~((believed > 0) & np.isfinite(believed)) if counts else believed >= 0.5
+    safe = np.where(nothing, 1.0 if counts else 0.0, believed)
+    guess = corrected_visits(said, safe, holding) if counts else corrected_visitors(said, safe, holding)
+    return np.where(nothing[:, None], said.sum(axis=-2), guess)
+
+
+def enough(epsilons: Sequence[float], errors: np.ndarray, limit: float) -> float:
+    """Return the ε from which the mean of ``errors`` (draws, ε) is at most ``limit``, interpolated in ln ε.
+
+    The smallest ε computed if its mean already is; infinity if that of the largest is not.
+    """
+    mean = np.asarray(errors, float).mean(axis=0)
+    above = np.flatnonzero(mean > limit)
+    if not len(above):
+        return float(epsilons[0])
+    k = above[-1]
+    if k == len(mean) - 1:
+        return np.inf
+    part = (mean[k] - limit) / (mean[k] - mean[k + 1])
+    return float(np.exp(np.log(epsilons[k]) + part * np.log(epsilons[k + 1] / epsilons[k])))
+
+
+# ------------ Find settings that are both useful and safe: mean error and best attack of every ε and χ, over the same samples
+CHIS = ("all", *(f"N{n}" for n in range(1, 11)), *(f"F{n}" for n in range(1, 11)))
+
+
+class Measured(NamedTuple):
+    """The error of a χ and the success of the attacks at each ε, arrays (draws, ε)."""
+
+    plain: np.ndarray  # mean error of the published values, as a share of the average
+    corrected: np.ndarray  # of the unbiased estimate, ε and n_j known; booleans with N(b, n): or as if χ were the visited POIs
+    nearest: np.ndarray  # share re-identified by the nearest profile, scenario 2.2
+    likeliest: np.ndarray
+    place: np.ndarray  # share of users whose most visited POI is the argmax of the counts; 0 for booleans
+
+    @property
+    def best_way(self) -> np.ndarray:
+        """The error of a statistician who knows which of the two estimates has the smaller mean error at this ε."""
+        return np.where(self.corrected.mean(axis=0) < self.plain.mean(axis=0), self.corrected, self.plain)
+
+    @property
+    def reidentified(self) -> np.ndarray:
+        return np.maximum(self.nearest, self.likeliest)
+
+    @property
+    def risk(self) -> np.ndarray:
+        """The best attack in each sample: "the worst case should be considered" (§VI-C)."""
+        return np.maximum(self.reidentified, self.place)
+
+
+def measured(samples: Samples, protection: Protection, epsilons: Sequence[float]) -> Measured:
+    counts, true = samples.day, protection.of(samples.day)
+    chi, average = protection.chi(counts, samples.affinity), level(samples, protection)
+    holding = chi.sum(axis=-2)
+    of = visits if protection.counts else visitors
+    rows = []
+    for epsilon in epsilons:
+        mechanism = protection.at(epsilon)
+        said = mechanism.noisy(true, chi, samples.u)
+        if protection.counts:
+            ways = [corrected_visits(said, epsilon, holding)]
+            place = picked_rightly(read_off(said), counts).mean(axis=-1)
+        else:
+            p = least_p(epsilon)
+            ways = [corrected_visitors(said, p, holding)] + ([of(said) / (1 - p)] if protection.neighbours is not None else [])
+            place = np.zeros(len(said))
+        errors = [mean_error(of(true), way) / average for way in (of(said), *ways)]
+        leak = leaked(samples, protection, said, "2.2")
+        own = np.take_along_axis(chi, leak.users[:, :, None], axis=1)
+        attacks = [
+            likeliest(l1(leak.published, leak.known).astype(float)),
+            likeliest(unlikeliness(mechanism, leak.published, leak.known.astype(np.int64), own)),
+        ]
+        rows.append((errors[0], min(errors[1:], key=lambda error: error.mean()), *attacks, place))
+    return Measured(*(np.stack(column, axis=-1) for column in zip(*rows, strict=True)))
+
+
+def keeps(found: Estimate, limit: float) -> bool:
+    """Return whether 95 % of the samples are within the limit: compares the upper end of the band, not the mean."""
+    return bool(found.high <= limit)

@@ -1,8 +1,10 @@
-"""The setting shared by the pages on PRIMULE: the individual call profiles of four weeks in all municipalities.
+"""The setting of the pages on PRIMULE, the choices of extraction, and the plane of risk and utility.
 
-Source: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy Risk Mitigation for User Profiles*, §7.
+Source: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy Risk Mitigation for User Profiles*, §3.1 and §7.
 """
 
+from collections.abc import Mapping, Sequence
+from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,16 +12,20 @@ import numpy as np
 import pandas as pd
 
 from mobpriv import datasets
+from mobpriv.attacks.icp.linking import candidates
+from mobpriv.base.estimates import Estimate, clustered_difference, clustered_rate
 from mobpriv.base.numbers import counted, shown
 from mobpriv.base.ranges import positive, whole
 from mobpriv.calls.events import calls_from_traces, place_antennas
-from mobpriv.calls.table import Cells, as_cells
+from mobpriv.calls.table import Calls, Cells, as_cells
 from mobpriv.datasets import CallSet
 from mobpriv.experiments.days import chosen_users, clocks, first_day, for_traces
 from mobpriv.ground.geo import across_the_date_line, metres_per_degree
 from mobpriv.icp.profiles import WEEKS, Found, Icps, Window, icps, values
+from mobpriv.mechanisms.icp import Mdav, Primule
 from mobpriv.traces.table import milliseconds
 
+# --------------- The setting shared by the pages on PRIMULE: the individual call profiles of four weeks in all municipalities
 MINUTES = 10.0  # a record of the trace locates a call at most so far from it in time
 
 
@@ -225,3 +231,144 @@ def joined_to_towns(antennas: Cells, towns: int, rng: np.random.Generator) -> Ce
     place = np.empty(towns, np.int64)
     place[np.lexsort(of.cluster_centers_.T[::-1])] = np.arange(towns)
     return as_cells(antennas.assign(municipality=[f"T{place[one] + 1:0{len(str(towns))}d}" for one in of.labels_]))
+
+
+# ---------------------- Measure how profiles change with the choices of their extraction (§3.1), and with the number of calls
+K = 10  # the paper's least k
+
+
+class Moved(NamedTuple):
+    profiles: int
+    changed: Estimate  # share of the original profiles that change or disappear
+    unsafe: Estimate  # share of the new profiles with an anonymity set below k
+    shift: Estimate  # paired change of this share, over the profiles present before and after
+
+
+def moved(before: Icps, after: Icps, k: int = K) -> Moved:
+    """Compare profiles of the same users and municipalities before and after a choice changes; neither is empty."""
+    whole("k", k, 2)
+    one, other = _called(before, k), _called(after, k)
+    both = one.merge(other, on=["user", "municipality"], how="left", suffixes=("", " after"), indicator=True)
+    there = (both["_merge"] == "both").to_numpy()
+    changed = ~there | (both["key"] != both["key after"]).to_numpy()
+    unsafe = [both[name].to_numpy()[there].astype(bool) for name in ("unsafe after", "unsafe")]
+    return Moved(
+        len(other),
+        clustered_rate(changed, both["user"].to_numpy()),
+        clustered_rate(other["unsafe"].to_numpy(), other["user"].to_numpy()),
+        clustered_difference(*unsafe, both["user"].to_numpy()[there]) if there.any() else Estimate(np.nan, np.nan, np.nan, 0),
+    )
+
+
+def _called(profiles: Icps, k: int) -> pd.DataFrame:
+    user, town = (profiles[name].astype(str).to_numpy() for name in ("user", "municipality"))
+    keys = profiles["key"].to_numpy()
+    return pd.DataFrame({"user": user, "municipality": town, "key": keys, "unsafe": candidates(keys, within=town) < k})
+
+
+def choices(data: CallSet, window: Window) -> Mapping[str, Icps]:
+    """Return the profiles of the window with one choice of §3.1 varied at a time, by the choice's name."""
+    first, zone, weeks = window.first, window.zone, window.weeks
+    windows = {
+        "slots from 8 and 16 h": Window(first, zone, weeks, (0, 8, 16)),
+        "slots from 7 and 18 h": Window(first, zone, weeks, (0, 7, 18)),
+        "slots from 6 and 20 h": Window(first, zone, weeks, (0, 6, 20)),
+        "by the clocks of UTC": Window(first, "UTC", weeks),
+        "by the clocks of Europe/Rome": Window(first, "Europe/Rome", weeks),
+    }
+    found = {name: icps(data.calls, data.cells, of).profiles for name, of in windows.items()}
+    found["every slot that a call touches"] = icps(data.calls, data.cells, window, every_slot=True).profiles
+    found["also where a call ended"] = icps(data.calls, data.cells, window, both_cells=True).profiles
+    start, end = window.period
+    within = data.calls[(data.calls["t"] >= start) & (data.calls["t"] < end)]
+    for least in (5, 28):
+        many = within["user"].map(within["user"].value_counts()).astype(int).to_numpy() >= least
+        if many.any():
+            found[f"users of {least} calls or more"] = icps(within[many], data.cells, window).profiles
+    return {name: profiles for name, profiles in found.items() if len(profiles)}
+
+
+def thinned(calls: Calls, share: float, rng: np.random.Generator) -> Calls:
+    """Keep each call with probability ``share``: the same people with fewer calls."""
+    return calls[rng.random(len(calls)) < share]
+
+
+# --------------------------- Vary two choices that the paper leaves open: the order in case of ties, and the slots of the day
+def cells_in_order(original: np.ndarray, town: np.ndarray, k: int, order: np.ndarray) -> np.ndarray:
+    """Return PRIMULE's published profiles in each municipality if the cells are read in another ``order``.
+
+    Distances and sizes of groups stay the same. If groups are equal in both, the lexicographically smaller mean goes first,
+    which depends on the order of the cells. So only the remaining ties change.
+    """
+    said, table = np.empty(np.shape(original)), pd.DataFrame(original)[list(order)]
+    for rows in table.groupby(np.asarray(town), sort=True, dropna=False).indices.values():
+        protected = Primule(k).protect(table.iloc[rows], np.random.default_rng())  # PRIMULE is deterministic
+        said[np.ix_(rows, order)] = protected.values
+    return said
+
+
+def with_slots(setting: Setting, slots: Sequence[int], weeks: int = 4) -> Setting:
+    """Return the setting with the same calls in profiles of other slots of the day, for the same municipalities."""
+    window = Window(setting.window.first, setting.window.zone, weeks, tuple(slots))
+    profiles = icps(setting.data.calls, setting.data.cells, window).profiles
+    profiles = profiles[profiles["municipality"].astype(str).isin(np.unique(setting.town))].reset_index(drop=True)
+    town = profiles["municipality"].astype(str).to_numpy()
+    return setting._replace(window=window, profiles=profiles, values=values(profiles["key"].to_numpy(), weeks), town=town)
+
+
+# -------------------------------------------- Compare PRIMULE, micro-aggregation and noise on one plane, risk against utility
+class Measured(NamedTuple):
+    """One setting; arrays over the same targets, profiles and repetitions as the settings it is compared with."""
+
+    risk: np.ndarray  # (targets,): probability of re-identification, mean over repetitions
+    use: np.ndarray  # (profiles,): how often each keeps its label
+    risk_drawn: np.ndarray  # (draws,), or (1,) without randomness: mean over the targets
+    use_drawn: np.ndarray  # (draws,): mean over the profiles
+    whose_risk: np.ndarray  # (targets,): the resampling unit of intervals: the group, or the user without groups
+    whose_use: np.ndarray  # (profiles,)
+
+
+class Beaten(Enum):
+    """Is a setting dominated by another one? ``OPEN`` if inconclusive."""
+
+    YES, NO, OPEN = "beaten", "not beaten", "open"
+
+
+def mdav_over_municipalities(values: np.ndarray, town: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Run MDAV on the profiles (n, cells) of each municipality, like PRIMULE; return published profiles and group numbers.
+
+    Groups are numbered through all municipalities. A municipality of fewer than k profiles stays unchanged.
+    """
+    said, group, start = np.empty(np.shape(values)), np.empty(len(values), np.int64), 0
+    table = pd.DataFrame(values)
+    for rows in table.groupby(np.asarray(town), sort=True, dropna=False).indices.values():
+        protected = Mdav(k).protect(table.iloc[rows], np.random.default_rng())  # MDAV is deterministic
+        said[rows], group[rows] = protected.values.to_numpy(), protected.group + start
+        start += int(protected.group.max()) + 1
+    return said, group
+
+
+def beaten(point: Measured, others: Mapping[str, Measured]) -> Beaten:
+    """Return whether another setting has significantly less risk and more utility, see :func:`_sign`.
+
+    A setting is not dominated if each other one has significantly more risk or less utility.
+    """
+    sure = 0
+    for other in others.values():
+        risk = _sign(point.risk, other.risk, point.risk_drawn - other.risk_drawn, (point.whose_risk, other.whose_risk))
+        use = _sign(other.use, point.use, other.use_drawn - point.use_drawn, (point.whose_use, other.whose_use))
+        if risk == use == 1:
+            return Beaten.YES
+        sure += -1 in (risk, use)
+    return Beaten.NO if sure == len(others) else Beaten.OPEN
+
+
+def _sign(a: np.ndarray, b: np.ndarray, apart: np.ndarray, whose: tuple[np.ndarray, np.ndarray]) -> int:
+    """Return 1 if mean(a) > mean(b) significantly, −1 if mean(a) < mean(b), else 0.
+
+    Significant: the paired 95 % intervals over both kinds of groups exclude 0, and each repetition (``apart``) has the same
+    sign.
+    """
+    of: list[Estimate] = [clustered_difference(a, b, groups) for groups in whose]
+    above, below = all(one.low > 0 for one in of), all(one.high < 0 for one in of)
+    return int(above and (apart > 0).all()) - int(below and (apart < 0).all())

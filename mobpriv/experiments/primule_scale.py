@@ -1,16 +1,13 @@
-"""Run PRIMULE over all municipalities; §7 runs Algorithm 1 on the profiles of each municipality separately.
+"""PRIMULE over all municipalities, and Figures 5 and 6, for as many profiles as in the paper.
 
-To save memory, a profile stays its key instead of 24 numbers. Its published values are the mean of its group on h and its own
-values elsewhere.
-
-Source: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy risk mitigation for user profiles*, §7.
+Source: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy Risk Mitigation for User Profiles*, §7.
 """
 
 import hashlib
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from operator import attrgetter
 from pathlib import Path
@@ -21,12 +18,18 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
+from mobpriv.base.estimates import Estimate, clustered_difference, clustered_ratio, rate
 from mobpriv.base.ranges import whole
+from mobpriv.icp.archetypes import CATEGORIES
 from mobpriv.icp.profiles import DAYS, WEEKS, Icps, counts, values
+from mobpriv.icp.sociometer import PROGRAM
 from mobpriv.mechanisms.icp.collapsed import cells_of, collapse
 from mobpriv.mechanisms.icp.primule import Primule, mitigate
-from mobpriv.metrics.information_loss import mse, one_group
+from mobpriv.metrics.information_loss import mse, one_group, similarity
 
+# ------------------- Run PRIMULE over all municipalities; §7 runs Algorithm 1 on the profiles of each municipality separately
+# To save memory, a profile stays its key instead of 24 numbers. Its published values are the mean of its group on h and its own
+# values elsewhere.
 TENTHS = 10  # of a share of five days, or of two
 _VERSION = 1  # of stored results: raise it if Algorithm 1 or OfOne changes, so that old files are not reused
 COLUMNS = ["municipality", "profiles", "distinct", "groups", "rounds", "anonymous", "mse", "bound"]
@@ -224,3 +227,58 @@ def _together(found: list[OfOne], rows: list[np.ndarray], keys, names, h) -> Ove
         lines.append((name, len(own), one.distinct, len(one.members), one.rounds, one.anonymous, one.mse, one.bound))
     totals, members = (np.concatenate([getattr(one, part) for one in found]) for part in ("totals", "members"))
     return OverAll(group, totals, members, pd.DataFrame(lines, columns=COLUMNS), h)
+
+
+# ---------------------------------------------------- Compute what Figures 5 and 6 show, for as many profiles as in the paper
+ALMOST = 0.95  # a similarity above it: "almost identical" (§7.1)
+_ROWS = 1 << 18  # profiles whose values are in memory together
+
+
+def outcome(profiles: Icps, over: Mapping[int, OverAll], rng: np.random.Generator) -> dict[str, Estimate | int]:
+    """Compute the results of Figures 5 and 6; ``over``: k -> the result of PRIMULE on all cells.
+
+    * ``above.{k}``: the share of profiles that is almost identical after protection.
+    * ``gain``: the difference of this share between the least and the largest k.
+    * ``safe.{k}``: groups of k or more equal profiles before merging; ``safe_alone.{k}``: those never merged with others.
+    * ``label.original.{class}``, ``label.{k}.{class}``: labels of the authors' program, of the original and of the re-clustered
+      published profiles.
+    * ``kept.{k}.{class}``: share of the labels that stay the same.
+
+    Labels are of one k-means seed each. Intervals of published values are over groups. Memory: twice the values of the distinct
+    profiles.
+    """
+    keys, where = profiles["key"].to_numpy(), ["municipality", "key"]
+    equal = profiles.groupby(where, observed=True)["key"].transform("size").to_numpy()
+    first = ~profiles.duplicated(where).to_numpy()
+    own = _labels_of(keys, rng)
+    found = {f"label.original.{c}": rate(own == i) for i, c in enumerate(CATEGORIES)}
+    almost = {}
+    for k, one in over.items():
+        almost[k] = _almost(profiles, one)
+        said = PROGRAM.fit(one.means, one.members, rng).codes(one.means)[one.group]
+        safe = first & (equal >= k)
+        found |= {
+            f"above.{k}": clustered_ratio(almost[k], 1, one.group, bounds=(0, 1)),
+            f"safe.{k}": int(safe.sum()),
+            f"safe_alone.{k}": int((safe & (one.members[one.group] == equal)).sum()),
+        }
+        for i, c in enumerate(CATEGORIES):
+            found[f"label.{k}.{c}"] = clustered_ratio(said == i, 1, one.group, bounds=(0, 1))
+            if (here := own == i).any():
+                found[f"kept.{k}.{c}"] = clustered_ratio((said == i)[here], 1, one.group[here], bounds=(0, 1))
+    least, most = min(over), max(over)
+    return found | {"gain": clustered_difference(almost[least], almost[most], over[most].group)}
+
+
+def _labels_of(keys: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return the program's labels of profiles, as places in CATEGORIES; equal profiles are labelled once."""
+    different, of, sizes = np.unique(keys, return_inverse=True, return_counts=True)
+    shares = values(different)
+    return PROGRAM.fit(shares, sizes, rng).codes(shares)[of]
+
+
+def _almost(profiles: Icps, found: OverAll) -> np.ndarray:
+    """Return for each profile whether its published version is almost identical."""
+    keys = profiles["key"].to_numpy()
+    parts = (slice(start, start + _ROWS) for start in range(0, len(keys), _ROWS))
+    return np.concatenate([similarity(values(keys[rows]), published(profiles, found, rows)) > ALMOST for rows in parts])

@@ -1,29 +1,185 @@
-"""Extend PULP beyond its paper: to an adversary who knows the users' past, and to other mechanisms.
-
-The adversary of the thesis's chapter 3 knows the first half; PULP profiles and protects the second half.
+"""PULP beyond its paper: margins, an adversary who knows the past, other mechanisms, and why ALP differs.
 
 Source (extended here): Cerf et al., TDSC 2018.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import brentq
 
 from mobpriv.attacks import ILLAttack
 from mobpriv.attacks.policies import reidentified
 from mobpriv.base.numbers import shown
-from mobpriv.base.ranges import one_of, positive, whole
+from mobpriv.base.ranges import between, one_of, positive, whole
 from mobpriv.experiments.days import Choice, Setting, choose, in_halves
-from mobpriv.experiments.pulp import cut_rule, evenly
+from mobpriv.experiments.pulp import NONE, Law, cut_rule, evenly, recommended, text
 from mobpriv.mechanisms import HMC, TriLateration
-from mobpriv.pulp import Metrics, Sweep
+from mobpriv.pulp import SWEEPS, Candidate, Metrics, Sweep, models
+from mobpriv.pulp.alp import anneal
 from mobpriv.pulp.users import in_one_thread, noise
 from mobpriv.traces.sub_traces import slices
 from mobpriv.traces.table import Traces, by_user, from_blocks, milliseconds, rows
 
+# ------------------------- Measure the uncertainty of PULP's recommendations, and add a margin so that its thresholds are met
+# The paper's laws treat models as exact. Here the models are refitted to resampled profiles (:func:`bands`), and thresholds are
+# raised by observed shortfalls (:func:`margin`, :func:`with_margin`).
+RESAMPLED = ("repetitions", "errors")
+KEYS = ["user", "mechanism", "value"]
+
+
+def resample(profile: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+    """Resample each setting's repetitions with replacement: the noise of the profiling runs.
+
+    A setting that was run once keeps its levels.
+    """
+    order = profile.sort_values([*KEYS, "repetition"], ignore_index=True)
+    size = order.groupby(KEYS)["user"].transform("size").to_numpy()
+    first = np.arange(len(order)) - order.groupby(KEYS).cumcount().to_numpy()
+    return order.iloc[first + rng.integers(size)].assign(repetition=order["repetition"].to_numpy()).reset_index(drop=True)
+
+
+def resample_errors(profile: pd.DataFrame, found: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+    """Simulate the profile: the model's level plus an error drawn from those of the same user, mechanism and metric.
+
+    The errors contain the noise and the misfit of the curve, and are assumed independent.
+    """
+    made = profile.copy()
+    of = found.set_index(["user", "mechanism", "metric"])[["a", "b", "c", "d"]]
+    for (user, mechanism), its in profile.groupby(["user", "mechanism"]).indices.items():
+        x = np.log(profile["value"].to_numpy()[its])
+        for metric in ("privacy", "utility"):
+            a, b, c, d = of.loc[(user, mechanism, metric)]
+            level = a * np.arctan(b * (x - c)) + d
+            errors = profile[metric].to_numpy()[its] - level
+            known = np.isfinite(errors)  # an unknown level stays unknown
+            drawn = rng.choice(errors[known], len(its)) if known.any() else np.nan
+            made.iloc[its, made.columns.get_loc(metric)] = np.where(known, level + drawn, np.nan)
+    return made
+
+
+def bands(
+    profile: pd.DataFrame,
+    laws: Sequence[Law],
+    times: int,
+    rng: np.random.Generator,
+    sweeps: Sequence[Sweep] = SWEEPS,
+    resampled: str = "repetitions",
+) -> pd.DataFrame:
+    """Return the recommendations for each law's first objective from models of ``times`` resampled profiles.
+
+    One row per law and user:
+
+    * law, user, mechanism, value: from the profile itself.
+    * same: the share of resampled profiles that recommend this mechanism, or none.
+    * low, high: the 2.5 and 97.5 percentiles of its setting there; NaN if it is never recommended again.
+    """
+    whole("times", times, 1)
+    one_of("resampled", resampled, RESAMPLED)
+    found = models(profile, sweeps)
+    base = _by_law(found, laws)
+    drawn = []
+    for _ in range(times):
+        again = resample(profile, rng) if resampled == "repetitions" else resample_errors(profile, found, rng)
+        drawn.append(_by_law(models(again, sweeps), laws).loc[base.index])
+    same = np.array([(d["mechanism"] == base["mechanism"]).to_numpy() for d in drawn])
+    values = np.where(same, np.array([d["value"].to_numpy(float) for d in drawn]), np.nan)
+    there = ~np.isnan(values).all(axis=0)
+    ends = np.full((2, len(base)), np.nan)
+    ends[:, there] = np.nanpercentile(values[:, there], [2.5, 97.5], axis=0)
+    return base.assign(same=same.mean(axis=0), low=ends[0], high=ends[1]).reset_index()
+
+
+def _by_law(found: pd.DataFrame, laws: Sequence[Law]) -> pd.DataFrame:
+    """Return mechanism and value by law and user."""
+    tables = [recommended(found, law._replace(objectives=law.objectives[:1])).assign(law=law.name) for law in laws]
+    return pd.concat(tables).set_index(["law", "user"])[["mechanism", "value"]]
+
+
+def shortfall(law: Law, levels: pd.DataFrame) -> pd.Series:
+    """Return how far each pair of levels misses the law's first objective (PU-thld, P-thld, U-thld); negative: above it.
+
+    With two thresholds the larger shortfall counts.
+    """
+    (objective,) = law.objectives[:1]
+    thresholds = dict(zip(_thresholds(law), objective, strict=True))
+    return pd.concat([t - levels[metric] for metric, t in thresholds.items()], axis=1).max(axis=1).rename("shortfall")
+
+
+def _thresholds(law: Law) -> tuple[str, ...]:
+    """Return the levels for which a law has thresholds, in the order of its objective."""
+    found = {"PU-thld": ("privacy", "utility"), "P-thld": ("privacy",), "U-thld": ("utility",)}
+    one_of("a law with thresholds", law.name, tuple(found))
+    return found[law.name]
+
+
+def margin(law: Law, levels: pd.DataFrame, wanted: float) -> float:
+    """Return the margin to add to the thresholds so that a protection meets them with probability ``wanted``; at least 0.
+
+    It is the ``wanted`` (n + 1)/n quantile of the shortfalls of n users, all repetitions of a user weighted equally (the rank
+    of split conformal prediction). It would be a guarantee if the shortfall stayed the same at the setting for the raised
+    thresholds, which must be measured. Infinite if n is too small: n ≥ wanted / (1 − wanted) is needed.
+    """
+    between("wanted", wanted, 0, 1, "must lie in [0, 1]")
+    short = shortfall(law, levels).to_numpy()
+    if np.isnan(short).any():
+        raise ValueError(
+            f"a margin needs levels that are numbers (got NaN for {levels['user'].to_numpy()[np.isnan(short)][0]})"
+        )
+    users = levels["user"].to_numpy()
+    n = len(np.unique(users))
+    share = wanted * (n + 1) / n if n else np.inf
+    if share > 1:
+        return np.inf
+    weight = 1 / pd.Series(users).groupby(users).transform("size").to_numpy() / n
+    order = np.argsort(short, kind="stable")
+    place = np.searchsorted(np.cumsum(weight[order]), share - 1e-12)
+    return max(float(short[order][min(place, len(order) - 1)]), 0.0)
+
+
+def with_margin(found: pd.DataFrame, law: Law, added: Mapping[str, float]) -> pd.DataFrame:
+    """Return the recommendations for the law's first objective, with thresholds raised by each user's ``added``, at most to 1.
+
+    The table shows the objective before it was raised.
+    """
+    (objective,) = law.objectives[:1]
+    missing = sorted(user for user in set(found["user"]) if np.isnan(added.get(user, np.nan)))
+    if missing:
+        raise ValueError(f"every user needs a margin ({missing[0]} has none)")
+    tables = []
+    for amount in sorted({added[user] for user in found["user"]}):
+        own = found[found["user"].map(lambda user, amount=amount: added[user] == amount)]
+        raised = law._replace(objectives=(tuple(min(1.0, t + amount) for t in objective),))
+        tables.append(recommended(own, raised))
+    table = pd.concat(tables, ignore_index=True).assign(objective=text(objective))
+    return table.sort_values("user", ignore_index=True)
+
+
+def left_out_errors(profile: pd.DataFrame, sweeps: Sequence[Sweep] = SWEEPS) -> pd.DataFrame:
+    """Return the root mean square error at settings left out of a fit: one row per user, one column per (mechanism, metric)."""
+    table = models(profile, sweeps, left_out=True)
+    table["error"] = np.sqrt(table["left_out"])
+    return table.pivot(index="user", columns=["mechanism", "metric"], values="error")
+
+
+def own_margin(law: Law, chosen: pd.DataFrame, errors: pd.DataFrame, times: float) -> dict[str, float]:
+    """Compute a margin for each user from her own models: ``times`` the error spread of the recommended mechanism's models.
+
+    ``chosen``: the recommendations without a margin; ``errors``: from :func:`left_out_errors`. With two thresholds the larger
+    spread counts. The margin is 0 for a user without a recommendation, or without a known error.
+    """
+    found = {}
+    for user, mechanism in chosen[["user", "mechanism"]].itertuples(index=False):
+        known = [0.0] if mechanism == NONE else [float(errors.loc[user, (mechanism, metric)]) for metric in _thresholds(law)]
+        found[user] = times * max((spread for spread in known if np.isfinite(spread)), default=0.0)
+    return found
+
+
+# --------------------------- Extend PULP beyond its paper: to an adversary who knows the users' past, and to other mechanisms
+# The adversary of the thesis's chapter 3 knows the first half; PULP profiles and protects the second half.
 RADIUS = tuple(np.geomspace(50, 5000, 9).tolist())  # m; four values a decade, like the paper's other mechanisms
 # m; from a quarter of HMC's default cell to four times it, two values an octave
 CELL = tuple(np.geomspace(200, 3200, 9).tolist())
@@ -179,3 +335,113 @@ def levels_together(original: Traces, published: Traces, metrics: Metrics) -> pd
         own, hers = (rows(traces, (traces["user"] == user).to_numpy()) for traces in (original, published))
         found[user] = metrics.of(own).levels(hers)[:2]
     return pd.DataFrame.from_dict(found, orient="index", columns=["privacy", "utility"])
+
+
+# ----------------------------------------- Explain why PULP and ALP differ, by separating their methods from their objectives
+# PULP chooses Geo-I's ε on fitted curves so that privacy equals utility. ALP maximises their sum by simulated annealing on noisy
+# measurements. :class:`Response` holds one user's levels at a row of ε in several repetitions. It gives each objective's best ε
+# without model or search. Annealing can be repeated at no cost, as every step draws from these measurements.
+OBJECTIVES = ("ratio", "sum")  # privacy equals utility (PU-ratio with w = 1); largest sum of privacy and utility
+FINE = 2001  # values searched for the best one, evenly spaced in ln ε
+
+
+def costs(objective: str, privacy, utility):
+    """Return the cost of a setting, as ALP defines it.
+
+    * "sum": (1 − privacy) + (1 − utility), both objectives of §VI-D.
+    * "ratio": the distance of privacy's share of the sum from a half, as a share of a half: 0 if the ratio is 1, and at most 1.
+    """
+    one_of("objective", objective, OBJECTIVES)
+    privacy, utility = np.asarray(privacy, float), np.asarray(utility, float)
+    if objective == "sum":
+        return 2 - np.minimum(privacy, 1) - np.minimum(utility, 1)
+    privacy = np.maximum(privacy, 0)  # as printed it can be below 0, and then counts as 0
+    total = privacy + utility
+    share = np.divide(privacy, total, out=np.ones_like(total), where=total > 0)
+    return np.abs(share / 0.5 - 1)
+
+
+class Response(NamedTuple):
+    """One user's levels under one mechanism, in independent repetitions."""
+
+    values: np.ndarray  # of the parameter, rising
+    privacy: np.ndarray  # (values, draws)
+    utility: np.ndarray
+
+    def means(self, value) -> tuple[np.ndarray, np.ndarray]:
+        """Return the mean levels, interpolated linearly in ln ε between the values."""
+        x = np.log(value)
+        return tuple(np.interp(x, np.log(self.values), levels.mean(axis=1)) for levels in (self.privacy, self.utility))
+
+    def halves(self) -> tuple["Response", "Response"]:
+        """Split the repetitions in two: choose on one half, evaluate on the other. ValueError for fewer than two repetitions."""
+        n = whole("draws", self.privacy.shape[1], 2) // 2
+        cuts = slice(None, n), slice(n, None)
+        return tuple(self._replace(privacy=self.privacy[:, cut], utility=self.utility[:, cut]) for cut in cuts)
+
+    def best(self, objective: str) -> float:
+        """Return the value of least mean cost; for the ratio, the crossing of the mean levels if they cross."""
+        fine = np.geomspace(self.values[0], self.values[-1], FINE)
+        privacy, utility = self.means(fine)
+        apart = privacy - utility
+        crossed = np.flatnonzero(apart[:-1] * apart[1:] <= 0)
+        if objective == "ratio" and len(crossed):
+            i = max(crossed, key=lambda i: privacy[i] + utility[i])
+            if apart[i] == 0:
+                return float(fine[i])
+            return float(brentq(lambda value: float(np.subtract(*self.means(value))), fine[i], fine[i + 1], xtol=1e-15))
+        return float(fine[costs(objective, privacy, utility).argmin()])
+
+    def annealed(self, objective: str, values: Sequence[float], rng: np.random.Generator, runs: int = 3) -> float:
+        """Return the result of simulated annealing among ``values``; each step uses the median of ``runs`` drawn levels.
+
+        A drawn level is the mean at the value plus the noise of one repetition at the nearest measured value. Privacy and
+        utility of a step use the same repetitions.
+        """
+        whole("runs", runs, 1)
+        values = np.asarray(values, float)
+        between = np.sqrt(self.values[:-1] * self.values[1:])
+        nearest, means = np.searchsorted(between, values), self.means(values)
+        noise = [levels - levels.mean(axis=1, keepdims=True) for levels in (self.privacy, self.utility)]
+
+        def cost(place: int) -> float:
+            drawn = rng.integers(self.privacy.shape[1], size=runs)
+            levels = [m[place] + np.median(n[nearest[place], drawn]) for m, n in zip(means, noise, strict=True)]
+            return float(costs(objective, *levels))
+
+        found = anneal(cost, len(values), 1.0 if objective == "ratio" else 2.0, rng)
+        return float(values[found.best])
+
+
+def responses(measured: pd.DataFrame) -> dict[str, Response]:
+    """Return user -> response, from a table of :func:`mobpriv.pulp.profile` with one mechanism.
+
+    Users without a privacy level, or with a refused trace, are left out.
+    """
+    names = measured["mechanism"].unique()
+    if len(names) > 1:
+        raise ValueError(f"a response belongs to one mechanism (got {', '.join(names)})")
+    found = {}
+    for user, own in measured.groupby("user", sort=True):
+        privacy, utility = (own.pivot(index="value", columns="repetition", values=what) for what in ("privacy", "utility"))
+        if not (privacy.isna().any(axis=None) or utility.isna().any(axis=None)):
+            found[user] = Response(privacy.index.to_numpy(float), privacy.to_numpy(), utility.to_numpy())
+    return found
+
+
+def largest_sum(candidate: Candidate) -> float:
+    """Return the setting with the largest sum of privacy and utility in a user's models: ALP's objective on PULP's curves.
+
+    ValueError for a candidate without models, and for an empty range.
+    """
+    if candidate.missing or not np.isfinite([*candidate.privacy, *candidate.utility]).all():
+        raise ValueError(
+            f"the largest sum needs models of both levels ({candidate.mechanism} has {candidate.missing or 'none'})"
+        )
+    if not 0 < candidate.low <= candidate.high < np.inf:
+        raise ValueError(
+            f"the range of {candidate.mechanism} must be positive, its ends in order (got {candidate.low} to {candidate.high})"
+        )
+    fine = np.geomspace(candidate.low, candidate.high, FINE)
+    privacy, utility = (m.a * np.arctan(m.b * (np.log(fine) - m.c)) + m.d for m in (candidate.privacy, candidate.utility))
+    return float(fine[costs("sum", privacy, utility).argmin()])

@@ -1,18 +1,27 @@
-"""References for PULP's models: fresh noise, the monotone trend that the paper assumes, and Promesse without its slowness.
+"""PULP's models: references, other curves, fewer settings, and choices that the paper leaves open.
 
-Source: Cerf et al., TDSC 2018, §III-C, §VI-B1, §VI-B2.
+Source (extended here): Cerf et al., TDSC 2018, §III and §VI-B.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import exp, inf, isfinite, log, log10, pi, tan
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import least_squares, minimize
+from scipy.special import erf, expit
+from sklearn.isotonic import IsotonicRegression
 
-from mobpriv.base.ranges import positive
+from mobpriv.base import estimates
+from mobpriv.base.ranges import between, one_of, positive, true_or_false, whole
 from mobpriv.mechanisms import Promesse
-from mobpriv.pulp.modeler import METRICS
+from mobpriv.pulp import SWEEPS, Arctan, Candidate, Metrics, Recommendation, Setting, Sweep, fit
+from mobpriv.pulp.modeler import COEFFICIENTS, METRICS, OUTLIER, coarse, points
 from mobpriv.traces.table import Traces, by_user, from_blocks, milliseconds
 
+# ---- References for PULP's models: fresh noise, the monotone trend that the paper assumes, and Promesse without its slowness
 KEYS = ["user", "mechanism", "metric"]
 
 
@@ -113,3 +122,282 @@ def walking_speed(traces: Traces, alpha: float = 200.0) -> pd.Series:
     with np.errstate(divide="ignore", invalid="ignore"):
         speed = np.where(n > 1, alpha * (n - 1) / seconds, np.nan)
     return pd.Series(speed, users).reindex(by_user(traces)[0])
+
+
+# ------------------------------------------------------------------------------------ Compare simple curves for PULP's levels
+# The paper chooses the arctan of ln ε "instead of general polynomial functions". Here others are fitted to the same points:
+#
+# * sigmoids of four coefficients with the robust loss, bounds and search of :func:`mobpriv.pulp.fit`;
+# * polynomials with this loss;
+# * an isotonic regression, which assumes only a trend.
+_MOST = 50.0  # bound of |u| in exp(u): beyond it nothing changes
+# as in mobpriv.pulp.modeler; a test compares them
+_SPEEDS, _BEYOND, _LATTICE = (1e-2, 1e2), 0.5, ((0.1, 0.3, 1, 3, 10, 30, 100), 49)
+_FINE = (np.geomspace(0.05, 100, 34), 481)  # for the broken line: without a setting on its slope, a search has no gradient
+
+Curve = Callable[[np.ndarray], np.ndarray]  # ε -> levels
+
+# the curve from 0 to 1, and its slope; u = b (ln ε − c)
+SIGMOIDS: dict[str, tuple[Callable, Callable]] = {
+    "arctan": (lambda u: 0.5 + np.arctan(u) / np.pi, lambda u: 1 / (np.pi * (1 + u * u))),
+    "logistic": (expit, lambda u: expit(u) * expit(-u)),
+    "error function": (lambda u: 0.5 * (1 + erf(u)), lambda u: np.exp(-np.minimum(u * u, _MOST)) / np.sqrt(np.pi)),
+    "Gompertz": (lambda u: np.exp(-np.exp(-_cut(u))), lambda u: np.exp(-_cut(u) - np.exp(-_cut(u)))),
+    "Gompertz, mirrored": (lambda u: -np.expm1(-np.exp(_cut(u))), lambda u: np.exp(_cut(u) - np.exp(_cut(u)))),
+    "broken line": (lambda u: np.clip(0.5 + u, 0, 1), lambda u: (np.abs(u) < 0.5).astype(float)),
+}
+POLYNOMIALS = {"constant": 0, "straight line": 1, "cubic": 3}
+IN_EPSILON, ISOTONIC = "arctan of ε", "isotonic"
+# saturation levels within the range of the metrics
+WITHIN = {"arctan in [0, 1]": "arctan", "logistic in [0, 1]": "logistic"}
+SHAPES = (*SIGMOIDS, *WITHIN, IN_EPSILON, *POLYNOMIALS, ISOTONIC)
+
+
+def _cut(u):
+    return np.clip(u, -_MOST, _MOST)
+
+
+def curve(shape: str, values, levels, rises: bool) -> Curve:
+    """Fit a curve of a shape to levels at ``values`` of ε; ``rises``: whether the level is expected to rise with ε.
+
+    :data:`IN_EPSILON` is the arctan of ε itself, without the logarithm, with the same bounds as shares of the range. The
+    isotonic curve is linear between the settings and constant beyond them. ValueError for fewer than four different values, the
+    number of coefficients, and for invalid values and levels.
+    """
+    one_of("shape", shape, SHAPES)
+    true_or_false("rises", rises)
+    x, y = points(values, levels)
+    values = np.asarray(values, float)
+    if len(np.unique(x)) < COEFFICIENTS:
+        raise ValueError(f"a curve needs at least {COEFFICIENTS} different values (got {len(np.unique(x))})")
+    if shape == ISOTONIC:
+        fitted = IsotonicRegression(increasing=rises, out_of_bounds="clip").fit(x, y)
+        return lambda at: fitted.predict(np.log(np.asarray(at, float)))
+    if shape in POLYNOMIALS:
+        return _polynomial(x, y, POLYNOMIALS[shape])
+    if (y == y[0]).all():
+        return lambda at: np.full(np.shape(at), y[0])
+    if shape != IN_EPSILON:
+        sigmoid = SIGMOIDS[WITHIN.get(shape, shape)]
+        p = _sigmoid(x, y, *sigmoid, beyond=0.0 if shape in WITHIN else _BEYOND)
+        return lambda at: _between(p, np.log(np.asarray(at, float)), sigmoid[0])
+    low, high = values.min(), values.max()
+    scaled = lambda at: np.ptp(x) * (np.asarray(at, float) - low) / (high - low)  # noqa: E731
+    p = _sigmoid(scaled(values), y, *SIGMOIDS["arctan"])
+    return lambda at: _between(p, scaled(at), SIGMOIDS["arctan"][0])
+
+
+def _polynomial(x: np.ndarray, y: np.ndarray, degree: int) -> Curve:
+    middle, half = (x.min() + x.max()) / 2, max(np.ptp(x) / 2, 1e-9)
+    powers = lambda at: np.vander((at - middle) / half, degree + 1)  # noqa: E731
+    start = np.linalg.lstsq(powers(x), y, rcond=None)[0]
+    slopes = powers(x)
+    found = least_squares(lambda p: slopes @ p - y, start, lambda p: slopes, loss="soft_l1", f_scale=OUTLIER).x
+    return lambda at: powers(np.log(np.asarray(at, float))) @ found
+
+
+def _between(p: np.ndarray, x: np.ndarray, sigmoid: Callable) -> np.ndarray:
+    """Evaluate the curve; p: level far left, level far right, ln b, c."""
+    return p[0] + (p[1] - p[0]) * sigmoid(np.exp(p[2]) * (x - p[3]))
+
+
+def _sigmoid(x: np.ndarray, y: np.ndarray, sigmoid: Callable, slope: Callable, beyond: float = _BEYOND) -> np.ndarray:
+    low, high = min(0.0, y.min()) - beyond, max(1.0, y.max()) + beyond
+    width = np.ptp(x)
+    bounds = np.array([[low, low, log(_SPEEDS[0]), x.min() - width], [high, high, log(_SPEEDS[1]), x.max() + width]])
+
+    def errors(p):
+        return _between(p, x, sigmoid) - y
+
+    def slopes(p):
+        b = np.exp(p[2])
+        u = b * (x - p[3])
+        share, g = sigmoid(u), (p[1] - p[0]) * slope(u)
+        return np.column_stack([1 - share, share, g * u, -g * b])
+
+    kind = {"loss": "soft_l1", "f_scale": OUTLIER, "bounds": bounds, "xtol": 1e-6, "ftol": 1e-6, "max_nfev": 400}
+    lattice = _FINE if sigmoid is SIGMOIDS["broken line"][0] else _LATTICE
+    return least_squares(errors, coarse(x, y, bounds, sigmoid, *lattice), slopes, **kind).x
+
+
+# ------------ Test how robust PULP's models are: against fewer settings, and against other definitions of privacy and utility
+# A curve of four coefficients fits few points better than many, so errors at fitted points do not show how many are needed. Every
+# curve is also evaluated *between* its settings, at the same values for all curves, to which none was fitted.
+# one at a time, from the values of §VI-A: minutes, metres, per cent of the diameter, level of the S2 cells
+FAMILIES: dict[str, dict[float, Metrics]] = {
+    "duration": {minutes: Metrics(duration=60.0 * minutes) for minutes in (5, 15, 30, 60, 120)},
+    "diameter": {metres: Metrics(diameter=float(metres)) for metres in (100, 200, 500, 1000)},
+    "distance": {percent: Metrics(near=2.0 * percent) for percent in (25, 50, 100, 250)},
+    "cells": {level: Metrics(level=level) for level in (11, 13, 15, 17, 19)},
+}
+METRIC = {
+    "duration": "privacy",
+    "diameter": "privacy",
+    "distance": "privacy",
+    "cells": "utility",
+}  # the metric that a family changes
+
+
+def name_of(family: str, value: float) -> str:
+    """Name the metrics of a family at a value."""
+    return f"{family} {value:g}"
+
+
+def every_metric() -> dict[str, Metrics]:
+    """Return all metrics by name; those of §VI-A occur once per family, at no extra cost."""
+    return {name_of(family, value): metrics for family, of in FAMILIES.items() for value, metrics in of.items()}
+
+
+def per_decade(sweep: Sweep, count: int) -> tuple[float, ...]:
+    """Return ``count`` values a decade from a sweep's first to its last value, uniform in the logarithm (§VI-A).
+
+    A value that the sweep contains is returned as exactly that number, so that both have the same noise.
+    """
+    whole("count", count, 1)
+    size = round(count * log10(sweep.high / sweep.low)) + 1
+    if size < 2:
+        raise ValueError(f"count must be large enough for two values from {sweep.low:g} to {sweep.high:g} (got {count})")
+    own = np.array(sweep.values)
+    values = np.geomspace(sweep.low, sweep.high, size)
+    nearest = own[np.abs(np.log(own[None, :] / values[:, None])).argmin(axis=1)]
+    return tuple(np.where(np.isclose(nearest, values, rtol=1e-9), nearest, values).tolist())
+
+
+def scattered(sweep: Sweep, count: int) -> tuple[float, ...]:
+    """Return ``count`` values in a sweep's range, spread by the golden ratio, at which curves of any settings are evaluated.
+
+    The middles of a sweep's steps would be far from its own values, but not from those of a coarser or finer sweep.
+    """
+    share = np.arange(1, 1 + whole("count", count, 1)) * (5**0.5 - 1) / 2 % 1
+    return tuple(sorted((sweep.low * (sweep.high / sweep.low) ** share).tolist()))
+
+
+def judged(
+    profile: pd.DataFrame,
+    metric: str,
+    fitted_at: Mapping[str, Sequence[float]],
+    judged_at: Mapping[str, Sequence[float]],
+    sweeps: Sequence[Sweep] = SWEEPS,
+) -> pd.DataFrame:
+    """Return the error variances (about 0) of the models of one metric, user by user.
+
+    ``fitted_at``, ``judged_at``: mechanism -> values, all in the profile. Columns: user, mechanism, values (number fitted),
+    fitted (variance at these), between (at the others). Fewer than four values are fitted by :func:`underdetermined`. A user
+    with unknown levels has no row.
+    """
+    one_of("metric", metric, METRICS)
+    found = []
+    for sweep in sweeps:
+        own = profile[profile["mechanism"] == sweep.name]
+        for what, at in (("fitted_at", fitted_at), ("judged_at", judged_at)):
+            missing = set(at[sweep.name]) - set(own["value"])
+            if missing:
+                raise ValueError(f"{what} has values of {sweep.name} that the profile lacks, as {min(missing):g}")
+        for user, table in own.dropna(subset=metric).groupby("user"):
+            x, y = table["value"].to_numpy(), table[metric].to_numpy()
+            inside, outside = (np.isin(x, at[sweep.name]) for at in (fitted_at, judged_at))
+            count = len(np.unique(x[inside]))
+            if not count or not outside.any():
+                continue
+            rises = metric == sweep.rises
+            few = count < COEFFICIENTS
+            model = (underdetermined if few else _fit)(x[inside], y[inside], sweep.standard, rises)
+            error = model.a * np.arctan(model.b * (np.log(x) - model.c)) + model.d - y
+            variances = {"fitted": float(np.mean(error[inside] ** 2)), "between": float(np.mean(error[outside] ** 2))}
+            found.append({"user": user, "mechanism": sweep.name, "values": count, **variances})
+    return pd.DataFrame(found, columns=["user", "mechanism", "values", "fitted", "between"])
+
+
+def _fit(values, levels, standard: float, rises: bool) -> Arctan:
+    return fit(values, levels, standard, rises).model
+
+
+def underdetermined(values: Sequence[float], levels: Sequence[float], standard: float, rises: bool) -> Arctan:
+    """Fit fewer values than coefficients by an unbounded minimiser from the start of §VI-A.
+
+    Many curves pass through so few points; which one is found depends on the start more than on the points. The paper's fminunc
+    accepts such points, :func:`mobpriv.pulp.fit` does not. ValueError without a point, and for invalid values and levels.
+    """
+    x, y = points(values, levels)
+    if not len(x):
+        raise ValueError("a curve needs at least one value with its level (got none)")
+    positive("standard", standard)
+    true_or_false("rises", rises)
+
+    def squares(p):
+        u = p[1] * (x - p[2])
+        error = p[0] * np.arctan(u) + p[3] - y
+        g = p[0] / (1 + u * u)
+        slopes = np.column_stack([np.arctan(u), g * (x - p[2]), -g * p[1], np.ones(len(x))])
+        return float(error @ error), 2 * error @ slopes
+
+    start = [(1 if rises else -1) / pi, 1.0, log(standard), 0.5]
+    a, b, c, d = minimize(squares, start, jac=True, method="BFGS", options={"gtol": 1e-6, "maxiter": 400}).x.tolist()
+    return Arctan(a, b, c, d) if b >= 0 else Arctan(-a, -b, c, d)
+
+
+# ---------- Vary what PULP's paper leaves open, one choice at a time: the effect on recommendations and on the laws satisfied
+# :func:`closed_form` is Equations (7) and (10) as printed; :func:`moved` and :func:`kept` compare the recommendations of two
+# choices user by user.
+def closed_form(candidates: Sequence[Candidate], metric: str, least: float) -> Recommendation:
+    """Solve P-thld (``metric="privacy"``) and U-thld ("utility") by Equations (7) and (10) as printed.
+
+    ε = exp(tan((least − d)/a)/b + c).
+
+    A mechanism whose ε is outside its range is infeasible, the rule of §IV for the ratio. Whether the threshold is between the
+    saturation levels, where alone the tangent is meaningful, is not checked. Between two mechanisms the better other metric
+    decides, (9) and (12). ValueError without candidates, for a threshold outside [0, 1] and for an empty range.
+    """
+    one_of("metric", metric, METRICS)
+    between("least", least, 0, 1, "must lie in [0, 1]")
+    if not candidates:
+        raise ValueError("a law needs at least one candidate (got none)")
+    settings = tuple(_of(c, metric, least) for c in candidates)
+    feasible = [s for s in settings if s.value is not None]
+    if not feasible:
+        return Recommendation(None, None, None, None, "; ".join(f"{s.mechanism}: {s.reason}" for s in settings), settings)
+    other = METRICS[1 - METRICS.index(metric)]
+    best = max(feasible, key=lambda s: round(getattr(s, other), 9))
+    return Recommendation(best.mechanism, best.value, best.privacy, best.utility, "", settings)
+
+
+def _of(c: Candidate, metric: str, least: float) -> Setting:
+    model, reason = getattr(c, metric), c.missing
+    if not 0 < c.low <= c.high < inf:
+        raise ValueError(f"the range of {c.mechanism} must be positive, its ends in order (got {c.low} to {c.high})")
+    if not reason and not all(map(isfinite, (*c.privacy, *c.utility))):
+        reason = "it has no model"
+    if not reason and model.a * model.b == 0:
+        reason = f"{metric} does not depend on the parameter: the formula divides by zero"
+    if not reason:
+        x = tan((least - model.d) / model.a) / model.b + model.c
+        if log(c.low) <= x <= log(c.high):
+            return Setting(c.mechanism, exp(x), c.privacy.at(x), c.utility.at(x), exp(x), exp(x), "")
+        reason = f"the formula's value lies outside {c.low:g} to {c.high:g}"
+    return Setting(c.mechanism, None, None, None, None, None, reason)
+
+
+def moved(other: pd.DataFrame, base: pd.DataFrame, least: int = 1) -> dict[str, Any]:
+    """Compare recommendations (user, mechanism, value; one row per user) with those of the base.
+
+    * ``changed``: users whose mechanism differs, including a mechanism instead of none or none instead of one.
+    * ``factor``: for the other users with a mechanism, the median ratio of the larger to the smaller setting; missing for fewer
+      than ``least``.
+    """
+    both = base[["user", "mechanism", "value"]].merge(other[["user", "mechanism", "value"]], on="user", suffixes=("", "_other"))
+    if len(both) < len(base) or len(both) < len(other):
+        raise ValueError(f"recommendations must be for the same users (got {len(base)} and {len(other)}, {len(both)} in both)")
+    changed = both["mechanism"] != both["mechanism_other"]
+    found: dict[str, Any] = {"changed": estimates.rate(changed)}
+    same = both[~changed & both["value"].notna()]
+    if len(same) >= whole("least", least, 1):
+        found["factor"] = estimates.quantile(np.exp(np.abs(np.log(same["value_other"] / same["value"]))), 0.5)
+    return found
+
+
+def kept(met: pd.Series, levels: pd.DataFrame, users: Sequence[str]) -> pd.Series:
+    """Return for each user the share of repetitions in which her objective is ``met`` (one truth value per row of ``levels``).
+
+    A user without a recommendation has no row and gets 0.
+    """
+    return met.groupby(levels["user"].astype(str)).mean().astype(float).reindex(users, fill_value=0.0)

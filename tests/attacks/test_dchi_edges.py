@@ -14,7 +14,7 @@ from mobpriv.attacks.visits.reidentification import guesses, reidentification_ra
 from mobpriv.calls.table import as_calls, as_cells
 from mobpriv.datasets.call_statistics import describe_calls
 from mobpriv.experiments import dchi
-from mobpriv.experiments.dchi_samples import draw, prepare
+from mobpriv.experiments.dchi import draw, prepare
 from mobpriv.mechanisms.visits import Geometric, LaplaceCounts, RandomisedResponse
 from mobpriv.metrics import audits
 from mobpriv.visits.affinity import Neighbourhood, affinity, neighbourhood

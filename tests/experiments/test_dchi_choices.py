@@ -7,7 +7,7 @@ from scipy.stats import spearmanr
 
 from mobpriv.base.noise import least_p
 from mobpriv.experiments import dchi, dchi_choices
-from mobpriv.experiments.dchi_samples import draw, prepare, together
+from mobpriv.experiments.dchi import draw, prepare, together
 from mobpriv.visits.affinity import affinity
 
 FIRST, SECOND = halves(300)

@@ -6,8 +6,8 @@ import pytest
 from dchi_making import halves
 
 from mobpriv.experiments import dchi
-from mobpriv.experiments.dchi_crowd import attacked, crowds, mean_share, sizes_up_to, sought
-from mobpriv.experiments.dchi_samples import published
+from mobpriv.experiments.dchi import published
+from mobpriv.experiments.dchi_choices import attacked, crowds, mean_share, sizes_up_to, sought
 
 COUNTS = np.add(*(half.to_numpy() for half in halves(120)))
 SIZES = sizes_up_to((20, 60, 500), len(COUNTS))

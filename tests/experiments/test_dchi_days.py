@@ -7,8 +7,7 @@ from dchi_making import halves
 
 from mobpriv import datasets
 from mobpriv.experiments import dchi
-from mobpriv.experiments.dchi_days import choose
-from mobpriv.experiments.dchi_samples import draw, prepare, together
+from mobpriv.experiments.dchi import choose, draw, prepare, together
 
 ZONE = "Europe/Lisbon"
 

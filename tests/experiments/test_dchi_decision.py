@@ -5,9 +5,9 @@ import pytest
 from dchi_making import halves
 
 from mobpriv.base.estimates import over_draws
-from mobpriv.experiments import dchi, dchi_decision
-from mobpriv.experiments.dchi_samples import draw, prepare
-from mobpriv.experiments.dchi_statistician import share
+from mobpriv.experiments import dchi, dchi_choices
+from mobpriv.experiments.dchi import draw, prepare
+from mobpriv.experiments.dchi_choices import error_share
 
 SAMPLES = draw(prepare(*halves(300)), np.random.default_rng(1), 4)
 
@@ -15,11 +15,11 @@ SAMPLES = draw(prepare(*halves(300)), np.random.default_rng(1), 4)
 @pytest.mark.parametrize(("chi", "counts"), [("all", False), ("N5", False), ("F3", True)])
 def test_each_number_is_that_of_its_figure(chi, counts):
     protection, epsilons = dchi.protection(chi, counts), (0.3, 2.0)
-    found = dchi_decision.measured(SAMPLES, protection, epsilons)
-    assert found.plain == pytest.approx(share(SAMPLES, protection, epsilons))
-    ways = [share(SAMPLES, protection, epsilons, "corrected")]
+    found = dchi_choices.measured(SAMPLES, protection, epsilons)
+    assert found.plain == pytest.approx(error_share(SAMPLES, protection, epsilons))
+    ways = [error_share(SAMPLES, protection, epsilons, "corrected")]
     if chi == "N5":
-        ways.append(share(SAMPLES, protection, epsilons, "as visited"))
+        ways.append(error_share(SAMPLES, protection, epsilons, "as visited"))
     for k, e in enumerate(epsilons):
         best = min((way[:, k] for way in ways), key=np.mean)
         assert found.corrected[:, k] == pytest.approx(best)
@@ -35,5 +35,5 @@ def test_each_number_is_that_of_its_figure(chi, counts):
 def test_a_limit_is_kept_by_the_band():
     found = over_draws([0.1] * 18 + [0.5] * 2)
     assert found.value < 0.2
-    assert not dchi_decision.keeps(found, 0.2)
-    assert dchi_decision.keeps(found, 0.5)
+    assert not dchi_choices.keeps(found, 0.2)
+    assert dchi_choices.keeps(found, 0.5)

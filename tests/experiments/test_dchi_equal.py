@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from dchi_making import halves
 
-from mobpriv.experiments import dchi, dchi_equal
-from mobpriv.experiments.dchi_samples import draw, leaked, prepare, published
+from mobpriv.experiments import dchi, dchi_choices
+from mobpriv.experiments.dchi import draw, leaked, prepare, published
 
 SAMPLES = draw(prepare(*halves(300)), np.random.default_rng(1), 4)
 
 
 @pytest.mark.parametrize("protection", [dchi.BOOLEANS, dchi.NEAR_BOOLEANS, dchi.COUNTS])
 def test_error_is_that_asked_for(protection):
-    epsilon, error = dchi_equal.epsilon_at(SAMPLES, protection, 0.2), dchi_equal.relative_error(SAMPLES, protection)
+    epsilon, error = dchi_choices.epsilon_at(SAMPLES, protection, 0.2), dchi_choices.relative_error(SAMPLES, protection)
     assert error(epsilon) <= 0.2
     assert error(epsilon * 0.98) > 0.2
     found = dchi.error(SAMPLES, protection, [epsilon])[:, 0] / dchi.level(SAMPLES, protection)
@@ -20,21 +20,23 @@ def test_error_is_that_asked_for(protection):
 
 
 def test_ends():
-    assert dchi_equal.epsilon_at(SAMPLES, dchi.BOOLEANS, 10) == dchi_equal.LEAST
-    assert dchi_equal.epsilon_at(SAMPLES, dchi.COUNTS._replace(rounding="floor"), 1e-4) == np.inf  # half a visit is always lost
+    assert dchi_choices.epsilon_at(SAMPLES, dchi.BOOLEANS, 10) == dchi_choices.LEAST_EPSILON
+    assert (
+        dchi_choices.epsilon_at(SAMPLES, dchi.COUNTS._replace(rounding="floor"), 1e-4) == np.inf
+    )  # half a visit is always lost
     with pytest.raises(ValueError, match="share"):
-        dchi_equal.epsilon_at(SAMPLES, dchi.BOOLEANS, 0)
+        dchi_choices.epsilon_at(SAMPLES, dchi.BOOLEANS, 0)
 
 
 def test_likeliest_is_that_of_the_figures():
     for protection in (dchi.NEAR_BOOLEANS, dchi.COUNTS):
-        found = dchi_equal.likeliest(dchi_equal.scores(SAMPLES, protection, 1.0))
+        found = dchi_choices.likeliest(dchi_choices.scores(SAMPLES, protection, 1.0))
         assert found == pytest.approx(dchi.nearest_rate(SAMPLES, protection, 1.0, "likelihood"))
 
 
 def test_support_against_plain():
     protection = dchi.NEAR_BOOLEANS
-    possible, share = dchi_equal.by_support(dchi_equal.scores(SAMPLES, protection, 0.5))
+    possible, share = dchi_choices.by_support(dchi_choices.scores(SAMPLES, protection, 0.5))
     leak = leaked(SAMPLES, protection, published(SAMPLES, protection, 0.5), "2.2")
     chi = protection.chi(leak.known.astype(int), SAMPLES.affinity)
     counts = [
@@ -45,5 +47,5 @@ def test_support_against_plain():
     assert share == pytest.approx((1 / np.array(counts)).mean(axis=1))
     assert (possible < 50).all()
     assert (
-        dchi_equal.by_support(dchi_equal.scores(SAMPLES, dchi.BOOLEANS, 0.5))[0] == 50
+        dchi_choices.by_support(dchi_choices.scores(SAMPLES, dchi.BOOLEANS, 0.5))[0] == 50
     ).all()  # with all POIs all are possible

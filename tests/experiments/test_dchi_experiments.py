@@ -8,7 +8,7 @@ import pytest
 from dchi_making import halves
 
 from mobpriv.experiments import dchi
-from mobpriv.experiments.dchi_samples import draw, leaked, prepare, published
+from mobpriv.experiments.dchi import draw, leaked, prepare, published
 from mobpriv.visits.affinity import neighbourhood
 from mobpriv.visits.statistician import corrected_visitors, mean_error, visitors, visits
 

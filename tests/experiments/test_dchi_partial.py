@@ -3,8 +3,8 @@
 import numpy as np
 from dchi_making import halves
 
-from mobpriv.experiments.dchi_partial import order_of_pois, twins
-from mobpriv.experiments.dchi_samples import draw, prepare
+from mobpriv.experiments.dchi import draw, prepare
+from mobpriv.experiments.dchi_attacks import order_of_pois, twins
 
 SAMPLES = draw(prepare(*halves(400)), np.random.default_rng(1), 4)
 

@@ -6,8 +6,8 @@ import pytest
 from dchi_making import halves
 
 from mobpriv.experiments import dchi
-from mobpriv.experiments.dchi_samples import draw, prepare, published
-from mobpriv.experiments.dchi_side import fewest, names_right
+from mobpriv.experiments.dchi import draw, prepare, published
+from mobpriv.experiments.dchi_attacks import fewest, names_right
 
 SAMPLES = draw(prepare(*halves(400)), np.random.default_rng(1), 3)
 

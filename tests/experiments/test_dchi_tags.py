@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from mobpriv.experiments import dchi_tags
-from mobpriv.experiments.dchi_samples import Leaked
+from mobpriv.experiments import dchi_attacks
+from mobpriv.experiments.dchi import Leaked
 from mobpriv.visits.affinity import affinity
 
 
@@ -26,8 +26,11 @@ def plainly(profile, matrix, tau, number):
 def test_grid_and_tags_against_plain(leak):
     matrix = affinity(leak.known)
     taus, numbers = [0.0, 0.2, 0.4], [1, 2]
-    found, best = dchi_tags.grid(leak, matrix, taus, numbers, 2, 2), dchi_tags.with_best_delta(leak, matrix, taus, numbers, 2)
-    counts = dchi_tags.tags(leak, matrix, taus, 2)
+    found, best = (
+        dchi_attacks.grid(leak, matrix, taus, numbers, 2, 2),
+        dchi_attacks.with_best_delta(leak, matrix, taus, numbers, 2),
+    )
+    counts = dchi_attacks.tags(leak, matrix, taus, 2)
     for d in range(3):
         for t, tau in enumerate(taus):
             named = [plainly(leak.published[d, i], matrix[d], tau, 2) for i in range(6)]
@@ -46,19 +49,19 @@ def test_grid_and_tags_against_plain(leak):
                 assert best[d, t, k] == pytest.approx(max(shares))
     assert counts.invented.sum() == (leak.published & ~leak.known).sum()
     assert counts.true.sum() > 0
-    assert (found[:, 0] == dchi_tags.rate(leak.published, leak.known, 2, 2)[:, None]).all()  # τ = 0 discards nothing
+    assert (found[:, 0] == dchi_attacks.rate(leak.published, leak.known, 2, 2)[:, None]).all()  # τ = 0 discards nothing
 
 
 def test_perfect_discards_what_was_invented_alone(leak):
-    kept = dchi_tags.perfect(leak)
+    kept = dchi_attacks.perfect(leak)
     assert not (kept & ~leak.known).any()
     assert (kept[leak.known] == leak.published[leak.known]).all()
 
 
 def test_choice_is_made_on_the_other_draws():
     values = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]])  # what is best in one half is worst in the other
-    got, best = dchi_tags.chosen_elsewhere(values)
+    got, best = dchi_attacks.tags_chosen_elsewhere(values)
     assert (got == 0).all()
     assert best.tolist() == [1, 0, 1, 0]
     with pytest.raises(ValueError, match="two draws"):
-        dchi_tags.chosen_elsewhere(values[:1])
+        dchi_attacks.tags_chosen_elsewhere(values[:1])

@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mobpriv.experiments.primule import prepare
-from mobpriv.experiments.primule_choices import cells_in_order, with_slots
+from mobpriv.experiments.primule import cells_in_order, prepare, with_slots
 from mobpriv.icp.profiles import SLOTS
 from mobpriv.mechanisms.icp import Primule
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from mobpriv.base.estimates import clustered_rate
-from mobpriv.experiments.primule_draws import confused, f_score, labels, noisy, prototypes, relabelled, shares, stream
+from mobpriv.experiments.primule_sociometer import confused, f_score, labels, noisy, prototypes, relabelled, shares, stream
 from mobpriv.icp.archetypes import CATEGORIES, archetypes
 from mobpriv.icp.sociometer import PROGRAM, Sociometer
 from mobpriv.mechanisms.icp import NoisyProfiles, Primule

@@ -9,7 +9,7 @@ from call_making import crowd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobpriv.experiments.primule_letter import by_letter, first_round, least_loss, loss_of
+from mobpriv.experiments.primule_merging import by_letter, first_round, least_loss, loss_of
 from mobpriv.mechanisms.icp.collapsed import collapse
 from mobpriv.mechanisms.icp.primule import mitigate
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from call_making import crowd
 
-from mobpriv.experiments.primule_loss import by_mdav, by_primule, cut, for_service, single, squared, whole_profiles
+from mobpriv.experiments.primule_merging import by_mdav, by_primule, cut, for_service, single, squared, whole_profiles
 from mobpriv.experiments.primule_scale import over_municipalities, published
 from mobpriv.icp.profiles import keys as keys_of
 from mobpriv.icp.profiles import known

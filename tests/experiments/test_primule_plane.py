@@ -5,7 +5,7 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mobpriv.experiments.primule_plane import Beaten, Measured, beaten, mdav_over_municipalities
+from mobpriv.experiments.primule import Beaten, Measured, beaten, mdav_over_municipalities
 from mobpriv.mechanisms.icp import Mdav
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from mobpriv.datasets import load_calls
 from mobpriv.datasets.region import START, ZONE
-from mobpriv.experiments.primule_profiles import choices, moved, thinned
+from mobpriv.experiments.primule import choices, moved, thinned
 from mobpriv.icp.profiles import Window, icps
 
 

@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 
 from mobpriv.experiments import primule_scale
-from mobpriv.experiments.primule_outcome import outcome
-from mobpriv.experiments.primule_scale import COLUMNS, kept_in, over_municipalities, published
+from mobpriv.experiments.primule_scale import COLUMNS, kept_in, outcome, over_municipalities, published
 from mobpriv.icp import profiles as icps
 from mobpriv.icp.archetypes import CATEGORIES
 from mobpriv.icp.sociometer import passes_by

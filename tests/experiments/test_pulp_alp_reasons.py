@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mobpriv.experiments.pulp_alp import Response, costs, largest_sum, responses
+from mobpriv.experiments.pulp_beyond import Response, costs, largest_sum, responses
 from mobpriv.pulp import BOTH, Arctan, Candidate, Objective
 
 VALUES = np.array([0.001, 0.01, 0.1, 1.0])

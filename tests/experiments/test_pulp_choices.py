@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mobpriv.experiments.pulp_choices import closed_form, kept, moved
+from mobpriv.experiments.pulp_models import closed_form, kept, moved
 from mobpriv.pulp import Arctan, Candidate, privacy_threshold, utility_threshold
 
 FALLING, RISING = Arctan(-1 / pi, 1.0, np.log(0.01), 0.5), Arctan(1 / pi, 1.0, np.log(0.01), 0.5)

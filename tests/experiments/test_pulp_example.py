@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from mobpriv.experiments.pulp_example import CELL, cells_of, figure_1, levels, places_of, records_of, silent_cases, trace
+from mobpriv.experiments.pulp_metrics import EXAMPLE_CELL as CELL
+from mobpriv.experiments.pulp_metrics import cells_of, figure_1, levels, places_of, records_of, silent_cases, trace
 from mobpriv.pulp import Metrics
 
 EXAMPLE = figure_1()

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from mobpriv.experiments.pulp import NONE, P_THLD, PU_THLD, U_THLD, recommended
-from mobpriv.experiments.pulp_margin import (
+from mobpriv.experiments.pulp_beyond import (
     bands,
     left_out_errors,
     margin,

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from pulp_making import wanderers
 
-from mobpriv.experiments.pulp_robustness import (
+from mobpriv.experiments.pulp_models import (
     FAMILIES,
     METRIC,
     every_metric,

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from mobpriv.experiments.pulp_shapes import IN_EPSILON, ISOTONIC, POLYNOMIALS, SHAPES, SIGMOIDS, WITHIN, curve
+from mobpriv.experiments.pulp_models import IN_EPSILON, ISOTONIC, POLYNOMIALS, SHAPES, SIGMOIDS, WITHIN, curve
 from mobpriv.pulp import GEO_I, fit
 from mobpriv.pulp.modeler import OUTLIER
 

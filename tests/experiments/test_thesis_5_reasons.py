@@ -15,7 +15,7 @@ from trace_making import strolls, traces_of, walks
 
 from mobpriv.attacks import APAttack, ILLAttack, POIAttack
 from mobpriv.attacks.policies import reidentified
-from mobpriv.experiments import thesis_5_reasons as reasons
+from mobpriv.experiments import thesis_5 as reasons
 from mobpriv.ground.grid import S2Grid, SquareGrid
 from mobpriv.traces.profiles import heat_maps
 from mobpriv.traces.sub_traces import SubTraces, slices

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from pulp_making import Moody, wanderers
 
-from mobpriv.experiments.pulp_variants import profiles
+from mobpriv.experiments.pulp_metrics import profiles
 from mobpriv.mechanisms import GeoI, Promesse
 from mobpriv.pulp import Metrics, Sweep, profile
 

@@ -1,0 +1,296 @@
+"""What the adversary of dχ's §V and §VI knows, estimates and chooses. Arrays have the sample first.
+
+Source (extended here): Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization mechanisms*.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from mobpriv.attacks.visits.denoising import confident_delta, guess_bernoulli
+from mobpriv.attacks.visits.distances import l1
+from mobpriv.attacks.visits.inconsistencies import consistent, inconsistencies
+from mobpriv.attacks.visits.reidentification import guesses, reidentification_rate
+from mobpriv.base.noise import geometric, laplace, least_p
+from mobpriv.base.ranges import one_of, positive, whole
+from mobpriv.experiments.dchi import BOOLEANS, Leaked, Protection, Samples, best_rate, best_rates, error, leaked, published
+from mobpriv.visits.statistician import mean_error, visitors, visits
+
+
+# ------------------------------------------- Measure how well the adversary estimates the noise. Arrays have the sample first
+# * How rounding and clamping change Algorithm 14 (Figure 14).
+# * How well the binomial rule of §V-C chooses the δ of Algorithm 11.
+def limit(epsilon) -> np.ndarray:
+    """Return the limit of Algorithm 14's ε̃ for large counts: 2 sinh(ε/2).
+
+    Laplace noise rounded to the nearest integer is k ≠ 0 with probability e^(−ε|k|) sinh(ε/2). Its mean size is 1/(2
+    sinh(ε/2)), not 1/ε.
+    """
+    return 2 * np.sinh(np.asarray(epsilon, float) / 2)
+
+
+def ratio(samples: Samples, epsilons: Sequence[float], rounded: bool = True, clamped: bool = True) -> np.ndarray:
+    """Return ε̃/ε of Algorithm 14 (without √2), leaked users pooled, (draws, ε), with or without rounding and clamping."""
+    counts, noise = samples.day.astype(float), laplace(samples.u)
+    found = []
+    for epsilon in epsilons:
+        said = counts + noise / epsilon
+        said = np.floor(said + 0.5) if rounded else said
+        said = np.maximum(said, 0) if clamped else said
+        leak = leaked(samples, BOOLEANS._replace(counts=True), said, "2.2")
+        found.append(1 / (np.abs(leak.published - leak.known).mean(axis=(1, 2)) * epsilon))
+    return np.stack(found, axis=-1)
+
+
+def estimated_p(samples: Samples, epsilon: float, users: int) -> np.ndarray:
+    """Return p̃ of Algorithm 13 from the first ``users`` leaked users, pooled, (draws,); χ = all POIs."""
+    leak = leaked(samples, BOOLEANS, published(samples, BOOLEANS, epsilon), "2.2", users)
+    return guess_bernoulli(leak.published, leak.known, pooled=True)
+
+
+def covered(samples: Samples, epsilon: float, confidence: float, users: int | None = None, left: int = 50) -> np.ndarray:
+    """Return whether d(b_i, b̃_i) ≤ δ of the binomial rule, for the last ``left`` users in leaking order, (draws, left).
+
+    ``users``: the adversary learns p from so many other users; None: he knows p.
+    """
+    draws, n, m = samples.u.shape
+    whole("left", left, 1, n - (users or 0), "must leave the users aside from whom p is learnt")
+    p = np.full(draws, least_p(epsilon)) if users is None else estimated_p(samples, epsilon, users)
+    true = samples.day > 0
+    apart = (published(samples, BOOLEANS, epsilon) != true).sum(axis=-1)
+    apart = np.take_along_axis(apart, samples.user_order[:, n - left :], axis=1)
+    return apart <= confident_delta(p, m, confidence)[:, None]
+
+
+def by_rule(samples: Samples, epsilon: float, confidences: Sequence[float], most: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """Return r(δ, M, n) of Algorithm 11 with the binomial rule's δ, (draws, confidences), and with each sample's best δ."""
+    leak = leaked(samples, BOOLEANS, published(samples, BOOLEANS, epsilon), "2.2")
+    deltas = [float(confident_delta(least_p(epsilon), leak.known.shape[-1], confidence)) for confidence in confidences]
+    rates = reidentification_rate(guesses(leak.published, leak.known, deltas), [most])[..., 0]
+    return rates, best_rate(leak.published, leak.known, most)
+
+
+# --- Measure how often a name is right if the adversary knows only some users; the paper's r(δ, M, n) does not count wrong name
+def names_right(samples: Samples, protection: Protection, epsilon: float, users: int, pois: int) -> np.ndarray:
+    """Return the share of right names among the sanitised profiles to which Algorithm 11 gives exactly one name, (draws,).
+
+    * ``users`` users leaked at ``pois`` POIs; *all* n sanitised profiles are attacked, at M = 1.
+    * δ is the smallest one that names most leaked users correctly.
+    * A profile whose owner did not leak can only get a wrong name.
+
+    The share is 0 if no profile gets a name.
+    """
+    said = published(samples, protection, epsilon, "2.2")
+    whole("pois", pois, 1, said.shape[-1])
+    known = leaked(samples, protection, said, "2.2", users)
+    found = np.empty(len(said))
+    for draw in range(len(said)):
+        at = np.sort(samples.poi_order[draw, :pois])
+        d = l1(said[draw : draw + 1][..., at], known.known[draw : draw + 1][..., at])[0]
+        own = d[known.users[draw], np.arange(users)]
+        deltas = np.unique(own)
+        alone = np.stack([(d <= delta).sum(axis=-1) == 1 for delta in deltas])  # (δ, n): is there exactly one name?
+        right = alone[:, known.users[draw]] & (own <= deltas[:, None])
+        best = right.sum(axis=-1).argmax()
+        found[draw] = right[best].sum() / max(1, alone[best].sum())
+    return found
+
+
+def fewest(amounts, rates: np.ndarray, least: float = 0.5) -> float:
+    """Return the smallest amount with a mean rate of at least ``least``, rates (draws, amounts); infinity if none."""
+    enough = np.flatnonzero(np.asarray(rates).mean(axis=0) >= least)
+    return float(amounts[enough[0]]) if len(enough) else np.inf
+
+
+# ---- Compare partial with whole profiles: which POIs leak, and which users have the same partial profile (Figures 11 and 12)
+WHICH = ("drawn", "most visited", "least visited")
+
+
+def order_of_pois(samples: Samples, which: str) -> Samples:
+    """Reorder the POIs that leak first: ``drawn`` as they are, or by the most or the fewest visitors of the sample.
+
+    POIs with equal numbers of visitors keep the order in which they were drawn.
+    """
+    if one_of("which", which, WHICH) == "drawn":
+        return samples
+    number = np.take_along_axis(visitors(samples.day > 0), samples.poi_order, axis=1)
+    place = np.argsort(-number if which == "most visited" else number, axis=1, kind="stable")
+    return samples._replace(poi_order=np.take_along_axis(samples.poi_order, place, axis=1))
+
+
+def twins(known: np.ndarray) -> np.ndarray:
+    """Return the share of users whose true profile another user has as well, (draws,): known (draws, n, J)."""
+    whole("users", known.shape[1], 2)
+    return ((l1(known, known) == 0).sum(axis=-1) > 1).mean(axis=-1)
+
+
+# ----------------------------------------------------------------- The adversary's choices in Algorithm 11, over many samples
+# * The worst case over δ, which the paper asks for (§VI-C).
+# * The rate if δ must be chosen without the sample's true profiles.
+HALVINGS = 40
+WIDEST = (1e-3, 20.0)  # the range of ε that is searched
+
+
+def held(samples: Samples, protection: Protection, epsilon: float, scenario: str = "2.2", amount: int | None = None) -> Leaked:
+    """Return what the adversary knows in each sample."""
+    return leaked(samples, protection, published(samples, protection, epsilon, scenario), scenario, amount)
+
+
+def worst(
+    samples: Samples,
+    protection: Protection,
+    epsilon: float,
+    most: Sequence[int],
+    scenario: str = "2.2",
+    amount: int | None = None,
+) -> np.ndarray:
+    """Return the best rate over δ, (draws, M): "the worst case should be considered" (§VI-C)."""
+    leak = held(samples, protection, epsilon, scenario, amount)
+    return best_rates(leak.published, leak.known, most)
+
+
+def distances(samples: Samples, protection: Protection, epsilon: float, scenario: str = "2.2") -> tuple[np.ndarray, np.ndarray]:
+    """Return the distances of ã_i to a_i and to the nearest other leaked profile: means over the users, each (draws,)."""
+    leak = held(samples, protection, epsilon, scenario)
+    d = l1(leak.published, leak.known).astype(float)
+    own = np.diagonal(d, axis1=1, axis2=2)
+    others = np.where(np.eye(d.shape[1], d.shape[2], dtype=bool), np.inf, d).min(axis=-1)
+    return own.mean(axis=-1), others.mean(axis=-1)
+
+
+def chosen_elsewhere(rates: np.ndarray) -> np.ndarray:
+    """Return each sample's rate at the δ that is best on average in all other samples, (draws,); ``rates`` (draws, δ)."""
+    if len(rates) < 2:
+        raise ValueError("a δ chosen on other draws needs at least two draws")
+    others = rates.sum(axis=0) - rates
+    return rates[np.arange(len(rates)), others.argmax(axis=1)]
+
+
+def epsilon_of_error(samples: Samples, protection: Protection, target: float) -> float:
+    """Return the ε at which the mean of :func:`mobpriv.experiments.dchi.error` over the samples is ``target``, by bisection.
+
+    ValueError if the target is outside the errors at the ends of ``WIDEST``.
+    """
+    positive("target", target, "of the mean error")
+    low, high = np.log(WIDEST)
+    at_ends = error(samples, protection, WIDEST).mean(axis=0)
+    if not at_ends[1] <= target <= at_ends[0]:
+        raise ValueError(f"target must be an error that some ε has, {at_ends[1]:.4g} … {at_ends[0]:.4g} (got {target:.4g})")
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        if error(samples, protection, [np.exp(middle)]).mean() > target:
+            low = middle
+        else:
+            high = middle
+    return float(np.exp(high))
+
+
+# --- Discard inconsistencies (Figure 13) over the whole grid of (τ, N), with the precision of Algorithm 12 and its ideal versio
+# Everything is in scenario 2.2, for booleans, with the sample first.
+class Tags(NamedTuple):
+    """Numbers of POIs of the attacked profiles, arrays (draws, τ); those without τ (draws,)."""
+
+    invented: np.ndarray  # published though never visited
+    true: np.ndarray  # published and visited
+    invented_tagged: np.ndarray
+    true_tagged: np.ndarray
+
+
+def attacked(samples: Samples, protection: Protection, epsilon: float) -> Leaked:
+    return leaked(samples, protection, published(samples, protection, epsilon), "2.2")
+
+
+def rate(said: np.ndarray, known: np.ndarray, delta: float, most: int) -> np.ndarray:
+    """Return r(δ, M, n) of Algorithm 11, (draws,)."""
+    return reidentification_rate(guesses(said, known, [delta]), [most])[..., 0, 0]
+
+
+def grid(
+    leak: Leaked, affinity: np.ndarray, taus: Sequence[float], numbers: Sequence[int], delta: float = 2.0, most: int = 2
+) -> np.ndarray:
+    """Return r̄(δ, M, n, τ, N) of Algorithms 12 and 11 for every (τ, N), (draws, τ, N)."""
+    kept = consistent(leak.published, affinity, taus, numbers)
+    rates = [[rate(kept[t, k], leak.known, delta, most) for k in range(len(numbers))] for t in range(len(taus))]
+    return np.moveaxis(np.array(rates), -1, 0)
+
+
+def perfect(leak: Leaked) -> np.ndarray:
+    """Remove exactly the invented POIs from the published profiles: the best that Algorithm 12 could do."""
+    return leak.published & leak.known
+
+
+def tags(leak: Leaked, affinity: np.ndarray, taus: Sequence[float], number: int = 8) -> Tags:
+    """Count the POIs that Algorithm 12 marks as inconsistent, rightly and wrongly."""
+    named = inconsistencies(leak.published, affinity, taus, [number])[:, 0]
+    of = [leak.published & ~leak.known, leak.published & leak.known]
+    counts = [each.sum(axis=(-2, -1)) for each in of]
+    return Tags(*counts, *((named & each).sum(axis=(-2, -1)).T for each in of))
+
+
+def tags_chosen_elsewhere(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return for each sample the value of the choice that is best on average in the other half of the samples, and that choice.
+
+    ``values``: (draws, choices). An adversary cannot choose by the sample he attacks, because he does not know whether he was
+    right.
+    """
+    values = np.asarray(values, float)
+    if values.ndim != 2 or len(values) < 2:
+        raise ValueError(f"a choice is made on other draws: two draws or more by choices (got shape {values.shape})")
+    half = np.arange(len(values)) % 2
+    best = np.array([values[half != own].mean(axis=0).argmax() for own in (0, 1)])[half]
+    return values[np.arange(len(values)), best], best
+
+
+def with_best_delta(
+    leak: Leaked, affinity: np.ndarray, taus: Sequence[float], numbers: Sequence[int], most: int = 2
+) -> np.ndarray:
+    """Return the same as :func:`grid` at the best δ of each sample, (draws, τ, N)."""
+    kept = consistent(leak.published, affinity, taus, numbers)
+    rates = [[best_rate(kept[t, k], leak.known, most) for k in range(len(numbers))] for t in range(len(taus))]
+    return np.moveaxis(np.array(rates), -1, 0)
+
+
+# --------------------------------------------------------------------- Measure how clamping at 0 changes the number of visits
+# The paper takes the maximum with 0 "to provide consistent results for counts" (§III-C).
+class Added(NamedTuple):
+    """Visits that the mechanism adds, summed over users and averaged over POIs, arrays (draws,); negative if it removes visits."""
+
+    visited: np.ndarray  # where the true count is above 0
+    others: np.ndarray  # where it is 0
+
+
+def unclamped(samples: Samples, protection: Protection, epsilon: float) -> np.ndarray:
+    """Return [c_ij + d_ij] without the maximum, (draws, n, m): whole numbers, also negative, with the mechanism's own noise.
+
+    The result is as private as the mechanism's: clamping is post-processing, which the adversary could do himself.
+    """
+    if not protection.counts:
+        raise ValueError("booleans are not clamped: take counts")
+    c, mechanism = samples.day, protection.at(epsilon)
+    if protection.law == "geometric":
+        d = geometric(samples.u, epsilon)
+    else:
+        d = np.floor(laplace(samples.u) / mechanism.rate + (0.5 if protection.rounding == "nearest" else 0.0)).astype(np.int64)
+    return c + np.where(protection.chi(c, samples.affinity), d, 0)
+
+
+def unclamped_error(samples: Samples, protection: Protection, epsilons: Sequence[float]) -> np.ndarray:
+    """Return the mean error of f_2 from counts that are not clamped, (draws, ε)."""
+    true = visits(samples.day)
+    return np.stack([mean_error(true, visits(unclamped(samples, protection, e))) for e in epsilons], axis=-1)
+
+
+def added(samples: Samples, protection: Protection, epsilon: float) -> Added:
+    """Return the visits added at visited and at unvisited POIs; their sum over the POIs is the bias of f_2."""
+    c = samples.day
+    apart = published(samples, protection, epsilon) - c
+    return Added(*(np.where(at, apart, 0).sum(axis=(1, 2)) / c.shape[-1] for at in (c > 0, c == 0)))
+
+
+def moved(samples: Samples, protection: Protection, epsilon: float) -> np.ndarray:
+    """Return the mechanism's mean change of a positive count in χ, as a share of the average of these counts, (draws,)."""
+    c = samples.day
+    there = (c > 0) & protection.chi(c, samples.affinity)
+    apart = np.abs(published(samples, protection, epsilon) - c)
+    return np.where(there, apart, 0).sum(axis=(1, 2)) / np.where(there, c, 0).sum(axis=(1, 2))
