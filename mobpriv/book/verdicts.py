@@ -443,17 +443,18 @@ def _elsewhere(holds: str, results: dict[str, Any], registry: Registry, text: st
     others = [run for run in registry.runs.values() if run.name != own and named(run.title) not in text]
     return _outcomes(
         "This finding",
+        {True: "also holds", False: "does not hold", None: "is inconclusive"},
         holds,
         {run.title: {name: results.get(run.name + name.removeprefix(own)) for name in read} for run in others},
     )
 
 
-def _outcomes(subject: str, holds: str, there: dict[str, dict[str, Any]]) -> str:
+def _outcomes(subject: str, outcomes: dict[bool | None, str], holds: str, there: dict[str, dict[str, Any]]) -> str:
     """Sentences on how a relation comes out on the runs (title -> quantities) that have all its quantities."""
     found: dict[str, list[str]] = {}
     for title, results in there.items():
         if None not in results.values():
-            outcome = {True: "also holds", False: "does not hold", None: "is inconclusive"}[throughout(holds, results)]
+            outcome = outcomes[throughout(holds, results)]
             found.setdefault(outcome, []).append(named(title))
     sentences = [f" {outcome} on {in_a_row(titles)}." for outcome, titles in found.items()]
     return f" {subject}{' It'.join(sentences)}" if sentences else ""
@@ -484,7 +485,8 @@ def check_errata(
             others = [run for run in registry.runs.values() if not run.synthetic]
             there = {run.title: results.get(run.name, {}).get(erratum.notebook, {}) for run in others}
             elsewhere[erratum.id] = _outcomes(
-                "The statement",
+                "The computation",
+                {True: "shows the same", False: "does not show it", None: "is inconclusive"},
                 erratum.demonstration,
                 {title: {name: of.get(name) for name in read} for title, of in there.items()},
             )

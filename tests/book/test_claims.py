@@ -399,7 +399,7 @@ def test_an_erratum_must_be_demonstrated():
     other = {"holds": False, "rate.AP-Attack.none": 1}
     runs = {"city": {"nb": RESULTS}, "geolife": {"nb": other}, "cabspotting": {"nb": RESULTS}, "callers": {"nb": {}}}
     assert check_errata([erratum("holds")], runs, REGISTRY) == {
-        "E1": " The statement also holds on Cabspotting. It does not hold on GeoLife."
+        "E1": " The computation shows the same on Cabspotting. It does not show it on GeoLife."
     }
     for demonstration, line in [
         ("not holds", "is not true"),
