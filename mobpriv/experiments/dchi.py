@@ -282,10 +282,12 @@ def choose(
     dates = tuple(sorted({date for _, date in enough}))
     per_day = setting.per_day
     users = f"{per_day.min()}" if per_day.min() == per_day.max() else f"{per_day.min()} to {per_day.max()}"
+    sites = counted(_sites(data), "site")
+    which = "that are closest together" if region == "densest" else "with most calls"
     selection = (
-        f"{data.reading + '. ' if data.reading else ''}The POIs are {'all' if m == _sites(data) else f'{m} of'} {counted(_sites(data), 'site')}"
-        f"{'' if m == _sites(data) else ', those closest together' if region == 'densest' else ', those with most calls'}. Samples are drawn from the {counted(len(dates), 'day')} of {len(wanted)} from {wanted[0]} on with {n} users or more "
-        f"at {least} distinct POIs or more. These days have {users} such users each, {counted(setting.users.nunique(), 'user')} in all"
+        f"{data.reading + '. ' if data.reading else ''}The POIs are {f'all {sites}' if m == _sites(data) else f'the {m} of {sites} {which}'}. "
+        f"On {counted(len(dates), 'day')} of {len(wanted)} from {wanted[0]} on, at least {n} users visited {least} POIs or more. "
+        f"We draw each sample from one of these days. Such users number {users} a day, {shown(setting.users.nunique())} in all"
     )
     callers = np.array([calling for _, calling in enough.values()])
     return Days(tuple(found), setting, dates, zone, callers, selection, (seed, 1) if of_traces else (seed,))

@@ -128,8 +128,8 @@ def prepare(
     last = data.calls["t"].max().tz_convert(zone).date()
     days = (last - window.first).days + 1  # a last day without a call is not missing
     selection = (
-        f"{data.reading + '. ' if data.reading else ''}We use {shown(len(profiles))} profiles of {shown(profiles['user'].nunique())} users in {counted(places, 'municipality', 'municipalities')}{f', the most populous of {every}' if chosen < every else ''}, {_span(sizes[sizes > 0])} each, "
-        f"in {counted(weeks, 'week')} from {window.first} on, in the time zone {zone}"
+        f"{data.reading + '. ' if data.reading else ''}We use {shown(len(profiles))} profiles of {shown(profiles['user'].nunique())} users in {counted(places, 'municipality', 'municipalities')}{f', the most populous of {every}' if chosen < every else ''}. "
+        f"A municipality has {_span(sizes[sizes > 0])}. They cover {counted(weeks, 'week')} from {window.first} on (time zone {zone})"
         f"{f'. The calls end on day {days} of {7 * weeks}; the later days are empty' if days < 7 * weeks - 1 else ''}"
         + "".join(
             f". We leave out {counted(int(n), 'record')} ({rule})"
@@ -158,7 +158,8 @@ def _calls_of(data: CallSet, window: Window, municipalities: pd.Index, rule: str
 
 
 def _span(sizes: pd.Series) -> str:
-    return " to ".join(shown(int(n)) for n in sorted({sizes.min(), sizes.max()}))
+    least, most = int(sizes.min()), int(sizes.max())
+    return (f"{shown(least)} to " if least < most else "") + counted(most, "profile")
 
 
 def truth_of(setting: Setting) -> Truth | None:

@@ -51,11 +51,8 @@ def test_a_days_profiles_are_those_of_a_plain_count(few):
 
 def test_the_words_say_which_days_serve(few):
     found = choose(few[0], days=4, n=5, least=3, m=40, zone=ZONE)
-    assert "The POIs are 40 of 160 sites, those closest together. " in found.selection
-    assert (
-        f"from the {len(found.dates)} days of 4 from 2024-10-07 on with 5 users or more at 3 distinct POIs or more"
-        in found.selection
-    )
+    assert "The POIs are the 40 of 160 sites that are closest together. " in found.selection
+    assert f"On {len(found.dates)} days of 4 from 2024-10-07 on, at least 5 users visited 3 POIs or more. " in found.selection
     assert len(found.dates) == len(found.callers) == len(found.setting.per_day)
     assert "with most calls" in choose(few[0], days=1, n=5, least=2, m=40, zone=ZONE, region="used").selection
 

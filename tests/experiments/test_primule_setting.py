@@ -22,7 +22,7 @@ def test_the_most_populous_municipalities():
     names, sizes = np.unique(every.town, return_counts=True)
     assert set(few.town) == set(names[np.argsort(-sizes, kind="stable")[:3]])
     assert len(few.profiles) == np.sort(sizes)[-3:].sum()
-    assert "3 municipalities, the most populous of 20," in few.selection
+    assert "3 municipalities, the most populous of 20. " in few.selection
     assert "populous" not in every.selection
     assert few.profiles.index.equals(few.profiles.reset_index(drop=True).index)
 
@@ -98,7 +98,7 @@ def short(tmp_path):
 
 def test_a_short_table_says_when_its_calls_end_and_how_small_its_municipalities_are(short):
     said = prepare(str(short[0]), zone="Europe/Lisbon").selection
-    assert "in 2 municipalities, 1 to 2 each" in said
+    assert "in 2 municipalities. A municipality has 1 to 2 profiles. " in said
     assert "The calls end on day 2 of 28" in said
     assert "The calls end" not in prepare("region").selection
 
@@ -120,7 +120,7 @@ def test_municipalities_too_small_for_k_are_left_out_and_counted(short):
     assert few.profiles["user"].tolist() == ["u0", "u1"]
     assert len(few.values) == 2
     assert few.profiles.index.tolist() == [0, 1]
-    assert "2 profiles of 2 users in 1 municipality, 2 each" in few.selection
+    assert "2 profiles of 2 users in 1 municipality. A municipality has 2 profiles. " in few.selection
     assert few.selection.endswith(". We leave out 1 profile (municipalities of fewer than 2 profiles)")
     assert few.left_out.values.tolist() == [["municipalities of fewer than 2 profiles", 2, 1]]
     assert "fewer than" not in every.selection
@@ -139,7 +139,7 @@ def test_calls_outside_the_window_are_not_among_those_of_small_municipalities(sh
 
 def test_the_most_populous_are_said_to_be_so_of_all(short):
     said = prepare(str(short[0]), zone="Europe/Lisbon", most=1, k=2).selection
-    assert "in 1 municipality, the most populous of 2, 2 each" in said
+    assert "in 1 municipality, the most populous of 2. A municipality has 2 profiles. " in said
     assert "fewer than" not in said
 
 
