@@ -46,7 +46,7 @@ def in_prose(value: Any, unit: str = "") -> str:
     if isinstance(value, str | bool) or value is None or not math.isfinite(value):
         return shown(value, unit)
     if unit in ("share", "points"):
-        size = round(100 * abs(value), 1)
+        size = round(100 * abs(value), 9)  # rounded once: 43.49 is 43
         whole = 1 <= size <= 99 or size >= 101 if unit == "share" else size >= 10
         return _signed(value, f"{size:.0f}") + behind(unit) if whole else shown(value, unit)
     if value == round(value) or not SMALLEST < abs(value) < KILOMETRE:

@@ -282,6 +282,7 @@ def test_a_page_of_the_book_opens_with_an_answer_and_at_most_four_claims():
     ("value", "unit", "text"),
     [
         (0.435, "share", "44 %"),
+        (0.4349, "share", "43 %"),
         (0.057, "share", "6 %"),
         (0.004, "share", "0.4 %"),
         (0.9934, "share", "99.3 %"),
