@@ -62,7 +62,8 @@ def listed(titles: dict[str, str], answers: dict[str, Answer]) -> str:
     lines = []
     for notebook, text in titles.items():
         answer = answers.get(notebook)
-        lines.append(f"- [{text}](notebooks/{notebook}.ipynb)" + (f": {answer.says}" if answer else ""))
+        between = "" if text.endswith("?") else ":"
+        lines.append(f"- [{text}](notebooks/{notebook}.ipynb)" + (f"{between} {answer.says}" if answer else ""))
     return "\n".join(lines) + "\n"
 
 
