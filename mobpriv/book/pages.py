@@ -241,10 +241,6 @@ def status_page(
     ]
     lines = [" ".join(lines), ""]
     lines += ["A result without a remark comes from the code of today."] if every else []
-    if any("carried" in record["provenance"] for entries in records.values() for record in entries.values()):
-        lines.append(
-            "A result is carried over if the new code gives the numbers of the old code on the data that come with the book."
-        )
     lines += ['"+ changes" after a commit means that the code had uncommitted changes when the result was computed.', ""]
     for run, entries in records.items():
         head = ["| page | running time | commit | remark |", "|---|---|---|---|"]
