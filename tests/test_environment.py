@@ -58,8 +58,7 @@ def test_the_package_imports_what_it_depends_on():
     named += [node.module for node in nodes if isinstance(node, ast.ImportFrom)]
     imported = {name.split(".")[0] for name in named}
     depended = {Requirement(line).name for line in project()["dependencies"]}
-    later = {"scikit-learn"}  # of the chapters to come: the first to learn from call profiles
-    assert {name for name in depended if MODULES.get(name, name) not in imported} <= later
+    assert [name for name in depended if MODULES.get(name, name) not in imported] == []
 
 
 def test_conda_users_get_the_same_packages():

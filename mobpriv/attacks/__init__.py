@@ -1,8 +1,8 @@
 """Re-identification attacks: ``fit`` on known traces, ``rank`` anonymous ones.
 
 ``rank`` returns a DataFrame of dissimilarities, one row an anonymous trace, one column a known user. Smaller is more alike; NaN
-means that one of the two has no profile. The policies turn it into answers. Attacks on profiles of call records are in
-:mod:`mobpriv.attacks.visits`.
+means that one of the two has no profile. The policies turn it into answers. Attacks on profiles of visits are in
+:mod:`mobpriv.attacks.visits`, on individual call profiles in :mod:`mobpriv.attacks.icp`.
 """
 
 from mobpriv.attacks.ap import APAttack

@@ -1,4 +1,4 @@
-"""Noise that sanitises profiles, and its exact law.
+"""Noise that sanitises profiles of visits, and its exact law.
 
 The mechanisms are randomised response, rounded clamped Laplace noise and clamped two-sided geometric noise.
 

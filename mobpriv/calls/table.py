@@ -102,7 +102,7 @@ def _texts(column: pd.Series) -> pd.Series:
 
 def problems(table: pd.DataFrame, cells: Cells | None = None, period: Period | None = None) -> pd.DataFrame:
     """List every rule of ``Calls`` that records of ``table`` break, one row per rule (columns:
-    :class:`mobpriv.traces.Problem`).
+    :class:`mobpriv.traces.table.Problem`).
 
     With ``cells``, each cell must be listed there and have coordinates. With ``period``, calls must begin in it. Order and
     exact repetitions are not checked: :func:`as_calls` sorts, and :func:`without` reports repetitions.
@@ -195,7 +195,7 @@ def without(table: pd.DataFrame, cells: Cells | None = None, period: Period | No
     """Remove the records that break a rule or repeat another, and return the ``Calls`` and a table of what was left out.
 
     A record is a repetition if all columns of ``Calls`` agree; further columns are not compared. The second table has the
-    columns of :class:`mobpriv.traces.Problem`. A record that breaks two rules counts under the first.
+    columns of :class:`mobpriv.traces.table.Problem`. A record that breaks two rules counts under the first.
     """
     left_out, bad = [], np.zeros(len(table), bool)
     for rule, broken, remedy in _broken(table, cells, period):

@@ -1,7 +1,7 @@
 """Read any table of positions as ``Traces``: CSV and Parquet files with a mapping of column names.
 
 Every reader of this package returns ``(traces, left_out)``: the valid records, and a table of what was left out and why.
-``left_out`` has the columns of :class:`mobpriv.traces.Problem`. In addition to the rules of :func:`mobpriv.traces.table.without` it
+``left_out`` has the columns of :class:`mobpriv.traces.table.Problem`. In addition to the rules of :func:`mobpriv.traces.table.without` it
 has those of the readers (lines or times that cannot be read, files without records). Its columns:
 
 * ``place``: the file and the line;

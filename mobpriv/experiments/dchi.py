@@ -31,7 +31,7 @@ from mobpriv.visits.affinity import Neighbourhood, affinity, neighbourhood
 from mobpriv.visits.profiles import LEAST, POIS, USERS, as_counts, count_profiles, day, eligible, pois_of
 from mobpriv.visits.statistician import corrected_visitors, mean_error, visitors, visits
 
-# --- Draw the sample of §VI-A many times: n = 100 users with visits at 6 distinct POIs or more, what is published, and what lea
+# ------------------------------------------------------------ Draw the sample of §VI-A many times
 # The paper's figures use one sample; we draw ``draws`` samples, so that a figure has a band. Arrays have the sample first:
 # profiles (draws, n, m), rates (draws, …).
 SCENARIOS = ("1", "2.1", "2.2")

@@ -1,4 +1,4 @@
-"""What the adversary of dχ's §V and §VI knows, estimates and chooses. Arrays have the sample first.
+"""What the adversary of dχ's §V and §VI knows, estimates and chooses, and what clamping does. Arrays have the sample first.
 
 Source (extended here): Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization mechanisms*.
 """
@@ -18,7 +18,7 @@ from mobpriv.experiments.dchi import BOOLEANS, Leaked, Protection, Samples, best
 from mobpriv.visits.statistician import mean_error, visitors, visits
 
 
-# ------------------------------------------- Measure how well the adversary estimates the noise. Arrays have the sample first
+# ------------------------------------------- Measure how well the adversary estimates the noise
 # * How rounding and clamping change Algorithm 14 (Figure 14).
 # * How well the binomial rule of §V-C chooses the δ of Algorithm 11.
 def limit(epsilon) -> np.ndarray:
@@ -71,7 +71,7 @@ def by_rule(samples: Samples, epsilon: float, confidences: Sequence[float], most
     return rates, best_rate(leak.published, leak.known, most)
 
 
-# --- Measure how often a name is right if the adversary knows only some users; the paper's r(δ, M, n) does not count wrong name
+# ------------------------------ Count wrong names too, which the paper's r(δ, M, n) does not, if the adversary knows some users
 def names_right(samples: Samples, protection: Protection, epsilon: float, users: int, pois: int) -> np.ndarray:
     """Return the share of right names among the sanitised profiles to which Algorithm 11 gives exactly one name, (draws,).
 
@@ -186,7 +186,7 @@ def epsilon_of_error(samples: Samples, protection: Protection, target: float) ->
     return float(np.exp(high))
 
 
-# --- Discard inconsistencies (Figure 13) over the whole grid of (τ, N), with the precision of Algorithm 12 and its ideal versio
+# ------------------------------------------------------------ Discard inconsistencies (Figure 13) over the grid of (τ, N)
 # Everything is in scenario 2.2, for booleans, with the sample first.
 class Tags(NamedTuple):
     """Numbers of POIs of the attacked profiles, arrays (draws, τ); those without τ (draws,)."""

@@ -50,7 +50,7 @@ def by_letter(
     * ``line_27``: "at most k" keeps a merged group of exactly k unsafe, as printed.
     * ``own``: lines 9 and 10 search the nearest group among all, including the group itself, as printed.
     * ``at_once`` False: merge only the first pair of each round, then recompute the distances.
-    * ``ties``: break ties at random; None: like :class:`Primule`.
+    * ``ties``: break ties at random; None: like :class:`mobpriv.mechanisms.icp.Primule`.
     """
     one_of("line_17", line_17, LINE_17)
     one_of("line_27", line_27, LINE_27)

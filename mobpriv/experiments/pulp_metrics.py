@@ -178,10 +178,7 @@ def profiles(
     found = each_user(_of_user, traces, lambda user: (dict(metrics), sweeps, seeds), "variants", workers, keep)
     table = pd.DataFrame(found, columns=["metrics", *COLUMNS])
     kinds = dict.fromkeys(("value", "privacy", "utility", "pois", "standard"), float) | {"repetition": int, "records": int}
-    return {
-        name: table.loc[table["metrics"] == name, COLUMNS].astype(kinds).reset_index(drop=True)  #
-        for name in metrics
-    }
+    return {name: table.loc[table["metrics"] == name, COLUMNS].astype(kinds).reset_index(drop=True) for name in metrics}
 
 
 def _of_user(trace: Traces, metrics: dict[str, Metrics], sweeps: Sequence[Sweep], seeds: Sequence[int]) -> list[dict]:

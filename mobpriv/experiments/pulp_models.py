@@ -223,6 +223,7 @@ def _sigmoid(x: np.ndarray, y: np.ndarray, sigmoid: Callable, slope: Callable, b
 # ------------ Test how robust PULP's models are: against fewer settings, and against other definitions of privacy and utility
 # A curve of four coefficients fits few points better than many, so errors at fitted points do not show how many are needed. Every
 # curve is also evaluated *between* its settings, at the same values for all curves, to which none was fitted.
+
 # one at a time, from the values of §VI-A: minutes, metres, per cent of the diameter, level of the S2 cells
 FAMILIES: dict[str, dict[float, Metrics]] = {
     "duration": {minutes: Metrics(duration=60.0 * minutes) for minutes in (5, 15, 30, 60, 120)},

@@ -416,7 +416,7 @@ def _check(calls, needed: tuple[str, ...]) -> None:
         raise ValueError(
             f"every call must have a user, a time and a cell ({nothing.sum()} do not, the first in row {nothing.argmax()}): without() leaves them out"
         )
-    if "duration" in calls.columns:  # checked for every call, as in icp_files, even if no profile depends on it
+    if "duration" in calls.columns:  # checked for every call, as in mobpriv.icp.files, even if no profile depends on it
         duration = calls["duration"].to_numpy(float)
         wrong = (duration < 0) | np.isinf(duration)
         if wrong.any():

@@ -2,7 +2,8 @@
 
 Each is a frozen dataclass with ``protect(traces, rng) -> Traces``, whose fields are the paper's parameters. Some have other
 fields: ``Obfuscation`` a channel over an area, ``OwnObfuscation`` one a user; ``HMC`` the adversary's knowledge; ``Hybrid``
-mechanisms and attacks. Mechanisms on profiles of call records are in :mod:`mobpriv.mechanisms.visits`.
+mechanisms and attacks. Mechanisms on profiles of visits are in :mod:`mobpriv.mechanisms.visits`, on individual call
+profiles in :mod:`mobpriv.mechanisms.icp`.
 """
 
 from mobpriv.mechanisms.geo_i import GeoI

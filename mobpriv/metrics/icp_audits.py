@@ -1,4 +1,4 @@
-"""Exact worst-case privacy loss of call profiles: does the differential-privacy baseline satisfy its guarantee?
+"""Exact worst-case privacy loss of individual call profiles: does the differential-privacy baseline satisfy its guarantee?
 
 Source: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy risk mitigation for user profiles*, §7.
 

@@ -1,4 +1,4 @@
-"""Attacks on call profiles: ``fit`` on true profiles that leaked, ``rank`` sanitised ones.
+"""Attacks on profiles of visits (dχ): ``fit`` on true profiles that leaked, ``rank`` sanitised ones.
 
 The interface is that of attacks on traces (:mod:`mobpriv.attacks`). ``rank`` returns dissimilarities, one row a sanitised
 profile, one column a leaked user; smaller is more alike, infinite is impossible. The policies of

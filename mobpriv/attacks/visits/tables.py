@@ -1,4 +1,4 @@
-"""Checks of the tables of attacks on profiles, a row a user and a column a POI; each error states rule, value and place."""
+"""Checks of the tables of attacks on profiles of visits, a row a user and a column a POI; each error states rule, value and place."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Mechanisms on call profiles, one file each.
+"""Mechanisms on profiles of visits (dχ), one file each.
 
 Each is a frozen dataclass with ``protect(profiles, rng) -> profiles``, whose fields are the paper's parameters. Tables have a
 row a user and a column a POI, of truth values or of whole numbers.
