@@ -240,10 +240,10 @@ def status_page(
         for what, of in _by_people(every, registry).items()
     ]
     lines = [" ".join(lines), ""]
-    lines += ["A result without a remark comes from the code of today."] if every else []
+    lines += ["A result that is neither stale nor carried over comes from the code of today."] if every else []
     lines += ['"+ changes" after a commit means that the code had uncommitted changes when the result was computed.', ""]
     for run, entries in records.items():
-        head = ["| page | running time | commit | remark |", "|---|---|---|---|"]
+        head = ["| page | computed |", "|---|---|"]
         lines += ["", f"## {registry.title(run)}", "", *head] if entries else []
         for name, record in entries.items():
             made = record["provenance"]
@@ -252,5 +252,6 @@ def status_page(
             state = '<span class="verdict undecided">stale</span>' if (run, name) in stale else carried or quick
             page = f"[{titles.get(name, name)}](notebooks/{name}.ipynb)"
             seconds = shown(max(round(made["seconds"]), 1), "s")
-            lines.append(f"| {page} | {seconds} | {made['commit']} | {state} |")
+            how = f"in {seconds} at commit {made['commit']}"
+            lines.append(f"| {page} | {'; '.join(filter(None, [how, state]))} |")
     return "\n".join(lines) + "\n"

@@ -392,7 +392,7 @@ class TestCarryingOver:
         assert self.stale(today) == set()
         build.write_pages({"nb": "city"}, today)
         status = (today / "book" / "_generated" / "status.md").read_text()
-        assert status.count("| unknown | carried over at commit unknown |\n") == 2
+        assert status.count("at commit unknown; carried over at commit unknown |\n") == 2
         assert (
             "was rearranged after this run. On the data that come with the book"
             in (today / "book" / "notebooks" / "nb.ipynb").read_text()
