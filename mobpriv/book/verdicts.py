@@ -434,27 +434,39 @@ def told(
 
 
 def _elsewhere(holds: str, results: dict[str, Any], registry: Registry, text: str) -> str:
-    """Sentences on how a finding about one run comes out on the other runs that have its quantities and that its text does not name."""
+    """Sentences on how a finding about one run comes out on the other runs that have its quantities.
+
+    That it also holds is not said of a run that its text names; any other outcome is.
+    """
     read = names_in(holds, results)
     runs = {name.split(".")[0] for name in read}
     if len(runs) != 1:
         return ""
     (own,) = runs
-    others = [run for run in registry.runs.values() if run.name != own and named(run.title) not in text]
+    others = [run for run in registry.runs.values() if run.name != own]
     return _outcomes(
         "This finding",
         {True: "also holds", False: "does not hold", None: "is inconclusive"},
         holds,
         {run.title: {name: results.get(run.name + name.removeprefix(own)) for name in read} for run in others},
+        text,
     )
 
 
-def _outcomes(subject: str, outcomes: dict[bool | None, str], holds: str, there: dict[str, dict[str, Any]]) -> str:
-    """Sentences on how a relation comes out on the runs (title -> quantities) that have all its quantities."""
+def _outcomes(
+    subject: str, outcomes: dict[bool | None, str], holds: str, there: dict[str, dict[str, Any]], text: str = ""
+) -> str:
+    """Sentences on how a relation comes out on the runs (title -> quantities) that have all its quantities.
+
+    Runs named in ``text`` are left out if the relation holds on them.
+    """
     found: dict[str, list[str]] = {}
     for title, results in there.items():
         if None not in results.values():
-            outcome = outcomes[throughout(holds, results)]
+            truth = throughout(holds, results)
+            if truth and named(title) in text:
+                continue
+            outcome = outcomes[truth]
             found.setdefault(outcome, []).append(named(title))
     sentences = [f" {outcome} on {in_a_row(titles)}." for outcome, titles in found.items()]
     return f" {subject}{' It'.join(sentences)}" if sentences else ""

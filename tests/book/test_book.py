@@ -234,6 +234,7 @@ class TestWhatAResultDependsOn:
             ("ground/geo.py", "def metres_per_degree_at(", True, True),
             ("plot/style.py", "def panels(", True, False),  # what only draws
             ("plot/palette.py", "def mark(", True, False),  # called by plot
+            ("base/numbers.py", "def shown(", True, False),  # how a number is written
             ("book/comparison.py", "def compared(", True, False),
             ("mechanisms/w4m.py", "", False, False),  # another room of the same package
             ("channels/optimal.py", "", False, False),
@@ -265,6 +266,14 @@ class TestWhatAResultDependsOn:
         assert self.hashes(tmp_path)[1] == before
         make(tmp_path, "demo", "from mobpriv.mechanisms.promesse import Promesse as GeoI", "GeoI()")
         assert self.hashes(tmp_path)[1] != before
+
+    @pytest.mark.parametrize("cell", ["import mobpriv\nmobpriv.GeoI()", "from mobpriv import GeoI\nGeoI()"])
+    def test_on_what_it_takes_from_the_face_of_the_package(self, tmp_path, package, cell):
+        make(tmp_path, "demo", cell)
+        before = self.hashes(tmp_path)
+        file = package / "mechanisms" / "geo_i.py"
+        file.write_text(file.read_text(encoding="utf-8").replace("epsilon", "other"), encoding="utf-8")
+        assert all(a != b for a, b in zip(before, self.hashes(tmp_path), strict=True))
 
     def test_on_its_parameters_its_cells_its_data_and_the_packages_it_uses(self, tmp_path):
         lock = tmp_path / "requirements.lock"

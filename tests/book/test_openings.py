@@ -223,6 +223,14 @@ class TestFindings:
             "It costs. This finding also holds on Cabspotting. It is inconclusive on GeoLife. It does not hold on Cabspotting with simulated calls."
         ]
 
+    def test_that_it_also_holds_is_not_said_of_a_run_that_it_names_but_any_other_outcome_is(self):
+        loss = {"city": (0.3, 0.21, 0.4), "geolife": (0.3, 0.1, 0.4), "cabspotting": (0.5, 0.4, 0.6)}
+        results = {r: {"nb": {"loss": dict(zip(("value", "low", "high"), of, strict=True))}} for r, of in loss.items()}
+        found = [Finding("nb", "It costs, as on Cabspotting and GeoLife.", "city.loss > 0.2")]
+        assert told(found, results, REGISTRY, self.NAMES)["nb"] == [
+            "It costs, as on Cabspotting and GeoLife. This finding is inconclusive on GeoLife."
+        ]
+
     def test_the_size_of_a_change_has_no_sign_and_the_interval_of_the_size(self):
         found = [Finding("nb", "It falls by {abs(city.change)}.", "city.change < 0", answer=True)]
         called = names({"nb": {"change": ["points", "change"]}}, {}, REGISTRY.runs)
