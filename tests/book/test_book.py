@@ -275,6 +275,14 @@ class TestWhatAResultDependsOn:
         file.write_text(file.read_text(encoding="utf-8").replace("epsilon", "other"), encoding="utf-8")
         assert all(a != b for a, b in zip(before, self.hashes(tmp_path), strict=True))
 
+    def test_not_on_how_its_numbers_are_written(self, tmp_path, package):
+        make(tmp_path, "demo", "from mobpriv.base.numbers import shown", "print(shown(0.5))")
+        page, numbers = self.hashes(tmp_path)
+        file = package / "base" / "numbers.py"
+        file.write_text(file.read_text(encoding="utf-8").replace("infinite", "endless"), encoding="utf-8")
+        assert self.hashes(tmp_path)[0] != page
+        assert self.hashes(tmp_path)[1] == numbers
+
     def test_on_its_parameters_its_cells_its_data_and_the_packages_it_uses(self, tmp_path):
         lock = tmp_path / "requirements.lock"
         lock.write_text("numpy==1\ntyper==1\n")

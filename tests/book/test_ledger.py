@@ -112,6 +112,15 @@ def test_each_kind_of_verdict_says_what_it_rests_on():
     assert "change of AP-Attack's rate" not in "".join(map(str, rows(fourth)))  # it agrees by its number
 
 
+def test_without_a_tolerance_a_bound_is_compared_and_an_unprinted_number_is_only_shown():
+    bound, shown_only = ledger(
+        claim(id="T1.1", printed={"cabspotting": "<= 0.5"}, tolerance=None, why=""),
+        claim(id="T1.2", printed={}, tolerance=None, why=""),
+    ).split(":::::{div} claim")[1:]
+    assert "must satisfy the printed bound." in bound
+    assert "is shown, but not compared: the paper prints no number for these data." in shown_only
+
+
 def test_of_a_printed_table_every_cell_is_shown_and_those_that_differ_are_marked():
     text = ledger(claim(**TABLE, explanations=because()), runs=TWO)
     assert rows(text)[1:] == [
