@@ -2,8 +2,8 @@
 
 Both hashes cover single definitions (:mod:`mobpriv.book.definitions`), not whole files. :func:`page_hash` covers everything that an
 executed page shows; a page with the same hash is not run again. :func:`code_hash` covers only the code that computes the *numbers*:
-no text, no comments, no drawing code. It ignores in which module a definition is. A result on real data is stale if its code hash
-differs from today's.
+no text, no comments, no drawing code. It ignores in which module a definition is, so it cannot tell apart two definitions of one name
+that swap modules. A result on real data is stale if its code hash differs from today's.
 """
 
 import ast
