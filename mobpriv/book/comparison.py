@@ -37,8 +37,11 @@ class Shown(NamedTuple):
         found = self.results[name]
         return found["value"] if isinstance(found, dict) else found
 
-    def rows(self, names: str) -> pd.DataFrame:
-        """The results of a family, ``"rate.{mechanism}.{users}"``, as a table with a column per part, then value, low, high, n."""
+    def rows(self, names: str, **levels: Iterable) -> pd.DataFrame:
+        """The results of a family, ``"rate.{mechanism}.{users}"``, as a table with a column per part, then value, low, high, n.
+
+        ``levels``: the values of a part to show, in this order; values that the run does not have are left out.
+        """
         pattern = quantities.pattern(names)
         found = [(pattern.fullmatch(name), value) for name, value in self.results.items()]
         rows = [
@@ -50,7 +53,12 @@ class Shown(NamedTuple):
         table = pd.DataFrame(rows, columns=[*pattern.groupindex, "value", "low", "high", "n"])
         numbers = ["value", "low", "high", "n"]
         table[numbers] = table[numbers].replace({"infinite": np.inf, "-infinite": -np.inf}).astype(float)
-        return table
+        for part, values in reversed(levels.items()):
+            order = {value: i for i, value in enumerate(values)}
+            table = table[table[part].isin(order)].sort_values(
+                part, key=lambda column, order=order: column.map(order), kind="stable"
+            )
+        return table.reset_index(drop=True)
 
 
 def _number(part: str) -> Any:
@@ -93,6 +101,21 @@ class Compared:
         titles = [run.title for run in self.runs if run not in there]
         verb, whom = ("is", "it") if len(titles) == 1 else ("are", "them")
         return f" {' and '.join(titles)} {verb} not drawn, because the book has no such results for {whom}." if titles else ""
+
+    def spoken(self, names: str, words: str, **levels: Iterable) -> str:
+        """The values of a family on each data set, for a reader who does not see the figure; ``words``: "{value} under {mechanism}"."""
+        runs = []
+        for run in self.having(names):
+            rows = run.rows(names, **levels)
+            unit = self.unit(next(filter(quantities.pattern(names).fullmatch, run.results)))
+            texts = [
+                words.format_map(
+                    {part: called(str(level)) for part, level in row.items()} | {"value": shown(row["value"], unit)}
+                )
+                for row in rows.to_dict("records")
+            ]
+            runs.append(f"{run.title}: {', '.join(texts)}")
+        return "; ".join(runs) + "."
 
     def table(self, rows: Mapping[str, str]) -> Table:
         """A table with a row per quantity and a column per data set; small print gives the other variant and the paper.
