@@ -21,5 +21,6 @@ so that importing one module loads no solver that it does not need. The modules,
 | ``rivals`` | mechanisms that need no optimisation |
 | ``games`` | the game behind (21): does the user or the adversary gain by deviating? |
 | ``optimal`` | the optimal channels (21) to (24), with their certificates |
+| ``area`` | a user's prior and distances, checked once; the optimal channels and attacks of §9 as its methods |
 | ``nearby`` | the approximation of Appendix C |
 """

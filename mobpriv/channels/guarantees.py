@@ -10,7 +10,7 @@ import numba
 import numpy as np
 
 from mobpriv.channels import checks
-from mobpriv.channels.inference import distortion_privacy, optimal_attack
+from mobpriv.channels.inference import best_guesses, errors
 from mobpriv.channels.programs.certificate import Certificate
 from mobpriv.channels.programs.problem import Problem
 
@@ -21,11 +21,12 @@ def certificate(problem: Problem, d_epsilon, channel: np.ndarray, bound: float, 
     `d_epsilon` is the unit of the effective epsilon; for (21) it is None, and the effective epsilon nan. `bound` is a lower
     bound of the problem's value. `facts` are further fields of `Certificate`: how the bound was found.
     """
+    checks.channel(channel)
     conditional = (channel * problem.cost).sum(axis=1)
     ap = None
     if problem.error is not None:
-        answers = optimal_attack(problem.prior, channel, problem.error)
-        ap = distortion_privacy(problem.prior, channel, problem.error, answers)
+        answers = best_guesses(problem.prior, channel, problem.error)
+        ap = float(problem.prior @ errors(channel, problem.error, answers))
     return Certificate(
         cost=float(conditional.max() if problem.worst_case else problem.prior @ conditional),
         bound=bound,

@@ -16,15 +16,18 @@ from mobpriv.channels.programs.solvers.minmax import MinMax, solve
 def distortion_privacy(prior, channel, error, attack) -> float:
     """Σ_{s,o,ŝ} π(s) p(o|s) q(ŝ|o) d(ŝ, s), Equation (7): the adversary's expected error, in the unit of ``error``."""
     prior = checks.prior(prior)
-    channel = checks.channel(channel, len(prior))
-    return float(prior @ conditional_error(channel, error, attack))
+    return float(prior @ conditional_error(checks.channel(channel, len(prior)), error, attack))
 
 
 def conditional_error(channel, error, attack) -> np.ndarray:
     """Σ_{o,ŝ} p(o|s) q(ŝ|o) d(ŝ, s) for every secret s, Equations (6) and (26); shape (S,), in the unit of ``error``."""
     channel = checks.channel(channel)
     error = checks.matrix(error, "error", rows=len(channel))
-    attack = _attack(attack, channel.shape[1], error.shape[1])
+    return errors(channel, error, _attack(attack, channel.shape[1], error.shape[1]))
+
+
+def errors(channel: np.ndarray, error: np.ndarray, attack: np.ndarray) -> np.ndarray:
+    """:func:`conditional_error` of checked arrays."""
     expected = error[:, attack] if attack.ndim == 1 else error @ attack.T  # (S, O): error for secret s on seeing o
     return np.einsum("so,so->s", channel, expected)
 
@@ -47,7 +50,7 @@ def optimal_attack(prior, channel, error) -> np.ndarray:
     """
     prior = checks.prior(prior)
     channel = checks.channel(channel, len(prior))
-    return _best_guesses(prior, channel, checks.matrix(error, "error", rows=len(prior)))
+    return best_guesses(prior, channel, checks.matrix(error, "error", rows=len(prior)))
 
 
 def unweighted_attack(channel, error) -> np.ndarray:
@@ -60,7 +63,7 @@ def unweighted_attack(channel, error) -> np.ndarray:
     """
     channel = checks.channel(channel)
     uniform = np.full(len(channel), 1 / len(channel))
-    return _best_guesses(uniform, channel, checks.matrix(error, "error", rows=len(channel)))
+    return best_guesses(uniform, channel, checks.matrix(error, "error", rows=len(channel)))
 
 
 def bayes(prior, channel) -> np.ndarray:
@@ -107,11 +110,12 @@ def remap(prior, channel, cost_of_estimate) -> np.ndarray:
     channel = checks.channel(channel, len(prior))
     cost = checks.matrix(cost_of_estimate, "cost", rows=len(prior))
     moved = np.zeros((cost.shape[1], len(prior)))
-    np.add.at(moved, _best_guesses(prior, channel, cost), channel.T)
+    np.add.at(moved, best_guesses(prior, channel, cost), channel.T)
     return moved.T
 
 
-def _best_guesses(prior, channel, error) -> np.ndarray:
+def best_guesses(prior: np.ndarray, channel: np.ndarray, error: np.ndarray) -> np.ndarray:
+    """:func:`optimal_attack` of checked arrays."""
     joint = (prior[:, None] * channel).T
     guesses = (joint @ error).argmin(1)
     guesses[joint.sum(1) == 0] = (prior @ error).argmin()

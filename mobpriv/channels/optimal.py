@@ -46,7 +46,7 @@ def distortion(prior, cost, error, d_m: float, worst_case: bool = False) -> Opti
     optimal one (19) err differently on them. The paper has no rule to choose one. The result is the vertex at which the simplex
     method ends.
     """
-    return _optimum(checked(prior, cost, np.inf, error, d_m, worst_case), None)
+    return solved(checked(prior, cost, np.inf, error, d_m, worst_case), None)
 
 
 def differential(prior, cost, d_epsilon, epsilon: float, error=None, worst_case: bool = False) -> Optimum:
@@ -56,13 +56,13 @@ def differential(prior, cost, d_epsilon, epsilon: float, error=None, worst_case:
     one from the interior of the optimal set. With `error` it is the one of largest AP: our rule, for the paper has none.
     """
     problem = checked(prior, cost, exponents(prior, d_epsilon, epsilon), worst_case=worst_case)
-    plain = _optimum(problem, d_epsilon)
+    plain = solved(problem, d_epsilon)
     if error is None:
         return plain
     if worst_case:
         raise ValueError("the rule of the largest distortion privacy is for the average cost: leave error or worst_case out")
     error = checks.matrix(error, "error", rows=len(problem.prior), negative=False)
-    return _largest_distortion(replace(problem, error=error), d_epsilon, plain)
+    return of_largest_ap(replace(problem, error=error), d_epsilon, plain)
 
 
 def within(prior, cost, d_epsilon, epsilon: float, threshold: float, worst_case: bool = False) -> Optimum:
@@ -79,15 +79,15 @@ def within(prior, cost, d_epsilon, epsilon: float, threshold: float, worst_case:
         raise ValueError(f"threshold must be positive, in the unit of d_epsilon (got {threshold})")
     d = exponents(prior, d_epsilon, 1.0)
     steps = shortest_path(np.ascontiguousarray((d <= threshold) & (d > 0), float), unweighted=True)
-    return _optimum(checked(prior, cost, epsilon * steps, worst_case=worst_case), steps)
+    return solved(checked(prior, cost, epsilon * steps, worst_case=worst_case), steps)
 
 
 def joint(prior, cost, error, d_m: float, d_epsilon, epsilon: float, worst_case: bool = False) -> Optimum:
     """The least costly eps-d_eps-private channel whose distortion privacy is at least d_m, (24)."""
-    return _optimum(checked(prior, cost, exponents(prior, d_epsilon, epsilon), error, d_m, worst_case), d_epsilon)
+    return solved(checked(prior, cost, exponents(prior, d_epsilon, epsilon), error, d_m, worst_case), d_epsilon)
 
 
-def _optimum(problem: Problem, d_epsilon) -> Optimum:
+def solved(problem: Problem, d_epsilon) -> Optimum:
     """A constant channel if it is optimal or as good as optimal; else the result of `relaxations`.
 
     p(o|s) <= exp(B) p(o|t) for the largest exponent B. So the least cost is at most (exp(B) - 1) max |c| below that of the
@@ -119,7 +119,7 @@ def _constant(problem: Problem) -> tuple[np.ndarray, float]:
     return channel, float(costs.min())
 
 
-def _largest_distortion(problem: Problem, d_epsilon, plain: Optimum) -> Optimum:
+def of_largest_ap(problem: Problem, d_epsilon, plain: Optimum) -> Optimum:
     """An optimal channel of (22) of largest AP: min cost - reward * AP, the reward small enough.
 
     A linear program has a reward below which its optimum is also optimal for the cost. The cost shows whether this reward was

@@ -1,12 +1,7 @@
 """Run the experiments of §9: the area, the users and their priors, scenarios 1, 2 and 3 (§9.1) and the prior study (§9.2).
 
-A scenario takes one user:
-
-* her prior π (S,),
-* the distances between the cells' centres (S, S) in metres, used as d and as d_ε,
-* the thresholds, ε in 1/m and d_m in m.
-
-The cost is the paper's: 0 for the true cell, 1 for any other. A scenario returns one row, a plain dict, per solved channel;
+A scenario takes one user, an :class:`mobpriv.channels.area.Area` (her prior π, the distances between the cells' centres in metres and the
+paper's cost), and the thresholds, ε in 1/m and d_m in m. It returns one row, a plain dict, per solved channel;
 :func:`of_all` runs it for all users. The functions :func:`readable`, :func:`per_km` and :func:`worth` convert metres and 1/m to
 the kilometres of the pages.
 
@@ -18,6 +13,7 @@ Source: Shokri, "Privacy games", PETS 2015, §9.
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -27,10 +23,10 @@ from tqdm import tqdm
 
 from mobpriv.base import processes
 from mobpriv.base.numbers import counted, shown
-from mobpriv.channels import checks, optimal
-from mobpriv.channels.distances import hamming
+from mobpriv.channels import checks
+from mobpriv.channels.area import Area
 from mobpriv.channels.guarantees import effective_epsilon
-from mobpriv.channels.inference import bayes, distortion_privacy, optimal_attack, prior_error
+from mobpriv.channels.inference import bayes
 from mobpriv.channels.optimal import Optimum
 from mobpriv.channels.priors import Priors, better_informed, densest_area, entropy, most_active, priors
 from mobpriv.channels.rivals import planar_laplace
@@ -83,10 +79,10 @@ def readable(rows: list[dict]) -> pd.DataFrame:
     return table.assign(**{name: table[name] / KM for name in LENGTHS if name in table})
 
 
-def worth(prior, channel, cost, distances) -> dict[str, float]:
+def worth(area: Area, channel) -> dict[str, float]:
     """Return the cost, the AP in km and the effective ε in 1/m of any channel."""
-    expected = float(prior @ (channel * cost).sum(axis=1))
-    return {"cost": expected, "AP": _privacy(prior, channel, distances) / KM, "epsilon": effective_epsilon(channel, distances)}
+    expected = float(area.prior @ (channel * area.cost).sum(axis=1))
+    return {"cost": expected, "AP": area.ap(channel) / KM, "epsilon": effective_epsilon(channel, area.distances)}
 
 
 def laplace(grid: AreaGrid, epsilon: float) -> np.ndarray:
@@ -297,7 +293,7 @@ def _check_epsilons(epsilons) -> None:
         raise ValueError("epsilons must hold at least one privacy level, in 1/m (got none)")
 
 
-def scenario_1(prior, distances, epsilons) -> list[dict]:
+def scenario_1(area: Area, epsilons) -> list[dict]:
     """Solve (22) for p_ε, (21) for p_dm and (24) for p_ε,dm with d_m = AP(p_ε), for every ε; rows of :func:`judged`.
 
     p_ε satisfies (24c) at this d_m and is therefore optimal for (24). By construction the joint cost equals the differential
@@ -314,21 +310,20 @@ def scenario_1(prior, distances, epsilons) -> list[dict]:
     Further field in the rows of p_dm: ``kept``, its effective ε (1/m; infinite if it is not private for any ε).
     """
     _check_epsilons(epsilons)
-    cost, rows = hamming(len(prior)), []
-    likeliest = int(np.argmax(prior))
+    rows, likeliest = [], int(np.argmax(area.prior))
     for epsilon in epsilons:
-        found = optimal.differential(prior, cost, distances, epsilon, error=distances)
+        found = area.differential(epsilon)
         d_m = found.certificate.distortion * (1 - ROUNDING)
-        middle = optimal.differential(prior, cost, distances, epsilon).channel
-        row = judged("differential", prior, distances, epsilon, d_m, found)
-        bound = found.certificate.distortion_bound or prior_error(prior, distances)
-        row |= {"middle": _privacy(prior, middle, distances), "privacy_bound": bound, "floor": floor(prior, distances, epsilon)}
-        row |= {"silence": silence(prior), "named": float(prior @ found.channel[:, likeliest])}
-        lone = optimal.distortion(prior, cost, distances, d_m)
-        kept = effective_epsilon(np.where(lone.channel < SOLVERS, 0.0, lone.channel), distances)
-        rows += [row, judged("distortion", prior, distances, epsilon, d_m, lone) | {"kept": kept}]
-        found = optimal.joint(prior, cost, distances, d_m, distances, epsilon)
-        rows.append(judged("joint", prior, distances, epsilon, d_m, found))
+        middle = area.differential(epsilon, largest_ap=False).channel
+        row = judged(area, "differential", epsilon, d_m, found)
+        bound = found.certificate.distortion_bound or area.d_max
+        row |= {"middle": area.ap(middle), "privacy_bound": bound, "floor": floor(area, epsilon)}
+        row |= {"silence": silence(area.prior), "named": float(area.prior @ found.channel[:, likeliest])}
+        lone = area.distortion(d_m)
+        kept = effective_epsilon(np.where(lone.channel < SOLVERS, 0.0, lone.channel), area.distances)
+        rows += [row, judged(area, "distortion", epsilon, d_m, lone) | {"kept": kept}]
+        found = area.joint(d_m, epsilon)
+        rows.append(judged(area, "joint", epsilon, d_m, found))
     return rows
 
 
@@ -337,18 +332,18 @@ def silence(prior) -> float:
     return float(1 - np.max(prior))
 
 
-def floor(prior, distances, epsilon: float) -> float:
+def floor(area: Area, epsilon: float) -> float:
     """Return the AP that ε alone guarantees, in m: max_a min_ŝ Σ_s π(s) exp(-ε d(a, s)) d(ŝ, s).
 
     By (15) every secret s gives an observable at least exp(-ε d(a, s)) times as often as a does. Insert this into AP = Σ_o
     min_ŝ Σ_s π(s) p(o|s) d(ŝ, s): the sum over o of p(o|a) is 1. The bound holds for the ε-private channels of any cost and for
     every reference cell a.
     """
-    weighted = prior * np.exp(-epsilon * np.asarray(distances))  # (a, s)
-    return float((weighted @ distances).min(axis=1).max())
+    weighted = area.prior * np.exp(-epsilon * area.distances)  # (a, s)
+    return float((weighted @ area.distances).min(axis=1).max())
 
 
-def frontier(prior, distances, epsilons, shares) -> list[dict]:
+def frontier(area: Area, epsilons, shares) -> list[dict]:
     """Return the least cost at every d_m, given as ``shares`` of d_max: rows of (21), and of (24) for every ε.
 
     Shares are below 1, where nothing can be varied. Rows: mechanism, epsilon (None for (21)), ``share``, d_m (m; of (22) its
@@ -357,22 +352,22 @@ def frontier(prior, distances, epsilons, shares) -> list[dict]:
     """
     _check_epsilons(epsilons)
     _each("shares", shares, "at least 0 and below 1", lambda share: (share >= 0) & (share < 1))
-    cost, d_max = hamming(len(prior)), prior_error(prior, distances)
+    d_max = area.d_max
 
     def row(mechanism, epsilon, share, found):
         of = {"mechanism": mechanism, "epsilon": epsilon, "share": float(share), "d_m": float(share * d_max)}
         return of | {"cost": found.certificate.cost, "exact": bool(found.certificate.exact)}
 
-    rows = [row("distortion", None, s, optimal.distortion(prior, cost, distances, s * d_max)) for s in shares]
+    rows = [row("distortion", None, s, area.distortion(s * d_max)) for s in shares]
     for epsilon in epsilons:
-        private = optimal.differential(prior, cost, distances, epsilon, error=distances)
+        private = area.differential(epsilon)
         rows.append(row("differential", epsilon, private.certificate.distortion / d_max, private))
         for share in shares:
-            rows.append(row("joint", epsilon, share, of_largest_ap(prior, cost, distances, share * d_max, epsilon, private)))
+            rows.append(row("joint", epsilon, share, of_largest_ap(area, share * d_max, epsilon, private)))
     return rows
 
 
-def scenario_2(prior, distances, epsilons, shares) -> list[dict]:
+def scenario_2(area: Area, epsilons, shares) -> list[dict]:
     """Solve (22) for every ε, then (21) and (24) for d_m above AP(p_ε); rows of :func:`judged`.
 
     d_m is the given ``shares`` of the way from AP(p_ε) to d_max, the largest AP of any channel. The paper says only "some
@@ -383,22 +378,22 @@ def scenario_2(prior, distances, epsilons, shares) -> list[dict]:
     _each("shares", shares, "above 0 and at most 1", lambda share: (share > 0) & (share <= 1))
     if not len(shares):
         raise ValueError("shares must hold at least one number, above 0 and at most 1 (got none)")
-    cost, d_max = hamming(len(prior)), prior_error(prior, distances)
+    d_max = area.d_max
     rows = []
     for epsilon in epsilons:
-        found = optimal.differential(prior, cost, distances, epsilon, error=distances)
+        found = area.differential(epsilon)
         ap = found.certificate.distortion
-        rows.append(judged("differential", prior, distances, epsilon, ap, found))
+        rows.append(judged(area, "differential", epsilon, ap, found))
         for share in shares if ap < d_max * (1 - 1e-6) else ():
             d_m = ap + share * (d_max - ap)
-            found = optimal.distortion(prior, cost, distances, d_m)
-            rows.append(judged("distortion", prior, distances, epsilon, d_m, found) | {"share": share})
-            found = optimal.joint(prior, cost, distances, d_m, distances, epsilon)
-            rows.append(judged("joint", prior, distances, epsilon, d_m, found) | {"share": share})
+            found = area.distortion(d_m)
+            rows.append(judged(area, "distortion", epsilon, d_m, found) | {"share": share})
+            found = area.joint(d_m, epsilon)
+            rows.append(judged(area, "joint", epsilon, d_m, found) | {"share": share})
     return rows
 
 
-def scenario_3(prior, distances, epsilons, step: float = 500.0) -> list[dict]:
+def scenario_3(area: Area, epsilons, step: float = 500.0) -> list[dict]:
     """Solve (22) for every ε, (21) for every d_m and (24) for every pair; rows of :func:`judged`.
 
     d_m = ``step``, 2 ``step``, … up to d_max (m). If d_m ≤ AP(p_ε), p_ε is optimal for (24), as in scenario 1: it is used, and
@@ -406,39 +401,38 @@ def scenario_3(prior, distances, epsilons, step: float = 500.0) -> list[dict]:
     our rule (m). In the rows of p_ε ``as_written`` is the AP of an optimum of (22) without the rule.
     """
     _check_epsilons(epsilons)
-    d_max = prior_error(prior, distances)
+    d_max = area.d_max
     check_step(step, d_max)
-    cost = hamming(len(prior))
     thresholds = step * np.arange(1, 1 + int(d_max / step))
-    alone = {d_m: optimal.distortion(prior, cost, distances, d_m) for d_m in thresholds}
-    rows = [judged("distortion", prior, distances, None, d_m, found) for d_m, found in alone.items()]
+    alone = {d_m: area.distortion(d_m) for d_m in thresholds}
+    rows = [judged(area, "distortion", None, d_m, found) for d_m, found in alone.items()]
     for epsilon in epsilons:
-        private = optimal.differential(prior, cost, distances, epsilon, error=distances)
-        plain = optimal.differential(prior, cost, distances, epsilon).channel
-        row = judged("differential", prior, distances, epsilon, None, private)
-        rows.append(row | {"as_written": _privacy(prior, plain, distances)})
+        private = area.differential(epsilon)
+        plain = area.differential(epsilon, largest_ap=False).channel
+        row = judged(area, "differential", epsilon, None, private)
+        rows.append(row | {"as_written": area.ap(plain)})
         for d_m in thresholds:
             reused = bool(d_m <= private.certificate.distortion)
-            written = optimal.joint(prior, cost, distances, d_m, distances, epsilon)
+            written = area.joint(d_m, epsilon)
             found = private if reused else written
-            row = judged("joint", prior, distances, epsilon, d_m, found) | {"reused": reused}
+            row = judged(area, "joint", epsilon, d_m, found) | {"reused": reused}
             rows.append(row | {"as_written": written.certificate.distortion})
     return rows
 
 
-def of_largest_ap(prior, cost, distances, d_m: float, epsilon: float, private: Optimum | None = None) -> Optimum:
+def of_largest_ap(area: Area, d_m: float, epsilon: float, private: Optimum | None = None) -> Optimum:
     """Return the optimal channel of (24) with the largest AP; ``private``: that of (22), if known.
 
     If d_m is at most the AP of ``private``, this channel satisfies (24c), and no optimum of (24) has a larger AP. Above it d_m
     binds: every optimum has the AP d_m (scenario 2).
     """
-    private = private or optimal.differential(prior, cost, distances, epsilon, error=distances)
+    private = private or area.differential(epsilon)
     if d_m <= private.certificate.distortion:
         return private
-    return optimal.joint(prior, cost, distances, d_m, distances, epsilon)
+    return area.joint(d_m, epsilon)
 
 
-def prior_knowledge(prior, distances, epsilons, weights, powers=(), places: int = 2) -> list[dict]:
+def prior_knowledge(area: Area, epsilons, weights, powers=(), places: int = 2) -> list[dict]:
     """§9.2: make channels for π and attack them with adversaries who know π̂.
 
     * "differential": p_ε of (22).
@@ -464,36 +458,36 @@ def prior_knowledge(prior, distances, epsilons, weights, powers=(), places: int 
     _each("powers", powers, "positive and finite", lambda k: (k > 0) & np.isfinite(k))
     if not len(weights) + len(powers):
         raise ValueError("weights and powers are both empty: there is no adversary to attack the channels")
-    prior = checks.prior(prior)
+    prior = area.prior
     adversaries = [("weight", float(w), better_informed(prior, w, places)) for w in weights]
     if places > 1:  # one cell is not far from another likelier one, but perhaps from the best guess
         adversaries += [("place", float(w), better_informed(prior, w, 1)) for w in weights if w > 0]
     adversaries += [("power", float(k), prior**k / (prior**k).sum()) for k in powers]
-    cost = hamming(len(prior))
     rows = []
     for epsilon in epsilons:
-        private = optimal.differential(prior, cost, distances, epsilon, error=distances)
-        alone = optimal.distortion(prior, cost, distances, private.certificate.distortion * (1 - ROUNDING))
+        private = area.differential(epsilon)
+        alone = area.distortion(private.certificate.distortion * (1 - ROUNDING))
         channels = {"differential": private, "distortion": alone}
-        d_max, ap = prior_error(prior, distances), private.certificate.distortion
+        d_max, ap = area.d_max, private.certificate.distortion
         if ap < d_max * (1 - 1e-6):
             d_m = (ap + d_max) / 2
-            channels["joint"] = optimal.joint(prior, cost, distances, d_m, distances, epsilon)
-            channels["distortion above"] = optimal.distortion(prior, cost, distances, d_m)
+            channels["joint"] = area.joint(d_m, epsilon)
+            channels["distortion above"] = area.distortion(d_m)
         for kind, level, known in adversaries:
+            adversary = replace(area, prior=known)
             for name, found in channels.items():
-                attack = optimal_attack(known, found.channel, distances)
+                attack = adversary.attack(found.channel)
                 rows.append(
                     {"mechanism": name, "epsilon": float(epsilon), "kind": kind, "level": level, "bits": entropy(known)}
-                    | {"privacy": distortion_privacy(known, found.channel, distances, attack)}
+                    | {"privacy": adversary.ap(found.channel, attack)}
                     | {"promised": found.certificate.distortion}
-                    | {"under_prior": distortion_privacy(prior, found.channel, distances, attack)}
+                    | {"under_prior": area.ap(found.channel, attack)}
                     | _certified(found)
                 )
     return rows
 
 
-def judged(mechanism: str, prior, distances, epsilon, d_m, found: Optimum) -> dict:
+def judged(area: Area, mechanism: str, epsilon, d_m, found: Optimum) -> dict:
     """Return one row: the thresholds (None if absent), cost, privacy, bayes and the certificate.
 
     * privacy, bayes: expected error in m of the optimal attack (19) and of the Bayes attack (25).
@@ -504,13 +498,9 @@ def judged(mechanism: str, prior, distances, epsilon, d_m, found: Optimum) -> di
         "epsilon": None if epsilon is None else float(epsilon),
         "d_m": None if d_m is None else float(d_m),
         "cost": found.certificate.cost,
-        "privacy": _privacy(prior, found.channel, distances),
-        "bayes": distortion_privacy(prior, found.channel, distances, bayes(prior, found.channel)),
+        "privacy": area.ap(found.channel),
+        "bayes": area.ap(found.channel, bayes(area.prior, found.channel)),
     } | _certified(found)
-
-
-def _privacy(prior, channel, distances) -> float:
-    return distortion_privacy(prior, channel, distances, optimal_attack(prior, channel, distances))
 
 
 def _certified(found: Optimum) -> dict:
@@ -528,30 +518,31 @@ def _certified(found: Optimum) -> dict:
 def of_all(
     scenario: Callable[..., list[dict]],
     priors: Iterable,
+    distances,
     *arguments,
     keep: Callable[[str, Callable], list[dict]] = lambda name, compute: compute(),
     workers: int = 2,
 ) -> list[dict]:
-    """Run ``scenario(prior, *arguments)`` for every prior; return all rows, each with its ``user`` from 1 on.
+    """Run ``scenario(Area(prior, distances), *arguments)`` for every prior; return all rows, each with its ``user`` from 1 on.
 
     ``keep(name, compute)`` stores the rows of one user, for example with :func:`mobpriv.book.step`, so that an interrupted run
     continues. The numbers do not depend on the number of
     processes, ``workers``: every user is computed with one thread.
     """
     _whole("workers", workers)
-    priors = list(checks.prior(np.array(list(priors), float), several=True))
-    names = [f"{scenario.__name__}-{user}" for user in range(1, 1 + len(priors))]
+    areas = [Area(prior, distances) for prior in checks.prior(np.array(list(priors), float), several=True)]
+    names = [f"{scenario.__name__}-{user}" for user in range(1, 1 + len(areas))]
     if workers == 1:
         tables = [
-            keep(name, lambda prior=prior: _alone(scenario, prior, *arguments))
-            for name, prior in zip(tqdm(names, disable=None), priors, strict=True)
+            keep(name, lambda area=area: _alone(scenario, area, *arguments))
+            for name, area in zip(tqdm(names, disable=None), areas, strict=True)
         ]
     else:
         # one waiting thread per process: users whose rows are stored already are never sent to a process
         # the pool ends first, immediately on an error
         with ThreadPoolExecutor(workers) as threads, processes.pool(workers) as pool:
             waiting = threads.map(
-                lambda name, prior: keep(name, lambda: pool.submit(_alone, scenario, prior, *arguments).result()), names, priors
+                lambda name, area: keep(name, lambda: pool.submit(_alone, scenario, area, *arguments).result()), names, areas
             )
             tables = list(tqdm(waiting, total=len(names), disable=None))
     return [{"user": user} | row for user, table in enumerate(tables, 1) for row in table]

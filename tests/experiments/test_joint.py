@@ -7,7 +7,8 @@ from mobpriv.attacks.policies import reidentified
 from mobpriv.base.numbers import shown
 from mobpriv.book import notebooks, runs
 from mobpriv.book.results import ROOT
-from mobpriv.channels.distances import euclidean, hamming
+from mobpriv.channels.area import Area
+from mobpriv.channels.distances import euclidean
 from mobpriv.channels.inference import prior_error
 from mobpriv.channels.rivals import planar_laplace
 from mobpriv.datasets import load
@@ -71,7 +72,7 @@ def test_halves_take_no_more_users_than_there_are():
 
 def test_kilometres_for_the_reader():
     """Rows in metres and 1/m become a table in km and 1/km; what is no length and no ε stays."""
-    rows = joint.scenario_1(PRIOR, LINE, [0.3e-3])
+    rows = joint.scenario_1(Area(PRIOR, LINE), [0.3e-3])
     table = joint.readable(rows)
     assert table["epsilon"].tolist() == [0.3] * 3
     for name in ("privacy", "d_m", "bayes"):
@@ -80,7 +81,7 @@ def test_kilometres_for_the_reader():
         [rows[0]["middle"], rows[0]["privacy_bound"]], rel=1e-12
     )
     assert table["cost"].tolist() == [row["cost"] for row in rows]
-    assert rows == joint.scenario_1(PRIOR, LINE, [0.3e-3])  # nothing was changed in place
+    assert rows == joint.scenario_1(Area(PRIOR, LINE), [0.3e-3])  # nothing was changed in place
     assert [joint.per_km(e) for e in (0.00015, 0.0006, 0.001, 0.0003)] == ["0.15", "0.6", "1", "0.3"]
 
 
@@ -93,7 +94,7 @@ def test_where_everybody_is():
 def test_what_a_channel_is_worth():
     """The truth in half the cases and the first cell else, by hand; 1 km between both."""
     d = euclidean(np.array([[0.0, 0.0], [1000.0, 0.0]]))
-    found = joint.worth(np.array([0.4, 0.6]), np.array([[0.8, 0.2], [0.5, 0.5]]), hamming(2), d)
+    found = joint.worth(Area([0.4, 0.6], d), np.array([[0.8, 0.2], [0.5, 0.5]]))
     assert found["cost"] == pytest.approx(0.4 * 0.2 + 0.6 * 0.5)
     assert found["AP"] == pytest.approx(min(0.32, 0.3) + min(0.08, 0.3))  # km, the likelier of the two cells for each answer
     assert found["epsilon"] == pytest.approx(np.log(0.5 / 0.2) / 1000)
@@ -115,7 +116,7 @@ def rows_of(table, mechanism):
 
 
 def test_scenario_1_takes_d_m_from_the_differential_channel():
-    table = joint.scenario_1(PRIOR, LINE, [0.2e-3, 0.8e-3])
+    table = joint.scenario_1(Area(PRIOR, LINE), [0.2e-3, 0.8e-3])
     differential, distortion, both = (rows_of(table, name) for name in ("differential", "distortion", "joint"))
     assert [row["epsilon"] for row in differential] == [0.2e-3, 0.8e-3]
     assert all(row["exact"] for row in table)
@@ -132,7 +133,7 @@ def test_scenario_1_takes_d_m_from_the_differential_channel():
 
 
 def test_scenario_2_more_privacy_costs_more_and_the_price_is_convex():
-    table = joint.scenario_2(PRIOR, LINE, [0.8e-3], [0.25, 0.5, 0.75])
+    table = joint.scenario_2(Area(PRIOR, LINE), [0.8e-3], [0.25, 0.5, 0.75])
     (p_e,), both = rows_of(table, "differential"), rows_of(table, "joint")
     assert [row["privacy"] for row in both] == pytest.approx([row["d_m"] for row in both], rel=1e-7)  # (24c) binds
     d_max = prior_error(PRIOR, LINE)
@@ -144,12 +145,12 @@ def test_scenario_2_more_privacy_costs_more_and_the_price_is_convex():
 
 def test_scenario_2_leaves_out_what_cannot_be_raised():
     """At ε next to 0 the best channel tells nothing: its AP is d_max."""
-    (row,) = joint.scenario_2(PRIOR, LINE, [1e-9], [0.5])
+    (row,) = joint.scenario_2(Area(PRIOR, LINE), [1e-9], [0.5])
     assert row["privacy"] == pytest.approx(prior_error(PRIOR, LINE), rel=1e-6)
 
 
 def test_scenario_3_is_the_maximum_where_d_m_does_not_bind():
-    table = joint.scenario_3(PRIOR, LINE, [0.2e-3, 0.8e-3], 500.0)
+    table = joint.scenario_3(Area(PRIOR, LINE), [0.2e-3, 0.8e-3], 500.0)
     d_max = prior_error(
         PRIOR, LINE
     )  # 0.4 * 4 + 0.1 * 3 + 0.3 * 1 = 2.2 km at the fourth cell; 0.1 + 0.2 * 4 + 0.3 * 5 = 2.4 km at the first
@@ -169,7 +170,7 @@ def test_scenario_3_is_the_maximum_where_d_m_does_not_bind():
 
 
 def test_an_adversary_who_knows_the_prior_alone_finds_what_was_promised():
-    table = joint.prior_knowledge(PRIOR, LINE, [0.8e-3], [0.0, 0.5], [2.0])
+    table = joint.prior_knowledge(Area(PRIOR, LINE), [0.8e-3], [0.0, 0.5], [2.0])
     # four channels, π itself, half of it moved to the two likeliest cells or to one, and its square
     assert len(table) == 4 * 4
     for row in table:

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from mobpriv.channels import checks, inference, nearby, optimal
+from mobpriv.channels.area import Area
 from mobpriv.channels.distances import euclidean, hamming
 from mobpriv.channels.priors import better_informed, densest_area, priors
 from mobpriv.channels.rivals import planar_laplace
@@ -100,10 +101,10 @@ def test_a_user_of_one_cell_is_refused_where_costs_are_set_in_proportion(tmp_pat
 
 def scenarios(prior=PRIOR, distances=LINE, epsilons=(0.5e-3,), shares=(0.5,), step=500.0):
     return [
-        lambda: joint.scenario_1(prior, distances, epsilons),
-        lambda: joint.scenario_2(prior, distances, epsilons, shares),
-        lambda: joint.scenario_3(prior, distances, epsilons, step),
-        lambda: joint.prior_knowledge(prior, distances, epsilons, [0.5]),
+        lambda: joint.scenario_1(Area(prior, distances), epsilons),
+        lambda: joint.scenario_2(Area(prior, distances), epsilons, shares),
+        lambda: joint.scenario_3(Area(prior, distances), epsilons, step),
+        lambda: joint.prior_knowledge(Area(prior, distances), epsilons, [0.5]),
     ]
 
 
@@ -146,20 +147,26 @@ MISTAKES = {
         r"0\.5 m makes 1,900 values of d_m up to d_max = 950 m.* at least 0\.95 m",
     ),
     "weight above 1": (
-        lambda: joint.prior_knowledge(PRIOR, LINE, [1e-3], [2]),
+        lambda: joint.prior_knowledge(Area(PRIOR, LINE), [1e-3], [2]),
         r"weights must be in \[0, 1\] \(got 2 at place 0\)",
     ),
-    "weight of nan": (lambda: joint.prior_knowledge(PRIOR, LINE, [1e-3], [np.nan]), r"weights must be in \[0, 1\] \(got nan"),
+    "weight of nan": (
+        lambda: joint.prior_knowledge(Area(PRIOR, LINE), [1e-3], [np.nan]),
+        r"weights must be in \[0, 1\] \(got nan",
+    ),
     "power of 0": (
-        lambda: joint.prior_knowledge(PRIOR, LINE, [1e-3], [], [0.0]),
+        lambda: joint.prior_knowledge(Area(PRIOR, LINE), [1e-3], [], [0.0]),
         r"powers must be positive and finite \(got 0",
     ),
-    "no adversary": (lambda: joint.prior_knowledge(PRIOR, LINE, [1e-3], []), r"weights and powers are both empty"),
+    "no adversary": (lambda: joint.prior_knowledge(Area(PRIOR, LINE), [1e-3], []), r"weights and powers are both empty"),
     "places > cells": (
-        lambda: joint.prior_knowledge(PRIOR, LINE, [1e-3], [0.5], (), 4),
+        lambda: joint.prior_knowledge(Area(PRIOR, LINE), [1e-3], [0.5], (), 4),
         r"places must lie between 1 and the number of cells, 3, and be whole \(got 4\)",
     ),
-    "no places": (lambda: joint.prior_knowledge(PRIOR, LINE, [1e-3], [0.5], (), 0), r"places must lie between 1 .* \(got 0\)"),
+    "no places": (
+        lambda: joint.prior_knowledge(Area(PRIOR, LINE), [1e-3], [0.5], (), 0),
+        r"places must lie between 1 .* \(got 0\)",
+    ),
     "half a place": (lambda: better_informed(PRIOR, 0.5, 1.5), r"places must lie between 1 .* and be whole \(got 1\.5\)"),
     "no worker": (
         lambda: joint.of_all(joint.scenario_1, [PRIOR], LINE, [1e-3], workers=0),
@@ -236,5 +243,5 @@ def test_what_is_allowed():
     checks.affordable(2700, 300)
     with pytest.raises(ValueError, match=r"2,700 cells, at least 2,000 of them visited, takes about 64\.7 GB and 5\.8 hours"):
         checks.affordable(2700, 2000)
-    table = joint.scenario_3(PRIOR, LINE, [1e-3], inference.prior_error(PRIOR, LINE))
+    table = joint.scenario_3(Area(PRIOR, LINE), [1e-3], inference.prior_error(PRIOR, LINE))
     assert len(table) == 3

@@ -8,6 +8,7 @@ import pytest
 from scipy.optimize import linprog
 
 from mobpriv.channels import games, inference, nearby, optimal
+from mobpriv.channels.area import Area
 from mobpriv.channels.distances import euclidean, hamming
 from mobpriv.channels.priors import better_informed, entropy
 from mobpriv.experiments import joint
@@ -63,7 +64,7 @@ def test_the_adversary_of_e_j9_by_hand():
 
 
 def test_what_the_joint_channel_costs_more_is_more_than_the_programs_say_of_either():
-    (p_e, *_), rows = joint.scenario_2(PRIOR, D, [EPSILON], [0.5])[:1], joint.scenario_2(PRIOR, D, [EPSILON], [0.5])
+    (p_e, *_), rows = joint.scenario_2(Area(PRIOR, D), [EPSILON], [0.5])[:1], joint.scenario_2(Area(PRIOR, D), [EPSILON], [0.5])
     alone, lone, both = rows
     assert p_e == alone
     assert both["cost"] == pytest.approx(program(PRIOR, both["d_m"], EPSILON).fun, rel=1e-7)
@@ -80,7 +81,7 @@ def test_what_the_joint_channel_costs_more_is_more_than_the_programs_say_of_eith
 
 def test_the_curve_of_costs_against_the_programs_and_its_slope_against_their_multiplier():
     shares = [0.2, 0.4, 0.6, 0.8, 0.9]
-    rows = joint.frontier(PRIOR, D, [EPSILON], shares)
+    rows = joint.frontier(Area(PRIOR, D), [EPSILON], shares)
     own = [row for row in rows if row["mechanism"] == "distortion"]
     both = [row for row in rows if row["mechanism"] == "joint"]
     (flat,) = (row for row in rows if row["mechanism"] == "differential")
@@ -96,7 +97,7 @@ def test_the_curve_of_costs_against_the_programs_and_its_slope_against_their_mul
 
 
 def test_what_scenario_1_says_of_silence_and_of_each_guarantee():
-    differential, distortion, _ = joint.scenario_1(PRIOR, D, [EPSILON])
+    differential, distortion, _ = joint.scenario_1(Area(PRIOR, D), [EPSILON])
     assert differential["silence"] == pytest.approx(0.1 + 0.15 + 0.25 + 0.15)
     assert differential["cost"] <= differential["silence"]
     weighted = [[sum(PRIOR[s] * np.exp(-EPSILON * D[a, s]) * D[s, h] for s in range(5)) for h in range(5)] for a in range(5)]
@@ -112,16 +113,18 @@ def test_no_private_channel_of_any_cost_falls_below_the_floor(seed):
     rng = np.random.default_rng(seed)
     prior = rng.dirichlet(np.ones(5))
     channel = optimal.differential(prior, rng.random((5, 5)), D, EPSILON).channel
-    assert ap(prior, channel) >= joint.floor(prior, D, EPSILON) * (1 - 1e-9)
+    assert ap(prior, channel) >= joint.floor(Area(prior, D), EPSILON) * (1 - 1e-9)
 
 
 def test_the_floor_is_reached():
     """Two cells and the channel that names either with odds e^(ε d) : 1: on seeing the likelier one the adversary is as sure as can be."""
     d = np.array([[0.0, 1.0], [1.0, 0.0]])
-    assert joint.floor(np.array([0.9, 0.1]), d, 1.0) == pytest.approx(
+    assert joint.floor(Area(np.array([0.9, 0.1]), d), 1.0) == pytest.approx(
         max(min(0.9, 0.1 * np.exp(-1)), min(0.9 * np.exp(-1), 0.1))
     )
-    assert inference.prior_error(np.array([0.9, 0.1]), d) == pytest.approx(0.1) == joint.floor(np.array([0.9, 0.1]), d, 1.0)
+    assert (
+        inference.prior_error(np.array([0.9, 0.1]), d) == pytest.approx(0.1) == joint.floor(Area(np.array([0.9, 0.1]), d), 1.0)
+    )
 
 
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.85])
@@ -157,7 +160,7 @@ def test_games_refuse():
 
 def test_as_the_paper_did_below_ap_the_optimum_is_another():
     """(24) has the cost of (22) up to its AP, and without the rule a smaller AP than the largest."""
-    rows = joint.scenario_3(PRIOR, D, [EPSILON], 300.0)
+    rows = joint.scenario_3(Area(PRIOR, D), [EPSILON], 300.0)
     (alone,) = (row for row in rows if row["mechanism"] == "differential")
     below = [row for row in rows if row["mechanism"] == "joint" and row["reused"]]
     assert below
@@ -167,10 +170,10 @@ def test_as_the_paper_did_below_ap_the_optimum_is_another():
 
 
 def test_both_sides_of_the_approximation_take_the_largest_ap():
-    full = joint.of_largest_ap(PRIOR, COST, D, 0.3 * D_MAX, EPSILON).certificate
+    full = joint.of_largest_ap(Area(PRIOR, D, COST), 0.3 * D_MAX, EPSILON).certificate
     found = nearby.joint(PRIOR, COST, D, 0.3 * D_MAX, D, EPSILON, D, 9000.0).certificate
     assert found.distortion == pytest.approx(full.distortion, rel=1e-6)
-    binding = joint.of_largest_ap(PRIOR, COST, D, 0.95 * D_MAX, EPSILON).certificate
+    binding = joint.of_largest_ap(Area(PRIOR, D, COST), 0.95 * D_MAX, EPSILON).certificate
     assert binding.distortion == pytest.approx(0.95 * D_MAX, rel=1e-7)
     assert binding.cost == pytest.approx(program(PRIOR, 0.95 * D_MAX, EPSILON).fun, rel=1e-6)
 

@@ -11,7 +11,7 @@ from mobpriv.channels import checks
 class Problem:
     """min (11), or (12) if `worst_case`, over channels with p(o|s) <= exp(B(s, s')) p(o|s'), B the exponents, and AP >= d_m.
 
-    `checked` makes one from a caller's arguments. With a `reward` the objective is (11) less reward * AP.
+    `checked` makes one from a caller's arguments, `posed` from checked arrays. With a `reward` the objective is (11) less reward * AP.
     """
 
     prior: np.ndarray  # (S,)
@@ -39,11 +39,16 @@ class Problem:
 
 def exponents(prior, d_epsilon, epsilon: float) -> np.ndarray:
     """eps d_eps; eps = 0 is allowed, and makes all secrets indistinguishable."""
-    if not 0 <= epsilon < np.inf:
-        raise ValueError(f"epsilon must be finite and not negative, in 1 over the unit of d_epsilon (got {epsilon})")
     prior = checks.prior(prior)
     checks.affordable(len(prior), np.count_nonzero(prior))
-    return epsilon * checks.metric(d_epsilon, "d_epsilon")
+    return scaled(checks.metric(d_epsilon, "d_epsilon"), epsilon)
+
+
+def scaled(d_epsilon: np.ndarray, epsilon: float) -> np.ndarray:
+    """`exponents` of a checked metric."""
+    if not 0 <= epsilon < np.inf:
+        raise ValueError(f"epsilon must be finite and not negative, in 1 over the unit of d_epsilon (got {epsilon})")
+    return epsilon * d_epsilon
 
 
 def checked(prior, cost, exponents, error=None, d_m: float | None = None, worst_case: bool = False) -> Problem:
@@ -51,12 +56,17 @@ def checked(prior, cost, exponents, error=None, d_m: float | None = None, worst_
     prior = checks.prior(prior)
     checks.affordable(len(prior), len(prior) if worst_case else np.count_nonzero(prior))
     cost = checks.matrix(cost, "cost", rows=len(prior))
-    if np.ndim(exponents) == 0:
-        exponents = np.where(np.eye(len(prior), dtype=bool), 0.0, exponents)
-    if exponents.shape != (len(prior), len(prior)):
+    if np.ndim(exponents) and exponents.shape != (len(prior), len(prior)):
         raise ValueError(f"d_epsilon must have a row and a column a secret, {len(prior)} (got shape {exponents.shape})")
     if error is not None:
         error = checks.matrix(error, "error", rows=len(prior), negative=False)
+    return posed(prior, cost, exponents, error, d_m, worst_case)
+
+
+def posed(prior, cost, exponents, error=None, d_m: float | None = None, worst_case: bool = False) -> Problem:
+    """The problem of checked arrays. ValueError if no channel is feasible."""
+    if np.ndim(exponents) == 0:
+        exponents = np.where(np.eye(len(prior), dtype=bool), 0.0, exponents)
     problem = Problem(prior, cost, exponents, error, d_m, worst_case)
     if d_m is None:
         return problem
