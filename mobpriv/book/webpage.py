@@ -176,15 +176,15 @@ def without_roles(text: str) -> str:
 
 def cited(key: str, root: Path = ROOT) -> str:
     """A work of the bibliography by author and year, "Andrés et al. 2013"; its key if it is not there."""
+    from pybtex.database import parse_file
+
     path = root / "book" / "references.bib"
-    text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    entry = re.search(rf"@\w+\{{{re.escape(key)},(.*?)^\}}", text, flags=re.DOTALL | re.MULTILINE)
-    fields = dict(re.findall(r'^\s*(author|year)\s*=\s*[{"](.*?)[}"],?\s*$', entry[1], flags=re.MULTILINE)) if entry else {}
-    if "author" not in fields:
+    entry = parse_file(path).entries.get(key) if path.is_file() else None
+    if entry is None or "author" not in entry.persons:
         return key
-    names = [name.partition(",")[0].strip("{} ") for name in fields["author"].split(" and ")]
+    names = [" ".join([*person.prelast_names, *person.last_names]).strip("{}") for person in entry.persons["author"]]
     people = f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
-    return f"{people} {fields.get('year', 'n.d.')}"
+    return f"{people} {entry.fields.get('year', 'n.d.')}"
 
 
 # ------------------------------------------------------------------------------------------------- what kind of run it was

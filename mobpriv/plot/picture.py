@@ -22,6 +22,7 @@ from matplotlib.markers import MarkerStyle
 from matplotlib.text import Text
 from matplotlib.ticker import LogFormatter, LogLocator, ScalarFormatter
 from PIL import Image
+from scipy.optimize import isotonic_regression
 
 from mobpriv.base.numbers import shown
 from mobpriv.plot.palette import DARK, Mark
@@ -276,14 +277,8 @@ def _label_ends(axis, ends) -> None:
 
 def apart(places: Sequence[float], gap: float) -> list[float]:
     """Rising ``places``, moved as little as possible (least squares) so that neighbours are at least ``gap`` apart."""
-    blocks = []  # (sum of the wanted first places, count): neighbours that touch move together
-    for i, place in enumerate(places):
-        blocks.append((place - i * gap, 1))
-        while len(blocks) > 1 and blocks[-2][0] / blocks[-2][1] > blocks[-1][0] / blocks[-1][1]:
-            (total, count), (before, many) = blocks.pop(), blocks.pop()
-            blocks.append((total + before, count + many))
-    firsts = [total / count for total, count in blocks for _ in range(count)]
-    return [first + i * gap for i, first in enumerate(firsts)]
+    steps = gap * np.arange(len(places))
+    return list(isotonic_regression(np.asarray(places, float) - steps).x + steps) if len(places) else []
 
 
 def _saved(figure) -> str:
