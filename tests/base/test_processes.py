@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -39,23 +40,6 @@ if __name__ == "__main__":
 """
 
 
-PLAIN = """
-import time
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
-from mobpriv.base.processes import end_with_parent
-
-def busy(number):
-    end = time.monotonic() + 100
-    while time.monotonic() < end:
-        pass
-
-if __name__ == "__main__":
-    with ProcessPoolExecutor(2, get_context("spawn"), initializer=end_with_parent) as pool:
-        list(pool.map(busy, range(2)))
-"""
-
-
 BUILD = """
 import sys
 from pathlib import Path
@@ -71,32 +55,29 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
 def test_a_scenario_that_is_ended_leaves_no_worker_and_keeps_who_is_done(end, tmp_path):
     kept = tmp_path / "scenario-1"
-    said = _ended(SCRIPT, end, tmp_path, kept.exists)
+    (script := tmp_path / "script.py").write_text(SCRIPT)
+    with subprocess.Popen([sys.executable, script, tmp_path], stderr=subprocess.PIPE, text=True) as parent:
+        with _ended(parent, end, lambda: kept.exists() and len(_busy(parent.pid)) == 2):
+            pass
+        said = parent.stderr.read()
     assert json.loads(kept.read_text()) == [{"cost": 0.0}]
     assert ("KeyboardInterrupt" in said) == (end == signal.SIGINT)
 
 
-def test_workers_of_any_pool_end_with_a_parent_that_is_killed(tmp_path):
-    _ended(PLAIN, signal.SIGKILL, tmp_path, lambda: True)
-
-
-def _ended(text: str, end: signal.Signals, folder: Path, ready) -> str:
-    """Runs the script until two workers are busy, sends it the signal and sees its workers gone; what it said."""
-    script = folder / "script.py"
-    script.write_text(text)
-    with subprocess.Popen([sys.executable, script, folder], stderr=subprocess.PIPE, text=True) as parent:
-        started = []
-        try:
-            _wait(lambda: ready() and len(_busy(parent.pid)) == 2)
-            started = psutil.Process(parent.pid).children(recursive=True)
-            parent.send_signal(end)
-            _, alive = psutil.wait_procs(started, timeout=20)  # they would be busy for 100 s
-            assert alive == []
-            assert parent.wait(20) != 0
-            return parent.stderr.read()
-        finally:
-            for process in [parent, *(one for one in started if one.is_running())]:
-                process.kill()
+@contextmanager
+def _ended(parent: subprocess.Popen, end: signal.Signals, ready) -> Iterator[list[psutil.Process]]:
+    """Waits until the script is ready, gives the processes below it, sends it the signal and sees them gone."""
+    started = []
+    try:
+        _wait(ready)
+        started = psutil.Process(parent.pid).children(recursive=True)
+        yield started
+        parent.send_signal(end)
+        assert psutil.wait_procs(started, timeout=20)[1] == []  # they would be busy for 100 s
+        assert parent.wait(20) != 0
+    finally:
+        for process in [parent, *(one for one in started if one.is_running())]:
+            process.kill()
 
 
 def _busy(pid: int) -> list:
@@ -137,12 +118,9 @@ def test_a_folder_that_is_written_to_while_it_is_removed_hides_no_interrupt(monk
     folder.rmdir()
 
 
-def test_work_that_is_done_is_handed_back():
+def test_work_that_is_done_is_handed_back_and_only_a_worker_can_end_with_its_parent():
     with processes.pool(2) as pool:
         assert list(pool.map(abs, [-1, -2, -3])) == [1, 2, 3]
-
-
-def test_only_a_worker_can_end_with_its_parent():
     with pytest.raises(RuntimeError, match="no such parent"):
         processes.end_with_parent()
 
@@ -163,24 +141,15 @@ def test_a_build_that_is_ended_leaves_no_worker_no_kernel_and_no_folder(end, war
     steps = "Path(dataset).touch()\nfor i in count():\n    once(np.full)(4, i)\n    time.sleep(0.05)"
     make(tmp_path, "slow", busy + steps)  # it goes on sharing until it is gone
     (tmp_path / "book" / "_toc.yml").write_text("format: jb-book\nroot: index\nchapters:\n  - file: notebooks/slow\n")
-    temporary = short / ("here" if warm else "far" * 25)
-    temporary.mkdir()
+    (temporary := short / ("here" if warm else "far" * 25)).mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
-    script = tmp_path / "script.py"
-    script.write_text(BUILD)
-    with subprocess.Popen([sys.executable, script, tmp_path], stderr=subprocess.DEVNULL) as parent:
-        started = []
-        try:
-            _wait((tmp_path / "city").exists)  # the kernel stands in the project's folder
-            started = psutil.Process(parent.pid).children(recursive=True)
-            forked = any("forkserver" in " ".join(one.cmdline()) for one in started)
-            assert forked == (warm and sys.platform == "linux")
-            assert forked or any("ipykernel_launcher" in " ".join(one.cmdline()) for one in started)
-            parent.send_signal(end)
-            _, alive = psutil.wait_procs(started, timeout=20)
-            assert alive == []
-            assert parent.wait(20) != 0
-        finally:
-            for process in [parent, *(one for one in started if one.is_running())]:
-                process.kill()
+    (script := tmp_path / "script.py").write_text(BUILD)
+    # the kernel stands in the project's folder when it is ready
+    with (
+        subprocess.Popen([sys.executable, script, tmp_path], stderr=subprocess.DEVNULL) as parent,
+        _ended(parent, end, (tmp_path / "city").exists) as started,
+    ):
+        forked = any("forkserver" in " ".join(one.cmdline()) for one in started)
+        assert forked == (warm and sys.platform == "linux")
+        assert forked or any("ipykernel_launcher" in " ".join(one.cmdline()) for one in started)
     assert list(temporary.glob("*")) == []

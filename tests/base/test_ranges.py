@@ -17,7 +17,7 @@ from mobpriv.ground.grid import AreaGrid, S2Grid, SquareGrid
 from mobpriv.mechanisms import Nothing
 from mobpriv.mechanisms.visits import Geometric, LaplaceCounts, RandomisedResponse
 from mobpriv.traces.profiles import markov_chains, pois, stays
-from mobpriv.traces.table import as_traces, from_blocks
+from mobpriv.traces.table import from_blocks
 from mobpriv.visits.affinity import Neighbourhood
 
 KNOWN = from_blocks(pd.Index(["ann", "bob"]), [2, 2], np.arange(4) * 1000, np.array([45.0, 45.1, 45.2, 45.3]), np.full(4, 5.0))
@@ -112,21 +112,15 @@ def test_every_kind_of_range_says_its_rule():
 @pytest.mark.parametrize(
     ("name", "value"), [("diameter", "200"), ("duration", True), ("max_gap", np.inf), ("plane", "moon"), ("centroid", [])]
 )
-def test_profiles_refuse_them_too(profile, name, value, one_record):
+def test_profiles_refuse_them_too(profile, name, value):
     with pytest.raises(ValueError, match=name):
-        profile(one_record, **{name: value})
+        profile(KNOWN, **{name: value})
 
 
 @pytest.mark.parametrize("value", [0, 1.5, True, "2"])
-def test_least_number_of_stays(value, one_record):
+def test_least_number_of_stays(value):
     with pytest.raises(ValueError, match="min_stays must be a whole number, at least 1"):
-        pois(one_record, min_stays=value)
-
-
-@pytest.fixture
-def one_record():
-    t = pd.to_datetime([1_450_000_000], unit="s", utc=True)
-    return as_traces(pd.DataFrame({"user": ["u"], "t": t, "lat": [45.0], "lng": [5.0]}))
+        pois(KNOWN, min_stays=value)
 
 
 def test_levels_rise_and_have_names_of_their_own():

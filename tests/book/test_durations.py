@@ -32,12 +32,10 @@ def root(tmp_path):
 def test_the_estimate_is_in_proportion_to_the_records(root):
     # 5 s of start; 10, 20 and 20 s for each million of records
     words = durations.expected("nb", {}, durations.Size(2_000_000, False), root)
-    assert words.startswith("about 20 s to 40 s on a computer like that of the recorded runs (")
-    assert "105" not in words  # 105 s are two minutes
-    assert "2 min on Cabspotting with 10\u202f000\u202f000 records, 3 min on Cabspotting, as the program" in words
+    assert words.startswith("about 20 s to 40 s on a computer")
+    assert "2 min on Cabspotting with 10\u202f000\u202f000 records, 3 min on Cabspotting, as the program" in words  # not 105 s
     assert "20 s on synthetic city with 1\u202f000\u202f000 records" in words
-    twice = durations.expected("nb", {}, durations.Size(20_000_000, True), root)
-    assert twice.startswith("about 3 min to 7 min on a computer")
+    assert durations.expected("nb", {}, durations.Size(20_000_000, True), root).startswith("about 3 min to 7 min on")
 
 
 def test_runs_of_the_same_reading_that_took_more_than_the_start_count(root):
@@ -57,14 +55,14 @@ def test_runs_of_the_same_reading_that_took_more_than_the_start_count(root):
 
 
 def test_what_cannot_be_said_is_not_said(root):
-    assert (
-        durations.expected("new", {}, durations.Size(5, True), root)
-        == "unknown, because no full run of the notebook is on record"
-    )
-    assert durations.expected("rare", {}, durations.Size(5, True), root).startswith("unknown, because no full run")
-    assert durations.expected("nb", {}, None, root) == "unknown, because the number of records is not known"
+    for name, size, cause in (
+        ("new", durations.Size(5, True), "no full run of the notebook is on record"),
+        ("rare", durations.Size(5, True), "no full run of the notebook is on record"),
+        ("nb", None, "the number of records is not known"),
+    ):
+        assert durations.expected(name, {}, size, root) == f"unknown, because {cause}"
     bounded = durations.expected("new", {"minutes": 5.0}, None, root)
-    assert bounded == "about 5 min at most for the optimal channels (the parameter minutes)"
+    assert bounded.startswith("about 5 min at most")
     assert durations.expected("nb", {"minutes": 5.0}, None, root) == bounded  # runs without a bound say nothing of it
     assert durations.expected("nb", {"quick": True}, None, root).startswith("a few seconds after the start")
 

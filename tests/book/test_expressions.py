@@ -53,6 +53,7 @@ RESULTS = {
         ("holds == True", True),
         ("min_k.median == 3 != 4", True),
         ("q3 > 1000", True),
+        ("not " * 50 + "holds", True),
     ],
 )
 def test_expressions(expression, value):
@@ -95,54 +96,45 @@ def test_steps_hold_up_to_a_millionth_and_just_not_beyond():
     def of(function, *values):
         return value_of(f"{function}(x[*])", {f"x.{i}": value for i, value in enumerate(values)})
 
-    for up, down in [(1 + 2e-6, 1), (1 + 1.1e-6, 1)]:
-        assert of("rising", down, up)
-        assert of("falling", up, down)
-        assert not of("never_rising", down, up)
-        assert not of("never_falling", up, down)
-    for near in (1.0, 1 + 0.9e-6):
-        assert not of("rising", 1, near)
-        assert not of("falling", near, 1)
-        assert of("never_rising", 1, near)
-        assert of("never_falling", near, 1)
+    for up, step in [(1 + 2e-6, True), (1 + 1.1e-6, True), (1 + 0.9e-6, False), (1.0, False)]:
+        assert of("rising", 1, up) is of("falling", up, 1) is step
+        assert of("never_rising", 1, up) is of("never_falling", up, 1) is not step
     assert not of("falling", 3, 2, 2)  # every step counts, the last one too
     assert of("rising", 1, math.inf)
     assert not of("rising", math.inf, math.inf)
     assert of("never_rising", math.inf, math.inf, 1)
 
 
-def test_a_family_stands_in_the_order_of_its_numbers_or_as_it_was_saved():
-    assert value_of("rising(x[*])", {"x.10": 3, "x.9": 2, "x.-1": 1})
-    assert value_of("rising(x[*])", {"x.b": 1, "x.10": 2, "x.9": 3})
-
-
-def test_a_number_with_decimals_is_one_part_of_a_name():
-    results = {"x.0.25.0.5": 1, "x.0.25": 2, "x.100.900": 3}
-    assert value_of("count(x[*])", results) == 1
-    assert value_of("max(x[*, 0.5])", results) == 1
-    assert value_of("max(x[100, *])", results) == 3
+@pytest.mark.parametrize(
+    ("results", "expression", "value"),
+    [
+        ({"x.10": 3, "x.9": 2, "x.-1": 1}, "rising(x[*])", True),  # in the order of its numbers
+        ({"x.b": 1, "x.10": 2, "x.9": 3}, "rising(x[*])", True),  # or as it was saved
+        # a number with decimals is one part of a name
+        ({"x.0.25.0.5": 1, "x.0.25": 2, "x.100.900": 3}, "count(x[*])", 1),
+        ({"x.0.25.0.5": 1, "x.0.25": 2, "x.100.900": 3}, "max(x[*, 0.5])", 1),
+        ({"x.0.25.0.5": 1, "x.0.25": 2, "x.100.900": 3}, "max(x[100, *])", 3),
+    ],
+)
+def test_the_order_and_the_parts_of_a_family(results, expression, value):
+    assert value_of(expression, results) == value
 
 
 @pytest.mark.parametrize(
     ("expression", "says"),
     [
         ("__import__('os')", "not allowed"),
-        ("open('x')", "not allowed"),
         ("(1).real", "not the name of a result"),
-        ("[1][0]", "not the name of a result"),
-        ("lambda: 1", "not allowed"),
         ("holds if 1 else 2", "not allowed"),
         ("2 ** 9", "not allowed"),
         ("'a'", "not allowed"),
         ("min_k[x]", "cannot be part of the name"),
         ("1 +", "is not an expression"),
         ("", "is not an expression"),
-        ("'\\d'", "is not an expression"),
         ("1\x00", "is not an expression"),
         ("1/0", "divides by zero"),
         ("max(1, key=abs)", "not allowed"),
         ("max()", "needs a number"),
-        ("mean()", "needs a number"),
         ("abs()", "abs needs one number (got 0)"),
         ("abs(1, 2)", "abs needs one number (got 2)"),
         ("count()", "not allowed"),
@@ -159,8 +151,6 @@ def test_a_number_with_decimals_is_one_part_of_a_name():
         ("max(privacy[*] - loss[*])", "the families differ"),
         ("max(privacy[0.15:0.9:2])", "cannot be part of the name"),
         ("max(holds, 1)", "uses a truth value as a number"),
-        ("holds + 1", "uses a truth value as a number"),
-        ("-holds", "uses a truth value as a number"),
         ("holds == 1", "compares a truth value with a number"),
         ("holds < True", "compares a truth value with a number"),
         ("min_k.median and holds", "uses a number as a truth value"),
@@ -169,14 +159,13 @@ def test_a_number_with_decimals_is_one_part_of_a_name():
         ("missing", "quantity missing has no value"),
         ("table", "quantity table is not a number"),
         ("1e999 - 1e999", "too large"),
-        ("1e999 - 1e999 < 1", "too large"),
         (f"{'9' * 900} / 0.5", "too large"),
         ("9" * 1999, "too large"),
         ("9" * 5000, "too long"),
         ("-" * 1900 + "1", "nested too deeply"),
         ("(" * 250 + "1" + ")" * 250, "is not an expression"),
         ("not " * 400 + "holds", "nested too deeply"),
-        ("abs(" * 190 + "1" + ")" * 190, "nested too deeply"),
+        ("not " * 60 + "holds", "nested too deeply"),  # 50 are read
     ],
 )
 def test_whatever_is_wrong_is_one_line(expression, says):
@@ -186,19 +175,15 @@ def test_whatever_is_wrong_is_one_line(expression, says):
     assert len(str(error.value)) < 400
 
 
-def test_the_depth_that_is_still_read():
-    value_of("not " * 50 + "holds", RESULTS)
-    with pytest.raises(ValueError, match="too deeply"):
-        value_of("not " * 60 + "holds", RESULTS)
-
-
 def test_numbers_and_truth_values_are_asked_for_by_name():
     assert number_of("min_k.median", RESULTS) == 3
     assert truth_of("holds", RESULTS) is True
-    with pytest.raises(ValueError, match="'holds' is a truth value, not a number"):
-        number_of("holds", RESULTS)
-    with pytest.raises(ValueError, match=r"'min_k\.median' is a number, not a comparison"):
-        truth_of("min_k.median", RESULTS)
+    for read, name, fault in (
+        (number_of, "holds", "is a truth value, not a number"),
+        (truth_of, "min_k.median", "is a number, not a comparison"),
+    ):
+        with pytest.raises(ValueError, match=f"'{name}' {fault}"):
+            read(name, RESULTS)
 
 
 def said(read) -> str:
@@ -255,16 +240,9 @@ def test_a_tree_gives_a_value_or_one_line(tree):
 
 
 def test_names():
-    expression = "rate['AP-Attack', *] <= 2 * loss[1:2] and holds"
+    expression, members = "rate['AP-Attack', *] <= 2 * loss[1:2] and holds", ("Promesse", "none", "W4M")
     assert named_in(expression) == ["rate.AP-Attack.*", "loss.1:2", "holds"]
-    assert names_in(expression, RESULTS) == [
-        "rate.AP-Attack.Promesse",
-        "rate.AP-Attack.none",
-        "rate.AP-Attack.W4M",
-        "loss.1",
-        "loss.2",
-        "holds",
-    ]
+    assert names_in(expression, RESULTS) == [*(f"rate.AP-Attack.{name}" for name in members), "loss.1", "loss.2", "holds"]
     assert [plain_name(e) for e in ("privacy[0.9]", "privacy[*]", "-privacy[0.9]")] == ["privacy.0.9", "", ""]
 
 
@@ -284,17 +262,10 @@ class TestThroughout:
         ("expression", "holds"),
         [
             ("a < b", True),
-            ("b < a", False),
             ("a < 2.0", None),  # only its upper end is not below
             ("a <= 2.0", True),
-            ("a > 0.5", None),
-            ("a >= 0.5", True),
-            ("a < plain", None),
-            ("a - b < 0", True),
             ("a - b < -0.6", None),  # 2.0 − 2.5
-            ("2 * a < b", None),
             ("change < 0", None),  # its interval holds 0
-            ("change <= 0", True),
             ("abs(change) < 0.2", None),
             ("q3 > 33", True),
             ("q3 > 34", None),
@@ -312,9 +283,7 @@ class TestThroughout:
         assert throughout("min(x[*]) > 0.5", results) is None
 
     def test_which_results_leave_it_open(self):
-        family = {
-            f"x.{at}": {"value": v, "low": v - 1, "high": v + 1} for at, v in {"far": 9, "near": 0.5, "also": 0.6}.items()
-        }
+        family = {f"x.{at}": {"value": v, "low": v - 1, "high": v + 1} for at, v in (("far", 9), ("near", 0.5), ("also", 0.6))}
         assert left_open_by("min(x[*]) > 0", family) == {"x.near", "x.also"}
         assert left_open_by("min(x[*]) > -1", family) == set()
         assert left_open_by("a < b", self.RESULTS) == set()

@@ -41,13 +41,14 @@ def rows(text: str) -> list[list[str]]:
 
 def test_data_sets_stand_side_by_side_real_ones_first_the_city_last():
     text = ledger(claim(datasets=("city", *TWO), printed={"cabspotting": 0.11, "mdc": 0.46}, stated_for=("privamov",)))
-    assert rows(text)[0] == ["", "Cabspotting", "GeoLife", "synthetic city"]
-    assert rows(text)[1] == ["verdict", "✓ reproduced", "– no number in the paper", "– no number in the paper"]
-    assert rows(text)[2] == ["printed", "11\u00a0%", "–", "–"]
-    assert rows(text)[3] == ["ours: rate of AP-Attack under Promesse"] + ["12.0\u00a0% 10.0 to 14.0\u00a0%"] * 3
-    assert rows(text)[4] == ["n", "536", "536", "536"]
-    assert text.count("not tested on") == 1
-    assert "○ not tested on MDC and PrivaMov, which we do not have</span></summary>" in text
+    assert rows(text) == [
+        ["", "Cabspotting", "GeoLife", "synthetic city"],
+        ["verdict", "✓ reproduced", "– no number in the paper", "– no number in the paper"],
+        ["printed", "11\u00a0%", "–", "–"],
+        ["ours: rate of AP-Attack under Promesse"] + ["12.0\u00a0% 10.0 to 14.0\u00a0%"] * 3,
+        ["n", "536", "536", "536"],
+    ]
+    assert text.count("○ not tested on MDC and PrivaMov") == text.count("not tested on") == 1
     assert "○ not testable without MDC</span></summary>" in ledger(claim(datasets=(), printed={"mdc": 0.46}))
     assert 'data-found="cabspotting:agrees|geolife:open|city:open|mdc:untestable|privamov:untestable"' in text
 
@@ -55,83 +56,79 @@ def test_data_sets_stand_side_by_side_real_ones_first_the_city_last():
 def test_the_number_of_cases_stands_once_where_the_numbers_of_a_data_set_share_it():
     relation = "rate['AP-Attack', 'Promesse'] < rate['AP-Attack', 'TriLateration']"
     shared = rows(ledger(claim(**RELATION, relation=relation)))
-    assert [row[0] for row in shared[2:]] == [
-        "rate of AP-Attack under Promesse",
-        "rate of AP-Attack under TriLateration",
-        "n",
-    ]
+    under = [f"rate of AP-Attack under {name}" for name in ("Promesse", "TriLateration")]
+    assert [row[0] for row in shared[2:]] == [*under, "n"]
     other = {"rate.AP-Attack.Promesse": {"value": 0.12, "low": 0.10, "high": 0.14, "n": 1234}}
     apart = rows(ledger(claim(**RELATION, relation=relation), change=lambda run: other))
-    assert [row[1] for row in apart[2:]] == [
-        "12.0\u00a0% 10.0 to 14.0\u00a0% n\u00a0=\u00a01\u202f234",
-        "30.0\u00a0% 20.0 to 40.0\u00a0% n\u00a0=\u00a0536",
+    assert [(row[0], row[1].split(" n")[1]) for row in apart[2:]] == [
+        (under[0], "\u00a0=\u00a01\u202f234"),
+        (under[1], "\u00a0=\u00a0536"),
     ]
 
 
 def test_an_explanation_is_said_once_for_all_data_sets_that_share_it():
     fields = {"printed": dict.fromkeys(TWO, 0.3), "datasets": TWO}
     text = ledger(claim(**fields, explanations=because("The cause.", *TWO)))
-    assert text.count("The cause.") == 1
-    assert "**Cabspotting; GeoLife**: The cause.\n" in text
-    apart = because("One cause.", "cabspotting") + because("Another.", "geolife")
-    text = ledger(claim(**fields, explanations=apart))
+    assert text.count("The cause.") == text.count("**Cabspotting; GeoLife**: The cause.\n") == 1
+    text = ledger(claim(**fields, explanations=because("One cause.", "cabspotting") + because("Another.", "geolife")))
     assert "**Cabspotting**: One cause.\n" in text
     assert "**GeoLife**: Another.\n" in text
 
 
 def test_of_an_explanation_only_the_sentences_with_other_numbers_are_said_for_each_data_set():
     why = because("It does so for {x} of them. The rest is a matter of course.", *TWO)
-    fields = {"printed": dict.fromkeys(TWO, 0.3), "datasets": TWO, "explanations": why}
-    text = ledger(claim(**fields), change=lambda run: {"x": len(run)})
-    assert (
-        "\n\n- Cabspotting: It does so for 11 of them.\n- GeoLife: It does so for 7 of them.\n\nThe rest is a matter of course.\n"
-        in text
-    )
-    assert _merged({"A": "One. Two. Three.", "B": "One. 2. Three."}) == ["One.", "- A: Two.\n- B: 2.", "Three."]
-    assert _merged({"A": "One. Two.", "B": "One."}) == [
-        "",
-        "- A: One. Two.\n- B: One.",
-    ]  # nothing is lost where they differ in length
-    assert _merged({"A": "One. Two.", "B": "One. Two."}) == ["One. Two."]
+    text = ledger(claim(printed=dict.fromkeys(TWO, 0.3), datasets=TWO, explanations=why), change=lambda run: {"x": len(run)})
+    apart = "- Cabspotting: It does so for 11 of them.\n- GeoLife: It does so for 7 of them."
+    assert f"\n\n{apart}\n\nThe rest is a matter of course.\n" in text
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "merged"),
+    [
+        ("One. Two. Three.", "One. 2. Three.", ["One.", "- A: Two.\n- B: 2.", "Three."]),
+        ("One. Two.", "One.", ["", "- A: One. Two.\n- B: One."]),  # nothing is lost where they differ in length
+        ("One. Two.", "One. Two.", ["One. Two."]),
+    ],
+)
+def test_sentences_are_merged(one, other, merged):
+    assert _merged({"A": one, "B": other}) == merged
 
 
 def test_each_kind_of_verdict_says_what_it_rests_on():
-    text = ledger(
+    cards = ledger(
         claim(id="T1.1", printed={"cabspotting": 0.3}, direction="change['AP-Attack'] < 0"),
         claim(id="T1.2", tolerance=0.001, direction="change['POI-Attack'] < 0"),
         claim(id="T1.3", by_definition="a theorem"),
         claim(id="T1.4", direction="change['AP-Attack'] < 0"),
-    )
-    first, second, third, fourth = text.split(":::::{div} claim")[1:]
-    assert "The direction agrees for all values inside the 95\u00a0% intervals." in first
-    assert "We also test the direction: “change of AP-Attack's rate” is below 0\u00a0points." in first
-    assert ["change of AP-Attack's rate", "−10.0\u00a0points −20.0 to −1.0\u00a0points"] in rows(first)
-    assert "The printed number lies inside our interval" in second
-    assert "The direction is uncertain, too." in second
-    assert "**Cabspotting**: A theorem." in third
-    assert "change of AP-Attack's rate" not in "".join(map(str, rows(fourth)))  # it agrees by its number
-
-
-def test_without_a_tolerance_a_bound_is_compared_and_an_unprinted_number_is_only_shown():
-    bound, shown_only = ledger(
-        claim(id="T1.1", printed={"cabspotting": "<= 0.5"}, tolerance=None, why=""),
-        claim(id="T1.2", printed={}, tolerance=None, why=""),
+        claim(id="T1.5", printed={"cabspotting": "<= 0.5"}, tolerance=None, why=""),
+        claim(id="T1.6", printed={}, tolerance=None, why=""),
     ).split(":::::{div} claim")[1:]
-    assert "must satisfy the printed bound." in bound
-    assert "is shown, but not compared: the paper prints no number for these data." in shown_only
+    for card, words in zip(
+        cards,
+        [
+            "The direction agrees for all values inside the 95\u00a0% intervals.",
+            "The printed number lies inside our interval",
+            "**Cabspotting**: A theorem.",
+            "",
+            "must satisfy the printed bound.",
+            "is shown, but not compared",
+        ],
+        strict=True,
+    ):
+        assert words in card
+    assert "“change of AP-Attack's rate” is below 0\u00a0points." in cards[0]
+    assert ["change of AP-Attack's rate", "−10.0\u00a0points −20.0 to −1.0\u00a0points"] in rows(cards[0])
+    assert "change of AP-Attack's rate" not in "".join(map(str, rows(cards[3])))  # it agrees by its number
 
 
 def test_of_a_printed_table_every_cell_is_shown_and_those_that_differ_are_marked():
     text = ledger(claim(**TABLE, explanations=because()), runs=TWO)
+    under, differs = "rate of AP-Attack under ", "✗ not reproduced 45.0\u00a0% printed 30\u00a0%"
     assert rows(text)[1:] == [
         ["verdict", "✗ not reproduced", "✓ reproduced"],
         ["cells that agree", "1 of 2", "1 of 1"],
-        ["rate of AP-Attack under Promesse", "12.0\u00a0% 10.0 to 14.0\u00a0% printed 11\u00a0%", "no printed number"],
-        [
-            "rate of AP-Attack under no protection",
-            "✗ not reproduced 45.0\u00a0% printed 30\u00a0%",
-            "45.0\u00a0% printed 45\u00a0%",
-        ],
+        [under + "Promesse", "12.0\u00a0% 10.0 to 14.0\u00a0% printed 11\u00a0%", "no printed number"],
+        [under + "no protection", differs, "45.0\u00a0% printed 45\u00a0%"],
         ["n", "536", "–"],
     ]
     assert 'data-found="cabspotting:disagrees|geolife:agrees|mdc:untestable"' in text
@@ -139,11 +136,9 @@ def test_of_a_printed_table_every_cell_is_shown_and_those_that_differ_are_marked
 
 def test_too_few_cases_have_no_interval_and_decide_nothing():
     few = {"rate.AP-Attack.Promesse": {"value": 0.5, "low": None, "high": None, "n": 3}}
-    text = ledger(claim(printed={"cabspotting": 0.11}), change=lambda run: few)
-    assert rows(text)[1] == ["verdict", "? inconclusive"]
-    assert ["ours: rate of AP-Attack under Promesse", "50.0\u00a0% no interval"] in rows(text)
-    assert ["n", "3"] in rows(text)
-    assert "The cases are too few (n\u00a0=\u00a03) for a 95\u00a0% interval." in text
+    found = rows(ledger(claim(printed={"cabspotting": 0.11}), change=lambda run: few))
+    assert found[1] == ["verdict", "? inconclusive"]
+    assert found[3:] == [["ours: rate of AP-Attack under Promesse", "50.0\u00a0% no interval"], ["n", "3"]]
 
 
 def test_a_computed_number_comes_with_those_that_it_is_made_of():
@@ -157,36 +152,23 @@ def test_a_computed_number_comes_with_those_that_it_is_made_of():
 def test_the_cards_stand_in_the_order_of_the_book_under_their_pages():
     claims = [claim(id="J1.1", paper="joint"), claim(id="T2.2", notebook="other"), claim(id="T2.1")]
     text = ledger(*claims, notebooks=("nb", "other"))
-    found = re.findall(r"^#+ .*|:name: .*", text, re.MULTILINE)
-    assert found == [
+    assert re.findall(r"^#+ .*|(?<=:name: ).*", text, re.MULTILINE) == [
         "## Part",
-        "### [Another page](notebooks/other.ipynb)",
-        ":name: claim-t2-2",
-        "### [A page](notebooks/nb.ipynb)",
-        ":name: claim-j1-1",
-        ":name: claim-t2-1",
+        *("### [Another page](notebooks/other.ipynb)", "claim-t2-2"),
+        *("### [A page](notebooks/nb.ipynb)", "claim-j1-1", "claim-t2-1"),
     ]
     ids = ids_page(REGISTRY, claims)
-    assert "**T…** is a claim of *Maouche 2019, thesis*, **E…** an erratum to it" in ids
     assert "**J…** is a claim of *Shokri 2015, Privacy games*, **E-J…** an erratum to it" in ids
-    assert json.loads(unescape(re.search('data-pages="(.*?)"', ids)[1])) == {
-        "t": "ledger_thesis.html",
-        "j": "ledger_joint.html",
-    }
+    pages = {"t": "ledger_thesis.html", "j": "ledger_joint.html"}
+    assert json.loads(unescape(re.search('data-pages="(.*?)"', ids)[1])) == pages
 
 
 def test_the_filters_offer_what_the_claims_hold_and_stay_hidden_without_a_script():
     text = ledger(claim(printed={"cabspotting": 0.11, "mdc": 0.4}, datasets=("cabspotting", "city")))
     form = re.search(r'<form class="filters"[^>]* hidden>.*?</form>', text)[0]
     assert re.findall(r'<option value="([^"]*)">([^<]*)', form) == [
-        ("", "all"),
-        ("agrees", "agrees"),
-        ("open", "no number in the paper"),
-        ("untestable", "not testable"),
-        ("", "all"),
-        ("cabspotting", "Cabspotting"),
-        ("city", "synthetic city"),
-        ("mdc", "MDC"),
+        *(("", "all"), ("agrees", "agrees"), ("open", "no number in the paper"), ("untestable", "not testable")),
+        *(("", "all"), ("cabspotting", "Cabspotting"), ("city", "synthetic city"), ("mdc", "MDC")),
     ]
     assert '<output aria-live="polite">1 of 1 claims</output>' in form
 
@@ -194,7 +176,6 @@ def test_the_filters_offer_what_the_claims_hold_and_stay_hidden_without_a_script
 def test_a_page_shows_the_same_cards_and_its_ids_lead_to_the_ledger():
     found = judged(claim(figure="fig-3-4"), claim(id="T2.4"))
     text = verdicts_in_words(found, REGISTRY)
-    assert text.startswith("## The paper's claims on this page\n")
     assert ":name:" not in text  # an anchor stands once in the book
     assert 'href="../ledger_thesis.html#claim-t2-3"' in text
     assert "<form" not in text
@@ -204,13 +185,12 @@ def test_a_page_shows_the_same_cards_and_its_ids_lead_to_the_ledger():
 
 
 def test_a_card_is_a_line_with_the_verdicts_and_folds_the_rest():
-    agrees = claim(id="T1.1", printed={"cabspotting": 0.11, "mdc": 0.3})
-    found = judged(agrees)
+    found = judged(claim(id="T1.1", printed={"cabspotting": 0.11, "mdc": 0.3}))
     for card in (verdicts_in_words(found, REGISTRY), ledger_page(found, REGISTRY, CONTENTS)):
-        assert (
-            '<details class="behind"><summary><span class="verdict agrees">✓ reproduced</span> Cabspotting 12.0\u00a0% (printed 11\u00a0%)<br>'
-            '<span class="untested">○ not tested on MDC, which we do not have</span></summary>\n\n<table'
-        ) in card
+        summary = re.search('<details class="behind"><summary>(.*?)</summary>\n\n<table', card)[1]
+        assert re.sub("<.*?>", "", summary).startswith(
+            "✓ reproduced Cabspotting 12.0\u00a0% (printed 11\u00a0%)○ not tested on MDC"
+        )
         assert card.count("<details") == card.count("</details>") == 2  # the other one: how it is tested
         assert card.index("T1.1") < card.index("<details")  # the claim itself stays
 
@@ -236,23 +216,16 @@ def test_what_a_claim_says_is_text_in_html_not_html():
 
 
 def test_ids_in_a_text_are_links():
-    assert (
-        linked("see T2.4 (erratum E3.13), E-J5.")
-        == "see [T2.4](#claim-t2-4) (erratum [E3.13](#erratum-e3-13)), [E-J5](#erratum-e-j5)."
-    )
+    erratum, other = "[E3.13](#erratum-e3-13)", "[E-J5](#erratum-e-j5)"
+    assert linked("see T2.4 (erratum E3.13), E-J5.") == f"see [T2.4](#claim-t2-4) (erratum {erratum}), {other}."
     assert linked("2.4 of AT2.4, §3.1") == "2.4 of AT2.4, §3.1"
 
 
 def test_each_cell_names_its_data_set_for_a_page_too_narrow_for_columns():
-    html = side_by_side(
-        {"a": "A & C", "b": "B"}, [TableLine("verdict", {"a": "x", "b": "y"}, "verdicts"), TableLine("n", {"a": "1"})]
-    )
-    assert re.findall(r'data-set="([^"]*)"( class="nothing")?><div>(.)', html) == [
-        ("A &amp; C", "", "x"),
-        ("B", "", "y"),
-        ("A &amp; C", "", "1"),
-        ("B", ' class="nothing"', "–"),
-    ]
+    lines = [TableLine("verdict", {"a": "x", "b": "y"}, "verdicts"), TableLine("n", {"a": "1"})]
+    html = side_by_side({"a": "A & C", "b": "B"}, lines)
+    found = re.findall(r'data-set="([^"]*)"( class="nothing")?><div>(.)', html)
+    assert found == [("A &amp; C", "", "x"), ("B", "", "y"), ("A &amp; C", "", "1"), ("B", ' class="nothing"', "–")]
 
 
 def erratum(**fields) -> Erratum:
@@ -261,26 +234,24 @@ def erratum(**fields) -> Erratum:
 
 
 def test_errata_stand_paper_by_paper_with_their_test_behind_a_fold():
-    text = errata_page(
-        [erratum(id="E-J1", paper="joint", figure="ties"), erratum()], REGISTRY, {"E3.1": " Elsewhere it holds on GeoLife."}
-    )
-    assert re.findall(r"^## .*|:name: .*", text, re.MULTILINE) == [
-        "## Maouche 2019, thesis",
-        ":name: erratum-e3-1",
-        "## Shokri 2015, Privacy games",
-        ":name: erratum-e-j1",
+    both = [erratum(id="E-J1", paper="joint", figure="ties"), erratum()]
+    text = errata_page(both, REGISTRY, {"E3.1": " Elsewhere it holds on GeoLife."})
+    assert re.findall(r"^## .*|(?<=:name: ).*", text, re.MULTILINE) == [
+        *("## Maouche 2019, thesis", "erratum-e3-1"),
+        *("## Shokri 2015, Privacy games", "erratum-e-j1"),
     ]
-    assert "**The paper.** min for max" in text
-    assert "**This book.** max, see [T4.1](#claim-t4-1)" in text
-    assert "[by a computation](#ties).\n" in text
-    assert "[by a computation](notebooks/nb.ipynb). Elsewhere it holds on GeoLife.\n" in text
-    assert "<summary>The test</summary><p><code>holds and 1 &lt; 2</code></p></details>" in text
+    for part in (
+        "**The paper.** min for max",
+        "**This book.** max, see [T4.1](#claim-t4-1)",
+        "[by a computation](#ties).\n",
+        "[by a computation](notebooks/nb.ipynb). Elsewhere it holds on GeoLife.\n",
+        "<summary>The test</summary><p><code>holds and 1 &lt; 2</code></p></details>",
+    ):
+        assert part in text
 
 
 def test_a_paper_that_the_registry_lacks_is_named():
-    with pytest.raises(
-        ValueError, match=r"^runs.yml: papers lacks 'other', which .* \(known: thesis, joint, pulp, dchi, primule\)$"
-    ):
+    with pytest.raises(ValueError, match=r"^runs.yml: papers lacks 'other', which .* \(known: thesis, "):
         errata_page([erratum(paper="other")], REGISTRY, {})
 
 
@@ -297,26 +268,15 @@ def test_the_ids_of_the_books_own_claims_and_errata_begin_as_the_registry_says()
 
 def test_every_chip_of_a_card_is_explained():
     page = (BOOK / "how-to-read.md").read_text(encoding="utf-8")
-    assert [
-        kind
-        for kind in (*KINDS, BY_DEFINITION, IMPOSSIBLE, NOT_COMPARABLE, "", "not testable without …")
-        if f"{badge(kind)}\n: " not in page
-    ] == []
+    kinds = (*KINDS, BY_DEFINITION, IMPOSSIBLE, NOT_COMPARABLE, "", "not testable without …")
+    assert [kind for kind in kinds if f"{badge(kind)}\n: " not in page] == []
 
 
-@pytest.mark.parametrize(
-    ("fields", "line"),
-    [
-        (
-            "{title: P, claims: A}",
-            "runs.yml: p: a paper needs title, claims, errata, and may have data_sets (got title, claims)",
-        ),
-        ("{title: P, claims: A, errata: E, year: 1}", "(got title, claims, errata, year)"),
-    ],
-)
-def test_a_paper_in_the_registry_needs_its_name_and_how_its_ids_begin(tmp_path, fields, line):
-    path = tmp_path / "book" / "results" / "runs.yml"
-    path.parent.mkdir(parents=True)
-    path.write_text(f"runs: {{city: {{title: a city, kind: traces, synthetic: true}}}}\npapers: {{p: {fields}}}\n")
-    with pytest.raises(ValueError, match=re.escape(line)):
+@pytest.mark.parametrize("fields", ["title: P, claims: A", "title: P, claims: A, errata: E, year: 1"])
+def test_a_paper_in_the_registry_needs_its_name_and_how_its_ids_begin(tmp_path, fields):
+    (path := tmp_path / "book" / "results" / "runs.yml").parent.mkdir(parents=True)
+    path.write_text(f"runs: {{city: {{title: a city, kind: traces, synthetic: true}}}}\npapers: {{p: {{{fields}}}}}\n")
+    with pytest.raises(
+        ValueError, match=r"runs.yml: p: a paper needs title, claims, errata, and may have data_sets \(got title, "
+    ):
         runs.read(tmp_path)

@@ -10,6 +10,7 @@ import pytest
 from mobpriv.book.results import ROOT
 
 LESSONS = sorted((ROOT / "notebooks").glob("*_lesson.ipynb"))
+assert LESSONS
 each = pytest.mark.parametrize("path", LESSONS, ids=[path.stem for path in LESSONS])
 DIRECTIVE = re.compile(r"^:::\{((?:exercise|solution)-(?:start|end))\}[ \t]*(.*)$", re.MULTILINE)
 
@@ -38,10 +39,6 @@ def asserts(cell) -> bool:
     return any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(cell.source)))
 
 
-def test_there_are_lessons():
-    assert LESSONS
-
-
 @each
 def test_three_to_six_exercises_each_followed_by_its_solution(path: Path):
     order = [(kind, label) for kind, label, _ in parts(path) if kind]
@@ -51,17 +48,11 @@ def test_three_to_six_exercises_each_followed_by_its_solution(path: Path):
 
 
 @each
-def test_every_solution_is_run_and_checks_itself(path: Path):
+def test_every_solution_is_run_and_checks_itself_and_no_other_cell_is_tagged(path: Path):
     for kind, label, cells in parts(path):
         if kind == "solution":
             assert any(asserts(cell) for cell in cells), f"{label} asserts nothing"
-        elif kind == "exercise":
-            assert not cells, f"{label} gives code away"
-
-
-@each
-def test_a_solutions_cells_are_tagged_and_no_others(path: Path):
-    for kind, _, cells in parts(path):
+        assert not cells or kind != "exercise", f"{label} gives code away"
         for cell in cells:
             assert ("solution" in cell.metadata.get("tags", [])) == (kind == "solution"), cell.source
 

@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,9 +13,7 @@ import pytest
 from mobpriv.book import notebooks, results, running, runs
 
 NOTEBOOKS = sorted((results.ROOT / "notebooks").glob("*.ipynb"))
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::DeprecationWarning:papermill", "ignore::DeprecationWarning:nbclient"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:papermill", "ignore::DeprecationWarning:nbclient")
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=[path.stem for path in NOTEBOOKS])
 # of each chapter one notebook is run quickly, with fewer users and shorter lists than the build takes; where the build follows, as in CI,
 # one of traces and one of calls; all are with -m quick_run
@@ -45,75 +44,55 @@ def changed(tree: ast.AST) -> set[str]:
 
 
 def test_no_notebook_carries_outputs():
-    files = [str(path) for path in NOTEBOOKS]
-    found = subprocess.run(
-        [sys.executable, "-m", "nbstripout", "--verify", "--keep-id", *files], capture_output=True, text=True
-    )
+    command = [sys.executable, "-m", "nbstripout", "--verify", "--keep-id", *map(str, NOTEBOOKS)]
+    found = subprocess.run(command, capture_output=True, text=True)
     assert found.returncode == 0, found.stdout + found.stderr
 
 
 @each
 def test_parameters_are_annotated_and_explained(path: Path):
     cells = nbformat.read(path, as_version=4).cells
-    tagged = [cell for cell in cells if "parameters" in cell.metadata.get("tags", [])]
-    assert len(tagged) == 1
+    (tagged,) = (cell for cell in cells if "parameters" in cell.metadata.get("tags", []))
     found = notebooks.parameters(path)
-    lines = [line for line in tagged[0].source.splitlines() if line.strip()]
-    assert len(found) == len(lines), "one parameter a line"
+    assert len(found) == len([line for line in tagged.source.splitlines() if line.strip()]), "one parameter a line"
     assert found["dataset"].type == "str"
     assert found["dataset"].default in runs.read(results.ROOT).embedded
     assert found["seed"].type == "int"
     assert (found["quick"].type, found["quick"].default) == ("bool", False)
+    # an ε of locations is per metre, of profiles of calls per POI or visit
+    of_epsilon = ("per POI", "per visit") if path.stem.startswith("dchi_") else ("1/m",)
     for p in found.values():
         assert p.type != "None", f"{p.name} has no annotation"
         assert p.meaning, f"{p.name} has no comment that says what it means"
         if p.type.startswith(("int", "float", "list[int]", "list[float]")):
             assert p.allowed, f"{p.name} has no range"
-        assert (p.type, p.unit) != ("int", "m"), (
-            f"{p.name} is a number of things: its comment begins with a symbol that is read as metres"
-        )
+        assert (p.type, p.unit) != ("int", "m"), f"{p.name} counts things, and its comment begins with a symbol read as metres"
+        assert "epsilon" not in p.name or p.unit in of_epsilon, p.name
     defaults = {p.name: p.default for p in found.values()}
     assert notebooks.checked(path, defaults) == defaults, "the defaults lie in their ranges"
 
 
 @each
-def test_an_epsilon_is_in_one_unit(path: Path):
-    """Of locations it is per metre, of profiles of calls per POI or visit."""
-    units = ("per POI", "per visit") if path.stem.startswith("dchi_") else ("1/m",)
-    for p in notebooks.parameters(path).values():
-        if "epsilon" in p.name:
-            assert p.unit in units, p.name
-
-
-@each
 def test_what_is_quick_stands_in_one_cell(path: Path):
     cells = code_cells(path)
-    tagged = [tree for tree, tags in cells if "quick" in tags]
-    assert len(tagged) <= 1
+    assert sum("quick" in tags for _, tags in cells) <= 1
     defaults = {p.name: p.default for p in notebooks.parameters(path).values()}
-    for name, value in notebooks.quick_values(
-        path, defaults
-    ).items():  # refuses lines of another form, knows the values beforehand
+    # refuses lines of another form, knows the values beforehand
+    for name, value in notebooks.quick_values(path, defaults).items():
         assert notebooks.checked(path, {name: value}) == {name: value}
         assert value != defaults[name], f"a quick run leaves {name} as it is"
-    elsewhere = [tree for tree, tags in cells if not tags & {"quick", "parameters"}]
-    assert not any("quick" in names(tree, ast.Load) for tree in elsewhere)
+    assert not any("quick" in names(tree, ast.Load) for tree, tags in cells if not tags & {"quick", "parameters"})
 
 
 @each
-def test_data_are_read_in_cells_tagged_input(path: Path):
-    for tree, tags in code_cells(path):
-        called = {node.func for node in ast.walk(tree) if isinstance(node, ast.Call)}
-        reading = {f.id for f in called if isinstance(f, ast.Name)} | {f.attr for f in called if isinstance(f, ast.Attribute)}
-        reading &= BORDER
-        assert not reading or "input" in tags, f"{', '.join(reading)} outside a cell tagged input"
-
-
-@each
-def test_cells_of_input_stand_together(path: Path):
+def test_data_are_read_in_cells_tagged_input_which_stand_together(path: Path):
     """Apart they would be folds of their own between those of the experiment."""
-    tags = [cell.metadata.get("tags", []) for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
-    places = [i for i, of in enumerate(tags) if "input" in of]
+    cells = code_cells(path)
+    for tree, tags in cells:
+        called = {node.func for node in ast.walk(tree) if isinstance(node, ast.Call)}
+        reading = BORDER & {getattr(f, "id", getattr(f, "attr", "")) for f in called}
+        assert not reading or "input" in tags, f"{', '.join(reading)} outside a cell tagged input"
+    places = [i for i, (_, tags) in enumerate(cells) if "input" in tags]
     assert not places or places[-1] - places[0] == len(places) - 1
 
 
@@ -133,7 +112,7 @@ def test_figures_make_no_numbers(path: Path):
 def test_it_opens_with_its_title(path: Path):
     first = nbformat.read(path, as_version=4).cells[0]
     assert first.cell_type == "markdown"
-    assert any(line.startswith("# ") for line in first.source.splitlines())
+    assert re.search("^# ", first.source, re.MULTILINE)
 
 
 @pytest.mark.parametrize(

@@ -40,39 +40,29 @@ def test_what_a_sentence_is(markdown, found):
         ("Of the cabs 43 % are found.", "begins with 'Of'"),
         ("It stands beside the number.", "'beside': say next to"),
         ("The rate is 0.09975 of all.", "digits without meaning: 0.09975"),
+        ("A user who calls much is unique.", None),
+        ("Who is re-identified?", None),
+        ("AP-Attack re-identifies 43 %.", None),
+        ("Beside is allowed here.", None),
     ],
 )
 def test_what_breaks_a_rule(text, fault):
-    assert [fault in found for found in faults(text)] == [True]
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["A user who calls much is unique.", "Who is re-identified?", "AP-Attack re-identifies 43 %.", "Beside is allowed here."],
-)
-def test_what_breaks_none(text):
-    assert faults(text) == []
+    assert [fault in found for found in faults(text)] == ([True] if fault else [])
 
 
 def test_texts_of_a_notebook_and_of_the_ledger(tmp_path):
+    drawn = 'plot.show(axes, f"Users {n} by attack, as shares.", "a", "b c")'
     cells = [
         nbformat.v4.new_markdown_cell("A question."),
         nbformat.v4.new_code_cell('"""A docstring that nobody reads."""'),
-        nbformat.v4.new_code_cell(
-            'plot.show(axes, f"Users {n} by attack, as shares.", "a", "b c")', metadata={"tags": ["figure"]}
-        ),
+        nbformat.v4.new_code_cell(drawn, metadata={"tags": ["figure"]}),
     ]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "a.ipynb")
-    ledger = (
-        "claims: [{id: T1, notebook: nb, claim: It holds., explanations: [{runs: [city], why: The cause.}], quantity: a.b}]"
-    )
-    (tmp_path / "b.yml").write_text(ledger)
-    found = list(prose.written([tmp_path / "a.ipynb", tmp_path / "b.yml"], tmp_path))
-    assert found == [
-        ("a.ipynb cell 0", "A question."),
-        ("a.ipynb cell 2", "Users 12 by attack, as shares."),
-        ("b.yml T1", "It holds."),
-        ("b.yml T1", "The cause."),
+    explained = "explanations: [{runs: [city], why: The cause.}], quantity: a.b"
+    (tmp_path / "b.yml").write_text(f"claims: [{{id: T1, notebook: nb, claim: It holds., {explained}}}]")
+    assert list(prose.written([tmp_path / "a.ipynb", tmp_path / "b.yml"], tmp_path)) == [
+        *(("a.ipynb cell 0", "A question."), ("a.ipynb cell 2", "Users 12 by attack, as shares.")),
+        *(("b.yml T1", "It holds."), ("b.yml T1", "The cause.")),
     ]
 
 

@@ -35,10 +35,8 @@ NAMES = names(
     [
         (0.4348659, "share", "43.5 %"),
         (0.05172, "share", "5.2 %"),
-        (0.4, "share", "40.0 %"),
         (12.345, "share", "1_234.5 %"),
         (1.0, "share", "100 %"),
-        (0.1 + 0.2 + 0.7, "share", "100 %"),
         (0.99996, "share", "≈ 100 %"),
         (0.9994, "share", "99.9 %"),
         (4e-4, "share", "≈ 0 %"),
@@ -46,14 +44,11 @@ NAMES = names(
         (0, "share", "0 %"),
         (-0.0345, "points", "−3.5 points"),
         (-4e-4, "points", "≈ 0 points"),
-        (-1, "points", "−100 points"),
         (-0.99996, "points", "≈ −100 points"),
         (math.inf, "share", "∞ %"),
-        (2.20749, "km", "2.207 km"),
         (14.75, "", "14.75"),
         (318.75, "", "318.8"),
         (1000, "", "1_000"),
-        (11219955, "", "11_219_955"),
         (-1234567.8, "m", "−1_234.6 km"),
         (158.6, "m", "158.6 m"),
         (math.inf, "m", "∞ m"),
@@ -63,7 +58,6 @@ NAMES = names(
         (9.9e-5, "", "≈ 0"),
         (-1e-12, "km", "≈ 0 km"),
         (-0.0, "", "0"),
-        (math.inf, "", "∞"),
         (-math.inf, "km", "−∞ km"),
         (True, "", "yes"),
         (False, "share", "no"),
@@ -88,10 +82,8 @@ def test_every_number_is_shown_within_its_digits(value, unit):
     assert " " not in text  # only spaces at which no line breaks
     share = unit in ("share", "points")
     if "≈" not in text:
-        number = float(re.sub(r"[^\d.−]", "", text).replace("−", "-"))
-        assert number == (
-            pytest.approx(100 * value, rel=1e-12, abs=0.0501) if share else pytest.approx(value, rel=6e-4, abs=1e-12)
-        )
+        number, near = float(re.sub(r"[^\d.−]", "", text).replace("−", "-")), (1e-12, 0.0501) if share else (6e-4, 1e-12)
+        assert number == pytest.approx(100 * value if share else value, *near)
     elif share:
         assert min(abs(value), abs(1 - abs(value))) < 5.001e-4
     else:
@@ -163,22 +155,14 @@ def test_a_malformed_name(entry):
 
 def test_names_stand_in_one_file_for_each_chapter(tmp_path):
     assert quantities.read(tmp_path, REGISTRY.runs).find("nb", "rate") is None
-    folder = tmp_path / "book" / "quantities"
-    folder.mkdir(parents=True)
+    (folder := tmp_path / "book" / "quantities").mkdir(parents=True)
     (folder / "a.yml").write_text("parts: {none: nothing}\nquantities: {one: {'rate.{x}': [share, 'rate of {x}']}}")
     (folder / "b.yml").write_text("parts: {none: nothing}\nquantities: {two: {rate: [share, rate]}}")
     found = quantities.read(tmp_path, REGISTRY.runs)
     assert [found.of("one", "rate.none").words, found.of("two", "rate").words] == ["rate of nothing", "rate"]
-    for text, line in [
-        ("quantities: {one: {cost: ['', cost]}}", "c.yml: one is already in another file of book/quantities"),
-        ("parts: {none: something}", "c.yml: none is already in another file of book/quantities"),
-        (
-            "quantities: {three: {cost: cost}}",
-            "c.yml: three: cost: needs a unit and a label, and may have a label for its family",
-        ),
-    ]:
+    for text, name in [("quantities: {one: {cost: ['', cost]}}", "one"), ("parts: {none: something}", "none")]:
         (folder / "c.yml").write_text(text)
-        with pytest.raises(ValueError, match=f"^{re.escape(line)}$"):
+        with pytest.raises(ValueError, match=rf"^c\.yml: {name} is already in another file of book/quantities$"):
             quantities.read(tmp_path, REGISTRY.runs)
 
 

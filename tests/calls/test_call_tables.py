@@ -1,6 +1,7 @@
 """Files of call records and of their cells: round trips, what is recognised, what is refused, and the command line on them."""
 
 import json
+import re
 
 import geopandas
 import numpy as np
@@ -19,17 +20,12 @@ CELLS = as_cells(
 )
 NOON = pd.Timestamp("2024-07-01 12:00:00.250", tz="UTC")
 CALLS = as_calls(
-    pd.DataFrame(
-        {
-            "user": ["0042", "0042", "x"],
-            "t": [NOON, NOON + pd.Timedelta(hours=1), NOON],
-            "cell": ["7", "8", "9"],
-            "end_cell": ["8", "8", "9"],
-            "duration": [30.0, np.nan, 1.5],
-        }
+    pd.DataFrame({"user": ["0042", "0042", "x"], "cell": ["7", "8", "9"], "end_cell": ["8", "8", "9"]}).assign(
+        t=[NOON, NOON + pd.Timedelta(hours=1), NOON], duration=[30.0, np.nan, 1.5]
     ),
     CELLS,
 )
+NAMED = CALLS.astype({"cell": str, "end_cell": str, "user": str})
 WRITE = {
     ".parquet": lambda table, path: table.to_parquet(path),
     ".csv": lambda table, path: table.to_csv(path, index=False),
@@ -39,18 +35,25 @@ WRITE = {
 
 
 def points(cells: pd.DataFrame) -> geopandas.GeoDataFrame:
-    return geopandas.GeoDataFrame(
-        cells[["cell", "municipality"]], geometry=shapely.points(cells["lng"], cells["lat"]), crs=4326
-    )
+    at = shapely.points(cells["lng"], cells["lat"])
+    return geopandas.GeoDataFrame(cells[["cell", "municipality"]], geometry=at, crs=4326)
 
 
-def files(folder, ending: str = ".csv", of_cells: str = ".csv", calls=CALLS, cells=CELLS):
+def files(folder, ending: str = ".csv", of_cells: str = ".csv", calls=CALLS):
     path = folder / f"july{ending}"
     WRITE[ending](calls, path)
     if of_cells == ".geojson":
-        points(cells).to_file(folder / "july_cells.geojson")
+        points(CELLS).to_file(folder / "july_cells.geojson")
     elif of_cells:
-        WRITE[of_cells](cells, folder / f"july_cells{of_cells}")
+        WRITE[of_cells](CELLS, folder / f"july_cells{of_cells}")
+    return path
+
+
+@pytest.fixture
+def one_call(tmp_path):
+    """A file of a call at a time without a zone, next to no cells."""
+    path = tmp_path / "july.csv"
+    path.write_text("user,t,cell\nu,2024-07-01T10:00:00,7\n")
     return path
 
 
@@ -76,15 +79,12 @@ def test_areas_of_cells_are_taken_at_a_point_inside(tmp_path):
 
 def test_usual_names_are_found_and_others_said(tmp_path):
     path, cells = tmp_path / "cdr.csv", tmp_path / "antennas.csv"
-    path.write_text(
-        "caller;call time;antenna id;last_cell_id;call duration\n1;2024-07-01T10:00:00;7;;5\n2;2024-07-01T10:00:00;8;NULL;\n"
-    )
+    header = "caller;call time;antenna id;last_cell_id;call duration"
+    path.write_text(f"{header}\n1;2024-07-01T10:00:00;7;;5\n2;2024-07-01T10:00:00;8;NULL;\n")
     cells.write_text("site,latitude,longitude,commune\n7,45,1,A\n8,45,1,\n9,,,B\n")
     how = datasets.recognised(path, zone="Europe/Paris", kind="calls")
-    assert how.in_words == (
-        "user = caller, time = call time, cell = antenna id, cell at the end = last_cell_id, duration = call duration; "
-        "times are text as in ISO 8601, in the zone Europe/Paris"
-    )
+    roles = dict(zip(("user", "t", "cell", "end_cell", "duration"), header.split(";"), strict=True))
+    assert (how.arguments["columns"], how.arguments["zone"]) == (roles, "Europe/Paris")
     calls, found, left_out = datasets.read_calls(path, cells, **how.arguments)
     assert calls["end_cell"].tolist() == ["7", "8"]  # nothing, NULL: the cell of the beginning
     assert calls["duration"].isna().tolist() == [False, True]
@@ -97,41 +97,28 @@ def test_usual_names_are_found_and_others_said(tmp_path):
 
 
 def test_what_is_left_out_is_told_with_its_line(tmp_path):
-    path = tmp_path / "july.csv"
-    lines = [
-        "user,t,cell,duration",
-        "u,100000000x,7,1",
-        "u,1000000000,5,1",
-        ",1000000000,7,1",
-        "u,1000000000,7,-1",
-        "u,1000000000,,1",
-    ]
-    path.write_text(
-        "\n".join(
-            [
-                *lines,
-                "u,1000000000,7,1",
-                "u,1000000000,7,1",
-                "u,9999999999,7,1",
-                "",
-                "u,1000000000,7,long",
-                "\\N,1000000000,7,1",
-            ]
-        )
-    )
+    lines = {  # what is wrong -> the record
+        "time not readable": "u,100000000x,7,1",
+        "cell unknown": "u,1000000000,5,1",
+        "user missing": ",1000000000,7,1",
+        "duration negative": "u,1000000000,7,-1",
+        "cell missing": "u,1000000000,,1",
+        "": "u,1000000000,7,1",
+        "record repeated": "u,1000000000,7,1",
+        "time after 2099": "u,9999999999,7,1",
+        "blank line": "",
+        "line not readable": "u,1000000000,7,long",
+        "user written as missing (NULL, nan, NA, \\N, …)": "\\N,1000000000,7,1",
+    }
+    (tmp_path / "july.csv").write_text("\n".join(["user,t,cell,duration", *lines.values()]))
     WRITE[".csv"](CELLS, tmp_path / "july_cells.csv")
-    found = datasets.load_calls(path, columns={}, time="s")
-    told = found.left_out.set_index("rule")["place"].to_dict()
+    found = datasets.load_calls(tmp_path / "july.csv", columns={}, time="s")
     assert len(found.calls) == 1
-    assert len(found.calls) + found.left_out["records"].sum() == 11
-    assert told["time not readable"] == "july.csv line 2"
-    assert told["cell unknown"] == "july.csv line 3"
-    assert told["user missing"] == "july.csv line 4"
-    assert told["duration negative"] == "july.csv line 5"
-    assert told["cell missing"] == "july.csv line 6"
-    assert told["time after 2099"] == "july.csv line 9"
-    assert {"record repeated", "blank line", "line not readable"} <= set(told)
-    assert told["user written as missing (NULL, nan, NA, \\N, …)"] == "july.csv line 12"
+    assert found.left_out["records"].tolist() == [1] * 10
+    told = found.left_out.set_index("rule")["place"].to_dict()
+    assert told | {"record repeated": ""} == {rule: f"july.csv line {k}" for k, rule in enumerate(lines, 2) if rule} | {
+        "record repeated": ""
+    }
 
 
 def test_a_period_and_the_rows_of_a_parquet_file(tmp_path):
@@ -149,7 +136,6 @@ def test_a_period_and_the_rows_of_a_parquet_file(tmp_path):
         ("cell,lat\n7,45\n", r"no column lng .*it has: cell, lat"),
         ("cell,site,lat,lng\n7,7,45,1\n", "the cell could be column cell or site"),
         ("cell,lat,lng\n7,95,1\n", r"latitudes of cells lie in .*row 0 \(cell 7"),
-        ("cell,lat,lng\n7,45,1\n7,45,1\n", "a cell occurs once"),
         ("cell,lat,lng\n7,north,1\n", "line not readable"),
     ],
 )
@@ -170,25 +156,22 @@ def test_cells_must_be_there_and_once(tmp_path):
         WRITE[ending](CELLS, tmp_path / f"july_cells{ending}")
     with pytest.raises(ValueError, match=r"could be those of july_cells.parquet or of july_cells.csv"):
         datasets.load_calls(path)
-    broken = tmp_path / "cells.geojson"
-    broken.write_text('{"type": "FeatureCollection", "features": [')
-    with pytest.raises(ValueError, match="not a GeoJSON file"):
-        datasets.read_cells(broken)
-    points(CELLS).drop(columns="cell").to_file(broken.with_name("no_names.geojson"))
-    with pytest.raises(ValueError, match="a table of cells has the columns cell"):
-        datasets.read_cells(broken.with_name("no_names.geojson"))
+    (broken := tmp_path / "cells.geojson").write_text('{"type": "FeatureCollection", "features": [')
+    points(CELLS).drop(columns="cell").to_file(nameless := tmp_path / "no_names.geojson")
+    for file, says in ((broken, "not a GeoJSON file"), (nameless, "a table of cells has the columns cell")):
+        with pytest.raises(ValueError, match=says):
+            datasets.read_cells(file)
 
 
 def test_each_kind_is_refused_where_the_other_is_needed(tmp_path):
-    path = files(tmp_path)
-    with pytest.raises(ValueError, match=r"july.csv holds call records .*, and traces .* are needed here"):
-        datasets.load(path)
-    with pytest.raises(ValueError, match="region holds call records"):
-        datasets.load("region")
-    with pytest.raises(ValueError, match=r"city holds traces .*, and call records .* are needed here"):
-        datasets.load_calls("city")
-    with pytest.raises(FileNotFoundError, match="no such file"):
-        datasets.load_calls(tmp_path / "august.csv")
+    for load, data, says in (
+        (datasets.load, files(tmp_path), r"july.csv holds call records .*, and traces .* are needed here"),
+        (datasets.load, "region", "region holds call records"),
+        (datasets.load_calls, "city", r"city holds traces .*, and call records .* are needed here"),
+        (datasets.load_calls, tmp_path / "august.csv", "no such file"),
+    ):
+        with pytest.raises((ValueError, FileNotFoundError), match=says):
+            load(data)
     both = tmp_path / "both.csv"
     both.write_text("user,t,lat,lng,cell\nu,1000000000,45,1,7\n")
     assert datasets.kind_of(both) == "traces"  # a position says more than a cell; which is meant can be said
@@ -213,66 +196,49 @@ def run(*words) -> tuple[int, str]:
 
 
 def test_validate_says_what_calls_are_and_writes_them_with_their_cells(tmp_path):
-    wrong = CALLS.astype({"cell": str, "end_cell": str, "user": str}).assign(duration=[-1, 2.0, 3.0])
-    path = files(tmp_path, calls=wrong)
+    path = files(tmp_path, calls=NAMED.assign(duration=[-1, 2.0, 3.0]))
     code, output = run("validate", path, "-o", tmp_path / "ready.parquet")
     assert code == 0, output
-    assert "2 calls of 2 users" in output
-    assert "2 of 3 cells in 2 municipalities" in output
-    assert "duration negative: 1 record of 1 user" in output
-    assert "mobpriv run dchi_booleans --data" in output
-    assert "mobpriv run primule_risk --data" in output
-    assert "thesis_3" not in output  # no experiment on traces is proposed
+    for words in ("2 calls of 2 users", "2 of 3 cells in 2 municipalities", "duration negative: 1 record of 1 user"):
+        assert words in output
+    assert set(re.findall(r"mobpriv run (\w+) --data", output)) == {"dchi_booleans", "primule_risk"}  # no experiment on traces
     again = datasets.load_calls(tmp_path / "ready.parquet")
     pd.testing.assert_frame_equal(again.calls, datasets.load_calls(path).calls)
     assert run("data", "show", tmp_path / "ready.parquet")[0] == 0
 
 
-def test_validate_says_of_which_calls_no_profile_can_be_made(tmp_path):
-    path = files(tmp_path, calls=CALLS.astype({"cell": str, "end_cell": str, "user": str}))
-    WRITE[".csv"](CELLS.assign(municipality="Lisboa"), tmp_path / "july_cells.csv")
-    assert "without a municipality" not in run("validate", path, "-o", tmp_path / "ready.parquet")[1]
-    WRITE[".csv"](CELLS.assign(municipality=["Lisboa", *[None] * (len(CELLS) - 1)]), tmp_path / "july_cells.csv")
-    elsewhere = int((CALLS["cell"].astype(str) != str(CELLS["cell"].iloc[0])).sum())
+@pytest.mark.parametrize(
+    ("cells", "without", "risk"),
+    [
+        (CELLS.assign(municipality="Lisboa"), 0, True),
+        (CELLS.assign(municipality=["Lisboa", None, None]), 2, True),
+        (CELLS.drop(columns="municipality"), 0, False),
+    ],
+)
+def test_validate_says_of_which_calls_no_profile_can_be_made(tmp_path, cells, without, risk):
+    path = files(tmp_path, calls=NAMED)
+    WRITE[".csv"](cells, tmp_path / "july_cells.csv")
     output = " ".join(run("validate", path, "-o", tmp_path / "ready.parquet")[1].split())
-    assert f"{elsewhere} call{'s' * (elsewhere > 1)} at cells without a municipality" in output
-    WRITE[".csv"](CELLS.drop(columns="municipality"), tmp_path / "july_cells.csv")
-    assert "primule_risk" not in run("validate", path, "-o", tmp_path / "ready.parquet")[1]
+    assert (f"{without} calls at cells without a municipality" in output) == bool(without)
+    assert ("primule_risk" in output) == risk
 
 
-def test_validate_proposes_a_run_by_the_same_clocks(tmp_path):
-    path = tmp_path / "july.csv"
-    path.write_text("user,t,cell\nu,2024-07-01T10:00:00,7\n")
-    WRITE[".csv"](CELLS, tmp_path / "july_cells.csv")
-    assert "-p zone=Europe/Rome --quick" in run("validate", path, "--zone", "Europe/Rome", "-o", tmp_path / "ready.parquet")[1]
-
-
-def test_validate_says_what_is_missing(tmp_path):
-    path = tmp_path / "july.csv"
-    path.write_text("user,t,cell\nu,2024-07-01T10:00:00,7\n")
-    code, output = run("validate", path)
-    assert code == 2
-    assert f"as in: mobpriv validate {path} --zone Europe/Paris" in output
-    code, output = run("validate", path, "--zone", "UTC")
-    assert (code, "put july_cells.csv next to it" in output) == (2, True)
-    WRITE[".csv"](CELLS, tmp_path / "sites.csv")
-    code, output = run("validate", path, "--zone", "UTC", "--cells", tmp_path / "sites.csv")
-    assert (code, f"--cells {tmp_path / 'sites.csv'}" in output) == (0, True)
+def test_validate_says_what_is_missing_and_proposes_a_run_by_the_same_clocks(tmp_path, one_call):
+    sites, ready = tmp_path / "sites.csv", tmp_path / "ready.parquet"
+    WRITE[".csv"](CELLS, sites)
+    for arguments, code, words in (
+        ([], 2, f"as in: mobpriv validate {one_call} --zone Europe/Paris"),
+        (["--zone", "UTC"], 2, "put july_cells.csv next to it"),
+        (["--zone", "UTC", "--cells", sites], 0, f"--cells {sites}"),
+        (["--zone", "Europe/Rome", "--cells", sites, "-o", ready], 0, "-p zone=Europe/Rome --quick"),
+    ):
+        found, output = run("validate", one_call, *arguments)
+        assert (found, words in output) == (code, True)
 
 
 @pytest.mark.parametrize("data", ["region", "july.csv"])
 def test_a_notebook_on_traces_refuses_calls_in_one_line(tmp_path, data):
-    files(tmp_path)
-    given = data if data == "region" else tmp_path / data
+    given = data if data == "region" else files(tmp_path)
     code, output = run("run", "thesis_3_mechanisms", "--data", given, "--quick", "-o", tmp_path / "out")
-    assert code == 2
-    assert output.count("\n") == 1
-    assert "thesis_3_mechanisms needs positions, and" in output
-    assert "holds call records: run it on city, for instance" in output
-
-
-def test_the_list_says_what_a_set_holds():
-    code, output = run("data", "list")
-    assert code == 0
-    assert "call records" in output
-    assert "positions" in output
+    assert (code, output.count("\n")) == (2, 1)
+    assert re.search("thesis_3_mechanisms needs positions, and .* holds call records: run it on city", output)

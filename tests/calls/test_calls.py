@@ -10,9 +10,7 @@ from mobpriv.calls.table import COLUMNS, OPTIONAL, InvalidCalls, as_calls, as_ce
 from mobpriv.traces.table import by_user, milliseconds, rows, within
 
 CELLS = as_cells(
-    pd.DataFrame(
-        {"cell": ["b", "a", "c"], "lat": [45.1, 45.0, None], "lng": [1.1, 1.0, None], "municipality": ["B", "A", None]}
-    )
+    pd.DataFrame({"cell": list("bac"), "lat": [45.1, 45.0, None], "lng": [1.1, 1.0, None], "municipality": ["B", "A", None]})
 )
 NOON = pd.Timestamp("2024-10-07 12:00", tz="UTC")
 PERIOD = (NOON, NOON + pd.Timedelta(hours=1))
@@ -51,16 +49,11 @@ def test_columns_types_and_order():
     assert CELLS["lat"].to_numpy()[found["cell"].cat.codes][0] == 45.1  # a code is a row of Cells
 
 
-def test_what_need_not_be_there_is_filled_in():
+def test_what_need_not_be_there_is_filled_in_and_what_serves_traces_serves_calls():
     found = as_calls(calls())
-    assert found["end_cell"].tolist() == ["a", "b"]
+    assert found["end_cell"].tolist() == found["cell"].cat.categories.tolist() == ["a", "b"]
     assert found["duration"].isna().all()
-    assert found["cell"].cat.categories.tolist() == ["a", "b"]
     assert len(as_calls(calls()[:0], CELLS)) == 0
-
-
-def test_what_serves_traces_serves_calls():
-    found = as_calls(calls(), CELLS)
     users, offsets = by_user(found)
     assert (users.tolist(), offsets.tolist()) == (["u", "v"], [0, 1, 2])
     assert within(found, NOON, 30 / 86_400)["user"].tolist() == ["u"]
@@ -91,10 +84,8 @@ LATE = pd.Series([NOON, pd.Timestamp("2100-01-01", tz="UTC")])
 )
 def test_every_rule_is_told_with_its_first_record(columns, rule, row):
     table = calls(**columns)
-    found = problems(table, CELLS).set_index("rule")
-    assert found.loc[rule, "row"] == row
-    assert found.loc[rule, "records"] >= 1
-    assert found.loc[rule, "remedy"]
+    told = problems(table, CELLS).set_index("rule").loc[rule]
+    assert (told["row"], told["records"] >= 1, bool(told["remedy"])) == (row, True, True)
     with pytest.raises(InvalidCalls, match=f"{rule}: .* records?, first at row {row}"):
         as_calls(table, CELLS)
     kept, left_out = without(table, CELLS)
@@ -121,14 +112,17 @@ def test_several_rules_at_once_and_a_record_counts_once():
     assert (len(kept), left_out["records"].tolist()) == (0, [1, 1])
 
 
-def test_times_without_a_zone_and_tables_of_another_kind_are_refused():
-    with pytest.raises(ValueError, match=r"times carry no time zone .* say which"):
-        as_calls(calls(t=pd.Series([NOON, NOON]).dt.tz_localize(None)))
-    with pytest.raises(ValueError, match="column t must hold times with a zone"):
-        as_calls(calls(t=[1, 2]))
-    traces = pd.DataFrame({"user": ["u"], "t": [NOON], "lat": [45.0], "lng": [1.0]})
-    with pytest.raises(ValueError, match=r"missing: cell .*with lat and lng they look like traces"):
-        as_calls(traces)
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        (calls(t=pd.Series([NOON, NOON]).dt.tz_localize(None)), r"times carry no time zone .* say which"),
+        (calls(t=[1, 2]), "column t must hold times with a zone"),
+        (calls(lat=45.0, lng=1.0).drop(columns="cell"), r"missing: cell .*with lat and lng they look like traces"),
+    ],
+)
+def test_times_without_a_zone_and_tables_of_another_kind_are_refused(table, words):
+    with pytest.raises(ValueError, match=words):
+        as_calls(table)
 
 
 def test_repetitions_go_and_what_differs_anywhere_stays():
@@ -139,13 +133,11 @@ def test_repetitions_go_and_what_differs_anywhere_stays():
     assert kept["duration"].tolist()[:2] == [1.0, 2.0]
 
 
+CELL = st.sampled_from(["a", "b", "c", "x", None])
+
+
 @settings(deadline=None, max_examples=50)
-@given(
-    st.lists(
-        st.tuples(st.sampled_from("uvw"), st.integers(0, 3), st.sampled_from(["a", "b", "c", "x", None]), st.integers(-1, 1)),
-        max_size=12,
-    )
-)
+@given(st.lists(st.tuples(st.sampled_from("uvw"), st.integers(0, 3), CELL, st.integers(-1, 1)), max_size=12))
 def test_nothing_is_dropped_in_silence(records):
     """Every record is kept or counted, and what is kept are, one by one, those that break no rule, each once."""
     table = pd.DataFrame(records, columns=["user", "t", "cell", "duration"])
@@ -178,13 +170,10 @@ def test_cells_are_typed_and_sorted_and_keep_what_rides_along():
         ({"lng": [181, 1]}, r"longitudes of cells lie in"),
         ({"lng": [None, 1]}, "a cell has both coordinates or none"),
         ({"lat": ["45", "north"]}, "coordinates of a cell are numbers"),
+        ({"lng": None}, "cells need the columns cell, lat, lng; missing: lng"),
     ],
 )
 def test_wrong_cells_are_refused(columns, words):
+    table = {"cell": ["a", "b"], "lat": [45, 46], "lng": [1, 2]} | columns
     with pytest.raises(ValueError, match=words):
-        as_cells(pd.DataFrame({"cell": ["a", "b"], "lat": [45, 46], "lng": [1, 2], **columns}))
-
-
-def test_cells_without_their_columns_are_refused():
-    with pytest.raises(ValueError, match="cells need the columns cell, lat, lng; missing: lng"):
-        as_cells(pd.DataFrame({"cell": ["a"], "lat": [1]}))
+        as_cells(pd.DataFrame({name: values for name, values in table.items() if values}))

@@ -15,21 +15,13 @@ from mobpriv.traces.table import as_traces, milliseconds, rows
 START = pd.Timestamp("2024-09-02", tz="UTC")
 
 
-def walks(users: int = 4, days: int = 20, seed: int = 1) -> pd.DataFrame:
+def walks(users: int = 4, days: int = 20) -> pd.DataFrame:
     """A record every five minutes, about two towns."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(1)
     n = users * days * 288
-    town = rng.integers(2, size=n)
-    return as_traces(
-        pd.DataFrame(
-            {
-                "user": np.repeat([f"u{k}" for k in range(users)], days * 288),
-                "t": np.tile(START + pd.to_timedelta(np.arange(days * 288) * 5, unit="min"), users),
-                "lat": 45 + 0.3 * town + rng.normal(0, 0.02, n),
-                "lng": 1 + rng.normal(0, 0.02, n),
-            }
-        )
-    )
+    town, moments = rng.integers(2, size=n), START + pd.to_timedelta(np.arange(days * 288) * 5, unit="min")
+    table = pd.DataFrame({"user": np.repeat([f"u{k}" for k in range(users)], days * 288), "t": np.tile(moments, users)})
+    return as_traces(table.assign(lat=45 + 0.3 * town + rng.normal(0, 0.02, n), lng=1 + rng.normal(0, 0.02, n)))
 
 
 @pytest.fixture(scope="module")
@@ -52,15 +44,19 @@ def test_antennas_stand_where_records_are(traces, antennas):
     assert not antennas.equals(place_antennas(traces, 12, np.random.default_rng(3)))
 
 
-def test_more_antennas_than_places_are_refused(traces):
-    still = traces.assign(lat=45.0, lng=1.0)
-    with pytest.raises(ValueError, match=r"count must be at most the number of 50 m squares with records, 1 \(got 2\)"):
-        place_antennas(still, 2, np.random.default_rng(1))
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [
+        (2, r"count must be at most the number of 50 m squares with records, 1 \(got 2\)"),
+        (0, "count must be a whole number, at least 1"),
+        (1.5, "count must be a whole number, at least 1"),
+    ],
+)
+def test_more_antennas_than_places_are_refused(traces, count, words):
+    with pytest.raises(ValueError, match=words):
+        place_antennas(traces.assign(lat=45.0, lng=1.0), count, np.random.default_rng(1))
     with pytest.raises(ValueError, match="there are no records to place antennas by"):
         place_antennas(traces[:0], 2, np.random.default_rng(1))
-    for wrong in (0, 1.5, "many"):
-        with pytest.raises(ValueError, match="count must be a whole number, at least 1"):
-            place_antennas(traces, wrong, np.random.default_rng(1))
 
 
 def test_calls_are_valid_and_at_the_rate(traces, antennas):
@@ -122,16 +118,22 @@ def test_the_same_seed_gives_the_same_calls_and_a_user_her_own(traces, antennas)
     pd.testing.assert_frame_equal(alone, both)
 
 
-@pytest.mark.parametrize("given", [{"rate": 0}, {"rate": -1}, {"minutes": 0}, {"minutes": np.nan}])
-def test_parameters_are_checked(traces, antennas, given):
-    with pytest.raises(ValueError, match=f"{next(iter(given))} must be positive"):
-        calls_from_traces(traces, antennas, np.random.default_rng(1), **given)
+NOWHERE = as_cells(pd.DataFrame({"cell": ["a"], "lat": [None], "lng": [None]}))
 
 
-def test_antennas_need_coordinates(traces):
-    nowhere = as_cells(pd.DataFrame({"cell": ["a"], "lat": [None], "lng": [None]}))
-    with pytest.raises(ValueError, match=r"antennas need coordinates \(cell a has none\)"):
-        calls_from_traces(traces, nowhere, np.random.default_rng(1))
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"rate": 0}, "rate must be positive"),
+        ({"rate": -1}, "rate must be positive"),
+        ({"minutes": 0}, "minutes must be positive"),
+        ({"minutes": np.nan}, "minutes must be positive"),
+        ({"antennas": NOWHERE}, r"antennas need coordinates \(cell a has none\)"),
+    ],
+)
+def test_parameters_are_checked(traces, antennas, given, words):
+    with pytest.raises(ValueError, match=words):
+        calls_from_traces(traces, **({"antennas": antennas, "rng": np.random.default_rng(1)} | given))
 
 
 @settings(deadline=None, max_examples=100)

@@ -9,6 +9,7 @@ import shapely
 from mobpriv.datasets.region import make_on, period
 from mobpriv.datasets.region.boundaries import ground_on, in_order, read_boundaries
 from mobpriv.experiments.primule import prepare, truth_of
+from mobpriv.ground.geo import distance
 
 NAMES = ["Arno", "Bisenzio", "Cecina", "Elba"]
 SIDE = 0.1  # degrees
@@ -27,33 +28,29 @@ def boundaries(shapes=None, names=NAMES, column: str = "name") -> geopandas.GeoD
 
 @pytest.fixture
 def file(tmp_path):
-    path = tmp_path / "towns.geojson"
-    boundaries().to_file(path)
+    boundaries().to_file(path := tmp_path / "towns.geojson")
     return path
 
 
-def test_antennas_stand_in_their_municipality_in_its_largest_part(file):
-    ground = ground_on(read_boundaries(file), 40, {}, np.random.default_rng(1))
-    shapes = ground.municipalities.set_index("municipality").geometry
+@pytest.fixture
+def ground(file):
+    return ground_on(read_boundaries(file), 40, {}, np.random.default_rng(1))
+
+
+def test_antennas_stand_in_their_municipality_in_its_largest_part(ground):
+    towns = ground.municipalities.set_index("municipality")
     for cell in ground.cells.itertuples():
-        part = max(shapely.get_parts(shapes[cell.municipality]), key=shapely.area)
+        part = max(shapely.get_parts(towns.geometry[cell.municipality]), key=shapely.area)
         assert part.contains(shapely.Point(cell.lng, cell.lat))
-    assert (
-        ground.cells["municipality"].value_counts().to_dict()
-        == ground.municipalities.set_index("municipality")["antennas"].to_dict()
-    )
+    assert ground.cells["municipality"].value_counts().to_dict() == towns["antennas"].to_dict()
 
 
-def test_a_kilometre_of_the_plane_is_one_on_the_ground(file):
-    ground = ground_on(read_boundaries(file), 40, {}, np.random.default_rng(1))
+def test_a_kilometre_of_the_plane_is_one_on_the_ground(ground):
     apart = np.hypot(ground.x[0] - ground.x, ground.y[0] - ground.y)
-    lat, lng = np.radians(ground.cells["lat"].to_numpy()), np.radians(ground.cells["lng"].to_numpy())
-    on_sphere = 6_371_000 * np.arccos(
-        np.clip(np.sin(lat[0]) * np.sin(lat) + np.cos(lat[0]) * np.cos(lat) * np.cos(lng - lng[0]), -1, 1)
-    )
+    lat, lng = ground.cells["lat"].to_numpy(), ground.cells["lng"].to_numpy()
     far = apart > 5000
     assert far.any()
-    assert apart[far] == pytest.approx(on_sphere[far], rel=0.01)
+    assert apart[far] == pytest.approx(distance(lat[0], lng[0], lat, lng)[far], rel=0.01)
 
 
 def test_ranks_say_who_is_large_and_the_others_are_drawn():
@@ -80,23 +77,19 @@ def test_ranks_that_cannot_be(ranks, message):
 def test_people_live_by_the_clocks_of_the_zone(file):
     here, there = (make_on(read_boundaries(file), 200, 20, zone=zone, calls=3.0) for zone in ("Europe/Rome", "Europe/Lisbon"))
     assert period("Europe/Rome")[0] == pd.Timestamp("2024-10-07", tz="Europe/Rome")
-    hour = here.calls["t"].dt.tz_convert("Europe/Rome").dt.hour
-    assert (hour.between(8, 21)).mean() > 0.8
-    before = here.calls["t"] < pd.Timestamp(
-        "2024-10-27", tz="Europe/Rome"
-    )  # in the night that summer time ends clocks differ in more
+    assert here.calls["t"].dt.tz_convert("Europe/Rome").dt.hour.between(8, 21).mean() > 0.8
+    # in the night that summer time ends clocks differ in more
+    before = here.calls["t"] < pd.Timestamp("2024-10-27", tz="Europe/Rome")
     assert (there.calls["t"] - here.calls["t"])[before].unique().tolist() == [pd.Timedelta(hours=1)]
 
 
 def test_a_setting_of_people_who_are_made_up(file):
-    setting = prepare(str(file), zone="Europe/Rome", people=300, antennas=20, ranks="Elba 1, Arno 2")
-    assert setting.selection.startswith("We simulate 300 people with 20 antennas on the real boundaries of 4 municipalities. ")
+    setting, again = (prepare(str(file), zone="Europe/Rome", people=300, antennas=20, ranks="Elba 1, Arno 2") for _ in range(2))
+    assert "300 people with 20 antennas on the real boundaries of 4 municipalities" in setting.selection
     assert setting.data.synthetic
-    assert set(setting.town) == set(NAMES)
     truth = truth_of(setting)
     assert truth.roles.columns.tolist() == ["person", "municipality", "role"]
-    assert set(truth.borders["municipality"]) == set(NAMES)
-    again = prepare(str(file), zone="Europe/Rome", people=300, antennas=20, ranks="Elba 1, Arno 2")
+    assert set(setting.town) == set(truth.borders["municipality"]) == set(NAMES)
     pd.testing.assert_frame_equal(setting.profiles, again.profiles)
 
 
@@ -112,33 +105,21 @@ def test_of_whom_the_truth_is_known():
         ({"antennas": 7}, "at least 2 antennas"),
         ({"zone": "Europe/Atlantis"}, "there is no time zone 'Europe/Atlantis'"),
         ({"people": -1}, "people must be"),
-    ],
-)
-def test_what_is_refused_in_one_line(file, given, message):
-    with pytest.raises(ValueError, match=message):
-        prepare(**({"dataset": str(file), "zone": "Europe/Rome", "people": 50, "antennas": 20} | given))
-
-
-def test_files_that_hold_no_boundaries(tmp_path):
-    text = tmp_path / "a.geojson"
-    text.write_text("nothing")
-    with pytest.raises(ValueError, match="is no file of boundaries"):
-        read_boundaries(text)
-    for table, message in (
+        ({"dataset": "gone.geojson"}, "people are simulated in the municipalities of a file"),
+        ("nothing", "is no file of boundaries"),
         (boundaries(column="town"), "lacks the names of its municipalities"),
         (boundaries(names=["Arno", "Arno", "Cecina", "Elba"]), "needs a name of its own"),
         (boundaries([shapely.Point(11, 43)] * 4), "Arno is no valid polygon"),
-    ):
-        path = tmp_path / f"{len(list(tmp_path.iterdir()))}.geojson"
-        table.to_file(path)
-        with pytest.raises(ValueError, match=message):
-            read_boundaries(path)
-    with pytest.raises(FileNotFoundError, match="people are simulated in the municipalities of a file"):
-        prepare(str(tmp_path / "gone.geojson"), zone="Europe/Rome", people=10)
-    with pytest.raises(ValueError, match="Arno is too small for an antenna"):
-        ground_on(
-            boundaries([square(11, 43, 0.0005), *boundaries().geometry[1:]], column="municipality"),
-            20,
-            {},
-            np.random.default_rng(1),
-        )
+        (boundaries([square(11, 43, 0.0005), *boundaries().geometry[1:]]), "Arno is too small for an antenna"),
+    ],
+)
+def test_what_is_refused_in_one_line(file, given, message):
+    """Parameters, or what the file holds."""
+    if isinstance(given, str):
+        file.write_text(given)
+    elif isinstance(given, geopandas.GeoDataFrame):
+        given.to_file(file)
+    parameters = {"dataset": str(file), "zone": "Europe/Rome", "people": 50, "antennas": 20}
+    with pytest.raises((ValueError, FileNotFoundError), match=message) as refused:
+        prepare(**(parameters | (given if isinstance(given, dict) else {})))
+    assert "\n" not in str(refused.value)

@@ -43,12 +43,10 @@ def test_it_is_small_valid_and_marked_synthetic(city):
     assert city.traces["user"].nunique() == COMMUTERS + CABS
     assert city.traces["t"].between(START, START + pd.Timedelta(days=DAYS)).all()
     assert START.day_of_week == 0
-
-
-def test_coordinates_have_five_decimals(city):
-    for c in ("lat", "lng"):
-        value = city.traces[c].to_numpy()
-        assert np.array_equal(value, np.round(value, 5))
+    places = city.traces[["lat", "lng"]].to_numpy()
+    assert np.array_equal(places, np.round(places, 5))
+    kinds = [f["properties"]["kind"] for f in json.loads((data_folder() / "city_streets.geojson").read_text())["features"]]
+    assert kinds == ["land", "park", "river", "airport", "street", "main street", "motorway"]
 
 
 def test_some_users_are_made_again_exactly(city):
@@ -68,10 +66,8 @@ def test_a_small_city_is_written_alike_twice(tmp_path):
         write_city(tmp_path / folder, make_city(3, 2, 2, seed=4))
     for name in FILES:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
-    other = make_city(3, 2, 2, seed=5)
-    assert not make_city(3, 2, 2, seed=4).traces.equals(other.traces)
-    users = make_city(1, 1, 1, seed=4).traces["user"].cat.categories.tolist()
-    assert set(users) <= {"c001", "p001"}
+    assert not make_city(3, 2, 2, seed=4).traces.equals(make_city(3, 2, 2, seed=5).traces)
+    assert set(make_city(1, 1, 1, seed=4).traces["user"].cat.categories) <= {"c001", "p001"}
 
 
 def test_records_during_a_true_stay_lie_near_its_place(city, truth):
@@ -96,10 +92,7 @@ def test_stays_do_not_overlap_and_roles_fit_the_kind(truth):
     assert set(roles["cab"]) == {"garage", "stand", "airport", "break"}
     at_home = stays[stays["role"].isin(["home", "garage"])].merge(users, left_on="user", right_index=True)
     assert distance(at_home["lat"], at_home["lng"], at_home["home_lat"], at_home["home_lng"]).max() < 1.1
-
-
-def test_homes_and_offices_are_shared(truth):
-    people = truth[1].query("kind == 'commuter'")
+    people = users.query("kind == 'commuter'")  # homes and offices are shared
     assert (people.groupby("home").size() > 1).sum() > 10
     assert people["work"].value_counts().iloc[0] > 10
 
@@ -174,8 +167,3 @@ def test_exploration_follows_song_et_al(streets):
             fresh += likes.choose(0.0, 0.0, rng) >= known
         expected = RHO * known**-GAMMA
         assert fresh / 4_000 == pytest.approx(expected, abs=4 * np.sqrt(expected / 4_000))
-
-
-def test_the_map_is_geojson():
-    kinds = [f["properties"]["kind"] for f in json.loads((data_folder() / "city_streets.geojson").read_text())["features"]]
-    assert kinds == ["land", "park", "river", "airport", "street", "main street", "motorway"]

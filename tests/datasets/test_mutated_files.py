@@ -79,27 +79,20 @@ def table(name: str, **reading):
 
 
 CSV = "{user},{t},{lat},6.5"
+HEAD = b"user,t,lat,lng\n"
 FORMATS = {  # how it is read, header lines, content
     "cabspotting": (cabspotting, 0, lines_of(form="{lat} -122.4 0 {t}")),
     "geolife": (geolife, 6, PLT_HEADER + lines_of(form="{lat},6.3,0,100,39744.1,2008-05-17,14:12:{s}", end="\r\n")),
     "mdc": (mdc, 0, lines_of(form="{k}\t{t}\t6.5\t{lat}\t400\t1")),
     "privamov": (privamov, 0, lines_of(form="{user}\t2008-05-17 14:12:{s}.5\t6.5\t{lat}")),
-    "csv": (table("t.csv"), 1, b"user,t,lat,lng\n" + lines_of(form=CSV)),
+    "csv": (table("t.csv"), 1, HEAD + lines_of(form=CSV)),
     "csv, CR LF": (table("t.csv"), 1, b"user,t,lat,lng\r\n" + lines_of(form=CSV, end="\r\n")),
     "csv, quoted": (table("t.csv"), 1, b'"user","t","lat","lng"\n' + lines_of(form='"{user}","{t}","{lat}","6.5"')),
-    "csv, times as text": (
-        table("t.csv", zone="UTC"),
-        1,
-        b"user,t,lat,lng\n" + lines_of(form="{user},2008-05-17T14:12:{s},{lat},6.5"),
-    ),
-    "csv, times with offsets": (
-        table("t.csv"),
-        1,
-        b"user,t,lat,lng\n" + lines_of(form="{user},2008-05-17 14:12:{s}+02:00,{lat},6.5"),
-    ),
+    "csv, times as text": (table("t.csv", zone="UTC"), 1, HEAD + lines_of(form="{user},2008-05-17T14:12:{s},{lat},6.5")),
+    "csv, times with offsets": (table("t.csv"), 1, HEAD + lines_of(form="{user},2008-05-17 14:12:{s}+02:00,{lat},6.5")),
     "csv, no names": (table("t.csv", names=["user", "t", "lat", "lng"]), 0, lines_of(form=CSV)),
-    "tsv": (table("t.tsv"), 1, b"user\tt\tlat\tlng\n" + lines_of(form="{user}\t{t}\t{lat}\t6.5")),
-    "gz": (table("t.csv.gz"), 1, b"user,t,lat,lng\n" + lines_of(form=CSV)),
+    "tsv": (table("t.tsv"), 1, HEAD.replace(b",", b"\t") + lines_of(form="{user}\t{t}\t{lat}\t6.5")),
+    "gz": (table("t.csv.gz"), 1, HEAD + lines_of(form=CSV)),
 }
 FIRST_RECORD = re.compile(rb"-?\d+\.\d+,-?\d+\.\d+,")
 PIECES = [
@@ -107,13 +100,14 @@ PIECES = [
     b"   ", b"\n\n", b"\n,,,\n", b",", b";", b"\t", b" ", b"x", b"-", b"+", b".", b"e", b"1e400", b"nan", b"inf", b"9" * 25, b"+02:00", b"Z",
     "\u0662".encode(), b"\x85", b"\x0b", b"\x1a", b"0x1", b"true", b"-90", b"'", b"\\",
 ]  # fmt: skip
-CHANGES = st.lists(
-    st.tuples(
-        st.sampled_from(["drop", "insert", "replace", "cut"]), st.floats(0, 1), st.sampled_from(PIECES), st.integers(1, 4)
-    ),
-    min_size=1,
-    max_size=3,
-)
+
+
+def changes_of(pieces, first=0.0, **size):
+    hows = st.sampled_from(["drop", "insert", "replace", "cut"])
+    return st.lists(st.tuples(hows, st.floats(first, 1), st.sampled_from(pieces), st.integers(1, 4)), max_size=3, **size)
+
+
+CHANGES = changes_of(PIECES, min_size=1)
 
 
 def changed(content: bytes, changes) -> bytes:
@@ -206,17 +200,7 @@ def by_file(path: Path, zone: str = ""):
 
 
 CALL_PIECES = [
-    b"24:00",
-    b"T08Z",
-    b"20080517T0810Z",
-    b"-inf",
-    b"1.0",
-    b" 1",
-    b"zz",
-    b"2.5E+08",
-    b"NA",
-    b'"a\nb"',
-    b"x" * 2_000_000,
+    *(b"24:00", b"T08Z", b"20080517T0810Z", b"-inf", b"1.0", b" 1", b"zz", b"2.5E+08", b"NA", b'"a\nb"', b"x" * 2_000_000)
 ]
 
 
@@ -224,18 +208,7 @@ CALL_PIECES = [
     "form", ["{user},{t},{cell},1,60", "{user},2008-05-17T{h}:12:00Z,{cell},2,7200", '"{user}",{t},"{cell}",1,60']
 )
 @settings(deadline=None)
-@given(
-    changes=st.lists(
-        st.tuples(
-            st.sampled_from(["drop", "insert", "replace", "cut"]),
-            st.floats(0.1, 1),
-            st.sampled_from(PIECES + CALL_PIECES),
-            st.integers(1, 4),
-        ),
-        max_size=3,
-    ),
-    block=st.integers(1, 400),
-)
+@given(changes=changes_of(PIECES + CALL_PIECES, 0.1), block=st.integers(1, 400))
 def test_calls_give_the_same_profiles_by_table_and_by_file(form, changes, block):
     records = [form.format(t=T + 3600 * k, h=10 + k % 9, user="ab"[k % 2], cell=1 + k % 3 // 2) + "\n" for k in range(N)]
     content = changed("".join(["user,t,cell,end_cell,duration\n", *records]).encode(), changes)
@@ -319,13 +292,15 @@ def typed_tables(draw):
     return pa.table(columns)
 
 
+def one_call(**given):
+    return pa.table({"user": ["a"], "t": [T], "cell": ["1"], "end_cell": ["1"], "duration": [60]} | given)
+
+
 @settings(deadline=None)
 @given(table=typed_tables())
-@example(
-    pa.table({"user": ["a"], "t": pa.array([LAST], pa.timestamp("us")), "cell": ["1"], "end_cell": ["1"], "duration": [0]})
-)
-@example(pa.table({"user": ["a"], "t": [T], "cell": ["1"], "end_cell": ["1"], "duration": [float("nan")]}))
-@example(pa.table({"user": [1e20], "t": [T], "cell": ["1"], "end_cell": ["1"], "duration": [60]}))
+@example(one_call(t=pa.array([LAST], pa.timestamp("us")), duration=[0]))
+@example(one_call(duration=[float("nan")]))
+@example(one_call(user=[1e20]))
 def test_columns_of_any_type_give_the_same_profiles_by_table_and_by_file(table):
     kind = table["t"].type
     reading = {"zone": WEEK.zone} if pa.types.is_date(kind) or (pa.types.is_timestamp(kind) and not kind.tz) else {}
@@ -338,8 +313,7 @@ def test_columns_of_any_type_give_the_same_profiles_by_table_and_by_file(table):
 
 @pytest.mark.parametrize("role", ["user", "cell", "end_cell", "duration"])
 def test_a_column_of_truth_values_is_refused_by_both(tmp_path, role):
-    table = {"user": ["a"], "t": [T], "cell": ["1"], "end_cell": ["1"], "duration": [60]} | {role: [True]}
-    pq.write_table(pa.table(table), tmp_path / "calls.parquet")
+    pq.write_table(one_call(**{role: [True]}), tmp_path / "calls.parquet")
     for way in (by_table, by_file):
         with pytest.raises(ValueError, match=f"column {role} holds bool, which cannot be read as {role}"):
             way(tmp_path / "calls.parquet")

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import re
 
 import numpy as np
 import pandas as pd
@@ -42,44 +43,39 @@ def test_cabspotting_newest_first_is_sorted(tmp_path):
     assert not len(left_out)
 
 
-def test_bad_lines_are_counted_and_shown(tmp_path):
-    text = f"37.7 -122.4 0 {T}\n37.7 -122.4\n\n37.x -122.4 0 {T + 1}\n37.7 -122.4 0 {T + 2}\n37.7 -122.4 0 {T + 2}\n"
-    write(tmp_path / "new_a.txt", text)
-    write(tmp_path / "new_b.txt", f"37.7 -122.4 0 {T}\n")
+@pytest.mark.parametrize(
+    ("files", "kept", "told"),
+    [
+        (
+            ("A 0\n37.7 -122.4\n\n37.x -122.4 0 1\nA 2\nA 2\n", "A 0\n"),
+            3,  # two of a, one of b
+            {"line not readable": (2, "new_a.txt line 2 '37.7 -122.4'"), "record repeated": (1, "")},
+        ),
+        (
+            ("A 0\n", "A 0\nnonsense\n37.x 1 0 1\n400.5 -122.4 0 1211033590\n"),
+            2,
+            {"latitude outside [-90, 90]": (1, "new_b.txt line 4 user b, t 2008-05-17 14:13:10+00:00, lat 400.5")},
+        ),
+        (
+            ("A 0\n37.7 -122", ""),
+            1,
+            {"file cut in its last line": (1, "new_a.txt line 2"), "file without records": (0, "new_b.txt")},
+        ),
+        (("A 0\nA 1\n37.7 -122.4 0 12110", "A 0\n"), 3, {"time before 1980": (1, "new_a.txt line 3")}),  # a cut number
+        # no format but that of a table has quotation marks
+        (('A 0\n"A 1\nA 2\n37.7 -122.4 "0" 1211033533\n', "A 0\n"), 3, {"line not readable": (2, "new_a.txt line 2")}),
+    ],
+)
+def test_bad_lines_are_counted_and_shown(tmp_path, files, kept, told):
+    """A 1 is a record one second after T."""
+    for name, text in zip("ab", files, strict=True):
+        write(tmp_path / f"new_{name}.txt", re.sub(r"A (\d)", lambda m: f"37.7 -122.4 0 {T + int(m[1])}", text))
     traces, left_out = read_cabspotting(tmp_path)
-    assert len(traces) == 3  # two of a, one of b
-    bad = rule(left_out, "line not readable")
-    assert (bad.records, bad.users, bad.row) == (2, 1, -1)
-    assert (bad.place, bad.value) == ("new_a.txt line 2", "'37.7 -122.4'")
-    assert rule(left_out, "record repeated").records == 1
-
-
-def test_the_line_of_an_impossible_record_is_named(tmp_path):
-    write(tmp_path / "new_a.txt", f"37.7 -122.4 0 {T}\n")
-    write(tmp_path / "new_b.txt", f"37.7 -122.4 0 {T}\nnonsense\n37.x 1 0 {T}\n400.5 -122.4 0 {T + 60}\n")
-    _, left_out = read_cabspotting(tmp_path)
-    found = rule(left_out, "latitude outside [-90, 90]")
-    assert (found.records, found.users) == (1, 1)
-    assert found.place == "new_b.txt line 4"
-    assert found.value.startswith("user b,")
-    assert "400.5" in found.value
-
-
-def test_cut_file_and_empty_file(tmp_path):
-    write(tmp_path / "new_a.txt", f"37.7 -122.4 0 {T}\n37.7 -122")
-    write(tmp_path / "new_b.txt", "")
-    traces, left_out = read_cabspotting(tmp_path)
-    assert len(traces) == 1
-    assert rule(left_out, "file cut in its last line").place == "new_a.txt line 2"
-    empty = rule(left_out, "file without records")
-    assert (empty.records, empty.place) == (0, "new_b.txt")
-
-
-def test_a_cut_number_is_not_taken_for_a_time(tmp_path):
-    write(tmp_path / "new_a.txt", f"37.7 -122.4 0 {T}\n37.7 -122.4 0 {T + 1}\n37.7 -122.4 0 12110")
-    traces, left_out = read_cabspotting(tmp_path)
-    assert len(traces) == 2
-    assert rule(left_out, "time before 1980").records == 1
+    assert len(traces) == kept
+    for name, (records, shown) in told.items():
+        found = rule(left_out, name)
+        assert found.records == records
+        assert f"{found.place} {found.value}".startswith(shown)
 
 
 def test_wrong_folder(tmp_path):
@@ -130,11 +126,9 @@ def test_geolife_bad_values_are_read_slowly_but_alike(geolife):
     file.write_bytes(file.read_bytes() + plt_line("45.9x", 6.31, "2008-06-07", "08:09:12").encode() + b"45.9,6.3,0,4")
     slow, left_out = read_geolife(geolife)
     pd.testing.assert_frame_equal(slow, fast)
-    bad, cut = rule(left_out, "line not readable"), rule(left_out, "file cut in its last line")
-    assert bad.place.endswith(" line 9")
-    assert bad.value.startswith("'45.9x,6.31")
-    assert cut.place.endswith(" line 10")
-    assert cut.value == "'45.9,6.3,0,4'"
+    for name, line, value in (("line not readable", 9, "'45.9x,6.31"), ("file cut in its last line", 10, "'45.9,6.3,0,4'")):
+        assert rule(left_out, name).place.endswith(f" line {line}")
+        assert rule(left_out, name).value.startswith(value)
 
 
 # MDC and PrivaMov: no originals at hand, the published layout
@@ -146,14 +140,10 @@ def test_mdc_links_gps_to_users(tmp_path):
     write(tmp_path / "gps.csv", text)
     write(tmp_path / "records.csv", f"7\t5925\t{T}\t-7200\tgps\n8\t0005\t{T}\t-7200\tgps\n1\t5925\t{T}\t-7200\tgsm\n2\t59\n")
     traces, left_out = read_mdc(tmp_path)
-    assert traces["user"].tolist() == ["0005", "5925"]
-    assert traces["lat"].tolist() == [46.52, 46.51]
-    assert traces["lng"].tolist() == [6.63, 6.62]
-    bad = rule(left_out, "line not readable")
+    assert traces[["user", "lat", "lng"]].values.tolist() == [["0005", 46.52, 6.63], ["5925", 46.51, 6.62]]
+    bad, missing = rule(left_out, "line not readable"), rule(left_out, "user missing")
     assert (bad.place, bad.value) == ("records.csv line 4", repr("2\t59"))
-    missing = rule(left_out, "user missing")
-    assert missing.records == 1
-    assert missing.place == "gps.csv line 3"
+    assert (missing.records, missing.place) == (1, "gps.csv line 3")
 
 
 def test_mdc_with_names_and_users(tmp_path):
@@ -173,12 +163,10 @@ def test_mdc_without_its_columns(tmp_path):
 
 
 def test_privamov(tmp_path):
-    write(tmp_path / "privamov-gps", "1\t2014-10-08 13:22:25.123\t4.87\t45.78\n1\t2014-10-08 13:22:26\t4.88\t45.79\n")
+    write(tmp_path / "privamov-gps", '"a\t2014-10-08 13:22:25.123\t4.87\t45.78\n"a"\t2014-10-08 13:22:26\t4.88\t45.79\n')
     traces, left_out = read_privamov(tmp_path)
-    assert traces["t"].tolist() == [
-        pd.Timestamp("2014-10-08 13:22:25.123", tz="UTC"),
-        pd.Timestamp("2014-10-08 13:22:26", tz="UTC"),
-    ]
+    assert traces["user"].tolist() == ['"a', '"a"']  # it has no quotation marks
+    assert [str(t)[11:23] for t in traces["t"].dt.tz_localize(None)] == ["13:22:25.123", "13:22:26"]
     assert traces["lat"].tolist() == [45.78, 45.79]
     assert not len(left_out)
     local, _ = read_privamov(tmp_path, zone="Europe/Paris")  # two hours ahead of UTC in October
@@ -228,72 +216,73 @@ def test_every_file_and_every_time(tmp_path, name, how):
     pd.testing.assert_frame_equal(traces, as_traces(traces))
 
 
-def test_times_without_a_zone_are_refused(tmp_path):
-    file = csv(tmp_path, "user,t,lat,lng\na,2008-05-17 14:12:10,46.5,6.6\n")
-    with pytest.raises(ValueError, match=r"t\.csv: times carry no time zone \(first: 2008-05-17 14:12:10\): say which zone"):
-        read_table(file)
-    naive = tmp_path / "t.parquet"
-    pd.DataFrame({"user": ["a"], "t": pd.to_datetime(["2008-05-17"]), "lat": [46.5], "lng": [6.6]}).to_parquet(naive)
-    with pytest.raises(ValueError, match="no time zone"):
-        read_table(naive)
+@pytest.mark.parametrize(
+    ("text", "reading", "says"),
+    [
+        (
+            "a,2008-05-17 14:12:10,46.5,6.6",
+            {},
+            r"t\.csv: times carry no time zone \(first: 2008-05-17 14:12:10\): say which zone",
+        ),
+        (f"a,{T}123,46.5,6.6", {}, rf"outside 1980 … 2099 \(1 records, first {T}123 in row 0\): are they milliseconds"),
+        (f"a,{T},46.5,6.6", {"time": "ms"}, "are they seconds"),
+        (f"a,{T},46.5,6.6", {"time": "seconds"}, "time must be"),
+        ("a,true,46.5,6.6\na,false,46.5,6.6", {}, "time not readable: 2 records"),
+        (
+            f"a,{T},-122,37\na,{T},-122,37.1",
+            {},
+            r"no record can be used. latitude outside.*2 records.*lat and lng look swapped",
+        ),
+        (f"a,{T},90,0\nb,{T},-90,0", {}, r"no record can be used. latitude at a pole: 2 records"),
+        (f"a,{T},46.5,6.6", {"columns": {"lat": "x", "lng": "x"}}, "column x is named for lat and lng"),
+        (f"a,{T},46.5,6.6", {"columns": {"lat": "x", "lng": "y"}}, "x is to be the column lat, and there is a column lat"),
+    ],
+)
+def test_what_is_refused(tmp_path, text, reading, says):
+    header = "user,t,x,y,lat" if "columns" in reading else "user,t,lat,lng"
+    with pytest.raises(ValueError, match=says):
+        read_table(csv(tmp_path, f"{header}\n{text}{',1' * (header.count(',') - 3)}\n"), **reading)
 
 
-def test_milliseconds_taken_for_seconds(tmp_path):
-    file = csv(tmp_path, f"user,t,lat,lng\na,{T}123,46.5,6.6\n")
-    with pytest.raises(ValueError, match=rf"outside 1980 … 2099 \(1 records, first {T}123 in row 0\): are they milliseconds"):
-        read_table(file)
-    traces, _ = read_table(file, time="ms")
-    assert traces["t"].iloc[0] == pd.Timestamp("2008-05-17 14:12:10.123", tz="UTC")
-    file = csv(tmp_path, f"user,t,lat,lng\na,{T},46.5,6.6\n")
-    with pytest.raises(ValueError, match="are they seconds"):
-        read_table(file, time="ms")
-    with pytest.raises(ValueError, match="time must be"):
-        read_table(file, time="seconds")
-
-
-def test_single_bad_times_are_left_out(tmp_path):
-    text = f"user,t,lat,lng\na,{T},46.5,6.6\na,soon,46.5,6.6\na,,46.5,6.6\na,1e30,46.5,6.6\na,{T + 1},46.5,6.6\na,{T + 2},46.5,6.6\n"
-    traces, left_out = read_table(csv(tmp_path, text))
-    assert len(traces) == 3
-    unread = rule(left_out, "time not readable")
-    assert (unread.records, unread.place) == (1, "t.csv line 3")
-    assert rule(left_out, ROUNDED).place == "t.csv line 5"
-    assert unread.value.startswith("user a, t soon")
-    assert rule(left_out, "time missing").place == "t.csv line 4"
-
-
-def test_hour_that_the_clock_shows_twice(tmp_path):
-    text = "user,t,lat,lng\na,2023-10-29 02:30:00,46.5,6.6\na,2023-10-29 04:30:00,46.5,6.6\n"
-    traces, left_out = read_table(csv(tmp_path, text), zone="Europe/Paris")
-    assert traces["t"].tolist() == [pd.Timestamp("2023-10-29 03:30", tz="UTC")]
-    assert rule(left_out, "local time doubled or skipped by a clock change").records == 1
-
-
-def test_nan_and_missing_users(tmp_path):
-    text = f"user,t,lat,lng\n,{T},46.5,6.6\na,{T},nan,6.6\na,{T},46.5,\na,{T},46.5,6.6\nNA,{T},46.5,6.6\n"
-    traces, left_out = read_table(csv(tmp_path, text))
-    assert traces["user"].tolist() == ["a"]
-    assert rule(left_out, NO_USER).place == "t.csv line 6"  # nobody is called NA
-    assert rule(left_out, "user missing").place == "t.csv line 2"
-    assert rule(left_out, "latitude or longitude not a number").records == 2
-
-
-def test_swapped_latitude_and_longitude(tmp_path):
-    rows = "".join(f"a,{T + k},-122.{k},37.7\n" for k in range(5))
-    with pytest.raises(ValueError, match=r"no record can be used. latitude outside.*5 records.*lat and lng look swapped"):
-        read_table(csv(tmp_path, "user,t,lat,lng\n" + rows))
+@pytest.mark.parametrize(
+    ("text", "zone", "kept", "told"),
+    [
+        (
+            f"a,{T},1,6.6\na,soon,2,6.6\na,,3,6.6\na,1e30,4,6.6\na,{T + 1},5,6.6\na,{T + 2},6,6.6",
+            "",
+            [1, 5, 6],
+            {"time not readable": (1, "3 user a, t soon"), "time missing": (1, "4 "), ROUNDED: (1, "5 ")},
+        ),
+        (
+            "a,2023-10-29 02:30:00,1,6.6\na,2023-10-29 04:30:00,2,6.6",
+            "Europe/Paris",
+            [2],
+            {"local time doubled or skipped by a clock change": (1, "2 ")},
+        ),
+        (
+            f",{T},46.5,6.6\na,{T},nan,6.6\na,{T},46.5,\na,{T},4,6.6\nNA,{T},46.5,6.6",
+            "",
+            [4],
+            {NO_USER: (1, "6 "), "user missing": (1, "2 "), "latitude or longitude not a number": (2, "3 ")},
+        ),
+        (f"a,{T},true,6.6\na,{T},46.5,false\na,{T},4,6.6", "", [4], {"line not readable": (2, "2 ")}),
+    ],
+)
+def test_what_is_left_out_is_counted_with_its_first_line(tmp_path, text, zone, kept, told):
+    traces, left_out = read_table(csv(tmp_path, f"user,t,lat,lng\n{text}\n"), zone=zone or None)
+    assert traces["lat"].tolist() == kept
+    for name, (records, shown) in told.items():
+        found = rule(left_out, name)
+        assert found.records == records
+        assert f"{found.place} {found.value}".startswith(f"t.csv line {shown}")
 
 
 def test_empty_tables(tmp_path):
     traces, left_out = read_table(csv(tmp_path, "user,t,lat,lng\n"))
-    assert not len(traces)
     assert rule(left_out, "file without records").records == 0
-    pd.testing.assert_frame_equal(traces, as_traces(traces))
-    file = tmp_path / "t.parquet"
-    pd.DataFrame({"user": pd.Series([], dtype=str), "t": np.zeros(0, int), "lat": np.zeros(0), "lng": np.zeros(0)}).to_parquet(
-        file
-    )
-    assert not len(read_table(file)[0])
+    pd.testing.assert_frame_equal(traces, as_traces(traces[:0]))
+    traces.to_parquet(tmp_path / "t.parquet")
+    assert not len(read_table(tmp_path / "t.parquet")[0])
     with pytest.raises(ValueError, match="the file is empty; it needs a line of names"):
         read_table(csv(tmp_path, ""))
 
@@ -335,12 +324,9 @@ def test_text_files_without_names(tmp_path):
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
 def test_dates_without_a_time_are_midnight_in_their_zone(tmp_path, name):
-    if name == "t.csv":
-        file = csv(tmp_path, "user,t,lat,lng\na,2020-03-01,46.5,6.6\na,2020-07-02,46.5,6.6\n")
-    else:
-        file = tmp_path / name
-        days = pd.to_datetime(["2020-03-01", "2020-07-02"]).date
-        pd.DataFrame({"user": "a", "t": days, "lat": 46.5, "lng": 6.6}).to_parquet(file)
+    file = csv(tmp_path, "user,t,lat,lng\na,2020-03-01,46.5,6.6\na,2020-07-02,46.5,6.6\n")
+    if name == "t.parquet":
+        pd.read_csv(file).assign(t=pd.to_datetime(["2020-03-01", "2020-07-02"]).date).to_parquet(file := tmp_path / name)
     traces, left_out = read_table(file, zone="Asia/Tokyo")
     assert traces["t"].tolist() == [pd.Timestamp("2020-02-29 15:00", tz="UTC"), pd.Timestamp("2020-07-01 15:00", tz="UTC")]
     assert not len(left_out)
@@ -349,35 +335,16 @@ def test_dates_without_a_time_are_midnight_in_their_zone(tmp_path, name):
 
 
 def test_offsets_of_all_kinds_beside_times_without_one(tmp_path):
-    moments = [
-        "2020-03-01T10:00:00Z",
-        "2020-03-01 12:00+02:00",
-        "2020-03-01T05:00:00.5-0500",
-        "20200301T110000+01",
-        "2020-03-01 11:00",
-    ]
-    moments += [
-        "2020-03-01 10:00 UTC",
-        "2020/03/01",
-        "2020-03-01 10:00+25:00",
-        "2020-02-30",
-        "2020-13-01 10:00Z",
-        "10:00",
-        "2020-03",
-    ]
-    text = "user,t,lat,lng\n" + "".join(f"a,{t},{k},6.6\n" for k, t in enumerate(moments))
-    traces, left_out = read_table(csv(tmp_path, text), zone="Europe/Paris")
     ten = pd.Timestamp("2020-03-01 10:00", tz="UTC")
-    found = dict(zip(traces["lat"], traces["t"], strict=True))
-    assert [found[k] for k in range(7)] == [
-        ten,
-        ten,
-        ten + pd.Timedelta("0.5s"),
-        ten,
-        ten,
-        ten,
-        pd.Timestamp("2020-02-29 23:00", tz="UTC"),
-    ]
+    right = ["2020-03-01T10:00:00Z", "2020-03-01 12:00+02:00", "20200301T110000+01", "2020-03-01 11:00", "2020-03-01 10:00 UTC"]
+    moments = dict.fromkeys(right, ten) | {
+        "2020-03-01T05:00:00.5-0500": ten + pd.Timedelta("0.5s"),
+        "2020/03/01": pd.Timestamp("2020-02-29 23:00", tz="UTC"),
+    }
+    wrong = ["2020-03-01 10:00+25:00", "2020-02-30", "2020-13-01 10:00Z", "10:00", "2020-03"]
+    text = "user,t,lat,lng\n" + "".join(f"a,{t},{k},6.6\n" for k, t in enumerate([*moments, *wrong]))
+    traces, left_out = read_table(csv(tmp_path, text), zone="Europe/Paris")
+    assert traces.sort_values("lat")["t"].tolist() == list(moments.values())
     assert rule(left_out, "time not readable")[["records", "place"]].tolist() == [5, "t.csv line 9"]
 
 
@@ -400,14 +367,8 @@ def test_an_unknown_zone_is_one_clear_line(tmp_path, zone):
 
 
 @pytest.mark.parametrize("column", ["user", "t", "lat", "lng"])
-@pytest.mark.parametrize("kind", ["bool", "timedelta", "list", "struct"])
-def test_parquet_columns_of_an_impossible_type_are_refused(tmp_path, column, kind):
-    values = {
-        "bool": [True, False],
-        "timedelta": pd.to_timedelta([1, 2], unit="s"),
-        "list": [[1], [2]],
-        "struct": [{"a": 1}] * 2,
-    }[kind]
+@pytest.mark.parametrize("values", [[True, False], pd.to_timedelta([1, 2], unit="s"), [[1], [2]], [{"a": 1}] * 2])
+def test_parquet_columns_of_an_impossible_type_are_refused(tmp_path, column, values):
     table = {"user": ["a", "b"], "t": [T, T], "lat": [46.5, 46.5], "lng": [6.6, 6.6]} | {column: values}
     pd.DataFrame(table).to_parquet(tmp_path / "t.parquet")
     with pytest.raises(ValueError, match=rf"column {column} holds .*cannot be read as {column}") as error:
@@ -415,34 +376,15 @@ def test_parquet_columns_of_an_impossible_type_are_refused(tmp_path, column, kin
     assert "\n" not in str(error.value)
 
 
-def test_truth_values_in_a_text_file_are_no_numbers(tmp_path):
-    text = f"user,t,lat,lng\na,{T},true,6.6\na,{T},46.5,false\na,{T},46.5,6.6\n"
-    traces, left_out = read_table(csv(tmp_path, text))
-    assert (len(traces), rule(left_out, "line not readable").records) == (1, 2)
-    with pytest.raises(ValueError, match="time not readable: 2 records"):
-        read_table(csv(tmp_path, "user,t,lat,lng\na,true,46.5,6.6\na,false,46.5,6.6\n"))
-
-
-def test_columns_that_cannot_be_told_apart(tmp_path):
-    file = csv(tmp_path, f"user,t,x,y,lat\na,{T},46.5,6.6,1\n")
-    with pytest.raises(ValueError, match="column x is named for lat and lng"):
-        read_table(file, columns={"lat": "x", "lng": "x"})
-    with pytest.raises(ValueError, match="x is to be the column lat, and there is a column lat"):
-        read_table(file, columns={"lat": "x", "lng": "y"})
-    with pytest.raises(ValueError, match="2 columns are called lat"):
-        read_table(csv(tmp_path, f"user,t,lat,lng,lat\na,{T},46.5,6.6,1\n"))
+def test_columns_may_change_their_names(tmp_path):
     swapped, _ = read_table(csv(tmp_path, f"user,t,lat,lng,,\na,{T},6.6,46.5,,\n"), columns={"lat": "lng", "lng": "lat"})
     assert (swapped["lat"].item(), swapped["lng"].item()) == (46.5, 6.6)
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
 def test_a_table_of_very_many_columns_is_refused(tmp_path, name):
-    names = ["user", "t", "lat", "lng", *(f"c{k}" for k in range(2_000))]
-    if name == "t.csv":
-        file = csv(tmp_path, ",".join(names) + "\n")
-    else:
-        file = tmp_path / name
-        pd.DataFrame({c: pd.Series([], dtype=float) for c in names}).to_parquet(file)
+    table, file = pd.DataFrame(columns=["user", "t", "lat", "lng", *(f"c{k}" for k in range(2_000))]), tmp_path / name
+    table.to_csv(file, index=False) if name == "t.csv" else table.astype(float).to_parquet(file)
     with pytest.raises(ValueError, match="2,004 columns, at most 1,000 can be read"):
         read_table(file)
 
@@ -470,22 +412,17 @@ def test_a_stray_quotation_mark_costs_its_own_line(tmp_path, stray, strays):
     assert rule(left_out, "line not readable")[["records", "place"]].tolist() == [strays, "t.csv line 12"]
 
 
-def test_formats_without_quotation_marks_have_none(tmp_path):
-    write(
-        tmp_path / "new_a.txt", f'37.7 -122.4 0 {T}\n"37.7 -122.4 0 {T + 1}\n37.7 -122.4 0 {T + 2}\n37.7 -122.4 "0" {T + 3}\n'
-    )
-    traces, left_out = read_cabspotting(tmp_path)
-    assert (len(traces), rule(left_out, "line not readable").records) == (2, 2)
-    write(tmp_path / "privamov-gps", '"a\t2014-10-08 13:22:25\t4.87\t45.78\n"a"\t2014-10-08 13:22:26\t4.88\t45.79\n')
-    assert read_privamov(tmp_path)[0]["user"].tolist() == ['"a', '"a"']
-
-
 def test_bytes_that_are_not_text_cost_their_own_line(tmp_path):
     for name, line in (("new_a.txt", b"37.7 -122.4 0 12110335\xff0\n"), ("new_b.txt", b"\xe9\n")):
         (tmp_path / name).write_bytes(f"37.7 -122.4 0 {T}\n".encode() + line + f"37.7 -122.4 0 {T + 1}\n".encode())
     traces, left_out = read_cabspotting(tmp_path)
     assert len(traces) == 4
-    assert rule(left_out, "bytes that are not UTF-8")[["records", "users", "place"]].tolist() == [2, 2, "new_a.txt line 2"]
+    assert rule(left_out, "bytes that are not UTF-8")[["records", "users", "row", "place"]].tolist() == [
+        2,
+        2,
+        -1,
+        "new_a.txt line 2",
+    ]
     (tmp_path / "t.csv").write_bytes("user,t,lat,lng\n".encode("utf-16"))
     with pytest.raises(ValueError, match="UTF-16: save it as UTF-8"):
         read_table(tmp_path / "t.csv")
@@ -506,8 +443,6 @@ def test_records_at_a_pole_are_left_out(tmp_path):
         )
         assert ((south <= traces["lat"] + 1e-9) & (traces["lat"] <= north + 1e-9)).all()
         assert (west < east).all()
-    with pytest.raises(ValueError, match=r"no record can be used. latitude at a pole: 2 records"):
-        read_table(csv(tmp_path, f"user,t,lat,lng\na,{T},90,0\nb,{T},-90,0\n"))
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
@@ -527,16 +462,19 @@ def test_whole_numbers_above_two_to_the_31st(tmp_path, name, bad):
     assert traces.set_index("user")["t"].loc[str(bigger)] == pd.Timestamp(T * 1000 + 1, unit="ms", tz="UTC")
 
 
-def test_users_of_parquet_that_are_numbers_with_gaps_or_bytes(tmp_path):
-    for users, expected in (
+@pytest.mark.parametrize(
+    ("users", "named"),
+    [
         ([3e9, None, 7.0], ["3000000000", "7"]),
         ([b"\xc3\xa9", None, b"b"], ["b", "é"]),
         (pd.Categorical(["x", None, "b"]), ["b", "x"]),
-    ):
-        pd.DataFrame({"user": users, "t": [T, T, T], "lat": 46.5, "lng": 6.6}).to_parquet(tmp_path / "t.parquet")
-        traces, left_out = read_table(tmp_path / "t.parquet")
-        assert traces["user"].tolist() == expected
-        assert rule(left_out, "user missing")[["records", "place"]].tolist() == [1, "t.parquet row 1"]
+    ],
+)
+def test_users_of_parquet_that_are_numbers_with_gaps_or_bytes(tmp_path, users, named):
+    pd.DataFrame({"user": users, "t": [T, T, T], "lat": 46.5, "lng": 6.6}).to_parquet(tmp_path / "t.parquet")
+    traces, left_out = read_table(tmp_path / "t.parquet")
+    assert traces["user"].tolist() == named
+    assert rule(left_out, "user missing")[["records", "place"]].tolist() == [1, "t.parquet row 1"]
 
 
 def test_empty_files_of_mdc(tmp_path):

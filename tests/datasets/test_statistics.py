@@ -25,17 +25,9 @@ START = pd.Timestamp("2024-09-02", tz="UTC")
 
 def table(rows):
     """Traces of (user, minutes, metres north, metres east) around 45° N 12° W."""
-    frame = pd.DataFrame(rows, columns=["user", "minute", "north", "east"])
-    return as_traces(
-        pd.DataFrame(
-            {
-                "user": frame["user"].astype(str),
-                "t": START + pd.to_timedelta(frame["minute"], unit="min"),
-                "lat": 45 + frame["north"] / 111_131.8,  # m in a degree at 45°
-                "lng": -12 + frame["east"] / 78_846.8,
-            }
-        )
-    )
+    user, minute, north, east = (pd.Series(of) for of in zip(*rows, strict=True)) if rows else (pd.Series([], dtype=float),) * 4
+    places = {"lat": 45 + north / 111_131.8, "lng": -12 + east / 78_846.8}  # m in a degree at 45°
+    return as_traces(pd.DataFrame({"user": user.astype(str), "t": START + pd.to_timedelta(minute, unit="min"), **places}))
 
 
 ROWS = st.lists(
@@ -67,12 +59,9 @@ def test_radius_of_gyration_by_hand():
 @settings(deadline=None)
 def test_dwells_equal_their_definition(rows):
     traces = table(rows)
-    fast = dwells(traces, 200.0, 900.0)
-    found = [
-        (user, start.timestamp(), end.timestamp(), n)
-        for user, start, end, n in zip(fast["user"], fast["start"], fast["end"], fast["records"], strict=True)
-    ]
-    assert found == naive.dwells(traces, 200.0, 900.0)
+    found = dwells(traces, 200.0, 900.0)
+    seconds = ([moment.timestamp() for moment in found[end]] for end in ("start", "end"))
+    assert list(zip(found["user"], *seconds, found["records"], strict=True)) == naive.dwells(traces, 200.0, 900.0)
 
 
 @given(ROWS)
@@ -90,14 +79,15 @@ def test_uniqueness_lies_around_its_definition(rows):
 
 
 def test_uniqueness_of_twins_and_of_loners():
+    def of(rows):
+        return uniqueness(table(rows), np.random.default_rng(1))
+
     same = [(u, 60 * h, 0, 0) for u in "ab" for h in range(6)]
-    assert uniqueness(table(same), np.random.default_rng(1))["value"].tolist() == [0] * 5
-    apart = [("a", 60 * h, 0, 0) for h in range(6)] + [("b", 60 * h, 5000, 0) for h in range(6)]
-    alone = uniqueness(table(apart), np.random.default_rng(1))
-    assert alone["value"].tolist() == [1] * 5
-    assert (alone["low"] < 1).all()
-    # nobody with five points takes part
-    assert uniqueness(table(same[:4]), np.random.default_rng(1))["n"].tolist() == [0] * 5
+    apart = of([(u, 60 * h, 5000 * (u == "b"), 0) for u, h, *_ in ((u, h) for u in "ab" for h in range(6))])
+    assert of(same)["value"].tolist() == [0] * 5
+    assert apart["value"].tolist() == [1] * 5
+    assert (apart["low"] < 1).all()
+    assert of(same[:4])["n"].tolist() == [0] * 5  # nobody with five points takes part
 
 
 def test_uniqueness_needs_the_seed_only():
@@ -135,17 +125,15 @@ def test_describe_counts_what_is_there():
     np.testing.assert_allclose(card["share of visits by rank"], naive.share_by_rank(stays, PLACE, RANKS))
 
 
-def test_describe_an_empty_table_and_one_record():
-    for rows in ([], [("a", 0, 0, 0)]):
-        traces = table(rows)
-        card = describe(traces, dwells(traces), np.random.default_rng(1)).set_index(["quantity", "at"])["value"]
-        assert card["records"].item() == len(rows)
-        assert np.isnan(card["uniqueness", 1])
+@pytest.mark.parametrize("rows", [[], [("a", 0, 0, 0)]])
+def test_describe_an_empty_table_and_one_record(rows):
+    card = describe(table(rows), dwells(table(rows)), np.random.default_rng(1)).set_index(["quantity", "at"])["value"]
+    assert card["records"].item() == len(rows)
+    assert np.isnan(card["uniqueness", 1])
 
 
 def test_wilson_by_hand():
     # 0 of 10: z²/(n + z²) with z = 1.96
     low, high = wilson(np.array([0.0, 0.5]), 10)
-    assert low[0] == 0
-    assert high[0] == pytest.approx(3.8415 / 13.8415, rel=1e-4)
+    assert (low[0], high[0]) == (0, pytest.approx(3.8415 / 13.8415, rel=1e-4))
     assert low[1] + high[1] == pytest.approx(1)

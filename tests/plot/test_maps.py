@@ -18,6 +18,10 @@ def content(shown) -> dict:
     return json.loads(re.search(r'<script type="application/json">(.*)</script>', shown.data)[1])
 
 
+def key_of(layers) -> str:
+    return re.search(r'<p class="legend">.*?</p>', maps.interactive_map(layers, "A map").data)[0]
+
+
 def test_a_map_holds_its_picture_its_layers_and_no_address():
     grid = SquareGrid(800.0)
     ids = np.unique(grid.cells(np.array([45.0, 45.01]), np.array([4.8, 4.81])))
@@ -62,33 +66,26 @@ def test_a_map_has_a_key_of_its_colours():
     grid = SquareGrid(800.0)
     ids = np.unique(grid.cells(np.array([45.0, 45.01, 45.02]), np.array([4.8, 4.81, 4.82])))
     colours = maps.shades([1, 9, 3])
+    street = {"geometry": {"type": "LineString", "coordinates": [[4.8, 45], [4.9, 45]]}}
     layers = [
-        maps.Layer(
-            "streets",
-            maps.background({"features": [{"geometry": {"type": "LineString", "coordinates": [[4.8, 45], [4.9, 45]]}}]}),
-        ),
+        maps.Layer("streets", maps.background({"features": [street]})),
         maps.Layer("heat map", maps.cells(grid, ids, colours, ["1 <%>", "9 %", "3 %"])),
         maps.Layer("trace", maps.lines([np.array([[45.0, 4.8], [45.01, 4.81]])], "#d55e00"), shown=False),
     ]
-    key = re.search(r'<p class="legend">.*?</p>', maps.interactive_map(layers, "A map").data)[0]
-    assert re.findall(r"background:(#\w+)(?:;height:([\d.]+)px[^\"]*)?\"></i>([^<]*)<", key) == [
+    assert re.findall(r"background:(#\w+)(?:;height:([\d.]+)px[^\"]*)?\"></i>([^<]*)<", key_of(layers)) == [
         ("#8a8a8b", "1.6", "streets"),  # a thin line
         (colours[0], "", "heat map: 1 &lt;%&gt;"),
-        (colours[2], "", "3 %"),
-        (colours[1], "", "9 %"),
-        ("#d55e00", "4", "trace"),
+        *((colours[2], "", "3 %"), (colours[1], "", "9 %"), ("#d55e00", "4", "trace")),
     ]
 
 
 def test_the_key_is_that_of_the_alternative_shown():
     layers = [maps.Layer(name, squares("#112233", "#445566"), name == "then") for name in ("now", "then")]
-    key = re.search(r'<p class="legend">.*?</p>', maps.interactive_map(layers, "A map").data)[0]
-    assert re.findall(r'<span class="(layer.*?)"(.*?)>', key) == [("layer undrawn", " hidden"), ("layer", "")]
+    assert re.findall(r'<span class="(layer.*?)"(.*?)>', key_of(layers)) == [("layer undrawn", " hidden"), ("layer", "")]
 
 
 def test_areas_have_the_colours_of_the_key():
-    still = maps.picture([maps.Layer("squares", squares("#112233"))], "A map")
-    assert 'fill="#112233" fill-opacity="1"' in still
+    assert 'fill="#112233" fill-opacity="1"' in maps.picture([maps.Layer("squares", squares("#112233"))], "A map")
 
 
 def test_the_picture_keeps_proportions():
@@ -100,19 +97,14 @@ def test_the_picture_keeps_proportions():
 
 
 def test_shades_go_from_pale_to_strong():
-    colours = maps.shades([1, 10, 100])
-    reds = [int(colour[1:3], 16) for colour in colours]
-    assert reds == sorted(reds)
-    assert len(set(colours)) == 3
+    reds = [int(colour[1:3], 16) for colour in maps.shades([1, 10, 100])]
+    assert reds == sorted(set(reds))
     assert len(set(maps.shades([5, 5]))) == 1
     assert maps.shades([]) == []
 
 
-def test_a_map_of_nothing_says_so():
+def test_a_map_of_nothing_says_so_and_what_cannot_be_drawn_is_named():
     assert "nothing to draw" in maps.interactive_map([maps.Layer("none", {"features": []})], "Empty").data
-
-
-def test_what_cannot_be_drawn_is_named():
     layer = maps.Layer("x", {"features": [{"geometry": {"type": "Curve", "coordinates": [[0, 0], [1, 1]]}, "properties": {}}]})
     with pytest.raises(ValueError, match=r"points, lines and polygons \(got Curve\)"):
         maps.picture([layer], "x")
@@ -157,10 +149,8 @@ class TestChannelMap:
         assert found["parts"] == [[7000, 3000], [0, 10000], [5000, 5000]]
         assert (found["secret"], found["columns"]) == (2, 3)
         assert len(found["south_west_north_east"]) == 3
-
-    def test_columns_may_name_their_cells(self):
-        found = content(maps.channel_map(self.grid, self.channel[:, :2], "A channel", observables=[2, 0]))["channel"]
-        assert found["observables"] == [2, 0]
+        named = content(maps.channel_map(self.grid, self.channel[:, :2], "A channel", observables=[2, 0]))["channel"]
+        assert named["observables"] == [2, 0]  # columns may name their cells
 
     def test_the_picture_shows_the_secret_cells_row(self):
         shown = maps.channel_map(self.grid, self.channel, "A channel", secret=1).data.split("<script")[0]
@@ -169,8 +159,7 @@ class TestChannelMap:
         assert "http" not in shown.replace("http://www.w3.org/2000/svg", "")
 
     def test_a_dense_channel_of_the_paper_stays_small(self):
-        rng = np.random.default_rng(1)
-        channel = rng.dirichlet(np.ones(300), 300)
+        channel = np.random.default_rng(1).dirichlet(np.ones(300), 300)
         assert len(maps.channel_map(AreaGrid(45.0, 5.0), channel, "A channel").data) < 1_000_000
 
     def test_the_still_figure(self):
@@ -186,9 +175,8 @@ def test_areas_keep_their_parts_and_holes():
     square, far = shapely.box(0, 0, 3, 3), shapely.box(5, 5, 6, 6)
     holed = square.difference(shapely.box(1, 1, 2, 2))
     found = maps.areas([shapely.union(square, far), holed], ["#112233", "#445566"], ["two", "one"])["features"]
-    assert [f["properties"]["label"] for f in found] == ["two", "two", "one"]
-    assert [len(f["geometry"]["coordinates"]) for f in found] == [1, 1, 2]
-    assert found[2]["properties"]["colour"] == "#445566"
+    parts = [(f["properties"]["label"], f["properties"]["colour"], len(f["geometry"]["coordinates"])) for f in found]
+    assert parts == [("two", "#112233", 1), ("two", "#112233", 1), ("one", "#445566", 2)]
 
 
 @pytest.fixture
