@@ -180,13 +180,9 @@ def test_saving_refuses_what_is_no_result_and_writes_nothing(tmp_path, monkeypat
     assert json.loads((tmp_path / "r.json").read_text())["results"] == {"rate": None, "rows": [{"a": 1}], "n": 3, "yes": True}
 
 
-def test_a_path_on_this_machine_stays_out_of_the_record():
-    parameters = {"dataset": "/home/me/cabs.parquet", "seed": 1}
-    assert provenance.without_path(parameters)["dataset"] == "cabs.parquet"
-
-
-def test_the_command_that_repeats_a_run_is_quoted_for_a_shell():
+def test_the_command_that_repeats_a_run_is_quoted_for_a_shell_and_without_a_path_on_this_machine():
     given = {"dataset": "/home/me/my cabs; rm x.csv", "sizes": [1, 2], "user": "d'Arc $HOME"}
+    assert provenance.without_path(given) == given | {"dataset": "my cabs; rm x.csv"}
     words = shlex.split(provenance.command("demo", given, {"dataset": "city", "sizes": [1], "user": ""}))
     assert words == ["mobpriv", "run", "demo", "--data", "my cabs; rm x.csv", "-p", "sizes=[1, 2]", "-p", "user=d'Arc $HOME"]
 
@@ -328,11 +324,22 @@ def project(tmp_path: Path, *names: str) -> Path:
     return tmp_path
 
 
-def test_a_build_skips_what_has_not_changed(tmp_path, capfd):
+@pytest.fixture
+def built(capfd):
+    """Builds a project; what it says."""
+
+    def built(root: Path, **how) -> str:
+        capfd.readouterr()
+        build.build(root, render=False, **how)
+        return capfd.readouterr().err.replace("\n", "")
+
+    return built
+
+
+def test_a_build_skips_what_has_not_changed(tmp_path, built):
     root, stamps = project(tmp_path, "one", "two"), []
     for unchanged in (0, 1):
-        build.build(root, render=False)
-        assert f"{unchanged} of 2 notebooks unchanged" in capfd.readouterr().err
+        assert f"{unchanged} of 2 notebooks unchanged" in built(root)
         stamps.append({p.stem: p.stat().st_mtime_ns for p in (root / "book" / "_generated" / "executed" / "city").iterdir()})
         make(root, "two", SAVES, "2")
     assert [stamps[0][name] == stamps[1][name] for name in ("one", "two")] == [True, False]
@@ -433,23 +440,21 @@ def rewrite(path, old, new):
     path.write_text(text.replace(old, new))
 
 
-def test_two_builds_in_one_folder(tmp_path):
+def test_two_builds_in_one_folder(tmp_path, built):
     root = project(tmp_path, "one")
     with build.alone(root), pytest.raises(ValueError, match=f"^another build is running in {root.name}: wait"):
-        build.build(root, render=False)
-    build.build(root, render=False)
+        built(root)
+    built(root)
 
 
 @pytest.mark.parametrize("broken", ["", "{", "[]", '{"results": {}}'])
-def test_a_broken_result_is_named_and_made_again(tmp_path, capfd, broken):
+def test_a_broken_result_is_named_and_made_again(tmp_path, built, broken):
     root = project(tmp_path, "one")
-    build.build(root, render=False)
+    built(root)
     result = root / "book" / "_generated" / "results" / "city" / "one.json"
     whole = result.read_text()
     result.write_text(broken)
-    build.build(root, render=False)
-    said = capfd.readouterr().err
-    assert "one.json is" in said.replace("\n", "")
+    assert "one.json is" in built(root)
     assert json.loads(result.read_text())["results"] == json.loads(whole)["results"]
 
 
@@ -461,16 +466,15 @@ def test_a_broken_published_result_stops_the_build_with_its_name(tmp_path):
         build.build(root, render=False)
 
 
-def test_a_result_of_code_that_has_changed_since_is_stale(tmp_path, capfd):
+def test_a_result_of_code_that_has_changed_since_is_stale(tmp_path, built):
     root = project(tmp_path, "nb")
-    (tmp_path / "real").mkdir()
-    (tmp_path / "real" / "cabs.parquet").write_text("")
-    build.real(tmp_path / "real", [], root=root)
+    (real := tmp_path / "real").mkdir()
+    (real / "cabs.parquet").write_text("")
+    build.real(real, [], root=root)
     for stale in ("none", "2"):
-        build.build(root, render=False)
+        assert ("2 results on real data are stale" in built(root)) == (stale == "2")
         status = (root / "book" / "_generated" / "status.md").read_text()
         assert f"2 results on real data, {stale} of them stale." in status
-        assert ("2 results on real data are stale" in capfd.readouterr().err) == (stale == "2")
         make(root, "nb", SAVES.replace("0.07", "0.08"))
     page = (root / "book" / "notebooks" / "nb.ipynb").read_text()
     assert "has changed since they were computed: Cabspotting; Cabspotting, as the program" in page
@@ -514,17 +518,17 @@ def test_every_notebook_stands_in_the_table_of_contents(tmp_path):
         build.build(root, render=False)
 
 
-def test_figures_of_two_parts_that_begin_alike_have_letters_of_their_own(tmp_path):
+def test_figures_of_two_parts_that_begin_alike_have_letters_of_their_own(tmp_path, built):
     figure = "from IPython.display import HTML\nHTML('<figure><span class=\"figure-number\"></span></figure>')"
-    root = project(tmp_path, "one", "two", "three")
-    for name in ("one", "two", "three"):
+    parts = {"one": "About", "two": "A mechanism", "three": "A"}
+    root = project(tmp_path, *parts)
+    for name in parts:
         make(root, name, SAVES, figure, tags={3: "figure"})
-    parts = zip(("About", "A mechanism", "A"), ("one", "two", "three"), strict=True)
-    listed = "".join(f"  - file: notebooks/{name}\n    title: {caption}\n" for caption, name in parts)
+    listed = "".join(f"  - file: notebooks/{name}\n    title: {caption}\n" for name, caption in parts.items())
     (root / "book" / "_toc.yml").write_text(f"format: jb-book\nroot: index\nchapters:\n{listed}")
-    build.build(root, render=False)
-    pages_ = [(root / "book" / "notebooks" / f"{name}.ipynb").read_text() for name in ("one", "two", "three")]
-    assert [re.findall(r"Figure (\w+)\.", page) for page in pages_] == [["A1"], ["M1"], ["B1"]]
+    built(root)
+    written = [(root / "book" / "notebooks" / f"{name}.ipynb").read_text() for name in parts]
+    assert [re.findall(r"Figure (\w+)\.", page) for page in written] == [["A1"], ["M1"], ["B1"]]
 
 
 def test_the_foot_of_a_page_says_where_its_numbers_come_from(tmp_path):
@@ -539,6 +543,14 @@ def test_the_foot_of_a_page_says_where_its_numbers_come_from(tmp_path):
         "results on synthetic city",
     ):
         assert part in foot
+    # of several runs it says once what they share
+    other = {**record, "provenance": {**record["provenance"], "selection": "1,234,567 records of < cabs"}}
+    both = pages.footer("demo", {"city": record, "cabspotting": other}, REGISTRY, stale=["cabspotting"])
+    commit = record["provenance"]["commit"]
+    counts = {commit: 1, "<dt>selected data</dt>": 2, "<strong>all runs</strong>": 1, "since this run (stale).</dd>": 1}
+    assert {part: both.count(part) for part in counts} == counts
+    assert "<dd>1\u202f234\u202f567 records of &lt; cabs</dd>" in both
+    assert "all runs" not in foot
 
 
 def test_all_numbers_of_a_page_as_one_table():
@@ -558,18 +570,6 @@ def test_provenance_names_the_parameters_that_were_given_in_words(tmp_path):
     row = pages.provenance_row(record)
     assert row["parameters"].startswith("cell: 1\u202f500; sizes: 3; quick: yes. ")
     assert row["command"] == "`mobpriv run demo -p cell=1500.0 -p 'sizes=[3]' --quick`"
-
-
-def test_provenance_of_several_runs_says_once_what_they_share(tmp_path):
-    own = run(make(tmp_path, "demo", SAVES), tmp_path)
-    other = {**own, "provenance": {**own["provenance"], "selection": "1,234,567 records of < cabs"}}
-    foot = pages.footer("demo", {"city": own, "cabspotting": other}, REGISTRY, stale=["cabspotting"])
-    assert foot.count(own["provenance"]["commit"]) == 1
-    assert foot.count("<dt>selected data</dt>") == 2
-    assert "<dd>1\u202f234\u202f567 records of &lt; cabs</dd>" in foot
-    assert "<dt>code</dt><dd>The code has changed since this run (stale).</dd>" in foot
-    assert "<p><strong>all runs</strong></p>" in foot
-    assert "all runs" not in pages.footer("demo", {"city": own}, REGISTRY)
 
 
 def test_a_step_is_computed_once_and_read_afterwards(tmp_path, monkeypatch):
@@ -616,39 +616,36 @@ def test_steps_of_other_parameters_are_not_taken(tmp_path):
     assert run(path, tmp_path, {"cell": 200})["results"] == {"cell": 200}
 
 
-def test_a_page_is_made_again_when_a_published_result_beside_its_own_changes(tmp_path, capfd):
+def test_a_page_is_made_again_when_a_published_result_beside_its_own_changes(tmp_path, built):
     root = project(tmp_path, "one", "two")
     make(root, "two", SAVES, "book.compared('two', {'draw': draw}, data).table({'draw': 'a draw'})")
-    build.build(root, render=False)
-    published = root / "book" / "results" / "cabspotting" / "two.json"
-    published.parent.mkdir()
+    built(root)
+    (published := root / "book" / "results" / "cabspotting" / "two.json").parent.mkdir()
     record = json.loads((root / "book" / "_generated" / "results" / "city" / "two.json").read_text())
     for draw in (0.25, 0.5):
         record["results"]["draw"] = draw
         published.write_text(json.dumps(record))
-        capfd.readouterr()
-        build.build(root, render=False)
-        assert "1 of 2 notebooks unchanged, 1 to run" in capfd.readouterr().err
-    words = root / "book" / "quantities" / "p.yml"
-    words.parent.mkdir(exist_ok=True)
+        assert "1 of 2 notebooks unchanged, 1 to run" in built(root)
+    (words := root / "book" / "quantities" / "p.yml").parent.mkdir(exist_ok=True)
     for entry, to_run in (("two: {draw: ['', a draw]}", 1), ("two: {draw: ['', a draw]}, one: {x: ['', another]}", 0)):
         words.write_text(f"quantities: {{{entry}}}")
-        build.build(root, render=False)
-        assert f"{2 - to_run} of 2 notebooks unchanged, {to_run} to run" in capfd.readouterr().err
+        assert f"{2 - to_run} of 2 notebooks unchanged, {to_run} to run" in built(root)
 
 
-def test_a_quick_build_marks_its_verdicts_and_may_lack_what_the_ledger_wants(tmp_path):
+def test_a_quick_build_marks_its_verdicts_and_may_lack_what_the_ledger_wants(tmp_path, built):
     root = project(tmp_path, "one")
     make(root, "one", SAVES, "if not quick:\n    book.save({'long': 1, 'draw': draw}, data)")
-    (root / "book" / "claims").mkdir()
-    entry = "{id: A, place: x, claim: y, notebook: one, relation: 'long == 1'}"
-    (root / "book" / "claims" / "p.yml").write_text(f"paper: p\nclaims:\n  - {entry}\n")
-    (root / "book" / "quantities").mkdir()
-    (root / "book" / "quantities" / "p.yml").write_text("quantities: {one: {long: ['', the long one]}}")
-    build.build(root, quick=True, render=False)
+    claim = "{id: A, place: x, claim: y, notebook: one, relation: 'long == 1'}"
+    for folder, text in (
+        ("claims", f"paper: p\nclaims:\n  - {claim}\n"),
+        ("quantities", "quantities: {one: {long: ['', the long one]}}"),
+    ):
+        (root / "book" / folder).mkdir()
+        (root / "book" / folder / "p.yml").write_text(text)
     score = root / "book" / "_generated" / "score_p.md"
+    built(root, quick=True)
     assert "1 not judged in this quick build" in score.read_text()
-    build.build(root, render=False)
+    built(root)
     assert 'synthetic city</th><td role="cell" class="agrees" data-label="✓ agrees"><a href="?' in score.read_text()
 
 

@@ -127,11 +127,6 @@ def test_without_a_printed_value_nothing_is_judged_but_the_value_is_shown():
     assert [(v.verdict, v.value) for v in found] == [("agrees", 0.12), ("", 0.12)]
 
 
-def test_a_worked_example_needs_no_data_set():
-    found = verdict(printed=0.12, tolerance=0.0, why="exact")
-    assert (found.dataset, found.verdict) == ("no data set", "agrees")
-
-
 # ------------------------------------------------------------------------------------------------------------------ faults
 @pytest.mark.parametrize(
     ("fields", "line"),
@@ -152,10 +147,6 @@ def test_a_fault_is_named_with_its_claim_and_its_run(fields, line):
     where, _, found = fault(claim(**fields)).partition("T2.3")
     assert where == ""
     assert line in found
-
-
-def test_missing_results():
-    assert fault(claim(), results={}) == "T2.3, Cabspotting: there are no results of nb"
 
 
 @pytest.mark.parametrize("of", ["agrees", "agrees in direction", "inconclusive", "disagrees", "holds by construction"])
@@ -244,10 +235,12 @@ def test_a_number_of_the_score_is_that_of_the_claims_it_leads_to():
     assert 'href="?verdict=agrees&amp;data=no%20data%20set">1<' in score_page(example, REGISTRY)
 
 
-def test_a_table_of_a_worked_example():
+def test_a_worked_example_needs_no_data_set():
+    found = verdict(printed=0.12, tolerance=0.0, why="exact")
+    assert (found.dataset, found.verdict) == ("no data set", "agrees")
     worked = claim(**{**TABLE, "table": {"min_k.median": 3, "x": 2}, "tolerance": 0, "datasets": None})
-    found = evaluate([worked], {"city": {"nb": {**RESULTS, "x": 2}}}, REGISTRY, NAMES)
-    assert [(v.dataset, v.verdict) for v in found] == [("no data set", "agrees")] * 2
+    cells = evaluate([worked], {"city": {"nb": {**RESULTS, "x": 2}}}, REGISTRY, NAMES)
+    assert [(v.dataset, v.verdict) for v in cells] == [("no data set", "agrees")] * 2
 
 
 # ------------------------------------------------------------------------------------------------------------------- names
@@ -289,6 +282,7 @@ def test_a_quick_run_is_judged_but_may_lack_what_the_ledger_wants():
 def test_all_faults_come_at_once():
     lines = fault(claim(id="A", quantity="x"), claim(id="B", quantity="y")).splitlines()
     assert [line[0] for line in lines] == ["A", "B"]
+    assert fault(claim(), results={}) == "T2.3, Cabspotting: there are no results of nb"
 
 
 GOOD = """

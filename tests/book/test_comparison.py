@@ -65,7 +65,9 @@ class TestCompared:
         ]
         assert [run.synthetic for run in found.runs] == [False, False, False, True]
 
-    @pytest.mark.parametrize("data", [Data("my.csv", False), Data("cabspotting", False), Data("made-up.csv", True)])
+    @pytest.mark.parametrize(
+        "data", [Data("my.csv", False), Data("cabspotting", False), Data("made-up.csv", True), Data("city", False)]
+    )
     def test_a_reader_s_own_data_come_first_and_are_called_this_run(self, project, data):
         found = book.compared("nb", OWN, data, project)
         assert found.runs[0].title == found.runs[0].data_set == comparison.OWN

@@ -23,41 +23,34 @@ def table(records) -> pd.DataFrame:
 
 
 def value(statistics: pd.DataFrame, quantity: str, at: float | None = None) -> float:
-    rows = statistics[
-        (statistics["quantity"] == quantity) & (statistics["at"].isna() if at is None else statistics["at"] == at)
-    ]
-    assert len(rows) == 1
-    return rows["value"].iloc[0]
+    of = statistics[statistics["quantity"] == quantity]
+    return of[of["at"].isna() if at is None else of["at"] == at]["value"].item()
+
+
+USER, CELL = st.sampled_from("uvw"), st.sampled_from("abcdefg")
 
 
 @settings(deadline=None, max_examples=30)
-@given(
-    st.lists(
-        st.tuples(st.sampled_from("uvw"), st.integers(0, 5 * 1440), st.sampled_from("abcdefg"), st.sampled_from("abc")),
-        min_size=1,
-        max_size=60,
-    )
-)
+@given(st.lists(st.tuples(USER, st.integers(0, 5 * 1440), CELL, st.sampled_from("abc")), min_size=1, max_size=60))
 def test_it_equals_the_twin(records):
     calls = table(records)
-    found = describe_calls(calls, CELLS, ZONE)
-    days = naive.user_days(calls, ZONE)
+    found, days, local = describe_calls(calls, CELLS, ZONE), naive.user_days(calls, ZONE), calls["t"].dt.tz_convert(ZONE)
     many = [(n, cells) for n, cells in days if cells >= 6]
-    assert value(found, "calls per user-day", 0.5) == np.median([n for n, _ in days])
-    assert value(found, "distinct cells per user-day", 0.9) == pytest.approx(np.quantile([c for _, c in days], 0.9))
-    assert value(found, "share of user-days with at least 6 cells") == pytest.approx(len(many) / len(days))
     means = [np.mean(column) for column in zip(*many, strict=True)] or [np.nan] * 2
-    assert value(found, "calls of a user-day with at least 6 cells, mean") == pytest.approx(means[0], nan_ok=True)
-    assert value(found, "cells of a user-day with at least 6 cells, mean") == pytest.approx(means[1], nan_ok=True)
-    local = calls["t"].dt.tz_convert(ZONE)
-    assert value(found, "days") == (local.dt.date.max() - local.dt.date.min()).days + 1
-    assert value(found, "share of night calls") == pytest.approx((local.dt.hour < 8).mean())
-    assert value(found, "share of calls on weekends") == pytest.approx((local.dt.day_of_week >= 5).mean())
-    assert value(found, "share of calls that end in another cell") == pytest.approx(
-        np.mean([c.cell != c.end_cell for c in calls.itertuples()])
-    )
     shares = [naive.top_share(cells.tolist()) for _, cells in calls.groupby("user", observed=True)["cell"]]
-    assert value(found, "share of the most used cell", 0.5) == pytest.approx(np.median(shares))
+    for quantity, at, twin in (
+        ("calls per user-day", 0.5, np.median([n for n, _ in days])),
+        ("distinct cells per user-day", 0.9, np.quantile([c for _, c in days], 0.9)),
+        ("share of user-days with at least 6 cells", None, len(many) / len(days)),
+        ("calls of a user-day with at least 6 cells, mean", None, means[0]),
+        ("cells of a user-day with at least 6 cells, mean", None, means[1]),
+        ("days", None, (local.dt.date.max() - local.dt.date.min()).days + 1),
+        ("share of night calls", None, (local.dt.hour < 8).mean()),
+        ("share of calls on weekends", None, (local.dt.day_of_week >= 5).mean()),
+        ("share of calls that end in another cell", None, np.mean([c.cell != c.end_cell for c in calls.itertuples()])),
+        ("share of the most used cell", 0.5, np.median(shares)),
+    ):
+        assert value(found, quantity, at) == pytest.approx(twin, nan_ok=True), quantity
     bursts = burstiness(calls)
     for user, t in calls.groupby("user", observed=True)["t"]:
         gaps = t.diff().dt.total_seconds().dropna().tolist()
@@ -89,9 +82,9 @@ def test_no_calls_and_cells_of_no_municipality():
 
 
 def test_published_numbers_stand_beside():
-    found = describe_calls(table([("u", minute, cell, cell) for minute, cell in enumerate("abcdefg")]), CELLS, ZONE)
-    beside = beside_published(found)
+    beside = beside_published(
+        describe_calls(table([("u", minute, cell, cell) for minute, cell in enumerate("abcdefg")]), CELLS, ZONE)
+    )
     assert beside["quantity"].tolist() == [quantity for quantity, *_ in PUBLISHED]
     assert beside["value"].tolist() == [7, 7, 7, 7]
     assert beside["published"].round(2).tolist() == [3.8, 1.01, 28.42, 7.25]
-    assert beside["source"].str.len().min() > 20

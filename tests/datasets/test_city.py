@@ -97,38 +97,29 @@ def test_stays_do_not_overlap_and_roles_fit_the_kind(truth):
     assert people["work"].value_counts().iloc[0] > 10
 
 
-def test_speeds_are_those_of_a_city(city):
+def test_speeds_and_sampling_are_those_of_phones_and_cabs_in_a_city(city):
     traces = city.traces
     code, t = traces["user"].cat.codes.to_numpy(), milliseconds(traces) / 1000
     lat, lng = traces["lat"].to_numpy(), traces["lng"].to_numpy()
-    step = (code[1:] == code[:-1]) & (np.diff(t) < 120)
-    speed = distance(lat[:-1], lng[:-1], lat[1:], lng[1:])[step] / np.diff(t)[step]
+    own = code[1:] == code[:-1]
+    gap, cab = np.diff(t)[own], traces["user"].str.startswith("c").to_numpy()[1:][own]
+    assert 58 <= np.median(gap[cab]) <= 62
+    assert 20 <= np.quantile(gap[~cab], 0.25) <= 60
+    assert 200 <= np.quantile(gap[~cab], 0.9) <= 660
+    speed = (distance(lat[:-1], lng[:-1], lat[1:], lng[1:])[own] / gap)[gap < 120]
     assert (speed < 30).mean() > 0.998  # 108 km/h; the rest are wild errors
-    moving = speed[speed > 1]
-    assert 3 < np.median(moving) < 12
+    assert 3 < np.median(speed[speed > 1]) < 12
 
 
 def test_phones_are_off_at_night_and_there_are_gaps(city, truth):
-    users = truth[1]
+    users, traces = truth[1], city.traces
     off = users.index[(users["kind"] == "commuter") & ~users["on_at_night"]]
-    traces = city.traces[city.traces["user"].isin(off)]
-    hour = traces["t"].dt.hour
-    assert hour.between(2, 4).mean() < 0.001
-    offsets = by_user(city.traces)[1]
-    longest = [np.diff(milliseconds(city.traces)[a:b]).max() / 3_600_000 for a, b in pairwise(offsets)]
+    assert traces["t"].dt.hour[traces["user"].isin(off)].between(2, 4).mean() < 0.001
+    longest = [np.diff(milliseconds(traces)[a:b]).max() / 3_600_000 for a, b in pairwise(by_user(traces)[1])]
     assert min(longest) > 1  # hours: nobody is recorded without a break
-    days = city.traces.groupby("user", observed=True)["t"].agg(lambda t: t.dt.floor("D").nunique())
+    days = traces.groupby("user", observed=True)["t"].agg(lambda t: t.dt.floor("D").nunique())
     assert (days < 10).any()
     assert (days >= 25).sum() > 50
-
-
-def test_sampling_is_that_of_phones_and_cabs(city):
-    traces = city.traces
-    gap = traces.groupby("user", observed=True)["t"].diff().dt.total_seconds()
-    cab = traces["user"].str.startswith("c")
-    assert 58 <= gap[cab].median() <= 62
-    assert 20 <= gap[~cab].quantile(0.25) <= 60
-    assert 200 <= gap[~cab].quantile(0.9) <= 660
 
 
 def test_errors_of_positions_are_as_stated():

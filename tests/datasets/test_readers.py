@@ -153,15 +153,6 @@ def test_mdc_with_names_and_users(tmp_path):
     assert (traces.loc[0, "lat"], traces.loc[0, "lng"]) == (46.51, 6.62)
 
 
-def test_mdc_without_its_columns(tmp_path):
-    file = write(tmp_path / "gps.csv", "a,b\n1,2\n")
-    with pytest.raises(ValueError, match="separated by tabs"):
-        read_mdc(file)
-    write(file, f"1\t{T}\t6.6\t46.5\t400\n")
-    with pytest.raises(FileNotFoundError, match=r"records\.csv"):
-        read_mdc(tmp_path)
-
-
 def test_privamov(tmp_path):
     write(tmp_path / "privamov-gps", '"a\t2014-10-08 13:22:25.123\t4.87\t45.78\n"a"\t2014-10-08 13:22:26\t4.88\t45.79\n')
     traces, left_out = read_privamov(tmp_path)
@@ -477,16 +468,20 @@ def test_users_of_parquet_that_are_numbers_with_gaps_or_bytes(tmp_path, users, n
     assert rule(left_out, "user missing")[["records", "place"]].tolist() == [1, "t.parquet row 1"]
 
 
-def test_empty_files_of_mdc(tmp_path):
-    write(tmp_path / "gps.csv", "")
-    write(tmp_path / "records.csv", "")
-    traces, left_out = read_mdc(tmp_path)
-    assert not len(traces)
-    assert left_out["rule"].tolist() == ["file without records"] * 2
-    write(tmp_path / "gps.csv", f"1\t{T}\t6.6\t46.5\t400\n")
+def test_files_of_mdc_that_are_empty_or_lack_something(tmp_path):
+    gps, records = write(tmp_path / "gps.csv", "a,b\n1,2\n"), tmp_path / "records.csv"
+    with pytest.raises(ValueError, match="separated by tabs"):
+        read_mdc(gps)
+    write(gps, f"1\t{T}\t6.6\t46.5\t400\n")
+    with pytest.raises(FileNotFoundError, match=r"records\.csv"):
+        read_mdc(tmp_path)
+    write(records, "")
     with pytest.raises(ValueError, match=r"no record can be used. user missing: 1 record,") as error:
         read_mdc(tmp_path)
     assert "\n" not in str(error.value)
+    write(gps, "")
+    traces, left_out = read_mdc(tmp_path)
+    assert (len(traces), left_out["rule"].tolist()) == (0, ["file without records"] * 2)
 
 
 def test_keys_of_mdc_are_names_not_numbers(tmp_path):

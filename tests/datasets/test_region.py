@@ -12,7 +12,6 @@ import shapely
 from mobpriv.calls.table import as_calls, as_cells
 from mobpriv.datasets import data_folder, load_calls, region_truth
 from mobpriv.datasets.region import (
-    CALLS,
     DAYS,
     PEOPLE,
     START,
@@ -103,13 +102,13 @@ def test_a_person_depends_on_the_seed_and_her_number_alone():
 def test_what_is_written_is_what_is_made(tmp_path):
     made = make_region(**SMALL)
     calls, cells, people, towns = write_region(tmp_path, **SMALL)
-    found = load_calls(calls)
+    found, table = load_calls(calls), pd.read_parquet(cells)
     pd.testing.assert_frame_equal(found.calls, made.calls)
     pd.testing.assert_frame_equal(found.cells, made.cells, check_dtype=False)
     pd.testing.assert_frame_equal(pd.read_parquet(people).astype("str"), made.people)
     assert found.synthetic
     assert geopandas.read_file(towns)["municipality"].tolist() == made.municipalities["municipality"].tolist()
-    assert as_cells(cells_table := pd.read_parquet(cells)).equals(as_cells(cells_table[::-1]))
+    assert as_cells(table).equals(as_cells(table[::-1]))
 
 
 def test_polygons_cover_the_island_and_do_not_overlap(truth):
@@ -335,11 +334,3 @@ def test_work_follows_gravity_and_shares_are_those_stated(world):
 def test_what_cannot_be_made_is_refused(tmp_path, given, words):
     with pytest.raises(ValueError, match=words):
         make_region(**(SMALL | given))
-
-
-def test_the_default_is_the_embedded_one():
-    first = next(blocks(ground_of(), 50, CALLS))
-    names = files.names_of(np.unique(first.person)).to_pylist()
-    embedded = load_calls("region").calls
-    assert embedded["user"].cat.categories[: len(names)].tolist() == names
-    assert len(first.t) == embedded["user"].isin(names).sum()

@@ -36,25 +36,15 @@ def estimates(*rows, columns=("x", "kind", "value", "low", "high")) -> pd.DataFr
     return pd.DataFrame(rows, columns=columns)
 
 
-class TestStacked:
-    SHARES = {"a": (0.5, 0.498, 0.002), "b": (0.2, 0.0, 0.8)}  # noqa: RUF012
-
-    @pytest.fixture
-    def bars(self):
-        rows = [
-            (name, level, s) for name, of in self.SHARES.items() for level, s in zip(("good", "fair", "bad"), of, strict=True)
-        ]
-        return plot.stacked(estimates(*rows, columns=["mechanism", "level", "value"]), "mechanism", "level").containers
-
-    def test_each_kind_begins_where_those_before_it_end(self, bars):
-        assert np.allclose([[bar.get_x() for bar in kind] for kind in bars], [[0, 0], [50, 20], [99.8, 20]])
-
-    def test_the_seam_takes_at_most_half_of_a_bar_and_never_shows_more_than_there_is(self, bars):
-        widths = np.array([[bar.get_width() for bar in kind] for kind in bars])
-        shares = 100 * np.array(list(self.SHARES.values())).T
-        assert (widths <= shares + 1e-9).all()
-        assert (widths >= np.maximum(shares / 2, shares - 0.4) - 1e-9).all()
-        assert (widths[shares > 0] > 0).all()
+def test_a_stacked_bar_begins_where_those_before_it_end_and_its_seam_takes_at_most_half_of_it():
+    parts = {"a": (0.5, 0.498, 0.002), "b": (0.2, 0.0, 0.8)}
+    rows = [(name, level, s) for name, of in parts.items() for level, s in zip(("good", "fair", "bad"), of, strict=True)]
+    bars = plot.stacked(estimates(*rows, columns=["mechanism", "level", "value"]), "mechanism", "level").containers
+    assert np.allclose([[bar.get_x() for bar in kind] for kind in bars], [[0, 0], [50, 20], [99.8, 20]])
+    widths, shares = np.array([[bar.get_width() for bar in kind] for kind in bars]), 100 * np.array(list(parts.values())).T
+    assert (widths <= shares + 1e-9).all()  # never more than there is
+    assert (widths >= np.maximum(shares / 2, shares - 0.4) - 1e-9).all()
+    assert (widths[shares > 0] > 0).all()
 
 
 class TestDots:
@@ -96,16 +86,12 @@ class TestDots:
 class TestAgainst:
     PAIRS = {"differential": ([1.0, 2.0], [3.0, 4.0]), "joint": ([1.0, 2.0], [2.0, 1.0])}  # noqa: RUF012
 
-    def test_a_dot_a_case_in_the_marks_of_the_names(self):
+    def test_a_dot_a_case_in_the_marks_of_the_names_and_a_diagonal_beyond_all_numbers(self):
         axis = plot.against(self.PAIRS)
-        (one,), (two,) = drawn(axis, "o"), drawn(axis, "^")
+        (one,), (two,), (diagonal,) = drawn(axis, "o"), drawn(axis, "^"), drawn(axis, "None")
         assert (points(one), points(two)) == ([[1, 3], [2, 4]], [[1, 2], [2, 1]])
         assert to_hex(one.get_color()) == palette.colour("differential")
         assert axis.get_legend_handles_labels()[1] == ["differential", "joint"]
-
-    def test_the_diagonal_reaches_beyond_all_numbers(self):
-        axis = plot.against(self.PAIRS)
-        (diagonal,) = drawn(axis, "None")
         assert points(diagonal) == [[0, 0], pytest.approx([4.2, 4.2])]
         assert axis.get_xlim() == axis.get_ylim() == pytest.approx((0, 4.2))
         assert points(drawn(plot.against(self.PAIRS, diagonal=7.0), "None")[0]) == [[0, 0], [7, 7]]
@@ -304,17 +290,15 @@ def test_of_a_single_case_the_value_is_drawn_and_no_interval():
     assert points(axis.lines[0]) == [[25, 0], [75, 0]]
 
 
-class TestDistributions:
-    def test_infinite_values_never_arrive(self):
-        x, share = plot.distribution([1, 2, 2, np.inf])
-        assert (x.tolist(), share.tolist()) == ([1, 2], [0.25, 0.75])
-
-    def test_a_curve_goes_on_to_the_right_edge_where_its_name_stands(self):
-        axis = plot.distributions({"a": [1, 2, np.inf, np.inf], "b": (np.array([1, 8]), np.array([0.5, 1.0]))})
-        drawn = [[[1, 0], [1, 25], [2, 50], [8, 50]], [[1, 0], [1, 50], [8, 100], [8, 100]]]
-        assert [points(line) for line in axis.lines] == drawn
-        assert [(x, y, name) for x, y, name, _ in axis.ends] == [(8, 50.0, "a"), (8, 100.0, "b")]
-        assert plot.distributions({"a": [np.inf, np.inf]}).lines[0].get_ydata().max() == 0  # nobody is found
+def test_the_distribution_of_values_some_of_which_never_arrive():
+    x, share = plot.distribution([1, 2, 2, np.inf])
+    assert (x.tolist(), share.tolist()) == ([1, 2], [0.25, 0.75])
+    axis = plot.distributions({"a": [1, 2, np.inf, np.inf], "b": (np.array([1, 8]), np.array([0.5, 1.0]))})
+    # a curve goes on to the right edge, where its name stands
+    drawn = [[[1, 0], [1, 25], [2, 50], [8, 50]], [[1, 0], [1, 50], [8, 100], [8, 100]]]
+    assert [points(line) for line in axis.lines] == drawn
+    assert [(x, y, name) for x, y, name, _ in axis.ends] == [(8, 50.0, "a"), (8, 100.0, "b")]
+    assert plot.distributions({"a": [np.inf, np.inf]}).lines[0].get_ydata().max() == 0  # nobody is found
 
 
 def test_the_spread_of_draws_is_shaded():
@@ -348,10 +332,6 @@ class TestAreaMaps:
         assert a[1] == b[1] > c[1] + 0.3
         assert c[1] == d[1]
 
-    def test_rare_things_show(self):
-        alpha = self.maps({("", ""): [0.01, 1.0]})[0].collections[0].get_facecolors()[:, 3]
-        assert alpha[0] == pytest.approx(0.1 * alpha[1], rel=0.2)
-
     def test_what_has_no_number_is_hatched_which_none_is_not_and_specks_are_left_out(self):
         (axis,) = self.maps({("", ""): [np.nan, 0.0]})
         none, missing = axis.collections
@@ -373,7 +353,9 @@ class TestAreaMaps:
         whole = shapely.union_all([one, other])
         assert (whole.geom_type, len(whole.interiors)) == ("Polygon", 0)
 
-    def test_areas_that_overlap_are_drawn_too(self):
+    def test_rare_things_show_and_areas_that_overlap_are_drawn_too(self):
+        alpha = self.maps({("", ""): [0.01, 1.0]})[0].collections[0].get_facecolors()[:, 3]
+        assert alpha[0] == pytest.approx(0.1 * alpha[1], rel=0.2)
         (axis,) = plot.area_maps([shapely.box(10, 43, 11.5, 44), None, self.EAST], {("", ""): [0.5, 0.1, 0.0]})
         assert len(axis.collections[0].get_paths()) == 2
 
@@ -381,6 +363,11 @@ class TestAreaMaps:
         (path,) = self.maps({("", ""): [np.nan, 0.5]})[0].collections[0].get_paths()
         wide, high = np.ptp(path.vertices, axis=0)
         assert wide / high == pytest.approx(np.cos(np.radians(43.5)), rel=0.01)
+
+    def test_their_bar_turns_dark_with_them(self):
+        html = plot.show(self.maps({("", ""): [1.0, 0.5]}), "A.", "A.").html
+        assert "<image" not in html
+        assert len(coloured(html, palette.BLUE)) > 10
 
 
 def test_a_picture_that_is_kept_comes_back_with_its_words():
@@ -420,12 +407,6 @@ def test_the_colours_of_a_bar_turn_dark_with_its_tiles(numbers):
     assert not others  # a colour that no dark page has a twin of
 
 
-def test_the_ends_of_a_logarithmic_axis_have_room():
-    table = pd.DataFrame({"kind": "a", "q": [1.0, 2.0], "value": [1.0, 10.0]})
-    low, high = plot.percentiles(table, "kind", ends=(1, 1000), log=True).get_xlim()
-    assert low < 0.9 < 1100 < high
-
-
 @pytest.mark.parametrize(
     ("panels", "size", "paper"),
     [
@@ -442,14 +423,7 @@ def test_panels_stand_on_paper_as_large_as_can_be_read(panels, size, paper):
     assert ("many" in opening, "broken" in opening) == (paper[0] > 2, paper[2])
 
 
-def test_the_bar_of_small_maps_turns_dark_with_them():
-    (axis,) = plot.area_maps([shapely.box(10, 43, 11, 44)], {("", ""): [1.0]})
-    html = plot.show(axis, "A.", "A.").html
-    assert "<image" not in html
-    assert len(coloured(html, palette.BLUE)) > 10
-
-
-def test_a_logarithmic_axis_bears_plain_numbers():
+def test_a_logarithmic_axis_bears_plain_numbers_and_its_ends_have_room():
     def numbers(low, high):
         (axis,) = plot.panels()
         axis.plot([low, high], [low, high])
@@ -462,6 +436,9 @@ def test_a_logarithmic_axis_bears_plain_numbers():
     assert set(numbers(0.4, 0.9)) >= {"0.4", "0.6", "0.8"}
     assert numbers(0.1, 100) == ["0.1", "1", "10", "100"]
     assert "10^" in numbers(1e-9, 1e-3)[0]
+    table = pd.DataFrame({"kind": "a", "q": [1.0, 2.0], "value": [1.0, 10.0]})
+    low, high = plot.percentiles(table, "kind", ends=(1, 1000), log=True).get_xlim()
+    assert low < 0.9 < 1100 < high
 
 
 def test_thousands_stand_apart_on_axes_too():
