@@ -94,8 +94,7 @@ class TestCompared:
         path.write_text(path.read_text().replace("1536", "42"))
         made = book.compared("nb", OWN, CITY, project).table({"rate.ap": "AP-Attack"})
         assert made.columns[0] == f"Cabspotting, n{NB}={NB}1{NN}536 (author's code: 42)"
-
-    def test_numbers_of_cases_that_differ_stand_in_the_cells(self, project):
+        # numbers of cases that differ stand in the cells
         results = OWN | {"rate.poi": Estimate(0.5, 0.4, 0.6, 21)}
         made = book.compared("nb", results, CITY, project).table({"rate.ap": "AP", "rate.poi": "POI"})
         assert made.columns[-1] == "synthetic city"
@@ -135,15 +134,13 @@ class TestCompared:
 
 
 class TestTable:
-    def test_every_number_in_the_one_form(self):
+    def test_every_number_in_the_one_form_and_groups_with_one_unit(self):
         columns = {"rate": [1 / 3, np.float64(0.5)], "gap": [3.6e-9, 1e6], "held": [True, np.bool_(False)], "who": ["a", "b"]}
         rows = table(pd.DataFrame(columns, [0.6, "x"]), {"rate": "share"}, corner="ε").groups[""]
         assert {name: [c.number for c in row] for name, row in rows.items()} == {
             "0.6": [f"33.3{NB}%", f"≈{NB}0", "yes", "a"],
             "x": [f"50.0{NB}%", f"1{NN}000{NN}000", "no", "b"],
         }
-
-    def test_groups_and_one_unit_for_all(self):
         made = table({"one": pd.DataFrame({"a": [1.0]}), "two": pd.DataFrame({"a": [2.0]})}, "km")
         assert {title: rows["0"][0].number for title, rows in made.groups.items()} == {"one": f"1{NB}km", "two": f"2{NB}km"}
 

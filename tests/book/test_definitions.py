@@ -31,19 +31,10 @@ GEO = "import math\nR = 6.0\nUNUSED = 1\n\ndef arc(x):\n    return R * x\n\ndef 
 
 
 def test_a_definition_and_what_it_mentions(package):
-    assert package({"geo.py": GEO}, "from p.geo import arc\narc(1)") == {"geo.py:arc", "geo.py:R"}
-
-
-def test_what_is_imported_and_never_mentioned_does_not_count(package):
+    # what is imported and never mentioned does not count; one cell imports and the next uses
     assert package({"geo.py": GEO}, "from p.geo import arc, other\narc(1)") == {"geo.py:arc", "geo.py:R"}
-
-
-def test_one_cell_imports_and_the_next_uses(package):
     assert package({"geo.py": GEO}, "from p import geo", "geo.other(2)") == {"geo.py:other", "geo.py:UNUSED"}
-
-
-def test_a_module_handed_around_counts_as_a_whole(package):
-    assert "geo.py:" in package({"geo.py": GEO}, "from p import geo\nsolve(geo)")
+    assert "geo.py:" in package({"geo.py": GEO}, "from p import geo\nsolve(geo)")  # handed around it counts as a whole
 
 
 def test_a_name_that_the_package_hands_on_leads_to_where_it_is_defined(package):
@@ -84,9 +75,8 @@ def test_what_a_module_does_on_the_way_counts_with_any_of_its_names(package):
 
 
 def test_names_bound_in_branches_and_several_times(package):
-    files = {
-        "a.py": "try:\n    import fast\n    HAS = True\nexcept ImportError:\n    HAS = False\nN = 1\nN = 2\n\ndef f():\n    return HAS, N\n"
-    }
+    bound = "try:\n    import fast\n    HAS = True\nexcept ImportError:\n    HAS = False\nN = 1\nN = 2\n"
+    files = {"a.py": f"{bound}\ndef f():\n    return HAS, N\n"}
     assert package(files, "from p.a import f\nf()") == {"a.py:f", "a.py:HAS", "a.py:N"}
     assert len(definitions.module(files["a.py"]).defines["N"]) == 2
 

@@ -82,6 +82,5 @@ def test_the_records_of_a_file_are_counted_without_reading_it(tmp_path):
     assert durations.size("city").exact
 
 
-@pytest.mark.parametrize(("seconds", "words"), [(4.2, "4 s"), (37, "40 s"), (150, "2 min"), (7200, "2.0 h")])
-def test_times_as_people_say_them(seconds, words):
-    assert durations.in_time(seconds) == words
+def test_times_as_people_say_them():
+    assert [durations.in_time(seconds) for seconds in (4.2, 37, 150, 7200)] == ["4 s", "40 s", "2 min", "2.0 h"]

@@ -25,19 +25,12 @@ RESULTS = {
     "rate.AP-Attack.none": 0.45,
     "rate.AP-Attack.W4M": 0.3,
     "rate.POI-Attack.none": 0.9,
-    "privacy.0.9": 1.0,
-    "privacy.0.15": 3.0,
-    "privacy.0.45": 2.0,
-    "privacy.10": 0.5,
-    "loss.1": 2.0,
-    "loss.2": 2.0 + 1e-7,
-    "loss.full": 9.0,
+    **{f"privacy.{epsilon}": value for epsilon, value in (("0.9", 1.0), ("0.15", 3.0), ("0.45", 2.0), ("10", 0.5))},
+    **{f"loss.{part}": value for part, value in ((1, 2.0), (2, 2.0 + 1e-7), ("full", 9.0))},
     "poi.100.900": 1,
     "min_k.median": 3,
     "q3": {"value": "infinite", "low": 34, "high": "infinite", "n": 35},
-    "holds": True,
-    "missing": None,
-    "table": [{"a": 1}],
+    **{"holds": True, "missing": None, "table": [{"a": 1}]},
 }
 
 
@@ -105,70 +98,44 @@ def test_steps_hold_up_to_a_millionth_and_just_not_beyond():
     assert of("never_rising", math.inf, math.inf, 1)
 
 
-@pytest.mark.parametrize(
-    ("results", "expression", "value"),
-    [
-        ({"x.10": 3, "x.9": 2, "x.-1": 1}, "rising(x[*])", True),  # in the order of its numbers
-        ({"x.b": 1, "x.10": 2, "x.9": 3}, "rising(x[*])", True),  # or as it was saved
-        # a number with decimals is one part of a name
-        ({"x.0.25.0.5": 1, "x.0.25": 2, "x.100.900": 3}, "count(x[*])", 1),
-        ({"x.0.25.0.5": 1, "x.0.25": 2, "x.100.900": 3}, "max(x[*, 0.5])", 1),
-        ({"x.0.25.0.5": 1, "x.0.25": 2, "x.100.900": 3}, "max(x[100, *])", 3),
-    ],
-)
-def test_the_order_and_the_parts_of_a_family(results, expression, value):
-    assert value_of(expression, results) == value
+def test_the_order_and_the_parts_of_a_family():
+    assert value_of("rising(x[*])", {"x.10": 3, "x.9": 2, "x.-1": 1})  # in the order of its numbers
+    assert value_of("rising(x[*])", {"x.b": 1, "x.10": 2, "x.9": 3})  # or as it was saved
+    results = {"x.0.25.0.5": 1, "x.0.25": 2, "x.100.900": 3}  # a number with decimals is one part of a name
+    assert [value_of(of, results) for of in ("count(x[*])", "max(x[*, 0.5])", "max(x[100, *])")] == [1, 1, 3]
 
 
-@pytest.mark.parametrize(
-    ("expression", "says"),
-    [
-        ("__import__('os')", "not allowed"),
-        ("(1).real", "not the name of a result"),
-        ("holds if 1 else 2", "not allowed"),
-        ("2 ** 9", "not allowed"),
-        ("'a'", "not allowed"),
-        ("min_k[x]", "cannot be part of the name"),
-        ("1 +", "is not an expression"),
-        ("", "is not an expression"),
-        ("1\x00", "is not an expression"),
-        ("1/0", "divides by zero"),
-        ("max(1, key=abs)", "not allowed"),
-        ("max()", "needs a number"),
-        ("abs()", "abs needs one number (got 0)"),
-        ("abs(1, 2)", "abs needs one number (got 2)"),
-        ("count()", "not allowed"),
-        ("count(1)", "count needs a family"),
-        ("falling(1)", "needs one family"),
-        ("falling(privacy[0.9:1])", "of two results or more"),
-        ("falling(privacy[*], privacy[*])", "needs one family"),
-        ("privacy[*]", "ends in a family"),
-        ("privacy[*] < 1", "ends in a family"),
-        ("privacy[*] < 1 and holds", "uses a number as a truth value"),
-        ("max(rate[*, *])", "more than one variable part"),
-        ("max(privacy[5:6])", "no result is named privacy.5:6"),
-        ("max(privacie[*])", "no result is named privacie.* (near it: "),
-        ("max(privacy[*] - loss[*])", "the families differ"),
-        ("max(privacy[0.15:0.9:2])", "cannot be part of the name"),
-        ("max(holds, 1)", "uses a truth value as a number"),
-        ("holds == 1", "compares a truth value with a number"),
-        ("holds < True", "compares a truth value with a number"),
-        ("min_k.median and holds", "uses a number as a truth value"),
-        ("not min_k.median", "uses a number as a truth value"),
-        ("unknown", "unknown quantity unknown"),
-        ("missing", "quantity missing has no value"),
-        ("table", "quantity table is not a number"),
-        ("1e999 - 1e999", "too large"),
-        (f"{'9' * 900} / 0.5", "too large"),
-        ("9" * 1999, "too large"),
-        ("9" * 5000, "too long"),
-        ("-" * 1900 + "1", "nested too deeply"),
-        ("(" * 250 + "1" + ")" * 250, "is not an expression"),
-        ("not " * 400 + "holds", "nested too deeply"),
-        ("not " * 60 + "holds", "nested too deeply"),  # 50 are read
-    ],
-)
-def test_whatever_is_wrong_is_one_line(expression, says):
+WRONG = {  # what is said -> the expressions
+    "not allowed": ["__import__('os')", "holds if 1 else 2", "2 ** 9", "'a'", "max(1, key=abs)", "count()"],
+    "not the name of a result": ["(1).real"],
+    "cannot be part of the name": ["min_k[x]", "max(privacy[0.15:0.9:2])"],
+    "is not an expression": ["1 +", "", "1\x00", "(" * 250 + "1" + ")" * 250],
+    "divides by zero": ["1/0"],
+    "needs a number": ["max()"],
+    "abs needs one number (got 0)": ["abs()"],
+    "abs needs one number (got 2)": ["abs(1, 2)"],
+    "count needs a family": ["count(1)"],
+    "needs one family": ["falling(1)", "falling(privacy[*], privacy[*])"],
+    "of two results or more": ["falling(privacy[0.9:1])"],
+    "ends in a family": ["privacy[*]", "privacy[*] < 1"],
+    "uses a number as a truth value": ["privacy[*] < 1 and holds", "min_k.median and holds", "not min_k.median"],
+    "more than one variable part": ["max(rate[*, *])"],
+    "no result is named privacy.5:6": ["max(privacy[5:6])"],
+    "no result is named privacie.* (near it: ": ["max(privacie[*])"],
+    "the families differ": ["max(privacy[*] - loss[*])"],
+    "uses a truth value as a number": ["max(holds, 1)"],
+    "compares a truth value with a number": ["holds == 1", "holds < True"],
+    "unknown quantity unknown": ["unknown"],
+    "quantity missing has no value": ["missing"],
+    "quantity table is not a number": ["table"],
+    "too large": ["1e999 - 1e999", f"{'9' * 900} / 0.5", "9" * 1999],
+    "too long": ["9" * 5000],
+    "nested too deeply": ["-" * 1900 + "1", "not " * 400 + "holds", "not " * 60 + "holds"],  # 50 are read
+}
+
+
+@pytest.mark.parametrize(("says", "expression"), [(says, expression) for says, of in WRONG.items() for expression in of])
+def test_whatever_is_wrong_is_one_line(says, expression):
     with pytest.raises(ValueError, match=re.escape(says)) as error:
         value_of(expression, RESULTS)
     assert "\n" not in str(error.value)
@@ -277,18 +244,13 @@ class TestThroughout:
     def test_at_every_end(self, expression, holds):
         assert throughout(expression, self.RESULTS) is holds
 
-    def test_many_intervals(self):
-        results = {f"x.{i}": {"value": 1, "low": 0.5, "high": 2} for i in range(30)}
-        assert throughout("max(x[*]) <= 2", results) is True
-        assert throughout("min(x[*]) > 0.5", results) is None
-
-    def test_which_results_leave_it_open(self):
-        family = {f"x.{at}": {"value": v, "low": v - 1, "high": v + 1} for at, v in (("far", 9), ("near", 0.5), ("also", 0.6))}
-        assert left_open_by("min(x[*]) > 0", family) == {"x.near", "x.also"}
-        assert left_open_by("min(x[*]) > -1", family) == set()
-        assert left_open_by("a < b", self.RESULTS) == set()
-
-    def test_intervals(self):
+    def test_intervals_and_which_of_many_leave_it_open(self):
         assert interval("a", self.RESULTS) == (0.5, 1.0, 2.0)
         assert interval("plain", self.RESULTS) == (2.0, 2.0, 2.0)
         assert interval("q3", self.RESULTS) == (34, math.inf, math.inf)
+        many = {f"x.{i}": {"value": 1, "low": 0.5, "high": 2} for i in range(30)}
+        assert throughout("max(x[*]) <= 2", many) is True
+        assert throughout("min(x[*]) > 0.5", many) is None
+        family = {f"x.{at}": {"value": v, "low": v - 1, "high": v + 1} for at, v in (("far", 9), ("near", 0.5), ("also", 0.6))}
+        assert left_open_by("min(x[*]) > 0", family) == {"x.near", "x.also"}
+        assert left_open_by("min(x[*]) > -1", family) == left_open_by("a < b", self.RESULTS) == set()

@@ -3,7 +3,6 @@
 from itertools import count
 
 import nbformat
-import pytest
 
 from mobpriv.book import notebook_pages
 from mobpriv.book.notebook_pages import numbered
@@ -50,14 +49,21 @@ def test_the_answer_stands_between_the_title_and_the_first_words():
     assert first.startswith("(label)=\n# Figure 1: a title\n\nOPENING\n\n")
     assert first.index("Synthetic data") < first.index("the synthetic region exists") < first.index("**The claim.**")
     assert "Synthetic" not in page(synthetic="")[0].source
+    for source in ("# Alone", "# With a line\n\n\n"):  # no words below the title
+        alone = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(source)])
+        assert notebook_pages.page(alone, "", (), lambda: "R1", False).cells[0].source == source.strip()
 
 
 def test_one_fold_for_the_set_up_and_one_for_the_experiment():
-    folds = [cell for cell in page() if "hide-input" in cell.metadata.get("tags", [])]
+    cells = page()
+    folds = [cell for cell in cells if "hide-input" in cell.metadata.get("tags", [])]
     assert [cell.source.splitlines()[0] for cell in folds] == ["seed: int = 1", "x = 1"]
     prompts = [cell.metadata["mystnb"]["code_prompt_show"] for cell in folds]
     assert prompts == ["Show the code: set-up", "Show the code: experiment"]
     assert folds[0].source.endswith("print(data)")
+    data = cells[cells.index(folds[0]) + 1]  # below it stands in words what was read
+    assert data.source.startswith(":::{div} selection")
+    assert (data.cell_type, "**Data.** 12 users, 3 halves. another line." in data.source) == ("markdown", True)
 
 
 def test_nothing_that_was_run_gets_lost():
@@ -65,11 +71,6 @@ def test_nothing_that_was_run_gets_lost():
     programs = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
     for source in ("seed = 2", "import numpy as np", "data = load", "x = 1", "y = x", "show(y)", "save(y)"):
         assert programs.count(source) == 1
-
-
-def test_what_was_read_stands_in_words_below_the_set_up():
-    data = next(cell for cell in page() if cell.source.startswith(":::{div} selection"))
-    assert (data.cell_type, "**Data.** 12 users, 3 halves. another line." in data.source) == ("markdown", True)
 
 
 def test_the_code_of_a_figure_stands_at_the_end():
@@ -94,12 +95,6 @@ def test_figures_without_a_number_of_their_paper_s_are_numbered_in_order():
     assert [part.split("<")[0] for part in html.split('number">')[1:]] == ["Figure R4.", "Figure 3.4.", "Figure R5."]
     drawn = [cell for cell in page() if cell.get("outputs")]
     assert "Figure R1." in drawn[-1].outputs[0]["data"]["text/html"]
-
-
-@pytest.mark.parametrize("source", ["# Alone", "# With a line\n\n\n"])
-def test_a_title_without_words_below_it(source):
-    alone = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(source)])
-    assert notebook_pages.page(alone, "", (), lambda: "R1", False).cells[0].source == source.strip()
 
 
 def test_a_solution_keeps_its_cells_and_shows_their_code():

@@ -18,6 +18,7 @@ from mobpriv.book.claims import (
     Finding,
     LedgerError,
     findings,
+    read,
 )
 from mobpriv.book.openings import Answer
 from mobpriv.book.quantities import names
@@ -49,9 +50,8 @@ def test_a_page_opens_with_its_answer_the_claims_and_why_it_matters():
 
 
 def test_a_page_without_an_answer_or_claims_opens_with_nothing():
-    assert opened() == ""
+    assert opened() == opened(Verdict(claim(short=""), "city", AGREES)) == ""
     assert opened(Verdict(claim(), "mdc", "not testable without MDC"), Verdict(claim(), "city", "")) == ""
-    assert opened(Verdict(claim(short=""), "city", AGREES)) == ""
 
 
 CALLERS = "Cabspotting with simulated calls and Tuscany's boundaries with synthetic people"
@@ -240,12 +240,11 @@ class TestFindings:
 
 
 def test_a_page_of_the_book_opens_with_an_answer_and_at_most_four_claims():
-    from mobpriv.book.claims import read
-
     entries = read(results.ROOT / "book" / "claims", Claim)
-    counted = Counter(entry.notebook for entry in entries if entry.short)
+    short = [entry for entry in entries if entry.short]
+    counted = Counter(entry.notebook for entry in short)
     assert max(counted.values()) <= openings.CLAIMS
-    assert [entry.short for entry in entries if entry.short and entry.short[0].islower()] == []
+    assert [entry.short for entry in short if entry.short[0].islower()] == []
     assert not {entry.notebook for entry in entries} - set(counted), "a page with claims opens with one"
     answered = {entry.notebook for entry in findings(results.ROOT / "book" / "claims") if entry.answer}
     assert {path.stem for path in (results.ROOT / "notebooks").glob("*.ipynb")} == answered
@@ -271,7 +270,4 @@ def test_a_page_of_the_book_opens_with_an_answer_and_at_most_four_claims():
 )
 def test_a_sentence_has_few_digits(value, unit, text):
     assert in_prose(value, unit).replace("\u00a0", " ") == text
-
-
-def test_a_share_is_rounded_as_it_is_written():
-    assert shown(0.6275, "share") == shown(0.6275000000000001, "share")
+    assert shown(0.6275, "share") == shown(0.6275000000000001, "share")  # one up to rounding

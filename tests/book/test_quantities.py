@@ -113,6 +113,8 @@ def test_beside_a_number_stand_its_interval_and_its_n_or_that_it_has_no_interval
     assert beside("", 3) == ("no interval at n\u00a0=\u00a03",)
     assert beside("", 3, counted=False) == ("no interval",)
     assert beside("") == ()
+    assert [counted(n, "record") for n in (0, 1, 12345)] == ["0 records", "1 record", "12\u202f345 records"]
+    assert (counted(1, "erratum", "errata"), counted(2, "erratum", "errata")) == ("1 erratum", "2 errata")
 
 
 def test_intervals_name_their_unit_once():
@@ -124,11 +126,6 @@ def test_intervals_name_their_unit_once():
     assert extent(951, 1500, "m") == "951\u00a0m to 1.5\u00a0km"
     assert extent(1e-9, 2, "km") == "≈\u00a00 to 2\u00a0km"
     assert extent("-infinite", 2, "km") == "−∞ to 2\u00a0km"
-
-
-def test_one_is_one_and_several_are_several():
-    assert [counted(n, "record") for n in (0, 1, 12345)] == ["0 records", "1 record", "12\u202f345 records"]
-    assert (counted(1, "erratum", "errata"), counted(2, "erratum", "errata")) == ("1 erratum", "2 errata")
 
 
 def test_names_of_results_and_families():

@@ -62,26 +62,23 @@ def test_the_interval_of_a_mean_over_samples_is_narrower_than_their_band_by_the_
     assert of_mean({"value": 1, "low": 0, "high": "infinite", "n": 4})["high"] == math.inf
 
 
-class TestTheLevelOfAFamily:
-    def test_an_interval_at_the_level_of_several_tries_is_longer_by_the_normal_quantiles(self):
-        low, high = widened((-1.96, 0.0, 3.92), 5)
-        assert (low, high) == pytest.approx((-2.5758, 5.1517), abs=1e-3)
-        assert widened((-1.0, 0.0, 2.0), 1) == pytest.approx((-1.0, 2.0))
+def test_an_interval_at_the_level_of_several_tries_is_longer_by_the_normal_quantiles():
+    assert widened((-1.96, 0.0, 3.92), 5) == pytest.approx((-2.5758, 5.1517), abs=1e-3)
+    assert widened((-1.0, 0.0, 2.0), 1) == pytest.approx((-1.0, 2.0))
 
-    def test_one_of_five_tries_that_alone_decides_must_stand_at_the_level_of_five(self):
-        nothing = {f"gain.{i}": estimate(-1, 0, 1) for i in range(4)}
-        barely = {**nothing, "gain.4": estimate(0.1, 1, 1.9)}  # its end would be -.18
-        assert throughout("max(gain[*]) > 0", barely) is None
-        assert throughout("min(0 - gain[*]) >= 0", barely) is None
-        assert throughout("max(gain[*]) > 0", {**nothing, "gain.4": estimate(0.3, 1, 1.7)}) is True
-        assert throughout("gain[4] > 0", barely) is True
-        assert throughout("gain[0] > 0 or gain[4] > 0", {**barely, "gain.4": estimate(0.1, 1, 1.9)}) is None
 
-    def test_what_every_member_must_bear_needs_no_other_level(self):
-        barely = {f"gain.{i}": estimate(0.1, 1, 1.9) for i in range(5)}
-        assert throughout("min(gain[*]) > 0", barely) is True
-        assert throughout("count(gain[*] > 0) == 5", barely) is True
-        assert throughout("count(gain[*] > 0) >= 4", barely) is None  # any four of five would do
+def test_one_of_five_tries_that_alone_decides_must_stand_at_the_level_of_five():
+    barely = {f"gain.{i}": estimate(-1, 0, 1) for i in range(4)} | {"gain.4": estimate(0.1, 1, 1.9)}  # its end would be -.18
+    assert throughout("max(gain[*]) > 0", barely) is None
+    assert throughout("min(0 - gain[*]) >= 0", barely) is None
+    assert throughout("max(gain[*]) > 0", barely | {"gain.4": estimate(0.3, 1, 1.7)}) is True
+    assert throughout("gain[4] > 0", barely) is True
+    assert throughout("gain[0] > 0 or gain[4] > 0", barely) is None
+    # what every member must bear needs no other level
+    alike = {f"gain.{i}": estimate(0.1, 1, 1.9) for i in range(5)}
+    assert throughout("min(gain[*]) > 0", alike) is True
+    assert throughout("count(gain[*] > 0) == 5", alike) is True
+    assert throughout("count(gain[*] > 0) >= 4", alike) is None  # any four of five would do
 
 
 # ------------------------------------------------------------------------------------------- against points of the box

@@ -93,15 +93,12 @@ def test_it_says_first_what_run_it_was_and_on_which_data(own):
     assert "Synthetic data" not in text
 
 
-@pytest.mark.parametrize("quick", [True, False])
-def test_a_quick_run_names_the_parameters_that_it_used(own, quick):
-    used = {"quick": quick, "most": 30, "sizes": [10, 25], "seed": 1}
-    text = text_of(showing(own, notebook="thesis_3_users", parameters=used))
-    assert ("It used most = 30, sizes = 10, 25." in text) == ("not a result" in text) == quick
-    assert ("parameters quick: yes; most: 30; sizes: 10, 25. All other" in text) == quick
-
-
-def test_a_selection_is_said_once_in_sentences(own):
+def test_a_quick_run_names_the_parameters_that_it_used_and_a_selection_is_said_once(own):
+    for quick in (True, False):
+        used = {"quick": quick, "most": 30, "sizes": [10, 25], "seed": 1}
+        text = text_of(showing(own, notebook="thesis_3_users", parameters=used))
+        assert ("It used most = 30, sizes = 10, 25." in text) == ("not a result" in text) == quick
+        assert ("parameters quick: yes; most: 30; sizes: 10, 25. All other" in text) == quick
     selection = "2 users; halves: two; only a < b"
     page = showing(own, text=f"{selection}\nfor the cost: 3 cells\n", selection=selection)
     assert "<strong>mine</strong>. 2 users. Halves: two. Only a &lt; b.</p>" in page
@@ -184,23 +181,13 @@ def test_the_styles_are_the_books_and_follow_the_readers_system():
     assert css.count("{") == css.count("}")
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        (
-            ":::{exercise-start} A loop\n:label: one\n:::\n\nWrite it.\n\n:::{exercise-end}\n:::\n"
-            ":::{solution-start} one\n:class: dropdown\n:::\nDone.",
-            "**Exercise: A loop** Write it. **Solution** Done.",
-        ),
-        (
-            "(fig-3)=\n# A title\n\nSee {cite}`maouche2019`, {ref}`the figure <fig-3>` and [the ledger](../ledger.md).\n\n"
-            ":::{note} Mind\n:class: x\nthis\n:::\n",
-            "# A title See (Maouche 2019), the figure and the ledger. **Mind** this",
-        ),
-    ],
-)
-def test_the_page_drops_what_only_the_book_understands(text, words):
-    assert webpage.without_roles(text).split() == words.split()
+def test_the_page_drops_what_only_the_book_understands():
+    exercise = ":::{exercise-start} A loop\n:label: one\n:::\n\nWrite it.\n\n:::{exercise-end}\n:::\n"
+    solution = ":::{solution-start} one\n:class: dropdown\n:::\nDone."
+    cites = "(fig-3)=\n# A title\n\nSee {cite}`maouche2019`, {ref}`the figure <fig-3>` and [the ledger](../ledger.md).\n\n"
+    text = webpage.without_roles(cites + ":::{note} Mind\n:class: x\nthis\n:::\n" + exercise + solution)
+    words = "# A title See (Maouche 2019), the figure and the ledger. **Mind** this **Exercise: A loop** Write it. **Solution** Done."
+    assert text.split() == words.split()
 
 
 def test_works_are_cited_by_author_and_year(tmp_path):

@@ -205,20 +205,17 @@ def test_validate_says_what_calls_are_and_writes_them_with_their_cells(tmp_path)
     assert run("data", "show", tmp_path / "ready.parquet")[0] == 0
 
 
-@pytest.mark.parametrize(
-    ("cells", "without", "risk"),
-    [
-        (CELLS.assign(municipality="Lisboa"), 0, True),
-        (CELLS.assign(municipality=["Lisboa", None, None]), 2, True),
-        (CELLS.drop(columns="municipality"), 0, False),
-    ],
-)
-def test_validate_says_of_which_calls_no_profile_can_be_made(tmp_path, cells, without, risk):
-    path = files(tmp_path, calls=NAMED)
-    WRITE[".csv"](cells, tmp_path / "july_cells.csv")
-    output = " ".join(run("validate", path, "-o", tmp_path / "ready.parquet")[1].split())
-    assert (f"{without} calls at cells without a municipality" in output) == bool(without)
-    assert ("primule_risk" in output) == risk
+def test_validate_says_of_which_calls_no_profile_can_be_made(tmp_path):
+    path, towns = files(tmp_path, calls=NAMED), ["Lisboa", None, None]
+    for cells, without in (
+        (CELLS.assign(municipality="Lisboa"), 0),
+        (CELLS.assign(municipality=towns), 2),
+        (CELLS[["cell", "lat", "lng"]], 0),
+    ):
+        WRITE[".csv"](cells, tmp_path / "july_cells.csv")
+        output = " ".join(run("validate", path, "-o", tmp_path / "ready.parquet")[1].split())
+        assert (f"{without} calls at cells without a municipality" in output) == bool(without)
+        assert ("primule_risk" in output) == ("municipality" in cells)
 
 
 def test_validate_says_what_is_missing_and_proposes_a_run_by_the_same_clocks(tmp_path, one_call):

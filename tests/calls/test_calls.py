@@ -95,13 +95,6 @@ def test_a_period_is_its_first_moment_up_to_its_end():
             problems(table, CELLS, wrong)
 
 
-def test_several_rules_at_once_and_a_record_counts_once():
-    table = calls(cell=["x", "a"], duration=[-1, -2])
-    assert problems(table, CELLS)["rule"].tolist() == ["cell unknown", "duration negative"]
-    kept, left_out = without(table, CELLS)
-    assert (len(kept), left_out["records"].tolist()) == (0, [1, 1])
-
-
 @pytest.mark.parametrize(
     ("table", "words"),
     [
@@ -115,12 +108,16 @@ def test_times_without_a_zone_and_tables_of_another_kind_are_refused(table, word
         as_calls(table)
 
 
-def test_repetitions_go_and_what_differs_anywhere_stays():
+def test_repetitions_go_what_differs_anywhere_stays_and_a_record_counts_once():
     table = pd.concat([calls(duration=[1.0, np.nan])] * 2 + [calls(duration=[2.0, np.nan], end_cell=["b", "b"])])
     kept, left_out = without(table.reset_index(drop=True), CELLS)
     assert left_out["records"].tolist() == [3]  # the call without a duration is one call three times
     assert kept["user"].tolist() == ["u", "u", "v"]
     assert kept["duration"].tolist()[:2] == [1.0, 2.0]
+    several = calls(cell=["x", "a"], duration=[-1, -2])
+    assert problems(several, CELLS)["rule"].tolist() == ["cell unknown", "duration negative"]
+    kept, left_out = without(several, CELLS)
+    assert (len(kept), left_out["records"].tolist()) == (0, [1, 1])
 
 
 CELL = st.sampled_from(["a", "b", "c", "x", None])

@@ -44,19 +44,13 @@ def test_antennas_stand_where_records_are(traces, antennas):
     assert not antennas.equals(place_antennas(traces, 12, np.random.default_rng(3)))
 
 
-@pytest.mark.parametrize(
-    ("count", "words"),
-    [
-        (2, r"count must be at most the number of 50 m squares with records, 1 \(got 2\)"),
-        (0, "count must be a whole number, at least 1"),
-        (1.5, "count must be a whole number, at least 1"),
-    ],
-)
-def test_more_antennas_than_places_are_refused(traces, count, words):
-    with pytest.raises(ValueError, match=words):
-        place_antennas(traces.assign(lat=45.0, lng=1.0), count, np.random.default_rng(1))
-    with pytest.raises(ValueError, match="there are no records to place antennas by"):
-        place_antennas(traces[:0], 2, np.random.default_rng(1))
+def test_more_antennas_than_places_are_refused(traces):
+    still, rule = traces.assign(lat=45.0, lng=1.0), "count must be a whole number, at least 1"
+    at_most = r"count must be at most the number of 50 m squares with records, 1 \(got 2\)"
+    none = "there are no records to place antennas by"
+    for of, count, words in ((still, 2, at_most), (still, 0, rule), (still, 1.5, rule), (traces[:0], 2, none)):
+        with pytest.raises(ValueError, match=words):
+            place_antennas(of, count, np.random.default_rng(1))
 
 
 def test_calls_are_valid_and_at_the_rate(traces, antennas):
@@ -121,17 +115,9 @@ def test_the_same_seed_gives_the_same_calls_and_a_user_her_own(traces, antennas)
 NOWHERE = as_cells(pd.DataFrame({"cell": ["a"], "lat": [None], "lng": [None]}))
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"rate": 0}, "rate must be positive"),
-        ({"rate": -1}, "rate must be positive"),
-        ({"minutes": 0}, "minutes must be positive"),
-        ({"minutes": np.nan}, "minutes must be positive"),
-        ({"antennas": NOWHERE}, r"antennas need coordinates \(cell a has none\)"),
-    ],
-)
-def test_parameters_are_checked(traces, antennas, given, words):
+@pytest.mark.parametrize("given", [{"rate": 0}, {"rate": -1}, {"minutes": 0}, {"minutes": np.nan}, {"antennas": NOWHERE}])
+def test_parameters_are_checked(traces, antennas, given):
+    words = r"antennas need coordinates \(cell a has none\)" if "antennas" in given else f"{next(iter(given))} must be positive"
     with pytest.raises(ValueError, match=words):
         calls_from_traces(traces, **({"antennas": antennas, "rng": np.random.default_rng(1)} | given))
 

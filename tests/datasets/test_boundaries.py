@@ -61,19 +61,6 @@ def test_ranks_say_who_is_large_and_the_others_are_drawn():
     assert ground.municipalities["share"].iloc[0] == pytest.approx(1 / (1 + 1 / 2 + 1 / 3 + 1 / 4), abs=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("ranks", "message"),
-    [
-        ({"Prato": 1}, "no municipality of the file: Prato"),
-        ({"Elba": 5}, "rank of Elba must be"),
-        ({"Elba": 2, "Arno": 2}, "two municipalities cannot have one rank"),
-    ],
-)
-def test_ranks_that_cannot_be(ranks, message):
-    with pytest.raises(ValueError, match=message):
-        in_order(NAMES, ranks, np.random.default_rng(1))
-
-
 def test_people_live_by_the_clocks_of_the_zone(file):
     here, there = (make_on(read_boundaries(file), 200, 20, zone=zone, calls=3.0) for zone in ("Europe/Rome", "Europe/Lisbon"))
     assert period("Europe/Rome")[0] == pd.Timestamp("2024-10-07", tz="Europe/Rome")
@@ -102,6 +89,9 @@ def test_of_whom_the_truth_is_known():
     ("given", "message"),
     [
         ({"ranks": "Elba"}, "ranks are written as Firenze 1, Pisa 2"),
+        ({"ranks": "Prato 1"}, "no municipality of the file: Prato"),
+        ({"ranks": "Elba 5"}, "rank of Elba must be"),
+        ({"ranks": "Elba 2, Arno 2"}, "two municipalities cannot have one rank"),
         ({"antennas": 7}, "at least 2 antennas"),
         ({"zone": "Europe/Atlantis"}, "there is no time zone 'Europe/Atlantis'"),
         ({"people": -1}, "people must be"),

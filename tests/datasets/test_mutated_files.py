@@ -41,33 +41,16 @@ def lines_of(*, form: str, end: str = "\n") -> bytes:
     return "".join(form.format(k=k, t=T + k, s=10 + k, user="ab"[k % 2], lat=45 + k / 100) + end for k in range(N)).encode()
 
 
-def cabspotting(folder: Path, content: bytes):
-    (folder / "new_a.txt").write_bytes(content)
-    return read_cabspotting(folder)
+def of_folder(read, name: str, **others: bytes):
+    """Reads a folder with the content in a file of this name, next to others."""
 
+    def reads(folder: Path, content: bytes):
+        for file, text in {name: content, **{f"{other}.csv": text for other, text in others.items()}}.items():
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            (folder / file).write_bytes(text)
+        return read(folder)
 
-def geolife(folder: Path, content: bytes):
-    file = folder / "000/Trajectory/20080517000000.plt"
-    file.parent.mkdir(parents=True)
-    file.write_bytes(content)
-    return read_geolife(folder)
-
-
-def mdc(folder: Path, content: bytes):
-    (folder / "gps.csv").write_bytes(content)
-    (folder / "records.csv").write_bytes(lines_of(form="{k}\t{user}"))
-    return read_mdc(folder)
-
-
-def mdc_records(folder: Path, content: bytes):
-    (folder / "gps.csv").write_bytes(lines_of(form="{k}\t{t}\t6.5\t{lat}\t400\t1"))
-    (folder / "records.csv").write_bytes(content)
-    return read_mdc(folder)
-
-
-def privamov(folder: Path, content: bytes):
-    (folder / "privamov-gps").write_bytes(content)
-    return read_privamov(folder)
+    return reads
 
 
 def table(name: str, **reading):
@@ -79,12 +62,13 @@ def table(name: str, **reading):
 
 
 CSV = "{user},{t},{lat},6.5"
-HEAD = b"user,t,lat,lng\n"
+HEAD, OWNERS, FIXES = b"user,t,lat,lng\n", lines_of(form="{k}\t{user}"), lines_of(form="{k}\t{t}\t6.5\t{lat}\t400\t1")
+PLT = lines_of(form="{lat},6.3,0,100,39744.1,2008-05-17,14:12:{s}", end="\r\n")
 FORMATS = {  # how it is read, header lines, content
-    "cabspotting": (cabspotting, 0, lines_of(form="{lat} -122.4 0 {t}")),
-    "geolife": (geolife, 6, PLT_HEADER + lines_of(form="{lat},6.3,0,100,39744.1,2008-05-17,14:12:{s}", end="\r\n")),
-    "mdc": (mdc, 0, lines_of(form="{k}\t{t}\t6.5\t{lat}\t400\t1")),
-    "privamov": (privamov, 0, lines_of(form="{user}\t2008-05-17 14:12:{s}.5\t6.5\t{lat}")),
+    "cabspotting": (of_folder(read_cabspotting, "new_a.txt"), 0, lines_of(form="{lat} -122.4 0 {t}")),
+    "geolife": (of_folder(read_geolife, "000/Trajectory/20080517000000.plt"), 6, PLT_HEADER + PLT),
+    "mdc": (of_folder(read_mdc, "gps.csv", records=OWNERS), 0, FIXES),
+    "privamov": (of_folder(read_privamov, "privamov-gps"), 0, lines_of(form="{user}\t2008-05-17 14:12:{s}.5\t6.5\t{lat}")),
     "csv": (table("t.csv"), 1, HEAD + lines_of(form=CSV)),
     "csv, CR LF": (table("t.csv"), 1, b"user,t,lat,lng\r\n" + lines_of(form=CSV, end="\r\n")),
     "csv, quoted": (table("t.csv"), 1, b'"user","t","lat","lng"\n' + lines_of(form='"{user}","{t}","{lat}","6.5"')),
@@ -168,10 +152,10 @@ def test_every_line_is_read_or_counted(name, changes):
 @settings(deadline=None)
 @given(changes=CHANGES)
 def test_every_line_of_the_table_of_owners_is_read_or_counted(changes):
-    content = changed(lines_of(form="{k}\t{user}"), changes)
-    traces, left_out, refusal = outcome(mdc_records, content)
+    content = changed(OWNERS, changes)
+    traces, left_out, refusal = outcome(of_folder(read_mdc, "records.csv", gps=FIXES), content)
     if refusal:
-        assert len(set(split(content)) & set(split(lines_of(form="{k}\t{user}")))) < N / 2
+        assert len(set(split(content)) & set(split(OWNERS))) < N / 2
         return
     assert len(traces) + left_out.loc[left_out["rule"].isin(["user missing", NO_USER]), "records"].sum() == N
 
@@ -179,10 +163,7 @@ def test_every_line_of_the_table_of_owners_is_read_or_counted(changes):
 @settings(deadline=None)
 @given(changes=CHANGES)
 def test_a_damaged_archive_is_refused_in_one_line_or_read(changes):
-    def packed(folder: Path, content: bytes):
-        (folder / "t.csv.gz").write_bytes(content)
-        return read_table(folder / "t.csv.gz")
-
+    packed = of_folder(lambda folder: read_table(folder / "t.csv.gz"), "t.csv.gz")
     traces, left_out, refusal = outcome(packed, changed(gzip.compress(FORMATS["csv"][2]), changes))
     assert refusal or len(traces) + left_out["records"].sum() == N
 

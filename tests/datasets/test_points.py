@@ -53,17 +53,12 @@ def test_what_is_no_point_is_refused_in_one_line(file, text, line):
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("table", "says"),
-    [
-        ({"lat": [1.0, np.nan], "lng": [2.0, 3.0]}, r"lat must be .* \(1 point outside, first in row 1: nan\)"),
-        ({"lat": [1.0]}, "no column lng"),
-    ],
-)
-def test_parquet_faults(tmp_path, table, says):
-    pd.DataFrame(table).to_parquet(tmp_path / "points.parquet")
-    with pytest.raises(ValueError, match=says):
-        points(tmp_path / "points.parquet")
+def test_parquet_faults(tmp_path):
+    outside = r"lat must be .* \(1 point outside, first in row 1: nan\)"
+    for table, says in (({"lat": [1.0, np.nan], "lng": [2.0, 3.0]}, outside), ({"lat": [1.0]}, "no column lng")):
+        pd.DataFrame(table).to_parquet(tmp_path / "points.parquet")
+        with pytest.raises(ValueError, match=says):
+            points(tmp_path / "points.parquet")
     with pytest.raises(FileNotFoundError, match="a file is needed here, and there is none"):
         points(tmp_path / "nothing.csv")
 

@@ -147,10 +147,8 @@ def test_mdc_links_gps_to_users(tmp_path):
 
 
 def test_mdc_with_names_and_users(tmp_path):
-    file = write(tmp_path / "gps.csv", f"userid\ttz\ttime\tlatitude\tlongitude\n5925\t-7200\t{T}\t46.51\t6.62\n")
-    traces, _ = read_mdc(file)
-    assert traces.loc[0, "user"] == "5925"
-    assert (traces.loc[0, "lat"], traces.loc[0, "lng"]) == (46.51, 6.62)
+    traces, _ = read_mdc(write(tmp_path / "gps.csv", f"userid\ttz\ttime\tlatitude\tlongitude\n5925\t-7200\t{T}\t46.51\t6.62\n"))
+    assert traces[["user", "lat", "lng"]].values.tolist() == [["5925", 46.51, 6.62]]
 
 
 def test_privamov(tmp_path):
@@ -192,15 +190,13 @@ def test_every_file_and_every_time(tmp_path, name, how):
         "ms": [1000 * T, 1000 * (T + 90)],
         "iso": moment.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "zone": ["2008-05-17 16:12:10", "2008-05-17 16:13:40"],  # the clock in Paris
-    }[how]
-    table = pd.DataFrame({"user": ["01", "01"], "t": written, "lat": [46.5, 46.6], "lng": [6.5, 6.6]})
-    file = tmp_path / name
-    if name.endswith("parquet"):
-        table.to_parquet(file)
-    else:
-        table.to_csv(file, index=False, sep="\t" if "tsv" in name else ",")
-    reading = {"zone": "Europe/Paris"} if how == "zone" else {} if how == "s" else {"time": how}
-    traces, left_out = read_table(file, **reading)
+    }
+    table, file = (
+        pd.DataFrame({"user": ["01", "01"], "t": written[how], "lat": [46.5, 46.6], "lng": [6.5, 6.6]}),
+        tmp_path / name,
+    )
+    table.to_parquet(file) if name == "t.parquet" else table.to_csv(file, index=False, sep="\t" if name == "t.tsv" else ",")
+    traces, left_out = read_table(file, **({"zone": "Europe/Paris"} if how == "zone" else {} if how == "s" else {"time": how}))
     assert traces["t"].tolist() == moment.tolist()
     assert traces["user"].tolist() == ["01", "01"]
     assert not len(left_out)
@@ -293,16 +289,14 @@ def test_large_files_report_the_same_lines(tmp_path, monkeypatch):
 
 def test_cut_files_are_named(tmp_path):
     table = pd.DataFrame({"user": ["a"] * 500, "t": T + np.arange(500), "lat": 46.5, "lng": 6.6})
-    whole, cut = tmp_path / "whole.parquet", tmp_path / "cut.parquet"
-    table.to_parquet(whole)
-    cut.write_bytes(whole.read_bytes()[:-200])
-    with pytest.raises(ValueError, match=r"cut\.parquet: not a whole Parquet file .*cut while copying") as error:
-        read_table(cut)
-    assert "\n" not in str(error.value)
-    cut = tmp_path / "cut.csv.gz"
-    cut.write_bytes(gzip.compress(table.to_csv(index=False).encode())[:-50])
-    with pytest.raises(ValueError, match=r"cut\.csv\.gz: cannot be read"):
-        read_table(cut)
+    for name, whole, cut, says in (
+        ("cut.parquet", table.to_parquet(), 200, r"cut\.parquet: not a whole Parquet file .*cut while copying"),
+        ("cut.csv.gz", gzip.compress(table.to_csv(index=False).encode()), 50, r"cut\.csv\.gz: cannot be read"),
+    ):
+        (tmp_path / name).write_bytes(whole[:-cut])
+        with pytest.raises(ValueError, match=says) as error:
+            read_table(tmp_path / name)
+        assert "\n" not in str(error.value)
     with pytest.raises(FileNotFoundError, match="there is none"):
         read_table(tmp_path / "none.csv")
 
@@ -408,12 +402,8 @@ def test_bytes_that_are_not_text_cost_their_own_line(tmp_path):
         (tmp_path / name).write_bytes(f"37.7 -122.4 0 {T}\n".encode() + line + f"37.7 -122.4 0 {T + 1}\n".encode())
     traces, left_out = read_cabspotting(tmp_path)
     assert len(traces) == 4
-    assert rule(left_out, "bytes that are not UTF-8")[["records", "users", "row", "place"]].tolist() == [
-        2,
-        2,
-        -1,
-        "new_a.txt line 2",
-    ]
+    found = rule(left_out, "bytes that are not UTF-8")
+    assert found[["records", "users", "row", "place"]].tolist() == [2, 2, -1, "new_a.txt line 2"]
     (tmp_path / "t.csv").write_bytes("user,t,lat,lng\n".encode("utf-16"))
     with pytest.raises(ValueError, match="UTF-16: save it as UTF-8"):
         read_table(tmp_path / "t.csv")
@@ -422,17 +412,15 @@ def test_bytes_that_are_not_text_cost_their_own_line(tmp_path):
 def test_records_at_a_pole_are_left_out(tmp_path):
     text = "".join(f"a,{T + k},{lat},6.6\n" for k, lat in enumerate([90, -90, 89.995, 89.98, -89.98, 90.5]))
     traces, left_out = read_table(csv(tmp_path, "user,t,lat,lng\n" + text))
-    assert traces["lat"].tolist() == [89.98, -89.98]
-    assert rule(left_out, "latitude at a pole").records == 3
-    assert rule(left_out, "latitude outside [-90, 90]").records == 1
+    lat, lng = traces["lat"], traces["lng"]
+    assert lat.tolist() == [89.98, -89.98]
+    assert [rule(left_out, name).records for name in ("latitude at a pole", "latitude outside [-90, 90]")] == [3, 1]
     for plane in ("ground", "mercator"):
-        for column in to_plane(traces["lat"], traces["lng"], plane):
-            assert np.isfinite(column).all()
-        assert np.isfinite(distance(*traces[["lat", "lng"]].iloc[0], *traces[["lat", "lng"]].iloc[1], plane))
-        south, west, north, east = (
-            SquareGrid(800.0, plane).bounds(SquareGrid(800.0, plane).cells(traces["lat"], traces["lng"])).T
-        )
-        assert ((south <= traces["lat"] + 1e-9) & (traces["lat"] <= north + 1e-9)).all()
+        assert np.isfinite(to_plane(lat, lng, plane)).all()
+        assert np.isfinite(distance(lat[0], lng[0], lat[1], lng[1], plane))
+        grid = SquareGrid(800.0, plane)
+        south, west, north, east = grid.bounds(grid.cells(lat, lng)).T
+        assert ((south <= lat + 1e-9) & (lat <= north + 1e-9)).all()
         assert (west < east).all()
 
 
@@ -447,25 +435,18 @@ def test_whole_numbers_above_two_to_the_31st(tmp_path, name, bad):
         (tmp_path / name).write_text(table.to_csv(index=False) + f"{big},{T},x,6.6,1\n" * bad)
     else:
         table.to_parquet(tmp_path / name)
-    traces, _ = read_table(tmp_path / name, time="ms")
-    assert traces["user"].tolist() == sorted([str(big), str(bigger)])
-    assert traces.set_index("user")["cell"].to_dict() == {str(big): bigger, str(bigger): -big}
-    assert traces.set_index("user")["t"].loc[str(bigger)] == pd.Timestamp(T * 1000 + 1, unit="ms", tz="UTC")
+    traces = read_table(tmp_path / name, time="ms")[0].set_index("user")
+    assert traces["cell"].to_dict() == {str(big): bigger, str(bigger): -big}
+    assert traces["t"].loc[str(bigger)] == pd.Timestamp(T * 1000 + 1, unit="ms", tz="UTC")
 
 
-@pytest.mark.parametrize(
-    ("users", "named"),
-    [
-        ([3e9, None, 7.0], ["3000000000", "7"]),
-        ([b"\xc3\xa9", None, b"b"], ["b", "é"]),
-        (pd.Categorical(["x", None, "b"]), ["b", "x"]),
-    ],
-)
-def test_users_of_parquet_that_are_numbers_with_gaps_or_bytes(tmp_path, users, named):
-    pd.DataFrame({"user": users, "t": [T, T, T], "lat": 46.5, "lng": 6.6}).to_parquet(tmp_path / "t.parquet")
-    traces, left_out = read_table(tmp_path / "t.parquet")
-    assert traces["user"].tolist() == named
-    assert rule(left_out, "user missing")[["records", "place"]].tolist() == [1, "t.parquet row 1"]
+def test_users_of_parquet_that_are_numbers_with_gaps_or_bytes(tmp_path):
+    numbers, texts, kinds = [3e9, None, 7.0], [b"\xc3\xa9", None, b"b"], pd.Categorical(["x", None, "b"])
+    for users, named in ((numbers, ["3000000000", "7"]), (texts, ["b", "é"]), (kinds, ["b", "x"])):
+        pd.DataFrame({"user": users, "t": [T, T, T], "lat": 46.5, "lng": 6.6}).to_parquet(tmp_path / "t.parquet")
+        traces, left_out = read_table(tmp_path / "t.parquet")
+        assert traces["user"].tolist() == named
+        assert rule(left_out, "user missing")[["records", "place"]].tolist() == [1, "t.parquet row 1"]
 
 
 def test_files_of_mdc_that_are_empty_or_lack_something(tmp_path):

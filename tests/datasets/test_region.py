@@ -54,14 +54,22 @@ def world(ground):
 
 
 def test_it_is_small_valid_and_marked_synthetic(region):
+    calls = region.calls
     assert sum((data_folder() / name).stat().st_size for name in FILES) < 5e6
     assert region.synthetic
     assert not len(region.left_out)
-    assert as_calls(region.calls, region.cells, period()).equals(region.calls)
-    assert 900_000 < len(region.calls) < 1_300_000
-    assert region.calls["user"].nunique() > 0.9 * PEOPLE
-    assert (region.calls["duration"] >= 1).all()
+    assert as_calls(calls, region.cells, period()).equals(calls)
+    assert 900_000 < len(calls) < 1_300_000
+    assert calls["user"].nunique() > 0.9 * PEOPLE
+    assert (calls["duration"] >= 1).all()
     assert START.day_of_week == 0
+    # calls end elsewhere and cross midnight
+    assert 0.02 < (calls["cell"] != calls["end_cell"]).mean() < 0.15
+    begin = calls["t"].dt.tz_convert(ZONE)
+    end = begin + pd.to_timedelta(calls["duration"], unit="s")
+    assert (begin.dt.day_of_year != end.dt.day_of_year).sum() > 100
+    after = calls.groupby("user", observed=True)["t"].shift(-1)
+    assert not ((after - calls["t"]).dt.total_seconds() < calls["duration"]).any()  # one phone makes one call at a time
 
 
 def test_the_embedded_files_are_what_the_program_makes(tmp_path):
@@ -167,10 +175,10 @@ def test_every_call_is_made_where_its_person_has_a_role(calls_with_roles, truth)
     assert ends.merge(truth[0].astype("str"), "left", ["person", "municipality"])["role"].notna().all()
 
 
-def test_roles_show_in_the_records(calls_with_roles):
+def test_roles_and_a_rhythm_of_day_and_week_show_in_the_records(calls_with_roles):
     """§3.2: who is there when."""
-    by_role = calls_with_roles.groupby("role")
-    at_work = calls_with_roles["hour"].between(10, 15) & ~calls_with_roles["weekend"]
+    by_role, weekends = calls_with_roles.groupby("role"), calls_with_roles["weekend"]
+    at_work = calls_with_roles["hour"].between(10, 15) & ~weekends
     share, weekend = at_work.groupby(calls_with_roles["role"]).mean(), by_role["weekend"].mean()
     assert share["commuter"] > 0.5
     assert share["commuter"] > 1.4 * share["resident"] > 1.4 * 1.2 * share["dynamic resident"]
@@ -178,16 +186,11 @@ def test_roles_show_in_the_records(calls_with_roles):
     days = calls_with_roles.groupby(["person", "municipality", "role"])["day"].nunique().groupby("role").mean()
     assert days["passing by"] < days["visitor"] < days["commuter"] < days["resident"]
     assert days["visitor"] < 3  # "only a few times in the period"
-
-
-def test_day_and_week_have_a_rhythm(calls_with_roles):
-    slot = pd.cut(calls_with_roles["hour"], [0, 8, 19, 24], right=False, labels=["night", "day", "evening"])
-    share = slot.value_counts(normalize=True)
-    assert share["night"] < 0.1 < share["evening"] < share["day"]
-    by_day = calls_with_roles.groupby("weekend").size()
-    assert by_day[True] / 8 == pytest.approx(calling.WEEKEND * by_day[False] / 20, rel=0.05)
+    hours = [calls_with_roles["hour"].between(*of, inclusive="left").mean() for of in ((0, 8), (19, 24), (8, 19))]
+    assert hours[0] < 0.1 < hours[1] < hours[2]  # at night, in the evening, by day
+    assert weekends.sum() / 8 == pytest.approx(calling.WEEKEND * (~weekends).sum() / 20, rel=0.05)
     late = calls_with_roles["hour"] >= 12
-    assert late[calls_with_roles["weekend"]].mean() != pytest.approx(late[~calls_with_roles["weekend"]].mean(), abs=0.005)
+    assert late[weekends].mean() != pytest.approx(late[~weekends].mean(), abs=0.005)
 
 
 def test_some_call_much_and_many_move(region):
@@ -204,17 +207,6 @@ def test_some_call_much_and_many_move(region):
         assert distinct[distinct >= 6].index.get_level_values("user").nunique() > fewest
     per_person = pairs.drop_duplicates(["user", "cell"]).groupby("user").size()
     assert per_person.quantile(0.1) <= 3 < 20 < per_person.quantile(0.95)  # stay-at-homes and rovers
-
-
-def test_calls_end_elsewhere_and_cross_midnight(region):
-    calls = region.calls
-    assert 0.02 < (calls["cell"] != calls["end_cell"]).mean() < 0.15
-    begin = calls["t"].dt.tz_convert(ZONE)
-    end = begin + pd.to_timedelta(calls["duration"], unit="s")
-    assert (begin.dt.day_of_year != end.dt.day_of_year).sum() > 100
-    after = calls.groupby("user", observed=True)["t"].shift(-1)
-    over = (after - calls["t"]).dt.total_seconds() < calls["duration"]
-    assert not over.any()  # one phone makes one call at a time
 
 
 def test_the_clock_is_that_of_a_zone_with_summer_time():
@@ -262,10 +254,8 @@ def test_calls_are_served_where_their_people_are(ground, world):
                 at, to, share = naive.whereabouts(arrive, leave, place, float(moment))
                 bits = does[number, int(ground.owner[served])]
                 if at == to:
-                    near = {at, *ground.neighbours[at]}
-                    assert served in near | set(
-                        ground.neighbours[cell[k]]
-                    )  # handed over from the one that served the beginning
+                    # a neighbour of this place, or of the antenna that served the beginning and handed over
+                    assert served in {at, *ground.neighbours[at], *ground.neighbours[cell[k]]}
                     assert bits & (calling.VISITING | calling.WORKING_THERE | calling.LIVING_THERE)
                 else:
                     x, y = (c[at] + share * (c[to] - c[at]) for c in (ground.x, ground.y))

@@ -50,11 +50,6 @@ def test_radius_of_gyration_equals_its_definition(rows):
     np.testing.assert_allclose(fast, [slow[u] for u in fast.index], rtol=2e-3, atol=1e-6)
 
 
-def test_radius_of_gyration_by_hand():
-    # 300 m and 300 m from their middle, as far to the north as to the south
-    assert radius_of_gyration(table([("a", 0, 0, 0), ("a", 1, 600, 0)]))["a"] == pytest.approx(300, rel=1e-4)
-
-
 @given(ROWS)
 @settings(deadline=None)
 def test_dwells_equal_their_definition(rows):
@@ -97,7 +92,9 @@ def test_uniqueness_needs_the_seed_only():
     assert (np.diff(first["value"]) >= 0).all()  # the first p of one draw: more points single out no fewer
 
 
-def test_jumps_leave_out_one_place_seen_twice():
+def test_by_hand_radius_of_gyration_and_jumps_without_one_place_seen_twice():
+    # 300 m and 300 m from their middle, as far to the north as to the south
+    assert radius_of_gyration(table([("a", 0, 0, 0), ("a", 1, 600, 0)]))["a"] == pytest.approx(300, rel=1e-4)
     stays = table([("a", 0, 0, 0), ("a", 60, 150, 0), ("a", 120, 1150, 0), ("b", 0, 0, 0)])
     assert jumps(stays) == pytest.approx([1000], rel=1e-4)
     assert JUMP_EDGES[0] == PLACE

@@ -53,21 +53,13 @@ def test_a_button_and_a_frame_for_each_setting_the_marked_one_first():
     assert re.findall(r'value="(\d)"[^>]*checked', html) == ["1"]
     assert len(set(re.findall(r'type="radio" name="([^"]+)"', html))) == 1
     assert html.count('role="img"') == html.count('class="frame"') == 3
-    assert "<legend>Margin (nats)</legend>" in html
-    assert html.index("Margin (nats)") < html.index('class="legend"') < html.index('class="frame"')
+    assert html.index("<legend>Margin (nats)</legend>") < html.index('class="legend"') < html.index('class="frame"')
     assert re.findall(r'value="(\d)"[^>]*checked', instrument(marked="").html) == ["0"]
-
-
-def test_each_button_is_described_by_its_frames_sentence():
-    html = instrument().html
     says = [text.replace("<b>", "&lt;b&gt;") for text in SAYS.values()]
-    assert described_by(html) == [[text] for text in says]
+    assert described_by(html) == [[text] for text in says]  # each button by its frame's sentence
     assert re.findall(r'role="img" aria-label="([^"]+)"', html) == says
-
-
-def test_no_id_stands_twice_not_even_in_two_instruments():
     other = instrument(frames={"a": (drawn(1), "This is a."), "b": (drawn(1), "This is b.")}, marked="b")
-    assert has_no_id_twice(instrument().html + other.html)
+    assert has_no_id_twice(html + other.html)  # not even in two instruments
 
 
 def test_what_moves_moves_for_its_value():

@@ -84,16 +84,13 @@ def test_the_key_is_that_of_the_alternative_shown():
     assert re.findall(r'<span class="(layer.*?)"(.*?)>', key_of(layers)) == [("layer undrawn", " hidden"), ("layer", "")]
 
 
-def test_areas_have_the_colours_of_the_key():
-    assert 'fill="#112233" fill-opacity="1"' in maps.picture([maps.Layer("squares", squares("#112233"))], "A map")
-
-
-def test_the_picture_keeps_proportions():
+def test_the_picture_keeps_proportions_and_has_the_colours_of_the_key():
     # at 60° north one degree of longitude is half as long as one of latitude: twice as many degrees make a square
-    square = {"type": "Polygon", "coordinates": [[[10, 59], [14, 59], [14, 61], [10, 61], [10, 59]]]}
-    layer = maps.Layer("square", {"features": [{"geometry": square, "properties": {}}]})
-    width, height = map(float, re.search(r'viewBox="-4 -4 (\S+) (\S+)"', maps.picture([layer], "a square")).groups())
+    layer = maps.Layer("square", maps.areas([shapely.box(10, 59, 14, 61)], ["#112233"]))
+    picture = maps.picture([layer], "a square")
+    width, height = map(float, re.search(r'viewBox="-4 -4 (\S+) (\S+)"', picture).groups())
     assert width == pytest.approx(height, abs=1)
+    assert 'fill="#112233" fill-opacity="1"' in picture
 
 
 def test_shades_go_from_pale_to_strong():
@@ -152,15 +149,13 @@ class TestChannelMap:
         named = content(maps.channel_map(self.grid, self.channel[:, :2], "A channel", observables=[2, 0]))["channel"]
         assert named["observables"] == [2, 0]  # columns may name their cells
 
-    def test_the_picture_shows_the_secret_cells_row(self):
+    def test_the_picture_shows_the_secret_cells_row_and_stays_small(self):
         shown = maps.channel_map(self.grid, self.channel, "A channel", secret=1).data.split("<script")[0]
         fills = re.findall(r'<path d="[^"]*" fill="([^"]*)"', shown)
         assert fills == ["none", "none", maps.shades([1e-4, 1])[1]]  # the chosen cell last, with probability 1
         assert "http" not in shown.replace("http://www.w3.org/2000/svg", "")
-
-    def test_a_dense_channel_of_the_paper_stays_small(self):
-        channel = np.random.default_rng(1).dirichlet(np.ones(300), 300)
-        assert len(maps.channel_map(AreaGrid(45.0, 5.0), channel, "A channel").data) < 1_000_000
+        dense = np.random.default_rng(1).dirichlet(np.ones(300), 300)  # as large as the paper's
+        assert len(maps.channel_map(AreaGrid(45.0, 5.0), dense, "A channel").data) < 1_000_000
 
     def test_the_still_figure(self):
         axis = plot.channel_map(self.grid, self.channel[0], 0)

@@ -146,12 +146,15 @@ def test_no_figure_is_left_open():
 
 
 def test_intervals_stand_in_groups_at_their_values():
-    axis = plot.intervals(
-        {("Cabspotting", "joint"): {"value": 2.0, "low": 1.0, "high": 4.0}, ("GeoLife", "joint"): {"value": 3.0}}
-    )
+    whole = {"value": 2.0, "low": 1.0, "high": 4.0}
+    axis = plot.intervals({("Cabspotting", "joint"): whole, ("GeoLife", "joint"): {"value": 3.0}})
     assert texts(axis.get_yticklabels()) == ["Cabspotting", "GeoLife"]
     assert [points(line) for line in axis.lines] == [[[1, 0], [4, 0]], [[2, 0]], [[3, 1]]]
     assert axis.lines[1].get_marker() == palette.marker("joint")
+    # a number that the cases do not have leaves its row empty
+    axis = plot.intervals({("a", ""): dict.fromkeys(whole), ("b", ""): {"value": 2.0}, ("c", ""): {"value": np.nan}})
+    assert [points(line) for line in axis.lines] == [[[2, 1]]]
+    assert texts(axis.get_yticklabels()) == ["a", "b", "c"]
 
 
 def test_a_curve_in_the_mark_of_another_name():
@@ -244,17 +247,11 @@ class TestShow:
         assert html.count(palette.BLUE) == html.count(f", {palette.BLUE})")
 
 
-@pytest.mark.parametrize(
-    ("places", "apart_by"),
-    [
-        ([0.1, 0.5, 0.9], [0.1, 0.5, 0.9]),
-        ([0.5, 0.5], [0.45, 0.55]),
-        ([0.2, 0.5, 0.52, 0.53], [0.2, 0.41667, 0.51667, 0.61667]),
-        ([], []),
-    ],
-)
-def test_neighbours_are_pushed_apart_and_no_further(places, apart_by):
-    assert apart(places, 0.1) == pytest.approx(apart_by, abs=1e-4)
+def test_neighbours_are_pushed_apart_and_no_further():
+    assert apart([0.1, 0.5, 0.9], 0.1) == pytest.approx([0.1, 0.5, 0.9])
+    assert apart([0.5, 0.5], 0.1) == pytest.approx([0.45, 0.55])
+    assert apart([0.2, 0.5, 0.52, 0.53], 0.1) == pytest.approx([0.2, 0.41667, 0.51667, 0.61667], abs=1e-4)
+    assert apart([], 0.1) == []
 
 
 def test_rates_with_a_twin_stand_in_pairs_and_the_paper_s_at_them():
@@ -267,14 +264,6 @@ def test_rates_with_a_twin_stand_in_pairs_and_the_paper_s_at_them():
     (paper,) = drawn(axis, "D")
     assert paper.get_xdata()[0] == 45
     assert filled.get_ydata()[0] < paper.get_ydata()[0] < hollow.get_ydata()[0]
-
-
-def test_a_number_that_the_cases_do_not_have_leaves_its_row_empty():
-    axis = plot.intervals(
-        {("a", ""): {"value": None, "low": None, "high": None}, ("b", ""): {"value": 2.0}, ("c", ""): {"value": np.nan}}
-    )
-    assert [points(line) for line in axis.lines] == [[[2, 1]]]
-    assert texts(axis.get_yticklabels()) == ["a", "b", "c"]
 
 
 def test_of_a_single_case_the_value_is_drawn_and_no_interval():
