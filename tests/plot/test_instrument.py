@@ -30,9 +30,9 @@ def frames_at_all_settings() -> dict:
 
 
 def instrument(**given):
-    given = {"marked": "large", "legend": {"AP-Attack": palette.mark("AP-Attack")}} | given
-    frames = given.pop("frames", None) or frames_at_all_settings()
-    return plot.turned(frames, given.pop("knob", "Margin (nats)"), "A caption in words.", **given)
+    usual = {"frames": frames_at_all_settings(), "knob": "Margin (nats)", "marked": "large"}
+    given = {**usual, "legend": {"AP-Attack": palette.mark("AP-Attack")}, **given}
+    return plot.turned(given.pop("frames"), given.pop("knob"), "A caption in words.", **given)
 
 
 def described_by(html: str) -> list[list[str]]:
