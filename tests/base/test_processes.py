@@ -21,8 +21,8 @@ import json, signal, sys, time
 from pathlib import Path
 from mobpriv.experiments import joint
 
-def scenario(prior):
-    if prior[0] == 1:
+def scenario(area):
+    if area.prior[0] == 1:
         return [{"cost": 0.0}]
     end = time.monotonic() + 100
     while time.monotonic() < end:  # as busy as a solver
@@ -36,7 +36,8 @@ def keep(name, compute):
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background of a shell inherits deafness to it
-    joint.of_all(scenario, [[1.0, 0.0], [0.0, 1.0], [0.5, 0.5], [0.25, 0.75]], keep=keep, workers=2)
+    priors, distances = [[1.0, 0.0], [0.0, 1.0], [0.5, 0.5], [0.25, 0.75]], [[0.0, 100.0], [100.0, 0.0]]
+    joint.of_all(scenario, priors, distances, keep=keep, workers=2)
 """
 
 

@@ -353,10 +353,14 @@ def test_nothing_of_an_own_run_says_where_the_data_lie(call, tmp_path, folder):
         assert "traces.csv" in written.read_text()
 
 
-def test_an_own_file_named_like_a_data_set_has_a_folder_of_its_own(call, tmp_path, table):
+def test_an_own_file_named_like_a_data_set_has_a_folder_of_its_own_and_a_broken_result_is_made_again(call, tmp_path, table):
     path = make(tmp_path, "demo", SAVES)
     assert call("run", path, "--data", table.rename(tmp_path / "city.csv"))[1].startswith("runs/demo/city.csv/")
-    assert call("run", path, "--data", "city")[1].startswith("runs/demo/city/")
+    (result := tmp_path / "runs/demo/city/demo.json").parent.mkdir(parents=True)
+    result.write_text("{")
+    code, out, err = call("run", path, "--data", "city")
+    assert (code, out.startswith("runs/demo/city/"), "demo.json is broken" in err.splitlines()[0]) == (0, True, True)
+    assert json.loads(result.read_text())["results"]
 
 
 @pytest.mark.parametrize("command", ["run", "show"])

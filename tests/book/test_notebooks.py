@@ -97,8 +97,10 @@ def test_data_are_read_in_cells_tagged_input_which_stand_together(path: Path):
 
 
 @each
-def test_figures_make_no_numbers(path: Path):
+def test_it_opens_with_its_title_and_figures_make_no_numbers(path: Path):
     """No name that a cell tagged ``figure`` makes or changes is read by a later cell that is not."""
+    first = nbformat.read(path, as_version=4).cells[0]
+    assert (first.cell_type, bool(re.search("^# ", first.source, re.MULTILINE))) == ("markdown", True)
     made = set()
     for tree, tags in code_cells(path):
         if "figure" in tags:
@@ -106,13 +108,6 @@ def test_figures_make_no_numbers(path: Path):
         else:
             own = names(tree, ast.Store)  # made anew before it is read, as far as names tell
             assert not made & names(tree, ast.Load) - own
-
-
-@each
-def test_it_opens_with_its_title(path: Path):
-    first = nbformat.read(path, as_version=4).cells[0]
-    assert first.cell_type == "markdown"
-    assert re.search("^# ", first.source, re.MULTILINE)
 
 
 @pytest.mark.parametrize(

@@ -157,9 +157,13 @@ def test_names_stand_in_one_file_for_each_chapter(tmp_path):
     (folder / "b.yml").write_text("parts: {none: nothing}\nquantities: {two: {rate: [share, rate]}}")
     found = quantities.read(tmp_path, REGISTRY.runs)
     assert [found.of("one", "rate.none").words, found.of("two", "rate").words] == ["rate of nothing", "rate"]
-    for text, name in [("quantities: {one: {cost: ['', cost]}}", "one"), ("parts: {none: something}", "none")]:
+    for text, says in [
+        ("quantities: {one: {cost: ['', cost]}}", "one is already in another file of book/quantities"),
+        ("parts: {none: something}", "none is already in another file of book/quantities"),
+        ("quantities: {three: {cost: cost}}", "three: cost: needs a unit and a label"),
+    ]:
         (folder / "c.yml").write_text(text)
-        with pytest.raises(ValueError, match=rf"^c\.yml: {name} is already in another file of book/quantities$"):
+        with pytest.raises(ValueError, match=rf"^c\.yml: {says}"):
             quantities.read(tmp_path, REGISTRY.runs)
 
 

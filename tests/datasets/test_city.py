@@ -142,7 +142,7 @@ def test_streets_are_on_land_and_connected(streets):
         nodes = way(streets, a, b)
         assert (nodes[0], nodes[-1]) == (a, b)
         assert (streets.kind[nodes[:-1], nodes[1:]] >= 0).all()
-    lat, lng = degrees(np.array([0.0, 1_000.0]), np.array([0.0, 0.0]))
+    lat, lng = degrees(np.array([0.0, 1_000.0]), np.zeros(2))
     assert distance(lat[0], lng[0], lat[1], lng[1]) == pytest.approx(1_000, rel=1e-5)
 
 

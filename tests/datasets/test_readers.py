@@ -78,14 +78,6 @@ def test_bad_lines_are_counted_and_shown(tmp_path, files, kept, told):
         assert f"{found.place} {found.value}".startswith(shown)
 
 
-def test_wrong_folder(tmp_path):
-    for read, hint in ((read_cabspotting, "new_<cab>.txt"), (read_geolife, "Trajectory"), (read_privamov, "privamov-gps")):
-        with pytest.raises(FileNotFoundError, match=hint):
-            read(tmp_path)
-    with pytest.raises(FileNotFoundError, match="folder is needed"):
-        read_cabspotting(tmp_path / "nowhere")
-
-
 # GeoLife
 
 
@@ -487,13 +479,19 @@ def test_load_recognises_folders_and_hashes_their_content(geolife, tmp_path):
     assert load(geolife / "Geolife").sha256 != found.sha256
 
 
-def test_load_says_what_it_does_not_know(tmp_path):
-    with pytest.raises(FileNotFoundError, match="no data set of that name"):
-        load("nowhere.csv")
-    with pytest.raises(ValueError, match="known format"):
-        load(tmp_path)
-    with pytest.raises(ValueError, match="form must be one of"):
-        load(tmp_path, form="gpx")
+def test_what_is_not_there_or_not_known(tmp_path):
+    for read, path, says in (
+        (read_cabspotting, tmp_path, "new_<cab>.txt"),
+        (read_geolife, tmp_path, "Trajectory"),
+        (read_privamov, tmp_path, "privamov-gps"),
+        (read_cabspotting, tmp_path / "nowhere", "folder is needed"),
+        (load, "nowhere.csv", "no data set of that name"),
+    ):
+        with pytest.raises(FileNotFoundError, match=says):
+            read(path)
+    for given, says in (({}, "known format"), ({"form": "gpx"}, "form must be one of")):
+        with pytest.raises(ValueError, match=says):
+            load(tmp_path, **given)
 
 
 def test_known_sets_are_read_from_the_cache(tmp_path, monkeypatch):
@@ -503,9 +501,6 @@ def test_known_sets_are_read_from_the_cache(tmp_path, monkeypatch):
     write(tmp_path / "cabspotting/new_a.txt", f"37.7 -122.4 0 {T}\n")
     found = load("cabspotting")
     assert (found.name, len(found.traces), found.synthetic) == ("cabspotting", 1, False)
-
-
-# originals
 
 
 def test_original_cabs_equal_the_table(real_data):

@@ -108,8 +108,9 @@ def test_a_parquet_file_is_known_by_its_bytes_and_bars_as_separators(tmp_path, n
 )
 def test_what_is_no_table_is_called_what_it_is(tmp_path, content, words):
     (tmp_path / "t.csv").write_bytes(content)
-    with pytest.raises(ValueError, match=words):
-        recognised(tmp_path / "t.csv")
+    for read in (recognised, datasets.load):
+        with pytest.raises(ValueError, match=words):
+            read(tmp_path / "t.csv")
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
