@@ -174,14 +174,24 @@ class TestEveryGrouping:
         with pytest.raises(ValueError, match=r"^k must be a whole number of profiles, at least 2 \(got"):
             replace(mechanism, k=k)
 
-    @pytest.mark.parametrize("h", [(), "weeks", 3, [0, 0], [-1], [0.5], [True], [[0]], np.array([]), [np.nan], {0: 1}])
+    @pytest.mark.parametrize(
+        "h", [(), "weeks", 5, 0, 2.5, True, [0, 0], [-1], [0.5], [True], [[0]], np.array([]), [np.nan], {0: 1}]
+    )
     def test_h(self, mechanism, h):
-        with pytest.raises(ValueError, match=r"^h must"):
+        with pytest.raises(
+            ValueError, match=r"^h must be the first 1 to 4 weeks, or a list of cells from 0 to 23, each once .got"
+        ):
             replace(mechanism, h=h)
 
+    def test_weeks_are_their_cells(self, mechanism):
+        assert replace(mechanism, h=2) == replace(mechanism, h=2.0) == replace(mechanism, h=icps.known(2))
+        assert replace(mechanism, h=[3, 1]) == replace(mechanism, h=np.array([1, 3]))
+
     def test_a_cell_that_there_is_not(self, mechanism):
-        with pytest.raises(ValueError, match=r"h must hold places of cells, 0 … 23 in these profiles \(got 24\)"):
-            protect(replace(mechanism, h=[0, 24]), PROFILES)
+        with pytest.raises(ValueError, match=r"cells from 0 to 23, each once \(got 24\)"):
+            replace(mechanism, h=[0, 24])
+        with pytest.raises(ValueError, match=r"cells from 0 to 5, each once \(got 6\)"):
+            protect(replace(mechanism, h=2), PROFILES.iloc[:, :6])
 
     def test_numbers_that_are_no_shares_of_days(self, mechanism):
         odd = PROFILES + 0.0

@@ -4,13 +4,10 @@ A value of a profile is a share of days (PRIMULE, §3.1), a rational number. It 
 are exact in any order of rows, and equal distances compare as equal.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-
-from mobpriv.base.ranges import whole
 
 # tenths for shares of five and of two days; 60ths for incomplete weeks; the others for rounded means
 UNITS = (10, 60, 1000, 10**6)
@@ -51,28 +48,6 @@ def as_profiles(profiles) -> pd.DataFrame:
             f"profiles must hold shares of days, 0 … 1 ({wrong.sum()} of {wrong.size} values are none, the first is {x[i, j]} in {at})"
         )
     return profiles
-
-
-def check_h(h) -> tuple[int, ...] | None:
-    """h of Algorithm 1 as a tuple of positions of cells; None is all of them."""
-    if h is None:
-        return None
-    if isinstance(h, str | bytes) or not isinstance(h, Sequence | np.ndarray) or np.ndim(h) != 1 or not len(h):
-        raise ValueError(f"h must be None or the places of one cell or more, as icps.known(weeks) gives them (got {h!r})")
-    places = tuple(whole("h", j, 0, rule="must hold whole numbers, 0 or above: places of cells") for j in h)
-    if len(set(places)) < len(places):
-        twice = next(j for j in places if places.count(j) > 1)
-        raise ValueError(f"h must hold every cell once ({twice} occurs twice)")
-    return tuple(sorted(places))
-
-
-def cells_of(h: tuple[int, ...] | None, cells: int) -> np.ndarray:
-    """h as positions in profiles of so many cells."""
-    if h is None:
-        return np.arange(cells)
-    if max(h) >= cells:
-        raise ValueError(f"h must hold places of cells, 0 … {cells - 1} in these profiles (got {max(h)})")
-    return np.array(h)
 
 
 def in_units(x: np.ndarray) -> tuple[np.ndarray, int]:

@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 
 from mobpriv.base.ranges import whole
-from mobpriv.mechanisms.icp.collapsed import Protected, as_profiles, by_name, cells_of, check_h, collapse, in_units
+from mobpriv.icp.profiles import cells_of
+from mobpriv.mechanisms.icp.collapsed import Protected, as_profiles, by_name, collapse, in_units
 
 
 class Parts(NamedTuple):
@@ -48,14 +49,15 @@ class Mdav:
     """
 
     k: int
-    h: Sequence[int] | None = None  # places of cells
+    h: int | Sequence[int] | None = None  # the first weeks, or a list of cells
 
     name = "MDAV"
     random = False
 
     def __post_init__(self):
         object.__setattr__(self, "k", whole("k", self.k, 2, rule="must be a whole number of profiles, at least 2"))
-        object.__setattr__(self, "h", check_h(self.h))
+        if self.h is not None:
+            object.__setattr__(self, "h", tuple(cells_of(self.h).tolist()))
 
     def protect(self, profiles: pd.DataFrame, rng: np.random.Generator) -> Protected:
         """Fewer profiles than k are returned unchanged, each distinct one its own group, with the flag False. Draws nothing."""

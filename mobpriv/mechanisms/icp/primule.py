@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 
 from mobpriv.base.ranges import one_of, whole
+from mobpriv.icp.profiles import cells_of
 from mobpriv.mechanisms.icp import nearest as near
-from mobpriv.mechanisms.icp.collapsed import Protected, as_profiles, cells_of, check_h, collapse, in_units
+from mobpriv.mechanisms.icp.collapsed import Protected, as_profiles, collapse, in_units
 
 UNSAFE = ("below k", "printed")
 _ROUNDED = 12  # decimals to which a user-defined distance is rounded
@@ -32,9 +33,9 @@ class Mitigated(NamedTuple):
 class Primule:
     """Algorithms 1 and 2: equal profiles on h form a group; groups of less than k are merged with their nearest, in rounds.
 
-    ``h``: the positions of the cells that the adversary knows (None: all); only they are changed, to the mean of the group. The
-    distance is that of the groups' means on h: Euclidean as in §7, Manhattan, or one minus the cosine. It may also be a
-    function ``distance(mean, means) -> distances`` of arrays (|h|,) and (groups, |h|), in shares of days.
+    ``h``: the cells that the adversary knows, the first 1 to 4 weeks or a list (None: all); only they are changed, to the mean
+    of the group. The distance is that of the groups' means on h: Euclidean as in §7, Manhattan, or one minus the cosine. It may
+    also be a function ``distance(mean, means) -> distances`` of arrays (|h|,) and (groups, |h|), in shares of days.
 
     Departures from the paper:
 
@@ -52,7 +53,7 @@ class Primule:
     """
 
     k: int
-    h: Sequence[int] | None = None  # places of cells
+    h: int | Sequence[int] | None = None  # the first weeks, or a list of cells
     distance: Literal["euclidean", "manhattan", "cosine"] | Callable = "euclidean"
     unsafe: Literal["below k", "printed"] = "below k"
 
@@ -61,7 +62,8 @@ class Primule:
 
     def __post_init__(self):
         object.__setattr__(self, "k", whole("k", self.k, 2, rule="must be a whole number of profiles, at least 2"))
-        object.__setattr__(self, "h", check_h(self.h))
+        if self.h is not None:
+            object.__setattr__(self, "h", tuple(cells_of(self.h).tolist()))
         if not callable(self.distance):
             one_of("distance", self.distance, tuple(near.METRICS))
         one_of("unsafe", self.unsafe, UNSAFE)
