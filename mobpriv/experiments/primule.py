@@ -22,7 +22,7 @@ from mobpriv.datasets import CallSet
 from mobpriv.experiments.days import chosen_users, clocks, first_day, for_traces
 from mobpriv.ground.geo import across_the_date_line, metres_per_degree
 from mobpriv.icp.profiles import WEEKS, Found, Icps, Window, icps, values
-from mobpriv.mechanisms.icp import Mdav, Primule
+from mobpriv.mechanisms.icp import Primule, per_group
 from mobpriv.traces.table import milliseconds
 
 # --------------- The setting shared by the pages on PRIMULE: the individual call profiles of four weeks in all municipalities
@@ -302,9 +302,7 @@ def cells_in_order(original: np.ndarray, town: np.ndarray, k: int, order: np.nda
     which depends on the order of the cells. So only the remaining ties change.
     """
     said, table = np.empty(np.shape(original)), pd.DataFrame(original)[list(order)]
-    for rows in table.groupby(np.asarray(town), sort=True, dropna=False).indices.values():
-        protected = Primule(k).protect(table.iloc[rows], np.random.default_rng())  # PRIMULE is deterministic
-        said[np.ix_(rows, order)] = protected.values
+    said[:, order] = per_group(Primule(k), table, town, np.random.default_rng()).values  # PRIMULE is deterministic
     return said
 
 
@@ -333,20 +331,6 @@ class Beaten(Enum):
     """Is a setting dominated by another one? ``OPEN`` if inconclusive."""
 
     YES, NO, OPEN = "beaten", "not beaten", "open"
-
-
-def mdav_over_municipalities(values: np.ndarray, town: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Run MDAV on the profiles (n, cells) of each municipality, like PRIMULE; return published profiles and group numbers.
-
-    Groups are numbered through all municipalities. A municipality of fewer than k profiles stays unchanged.
-    """
-    said, group, start = np.empty(np.shape(values)), np.empty(len(values), np.int64), 0
-    table = pd.DataFrame(values)
-    for rows in table.groupby(np.asarray(town), sort=True, dropna=False).indices.values():
-        protected = Mdav(k).protect(table.iloc[rows], np.random.default_rng())  # MDAV is deterministic
-        said[rows], group[rows] = protected.values.to_numpy(), protected.group + start
-        start += int(protected.group.max()) + 1
-    return said, group
 
 
 def beaten(point: Measured, others: Mapping[str, Measured]) -> Beaten:

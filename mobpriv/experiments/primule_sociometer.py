@@ -15,7 +15,8 @@ import pandas as pd
 from mobpriv.base.estimates import Estimate, clustered_ratio, rank_correlation, spread
 from mobpriv.base.ranges import whole
 from mobpriv.icp.archetypes import CATEGORIES, PARTS, PASSING, SLOTS, archetypes
-from mobpriv.icp.sociometer import PROGRAM, Distinct, Fitted, Sociometer, as_profiles, distinct, labelled, passes_by
+from mobpriv.icp.rows import Distinct, distinct
+from mobpriv.icp.sociometer import PROGRAM, Fitted, Sociometer, as_profiles, labelled, passes_by
 from mobpriv.mechanisms.icp import NoisyProfiles
 from mobpriv.metrics.classification import crossed, kappa, places
 

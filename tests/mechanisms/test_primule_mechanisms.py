@@ -19,8 +19,8 @@ import mobpriv.mechanisms.icp
 from mobpriv.datasets import load_calls
 from mobpriv.datasets.region import START, ZONE
 from mobpriv.icp import profiles as icps
-from mobpriv.mechanisms.icp import Mdav, NoisyProfiles, Primule, nearest
-from mobpriv.mechanisms.icp.collapsed import collapse
+from mobpriv.icp.rows import distinct
+from mobpriv.mechanisms.icp import Mdav, NoisyProfiles, Primule, nearest, per_group
 from mobpriv.mechanisms.icp.noise import SENSITIVITIES
 from mobpriv.mechanisms.icp.primule import _most, mitigate
 from mobpriv.metrics import icp_audits
@@ -44,7 +44,7 @@ EVERY += [NoisyProfiles(2.0, unit, calibrated=True) for unit in SENSITIVITIES]
 
 
 def test_every_mechanism_is_tested_here():
-    assert set(FOUND) == set(mobpriv.mechanisms.icp.__all__) - {"Protected"}
+    assert set(FOUND) == set(mobpriv.mechanisms.icp.__all__) - {"Protected", "per_group"}
 
 
 def protect(mechanism, profiles, seed=1):
@@ -305,13 +305,13 @@ class TestPrimule:
     def test_theorem_6_1_and_conservation(self, seed, k, dist):
         """Every round leaves fewer groups, so there are fewer rounds than groups; rows and sums of cells stay, exactly."""
         x = np.rint(crowd(300, seed).to_numpy() * 10).astype(np.int64)
-        distinct = collapse(x, 10)
-        found = mitigate(distinct.wholes, distinct.sizes, 10, k, dist)
+        different = distinct(x)
+        found = mitigate(different.values, different.sizes, 10, k, dist)
         assert (np.diff(found.rounds) < 0).all()
-        assert len(found.rounds) - 1 < found.rounds[0] == len(distinct.sizes)
+        assert len(found.rounds) - 1 < found.rounds[0] == len(different.sizes)
         assert (found.members.sum(), found.members.min() >= k) == (300, True)
         np.testing.assert_array_equal(found.totals.sum(axis=0), x.sum(axis=0))
-        np.testing.assert_array_equal(np.bincount(found.group, distinct.sizes), found.members)
+        np.testing.assert_array_equal(np.bincount(found.group, different.sizes), found.members)
 
     @pytest.mark.parametrize("name", nearest.METRICS)
     def test_a_function_gives_what_the_names_give(self, name):
@@ -330,9 +330,9 @@ class TestPrimule:
     def test_the_tree_and_a_search_through_all_give_the_same_groups(self, region, k):
         """On profiles of the region, over all rounds."""
         x = np.rint(region[:1500] * 10).astype(np.int64)
-        distinct = collapse(x, 10)
+        different = distinct(x)
         one, other = (
-            mitigate(distinct.wholes, distinct.sizes, 10, k, d)
+            mitigate(different.values, different.sizes, 10, k, d)
             for d in ("euclidean", lambda mean, means: np.linalg.norm(means - mean, axis=1))
         )
         for a, b in zip(one, other, strict=True):
@@ -361,7 +361,7 @@ class TestNearest:
     def test_the_tree_finds_what_a_search_through_all_finds(self, metric, leaf_and_more, region):
         """On profiles of the region, single ones and means of large groups."""
         rng = np.random.default_rng(2)
-        wholes = collapse(np.rint(region[:1500] * 10).astype(np.int64), 10).wholes
+        wholes = distinct(np.rint(region[:1500] * 10).astype(np.int64)).values
         members = rng.integers(1, 9, len(wholes)) if leaf_and_more else np.ones(len(wholes), np.int64)
         totals = wholes * members[:, None]
         if leaf_and_more:
@@ -579,3 +579,27 @@ class TestLoss:
             mse(x, x, [1, 2])
         with pytest.raises(ValueError, match="form must be"):
             similarity(x, x, "cosine")
+
+
+def test_each_group_is_protected_by_itself():
+    rng = np.random.default_rng(1)
+    table, town = pd.DataFrame(rng.integers(0, 3, (40, 6)) / 2), np.array(list("PL") * 18 + list("MMPL"))
+    found = per_group(Mdav(3), table, town, rng)
+    for name in "PL":
+        rows = np.flatnonzero(town == name)
+        pd.testing.assert_frame_equal(found.values.iloc[rows], protect(Mdav(3), table.iloc[rows]).values, check_exact=True)
+        assert np.bincount(found.group)[found.group[rows]].min() >= 3
+    assert np.array_equal(found.values[town == "M"], table[town == "M"])
+    assert not found.anonymous
+    assert per_group(Mdav(2), table, town, rng).anonymous
+    assert (
+        found.group[town == "L"].max()
+        < found.group[town == "M"].min()
+        <= found.group[town == "M"].max()
+        < found.group[town == "P"].min()
+    )
+    order = rng.permutation(40)
+    other = per_group(Mdav(3), table.iloc[order], town[order], rng)
+    pd.testing.assert_frame_equal(other.values.sort_index(), found.values, check_exact=True)
+    with pytest.raises(ValueError, match=r"of each of the 40 profiles .got 40, 1 missing"):
+        per_group(Mdav(3), table, [None, *town[1:]], rng)

@@ -15,7 +15,8 @@ import pandas as pd
 
 from mobpriv.base.ranges import whole
 from mobpriv.icp.profiles import cells_of
-from mobpriv.mechanisms.icp.collapsed import Protected, as_profiles, by_name, collapse, in_units
+from mobpriv.icp.rows import distinct
+from mobpriv.mechanisms.icp.tables import Protected, as_profiles, by_name, in_units
 
 
 class Parts(NamedTuple):
@@ -64,12 +65,11 @@ class Mdav:
         x = as_profiles(profiles).to_numpy(float)
         h = cells_of(self.h, x.shape[1])
         wholes, unit = in_units(x[:, h])
-        distinct = collapse(wholes, unit)
+        different = distinct(wholes)
         if len(x) < self.k:
-            return Protected(profiles.copy(), distinct.of, False)
-        parts = microaggregate(distinct.wholes, distinct.sizes, self.k)
-        every, every_unit = in_units(x)
-        order = np.lexsort((by_name(profiles), collapse(every, every_unit).of, distinct.of))
+            return Protected(profiles.copy(), different.of, False)
+        parts = microaggregate(different.values, different.sizes, self.k)
+        order = np.lexsort((by_name(profiles), distinct(in_units(x)[0]).of, different.of))
         group = np.empty(len(x), np.int64)
         group[order] = np.repeat(parts.group, parts.rows)
         said = x.copy()

@@ -17,7 +17,7 @@ import pandas as pd
 from mobpriv.base.noise import laplace
 from mobpriv.base.ranges import one_of, positive, true_or_false
 from mobpriv.icp.profiles import DAYS
-from mobpriv.mechanisms.icp.collapsed import Protected, as_profiles, by_name
+from mobpriv.mechanisms.icp.tables import Protected, as_profiles, by_name
 
 SENSITIVITIES = ("cell", "call", "day", "profile")
 SLOTS = 3  # of a day

@@ -13,8 +13,9 @@ import pandas as pd
 
 from mobpriv.base.ranges import one_of, whole
 from mobpriv.icp.profiles import cells_of
+from mobpriv.icp.rows import distinct
 from mobpriv.mechanisms.icp import nearest as near
-from mobpriv.mechanisms.icp.collapsed import Protected, as_profiles, collapse, in_units
+from mobpriv.mechanisms.icp.tables import Protected, as_profiles, in_units
 
 UNSAFE = ("below k", "printed")
 _ROUNDED = 12  # decimals to which a user-defined distance is rounded
@@ -73,11 +74,11 @@ class Primule:
         x = as_profiles(profiles).to_numpy(float)
         h = cells_of(self.h, x.shape[1])
         wholes, unit = in_units(x[:, h])
-        distinct = collapse(wholes, unit)
+        different = distinct(wholes)
         if len(x) < self.k:
-            return Protected(profiles.copy(), distinct.of, False)
-        found = mitigate(distinct.wholes, distinct.sizes, unit, self.k, self.distance, self.unsafe)
-        group = found.group[distinct.of]
+            return Protected(profiles.copy(), different.of, False)
+        found = mitigate(different.values, different.sizes, unit, self.k, self.distance, self.unsafe)
+        group = found.group[different.of]
         said = x.copy()
         said[:, h] = (found.totals / found.members[:, None] / unit)[group]
         return Protected(pd.DataFrame(said, profiles.index, profiles.columns), group, True)
