@@ -20,10 +20,9 @@ from mobpriv.attacks.visits.reidentification import fits, guesses, reidentificat
 from mobpriv.attacks.visits.scenarios import LEAKED_POIS, LEAKED_USERS
 from mobpriv.base.estimates import Estimate, middle_of, over_draws
 from mobpriv.base.numbers import counted, shown
-from mobpriv.base.ranges import one_of, positive, true_or_false, whole
-from mobpriv.calls.events import calls_from_traces, place_antennas
+from mobpriv.base.ranges import one_of, true_or_false, whole
 from mobpriv.datasets import CallSet
-from mobpriv.experiments.days import chosen_users, clocks, first_day, for_traces
+from mobpriv.experiments.days import calling, clocks, first_day, for_traces
 from mobpriv.mechanisms.visits import Geometric, LaplaceCounts, RandomisedResponse
 from mobpriv.mechanisms.visits.laplace_counts import SCALES
 from mobpriv.metrics.audits import count_telling
@@ -193,7 +192,6 @@ def leaked(samples: Samples, protection: Protection, sanitised: np.ndarray, scen
 # ------------------------------------- Choose the days of the dχ samples, from call records or from calls simulated on traces
 # §VI-A has m = 29 POIs "in some region around some big city" and one day. We use every day with enough users, and a sample is of
 # one day, so that no figure depends on a single day.
-MINUTES = 10.0  # a record of the trace locates a call at most so far from it in time
 LAYOUTS = 5  # random layouts of antennas for calls simulated on traces
 
 
@@ -255,7 +253,11 @@ def choose(
     whole("layouts", layouts, 1)
     zone, of_traces = clocks(dataset, zone), datasets.kind_of(dataset) == "traces"
     if of_traces:
-        made = _calling(dataset, m, rate, seed, leave_out, layouts)
+        if not rate:
+            raise ValueError(
+                f"{dataset} holds traces, and call records are needed: rate=30 simulates 30 calls a day for each user"
+            )
+        made = calling(dataset, rate, m, seed, leave_out, layouts)
     else:
         for_traces(dataset, rate=rate, leave_out=leave_out)
         made = [datasets.load_calls(dataset)]
@@ -310,25 +312,6 @@ def _by_day(layout: Layout, wanted: list[str], zone: str, least: int) -> dict[st
 
 def _sites(data: CallSet) -> int:
     return len(data.cells[["lat", "lng"]].drop_duplicates())
-
-
-def _calling(dataset: str, m: int, rate: float, seed: int, leave_out: str, layouts: int) -> list[CallSet]:
-    """Simulate calls on a data set of traces, once per layout: see :func:`mobpriv.calls.events.calls_from_traces`."""
-    if not rate:
-        raise ValueError(f"{dataset} holds traces, and call records are needed: rate=30 simulates 30 calls a day for each user")
-    positive("rate", rate, "calls a day")
-    data, traces, whose = chosen_users(dataset, leave_out)
-    placed = f"{m} antennas{f', placed in {layouts} random ways' if layouts > 1 else ''}"
-    how = f"We simulate {shown(rate)} calls per user and day on these traces, at {placed}{whose}"
-    found, rngs = [], np.random.default_rng(seed).spawn(2 * layouts)
-    for place, call in zip(rngs[::2], rngs[1::2], strict=True):
-        made = calls_from_traces(traces, place_antennas(traces, m, place), call, rate, MINUTES)
-        left_out = pd.DataFrame(
-            [("drawn where no record lies within ten minutes", made.left_out, made.silent)],
-            columns=["rule", "records", "users"],
-        )
-        found.append(CallSet(made.calls, made.cells, left_out, data.name, data.sha256, data.synthetic, data.source, how))
-    return found
 
 
 # ------------------------------------------------------------------------------- Compute the figures of §VI over many samples

@@ -482,7 +482,7 @@ class TestNoise:
     @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
     def test_calibrated_noise_holds_at_its_epsilon_and_fails_just_below(self, unit, epsilon):
         mechanism = NoisyProfiles(epsilon, unit, calibrated=True)
-        loss = icp_audits.privacy_loss(mechanism, unit)
+        loss = icp_audits.release_loss(mechanism, unit)
         assert loss.epsilon <= epsilon * (1 + 1e-9)
         assert loss.epsilon > epsilon * (1 - 1e-9)
         # the pair is one, and its output does tell so much
@@ -492,11 +492,11 @@ class TestNoise:
         told = (law[0] - law[1])[change > 0].sum()
         assert told == pytest.approx(epsilon)
         less = replace(mechanism, epsilon=epsilon * 1.001)
-        assert icp_audits.privacy_loss(less, unit).epsilon > epsilon
+        assert icp_audits.release_loss(less, unit).epsilon > epsilon
 
     def test_what_the_printed_noise_protects(self):
         """Lap(1/ε) on each cell: ε for a cell, half of it for a call, 1.5 for a day, 24 for the profile."""
-        found = {unit: icp_audits.privacy_loss(NoisyProfiles(2.0), unit).epsilon for unit in SENSITIVITIES}
+        found = {unit: icp_audits.release_loss(NoisyProfiles(2.0), unit).epsilon for unit in SENSITIVITIES}
         assert found == pytest.approx({"cell": 2.0, "call": 1.0, "day": 3.0, "profile": 48.0})
 
     def test_the_loss_seen_in_draws(self):
@@ -520,7 +520,7 @@ class TestNoise:
         with pytest.raises(ValueError, match="one to four weeks of 6 cells"):
             protect(NoisyProfiles(1.0, "day", True), PROFILES.iloc[:, :5])
         with pytest.raises(ValueError, match="sensitivity must be"):
-            icp_audits.privacy_loss(NoisyProfiles(1.0), "user")
+            icp_audits.release_loss(NoisyProfiles(1.0), "user")
 
 
 class TestLoss:
