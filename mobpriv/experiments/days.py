@@ -91,7 +91,7 @@ def choose(
     words = (
         f"{len(by_user(traces)[0])} users with {shown(len(traces))} records in the {days} days from {first:%Y-%m-%d %H:%M} UTC"
     )
-    words += f" (the records span {_span(traces):.1f} days)" if _span(traces) < days - 1 else ""
+    words += f" (the records span {spanned(traces):.1f} days)" if spanned(traces) < days - 1 else ""
     return Choice(data, traces, first, words + whose)
 
 
@@ -105,7 +105,7 @@ def in_halves(choice: Choice, rule: str, days: int, remedy: str = "choose fewer 
     users = by_user(secret)[0]
     if not len(users) or not len(known):
         half = "training" if not len(known) else "attacked"
-        raise ValueError(f"the {half} half is empty: the records span {_span(traces):.1f} days, days is {days}: {remedy}")
+        raise ValueError(f"the {half} half is empty: the records span {spanned(traces):.1f} days, days is {days}: {remedy}")
     if len(by_user(traces)[0]) < 2:
         raise ValueError(f"re-identification needs at least two users (got only {', '.join(by_user(traces)[0])})")
     in_words = {
@@ -126,7 +126,7 @@ def in_halves(choice: Choice, rule: str, days: int, remedy: str = "choose fewer 
     return Setting(data, known, secret, users, same_person(traces), words)
 
 
-def _span(traces: Traces) -> float:
+def spanned(traces: Traces) -> float:
     """Return the days from the first record to the last."""
     return (traces["t"].max() - traces["t"].min()) / pd.Timedelta(days=1)
 
