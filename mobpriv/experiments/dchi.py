@@ -26,7 +26,7 @@ from mobpriv.datasets import CallSet
 from mobpriv.experiments.days import calling, clocks, first_day, for_traces
 from mobpriv.mechanisms.visits import Geometric, LaplaceCounts, RandomisedResponse
 from mobpriv.mechanisms.visits.laplace_counts import SCALES
-from mobpriv.metrics.audits import count_telling
+from mobpriv.metrics.visits_audits import count_telling
 from mobpriv.visits.affinity import Neighbourhood, affinity, neighbourhood
 from mobpriv.visits.profiles import LEAST, POIS, USERS, as_counts, count_profiles, day, eligible, pois_of
 from mobpriv.visits.statistician import corrected_visitors, mean_error, visitors, visits
@@ -387,7 +387,7 @@ def unique(profiles: np.ndarray) -> np.ndarray:
 
 
 def telling(samples: Samples, protection: Protection, epsilon: float = 1.0) -> dict[str, np.ndarray]:
-    """Measure in each sample what χ = N(b, n) reveals by itself, see :func:`mobpriv.metrics.audits.count_telling`.
+    """Measure in each sample what χ = N(b, n) reveals by itself, see :func:`mobpriv.metrics.visits_audits.count_telling`.
 
     * ``users``: the share of users with a neighbouring profile that some output of theirs excludes.
     * ``neighbours``: the mean share of such neighbours among m.

@@ -19,7 +19,7 @@ from mobpriv.experiments.days import Choice, Setting, choose, in_halves, spanned
 from mobpriv.experiments.pulp import NONE, Law, cut_rule, evenly, recommended, text
 from mobpriv.mechanisms import HMC, TriLateration
 from mobpriv.pulp import SWEEPS, Candidate, Metrics, Sweep, models
-from mobpriv.pulp.alp import anneal
+from mobpriv.pulp.annealing import anneal
 from mobpriv.pulp.users import in_one_thread, noise
 from mobpriv.traces.sub_traces import slices
 from mobpriv.traces.table import Traces, by_user, from_blocks, milliseconds, rows
