@@ -1,4 +1,4 @@
-"""Choose the days, the users and the halves of a data set, once for all experiments on traces (thesis §3.4.3)."""
+"""Choose the days, the users and the halves of a data set (thesis §3.4.3), and simulate calls on traces."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -167,7 +167,6 @@ def for_traces(dataset: str, **given) -> None:
             )
 
 
-# ------------------------------------------------------------------------------------------------ Calls simulated on traces
 MINUTES = 10.0  # a record of the trace locates a call at most so far from it in time
 
 
