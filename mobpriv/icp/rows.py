@@ -37,11 +37,17 @@ def distinct(values: np.ndarray, sizes=None) -> Distinct:
     return Distinct(np.ascontiguousarray(values[first]), np.bincount(of, weight).astype(np.int64), of)
 
 
-def parts(groups, many: int) -> list[np.ndarray]:
-    """The rows of each group, the groups in the order of their labels; ``groups``: the label of each of the ``many`` rows."""
-    group = pd.factorize(np.asarray(groups), sort=True)[0]
-    if len(group) != many or (group < 0).any():
+def places(where, many: int) -> tuple[np.ndarray, np.ndarray]:
+    """The index of each profile's municipality among the sorted names; and these names."""
+    place, names = pd.factorize(pd.Series(where), sort=True)
+    if len(place) != many or (place < 0).any():
         raise ValueError(
-            f"where must name the municipality of each of the {many} profiles (got {len(group)}, {(group < 0).sum()} missing)"
+            f"where must name the municipality of each of the {many} profiles (got {len(place)}, {int((place < 0).sum())} missing)"
         )
-    return np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group)))[:-1]
+    return place.astype(np.int64), np.asarray(names)
+
+
+def parts(where, many: int) -> list[np.ndarray]:
+    """The rows of each municipality, or of other groups, in the order of their names; ``where``: that of each of the rows."""
+    place = places(where, many)[0]
+    return np.split(np.argsort(place, kind="stable"), np.cumsum(np.bincount(place)))[:-1]
