@@ -121,6 +121,6 @@ def test_halfway_to_a_coin():
 def test_measures_are_those_of_the_figures():
     for protection in (dchi.NEAR_BOOLEANS, dchi.COUNTS):
         of = dchi.error(SAMPLES, protection, [2.0])[:, 0] / dchi.level(SAMPLES, protection)
-        np.testing.assert_allclose(dchi_choices.share(SAMPLES, protection, 2.0), of)
+        np.testing.assert_allclose(dchi_choices.error_share(SAMPLES, protection, [2.0])[:, 0], of)
         grid = dchi.surface(SAMPLES, protection, 2.0, range(300), [1], "2.2", 20).max(axis=1)[:, 0]
         np.testing.assert_allclose(dchi_choices.rate(SAMPLES, protection, 2.0, amount=20), grid)

@@ -8,6 +8,7 @@ import pytest
 from pulp_making import journey, wanderers
 
 from mobpriv.attacks import ILLAttack
+from mobpriv.experiments.days import spanned
 from mobpriv.experiments.pulp_beyond import (
     Confusion,
     confusion,
@@ -18,7 +19,6 @@ from mobpriv.experiments.pulp_beyond import (
     levels_together,
     protected_as_told,
     second_half,
-    span,
 )
 from mobpriv.mechanisms import HMC, W4M
 from mobpriv.pulp import SWEEPS, Metrics, Sweep, achieved, profile
@@ -117,7 +117,7 @@ def test_a_set_shorter_than_the_days_is_cut_in_its_own_middle(tmp_path):
     table.assign(time=[*moments, *moments]).to_csv(path, index=False)
     for days, spans in ((30, (12, 12)), (24, (12, 12)), (25, (12, 12)), (40, (12, 12))):
         setting, choice = second_half(str(path), days=days)
-        assert (span(setting.known), span(choice.traces)) == (
+        assert (spanned(setting.known), spanned(choice.traces)) == (
             pytest.approx(spans[0], abs=0.1),
             pytest.approx(spans[1], abs=0.1),
         )
