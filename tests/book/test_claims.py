@@ -435,5 +435,5 @@ def test_a_key_that_stands_twice_is_refused_and_not_dropped_in_silence(tmp_path)
 def test_one_text_may_explain_two_verdicts():
     why = (Explanation(("cabspotting",), "Why {rate['AP-Attack', 'none']}.", ("disagrees", "inconclusive")),)
     for fields in (BEYOND, NEAR):
-        assert verdict(**fields, explanations=why).explanation.startswith("Why 45.0")
+        assert verdict(**fields, explanations=why).explanation.startswith("Why 45")
     assert "has an explanation of 'disagrees or inconclusive', but the verdict is 'agrees'" in fault(claim(explanations=why))

@@ -202,8 +202,8 @@ class TestFindings:
         results = {"city": loss(0.3, 0.21), "geolife": loss(0.3, 0.1), "cabspotting": loss(0.5, 0.4, 0.6)}
         others = {"callers": loss(0.1, 0.0, 0.15), "geolife-program": {"nb": {"other": 1}}}
         assert self.told("It costs.", "city.loss > 0.2", results | others) == (
-            "It costs. This finding also holds on Cabspotting. It is inconclusive on GeoLife. "
-            "It does not hold on Cabspotting with simulated calls."
+            "It costs. This finding also holds on Cabspotting, is inconclusive on GeoLife "
+            "and does not hold on Cabspotting with simulated calls."
         )
         # that it also holds is not said of a run that it names, but any other outcome is
         said = self.told("It costs, as on Cabspotting and GeoLife.", "city.loss > 0.2", results)
