@@ -26,6 +26,11 @@ def test_table_3_1():
     assert po.false_positives(over).tolist() == [0.5]
     assert po.precision(top3).tolist() == pytest.approx([1 / 3])
     assert po.false_positives(top3).tolist() == pytest.approx([2 / 3])
+    for k in (0, 5):
+        with pytest.raises(ValueError, match=r"k must lie in 1 … 4"):
+            po.top_k(TABLE, k)
+    with pytest.raises(ValueError, match="alpha is a probability"):
+        po.threshold(TABLE, 1.5)
 
 
 def test_probabilities_are_normalised_similarities():
@@ -46,6 +51,8 @@ def test_the_program_stretches_each_row():
 
 
 def test_ties_are_settled_against_the_adversary():
+    d = ranking([[0.1, 0.1 + 1e-16, 0.5, 0.6], [0.2 + 1e-15, 0.2, 0.5, 0.6]])  # rounding does not break a tie
+    assert po.min_k(d).tolist() == [2, 2]
     d = ranking([[0.1, 0.1, 0.5, 0.6], [0.3, 0.2, 0.5, 0.6]])
     assert po.min_k(d).tolist() == [2, 1]
     assert po.reidentified(d).tolist() == [False, True]
@@ -62,23 +69,11 @@ def test_erased_unknown_and_empty_profiles_are_failures_not_ties():
     p = po.probabilities(d, 1.0)
     assert po.precision(po.threshold(p, 0.1), users=["erased"]).tolist() == [0]
     assert po.false_positives(po.threshold(p, 0.1), users=["erased"]).tolist() == [0]  # Equation (3.11), not the sentence
-
-
-def test_measures_on_nothing():
     empty = pd.DataFrame(columns=list("ab"), index=pd.Index([], name="user"))
     assert po.min_k(empty, users=["a"]).tolist() == [np.inf]
     assert po.answer(empty).tolist() == []
-
-
-@pytest.mark.parametrize("k", [0, 5])
-def test_k_lies_among_the_users(k):
-    with pytest.raises(ValueError, match=r"k must lie in 1 … 4"):
-        po.top_k(TABLE, k)
-
-
-def test_alpha_is_a_probability():
-    with pytest.raises(ValueError, match="alpha is a probability"):
-        po.threshold(TABLE, 1.5)
+    answers = po.threshold(pd.DataFrame(index=["a"]), 0.1)  # nobody is known
+    assert po.precision(answers).tolist() == po.false_positives(answers).tolist() == [0]
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4])
@@ -161,17 +156,6 @@ def test_estimates_stay_possible():
     assert (cut.low, cut.high) == (0, 1)
     with pytest.raises(ValueError, match="succeeds, fails"):
         estimates.rate([np.nan, 1.0])
-
-
-def test_rounding_does_not_break_a_tie():
-    d = ranking([[0.1, 0.1 + 1e-16, 0.5, 0.6], [0.2 + 1e-15, 0.2, 0.5, 0.6]])
-    assert po.min_k(d).tolist() == [2, 2]
-
-
-def test_nobody_known():
-    answers = po.threshold(pd.DataFrame(index=["a"]), 0.1)
-    assert po.precision(answers).tolist() == [0]
-    assert po.false_positives(answers).tolist() == [0]
 
 
 def test_who_has_probability_0_is_never_named():

@@ -41,14 +41,8 @@ def program(prior, d_m, epsilon=None):
     rows.append(np.r_[np.zeros(n * n), -np.ones(n)])
     right.append(-d_m / 1000)
     sums = np.kron(np.eye(n), np.r_[np.ones(n)])
-    found = linprog(
-        np.r_[(prior[:, None] * COST).ravel(), np.zeros(n)],
-        rows,
-        right,
-        np.hstack([sums, np.zeros((n, n))]),
-        np.ones(n),
-        bounds=[(0, 1)] * (n * n) + [(None, None)] * n,
-    )
+    cost, bounds = np.r_[(prior[:, None] * COST).ravel(), np.zeros(n)], [(0, 1)] * (n * n) + [(None, None)] * n
+    found = linprog(cost, rows, right, np.hstack([sums, np.zeros((n, n))]), np.ones(n), bounds=bounds)
     assert found.status == 0
     return found
 
@@ -64,19 +58,15 @@ def test_the_adversary_of_e_j9_by_hand():
 
 
 def test_what_the_joint_channel_costs_more_is_more_than_the_programs_say_of_either():
-    (p_e, *_), rows = joint.scenario_2(Area(PRIOR, D), [EPSILON], [0.5])[:1], joint.scenario_2(Area(PRIOR, D), [EPSILON], [0.5])
-    alone, lone, both = rows
-    assert p_e == alone
+    alone, lone, both = joint.scenario_2(Area(PRIOR, D), [EPSILON], [0.5])
     assert both["cost"] == pytest.approx(program(PRIOR, both["d_m"], EPSILON).fun, rel=1e-7)
     assert lone["cost"] == pytest.approx(program(PRIOR, both["d_m"]).fun, rel=1e-7)
     assert alone["cost"] == pytest.approx(program(PRIOR, 0.0, EPSILON).fun, rel=1e-7)
     assert both["bound"] <= program(PRIOR, both["d_m"], EPSILON).fun * (1 + 1e-9)
     assert both["bound"] > max(alone["cost"], lone["cost"])
-    assert alone["privacy"] == pytest.approx(
-        1000
-        * naive.largest_distortion(PRIOR, COST, naive.differential_pairs(D, EPSILON), D / 1000, alone["cost"] * (1 + 1e-10)),
-        rel=1e-5,
-    )
+    pairs = naive.differential_pairs(D, EPSILON)
+    largest = naive.largest_distortion(PRIOR, COST, pairs, D / 1000, alone["cost"] * (1 + 1e-10))
+    assert alone["privacy"] == pytest.approx(1000 * largest, rel=1e-5)
 
 
 def test_the_curve_of_costs_against_the_programs_and_its_slope_against_their_multiplier():
@@ -118,13 +108,9 @@ def test_no_private_channel_of_any_cost_falls_below_the_floor(seed):
 
 def test_the_floor_is_reached():
     """Two cells and the channel that names either with odds e^(ε d) : 1: on seeing the likelier one the adversary is as sure as can be."""
-    d = np.array([[0.0, 1.0], [1.0, 0.0]])
-    assert joint.floor(Area(np.array([0.9, 0.1]), d), 1.0) == pytest.approx(
-        max(min(0.9, 0.1 * np.exp(-1)), min(0.9 * np.exp(-1), 0.1))
-    )
-    assert (
-        inference.prior_error(np.array([0.9, 0.1]), d) == pytest.approx(0.1) == joint.floor(Area(np.array([0.9, 0.1]), d), 1.0)
-    )
+    prior, d = np.array([0.9, 0.1]), np.array([[0.0, 1.0], [1.0, 0.0]])
+    assert max(min(0.9, 0.1 * np.exp(-1)), min(0.9 * np.exp(-1), 0.1)) == 0.1
+    assert joint.floor(Area(prior, d), 1.0) == pytest.approx(0.1) == inference.prior_error(prior, d)
 
 
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.85])
@@ -134,16 +120,12 @@ def test_the_mixed_attack_holds_the_user_and_errs_as_little_as_any(share):
     assert game.cost == pytest.approx(program(PRIOR, d_m).fun, abs=1e-9)
     assert game.price * 1000 == pytest.approx(-program(PRIOR, d_m).ineqlin.marginals[-1], rel=1e-6)
     assert game.attack.sum(axis=1) == pytest.approx(np.ones(5))
-    assert (
-        sum(PRIOR[s] * game.channel[s, o] * game.attack[o, h] * D[h, s] for s, o, h in itertools.product(range(5), repeat=3))
-        == pytest.approx(ap(PRIOR, game.channel))
-        == pytest.approx(d_m)
-    )
+    error = np.einsum("s,so,oh,hs", PRIOR, game.channel, game.attack, D)
+    assert error == pytest.approx(ap(PRIOR, game.channel)) == pytest.approx(d_m)
     # the cheapest reply by its dual, a concave function of one multiplier, on a fine raster
     gained = PRIOR[:, None] * (D @ game.attack.T)
-    best = max(
-        nu * d_m + (PRIOR[:, None] * COST - nu * gained).min(axis=1).sum() for nu in game.price * np.linspace(0, 2, 2001)
-    )
+    multipliers = game.price * np.linspace(0, 2, 2001)
+    best = max(nu * d_m + (PRIOR[:, None] * COST - nu * gained).min(axis=1).sum() for nu in multipliers)
     assert games.cheapest_reply(PRIOR, COST, D, game.attack, d_m) == pytest.approx(best) == pytest.approx(game.cost)
     pairs = {(s, t): 99.0 for s, t in itertools.permutations(range(5), 2)}  # (21) binds none
     assert games.most_private(PRIOR, COST, D, game.cost) == pytest.approx(d_m)

@@ -43,9 +43,11 @@ def test_beyond_the_branch_the_formula_has_a_value_that_means_nothing():
 def test_a_value_outside_the_range_and_a_constant_are_refused_with_a_reason():
     assert "outside" in closed_form([GEO_I], "privacy", 0.999).reason
     assert "does not depend" in closed_form([GEO_I._replace(privacy=Arctan(0.0, 1.0, 0.0, 1.0))], "privacy", 0.5).reason
-    assert closed_form(
-        [GEO_I._replace(privacy=Arctan(nan, nan, nan, nan), missing="privacy: no POI")], "privacy", 0.5
-    ).reason.endswith("no POI")
+    missing = GEO_I._replace(privacy=Arctan(nan, nan, nan, nan), missing="privacy: no POI")
+    assert closed_form([missing], "privacy", 0.5).reason.endswith("no POI")
+    found = closed_form([GEO_I._replace(utility=Arctan(nan, 1.0, 0.0, 0.5))], "privacy", 0.5)
+    assert found.reason == "Geo-I: it has no model"
+    assert "divides by zero" in closed_form([GEO_I._replace(privacy=FALLING._replace(b=0.0))], "privacy", 0.5).reason
 
 
 def test_the_mechanism_with_the_better_other_metric_is_taken():
@@ -60,23 +62,13 @@ def test_the_mechanism_with_the_better_other_metric_is_taken():
     [
         (([GEO_I], "speed", 0.5), r'^metric must be "privacy" or "utility" \(got \'speed\'\)$'),
         (([GEO_I], "privacy", 1.5), r"^least must lie in \[0, 1\] \(got 1.5\)$"),
-        (([GEO_I], "privacy", nan), r"^least must lie in \[0, 1\] \(got nan\)$"),
         (([], "privacy", 0.5), r"^a law needs at least one candidate \(got none\)$"),
-        (
-            ([GEO_I._replace(low=0.0)], "privacy", 0.5),
-            r"^the range of Geo-I must be positive, its ends in order \(got 0.0 to 1.0\)$",
-        ),
+        (([GEO_I._replace(low=0.0)], "privacy", 0.5), r"^the range of Geo-I must be positive, .* \(got 0.0 to 1.0\)$"),
     ],
 )
 def test_what_the_formula_refuses(given, line):
     with pytest.raises(ValueError, match=line):
         closed_form(*given)
-
-
-def test_a_candidate_that_lacks_a_coefficient_is_infeasible():
-    found = closed_form([GEO_I._replace(utility=Arctan(nan, 1.0, 0.0, 0.5))], "privacy", 0.5)
-    assert found.reason == "Geo-I: it has no model"
-    assert "divides by zero" in closed_form([GEO_I._replace(privacy=FALLING._replace(b=0.0))], "privacy", 0.5).reason
 
 
 def recommendations(*rows) -> pd.DataFrame:
@@ -90,21 +82,12 @@ def test_moved_tells_changes_from_factors():
     assert found["changed"].value == 0.25  # b; d had nobody and has nobody
     assert found["factor"].value == pytest.approx(3.0)  # 2 and 4
     assert found["factor"].n == 2
-
-
-def test_moved_knows_no_factor_where_nobody_keeps_a_mechanism():
-    assert set(moved(recommendations(("a", "none", nan)), recommendations(("a", "Geo-I", 0.1)))) == {"changed"}
-
-
-def test_moved_keeps_no_factor_of_too_few():
-    base, other = recommendations(("a", "Geo-I", 0.01)), recommendations(("a", "Geo-I", 0.02))
-    assert "factor" in moved(other, base)
-    assert set(moved(other, base, 2)) == {"changed"}
-
-
-def test_moved_wants_the_same_users():
+    one, none = recommendations(("a", "Geo-I", 0.01)), recommendations(("a", "none", nan))
+    assert set(moved(none, one)) == {"changed"}, "nobody keeps a mechanism"
+    assert set(moved(one, one)) == {"changed", "factor"}
+    assert set(moved(one, one, 2)) == {"changed"}, "no factor of too few"
     with pytest.raises(ValueError, match="same users"):
-        moved(recommendations(("a", "none", nan)), recommendations(("a", "none", nan), ("b", "none", nan)))
+        moved(one, base)
 
 
 def test_kept_counts_draws_and_users_without_a_recommendation():

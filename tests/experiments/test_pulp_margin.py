@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mobpriv.experiments.pulp import NONE, P_THLD, PU_THLD, U_THLD, recommended
+from mobpriv.experiments.pulp import NONE, P_THLD, PU_RATIO, PU_THLD, U_THLD, recommended
 from mobpriv.experiments.pulp_beyond import (
     bands,
     left_out_errors,
@@ -53,16 +53,14 @@ class TestResampling:
         pairs = set(zip(profile["privacy"], profile["utility"], strict=True))
         assert set(zip(again["privacy"], again["utility"], strict=True)) <= pairs, "both levels of one protection stay together"
         assert (again["privacy"] != profile["privacy"]).any()
+        once = made(0.1, repetitions=1)
+        pd.testing.assert_frame_equal(resample(once, np.random.default_rng(1)), once)
 
     def test_each_repetition_is_drawn_as_often(self):
         profile = made(0.1, users=("a",), repetitions=3)
         rng = np.random.default_rng(2)
         first = np.mean([resample(profile, rng)["privacy"].isin(profile["privacy"][::3]).mean() for _ in range(120)])
         assert first == pytest.approx(1 / 3, abs=0.03)  # 120 × 27 draws: three standard deviations are 0.025
-
-    def test_one_repetition_has_no_noise(self):
-        profile = made(0.1, repetitions=1)
-        pd.testing.assert_frame_equal(resample(profile, np.random.default_rng(1)), profile)
 
     def test_errors_are_put_on_the_model(self):
         profile = made(0.05, users=("a",))
@@ -82,12 +80,12 @@ class TestBands:
             assert found["same"].eq(1).all()
             assert found["low"].to_numpy() == pytest.approx(found["value"], rel=1e-3)
             assert found["high"].to_numpy() == pytest.approx(found["value"], rel=1e-3)
+        with pytest.raises(ValueError, match='resampled must be "repetitions" or "errors"'):
+            bands(made(0.0), [LAW], 3, np.random.default_rng(1), [GEO], "users")
 
     def test_more_noise_is_a_wider_band(self):
-        width = []
-        for noise in (0.01, 0.05):
-            found = bands(made(noise), [LAW], 20, np.random.default_rng(1), [GEO])
-            width.append(np.log(found["high"] / found["low"]).mean())
+        found = [bands(made(noise), [LAW], 20, np.random.default_rng(1), [GEO]) for noise in (0.01, 0.05)]
+        width = [np.log(of["high"] / of["low"]).mean() for of in found]
         assert width[1] > 2 * width[0] > 0
 
     def test_each_law_has_its_rows_and_what_nobody_keeps_has_no_band(self):
@@ -99,10 +97,6 @@ class TestBands:
         assert none[["low", "high"]].isna().all(axis=None)
         assert (none["same"] == 1).all()
 
-    def test_what_is_resampled_is_named(self):
-        with pytest.raises(ValueError, match='resampled must be "repetitions" or "errors"'):
-            bands(made(0.0), [LAW], 3, np.random.default_rng(1), [GEO], "users")
-
 
 class TestMargin:
     def test_shortfall_is_that_of_the_threshold_missed_by_more(self):
@@ -110,6 +104,8 @@ class TestMargin:
         levels = pd.DataFrame({"user": "a", "privacy": [0.5, 0.7, 0.9], "utility": [0.7, 0.5, 0.9]})
         assert shortfall(law, levels).to_numpy() == pytest.approx([0.1, 0.2, -0.2])
         assert shortfall(U_THLD._replace(objectives=((0.7,),)), levels).to_numpy() == pytest.approx([0, 0.2, -0.2])
+        with pytest.raises(ValueError, match="a law with thresholds must be"):
+            shortfall(PU_RATIO, levels)
 
     def test_its_rank_is_that_of_split_conformal_prediction(self):
         """Nine users of one draw: the 0.8 · 10 / 9 quantile is the eighth smallest shortfall."""
@@ -134,15 +130,7 @@ class TestMargin:
     def test_too_few_users_promise_nothing(self):
         assert margin(LAW, drawn({"a": [0.6], "b": [0.6]}), 0.9) == np.inf
         assert margin(LAW, drawn({f"u{i}": [0.6] for i in range(9)}), 0.9) == pytest.approx(0.1)
-
-    def test_who_never_falls_short_needs_none(self):
-        assert margin(LAW, drawn({f"u{i}": [0.9] for i in range(20)}), 0.9) == 0
-
-    def test_a_ratio_has_no_threshold(self):
-        from mobpriv.experiments.pulp import PU_RATIO
-
-        with pytest.raises(ValueError, match="a law with thresholds must be"):
-            shortfall(PU_RATIO, drawn({"a": [0.6]}))
+        assert margin(LAW, drawn({f"u{i}": [0.9] for i in range(20)}), 0.9) == 0  # who never falls short needs none
 
     def test_raised_thresholds_are_asked_for_user_by_user(self):
         found = models(made(0.0), [GEO])
@@ -153,10 +141,6 @@ class TestMargin:
         assert set(raised["objective"]) == {"0.7"}
         assert with_margin(found, LAW, {"a": np.inf, "b": 0.0})["mechanism"].tolist() == [NONE, "Geo-I"]
 
-    def test_everybody_needs_one(self):
-        with pytest.raises(ValueError, match=r"every user needs a margin \(b has none\)"):
-            with_margin(models(made(0.0), [GEO]), LAW, {"a": 0.1})
-
     def test_no_unknown_level_passes_for_a_number(self):
         profile = made(0.05)
         profile.loc[3, "privacy"] = np.nan
@@ -164,8 +148,9 @@ class TestMargin:
         assert again["privacy"].isna().sum() == 1
         with pytest.raises(ValueError, match=r"a margin needs levels that are numbers \(got NaN for a\)"):
             margin(LAW, drawn({"a": [np.nan, 0.5], "b": [0.6]}).assign(privacy=[np.nan, 0.5, 0.6]), 0.5)
-        with pytest.raises(ValueError, match=r"every user needs a margin \(a has none\)"):
-            with_margin(models(made(0.0), [GEO]), LAW, {"a": np.nan, "b": 0.1})
+        for given in ({"a": np.nan, "b": 0.1}, {"b": 0.1}):
+            with pytest.raises(ValueError, match=r"every user needs a margin \(a has none\)"):
+                with_margin(models(made(0.0), [GEO]), LAW, given)
 
     def test_one_unknown_error_does_not_hide_the_other(self):
         errors = left_out_errors(made(0.05), [GEO])

@@ -15,23 +15,11 @@ from mobpriv.pulp import Arctan, Sweep, models, profile
 VALUES = np.geomspace(1e-3, 1, 8)
 
 
-def made(levels, users=("ann",), mechanism="Geo-I"):
+def made(levels):
     """A profile whose privacy is ``levels[repetition][setting]`` and whose utility is half of it."""
-    rows = [
-        {
-            "user": user,
-            "mechanism": mechanism,
-            "value": VALUES[i],
-            "repetition": r + 1,
-            "privacy": x,
-            "utility": x / 2,
-            "reason": "",
-        }
-        for user in users
-        for r, row in enumerate(levels)
-        for i, x in enumerate(row)
-    ]
-    return pd.DataFrame(rows)
+    same = {"user": "ann", "mechanism": "Geo-I", "value": VALUES, "reason": ""}
+    draws = [pd.DataFrame(same | {"repetition": r, "privacy": row}) for r, row in enumerate(levels, 1)]
+    return pd.concat(draws, ignore_index=True).assign(utility=lambda of: of["privacy"] / 2)
 
 
 def test_the_error_on_the_own_profile_is_the_fit_s():
@@ -64,9 +52,9 @@ def test_a_straight_line_is_that_of_least_squares():
 
 
 def test_the_noise_is_the_variance_between_draws():
-    found = noise_of(made([[0.1] * 8, [0.3] * 8]))
-    assert found.loc["ann", "Geo-I", "privacy"] == pytest.approx(0.02)
-    assert found.loc["ann", "Geo-I", "utility"] == pytest.approx(0.005)
+    assert noise_of(made([[0.1] * 8, [0.3] * 8])).loc["ann", "Geo-I"].to_dict() == pytest.approx(
+        {"privacy": 0.02, "utility": 0.005}
+    )
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,8 @@ def test_the_settings_are_those_of_the_text():
     ap, poi, pit = re.attacks("text")
     assert (ap.cell, ap.plane, ap.unit) == (800, "ground", "nats")
     assert (poi.diameter, poi.duration, poi.merged, poi.plane) == (200, 3600, True, "ground")
-    assert (pit.diameter, pit.duration, pit.order, pit.stationary, pit.whole_scores) == (
-        200,
-        3600,
-        "descending",
-        "nearest",
-        False,
-    )
+    assert (pit.diameter, pit.duration) == (200, 3600)
+    assert (pit.order, pit.stationary, pit.whole_scores) == ("descending", "nearest", False)
     m = re.mechanisms("text")
     assert list(m) == ["none", "Geo-I", "Promesse", "W4M"]
     assert (m["Geo-I"].epsilon, m["Promesse"].alpha, m["W4M"].k, m["W4M"].delta) == (0.01, 200, 2, 600)
@@ -50,9 +45,8 @@ def test_the_readings_cut_where_they_say(table):
     assert text.secret["t"].min() == pd.Timestamp("2020-01-03", tz="UTC")
     program = re.prepare(table, "program", days=4)
     assert program.users.tolist() == ["a", "b", "c"]
-    assert "3 users" in program.selection
-    assert "Each user's records before the middle of her own time span are the training half" in program.selection
     assert re.prepare(table, "text", "user", days=4).users.tolist() == program.users.tolist()
+    assert by_user(re.prepare(table, days=4, leave_out="b").known)[0].tolist() == ["a", "c"]
 
 
 @pytest.mark.parametrize(
@@ -68,25 +62,16 @@ def test_the_readings_cut_where_they_say(table):
     ],
 )
 def test_what_cannot_be_prepared_is_refused_in_one_line(table, given, line):
-    with pytest.raises(ValueError, match=line) as error:
+    with pytest.raises(ValueError, match=line):
         re.prepare(table, **{"days": 4, **given})
-    assert "\n" not in str(error.value)
 
 
-def test_leaving_out_is_said(table):
-    setting = re.prepare(table, days=4, leave_out="b")
-    assert "We leave out b" in setting.selection
-    assert np.array_equal(by_user(setting.known)[0], ["a", "c"])
-
-
-@pytest.mark.parametrize(("days", "line"), [(2, "2 of the 3 attacked users have"), (4, "All 2 attacked users have")])
-def test_users_who_can_be_found_are_counted(table, days, line):
+@pytest.mark.parametrize(("days", "counted"), [(2, "2 of the 3 attacked users"), (4, "All 2 attacked users")])
+def test_users_who_can_be_found_are_counted(table, days, counted):
     """The third user begins on the second day: with a day a half the training half has not seen her."""
     setting = re.prepare(table, start="2020-01-01", days=days)
-    assert setting.selection.endswith(f" is attacked. {line} records in the training half")
-    assert (2 if line.startswith("All") else int(line.split()[0])) == len(
-        set(by_user(setting.secret)[0]) & set(by_user(setting.known)[0])
-    )
+    assert counted in setting.selection
+    assert len(set(by_user(setting.secret)[0]) & set(by_user(setting.known)[0])) == 2
 
 
 def test_named_draws_of_a_mechanism(table):

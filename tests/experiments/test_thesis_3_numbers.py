@@ -100,11 +100,8 @@ def test_w4m_s_pivots_are_found_as_if_unprotected_and_moved_users_hardly(cabs, u
     moved = next(protected(mechanisms()["W4M"], own, [1]))
     columns = ["user", "t", "lat", "lng"]
     before, after = (of[columns].assign(user=of["user"].astype(str)).groupby("user") for of in (own, moved))
-    pivots = [
-        user
-        for user, trace in after
-        if trace[columns[1:]].reset_index(drop=True).equals(before.get_group(user)[columns[1:]].reset_index(drop=True))
-    ]
+    same = lambda user, trace: np.array_equal(trace[columns[1:]], before.get_group(user)[columns[1:]])  # noqa: E731
+    pivots = [user for user, trace in after if same(user, trace)]
     hits, without = found(distances(moved, cabs.known)), found(unprotected)
     others = hits.index.difference(pivots)
     results = published("thesis_3_causes")
@@ -179,10 +176,8 @@ def test_stays_that_are_pauses_and_the_printed_condition(real_data):
         secret, known = ({user: of for user, of in half.items() if len(of)} for half in (secret, known))
         for name, d, printed in (("POI", nearest_median, 0), ("PIT", stats_prox, 0), ("PIT", stats_prox, 1)):
             unlike = {user: {other: d(of, known[other], printed) for other in known} for user, of in secret.items()}
-            found[name, pause, printed] = sum(
-                user in of and all(of[user] < of[other] - 1e-9 for other in known if other != user)
-                for user, of in unlike.items()
-            )
+            alone = lambda user, of: all(of[user] < of[other] - 1e-9 for other in known if other != user)  # noqa: E731, B023
+            found[name, pause, printed] = sum(user in of and alone(user, of) for user, of in unlike.items())
     results = published("thesis_3_causes", "geolife")
     assert len(halves.users) == 35
     for key, hits in {

@@ -49,18 +49,15 @@ def test_towards_the_likest_user_it_is_hmc(setting, mechanism, likest, how):
 
 
 def test_the_ranks_are_those_of_an_hmc_that_knows_less_and_less(setting, mechanism, likest):
-    """Without her likest user among the known ones HMC takes the second, and so on."""
+    """Without her likest user among the known ones HMC takes the second, and so on; every rank names another known user."""
+    for user, names in likest.iterrows():
+        assert {*names, user} == set(setting.known["user"].unique())
     user = mechanism.alter(setting.secret).targets["trace"].iloc[0]
     trace = rows(setting.secret, (setting.secret["user"] == user).to_numpy())
     for rank in (1, 2, 5):
         gone = setting.known["user"].isin(likest.loc[user, : rank - 1])
         less = replace(mechanism, known=rows(setting.known, ~gone.to_numpy()))
         assert less.alter(trace).users.loc[user, "target"] == likest.loc[user, rank]
-
-
-def test_every_rank_names_each_other_known_user_once(setting, likest):
-    for user, names in likest.iterrows():
-        assert {*names, user} == set(setting.known["user"].unique())
 
 
 @pytest.mark.parametrize("rank", [2, 10])
@@ -72,8 +69,7 @@ def test_it_is_an_hmc_that_knows_her_and_the_target_alone(setting, mechanism, li
         alone = replace(mechanism, known=rows(setting.known, two)).alter(trace)
         columns = found.users.columns.drop("nearer")  # counted among all known users
         pd.testing.assert_series_equal(found.users.loc[user, columns], alone.users.loc[user, columns])
-        own = found.shares[[found.users.index.get_loc(user)]].tocoo()
-        theirs = alone.shares.tocoo()
+        own, theirs = found.shares[[found.users.index.get_loc(user)]].tocoo(), alone.shares.tocoo()
         np.testing.assert_array_equal(found.cells[own.coords[1]], alone.cells[theirs.coords[1]])
         np.testing.assert_array_equal(own.data, theirs.data)
 
@@ -116,37 +112,26 @@ def track(*records, user="ann"):
     """Records as (minute, cells northwards, cells eastwards)."""
     south, west, north, east = GRID.bounds(GRID.cells([45.0], [5.0]))[0]
     at = [((south + north) / 2 + NORTH * y, (west + east) / 2 + NORTH * x) for _, y, x in records]
-    table = [
-        (user, pd.Timestamp("2014-05-13T16:00Z") + pd.Timedelta(minutes=r[0]), *p) for r, p in zip(records, at, strict=True)
-    ]
-    return as_traces(pd.DataFrame(table, columns=["user", "t", "lat", "lng"]))
+    time = pd.Timestamp("2014-05-13T16:00Z") + pd.to_timedelta([r[0] for r in records], unit="min")
+    return as_traces(pd.DataFrame(at, columns=["lat", "lng"]).assign(user=user, t=time))
 
 
 def test_origins_of_a_trace_that_comes_back():
     """Three records in the first cell, one in the next, and back: by hand, each kind once and more."""
     trace = track((0, 0, 0), (2, 0.2, 0), (4, 0.2, 0.1), (10, 1, 0), (20, 0, 0.2), (22, 0, 0.3))
+    # the second half-way between the first two, the fourth between her third and fifth, across another cell; the last elsewhere
     published = track(
-        (0, 0, 0),
-        (1, 0.1, 0),  # half-way between the first two
-        (2, 0.2, 0),
-        (12, 0.1, 0.15),  # between the third and the fifth, across another cell
-        (20, 0, 0.2),
-        (21, 0, 0.25),
-        (22, 0, 0.3),
-        (30, 3, 3),  # where she never was
+        (0, 0, 0), (1, 0.1, 0), (2, 0.2, 0), (12, 0.1, 0.15), (20, 0, 0.2), (21, 0, 0.25), (22, 0, 0.3), (30, 3, 3)
     )
     expected = ["recorded", "within a visit", "recorded", "between visits", "recorded", "within a visit", "recorded", "copied"]
     assert origins(trace, published, GRID).tolist() == expected
 
 
-def test_a_repeated_lone_record_and_an_untouched_trace_are_recorded():
+def test_a_repeated_lone_record_and_an_untouched_trace_are_recorded_and_an_erased_user_has_no_origins():
     trace = track((0, 0, 0), (5, 2, 0))
     assert set(origins(trace, trace, GRID)) == {"recorded"}
     assert origins(trace, track((0, 0, 0), (0, 0, 0), (5, 2, 0)), GRID).tolist() == ["recorded"] * 3
-
-
-def test_an_erased_user_has_no_origins():
-    both = as_traces(pd.concat([track((0, 0, 0), (5, 2, 0)), track((0, 0, 0), (1, 0, 0), user="bob")]))
+    both = as_traces(pd.concat([trace, track((0, 0, 0), (1, 0, 0), user="bob")]))
     bobs = rows(both, (both["user"] == "bob").to_numpy())
     assert origins(both, bobs, GRID).tolist() == ["recorded", "recorded"]
 

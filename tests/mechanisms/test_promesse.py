@@ -129,15 +129,19 @@ def test_edge_traces_of_the_author(reference, alpha):
     assert set(by_user(smooth)[0]) <= set(raw)
 
 
-@pytest.mark.parametrize("alpha", [0, -200, float("nan"), float("inf"), 1e-9])
-def test_refuses_a_wrong_alpha(alpha):
-    with pytest.raises(ValueError, match=r"alpha must be positive, in m, at least 0.001 \(got"):
-        Promesse(alpha=alpha)
-
-
-def test_refuses_a_wrong_gap():
-    with pytest.raises(ValueError, match=r"max_gap must not be negative, in s.*\(got -1\)"):
-        Promesse(max_gap=-1)
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ({"alpha": 0}, r"alpha must be positive, in m, at least 0.001 \(got 0\)"),
+        ({"alpha": float("inf")}, r"alpha must be positive, in m, at least 0.001 \(got inf\)"),
+        ({"alpha": 1e-9}, r"alpha must be positive, in m, at least 0.001 \(got 1e-09\)"),
+        ({"max_gap": -1}, r"max_gap must not be negative, in s.*\(got -1\)"),
+        ({"max_jump": 0}, r"max_jump must be positive, in m; None fills every jump \(got 0\)"),
+    ],
+)
+def test_what_is_refused(given, line):
+    with pytest.raises(ValueError, match=line):
+        Promesse(**given)
 
 
 def test_max_jump_cuts_the_trace():
@@ -200,11 +204,6 @@ def test_a_walk_of_insane_size_is_refused_before_it_is_filled():
     # and long where its records are many: 60 points a record, back and forth over 12 km
     many = Promesse(200).protect(eastwards(12_000.5 * (np.arange(20_000) % 2), np.arange(20_000)))
     assert 1e6 < len(many) < 61 * 20_000
-
-
-def test_refuses_a_wrong_jump():
-    with pytest.raises(ValueError, match=r"max_jump must be positive, in m; None fills every jump \(got 0\)"):
-        Promesse(max_jump=0)
 
 
 def test_a_walk_that_needs_more_room_than_its_steps_told_is_walked_again(monkeypatch):

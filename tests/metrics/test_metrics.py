@@ -72,12 +72,9 @@ class TestEveryMetric:
     def test_a_trace_against_itself(self, metric, of_itself, plane):
         """Exact on the ground; degrees that went through the Mercator plane come back to 1e-8 m."""
         traces = walks([40, 25, 33])
-        found = metric(traces, traces, plane)
-        known = found.dropna()
+        known = metric(traces, traces, plane).dropna()
         assert len(known)
-        np.testing.assert_allclose(
-            known, np.broadcast_to(of_itself, known.shape), rtol=0, atol=1e-8 if plane == "mercator" else 0
-        )
+        np.testing.assert_allclose(known, [of_itself] * len(known), rtol=0, atol=1e-8 if plane == "mercator" else 0)
 
     def test_one_thread_and_all_of_them_give_the_same(self, metric, of_itself, plane, threads):
         traces = walks([40, 25, 33])
@@ -101,9 +98,8 @@ class TestEveryMetric:
         found = metric(traces, protected, plane)
         other = {"a": "z", "b": "y", "c": "x"}
         renamed = [as_traces(t.assign(user=t["user"].astype(str).map(other))) for t in (traces, protected)]
-        pd.testing.assert_frame_equal(
-            metric(*renamed, plane).loc[["z", "y", "x"]].set_axis(found.index), found, check_exact=True
-        )
+        turned = metric(*renamed, plane).loc[["z", "y", "x"]].set_axis(found.index)
+        pd.testing.assert_frame_equal(turned, found, check_exact=True)
         alone = [rows(t, (t["user"] == "b").to_numpy()) for t in (traces, protected)]
         pd.testing.assert_frame_equal(metric(*alone, plane), found.loc[["b"]], check_exact=True)
 
@@ -125,12 +121,9 @@ class TestEveryMetric:
         came = visits(traces, 45, 5, 500, plane).to_numpy() > 0 if "distortion" in found else [True, True]
         np.testing.assert_array_equal(found.iloc[:, 0], np.where(came, expected, np.nan))
 
-    def test_nobody_at_all(self, metric, of_itself, plane):
-        nobody = as_traces(walks([2]).head(0))
-        assert len(metric(nobody, nobody, plane)) == 0
-
-    def test_one_record(self, metric, of_itself, plane):
+    def test_one_record_and_none(self, metric, of_itself, plane):
         one = as_traces(walks([1]))
+        assert len(metric(one.head(0), one.head(0), plane)) == 0
         found = metric(one, one, plane)
         assert found.iloc[0].dropna().tolist() == pytest.approx([v for v in of_itself if "distortion" not in found], abs=1e-8)
 
@@ -138,9 +131,6 @@ class TestEveryMetric:
         traces = walks([10, 10])
         with pytest.raises(ValueError, match=r"belong to users with original records \(1 are not, first: b\)"):
             metric(rows(traces, (traces["user"] == "a").to_numpy()), traces, plane)
-
-
-# area coverage
 
 
 def test_worked_area_coverage():
@@ -173,28 +163,15 @@ def test_area_coverage_equals_the_slow_twin(seed, grid, window):
     np.testing.assert_allclose(found, [twin[user] for user in found.index], rtol=1e-12)
 
 
-def test_area_coverage_refuses():
-    traces = walks([5])
-    with pytest.raises(ValueError, match=r"grid must have a method cells\(lat, lng\), as SquareGrid has \(got 800\)"):
-        area_coverage(traces, traces, 800)
-    with pytest.raises(ValueError, match=r"window must be positive, in s.*\(got 0\)"):
-        area_coverage(traces, traces, window=0)
-
-
-# spatial distortion
-
-
 def test_worked_spatial_distortion():
     """An L of two segments of 1000 m: records beside it, behind its end, at its corner."""
     original = on_the_equator([0, 1000, 1000], [0, 60, 120], north=[0, 0, 1000])
     protected = on_the_equator([500, -300, 1000, 1030], range(4), north=[40, 400, 0, 500])
-    np.testing.assert_allclose(
-        distances_to_path(original, protected), [40, 500, 0, 30], atol=1e-4
-    )  # the Earth bends by so much
+    # the Earth bends by so much
+    np.testing.assert_allclose(distances_to_path(original, protected), [40, 500, 0, 30], atol=1e-4)
     assert spatial_distortion(original, protected)["a"] == pytest.approx(570 / 4, abs=1e-4)
-    np.testing.assert_allclose(
-        distances_to_path(original, protected, interpolate=False), [np.hypot(500, 40), 500, 0, np.hypot(500, 30)], atol=1e-2
-    )
+    to_records = distances_to_path(original, protected, interpolate=False)
+    np.testing.assert_allclose(to_records, [np.hypot(500, 40), 500, 0, np.hypot(500, 30)], atol=1e-2)
 
 
 @pytest.mark.parametrize("plane", PLANES)
@@ -218,9 +195,8 @@ def test_spatial_distortion_ignores_time_and_direction():
 
 def test_promesse_of_few_turns_stays_on_the_path():
     """Along one straight street the samples lie on it: centimetres, though they are far away in time."""
-    original = on_the_equator(
-        np.r_[np.arange(0, 3000, 100), np.full(60, 3000), np.arange(3000, 6000, 100)], 60 * np.arange(120)
-    )
+    metres = np.r_[np.arange(0, 3000, 100), np.full(60, 3000), np.arange(3000, 6000, 100)]
+    original = on_the_equator(metres, 60 * np.arange(120))
     protected = Promesse(200).protect(original)
     assert spatial_distortion(original, protected)["a"] < 0.01
     assert spatio_temporal_distortion(original, protected)["a"] > 500
@@ -268,10 +244,8 @@ def test_a_long_trace_equals_a_few_of_all_pairs():
     few = rows(protected, np.sort(rng.choice(3000, 12, replace=False)))
     twin = naive.distances_to_path(original, few, "ground", True)["a"]
     np.testing.assert_allclose(distances_to_path(original, few), twin, rtol=1e-9, atol=1e-6)
-    every = distances_to_path(original, protected)
-    np.testing.assert_array_equal(
-        every[np.searchsorted(milliseconds(protected), milliseconds(few))], distances_to_path(original, few)
-    )
+    at = np.searchsorted(milliseconds(protected), milliseconds(few))
+    np.testing.assert_array_equal(distances_to_path(original, protected)[at], distances_to_path(original, few))
 
 
 def test_across_the_date_line():
@@ -284,9 +258,6 @@ def test_across_the_date_line():
     assert spatio_temporal_distortion(original, protected)["a"] == pytest.approx(np.mean(expected), abs=1e-4)
     middle = temporal_projection(original, protected)
     np.testing.assert_allclose(np.abs(middle["lng"]), [179.99, 180, 179.99], atol=1e-9)
-
-
-# spatio-temporal distortion
 
 
 def test_worked_temporal_projection():
@@ -314,9 +285,6 @@ def test_spatio_temporal_distortion_equals_the_slow_twin(plane, seed, lng):
     twin = pd.Series(naive.spatio_temporal_distortion(original, protected, plane))
     found = spatio_temporal_distortion(original, protected, plane)
     np.testing.assert_allclose(found, twin.reindex(found.index), rtol=1e-10, atol=1e-6)
-
-
-# surrounding points of interest
 
 
 def test_worked_surroundings():
@@ -361,23 +329,33 @@ def test_surroundings_equal_the_slow_twin(seed, empty, half, lng):
     assert found["records"].sum() == len(protected)
 
 
-def test_surroundings_refuse():
-    traces = walks([5])
-    with pytest.raises(ValueError, match=r"points need the columns lat and lng; missing: lng \(got \['lat'\]\)"):
-        surrounding_pois(traces, traces, POINTS[["lat"]])
-    with pytest.raises(ValueError, match=r"at least one point of interest \(got none\)"):
-        surrounding_pois(traces, traces, POINTS.head(0))
-    with pytest.raises(ValueError, match=r"1 do not, first in row 1: lat nan, lng 5.0"):
-        surrounding_pois(traces, traces, pd.DataFrame({"lat": [45, np.nan], "lng": [5.0, 5.0]}))
-    with pytest.raises(ValueError, match=r"no point of interest lies within 200 m of any record \(points: 1.000 … 1.000"):
-        surrounding_pois(traces, traces, pd.DataFrame({"lat": [1.0], "lng": [5.0]}))
-    with pytest.raises(ValueError, match=r'empty must be "unlike", "alike" or "left out" \(got 0\)'):
-        surrounding_pois(traces, traces, POINTS, empty=0)
-    with pytest.raises(ValueError, match=r"distance must be positive, in m \(got -1\)"):
-        surrounding_pois(traces, traces, POINTS, -1)
+def near(points=POINTS, *how, **named):
+    return lambda traces: surrounding_pois(traces, traces, points, *how, **named)
 
 
-# number of visits
+@pytest.mark.parametrize(
+    ("metric", "line"),
+    [
+        (near(POINTS[["lat"]]), r"points need the columns lat and lng; missing: lng \(got \['lat'\]\)"),
+        (near(POINTS.head(0)), r"at least one point of interest \(got none\)"),
+        (near(pd.DataFrame({"lat": [45, np.nan], "lng": 5.0})), r"1 do not, first in row 1: lat nan, lng 5.0"),
+        (near(pd.DataFrame({"lat": [1.0], "lng": 5.0})), r"no point of interest lies within 200 m of any .* 1.000 … 1.000"),
+        (near(empty=0), r'empty must be "unlike", "alike" or "left out" \(got 0\)'),
+        (near(POINTS, -1), r"distance must be positive, in m \(got -1\)"),
+        (lambda t: area_coverage(t, t, 800), r"grid must have a method cells\(lat, lng\), as SquareGrid has \(got 800\)"),
+        (lambda t: area_coverage(t, t, window=0), r"window must be positive, in s.*\(got 0\)"),
+        (lambda t: visits(t, 91.0, 5.0), "lat is the place's"),
+        (lambda t: visits(t, 45.0, 181.0), "lng is the place's"),
+        (lambda t: visits(t, 45.0, 5.0, 0), "radius must"),
+        (lambda t: spatial_distortion(t, t, "globe"), r'plane must be "ground" or "mercator" \(got \'globe\'\)'),
+        (lambda t: spatio_temporal_distortion(t, t, "globe"), "plane must"),
+        (lambda t: distances_to_path(t, t, "globe"), "plane must"),
+        (lambda t: temporal_projection(t, t, "globe"), "plane must"),
+    ],
+)
+def test_what_is_refused(metric, line):
+    with pytest.raises(ValueError, match=line):
+        metric(walks([5]))
 
 
 def test_worked_visits():
@@ -416,23 +394,6 @@ def test_visits_equal_the_slow_twin(seed, plane, radius):
     np.testing.assert_allclose(table["distortion"], expected)
 
 
-@pytest.mark.parametrize(
-    ("bad", "line"),
-    [({"lat": 91.0}, "lat is the place's"), ({"lng": 181.0}, "lng is the place's"), ({"radius": 0}, "radius must")],
-)
-def test_visits_refuse(bad, line):
-    traces = walks([5])
-    with pytest.raises(ValueError, match=line):
-        visits(traces, **{"lat": 45.0, "lng": 5.0} | bad)
-
-
-@pytest.mark.parametrize("metric", [spatial_distortion, spatio_temporal_distortion, distances_to_path, temporal_projection])
-def test_the_plane_is_checked(metric):
-    traces = walks([5])
-    with pytest.raises(ValueError, match=r'plane must be "ground" or "mercator" \(got \'globe\'\)'):
-        metric(traces, traces, "globe")
-
-
 def some_traces(seed, lat=45.0, lng=5.0):
     """An original of three users with records of one time, standstills and jumps; and a protected version of it, which has noise,
     other times, fewer records, and may have lost a user."""
@@ -446,8 +407,7 @@ def some_traces(seed, lat=45.0, lng=5.0):
     ends = np.r_[0, np.cumsum(counts)]
     time = START + np.concatenate([np.cumsum(waits[a:b]) for a, b in itertools.pairwise(ends)])
     north, east = np.cumsum(steps, axis=1)
-    original = from_blocks(users, counts, time, lat + north, (lng + east + 180) % 360 - 180)
-    original = as_traces(original)
+    original = as_traces(from_blocks(users, counts, time, lat + north, (lng + east + 180) % 360 - 180))
     lost = rng.choice(["a", "b", "c", ""])
     kept = (original["user"] != lost).to_numpy() & (rng.random(n) < 0.8)
     protected = GeoI(0.004).protect(rows(original, kept), rng)
