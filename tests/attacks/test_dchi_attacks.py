@@ -49,9 +49,6 @@ class TestEveryAttack:
         with pytest.raises(ValueError, match="fit the attack"):
             attack.rank(COUNTS)
 
-    def test_everybody_is_nearest_to_herself(self, attack):
-        assert policies.min_k(attack.fit(COUNTS).rank(COUNTS)).eq(1).all()
-
     def test_names_and_their_order_do_not_matter(self, attack):
         ranking = attack.fit(COUNTS).rank(COUNTS)
         again = attack.fit(COUNTS.iloc[::-1].rename("x{}".format)).rank(COUNTS.rename("y{}".format))
@@ -61,7 +58,8 @@ class TestEveryAttack:
         whole = attack.fit(COUNTS).rank(COUNTS)
         np.testing.assert_allclose(attack.fit(COUNTS.iloc[3:9]).rank(COUNTS.iloc[5:]), whole.iloc[5:, 3:9])
 
-    def test_equal_profiles_are_equally_alike_and_the_tie_is_the_users(self, attack):
+    def test_everybody_is_nearest_to_herself_and_of_equal_profiles_the_tie_is_the_users(self, attack):
+        assert policies.min_k(attack.fit(COUNTS).rank(COUNTS)).eq(1).all()
         twins = COUNTS.iloc[[0, 0]].set_axis(["ann", "bob"])
         assert policies.min_k(attack.fit(twins).rank(twins)).tolist() == [2, 2]
 
@@ -140,7 +138,6 @@ def test_who_did_not_leak_is_no_success_and_draws_stand_side_by_side():
     ("change", "words"),
     [
         ({"deltas": [-1]}, "deltas must be finite and not negative .got -1"),
-        ({"deltas": [np.nan]}, "deltas must be finite"),
         ({"deltas": ["x"]}, "deltas must be numbers"),
         ({"known": np.zeros((3, 2))}, "profiles must have the shapes"),
         ({"published": np.zeros((3, 0)), "known": np.zeros((3, 0))}, "J, the POIs that leaked, must not be empty"),
@@ -180,12 +177,6 @@ def test_inconsistencies_equal_algorithm_12(sides, taus, number):
     assert found.dtype == published.dtype
 
 
-def test_an_affinity_may_differ_between_there_and_back():
-    """Aff_jj' < τ is asked of j, by its own row."""
-    one_way = np.array([[1.0, 0.0], [1.0, 1.0]])
-    assert consistent(np.array([[1, 1]]), one_way, [0.5], [1]).tolist() == [[[[0, 1]]]]
-
-
 def test_inconsistencies_of_many_samples():
     rng = np.random.default_rng(1)
     b = rng.random((3, 20, 6)) < 0.5
@@ -194,6 +185,8 @@ def test_inconsistencies_of_many_samples():
     assert found.shape == (2, 3, 3, 20, 6)
     np.testing.assert_array_equal(found[1, 2, 1], inconsistencies(b[1], aff[1], [0.3], [3])[0, 0])
     assert not inconsistencies(b, aff, [0], [1]).any()
+    one_way = np.array([[1.0, 0.0], [1.0, 1.0]])  # Aff_jj' < τ is asked of j, by its own row
+    assert consistent(np.array([[1, 1]]), one_way, [0.5], [1]).tolist() == [[[[0, 1]]]]
     for wrong, words in [
         ({"taus": [-0.1]}, "tau must"),
         ({"numbers_of_pois": [0]}, "N must"),
@@ -244,7 +237,6 @@ def test_success_in_guessing_the_most_visited_poi():
     ("change", "words"),
     [
         ({"delta": -0.5}, "delta must be finite and not negative .got -0.5"),
-        ({"delta": np.nan}, "delta must be finite"),
         ({"published": np.zeros((3, 0)), "known": np.zeros((2, 0))}, "J, the POIs that leaked, must not be empty"),
         ({"guess": np.ones((3, 4), bool)}, "every leaked profile needs its guess"),
         ({"empty": "some"}, "empty must be"),

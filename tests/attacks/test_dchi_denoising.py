@@ -54,14 +54,18 @@ def test_what_is_no_pair_of_profiles_is_refused(guess, said, words):
         guess(said, np.ones((2, 4)))
 
 
-def test_a_form_that_there_is_not():
-    for guess in (guess_bernoulli, guess_laplacian):
-        with pytest.raises(ValueError, match='form must be "unbiased" or "printed"'):
-            guess(np.ones((2, 4)), np.ones((2, 4)), form="corrected")
-    with pytest.raises(ValueError, match="rounding must be"):
-        likeliest_epsilon(np.ones((2, 4)), np.ones((2, 4)), rounding="up")
-    with pytest.raises(ValueError, match="pooled must be"):
-        likeliest_epsilon(np.ones((2, 4)), np.ones((2, 4)), pooled=3)
+@pytest.mark.parametrize(
+    ("guess", "wrong", "words"),
+    [
+        (guess_bernoulli, {"form": "corrected"}, 'form must be "unbiased" or "printed"'),
+        (guess_laplacian, {"form": "corrected"}, "form must be"),
+        (likeliest_epsilon, {"rounding": "up"}, "rounding must be"),
+        (likeliest_epsilon, {"pooled": 3}, "pooled must be"),
+    ],
+)
+def test_a_form_that_there_is_not(guess, wrong, words):
+    with pytest.raises(ValueError, match=words):
+        guess(np.ones((2, 4)), np.ones((2, 4)), **wrong)
 
 
 def test_the_unbiased_form_of_algorithm_13_is_unbiased_and_the_printed_one_is_not():

@@ -39,11 +39,9 @@ def test_everybodys_affinity():
 
 def in_layouts():
     """Two layouts: the days of SETTING, and the first of them in another placing, where the POIs are in another order."""
-    first, second = (half.to_numpy()[:, ::-1] for half in (FIRST, SECOND))
-    turned = prepare(*(type(FIRST)(of, FIRST.index, FIRST.columns) for of in (first, second)))
-    return together(
-        [*(prepare(a, b) for a, b in ((FIRST, SECOND), (SECOND[::2], FIRST[::2]))), turned._replace(layouts=np.array([1]))]
-    )
+    turned = prepare(*(half.iloc[:, ::-1].set_axis(half.columns, axis=1) for half in (FIRST, SECOND)))
+    days = prepare(FIRST, SECOND), prepare(SECOND[::2], FIRST[::2])
+    return together([*days, turned._replace(layouts=np.array([1]))])
 
 
 def test_layouts_are_kept_apart():
@@ -56,9 +54,8 @@ def test_layouts_are_kept_apart():
     found = dchi_choices.known_to_everybody(samples, setting).affinity
     of_first = dchi_choices.known_to_everybody(SAMPLES, SETTING).affinity[0]
     for d in range(12):
-        visited = (setting.first + setting.second > 0)[setting.offsets[2 * samples.layout[d]] :][
-            : None if samples.layout[d] else setting.offsets[2]
-        ]
+        first, last = setting.offsets[[2, 3] if samples.layout[d] else [0, 2]]
+        visited = (setting.first + setting.second > 0)[first:last]
         assert found[d, 2, 7] == pytest.approx((visited[:, 2] & visited[:, 7]).mean())
         assert (found[d] == of_first).all() == (samples.layout[d] == 0)
     assert dchi_choices.pooled(setting).per_day.tolist() == [setting.offsets[2], setting.per_day[2]]
@@ -77,16 +74,13 @@ def test_affinity_by_place():
     np.testing.assert_allclose(found[0], [[1, 1 / 2, 1 / 5], [1 / 2, 1, 1 / 4], [1 / 5, 1 / 4, 1]], rtol=1e-3)
     assert found[1, 0, 1] == pytest.approx(1 / 3, rel=1e-3)
     # shares of a POI's visitors: near (0, 1) 3 of 4 and 3 of 3, (1, 2) none, far (0, 2) 1 of 4 and 1 of 2
-    np.testing.assert_allclose(
-        dchi_choices.closeness(samples, places), spearmanr([1, 1, 3, 3, 4, 4], [0.75, 1, 0, 0, 0.25, 0.5]).statistic
-    )
+    expected = spearmanr([1, 1, 3, 3, 4, 4], [0.75, 1, 0, 0, 0.25, 0.5]).statistic
+    np.testing.assert_allclose(dchi_choices.closeness(samples, places), expected)
 
 
 def test_crossed_draws_keep_their_users():
     again = dchi_choices.crossed(SAMPLES, np.random.default_rng(2), 3)
-    for d in range(5):
-        for k in range(3):
-            np.testing.assert_array_equal(again.day[3 * d + k], SAMPLES.day[d])
+    np.testing.assert_array_equal(again.day, np.repeat(SAMPLES.day, 3, axis=0))
     assert len(np.unique(again.u)) == again.u.size
 
 
@@ -113,12 +107,9 @@ def test_the_interval_of_a_part_holds_it():
     assert inside > 170  # of 190; a percentile interval of few draws is somewhat narrow
 
 
-def test_halfway_to_a_coin():
+def test_measures_are_those_of_the_figures():
     for epsilon in (0.1, 6.0):
         assert least_p(dchi_choices.halfway(epsilon)) == pytest.approx((least_p(epsilon) + 0.5) / 2)
-
-
-def test_measures_are_those_of_the_figures():
     for protection in (dchi.NEAR_BOOLEANS, dchi.COUNTS):
         of = dchi.error(SAMPLES, protection, [2.0])[:, 0] / dchi.level(SAMPLES, protection)
         np.testing.assert_allclose(dchi_choices.share(SAMPLES, protection, 2.0), of)

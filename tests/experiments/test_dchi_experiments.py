@@ -78,6 +78,12 @@ class TestSamples:
                 assert (len(set(pois)), len(set(users))) == (15, 50)
                 np.testing.assert_array_equal(known["2.1"].known[d], day[d][:, pois])
                 np.testing.assert_array_equal(known["2.2"].known[d], day[d][users])
+            said = published(SAMPLES, protection, 1.0)
+            np.testing.assert_array_equal(known["2.2"].published[7], said[7][users])
+            fewer = leaked(SAMPLES, protection, said, "2.2", 20)  # who leaks first also leaks when more do
+            assert all(set(a) < set(b) for a, b in zip(fewer.users, known["2.2"].users, strict=True))
+            with pytest.raises(ValueError, match="amount must be a whole number"):
+                leaked(SAMPLES, protection, said, "2.1", 30)
 
     @pytest.mark.parametrize("protection", PROTECTIONS, ids=str)
     def test_profiles_are_what_the_mechanism_publishes(self, protection):
@@ -89,22 +95,6 @@ class TestSamples:
             chi = whole if protection.neighbours is None else neighbourhood(b, SAMPLES.affinity[d], protection.neighbours)
             true = SAMPLES.second[d] if protection.counts else b
             np.testing.assert_array_equal(said[d], protection.at(0.7).noisy(true, chi, SAMPLES.u[d]))
-
-    def test_what_leaks(self):
-        said = published(SAMPLES, dchi.COUNTS, 1.0)
-        some = leaked(SAMPLES, dchi.COUNTS, said, "2.2")
-        assert some.known.shape == some.published.shape == (12, 50, 29)
-        np.testing.assert_array_equal(some.known[4], SAMPLES.day[4][some.users[4]])
-        pois = leaked(SAMPLES, dchi.BOOLEANS, said, "2.1")
-        assert pois.known.shape == (12, 100, 15)
-        np.testing.assert_array_equal(pois.known[4], SAMPLES.day[4][:, pois.pois[4]] > 0)
-        earlier = leaked(SAMPLES, dchi.COUNTS, said, "1")
-        np.testing.assert_array_equal(earlier.known, SAMPLES.first)
-        # who leaks first also leaks when more do
-        fewer = leaked(SAMPLES, dchi.COUNTS, said, "2.2", 20)
-        assert all(set(a) < set(b) for a, b in zip(fewer.users, some.users, strict=True))
-        with pytest.raises(ValueError, match="amount must be a whole number"):
-            leaked(SAMPLES, dchi.COUNTS, said, "2.1", 30)
 
 
 @pytest.mark.parametrize("protection", PROTECTIONS, ids=str)
@@ -212,15 +202,11 @@ def test_without_any_leak_the_most_visited_poi_is_read_off():
 def test_the_correction_that_the_paper_lacks():
     plain, corrected = (dchi.error(SAMPLES, dchi.BOOLEANS, [1.0, 2.0], c).mean(axis=0) for c in (False, True))
     assert (corrected < 0.7 * plain).all()
-    with pytest.raises(ValueError, match="corrected is for booleans"):
-        dchi.error(SAMPLES, dchi.COUNTS, [1.0], True)
-
-
-def test_levels_and_bands():
     assert dchi.level(SAMPLES, dchi.BOOLEANS)[0] == pytest.approx((SAMPLES.day[0] > 0).sum() / 29)
     assert dchi.level(SAMPLES, dchi.COUNTS)[0] == pytest.approx(SAMPLES.day[0].sum() / 29)
-    found = dchi.band(np.arange(101.0)[:, None])
-    assert np.ravel(found).tolist() == pytest.approx([50, 5, 95])
+    assert np.ravel(dchi.band(np.arange(101.0)[:, None])).tolist() == pytest.approx([50, 5, 95])
+    with pytest.raises(ValueError, match="corrected is for booleans"):
+        dchi.error(SAMPLES, dchi.COUNTS, [1.0], True)
 
 
 def test_what_the_likelihood_cannot_know_is_refused():

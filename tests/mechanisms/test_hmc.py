@@ -71,9 +71,8 @@ class TestAlteration:
             d = {name: naive.topsoe(h, p) for name, p in profiles.items()}
             if any(abs(x - y) < 1e-9 for x, y in combinations(d.values(), 2)):
                 continue  # who is nearer, and of equal coverage the target, is a matter of rounding
-            outcome, targets, expected, records = naive.altered(
-                h, profiles, user, n, 0.2 * n, 6, margin, exclusion, k, target, rounding, rounded_at
-            )
+            rules = margin, exclusion, k, target, rounding, rounded_at
+            outcome, targets, expected, records = naive.altered(h, profiles, user, n, 0.2 * n, 6, *rules)
             row = found.users.loc[user]
             assert row["outcome"] == outcome
             assert found.targets["target"][found.targets["trace"] == user].tolist() == targets

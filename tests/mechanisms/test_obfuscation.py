@@ -86,7 +86,6 @@ class TestOwnObfuscation:
 
     def test_who_has_no_channel_is_not_published(self):
         mechanism = OwnObfuscation({"ann": CHANNEL}, GRID)
-
         with pytest.raises(ValueError, match="no channel for 2 of 3 users: the first is bob"):
             mechanism.protect(traces_of({"ann": [0], "bob": [1], "cat": [2]}), np.random.default_rng(1))
 

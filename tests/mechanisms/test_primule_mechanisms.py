@@ -65,17 +65,16 @@ class TestEveryMechanism:
         assert ((said.values.to_numpy() >= 0) & (said.values.to_numpy() <= 1)).all()
         assert not said.values.equals(PROFILES)
 
-    def test_input_is_untouched(self, mechanism):
-        for given_ in (PROFILES, PROFILES.iloc[:3]):
-            before = given_.copy(deep=True)
-            said = protect(mechanism, given_)
-            said.values.iloc[:, :] = 0.5
-            pd.testing.assert_frame_equal(given_, before, check_exact=True)
-
-    def test_same_seed_same_result(self, mechanism):
+    def test_input_is_untouched_and_the_same_seed_gives_the_same_result(self, mechanism):
         one, two, other = (protect(mechanism, PROFILES, seed).values for seed in (9, 9, 8))
         pd.testing.assert_frame_equal(one, two, check_exact=True)
         assert mechanism.random == (not one.equals(other))
+        for given_ in (PROFILES, PROFILES.iloc[:3], PROFILES.iloc[:0]):
+            before = given_.copy(deep=True)
+            said = protect(mechanism, given_)
+            assert said.values.shape == given_.shape
+            said.values.iloc[:, :] = 0.5
+            pd.testing.assert_frame_equal(given_, before, check_exact=True)
 
     def test_order_of_rows_does_not_matter(self, mechanism):
         order = np.random.default_rng(3).permutation(len(PROFILES))
@@ -89,10 +88,6 @@ class TestEveryMechanism:
             outside = np.setdiff1d(np.arange(24), mechanism.h)
             said = protect(mechanism, PROFILES).values
             pd.testing.assert_frame_equal(said[outside], PROFILES[outside], check_exact=True)
-
-    def test_nobody(self, mechanism):
-        said = protect(mechanism, PROFILES.iloc[:0])
-        pd.testing.assert_frame_equal(said.values, PROFILES.iloc[:0])
 
     def test_parameters_cannot_be_changed(self, mechanism):
         with pytest.raises(AttributeError):
@@ -332,6 +327,8 @@ class TestPrimule:
     def test_distance(self, distance):
         with pytest.raises(ValueError, match="distance must be"):
             Primule(3, distance=distance)
+        with pytest.raises(ValueError, match="unsafe must be"):
+            Primule(3, unsafe="<= k")
 
     @pytest.mark.parametrize(
         "d", [lambda m, o: 1.0, lambda m, o: o[:, 0] - 1, lambda m, o: o[:, 0] * np.nan, lambda m, o: o[:, 0] + np.inf]
@@ -339,10 +336,6 @@ class TestPrimule:
     def test_functions_that_are_no_distance(self, d):
         with pytest.raises(ValueError, match="distance must return a finite number, 0 or above, for each of"):
             protect(Primule(3, distance=d), PROFILES)
-
-    def test_unsafe(self):
-        with pytest.raises(ValueError, match="unsafe must be"):
-            Primule(3, unsafe="<= k")
 
 
 class TestNearest:

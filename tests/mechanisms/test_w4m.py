@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from naive_mechanisms import wait_for_me
 
 from mobpriv.ground.geo import distance, metres_per_degree, to_degrees, to_plane
-from mobpriv.mechanisms.w4m import W4M, SpaceTime, lstd, space_time
+from mobpriv.mechanisms.w4m import W4M, lstd, space_time
 from mobpriv.traces.table import as_traces, by_user, from_blocks, milliseconds
 
 START = 1_400_000_000_000  # ms
@@ -95,17 +95,6 @@ def test_distance_worked_out():
     assert s.z[19] == pytest.approx(1900)  # 19 minutes at the mean speed of 100 m a minute
     late = s._replace(z=np.r_[s.z[:20], s.z[20:40] + 6000, s.z[40:]])
     assert lstd(late, 0, 20, 20, 40, 100.0, 10, np.inf, nothing)[0] == 200
-
-
-def test_leftover_points_count_against_the_last():
-    """A trace of one record against 20: each of the 20 is matched with the one; 0, 100, … 1900 m in space and in time.
-
-    3-D distance √2·100·i, in units of 200 m: floor(0.7071 i), at most 10: 0 0 1 2 2 3 4 4 5 6 7 7 8 9 9 and five times 10.
-    """
-    s = space_time(parallel_lanes([0, 0]))
-    cost, reach = lstd(s, 0, 1, 20, 40, 200.0, 10, np.inf, np.empty(0, np.int64))
-    assert cost == sum([0, 0, 1, 2, 2, 3, 4, 4, 5, 6, 7, 7, 8, 9, 9]) + 50
-    assert reach == pytest.approx(1900, rel=1e-6)
 
 
 def test_trash_and_growing_radius():
@@ -242,14 +231,6 @@ def test_several_draws_share_their_distances():
     for seed in range(4):
         alone, shared = (W4M().protect(traces, np.random.default_rng(seed), p) for p in (None, pairs))
         pd.testing.assert_frame_equal(alone, shared, check_exact=True)
-
-
-def test_first_of_several_matched_points():
-    """One record against three at 100, 300 and 200 m: every one is matched with it; the first is taken, not the nearest or last."""
-    match = np.empty(1, np.int64)
-    space = SpaceTime(np.array([0.0, 300.0, 100.0, 200.0]), np.zeros(4), np.ones(4), np.ones(4), np.zeros(4))
-    assert lstd(space, 0, 1, 1, 4, 1000.0, 10, np.inf, match) == (0, 300)
-    assert match[0] == 1
 
 
 def test_times_of_the_wrapper():

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from trace_making import edge_traces
 
 from mobpriv.ground.geo import to_degrees, to_plane
 from mobpriv.ground.grid import S2Grid, SquareGrid
@@ -16,23 +17,13 @@ METRES = 1e-8  # degrees written with 16 digits are exact to so much
 START = 1_450_000_000_000  # ms
 
 
-def traces_in(folder):
-    """The traces of a folder, one file a user; empty files are erased traces."""
-    files = [path for path in sorted(folder.glob("*.csv")) if path.stat().st_size]
-    read = [np.atleast_2d(np.loadtxt(path, delimiter=",")) for path in files]
-    every = np.concatenate(read)
-    users = pd.Index([path.stem for path in files])
-    return from_blocks(users, [len(r) for r in read], every[:, 2].astype(np.int64), every[:, 0], every[:, 1])
-
-
 @pytest.fixture(scope="module", params=PROTECTED)
 def edge(request, reference):
     """The edge traces, one protected version of them, and what the author's program says of it."""
-    folder = reference / "edge_traces"
-    original = traces_in(folder / "raw")
-    protected = original if request.param == "raw" else traces_in(folder / "expected" / request.param)
+    original = edge_traces(reference)
+    protected = original if request.param == "raw" else edge_traces(reference, f"expected/{request.param}")
     assert len(by_user(original)[0]) == 12
-    return original, protected, json.loads((folder / "expected" / "metrics.json").read_text())[request.param]
+    return original, protected, json.loads((reference / "edge_traces/expected/metrics.json").read_text())[request.param]
 
 
 def program(values):

@@ -70,33 +70,12 @@ def test_nothing_found_is_full_privacy_and_nothing_to_hide_is_no_number():
     assert area_coverage(one, one.iloc[:0], CELLS)["f_score"].tolist() == [0]
 
 
-def test_as_printed_privacy_falls_below_zero():
-    """Three places of T' around one of T: P = 1, R = 3. Two-sided counts keep the promised range."""
-    stops = [((0, 0), 30), ((-95, 0), 0), ((2000, 0), 30), ((2000, 3000), 0), ((-99, 0), 30), ((5000, 0), 0), ((99, 0), 30)]
-    home, around = journey([((0, 0), 30)]), journey(stops)
-    printed = poi_privacy(home, around, diameter=100, near=100)
-    assert printed.loc["ann", ["real", "found", "matched", "rediscovered"]].tolist() == [1, 4, 3, 1]
-    assert printed.loc["ann", "recall"] == 3
-    assert printed.loc["ann", "privacy"] == pytest.approx(1 - 2 * (3 / 4) * 3 / (3 / 4 + 3)) < 0
-    both = poi_privacy(home, around, diameter=100, near=100, matched="both")
-    assert both.loc["ann", "privacy"] == pytest.approx(1 - 2 * 0.75 / 1.75)
-
-
 def test_a_match_ends_at_its_distance_also_across_the_date_line():
     there = journey([((100, 0), 30)])
     assert poi_privacy(journey([((0, 0), 30)]), there, near=100.01)["privacy"].tolist() == [0]
     assert poi_privacy(journey([((0, 0), 30)]), there, near=99.99)["privacy"].tolist() == [1]
     east, west = (rows(RAW, np.arange(30)).assign(lng=lng) for lng in (179.9999, -179.9999))
     assert poi_privacy(east, west)["privacy"].tolist() == [0]
-
-
-def test_stays_count_a_place_as_often_as_it_was_visited():
-    """Home is visited three times, work once; only home is found again, once."""
-    home, work = ((0, 0), 30), ((3000, 0), 30)
-    raw, published = journey([home, work, home, ((0, 5000), 0), home]), journey([home])
-    assert poi_privacy(raw, published)["privacy"].tolist() == [pytest.approx(1 - 2 * 0.5 / 1.5)]
-    assert poi_privacy(raw, published, merged=False)["privacy"].tolist() == [pytest.approx(1 - 2 * 0.25 / 1.25)]
-    assert poi_privacy(raw, published, merged=False, matched="both")["privacy"].tolist() == [pytest.approx(1 - 2 * 0.75 / 1.75)]
 
 
 @pytest.mark.parametrize("plane", ["ground", "mercator"])

@@ -67,15 +67,6 @@ def test_the_highest_value_is_the_wrong_end_for_geo_i():
     assert GEO_I.privacy.at(0.0) < 0.1
 
 
-def test_the_middle_of_both_thresholds():
-    """Privacy of at least 0.25 and utility of at least 0.25: from 0.01/e to 0.01·e."""
-    low, high = 0.01 / math.e, 0.01 * math.e
-    found = both_thresholds([GEO_I], 0.25, 0.25).settings[0]
-    assert (found.low, found.high) == (pytest.approx(low), pytest.approx(high))
-    assert found.value == pytest.approx((low + high) / 2, rel=1e-12)
-    assert both_thresholds([GEO_I], 0.25, 0.25, "geometric").value == pytest.approx(0.01, rel=1e-12)
-
-
 @pytest.mark.parametrize("law", [privacy_threshold, utility_threshold])
 def test_a_threshold_outside_the_saturation_levels(law):
     """(7) and (10) have no solution there: the threshold is kept everywhere, or nowhere."""
@@ -143,9 +134,8 @@ def test_the_ratio_beside_a_search(one, w):
 
 
 def test_a_ratio_that_is_met_thrice_is_met_where_levels_are_higher():
-    one = Candidate(
-        "both rise", *(Arctan(0.8 / math.pi, b, 0.0, d) for b, d in ((0.8, 0.5), (3.0, 0.55))), math.exp(-6), math.exp(6)
-    )
+    levels = (Arctan(0.8 / math.pi, b, 0.0, d) for b, d in ((0.8, 0.5), (3.0, 0.55)))
+    one = Candidate("both rise", *levels, math.exp(-6), math.exp(6))
     found, tried = ratio([one], 1), OnLattice(one)
     assert (np.diff(np.sign(tried.privacy - tried.utility)) != 0).sum() >= 2
     assert found.privacy + found.utility == pytest.approx(tried.crossings(1), abs=FAR)

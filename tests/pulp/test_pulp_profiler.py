@@ -79,12 +79,6 @@ def test_numbers_depend_on_nobody_else_and_on_no_other_value(table):
     assert (len(nobody), nobody.columns[0]) == (0, "user")
 
 
-def test_each_repetition_draws_noise_of_its_own(table):
-    noisy = table[(table["mechanism"] == "Geo-I") & (table["user"] != "b")]
-    first, second = (noisy.loc[noisy["repetition"] == k, ["privacy", "utility"]].to_numpy() for k in (1, 2))
-    assert (first != second).any(axis=1).all()
-
-
 def test_processes_give_the_same_numbers(table):
     pd.testing.assert_frame_equal(profile(PEOPLE, FEW, [3, 8], QUICK, workers=2), table)
 

@@ -35,12 +35,6 @@ def test_slices_equal_their_definition(some, seconds):
     pd.testing.assert_frame_equal(as_traces(found), found)
 
 
-def test_intervals_are_open_at_their_end_and_empty_ones_give_nothing():
-    found, owner = slices(at(0, 1799.999, 1800, 9000, 9001), 1800)
-    assert found["user"].tolist() == ["u0-0", "u0-0", "u0-1", "u0-5", "u0-5"]
-    assert owner.tolist() == ["u0"] * 3
-
-
 def test_algorithm_4_as_printed_is_another_one():
     """After a pause each record stands alone until the start of the interval has caught up; without pauses both agree."""
     paused = at(0, 60, 9000, 9060, 9120, 9180, 9240, 9300, 9360)
