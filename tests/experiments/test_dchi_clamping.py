@@ -26,8 +26,6 @@ def test_the_error_without_clamping_by_hand():
     by_hand = [abs(sum(int(free[3, i, j]) - int(SAMPLES.day[3, i, j]) for i in range(100))) for j in range(29)]
     assert found[3, 0] == pytest.approx(sum(by_hand) / 29)
     assert (found < dchi.error(SAMPLES, dchi.COUNTS, [0.7])).all()  # of few visits the zeros are most
-    with pytest.raises(ValueError, match="booleans are not clamped"):
-        dchi_attacks.unclamped(SAMPLES, dchi.BOOLEANS, 1.0)
 
 
 def test_what_is_added_and_moved_by_hand():
@@ -38,3 +36,8 @@ def test_what_is_added_and_moved_by_hand():
     assert of.others[2] == pytest.approx(sum(s - t for s, t in pairs if t == 0) / 29)
     share = sum(abs(s - t) for s, t in pairs if t > 0) / sum(t for _, t in pairs if t > 0)
     assert dchi_attacks.moved(SAMPLES, dchi.NEAR_COUNTS, 0.7)[2] == pytest.approx(share)  # χ holds all visited POIs
+
+
+def test_booleans_are_refused():
+    with pytest.raises(ValueError, match="booleans are not clamped"):
+        dchi_attacks.unclamped(SAMPLES, dchi.BOOLEANS, 1.0)

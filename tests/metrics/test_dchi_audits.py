@@ -47,7 +47,6 @@ def test_a_p_inside_its_interval_gives_more_than_asked_for():
     loss = audits.privacy_loss(RandomisedResponse(2.0, p=0.4))
     assert loss.epsilon == pytest.approx(np.log(0.6 / 0.4))
     assert audits.privacy_loss(RandomisedResponse(2.0, p=0.5)).epsilon == 0
-    assert audits.privacy_loss(RandomisedResponse(0.01, modulo=False)) == (np.inf, 0, 1, 0)  # is not private at all
 
 
 @pytest.mark.parametrize("rounding", ["nearest", "floor"])
@@ -58,6 +57,11 @@ def test_the_printed_scale_is_only_twice_epsilon_private(rounding):
     assert not holds(printed, 0.999 * 1.4)
     assert holds(printed, 1.4)
     assert audits.privacy_loss(printed).epsilon == pytest.approx(1.4, rel=1e-9)
+
+
+def test_addition_without_modulo_is_not_private_at_all():
+    loss = audits.privacy_loss(RandomisedResponse(0.01, modulo=False))
+    assert loss == (np.inf, 0, 1, 0)
 
 
 @pytest.mark.parametrize(
@@ -88,6 +92,8 @@ def test_releases_compose():
     assert audits.composed(loss, 29, 0) == 0
     assert audits.composed(np.inf, 3, 0) == 0
     assert audits.composed(0.1, 1, 29) == pytest.approx(2.9)
+    with pytest.raises(ValueError, match="releases"):
+        audits.composed(0.1, 0)
 
 
 def test_the_counterexample_by_hand():
@@ -210,19 +216,20 @@ def test_in_data_nearly_every_profile_betrays_itself():
     assert found.index.equals(counts.index)
     pd.testing.assert_frame_equal(found, audits.count_telling(m, counts > 0))
     assert (found["neighbours"] > 0).mean() > 0.9
+    # with a fixed χ there is nothing to tell: no neighbourhood, no counterexample
+    with pytest.raises(ValueError, match="must perturb a Neighbourhood"):
+        audits.count_telling(RandomisedResponse(0.1), counts)
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        # with a fixed χ there is nothing to tell: no neighbourhood, no counterexample
-        (lambda: audits.count_telling(RandomisedResponse(0.1), day(9)), "must perturb a Neighbourhood"),
-        (lambda: audits.counterexamples(RandomisedResponse(0.1, Neighbourhood(4, np.eye(13)))), r"at most 12 POIs .got 13"),
-        (lambda: audits.privacy_loss(Geometric(np.array([1.0, 2.0]))), "epsilon must be one number here"),
-        (lambda: audits.privacy_loss(Geometric(1.0), 1), "largest"),
-        (lambda: audits.composed(0.1, 0), "releases"),
-    ],
-)
-def test_what_is_refused(call, words):
-    with pytest.raises(ValueError, match=words):
-        call()
+def test_where_the_neighbourhood_is_everything_nothing_tells():
+    m = RandomisedResponse(0.1, Neighbourhood(4, np.eye(4)))
+    assert len(audits.counterexamples(m)) == 0
+    with pytest.raises(ValueError, match=r"at most 12 POIs .got 13"):
+        audits.counterexamples(RandomisedResponse(0.1, Neighbourhood(4, np.eye(13))))
+
+
+def test_users_with_their_own_epsilon_have_no_common_law():
+    with pytest.raises(ValueError, match="epsilon must be one number here"):
+        audits.privacy_loss(Geometric(np.array([1.0, 2.0])))
+    with pytest.raises(ValueError, match="largest"):
+        audits.privacy_loss(Geometric(1.0), 1)
