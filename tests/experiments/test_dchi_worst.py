@@ -1,12 +1,16 @@
-"""The adversary's choices: against the plain worst case, and by hand."""
+"""The adversary's choices: against the plain worst case and by hand; names that are right, POIs that leak first, the noise estimated."""
+
+import math
 
 import naive_dchi as naive
 import numpy as np
+import pandas as pd
 import pytest
 from dchi_making import halves
 
 from mobpriv.experiments import dchi, dchi_attacks
-from mobpriv.experiments.dchi import draw, prepare
+from mobpriv.experiments.dchi import BOOLEANS, draw, leaked, prepare, published
+from mobpriv.experiments.dchi_attacks import fewest, names_right, order_of_pois, twins
 
 SAMPLES = draw(prepare(*halves(400)), np.random.default_rng(1), 6)
 
@@ -52,3 +56,93 @@ def test_the_epsilon_of_an_error():
     assert dchi_attacks.epsilon_of_error(SAMPLES, dchi.COUNTS, target * 1.0001) == pytest.approx(1.7, rel=0.02)
     with pytest.raises(ValueError, match="target must be an error that some ε has"):
         dchi_attacks.epsilon_of_error(SAMPLES, dchi.COUNTS, 1e9)
+
+
+@pytest.mark.parametrize(("protection", "epsilon"), [(dchi.BOOLEANS, 2.0), (dchi.NEAR_COUNTS, 1.0)], ids=str)
+def test_names_by_hand(protection, epsilon):
+    found = names_right(SAMPLES, protection, epsilon, 12, 20)
+    at, whose = sorted(SAMPLES.poi_order[1, :20]), sorted(SAMPLES.user_order[1, :12])
+    said = published(SAMPLES, protection, epsilon)[1][:, at].astype(int).tolist()
+    true = protection.of(SAMPLES.day)[1][:, at].astype(int).tolist()
+    best = (-1, 0)
+    for delta in range(100):
+        guesses = [naive.profile_guess(row, [true[j] for j in whose], delta) for row in said]
+        named = {i: whose[next(iter(guess))] for i, guess in enumerate(guesses) if len(guess) == 1}
+        right = sum(i == name for i, name in named.items())
+        if right > best[0]:
+            best = (right, len(named))
+    assert found[1] == pytest.approx(best[0] / max(1, best[1]))
+
+
+def test_the_fewest_that_suffice():
+    rates = np.array([[0.1, 0.4, 0.9], [0.2, 0.6, 0.8]])
+    assert fewest([1, 5, 10], rates) == 5
+    assert fewest([1, 5, 10], rates, 0.9) == np.inf
+
+
+def test_the_most_visited_leak_first():
+    number = (SAMPLES.day[2] > 0).sum(axis=0)
+    most, least = (order_of_pois(SAMPLES, which).poi_order[2] for which in ("most visited", "least visited"))
+    assert sorted(most) == sorted(least) == list(range(29))
+    assert number[most].tolist() == sorted(number, reverse=True)
+    assert number[least].tolist() == sorted(number)
+    assert order_of_pois(SAMPLES, "drawn") is SAMPLES
+
+
+def test_twins_by_hand():
+    known = np.array([[[1, 0], [0, 1], [1, 0]], [[1, 0], [0, 1], [1, 1]]])
+    assert twins(known).tolist() == [2 / 3, 0]
+    some = SAMPLES.day[:, :, :3] > 0
+    rows = [tuple(row) for row in some[1].tolist()]
+    assert twins(some)[1] == sum(rows.count(row) > 1 for row in rows) / 100
+
+
+@pytest.fixture(scope="module")
+def few():
+    rng = np.random.default_rng(5)
+    tables = [pd.DataFrame(rng.poisson(2.0, (80, 9))) for _ in range(2)]
+    return draw(prepare(*tables, least=1), np.random.default_rng(1), draws=4, n=60)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 5.0])
+def test_what_the_estimate_tends_to(epsilon):
+    d = np.random.default_rng(2).laplace(0, 1 / epsilon, 400_000)
+    apart = np.abs(np.floor(1000 + d + 0.5) - 1000)
+    error = apart.std() / apart.mean() / math.sqrt(apart.size)
+    assert 1 / apart.mean() == pytest.approx(float(dchi_attacks.limit(epsilon)), rel=4 * error)
+    assert abs(1 / apart.mean() / epsilon - 1) > 4 * error  # and not to ε
+
+
+def test_ratio_is_that_of_the_mechanism(few):
+    leak = leaked(few, BOOLEANS._replace(counts=True), published(few, BOOLEANS._replace(counts=True), 1.5), "2.2")
+    plain = [1 / (np.mean(np.abs(a.astype(float) - b)) * 1.5) for a, b in zip(leak.published, leak.known, strict=True)]
+    assert dchi_attacks.ratio(few, [1.5])[:, 0] == pytest.approx(plain)
+    # noise that is neither rounded nor clamped is the same at every ε, but for its scale
+    free = dchi_attacks.ratio(few, [0.5, 4.0], rounded=False, clamped=False)
+    assert free[:, 0] == pytest.approx(free[:, 1])
+
+
+def test_rule_against_plain(few):
+    epsilon, m = 1.0, 9
+    p = 1 / (1 + math.e)
+    below, delta = 0.0, -1
+    while below < 0.8:
+        delta += 1
+        below += math.comb(m, delta) * p**delta * (1 - p) ** (m - delta)
+    said, true = published(few, BOOLEANS, epsilon), few.day > 0
+    apart = (said != true).sum(axis=-1)
+    for d in range(4):
+        last = few.user_order[d, -10:]
+        assert dchi_attacks.covered(few, epsilon, 0.8, left=10)[d].tolist() == [bool(apart[d, i] <= delta) for i in last]
+        first = few.user_order[d, :5]
+        assert dchi_attacks.estimated_p(few, epsilon, 5)[d] == pytest.approx(apart[d, first].mean() / m)
+    with pytest.raises(ValueError, match="left"):
+        dchi_attacks.covered(few, epsilon, 0.8, 20, left=50)
+
+
+def test_no_rule_beats_the_best(few):
+    confidences = np.linspace(0.05, 0.95, 19)
+    rates, best = dchi_attacks.by_rule(few, 1.0, confidences)
+    assert rates.shape == (4, 19)
+    assert (rates <= best[:, None]).all()
+    assert np.ptp(rates) > 0

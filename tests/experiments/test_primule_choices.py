@@ -1,11 +1,13 @@
-"""The choices of the PRIMULE chapter: another order of cells, other slots."""
+"""The choices of the PRIMULE chapter: another order of cells, other slots, and those of the extraction of profiles, moved alone."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from mobpriv.experiments.primule import cells_in_order, prepare, with_slots
-from mobpriv.icp.profiles import SLOTS
+from mobpriv.datasets import load_calls
+from mobpriv.datasets.region import START, ZONE
+from mobpriv.experiments.primule import cells_in_order, choices, moved, prepare, thinned, with_slots
+from mobpriv.icp.profiles import SLOTS, Window, icps
 from mobpriv.mechanisms.icp import Primule
 
 
@@ -39,3 +41,45 @@ def test_other_slots_hold_the_same_people(small):
     assert moved.profiles["user"].astype(str).tolist() == small.profiles["user"].astype(str).tolist()
     assert not np.array_equal(moved.values, small.values)
     assert moved.window.slots == (0, 6, 18)
+
+
+def profiles(rows):
+    user, town, key = zip(*rows, strict=True)
+    return pd.DataFrame({"user": user, "municipality": town, "key": np.array(key, np.int64)})
+
+
+def test_moved_by_hand():
+    """a keeps her profile, b's changes, c's is gone; d is new and counts for the share of all, not for the paired shift."""
+    before = profiles([("a", "X", 1), ("b", "X", 1), ("c", "X", 2)])
+    after = profiles([("a", "X", 1), ("b", "X", 3), ("d", "X", 3)])
+    found = moved(before, after, k=2)
+    assert found.profiles == 3
+    assert found.changed.value == pytest.approx(2 / 3)
+    assert found.unsafe.value == pytest.approx(1 / 3)  # a alone
+    assert (found.shift.value, found.shift.n) == (0.5, 2)  # a was one of two, b stays so with d
+    same = moved(before, before, k=2)
+    assert (same.changed.value, same.shift.value) == (0, 0)
+    assert np.isnan(moved(before.iloc[:1], before.iloc[1:2]).shift.value)  # no profile in both
+
+
+def test_the_choices_of_the_region():
+    data = load_calls("region")
+    data = data._replace(calls=data.calls[data.calls["user"].cat.codes < 300])
+    window = Window(START.date(), ZONE)
+    base = icps(data.calls, data.cells, window).profiles
+    found = choices(data, window)
+    assert len(found) == 9
+    for name, of in found.items():
+        assert moved(base, of).changed.value > 0, name
+    fewer = found["users of 28 calls or more"]
+    calls = data.calls["user"].value_counts()
+    assert set(fewer["user"]) == set(calls.index[calls >= 28])
+    kept = base[base["user"].isin(fewer["user"])]
+    assert moved(kept, fewer).changed.value == 0  # who stays keeps her profile
+
+
+def test_thinned_keeps_so_many():
+    calls = pd.DataFrame({"user": range(20_000)})
+    found = thinned(calls, 0.3, np.random.default_rng(1))
+    assert abs(len(found) - 6000) < 5 * np.sqrt(20_000 * 0.3 * 0.7)
+    assert thinned(calls, 1.0, np.random.default_rng(1)).equals(calls)

@@ -1,74 +1,74 @@
-"""The Sociometer's own noise, its labels against true roles, private profiles, and municipalities of different sizes."""
+"""The Sociometer's own noise, its labels drawn many times and against true roles, private profiles, municipalities of different sizes."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from call_making import called_days as crowd
 
-from mobpriv.base.estimates import Estimate
+from mobpriv.base.estimates import Estimate, clustered_rate
 from mobpriv.datasets import region_truth
 from mobpriv.experiments import primule_sociometer as ps
 from mobpriv.icp.archetypes import CATEGORIES, archetypes, categories_of
 from mobpriv.icp.sociometer import PROGRAM, Sociometer, labelled
+from mobpriv.mechanisms.icp import NoisyProfiles, Primule
 from mobpriv.metrics.classification import shares
+from mobpriv.metrics.information_loss import similarity
 
 EXACT = Sociometer(prototypes=10_000)  # more than there are profiles: nothing is left to chance
 HASTY = Sociometer(prototypes=10, restarts=1, iterations=2)
-
-
-CROWD = crowd(400)
+PEOPLE = crowd(400)
 
 
 class TestControl:
     def test_without_chance_all_seeds_agree(self):
-        found = ps.control(EXACT, CROWD, np.random.default_rng(1), 3)
+        found = ps.control(EXACT, PEOPLE, np.random.default_rng(1), 3)
         assert (found.agreement.value, found.agreement.low, found.agreement.n) == (1, 1, 6)
         assert found.kappa.value == pytest.approx(1)
         held = found.confusion[found.confusion["n"] > 0]
         assert (held["value"] == (held["true"] == held["found"])).all()
-        there = set(EXACT.fit(CROWD, None, np.random.default_rng(1)).label(CROWD))
+        there = set(EXACT.fit(PEOPLE, None, np.random.default_rng(1)).label(PEOPLE))
         assert set(found.confusion.loc[found.confusion["n"] == 0, "true"]) == set(CATEGORIES) - there
         with pytest.raises(ValueError, match="seeds must be a whole number, at least 2"):
-            ps.control(EXACT, CROWD, np.random.default_rng(1), 1)
+            ps.control(EXACT, PEOPLE, np.random.default_rng(1), 1)
 
     def test_of_hasty_clusters_it_is_what_two_fits_disagree_on(self):
         rng = np.random.default_rng(2)
-        found = ps.control(HASTY, CROWD, rng, 2)
-        one, two = (HASTY.fit(CROWD, None, child).codes(CROWD) for child in np.random.default_rng(2).spawn(2))
+        found = ps.control(HASTY, PEOPLE, rng, 2)
+        one, two = (HASTY.fit(PEOPLE, None, child).codes(PEOPLE) for child in np.random.default_rng(2).spawn(2))
         assert found.agreement.value == (one == two).mean() < 1
         assert (found.agreement.low, found.agreement.n) == (found.agreement.value, 2)
         both = [shares(a, b, CATEGORIES).to_numpy().ravel() for a, b in ((one, two), (two, one))]
         known = ~np.isnan(both).any(axis=0)
         np.testing.assert_allclose(found.confusion["value"][known], np.mean(both, axis=0)[known])
         np.testing.assert_allclose(found.confusion["low"][known], np.min(both, axis=0)[known])
-        assert found.sizes.sum() == len(CROWD)
+        assert found.sizes.sum() == len(PEOPLE)
 
     def test_the_first_seeds_of_many_are_those_of_few(self):
-        few, many = (ps.control(HASTY, CROWD, np.random.default_rng(3), n) for n in (2, 4))
+        few, many = (ps.control(HASTY, PEOPLE, np.random.default_rng(3), n) for n in (2, 4))
         np.testing.assert_array_equal(many.labels[:2], few.labels)
 
     def test_in_each_municipality_for_itself(self):
         where = np.repeat(["a", "b"], 200)
-        found = ps.control(HASTY, CROWD, np.random.default_rng(4), 2, where)
+        found = ps.control(HASTY, PEOPLE, np.random.default_rng(4), 2, where)
         first = np.random.default_rng(4).spawn(2)[0]
-        np.testing.assert_array_equal(found.labels[0], labelled(HASTY, CROWD, first, where))
+        np.testing.assert_array_equal(found.labels[0], labelled(HASTY, PEOPLE, first, where))
 
 
 class TestPrivate:
     def test_profiles_left_as_they_are_keep_their_labels_where_prototypes_are_frozen(self):
-        found = ps.republished(HASTY, CROWD, CROWD, np.random.default_rng(1))
+        found = ps.republished(HASTY, PEOPLE, PEOPLE, np.random.default_rng(1))
         np.testing.assert_array_equal(found.frozen, found.original)
         assert (found.again != found.original).any()  # the paper's way has the noise of another seed
-        exact = ps.republished(EXACT, CROWD, CROWD, np.random.default_rng(1))
+        exact = ps.republished(EXACT, PEOPLE, PEOPLE, np.random.default_rng(1))
         np.testing.assert_array_equal(exact.again, exact.original)
 
     def test_new_prototypes_are_those_of_the_private_profiles(self):
-        private = np.clip(CROWD + 0.4, 0, 1)
-        found = ps.republished(EXACT, CROWD, private, np.random.default_rng(1))
+        private = np.clip(PEOPLE + 0.4, 0, 1)
+        found = ps.republished(EXACT, PEOPLE, private, np.random.default_rng(1))
         assert set(found.again) == {0}  # with noise in every cell all are residents, as in Figure 7
         np.testing.assert_array_equal(found.again, labelled(EXACT, private, np.random.default_rng(1)))
         with pytest.raises(ValueError, match=r"must be the same ones .got the shapes .400, 24. and .399, 24.."):
-            ps.republished(EXACT, CROWD, private[1:], np.random.default_rng(1))
+            ps.republished(EXACT, PEOPLE, private[1:], np.random.default_rng(1))
 
 
 class TestRoles:
@@ -129,11 +129,11 @@ class TestAgainstRoles:
         assert found["share", "visitor"] == 2 / 5
 
     def test_every_setting_has_its_rows(self):
-        chosen = ps.settings(CROWD)
+        chosen = ps.settings(PEOPLE)
         assert len({repr(s) for s in chosen.values()}) > 8
         assert chosen["program"] is PROGRAM
         two = {name: chosen[name] for name in ("default", "cosine")}
-        table = ps.against_roles(two, CROWD, categories_of(np.full(400, 3)), np.random.default_rng(1), 2)
+        table = ps.against_roles(two, PEOPLE, categories_of(np.full(400, 3)), np.random.default_rng(1), 2)
         assert table.groupby("setting").size().tolist() == [13, 13]
         assert table.query("measure == 'right'")["value"].between(0, 1).all()
 
@@ -149,9 +149,9 @@ class TestAgainstRoles:
         assert ps.ceiling(role, [0, 0, 1, 1, 1, 0]) == 4 / 5
         assert ps.ceiling(role, np.zeros(6)) == 3 / 5
         assert ps.ceiling(role, np.arange(6)) == 1
-        fitted = HASTY.fit(CROWD, None, np.random.default_rng(1))
+        fitted = HASTY.fit(PEOPLE, None, np.random.default_rng(1))
         true = np.random.default_rng(2).choice(CATEGORIES, 400)
-        assert (np.asarray(fitted.label(CROWD)) == true).mean() <= ps.ceiling(true, fitted.nearest(CROWD))
+        assert (np.asarray(fitted.label(PEOPLE)) == true).mean() <= ps.ceiling(true, fitted.nearest(PEOPLE))
         with pytest.raises(ValueError, match="a ceiling needs a group for each role"):
             ps.ceiling(role, [0, 1])
 
@@ -225,3 +225,121 @@ class TestSizes:
         assert min(widths) <= together.high - together.low <= max(widths)
         with pytest.raises(ValueError, match="needs one draw or more"):
             ps.mean_of_draws([])
+
+
+HASTY_PROGRAM = Sociometer(10, 1, 2, archetypes=archetypes("program"), passing="rule")
+
+
+CROWD = crowd(300)
+SETTINGS = {"words": HASTY, "program": HASTY_PROGRAM}
+
+
+def test_a_setting_has_the_labels_that_it_would_have_alone():
+    found = ps.labels(ps.prototypes(CROWD, np.random.default_rng(3), 3, HASTY), CROWD, SETTINGS)
+    for name, sociometer in SETTINGS.items():
+        alone = [sociometer.fit(CROWD, None, child).codes(CROWD) for child in np.random.default_rng(3).spawn(3)]
+        np.testing.assert_array_equal(found[name], alone)
+
+
+@pytest.mark.parametrize("noise", [False, True])
+def test_published_profiles_have_the_labels_that_each_draw_would_give_alone(noise):
+    """Also where most profiles are equal, and are looked at once for all draws."""
+    many = np.repeat(CROWD[:100], 3, axis=0)
+    said = ps.noisy(many, NoisyProfiles(3.0), np.random.default_rng(2), 3) if noise else np.round(many * 0.5, 1)
+    fits = ps.prototypes(many, np.random.default_rng(3), 3, HASTY)
+    drawn = ps.relabelled(fits, SETTINGS, said, np.random.default_rng(4), HASTY)
+    for i, child in enumerate(np.random.default_rng(4).spawn(3)):
+        of = said[i] if noise else said
+        alone = np.random.default_rng(3).spawn(3)[i]
+        again, frozen = HASTY_PROGRAM.fit(of, None, child), HASTY_PROGRAM.fit(many, None, alone)
+        np.testing.assert_array_equal(drawn.again["program"][i], again.codes(of))
+        np.testing.assert_array_equal(drawn.frozen["program"][i], frozen.codes(of))
+        np.testing.assert_array_equal(again.own, again.nearest(of))
+        np.testing.assert_array_equal(fits[i].own, frozen.own)
+
+
+def test_the_first_draws_of_many_are_those_of_few():
+    many, few = (ps.labels(ps.prototypes(CROWD, np.random.default_rng(3), n, HASTY), CROWD, SETTINGS)["words"] for n in (4, 2))
+    np.testing.assert_array_equal(many[:2], few)
+    drawn = [ps.noisy(CROWD, NoisyProfiles(3.0), np.random.default_rng(5), n) for n in (4, 2)]
+    np.testing.assert_array_equal(drawn[0][:2], drawn[1])
+
+
+def test_published_as_they_are_frozen_prototypes_change_no_label():
+    fits = ps.prototypes(CROWD, np.random.default_rng(3), 2, HASTY)
+    drawn = ps.relabelled(fits, SETTINGS, np.array([CROWD, CROWD]), np.random.default_rng(4), HASTY)
+    original = ps.labels(fits, CROWD, SETTINGS)
+    np.testing.assert_array_equal(drawn.frozen["program"], original["program"])
+    assert (drawn.again["words"] != original["words"]).any()  # another seed
+
+
+def test_the_program_is_one_of_the_settings():
+    found = ps.labels(ps.prototypes(CROWD, np.random.default_rng(1), 1), CROWD, {"program": PROGRAM})
+    alone = PROGRAM.fit(CROWD, None, np.random.default_rng(1).spawn(1)[0])
+    np.testing.assert_array_equal(found["program"][0], alone.codes(CROWD))
+
+
+def test_confusion_and_scores_are_those_of_the_definition():
+    rng = np.random.default_rng(7)
+    true, found = rng.integers(0, 4, (3, 40)), rng.integers(0, 5, (3, 40))
+    true[0][true[0] == 3] = 2  # in the first draw nobody is a visitor
+    whose = np.repeat([f"u{i}" for i in range(20)], 2)
+    table = ps.confused(true, found, whose).set_index(["true", "found"])
+    for i, one in enumerate(CATEGORIES):
+        for j, other in enumerate(CATEGORIES):
+            pairs = [(t, f) for d in range(3) for t, f in zip(true[d], found[d], strict=True)]
+            of = sum(t == i for t, _ in pairs)
+            row = table.loc[(one, other)]
+            if not of:
+                assert row["n"] == 0
+                assert row[["value", "least"]].isna().all()
+                continue
+            assert row["value"] == pytest.approx(sum(t == i and f == j for t, f in pairs) / of)
+            single = [np.mean(found[d][true[d] == i] == j) for d in range(3) if (true[d] == i).any()]
+            assert (row["least"], row["largest"]) == (min(single), max(single))
+            assert row["low"] <= row["value"] <= row["high"]
+        said = sum(f == i for _, f in pairs)
+        score = ps.f_score(true, found, one, whose)
+        assert score.value == pytest.approx(2 * sum(t == f == i for t, f in pairs) / (of + said))
+        assert ps.shares(found, one, whose).value == pytest.approx(said / len(pairs))
+    nobody = np.zeros((2, 5), int)
+    assert ps.f_score(nobody, nobody, "visitor", list("abcde")).n == 0
+
+
+def test_a_user_with_many_profiles_counts_as_one():
+    true = np.zeros((1, 60), int)
+    found = np.repeat(np.arange(6) % 2, 10)[None]
+    few, many = np.repeat(np.arange(6), 10), np.arange(60)
+    wide, narrow = (ps.confused(true, found, whose).iloc[0] for whose in (few, many))
+    assert wide["high"] - wide["low"] > 2 * (narrow["high"] - narrow["low"])
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match=r"as many sets of profiles as draws, or one for all \(got 2 for 3\)"):
+        ps.prototypes(np.array([CROWD, CROWD]), np.random.default_rng(1), 3)
+    with pytest.raises(ValueError, match="draws"):
+        ps.prototypes(CROWD, np.random.default_rng(1), 0)
+    with pytest.raises(ValueError, match=r"labels must be \(draws, n\) of the same profiles"):
+        ps.confused(np.zeros((2, 3), int), np.zeros((2, 4), int), list("abc"))
+
+
+def test_what_has_the_same_name_has_the_same_draws_on_every_page():
+    first, again = ps.stream(1, "noise", "ε = 1"), ps.stream(1, "noise", "ε = 1")
+    drawn = first.random(5)
+    np.testing.assert_array_equal(again.random(5), drawn)
+    for other in (ps.stream(2, "noise", "ε = 1"), ps.stream(1, "again", "ε = 1"), ps.stream(1, "noise", "ε = 10")):
+        assert (other.random(5) != drawn).all()
+
+
+def test_of_what_groups_publish_intervals_over_users_are_too_narrow_and_those_over_groups_are_not():
+    """Who is in one group has one published profile, and other users make other groups: 40 draws of who they are, k = 25."""
+    rows = []
+    for seed in range(40):
+        values = crowd(500, seed)
+        found = Primule(25).protect(pd.DataFrame(values), np.random.default_rng())  # it draws nothing
+        near = similarity(values, found.values.to_numpy()) > 0.8
+        each = [clustered_rate(near, whose) for whose in (np.arange(500), np.asarray(found.group))]
+        rows.append([each[0].value, *((of.high - of.low) / 2 / 1.96 for of in each)])
+    of_draws, (over_users, over_groups) = np.std(rows, axis=0, ddof=1)[0], np.mean(rows, axis=0)[1:]
+    assert over_users < 0.85 * of_draws  # three quarters of it; 40 draws know it to a ninth
+    assert over_groups > of_draws
