@@ -70,7 +70,6 @@ def test_users_of_traces_call_and_who_is_left_out_does_not():
     assert found.data.synthetic
     assert found.data.name == "city"
     assert not {"c001", "p001"} & set(found.data.calls["user"].cat.categories)
-
     again = choose("city", days=2, n=20, least=2, rate=20.0, zone="UTC", leave_out="c001, p001")
     np.testing.assert_array_equal(found.setting.first, again.setting.first)
     (row,) = found.data.left_out.itertuples()

@@ -344,7 +344,6 @@ def test_the_best_ratio_is_where_the_levels_cross():
     assert response(1 - thirds, thirds / 2).best("ratio") == pytest.approx(0.1)
     # between two values: 0.8 and 0.3 at 0.01, 0.2 and 0.5 at 0.1 meet 5/8 of the way
     assert response([1, 0.8, 0.2, 0], [0, 0.3, 0.5, 1]).best("ratio") == pytest.approx(0.01 * 10 ** (5 / 8))
-
     # of three crossings, at 0.15, 0.5 and 0.45, that of the highest levels
     assert response([0.2, 0.1, 0.9, 0.0], [0.1, 0.2, 0.8, 0.1]).best("ratio") == pytest.approx(10**-1.5)
     # levels that never cross are nearest at an end
@@ -396,7 +395,6 @@ def test_responses_hold_a_row_a_value_and_a_column_a_draw():
     assert found["a"].values.tolist() == [0.1, 0.2]
     assert found["a"].utility.tolist() == [[0.1, 0.2, 0.3]] * 2
     assert found["b"].privacy.tolist() == [[0.6] * 3, [0.7] * 3]
-
     table = profiled()
     table.loc[table["user"] == "a", "privacy"] = np.nan
     assert list(pb.responses(table)) == ["b"]

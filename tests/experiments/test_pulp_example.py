@@ -105,7 +105,6 @@ def test_a_refused_trace_stands_in_every_table():
 
 def test_processes_and_what_was_kept_change_nothing():
     kept = Kept()
-
     alone = profiles(PEOPLE, {"base": BASE}, FEW, keep=kept)["base"]
     pd.testing.assert_frame_equal(profiles(PEOPLE, {"base": BASE}, FEW, workers=2, keep=kept)["base"], alone)
     pd.testing.assert_frame_equal(profiles(PEOPLE, {"base": BASE}, FEW, workers=2)["base"], alone)

@@ -302,5 +302,4 @@ class TestSearch:
         found = pulp.search_ratio(choice, start, 1.0, (1,), SWEEPS, METRICS).iloc[0]
         ends = achieved(choice.traces, pd.concat([start.assign(value=v) for v in (75.0, 1200.0)]), SWEEPS, (1,), METRICS)
         assert found["nearest"] <= (ends["privacy"] / ends["utility"] - 1).abs().min() + 1e-12
-
         assert pulp.search_ratio(choice, start.iloc[:0], 1.0, (1,), SWEEPS, METRICS).empty

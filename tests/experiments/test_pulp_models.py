@@ -195,7 +195,6 @@ def test_the_errors_are_those_of_the_fit():
         assert found.loc[user, "between"] == pytest.approx(by_hand)
         assert found.loc[user, "values"] == 9
     assert pm.judged(table, "privacy", {"Geo-I": inside}, {"Geo-I": outside}, (GEO_I,)).empty, "levels that are unknown"
-
     # without noise the curve is found between its settings
     table = on_curve(model, [*pm.per_decade(GEO_I, 1), *pm.scattered(GEO_I, 16)])
     found = pm.judged(table, "utility", {"Geo-I": pm.per_decade(GEO_I, 1)}, {"Geo-I": pm.scattered(GEO_I, 16)}, (GEO_I,))

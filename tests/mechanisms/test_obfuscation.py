@@ -65,6 +65,7 @@ def test_the_channel_is_a_copy_that_stays():
     with pytest.raises(ValueError, match="read-only"):
         mechanism.channel[0, 0] = 1.0
     assert mechanism.random
+    assert repr(mechanism) == "Obfuscation(4 secrets, 4 observables, outside='leave_out')"
 
 
 class TestOwnObfuscation:
@@ -86,6 +87,7 @@ class TestOwnObfuscation:
 
     def test_who_has_no_channel_is_not_published(self):
         mechanism = OwnObfuscation({"ann": CHANNEL}, GRID)
+        assert repr(mechanism) == "OwnObfuscation(1 users, 4 secrets)"
         with pytest.raises(ValueError, match="no channel for 2 of 3 users: the first is bob"):
             mechanism.protect(traces_of({"ann": [0], "bob": [1], "cat": [2]}), np.random.default_rng(1))
 

@@ -21,11 +21,9 @@ START = 1_400_000_000_000  # ms
 def walkers(seed, sizes, lat=45.0, spread=0.003, step=0.0005):
     """Random walks that begin near each other, one record every 10 to 60 s."""
     rng = np.random.default_rng(seed)
-
     near = [np.repeat(rng.normal(0, spread, len(sizes)), sizes) for _ in range(2)]
     place = [c + near[i] + np.concatenate([np.cumsum(rng.normal(0, step, s)) for s in sizes]) for i, c in enumerate((lat, 7.0))]
     time = START + np.concatenate([np.cumsum(rng.integers(10, 60, s)) for s in sizes]) * 1000
-
     return from_blocks(pd.Index([f"u{i:02d}" for i in range(len(sizes))]), sizes, time, *place)
 
 

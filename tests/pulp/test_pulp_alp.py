@@ -142,7 +142,6 @@ def test_every_user_gets_a_setting_or_a_reason(found):
 
 def test_processes_and_what_was_kept_change_nothing(found):
     kept = Kept()
-
     pd.testing.assert_frame_equal(alp(PEOPLE, GEO_I, runs=1, metrics=QUICK, workers=2, keep=kept), found)
     assert set(kept) == {"alp-1", "alp-2", "alp-3"}
     pd.testing.assert_frame_equal(alp(PEOPLE, GEO_I, runs=1, metrics=QUICK, keep=kept), found)

@@ -158,6 +158,7 @@ def test_areas_stand_in_for_a_grid():
     """Four quarters of a square degree as a table of areas and as cells: the same heat maps, ranks and priors."""
     quarters = [box(x, y, x + 0.5, y + 0.5) for y in (45, 45.5) for x in (5, 5.5)]
     table = Areas(gpd.GeoDataFrame({"name": list("abcd")}, geometry=quarters, crs=4326).to_crs(3857))
+    assert repr(table) == "Areas(4)"
     rng = np.random.default_rng(2)
     traces = pd.concat([traces_at(rng.uniform(45 + i / 5, 46, 50), rng.uniform(5, 6 - i / 5, 50), f"u{i}") for i in range(3)])
     traces = as_traces(traces.astype({"user": str}))
@@ -291,7 +292,6 @@ def test_around_two_places_places_at_one_point_and_places_without_position_or_na
     two = around(pd.DataFrame({"lat": [45.0, 46.0], "lng": [9.0, 9.0], "town": ["a", "b"]}), "town")
     south, north = shapely.area(two.geometry.to_numpy())
     assert south == pytest.approx(north, rel=0.02)  # cut in degrees, and one of longitude is shorter in the north
-
     known = pd.DataFrame({"lat": [0.0, 0.0, 1.0], "lng": [0.0, 1.0, 0.0], "town": ["a", "b", "b"]})
     strange = pd.DataFrame({"lat": [np.nan, 0.5], "lng": [0.2, 0.5], "town": ["c", None]})
     one, other = around(known, "town"), around(pd.concat([known, strange]), "town")
