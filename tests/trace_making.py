@@ -22,7 +22,7 @@ walks = st.lists(steps, min_size=1, max_size=60).map(lambda s: [tuple(r) for r i
 
 def edge_traces(reference, folder="raw"):
     parts = [
-        pd.read_csv(f, header=None, names=["lat", "lng", "t"], float_precision="round_trip").assign(user=f.stem)
+        pd.read_csv(f, header=None, names=["lat", "lng", "t"]).assign(user=f.stem)
         for f in sorted((reference / "edge_traces" / folder).glob("*.csv"))
         if f.stat().st_size
     ]
