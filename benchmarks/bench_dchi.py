@@ -16,7 +16,7 @@ from mobpriv.attacks.visits.reidentification import guesses, reidentification_ra
 from mobpriv.experiments import dchi
 from mobpriv.experiments.dchi import draw, prepare
 from mobpriv.mechanisms.visits import LaplaceCounts, RandomisedResponse
-from mobpriv.metrics.audits import count_telling
+from mobpriv.metrics.visits_audits import count_telling
 from mobpriv.visits.affinity import Neighbourhood, affinity
 
 POIS, DELTAS, MOST = 29, range(30), range(1, 21)

@@ -22,7 +22,7 @@ from whole import AP
 from whole import measure as measure_program
 
 from mobpriv.datasets import data_folder, load
-from mobpriv.datasets.fetch import sha256_of
+from mobpriv.datasets.fetching import sha256_of
 from mobpriv.ground.grid import SquareGrid
 from mobpriv.traces.profiles import heat_maps
 from mobpriv.traces.table import HALVES, milliseconds, most_active_days, same_person, split_in_half, within

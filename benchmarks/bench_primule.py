@@ -17,8 +17,8 @@ from sklearn.neighbors import BallTree, KDTree
 from mobpriv.datasets.region import START, ZONE, blocks, ground_of
 from mobpriv.experiments.primule_scale import over_municipalities
 from mobpriv.icp.profiles import Window, counts, key_of
+from mobpriv.icp.rows import distinct
 from mobpriv.mechanisms.icp import nearest
-from mobpriv.mechanisms.icp.collapsed import collapse
 from mobpriv.mechanisms.icp.mdav import microaggregate
 from mobpriv.mechanisms.icp.primule import mitigate
 from mobpriv.metrics.information_loss import mse
@@ -53,29 +53,29 @@ def some(profiles: pd.DataFrame) -> pd.DataFrame:
 def largest(profiles: pd.DataFrame):
     """The distinct profiles of the largest municipality, in tenths, with their numbers."""
     own = profiles["municipality"] == profiles["municipality"].value_counts().index[0]
-    return collapse(counts(profiles["key"].to_numpy()[own]).astype(np.int64) * TENTHS, 10)
+    return distinct(counts(profiles["key"].to_numpy()[own]).astype(np.int64) * TENTHS)
 
 
-def search(distinct) -> np.ndarray:
+def search(different) -> np.ndarray:
     """The first round: of every distinct profile the nearest other one, ties and all."""
-    x, many = distinct.wholes.astype(float), np.arange(len(distinct.wholes))
+    x, many = different.values.astype(float), np.arange(len(different.values))
     places = nearest.places(0, x, nearest.axes(0, x))
     far, found = np.full(len(x), nearest.FAR), np.full(len(x), nearest.NOBODY)
     t = nearest.tree(places, many)
-    totals = distinct.wholes * distinct.sizes[:, None]
-    nearest.search(t.ids, places[t.ids], 0, 10, 10**7, *t, totals, distinct.sizes, x, far, found)
+    totals = different.values * different.sizes[:, None]
+    nearest.search(t.ids, places[t.ids], 0, 10, 10**7, *t, totals, different.sizes, x, far, found)
     return np.sqrt(far)
 
 
-def by_sklearn(kind, distinct) -> np.ndarray:
+def by_sklearn(kind, different) -> np.ndarray:
     """The same without the ties: the distance of the second nearest, the first being the profile itself."""
-    x = distinct.wholes.astype(float)
+    x = different.values.astype(float)
     return kind(x, leaf_size=40).query(x, k=2)[0][:, 1]
 
 
-def by_products(distinct) -> np.ndarray:
+def by_products(different) -> np.ndarray:
     """The same by matrix products, a thousand rows at a time."""
-    x = distinct.wholes.astype(np.float32)
+    x = different.values.astype(np.float32)
     square = (x**2).sum(axis=1)
     found = np.empty(len(x), np.float32)
     for start in range(0, len(x), 1000):
@@ -86,9 +86,9 @@ def by_products(distinct) -> np.ndarray:
     return np.sqrt(found)
 
 
-def plain(k: int, distinct) -> np.ndarray:
+def plain(k: int, different) -> np.ndarray:
     """Algorithm 2 in rounds of scikit-learn's tree and a loop over pairs, ties as they fall."""
-    means, sizes = distinct.wholes.astype(float), distinct.sizes.copy()
+    means, sizes = different.values.astype(float), different.sizes.copy()
     while (sizes < k).any():
         unsafe = np.flatnonzero(sizes < k)
         d, which = KDTree(means, leaf_size=40).query(means[unsafe], k=2)
@@ -106,8 +106,8 @@ def plain(k: int, distinct) -> np.ndarray:
     return sizes
 
 
-def primule(k: int, distinct):
-    return mitigate(distinct.wholes, distinct.sizes, 10, k)
+def primule(k: int, different):
+    return mitigate(different.values, different.sizes, 10, k)
 
 
 def on_largest(function, profiles, rng):
@@ -118,19 +118,19 @@ def over_all(k: int, workers: int, profiles, rng):
     return over_municipalities(profiles, k, workers=workers).municipalities
 
 
-def losses(k: int, distinct) -> tuple[float, float]:
+def losses(k: int, different) -> tuple[float, float]:
     """The mean squared errors of PRIMULE and of MDAV on the same profiles."""
-    one, other = primule(k, distinct), microaggregate(distinct.wholes, distinct.sizes, k)
+    one, other = primule(k, different), microaggregate(different.values, different.sizes, k)
     ours = one.totals / one.members[:, None]
     theirs = other.totals / other.members[:, None]
-    x = distinct.wholes
-    return mse(x, ours[one.group], distinct.sizes) / 100, mse(x[other.profile], theirs[other.group], other.rows) / 100
+    x = different.values
+    return mse(x, ours[one.group], different.sizes) / 100, mse(x[other.profile], theirs[other.group], other.rows) / 100
 
 
 def losses_of_all(k: int, profiles: pd.DataFrame) -> np.ndarray:
     """The same over all municipalities with k profiles or more, each profile counted once."""
     of = [own for _, own in profiles.groupby("municipality", observed=True) if len(own) >= k]
-    each = [losses(k, collapse(counts(own["key"].to_numpy()).astype(np.int64) * TENTHS, 10)) for own in of]
+    each = [losses(k, distinct(counts(own["key"].to_numpy()).astype(np.int64) * TENTHS)) for own in of]
     return np.average(each, axis=0, weights=[len(own) for own in of])
 
 
@@ -169,12 +169,12 @@ CASES = [
     _largest("Algorithm 2, k = 10, largest municipality", "peer: scikit-learn and a loop", partial(plain, 10), 30_000),
     _largest("Algorithm 2, k = 100, largest municipality", "mobpriv mitigate", partial(primule, 100), 30_000),
     _largest(
-        "MDAV, k = 10, largest municipality", "mobpriv microaggregate", lambda d: microaggregate(d.wholes, d.sizes, 10), 30_000
+        "MDAV, k = 10, largest municipality", "mobpriv microaggregate", lambda d: microaggregate(d.values, d.sizes, 10), 30_000
     ),
     _largest(
         "MDAV, k = 100, largest municipality",
         "mobpriv microaggregate",
-        lambda d: microaggregate(d.wholes, d.sizes, 100),
+        lambda d: microaggregate(d.values, d.sizes, 100),
         30_000,
     ),
     _whole(10, 30_000, 1),

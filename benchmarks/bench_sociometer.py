@@ -13,7 +13,8 @@ from threadpoolctl import threadpool_limits
 
 from mobpriv.experiments.primule_sociometer import control
 from mobpriv.icp.archetypes import CATEGORIES
-from mobpriv.icp.sociometer import Sociometer, distinct
+from mobpriv.icp.rows import distinct
+from mobpriv.icp.sociometer import Sociometer
 from mobpriv.metrics.classification import confusion, scores_by_place
 
 DAYS = np.tile(np.repeat([5, 2], 3), 4)

@@ -10,6 +10,7 @@ Source of the trees: Geurts, Ernst, Wehenkel, Machine Learning 63, 2006.
 """
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Self
 
@@ -31,7 +32,7 @@ HOUR = 3_600_000  # ms
 class Learned(NamedTuple):
     """The model that the adversary learned from the known traces."""
 
-    forest: object | None  # sklearn.ensemble.ExtraTreesClassifier, classes = positions in users; None: no known user
+    forest: object | None  # what ``classifier`` made, trained, classes = positions in users; None: no known user
     cells: np.ndarray  # the cells of the known traces, one feature each
     users: pd.Index
 
@@ -43,6 +44,22 @@ class Features(NamedTuple):
     names: list[str]  # of the first columns
     cells: np.ndarray  # S2 ids, of the other columns
     values: csc_array  # (traces, features), float32
+
+
+def extra_trees(ill: "ILLAttack"):
+    """Extremely Randomized Trees, untrained, with the settings of an attack (§5.4.3)."""
+    from sklearn.ensemble import ExtraTreesClassifier  # takes a second to import
+
+    return ExtraTreesClassifier(
+        n_estimators=ill.trees,
+        criterion="gini",
+        min_samples_leaf=ill.min_leaf,
+        min_samples_split=ill.min_split,
+        max_features=ill.max_features,
+        bootstrap=False,
+        random_state=ill.seed,
+        n_jobs=numba.get_num_threads(),
+    )
 
 
 @dataclass(frozen=True)
@@ -78,6 +95,9 @@ class ILLAttack:
       The program also counts columns of cells that only anonymous traces visit: its number of zeros is larger by the same
       number for all.
 
+    ``classifier`` may be another function of the attack that returns an untrained classifier, with ``fit`` and
+    ``predict_proba`` as in scikit-learn.
+
     A tree stores a double per node and user, and has about half as many nodes as there are sub-traces. 100 trees over 38 000
     sub-traces of 50 users take 0.7 GB, and four times that for twice the users.
     """
@@ -91,6 +111,7 @@ class ILLAttack:
     hour: str = "mean"
     zero_count: bool = False
     seed: int = 0
+    classifier: Callable = field(default=extra_trees, repr=False)
     known_: Learned | None = field(default=None, repr=False, compare=False)
 
     name = "ILL-Attack"
@@ -110,6 +131,8 @@ class ILLAttack:
             object.__setattr__(self, name, value)
         one_of("hour", self.hour, ("mean", "program"))
         true_or_false("zero_count", self.zero_count)
+        if not callable(self.classifier):
+            raise ValueError(f"classifier must be a function of the attack (got {type(self.classifier).__name__})")
 
     def fit(self, known: Traces) -> Self:
         return self.fit_split(slices(known, self.delta))
@@ -125,7 +148,13 @@ class ILLAttack:
         owner = known.owner[sub]
         users = pd.Index(sorted(owner.unique()), dtype="str", name="user")
         examples = self.features(known.traces)
-        forest = self._learn(examples.values, users.get_indexer(owner)) if len(users) else None
+        forest = self.classifier(self) if len(users) else None
+        if forest is not None:
+            with warnings.catch_warnings():  # users with few sub-traces are classes, not a regression by mistake
+                warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%")
+                forest.fit(examples.values, users.get_indexer(owner))
+            # one thread: otherwise the order in which threads finish changes the mean over the trees by rounding
+            forest.n_jobs = 1
         return replace(self, known_=Learned(forest, examples.cells, users))
 
     def rank(self, anonymous: Traces) -> pd.DataFrame:
@@ -156,25 +185,6 @@ class ILLAttack:
         # sparse columns make learning from many traces faster; scikit-learn requires indices of 32 bits
         indices, indptr = (part.astype(np.int32) for part in (values.indices, values.indptr))
         return Features(maps.users, list(table.columns), cells, csc_array((values.data, indices, indptr), shape=values.shape))
-
-    def _learn(self, examples: csc_array, owner: np.ndarray):
-        from sklearn.ensemble import ExtraTreesClassifier  # takes a second to import
-
-        forest = ExtraTreesClassifier(
-            n_estimators=self.trees,
-            criterion="gini",
-            min_samples_leaf=self.min_leaf,
-            min_samples_split=self.min_split,
-            max_features=self.max_features,
-            bootstrap=False,
-            random_state=self.seed,
-            n_jobs=numba.get_num_threads(),
-        )
-        with warnings.catch_warnings():  # users with few sub-traces are classes, not a regression by mistake
-            warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%")
-            forest.fit(examples, owner)
-        # one thread: otherwise the order in which threads finish changes the mean over the trees by rounding
-        return forest.set_params(n_jobs=1)
 
 
 def _of_traces(traces: Traces) -> pd.DataFrame:

@@ -106,7 +106,8 @@ def _with_its_data_below(cell) -> list:
         return [cell]
     printed = "".join(output.text for output in cell.outputs if output.output_type == "stream")
     cell.outputs = [output for output in cell.outputs if output.output_type != "stream"]
-    text = " ".join(line.strip().rstrip(".") + "." for line in printed.splitlines() if line.strip())
+    lines = [line.strip().rstrip(".") for line in printed.splitlines()]
+    text = " ".join(f"{line[0].upper()}{line[1:]}." for line in lines if line)
     text = re.sub(r"(?<=\d),(?=\d{3}\b)", NARROW, text)
     return [cell, _markdown(f":::{{div}} selection\n**Data.** {text}\n:::", f"data-{cell.id}")] if text else [cell]
 

@@ -145,6 +145,39 @@ def unit_of(expression: str, called: Callable[[str], Quantity]) -> str:
     return _Words(called).unit(parsed(expression))
 
 
+def merged(texts: list[str], fewest: int = 2) -> list[str]:
+    """``fewest`` successive texts or more that differ only in one place, of at most four words, become one text that lists what differs there.
+
+    >>> merged(["“rate at k = 2”", "“rate at k = 5”", "“rate at k = 10”", "“n”"])
+    ['“rate at k = 2, 5 and 10”', '“n”']
+    """
+    found, first = [], 0
+    while first < len(texts):
+        last = first + 1
+        while last < len(texts) and _one(texts[first : last + 1]):
+            last += 1
+        found += [_one(texts[first:last])] if last - first >= fewest else texts[first:last]
+        first = last
+    return found
+
+
+def _one(texts: list[str]) -> str:
+    """Two or more texts as one, "" if they differ in more than one short place of a label, or within parentheses."""
+    words = [re.findall(r"[“”(),;]|[^\s“”(),;]+|\s+", text) for text in texts]
+    shortest = min(map(len, words))
+    start = next((i for i, of in enumerate(zip(*words, strict=False)) if len(set(of)) > 1), shortest)
+    behind = zip(*(reversed(of) for of in words), strict=False)
+    end = next((i for i, of in enumerate(behind) if len(set(of)) > 1 or i == shortest - start), shortest - start)
+    middles = ["".join(of[start : len(of) - end]) for of in words]
+    before, after = "".join(words[0][:start]), "".join(words[0][len(words[0]) - end :])
+    short = all(m.strip() and len(m.split()) <= 4 and not re.search("[“”(),;]", m) for m in middles)
+    quoted, bracketed = (before.count(left) > before.count(right) for left, right in ("“”", "()"))
+    if len(texts) < 2 or not short or not quoted or bracketed or len((before + after).split()) < 4:
+        return ""
+    *first, last = middles
+    return f"{before}{', '.join(first)} and {last}{after}"
+
+
 class _Words(NamedTuple):
     called: Callable[[str], Quantity]
 
@@ -158,7 +191,7 @@ class _Words(NamedTuple):
             case ast.UnaryOp(ast.Not(), operand):
                 return f"it is not the case that {self.of(operand)}"
             case ast.BoolOp(op, values):
-                return (AND if isinstance(op, ast.And) else "; or ").join(self.of(value) for value in values)
+                return (AND if isinstance(op, ast.And) else "; or ").join(merged([self.of(value) for value in values]))
             case ast.Compare(left, ops, comparators):
                 return self._compared([left, *comparators], [type(op) for op in ops])
             case ast.Call(ast.Name(id=name), args, _):
@@ -185,7 +218,7 @@ class _Words(NamedTuple):
     def _listed(self, nodes: list[ast.AST], unit: str) -> str:
         texts = (self._number(node, unit) for node in nodes)
         several = (isinstance(node, ast.Call) and len(nodes) > 1 for node in nodes)
-        *first, last = (f"({text})" if inner else text for text, inner in zip(texts, several, strict=True))
+        *first, last = merged([f"({text})" if inner else text for text, inner in zip(texts, several, strict=True)], 3)
         return f"{', '.join(first)} and {last}" if first else last
 
     def _compared(self, sides: list[ast.AST], ops: list[type]) -> str:

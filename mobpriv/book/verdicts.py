@@ -350,12 +350,13 @@ def _with_numbers(text: str, results: dict[str, Any], called, kind: str = EXPLAN
     """``text`` with every ``{expression}`` replaced by its value.
 
     - A result is followed by its interval and n, "45.2 % (43.0 to 47.4 %, n = 522)"; the n of a run occurs once in a text.
-    - A finding has fewer digits (:func:`in_prose`).
+    - Numbers are rounded as in prose (:func:`in_prose`). An interval whose ends show as one number is left out.
+    - An interval inside parentheses has square brackets.
     - An answer has only its first interval, without n.
     - A brief text has no intervals, but "(inconclusive)" after a change whose interval includes 0.
     - ``{abs(change)}`` is the size of a change whose sign the text states.
     """
-    counted, form, opened = set(), shown if kind == EXPLANATION else in_prose, False
+    counted, opened = set(), False
 
     def number(found: re.Match) -> str:
         nonlocal opened
@@ -370,16 +371,18 @@ def _with_numbers(text: str, results: dict[str, Any], called, kind: str = EXPLAN
                 raise ValueError(f"{{{expression}}}: its interval includes 0, so the text cannot state its sign")
             low, high = sorted((abs(low), abs(high)))
         of = (re.match(r"[^.[(]*", size[1] if size else expression)[0], n)
-        between = extent(low, high, unit, form)
+        between = extent(low, high, unit, in_prose)
         small = ", ".join(beside(between, n, of not in counted))
         counted.add(of)
-        if kind != EXPLANATION and between and form(low, unit) == form(high, unit):
-            small = between = ""  # the ends do not differ in the digits shown
+        if between and in_prose(low, unit) == in_prose(high, unit):
+            small = between = ""
         if kind == BRIEF:
             small = UNDECIDED if unit == "points" and None not in (low, high) and low < 0 < high else ""
         elif kind == ANSWER:
             small, opened = "" if opened else between, opened or bool(between)
-        return form(value_of(expression, results), unit) + (f" ({small})" if small else "")
+        before = text[: found.start()]
+        brackets = "[{}]" if before.count("(") > before.count(")") else "({})"
+        return in_prose(value_of(expression, results), unit) + (f" {brackets.format(small)}" if small else "")
 
     return re.sub(r"\{([^{}]+)\}(?=\s*(%|\w+)?)", number, text)
 
@@ -468,8 +471,7 @@ def _outcomes(
                 continue
             outcome = outcomes[truth]
             found.setdefault(outcome, []).append(named(title))
-    sentences = [f" {outcome} on {in_a_row(titles)}." for outcome, titles in found.items()]
-    return f" {subject}{' It'.join(sentences)}" if sentences else ""
+    return f" {subject} {in_a_row([f'{outcome} on {in_a_row(titles)}' for outcome, titles in found.items()])}." if found else ""
 
 
 def in_a_row(names: Sequence[str]) -> str:

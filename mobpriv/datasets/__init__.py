@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 from mobpriv.calls.table import Calls, Cells, Period
 from mobpriv.datasets.call_tables import bare, cells_beside, read_calls, read_cells
 from mobpriv.datasets.catalogue import CITY_FILE, DATASETS, REGION_FILE, Description
-from mobpriv.datasets.fetch import NeedsRegistration, cache_folder, cached, fetch, sha256_of
+from mobpriv.datasets.fetching import NeedsRegistration, cache_folder, cached, fetch, sha256_of
 from mobpriv.datasets.lines import BLANK
-from mobpriv.datasets.points import points
+from mobpriv.datasets.point_files import points
 from mobpriv.datasets.readers import read_cabspotting, read_geolife, read_mdc, read_privamov
 from mobpriv.datasets.recognition import Reading, kind_of_data, recognised
 from mobpriv.datasets.tables import is_parquet, parquet_table, read_part, read_table

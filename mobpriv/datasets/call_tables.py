@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from mobpriv.calls.table import COLUMNS, Calls, Cells, Period, as_cells, call_problem, without
 from mobpriv.datasets.lines import BLANK, LeftOut, unreadable
-from mobpriv.datasets.points import rows_of
+from mobpriv.datasets.point_files import rows_of
 from mobpriv.datasets.recognition import USUAL, Reading, named_as, pq_names
 from mobpriv.datasets.tables import (
     NAMES,

@@ -1,14 +1,19 @@
-"""Choose the days, the users and the halves of a data set, once for all experiments on traces (thesis §3.4.3)."""
+"""Choose the days, the users and the halves of a data set (thesis §3.4.3), and simulate calls on traces."""
 
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from mobpriv.base.numbers import counted, shown
-from mobpriv.datasets import DATASETS, Dataset, data_folder, load
+from mobpriv.base.ranges import positive, whole
+from mobpriv.calls.events import calls_from_traces, place_antennas
+from mobpriv.calls.table import Cells, as_cells
+from mobpriv.datasets import DATASETS, CallSet, Dataset, data_folder, load
 from mobpriv.datasets.times import known_zone
+from mobpriv.ground.geo import across_the_date_line, metres_per_degree
 from mobpriv.traces.table import EARLIEST, LATEST, Traces, by_user, most_active_days, rows, same_person, split_in_half, within
 
 CENTURY = 36_525  # days
@@ -86,7 +91,7 @@ def choose(
     words = (
         f"{len(by_user(traces)[0])} users with {shown(len(traces))} records in the {days} days from {first:%Y-%m-%d %H:%M} UTC"
     )
-    words += f" (the records span {_span(traces):.1f} days)" if _span(traces) < days - 1 else ""
+    words += f" (the records span {spanned(traces):.1f} days)" if spanned(traces) < days - 1 else ""
     return Choice(data, traces, first, words + whose)
 
 
@@ -100,7 +105,7 @@ def in_halves(choice: Choice, rule: str, days: int, remedy: str = "choose fewer 
     users = by_user(secret)[0]
     if not len(users) or not len(known):
         half = "training" if not len(known) else "attacked"
-        raise ValueError(f"the {half} half is empty: the records span {_span(traces):.1f} days, days is {days}: {remedy}")
+        raise ValueError(f"the {half} half is empty: the records span {spanned(traces):.1f} days, days is {days}: {remedy}")
     if len(by_user(traces)[0]) < 2:
         raise ValueError(f"re-identification needs at least two users (got only {', '.join(by_user(traces)[0])})")
     in_words = {
@@ -121,7 +126,7 @@ def in_halves(choice: Choice, rule: str, days: int, remedy: str = "choose fewer 
     return Setting(data, known, secret, users, same_person(traces), words)
 
 
-def _span(traces: Traces) -> float:
+def spanned(traces: Traces) -> float:
     """Return the days from the first record to the last."""
     return (traces["t"].max() - traces["t"].min()) / pd.Timedelta(days=1)
 
@@ -160,3 +165,46 @@ def for_traces(dataset: str, **given) -> None:
             raise ValueError(
                 f"{name} is for traces, on which calls are simulated: {dataset} already holds calls (got {value!r})"
             )
+
+
+MINUTES = 10.0  # a record of the trace locates a call at most so far from it in time
+
+
+def calling(
+    dataset: str, rate: float, antennas: int, seed: int, leave_out: str = "", layouts: int = 1, towns: int = 0
+) -> list[CallSet]:
+    """Simulate calls on a data set of traces, once per random layout of the antennas: see :func:`mobpriv.calls.events.calls_from_traces`.
+
+    ``towns`` > 0: the antennas are assigned to so many municipalities.
+    """
+    positive("rate", rate, "calls a day")
+    data, traces, whose = chosen_users(dataset, leave_out)
+    placed = counted(antennas, "antenna") + (f", placed in {layouts} random ways" if layouts > 1 else "")
+    where = f"{placed} in {counted(towns, 'municipality', 'municipalities')}" if towns else placed
+    how = f"We simulate {shown(rate)} calls per user and day on these traces, at {where}{whose}"
+    found, (*rngs, join) = [], np.random.default_rng(seed).spawn(2 * layouts + 1)
+    for place, call in zip(rngs[::2], rngs[1::2], strict=True):
+        cells = place_antennas(traces, antennas, place)
+        made = calls_from_traces(traces, joined_to_towns(cells, towns, join) if towns else cells, call, rate, MINUTES)
+        left_out = pd.DataFrame(
+            [("calls drawn where the user has no record within ten minutes", made.left_out, made.silent)],
+            columns=["rule", "records", "users"],
+        )
+        found.append(CallSet(made.calls, made.cells, left_out, data.name, data.sha256, data.synthetic, data.source, how))
+    return found
+
+
+def joined_to_towns(antennas: Cells, towns: int, rng: np.random.Generator) -> Cells:
+    """Assign antennas without a map to municipalities, by k-means of their places in metres.
+
+    They are named T1, T2, … from south to north. ValueError for more municipalities than antennas.
+    """
+    from sklearn.cluster import KMeans  # imported here: takes a second that call records do not need
+
+    whole("towns", towns, 1, len(antennas), f"must be a whole number from 1 to the {len(antennas)} antennas")
+    east, north = (float(scale[0]) for scale in metres_per_degree(np.array([antennas["lat"].median()])))
+    where = np.column_stack([antennas["lat"], across_the_date_line(antennas["lng"].to_numpy())]) * [north, east]
+    of = KMeans(towns, n_init=10, random_state=int(rng.integers(2**31 - 1))).fit(where)
+    place = np.empty(towns, np.int64)
+    place[np.lexsort(of.cluster_centers_.T[::-1])] = np.arange(towns)
+    return as_cells(antennas.assign(municipality=[f"T{place[one] + 1:0{len(str(towns))}d}" for one in of.labels_]))

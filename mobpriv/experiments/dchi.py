@@ -19,14 +19,14 @@ from mobpriv.attacks.visits.most_visited import most_visited, picked_rightly, po
 from mobpriv.attacks.visits.reidentification import fits, guesses, reidentification_rate
 from mobpriv.attacks.visits.scenarios import LEAKED_POIS, LEAKED_USERS
 from mobpriv.base.estimates import Estimate, middle_of, over_draws
+from mobpriv.base.noise import geometric, laplace
 from mobpriv.base.numbers import counted, shown
-from mobpriv.base.ranges import one_of, positive, true_or_false, whole
-from mobpriv.calls.events import calls_from_traces, place_antennas
+from mobpriv.base.ranges import one_of, true_or_false, whole
 from mobpriv.datasets import CallSet
-from mobpriv.experiments.days import chosen_users, clocks, first_day, for_traces
+from mobpriv.experiments.days import calling, clocks, first_day, for_traces
 from mobpriv.mechanisms.visits import Geometric, LaplaceCounts, RandomisedResponse
 from mobpriv.mechanisms.visits.laplace_counts import SCALES
-from mobpriv.metrics.audits import count_telling
+from mobpriv.metrics.visits_audits import count_telling
 from mobpriv.visits.affinity import Neighbourhood, affinity, neighbourhood
 from mobpriv.visits.profiles import LEAST, POIS, USERS, as_counts, count_profiles, day, eligible, pois_of
 from mobpriv.visits.statistician import corrected_visitors, mean_error, visitors, visits
@@ -193,7 +193,6 @@ def leaked(samples: Samples, protection: Protection, sanitised: np.ndarray, scen
 # ------------------------------------- Choose the days of the dχ samples, from call records or from calls simulated on traces
 # §VI-A has m = 29 POIs "in some region around some big city" and one day. We use every day with enough users, and a sample is of
 # one day, so that no figure depends on a single day.
-MINUTES = 10.0  # a record of the trace locates a call at most so far from it in time
 LAYOUTS = 5  # random layouts of antennas for calls simulated on traces
 
 
@@ -255,7 +254,11 @@ def choose(
     whole("layouts", layouts, 1)
     zone, of_traces = clocks(dataset, zone), datasets.kind_of(dataset) == "traces"
     if of_traces:
-        made = _calling(dataset, m, rate, seed, leave_out, layouts)
+        if not rate:
+            raise ValueError(
+                f"{dataset} holds traces, and call records are needed: rate=30 simulates 30 calls a day for each user"
+            )
+        made = calling(dataset, rate, m, seed, leave_out, layouts)
     else:
         for_traces(dataset, rate=rate, leave_out=leave_out)
         made = [datasets.load_calls(dataset)]
@@ -310,25 +313,6 @@ def _by_day(layout: Layout, wanted: list[str], zone: str, least: int) -> dict[st
 
 def _sites(data: CallSet) -> int:
     return len(data.cells[["lat", "lng"]].drop_duplicates())
-
-
-def _calling(dataset: str, m: int, rate: float, seed: int, leave_out: str, layouts: int) -> list[CallSet]:
-    """Simulate calls on a data set of traces, once per layout: see :func:`mobpriv.calls.events.calls_from_traces`."""
-    if not rate:
-        raise ValueError(f"{dataset} holds traces, and call records are needed: rate=30 simulates 30 calls a day for each user")
-    positive("rate", rate, "calls a day")
-    data, traces, whose = chosen_users(dataset, leave_out)
-    placed = f"{m} antennas{f', placed in {layouts} random ways' if layouts > 1 else ''}"
-    how = f"We simulate {shown(rate)} calls per user and day on these traces, at {placed}{whose}"
-    found, rngs = [], np.random.default_rng(seed).spawn(2 * layouts)
-    for place, call in zip(rngs[::2], rngs[1::2], strict=True):
-        made = calls_from_traces(traces, place_antennas(traces, m, place), call, rate, MINUTES)
-        left_out = pd.DataFrame(
-            [("drawn where no record lies within ten minutes", made.left_out, made.silent)],
-            columns=["rule", "records", "users"],
-        )
-        found.append(CallSet(made.calls, made.cells, left_out, data.name, data.sha256, data.synthetic, data.source, how))
-    return found
 
 
 # ------------------------------------------------------------------------------- Compute the figures of §VI over many samples
@@ -403,7 +387,7 @@ def unique(profiles: np.ndarray) -> np.ndarray:
 
 
 def telling(samples: Samples, protection: Protection, epsilon: float = 1.0) -> dict[str, np.ndarray]:
-    """Measure in each sample what χ = N(b, n) reveals by itself, see :func:`mobpriv.metrics.audits.count_telling`.
+    """Measure in each sample what χ = N(b, n) reveals by itself, see :func:`mobpriv.metrics.visits_audits.count_telling`.
 
     * ``users``: the share of users with a neighbouring profile that some output of theirs excludes.
     * ``neighbours``: the mean share of such neighbours among m.
@@ -655,3 +639,48 @@ def at_best(own: np.ndarray, beyond: np.ndarray) -> float:
     starts, ends = np.sort(own[there]), np.sort(beyond[there])
     inside = np.searchsorted(starts, starts, side="right") - np.searchsorted(ends, starts, side="right")
     return float(inside.max(initial=0) / len(own))
+
+
+# --------------------------------------------------------------------- Measure how clamping at 0 changes the number of visits
+# The paper takes the maximum with 0 "to provide consistent results for counts" (§III-C).
+class Added(NamedTuple):
+    """Visits that the mechanism adds, summed over users and averaged over POIs, arrays (draws,); negative if it removes visits."""
+
+    visited: np.ndarray  # where the true count is above 0
+    others: np.ndarray  # where it is 0
+
+
+def unclamped(samples: Samples, protection: Protection, epsilon: float) -> np.ndarray:
+    """Return [c_ij + d_ij] without the maximum, (draws, n, m): whole numbers, also negative, with the mechanism's own noise.
+
+    The result is as private as the mechanism's: clamping is post-processing, which the adversary could do himself.
+    """
+    if not protection.counts:
+        raise ValueError("booleans are not clamped: take counts")
+    c, mechanism = samples.day, protection.at(epsilon)
+    if protection.law == "geometric":
+        d = geometric(samples.u, epsilon)
+    else:
+        d = np.floor(laplace(samples.u) / mechanism.rate + (0.5 if protection.rounding == "nearest" else 0.0)).astype(np.int64)
+    return c + np.where(protection.chi(c, samples.affinity), d, 0)
+
+
+def unclamped_error(samples: Samples, protection: Protection, epsilons: Sequence[float]) -> np.ndarray:
+    """Return the mean error of f_2 from counts that are not clamped, (draws, ε)."""
+    true = visits(samples.day)
+    return np.stack([mean_error(true, visits(unclamped(samples, protection, e))) for e in epsilons], axis=-1)
+
+
+def added(samples: Samples, protection: Protection, epsilon: float) -> Added:
+    """Return the visits added at visited and at unvisited POIs; their sum over the POIs is the bias of f_2."""
+    c = samples.day
+    apart = published(samples, protection, epsilon) - c
+    return Added(*(np.where(at, apart, 0).sum(axis=(1, 2)) / c.shape[-1] for at in (c > 0, c == 0)))
+
+
+def moved(samples: Samples, protection: Protection, epsilon: float) -> np.ndarray:
+    """Return the mechanism's mean change of a positive count in χ, as a share of the average of these counts, (draws,)."""
+    c = samples.day
+    there = (c > 0) & protection.chi(c, samples.affinity)
+    apart = np.abs(published(samples, protection, epsilon) - c)
+    return np.where(there, apart, 0).sum(axis=(1, 2)) / np.where(there, c, 0).sum(axis=(1, 2))

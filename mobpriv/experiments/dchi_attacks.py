@@ -1,4 +1,4 @@
-"""What the adversary of dχ's §V and §VI knows, estimates and chooses, and what clamping does. Arrays have the sample first.
+"""What the adversary of dχ's §V and §VI knows, estimates and chooses. Arrays have the sample first.
 
 Source (extended here): Olivier and Quertier, *Towards an in-depth understanding of privacy parameters for randomized sanitization mechanisms*.
 """
@@ -12,10 +12,10 @@ from mobpriv.attacks.visits.denoising import confident_delta, guess_bernoulli
 from mobpriv.attacks.visits.distances import l1
 from mobpriv.attacks.visits.inconsistencies import consistent, inconsistencies
 from mobpriv.attacks.visits.reidentification import guesses, reidentification_rate
-from mobpriv.base.noise import geometric, laplace, least_p
+from mobpriv.base.noise import laplace, least_p
 from mobpriv.base.ranges import one_of, positive, whole
 from mobpriv.experiments.dchi import BOOLEANS, Leaked, Protection, Samples, best_rate, best_rates, error, leaked, published
-from mobpriv.visits.statistician import mean_error, visitors, visits
+from mobpriv.visits.statistician import visitors
 
 
 # ------------------------------------------- Measure how well the adversary estimates the noise
@@ -197,10 +197,6 @@ class Tags(NamedTuple):
     true_tagged: np.ndarray
 
 
-def attacked(samples: Samples, protection: Protection, epsilon: float) -> Leaked:
-    return leaked(samples, protection, published(samples, protection, epsilon), "2.2")
-
-
 def rate(said: np.ndarray, known: np.ndarray, delta: float, most: int) -> np.ndarray:
     """Return r(δ, M, n) of Algorithm 11, (draws,)."""
     return reidentification_rate(guesses(said, known, [delta]), [most])[..., 0, 0]
@@ -228,7 +224,7 @@ def tags(leak: Leaked, affinity: np.ndarray, taus: Sequence[float], number: int 
     return Tags(*counts, *((named & each).sum(axis=(-2, -1)).T for each in of))
 
 
-def tags_chosen_elsewhere(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def chosen_on_other_half(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return for each sample the value of the choice that is best on average in the other half of the samples, and that choice.
 
     ``values``: (draws, choices). An adversary cannot choose by the sample he attacks, because he does not know whether he was
@@ -249,48 +245,3 @@ def with_best_delta(
     kept = consistent(leak.published, affinity, taus, numbers)
     rates = [[best_rate(kept[t, k], leak.known, most) for k in range(len(numbers))] for t in range(len(taus))]
     return np.moveaxis(np.array(rates), -1, 0)
-
-
-# --------------------------------------------------------------------- Measure how clamping at 0 changes the number of visits
-# The paper takes the maximum with 0 "to provide consistent results for counts" (§III-C).
-class Added(NamedTuple):
-    """Visits that the mechanism adds, summed over users and averaged over POIs, arrays (draws,); negative if it removes visits."""
-
-    visited: np.ndarray  # where the true count is above 0
-    others: np.ndarray  # where it is 0
-
-
-def unclamped(samples: Samples, protection: Protection, epsilon: float) -> np.ndarray:
-    """Return [c_ij + d_ij] without the maximum, (draws, n, m): whole numbers, also negative, with the mechanism's own noise.
-
-    The result is as private as the mechanism's: clamping is post-processing, which the adversary could do himself.
-    """
-    if not protection.counts:
-        raise ValueError("booleans are not clamped: take counts")
-    c, mechanism = samples.day, protection.at(epsilon)
-    if protection.law == "geometric":
-        d = geometric(samples.u, epsilon)
-    else:
-        d = np.floor(laplace(samples.u) / mechanism.rate + (0.5 if protection.rounding == "nearest" else 0.0)).astype(np.int64)
-    return c + np.where(protection.chi(c, samples.affinity), d, 0)
-
-
-def unclamped_error(samples: Samples, protection: Protection, epsilons: Sequence[float]) -> np.ndarray:
-    """Return the mean error of f_2 from counts that are not clamped, (draws, ε)."""
-    true = visits(samples.day)
-    return np.stack([mean_error(true, visits(unclamped(samples, protection, e))) for e in epsilons], axis=-1)
-
-
-def added(samples: Samples, protection: Protection, epsilon: float) -> Added:
-    """Return the visits added at visited and at unvisited POIs; their sum over the POIs is the bias of f_2."""
-    c = samples.day
-    apart = published(samples, protection, epsilon) - c
-    return Added(*(np.where(at, apart, 0).sum(axis=(1, 2)) / c.shape[-1] for at in (c > 0, c == 0)))
-
-
-def moved(samples: Samples, protection: Protection, epsilon: float) -> np.ndarray:
-    """Return the mechanism's mean change of a positive count in χ, as a share of the average of these counts, (draws,)."""
-    c = samples.day
-    there = (c > 0) & protection.chi(c, samples.affinity)
-    apart = np.abs(published(samples, protection, epsilon) - c)
-    return np.where(there, apart, 0).sum(axis=(1, 2)) / np.where(there, c, 0).sum(axis=(1, 2))

@@ -134,15 +134,6 @@ def halfway(epsilon: float) -> float:
     return float(np.log((1 - p) / p))
 
 
-def share(samples: Samples, protection: Protection, epsilon: float) -> np.ndarray:
-    """Return the mean error of f_1 or f_2 as a share of its average over the POIs, (draws,)."""
-    chi = protection.chi(samples.day, samples.affinity)
-    true = protection.of(samples.day)
-    said = protection.at(epsilon).noisy(true, chi, samples.u)
-    of = visits if protection.counts else visitors
-    return mean_error(of(true), of(said)) / of(true).mean(axis=-1)
-
-
 def rate(
     samples: Samples, protection: Protection, epsilon: float, scenario: str = "2.2", amount: int | None = None
 ) -> np.ndarray:
@@ -359,11 +350,15 @@ def error_share(
     * ``as visited``: assumes that χ is the visited POIs, Σ_i b̃_ij/(1 − p), and needs no knowledge of χ.
     """
     one_of("way", way, WAYS)
-    if protection.counts and (
-        way == "as visited"
-        or protection.law != "laplace"
-        or protection.rounding != "nearest"
-        or protection.scale != "calibrated"
+    if (
+        protection.counts
+        and way != "plain"
+        and (
+            way == "as visited"
+            or protection.law != "laplace"
+            or protection.rounding != "nearest"
+            or protection.scale != "calibrated"
+        )
     ):
         raise ValueError("counts are corrected for calibrated Laplace noise, rounded to the nearest, and not as visited")
     true, chi = protection.of(samples.day), protection.chi(samples.day, samples.affinity)

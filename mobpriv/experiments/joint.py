@@ -1,7 +1,7 @@
 """Run the experiments of §9: the area, the users and their priors, scenarios 1, 2 and 3 (§9.1) and the prior study (§9.2).
 
-A scenario takes one user, an :class:`mobpriv.channels.area.Area` (her prior π, the distances between the cells' centres in metres and the
-paper's cost), and the thresholds, ε in 1/m and d_m in m. It returns one row, a plain dict, per solved channel;
+A scenario takes the :class:`mobpriv.channels.area.Area` of one user and the thresholds, ε in 1/m and d_m in m. The area has her prior π,
+the distances between the cells' centres in metres and the paper's cost. A scenario returns one row, a plain dict, per solved channel;
 :func:`of_all` runs it for all users. The functions :func:`readable`, :func:`per_km` and :func:`worth` convert metres and 1/m to
 the kilometres of the pages.
 

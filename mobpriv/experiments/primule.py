@@ -15,18 +15,15 @@ from mobpriv import datasets
 from mobpriv.attacks.icp.linking import candidates
 from mobpriv.base.estimates import Estimate, clustered_difference, clustered_rate
 from mobpriv.base.numbers import counted, shown
-from mobpriv.base.ranges import positive, whole
-from mobpriv.calls.events import calls_from_traces, place_antennas
-from mobpriv.calls.table import Calls, Cells, as_cells
+from mobpriv.base.ranges import whole
+from mobpriv.calls.table import Calls
 from mobpriv.datasets import CallSet
-from mobpriv.experiments.days import chosen_users, clocks, first_day, for_traces
-from mobpriv.ground.geo import across_the_date_line, metres_per_degree
+from mobpriv.experiments.days import calling, clocks, first_day, for_traces
 from mobpriv.icp.profiles import WEEKS, Found, Icps, Window, icps, values
-from mobpriv.mechanisms.icp import Mdav, Primule
+from mobpriv.mechanisms.icp import Primule, per_group
 from mobpriv.traces.table import milliseconds
 
 # --------------- The setting shared by the pages on PRIMULE: the individual call profiles of four weeks in all municipalities
-MINUTES = 10.0  # a record of the trace locates a call at most so far from it in time
 
 
 class Setting(NamedTuple):
@@ -84,7 +81,7 @@ def prepare(
         for_traces(dataset, rate=rate, leave_out=leave_out)
         data = datasets.load_calls(dataset)
     elif rate:
-        data = _calling(dataset, rate, antennas, towns, leave_out, seed)
+        data = calling(dataset, rate, antennas, seed, leave_out, towns=towns)[0]
     else:
         raise ValueError(
             f"individual call profiles are made of call records: a table with user, t and cell ({dataset} holds traces; "
@@ -200,40 +197,6 @@ def _ranks(text: str) -> dict[str, int]:
     return found
 
 
-def _calling(dataset: str, rate: float, antennas: int, towns: int, leave_out: str, seed: int) -> CallSet:
-    """Simulate calls on a data set of traces: see :func:`mobpriv.calls.events.calls_from_traces`."""
-    positive("rate", rate, "calls a day")
-    data, traces, whose = chosen_users(dataset, leave_out)
-    place, call, join = np.random.default_rng(seed).spawn(3)
-    cells = joined_to_towns(place_antennas(traces, antennas, place), towns, join)
-    made = calls_from_traces(traces, cells, call, rate, MINUTES)
-    left_out = pd.DataFrame(
-        [("calls drawn where the user has no record within ten minutes", made.left_out, made.silent)],
-        columns=["rule", "records", "users"],
-    )
-    how = (
-        f"We simulate {shown(rate)} calls per user and day on these traces, at {counted(antennas, 'antenna')} "
-        f"in {counted(towns, 'municipality', 'municipalities')}{whose}"
-    )
-    return CallSet(made.calls, made.cells, left_out, data.name, data.sha256, data.synthetic, data.source, how)
-
-
-def joined_to_towns(antennas: Cells, towns: int, rng: np.random.Generator) -> Cells:
-    """Assign antennas without a map to municipalities, by k-means of their places in metres.
-
-    They are named T1, T2, … from south to north. ValueError for more municipalities than antennas.
-    """
-    from sklearn.cluster import KMeans  # imported here: takes a second that call records do not need
-
-    whole("towns", towns, 1, len(antennas), f"must be a whole number from 1 to the {len(antennas)} antennas")
-    east, north = (float(scale[0]) for scale in metres_per_degree(np.array([antennas["lat"].median()])))
-    where = np.column_stack([antennas["lat"], across_the_date_line(antennas["lng"].to_numpy())]) * [north, east]
-    of = KMeans(towns, n_init=10, random_state=int(rng.integers(2**31 - 1))).fit(where)
-    place = np.empty(towns, np.int64)
-    place[np.lexsort(of.cluster_centers_.T[::-1])] = np.arange(towns)
-    return as_cells(antennas.assign(municipality=[f"T{place[one] + 1:0{len(str(towns))}d}" for one in of.labels_]))
-
-
 # ---------------------- Measure how profiles change with the choices of their extraction (§3.1), and with the number of calls
 K = 10  # the paper's least k
 
@@ -302,9 +265,7 @@ def cells_in_order(original: np.ndarray, town: np.ndarray, k: int, order: np.nda
     which depends on the order of the cells. So only the remaining ties change.
     """
     said, table = np.empty(np.shape(original)), pd.DataFrame(original)[list(order)]
-    for rows in table.groupby(np.asarray(town), sort=True, dropna=False).indices.values():
-        protected = Primule(k).protect(table.iloc[rows], np.random.default_rng())  # PRIMULE is deterministic
-        said[np.ix_(rows, order)] = protected.values
+    said[:, order] = per_group(Primule(k), table, town, np.random.default_rng()).values  # PRIMULE is deterministic
     return said
 
 
@@ -333,20 +294,6 @@ class Beaten(Enum):
     """Is a setting dominated by another one? ``OPEN`` if inconclusive."""
 
     YES, NO, OPEN = "beaten", "not beaten", "open"
-
-
-def mdav_over_municipalities(values: np.ndarray, town: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Run MDAV on the profiles (n, cells) of each municipality, like PRIMULE; return published profiles and group numbers.
-
-    Groups are numbered through all municipalities. A municipality of fewer than k profiles stays unchanged.
-    """
-    said, group, start = np.empty(np.shape(values)), np.empty(len(values), np.int64), 0
-    table = pd.DataFrame(values)
-    for rows in table.groupby(np.asarray(town), sort=True, dropna=False).indices.values():
-        protected = Mdav(k).protect(table.iloc[rows], np.random.default_rng())  # MDAV is deterministic
-        said[rows], group[rows] = protected.values.to_numpy(), protected.group + start
-        start += int(protected.group.max()) + 1
-    return said, group
 
 
 def beaten(point: Measured, others: Mapping[str, Measured]) -> Beaten:

@@ -15,6 +15,7 @@ from mobpriv.base.ranges import whole
 from mobpriv.experiments.primule import Setting
 from mobpriv.experiments.primule_sociometer import true_roles
 from mobpriv.icp.profiles import DAYS
+from mobpriv.icp.rows import parts
 from mobpriv.icp.sociometer import PROGRAM, labelled
 
 
@@ -109,7 +110,7 @@ def read_off(seen: np.ndarray, days: np.ndarray, said: np.ndarray, town: np.ndar
     """
     most = int(DAYS.max()) + 1
     likely = np.empty(np.shape(days))
-    for rows in pd.Series(np.asarray(town)).groupby(np.asarray(town), sort=True).indices.values():
+    for rows in parts(town, len(likely)):
         known_to_him, who = np.unique(np.asarray(seen)[np.ix_(rows, h)], axis=0, return_inverse=True)
         each, many = np.unique(np.asarray(said)[rows], axis=0, return_counts=True)
         apart = ((known_to_him[:, None] - each[:, h]) ** 2).sum(axis=2)

@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 
 from mobpriv.base.ranges import one_of, true_or_false, whole
-from mobpriv.mechanisms.icp.collapsed import collapse, in_units
+from mobpriv.icp.rows import distinct, parts
 from mobpriv.mechanisms.icp.mdav import microaggregate
 from mobpriv.mechanisms.icp.primule import mitigate
+from mobpriv.mechanisms.icp.tables import in_units
 
 # --------------------------------------- Run Algorithm 2 literally, line by line, with each of its doubtful lines as a switch
 # :class:`mobpriv.mechanisms.icp.Primule` is the corrected version, and fast. Here the printed version runs in plain
@@ -263,11 +264,9 @@ def _in_each(values, town, k: int, h, grouping: Callable, fewer: bool = False) -
     whole("k", k, 2)
     h = np.asarray(h)
     wholes, unit = in_units(np.asarray(values, float)[:, h])
-    code, places = np.unique(np.asarray(town), return_inverse=True)
-    group, start = np.empty(len(places), np.int64), 0
-    order = np.argsort(places, kind="stable")
-    for rows in np.split(order, np.cumsum(np.bincount(places, minlength=len(code)))[:-1]):
-        own = grouping(wholes[rows], unit) if len(rows) >= k or fewer else collapse(wholes[rows], unit).of
+    group, start = np.empty(len(wholes), np.int64), 0
+    for rows in parts(town, len(wholes)):
+        own = grouping(wholes[rows], unit) if len(rows) >= k or fewer else distinct(wholes[rows]).of
         group[rows] = own + start
         start += int(own.max()) + 1
     members = np.bincount(group)
@@ -278,13 +277,13 @@ def _in_each(values, town, k: int, h, grouping: Callable, fewer: bool = False) -
 
 def _mitigated(x, seen, unit, k, distance) -> np.ndarray:
     """Run Algorithm 2 on rows with the distances of their ``seen``, which are equal if the rows are."""
-    distinct = collapse(seen, int(seen.max(initial=1)))
-    return mitigate(distinct.wholes, distinct.sizes, unit, k, distance).group[distinct.of]
+    different = distinct(seen)
+    return mitigate(different.values, different.sizes, unit, k, distance).group[different.of]
 
 
 def _parted(x, k) -> np.ndarray:
-    distinct = collapse(x, int(x.max(initial=1)))
-    parts = microaggregate(distinct.wholes, distinct.sizes, k)
+    different = distinct(x)
+    split = microaggregate(different.values, different.sizes, k)
     group = np.empty(len(x), np.int64)
-    group[np.argsort(distinct.of, kind="stable")] = np.repeat(parts.group, parts.rows)
+    group[np.argsort(different.of, kind="stable")] = np.repeat(split.group, split.rows)
     return group

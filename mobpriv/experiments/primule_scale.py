@@ -21,9 +21,9 @@ from tqdm import tqdm
 from mobpriv.base.estimates import Estimate, clustered_difference, clustered_ratio, rate
 from mobpriv.base.ranges import whole
 from mobpriv.icp.archetypes import CATEGORIES
-from mobpriv.icp.profiles import DAYS, WEEKS, Icps, counts, values
+from mobpriv.icp.profiles import DAYS, Icps, cells_of, counts, values
+from mobpriv.icp.rows import distinct, parts
 from mobpriv.icp.sociometer import PROGRAM
-from mobpriv.mechanisms.icp.collapsed import cells_of, collapse
 from mobpriv.mechanisms.icp.primule import Primule, mitigate
 from mobpriv.metrics.information_loss import mse, one_group, similarity
 
@@ -64,7 +64,7 @@ class OverAll(NamedTuple):
 def over_municipalities(
     profiles: Icps,
     k: int,
-    h: Sequence[int] | None = None,
+    h: int | Sequence[int] | None = None,
     distance: str | Callable = "euclidean",
     unsafe: str = "below k",
     workers: int = 1,  # threads, one municipality each; compiled code releases the lock
@@ -79,12 +79,10 @@ def over_municipalities(
     whole("workers", workers, 1)
     mechanism = Primule(k, h, distance, unsafe)
     town, names = _towns(profiles)
-    places = cells_of(mechanism.h, 6 * WEEKS)
+    places = cells_of(mechanism.h)
     words = _words(mechanism) if keep else ""
     keys = profiles["key"].to_numpy()
-    order = np.argsort(town, kind="stable")
-    ends = np.cumsum(np.bincount(town, minlength=len(names)))
-    rows = [order[end - size : end] for end, size in zip(ends, np.bincount(town, minlength=len(names)), strict=True)]
+    rows = parts(town, len(keys))
 
     def given(i: int) -> OfOne:
         own = keys[rows[i]]
@@ -113,19 +111,19 @@ def _in_order(function: Callable, arguments: list, workers: int) -> Iterator:
 
 def of_municipality(keys: np.ndarray, mechanism: Primule) -> OfOne:
     """Run Algorithm 1 on the profiles of one municipality; equal profiles are processed once."""
-    h = cells_of(mechanism.h, 6 * WEEKS)
+    h = cells_of(mechanism.h)
     different, place, sizes = np.unique(keys, return_inverse=True, return_counts=True)
     x = _tenths(different)[:, h]
-    distinct = collapse(x, TENTHS, sizes)
-    group, totals, members = distinct.of, distinct.wholes * distinct.sizes[:, None], distinct.sizes
+    on_h = distinct(x, sizes)
+    group, totals, members = on_h.of, on_h.values * on_h.sizes[:, None], on_h.sizes
     rounds, anonymous = 0, len(keys) >= mechanism.k
     if anonymous:
-        merged = mitigate(distinct.wholes, distinct.sizes, TENTHS, mechanism.k, mechanism.distance, mechanism.unsafe)
-        group, totals, members = merged.group[distinct.of], merged.totals, merged.members
+        merged = mitigate(on_h.values, on_h.sizes, TENTHS, mechanism.k, mechanism.distance, mechanism.unsafe)
+        group, totals, members = merged.group[on_h.of], merged.totals, merged.members
         rounds = len(merged.rounds) - 1
     x, said = x / TENTHS, totals[group] / members[group, None] / TENTHS
     loss = mse(x, said, sizes), one_group(x, sizes)
-    return OfOne(group[place].astype(np.int32), totals, members, len(distinct.sizes), rounds, anonymous, *loss)
+    return OfOne(group[place].astype(np.int32), totals, members, len(on_h.sizes), rounds, anonymous, *loss)
 
 
 def published(profiles: Icps, found: OverAll, rows=slice(None)) -> np.ndarray:

@@ -15,9 +15,10 @@ import pandas as pd
 from mobpriv.base.estimates import Estimate, clustered_ratio, rank_correlation, spread
 from mobpriv.base.ranges import whole
 from mobpriv.icp.archetypes import CATEGORIES, PARTS, PASSING, SLOTS, archetypes
-from mobpriv.icp.sociometer import PROGRAM, Distinct, Fitted, Sociometer, as_profiles, distinct, labelled, passes_by
+from mobpriv.icp.rows import Distinct, distinct, places
+from mobpriv.icp.sociometer import PROGRAM, Fitted, Sociometer, as_profiles, labelled, passes_by
 from mobpriv.mechanisms.icp import NoisyProfiles
-from mobpriv.metrics.classification import crossed, kappa, places
+from mobpriv.metrics.classification import crossed, kappa
 
 # ------------------------------------------------------- Measure the Sociometer's own errors, before any profile is protected
 # The paper takes the Sociometer's labels of the original profiles as the truth, "since we do not have any other official

@@ -15,11 +15,11 @@ from mobpriv.attacks import ILLAttack
 from mobpriv.attacks.policies import reidentified
 from mobpriv.base.numbers import shown
 from mobpriv.base.ranges import between, one_of, positive, whole
-from mobpriv.experiments.days import Choice, Setting, choose, in_halves
+from mobpriv.experiments.days import Choice, Setting, choose, in_halves, spanned
 from mobpriv.experiments.pulp import NONE, Law, cut_rule, evenly, recommended, text
 from mobpriv.mechanisms import HMC, TriLateration
 from mobpriv.pulp import SWEEPS, Candidate, Metrics, Sweep, models
-from mobpriv.pulp.alp import anneal
+from mobpriv.pulp.annealing import anneal
 from mobpriv.pulp.users import in_one_thread, noise
 from mobpriv.traces.sub_traces import slices
 from mobpriv.traces.table import Traces, by_user, from_blocks, milliseconds, rows
@@ -230,17 +230,12 @@ def second_half(dataset: str, start: str = "", days: int = 30, leave_out: str = 
         raise ValueError("nobody has records in both halves")
     everybody, users = users, evenly(users, sample)
     among = ", taken at equal steps in the list sorted by name" if len(users) < len(everybody) else ""
-    spans = " and ".join(f"{span(half):.1f}" for half in (setting.known, setting.secret))
+    spans = " and ".join(f"{spanned(half):.1f}" for half in (setting.known, setting.secret))
     words = (
         f"{setting.selection}. The halves span {spans} days. PULP protects the second half of {shown(len(users))} users{among}"
     )
     secret = rows(setting.secret, setting.secret["user"].isin(users).to_numpy())
     return setting, Choice(setting.data, secret, secret["t"].min(), words)
-
-
-def span(traces: Traces) -> float:
-    """Return the days from the first record to the last."""
-    return (traces["t"].max() - traces["t"].min()) / pd.Timedelta(days=1)
 
 
 def days_of(traces: Traces) -> pd.Series:

@@ -20,25 +20,23 @@ Table 5.2) and 200 days, but four times as many sessions; we do not know why.
 Source: Maouche, thesis, §5.5.
 """
 
-import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from itertools import permutations
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import pandas as pd
 from scipy.sparse import csc_array, csr_array, diags_array, hstack
 
 from mobpriv.attacks import APAttack, ILLAttack, POIAttack
 from mobpriv.attacks.ap import topsoe
-from mobpriv.attacks.ill import DAY, Features
+from mobpriv.attacks.ill import DAY, Features, extra_trees
 from mobpriv.attacks.policies import TIE
 from mobpriv.base import estimates
 from mobpriv.base.numbers import counted, shown
-from mobpriv.base.ranges import one_of, true_or_false, whole
+from mobpriv.base.ranges import one_of, whole
 from mobpriv.datasets import Dataset
 from mobpriv.experiments import thesis_4
 from mobpriv.experiments.days import choose
@@ -249,14 +247,6 @@ _GROUP_OF = {
 AT_ONCE = 1 << 23  # pairs of sub-traces whose divergences are in memory at one time: 64 MB
 
 
-@contextmanager
-def _many_classes():
-    """Silence scikit-learn's warning of a mistaken regression: users with one sub-trace each are valid classes."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%")
-        yield
-
-
 @dataclass(frozen=True)
 class SomeFeatures(ILLAttack):
     """ILL-Attack with only some groups of Table 5.1's features; with all groups it is ILL-Attack.
@@ -282,66 +272,31 @@ class SomeFeatures(ILLAttack):
         return Features(users, [names[column] for column in kept], cells, values[:, columns])
 
 
-@dataclass(frozen=True)
-class RandomForest(ILLAttack):
-    """A random forest instead of ILL-Attack's trees, with the same number, leaf, split and share.
+def random_forest(ill: ILLAttack, bootstrap: bool = False):
+    """Return a random forest instead of ILL-Attack's trees, untrained, with the same number, leaf, split and share.
 
     It searches the best cut-point of each feature; Extremely Randomized Trees draw one. ``bootstrap``: each tree is trained on
     as many sub-traces drawn with replacement, Breiman's rule and scikit-learn's default. ILL-Attack's trees are trained on all.
 
     Source: Breiman, Machine Learning 45, 2001.
     """
+    from sklearn.ensemble import RandomForestClassifier
 
-    bootstrap: bool = False
-
-    name = "random forest"
-
-    def __post_init__(self):
-        super().__post_init__()
-        true_or_false("bootstrap", self.bootstrap)
-
-    def _learn(self, examples: csc_array, owner: np.ndarray):
-        from sklearn.ensemble import RandomForestClassifier
-
-        forest = RandomForestClassifier(
-            n_estimators=self.trees,
-            criterion="gini",
-            min_samples_leaf=self.min_leaf,
-            min_samples_split=self.min_split,
-            max_features=self.max_features,
-            bootstrap=self.bootstrap,
-            random_state=self.seed,
-            n_jobs=numba.get_num_threads(),
-        )
-        with _many_classes():
-            forest.fit(examples, owner)
-        return forest.set_params(n_jobs=1)  # one thread answers, as for ILL-Attack
+    return RandomForestClassifier(**extra_trees(ill).get_params() | {"bootstrap": bootstrap})
 
 
-@dataclass(frozen=True)
-class LogisticRegression(ILLAttack):
+class LogisticRegression:
     """Multinomial logistic regression (scikit-learn's, penalty 1) on standardised features instead of ILL-Attack's trees.
 
     It is deterministic: the fields of the trees and ``seed`` have no effect. It needs two known users.
     """
 
-    name = "logistic regression"
-
-    def _learn(self, examples: csc_array, owner: np.ndarray):
-        return Standardised.learned(examples, owner)
-
-
-class Standardised(NamedTuple):
-    """A linear classifier of features in units of their standard deviations."""
-
-    model: object  # sklearn.linear_model.LogisticRegression
-    centre: np.ndarray
-    scale: np.ndarray
-
-    @classmethod
-    def learned(cls, examples: csc_array, owner: np.ndarray) -> "Standardised":
+    def __init__(self, ill: ILLAttack):
         from sklearn.linear_model import LogisticRegression as Multinomial
 
+        self.model = Multinomial(max_iter=2000)
+
+    def fit(self, examples: csc_array, owner: np.ndarray) -> None:
         values = csc_array(examples, dtype=float)
         n, filled = values.shape[0], np.diff(values.indptr)
         mean = values.sum(axis=0) / n
@@ -350,10 +305,8 @@ class Standardised(NamedTuple):
         deviation = np.sqrt(squares / n)
         # the intercept has no penalty and absorbs any shift, so centring is optional: it is done only for features that most
         # sub-traces have, because the solver fails on a latitude of 37.77 ± 0.02; the shares of the cells stay sparse
-        centre, scale = np.where(filled > n / 2, mean, 0.0), np.where(deviation > 0, deviation, 1.0)
-        blank = cls(Multinomial(max_iter=2000), centre, scale)
-        with _many_classes():
-            return blank._replace(model=blank.model.fit(blank.standardised(values), owner))
+        self.centre, self.scale = np.where(filled > n / 2, mean, 0.0), np.where(deviation > 0, deviation, 1.0)
+        self.model.fit(self.standardised(values), owner)
 
     def standardised(self, examples) -> csr_array:
         values, full = csc_array(examples, dtype=float), self.centre != 0
@@ -369,9 +322,9 @@ def classifiers(length: str, trees: int = 100, seed: int = 0) -> dict[str, ILLAt
     ill = replace(attacks(length, seed=seed)[0], trees=trees)
     return {
         ill.name: ill,
-        "random forest": _instead(ill, RandomForest),
-        "random forest, bootstrap": _instead(ill, RandomForest, bootstrap=True),
-        "logistic regression": _instead(ill, LogisticRegression),
+        "random forest": replace(ill, classifier=random_forest),
+        "random forest, bootstrap": replace(ill, classifier=partial(random_forest, bootstrap=True)),
+        "logistic regression": replace(ill, classifier=LogisticRegression),
     }
 
 
@@ -385,12 +338,8 @@ def feature_groups(length: str, trees: int = 100, seed: int = 0) -> dict[str, IL
     ill, groups = replace(attacks(length, seed=seed)[0], trees=trees), groups_of(length)
     without = {f"without {one}": tuple(other for other in groups if other != one) for one in groups}
     alone = {f"{one} alone": (one,) for one in groups}
-    return {name: _instead(ill, SomeFeatures, groups=kept) for name, kept in (without | alone).items()}
-
-
-def _instead(ill: ILLAttack, kind: type[ILLAttack], **further) -> ILLAttack:
-    """Return an attack of another kind with the settings of ``ill``."""
-    return kind(**{part.name: getattr(ill, part.name) for part in fields(ill) if part.name != "known_"}, **further)
+    own = {part.name: getattr(ill, part.name) for part in fields(ill)}
+    return {name: SomeFeatures(**own, groups=kept) for name, kept in (without | alone).items()}
 
 
 def nearest_past(known: SubTraces, anonymous: Traces, grid, k: int = 1) -> pd.DataFrame:

@@ -403,6 +403,19 @@ def known(weeks: int) -> np.ndarray:
     return np.arange(6 * whole("weeks", weeks, 1, WEEKS, f"must be a whole number from 1 to {WEEKS}"))
 
 
+def cells_of(h, cells: int = 6 * WEEKS) -> np.ndarray:
+    """h as rising numbers of cells, of ``cells`` in all: all (None), the first weeks (a whole number), or a list of cells."""
+    if h is None:
+        return np.arange(cells)
+    rule = f"must be the first 1 to {WEEKS} weeks, or a list of cells from 0 to {cells - 1}, each once"
+    if np.ndim(h) == 0:
+        h = known(whole("h", h, 1, WEEKS, rule))
+    chosen = sorted(whole("h", cell, 0, cells - 1, rule) for cell in h)
+    if not 0 < len(set(chosen)) == len(chosen):
+        raise ValueError(f"h {rule} (got {chosen})")
+    return np.array(chosen)
+
+
 def _check(calls, needed: tuple[str, ...]) -> None:
     missing = [c for c in ("user", "t", "cell", *needed) if c not in getattr(calls, "columns", ())]
     if not isinstance(calls, pd.DataFrame) or missing:

@@ -18,7 +18,7 @@ Its four phases:
 
 import warnings
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numba
 import numpy as np
@@ -28,21 +28,13 @@ from threadpoolctl import threadpool_limits
 from mobpriv.base.ranges import one_of, whole
 from mobpriv.base.sharing import once
 from mobpriv.icp.archetypes import PASSING, PER_WEEK, Archetypes, archetypes, categories_of
+from mobpriv.icp.rows import Distinct, distinct, parts
 
 STARTS = ("random", "k-means++")
 DISTANCES = ("euclidean", "manhattan", "cosine")
 PASSING_BY = ("archetype", "rule")
 TIE = 1e-9  # distances in [0, 24] that differ by less are ties: only rounding distinguishes them
 RULE = 0.5  # the program's rule: a single active cell with a value below this means passing by
-_KEYS = 2**62
-
-
-class Distinct(NamedTuple):
-    """Distinct profiles in lexicographic order, each with its multiplicity."""
-
-    values: np.ndarray  # (d, cells)
-    sizes: np.ndarray  # (d,): multiplicity of each
-    of: np.ndarray  # (n,): the row of each original profile
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,14 +134,9 @@ def labelled(sociometer: Sociometer, values, rng: np.random.Generator, where=Non
     values = as_profiles(values, sociometer.archetypes.values.shape[1])
     if where is None:
         return sociometer.fit(values, None, rng).codes(values)
-    group, names = pd.factorize(pd.Series(where), sort=True)
-    if len(group) != len(values) or (group < 0).any():
-        raise ValueError(
-            f"where must name the municipality of each of the {len(values)} profiles (got {len(group)}, {(group < 0).sum()} missing)"
-        )
     found = np.empty(len(values), np.int8)
-    order = np.argsort(group, kind="stable")
-    for rows, child in zip(np.split(order, np.cumsum(np.bincount(group))[:-1]), rng.spawn(len(names)), strict=True):
+    groups = parts(where, len(values))
+    for rows, child in zip(groups, rng.spawn(len(groups)), strict=True):
         found[rows] = sociometer.fit(values[rows], None, child).codes(values[rows])
     return found
 
@@ -210,27 +197,6 @@ def as_profiles(values, cells: int | None = None) -> np.ndarray:
             f"row {row}, cell {cell}): divide counts by days, clamp noise"
         )
     return array
-
-
-def distinct(values: np.ndarray, sizes=None) -> Distinct:
-    """Merge equal profiles; ``sizes`` (n,): the multiplicity of each row."""
-    n = len(values)
-    weight = np.ones(n, np.int64) if sizes is None else np.asarray(sizes)
-    if weight.shape != (n,) or not (
-        np.issubdtype(weight.dtype, np.number) and (weight >= 1).all() and (weight == np.floor(weight)).all()
-    ):
-        raise ValueError(f"sizes must be a whole number, at least 1, for each of the {n} profiles (got {sizes!r:.60})")
-    key, number = np.zeros(n, np.int64), 1
-    for column in values.T:  # numbers the rows in lexicographic order; renumbered densely before it exceeds 62 bits
-        digit, digits = pd.factorize(column, sort=True)
-        if number * len(digits) > _KEYS:
-            dense, key = np.unique(key, return_inverse=True)
-            number = len(dense)
-            if number == n:  # all rows differ already and are in order; with noise this happens after a few cells
-                break
-        key, number = key * len(digits) + digit, number * len(digits)
-    _, first, of = np.unique(key, return_index=True, return_inverse=True)
-    return Distinct(np.ascontiguousarray(values[first]), np.bincount(of, weight).astype(np.int64), of)
 
 
 def _centres(values: np.ndarray, sizes: np.ndarray, prototypes: int, start: dict) -> np.ndarray:

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from mobpriv.base.estimates import Estimate, clustered_rate, quantile, rate
+from mobpriv.icp.rows import places
 
 MEASURES = ("precision", "recall", "f_score")
 
@@ -31,16 +32,6 @@ def crossed(true, found, categories: Sequence[str], where=None, sizes=None) -> n
         return _bincount(t * c + f, sizes, c * c).reshape(c, c)
     place, names = places(where, len(t))
     return _bincount((place * c + t) * c + f, sizes, len(names) * c * c).reshape(-1, c, c)
-
-
-def places(where, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """The index of each profile's municipality among the sorted names; and these names."""
-    place, names = pd.factorize(pd.Series(where), sort=True)
-    if len(place) != n or (place < 0).any():
-        raise ValueError(
-            f"where must name the municipality of each of the {n} profiles (got {len(place)}, {int((place < 0).sum())} missing)"
-        )
-    return place.astype(np.int64), np.asarray(names)
 
 
 def confusion(true, found, categories: Sequence[str], whose=None, level: float = 0.95) -> pd.DataFrame:

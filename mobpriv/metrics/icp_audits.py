@@ -23,7 +23,7 @@ class Loss(NamedTuple):
     published: np.ndarray  # the worst output: 0 and 1 have a probability, values between them a density
 
 
-def privacy_loss(mechanism, unit: str, cells: int = 24, steps: int = 20) -> Loss:
+def release_loss(mechanism, unit: str, cells: int = 24, steps: int = 20) -> Loss:
     """The smallest ε for which one release of a profile is ε-differentially private.
 
     ``unit`` is the unit of privacy, that is, what differs between neighbours: cell, call, day or profile.

@@ -18,7 +18,7 @@
 Source: Cerf et al., "Automatic privacy and utility preservation for mobility data: a nonlinear model-based approach", TDSC 2018.
 """
 
-from mobpriv.pulp.alp import ALP_GEO_I, ALP_PROMESSE, BOTH, Objective, alp
+from mobpriv.pulp.annealing import ALP_GEO_I, ALP_PROMESSE, BOTH, Objective, alp
 from mobpriv.pulp.configurator import (
     Candidate,
     Recommendation,

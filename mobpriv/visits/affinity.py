@@ -98,7 +98,7 @@ class Neighbourhood:
     """χ_i = N(b_i, n_i), computed from each profile that is sanitised; see :func:`neighbourhood`.
 
     Because χ_i depends on the profile, a mechanism satisfies d_{χ,ε} only for a given χ_i. An output that is possible under one
-    profile may be impossible under its neighbour (:mod:`mobpriv.metrics.audits`).
+    profile may be impossible under its neighbour (:mod:`mobpriv.metrics.visits_audits`).
     """
 
     n: int | np.ndarray

@@ -16,7 +16,7 @@ from mobpriv.datasets.call_statistics import describe_calls
 from mobpriv.experiments import dchi
 from mobpriv.experiments.dchi import draw, prepare
 from mobpriv.mechanisms.visits import Geometric, LaplaceCounts, RandomisedResponse
-from mobpriv.metrics import audits
+from mobpriv.metrics import visits_audits
 from mobpriv.visits.affinity import Neighbourhood, affinity, neighbourhood
 from mobpriv.visits.profiles import count_profiles, day, pois_of
 
@@ -88,20 +88,20 @@ def test_counts_that_noise_is_lost_on_are_refused(kind):
 class TestAudits:
     def test_every_user_is_told_by_her_own_epsilon_whatever_their_order(self):
         own = pd.Series(np.linspace(0.1, 5, 40), BOOLEANS.index)
-        found = audits.count_telling(RandomisedResponse(own[::-1], NEAR), BOOLEANS)
-        pd.testing.assert_frame_equal(found, audits.count_telling(RandomisedResponse(own.to_numpy(), NEAR), BOOLEANS))
-        one = audits.count_telling(RandomisedResponse(float(own.iloc[7]), NEAR), BOOLEANS)
+        found = visits_audits.count_telling(RandomisedResponse(own[::-1], NEAR), BOOLEANS)
+        pd.testing.assert_frame_equal(found, visits_audits.count_telling(RandomisedResponse(own.to_numpy(), NEAR), BOOLEANS))
+        one = visits_audits.count_telling(RandomisedResponse(float(own.iloc[7]), NEAR), BOOLEANS)
         assert found["probability"].iloc[7] == one["probability"].iloc[7] > 0
-        part = audits.count_telling(RandomisedResponse(own, NEAR), BOOLEANS.iloc[5:9])
+        part = visits_audits.count_telling(RandomisedResponse(own, NEAR), BOOLEANS.iloc[5:9])
         pd.testing.assert_frame_equal(part, found.iloc[5:9])
 
     def test_what_has_another_law_is_refused(self):
         few = Neighbourhood(1, np.eye(3))
-        for of in (audits.counterexamples, lambda m: audits.count_telling(m, BOOLEANS.iloc[:, :3])):
+        for of in (visits_audits.counterexamples, lambda m: visits_audits.count_telling(m, BOOLEANS.iloc[:, :3])):
             with pytest.raises(ValueError, match="a Neighbourhood, booleans modulo 2"):
                 of(RandomisedResponse(1.0, few, modulo=False))
         with pytest.raises(ValueError, match="epsilon must be one number here"):
-            audits.counterexamples(RandomisedResponse(np.ones(8), few))
+            visits_audits.counterexamples(RandomisedResponse(np.ones(8), few))
 
 
 class TestAttacks:
@@ -222,7 +222,7 @@ class TestExperiments:
 
 
 def test_an_epsilon_that_perturbs_nothing_is_refused():
-    assert audits.privacy_loss(RandomisedResponse(700.0)).epsilon == pytest.approx(700)
+    assert visits_audits.privacy_loss(RandomisedResponse(700.0)).epsilon == pytest.approx(700)
     for mechanism in (RandomisedResponse, LaplaceCounts, Geometric):
         with pytest.raises(ValueError, match="epsilon must be at most 700: above it nothing is perturbed"):
             mechanism(701.0)

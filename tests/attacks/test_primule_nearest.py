@@ -86,12 +86,12 @@ def test_nobody():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: Nearest(5), "weeks must be a whole number from 1 to 4"),
+        (lambda: Nearest(5), "^h must be the first 1 to 4 weeks"),
         (lambda: guesses(np.zeros((2, 6)), np.zeros((3, 6))), "row i of both must be the same person's"),
         (lambda: guesses(np.zeros((1, 6)), np.zeros((3, 6)), own=[3]), "a row of the 3 published profiles for each of the 1"),
         (lambda: guesses(np.full((1, 6), np.nan), np.zeros((1, 6))), "known profiles must be finite"),
         (lambda: guesses(np.zeros((1, 6)), np.full((1, 6), -1)), "published profiles must be finite and not negative"),
-        (lambda: guesses(np.zeros((1, 6)), np.zeros((1, 6)), [6]), "0 to 5 .got 6"),
+        (lambda: guesses(np.zeros((1, 6)), np.zeros((1, 6)), [6]), "0 to 5, each once .got 6"),
         (lambda: guesses(np.zeros((2, 6)), np.zeros((2, 6)), within=["a"]), "the municipality of each of the 2 profiles"),
     ],
 )

@@ -71,7 +71,7 @@ def test_nothing_that_was_run_gets_lost():
 
 def test_what_was_read_stands_in_words_below_the_set_up():
     data = next(cell for cell in page() if cell.source.startswith(":::{div} selection"))
-    assert "**Data.** 12 users, 3 halves. another line." in data.source
+    assert "**Data.** 12 users, 3 halves. Another line." in data.source
     assert data.cell_type == "markdown"
 
 

@@ -220,7 +220,7 @@ class TestFindings:
         results = {r: {"nb": {"loss": dict(zip(("value", "low", "high"), of, strict=True))}} for r, of in loss.items()}
         results["geolife-program"] = {"nb": {"other": 1}}
         assert told(found, results, REGISTRY, self.NAMES)["nb"] == [
-            "It costs. This finding also holds on Cabspotting. It is inconclusive on GeoLife. It does not hold on Cabspotting with simulated calls."
+            "It costs. This finding also holds on Cabspotting, is inconclusive on GeoLife and does not hold on Cabspotting with simulated calls."
         ]
 
     def test_that_it_also_holds_is_not_said_of_a_run_that_it_names_but_any_other_outcome_is(self):

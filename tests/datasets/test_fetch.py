@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from mobpriv.datasets import DATASETS, NeedsRegistration, fetch, load
-from mobpriv.datasets.fetch import sha256_of
+from mobpriv.datasets.fetching import sha256_of
 
 LINE = "45.98,6.31,0,100,39744.12,2008-06-07,08:09:04\r\n"
 

@@ -112,6 +112,6 @@ def test_measures_are_those_of_the_figures():
         assert least_p(dchi_choices.halfway(epsilon)) == pytest.approx((least_p(epsilon) + 0.5) / 2)
     for protection in (dchi.NEAR_BOOLEANS, dchi.COUNTS):
         of = dchi.error(SAMPLES, protection, [2.0])[:, 0] / dchi.level(SAMPLES, protection)
-        np.testing.assert_allclose(dchi_choices.share(SAMPLES, protection, 2.0), of)
+        np.testing.assert_allclose(dchi_choices.error_share(SAMPLES, protection, [2.0])[:, 0], of)
         grid = dchi.surface(SAMPLES, protection, 2.0, range(300), [1], "2.2", 20).max(axis=1)[:, 0]
         np.testing.assert_allclose(dchi_choices.rate(SAMPLES, protection, 2.0, amount=20), grid)

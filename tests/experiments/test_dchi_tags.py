@@ -57,8 +57,8 @@ def test_perfect_discards_what_was_invented_alone(leak):
 
 def test_choice_is_made_on_the_other_draws():
     values = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]])  # what is best in one half is worst in the other
-    got, best = dchi_attacks.tags_chosen_elsewhere(values)
+    got, best = dchi_attacks.chosen_on_other_half(values)
     assert (got == 0).all()
     assert best.tolist() == [1, 0, 1, 0]
     with pytest.raises(ValueError, match="two draws"):
-        dchi_attacks.tags_chosen_elsewhere(values[:1])
+        dchi_attacks.chosen_on_other_half(values[:1])

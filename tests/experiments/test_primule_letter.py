@@ -10,20 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mobpriv.experiments.primule_merging import by_letter, first_round, least_loss, loss_of
-from mobpriv.mechanisms.icp.collapsed import collapse
+from mobpriv.icp.rows import distinct
 from mobpriv.mechanisms.icp.primule import mitigate
 
 
 def distinct_of(seed, n=150, cells=24):
-    return collapse(np.rint(crowd(n, seed, cells).to_numpy() * 10).astype(np.int64), 10)
+    return distinct(np.rint(crowd(n, seed, cells).to_numpy() * 10).astype(np.int64))
 
 
 @settings(deadline=None, max_examples=25)
 @given(st.integers(0, 10**6), st.integers(2, 20), st.booleans())
 def test_repaired_it_is_primule(seed, k, printed):
-    distinct = distinct_of(seed)
-    fast = mitigate(distinct.wholes, distinct.sizes, 10, k, unsafe="printed" if printed else "below k")
-    slow = by_letter(distinct.sizes, distinct.wholes / 10, k, line_27="at most k" if printed else "below k")
+    different = distinct_of(seed)
+    fast = mitigate(different.values, different.sizes, 10, k, unsafe="printed" if printed else "below k")
+    slow = by_letter(different.sizes, different.values / 10, k, line_27="at most k" if printed else "below k")
     assert slow.ended
     assert {frozenset(np.flatnonzero(slow.group == g)) for g in np.unique(slow.group)} == {
         frozenset(np.flatnonzero(fast.group == g)) for g in np.unique(fast.group)
@@ -69,11 +69,11 @@ def test_as_many_profiles_as_k():
 
 
 def test_pairs_one_by_one_are_nearest():
-    distinct = distinct_of(3)
-    one = by_letter(distinct.sizes, distinct.wholes / 10, 8, at_once=False)
+    different = distinct_of(3)
+    one = by_letter(different.sizes, different.values / 10, 8, at_once=False)
     assert one.merges["nearest"].all()
     assert (one.rounds["merges"] == 1).all()
-    assert not by_letter(distinct.sizes, distinct.wholes / 10, 8).merges["nearest"].all()
+    assert not by_letter(different.sizes, different.values / 10, 8).merges["nearest"].all()
 
 
 def test_ties_at_random():
@@ -126,10 +126,10 @@ def test_ties_of_the_first_round_by_hand():
 @given(st.integers(0, 10**6), st.integers(2, 12), st.sampled_from([1, 2, 24]))
 def test_ties_of_the_first_round(seed, k, cells):
     """As Algorithm 2 by the letter counts them; and pair by pair for the larger and the smaller."""
-    distinct = distinct_of(seed, 60, cells)
-    x, sizes = distinct.wholes.tolist(), distinct.sizes.tolist()
-    found = first_round(distinct.wholes, distinct.sizes, k)
-    played = by_letter(distinct.sizes, distinct.wholes / 10, k)
+    different = distinct_of(seed, 60, cells)
+    x, sizes = different.values.tolist(), different.sizes.tolist()
+    found = first_round(different.values, different.sizes, k)
+    played = by_letter(different.sizes, different.values / 10, k)
     if len(x) > 1 and len(played.rounds):
         assert found.several.sum() == played.rounds["tied"].iloc[0]
     unsafe = [g for g, n in enumerate(sizes) if n < k]

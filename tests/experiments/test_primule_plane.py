@@ -1,12 +1,10 @@
-"""Risk and use on one plane: who beats whom, and MDAV in each municipality."""
+"""Risk and use on one plane: who beats whom."""
 
 import numpy as np
-import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mobpriv.experiments.primule import Beaten, Measured, beaten, mdav_over_municipalities
-from mobpriv.mechanisms.icp import Mdav
+from mobpriv.experiments.primule import Beaten, Measured, beaten
 
 
 def setting(risk, use, draws=3, apart=0.0, groups=1000):
@@ -43,21 +41,3 @@ def test_nobody_beats_a_setting_that_it_is_beaten_by(shares):
     one, other = (setting(a / 10, b / 10) for a, b in (shares[:2], shares[2:]))
     assert not (judged(one, other) is Beaten.YES and judged(other, one) is not Beaten.NO)
     assert judged(one, one) is Beaten.OPEN
-
-
-def test_each_municipality_is_aggregated_by_itself():
-    rng = np.random.default_rng(1)
-    values, town = rng.integers(0, 3, (40, 6)) / 2, np.array(list("PL") * 18 + list("MMPL"))
-    said, group = mdav_over_municipalities(values, town, 3)
-    for name in "PL":
-        rows = np.flatnonzero(town == name)
-        alone = Mdav(3).protect(pd.DataFrame(values[rows], rows), rng)
-        assert np.array_equal(said[rows], alone.values)
-        assert np.bincount(group)[group[rows]].min() >= 3
-    assert np.array_equal(said[town == "M"], values[town == "M"])
-    assert not set(group[town == "P"]) & set(group[town == "L"])
-    order = rng.permutation(40)
-    assert np.allclose(
-        mdav_over_municipalities(values, town, 3)[0].sum(axis=0),
-        mdav_over_municipalities(values[order], town[order], 3)[0].sum(axis=0),
-    )

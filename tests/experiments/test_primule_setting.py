@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from mobpriv.calls.table import as_cells
-from mobpriv.experiments.primule import joined_to_towns, prepare
+from mobpriv.experiments.days import joined_to_towns
+from mobpriv.experiments.primule import prepare
 
 
 def test_the_profiles_of_the_region():

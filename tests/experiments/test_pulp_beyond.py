@@ -10,6 +10,7 @@ from pulp_making import journey, wanderers
 
 from mobpriv.attacks import ILLAttack
 from mobpriv.experiments import pulp_beyond as pb
+from mobpriv.experiments.days import spanned
 from mobpriv.experiments.pulp import NONE, P_THLD, PU_RATIO, PU_THLD, U_THLD, recommended
 from mobpriv.mechanisms import HMC, W4M, GeoI
 from mobpriv.pulp import BOTH, SWEEPS, Arctan, Candidate, Metrics, Objective, Sweep, achieved, models, profile
@@ -97,7 +98,7 @@ def test_a_set_shorter_than_the_days_is_cut_in_its_own_middle(tmp_path):
     pd.concat(tables).to_csv(path, index=False)
     for days in (30, 24, 25, 40):
         setting, choice = pb.second_half(str(path), days=days)
-        assert [pb.span(setting.known), pb.span(choice.traces)] == pytest.approx([12, 12], abs=0.1)
+        assert [spanned(setting.known), spanned(choice.traces)] == pytest.approx([12, 12], abs=0.1)
         assert "and 12.0 days" in choice.selection
 
 

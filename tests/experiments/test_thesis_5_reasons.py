@@ -1,6 +1,7 @@
 """ILL-Attack with one of its parts exchanged: each variant differs from it in that part alone."""
 
 from dataclasses import fields, replace
+from functools import partial
 from itertools import combinations
 
 import naive_profiles as naive
@@ -14,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from trace_making import strolls, traces_of, walks
 
 from mobpriv.attacks import APAttack, ILLAttack, POIAttack
+from mobpriv.attacks.ill import extra_trees
 from mobpriv.attacks.policies import reidentified
 from mobpriv.experiments import thesis_5 as reasons
 from mobpriv.ground.grid import S2Grid, SquareGrid
@@ -76,11 +78,13 @@ def test_ties_are_settled_by_lot():
 def test_every_variant_has_ill_attack_s_settings(length):
     every = reasons.classifiers(length, 30, 5) | reasons.feature_groups(length, 30, 5)
     ill = every["ILL-Attack"]
-    assert type(ill) is ILLAttack
+    assert ill == replace(reasons.attacks(length, seed=5)[0], trees=30)
     assert (ill.trees, ill.seed, ill.delta, ill.min_split) == (30, 5, {"sessions": 1800, "days": 86_400}[length], 8)
     for variant in every.values():
         assert isinstance(variant, ILLAttack)
-        assert all(getattr(variant, part.name) == getattr(ill, part.name) for part in fields(ILLAttack))
+        assert all(
+            getattr(variant, part.name) == getattr(ill, part.name) for part in fields(ILLAttack) if part.name != "classifier"
+        )
     assert ("without hourOfDay" in every) == (length == "sessions")  # which days do not have
     assert reasons.classifiers(length)["ILL-Attack"].trees == 100
 
@@ -140,8 +144,8 @@ def test_bad_groups(given, line):
 def test_a_random_forest_differs_in_the_cut_point_alone():
     """And, with ``bootstrap``, in what each tree learns from."""
     known, secret = strolls(3, apart=300.0), slices(strolls(3, apart=300.0, seed=4), 1800).traces
-    ill, forest = (kind(trees=10, seed=3, min_leaf=3).fit(known) for kind in (ILLAttack, reasons.RandomForest))
-    drawn = reasons.RandomForest(trees=10, seed=3, min_leaf=3, bootstrap=True).fit(known)
+    each = (extra_trees, reasons.random_forest, partial(reasons.random_forest, bootstrap=True))
+    ill, forest, drawn = (ILLAttack(trees=10, seed=3, min_leaf=3, classifier=way).fit(known) for way in each)
     own, other, sampled = (of.known_.forest.get_params() for of in (ill, forest, drawn))
     assert own == other
     assert {name for name in other if other[name] != sampled[name]} == {"bootstrap"}
@@ -150,15 +154,13 @@ def test_a_random_forest_differs_in_the_cut_point_alone():
     rankings = [of.rank(secret) for of in (ill, forest, drawn)]
     assert not any(a.equals(b) for a, b in combinations(rankings, 2))
     pd.testing.assert_frame_equal(replace(forest, known_=None).fit(known).rank(secret), rankings[1], check_exact=True)
-    with pytest.raises(ValueError, match="bootstrap"):
-        reasons.RandomForest(bootstrap=1)
 
 
 @pytest.mark.parametrize("delta", [1800.0, 86_400.0])
 def test_logistic_regression_is_that_of_standardised_features(delta):
     """Scikit-learn's scaler centres the cells, too: a shift of a column moves the intercept, and no probability."""
     known, secret = strolls(3, days=6, apart=1500.0), slices(strolls(3, days=2, apart=1500.0, seed=4), delta).traces
-    fitted, past = reasons.LogisticRegression(delta=delta).fit(known), slices(known, delta)
+    fitted, past = ILLAttack(delta, classifier=reasons.LogisticRegression).fit(known), slices(known, delta)
     learned, examples = fitted.known_.forest, fitted.features(past.traces)
     full = examples.values.toarray().astype(float)
     scaler, order = StandardScaler().fit(full), np.r_[np.flatnonzero(learned.centre), np.flatnonzero(learned.centre == 0)]
@@ -176,9 +178,9 @@ def test_logistic_regression_is_that_of_standardised_features(delta):
 
 def test_what_learns_finds_who_lives_alone():
     secret = slices(strolls(4, seed=7), 1800)
-    for variant in reasons.classifiers("sessions", 10, 1).values():
+    for name, variant in reasons.classifiers("sessions", 10, 1).items():
         ranking = variant.fit(strolls(4)).rank(secret.traces)
-        assert reidentified(ranking, person=secret.owner.to_dict()).all(), variant.name
+        assert reidentified(ranking, person=secret.owner.to_dict()).all(), name
 
 
 def test_many_users_of_one_sub_trace_each_are_no_warning():

@@ -10,7 +10,8 @@ from sklearn.cluster import KMeans
 
 from mobpriv.base.sharing import sharing
 from mobpriv.icp.archetypes import CATEGORIES, PASSING, VISITOR, archetypes, categories_of
-from mobpriv.icp.sociometer import PROGRAM, Sociometer, distinct, labelled, nearest_archetype, unclustered
+from mobpriv.icp.rows import distinct
+from mobpriv.icp.sociometer import PROGRAM, Sociometer, labelled, nearest_archetype, unclustered
 
 WORDS = archetypes()
 SHARES = np.array([0, 0.2, 0.4, 0.5, 0.6, 0.8, 1])

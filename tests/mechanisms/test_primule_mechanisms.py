@@ -19,8 +19,8 @@ import mobpriv.mechanisms.icp
 from mobpriv.datasets import load_calls
 from mobpriv.datasets.region import START, ZONE
 from mobpriv.icp import profiles as icps
-from mobpriv.mechanisms.icp import Mdav, NoisyProfiles, Primule, nearest
-from mobpriv.mechanisms.icp.collapsed import collapse
+from mobpriv.icp.rows import distinct
+from mobpriv.mechanisms.icp import Mdav, NoisyProfiles, Primule, nearest, per_group
 from mobpriv.mechanisms.icp.noise import SENSITIVITIES
 from mobpriv.mechanisms.icp.primule import _most, mitigate
 from mobpriv.metrics import icp_audits
@@ -44,7 +44,7 @@ EVERY += [NoisyProfiles(2.0, unit, calibrated=True) for unit in SENSITIVITIES]
 
 
 def test_every_mechanism_is_tested_here():
-    assert set(FOUND) == set(mobpriv.mechanisms.icp.__all__) - {"Protected"}
+    assert set(FOUND) == set(mobpriv.mechanisms.icp.__all__) - {"Protected", "per_group"}
 
 
 def protect(mechanism, profiles, seed=1):
@@ -169,14 +169,24 @@ class TestEveryGrouping:
         with pytest.raises(ValueError, match=r"^k must be a whole number of profiles, at least 2 \(got"):
             replace(mechanism, k=k)
 
-    @pytest.mark.parametrize("h", [(), "weeks", 3, [0, 0], [-1], [0.5], [True], [[0]], np.array([]), [np.nan], {0: 1}])
+    @pytest.mark.parametrize(
+        "h", [(), "weeks", 5, 0, 2.5, True, [0, 0], [-1], [0.5], [True], [[0]], np.array([]), [np.nan], {0: 1}]
+    )
     def test_h(self, mechanism, h):
-        with pytest.raises(ValueError, match=r"^h must"):
+        with pytest.raises(
+            ValueError, match=r"^h must be the first 1 to 4 weeks, or a list of cells from 0 to 23, each once .got"
+        ):
             replace(mechanism, h=h)
 
+    def test_weeks_are_their_cells(self, mechanism):
+        assert replace(mechanism, h=2) == replace(mechanism, h=2.0) == replace(mechanism, h=icps.known(2))
+        assert replace(mechanism, h=[3, 1]) == replace(mechanism, h=np.array([1, 3]))
+
     def test_a_cell_that_there_is_not(self, mechanism):
-        with pytest.raises(ValueError, match=r"h must hold places of cells, 0 … 23 in these profiles \(got 24\)"):
-            protect(replace(mechanism, h=[0, 24]), PROFILES)
+        with pytest.raises(ValueError, match=r"cells from 0 to 23, each once \(got 24\)"):
+            replace(mechanism, h=[0, 24])
+        with pytest.raises(ValueError, match=r"cells from 0 to 5, each once \(got 6\)"):
+            protect(replace(mechanism, h=2), PROFILES.iloc[:, :6])
 
     def test_numbers_that_are_no_shares_of_days(self, mechanism):
         odd = PROFILES + 0.0
@@ -290,13 +300,13 @@ class TestPrimule:
     def test_theorem_6_1_and_conservation(self, seed, k, dist):
         """Every round leaves fewer groups, so there are fewer rounds than groups; rows and sums of cells stay, exactly."""
         x = np.rint(crowd(300, seed).to_numpy() * 10).astype(np.int64)
-        distinct = collapse(x, 10)
-        found = mitigate(distinct.wholes, distinct.sizes, 10, k, dist)
+        different = distinct(x)
+        found = mitigate(different.values, different.sizes, 10, k, dist)
         assert (np.diff(found.rounds) < 0).all()
-        assert len(found.rounds) - 1 < found.rounds[0] == len(distinct.sizes)
+        assert len(found.rounds) - 1 < found.rounds[0] == len(different.sizes)
         assert (found.members.sum(), found.members.min() >= k) == (300, True)
         np.testing.assert_array_equal(found.totals.sum(axis=0), x.sum(axis=0))
-        np.testing.assert_array_equal(np.bincount(found.group, distinct.sizes), found.members)
+        np.testing.assert_array_equal(np.bincount(found.group, different.sizes), found.members)
 
     @pytest.mark.parametrize("name", nearest.METRICS)
     def test_a_function_gives_what_the_names_give(self, name):
@@ -315,9 +325,9 @@ class TestPrimule:
     def test_the_tree_and_a_search_through_all_give_the_same_groups(self, region, k):
         """On profiles of the region, over all rounds."""
         x = np.rint(region[:1500] * 10).astype(np.int64)
-        distinct = collapse(x, 10)
+        different = distinct(x)
         one, other = (
-            mitigate(distinct.wholes, distinct.sizes, 10, k, d)
+            mitigate(different.values, different.sizes, 10, k, d)
             for d in ("euclidean", lambda mean, means: np.linalg.norm(means - mean, axis=1))
         )
         for a, b in zip(one, other, strict=True):
@@ -344,7 +354,7 @@ class TestNearest:
     def test_the_tree_finds_what_a_search_through_all_finds(self, metric, leaf_and_more, region):
         """On profiles of the region, single ones and means of large groups."""
         rng = np.random.default_rng(2)
-        wholes = collapse(np.rint(region[:1500] * 10).astype(np.int64), 10).wholes
+        wholes = distinct(np.rint(region[:1500] * 10).astype(np.int64)).values
         members = rng.integers(1, 9, len(wholes)) if leaf_and_more else np.ones(len(wholes), np.int64)
         totals = wholes * members[:, None]
         if leaf_and_more:
@@ -465,7 +475,7 @@ class TestNoise:
     @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
     def test_calibrated_noise_holds_at_its_epsilon_and_fails_just_below(self, unit, epsilon):
         mechanism = NoisyProfiles(epsilon, unit, calibrated=True)
-        loss = icp_audits.privacy_loss(mechanism, unit)
+        loss = icp_audits.release_loss(mechanism, unit)
         assert loss.epsilon <= epsilon * (1 + 1e-9)
         assert loss.epsilon > epsilon * (1 - 1e-9)
         # the pair is one, and its output does tell so much
@@ -475,11 +485,11 @@ class TestNoise:
         told = (law[0] - law[1])[change > 0].sum()
         assert told == pytest.approx(epsilon)
         less = replace(mechanism, epsilon=epsilon * 1.001)
-        assert icp_audits.privacy_loss(less, unit).epsilon > epsilon
+        assert icp_audits.release_loss(less, unit).epsilon > epsilon
 
     def test_what_the_printed_noise_protects(self):
         """Lap(1/ε) on each cell: ε for a cell, half of it for a call, 1.5 for a day, 24 for the profile."""
-        found = {unit: icp_audits.privacy_loss(NoisyProfiles(2.0), unit).epsilon for unit in SENSITIVITIES}
+        found = {unit: icp_audits.release_loss(NoisyProfiles(2.0), unit).epsilon for unit in SENSITIVITIES}
         assert found == pytest.approx({"cell": 2.0, "call": 1.0, "day": 3.0, "profile": 48.0})
 
     def test_the_loss_seen_in_draws(self):
@@ -503,7 +513,7 @@ class TestNoise:
         with pytest.raises(ValueError, match="one to four weeks of 6 cells"):
             protect(NoisyProfiles(1.0, "day", True), PROFILES.iloc[:, :5])
         with pytest.raises(ValueError, match="sensitivity must be"):
-            icp_audits.privacy_loss(NoisyProfiles(1.0), "user")
+            icp_audits.release_loss(NoisyProfiles(1.0), "user")
 
 
 class TestLoss:
@@ -562,3 +572,27 @@ class TestLoss:
             mse(x, x, [1, 2])
         with pytest.raises(ValueError, match="form must be"):
             similarity(x, x, "cosine")
+
+
+def test_each_group_is_protected_by_itself():
+    rng = np.random.default_rng(1)
+    table, town = pd.DataFrame(rng.integers(0, 3, (40, 6)) / 2), np.array(list("PL") * 18 + list("MMPL"))
+    found = per_group(Mdav(3), table, town, rng)
+    for name in "PL":
+        rows = np.flatnonzero(town == name)
+        pd.testing.assert_frame_equal(found.values.iloc[rows], protect(Mdav(3), table.iloc[rows]).values, check_exact=True)
+        assert np.bincount(found.group)[found.group[rows]].min() >= 3
+    assert np.array_equal(found.values[town == "M"], table[town == "M"])
+    assert not found.anonymous
+    assert per_group(Mdav(2), table, town, rng).anonymous
+    assert (
+        found.group[town == "L"].max()
+        < found.group[town == "M"].min()
+        <= found.group[town == "M"].max()
+        < found.group[town == "P"].min()
+    )
+    order = rng.permutation(40)
+    other = per_group(Mdav(3), table.iloc[order], town[order], rng)
+    pd.testing.assert_frame_equal(other.values.sort_index(), found.values, check_exact=True)
+    with pytest.raises(ValueError, match=r"of each of the 40 profiles .got 40, 1 missing"):
+        per_group(Mdav(3), table, [None, *town[1:]], rng)

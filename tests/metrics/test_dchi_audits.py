@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mobpriv.mechanisms.visits import Geometric, LaplaceCounts, RandomisedResponse
-from mobpriv.metrics import audits
+from mobpriv.metrics import visits_audits
 from mobpriv.visits.affinity import Neighbourhood, affinity
 
 NEAR = Neighbourhood(5, affinity(day(60) > 0))
@@ -40,13 +40,13 @@ def holds(mechanism, epsilon) -> bool:
 def test_the_bound_holds_at_epsilon_and_fails_just_below(mechanism):
     assert holds(mechanism, mechanism.epsilon)
     assert not holds(mechanism, 0.999 * mechanism.epsilon)
-    assert audits.privacy_loss(mechanism).epsilon == pytest.approx(mechanism.epsilon, rel=1e-9)
+    assert visits_audits.privacy_loss(mechanism).epsilon == pytest.approx(mechanism.epsilon, rel=1e-9)
 
 
 def test_a_p_inside_its_interval_gives_more_than_asked_for():
-    loss = audits.privacy_loss(RandomisedResponse(2.0, p=0.4))
+    loss = visits_audits.privacy_loss(RandomisedResponse(2.0, p=0.4))
     assert loss.epsilon == pytest.approx(np.log(0.6 / 0.4))
-    assert audits.privacy_loss(RandomisedResponse(2.0, p=0.5)).epsilon == 0
+    assert visits_audits.privacy_loss(RandomisedResponse(2.0, p=0.5)).epsilon == 0
 
 
 @pytest.mark.parametrize("rounding", ["nearest", "floor"])
@@ -56,11 +56,11 @@ def test_the_printed_scale_is_only_twice_epsilon_private(rounding):
     assert not holds(printed, 0.7)
     assert not holds(printed, 0.999 * 1.4)
     assert holds(printed, 1.4)
-    assert audits.privacy_loss(printed).epsilon == pytest.approx(1.4, rel=1e-9)
+    assert visits_audits.privacy_loss(printed).epsilon == pytest.approx(1.4, rel=1e-9)
 
 
 def test_addition_without_modulo_is_not_private_at_all():
-    loss = audits.privacy_loss(RandomisedResponse(0.01, modulo=False))
+    loss = visits_audits.privacy_loss(RandomisedResponse(0.01, modulo=False))
     assert loss == (np.inf, 0, 1, 0)
 
 
@@ -80,20 +80,20 @@ def test_whole_profiles_lose_as_much_a_unit_of_distance(mechanism, probability):
     outputs = list(product(range(2 if boolean else 6), repeat=2))
     for chi in ({0}, {0, 1}):
         pairs = [((a, chi), (b, chi)) for a in profiles for b in profiles if a != b and (1 in chi or a[1] == b[1])]
-        assert naive.worst_ratio(pairs, outputs, probability) == pytest.approx(audits.privacy_loss(mechanism).epsilon)
+        assert naive.worst_ratio(pairs, outputs, probability) == pytest.approx(visits_audits.privacy_loss(mechanism).epsilon)
 
 
 def test_releases_compose():
-    loss = audits.privacy_loss(RandomisedResponse(0.9))
+    loss = visits_audits.privacy_loss(RandomisedResponse(0.9))
     p = 1 / (1 + np.exp(0.9))
     # two releases, two POIs: the worst output shows the one profile four times
     worst = np.log(((1 - p) / p) ** 4)
-    assert audits.composed(loss, releases=2, distance=2) == pytest.approx(worst) == pytest.approx(3.6)
-    assert audits.composed(loss, 29, 0) == 0
-    assert audits.composed(np.inf, 3, 0) == 0
-    assert audits.composed(0.1, 1, 29) == pytest.approx(2.9)
+    assert visits_audits.composed(loss, releases=2, distance=2) == pytest.approx(worst) == pytest.approx(3.6)
+    assert visits_audits.composed(loss, 29, 0) == 0
+    assert visits_audits.composed(np.inf, 3, 0) == 0
+    assert visits_audits.composed(0.1, 1, 29) == pytest.approx(2.9)
     with pytest.raises(ValueError, match="releases"):
-        audits.composed(0.1, 0)
+        visits_audits.composed(0.1, 0)
 
 
 def test_the_counterexample_by_hand():
@@ -105,7 +105,7 @@ def test_the_counterexample_by_hand():
     m = RandomisedResponse(0.1, Neighbourhood(2, matrix))
     chi = m.chi.of(np.array([[True, False, False], [True, False, True]]))
     assert chi.tolist() == [[True, True, False], [True, False, True]]
-    found = audits.counterexamples(m).set_index(["profile", "neighbour"])
+    found = visits_audits.counterexamples(m).set_index(["profile", "neighbour"])
     row = found.loc[("100", "101")]
     assert (row["chi"], row["neighbours_chi"], row["published"]) == ("110", "101", "110")
     assert row["probability"] == pytest.approx(m.flip)  # B flips
@@ -125,7 +125,7 @@ def test_counterexamples_equal_the_definition(case, reading, ties):
     mechanism = RandomisedResponse(0.5, Neighbourhood(n, aff, reading, ties))
     p = float(mechanism.flip)
     probability = lambda y, b: naive.flip_probability(y, b, p)  # noqa: E731
-    found = audits.counterexamples(mechanism)
+    found = visits_audits.counterexamples(mechanism)
     told = {(row.profile, row.neighbour): row for row in found.itertuples()}
     every = naive.boolean_profiles(m)
     for b in every:
@@ -140,7 +140,7 @@ def test_counterexamples_equal_the_definition(case, reading, ties):
                 assert tuple(c == "1" for c in told[name].published) in mine
     # the same profiles as a table of users
     table = pd.DataFrame(every, columns=[f"p{j}" for j in range(m)])
-    counted = audits.count_telling(mechanism, table)
+    counted = visits_audits.count_telling(mechanism, table)
     assert counted["neighbours"].sum() == len(found)
     expected = found.groupby("profile")["probability"].max()
     np.testing.assert_allclose(counted["probability"].max(), expected.max() if len(expected) else 0)
@@ -156,7 +156,7 @@ def test_counterexamples_of_counts_equal_the_definition(kind):
         LaplaceCounts: lambda y, c: naive.laplace_probability(y, c, 1 / 0.9, "nearest"),
         Geometric: lambda y, c: naive.geometric_probability(y, c, 0.9),
     }[kind]
-    found = audits.counterexamples(mechanism).set_index(["profile", "neighbour"])["probability"]
+    found = visits_audits.counterexamples(mechanism).set_index(["profile", "neighbour"])["probability"]
     outputs, told, largest = list(product(range(40), repeat=m)), 0, {}
     for c in product(range(3), repeat=m):
         for other in (o for o in product(range(4), repeat=m) if naive.l1(c, o) == 1):
@@ -169,7 +169,7 @@ def test_counterexamples_of_counts_equal_the_definition(kind):
             told, largest[c] = told + (mine > 0), max(mine, largest.get(c, 0.0))
     assert told
     table = pd.DataFrame(list(largest), columns=["p0", "p1"])
-    counted = audits.count_telling(mechanism, table)
+    counted = visits_audits.count_telling(mechanism, table)
     assert counted["neighbours"].sum() == told
     np.testing.assert_allclose(counted["probability"], list(largest.values()), atol=1e-12)
 
@@ -177,18 +177,18 @@ def test_counterexamples_of_counts_equal_the_definition(kind):
 @pytest.mark.parametrize("kind", [RandomisedResponse, LaplaceCounts, Geometric])
 class TestNeighbourhood:
     def test_no_epsilon_is_kept_where_chi_follows_the_profile(self, kind):
-        assert audits.privacy_loss(kind(1.0, Neighbourhood(2, np.eye(4)))) == (np.inf, 1, 0, 1)
-        assert audits.privacy_loss(kind(1.0, NEAR)).epsilon == np.inf
-        assert audits.privacy_loss(kind(1.0, Neighbourhood(np.array([4, 2]), np.eye(4)))).epsilon == np.inf
+        assert visits_audits.privacy_loss(kind(1.0, Neighbourhood(2, np.eye(4)))) == (np.inf, 1, 0, 1)
+        assert visits_audits.privacy_loss(kind(1.0, NEAR)).epsilon == np.inf
+        assert visits_audits.privacy_loss(kind(1.0, Neighbourhood(np.array([4, 2]), np.eye(4)))).epsilon == np.inf
 
     def test_epsilon_is_kept_where_it_is_everything(self, kind):
         for chi in (Neighbourhood(4, np.eye(4)), Neighbourhood(1, np.ones((20, 20))), np.array([True, False])):
-            assert audits.privacy_loss(kind(1.0, chi)).epsilon == pytest.approx(1)
+            assert visits_audits.privacy_loss(kind(1.0, chi)).epsilon == pytest.approx(1)
 
     def test_the_counterexamples_say_the_same(self, kind):
         for n, matrix in product(range(4), (np.eye(3), np.ones((3, 3)), np.array([[4.0, 3, 1], [3, 4, 0], [1, 0, 5]]))):
             m = kind(1.0, Neighbourhood(n, matrix))
-            assert np.isinf(audits.privacy_loss(m).epsilon) == bool(len(audits.counterexamples(m)))
+            assert np.isinf(visits_audits.privacy_loss(m).epsilon) == bool(len(visits_audits.counterexamples(m)))
 
 
 def law(b, p):
@@ -201,35 +201,35 @@ def test_proposition_7_is_about_profiles_that_agree_outside_of_chi():
     """By hand: χ = {1} of two POIs, b = (0, 0) and b' = (0, 1). Their distance over χ is 0, and they have no output in common."""
     b, p = np.array(list(product((False, True), repeat=2))), 1 / (1 + np.e)
     first, both = np.array([True, False]), np.array([True, True])
-    assert audits.profile_loss(law(b, [p, 0]), b, first) == pytest.approx(1)
-    assert audits.profile_loss(law(b[:2], [p, 0]), b[:2], first, agreeing=False) == np.inf
+    assert visits_audits.profile_loss(law(b, [p, 0]), b, first) == pytest.approx(1)
+    assert visits_audits.profile_loss(law(b[:2], [p, 0]), b[:2], first, agreeing=False) == np.inf
     # χ everything: all pairs agree outside of it
-    assert audits.profile_loss(law(b, [p, p]), b, both, agreeing=False) == pytest.approx(1)
+    assert visits_audits.profile_loss(law(b, [p, p]), b, both, agreeing=False) == pytest.approx(1)
     # a coordinate outside of χ that is a fair coin keeps the guarantee for all pairs
-    assert audits.profile_loss(law(b, [p, 0.5]), b, first, agreeing=False) == pytest.approx(1)
+    assert visits_audits.profile_loss(law(b, [p, 0.5]), b, first, agreeing=False) == pytest.approx(1)
 
 
 def test_in_data_nearly_every_profile_betrays_itself():
     counts = day(500)
     m = RandomisedResponse(0.1, Neighbourhood(5, affinity(counts > 0)))
-    found = audits.count_telling(m, counts)
+    found = visits_audits.count_telling(m, counts)
     assert found.index.equals(counts.index)
-    pd.testing.assert_frame_equal(found, audits.count_telling(m, counts > 0))
+    pd.testing.assert_frame_equal(found, visits_audits.count_telling(m, counts > 0))
     assert (found["neighbours"] > 0).mean() > 0.9
     # with a fixed χ there is nothing to tell: no neighbourhood, no counterexample
     with pytest.raises(ValueError, match="must perturb a Neighbourhood"):
-        audits.count_telling(RandomisedResponse(0.1), counts)
+        visits_audits.count_telling(RandomisedResponse(0.1), counts)
 
 
 def test_where_the_neighbourhood_is_everything_nothing_tells():
     m = RandomisedResponse(0.1, Neighbourhood(4, np.eye(4)))
-    assert len(audits.counterexamples(m)) == 0
+    assert len(visits_audits.counterexamples(m)) == 0
     with pytest.raises(ValueError, match=r"at most 12 POIs .got 13"):
-        audits.counterexamples(RandomisedResponse(0.1, Neighbourhood(4, np.eye(13))))
+        visits_audits.counterexamples(RandomisedResponse(0.1, Neighbourhood(4, np.eye(13))))
 
 
 def test_users_with_their_own_epsilon_have_no_common_law():
     with pytest.raises(ValueError, match="epsilon must be one number here"):
-        audits.privacy_loss(Geometric(np.array([1.0, 2.0])))
+        visits_audits.privacy_loss(Geometric(np.array([1.0, 2.0])))
     with pytest.raises(ValueError, match="largest"):
-        audits.privacy_loss(Geometric(1.0), 1)
+        visits_audits.privacy_loss(Geometric(1.0), 1)

@@ -10,13 +10,13 @@ from sklearn.metrics import cohen_kappa_score, confusion_matrix, f1_score
 
 from mobpriv.base.estimates import clustered_rate, quantile, rate
 from mobpriv.icp.archetypes import CATEGORIES, categories_of
+from mobpriv.icp.rows import places
 from mobpriv.metrics.classification import (
     agreement,
     confusion,
     crossed,
     kappa,
     medians,
-    places,
     quantification,
     scores,
     scores_by_place,

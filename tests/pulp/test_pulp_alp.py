@@ -12,7 +12,7 @@ from pulp_making import Kept, Moody, wanderers
 from mobpriv.mechanisms import GeoI, Promesse
 from mobpriv.metrics import spatial_distortion
 from mobpriv.pulp import ALP_GEO_I, ALP_PROMESSE, Metrics, Objective, Sweep, achieved, alp
-from mobpriv.pulp.alp import anneal
+from mobpriv.pulp.annealing import anneal
 from mobpriv.traces.table import rows
 
 PEOPLE = wanderers([400, 1, 350], 5)

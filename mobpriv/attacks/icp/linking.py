@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from mobpriv.base.ranges import whole
-from mobpriv.icp.profiles import WEEKS, Icps, counts, known, only
+from mobpriv.icp.profiles import Icps, cells_of, counts, only
 
 PAIRS = 2e9  # most entries of a ranking, 16 GB of 64-bit numbers
 UNKNOWN = -1
@@ -40,10 +40,8 @@ class Linking:
     name = "linking"
 
     def __post_init__(self):
-        if self.h is not None and not _is_weeks(self.h):
-            object.__setattr__(self, "h", tuple(int(cell) for cell in _listed(self.h)))
-        elif self.h is not None:
-            object.__setattr__(self, "h", len(known(self.h)) // 6)
+        if self.h is not None:
+            object.__setattr__(self, "h", tuple(cells_of(self.h).tolist()))
 
     def fit(self, known: pd.DataFrame) -> Self:
         profiles_of(known, "known", unknown=True)
@@ -76,29 +74,6 @@ def to_rank(known: pd.DataFrame | None, anonymous: pd.DataFrame, instead: str) -
             f"use {instead}, which holds none"
         )
     return published, pb
-
-
-def cells_of(h, cells: int = 24) -> np.ndarray:
-    """The numbers of the cells that ``h`` names, for profiles of so many cells: the first weeks, a list, or all (None)."""
-    if h is None:
-        return np.arange(cells)
-    chosen = known(h) if _is_weeks(h) else _listed(h)
-    if chosen.max() >= cells:
-        raise ValueError(f"h must name cells of the profiles, 0 to {cells - 1} (got {chosen.max()})")
-    return chosen
-
-
-def _is_weeks(h) -> bool:
-    return np.ndim(h) == 0
-
-
-def _listed(h) -> np.ndarray:
-    chosen = np.asarray(h)
-    if chosen.ndim != 1 or not chosen.size or chosen.dtype.kind not in "iu" or (chosen < 0).any():
-        raise ValueError(f"h must be the first 1 to {WEEKS} weeks, or a list of one cell or more, by their numbers (got {h!r})")
-    if len(np.unique(chosen)) < len(chosen):
-        raise ValueError(f"h must name each cell once (got {h!r})")
-    return chosen
 
 
 def groups(profiles, h=None, within=None) -> np.ndarray:

@@ -15,7 +15,8 @@ import numba
 import numpy as np
 import pandas as pd
 
-from mobpriv.attacks.icp.linking import UNKNOWN, Linking, alike, cells_of, places_of, profiles_of, to_rank, values_of
+from mobpriv.attacks.icp.linking import UNKNOWN, Linking, alike, places_of, profiles_of, to_rank, values_of
+from mobpriv.icp.profiles import cells_of
 
 TIE = 1e-9  # squared distances in [0, 24] that differ by less count as equal
 

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 from mobpriv.datasets.city.cabs import fleet, shifts
 from mobpriv.datasets.city.people import diary, households
 from mobpriv.datasets.city.places import City, make_places
+from mobpriv.datasets.city.points_of_interest import shops
 from mobpriv.datasets.city.recording import habits, measured, times_of_cab, times_of_phone
-from mobpriv.datasets.city.shops import shops
 from mobpriv.datasets.city.streets import Streets, as_geojson, degrees, make_streets
 from mobpriv.datasets.city.travel import Track
 from mobpriv.traces.table import Traces, as_traces

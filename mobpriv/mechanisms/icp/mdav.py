@@ -14,7 +14,9 @@ import numpy as np
 import pandas as pd
 
 from mobpriv.base.ranges import whole
-from mobpriv.mechanisms.icp.collapsed import Protected, as_profiles, by_name, cells_of, check_h, collapse, in_units
+from mobpriv.icp.profiles import cells_of
+from mobpriv.icp.rows import distinct
+from mobpriv.mechanisms.icp.tables import Protected, as_profiles, by_name, in_units
 
 
 class Parts(NamedTuple):
@@ -48,26 +50,26 @@ class Mdav:
     """
 
     k: int
-    h: Sequence[int] | None = None  # places of cells
+    h: int | Sequence[int] | None = None  # the first weeks, or a list of cells
 
     name = "MDAV"
     random = False
 
     def __post_init__(self):
         object.__setattr__(self, "k", whole("k", self.k, 2, rule="must be a whole number of profiles, at least 2"))
-        object.__setattr__(self, "h", check_h(self.h))
+        if self.h is not None:
+            object.__setattr__(self, "h", tuple(cells_of(self.h).tolist()))
 
     def protect(self, profiles: pd.DataFrame, rng: np.random.Generator) -> Protected:
         """Fewer profiles than k are returned unchanged, each distinct one its own group, with the flag False. Draws nothing."""
         x = as_profiles(profiles).to_numpy(float)
         h = cells_of(self.h, x.shape[1])
         wholes, unit = in_units(x[:, h])
-        distinct = collapse(wholes, unit)
+        different = distinct(wholes)
         if len(x) < self.k:
-            return Protected(profiles.copy(), distinct.of, False)
-        parts = microaggregate(distinct.wholes, distinct.sizes, self.k)
-        every, every_unit = in_units(x)
-        order = np.lexsort((by_name(profiles), collapse(every, every_unit).of, distinct.of))
+            return Protected(profiles.copy(), different.of, False)
+        parts = microaggregate(different.values, different.sizes, self.k)
+        order = np.lexsort((by_name(profiles), distinct(in_units(x)[0]).of, different.of))
         group = np.empty(len(x), np.int64)
         group[order] = np.repeat(parts.group, parts.rows)
         said = x.copy()

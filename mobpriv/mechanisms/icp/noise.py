@@ -17,7 +17,7 @@ import pandas as pd
 from mobpriv.base.noise import laplace
 from mobpriv.base.ranges import one_of, positive, true_or_false
 from mobpriv.icp.profiles import DAYS
-from mobpriv.mechanisms.icp.collapsed import Protected, as_profiles, by_name
+from mobpriv.mechanisms.icp.tables import Protected, as_profiles, by_name
 
 SENSITIVITIES = ("cell", "call", "day", "profile")
 SLOTS = 3  # of a day
@@ -52,7 +52,7 @@ class NoisyProfiles:
     ``sensitivity`` names the unit of privacy: one ``cell`` of a profile, one ``call``, all calls of one ``day``, or the user's
     full ``profile`` of a municipality. The paper's scale is 1/ε on every cell: "fixing the sensitivity to 1 (i.e., the maximum
     value that each cell of the ICPs can have)". This is ε for a change in a single cell. By composition a profile of 24 cells
-    is only protected by 24·ε (:func:`mobpriv.metrics.icp_audits.privacy_loss`).
+    is only protected by 24·ε (:func:`mobpriv.metrics.icp_audits.release_loss`).
 
     With ``calibrated`` the scale on cell j is s·δ_j/ε, which gives ε for the unit. Here δ_j is the largest change of the cell
     for that unit, s the number of cells changed at once. The scales are 1/ε (cell), 1/(5ε) and 1/(2ε) (call), 3/(5ε) and 3/(2ε)

@@ -12,8 +12,10 @@ import numpy as np
 import pandas as pd
 
 from mobpriv.base.ranges import one_of, whole
+from mobpriv.icp.profiles import cells_of
+from mobpriv.icp.rows import distinct
 from mobpriv.mechanisms.icp import nearest as near
-from mobpriv.mechanisms.icp.collapsed import Protected, as_profiles, cells_of, check_h, collapse, in_units
+from mobpriv.mechanisms.icp.tables import Protected, as_profiles, in_units
 
 UNSAFE = ("below k", "printed")
 _ROUNDED = 12  # decimals to which a user-defined distance is rounded
@@ -32,9 +34,9 @@ class Mitigated(NamedTuple):
 class Primule:
     """Algorithms 1 and 2: equal profiles on h form a group; groups of less than k are merged with their nearest, in rounds.
 
-    ``h``: the positions of the cells that the adversary knows (None: all); only they are changed, to the mean of the group. The
-    distance is that of the groups' means on h: Euclidean as in §7, Manhattan, or one minus the cosine. It may also be a
-    function ``distance(mean, means) -> distances`` of arrays (|h|,) and (groups, |h|), in shares of days.
+    ``h``: the cells that the adversary knows, the first 1 to 4 weeks or a list (None: all); only they are changed, to the mean
+    of the group. The distance is that of the groups' means on h: Euclidean as in §7, Manhattan, or one minus the cosine. It may
+    also be a function ``distance(mean, means) -> distances`` of arrays (|h|,) and (groups, |h|), in shares of days.
 
     Departures from the paper:
 
@@ -52,7 +54,7 @@ class Primule:
     """
 
     k: int
-    h: Sequence[int] | None = None  # places of cells
+    h: int | Sequence[int] | None = None  # the first weeks, or a list of cells
     distance: Literal["euclidean", "manhattan", "cosine"] | Callable = "euclidean"
     unsafe: Literal["below k", "printed"] = "below k"
 
@@ -61,7 +63,8 @@ class Primule:
 
     def __post_init__(self):
         object.__setattr__(self, "k", whole("k", self.k, 2, rule="must be a whole number of profiles, at least 2"))
-        object.__setattr__(self, "h", check_h(self.h))
+        if self.h is not None:
+            object.__setattr__(self, "h", tuple(cells_of(self.h).tolist()))
         if not callable(self.distance):
             one_of("distance", self.distance, tuple(near.METRICS))
         one_of("unsafe", self.unsafe, UNSAFE)
@@ -71,11 +74,11 @@ class Primule:
         x = as_profiles(profiles).to_numpy(float)
         h = cells_of(self.h, x.shape[1])
         wholes, unit = in_units(x[:, h])
-        distinct = collapse(wholes, unit)
+        different = distinct(wholes)
         if len(x) < self.k:
-            return Protected(profiles.copy(), distinct.of, False)
-        found = mitigate(distinct.wholes, distinct.sizes, unit, self.k, self.distance, self.unsafe)
-        group = found.group[distinct.of]
+            return Protected(profiles.copy(), different.of, False)
+        found = mitigate(different.values, different.sizes, unit, self.k, self.distance, self.unsafe)
+        group = found.group[different.of]
         said = x.copy()
         said[:, h] = (found.totals / found.members[:, None] / unit)[group]
         return Protected(pd.DataFrame(said, profiles.index, profiles.columns), group, True)

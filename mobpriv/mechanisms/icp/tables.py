@@ -1,16 +1,15 @@
-"""Tables of individual call profiles, their checks, and equal profiles collapsed: the input of the mechanisms of this package.
+"""Tables of individual call profiles: the input and the output of the mechanisms of this package.
 
 A value of a profile is a share of days (PRIMULE, §3.1), a rational number. It is held as the whole number of 1/unit. So sums
 are exact in any order of rows, and equal distances compare as equal.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from mobpriv.base.ranges import whole
+from mobpriv.icp.rows import parts
 
 # tenths for shares of five and of two days; 60ths for incomplete weeks; the others for rounded means
 UNITS = (10, 60, 1000, 10**6)
@@ -23,14 +22,6 @@ class Protected(NamedTuple):
     values: pd.DataFrame  # as the table: same rows, same columns
     group: np.ndarray | None  # number of each row's group; None: the mechanism makes none
     anonymous: bool | None  # the flag of Algorithm 1: is every group of size k or more? None: not guaranteed by the mechanism
-
-
-class Collapsed(NamedTuple):
-    """The distinct profiles on h in lexicographic order: m of them, among n rows."""
-
-    wholes: np.ndarray  # (m, |h|), int64: values times unit
-    sizes: np.ndarray  # (m,), int64: how many rows each has
-    of: np.ndarray  # (n,), int64: the distinct profile of each row
 
 
 def as_profiles(profiles) -> pd.DataFrame:
@@ -53,28 +44,6 @@ def as_profiles(profiles) -> pd.DataFrame:
     return profiles
 
 
-def check_h(h) -> tuple[int, ...] | None:
-    """h of Algorithm 1 as a tuple of positions of cells; None is all of them."""
-    if h is None:
-        return None
-    if isinstance(h, str | bytes) or not isinstance(h, Sequence | np.ndarray) or np.ndim(h) != 1 or not len(h):
-        raise ValueError(f"h must be None or the places of one cell or more, as icps.known(weeks) gives them (got {h!r})")
-    places = tuple(whole("h", j, 0, rule="must hold whole numbers, 0 or above: places of cells") for j in h)
-    if len(set(places)) < len(places):
-        twice = next(j for j in places if places.count(j) > 1)
-        raise ValueError(f"h must hold every cell once ({twice} occurs twice)")
-    return tuple(sorted(places))
-
-
-def cells_of(h: tuple[int, ...] | None, cells: int) -> np.ndarray:
-    """h as positions in profiles of so many cells."""
-    if h is None:
-        return np.arange(cells)
-    if max(h) >= cells:
-        raise ValueError(f"h must hold places of cells, 0 … {cells - 1} in these profiles (got {max(h)})")
-    return np.array(h)
-
-
 def in_units(x: np.ndarray) -> tuple[np.ndarray, int]:
     """The values as whole numbers of 1/unit, and the unit: the first of ``UNITS`` that holds them all."""
     for unit in UNITS:
@@ -88,35 +57,6 @@ def in_units(x: np.ndarray) -> tuple[np.ndarray, int]:
     )
 
 
-def collapse(wholes: np.ndarray, most: int, sizes: np.ndarray | None = None) -> Collapsed:
-    """Merge equal rows of whole numbers 0 … ``most``, sorted lexicographically; ``sizes``: copies of each (1)."""
-    words = _words(wholes, most)
-    order = np.lexsort(words[::-1])
-    new = np.zeros(len(order), bool)
-    new[:1] = True
-    for word in words:
-        new[1:] |= word[order[1:]] != word[order[:-1]]
-    place = np.cumsum(new) - 1
-    of = np.empty(len(order), np.int64)
-    of[order] = place
-    weights = None if sizes is None else np.asarray(sizes, float)  # exact up to 2^53 rows
-    count = np.bincount(of, weights, minlength=int(new.sum())).astype(np.int64)
-    return Collapsed(wholes[order[new]].astype(np.int64), count, of)
-
-
-def _words(wholes: np.ndarray, most: int) -> list[np.ndarray]:
-    """Each row as a few 62-bit numbers of the same order: its digits in base most + 1, the first cell the highest."""
-    base = most + 1
-    digits = max(1, int(62 / np.log2(base)))
-    words = []
-    for start in range(0, wholes.shape[1], digits):
-        word = np.zeros(len(wholes), np.int64)
-        for j in range(start, min(start + digits, wholes.shape[1])):
-            word = word * base + wholes[:, j]
-        words.append(word)
-    return words
-
-
 def by_name(profiles: pd.DataFrame) -> np.ndarray:
     """The position of each row among the sorted names of the rows."""
     try:
@@ -128,3 +68,18 @@ def by_name(profiles: pd.DataFrame) -> np.ndarray:
     place = np.empty(len(profiles), np.int64)
     place[order] = np.arange(len(profiles))
     return place
+
+
+def per_group(mechanism, profiles: pd.DataFrame, groups, rng: np.random.Generator) -> Protected:
+    """Protect the rows of each group by themselves, as §7 does with municipalities; ``groups``: the label of each row.
+
+    The groups of the result are numbered through all of these, in the order of their labels, each with a child of ``rng``.
+    """
+    rows = parts(groups, len(profiles))
+    values, group, anonymous, start = np.empty(profiles.shape), np.empty(len(profiles), np.int64), [], 0
+    for own, child in zip(rows, rng.spawn(len(rows)), strict=True):
+        found = mechanism.protect(profiles.iloc[own], child)
+        values[own], group[own] = found.values, found.group + start
+        start += int(found.group.max()) + 1
+        anonymous.append(found.anonymous)
+    return Protected(pd.DataFrame(values, profiles.index, profiles.columns, copy=False), group, all(anonymous))
