@@ -1,4 +1,4 @@
-"""The adversary's choices: against the plain worst case and by hand; names that are right, POIs that leak first, the noise estimated."""
+"""The adversary's choices: against the plain worst case and by hand; what leaks first, the noise estimated, what is discarded and clamped."""
 
 import math
 
@@ -9,10 +9,11 @@ import pytest
 from dchi_making import halves
 
 from mobpriv.experiments import dchi, dchi_attacks
-from mobpriv.experiments.dchi import BOOLEANS, draw, leaked, prepare, published
+from mobpriv.experiments.dchi import BOOLEANS, Leaked, draw, leaked, prepare, published
 from mobpriv.experiments.dchi_attacks import fewest, names_right, order_of_pois, twins
+from mobpriv.visits.affinity import affinity
 
-SAMPLES = draw(prepare(*halves(400)), np.random.default_rng(1), 6)
+SAMPLES = draw(prepare(*halves(400)), np.random.default_rng(1), 8)
 
 
 @pytest.mark.parametrize("chi", ["all", "N5"])
@@ -146,3 +147,94 @@ def test_no_rule_beats_the_best(few):
     assert rates.shape == (4, 19)
     assert (rates <= best[:, None]).all()
     assert np.ptp(rates) > 0
+
+
+@pytest.fixture
+def leak():
+    rng = np.random.default_rng(3)
+    known = rng.random((3, 6, 7)) < 0.4
+    said = known ^ (rng.random(known.shape) < 0.2)
+    users, pois = np.broadcast_to(np.arange(6), (3, 6)), np.broadcast_to(np.arange(7), (3, 7))
+    return Leaked(said, known, users, pois)
+
+
+def plainly(profile, matrix, tau, number):
+    """Algorithm 12 by its letter."""
+    there = [j for j in range(len(profile)) if profile[j]]
+    return [j for j in there if sum(matrix[j, k] < tau for k in there) >= number]
+
+
+def test_grid_and_tags_against_plain(leak):
+    matrix = affinity(leak.known)
+    taus, numbers = [0.0, 0.2, 0.4], [1, 2]
+    found = dchi_attacks.grid(leak, matrix, taus, numbers, 2, 2)
+    best = dchi_attacks.with_best_delta(leak, matrix, taus, numbers, 2)
+    counts = dchi_attacks.tags(leak, matrix, taus, 2)
+    for d in range(3):
+        for t, tau in enumerate(taus):
+            named = [plainly(leak.published[d, i], matrix[d], tau, 2) for i in range(6)]
+            right = sum(not leak.known[d, i, j] for i in range(6) for j in named[i])
+            assert counts.invented_tagged[d, t] == right
+            assert counts.true_tagged[d, t] == sum(map(len, named)) - right
+            for k, number in enumerate(numbers):
+                kept = leak.published[d].copy()
+                for i in range(6):
+                    kept[i, plainly(leak.published[d, i], matrix[d], tau, number)] = False
+                apart = (kept[:, None] != leak.known[d][None]).sum(axis=-1)
+                near = apart[None] <= np.arange(8)[:, None, None]  # at each δ
+                shares = (near.diagonal(axis1=1, axis2=2) & (near.sum(axis=2) <= 2)).mean(axis=1)
+                assert found[d, t, k] == pytest.approx(shares[2])
+                assert best[d, t, k] == pytest.approx(max(shares))
+    assert counts.invented.sum() == (leak.published & ~leak.known).sum()
+    assert counts.true.sum() > 0
+    assert (found[:, 0] == dchi_attacks.rate(leak.published, leak.known, 2, 2)[:, None]).all()  # τ = 0 discards nothing
+
+
+def test_perfect_discards_what_was_invented_alone(leak):
+    kept = dchi_attacks.perfect(leak)
+    assert not (kept & ~leak.known).any()
+    assert (kept[leak.known] == leak.published[leak.known]).all()
+
+
+def test_choice_is_made_on_the_other_draws():
+    values = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]])  # what is best in one half is worst in the other
+    got, best = dchi_attacks.chosen_on_other_half(values)
+    assert (got == 0).all()
+    assert best.tolist() == [1, 0, 1, 0]
+    with pytest.raises(ValueError, match="two draws"):
+        dchi_attacks.chosen_on_other_half(values[:1])
+
+
+HOW = {}, {"rounding": "floor"}, {"scale": "printed"}, {"law": "geometric"}
+WAYS = [dchi.protection(chi, True, **how) for chi in ("all", "N5") for how in HOW]
+
+
+@pytest.mark.parametrize("protection", WAYS, ids=str)
+def test_clamping_is_all_that_is_left_out(protection):
+    free = dchi.unclamped(SAMPLES, protection, 0.7)
+    assert (free < 0).any()
+    np.testing.assert_array_equal(np.maximum(free, 0), published(SAMPLES, protection, 0.7))
+
+
+def test_the_error_without_clamping_by_hand():
+    free = dchi.unclamped(SAMPLES, dchi.COUNTS, 0.7)
+    found = dchi.unclamped_error(SAMPLES, dchi.COUNTS, [0.7])
+    assert found.shape == (8, 1)
+    by_hand = [abs(sum(int(free[3, i, j]) - int(SAMPLES.day[3, i, j]) for i in range(100))) for j in range(29)]
+    assert found[3, 0] == pytest.approx(sum(by_hand) / 29)
+    assert (found < dchi.error(SAMPLES, dchi.COUNTS, [0.7])).all()  # of few visits the zeros are most
+
+
+def test_what_is_added_and_moved_by_hand():
+    said, true = published(SAMPLES, dchi.NEAR_COUNTS, 0.7)[2].tolist(), SAMPLES.day[2].tolist()
+    pairs = [(s, t) for rows in zip(said, true, strict=True) for s, t in zip(*rows, strict=True)]
+    of = dchi.added(SAMPLES, dchi.NEAR_COUNTS, 0.7)
+    assert of.visited[2] == pytest.approx(sum(s - t for s, t in pairs if t > 0) / 29)
+    assert of.others[2] == pytest.approx(sum(s - t for s, t in pairs if t == 0) / 29)
+    share = sum(abs(s - t) for s, t in pairs if t > 0) / sum(t for _, t in pairs if t > 0)
+    assert dchi.moved(SAMPLES, dchi.NEAR_COUNTS, 0.7)[2] == pytest.approx(share)  # χ holds all visited POIs
+
+
+def test_booleans_are_refused():
+    with pytest.raises(ValueError, match="booleans are not clamped"):
+        dchi.unclamped(SAMPLES, dchi.BOOLEANS, 1.0)
