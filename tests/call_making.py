@@ -42,3 +42,10 @@ def crowd(n=150, seed=1, cells=24):
     calls = rng.poisson(rng.gamma(0.3, 1.0, (n, 1)) * rng.random((n, cells)) ** 2)
     days = np.minimum(calls, icps.DAYS[:cells])
     return pd.DataFrame(days / icps.DAYS[:cells], index=pd.Index([f"u{i:03}" for i in range(n)], name="user"))
+
+
+def called_days(n, seed=1):
+    """Shares of days of profiles for the Sociometer, fuller by day than in the morning."""
+    rng = np.random.default_rng(seed)
+    rate = rng.gamma(0.5, 0.3, (n, 1)) * np.tile([0.1, 1, 0.4], 8) * rng.choice([0.2, 1], (n, 24))
+    return rng.binomial(icps.DAYS, np.minimum(rate, 1)) / icps.DAYS

@@ -41,3 +41,10 @@ class Moody:
         if len(traces) > self.most and not self.renames:
             raise ValueError(f"at most {self.most:g} records are taken")
         return traces.assign(user=pd.Categorical(["zoe"] * len(traces)))
+
+
+class Kept(dict):
+    """Keeps what was computed under its name, as a ``keep`` does."""
+
+    def __call__(self, name, compute):
+        return self[name] if name in self else self.setdefault(name, compute())

@@ -28,11 +28,9 @@ ELSEWHERE = [(t, x + 20_000, y + 500) for t, x, y in HOURS]
 
 def places(table):
     """A table of places per user, from metres of the Mercator plane."""
-    rows = [
-        (user, *np.ravel(geo.to_degrees(np.array([x]), np.array([y]), "mercator"))) for user, at in table.items() for x, y in at
-    ]
-    out = pd.DataFrame(rows, columns=["user", "lat", "lng"])
-    return out.assign(user=out["user"].astype("category"))
+    user, x, y = zip(*[(user, *spot) for user, at in table.items() for spot in at], strict=True)
+    lat, lng = geo.to_degrees(np.array(x, float), np.array(y, float), "mercator")
+    return pd.DataFrame({"user": pd.Categorical(user), "lat": lat, "lng": lng})
 
 
 @pytest.fixture
@@ -152,21 +150,8 @@ def test_topsoe_equals_its_definition(some):
 
 def test_strangers_are_two_ln_two_apart_and_bits_rank_alike():
     known = traces_of([HOURS, ELSEWHERE])
-    nats = attacks.APAttack().fit(known)
-    bits = attacks.APAttack(unit="bits").fit(known)
-    assert nats.rank(known).loc["u0", "u1"] == pytest.approx(2 * np.log(2))
-    assert bits.rank(known).loc["u0", "u1"] == pytest.approx(1)
-    on_s2 = attacks.APAttack(grid=S2Grid(13)).fit(known)
-    assert on_s2.rank(known).loc["u0", "u1"] == pytest.approx(2 * np.log(2))
-
-
-def test_bad_parameters():
-    with pytest.raises(ValueError, match="cell must be positive"):
-        attacks.APAttack(cell=0)
-    with pytest.raises(ValueError, match="unit must be"):
-        attacks.APAttack(unit="hartley")
-    with pytest.raises(ValueError, match="order must be"):
-        attacks.PITAttack(order="random")
+    for attack, expected in (({}, 2 * np.log(2)), ({"unit": "bits"}, 1), ({"grid": S2Grid(13)}, 2 * np.log(2))):
+        assert attacks.APAttack(**attack).fit(known).rank(known).loc["u0", "u1"] == pytest.approx(expected)
 
 
 def points(table):
@@ -210,11 +195,8 @@ def test_stats_prox_by_hand():
     assert d(far=5_000) == pytest.approx(4_505)
     assert d(near=40) == pytest.approx(4_505)
     assert d(stationary="printed") == pytest.approx(0.1 * 50)  # (3.14) as printed: far pairs add nothing
-
-
-def test_the_printed_stationary_distance_makes_strangers_equal():
-    mine, stranger = chain((0, 0, 1.0)), chain((50_000, 0, 1.0))
-    assert PITAttack(stationary="printed").stats_prox(mine, stranger).iloc[0, 0] == 0
+    # and so strangers are equal
+    assert PITAttack(stationary="printed").stats_prox(chain((0, 0, 1.0)), chain((50_000, 0, 1.0))).iloc[0, 0] == 0
 
 
 def test_scores_halve_in_whole_numbers_with_a_floor():
@@ -260,5 +242,17 @@ def test_readings_of_equation_3_13():
     assert program.stats_prox(mine, far).iloc[0, 0] == pytest.approx(2500, rel=1e-2)
     assert printed.stats_prox(mine, far).iloc[0, 0] == NOTHING_NEAR
     assert program.stats_prox(mine, near).iloc[0, 0] == printed.stats_prox(mine, near).iloc[0, 0] < 2000
-    with pytest.raises(ValueError, match="combined"):
-        PITAttack(combined="read")
+
+
+@pytest.mark.parametrize(
+    ("attack", "given", "line"),
+    [
+        (attacks.APAttack, {"cell": 0}, "cell must be positive"),
+        (attacks.APAttack, {"unit": "hartley"}, "unit must be"),
+        (PITAttack, {"order": "random"}, "order must be"),
+        (PITAttack, {"combined": "read"}, "combined"),
+    ],
+)
+def test_bad_parameters(attack, given, line):
+    with pytest.raises(ValueError, match=line):
+        attack(**given)

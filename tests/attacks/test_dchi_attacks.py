@@ -1,4 +1,4 @@
-"""Attacks on profiles: the contract of those that rank; Definition 10, Algorithms 11, 12 and 16 against their definitions; scenarios."""
+"""Attacks on profiles: the contract of those that rank; Definition 10, Algorithms 11 to 14 and 16 against their definitions; the binomial rule."""
 
 import naive_dchi as naive
 import numpy as np
@@ -12,10 +12,12 @@ from hypothesis.extra.numpy import arrays
 import mobpriv.attacks.visits
 from mobpriv.attacks import policies
 from mobpriv.attacks.visits import Likelihood, ProfileGuess, scenarios
+from mobpriv.attacks.visits.denoising import confident_delta, epsilon_of, guess_bernoulli, guess_laplacian, likeliest_epsilon
 from mobpriv.attacks.visits.distances import BLOCK, l1, within
 from mobpriv.attacks.visits.inconsistencies import consistent, inconsistencies
 from mobpriv.attacks.visits.most_visited import most_visited, named_rightly, picked_rightly, poi_guess, read_off, relative
 from mobpriv.attacks.visits.reidentification import guesses, reidentification_rate, successes
+from mobpriv.base import noise
 from mobpriv.mechanisms.visits import Geometric, LaplaceCounts, RandomisedResponse
 from mobpriv.visits.affinity import Neighbourhood, affinity
 
@@ -49,9 +51,6 @@ class TestEveryAttack:
         with pytest.raises(ValueError, match="fit the attack"):
             attack.rank(COUNTS)
 
-    def test_everybody_is_nearest_to_herself(self, attack):
-        assert policies.min_k(attack.fit(COUNTS).rank(COUNTS)).eq(1).all()
-
     def test_names_and_their_order_do_not_matter(self, attack):
         ranking = attack.fit(COUNTS).rank(COUNTS)
         again = attack.fit(COUNTS.iloc[::-1].rename("x{}".format)).rank(COUNTS.rename("y{}".format))
@@ -61,7 +60,8 @@ class TestEveryAttack:
         whole = attack.fit(COUNTS).rank(COUNTS)
         np.testing.assert_allclose(attack.fit(COUNTS.iloc[3:9]).rank(COUNTS.iloc[5:]), whole.iloc[5:, 3:9])
 
-    def test_equal_profiles_are_equally_alike_and_the_tie_is_the_users(self, attack):
+    def test_everybody_is_nearest_to_herself_and_of_equal_profiles_the_tie_is_the_users(self, attack):
+        assert policies.min_k(attack.fit(COUNTS).rank(COUNTS)).eq(1).all()
         twins = COUNTS.iloc[[0, 0]].set_axis(["ann", "bob"])
         assert policies.min_k(attack.fit(twins).rank(twins)).tolist() == [2, 2]
 
@@ -140,7 +140,6 @@ def test_who_did_not_leak_is_no_success_and_draws_stand_side_by_side():
     ("change", "words"),
     [
         ({"deltas": [-1]}, "deltas must be finite and not negative .got -1"),
-        ({"deltas": [np.nan]}, "deltas must be finite"),
         ({"deltas": ["x"]}, "deltas must be numbers"),
         ({"known": np.zeros((3, 2))}, "profiles must have the shapes"),
         ({"published": np.zeros((3, 0)), "known": np.zeros((3, 0))}, "J, the POIs that leaked, must not be empty"),
@@ -180,12 +179,6 @@ def test_inconsistencies_equal_algorithm_12(sides, taus, number):
     assert found.dtype == published.dtype
 
 
-def test_an_affinity_may_differ_between_there_and_back():
-    """Aff_jj' < τ is asked of j, by its own row."""
-    one_way = np.array([[1.0, 0.0], [1.0, 1.0]])
-    assert consistent(np.array([[1, 1]]), one_way, [0.5], [1]).tolist() == [[[[0, 1]]]]
-
-
 def test_inconsistencies_of_many_samples():
     rng = np.random.default_rng(1)
     b = rng.random((3, 20, 6)) < 0.5
@@ -194,6 +187,8 @@ def test_inconsistencies_of_many_samples():
     assert found.shape == (2, 3, 3, 20, 6)
     np.testing.assert_array_equal(found[1, 2, 1], inconsistencies(b[1], aff[1], [0.3], [3])[0, 0])
     assert not inconsistencies(b, aff, [0], [1]).any()
+    one_way = np.array([[1.0, 0.0], [1.0, 1.0]])  # Aff_jj' < τ is asked of j, by its own row
+    assert consistent(np.array([[1, 1]]), one_way, [0.5], [1]).tolist() == [[[[0, 1]]]]
     for wrong, words in [
         ({"taus": [-0.1]}, "tau must"),
         ({"numbers_of_pois": [0]}, "N must"),
@@ -244,7 +239,6 @@ def test_success_in_guessing_the_most_visited_poi():
     ("change", "words"),
     [
         ({"delta": -0.5}, "delta must be finite and not negative .got -0.5"),
-        ({"delta": np.nan}, "delta must be finite"),
         ({"published": np.zeros((3, 0)), "known": np.zeros((2, 0))}, "J, the POIs that leaked, must not be empty"),
         ({"guess": np.ones((3, 4), bool)}, "every leaked profile needs its guess"),
         ({"empty": "some"}, "empty must be"),
@@ -331,3 +325,142 @@ class TestScenarios:
             scenarios.earlier_period(COUNTS.iloc[1:], self.said)
         with pytest.raises(ValueError, match="true profiles must be a table"):
             scenarios.some_pois(3, self.said, np.random.default_rng(1))
+
+
+pairs = st.tuples(st.integers(1, 4), st.integers(1, 6)).flatmap(
+    lambda shape: st.tuples(*(arrays(np.int64, shape, elements=st.integers(0, 7)) for _ in range(2)))
+)
+
+
+@settings(deadline=None)
+@given(pairs)
+def test_they_equal_algorithms_13_and_14(sides):
+    said, true = sides
+    for form in ("unbiased", "printed"):
+        flips = guess_bernoulli(said > 2, true > 2, form=form)
+        np.testing.assert_allclose(flips, [naive.algorithm_13(a > 2, b > 2, form) for a, b in zip(said, true, strict=True)])
+        found = guess_laplacian(said, true, form=form)
+        np.testing.assert_allclose(found, [naive.algorithm_14(a, b, form) for a, b in zip(said, true, strict=True)])
+    together = guess_laplacian(said, true, pooled=True)
+    assert together == pytest.approx(naive.algorithm_14(said.ravel(), true.ravel()))
+
+
+def test_who_knows_chi_takes_no_other_poi():
+    said, true = np.array([[3, 1, 0, 9]]), np.array([[1, 1, 0, 4]])
+    chi = np.array([[True, True, False, False]])
+    assert guess_laplacian(said, true, chi)[0] == 1.0
+    assert guess_bernoulli(said > 1, true > 1, chi)[0] == 0.5
+    with pytest.raises(ValueError, match="J, the POIs that leaked, must not be empty"):
+        guess_laplacian(said, true, chi & False)
+    with pytest.raises(ValueError, match="J, the POIs that leaked, must not be empty"):
+        guess_bernoulli(said[:, :0], true[:, :0])
+
+
+@pytest.mark.parametrize("guess", [guess_bernoulli, guess_laplacian, likeliest_epsilon])
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (np.ones((2, 3)), "must have one shape"),
+        (np.full((2, 4), np.nan), "sanitised profiles must be finite"),
+        (-np.ones((2, 4)), "sanitised profiles must be finite and not negative"),
+        (["x"], "sanitised profiles must be numbers"),
+    ],
+)
+def test_what_is_no_pair_of_profiles_is_refused(guess, said, words):
+    with pytest.raises(ValueError, match=words):
+        guess(said, np.ones((2, 4)))
+
+
+@pytest.mark.parametrize(
+    ("guess", "wrong", "words"),
+    [
+        (guess_bernoulli, {"form": "corrected"}, 'form must be "unbiased" or "printed"'),
+        (guess_laplacian, {"form": "corrected"}, "form must be"),
+        (likeliest_epsilon, {"rounding": "up"}, "rounding must be"),
+        (likeliest_epsilon, {"pooled": 3}, "pooled must be"),
+    ],
+)
+def test_a_form_that_there_is_not(guess, wrong, words):
+    with pytest.raises(ValueError, match=words):
+        guess(np.ones((2, 4)), np.ones((2, 4)), **wrong)
+
+
+def test_the_unbiased_form_of_algorithm_13_is_unbiased_and_the_printed_one_is_not():
+    rng = np.random.default_rng(1)
+    true, p = rng.random((20_000, 15)) < 0.25, 0.2
+    said = true ^ (rng.random(true.shape) < p)
+    assert guess_bernoulli(said, true).mean() == pytest.approx(p, abs=0.002)
+    assert guess_bernoulli(said, true, form="printed").mean() == pytest.approx(p / 15, abs=0.0002)
+    assert epsilon_of(p) == pytest.approx(np.log(4))
+    assert noise.least_p(epsilon_of(0.3)) == pytest.approx(0.3)
+    assert np.isinf(epsilon_of(0.0))
+
+
+def test_algorithm_14_is_right_for_noise_that_is_neither_rounded_nor_clamped():
+    """1/ε̃ is the mean of |noise|: unbiased; with the printed 1/√2 it is too small by that. Rounding and clamping lower it further."""
+    rng = np.random.default_rng(1)
+    u, epsilon = rng.random((2_000, 29)), 0.5
+    free = 1000 + noise.laplace(u) / epsilon
+    true = np.full(u.shape, 1000)
+    assert (1 / guess_laplacian(free, true)).mean() == pytest.approx(1 / epsilon, rel=0.01)
+    assert (1 / guess_laplacian(free, true, form="printed")).mean() == pytest.approx(1 / epsilon / np.sqrt(2), rel=0.01)
+    # half of the noise of zeros is clamped away
+    zeros = noise.rounded(0 * true, noise.laplace(u) / epsilon)
+    assert (1 / guess_laplacian(zeros, 0 * true)).mean() < 0.55 / epsilon
+
+
+@pytest.mark.parametrize("rounding", noise.ROUNDING)
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
+def test_the_likeliest_epsilon_is_near_where_the_paper_is_far(rounding, epsilon):
+    rng = np.random.default_rng(1)
+    true = rng.poisson(1.0, (50, 400))
+    said = noise.rounded(true, noise.laplace(rng.random(true.shape)) / epsilon, rounding)
+    assert likeliest_epsilon(said, true, rounding=rounding, pooled=True) == pytest.approx(epsilon, rel=0.05)
+    assert abs(guess_laplacian(said, true, pooled=True) / epsilon - 1) > 0.3
+
+
+@settings(deadline=None, max_examples=50)
+@given(pairs, st.sampled_from(noise.ROUNDING), st.booleans())
+def test_no_epsilon_is_likelier(sides, rounding, pooled):
+    """The sum of the coordinates' exact log-probabilities is nowhere larger than where it is found."""
+    said, true = sides
+    found = np.atleast_1d(likeliest_epsilon(said, true, rounding=rounding, pooled=pooled))
+    grid = np.geomspace(1e-3, 50, 400)
+    log_p = noise.log_laplace(said[..., None], true[..., None], grid, rounding)
+    every = log_p.sum(axis=(0, 1))[None] if pooled else log_p.sum(axis=1)
+    for i, epsilon in enumerate(found):
+        at = float(np.clip(epsilon, 1e-3, 50))
+        own = noise.log_laplace(said, true, at, rounding)
+        here = own.sum() if pooled else own[i].sum()
+        assert here >= every[i].max() - 1e-6 * abs(every[i].max())
+
+
+def test_an_epsilon_a_draw_side_by_side():
+    rng = np.random.default_rng(1)
+    true = rng.poisson(2.0, (3, 20, 29))
+    said = noise.rounded(true, noise.laplace(rng.random(true.shape)))
+    for pooled in (False, True):
+        whole = likeliest_epsilon(said, true, pooled=pooled)
+        assert whole.shape == ((3,) if pooled else (3, 20))
+        np.testing.assert_allclose(whole[1], likeliest_epsilon(said[1], true[1], pooled=pooled))
+    assert np.isinf(likeliest_epsilon(true, true)).all()
+
+
+@settings(deadline=None)
+@given(st.floats(0, 1), st.integers(0, 29), st.floats(0, 0.999))
+def test_the_binomial_rule(p, size, confidence):
+    delta = int(confident_delta(p, size, confidence))
+    assert naive.within(delta, size, p) >= confidence - 1e-9
+    assert delta == 0 or naive.within(delta - 1, size, p) < confidence + 1e-9
+
+
+def test_the_binomial_rule_holds_in_draws():
+    """D3: d(b, b̃) is Binomial(|χ|, p)."""
+    rng = np.random.default_rng(1)
+    flips = (rng.random((50_000, 12)) < 0.2).sum(axis=1)
+    delta = confident_delta(0.2, 12)
+    assert (flips <= delta).mean() >= 0.95 > (flips <= delta - 1).mean()
+    assert confident_delta([0.1, 0.2], [29, 12]).tolist() == [6, 5]
+    for wrong in ({"p": 1.2}, {"p": -0.1}, {"p": np.nan}, {"size": -1}, {"confidence": 1.5}):
+        with pytest.raises(ValueError, match=f"{next(iter(wrong))} must"):
+            confident_delta(**({"p": 0.1, "size": 12} | wrong))

@@ -44,9 +44,7 @@ class TestMechanisms:
 
     def test_a_mask_that_is_empty_at_the_pois_of_the_table(self):
         mask = pd.Series(BOOLEANS.columns == "p00", BOOLEANS.columns)
-        with pytest.raises(
-            ValueError, match="chi is empty for 40 of 40 users, the first is u000000: none of these POIs is in it"
-        ):
+        with pytest.raises(ValueError, match=r"chi is empty for 40 of 40 users, .*: none of these POIs is in it"):
             RandomisedResponse(1.0, mask).protect(BOOLEANS.iloc[:, 1:], rng())
 
 
@@ -60,9 +58,7 @@ class TestAffinity:
         found = neighbourhood(b, affinity(b) * unit, 3, "further")
         np.testing.assert_array_equal(found, neighbourhood(b, affinity(b), 3, "further"))
         assert found.sum(axis=1).mean() < 15
-
-    def test_without_any_affinity_all_tie(self):
-        assert neighbourhood(BOOLEANS, np.zeros((29, 29)), 1).all()
+        assert neighbourhood(b, np.zeros((29, 29)), 1).all()  # without any affinity all tie
 
     def test_numbers_a_user_stay_what_they_were(self):
         n = np.array([1, 2])
@@ -85,10 +81,7 @@ def test_counts_that_noise_is_lost_on_are_refused(kind):
     large.iloc[2, 5] = 2**53 - 1
     assert kind(1.0).protect(large, rng()).iloc[2, 5] > 2**52
     large.iloc[2, 5] = 2**53
-    with pytest.raises(
-        ValueError,
-        match=r"must be below 2\^53, else noise is lost in rounding \(got 9007199254740992 of user u000002, POI p05\)",
-    ):
+    with pytest.raises(ValueError, match=r"must be below 2\^53, .* \(got 9007199254740992 of user u000002, POI p05\)"):
         kind(1.0).protect(large, rng())
 
 
@@ -200,9 +193,8 @@ class TestProfiles:
 def test_who_calls_at_one_moment_only_has_no_burstiness_and_hides_nobodys():
     t = pd.Timestamp("2024-03-01", tz="UTC") + pd.to_timedelta([*[0] * 14, *np.arange(14) ** 3], unit="s")
     cells = as_cells(pd.DataFrame({"cell": ["c", "d"], "lat": [1.0, 2.0], "lng": [3.0, 4.0]}))
-    found = describe_calls(
-        as_calls(pd.DataFrame({"user": ["a"] * 14 + ["b"] * 14, "t": t, "cell": ["c", "d"] * 14}), cells), cells
-    )
+    calls = as_calls(pd.DataFrame({"user": ["a"] * 14 + ["b"] * 14, "t": t, "cell": ["c", "d"] * 14}), cells)
+    found = describe_calls(calls, cells)
     assert found.loc[found["quantity"] == "burstiness per user", "value"].between(-1, 1).all()
 
 
@@ -239,8 +231,7 @@ def test_an_epsilon_that_perturbs_nothing_is_refused():
 
 
 def test_a_number_and_a_text_of_one_name_are_not_two_users():
-    calls = pd.DataFrame(
-        {"user": pd.Series([10, "10"], dtype=object), "t": pd.to_datetime([0, 1], utc=True), "cell": ["a", "a"]}
-    )
+    users = pd.Series([10, "10"], dtype=object)
+    calls = pd.DataFrame({"user": users, "t": pd.to_datetime([0, 1], utc=True), "cell": "a"})
     with pytest.raises(ValueError, match="10 occurs as a number and as a text"):
         count_profiles(calls, {"a": "a"})

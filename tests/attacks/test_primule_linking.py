@@ -1,7 +1,8 @@
-"""The linking attack on individual call profiles: the contract of attacks, §5 against its definition, the risk, several municipalities."""
+"""The linking attack on call profiles and the nearest published one: the contract of attacks, §5 against its definition, risk, municipalities."""
 
 import inspect
 import json
+from fractions import Fraction
 from itertools import combinations
 
 import naive_primule as naive
@@ -14,8 +15,10 @@ from hypothesis import strategies as st
 import mobpriv.attacks.icp
 from mobpriv.attacks.icp import Linking, Nearest, linking, nearest
 from mobpriv.attacks.icp.linking import candidates, groups, risk, several
+from mobpriv.attacks.icp.nearest import guesses
 from mobpriv.attacks.policies import min_k, reidentified
 from mobpriv.icp.profiles import keys, known, values
+from mobpriv.mechanisms.icp import Primule
 
 FEW = st.tuples(*[st.integers(0, 1)] * 3, *[st.just(0)] * 18, *[st.integers(0, 1)] * 3)  # 64 profiles: many are equal
 FEW_DRAWS = settings(deadline=None)
@@ -82,20 +85,6 @@ def test_only_profiles_of_ones_own_municipality_match(rows, h):
     assert back.tolist() == candidates(days, h=h, within=towns).tolist()
 
 
-def test_an_example_by_hand():
-    """Three profiles; in the first week two are equal, and the third differs from them in its second."""
-    days = np.zeros((3, 24), int)
-    days[0, 4], days[1, 4], days[2, 4], days[2, 10] = 2, 1, 1, 1
-    assert risk(keys(days), 1).tolist() == [1, 0.5, 0.5]
-    assert risk(keys(days)).tolist() == [1, 1, 1]
-    assert risk(keys(days), [0, 3]).tolist() == [1 / 3] * 3
-    assert risk(keys(days), [10]).tolist() == [0.5, 0.5, 1]
-    pb = np.full((1, 24), -1.0)
-    pb[0, 4] = 1 / 2
-    assert candidates(pb, values(keys(days))).tolist() == [2]
-    assert candidates(np.full((1, 24), -1.0), values(keys(days))).tolist() == [3]  # who knows nothing: anybody
-
-
 def test_who_is_not_matched_is_not_at_risk():
     true = np.zeros((3, 24))
     published = true.copy()
@@ -111,13 +100,8 @@ class TestContract:
 
     def test_the_face_shows_every_attack(self):
         modules = (linking, nearest)
-        classes = [
-            c
-            for m in modules
-            for _, c in inspect.getmembers(m, inspect.isclass)
-            if c.__module__ == m.__name__ and hasattr(c, "rank")
-        ]
-        assert [c.__name__ for c in classes] == mobpriv.attacks.icp.__all__
+        classes = [c for m in modules for _, c in inspect.getmembers(m, inspect.isclass) if c.__module__ == m.__name__]
+        assert [c.__name__ for c in classes if hasattr(c, "rank")] == mobpriv.attacks.icp.__all__
 
     def test_the_policies_answer(self):
         days = np.zeros((4, 24), int)
@@ -258,9 +242,8 @@ class TestReference:
             pytest.skip("needs risk/skmob_risk.json among the reference")
         recorded = json.loads(file.read_text())
         visits = pd.DataFrame(recorded["input"])
-        visits = visits.assign(
-            place=visits["lat"].map("{:.2f}".format) + visits["lng"].map(" {:.2f}".format), day=visits["datetime"].str[:10]
-        )
+        place = visits["lat"].map("{:.2f}".format) + visits["lng"].map(" {:.2f}".format)
+        visits = visits.assign(place=place, day=visits["datetime"].str[:10])
         profiles = pd.crosstab(visits["uid"], [visits[name] for name in cells])
         number = profiles.to_numpy(float)
         rows = {"presence": np.sign(number), "number": number, "share": number / number.sum(axis=1, keepdims=True)}[kind]
@@ -273,3 +256,82 @@ class TestReference:
                 one[chosen] = row[chosen]
             found[str(user)] = float((1 / candidates(pb, rows)).max())
         assert found == recorded["risk"][f"{attack} k={most}"]
+
+
+TENTHS = st.integers(0, 10)
+ROWS = st.lists(st.lists(TENTHS, min_size=6, max_size=6), min_size=1, max_size=9).map(np.array)
+PLACES = st.none() | st.lists(st.integers(0, 5), min_size=1, max_size=4, unique=True)
+
+
+@settings(deadline=None)
+@given(ROWS, st.randoms(), PLACES)
+def test_guesses_equal_the_definition(known, random, h):
+    """Also with cells that are not known, and in municipalities for themselves."""
+    published = known[random.sample(range(len(known)), len(known))]
+    said = np.array([[Fraction(-1) if random.random() < 0.3 else Fraction(int(v), 10) for v in row] for row in known])
+    fractions = [[Fraction(int(v), 10) for v in row] for row in published]
+    town = np.array([random.choice("PL") for _ in known])
+    found = guesses(said.astype(float), published / 10, h, town)
+    every = range(6) if h is None else h
+    for i, pb in enumerate(said):
+        here = np.flatnonzero(town == town[i])
+        near = here[naive.nearest(pb, [fractions[k] for k in here], every)]
+        assert (found.many[i], found.own[i]) == (len(near), i in near)
+        assert found.chance[i] == (1 / len(near) if i in near else 0)
+        exact = float(sum((pb[j] - fractions[near[0]][j]) ** 2 for j in every if pb[j] >= 0)) ** 0.5
+        assert found.distance[i] == pytest.approx(exact, abs=1e-9)
+    some = np.array(random.sample(range(len(known)), random.randint(1, len(known))))
+    asked = guesses(said[some].astype(float), published / 10, h, town, own=some)
+    assert all(np.array_equal(of, every_of[some]) for of, every_of in zip(asked, found, strict=True))
+    ranking = Nearest(None if h is None else tuple(h)).fit(table(said.astype(float))).rank(table(published / 10)).to_numpy()
+    alone = guesses(said.astype(float), published / 10, h)
+    assert np.allclose(ranking.min(axis=0), alone.distance)
+    assert (np.isclose(ranking, ranking.min(axis=0), atol=1e-7).sum(axis=0) >= alone.many).all()
+
+
+@settings(deadline=None, max_examples=30)
+@given(ROWS, PLACES)
+def test_of_profiles_published_as_they_are_it_is_the_linking_attack(rows, h):
+    found = guesses(rows / 10, rows / 10, h)
+    assert found.chance.tolist() == risk(rows / 10, h).tolist()
+    assert (found.distance == 0).all()
+    near, exact = (kind(h).fit(table(rows / 10)).rank(table(rows / 10)) for kind in (Nearest, Linking))
+    assert np.array_equal(near == 0, exact == 0)
+
+
+def test_k_anonymous_profiles_keep_their_promise_and_exact_matching_finds_nobody():
+    """Two pairs that are far from each other: merged, each is the nearest of its own two, and equal to none."""
+    rows = np.zeros((4, 6))
+    rows[:, 0] = (0, 0.2, 0.8, 1)
+    published = Primule(2).protect(pd.DataFrame(rows), np.random.default_rng()).values.to_numpy()
+    assert published[:, 0] == pytest.approx([0.1, 0.1, 0.9, 0.9])
+    assert guesses(rows, published).chance.tolist() == [0.5] * 4
+    assert risk(rows, published=published).tolist() == [0] * 4
+
+
+def test_the_policies_answer():
+    rows = np.zeros((3, 6))
+    rows[1, 0], rows[2, 0] = 0.5, 1
+    ranking = Nearest().fit(table(rows)).rank(table(rows).iloc[::-1])
+    assert ranking.to_numpy().tolist() == [[1, 0.5, 0], [0.5, 0, 0.5], [0, 0.5, 1]]
+    assert min_k(ranking).tolist() == [1, 1, 1]
+    assert reidentified(ranking).all()
+    assert [len(of) for of in guesses(np.zeros((0, 6)), np.zeros((0, 6)))] == [0, 0, 0]  # nobody
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: Nearest(5), "^h must be the first 1 to 4 weeks"),
+        (lambda: guesses(np.zeros((2, 6)), np.zeros((3, 6))), "row i of both must be the same person's"),
+        (lambda: guesses(np.zeros((1, 6)), np.zeros((3, 6)), own=[3]), "a row of the 3 published profiles for each of the 1"),
+        (lambda: guesses(np.full((1, 6), np.nan), np.zeros((1, 6))), "known profiles must be finite"),
+        (lambda: guesses(np.zeros((1, 6)), np.full((1, 6), -1)), "published profiles must be finite and not negative"),
+        (lambda: guesses(np.zeros((1, 6)), np.zeros((1, 6)), [6]), "0 to 5, each once .got 6"),
+        (lambda: guesses(np.zeros((2, 6)), np.zeros((2, 6)), within=["a"]), "the municipality of each of the 2 profiles"),
+    ],
+)
+def test_what_no_guess_can_do_is_refused(call, words):
+    with pytest.raises(ValueError, match=words) as refused:
+        call()
+    assert "\n" not in str(refused.value)

@@ -1,15 +1,21 @@
-"""The setting of "Privacy games": the area, the users, their priors."""
+"""The setting of "Privacy games", its scenarios, and their numbers by full programs solved by HiGHS, plain NumPy, by hand."""
 
+import itertools
+
+import naive_channels as naive
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 from mobpriv.attacks.policies import reidentified
 from mobpriv.base.numbers import shown
 from mobpriv.book import notebooks, runs
 from mobpriv.book.results import ROOT
+from mobpriv.channels import games, inference, nearby, optimal
 from mobpriv.channels.area import Area
-from mobpriv.channels.distances import euclidean
+from mobpriv.channels.distances import euclidean, hamming
 from mobpriv.channels.inference import prior_error
+from mobpriv.channels.priors import better_informed, entropy
 from mobpriv.channels.rivals import planar_laplace
 from mobpriv.datasets import load
 from mobpriv.experiments import joint, thesis_3
@@ -31,10 +37,6 @@ def test_the_city_takes_persons():
     assert f"{shown(setting.priors.records['inside'].sum())} records inside" in setting.selection
     without = joint.prepare(users=2, leave_out=first)
     assert without.users == setting.users[1:]  # the area stays: one user's records do not move it here
-    assert without.selection.endswith(f". We leave out {first}")
-
-
-def test_cabs_on_request():
     assert all(name.startswith("c") for name in joint.prepare(users=2, begins="c").users)
 
 
@@ -77,9 +79,8 @@ def test_kilometres_for_the_reader():
     assert table["epsilon"].tolist() == [0.3] * 3
     for name in ("privacy", "d_m", "bayes"):
         assert (1000 * table[name]).tolist() == pytest.approx([row[name] for row in rows], rel=1e-12)
-    assert (1000 * table[["middle", "privacy_bound"]].iloc[0]).tolist() == pytest.approx(
-        [rows[0]["middle"], rows[0]["privacy_bound"]], rel=1e-12
-    )
+    for name in ("middle", "privacy_bound"):
+        assert 1000 * table[name].iloc[0] == pytest.approx(rows[0][name], rel=1e-12)
     assert table["cost"].tolist() == [row["cost"] for row in rows]
     assert rows == joint.scenario_1(Area(PRIOR, LINE), [0.3e-3])  # nothing was changed in place
     assert [joint.per_km(e) for e in (0.00015, 0.0006, 0.001, 0.0003)] == ["0.15", "0.6", "1", "0.3"]
@@ -104,11 +105,6 @@ def test_noise_on_the_cells_of_an_area():
     grid = joint.prepare(columns=3, rows=2, users=1).grid
     edges = [1000 * np.array([0.0, 5.0, 10.0, 15.0]), 1000 * np.array([0.0, 4.0, 8.0])]
     assert joint.laplace(grid, 0.0006) == pytest.approx(planar_laplace(*edges, 0.0006), rel=1e-12)
-
-
-def test_unknown_users_are_named():
-    with pytest.raises(ValueError, match="leave_out names users that the data set does not have: nobody"):
-        joint.prepare(leave_out="nobody")
 
 
 def rows_of(table, mechanism):
@@ -141,23 +137,15 @@ def test_scenario_2_more_privacy_costs_more_and_the_price_is_convex():
     prices = np.diff([p_e["cost"], *(row["cost"] for row in both)])
     assert (prices > 0).all()
     assert (np.diff(prices) > -1e-8).all()
-
-
-def test_scenario_2_leaves_out_what_cannot_be_raised():
-    """At ε next to 0 the best channel tells nothing: its AP is d_max."""
-    (row,) = joint.scenario_2(Area(PRIOR, LINE), [1e-9], [0.5])
-    assert row["privacy"] == pytest.approx(prior_error(PRIOR, LINE), rel=1e-6)
+    (row,) = joint.scenario_2(Area(PRIOR, LINE), [1e-9], [0.5])  # the best channel tells nothing: its AP cannot be raised
+    assert row["privacy"] == pytest.approx(d_max, rel=1e-6)
 
 
 def test_scenario_3_is_the_maximum_where_d_m_does_not_bind():
     table = joint.scenario_3(Area(PRIOR, LINE), [0.2e-3, 0.8e-3], 500.0)
-    d_max = prior_error(
-        PRIOR, LINE
-    )  # 0.4 * 4 + 0.1 * 3 + 0.3 * 1 = 2.2 km at the fourth cell; 0.1 + 0.2 * 4 + 0.3 * 5 = 2.4 km at the first
-    thresholds = [500.0, 1000.0, 1500.0, 2000.0]
-    assert d_max == pytest.approx(1000 * min(2.2, 2.4, 0.4 + 0.2 * 3 + 0.3 * 4, 0.4 * 2.5 + 0.1 * 1.5 + 0.2 * 1.5 + 0.3 * 2.5))
     distortion = {row["d_m"]: row for row in rows_of(table, "distortion")}
-    assert list(distortion) == thresholds
+    assert list(distortion) == [500.0, 1000.0, 1500.0, 2000.0]  # d_max is 2.2 km, at the second cell
+    assert prior_error(PRIOR, LINE) == pytest.approx(1000 * (0.4 + 0.2 * 3 + 0.3 * 4))
     differential = {row["epsilon"]: row for row in rows_of(table, "differential")}
     seen = set()
     for row in rows_of(table, "joint"):
@@ -179,10 +167,8 @@ def test_an_adversary_who_knows_the_prior_alone_finds_what_was_promised():
             assert row["privacy"] == row["under_prior"] == pytest.approx(row["promised"], rel=1e-8)
     bits = [row["bits"] for row in table if row["mechanism"] == "differential" and row["kind"] != "place"]
     # π: four cells; half of it moved to the two likeliest, 0.4 and 0.3; squares 0.16 : 0.01 : 0.04 : 0.09
-    for found, shares in zip(
-        bits, ([0.4, 0.1, 0.2, 0.3], [0.2 + 2 / 7, 0.05, 0.1, 0.15 + 1.5 / 7], np.array([16, 1, 4, 9]) / 30), strict=True
-    ):
-        assert found == pytest.approx(-sum(p * np.log2(p) for p in shares))
+    shares = [0.4, 0.1, 0.2, 0.3], [0.2 + 2 / 7, 0.05, 0.1, 0.15 + 1.5 / 7], np.array([16, 1, 4, 9]) / 30
+    assert bits == pytest.approx([-sum(p * np.log2(p) for p in of) for of in shares])
 
 
 def test_all_users_give_the_same_in_one_process_and_in_two_and_are_kept():
@@ -212,13 +198,8 @@ def test_cells_are_made_larger_until_the_channels_are_in_time():
     larger = joint.prepare(minutes=needed * 0.999, programs=100.0)  # just below what it takes
     assert larger.grid.size < asked.grid.size
     assert joint.estimated(larger.priors, larger.grid.size, 100.0) <= needed * 0.999
-    visited = asked.priors.records["cells"].max()
-    cells = f"{larger.grid.columns} × {larger.grid.rows} cells instead of 20 × 15. Users visited up to {visited} of the 20 × 15 cells, "
-    assert cells in larger.selection
-    assert (
-        f"would take about {needed:.0f} min. The parameter minutes = {needed * 0.999:g} allows less (0 keeps the cells)"
-        in larger.selection
-    )
+    assert f"{larger.grid.columns} × {larger.grid.rows} cells instead of 20 × 15" in larger.selection
+    assert f"would take about {needed:.0f} min. The parameter minutes = {needed * 0.999:g}" in larger.selection
     # the same area as who asks for these cells
     assert larger.grid == joint.prepare(columns=larger.grid.columns, rows=larger.grid.rows).grid
     assert joint.prepare(minutes=0.0, programs=1e9).selection == asked.selection
@@ -226,9 +207,7 @@ def test_cells_are_made_larger_until_the_channels_are_in_time():
 
 def test_no_budget_is_too_small_for_one_cell():
     assert joint.prepare(minutes=1e-12, programs=1.0).grid.size == 1
-    halves = joint.prepare_halves(minutes=1e-12, programs=1.0)
-    assert halves.grid.size == 1
-    assert "1 × 1 cells instead of 20 × 15" in halves.selection
+    assert joint.prepare_halves(minutes=1e-12, programs=1.0).grid.size == 1
 
 
 def test_the_books_own_runs_keep_the_cells_of_the_paper():
@@ -242,3 +221,157 @@ def test_the_books_own_runs_keep_the_cells_of_the_paper():
     real = [run for run in registry.runs.values() if any(name.startswith("joint_") for name in run.notebooks)]
     assert real
     assert all(run.parameters["minutes"] == 0 for run in real)
+
+
+D = euclidean(np.array([[0.0, 0.0], [1000.0, 0.0], [2500.0, 300.0], [4000.0, 0.0], [2000.0, 1500.0]]))  # m
+PI = np.array([0.35, 0.1, 0.15, 0.25, 0.15])
+COST = hamming(5)
+EPSILON = 0.6e-3  # 1/m
+D_MAX = min(PI @ D)
+
+
+def ap(prior, channel):
+    return sum((prior * column) @ D[:, ((prior * column) @ D).argmin()] for column in channel.T)
+
+
+def program(prior, d_m, epsilon=None):
+    """(21), or (24) with an epsilon, row by row: variables p(o|s) by s then o, then x(o). HiGHS's answer, (24c) in the last row."""
+    n = len(prior)
+    rows, right = [], []
+    for s, t, o in itertools.product(range(n), range(n), range(n)) if epsilon else ():
+        if s != t:
+            row = np.zeros(n * n + n)
+            row[s * n + o], row[t * n + o] = 1.0, -np.exp(epsilon * D[s, t])
+            rows.append(row), right.append(0.0)
+    for o, h in itertools.product(range(n), range(n)):
+        row = np.zeros(n * n + n)
+        row[n * n + o] = 1.0
+        row[[s * n + o for s in range(n)]] = -prior * D[:, h] / 1000
+        rows.append(row), right.append(0.0)
+    rows.append(np.r_[np.zeros(n * n), -np.ones(n)])
+    right.append(-d_m / 1000)
+    sums = np.kron(np.eye(n), np.r_[np.ones(n)])
+    cost, bounds = np.r_[(prior[:, None] * COST).ravel(), np.zeros(n)], [(0, 1)] * (n * n) + [(None, None)] * n
+    found = linprog(cost, rows, right, np.hstack([sums, np.zeros((n, n))]), np.ones(n), bounds=bounds)
+    assert found.status == 0
+    return found
+
+
+def test_the_adversary_of_e_j9_by_hand():
+    """Three cells in a line; the two likeliest are the ends, and w = 1."""
+    line, before = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0))), np.array([0.40, 0.25, 0.35])
+    after = better_informed(before, 1.0, 2)
+    assert after == pytest.approx([8 / 15, 0, 7 / 15])
+    assert inference.prior_error(before, line) == pytest.approx(0.40 + 0.35)  # the middle cell
+    assert inference.prior_error(after, line) == pytest.approx(2 * 7 / 15)  # the left one; the middle errs by 1
+    assert entropy(after) < entropy(before)
+
+
+def test_what_the_joint_channel_costs_more_is_more_than_the_programs_say_of_either():
+    alone, lone, both = joint.scenario_2(Area(PI, D), [EPSILON], [0.5])
+    assert both["cost"] == pytest.approx(program(PI, both["d_m"], EPSILON).fun, rel=1e-7)
+    assert lone["cost"] == pytest.approx(program(PI, both["d_m"]).fun, rel=1e-7)
+    assert alone["cost"] == pytest.approx(program(PI, 0.0, EPSILON).fun, rel=1e-7)
+    assert both["bound"] <= program(PI, both["d_m"], EPSILON).fun * (1 + 1e-9)
+    assert both["bound"] > max(alone["cost"], lone["cost"])
+    pairs = naive.differential_pairs(D, EPSILON)
+    largest = naive.largest_distortion(PI, COST, pairs, D / 1000, alone["cost"] * (1 + 1e-10))
+    assert alone["privacy"] == pytest.approx(1000 * largest, rel=1e-5)
+
+
+def test_the_curve_of_costs_against_the_programs_and_its_slope_against_their_multiplier():
+    shares = [0.2, 0.4, 0.6, 0.8, 0.9]
+    rows = joint.frontier(Area(PI, D), [EPSILON], shares)
+    own = [row for row in rows if row["mechanism"] == "distortion"]
+    both = [row for row in rows if row["mechanism"] == "joint"]
+    (flat,) = (row for row in rows if row["mechanism"] == "differential")
+    assert [row["d_m"] for row in own] == pytest.approx([share * D_MAX for share in shares])
+    for row, epsilon in [(row, None) for row in own] + [(row, EPSILON) for row in both]:
+        assert row["cost"] == pytest.approx(program(PI, row["d_m"], epsilon).fun, rel=1e-6)
+    assert {row["cost"] for row in both if row["d_m"] <= flat["d_m"]} <= {flat["cost"]}
+    assert sum(row["d_m"] <= flat["d_m"] for row in both) in range(1, len(shares))
+    for before, after in itertools.pairwise(both):
+        slope = 1000 * (after["cost"] - before["cost"]) / (after["d_m"] - before["d_m"])
+        nu = [-program(PI, row["d_m"], EPSILON).ineqlin.marginals[-1] for row in (before, after)]
+        assert nu[0] - 1e-6 <= slope <= nu[1] + 1e-6
+
+
+def test_what_scenario_1_says_of_silence_and_of_each_guarantee():
+    differential, distortion, _ = joint.scenario_1(Area(PI, D), [EPSILON])
+    assert differential["silence"] == pytest.approx(0.1 + 0.15 + 0.25 + 0.15)
+    assert differential["cost"] <= differential["silence"]
+    weighted = [[sum(PI[s] * np.exp(-EPSILON * D[a, s]) * D[s, h] for s in range(5)) for h in range(5)] for a in range(5)]
+    assert differential["floor"] == pytest.approx(max(min(row) for row in weighted))
+    assert 0 < differential["floor"] <= differential["privacy"]
+    assert distortion["kept"] == np.inf
+    channel = optimal.differential(PI, COST, D, EPSILON, error=D).channel
+    assert differential["named"] == pytest.approx(sum(PI[s] * channel[s, 0] for s in range(5)), abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_private_channel_of_any_cost_falls_below_the_floor(seed):
+    rng = np.random.default_rng(seed)
+    prior = rng.dirichlet(np.ones(5))
+    channel = optimal.differential(prior, rng.random((5, 5)), D, EPSILON).channel
+    assert ap(prior, channel) >= joint.floor(Area(prior, D), EPSILON) * (1 - 1e-9)
+
+
+def test_the_floor_is_reached():
+    """Two cells and the channel that names either with odds e^(ε d) : 1: on seeing the likelier one the adversary is as sure as can be."""
+    prior, d = np.array([0.9, 0.1]), np.array([[0.0, 1.0], [1.0, 0.0]])
+    assert max(min(0.9, 0.1 * np.exp(-1)), min(0.9 * np.exp(-1), 0.1)) == 0.1
+    assert joint.floor(Area(prior, d), 1.0) == pytest.approx(0.1) == inference.prior_error(prior, d)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.85])
+def test_the_mixed_attack_holds_the_user_and_errs_as_little_as_any(share):
+    d_m = share * D_MAX
+    game = games.equilibrium(PI, COST, D, d_m)
+    assert game.cost == pytest.approx(program(PI, d_m).fun, abs=1e-9)
+    assert game.price * 1000 == pytest.approx(-program(PI, d_m).ineqlin.marginals[-1], rel=1e-6)
+    assert game.attack.sum(axis=1) == pytest.approx(np.ones(5))
+    error = np.einsum("s,so,oh,hs", PI, game.channel, game.attack, D)
+    assert error == pytest.approx(ap(PI, game.channel)) == pytest.approx(d_m)
+    # the cheapest reply by its dual, a concave function of one multiplier, on a fine raster
+    gained = PI[:, None] * (D @ game.attack.T)
+    multipliers = game.price * np.linspace(0, 2, 2001)
+    best = max(nu * d_m + (PI[:, None] * COST - nu * gained).min(axis=1).sum() for nu in multipliers)
+    assert games.cheapest_reply(PI, COST, D, game.attack, d_m) == pytest.approx(best) == pytest.approx(game.cost)
+    pairs = {(s, t): 99.0 for s, t in itertools.permutations(range(5), 2)}  # (21) binds none
+    assert games.most_private(PI, COST, D, game.cost) == pytest.approx(d_m)
+    assert 1000 * naive.largest_distortion(PI, COST, pairs, D / 1000, game.cost) == pytest.approx(d_m, rel=1e-6)
+
+
+def test_games_refuse():
+    with pytest.raises(ValueError, match=r"d_m = 0 costs nothing"):
+        games.equilibrium(PI, COST, D, 0.0)
+    with pytest.raises(ValueError, match=r"\(21\) has no optimum"):
+        games.equilibrium(PI, COST, D, 1.01 * D_MAX)
+    assert games.cheapest_reply(PI, COST, D, np.eye(5), 9 * D_MAX) == np.inf
+
+
+def test_as_the_paper_did_below_ap_the_optimum_is_another():
+    """(24) has the cost of (22) up to its AP, and without the rule a smaller AP than the largest."""
+    rows = joint.scenario_3(Area(PI, D), [EPSILON], 300.0)
+    (alone,) = (row for row in rows if row["mechanism"] == "differential")
+    below = [row for row in rows if row["mechanism"] == "joint" and row["reused"]]
+    assert below
+    for row in below:
+        assert row["cost"] == pytest.approx(program(PI, row["d_m"], EPSILON).fun, rel=1e-6)
+        assert row["d_m"] * (1 - 1e-9) <= row["as_written"] <= alone["privacy"] * (1 + 1e-6)
+
+
+def test_both_sides_of_the_approximation_take_the_largest_ap():
+    full = joint.of_largest_ap(Area(PI, D, COST), 0.3 * D_MAX, EPSILON).certificate
+    found = nearby.joint(PI, COST, D, 0.3 * D_MAX, D, EPSILON, D, 9000.0).certificate
+    assert found.distortion == pytest.approx(full.distortion, rel=1e-6)
+    binding = joint.of_largest_ap(Area(PI, D, COST), 0.95 * D_MAX, EPSILON).certificate
+    assert binding.distortion == pytest.approx(0.95 * D_MAX, rel=1e-7)
+    assert binding.cost == pytest.approx(program(PI, 0.95 * D_MAX, EPSILON).fun, rel=1e-6)
+
+
+def test_the_worst_case_and_the_threshold_against_the_programs():
+    worst = optimal.differential(PI, COST, D, EPSILON, worst_case=True).certificate.cost
+    assert worst == pytest.approx(naive.optimum(PI, COST, naive.differential_pairs(D, EPSILON), worst_case=True), rel=1e-7)
+    within = optimal.within(PI, COST, D, EPSILON * 2000, 2000.0).certificate.cost
+    assert within == pytest.approx(naive.optimum(PI, COST, naive.within_pairs(D, EPSILON * 2000, 2000.0)), rel=1e-7)

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from mobpriv.experiments.primule_adversary import days_wrong, inside, one_more_call, read_off, same_in_group, shuffled
 from mobpriv.icp.profiles import DAYS
 
-GROUPS = st.lists(st.tuples(st.integers(0, 3), st.integers(-1, 2)), min_size=1, max_size=15).filter(
-    lambda rows: any(t >= 0 for _, t in rows)
-)
+GROUPS = st.lists(st.tuples(st.integers(0, 3), st.integers(-1, 2)), min_size=1, max_size=15)
+GROUPS = GROUPS.filter(lambda rows: any(t >= 0 for _, t in rows))
 
 
 @pytest.mark.parametrize("wrong", [0, 1, 3, 24])
@@ -24,11 +23,8 @@ def test_who_is_wrong_is_wrong_by_a_day_in_so_many_cells(wrong):
     middle = (counts > 0) & (counts < DAYS) & (seen != counts)
     if wrong > 1:
         assert 0.4 < (seen > counts)[middle].mean() < 0.6
-
-
-def test_more_cells_than_there_are():
     with pytest.raises(ValueError, match="wrong must be a whole number of cells, 0 to 24"):
-        days_wrong(np.zeros((1, 24), int), 25, np.random.default_rng(1))
+        days_wrong(counts, 25, rng)
 
 
 @settings(deadline=None)
@@ -92,10 +88,7 @@ def test_what_is_published_as_it_is_is_read_rightly():
     # both alike in the week that he knows: of each cell in which they differ he is right about one of two
     days[1, 0] = 1
     assert read_off(days / DAYS, days, days / DAYS, np.array(["P", "P"]), np.arange(6))[0, 8] == 0.5
-
-
-def test_of_several_as_near_each_published_profile_is_as_likely():
-    """By hand: three are alike in the week that he knows; two of them are published alike, with a call in cell 8, and the third has none."""
+    # of three alike in that week two are published alike, with a call in cell 8, and the third has none
     days = np.zeros((3, 24), int)
     days[:2, 8] = 1
     found = read_off(days / DAYS, days, days / DAYS, np.array(["P"] * 3), np.arange(6))

@@ -1,141 +1,114 @@
-"""The Sociometer's own noise, its labels against true roles, private profiles, and municipalities of different sizes."""
+"""The Sociometer's own noise, its labels drawn many times and against true roles, private profiles, municipalities of different sizes."""
 
 import numpy as np
 import pandas as pd
 import pytest
+from call_making import called_days as crowd
 
-from mobpriv.base.estimates import Estimate
+from mobpriv.base.estimates import Estimate, clustered_rate
 from mobpriv.datasets import region_truth
-from mobpriv.experiments.primule_sociometer import (
-    against_roles,
-    by_size,
-    ceiling,
-    control,
-    daily_curve,
-    mean_of_draws,
-    republished,
-    settings,
-    size_and_structure,
-    true_roles,
-)
+from mobpriv.experiments import primule_sociometer as ps
 from mobpriv.icp.archetypes import CATEGORIES, archetypes, categories_of
 from mobpriv.icp.sociometer import PROGRAM, Sociometer, labelled
+from mobpriv.mechanisms.icp import NoisyProfiles, Primule
 from mobpriv.metrics.classification import shares
+from mobpriv.metrics.information_loss import similarity
 
 EXACT = Sociometer(prototypes=10_000)  # more than there are profiles: nothing is left to chance
 HASTY = Sociometer(prototypes=10, restarts=1, iterations=2)
-DAYS = np.tile(np.repeat([5, 2], 3), 4)
-
-
-def crowd(n, seed=1):
-    rng = np.random.default_rng(seed)
-    rate = rng.gamma(0.5, 0.3, (n, 1)) * np.tile([0.1, 1, 0.4], 8) * rng.choice([0.2, 1], (n, 24))
-    return rng.binomial(DAYS, np.minimum(rate, 1)) / DAYS
-
-
-CROWD = crowd(400)
+PEOPLE = crowd(400)
 
 
 class TestControl:
     def test_without_chance_all_seeds_agree(self):
-        found = control(EXACT, CROWD, np.random.default_rng(1), 3)
+        found = ps.control(EXACT, PEOPLE, np.random.default_rng(1), 3)
         assert (found.agreement.value, found.agreement.low, found.agreement.n) == (1, 1, 6)
         assert found.kappa.value == pytest.approx(1)
         held = found.confusion[found.confusion["n"] > 0]
         assert (held["value"] == (held["true"] == held["found"])).all()
-        assert set(found.confusion.loc[found.confusion["n"] == 0, "true"]) == set(CATEGORIES) - set(
-            EXACT.fit(CROWD, None, np.random.default_rng(1)).label(CROWD)
-        )
+        there = set(EXACT.fit(PEOPLE, None, np.random.default_rng(1)).label(PEOPLE))
+        assert set(found.confusion.loc[found.confusion["n"] == 0, "true"]) == set(CATEGORIES) - there
+        with pytest.raises(ValueError, match="seeds must be a whole number, at least 2"):
+            ps.control(EXACT, PEOPLE, np.random.default_rng(1), 1)
 
     def test_of_hasty_clusters_it_is_what_two_fits_disagree_on(self):
         rng = np.random.default_rng(2)
-        found = control(HASTY, CROWD, rng, 2)
-        one, two = (HASTY.fit(CROWD, None, child).codes(CROWD) for child in np.random.default_rng(2).spawn(2))
+        found = ps.control(HASTY, PEOPLE, rng, 2)
+        one, two = (HASTY.fit(PEOPLE, None, child).codes(PEOPLE) for child in np.random.default_rng(2).spawn(2))
         assert found.agreement.value == (one == two).mean() < 1
         assert (found.agreement.low, found.agreement.n) == (found.agreement.value, 2)
         both = [shares(a, b, CATEGORIES).to_numpy().ravel() for a, b in ((one, two), (two, one))]
         known = ~np.isnan(both).any(axis=0)
         np.testing.assert_allclose(found.confusion["value"][known], np.mean(both, axis=0)[known])
         np.testing.assert_allclose(found.confusion["low"][known], np.min(both, axis=0)[known])
-        assert found.sizes.sum() == len(CROWD)
+        assert found.sizes.sum() == len(PEOPLE)
 
     def test_the_first_seeds_of_many_are_those_of_few(self):
-        few, many = (control(HASTY, CROWD, np.random.default_rng(3), n) for n in (2, 4))
+        few, many = (ps.control(HASTY, PEOPLE, np.random.default_rng(3), n) for n in (2, 4))
         np.testing.assert_array_equal(many.labels[:2], few.labels)
 
     def test_in_each_municipality_for_itself(self):
         where = np.repeat(["a", "b"], 200)
-        found = control(HASTY, CROWD, np.random.default_rng(4), 2, where)
+        found = ps.control(HASTY, PEOPLE, np.random.default_rng(4), 2, where)
         first = np.random.default_rng(4).spawn(2)[0]
-        np.testing.assert_array_equal(found.labels[0], labelled(HASTY, CROWD, first, where))
-
-    def test_refused(self):
-        with pytest.raises(ValueError, match="seeds must be a whole number, at least 2"):
-            control(HASTY, CROWD, np.random.default_rng(1), 1)
+        np.testing.assert_array_equal(found.labels[0], labelled(HASTY, PEOPLE, first, where))
 
 
 class TestPrivate:
     def test_profiles_left_as_they_are_keep_their_labels_where_prototypes_are_frozen(self):
-        found = republished(HASTY, CROWD, CROWD, np.random.default_rng(1))
+        found = ps.republished(HASTY, PEOPLE, PEOPLE, np.random.default_rng(1))
         np.testing.assert_array_equal(found.frozen, found.original)
         assert (found.again != found.original).any()  # the paper's way has the noise of another seed
-        exact = republished(EXACT, CROWD, CROWD, np.random.default_rng(1))
+        exact = ps.republished(EXACT, PEOPLE, PEOPLE, np.random.default_rng(1))
         np.testing.assert_array_equal(exact.again, exact.original)
 
     def test_new_prototypes_are_those_of_the_private_profiles(self):
-        private = np.clip(CROWD + 0.4, 0, 1)
-        found = republished(EXACT, CROWD, private, np.random.default_rng(1))
+        private = np.clip(PEOPLE + 0.4, 0, 1)
+        found = ps.republished(EXACT, PEOPLE, private, np.random.default_rng(1))
         assert set(found.again) == {0}  # with noise in every cell all are residents, as in Figure 7
         np.testing.assert_array_equal(found.again, labelled(EXACT, private, np.random.default_rng(1)))
         with pytest.raises(ValueError, match=r"must be the same ones .got the shapes .400, 24. and .399, 24.."):
-            republished(EXACT, CROWD, private[1:], np.random.default_rng(1))
+            ps.republished(EXACT, PEOPLE, private[1:], np.random.default_rng(1))
 
 
 class TestRoles:
     profiles = pd.DataFrame({"user": ["p1", "p1", "p2", "p3"], "municipality": ["A", "B", "A", "C"]})
-    roles = pd.DataFrame(
-        {
-            "person": ["p2", "p1", "p1", "p1", "p4"],
-            "municipality": ["A", "B", "A", "C", "A"],
-            "role": ["visitor", "commuter", "resident", "visitor", "resident"],
-        }
-    )
+    role = "visitor", "commuter", "resident", "visitor", "resident"
+    roles = pd.DataFrame({"person": ["p2", "p1", "p1", "p1", "p4"], "municipality": list("ABACA"), "role": role})
 
     def test_by_hand(self):
-        found = true_roles(self.profiles, self.roles)
+        found = ps.true_roles(self.profiles, self.roles)
         assert found.role.tolist()[:3] == ["resident", "commuter", "visitor"]
         assert pd.isna(found.role[3])
         left = found.left_out.set_index(["rule", "role"])
         assert left.loc[("a profile, but no role", "")].tolist() == [1, 1]
         silent = left.loc["a role, but no call"]["pairs"]
         assert silent.to_dict() == {"resident": 1, "dynamic resident": 0, "commuter": 0, "visitor": 1, "passing by": 0}
-
-    def test_numbers_and_categories_name_users_too(self):
+        # numbers and categories name users, too
         numbered = self.profiles.assign(user=[1, 1, 2, 3], municipality=pd.Categorical(self.profiles["municipality"]))
-        found = true_roles(numbered, self.roles.assign(person=[2, 1, 1, 1, 4]))
-        assert found.role.tolist()[:3] == ["resident", "commuter", "visitor"]
+        assert ps.true_roles(numbered, self.roles.assign(person=[2, 1, 1, 1, 4])).role.tolist()[:3] == found.role.tolist()[:3]
 
     def test_of_the_region(self):
         roles, _ = region_truth()
         some = roles.iloc[::7].rename(columns={"person": "user"})
-        found = true_roles(some[["user", "municipality"]], roles)
+        found = ps.true_roles(some[["user", "municipality"]], roles)
         assert found.role.tolist() == some["role"].tolist()
         assert found.left_out["pairs"].tolist()[0] == 0
         assert found.left_out["pairs"].sum() == len(roles) - len(some)
 
     def test_refused(self):
         with pytest.raises(ValueError, match=r"profiles must have a user in a municipality once \(p1 occurs twice in A\)"):
-            true_roles(self.profiles.iloc[[0, 1, 0]], self.roles)
+            ps.true_roles(self.profiles.iloc[[0, 1, 0]], self.roles)
         with pytest.raises(ValueError, match=r"roles must have a user in a municipality once \(p2 occurs twice in A\)"):
-            true_roles(self.profiles, self.roles.iloc[[0, 0]])
+            ps.true_roles(self.profiles, self.roles.iloc[[0, 0]])
         with pytest.raises(ValueError, match=r"roles must be among resident, .* \(1 are not, first: tourist\)"):
-            true_roles(self.profiles, self.roles.assign(role=["tourist", *self.roles["role"][1:]]))
+            ps.true_roles(self.profiles, self.roles.assign(role=["tourist", *self.roles["role"][1:]]))
 
 
 class TestAgainstRoles:
     def test_of_the_archetypes_themselves_all_are_right(self):
         words = archetypes()
-        table = against_roles({"exact": EXACT}, words.values, categories_of(words.category), np.random.default_rng(1), 2)
+        table = ps.against_roles({"exact": EXACT}, words.values, categories_of(words.category), np.random.default_rng(1), 2)
         found = table.set_index(["measure", "category"])["value"]
         assert found["right", ""] == found["right, together", ""] == found["seeds", ""] == 1
         assert (found["f_score"] == 1).all()
@@ -146,7 +119,7 @@ class TestAgainstRoles:
         said = np.array([0, 0, 4, 3, 3])
         assert EXACT.fit(values, None, np.random.default_rng(1)).codes(values).tolist() == said.tolist()
         role = pd.Categorical(["resident", "visitor", "visitor", None, "passing by"], list(CATEGORIES))
-        table = against_roles({"exact": EXACT}, values, role, np.random.default_rng(1), 2)
+        table = ps.against_roles({"exact": EXACT}, values, role, np.random.default_rng(1), 2)
         found = table.set_index(["measure", "category"])["value"]
         assert found["right", ""] == pytest.approx(1 / 4)
         assert found["right, together", ""] == pytest.approx(3 / 4)
@@ -156,36 +129,31 @@ class TestAgainstRoles:
         assert found["share", "visitor"] == 2 / 5
 
     def test_every_setting_has_its_rows(self):
-        chosen = settings(CROWD)
+        chosen = ps.settings(PEOPLE)
         assert len({repr(s) for s in chosen.values()}) > 8
         assert chosen["program"] is PROGRAM
-        table = against_roles(
-            {name: chosen[name] for name in ("default", "cosine")},
-            CROWD,
-            categories_of(np.full(400, 3)),
-            np.random.default_rng(1),
-            2,
-        )
+        two = {name: chosen[name] for name in ("default", "cosine")}
+        table = ps.against_roles(two, PEOPLE, categories_of(np.full(400, 3)), np.random.default_rng(1), 2)
         assert table.groupby("setting").size().tolist() == [13, 13]
         assert table.query("measure == 'right'")["value"].between(0, 1).all()
 
     def test_the_curve_of_the_day(self):
         values = np.zeros((2, 4, 2, 3))
         values[0, ..., 1], values[:, ..., 2] = 1, 0.25
-        assert daily_curve(values.reshape(2, 24)) == (0, 1, 0.5)
+        assert ps.daily_curve(values.reshape(2, 24)) == (0, 1, 0.5)
         with pytest.raises(ValueError, match="a daily curve is relative to P2, where these profiles have no call"):
-            daily_curve(np.zeros((3, 24)))
+            ps.daily_curve(np.zeros((3, 24)))
 
     def test_no_labels_of_groups_do_better_than_the_ceiling(self):
         role = pd.Categorical(["resident"] * 3 + ["visitor"] * 2 + [None], list(CATEGORIES))
-        assert ceiling(role, [0, 0, 1, 1, 1, 0]) == 4 / 5
-        assert ceiling(role, np.zeros(6)) == 3 / 5
-        assert ceiling(role, np.arange(6)) == 1
-        fitted = HASTY.fit(CROWD, None, np.random.default_rng(1))
+        assert ps.ceiling(role, [0, 0, 1, 1, 1, 0]) == 4 / 5
+        assert ps.ceiling(role, np.zeros(6)) == 3 / 5
+        assert ps.ceiling(role, np.arange(6)) == 1
+        fitted = HASTY.fit(PEOPLE, None, np.random.default_rng(1))
         true = np.random.default_rng(2).choice(CATEGORIES, 400)
-        assert (np.asarray(fitted.label(CROWD)) == true).mean() <= ceiling(true, fitted.nearest(CROWD))
+        assert (np.asarray(fitted.label(PEOPLE)) == true).mean() <= ps.ceiling(true, fitted.nearest(PEOPLE))
         with pytest.raises(ValueError, match="a ceiling needs a group for each role"):
-            ceiling(role, [0, 1])
+            ps.ceiling(role, [0, 1])
 
 
 class TestSizes:
@@ -201,18 +169,13 @@ class TestSizes:
     def test_municipalities_of_one_law_are_as_far_apart_as_chance_has_them(self):
         p, excess, alone = [], [], []
         for seed in range(8):
-            table = by_size(*self.made(seed), np.random.default_rng(seed), 100)
+            table = ps.by_size(*self.made(seed), np.random.default_rng(seed), 100)
             assert table["profiles"].tolist() == [40 * k for k in range(1, 13)]
-            alone.append(size_and_structure(table)["distance"].value)
+            alone.append(ps.size_and_structure(table)["distance"].value)
             p, excess = [*p, *table["p"]], [*excess, *table["excess"]]
         assert np.mean(alone) < -0.6  # the small ones are farther by chance alone
         assert np.mean(np.array(p) <= 0.05) == pytest.approx(0.05, abs=0.05)
         assert np.mean(excess) == pytest.approx(0, abs=0.005)
-
-    def test_another_law_is_seen(self):
-        table = by_size(*self.made(1, odd=True), np.random.default_rng(1), 100)
-        assert table["excess"].idxmax() == 11
-        assert table["p"][11] == 0
 
     def grouped(self, seed, odd=False):
         """Groups of 25 alike, all of a group with one label: twelve municipalities of one law, the last of another one where ``odd``."""
@@ -227,41 +190,156 @@ class TestSizes:
         single, whole, p = [], [], []
         for seed in range(6):
             true, found, where, group = self.grouped(seed)
-            single += list(by_size(true, found, where, np.random.default_rng(seed), 100)["excess"])
-            table = by_size(true, found, where, np.random.default_rng(seed), 100, group)
+            single += list(ps.by_size(true, found, where, np.random.default_rng(seed), 100)["excess"])
+            table = ps.by_size(true, found, where, np.random.default_rng(seed), 100, group)
             whole, p = [*whole, *table["excess"]], [*p, *table["p"]]
         assert np.mean(single) > 0.1  # as single profiles all municipalities differ
         assert np.mean(whole) == pytest.approx(0, abs=0.02)
         assert np.mean(np.array(p) <= 0.05) <= 0.1
 
-    def test_another_law_of_groups_is_seen(self):
+    def test_another_law_is_seen_of_profiles_and_of_groups(self):
         true, found, where, group = self.grouped(1, odd=True)
-        table = by_size(true, found, where, np.random.default_rng(1), 100, group)
-        assert table["excess"].idxmax() == 11
-        assert table["p"][11] == 0
+        for given in (self.made(1, odd=True), (true, found, where)):
+            table = ps.by_size(*given, np.random.default_rng(1), 100, group if len(given[0]) == len(group) else None)
+            assert table["excess"].idxmax() == 11
+            assert table["p"][11] == 0
         with pytest.raises(ValueError, match=r"a group lies in one municipality .group 0 lies in two."):
-            by_size(true, found, np.roll(where, 1), np.random.default_rng(1), 100, group)
+            ps.by_size(true, found, np.roll(where, 1), np.random.default_rng(1), 100, group)
 
     def test_by_hand(self):
         """a: 2 residents found, 1 lost; b: 1 found, 1 lost: shares 2/3 and 1/2. Only b has a visitor."""
-        table = by_size(
-            ["resident"] * 5 + ["visitor"],
-            ["resident", "resident", "visitor", "resident", "visitor", "visitor"],
-            list("aaabbb"),
-            np.random.default_rng(1),
-            50,
-        )
+        true, found = ["resident"] * 5 + ["visitor"], ["resident", "resident", "visitor"] * 2
+        found[-2:] = ["visitor"] * 2
+        table = ps.by_size(true, found, list("aaabbb"), np.random.default_rng(1), 50)
         assert table["distance"].tolist() == pytest.approx([1 / 6, 1 / 6])
         assert table["left_out"].tolist() == [0, 1]
         with pytest.raises(ValueError, match=r"there must be two or more .got 1."):
-            by_size(["visitor"], ["visitor"], ["a"], np.random.default_rng(1))
+            ps.by_size(["visitor"], ["visitor"], ["a"], np.random.default_rng(1))
 
     def test_more_draws_do_not_tell_more_of_other_municipalities(self):
-        assert mean_of_draws([Estimate(0.1, -0.3, 0.4, 12), Estimate(0.3, -0.1, 0.6, 10)]) == Estimate(0.2, -0.2, 0.5, 10)
-        tables = [by_size(*self.made(seed), np.random.default_rng(seed), 50) for seed in range(5)]
-        each = [size_and_structure(table)["distance"] for table in tables]
+        assert ps.mean_of_draws([Estimate(0.1, -0.3, 0.4, 12), Estimate(0.3, -0.1, 0.6, 10)]) == Estimate(0.2, -0.2, 0.5, 10)
+        tables = [ps.by_size(*self.made(seed), np.random.default_rng(seed), 50) for seed in range(5)]
+        each = [ps.size_and_structure(table)["distance"] for table in tables]
         widths = [one.high - one.low for one in each]
-        together = mean_of_draws(each)
+        together = ps.mean_of_draws(each)
         assert min(widths) <= together.high - together.low <= max(widths)
         with pytest.raises(ValueError, match="needs one draw or more"):
-            mean_of_draws([])
+            ps.mean_of_draws([])
+
+
+HASTY_PROGRAM = Sociometer(10, 1, 2, archetypes=archetypes("program"), passing="rule")
+
+
+CROWD = crowd(300)
+SETTINGS = {"words": HASTY, "program": HASTY_PROGRAM}
+
+
+def test_a_setting_has_the_labels_that_it_would_have_alone():
+    found = ps.labels(ps.prototypes(CROWD, np.random.default_rng(3), 3, HASTY), CROWD, SETTINGS)
+    for name, sociometer in SETTINGS.items():
+        alone = [sociometer.fit(CROWD, None, child).codes(CROWD) for child in np.random.default_rng(3).spawn(3)]
+        np.testing.assert_array_equal(found[name], alone)
+
+
+@pytest.mark.parametrize("noise", [False, True])
+def test_published_profiles_have_the_labels_that_each_draw_would_give_alone(noise):
+    """Also where most profiles are equal, and are looked at once for all draws."""
+    many = np.repeat(CROWD[:100], 3, axis=0)
+    said = ps.noisy(many, NoisyProfiles(3.0), np.random.default_rng(2), 3) if noise else np.round(many * 0.5, 1)
+    fits = ps.prototypes(many, np.random.default_rng(3), 3, HASTY)
+    drawn = ps.relabelled(fits, SETTINGS, said, np.random.default_rng(4), HASTY)
+    for i, child in enumerate(np.random.default_rng(4).spawn(3)):
+        of = said[i] if noise else said
+        alone = np.random.default_rng(3).spawn(3)[i]
+        again, frozen = HASTY_PROGRAM.fit(of, None, child), HASTY_PROGRAM.fit(many, None, alone)
+        np.testing.assert_array_equal(drawn.again["program"][i], again.codes(of))
+        np.testing.assert_array_equal(drawn.frozen["program"][i], frozen.codes(of))
+        np.testing.assert_array_equal(again.own, again.nearest(of))
+        np.testing.assert_array_equal(fits[i].own, frozen.own)
+
+
+def test_the_first_draws_of_many_are_those_of_few():
+    many, few = (ps.labels(ps.prototypes(CROWD, np.random.default_rng(3), n, HASTY), CROWD, SETTINGS)["words"] for n in (4, 2))
+    np.testing.assert_array_equal(many[:2], few)
+    drawn = [ps.noisy(CROWD, NoisyProfiles(3.0), np.random.default_rng(5), n) for n in (4, 2)]
+    np.testing.assert_array_equal(drawn[0][:2], drawn[1])
+
+
+def test_published_as_they_are_frozen_prototypes_change_no_label():
+    fits = ps.prototypes(CROWD, np.random.default_rng(3), 2, HASTY)
+    drawn = ps.relabelled(fits, SETTINGS, np.array([CROWD, CROWD]), np.random.default_rng(4), HASTY)
+    original = ps.labels(fits, CROWD, SETTINGS)
+    np.testing.assert_array_equal(drawn.frozen["program"], original["program"])
+    assert (drawn.again["words"] != original["words"]).any()  # another seed
+
+
+def test_the_program_is_one_of_the_settings():
+    found = ps.labels(ps.prototypes(CROWD, np.random.default_rng(1), 1), CROWD, {"program": PROGRAM})
+    alone = PROGRAM.fit(CROWD, None, np.random.default_rng(1).spawn(1)[0])
+    np.testing.assert_array_equal(found["program"][0], alone.codes(CROWD))
+
+
+def test_confusion_and_scores_are_those_of_the_definition():
+    rng = np.random.default_rng(7)
+    true, found = rng.integers(0, 4, (3, 40)), rng.integers(0, 5, (3, 40))
+    true[0][true[0] == 3] = 2  # in the first draw nobody is a visitor
+    whose = np.repeat([f"u{i}" for i in range(20)], 2)
+    table = ps.confused(true, found, whose).set_index(["true", "found"])
+    for i, one in enumerate(CATEGORIES):
+        for j, other in enumerate(CATEGORIES):
+            pairs = [(t, f) for d in range(3) for t, f in zip(true[d], found[d], strict=True)]
+            of = sum(t == i for t, _ in pairs)
+            row = table.loc[(one, other)]
+            if not of:
+                assert row["n"] == 0
+                assert row[["value", "least"]].isna().all()
+                continue
+            assert row["value"] == pytest.approx(sum(t == i and f == j for t, f in pairs) / of)
+            single = [np.mean(found[d][true[d] == i] == j) for d in range(3) if (true[d] == i).any()]
+            assert (row["least"], row["largest"]) == (min(single), max(single))
+            assert row["low"] <= row["value"] <= row["high"]
+        said = sum(f == i for _, f in pairs)
+        score = ps.f_score(true, found, one, whose)
+        assert score.value == pytest.approx(2 * sum(t == f == i for t, f in pairs) / (of + said))
+        assert ps.shares(found, one, whose).value == pytest.approx(said / len(pairs))
+    nobody = np.zeros((2, 5), int)
+    assert ps.f_score(nobody, nobody, "visitor", list("abcde")).n == 0
+
+
+def test_a_user_with_many_profiles_counts_as_one():
+    true = np.zeros((1, 60), int)
+    found = np.repeat(np.arange(6) % 2, 10)[None]
+    few, many = np.repeat(np.arange(6), 10), np.arange(60)
+    wide, narrow = (ps.confused(true, found, whose).iloc[0] for whose in (few, many))
+    assert wide["high"] - wide["low"] > 2 * (narrow["high"] - narrow["low"])
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match=r"as many sets of profiles as draws, or one for all \(got 2 for 3\)"):
+        ps.prototypes(np.array([CROWD, CROWD]), np.random.default_rng(1), 3)
+    with pytest.raises(ValueError, match="draws"):
+        ps.prototypes(CROWD, np.random.default_rng(1), 0)
+    with pytest.raises(ValueError, match=r"labels must be \(draws, n\) of the same profiles"):
+        ps.confused(np.zeros((2, 3), int), np.zeros((2, 4), int), list("abc"))
+
+
+def test_what_has_the_same_name_has_the_same_draws_on_every_page():
+    first, again = ps.stream(1, "noise", "ε = 1"), ps.stream(1, "noise", "ε = 1")
+    drawn = first.random(5)
+    np.testing.assert_array_equal(again.random(5), drawn)
+    for other in (ps.stream(2, "noise", "ε = 1"), ps.stream(1, "again", "ε = 1"), ps.stream(1, "noise", "ε = 10")):
+        assert (other.random(5) != drawn).all()
+
+
+def test_of_what_groups_publish_intervals_over_users_are_too_narrow_and_those_over_groups_are_not():
+    """Who is in one group has one published profile, and other users make other groups: 40 draws of who they are, k = 25."""
+    rows = []
+    for seed in range(40):
+        values = crowd(500, seed)
+        found = Primule(25).protect(pd.DataFrame(values), np.random.default_rng())  # it draws nothing
+        near = similarity(values, found.values.to_numpy()) > 0.8
+        each = [clustered_rate(near, whose) for whose in (np.arange(500), np.asarray(found.group))]
+        rows.append([each[0].value, *((of.high - of.low) / 2 / 1.96 for of in each)])
+    of_draws, (over_users, over_groups) = np.std(rows, axis=0, ddof=1)[0], np.mean(rows, axis=0)[1:]
+    assert over_users < 0.85 * of_draws  # three quarters of it; 40 draws know it to a ninth
+    assert over_groups > of_draws

@@ -1,19 +1,20 @@
-"""The worked example of PULP's Figure 1: the paper's counts, and the cases on which Equations (1) and (2) are silent."""
+"""The worked example of PULP's Figure 1, the cases on which Equations (1) and (2) are silent, and many metrics on traces protected once."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
+from pulp_making import Kept, Moody, wanderers
 
 from mobpriv.experiments.pulp_metrics import EXAMPLE_CELL as CELL
-from mobpriv.experiments.pulp_metrics import cells_of, figure_1, levels, places_of, records_of, silent_cases, trace
-from mobpriv.pulp import Metrics
+from mobpriv.experiments.pulp_metrics import cells_of, figure_1, levels, places_of, profiles, records_of, silent_cases, trace
+from mobpriv.mechanisms import GeoI, Promesse
+from mobpriv.pulp import Metrics, Sweep, profile
 
 EXAMPLE = figure_1()
-PAPER = {  # §II-C3: real, found and matched POIs; cells of T, of T' and of both
-    "Geo-I": (3, 3, 2, 7, 9, 7),
-    "Promesse": (3, 1, 1, 7, 6, 6),
-}
+PAPER = {"Geo-I": (3, 3, 2, 7, 9, 7), "Promesse": (3, 1, 1, 7, 6, 6)}  # §II-C3: real, found, matched POIs; cells of T, T', both
 
 
 @pytest.mark.parametrize("mechanism", PAPER)
@@ -49,16 +50,9 @@ def test_what_the_figure_draws_is_what_the_metrics_see():
 
 def test_the_silent_cases():
     found = {case: levels(*traces) for case, traces in silent_cases().items()}
-    assert math.isnan(found["no POI in the original"]["privacy"])
-    assert {case: of["privacy"] for case, of in found.items() if case != "no POI in the original"} == pytest.approx(
-        {
-            "published as it is": 0,
-            "none in the protected": 1,
-            "none matched": 1,
-            "trace erased": 1,
-            "three POIs around one": -0.5,
-        }
-    )
+    known = {"published as it is": 0, "none in the protected": 1, "none matched": 1, "trace erased": 1}
+    known |= {"three POIs around one": -0.5, "no POI in the original": math.nan}
+    assert {case: of["privacy"] for case, of in found.items()} == pytest.approx(known, nan_ok=True)
     assert found["trace erased"]["utility"] == 0
     assert (found["three POIs around one"]["precision of POIs"], found["three POIs around one"]["recall of POIs"]) == (1, 3)
     assert levels(*silent_cases()["three POIs around one"], matched="both")["privacy"] == 0
@@ -70,3 +64,65 @@ def test_the_levels_of_a_profile_are_the_same(case):
     original, protected = silent_cases()[case]
     of_profile = Metrics().of(original).levels(protected)
     assert of_profile.privacy == pytest.approx(levels(original, protected)["privacy"], nan_ok=True)
+
+
+PEOPLE = wanderers([400, 1, 350], 5)
+BASE = Metrics(duration=600)
+VARIANTS = {
+    "base": BASE,
+    "longer": replace(BASE, duration=1200.0),
+    "wider": replace(BASE, diameter=400.0),
+    "nearer": replace(BASE, near=20.0),
+    "larger cells": replace(BASE, level=12),
+    "stays": replace(BASE, merged=False),
+    "both": replace(BASE, merged=False, matched="both"),
+    "pauses": replace(BASE, max_gap=30.0),
+    "plane": replace(BASE, plane="mercator"),
+}
+FEW = (
+    Sweep(GeoI(), "epsilon", [0.005, 0.02, 0.5], rises="utility"),
+    Sweep(Promesse(), "alpha", [60, 5000.0], rises="privacy"),  # the larger erases traces
+)
+
+
+def test_each_table_is_that_of_a_profile():
+    found = profiles(PEOPLE, VARIANTS, FEW, (3, 8))
+    assert list(found) == list(VARIANTS)
+    for name, metrics in VARIANTS.items():
+        pd.testing.assert_frame_equal(found[name], profile(PEOPLE, FEW, (3, 8), metrics), obj=name)
+    apart = [name for name in VARIANTS if name != "base" and not found[name].equals(found["base"])]
+    assert {"longer", "wider", "nearer", "larger cells", "stays", "both"} <= set(apart), "these metrics differ on these traces"
+
+
+def test_a_refused_trace_stands_in_every_table():
+    sweep = Sweep(Moody(), "most", [0.5, 0.7], rises="privacy")
+    found = profiles(PEOPLE, {"base": BASE, "wider": VARIANTS["wider"]}, (FEW[1], sweep), (1,))
+    refused = found["wider"]["reason"].str.contains("refused")
+    assert refused.sum() == 3 * 2
+    assert np.isnan(found["wider"].loc[refused, "utility"]).all()
+    assert (found["base"]["reason"] == found["wider"]["reason"]).all()
+
+
+def test_processes_and_what_was_kept_change_nothing():
+    kept = Kept()
+    alone = profiles(PEOPLE, {"base": BASE}, FEW, keep=kept)["base"]
+    pd.testing.assert_frame_equal(profiles(PEOPLE, {"base": BASE}, FEW, workers=2, keep=kept)["base"], alone)
+    pd.testing.assert_frame_equal(profiles(PEOPLE, {"base": BASE}, FEW, workers=2)["base"], alone)
+    assert set(kept) == {"variants-1", "variants-2", "variants-3"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"metrics": {}}, "metrics must hold at least one"),
+        ({"sweeps": ()}, "sweeps must hold at least one"),
+        ({"seeds": ()}, "seeds must hold at least one"),
+        ({"seeds": (1, 1)}, "seeds must be all different"),
+        ({"seeds": (-1,)}, "a seed must be"),
+        ({"sweeps": (FEW[0], FEW[0])}, "different names"),
+    ],
+)
+def test_mistakes_are_one_line(wrong, words):
+    given = {"metrics": {"base": BASE}, "sweeps": FEW, "seeds": (1,)} | wrong
+    with pytest.raises(ValueError, match=words):
+        profiles(PEOPLE, **given)

@@ -27,10 +27,8 @@ from mobpriv.traces.table import as_traces
 def shares(traces, grid):
     """Trace -> {cell: share}."""
     maps = heat_maps(traces, grid)
-    return {
-        user: dict(zip(maps.cells[row.indices], row.data, strict=True))
-        for user, row in ((user, maps.shares[[i]]) for i, user in enumerate(maps.users))
-    }
+    rows = {user: maps.shares[[i]] for i, user in enumerate(maps.users)}
+    return {user: dict(zip(maps.cells[row.indices], row.data, strict=True)) for user, row in rows.items()}
 
 
 @settings(deadline=None, max_examples=30)
@@ -57,6 +55,8 @@ def test_some_pairs_at_a_time_are_all_pairs(monkeypatch):
     for pairs in (1, 7 * len(past.owner), 10**9):
         monkeypatch.setattr(reasons, "AT_ONCE", pairs)
         pd.testing.assert_frame_equal(reasons.nearest_past(past, now, S2Grid(15), 2), whole, check_exact=True)
+    with pytest.raises(ValueError, match="k must be a whole number, at least 1"):
+        reasons.nearest_past(past, now, S2Grid(15), 0)
 
 
 def test_of_an_uncut_past_the_nearest_is_ap_attack_s():
@@ -65,16 +65,9 @@ def test_of_an_uncut_past_the_nearest_is_ap_attack_s():
     pd.testing.assert_frame_equal(reasons.nearest_past(uncut, now, APAttack().grid), APAttack().fit(known).rank(now))
 
 
-def test_bad_numbers_of_neighbours():
-    past = slices(strolls(2), 3600)
-    with pytest.raises(ValueError, match="k must be a whole number, at least 1"):
-        reasons.nearest_past(past, past.traces, S2Grid(13), 0)
-
-
 def test_ties_are_settled_by_lot():
-    ranking = pd.DataFrame(
-        [[0.0, 0.0, 1.0], [0.2, 0.1, 0.1 + 1e-15], [0.0, 0.0, 0.0], [0.5, 0.1, 0.9]], index=list("wxyz"), columns=list("abc")
-    )
+    distances = [[0.0, 0.0, 1.0], [0.2, 0.1, 0.1 + 1e-15], [0.0, 0.0, 0.0], [0.5, 0.1, 0.9]]
+    ranking = pd.DataFrame(distances, index=list("wxyz"), columns=list("abc"))
     owner = pd.Series({"z": "b", "w": "a", "x": "a", "y": "c"})  # in another order than the ranking's
     chance, nearest = reasons.by_lot(ranking, owner)
     assert chance.tolist() == [1.0, 0.5, 0.0, 1 / 3]
@@ -129,13 +122,9 @@ def test_who_differs_by_the_number_of_records_is_found_by_it_alone():
     at_home = lambda step, days: [(86_400 * d + t, 0, 0) for d in days for t in range(0, 86_400, step)]  # noqa: E731
     known = traces_of([at_home(600, range(4)), at_home(300, range(4))])
     secret = slices(traces_of([at_home(600, [9]), at_home(300, [9])]), 1800)
-    rate = {
-        group: reidentified(
-            reasons.SomeFeatures(groups=(group,), trees=10).fit(known).rank(secret.traces), person=secret.owner.to_dict()
-        ).mean()
-        for group in ("nbRecords", "cells")
-    }
-    assert rate == {"nbRecords": 1, "cells": 0}  # with the cells alone all are tied
+    for group, rate in (("nbRecords", 1), ("cells", 0)):  # with the cells alone all are tied
+        ranking = reasons.SomeFeatures(groups=(group,), trees=10).fit(known).rank(secret.traces)
+        assert reidentified(ranking, person=secret.owner.to_dict()).mean() == rate
 
 
 @pytest.mark.parametrize(
@@ -205,6 +194,5 @@ def test_no_session_holds_a_stop_of_an_hour():
     """Who never moves has one in every day and in no half hour."""
     at_home = traces_of([[(60 * i, 0, 0) for i in range(3000)]])
     for length, found in ((1800, False), (86_400, True)):
-        cut = slices(at_home, length).traces
-        assert POIAttack(200.0, 3600.0).fit(at_home).rank(cut).notna().to_numpy()[:-1].all() == found
-        assert POIAttack(200.0, 3600.0).fit(at_home).rank(cut).notna().to_numpy().any() == found
+        told = POIAttack(200.0, 3600.0).fit(at_home).rank(slices(at_home, length).traces).notna().to_numpy()
+        assert told[:-1].all() == told.any() == found

@@ -25,17 +25,10 @@ from mobpriv.visits.profiles import booleans
 
 COUNTS = day(60)
 NEAR = Neighbourhood(5, affinity(COUNTS > 0))
-EVERY = [
-    getattr(mobpriv.mechanisms.visits, name)(0.8, chi)
-    for name in mobpriv.mechanisms.visits.__all__
-    for chi in (None, NEAR, np.arange(29) % 2 == 0)
-]
-EVERY += [
-    Geometric(0.8, exact=True),
-    LaplaceCounts(0.8, rounding="floor"),
-    LaplaceCounts(0.8, scale="printed"),
-    RandomisedResponse(0.8, p=0.4),
-]
+KINDS = [getattr(mobpriv.mechanisms.visits, name) for name in mobpriv.mechanisms.visits.__all__]
+EVERY = [kind(0.8, chi) for kind in KINDS for chi in (None, NEAR, np.arange(29) % 2 == 0)]
+EVERY += [Geometric(0.8, exact=True), RandomisedResponse(0.8, p=0.4)]
+EVERY += [LaplaceCounts(0.8, rounding="floor"), LaplaceCounts(0.8, scale="printed")]
 
 
 def takes(mechanism) -> pd.DataFrame:
@@ -43,15 +36,8 @@ def takes(mechanism) -> pd.DataFrame:
 
 
 def chi_of(mechanism, profiles):
-    return (
-        NEAR.of(profiles > 0)
-        if mechanism.chi is NEAR
-        else np.broadcast_to(True if mechanism.chi is None else mechanism.chi, profiles.shape)
-    )
-
-
-def test_mechanisms_on_profiles_are_not_among_those_on_traces():
-    assert not set(mobpriv.mechanisms.__all__) & set(mobpriv.mechanisms.visits.__all__)
+    fixed = NEAR.of(profiles > 0) if mechanism.chi is NEAR else True if mechanism.chi is None else mechanism.chi
+    return np.broadcast_to(fixed, profiles.shape)
 
 
 @pytest.mark.parametrize("mechanism", EVERY, ids=repr)
@@ -71,32 +57,26 @@ class TestEveryMechanism:
         assert not (changed & ~chi).any()
         assert (changed & chi).sum() > 0.05 * chi.sum()
 
-    def test_input_is_untouched(self, mechanism):
+    def test_input_is_untouched_and_the_same_seed_gives_the_same_result(self, mechanism):
         true = takes(mechanism)
         before = true.copy(deep=True)
-        said = mechanism.protect(true, np.random.default_rng(1))
-        said.iloc[:, :] = said.iloc[0, 0]
-        pd.testing.assert_frame_equal(true, before, check_exact=True)
-
-    def test_same_seed_same_result(self, mechanism):
-        one, two, other = (mechanism.protect(takes(mechanism), np.random.default_rng(seed)) for seed in (9, 9, 8))
+        one, two, other = (mechanism.protect(true, np.random.default_rng(seed)) for seed in (9, 9, 8))
         pd.testing.assert_frame_equal(one, two, check_exact=True)
         assert mechanism.random == (not one.equals(other))
+        one.iloc[:, :] = one.iloc[0, 0]
+        pd.testing.assert_frame_equal(true, before, check_exact=True)
 
-    def test_chunks_give_the_same(self, mechanism):
+    def test_chunks_give_the_same_and_empty_stays_empty(self, mechanism):
         true, rng = takes(mechanism), np.random.default_rng(3)
         parts = [mechanism.protect(true.iloc[a : a + 25], rng) for a in (0, 25, 50)]
         pd.testing.assert_frame_equal(pd.concat(parts), mechanism.protect(true, np.random.default_rng(3)))
+        pd.testing.assert_frame_equal(mechanism.protect(true.iloc[:0], rng), true.iloc[:0])
 
     def test_names_do_not_matter(self, mechanism):
         true = takes(mechanism)
         renamed = true.rename(index="x{}".format, columns="y{}".format)
         said = mechanism.protect(renamed, np.random.default_rng(1))
         np.testing.assert_array_equal(said, mechanism.protect(true, np.random.default_rng(1)))
-
-    def test_empty_stays_empty(self, mechanism):
-        empty = takes(mechanism).iloc[:0]
-        pd.testing.assert_frame_equal(mechanism.protect(empty, np.random.default_rng(1)), empty)
 
     def test_an_epsilon_a_user(self, mechanism):
         """§III-B: ε_i. By name, whatever the order; and by place."""
@@ -155,7 +135,7 @@ LAWS = {
         {
             "5 % too much noise": lambda m: replace(m, epsilon=m.epsilon / 1.05),
             "too little": lambda m: replace(m, epsilon=m.epsilon * 1.05),
-            "the other rounding": lambda m: replace(m, rounding="floor" if m.rounding == "nearest" else "nearest"),
+            "the other rounding": lambda m: replace(m, rounding={"floor": "nearest", "nearest": "floor"}[m.rounding]),
             "the other scale": lambda m: replace(m, scale="printed" if m.scale == "calibrated" else "calibrated"),
         },
     ),
@@ -230,12 +210,9 @@ def test_who_is_random_has_a_law():
 @settings(deadline=None)
 @given(st.floats(0.05, 8), st.integers(0, 12), st.integers(0, 12), st.sampled_from(noise.ROUNDING))
 def test_closed_forms_equal_the_definitions(epsilon, y, c, rounding):
-    assert np.exp(noise.log_laplace(y, c, epsilon, rounding)) == pytest.approx(
-        naive.laplace_probability(y, c, 1 / epsilon, rounding), rel=1e-6, abs=1e-14
-    )
-    assert np.exp(noise.log_geometric(y, c, epsilon)) == pytest.approx(
-        naive.geometric_probability(y, c, epsilon), rel=1e-6, abs=1e-14
-    )
+    found = np.exp(noise.log_laplace(y, c, epsilon, rounding)), np.exp(noise.log_geometric(y, c, epsilon))
+    wanted = naive.laplace_probability(y, c, 1 / epsilon, rounding), naive.geometric_probability(y, c, epsilon)
+    assert found == pytest.approx(wanted, rel=1e-6, abs=1e-14)
 
 
 def test_noise_is_finite_at_both_ends_of_u():
@@ -277,11 +254,8 @@ def test_the_end_of_noise_of_53_bits():
 
 def test_more_epsilon_less_noise_for_the_same_numbers():
     u = np.random.default_rng(1).random(1000)
-    flips, counts = (
-        [np.abs(of(e)) for e in (0.1, 1, 3, 9)]
-        for of in (lambda e: noise.flips(u, noise.least_p(e)) * 1, lambda e: noise.geometric(u, e))
-    )
-    for steps in (flips, counts):
+    for of in (lambda e: noise.flips(u, noise.least_p(e)) * 1, lambda e: noise.geometric(u, e)):
+        steps = [np.abs(of(e)) for e in (0.1, 1, 3, 9)]
         assert all((b <= a).all() and (b < a).any() for a, b in pairwise(steps))
 
 
@@ -298,11 +272,8 @@ class TestRefused:
     def test_p_outside_its_interval(self, p):
         with pytest.raises(ValueError, match=r"p must lie in 1/\(1 \+ e\^ε\) … e\^ε/\(1 \+ e\^ε\), 0.268941 … 0.731059"):
             RandomisedResponse(1.0, p=p)
-
-    def test_p_at_the_ends_of_its_interval(self):
         least = 1 / (1 + np.e)
-        assert RandomisedResponse(1.0, p=least).flip == least
-        assert RandomisedResponse(1.0, p=1 - least).flip == 1 - least
+        assert [RandomisedResponse(1.0, p=end).flip for end in (least, 1 - least)] == [least, 1 - least]
 
     @pytest.mark.parametrize(
         "chi", ["all", 3, np.nan, np.ones(3), np.zeros(3, bool), np.ones((2, 2, 2), bool), [True], np.array([[True], [False]])]
@@ -328,25 +299,18 @@ class TestRefused:
         with pytest.raises(ValueError, match="chi is empty for 1 of 60 users, the first is u000007: she has visited no POI"):
             RandomisedResponse(1.0, Neighbourhood(0, affinity(b))).protect(b, np.random.default_rng(1))
         RandomisedResponse(1.0, Neighbourhood(1, affinity(b))).protect(b, np.random.default_rng(1))
-
-    def test_a_number_of_pois_that_there_are_not(self):
         with pytest.raises(ValueError, match=r"n must be a whole number of POIs, in 0 … 29 \(got 30\)"):
-            Neighbourhood(30, affinity(COUNTS > 0))
+            Neighbourhood(30, affinity(b))
 
 
 def test_masks_by_name_may_stand_in_any_order():
     b = booleans(COUNTS)
     mask = pd.DataFrame(np.random.default_rng(1).random(b.shape) < 0.5, b.index, b.columns)
     mask["p00"] = True
-    said = [
-        RandomisedResponse(1.0, chi).protect(b, np.random.default_rng(1))
-        for chi in (mask, mask.iloc[::-1, ::-1], mask.to_numpy())
-    ]
-    pd.testing.assert_frame_equal(said[0], said[1])
-    pd.testing.assert_frame_equal(said[0], said[2])
+    said = lambda chi: RandomisedResponse(1.0, chi).protect(b, np.random.default_rng(1))  # noqa: E731
     row = mask.iloc[0]
-    one, two = (RandomisedResponse(1.0, chi).protect(b, np.random.default_rng(1)) for chi in (row, row.iloc[::-1]))
-    pd.testing.assert_frame_equal(one, two)
+    for one, two in ((mask, mask.iloc[::-1, ::-1]), (mask, mask.to_numpy()), (row, row.iloc[::-1])):
+        pd.testing.assert_frame_equal(said(one), said(two))
 
 
 def test_without_modulo_a_zero_and_a_two_tell():
@@ -355,14 +319,9 @@ def test_without_modulo_a_zero_and_a_two_tell():
     assert set(np.unique(said)) == {0, 1, 2}
     assert not b.to_numpy()[said == 0].any()
     assert b.to_numpy()[said == 2].all()
-
-
-def test_the_law_of_the_sum_without_modulo():
-    m = RandomisedResponse(1.0, modulo=False)
     p = 1 / (1 + np.e)
-    np.testing.assert_allclose(
-        np.exp(m.log_probability(np.arange(3)[None], np.arange(2)[:, None])), [[1 - p, p, 0], [0, 1 - p, p]]
-    )
+    law = np.exp(RandomisedResponse(1.0, modulo=False).log_probability(np.arange(3)[None], np.arange(2)[:, None]))
+    np.testing.assert_allclose(law, [[1 - p, p, 0], [0, 1 - p, p]])
 
 
 def test_floor_takes_half_a_visit_and_clamping_gives():

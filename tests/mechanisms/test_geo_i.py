@@ -17,9 +17,8 @@ from mobpriv.traces.table import as_traces, by_user, from_blocks
 
 def still(lat: float, lng: float, records: int):
     """One user who stays at one place."""
-    return from_blocks(
-        pd.Index(["a"]), [records], 1_400_000_000_000 + 1000 * np.arange(records), np.full(records, lat), np.full(records, lng)
-    )
+    time = 1_400_000_000_000 + 1000 * np.arange(records)
+    return from_blocks(pd.Index(["a"]), [records], time, np.full(records, lat), np.full(records, lng))
 
 
 def test_mercator_noise_is_short_on_the_ground():
@@ -98,16 +97,16 @@ def test_poles_and_date_line_stay_on_the_globe(lat, lng):
     assert len(by_user(published)[0]) == 1
 
 
-@pytest.mark.parametrize("epsilon", [0, -1, float("nan"), float("inf")])
-def test_refuses_a_wrong_epsilon(epsilon):
-    with pytest.raises(ValueError, match=r"epsilon must be positive, in 1/m \(got"):
-        GeoI(epsilon=epsilon)
-    with pytest.raises(ValueError, match="epsilon must be positive"):
-        radius_quantile(0.5, epsilon)
-
-
-def test_refuses_a_wrong_plane_or_share():
-    with pytest.raises(ValueError, match="plane must be"):
-        GeoI(plane="moon")
-    with pytest.raises(ValueError, match=r"a share must lie in \[0, 1\) \(got 1.0\)"):
-        radius_quantile([0.5, 1.0], 0.01)
+@pytest.mark.parametrize(
+    ("call", "line"),
+    [
+        (lambda: GeoI(epsilon=0), r"epsilon must be positive, in 1/m \(got 0\)"),
+        (lambda: GeoI(epsilon=float("inf")), r"epsilon must be positive, in 1/m \(got inf\)"),
+        (lambda: radius_quantile(0.5, 0), "epsilon must be positive"),
+        (lambda: GeoI(plane="moon"), "plane must be"),
+        (lambda: radius_quantile([0.5, 1.0], 0.01), r"a share must lie in \[0, 1\) \(got 1.0\)"),
+    ],
+)
+def test_what_is_refused(call, line):
+    with pytest.raises(ValueError, match=line):
+        call()

@@ -16,14 +16,8 @@ def traces_of(cells: dict[str, list[int]]):
     """Per user the cells in which the records lie, one a second, off the centre; -1 lies west of the area, near cell 0."""
     lat, lng = GRID.centres_in_degrees().T
     step = lng[1] - lng[0]
-    table = pd.DataFrame(
-        [
-            (u, i, lat[0] + 1e-4, lng[0] + (cell + 0.3) * step, f"{u}{i}")
-            for u, own in cells.items()
-            for i, cell in enumerate(own)
-        ],
-        columns=["user", "t", "lat", "lng", "note"],
-    )
+    table = [(u, i, lng[0] + (cell + 0.3) * step, f"{u}{i}") for u, own in cells.items() for i, cell in enumerate(own)]
+    table = pd.DataFrame(table, columns=["user", "t", "lng", "note"]).assign(lat=lat[0] + 1e-4)
     return as_traces(table.assign(t=pd.to_datetime(table["t"] + 1_450_000_000, unit="s", utc=True)))
 
 
@@ -55,16 +49,12 @@ def test_records_outside_are_left_out_and_counted():
 
 
 def test_records_outside_as_if_in_the_nearest_cell():
-    traces = traces_of({"ann": [-1, 0, 4]})
-    mechanism = Obfuscation(np.eye(4), GRID, outside="nearest")
+    traces = traces_of({"ann": [-1, 0, 1, 2, 3, 4]})
+    mechanism = Obfuscation(np.eye(4), GRID, outside="nearest")  # the identity moves nothing
+    assert not mechanism.random
     protected = mechanism.protect(traces, np.random.default_rng(1))
-    assert GRID.cells(protected["lat"], protected["lng"]).tolist() == [0, 0, 3]
+    assert GRID.cells(protected["lat"], protected["lng"]).tolist() == [0, 0, 1, 2, 3, 3]
     assert len(mechanism.left_out(traces)) == 0
-
-
-def test_only_a_channel_that_leaves_a_choice_is_random():
-    assert Obfuscation(CHANNEL, GRID).random
-    assert not Obfuscation(np.eye(4), GRID).random
 
 
 def test_the_channel_is_a_copy_that_stays():
@@ -74,13 +64,8 @@ def test_the_channel_is_a_copy_that_stays():
     assert mechanism.channel.tolist() == CHANNEL.tolist()
     with pytest.raises(ValueError, match="read-only"):
         mechanism.channel[0, 0] = 1.0
+    assert mechanism.random
     assert repr(mechanism) == "Obfuscation(4 secrets, 4 observables, outside='leave_out')"
-
-
-def test_nothing_is_moved_by_the_identity():
-    traces = traces_of({"ann": [0, 1, 2, 3]})
-    protected = Obfuscation(np.eye(4), GRID).protect(traces, np.random.default_rng(1))
-    assert GRID.cells(protected["lat"], protected["lng"]).tolist() == [0, 1, 2, 3]
 
 
 class TestOwnObfuscation:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive_mechanisms import speed_smoothing
+from trace_making import edge_traces
 
 from mobpriv.ground.geo import distance, metres_per_degree, to_plane
 from mobpriv.mechanisms import promesse
@@ -27,16 +28,6 @@ def in_metres(traces):
     return (traces["lng"].to_numpy() - 10) * metres_per_degree(0.0)[0], (milliseconds(traces) - START) / 1000
 
 
-def test_worked_example():
-    """0 → 950 m in 100 s, α = 200: samples at 0, 200, 400, 600, 800; the first and the last go; 150 m are left over.
-
-    Each is heading to the record at 950 m, so all three carry 100 s; nothing is left to spread.
-    """
-    metres, seconds = in_metres(Promesse(200).protect(eastwards([0, 950], [0, 100])))
-    np.testing.assert_allclose(metres, [200, 400, 600], atol=1e-6)
-    np.testing.assert_array_equal(seconds, [100, 100, 100])
-
-
 def test_a_stop_leaves_no_trace():
     """Ten records 100 m and 10 s apart, with an hour's stop after 500 m, α = 100: samples 0 … 900 m, 100 … 800 are kept.
 
@@ -49,11 +40,12 @@ def test_a_stop_leaves_no_trace():
     np.testing.assert_allclose(seconds, [10 + -(-3_670_000 * i // 7) / 1000 for i in range(8)], atol=1e-6)
 
 
+TWO_WALKS = np.r_[np.arange(0, 1001, 100), 11_000 + np.arange(0, 1001, 100)]  # of 1000 m, 10 km apart
+
+
 def test_max_gap_cuts_the_trace():
-    """Two walks of 1000 m with a night and 10 km between them: filled like movement, or two pieces of 200 … 800 m each."""
-    metres = np.r_[np.arange(0, 1001, 100), 11_000 + np.arange(0, 1001, 100)]
-    seconds = np.r_[np.arange(0, 101, 10), 36_000 + np.arange(0, 101, 10)]
-    night = eastwards(metres, seconds)
+    """A night between them: filled like movement, or two pieces of 200 … 800 m each."""
+    night = eastwards(TWO_WALKS, np.r_[np.arange(0, 101, 10), 36_000 + np.arange(0, 101, 10)])
     filled, _ = in_metres(Promesse(200 - 1e-6).protect(night))
     np.testing.assert_allclose(filled, np.arange(200, 11_801, 200), atol=1e-3)
     pieces, seconds = in_metres(Promesse(200 - 1e-6, max_gap=3600).protect(night))
@@ -61,14 +53,6 @@ def test_max_gap_cuts_the_trace():
     np.testing.assert_allclose(seconds, [20, 40, 60, 80, 36_020, 36_040, 36_060, 36_080])
     same, _ = in_metres(Promesse(200 - 1e-6, max_gap=36_000 - 100).protect(night))
     np.testing.assert_allclose(same, filled)  # a pause of exactly max_gap is filled
-
-
-def test_short_traces_have_no_rows():
-    """Less than 2 α away: at most two samples, and both are dropped. The other user keeps his."""
-    two = pd.concat([eastwards([0, 399], [0, 60], "a"), eastwards([0, 601], [0, 60], "b")])
-    smooth = Promesse(200).protect(as_traces(two.astype({"user": str})))
-    assert list(smooth["user"].cat.categories) == ["b"]
-    assert len(smooth) == 2
 
 
 def test_crosses_the_date_line():
@@ -104,46 +88,36 @@ def test_equals_the_slow_twin(seed, alpha, plane, lat):
         np.testing.assert_array_equal(milliseconds(mine), twin[:, 2])
 
 
-def edge_trace(path):
-    if not path.stat().st_size:
-        return np.empty((0, 3))
-    return np.atleast_2d(np.loadtxt(path, delimiter=","))
-
-
 @pytest.mark.parametrize("alpha", [50, 100, 200, 500])
 def test_edge_traces_of_the_author(reference, alpha):
     """Positions within 1e-8 m of the author's plane, times to the millisecond, empty traces included."""
-    folder = reference / "edge_traces"
-    raw = {path.stem: edge_trace(path) for path in sorted((folder / "raw").glob("*.csv"))}
-    assert len(raw) == 12
-    every = np.concatenate(list(raw.values()))
-    counts = [len(trace) for trace in raw.values()]
-    traces = from_blocks(pd.Index(list(raw)), counts, every[:, 2].astype(np.int64), every[:, 0], every[:, 1])
+    traces, expected = edge_traces(reference), edge_traces(reference, f"expected/promesse_{alpha}")
+    assert len(by_user(traces)[0]) == 12
     smooth = Promesse(alpha, plane="mercator").protect(traces)
-    for name in raw:
-        expected, mine = edge_trace(folder / "expected" / f"promesse_{alpha}" / f"{name}.csv"), smooth[smooth["user"] == name]
-        assert len(mine) == len(expected)
-        p, q = to_plane(mine["lat"], mine["lng"], "mercator"), to_plane(expected[:, 0], expected[:, 1], "mercator")
-        assert np.all(np.hypot(p.x - q.x, np.asarray(p.y) - q.y) <= 1e-8)
-        np.testing.assert_array_equal(milliseconds(mine), expected[:, 2].astype(np.int64))
-    assert set(by_user(smooth)[0]) <= set(raw)
+    assert smooth["user"].tolist() == expected["user"].tolist()
+    p, q = (to_plane(of["lat"], of["lng"], "mercator") for of in (smooth, expected))
+    assert np.all(np.hypot(p.x - q.x, np.asarray(p.y) - q.y) <= 1e-8)
+    np.testing.assert_array_equal(milliseconds(smooth), milliseconds(expected))
 
 
-@pytest.mark.parametrize("alpha", [0, -200, float("nan"), float("inf"), 1e-9])
-def test_refuses_a_wrong_alpha(alpha):
-    with pytest.raises(ValueError, match=r"alpha must be positive, in m, at least 0.001 \(got"):
-        Promesse(alpha=alpha)
-
-
-def test_refuses_a_wrong_gap():
-    with pytest.raises(ValueError, match=r"max_gap must not be negative, in s.*\(got -1\)"):
-        Promesse(max_gap=-1)
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ({"alpha": 0}, r"alpha must be positive, in m, at least 0.001 \(got 0\)"),
+        ({"alpha": float("inf")}, r"alpha must be positive, in m, at least 0.001 \(got inf\)"),
+        ({"alpha": 1e-9}, r"alpha must be positive, in m, at least 0.001 \(got 1e-09\)"),
+        ({"max_gap": -1}, r"max_gap must not be negative, in s.*\(got -1\)"),
+        ({"max_jump": 0}, r"max_jump must be positive, in m; None fills every jump \(got 0\)"),
+    ],
+)
+def test_what_is_refused(given, line):
+    with pytest.raises(ValueError, match=line):
+        Promesse(**given)
 
 
 def test_max_jump_cuts_the_trace():
-    """Two walks of 1000 m, 10 km apart but only 10 s: filled like movement, or two pieces of 200 … 800 m each."""
-    metres, seconds = np.r_[np.arange(0, 1001, 100), 11_000 + np.arange(0, 1001, 100)], 10 * np.arange(22)
-    jump = eastwards(metres, seconds)
+    """Only 10 s between them."""
+    jump = eastwards(TWO_WALKS, 10 * np.arange(22))
     smooth = lambda **keywords: Promesse(200 - 1e-6, **keywords).protect(jump)  # noqa: E731
     filled, _ = in_metres(smooth())
     np.testing.assert_allclose(filled, np.arange(200, 11_801, 200), atol=1e-3)
@@ -160,9 +134,8 @@ def astray(records=3600):
     rng = np.random.default_rng(3)
     lat, lng = (c + np.cumsum(rng.normal(0, 1e-5, (2, records)), axis=1) for c in (45.0, 5.0))
     lat[1, 50::100] = lng[1, 50::100] = 0.0
-    return from_blocks(
-        pd.Index(["a", "b"]), [records] * 2, np.tile(START + 1000 * np.arange(records), 2), lat.ravel(), lng.ravel()
-    )
+    time = np.tile(START + 1000 * np.arange(records), 2)
+    return from_blocks(pd.Index(["a", "b"]), [records] * 2, time, lat.ravel(), lng.ravel())
 
 
 def test_steps_tell_what_a_walk_publishes():
@@ -200,11 +173,6 @@ def test_a_walk_of_insane_size_is_refused_before_it_is_filled():
     # and long where its records are many: 60 points a record, back and forth over 12 km
     many = Promesse(200).protect(eastwards(12_000.5 * (np.arange(20_000) % 2), np.arange(20_000)))
     assert 1e6 < len(many) < 61 * 20_000
-
-
-def test_refuses_a_wrong_jump():
-    with pytest.raises(ValueError, match=r"max_jump must be positive, in m; None fills every jump \(got 0\)"):
-        Promesse(max_jump=0)
 
 
 def test_a_walk_that_needs_more_room_than_its_steps_told_is_walked_again(monkeypatch):

@@ -52,9 +52,8 @@ def both(*traces):
     return as_traces(pd.concat([t.astype({"user": str}) for t in traces]))
 
 
-POINTS = pd.DataFrame(
-    {"lat": 45 + np.repeat(np.linspace(-0.1, 0.1, 60), 60), "lng": 5 + np.tile(np.linspace(-0.1, 0.1, 60), 60)}
-)
+STEPS = np.linspace(-0.1, 0.1, 60)
+POINTS = pd.DataFrame({"lat": 45 + np.repeat(STEPS, 60), "lng": 5 + np.tile(STEPS, 60)})
 # each metric as (original, protected) -> a table; and what it says of an original trace against itself
 EVERY = {
     "area coverage": (lambda o, p, plane: area_coverage(o, p, SquareGrid(800, plane)), [1, 1, 1]),
@@ -72,17 +71,17 @@ class TestEveryMetric:
     def test_a_trace_against_itself(self, metric, of_itself, plane):
         """Exact on the ground; degrees that went through the Mercator plane come back to 1e-8 m."""
         traces = walks([40, 25, 33])
-        found = metric(traces, traces, plane)
-        known = found.dropna()
+        known = metric(traces, traces, plane).dropna()
         assert len(known)
-        np.testing.assert_allclose(
-            known, np.broadcast_to(of_itself, known.shape), rtol=0, atol=1e-8 if plane == "mercator" else 0
-        )
+        np.testing.assert_allclose(known, [of_itself] * len(known), rtol=0, atol=1e-8 if plane == "mercator" else 0)
 
-    def test_one_thread_and_all_of_them_give_the_same(self, metric, of_itself, plane, threads):
-        traces = walks([40, 25, 33])
+    def test_one_thread_and_all_give_the_same_and_nothing_given_is_changed(self, metric, of_itself, plane, threads):
+        traces, points = walks([40, 25, 33]), POINTS.copy()
         protected = GeoI(0.005).protect(traces, np.random.default_rng(1))
+        copies = traces.copy(deep=True), protected.copy(deep=True)
         shared = metric(traces, protected, plane)
+        for given_, before in zip((traces, protected, POINTS), (*copies, points), strict=True):
+            pd.testing.assert_frame_equal(given_, before, check_exact=True)
         numba.set_num_threads(1)
         pd.testing.assert_frame_equal(metric(traces, protected, plane), shared, check_exact=True)
 
@@ -101,20 +100,10 @@ class TestEveryMetric:
         found = metric(traces, protected, plane)
         other = {"a": "z", "b": "y", "c": "x"}
         renamed = [as_traces(t.assign(user=t["user"].astype(str).map(other))) for t in (traces, protected)]
-        pd.testing.assert_frame_equal(
-            metric(*renamed, plane).loc[["z", "y", "x"]].set_axis(found.index), found, check_exact=True
-        )
+        turned = metric(*renamed, plane).loc[["z", "y", "x"]].set_axis(found.index)
+        pd.testing.assert_frame_equal(turned, found, check_exact=True)
         alone = [rows(t, (t["user"] == "b").to_numpy()) for t in (traces, protected)]
         pd.testing.assert_frame_equal(metric(*alone, plane), found.loc[["b"]], check_exact=True)
-
-    def test_nothing_given_is_changed(self, metric, of_itself, plane):
-        traces, points = walks([40, 25]), POINTS.copy()
-        protected = GeoI(0.01).protect(traces, np.random.default_rng(1))
-        copies = traces.copy(deep=True), protected.copy(deep=True)
-        metric(traces, protected, plane)
-        pd.testing.assert_frame_equal(traces, copies[0], check_exact=True)
-        pd.testing.assert_frame_equal(protected, copies[1], check_exact=True)
-        pd.testing.assert_frame_equal(POINTS, points, check_exact=True)
 
     def test_everybody_erased(self, metric, of_itself, plane):
         """Nothing to average over is NaN; what counts common cells and visits knows that there are none."""
@@ -125,12 +114,9 @@ class TestEveryMetric:
         came = visits(traces, 45, 5, 500, plane).to_numpy() > 0 if "distortion" in found else [True, True]
         np.testing.assert_array_equal(found.iloc[:, 0], np.where(came, expected, np.nan))
 
-    def test_nobody_at_all(self, metric, of_itself, plane):
-        nobody = as_traces(walks([2]).head(0))
-        assert len(metric(nobody, nobody, plane)) == 0
-
-    def test_one_record(self, metric, of_itself, plane):
+    def test_one_record_and_none(self, metric, of_itself, plane):
         one = as_traces(walks([1]))
+        assert len(metric(one.head(0), one.head(0), plane)) == 0
         found = metric(one, one, plane)
         assert found.iloc[0].dropna().tolist() == pytest.approx([v for v in of_itself if "distortion" not in found], abs=1e-8)
 
@@ -140,26 +126,11 @@ class TestEveryMetric:
             metric(rows(traces, (traces["user"] == "a").to_numpy()), traces, plane)
 
 
-# area coverage
-
-
-def test_worked_area_coverage():
-    """Cells of 100 m from longitude 10 on: the original goes through 0, 1, 2, 3, the protected trace through 2, 3, 4."""
-    original = on_the_equator([5, 10, 150, 250, 350], range(5), north=50)
-    protected = on_the_equator([250, 250, 350, 450], range(4), north=50)
-    found = area_coverage(original, protected, AreaGrid(0.0, 10.0, width=1000, height=100, columns=10, rows=1))
-    assert found.loc["a"].tolist() == pytest.approx([2 / 3, 2 / 4, 4 / 7])
-
-
 def test_disjoint_and_erased_traces():
     original = both(on_the_equator([0, 5000], [0, 60]), on_the_equator([0], [0], "b"), on_the_equator([0], [0], "c"))
     protected = both(on_the_equator([100_000], [0]), on_the_equator([0], [0], "b"))
     found = area_coverage(original, protected)
-    assert found.to_dict("index") == {
-        "a": {"precision": 0, "recall": 0, "f_score": 0},
-        "b": {"precision": 1, "recall": 1, "f_score": 1},
-        "c": {"precision": 1, "recall": 0, "f_score": 0},
-    }
+    assert found[["precision", "recall", "f_score"]].T.to_dict("list") == {"a": [0, 0, 0], "b": [1, 1, 1], "c": [1, 0, 0]}
 
 
 GRIDS = [SquareGrid(800), SquareGrid(800, "mercator"), S2Grid(15), AreaGrid.around(45.0, 5.0)]
@@ -171,30 +142,6 @@ def test_area_coverage_equals_the_slow_twin(seed, grid, window):
     original, protected = some_traces(seed)
     found, twin = area_coverage(original, protected, grid, window), naive.area_coverage(original, protected, grid, window)
     np.testing.assert_allclose(found, [twin[user] for user in found.index], rtol=1e-12)
-
-
-def test_area_coverage_refuses():
-    traces = walks([5])
-    with pytest.raises(ValueError, match=r"grid must have a method cells\(lat, lng\), as SquareGrid has \(got 800\)"):
-        area_coverage(traces, traces, 800)
-    with pytest.raises(ValueError, match=r"window must be positive, in s.*\(got 0\)"):
-        area_coverage(traces, traces, window=0)
-
-
-# spatial distortion
-
-
-def test_worked_spatial_distortion():
-    """An L of two segments of 1000 m: records beside it, behind its end, at its corner."""
-    original = on_the_equator([0, 1000, 1000], [0, 60, 120], north=[0, 0, 1000])
-    protected = on_the_equator([500, -300, 1000, 1030], range(4), north=[40, 400, 0, 500])
-    np.testing.assert_allclose(
-        distances_to_path(original, protected), [40, 500, 0, 30], atol=1e-4
-    )  # the Earth bends by so much
-    assert spatial_distortion(original, protected)["a"] == pytest.approx(570 / 4, abs=1e-4)
-    np.testing.assert_allclose(
-        distances_to_path(original, protected, interpolate=False), [np.hypot(500, 40), 500, 0, np.hypot(500, 30)], atol=1e-2
-    )
 
 
 @pytest.mark.parametrize("plane", PLANES)
@@ -218,9 +165,8 @@ def test_spatial_distortion_ignores_time_and_direction():
 
 def test_promesse_of_few_turns_stays_on_the_path():
     """Along one straight street the samples lie on it: centimetres, though they are far away in time."""
-    original = on_the_equator(
-        np.r_[np.arange(0, 3000, 100), np.full(60, 3000), np.arange(3000, 6000, 100)], 60 * np.arange(120)
-    )
+    metres = np.r_[np.arange(0, 3000, 100), np.full(60, 3000), np.arange(3000, 6000, 100)]
+    original = on_the_equator(metres, 60 * np.arange(120))
     protected = Promesse(200).protect(original)
     assert spatial_distortion(original, protected)["a"] < 0.01
     assert spatio_temporal_distortion(original, protected)["a"] > 500
@@ -268,10 +214,8 @@ def test_a_long_trace_equals_a_few_of_all_pairs():
     few = rows(protected, np.sort(rng.choice(3000, 12, replace=False)))
     twin = naive.distances_to_path(original, few, "ground", True)["a"]
     np.testing.assert_allclose(distances_to_path(original, few), twin, rtol=1e-9, atol=1e-6)
-    every = distances_to_path(original, protected)
-    np.testing.assert_array_equal(
-        every[np.searchsorted(milliseconds(protected), milliseconds(few))], distances_to_path(original, few)
-    )
+    at = np.searchsorted(milliseconds(protected), milliseconds(few))
+    np.testing.assert_array_equal(distances_to_path(original, protected)[at], distances_to_path(original, few))
 
 
 def test_across_the_date_line():
@@ -284,9 +228,6 @@ def test_across_the_date_line():
     assert spatio_temporal_distortion(original, protected)["a"] == pytest.approx(np.mean(expected), abs=1e-4)
     middle = temporal_projection(original, protected)
     np.testing.assert_allclose(np.abs(middle["lng"]), [179.99, 180, 179.99], atol=1e-9)
-
-
-# spatio-temporal distortion
 
 
 def test_worked_temporal_projection():
@@ -314,22 +255,6 @@ def test_spatio_temporal_distortion_equals_the_slow_twin(plane, seed, lng):
     twin = pd.Series(naive.spatio_temporal_distortion(original, protected, plane))
     found = spatio_temporal_distortion(original, protected, plane)
     np.testing.assert_allclose(found, twin.reindex(found.index), rtol=1e-10, atol=1e-6)
-
-
-# surrounding points of interest
-
-
-def test_worked_surroundings():
-    """Points every 100 m from 0 to 1000 m, boxes of ±200 m; the third record is far from all, the fourth is projected there."""
-    points = pd.DataFrame({"lat": 0.0, "lng": 10 + np.arange(0, 1001, 100) / EAST})
-    original = on_the_equator([450, 750, 90_000, 90_000], [0, 60, 120, 180])
-    protected = on_the_equator([550, 950, 90_000, 450], [0, 60, 120, 180])
-    # 400 … 700 found, 300 … 600 hoped for: precision and recall 3/4; then 800 … 1000 and 600 … 900: 2/3, 2/4; none; 4 and none
-    scores = [3 / 4, 4 / 7, None, 0]
-    for empty, third in {"unlike": [0], "alike": [1], "left out": []}.items():
-        found = surrounding_pois(original, protected, points, empty=empty).loc["a"]
-        assert found["f_score"] == pytest.approx(np.mean([*scores[:2], *third, scores[3]]))
-        assert (found["records"], found["empty"]) == (4, 1)
 
 
 def test_a_point_on_the_border_of_the_box_belongs_to_it():
@@ -361,32 +286,33 @@ def test_surroundings_equal_the_slow_twin(seed, empty, half, lng):
     assert found["records"].sum() == len(protected)
 
 
-def test_surroundings_refuse():
-    traces = walks([5])
-    with pytest.raises(ValueError, match=r"points need the columns lat and lng; missing: lng \(got \['lat'\]\)"):
-        surrounding_pois(traces, traces, POINTS[["lat"]])
-    with pytest.raises(ValueError, match=r"at least one point of interest \(got none\)"):
-        surrounding_pois(traces, traces, POINTS.head(0))
-    with pytest.raises(ValueError, match=r"1 do not, first in row 1: lat nan, lng 5.0"):
-        surrounding_pois(traces, traces, pd.DataFrame({"lat": [45, np.nan], "lng": [5.0, 5.0]}))
-    with pytest.raises(ValueError, match=r"no point of interest lies within 200 m of any record \(points: 1.000 … 1.000"):
-        surrounding_pois(traces, traces, pd.DataFrame({"lat": [1.0], "lng": [5.0]}))
-    with pytest.raises(ValueError, match=r'empty must be "unlike", "alike" or "left out" \(got 0\)'):
-        surrounding_pois(traces, traces, POINTS, empty=0)
-    with pytest.raises(ValueError, match=r"distance must be positive, in m \(got -1\)"):
-        surrounding_pois(traces, traces, POINTS, -1)
+def near(points=POINTS, *how, **named):
+    return lambda traces: surrounding_pois(traces, traces, points, *how, **named)
 
 
-# number of visits
-
-
-def test_worked_visits():
-    """The place lies at 0 m, α = 100 m. In, out, in, in, out: one visit, for the first record has no predecessor."""
-    original = on_the_equator([50, 500, 99, 10, 500], range(5))
-    assert visits(original, 0.0, 10.0).tolist() == [1]
-    assert visits(on_the_equator([500, 50, 500, 99, 10, 500, -30], range(7)), 0.0, 10.0).tolist() == [3]
-    table = visits_distortion(original, on_the_equator([500, 0, 500, 0, 500, 0, 500, 0], range(8)), 0.0, 10.0)
-    assert table.loc["a"].tolist() == [1, 4, 3]
+@pytest.mark.parametrize(
+    ("metric", "line"),
+    [
+        (near(POINTS[["lat"]]), r"points need the columns lat and lng; missing: lng \(got \['lat'\]\)"),
+        (near(POINTS.head(0)), r"at least one point of interest \(got none\)"),
+        (near(pd.DataFrame({"lat": [45, np.nan], "lng": 5.0})), r"1 do not, first in row 1: lat nan, lng 5.0"),
+        (near(pd.DataFrame({"lat": [1.0], "lng": 5.0})), r"no point of interest lies within 200 m of any .* 1.000 … 1.000"),
+        (near(empty=0), r'empty must be "unlike", "alike" or "left out" \(got 0\)'),
+        (near(POINTS, -1), r"distance must be positive, in m \(got -1\)"),
+        (lambda t: area_coverage(t, t, 800), r"grid must have a method cells\(lat, lng\), as SquareGrid has \(got 800\)"),
+        (lambda t: area_coverage(t, t, window=0), r"window must be positive, in s.*\(got 0\)"),
+        (lambda t: visits(t, 91.0, 5.0), "lat is the place's"),
+        (lambda t: visits(t, 45.0, 181.0), "lng is the place's"),
+        (lambda t: visits(t, 45.0, 5.0, 0), "radius must"),
+        (lambda t: spatial_distortion(t, t, "globe"), r'plane must be "ground" or "mercator" \(got \'globe\'\)'),
+        (lambda t: spatio_temporal_distortion(t, t, "globe"), "plane must"),
+        (lambda t: distances_to_path(t, t, "globe"), "plane must"),
+        (lambda t: temporal_projection(t, t, "globe"), "plane must"),
+    ],
+)
+def test_what_is_refused(metric, line):
+    with pytest.raises(ValueError, match=line):
+        metric(walks([5]))
 
 
 def test_the_border_of_the_radius_belongs_to_it():
@@ -416,23 +342,6 @@ def test_visits_equal_the_slow_twin(seed, plane, radius):
     np.testing.assert_allclose(table["distortion"], expected)
 
 
-@pytest.mark.parametrize(
-    ("bad", "line"),
-    [({"lat": 91.0}, "lat is the place's"), ({"lng": 181.0}, "lng is the place's"), ({"radius": 0}, "radius must")],
-)
-def test_visits_refuse(bad, line):
-    traces = walks([5])
-    with pytest.raises(ValueError, match=line):
-        visits(traces, **{"lat": 45.0, "lng": 5.0} | bad)
-
-
-@pytest.mark.parametrize("metric", [spatial_distortion, spatio_temporal_distortion, distances_to_path, temporal_projection])
-def test_the_plane_is_checked(metric):
-    traces = walks([5])
-    with pytest.raises(ValueError, match=r'plane must be "ground" or "mercator" \(got \'globe\'\)'):
-        metric(traces, traces, "globe")
-
-
 def some_traces(seed, lat=45.0, lng=5.0):
     """An original of three users with records of one time, standstills and jumps; and a protected version of it, which has noise,
     other times, fewer records, and may have lost a user."""
@@ -446,8 +355,7 @@ def some_traces(seed, lat=45.0, lng=5.0):
     ends = np.r_[0, np.cumsum(counts)]
     time = START + np.concatenate([np.cumsum(waits[a:b]) for a, b in itertools.pairwise(ends)])
     north, east = np.cumsum(steps, axis=1)
-    original = from_blocks(users, counts, time, lat + north, (lng + east + 180) % 360 - 180)
-    original = as_traces(original)
+    original = as_traces(from_blocks(users, counts, time, lat + north, (lng + east + 180) % 360 - 180))
     lost = rng.choice(["a", "b", "c", ""])
     kept = (original["user"] != lost).to_numpy() & (rng.random(n) < 0.8)
     protected = GeoI(0.004).protect(rows(original, kept), rng)

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from trace_making import edge_traces
 
 from mobpriv.ground.geo import to_degrees, to_plane
 from mobpriv.ground.grid import S2Grid, SquareGrid
@@ -16,42 +17,25 @@ METRES = 1e-8  # degrees written with 16 digits are exact to so much
 START = 1_450_000_000_000  # ms
 
 
-def traces_in(folder):
-    """The traces of a folder, one file a user; empty files are erased traces."""
-    files = [path for path in sorted(folder.glob("*.csv")) if path.stat().st_size]
-    read = [np.atleast_2d(np.loadtxt(path, delimiter=",")) for path in files]
-    every = np.concatenate(read)
-    users = pd.Index([path.stem for path in files])
-    return from_blocks(users, [len(r) for r in read], every[:, 2].astype(np.int64), every[:, 0], every[:, 1])
-
-
 @pytest.fixture(scope="module", params=PROTECTED)
 def edge(request, reference):
     """The edge traces, one protected version of them, and what the author's program says of it."""
-    folder = reference / "edge_traces"
-    original = traces_in(folder / "raw")
-    protected = original if request.param == "raw" else traces_in(folder / "expected" / request.param)
+    original = edge_traces(reference)
+    protected = original if request.param == "raw" else edge_traces(reference, f"expected/{request.param}")
     assert len(by_user(original)[0]) == 12
-    return original, protected, json.loads((folder / "expected" / "metrics.json").read_text())[request.param]
+    return original, protected, json.loads((reference / "edge_traces/expected/metrics.json").read_text())[request.param]
 
 
 def program(values):
     return pd.Series(values, dtype=float)
 
 
-@pytest.mark.parametrize(
-    ("name", "grid", "window"),
-    [
-        ("area_coverage_s2_level13", S2Grid(13), None),
-        ("area_coverage_s2_level15", S2Grid(15), None),
-        ("area_coverage_s2_level15_1h", S2Grid(15), 3600),
-    ],
-)
-def test_area_coverage_of_the_author(edge, name, grid, window):
+@pytest.mark.parametrize(("name", "level", "window"), [("level13", 13, None), ("level15", 15, None), ("level15_1h", 15, 3600)])
+def test_area_coverage_of_the_author(edge, name, level, window):
     original, protected, expected = edge
-    found = area_coverage(original, protected, grid, window)
+    found = area_coverage(original, protected, S2Grid(level), window)
     for column, key in (("precision", "precision"), ("recall", "recall"), ("f_score", "fscore")):
-        theirs = program(expected[name][key])
+        theirs = program(expected[f"area_coverage_s2_{name}"][key])
         np.testing.assert_allclose(found[column][theirs.index], theirs, rtol=1e-12)
     erased = found.drop(index=theirs.index)  # the program has no row for them
     assert (erased == [1, 0, 0]).all(axis=None)
@@ -87,9 +71,8 @@ def test_spatial_distortion_of_the_author(edge):
 
 def test_distance_to_the_nearest_record_of_the_author(edge):
     original, protected, expected = edge
-    metres = pd.Series(distances_to_path(original, protected, "mercator", interpolate=False)).groupby(
-        protected["user"].astype(str)
-    )
+    metres = pd.Series(distances_to_path(original, protected, "mercator", interpolate=False))
+    metres = metres.groupby(protected["user"].astype(str))
     theirs = pd.DataFrame(expected["spatial_distortion_nearest_point"])
     for key, statistic in {"avg": "mean", "median": "median", "min": "min", "max": "max", "stddev": "std"}.items():
         found = metres.agg(statistic).fillna(0)  # the program's standard deviation of one number is 0
@@ -110,15 +93,10 @@ def test_older_temporal_distortion_of_the_author(edge):
     n, m = (traces["user"].astype(str).value_counts()[theirs.index] for traces in (original, protected))
     of_these = original[original["user"].astype(str).isin(theirs.index)]
     of_these = of_these.assign(user=of_these["user"].cat.remove_unused_categories()).reset_index(drop=True)
-    onto, other = (
-        spatio_temporal_distortion(original, protected, "mercator"),
-        spatio_temporal_distortion(protected, of_these, "mercator"),
-    )
+    pairs = (original, protected), (protected, of_these)
+    onto, other = (spatio_temporal_distortion(*pair, "mercator") for pair in pairs)
     found = onto[theirs.index].where(m < n, other[theirs.index])
     np.testing.assert_allclose(found, theirs, rtol=0, atol=METRES)
-
-
-# Accio's own cases
 
 
 @pytest.fixture(scope="module")

@@ -11,17 +11,7 @@ from sklearn.metrics import cohen_kappa_score, confusion_matrix, f1_score
 from mobpriv.base.estimates import clustered_rate, quantile, rate
 from mobpriv.icp.archetypes import CATEGORIES, categories_of
 from mobpriv.icp.rows import places
-from mobpriv.metrics.classification import (
-    agreement,
-    confusion,
-    crossed,
-    kappa,
-    medians,
-    quantification,
-    scores,
-    scores_by_place,
-    shares,
-)
+from mobpriv.metrics import classification as mc
 
 ABC = ("a", "b", "c")
 pairs = st.lists(st.tuples(st.sampled_from(ABC), st.sampled_from(ABC), st.sampled_from(["x", "y"])), min_size=1, max_size=30)
@@ -33,61 +23,59 @@ TRUE, FOUND = list("aaaabbc"), list("aabcbac")
 def test_equal_the_definitions(records):
     true, found, where = map(list, zip(*records, strict=True))
     expected = naive.confused(true, found, ABC)
-    table = confusion(true, found, ABC, whose=where)
+    table = mc.confusion(true, found, ABC, whose=where)
     for row in table.itertuples():
         assert (row.count, pytest.approx(row.value, nan_ok=True)) == expected[row.true, row.found]
         assert row.n == true.count(row.true)
-    np.testing.assert_allclose(shares(true, found, ABC).to_numpy().ravel(), table["value"])
-    by_class = scores(true, found, ABC).set_index(["category", "measure"])
-    by_place = scores_by_place(true, found, ABC, where).set_index(["municipality", "category"])
+    np.testing.assert_allclose(mc.shares(true, found, ABC).to_numpy().ravel(), table["value"])
+    by_class = mc.scores(true, found, ABC).set_index(["category", "measure"])
+    by_place = mc.scores_by_place(true, found, ABC, where).set_index(["municipality", "category"])
     for category in ABC:
         wanted = naive.scored(true, found, category)
-        for measure, value in zip(("precision", "recall", "f_score"), wanted, strict=True):
+        for at, (measure, value) in enumerate(zip(("precision", "recall", "f_score"), wanted, strict=True)):
             row = by_class.loc[(category, measure)]
             assert row["value"] == pytest.approx(np.nan if value is None else value, nan_ok=True)
             assert np.isnan(row["value"]) == (row["n"] == 0)
             for place in set(where):
                 own = [(t, f) for t, f, w in records if w == place]
-                there = naive.scored(*zip(*own, strict=True), category)
-                at = ("precision", "recall", "f_score").index(measure)
-                assert by_place.loc[(place, category), measure] == pytest.approx(
-                    np.nan if there[at] is None else there[at], nan_ok=True
-                )
+                there = naive.scored(*zip(*own, strict=True), category)[at]
+                expected = np.nan if there is None else there
+                assert by_place.loc[(place, category), measure] == pytest.approx(expected, nan_ok=True)
 
 
 def test_by_hand():
-    table = confusion(TRUE, FOUND, ABC).set_index(["true", "found"])
+    table = mc.confusion(TRUE, FOUND, ABC).set_index(["true", "found"])
     assert table["count"].unstack().to_numpy().tolist() == [[2, 1, 1], [1, 1, 0], [0, 0, 1]]
     assert table.loc[("a", "a"), "value"] == 0.5
     assert table.loc[("a", "a"), ["low", "high", "n"]].tolist() == [rate([1, 1, 0, 0]).low, rate([1, 1, 0, 0]).high, 4]
-    found = scores(TRUE, FOUND, ABC).set_index(["category", "measure"])["value"]
+    found = mc.scores(TRUE, FOUND, ABC).set_index(["category", "measure"])["value"]
     assert found["a"].tolist() == pytest.approx([2 / 3, 1 / 2, 4 / 7])
     assert found["c"].tolist() == pytest.approx([1 / 2, 1, 2 / 3])
-    assert agreement(TRUE, FOUND, ABC) == rate([1, 1, 0, 0, 1, 0, 1])
+    assert mc.agreement(TRUE, FOUND, ABC) == rate([1, 1, 0, 0, 1, 0, 1])
 
 
 def test_as_the_peer_has_it():
     rng = np.random.default_rng(1)
     true, found = rng.choice(ABC, 500, p=[0.6, 0.3, 0.1]), rng.choice(ABC, 500)
     found[:200] = true[:200]
-    counts = crossed(true, found, ABC)
+    counts = mc.crossed(true, found, ABC)
     np.testing.assert_array_equal(counts, confusion_matrix(true, found, labels=ABC))
-    f = scores(true, found, ABC).query("measure == 'f_score'")["value"]
+    f = mc.scores(true, found, ABC).query("measure == 'f_score'")["value"]
     np.testing.assert_allclose(f, f1_score(true, found, labels=ABC, average=None))
-    assert kappa(counts) == pytest.approx(cohen_kappa_score(true, found))
-    assert np.isnan(kappa([[5, 0], [0, 0]]))
+    assert mc.kappa(counts) == pytest.approx(cohen_kappa_score(true, found))
+    assert np.isnan(mc.kappa([[5, 0], [0, 0]]))
 
 
 def test_what_is_0_by_0():
     """a is there and never found; b is found and never there; c is neither."""
-    found = scores(["a", "a"], ["b", "b"], ABC).pivot(index="category", columns="measure", values="value")
+    found = mc.scores(["a", "a"], ["b", "b"], ABC).pivot(index="category", columns="measure", values="value")
     np.testing.assert_array_equal(found.loc["a", ["precision", "recall", "f_score"]], [np.nan, 0, 0])
     np.testing.assert_array_equal(found.loc["b", ["precision", "recall", "f_score"]], [0, np.nan, 0])
     assert found.loc["c"].isna().all()
-    there = scores_by_place(["a", "a"], ["b", "b"], ABC, ["x", "x"])
+    there = mc.scores_by_place(["a", "a"], ["b", "b"], ABC, ["x", "x"])
     np.testing.assert_array_equal(there["f_score"], [0, 0, np.nan])
-    assert medians(there)["undefined"].tolist() == [0, 0, 1]
-    assert medians(there)["n"].tolist() == [1, 1, 0]
+    assert mc.medians(there)["undefined"].tolist() == [0, 0, 1]
+    assert mc.medians(there)["n"].tolist() == [1, 1, 0]
 
 
 def test_intervals_are_those_of_the_owners():
@@ -95,11 +83,11 @@ def test_intervals_are_those_of_the_owners():
     whose = np.repeat(np.arange(40), 25)
     alike = np.repeat(rng.random(40), 25) < 0.5  # somebody's profiles are all of one kind
     true, found = np.full(1000, "a"), np.where(alike, "a", "b")
-    wide, narrow = (confusion(true, found, ABC, w).iloc[0] for w in (whose, None))
+    wide, narrow = (mc.confusion(true, found, ABC, w).iloc[0] for w in (whose, None))
     known = clustered_rate(alike, whose)
     assert (wide["low"], wide["high"], wide["n"]) == (known.low, known.high, 1000)
     assert wide["high"] - wide["low"] > 4 * (narrow["high"] - narrow["low"])
-    assert agreement(true, found, ABC, whose) == known
+    assert mc.agreement(true, found, ABC, whose) == known
 
 
 def test_the_interval_of_an_f_score_covers_the_truth():
@@ -108,7 +96,7 @@ def test_the_interval_of_an_f_score_covers_the_truth():
     held = []
     for _ in range(600):
         both = rng.choice(4, 150, p=law.ravel())
-        row = scores(both // 2, both % 2, ("yes", "no")).iloc[2]
+        row = mc.scores(both // 2, both % 2, ("yes", "no")).iloc[2]
         assert row["measure"] == "f_score"
         held.append(row["low"] <= truth <= row["high"])
     assert np.mean(held) == pytest.approx(0.95, abs=0.025)
@@ -116,19 +104,15 @@ def test_the_interval_of_an_f_score_covers_the_truth():
 
 def test_how_many_there_are():
     where = list("xxyyxyy")
-    table = quantification(TRUE, FOUND, ABC, joined={"b or c": ("b", "c")}).set_index("category")
+    table = mc.quantification(TRUE, FOUND, ABC, joined={"b or c": ("b", "c")}).set_index("category")
     assert table["true"].tolist() == [4, 2, 1, 3]
     assert table["found"].tolist() == [3, 2, 2, 4]
     assert table["error"].tolist() == [-1, 0, 1, 1]
     assert table["relative"].tolist() == pytest.approx([-1 / 4, 0, 1, 1 / 3])
-    parts = quantification(TRUE, FOUND, ABC, where, joined={"b or c": ("b", "c")})
+    parts = mc.quantification(TRUE, FOUND, ABC, where, joined={"b or c": ("b", "c")})
     assert parts["municipality"].tolist() == ["x"] * 4 + ["y"] * 4
-    pd.testing.assert_frame_equal(
-        parts.groupby("category", observed=True)[["true", "found", "error"]].sum(),
-        table[["true", "found", "error"]],
-        check_index_type=False,
-        check_categorical=False,
-    )
+    for column in ("true", "found", "error"):
+        assert parts.groupby("category", observed=True)[column].sum().to_dict() == table[column].to_dict()
     nobody = parts.query("municipality == 'x' and category == 'c'").iloc[0]
     assert nobody["true"] == 0
     assert np.isnan(nobody["relative"])
@@ -137,9 +121,9 @@ def test_how_many_there_are():
 def test_medians_over_municipalities():
     rng = np.random.default_rng(5)
     true, found, where = rng.choice(ABC, 900), rng.choice(ABC, 900), rng.integers(0, 9, 900)
-    table = scores_by_place(true, found, ABC, where)
+    table = mc.scores_by_place(true, found, ABC, where)
     assert table["municipality"].tolist() == np.repeat(np.arange(9), 3).tolist()
-    for row in medians(table).itertuples():
+    for row in mc.medians(table).itertuples():
         known = quantile(table.loc[table["category"] == row.category, "f_score"], 0.5)
         assert (row.value, row.low, row.high, row.n) == (known.value, known.low, known.high, 9)
 
@@ -148,11 +132,11 @@ def test_labels_in_every_form():
     codes = np.array([0, 4, 2, 2], np.int8)
     names = [CATEGORIES[c] for c in codes]
     other_order = pd.Categorical(names, list(CATEGORIES)[::-1])
-    wanted = crossed(codes, codes, CATEGORIES)
+    wanted = mc.crossed(codes, codes, CATEGORIES)
     for form in (names, np.array(names), pd.Series(names), other_order, pd.Series(other_order), categories_of(codes)):
-        np.testing.assert_array_equal(crossed(form, codes, CATEGORIES), wanted)
-    np.testing.assert_array_equal(crossed(codes, codes, CATEGORIES, sizes=[2, 1, 1, 5]).diagonal(), [2, 0, 6, 0, 1])
-    parts = crossed(codes, codes, CATEGORIES, where=[10, 9, 9, 10])
+        np.testing.assert_array_equal(mc.crossed(form, codes, CATEGORIES), wanted)
+    np.testing.assert_array_equal(mc.crossed(codes, codes, CATEGORIES, sizes=[2, 1, 1, 5]).diagonal(), [2, 0, 6, 0, 1])
+    parts = mc.crossed(codes, codes, CATEGORIES, where=[10, 9, 9, 10])
     assert places([10, 9, 9, 10], 4)[1].tolist() == [9, 10]
     np.testing.assert_array_equal(parts.sum(axis=0), wanted)
     assert parts[1, 0, 0] == 1
@@ -162,24 +146,21 @@ def test_labels_in_every_form():
     ("call", "words"),
     [
         (
-            lambda: confusion(["a", "z"], ["a", "a"], ABC),
-            r"labels must be among a, b, c \(1 of true are not, first: z in row 1\)",
+            lambda: mc.confusion(["a", "z"], ["a", "a"], ABC),
+            r"labels must be among a, b, c \(1 of true .*, first: z in row 1\)",
         ),
-        (
-            lambda: confusion(["a"], [None], ABC),
-            "1 of found are not, first: None in row 0.: leave those profiles out, and count them",
-        ),
-        (lambda: confusion([0], [3], ABC), "1 of found are not, first: 3 in row 0"),
-        (lambda: confusion([0], [-1], ABC), "first: -1 in row 0"),
-        (lambda: scores(pd.Categorical(["a", None]), ["a", "b"], ABC), "1 of true are not, first: nan in row 1"),
-        (lambda: crossed(["a"], ["a", "b"], ABC), r"labels of the same profiles \(got 1 and 2\)"),
-        (lambda: crossed(["a"], ["a"], ABC, ["x", "y"]), "where must name the municipality of each of the 1 profiles"),
-        (lambda: scores_by_place(["a"], ["a"], ABC, [None]), r"where must name .* \(got 1, 1 missing\)"),
-        (lambda: confusion(["a", "a"], ["a", "a"], ABC, ["u"]), "whose must name the owner of each of the 2 profiles"),
-        (lambda: crossed(["a"], ["a"], ABC, sizes=[1, 2]), "sizes must be a number for each of the 1 rows"),
-        (lambda: quantification(["a"], ["a"], ABC, joined={"a": ("b", "c")}), "joined must give a new name"),
-        (lambda: quantification(["a"], ["a"], ABC, joined={"d": ("b", "z")}), r"to some of a, b, c \(got d: b, z\)"),
-        (lambda: agreement([], [], ABC), "an agreement needs one profile or more"),
+        (lambda: mc.confusion(["a"], [None], ABC), "1 of found are not, first: None in row 0.: leave those profiles out"),
+        (lambda: mc.confusion([0], [3], ABC), "1 of found are not, first: 3 in row 0"),
+        (lambda: mc.confusion([0], [-1], ABC), "first: -1 in row 0"),
+        (lambda: mc.scores(pd.Categorical(["a", None]), ["a", "b"], ABC), "1 of true are not, first: nan in row 1"),
+        (lambda: mc.crossed(["a"], ["a", "b"], ABC), r"labels of the same profiles \(got 1 and 2\)"),
+        (lambda: mc.crossed(["a"], ["a"], ABC, ["x", "y"]), "where must name the municipality of each of the 1 profiles"),
+        (lambda: mc.scores_by_place(["a"], ["a"], ABC, [None]), r"where must name .* \(got 1, 1 missing\)"),
+        (lambda: mc.confusion(["a", "a"], ["a", "a"], ABC, ["u"]), "whose must name the owner of each of the 2 profiles"),
+        (lambda: mc.crossed(["a"], ["a"], ABC, sizes=[1, 2]), "sizes must be a number for each of the 1 rows"),
+        (lambda: mc.quantification(["a"], ["a"], ABC, joined={"a": ("b", "c")}), "joined must give a new name"),
+        (lambda: mc.quantification(["a"], ["a"], ABC, joined={"d": ("b", "z")}), r"to some of a, b, c \(got d: b, z\)"),
+        (lambda: mc.agreement([], [], ABC), "an agreement needs one profile or more"),
     ],
 )
 def test_refused(call, words):

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from pulp_making import Moody, wanderers
+from pulp_making import Kept, Moody, wanderers
 
 from mobpriv.mechanisms import GeoI, Promesse
 from mobpriv.metrics import spatial_distortion
@@ -32,7 +32,6 @@ def visited(cost, size, scale=1.0, seed=1):
     return places, anneal(watched, size, scale, np.random.default_rng(seed))
 
 
-# ------------------------------------------------------------------------------------------------------ annealing
 def test_a_hundred_and_ten_temperatures():
     """1, 0.9, … 0.9¹⁰⁹ = 1.03e-5, and the beginning."""
     places, found = visited(lambda place: 1.0, 50)
@@ -59,13 +58,10 @@ def test_the_answer_is_the_best_that_was_tried(seed):
 def test_neighbours_are_uniform_in_a_window_of_half_the_places():
     """At place 0 of 41, where every other place is so dear that it stays: 1 … 10 alike; from the middle 10 either way."""
     steps, sides = [], []
-    for seed in range(300):
-        places, _ = visited(lambda place: 1.0 if place == 0 else 1e6, 41, seed=seed)
-        if places[0] == 0:
-            steps += places[1:]
-        places, _ = visited(lambda place: 1.0 if place == 20 else 1e6, 41, seed=seed)
-        if places[0] == 20:
-            sides += places[1:]
+    for begin, seen in ((0, steps), (20, sides)):
+        for seed in range(300):
+            places, _ = visited(lambda place, begin=begin: 1.0 if place == begin else 1e6, 41, seed=seed)
+            seen += places[1:] if places[0] == begin else []
     assert set(steps) == set(range(1, 11))
     assert set(sides) == {*range(10, 20), *range(21, 31)}
     counts = np.bincount(steps)[1:]
@@ -100,7 +96,6 @@ def test_dearer_steps_are_taken_and_counted():
     assert visited(lambda place: 1.0, 50)[1].worse == 0, "places alike are not dearer"
 
 
-# ------------------------------------------------------------------------------------------------------ objectives
 @pytest.mark.parametrize(
     ("goal", "bound", "m", "cost"),
     [
@@ -127,9 +122,9 @@ def test_the_values_are_those_of_the_experiments():
     assert (len(values), values[0], values[-1]) == (1891, 0.001, 1)
     assert np.diff(values)[[0, -1]] == pytest.approx([1e-5, 1e-3])
     assert (len(ALP_PROMESSE.values), *ALP_PROMESSE.values[::450]) == (451, 50, 500)
+    assert (ALP_GEO_I.mechanism, ALP_PROMESSE.mechanism) == (GeoI(), Promesse())
 
 
-# ------------------------------------------------------------------------------------------------------ users
 @pytest.fixture(scope="module")
 def found():
     return alp(PEOPLE, GEO_I, runs=1, metrics=QUICK)
@@ -146,15 +141,10 @@ def test_every_user_gets_a_setting_or_a_reason(found):
 
 
 def test_processes_and_what_was_kept_change_nothing(found):
-    kept = {}
-
-    def keep(name, compute):
-        kept[name] = kept[name] if name in kept else compute()
-        return kept[name]
-
-    pd.testing.assert_frame_equal(alp(PEOPLE, GEO_I, runs=1, metrics=QUICK, workers=2, keep=keep), found)
+    kept = Kept()
+    pd.testing.assert_frame_equal(alp(PEOPLE, GEO_I, runs=1, metrics=QUICK, workers=2, keep=kept), found)
     assert set(kept) == {"alp-1", "alp-2", "alp-3"}
-    pd.testing.assert_frame_equal(alp(PEOPLE, GEO_I, runs=1, metrics=QUICK, keep=keep), found)
+    pd.testing.assert_frame_equal(alp(PEOPLE, GEO_I, runs=1, metrics=QUICK, keep=kept), found)
     ann = rows(PEOPLE, (PEOPLE["user"] == "a").to_numpy())
     pd.testing.assert_frame_equal(alp(ann, GEO_I, runs=1, metrics=QUICK), found.iloc[:1])
 
@@ -166,10 +156,8 @@ def test_the_cost_is_that_of_the_levels_achieved():
     again = achieved(PEOPLE, found, [PROMESSE], metrics=QUICK)
     costs = (2 - again["privacy"] - again["utility"]).tolist()
     assert costs == pytest.approx(found["cost"].dropna().tolist(), abs=1e-12)
-    every = pd.concat(
-        achieved(PEOPLE, found.dropna(subset="value").assign(value=float(v)), [PROMESSE], metrics=QUICK)
-        for v in PROMESSE.values
-    )
+    advised = found.dropna(subset="value")
+    every = pd.concat(achieved(PEOPLE, advised.assign(value=float(v)), [PROMESSE], metrics=QUICK) for v in PROMESSE.values)
     least = (2 - every["privacy"] - every["utility"]).groupby(every["user"]).min()
     assert costs == pytest.approx(least.tolist(), abs=1e-12)  # 111 tries at ten values
 
@@ -197,10 +185,7 @@ def test_a_mechanism_that_refuses():
     ("call", "line"),
     [
         (lambda: alp(PEOPLE, objectives=[]), r"objectives must hold at least one \(got none\)"),
-        (
-            lambda: alp(PEOPLE, objectives=[Objective("minimise", "speed")]),
-            r'an objective\'s metric must be "privacy" or "utility" \(got \'speed\'\)',
-        ),
+        (lambda: alp(PEOPLE, objectives=[Objective("minimise", "speed")]), r"an objective's metric must be .* \(got 'speed'\)"),
         (lambda: Objective("improve", "privacy"), r'goal must be "minimise", .* or "equal" \(got \'improve\'\)'),
         (lambda: Objective("minimise", "privacy", 0), r"bound must be positive \(got 0\)"),
         (lambda: alp(PEOPLE, runs=0), r"runs must be a whole number, at least 1 \(got 0\)"),
@@ -212,7 +197,3 @@ def test_a_mechanism_that_refuses():
 def test_what_is_refused(call, line):
     with pytest.raises(ValueError, match=line):
         call()
-
-
-def test_the_mechanisms_are_the_papers():
-    assert (ALP_GEO_I.mechanism, ALP_PROMESSE.mechanism) == (GeoI(), Promesse())

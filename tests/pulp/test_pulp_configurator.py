@@ -47,7 +47,6 @@ thresholds = st.floats(0, 1)
 FAR = 1e-3  # levels on a lattice of 40 000 settings are known so well
 
 
-# ------------------------------------------------------------------------------------------------------ closed forms
 def test_thresholds_of_one_arctan():
     """(7) and (10) by hand: at c the level is d; a quarter of the way up tan is ±1."""
     assert privacy_threshold([GEO_I], 0.5).value == pytest.approx(0.01, rel=1e-12)
@@ -68,15 +67,6 @@ def test_the_highest_value_is_the_wrong_end_for_geo_i():
     assert GEO_I.privacy.at(0.0) < 0.1
 
 
-def test_the_middle_of_both_thresholds():
-    """Privacy of at least 0.25 and utility of at least 0.25: from 0.01/e to 0.01·e."""
-    low, high = 0.01 / math.e, 0.01 * math.e
-    found = both_thresholds([GEO_I], 0.25, 0.25).settings[0]
-    assert (found.low, found.high) == (pytest.approx(low), pytest.approx(high))
-    assert found.value == pytest.approx((low + high) / 2, rel=1e-12)
-    assert both_thresholds([GEO_I], 0.25, 0.25, "geometric").value == pytest.approx(0.01, rel=1e-12)
-
-
 @pytest.mark.parametrize("law", [privacy_threshold, utility_threshold])
 def test_a_threshold_outside_the_saturation_levels(law):
     """(7) and (10) have no solution there: the threshold is kept everywhere, or nowhere."""
@@ -89,7 +79,6 @@ def test_a_threshold_outside_the_saturation_levels(law):
     assert 0 < math.exp(math.tan((0.61 - half.d) / half.a) / half.b + half.c) < math.inf
 
 
-# ------------------------------------------------------------------------------------------------------ every law
 @settings(max_examples=200, deadline=None)
 @given(candidates, thresholds)
 def test_threshold_laws_beside_a_search(one, least):
@@ -144,16 +133,10 @@ def test_the_ratio_beside_a_search(one, w):
         assert found.privacy + w * found.utility >= best - FAR * (1 + w)
 
 
-def test_a_ratio_that_is_met_twice_is_met_where_levels_are_higher():
-    """Both levels rise: privacy is first above utility, then below, then above again."""
-    privacy = Arctan(0.8 / math.pi, 0.8, 0.0, 0.5)
-    utility = Arctan(0.8 / math.pi, 3.0, 0.0, 0.5)
-    one = Candidate("both rise", privacy, utility, math.exp(-6), math.exp(6))
-    apart = [privacy.at(x) - utility.at(x) for x in (-3, -0.1, 0.1, 3)]
-    assert [a > 0 for a in apart] == [True, True, False, False]
-    below = one._replace(utility=utility._replace(d=0.55))  # now three crossings
-    found = ratio([below], 1)
-    tried = OnLattice(below)
+def test_a_ratio_that_is_met_thrice_is_met_where_levels_are_higher():
+    levels = (Arctan(0.8 / math.pi, b, 0.0, d) for b, d in ((0.8, 0.5), (3.0, 0.55)))
+    one = Candidate("both rise", *levels, math.exp(-6), math.exp(6))
+    found, tried = ratio([one], 1), OnLattice(one)
     assert (np.diff(np.sign(tried.privacy - tried.utility)) != 0).sum() >= 2
     assert found.privacy + found.utility == pytest.approx(tried.crossings(1), abs=FAR)
 
@@ -169,7 +152,6 @@ def test_equation_5_hands_out_an_infeasible_mechanism():
     assert ratio([GEO_I], 1000).reason == "Geo-I: privacy stays below 1000 × utility throughout 0.0001 to 1"
 
 
-# ------------------------------------------------------------------------------------------------------ which mechanism
 def test_the_mechanism_that_is_best_for_the_other_metric():
     """Promesse hides everything at any α: for P-thld its smallest α has the most utility."""
     assert PROMESSE.utility.at(math.log(50)) == pytest.approx(0.8011, abs=1e-4)
@@ -185,10 +167,8 @@ def test_the_mechanism_that_is_best_for_the_other_metric():
 
 
 def test_ties_go_to_the_better_other_metric_and_then_to_the_first():
-    less, more = (
-        Candidate(name, Arctan(0.0, 1.0, 0.0, p), Arctan(0.0, 1.0, 0.0, 0.5), 1.0, 2.0)
-        for name, p in (("less", 0.6), ("more", 0.9))
-    )
+    level = lambda d: Arctan(0.0, 1.0, 0.0, d)  # noqa: E731
+    less, more = (Candidate(name, level(p), level(0.5), 1.0, 2.0) for name, p in (("less", 0.6), ("more", 0.9)))
     for order in ([less, more], [more, less]):
         assert privacy_threshold(order, 0.5).mechanism == "more"
     rivals = [PROMESSE, PROMESSE._replace(mechanism="twin")]
@@ -196,22 +176,16 @@ def test_ties_go_to_the_better_other_metric_and_then_to_the_first():
     # utility is flat: the end of more privacy
     one = GEO_I._replace(utility=Arctan(0.0, 1.0, 0.0, 0.7))
     assert privacy_threshold([one], 0.2).value == one.low
-
-
-def test_thresholds_of_zero_and_one():
+    # thresholds of 0 and 1
     assert both_thresholds([PROMESSE], 1, 0).privacy == 1
     assert privacy_threshold([GEO_I], 1).value is None  # an arctan comes to its saturation level nowhere
     assert privacy_threshold([GEO_I], 0).value == 1.0
 
 
-# ------------------------------------------------------------------------------------------------------ tables
 def table(**privacy):
     values = np.geomspace(1e-4, 1, 17)
-    rows = []
-    for user, levels in privacy.items():
-        utility = np.array([RISES.at(x) for x in np.log(values)])
-        rows.append(pd.DataFrame({"user": user, "mechanism": "Geo-I", "value": values, "privacy": levels, "utility": utility}))
-    return models(pd.concat(rows).assign(reason="no POI"))
+    same = {"mechanism": "Geo-I", "value": values, "utility": [RISES.at(x) for x in np.log(values)], "reason": "no POI"}
+    return models(pd.concat(pd.DataFrame(same | {"user": user, "privacy": levels}) for user, levels in privacy.items()))
 
 
 def test_every_user_is_answered():
@@ -247,12 +221,10 @@ def test_one_mechanism_without_a_model_does_not_stop_the_others():
     assert ratio([unknown], 1).reason == "Promesse: it has no model"
 
 
-# ------------------------------------------------------------------------------------------------------ bad input
 @pytest.mark.parametrize(
     ("call", "line"),
     [
         (lambda: ratio([GEO_I], 0), r"w, the ratio of privacy to utility, must be positive \(got 0\)"),
-        (lambda: ratio([GEO_I], -1), r"must be positive \(got -1\)"),
         (lambda: ratio([GEO_I], NAN), r"must be positive \(got nan\)"),
         (lambda: ratio([GEO_I], 1, "newton"), r'solve must be "root" or "argmin" \(got \'newton\'\)'),
         (lambda: privacy_threshold([GEO_I], 1.1), r"the least privacy must lie in \[0, 1\] \(got 1.1\)"),
@@ -260,10 +232,7 @@ def test_one_mechanism_without_a_model_does_not_stop_the_others():
         (lambda: both_thresholds([GEO_I], 0.5, NAN), r"the least utility must lie in \[0, 1\] \(got nan\)"),
         (lambda: both_thresholds([GEO_I], 0.5, 0.5, "mean"), r'middle must be "arithmetic" or "geometric" \(got \'mean\'\)'),
         (lambda: ratio([], 1), r"a law needs at least one candidate \(got none\)"),
-        (
-            lambda: ratio([GEO_I._replace(low=0.0)], 1),
-            r"the range of Geo-I must be positive, its ends in order \(got 0.0 to 1.0\)",
-        ),
+        (lambda: ratio([GEO_I._replace(low=0.0)], 1), r"the range of Geo-I must be positive, .* \(got 0.0 to 1.0\)"),
         (lambda: ratio([GEO_I._replace(high=1e-9)], 1), r"its ends in order \(got 0.0001 to 1e-09\)"),
     ],
 )

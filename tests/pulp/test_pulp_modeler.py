@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobpriv.mechanisms import GeoI, Promesse
+from mobpriv.mechanisms import GeoI
 from mobpriv.pulp import GEO_I, PROMESSE, Arctan, Sweep, fit, models, privacy_threshold, recommend
 from mobpriv.pulp.modeler import OUTLIER
 
@@ -26,11 +26,10 @@ def noisy(model, seed, scale=0.03):
     return np.clip(levels(model) + np.random.default_rng(seed).normal(0, scale, len(VALUES)), 0, 1)
 
 
-# ------------------------------------------------------------------------------------------------------ the curve
 @pytest.mark.parametrize("method", ["robust", "paper"])
 @pytest.mark.parametrize("model", [CURVE, DOWN], ids=["rising", "falling"])
 def test_an_arctan_is_found(model, method):
-    found = fit(VALUES, levels(model), 0.01, model.a > 0, method, left_out=True)
+    found = fit(VALUES, levels(model), 0.01, np.bool_(model.a > 0), method, left_out=True)
     assert np.array(found.model) == pytest.approx(np.array(model), abs=1e-3)
     assert (found.points, found.report, found.reversal) == (17, "", 0)
     assert found.variance < 1e-9
@@ -93,10 +92,7 @@ def test_a_curve_that_is_seen_only_in_part():
     assert max(levels(model)) < 0.61
     assert found.variance < 1e-6
     below = fit(VALUES, levels(model) - 1, 0.01, True)
-    assert (below.model.d, below.model.a) == (
-        pytest.approx(found.model.d - 1, abs=0.05),
-        pytest.approx(found.model.a, abs=0.05),
-    )
+    assert (below.model.d, below.model.a) == pytest.approx((found.model.d - 1, found.model.a), abs=0.05)
 
 
 def test_one_strange_repetition_does_not_turn_the_curve():
@@ -111,7 +107,6 @@ def test_one_strange_repetition_does_not_turn_the_curve():
     assert moved["robust"] < 0.5 * moved["paper"]
 
 
-# ------------------------------------------------------------------------------------------------------ left out
 def test_errors_at_values_left_out_are_those_of_models_made_without_them():
     values, response = np.tile(VALUES, 2), np.r_[noisy(CURVE, 1), noisy(CURVE, 2)]
     errors = []
@@ -131,7 +126,6 @@ def test_four_values_leave_none_to_leave_out():
     assert found.variance < 1e-4
 
 
-# ------------------------------------------------------------------------------------------------------ the report
 def test_a_flat_response_is_a_constant():
     for level in (0.0, 0.3, 1.0):
         found = fit(VALUES, [level] * 17, 0.01, True)
@@ -154,7 +148,6 @@ def test_a_response_that_turns_is_said_to():
     assert found.report == ""
 
 
-# ------------------------------------------------------------------------------------------------------ tables
 def profiled(user="ann", mechanism="Geo-I", values=VALUES, privacy=None, utility=None, reason=""):
     table = pd.DataFrame({"user": user, "mechanism": mechanism, "value": values, "repetition": 1})
     table["privacy"] = levels(DOWN, values) if privacy is None else privacy
@@ -168,14 +161,12 @@ def test_a_table_has_a_model_for_every_user_mechanism_and_metric():
     promesse = [levels(m._replace(c=m.c + shift), alpha) for m in (CURVE, DOWN)]
     table = pd.concat([profiled("bob"), profiled("ann"), profiled("ann", "Promesse", alpha, *promesse)])
     found = models(table)
-    assert found[["user", "mechanism", "metric"]].to_numpy().tolist() == [
-        ["ann", "Geo-I", "privacy"],
-        ["ann", "Geo-I", "utility"],
-        ["ann", "Promesse", "privacy"],
-        ["ann", "Promesse", "utility"],
-        ["bob", "Geo-I", "privacy"],
-        ["bob", "Geo-I", "utility"],
-    ]
+    pairs = ("ann", "Geo-I"), ("ann", "Promesse"), ("bob", "Geo-I")
+    rows = [[*of, metric] for of in pairs for metric in ("privacy", "utility")]
+    assert found[["user", "mechanism", "metric"]].to_numpy().tolist() == rows
+    assert len(models(table.iloc[:0])) == 0
+    with pytest.raises(ValueError, match="the profile has mechanisms that sweeps do not have: Geo-I"):
+        models(profiled(), [PROMESSE])
     assert found["a"].to_numpy() == pytest.approx(np.array([-1, 1, 1, -1, -1, 1]) * CURVE.a, abs=1e-3)
     assert np.exp(found["c"].to_numpy()) == pytest.approx([0.004, 0.004, 200, 200, 0.004, 0.004], rel=1e-2)
     assert found["high"].tolist() == pytest.approx([1, 1, 1e4, 1e4, 1, 1])
@@ -218,11 +209,6 @@ def test_what_speaks_against_a_model_stands_with_its_advice():
     assert "privacy: not monotone: the level moves 0.38 against its trend" in advice["reason"]
 
 
-@pytest.mark.parametrize("rises", [True, np.True_])
-def test_a_truth_value_of_numpy_is_one(rises):
-    assert fit(VALUES, levels(CURVE), 0.01, rises).model.a > 0
-
-
 def test_unknown_levels_are_left_out_and_counted():
     privacy = levels(DOWN)
     privacy[3] = np.nan
@@ -237,31 +223,16 @@ def test_unknown_levels_are_left_out_and_counted():
 def test_a_user_without_a_poi_has_no_model_of_privacy():
     found = models(profiled(privacy=np.nan, reason="no POI")).set_index("metric")
     assert found.loc["privacy", ["a", "b", "c", "d", "variance"]].isna().all()
-    assert found.loc["privacy", "report"] == (
-        "no model: 4 coefficients need at least 4 different values; 17 of 17 levels are unknown (no POI)"
-    )
-    assert found.loc["utility", "report"] == ""
-
-
-def test_fewer_values_than_coefficients():
-    sweeps = [Sweep(GeoI(), "epsilon", [0.001, 0.01, 0.1], "utility")]
-    found = models(profiled(values=np.array([0.001, 0.01, 0.1])), sweeps)
-    assert found["a"].isna().all()
-    assert set(found["report"]) == {"no model: 4 coefficients need at least 4 different values"}
-
-
-def test_an_empty_profile_has_no_models():
-    assert len(models(profiled().iloc[:0])) == 0
+    few = "no model: 4 coefficients need at least 4 different values"
+    assert found["report"].to_dict() == {"privacy": f"{few}; 17 of 17 levels are unknown (no POI)", "utility": ""}
 
 
 @pytest.mark.parametrize(
     ("given", "line"),
     [
-        ((VALUES[:3], [0, 0.5, 1], 0.01, True), r"4 coefficients need at least 4 different values \(got 3\)"),
-        ((np.repeat(VALUES[:3], 5), np.arange(15) / 15, 0.01, True), r"at least 4 different values \(got 3\)"),
+        ((np.repeat(VALUES[:3], 5), np.arange(15) / 15, 0.01, True), r"4 coefficients need at least 4 .* \(got 3\)"),
         ((VALUES, [0.5], 0.01, True), r"each value needs one level \(got 17 values, 1 levels\)"),
         (([0, 1, 2, 3], [0, 0, 1, 1], 1, True), r"values must be positive and finite \(got 0.0 at place 0\)"),
-        (([1, 2, np.inf, 3], [0, 0, 1, 1], 1, True), r"values must be positive and finite \(got inf at place 2\)"),
         (([1, 2, 3, 4], [0, np.nan, 1, 1], 1, True), r"levels must be numbers \(got nan at place 1\): leave that point out"),
         ((VALUES, levels(CURVE), 0, True), r"standard must be positive \(got 0\)"),
         ((VALUES, levels(CURVE), 0.01, 1), r"rises must be True or False \(got 1\)"),
@@ -280,8 +251,3 @@ def test_no_setting_is_in_range_whose_level_is_unknown():
     found = models(profiled(values=values, privacy=unknown[0], utility=unknown[1], reason="refused"))
     assert found["high"].tolist() == pytest.approx([values[6]] * 2)
     assert found["low"].tolist() == pytest.approx([0.02] * 2)
-
-
-def test_a_mechanism_that_no_sweep_has():
-    with pytest.raises(ValueError, match="the profile has mechanisms that sweeps do not have: Geo-I"):
-        models(profiled(), [Sweep(Promesse(), "alpha", [1, 2, 3, 4], "privacy")])

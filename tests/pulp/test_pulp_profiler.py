@@ -75,12 +75,8 @@ def test_numbers_depend_on_nobody_else_and_on_no_other_value(table):
     alone = profile(only(PEOPLE, "c"), sweeps, [3], QUICK).iloc[[0]].reset_index(drop=True)
     same = table[(table["user"] == "c") & (table["value"] == 0.1) & (table["repetition"] == 1)].reset_index(drop=True)
     pd.testing.assert_frame_equal(alone, same)
-
-
-def test_each_repetition_draws_noise_of_its_own(table):
-    noisy = table[(table["mechanism"] == "Geo-I") & (table["user"] != "b")]
-    first, second = (noisy.loc[noisy["repetition"] == k, ["privacy", "utility"]].to_numpy() for k in (1, 2))
-    assert (first != second).any(axis=1).all()
+    nobody = profile(PEOPLE.iloc[:0], FEW)
+    assert (len(nobody), nobody.columns[0]) == (0, "user")
 
 
 def test_processes_give_the_same_numbers(table):
@@ -134,7 +130,6 @@ def test_any_mechanism_with_one_parameter():
     assert found["utility"].iloc[0] > found["utility"].iloc[1]
 
 
-# --------------------------------------------------------------------------------------------------------- protected again
 def test_achieved_levels_are_those_of_a_profile_with_these_seeds(table):
     chosen = pd.DataFrame({"user": ["a", "b", "c"], "mechanism": ["Geo-I", None, "Promesse"], "value": [0.1, np.nan, 400.0]})
     found = achieved(PEOPLE, chosen, FEW, [8], QUICK)
@@ -159,21 +154,12 @@ def test_what_cannot_be_achieved(row, line):
         achieved(PEOPLE, pd.DataFrame([row], columns=["user", "mechanism", "value"]), FEW, metrics=QUICK)
 
 
-# --------------------------------------------------------------------------------------------------------- bad input
 def test_a_trace_that_a_mechanism_refuses_is_reported():
     found = profile(only(PEOPLE, "a"), [Sweep(Moody(), "most", [10], "utility")]).iloc[0]
     assert np.isnan([found["privacy"], found["utility"]]).all()
     assert found["reason"] == "Moody refused the trace: at most 10 records are taken"
-
-
-def test_a_mechanism_that_gives_records_to_others_is_no_mechanism_for_pulp():
     with pytest.raises(ValueError, match=r"the protected trace of a must have only her records \(it has records of zoe\)"):
         profile(only(PEOPLE, "a"), [Sweep(Moody(renames=True), "most", [1], "utility")])
-
-
-def test_no_traces_no_rows():
-    found = profile(PEOPLE.iloc[:0], FEW)
-    assert (len(found), found.columns[0]) == (0, "user")
 
 
 @pytest.mark.parametrize(
@@ -182,7 +168,6 @@ def test_no_traces_no_rows():
         (lambda: Sweep(GeoI(), "alpha", [1], "utility"), r'parameter must be "epsilon" or "plane" \(got \'alpha\'\)'),
         (lambda: Sweep(GeoI(), "epsilon", [1], "speed"), r'rises must be "privacy" or "utility" \(got \'speed\'\)'),
         (lambda: Sweep(GeoI(), "epsilon", [], "utility"), r"values of epsilon must hold at least one number \(got none\)"),
-        (lambda: Sweep(GeoI(), "epsilon", [1, 0], "utility"), r"a value of epsilon must be positive \(got 0\)"),
         (lambda: Sweep(GeoI(), "epsilon", [1, np.nan], "utility"), r"a value of epsilon must be positive \(got nan\)"),
         (lambda: Sweep(GeoI(), "epsilon", [1, 1.0], "utility"), r"values of epsilon must differ \(1 occurs twice\)"),
         (lambda: Sweep(Promesse(), "alpha", [1e-5], "privacy"), "alpha must be positive, in m, at least 0.001"),

@@ -134,10 +134,7 @@ BOW = Polygon([(0, 0), (1, 1), (1, 0), (0, 1)])
 @pytest.mark.parametrize(
     ("shapes", "line"),
     [
-        (
-            gpd.GeoSeries([RING, BOW], index=["a", "b"], crs=4326),
-            r"valid borders \(row 'b' is not: Self-intersection.*make_valid",
-        ),
+        (gpd.GeoSeries([RING, BOW], index=["a", "b"], crs=4326), r"valid borders \(row 'b' is not: Self-intersection"),
         (gpd.GeoSeries([RING, None], crs=4326), r"not be missing or empty \(row 1 is so\)"),
         (gpd.GeoSeries([Polygon(), RING], crs=4326), r"not be missing or empty \(row 0 is so\)"),
         (gpd.GeoSeries([RING]), r"must have a coordinate reference system \(got none\)"),
@@ -147,7 +144,6 @@ BOW = Polygon([(0, 0), (1, 1), (1, 0), (0, 1)])
         (gpd.GeoDataFrame({"name": ["a"]}), "column of geometries"),
         (RING.bounds, r"polygon of shapely \(got tuple\)"),
         (box(500_000, 4_800_000, 600_000, 4_900_000), r"lie on the globe.*row 0 reaches from 4.8e\+06, 500000.*with their crs"),
-        (box(0, 80, 10, 95), "lie on the globe"),
         (gpd.GeoSeries([Point(0, 0).buffer(1e6)], crs=3413), "must not hold a pole"),
         (gpd.GeoSeries([box(0, 0, 1e9, 1e9)], crs=32632), "lie on the globe|valid"),
     ],
@@ -206,10 +202,14 @@ def test_tables_come_out_as_points_and_go_into_files(kind, tmp_path):
     assert (Areas(around).cells(table["lat"], table["lng"]) >= 0).all()
 
 
-def test_points_need_places():
+def test_points_need_places_and_grids_polygons():
     with pytest.raises(ValueError, match=r"missing: lng \(got \['user', 'lat'\]\)"):
         as_points(pd.DataFrame({"user": ["a"], "lat": [1.0]}))
     assert len(as_points(stays(walk().head(1)))) == 0
+    with pytest.raises(ValueError, match=r"knows their bounds \(got S2Grid\(level=13\)\)"):
+        as_polygons(S2Grid(13), [1])
+    with pytest.raises(ValueError, match=r"knows their size: say which cells"):
+        as_polygons(SquareGrid())
 
 
 @pytest.mark.parametrize(("lat", "lng"), [(0.0, 10.0), (45.0, 11.3), (-70.0, -60.0)])
@@ -252,13 +252,6 @@ def test_cells_at_the_date_line_and_their_positions(plane):
     assert Areas(polygons).cells(*centre.T).tolist() == list(range(40))
 
 
-def test_grids_without_polygons():
-    with pytest.raises(ValueError, match=r"knows their bounds \(got S2Grid\(level=13\)\)"):
-        as_polygons(S2Grid(13), [1])
-    with pytest.raises(ValueError, match=r"knows their size: say which cells"):
-        as_polygons(SquareGrid())
-
-
 def test_mechanisms_do_not_load_geopandas():
     """It takes a second; who adds noise to a table should not wait for it."""
     code = "import sys, mobpriv.mechanisms, mobpriv.attacks, mobpriv.traces.areas; sys.exit('geopandas' in sys.modules)"
@@ -287,25 +280,18 @@ def test_around_antennas_lies_what_no_other_s_are_nearer_to():
     squeeze = np.cos(np.radians((places["lat"].max() + places["lat"].min()) / 2))
     one, other = (places[["lat", "lng"]].to_numpy()[rng.integers(0, 30, 200)] for _ in range(2))
     for lat, lng in one + rng.random((200, 1)) * (other - one):  # between two of them
-        within = [
-            town for town, shape in zip(found["town"], found.geometry, strict=True) if shape.contains(shapely.Point(lng, lat))
-        ]
+        within = found["town"][found.geometry.contains(shapely.Point(lng, lat))].tolist()
         nearest = np.hypot(places["lat"] - lat, (places["lng"] - lng) * squeeze).idxmin()
         assert within == [places["town"][nearest]]
 
 
-def test_around_a_single_place_and_places_at_one_point():
+def test_around_two_places_places_at_one_point_and_places_without_position_or_name():
     one = around(pd.DataFrame({"lat": [45.0, 45.0], "lng": [9.0, 9.0], "town": ["a", "b"]}), "town")
     assert list(one["town"]) == ["a"]
     assert one.geometry[0].contains(shapely.Point(9, 45))
     two = around(pd.DataFrame({"lat": [45.0, 46.0], "lng": [9.0, 9.0], "town": ["a", "b"]}), "town")
     south, north = shapely.area(two.geometry.to_numpy())
-    assert south == pytest.approx(
-        north, rel=0.02
-    )  # a degree of longitude is shorter in the north, and the cells are cut in degrees
-
-
-def test_a_place_without_position_or_name_has_no_cell():
+    assert south == pytest.approx(north, rel=0.02)  # cut in degrees, and one of longitude is shorter in the north
     known = pd.DataFrame({"lat": [0.0, 0.0, 1.0], "lng": [0.0, 1.0, 0.0], "town": ["a", "b", "b"]})
     strange = pd.DataFrame({"lat": [np.nan, 0.5], "lng": [0.2, 0.5], "town": ["c", None]})
     one, other = around(known, "town"), around(pd.concat([known, strange]), "town")

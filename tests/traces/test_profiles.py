@@ -49,17 +49,18 @@ def test_pois_equal_their_definition(some, min_stays):
             assert p.lat == pytest.approx(weighted, abs=1e-10)
 
 
-def test_a_pause_is_an_explicit_choice():
-    walk = [(0, 0, 0), (60, 0, 0), (7260, 0, 0)]  # two hours without a record, at one place
-    assert len(profiles.stays(traces_of([walk]))) == 1
-    assert len(profiles.stays(traces_of([walk]), max_gap=3600)) == 0
-
-
-def test_duration_is_inclusive_and_diameter_true():
-    assert len(profiles.stays(traces_of([[(0, 0, 0), (3600, 0, 0)]]))) == 1
-    assert len(profiles.stays(traces_of([[(0, 0, 0), (3599, 0, 0)]]))) == 0
-    # 120 m from the centre to either side is 240 m across: a radius of 200 m would accept it, a diameter does not
-    assert len(profiles.stays(traces_of([[(0, 0, 0), (1800, 120, 0), (3600, 240, 0)]]))) == 0
+@pytest.mark.parametrize(
+    ("walk", "max_gap", "expected"),
+    [
+        ([(0, 0, 0), (60, 0, 0), (7260, 0, 0)], None, 1),  # two hours without a record, at one place
+        ([(0, 0, 0), (60, 0, 0), (7260, 0, 0)], 3600, 0),
+        ([(0, 0, 0), (3600, 0, 0)], None, 1),  # the duration is inclusive
+        ([(0, 0, 0), (3599, 0, 0)], None, 0),
+        ([(0, 0, 0), (1800, 120, 0), (3600, 240, 0)], None, 0),  # a radius of 200 m would accept it, a diameter does not
+    ],
+)
+def test_pauses_durations_and_diameters(walk, max_gap, expected):
+    assert len(profiles.stays(traces_of([walk]), max_gap=max_gap)) == expected
 
 
 @pytest.mark.parametrize(
@@ -140,20 +141,6 @@ def test_heat_maps_of_many_cells_and_of_any_numbers():
     assert maps.counts.has_sorted_indices
 
 
-def test_pois_of_equal_weight_go_by_their_first_visit():
-    far, near, middle = (9000, 0), (0, 0), (4000, 0)
-    walk = [(3600 * h, *place) for h, place in enumerate([far, far, near, near, middle, middle])]
-    places, visits = profiles.pois(traces_of([walk, walk]))
-    assert places["records"].tolist() == [2] * 6
-    assert places["poi"].tolist() == [0, 1, 2] * 2
-    assert visits["poi"].tolist() == [0, 1, 2] * 2
-    by_time = visits.sort_values(["user", "start"], kind="stable")
-    pd.testing.assert_frame_equal(by_time, visits)
-    np.testing.assert_allclose(places["lng"], visits["lng"], atol=1e-9)  # the farthest place was visited first
-    states = profiles.markov_chains(traces_of([walk])).states
-    assert states["lng"].iloc[0] == states["lng"].max()
-
-
 def test_markov_chain_of_a_week():
     home, work, gym = (0, 0), (5000, 0), (0, 5000)
     visits = [(home, 4), (work, 3), (home, 4), (gym, 2), (home, 4), (home, 4)]
@@ -171,22 +158,17 @@ def test_stays_and_pois_of_the_authors_program(reference):
     traces = edge_traces(reference)
     checked = 0
     for case in json.loads((reference / "edge_traces/expected/pois.json").read_text()):
-        keywords = {
-            "diameter": case["diameter_m"],
-            "duration": case["duration_min"] * 60,
-            "plane": "mercator",
-            "centroid": "distinct",
-        }
+        keywords = {"diameter": case["diameter_m"], "duration": case["duration_min"] * 60}
+        keywords |= {"plane": "mercator", "centroid": "distinct"}
         found = profiles.stays(traces, **keywords)
         places, _ = profiles.pois(traces, **keywords)
         for user, expected in case["stays_DTClusterer"].items():
             own = found[found["user"] == user]
             starts, ends = milliseconds(own.rename(columns={"start": "t"})), milliseconds(own.rename(columns={"end": "t"}))
-            assert list(zip(starts, ends, own["records"], strict=True)) == [
-                (e["start_ms"], e["end_ms"], e["n"]) for e in expected
-            ]
-            np.testing.assert_allclose(own["lat"], [e["lat"] for e in expected], atol=1e-12)
-            np.testing.assert_allclose(own["lng"], [e["lng"] for e in expected], atol=1e-12)
+            times = [(e["start_ms"], e["end_ms"], e["n"]) for e in expected]
+            assert list(zip(starts, ends, own["records"], strict=True)) == times
+            for c in ("lat", "lng"):
+                np.testing.assert_allclose(own[c], [e[c] for e in expected], atol=1e-12)
             checked += len(expected)
         for user, expected in case["pois_PoisClusterer_minPts1"].items():
             key = lambda p: (p["n"], round(p["lat"], 9), round(p["lng"], 9))  # noqa: E731
@@ -222,12 +204,20 @@ def on_the_equator(*metres, step=600):
     return as_traces(pd.DataFrame({"user": "u", "t": time, "lat": 0.0, "lng": lng}))
 
 
+def width(places):
+    x = geo.to_plane(places["lat"], places["lng"], "mercator").x
+    return float(x.max() - x.min())
+
+
 def test_the_diameter_is_inclusive():
     walk = on_the_equator(0, 0, 0, 150, 150, 150, 0)
-    x = geo.to_plane(walk["lat"], walk["lng"], "mercator").x
-    apart = float(x.max() - x.min())
-    assert len(profiles.stays(walk, apart, 3600, plane="mercator")) == 1
-    assert len(profiles.stays(walk, apart - 2 * profiles.BORDER, 3600, plane="mercator")) == 0
+    assert len(profiles.stays(walk, width(walk), 3600, plane="mercator")) == 1
+    assert len(profiles.stays(walk, width(walk) - 2 * profiles.BORDER, 3600, plane="mercator")) == 0
+    # the box around (0, 0) and (100, 50) has a corner 158 m from (150, 0), but no record there: the farthest is at 150 m
+    walk = on_the_equator(0, 100, 150, 150, 0)
+    walk.loc[1, "lat"] = np.degrees(50 / geo.AUTHORS_RADIUS)
+    assert profiles.stays(walk, width(walk), 2400, plane="mercator")["records"].tolist() == [5]
+    assert len(profiles.stays(walk, width(walk) - 2 * profiles.BORDER, 2400, plane="mercator")) == 0
 
 
 @pytest.mark.parametrize("alpha", [200.0, 100.0, 50.0])
@@ -248,9 +238,7 @@ def test_rounding_does_not_decide_whether_points_of_promesse_are_a_stay(alpha, p
 
 def test_the_radius_of_a_neighbourhood_is_inclusive():
     stops = on_the_equator(0, 0, 5000, 100, 100, 5000)
-    visits = profiles.stays(stops, 50, 600, plane="mercator")
-    x = geo.to_plane(visits["lat"], visits["lng"], "mercator").x
-    apart = float(x.max() - x.min())
+    apart = width(profiles.stays(stops, 50, 600, plane="mercator"))
     for min_stays in (1, 2):
         near = profiles.pois(stops, 2 * apart, 600, plane="mercator", min_stays=min_stays)[0]
         assert near["stays"].tolist() == [2]
@@ -269,16 +257,6 @@ def test_stays_cross_the_date_line():
     assert abs(places["lng"].iloc[0]) == pytest.approx(180, abs=1e-3)
 
 
-def test_the_diameter_is_inclusive_where_the_bounding_box_does_not_decide():
-    # the box around (0, 0) and (100, 50) has a corner 158 m from (150, 0), but no record there: the farthest is at 150 m
-    walk = on_the_equator(0, 100, 150, 150, 0)
-    walk.loc[1, "lat"] = np.degrees(50 / geo.AUTHORS_RADIUS)
-    x = geo.to_plane(walk["lat"], walk["lng"], "mercator").x
-    apart = float(x.max() - x.min())
-    assert profiles.stays(walk, apart, 2400, plane="mercator")["records"].tolist() == [5]
-    assert len(profiles.stays(walk, apart - 2 * profiles.BORDER, 2400, plane="mercator")) == 0
-
-
 def day(*visits):
     """A walk with stays: (metres east, metres north, records), a record every hour; one record alone is no stay."""
     walk = [(x, y) for x, y, records in visits for _ in range(records)]
@@ -294,10 +272,12 @@ def test_coming_back_is_no_transition():
 
 
 def test_of_equally_frequent_places_the_first_visited_comes_first():
-    """Work, home, gym with 3, 3 and 4 records; the other user sees them the other way round."""
+    """Work, home, gym with 3, 3 and 4 records; the other user sees them the other way round. Visits stay in the order of time."""
     work, home, gym = (9000, 0, 3), (0, 0, 3), (0, 7000, 4)
     traces = traces_of([day(work, home, gym), day(home, work, gym)])
-    places, _ = profiles.pois(traces)
+    places, visits = profiles.pois(traces)
+    pd.testing.assert_frame_equal(visits.sort_values(["user", "start"], kind="stable"), visits)
+    assert visits["poi"].tolist() == [1, 2, 0] * 2
     assert places["poi"].tolist() == [0, 1, 2] * 2
     assert places["records"].tolist() == [4, 3, 3] * 2
     east = geo.distance(places["lat"], 4.83, places["lat"], places["lng"])
