@@ -58,28 +58,6 @@ def exponential_mechanism(d_epsilon, epsilon: float) -> np.ndarray:
     return channel / channel.sum(1, keepdims=True)
 
 
-def tight_constraints(d_epsilon, epsilon: float) -> np.ndarray:
-    """p(o|s) = v(o) exp(−ε d(s, o)) with v such that every row sums to 1; shape (S, S).
-
-    Source: ElSalamouny, Chatzikokolakis, Palamidessi, *Generalized differential privacy: regions of priors that admit robust
-    optimal mechanisms*, 2014.
-
-    Every constraint with the observable's own secret holds with equality. Raises ValueError if the channel does not exist, that
-    is, if the linear system has a negative solution.
-    """
-    d = checks.metric(d_epsilon, "d_epsilon")
-    _check_exponent(checks.epsilon(epsilon) * d.max())
-    kernel = np.exp(-epsilon * d)
-    weight = np.linalg.solve(kernel, np.ones(len(d)))
-    if weight.min() < 0:
-        o = int(weight.argmin())
-        raise ValueError(
-            f"there is no tight-constraints channel at epsilon = {epsilon}: observable {o} would weigh {weight[o]:.3g}"
-        )
-    channel = kernel * weight
-    return channel / channel.sum(1, keepdims=True)
-
-
 def _check_exponent(exponent: float) -> None:
     if exponent > LARGEST_EXPONENT:
         raise ValueError(

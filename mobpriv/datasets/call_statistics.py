@@ -13,15 +13,6 @@ from mobpriv.traces.table import by_user, from_blocks, milliseconds
 NIGHT = 8  # o'clock: end of the night, which begins at midnight: the first slot of PRIMULE's day
 MANY = 6  # distinct cells of a day: the criterion of dχ's sample (§VI-A)
 GAPS = 10  # least number of times between calls for a burstiness
-DE_MONTJOYE = "de Montjoye et al. 2013, doi:10.1038/srep01376: 114 interactions a month, 1.5 million people of one country"
-PRIMULE = "Pratesi et al., PRIMULE, §7: 85 million records of 3 million customers in four weeks, Tuscany"
-DCHI = "Olivier & Quertier, §VI: 98 visits and 25 visitors on each of 29 POIs by 100 users with visits on at least 6 in the day"
-PUBLISHED = [  # quantity, published value, source
-    ("calls per user and day, mean", 114 / 30, DE_MONTJOYE),
-    ("calls per user and day, mean", 85 / 3 / 28, PRIMULE),
-    (f"calls of a user-day with at least {MANY} cells, mean", 98 * 29 / 100, DCHI),
-    (f"cells of a user-day with at least {MANY} cells, mean", 25 * 29 / 100, DCHI),
-]
 
 
 def describe_calls(calls: Calls, cells: Cells, zone: str = "UTC") -> pd.DataFrame:
@@ -70,16 +61,6 @@ def describe_calls(calls: Calls, cells: Cells, zone: str = "UTC") -> pd.DataFram
         _quantiles("share of the most used cell", _top_share(code, cell, count), "share"),
     ]
     return pd.concat(parts, ignore_index=True)
-
-
-def beside_published(statistics: pd.DataFrame) -> pd.DataFrame:
-    """The numbers of :func:`describe_calls` next to published ones of real call records: quantity, value, published, source.
-
-    The published ones are of other people, networks and years: they show an order of magnitude, not the correct value.
-    """
-    found = statistics[statistics["at"].isna()].set_index("quantity")["value"]
-    rows = [(quantity, found.get(quantity, np.nan), value, source) for quantity, value, source in PUBLISHED]
-    return pd.DataFrame(rows, columns=["quantity", "value", "published", "source"])
 
 
 def burstiness(calls: Calls) -> pd.Series:

@@ -44,14 +44,6 @@ class Control(NamedTuple):
     sizes: np.ndarray  # how many profiles each column represents
 
 
-class Republished(NamedTuple):
-    """Labels as places in CATEGORIES (n,), all of the same profiles."""
-
-    original: np.ndarray
-    again: np.ndarray  # of the private profiles, re-clustered as in the paper
-    frozen: np.ndarray  # of the private profiles, with the fixed prototypes of the original ones
-
-
 def daily_curve(values) -> tuple[float, float, float]:
     """Return the mean presence in P1, P2 and P3 over profiles, weeks and week parts, relative to P2; at most 1."""
     mean = as_profiles(values).reshape(len(values), -1, PARTS, SLOTS).mean(axis=(0, 1, 2))
@@ -131,45 +123,6 @@ def control(sociometer: Sociometer, values, rng: np.random.Generator, seeds: int
             rows.append({"true": true, "found": found, **estimate})
     same = np.trace(tables, axis1=1, axis2=2) / sizes.sum()
     return Control(spread(same), spread([kappa(t) for t in tables]), pd.DataFrame(rows), labels, sizes)
-
-
-def republished(sociometer: Sociometer, original, private, rng: np.random.Generator) -> Republished:
-    """Label original and private profiles (n, cells), row by row, as in Figures 6 and 7, and with fixed prototypes."""
-    original, private = as_profiles(original), as_profiles(private)
-    if original.shape != private.shape:
-        raise ValueError(
-            f"original and private profiles must be the same ones (got the shapes {original.shape} and {private.shape})"
-        )
-    first, second = rng.spawn(2)
-    fitted = sociometer.fit(original, None, first)
-    return Republished(fitted.codes(original), labelled(sociometer, private, second), fitted.codes(private))
-
-
-def against_roles(
-    chosen: Mapping[str, Sociometer], values, role: pd.Categorical, rng: np.random.Generator, seeds: int = SEEDS
-) -> pd.DataFrame:
-    """Measure accuracy and stability of the labels under each setting (mean, least, largest over seeds).
-
-    One row per setting and measure:
-
-    * ``right``: the share of profiles whose label is their role; ``right, together``: with visitors and passers-by as one
-      class.
-    * ``seeds``: the agreement between seeds.
-    * ``f_score`` and ``share`` (of the labels) for each class.
-
-    Profiles without a role are left out of all but ``seeds`` and ``share``. An F-score that is 0/0 for a seed is left out
-    there.
-    """
-    found = distinct(as_profiles(values))
-    role = pd.Categorical(role, list(CATEGORIES)).codes
-    has = role >= 0
-    rows = []
-    for (name, sociometer), child in zip(chosen.items(), rng.spawn(len(chosen)), strict=True):
-        noise = control(sociometer, values, child, seeds)
-        of = noise.labels[:, found.of]
-        tables = np.array([crossed(role[has], labels[has], CATEGORIES) for labels in of])
-        rows += [{"setting": name, "measure": m, "category": c, **e} for m, c, e in _measures(tables, noise, of)]
-    return pd.DataFrame(rows)
 
 
 def _measures(tables: np.ndarray, noise: Control, of: np.ndarray):

@@ -141,17 +141,6 @@ def labelled(sociometer: Sociometer, values, rng: np.random.Generator, where=Non
     return found
 
 
-def unclustered(sociometer: Sociometer, values) -> np.ndarray:
-    """The labels (n,) without phases 2 and 4: each profile gets the label of its own nearest archetype.
-
-    This shows the effect of the clustering; it is beyond the paper.
-    """
-    values = as_profiles(values, sociometer.archetypes.values.shape[1])
-    each = distinct(values)
-    found = sociometer.labels(each.values)[each.of]
-    return np.where(passes_by(values), np.int8(PASSING), found) if sociometer.passing == "rule" else found
-
-
 def passes_by(values) -> np.ndarray:
     """The program's rule for passers-by: calls in a single cell, on less than half of its days."""
     values = as_profiles(values)

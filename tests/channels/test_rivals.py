@@ -11,7 +11,7 @@ from scipy.special import k1
 from mobpriv.channels import checks, inference
 from mobpriv.channels.distances import euclidean, hamming
 from mobpriv.channels.guarantees import effective_epsilon
-from mobpriv.channels.rivals import exponential_mechanism, planar_laplace, tight_constraints
+from mobpriv.channels.rivals import exponential_mechanism, planar_laplace
 from mobpriv.mechanisms.geo_i import density, radius_quantile
 
 FEW = settings(deadline=None, max_examples=20)
@@ -105,30 +105,6 @@ def test_exponential_mechanism_by_hand():
     assert effective_epsilon(channel, d) == pytest.approx(np.log(3))
 
 
-def test_tight_constraints_by_hand():
-    """Two places 1 apart, ε = ln 3: v (1 + 1/3) = 1, rows (3/4, 1/4): all of ε is used."""
-    d = hamming(2)
-    channel = tight_constraints(d, np.log(3))
-    assert channel == pytest.approx(np.array([[0.75, 0.25], [0.25, 0.75]]))
-    assert effective_epsilon(channel, d) == pytest.approx(np.log(3))
-
-
-def test_tight_constraints_on_a_line_are_the_truncated_geometric():
-    """Places 0 … 4, α = e^(−ε): inner observables weigh (1 − α)/(1 + α), the ends 1/(1 + α) (Ghosh et al., STOC 2009)."""
-    alpha = 0.5
-    d = euclidean(np.column_stack([np.arange(5.0), np.zeros(5)]))
-    channel = tight_constraints(d, -np.log(alpha))
-    weight = np.array([1, 1 - alpha, 1 - alpha, 1 - alpha, 1]) / (1 + alpha)
-    assert channel == pytest.approx(alpha**d * weight)
-
-
-def test_tight_constraints_may_not_exist():
-    """At small ε on a grid the weights turn negative."""
-    with pytest.raises(ValueError, match=r"no tight-constraints channel at epsilon = 0.0005: observable \d+ would weigh -"):
-        tight_constraints(D, 0.5e-3)
-    assert effective_epsilon(tight_constraints(D, 5e-3), D) == pytest.approx(5e-3)
-
-
 @pytest.mark.parametrize("name", ["euclid", "hamming"])
 def test_effective_epsilon_of_a_peers_channel(reference, name):
     """qif's optimal channels for ε = ln 2 on 6 × 5 cells use all of it."""
@@ -148,7 +124,6 @@ def test_effective_epsilon_of_the_extremes():
 def test_one_cell():
     assert planar_laplace([0, 1], [0, 1], 1.0).tolist() == [[1.0]]
     assert exponential_mechanism([[0.0]], 1.0).tolist() == [[1.0]]
-    assert tight_constraints([[0.0]], 1.0).tolist() == [[1.0]]
     assert effective_epsilon([[1.0]], [[0.0]]) == 0
 
 
@@ -162,10 +137,9 @@ def test_epsilon_must_be_positive(epsilon):
 def test_a_huge_epsilon_is_refused():
     """Beyond exp(−700) probabilities would be 0 and the bound infinite; just below, it still holds."""
     d = np.array([[0.0, 1.0], [1.0, 0.0]])
-    for make in (exponential_mechanism, tight_constraints):
-        assert effective_epsilon(make(d, 699.0), d) <= 699 * (1 + 1e-9)
-        with pytest.raises(ValueError, match=r"must not exceed 700 \(got 701\)"):
-            make(d, 701.0)
+    assert effective_epsilon(exponential_mechanism(d, 699.0), d) <= 699 * (1 + 1e-9)
+    with pytest.raises(ValueError, match=r"must not exceed 700 \(got 701\)"):
+        exponential_mechanism(d, 701.0)
     with pytest.raises(ValueError, match="must not exceed 700"):
         planar_laplace(X, Y, 1.0)
 

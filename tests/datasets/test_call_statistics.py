@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mobpriv.calls.table import as_calls, as_cells
-from mobpriv.datasets.call_statistics import GAPS, PUBLISHED, beside_published, burstiness, describe_calls
+from mobpriv.datasets.call_statistics import GAPS, burstiness, describe_calls
 
 ZONE = "Europe/Lisbon"
 CELLS = as_cells(
@@ -79,12 +79,3 @@ def test_no_calls_and_cells_of_no_municipality():
     assert np.isnan(value(nothing, "calls per user and day, mean"))
     nowhere = describe_calls(table([("u", 0, "a", "a")]), CELLS.assign(municipality=None))
     assert value(nowhere, "municipalities with calls") == 0
-
-
-def test_published_numbers_stand_beside():
-    beside = beside_published(
-        describe_calls(table([("u", minute, cell, cell) for minute, cell in enumerate("abcdefg")]), CELLS, ZONE)
-    )
-    assert beside["quantity"].tolist() == [quantity for quantity, *_ in PUBLISHED]
-    assert beside["value"].tolist() == [7, 7, 7, 7]
-    assert beside["published"].round(2).tolist() == [3.8, 1.01, 28.42, 7.25]

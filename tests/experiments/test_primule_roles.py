@@ -8,7 +8,7 @@ from call_making import called_days as crowd
 from mobpriv.base.estimates import Estimate, clustered_rate
 from mobpriv.datasets import region_truth
 from mobpriv.experiments import primule_sociometer as ps
-from mobpriv.icp.archetypes import CATEGORIES, archetypes, categories_of
+from mobpriv.icp.archetypes import CATEGORIES, archetypes
 from mobpriv.icp.sociometer import PROGRAM, Sociometer, labelled
 from mobpriv.mechanisms.icp import NoisyProfiles, Primule
 from mobpriv.metrics.classification import shares
@@ -54,23 +54,6 @@ class TestControl:
         np.testing.assert_array_equal(found.labels[0], labelled(HASTY, PEOPLE, first, where))
 
 
-class TestPrivate:
-    def test_profiles_left_as_they_are_keep_their_labels_where_prototypes_are_frozen(self):
-        found = ps.republished(HASTY, PEOPLE, PEOPLE, np.random.default_rng(1))
-        np.testing.assert_array_equal(found.frozen, found.original)
-        assert (found.again != found.original).any()  # the paper's way has the noise of another seed
-        exact = ps.republished(EXACT, PEOPLE, PEOPLE, np.random.default_rng(1))
-        np.testing.assert_array_equal(exact.again, exact.original)
-
-    def test_new_prototypes_are_those_of_the_private_profiles(self):
-        private = np.clip(PEOPLE + 0.4, 0, 1)
-        found = ps.republished(EXACT, PEOPLE, private, np.random.default_rng(1))
-        assert set(found.again) == {0}  # with noise in every cell all are residents, as in Figure 7
-        np.testing.assert_array_equal(found.again, labelled(EXACT, private, np.random.default_rng(1)))
-        with pytest.raises(ValueError, match=r"must be the same ones .got the shapes .400, 24. and .399, 24.."):
-            ps.republished(EXACT, PEOPLE, private[1:], np.random.default_rng(1))
-
-
 class TestRoles:
     profiles = pd.DataFrame({"user": ["p1", "p1", "p2", "p3"], "municipality": ["A", "B", "A", "C"]})
     role = "visitor", "commuter", "resident", "visitor", "resident"
@@ -106,37 +89,6 @@ class TestRoles:
 
 
 class TestAgainstRoles:
-    def test_of_the_archetypes_themselves_all_are_right(self):
-        words = archetypes()
-        table = ps.against_roles({"exact": EXACT}, words.values, categories_of(words.category), np.random.default_rng(1), 2)
-        found = table.set_index(["measure", "category"])["value"]
-        assert found["right", ""] == found["right, together", ""] == found["seeds", ""] == 1
-        assert (found["f_score"] == 1).all()
-        assert found["share"]["visitor"] == pytest.approx((words.category == 3).mean())
-
-    def test_by_hand(self):
-        values = np.r_[np.ones((2, 24)), np.eye(24)[[1]] * 0.2, np.eye(24)[[1, 2]] * 0.4]
-        said = np.array([0, 0, 4, 3, 3])
-        assert EXACT.fit(values, None, np.random.default_rng(1)).codes(values).tolist() == said.tolist()
-        role = pd.Categorical(["resident", "visitor", "visitor", None, "passing by"], list(CATEGORIES))
-        table = ps.against_roles({"exact": EXACT}, values, role, np.random.default_rng(1), 2)
-        found = table.set_index(["measure", "category"])["value"]
-        assert found["right", ""] == pytest.approx(1 / 4)
-        assert found["right, together", ""] == pytest.approx(3 / 4)
-        assert found["f_score", "resident"] == pytest.approx(2 / 3)
-        assert found["f_score", "visitor"] == 0
-        assert np.isnan(found["f_score", "commuter"])
-        assert found["share", "visitor"] == 2 / 5
-
-    def test_every_setting_has_its_rows(self):
-        chosen = ps.settings(PEOPLE)
-        assert len({repr(s) for s in chosen.values()}) > 8
-        assert chosen["program"] is PROGRAM
-        two = {name: chosen[name] for name in ("default", "cosine")}
-        table = ps.against_roles(two, PEOPLE, categories_of(np.full(400, 3)), np.random.default_rng(1), 2)
-        assert table.groupby("setting").size().tolist() == [13, 13]
-        assert table.query("measure == 'right'")["value"].between(0, 1).all()
-
     def test_the_curve_of_the_day(self):
         values = np.zeros((2, 4, 2, 3))
         values[0, ..., 1], values[:, ..., 2] = 1, 0.25

@@ -11,7 +11,7 @@ from sklearn.cluster import KMeans
 from mobpriv.base.sharing import sharing
 from mobpriv.icp.archetypes import CATEGORIES, PASSING, VISITOR, archetypes, categories_of
 from mobpriv.icp.rows import distinct
-from mobpriv.icp.sociometer import PROGRAM, Sociometer, labelled, nearest_archetype, unclustered
+from mobpriv.icp.sociometer import PROGRAM, Sociometer, labelled, nearest_archetype
 
 WORDS = archetypes()
 SHARES = np.array([0, 0.2, 0.4, 0.5, 0.6, 0.8, 1])
@@ -258,14 +258,6 @@ class TestPrototypes:
         together = labelled(sociometer, values, np.random.default_rng(3))
         np.testing.assert_array_equal(together, sociometer.fit(values, None, np.random.default_rng(3)).codes(values))
         assert not np.array_equal(together, found)
-
-    @pytest.mark.parametrize("passing", ["archetype", "rule"])
-    def test_without_groups_is_with_a_group_for_each_profile(self, passing):
-        values = crowd(60, np.random.default_rng(2), 0.05)[0]
-        alone = Sociometer(prototypes=10_000, passing=passing)
-        found = unclustered(Sociometer(passing=passing), values)
-        np.testing.assert_array_equal(found, alone.fit(values, None, np.random.default_rng(1)).codes(values))
-        assert found.dtype == np.int8
 
     def test_of_one_week(self):
         sociometer = Sociometer(archetypes=archetypes(weeks=1))
