@@ -471,7 +471,8 @@ def _outcomes(
                 continue
             outcome = outcomes[truth]
             found.setdefault(outcome, []).append(named(title))
-    return f" {subject} {in_a_row([f'{outcome} on {in_a_row(titles)}' for outcome, titles in found.items()])}." if found else ""
+    parts = [f"{outcome} on {in_a_row(titles)}" for outcome, titles in found.items()]
+    return f" {subject} {', but '.join(parts) if len(parts) == 2 else in_a_row(parts)}." if parts else ""
 
 
 def in_a_row(names: Sequence[str]) -> str:
