@@ -408,6 +408,8 @@ def test_an_explanation_takes_its_numbers_from_the_run():
     assert explained("{rate['AP-Attack', 'W4M']}, not {rate['AP-Attack', 'TriLateration']}") == (  # their n once
         "13\u00a0% (11 to 15\u00a0%, n\u00a0=\u00a0536), not 30\u00a0% (20 to 40\u00a0%)"
     )
+    inside = "few (only {rate['AP-Attack', 'Promesse']})"
+    assert explained(inside) == "few (only 12\u00a0% [10 to 14\u00a0%, n\u00a0=\u00a0536])"
     for twice in ("{100 * rate['AP-Attack', 'none']} %", "{change['AP-Attack']} points", "{privacy[0.3]} km"):
         assert "which comes with the number" in fault(claim(printed={"cabspotting": 0.3}, explanations=because(twice)))
     assert "unknown quantity" in fault(claim(printed={"cabspotting": 0.3}, explanations=because("{nothing}")))

@@ -119,6 +119,11 @@ class TestCompared:
         expected = [["none", 0.15, 0.5, 20], ["W4M", 2.0, 3, 0], ["Geo-I", 3.0, np.inf, 0]]
         assert found[["mechanism", "at", "value", "n"]].fillna(0).values.tolist() == expected
 
+    def test_levels_choose_and_order_the_rows(self, project):
+        results = {f"rate.{m}.{k}": 0.1 * k for m in ("A", "B", "C") for k in (1, 2)}
+        found = book.compared("nb", results, CITY, project).runs[-1].rows("rate.{m}.{k}", m=["C", "new", "A"], k=[2, 1])
+        assert list(zip(found["m"], found["k"], strict=True)) == [("C", 2), ("C", 1), ("A", 2), ("A", 1)]
+
     def test_a_part_may_be_called_so_for_one_placeholder_alone(self, project):
         file = project / "book" / "quantities" / "p.yml"
         file.write_text(file.read_text().replace("parts: {", 'parts: {"chi=all": all POIs, ', 1))

@@ -207,6 +207,19 @@ def test_expressions_in_words(expression, words, unit):
     assert unit_of(expression, called) == unit
 
 
+@pytest.mark.parametrize(
+    ("texts", "found"),
+    [
+        (["“the rate at k = 2”", "“the rate at k = 5”"], ["“the rate at k = 2 and 5”"]),
+        (["“the rate, N(b, 3)”", "“the rate, N(b, 5)”"], ["“the rate, N(b, 3)”", "“the rate, N(b, 5)”"]),  # within parentheses
+        (["“the rate at k = 2” rises here", "“the rate at k = 2” falls here"], None),  # outside a label
+        (["“the rate of A at k of 2”", "“the rate of B at k of 5”"], None),  # in more than four words
+    ],
+)
+def test_texts_that_differ_in_one_place_of_a_label_are_one(texts, found):
+    assert quantities.merged(texts) == (found or texts)
+
+
 def test_the_words_of_a_part_may_stand_for_one_placeholder_alone():
     found = names({"nb": {"error.{chi}.{users}": ["share", "error, {chi}, {users}"]}}, {"chi=all": "all POIs"}, REGISTRY.runs)
     assert found.of("nb", "error.all.all") == Quantity("share", "error, all POIs, all")

@@ -73,6 +73,8 @@ def by_name(profiles: pd.DataFrame) -> np.ndarray:
 def per_group(mechanism, profiles: pd.DataFrame, groups, rng: np.random.Generator) -> Protected:
     """Protect the rows of each group by themselves, as §7 does with municipalities; ``groups``: the label of each row.
 
+    ``mechanism``: one that forms groups (Primule, Mdav).
+
     The groups of the result are numbered through all of these, in the order of their labels, each with a child of ``rng``.
     """
     rows = parts(groups, len(profiles))
