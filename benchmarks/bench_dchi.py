@@ -11,10 +11,10 @@ import pandas as pd
 from measure import SEED, Case, table
 from scipy.spatial.distance import cdist
 
-from mobpriv.attacks.visits.most_visited import most_visited, poi_guess, relative
+from mobpriv.attacks.visits.most_visited import most_visited, poi_guess, relative_delta
 from mobpriv.attacks.visits.reidentification import guesses, reidentification_rate
 from mobpriv.experiments import dchi
-from mobpriv.experiments.dchi import draw, prepare
+from mobpriv.experiments.dchi import draw, sample_setting
 from mobpriv.mechanisms.visits import LaplaceCounts, RandomisedResponse
 from mobpriv.metrics.visits_audits import count_telling
 from mobpriv.visits.affinity import Neighbourhood, affinity
@@ -58,7 +58,7 @@ def by_scipy(profiles, rng):
 
 def algorithm_16(profiles, rng):
     said = LaplaceCounts(2.0).protect(profiles, rng).to_numpy()
-    return most_visited(said, profiles.to_numpy(), relative(0.3, profiles), poi_guess(said))
+    return most_visited(said, profiles.to_numpy(), relative_delta(0.3, profiles), poi_guess(said))
 
 
 def near(profiles) -> RandomisedResponse:
@@ -78,7 +78,7 @@ def by_loop(profiles, rng):
 
 def figure(draws, profiles, rng):
     first = pd.DataFrame(rng.binomial(profiles.to_numpy(), 0.4), profiles.index, profiles.columns)
-    samples = draw(prepare(first, profiles - first), rng, 200)
+    samples = draw(sample_setting(first, profiles - first), rng, 200)
     return draws(samples)
 
 
@@ -116,7 +116,7 @@ CASES = [
     of("Algorithm 11, 30 δ and 20 M", "mobpriv guesses, counts", partial(ours, LaplaceCounts), 5_000, 28),
     of("Algorithm 11, 30 δ and 20 M", "peer: SciPy cdist in blocks, counts", by_scipy, 5_000, 28, runs=1),
     of("Algorithm 16", "mobpriv most_visited", algorithm_16, 20_000, 28, runs=1),
-    of("N(b, 5)", "mobpriv Neighbourhood", lambda p, rng: near(p).chi.of(p > 0), 100_000, 28),
+    of("N(b, 5)", "mobpriv Neighbourhood", lambda p, rng: near(p).chi.masks(p > 0), 100_000, 28),
     of("N(b, 5)", "peer: Python loop over NumPy rows", by_loop, 100_000, 28, runs=1),
     of(
         "who betrays herself under N(b, 5)",

@@ -40,9 +40,9 @@ def geometric(shape: tuple[int, ...], epsilon, rng: np.random.Generator) -> np.n
     >>> geometric((2, 3), 1.0, np.random.default_rng(1)).shape
     (2, 3)
     """
-    each = np.broadcast_to(epsilon, shape)
-    fractions = {value: Fraction(value) for value in np.unique(each).tolist()}
-    return np.array([_one(fractions[value], rng) for value in each.ravel().tolist()], np.int64).reshape(shape)
+    epsilons = np.broadcast_to(epsilon, shape)
+    fractions = {value: Fraction(value) for value in np.unique(epsilons).tolist()}
+    return np.array([_one(fractions[value], rng) for value in epsilons.ravel().tolist()], np.int64).reshape(shape)
 
 
 def _one(epsilon: Fraction, rng: np.random.Generator) -> int:

@@ -16,8 +16,8 @@ tails. Drawn noise does not reach the tails: u has 53 bits, so the noise is at m
 import numpy as np
 from scipy.special import expit
 
-ROUNDING = ("nearest", "floor")
-LEAST_U = 2.0**-53  # the generator's numbers are multiples of it; 0 would yield infinite noise
+ROUNDING_RULES = ("nearest", "floor")
+MIN_U = 2.0**-53  # the generator's numbers are multiples of it; 0 would yield infinite noise
 
 
 def least_p(epsilon):
@@ -33,15 +33,15 @@ def flips(u: np.ndarray, p) -> np.ndarray:
 def laplace(u: np.ndarray) -> np.ndarray:
     """Laplace noise of scale 1 by inversion of its distribution function: |d| = −ln(1 − |2u − 1|), with the sign of 2u − 1."""
     v = 2 * u - 1
-    return np.copysign(-np.log(np.maximum(1 - np.abs(v), LEAST_U)), v)
+    return np.copysign(-np.log(np.maximum(1 - np.abs(v), MIN_U)), v)
 
 
-def farthest(epsilon, rounding: str = "nearest") -> np.ndarray:
+def largest_error(epsilon, rounding: str = "nearest") -> np.ndarray:
     """The largest upward error of a published count with rounded Laplace noise from a uniform number of 53 bits."""
-    return rounded(np.zeros(np.shape(epsilon)), -np.log(LEAST_U) / np.asarray(epsilon, float), rounding)
+    return rounded_and_clamped(np.zeros(np.shape(epsilon)), -np.log(MIN_U) / np.asarray(epsilon, float), rounding)
 
 
-def rounded(c: np.ndarray, d: np.ndarray, rounding: str = "nearest") -> np.ndarray:
+def rounded_and_clamped(c: np.ndarray, d: np.ndarray, rounding: str = "nearest") -> np.ndarray:
     """max(0, [c + d]) of §III-C, whole numbers; [·] rounds to the nearest one or, with ``floor``, to the integer part."""
     return np.maximum(0, np.floor(c + d + (0.5 if rounding == "nearest" else 0.0))).astype(np.int64)
 
@@ -49,7 +49,7 @@ def rounded(c: np.ndarray, d: np.ndarray, rounding: str = "nearest") -> np.ndarr
 def geometric(u: np.ndarray, epsilon) -> np.ndarray:
     """Two-sided geometric noise, P(d) = (1 − q)/(1 + q) · q^|d| with q = e^−ε: |d| ≥ k has probability 2q^k/(1 + q) for k ≥ 1."""
     v = 2 * u - 1
-    tail = np.maximum(1 - np.abs(v), LEAST_U) * (1 + np.exp(-np.asarray(epsilon, float))) / 2
+    tail = np.maximum(1 - np.abs(v), MIN_U) * (1 + np.exp(-np.asarray(epsilon, float))) / 2
     return (np.sign(v) * np.floor(-np.log(tail) / epsilon)).astype(np.int64)
 
 
@@ -61,9 +61,9 @@ def log_flip(published, true, p) -> np.ndarray:
 
 def log_added(published, true, p) -> np.ndarray:
     """ln P(b̃ | b) for addition without modulo, as in the body of §III-B: b̃ is b or b + 1."""
-    more = np.asarray(published, int) - np.asarray(true, int)
+    difference = np.asarray(published, int) - np.asarray(true, int)
     with np.errstate(divide="ignore"):
-        return np.where(more == 1, np.log(p), np.where(more == 0, np.log1p(-np.asarray(p, float)), -np.inf))
+        return np.where(difference == 1, np.log(p), np.where(difference == 0, np.log1p(-np.asarray(p, float)), -np.inf))
 
 
 def log_laplace(published, true, epsilon, rounding: str = "nearest") -> np.ndarray:
@@ -77,16 +77,16 @@ def log_laplace(published, true, epsilon, rounding: str = "nearest") -> np.ndarr
     At c̃ = 0 all mass below 0 is added: for c ≥ 1 the probability is e^(−ε(c − 1/2))/2 (integer part: e^(−ε(c − 1))/2).
     """
     y, c, epsilon = np.asarray(published, float), np.asarray(true, float), np.asarray(epsilon, float)
-    apart = np.abs(y - c)
+    distance = np.abs(y - c)
     with np.errstate(invalid="ignore"):
         if rounding == "nearest":
             edge = 0.5
             inside = np.where(
-                y == c, np.log(-np.expm1(-epsilon / 2)), -epsilon * (apart - 0.5) + np.log(-np.expm1(-epsilon) / 2)
+                y == c, np.log(-np.expm1(-epsilon / 2)), -epsilon * (distance - 0.5) + np.log(-np.expm1(-epsilon) / 2)
             )
         else:
             edge = 1.0
-            steps = np.where(y >= c, apart, apart - 1)
+            steps = np.where(y >= c, distance, distance - 1)
             inside = -epsilon * steps + np.log(-np.expm1(-epsilon) / 2)
     at_0 = np.where(c == 0, np.log1p(-np.exp(-epsilon * edge) / 2), -epsilon * (c - edge) - np.log(2))
     return np.where(y == 0, at_0, inside)
@@ -95,6 +95,6 @@ def log_laplace(published, true, epsilon, rounding: str = "nearest") -> np.ndarr
 def log_geometric(published, true, epsilon) -> np.ndarray:
     """ln P(c̃ | c) of max(0, c + d), d two-sided geometric: (1 − q)/(1 + q) · q^|c̃ − c|, and q^c/(1 + q) at c̃ = 0."""
     y, c, epsilon = np.asarray(published, float), np.asarray(true, float), np.asarray(epsilon, float)
-    all_of_it = np.log1p(np.exp(-epsilon))
-    inside = np.log(-np.expm1(-epsilon)) - all_of_it - epsilon * np.abs(y - c)
-    return np.where(y == 0, -epsilon * c - all_of_it, inside)
+    log_one_plus_q = np.log1p(np.exp(-epsilon))
+    inside = np.log(-np.expm1(-epsilon)) - log_one_plus_q - epsilon * np.abs(y - c)
+    return np.where(y == 0, -epsilon * c - log_one_plus_q, inside)

@@ -14,9 +14,9 @@ from mobpriv import datasets
 from mobpriv.attacks.visits import denoising
 from mobpriv.attacks.visits.distances import l1
 from mobpriv.attacks.visits.inconsistencies import consistent
-from mobpriv.attacks.visits.likelihood import unlikeliness
-from mobpriv.attacks.visits.most_visited import most_visited, picked_rightly, poi_guess, read_off, relative
-from mobpriv.attacks.visits.reidentification import fits, guesses, reidentification_rate
+from mobpriv.attacks.visits.likelihood import negative_log_likelihood
+from mobpriv.attacks.visits.most_visited import most_visited, noisy_argmax, poi_guess, random_pick_probability, relative_delta
+from mobpriv.attacks.visits.reidentification import check_ranking_size, guesses, reidentification_rate
 from mobpriv.attacks.visits.scenarios import LEAKED_POIS, LEAKED_USERS
 from mobpriv.base.estimates import Estimate, middle_of, over_draws
 from mobpriv.base.noise import geometric, laplace
@@ -28,24 +28,24 @@ from mobpriv.mechanisms.visits import Geometric, LaplaceCounts, RandomisedRespon
 from mobpriv.mechanisms.visits.laplace_counts import SCALES
 from mobpriv.metrics.visits_audits import count_telling
 from mobpriv.visits.affinity import Neighbourhood, affinity, neighbourhood
-from mobpriv.visits.profiles import LEAST, POIS, USERS, as_counts, count_profiles, day, eligible, pois_of
-from mobpriv.visits.statistician import corrected_visitors, mean_error, visitors, visits
+from mobpriv.visits.profiles import MIN_POIS, POIS, USERS, as_counts, count_profiles, day, eligible, pois_of
+from mobpriv.visits.statistician import corrected_visitors, mean_error, visitors_per_poi, visits_per_poi
 
 # ------------------------------------------------------------ Draw the sample of §VI-A many times
 # The paper's figures use one sample; we draw ``draws`` samples, so that a figure has a band. Arrays have the sample first:
 # profiles (draws, n, m), rates (draws, …).
 SCENARIOS = ("1", "2.1", "2.2")
-LAWS = ("laplace", "geometric")
+NOISE_LAWS = ("laplace", "geometric")
 
 
-class Setting(NamedTuple):
+class SampleSetting(NamedTuple):
     """Count profiles of the eligible users of each day, one array (user-days, m) for each of §VI-A's periods."""
 
     users: pd.Index  # of each row
     pois: pd.Index
     first: np.ndarray  # T1, 00:00 to 11:59
     second: np.ndarray  # T2, 12:00 to 23:59
-    everybody: int  # users in all
+    total_users: int  # users in all
     least: int  # distinct POIs in the day that an eligible user has at least
     offsets: np.ndarray  # (days + 1,): the rows of a day are offsets[d] … offsets[d + 1] − 1
     layouts: np.ndarray  # (days,): the layout of the POIs; a POI is at another place in another layout
@@ -92,15 +92,15 @@ class Protection(NamedTuple):
     scale: str = "calibrated"
     law: str = "laplace"  # of counts: laplace or geometric
 
-    def at(self, epsilon: float):
+    def mechanism(self, epsilon: float):
         """Return the mechanism for one ε; χ is passed to its ``noisy``, because every sample has its own affinity."""
         if not self.counts:
             return RandomisedResponse(float(epsilon))
-        if one_of("law", self.law, LAWS) == "geometric":
+        if one_of("law", self.law, NOISE_LAWS) == "geometric":
             return Geometric(float(epsilon))
         return LaplaceCounts(float(epsilon), rounding=self.rounding, scale=self.scale)
 
-    def of(self, counts: np.ndarray) -> np.ndarray:
+    def true_profiles(self, counts: np.ndarray) -> np.ndarray:
         """Return the true profiles to protect: the counts, or whether they are above 0."""
         return counts if self.counts else counts > 0
 
@@ -119,17 +119,19 @@ class Leaked(NamedTuple):
     pois: np.ndarray  # (draws, J): which POIs leaked
 
 
-def prepare(first: pd.DataFrame, second: pd.DataFrame, least: int = LEAST) -> Setting:
+def sample_setting(first: pd.DataFrame, second: pd.DataFrame, least: int = MIN_POIS) -> SampleSetting:
     """Make the setting from the count profiles of the two halves of a day, of the same users at the same POIs."""
     for one, two, what in ((first.index, second.index, "users"), (first.columns, second.columns, "POIs")):
         if not one.equals(two):
             raise ValueError(f"both halves of the day must be of the same {what}, in one order ({len(one)} and {len(two)})")
-    among = eligible(as_counts(first) + as_counts(second), least).index
-    halves = first.loc[among].to_numpy(), second.loc[among].to_numpy()
-    return Setting(among, first.columns, *halves, len(first), least, np.array([0, len(among)]), np.zeros(1, int))
+    eligible_users = eligible(as_counts(first) + as_counts(second), least).index
+    halves = first.loc[eligible_users].to_numpy(), second.loc[eligible_users].to_numpy()
+    return SampleSetting(
+        eligible_users, first.columns, *halves, len(first), least, np.array([0, len(eligible_users)]), np.zeros(1, int)
+    )
 
 
-def together(days: Sequence[Setting]) -> Setting:
+def join_settings(days: Sequence[SampleSetting]) -> SampleSetting:
     """Join the settings of several days at the same POIs; a sample is of one of the days."""
     if not days:
         raise ValueError("there is no day to draw from")
@@ -141,10 +143,10 @@ def together(days: Sequence[Setting]) -> Setting:
     offsets = np.concatenate([[0], np.cumsum([len(day.users) for day in days])])
     halves = (np.concatenate([getattr(day, half) for day in days]) for half in ("first", "second"))
     layouts = np.concatenate([day.layouts for day in days])
-    return Setting(users, one.pois, *halves, max(day.everybody for day in days), one.least, offsets, layouts)
+    return SampleSetting(users, one.pois, *halves, max(day.total_users for day in days), one.least, offsets, layouts)
 
 
-def draw(setting: Setting, rng: np.random.Generator, draws: int = 200, n: int = USERS) -> Samples:
+def draw(setting: SampleSetting, rng: np.random.Generator, draws: int = 200, n: int = USERS) -> Samples:
     """Draw ``draws`` samples of n users without replacement, each on a random day with enough users."""
     whole("draws", draws, 1)
     whole("n", n, 1)
@@ -152,23 +154,23 @@ def draw(setting: Setting, rng: np.random.Generator, draws: int = 200, n: int = 
     if not len(days):
         raise ValueError(
             f"a sample of {n} users needs {n} users with {setting.least} distinct POIs or more (there are {setting.per_day.max()} of "
-            f"{setting.everybody}{' on the best day' if len(setting.per_day) > 1 else ''}): take fewer users"
+            f"{setting.total_users}{' on the best day' if len(setting.per_day) > 1 else ''}): take fewer users"
         )
-    m, taken = len(setting.pois), []
+    m, drawn = len(setting.pois), []
     for child in rng.spawn(draws):
         day = days[child.integers(len(days))] if len(days) > 1 else days[0]
         users = np.sort(setting.offsets[day] + child.choice(setting.per_day[day], n, replace=False))
-        taken.append((users, child.random((n, m)), child.permutation(n), child.permutation(m), setting.layouts[day]))
-    users, u, user_order, poi_order, layout = (np.stack(part) for part in zip(*taken, strict=True))
+        drawn.append((users, child.random((n, m)), child.permutation(n), child.permutation(m), setting.layouts[day]))
+    users, u, user_order, poi_order, layout = (np.stack(part) for part in zip(*drawn, strict=True))
     first, second = setting.first[users], setting.second[users]
     return Samples(first, second, affinity(first + second > 0), u, users, user_order, poi_order, layout)
 
 
-def published(samples: Samples, protection: Protection, epsilon: float, scenario: str = "2.2") -> np.ndarray:
+def perturbed_profiles(samples: Samples, protection: Protection, epsilon: float, scenario: str = "2.2") -> np.ndarray:
     """Return the sanitised profiles ã_i of all n users, (draws, n, m)."""
     counts = samples.period(scenario)
     chi = protection.chi(counts, samples.affinity)
-    return protection.at(epsilon).noisy(protection.of(counts), chi, samples.u)
+    return protection.mechanism(epsilon).noisy(protection.true_profiles(counts), chi, samples.u)
 
 
 def leaked(samples: Samples, protection: Protection, sanitised: np.ndarray, scenario: str, amount: int | None = None) -> Leaked:
@@ -185,7 +187,7 @@ def leaked(samples: Samples, protection: Protection, sanitised: np.ndarray, scen
         pois = np.sort(samples.poi_order[:, : whole("amount", LEAKED_POIS if amount is None else amount, 1, m)], axis=1)
     elif scenario == "2.2":
         users = np.sort(samples.user_order[:, : whole("amount", LEAKED_USERS if amount is None else amount, 1, n)], axis=1)
-    true = protection.of(samples.first if scenario == "1" else samples.day)
+    true = protection.true_profiles(samples.first if scenario == "1" else samples.day)
     at = (np.arange(draws)[:, None, None], users[:, :, None], pois[:, None, :])
     return Leaked(sanitised[at], true[at], users, pois)
 
@@ -205,7 +207,7 @@ class Layout(NamedTuple):
 
 class Days(NamedTuple):
     layouts: tuple[Layout, ...]
-    setting: Setting  # of all days with enough users, in every layout
+    setting: SampleSetting  # of all days with enough users, in every layout
     dates: tuple[str, ...]  # of the setting's days
     zone: str  # time zone in which they begin
     callers: np.ndarray  # number of users with a call on each day of the setting, at these POIs or elsewhere
@@ -223,10 +225,10 @@ class Days(NamedTuple):
     def places(self) -> np.ndarray:
         """Return latitude and longitude of each POI in each layout, (layouts, m, 2); a POI has the name of a cell."""
         cells = (layout.data.cells.set_index(layout.data.cells["cell"].astype(str)) for layout in self.layouts)
-        return np.stack([of.loc[self.setting.pois.astype(str), ["lat", "lng"]].to_numpy() for of in cells])
+        return np.stack([table.loc[self.setting.pois.astype(str), ["lat", "lng"]].to_numpy() for table in cells])
 
 
-def choose(
+def choose_days(
     dataset: str,
     start: str = "",
     days: int = 28,
@@ -234,7 +236,7 @@ def choose(
     m: int = POIS,
     region: str = "densest",
     n: int = USERS,
-    least: int = LEAST,
+    least: int = MIN_POIS,
     rate: float = 0.0,
     seed: int = 1,
     leave_out: str = "",
@@ -258,31 +260,31 @@ def choose(
             raise ValueError(
                 f"{dataset} holds traces, and call records are needed: rate=30 simulates 30 calls a day for each user"
             )
-        made = calling(dataset, rate, m, seed, leave_out, layouts)
+        call_sets = calling(dataset, rate, m, seed, leave_out, layouts)
     else:
         for_traces(dataset, rate=rate, leave_out=leave_out)
-        made = [datasets.load_calls(dataset)]
-    data = made[0]
+        call_sets = [datasets.load_calls(dataset)]
+    data = call_sets[0]
     if not len(data.calls):
         raise ValueError(f"{data.name} holds no calls")
     first = first_day(start, data.calls["t"], zone)
     wanted = [f"{date:%Y-%m-%d}" for date in pd.date_range(first, periods=days)]
-    found, there = [], {}
-    for k, calls in enumerate(made):
+    chosen_layouts, available = [], {}
+    for k, calls in enumerate(call_sets):
         use = calls.calls["cell"].value_counts() if region == "used" else None
-        found.append(Layout(calls, pois_of(calls.cells, m, region, use)))
-        there |= {(k, date): of for date, of in _by_day(found[-1], wanted, zone, least).items()}
-    enough = {at: of for at, of in there.items() if len(of[0].users) >= n}
-    if not there:
+        chosen_layouts.append(Layout(calls, pois_of(calls.cells, m, region, use)))
+        available |= {(k, date): day_users for date, day_users in _by_day(chosen_layouts[-1], wanted, zone, least).items()}
+    sufficient = {key: day_users for key, day_users in available.items() if len(day_users[0].users) >= n}
+    if not available:
         raise ValueError(f"no call of {data.name} begins in the chosen days: choose another start")
-    if not enough:
-        most = max((len(setting.users) for setting, _ in there.values()), default=0)
+    if not sufficient:
+        largest = max((len(setting.users) for setting, _ in available.values()), default=0)
         raise ValueError(
-            f"no day of {data.name} has {n} users at {least} distinct POIs or more (the most on one of {len({date for _, date in there})} days "
-            f"with calls: {most}): take fewer users, or simulate more calls on traces"
+            f"no day of {data.name} has {n} users at {least} distinct POIs or more (the most on one of {len({date for _, date in available})} days "
+            f"with calls: {largest}): take fewer users, or simulate more calls on traces"
         )
-    setting = together([of._replace(layouts=np.array([k])) for (k, _), (of, _) in enough.items()])
-    dates = tuple(sorted({date for _, date in enough}))
+    setting = join_settings([day_users._replace(layouts=np.array([k])) for (k, _), (day_users, _) in sufficient.items()])
+    dates = tuple(sorted({date for _, date in sufficient}))
     per_day = setting.per_day
     users = f"{per_day.min()}" if per_day.min() == per_day.max() else f"{per_day.min()} to {per_day.max()}"
     sites = counted(_sites(data), "site")
@@ -292,23 +294,23 @@ def choose(
         f"On {counted(len(dates), 'day')} of {len(wanted)} from {wanted[0]} on, at least {n} users visited {least} POIs or more. "
         f"We draw each sample from one of these days. Such users number {users} a day, {shown(setting.users.nunique())} in all"
     )
-    callers = np.array([calling for _, calling in enough.values()])
-    return Days(tuple(found), setting, dates, zone, callers, selection, (seed, 1) if of_traces else (seed,))
+    callers = np.array([calling for _, calling in sufficient.values()])
+    return Days(tuple(chosen_layouts), setting, dates, zone, callers, selection, (seed, 1) if of_traces else (seed,))
 
 
-def _by_day(layout: Layout, wanted: list[str], zone: str, least: int) -> dict[str, tuple[Setting, int]]:
+def _by_day(layout: Layout, wanted: list[str], zone: str, least: int) -> dict[str, tuple[SampleSetting, int]]:
     """Return for each day with calls its eligible users and the number of callers."""
-    calls, found = layout.data.calls, {}
+    calls, settings = layout.data.calls, {}
     t = calls["t"]
     for date in wanted:
-        of = day(date, zone)
-        own = calls[(t >= of.whole[0]) & (t < of.whole[1])]
-        if not len(own):
+        this_day = day(date, zone)
+        day_calls = calls[(t >= this_day.full[0]) & (t < this_day.full[1])]
+        if not len(day_calls):
             continue
-        here = own[own["cell"].isin(layout.pois.index)]
-        halves = (count_profiles(here, layout.pois, half).counts for half in (of.first, of.second))
-        found[date] = prepare(*halves, least), own["user"].nunique()
-    return found
+        poi_calls = day_calls[day_calls["cell"].isin(layout.pois.index)]
+        halves = (count_profiles(poi_calls, layout.pois, half).counts for half in (this_day.first, this_day.second))
+        settings[date] = sample_setting(*halves, least), day_calls["user"].nunique()
+    return settings
 
 
 def _sites(data: CallSet) -> int:
@@ -324,7 +326,7 @@ EPSILONS = (0.1, 0.2, 0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 10)
 ANCHORS = (0.1, 1, 2, 3, 4, 5, 6, 7)  # the values at which claims are tested
 ESTIMATORS = ("unbiased", "printed", "likeliest")
 ADVERSARIES = ("profileGuess", "likelihood")
-TIE = 1e-9
+TIE_TOLERANCE = 1e-9
 
 
 class Row(NamedTuple):
@@ -361,9 +363,9 @@ def protection(chi: str, counts: bool = False, **options) -> Protection:
     return Protection(counts, int(chi[1:]), {"N": "printed", "F": "further"}[chi[0]], **options)
 
 
-def over(name: str, at: Sequence, values: np.ndarray) -> dict[str, Estimate]:
-    """Name the results of a family: ``name`` and each of ``at``, with the repetitions of ``values`` (draws, len(at)) there."""
-    return {f"{name}.{x}": over_draws(values[:, k]) for k, x in enumerate(at)}
+def estimates_over(name: str, labels: Sequence, values: np.ndarray) -> dict[str, Estimate]:
+    """Name the results of a family: ``name`` and each of ``labels``, with the repetitions in ``values`` (draws, len(labels))."""
+    return {f"{name}.{x}": over_draws(values[:, k]) for k, x in enumerate(labels)}
 
 
 def band(values: np.ndarray, level: float = 0.9) -> Band:
@@ -373,17 +375,17 @@ def band(values: np.ndarray, level: float = 0.9) -> Band:
 
 def level(samples: Samples, protection: Protection) -> np.ndarray:
     """Return the reference of the mean error (§VI-B): the average of f_1 or of f_2 over the POIs, (draws,)."""
-    of = visits(samples.day) if protection.counts else visitors(samples.day > 0)
-    return of.mean(axis=-1)
+    per_poi = visits_per_poi(samples.day) if protection.counts else visitors_per_poi(samples.day > 0)
+    return per_poi.mean(axis=-1)
 
 
 def unique(profiles: np.ndarray) -> np.ndarray:
     """Return for each sample the share of the profiles (draws, n, m) that are unique, (draws,)."""
-    found = []
-    for one in profiles:
-        _, whose, how_many = np.unique(one, axis=0, return_inverse=True, return_counts=True)
-        found.append((how_many[np.ravel(whose)] == 1).mean())
-    return np.array(found)
+    shares = []
+    for sample in profiles:
+        _, inverse, set_sizes = np.unique(sample, axis=0, return_inverse=True, return_counts=True)
+        shares.append((set_sizes[np.ravel(inverse)] == 1).mean())
+    return np.array(shares)
 
 
 def telling(samples: Samples, protection: Protection, epsilon: float = 1.0) -> dict[str, np.ndarray]:
@@ -395,13 +397,13 @@ def telling(samples: Samples, protection: Protection, epsilon: float = 1.0) -> d
     """
     draws, n, m = samples.day.shape
     users, pois = (pd.RangeIndex(size) for size in (n, m))
-    found = {name: np.empty(draws) for name in ("users", "neighbours", "probability")}
+    results = {name: np.empty(draws) for name in ("users", "neighbours", "probability")}
     for k, matrix in enumerate(samples.affinity):
         chi = Neighbourhood(protection.neighbours, matrix, protection.reading, protection.ties)
-        of = count_telling(replace(protection.at(epsilon), chi=chi), pd.DataFrame(samples.day[k], users, pois))
-        found["users"][k], found["neighbours"][k] = (of["neighbours"] > 0).mean(), of["neighbours"].mean() / m
-        found["probability"][k] = of["probability"].mean()
-    return found
+        excluded = count_telling(replace(protection.mechanism(epsilon), chi=chi), pd.DataFrame(samples.day[k], users, pois))
+        results["users"][k], results["neighbours"][k] = (excluded["neighbours"] > 0).mean(), excluded["neighbours"].mean() / m
+        results["probability"][k] = excluded["probability"].mean()
+    return results
 
 
 def error(samples: Samples, protection: Protection, epsilons: Sequence[float], corrected: bool = False) -> np.ndarray:
@@ -413,16 +415,19 @@ def error(samples: Samples, protection: Protection, epsilons: Sequence[float], c
     true_or_false("corrected", corrected)
     if corrected and protection.counts:
         raise ValueError("corrected is for booleans: the estimate of visits is not corrected")
-    true, found = protection.of(samples.day), []
+    true, errors = protection.true_profiles(samples.day), []
     chi = protection.chi(samples.day, samples.affinity)
-    of = visits if protection.counts else visitors
+    statistic = visits_per_poi if protection.counts else visitors_per_poi
     for epsilon in epsilons:
-        mechanism = protection.at(epsilon)
-        said = mechanism.noisy(true, chi, samples.u)
-        found.append(
-            mean_error(of(true), corrected_visitors(said, mechanism.flip, chi.sum(axis=-2)) if corrected else of(said))
+        mechanism = protection.mechanism(epsilon)
+        perturbed = mechanism.noisy(true, chi, samples.u)
+        errors.append(
+            mean_error(
+                statistic(true),
+                corrected_visitors(perturbed, mechanism.flip, chi.sum(axis=-2)) if corrected else statistic(perturbed),
+            )
         )
-    return np.stack(found, axis=-1)
+    return np.stack(errors, axis=-1)
 
 
 def surface(
@@ -430,13 +435,13 @@ def surface(
     protection: Protection,
     epsilon: float,
     deltas: Sequence[float],
-    most: Sequence[int],
+    max_candidates: Sequence[int],
     scenario: str = "2.2",
     amount: int | None = None,
 ) -> np.ndarray:
     """Figures 8 to 12: return the re-identification rate r(δ, M, n) of Algorithm 11, (draws, δ, M)."""
-    leak = leaked(samples, protection, published(samples, protection, epsilon, scenario), scenario, amount)
-    return reidentification_rate(guesses(leak.published, leak.known, deltas), most)
+    leak = leaked(samples, protection, perturbed_profiles(samples, protection, epsilon, scenario), scenario, amount)
+    return reidentification_rate(guesses(leak.published, leak.known, deltas), max_candidates)
 
 
 def without_inconsistencies(
@@ -446,17 +451,17 @@ def without_inconsistencies(
     taus: Sequence[float],
     number: int = 8,  # N
     delta: float = 2.0,
-    most: int = 2,  # M
+    max_candidates: int = 2,  # M
     scenario: str = "2.2",
 ) -> np.ndarray:
     """Figure 13: return r̄(δ, M, n, τ, N) of Algorithms 12 and 11, (draws, τ); τ = 0 discards nothing: Algorithm 11 alone."""
-    said = published(samples, protection, epsilon, scenario)
-    found = []
+    perturbed = perturbed_profiles(samples, protection, epsilon, scenario)
+    rates = []
     for tau in taus:
-        kept = consistent(said, samples.affinity, [tau], [number])[0, 0]
+        kept = consistent(perturbed, samples.affinity, [tau], [number])[0, 0]
         leak = leaked(samples, protection, kept, scenario)
-        found.append(reidentification_rate(guesses(leak.published, leak.known, [delta]), [most])[..., 0, 0])
-    return np.stack(found, axis=-1)
+        rates.append(reidentification_rate(guesses(leak.published, leak.known, [delta]), [max_candidates])[..., 0, 0])
+    return np.stack(rates, axis=-1)
 
 
 def estimated_epsilon(
@@ -481,26 +486,26 @@ def estimated_epsilon(
         raise ValueError(
             f"the likeliest ε is that of Laplace noise, not of {protection.law}: take the unbiased or printed estimator"
         )
-    chi, found = protection.chi(samples.period(scenario), samples.affinity), []
+    chi, estimates = protection.chi(samples.period(scenario), samples.affinity), []
     for epsilon in epsilons:
-        leak = leaked(samples, protection, published(samples, protection, epsilon, scenario), scenario)
+        leak = leaked(samples, protection, perturbed_profiles(samples, protection, epsilon, scenario), scenario)
         mask = chi[np.arange(len(chi))[:, None, None], leak.users[:, :, None], leak.pois[:, None, :]] if chi_known else None
         sides = (leak.published, leak.known, mask)
         if not protection.counts:
             form = "printed" if estimator == "printed" else "unbiased"
-            found.append(denoising.epsilon_of(denoising.guess_bernoulli(*sides, form, pooled)))
+            estimates.append(denoising.epsilon_of(denoising.guess_bernoulli(*sides, form, pooled)))
         elif estimator == "likeliest":
-            found.append(SCALES[protection.scale] * denoising.likeliest_epsilon(*sides, protection.rounding, pooled))
+            estimates.append(SCALES[protection.scale] * denoising.max_likelihood_epsilon(*sides, protection.rounding, pooled))
         else:
-            found.append(denoising.guess_laplacian(*sides, estimator, pooled))
-    return np.stack(found, axis=1)
+            estimates.append(denoising.guess_laplacian(*sides, estimator, pooled))
+    return np.stack(estimates, axis=1)
 
 
-def epsilon_error(samples: Samples, protection: Protection, epsilons: Sequence[float], **how) -> np.ndarray:
+def epsilon_error(samples: Samples, protection: Protection, epsilons: Sequence[float], **options) -> np.ndarray:
     """Figure 14: return the relative error |ε̃ − ε|/ε, arguments and shape of :func:`estimated_epsilon`; infinite if ε̃ is."""
-    found = estimated_epsilon(samples, protection, epsilons, **how)
-    true = np.reshape(np.asarray(epsilons, float), (1, -1) + (1,) * (found.ndim - 2))
-    return np.abs(found - true) / true
+    estimates = estimated_epsilon(samples, protection, epsilons, **options)
+    true = np.reshape(np.asarray(epsilons, float), (1, -1) + (1,) * (estimates.ndim - 2))
+    return np.abs(estimates - true) / true
 
 
 def most_visited_rate(
@@ -526,32 +531,37 @@ def most_visited_rate(
     """
     one_of("guess", guess, ("sanitised", "leaked"))
     counts = samples.period(scenario)
-    said = published(samples, protection, epsilon, scenario)
-    leak = leaked(samples, protection, said, scenario)
+    perturbed = perturbed_profiles(samples, protection, epsilon, scenario)
+    leak = leaked(samples, protection, perturbed, scenario)
     draws = np.arange(len(counts))[:, None, None]
-    own = counts[draws, leak.users[:, :, None], leak.pois[:, None, :]]  # true counts of the published period at the leaked POIs
-    whole_own, whole_said = counts[draws[:, :, 0], leak.users], said[draws[:, :, 0], leak.users]
+    # true counts of the published period at the leaked POIs
+    true = counts[draws, leak.users[:, :, None], leak.pois[:, None, :]]
+    full_true, full_perturbed = counts[draws[:, :, 0], leak.users], perturbed[draws[:, :, 0], leak.users]
     if guess == "sanitised":
-        of = poi_guess(whole_said, protection.chi(counts, samples.affinity)[draws[:, :, 0], leak.users])
+        guessed_pois = poi_guess(full_perturbed, protection.chi(counts, samples.affinity)[draws[:, :, 0], leak.users])
     else:
-        of = np.zeros(whole_said.shape, bool)
-        np.put_along_axis(of, np.broadcast_to(leak.pois[:, None, :], leak.known.shape), poi_guess(leak.known), axis=-1)
-    limit = np.full(own.shape[:2], float(delta)) if absolute else relative(delta, own)
-    sides = (leak.published, leak.known, limit, of)
+        guessed_pois = np.zeros(full_perturbed.shape, bool)
+        np.put_along_axis(
+            guessed_pois, np.broadcast_to(leak.pois[:, None, :], leak.known.shape), poi_guess(leak.known), axis=-1
+        )
+    limit = np.full(true.shape[:2], float(delta)) if absolute else relative_delta(delta, true)
+    sides = (leak.published, leak.known, limit, guessed_pois)
     if not others:  # each user is a sample of her own
         sides = (side.reshape(-1, 1, *side.shape[2:]) for side in sides)
-    named = most_visited(*sides, empty).named.reshape(of.shape)
-    there = whole_own.any(axis=-1)
-    right = (named & poi_guess(whole_own)).any(axis=-1) & there
-    return right.sum(axis=-1) / there.sum(axis=-1), there.sum(axis=-1)
+    predicted = most_visited(*sides, empty).predicted.reshape(guessed_pois.shape)
+    has_visits = full_true.any(axis=-1)
+    right = (predicted & poi_guess(full_true)).any(axis=-1) & has_visits
+    return right.sum(axis=-1) / has_visits.sum(axis=-1), has_visits.sum(axis=-1)
 
 
-def read_off_rate(samples: Samples, protection: Protection, epsilon: float, scenario: str = "2.2") -> np.ndarray:
+def noisy_argmax_rate(samples: Samples, protection: Protection, epsilon: float, scenario: str = "2.2") -> np.ndarray:
     """Return how often a random argmax of the sanitised counts is a most visited POI, without a leak, (draws,)."""
     counts = samples.period(scenario)
-    there = counts.any(axis=-1)
-    right = picked_rightly(read_off(published(samples, protection, epsilon, scenario)), np.where(there[..., None], counts, 1))
-    return np.where(there, right, 0).sum(axis=-1) / there.sum(axis=-1)
+    has_visits = counts.any(axis=-1)
+    right = random_pick_probability(
+        noisy_argmax(perturbed_profiles(samples, protection, epsilon, scenario)), np.where(has_visits[..., None], counts, 1)
+    )
+    return np.where(has_visits, right, 0).sum(axis=-1) / has_visits.sum(axis=-1)
 
 
 def nearest_rate(
@@ -566,22 +576,22 @@ def nearest_rate(
     where a candidate's neighbourhood is unknown.
     """
     one_of("adversary", adversary, ADVERSARIES)
-    leak = leaked(samples, protection, published(samples, protection, epsilon, scenario), scenario, amount)
-    fits(leak.published.shape[0] * leak.published.shape[1], leak.known.shape[1])
+    leak = leaked(samples, protection, perturbed_profiles(samples, protection, epsilon, scenario), scenario, amount)
+    check_ranking_size(leak.published.shape[0] * leak.published.shape[1], leak.known.shape[1])
     if adversary == "profileGuess":
         d = l1(leak.published, leak.known).astype(float)
     else:
         if scenario == "1" or (scenario == "2.1" and protection.neighbours is not None):
             raise ValueError("the likelihood needs true profiles of the published period, and with N(b, n) of all POIs")
         known = leak.known.astype(np.int64)
-        d = unlikeliness(
-            protection.at(epsilon),
+        d = negative_log_likelihood(
+            protection.mechanism(epsilon),
             leak.published,
             known,
             protection.chi(known, samples.affinity) if scenario == "2.2" else np.ones(known.shape, bool),
         )
-    own = np.diagonal(d, axis1=1, axis2=2)
-    return ((d <= own[..., None] + TIE).sum(axis=-1) == 1).mean(axis=-1)
+    true_distance = np.diagonal(d, axis1=1, axis2=2)
+    return ((d <= true_distance[..., None] + TIE_TOLERANCE).sum(axis=-1) == 1).mean(axis=-1)
 
 
 def side_information(
@@ -591,27 +601,31 @@ def side_information(
 
     Shape: (draws, users, POIs).
     """
-    said = published(samples, protection, epsilon, "2.2")
-    pois = [whole("pois", some, 1, said.shape[-1], f"must be whole numbers in 1 … {said.shape[-1]}") for some in pois]
-    found = np.empty((len(said), len(users), len(pois)))
+    perturbed = perturbed_profiles(samples, protection, epsilon, "2.2")
+    pois = [
+        whole("pois", n_pois, 1, perturbed.shape[-1], f"must be whole numbers in 1 … {perturbed.shape[-1]}") for n_pois in pois
+    ]
+    rates = np.empty((len(perturbed), len(users), len(pois)))
     for a, count in enumerate(users):
-        whole_ones = leaked(samples, protection, said, "2.2", count)
-        for b, some in enumerate(pois):
-            at = np.broadcast_to(np.sort(samples.poi_order[:, :some], axis=1)[:, None, :], (*whole_ones.known.shape[:2], some))
-            sides = (np.take_along_axis(side, at, axis=-1) for side in (whole_ones.published, whole_ones.known))
-            found[:, a, b] = best_rate(*sides, most)
-    return found
+        leak = leaked(samples, protection, perturbed, "2.2", count)
+        for b, n_pois in enumerate(pois):
+            columns = np.broadcast_to(
+                np.sort(samples.poi_order[:, :n_pois], axis=1)[:, None, :], (*leak.known.shape[:2], n_pois)
+            )
+            sides = (np.take_along_axis(side, columns, axis=-1) for side in (leak.published, leak.known))
+            rates[:, a, b] = best_rate(*sides, most)
+    return rates
 
 
-def best_rate(said: np.ndarray, known: np.ndarray, most: int = 1) -> np.ndarray:
+def best_rate(perturbed: np.ndarray, known: np.ndarray, most: int = 1) -> np.ndarray:
     """Return max over δ of r(δ, M, n), (draws,).
 
     §VI-C: "the attacker's strategy is not known a priori, the worst case should be considered".
     """
-    return best_rates(said, known, [most])[:, 0]
+    return best_rates(perturbed, known, [most])[:, 0]
 
 
-def best_rates(said: np.ndarray, known: np.ndarray, most: Sequence[int]) -> np.ndarray:
+def best_rates(perturbed: np.ndarray, known: np.ndarray, most: Sequence[int]) -> np.ndarray:
     """Return max over δ of r(δ, M, n) for each sample and M, (draws, M), also for large samples.
 
     Profiles (draws, n, J); row i of both belongs to one user. User i is a success from her own distance up to the distance of
@@ -619,26 +633,26 @@ def best_rates(said: np.ndarray, known: np.ndarray, most: Sequence[int]) -> np.n
     save memory.
     """
     most = [whole("most", m, 1) for m in most]
-    n, k = said.shape[1], known.shape[1]
-    fits(n, k)
-    found = np.empty((len(said), len(most)))
-    far = np.iinfo(np.int64).max
-    for d in range(len(said)):
-        apart = l1(said[d : d + 1], known[d : d + 1])[0]
-        own = np.diagonal(apart).astype(np.int64)
-        nearest = np.partition(apart, [m for m in most if m < k], axis=-1) if min(most) < k else apart
-        for at, m in enumerate(most):
-            beyond = nearest[:, m].astype(np.int64) if m < k else np.full(n, far)
-            found[d, at] = at_best(own, beyond)
-    return found
+    n, k = perturbed.shape[1], known.shape[1]
+    check_ranking_size(n, k)
+    rates = np.empty((len(perturbed), len(most)))
+    no_limit = np.iinfo(np.int64).max
+    for d in range(len(perturbed)):
+        distance = l1(perturbed[d : d + 1], known[d : d + 1])[0]
+        true_distance = np.diagonal(distance).astype(np.int64)
+        nearest = np.partition(distance, [m for m in most if m < k], axis=-1) if min(most) < k else distance
+        for column, m in enumerate(most):
+            beyond = nearest[:, m].astype(np.int64) if m < k else np.full(n, no_limit)
+            rates[d, column] = best_share(true_distance, beyond)
+    return rates
 
 
-def at_best(own: np.ndarray, beyond: np.ndarray) -> float:
-    """Return the largest share of users who succeed at one δ; user i succeeds for δ from ``own`` to below ``beyond``."""
-    there = own < beyond
-    starts, ends = np.sort(own[there]), np.sort(beyond[there])
+def best_share(true_distance: np.ndarray, beyond: np.ndarray) -> float:
+    """Return the largest share of users who succeed at one δ; user i succeeds for δ from ``true_distance`` to below ``beyond``."""
+    possible = true_distance < beyond
+    starts, ends = np.sort(true_distance[possible]), np.sort(beyond[possible])
     inside = np.searchsorted(starts, starts, side="right") - np.searchsorted(ends, starts, side="right")
-    return float(inside.max(initial=0) / len(own))
+    return float(inside.max(initial=0) / len(true_distance))
 
 
 # --------------------------------------------------------------------- Measure how clamping at 0 changes the number of visits
@@ -657,7 +671,7 @@ def unclamped(samples: Samples, protection: Protection, epsilon: float) -> np.nd
     """
     if not protection.counts:
         raise ValueError("booleans are not clamped: take counts")
-    c, mechanism = samples.day, protection.at(epsilon)
+    c, mechanism = samples.day, protection.mechanism(epsilon)
     if protection.law == "geometric":
         d = geometric(samples.u, epsilon)
     else:
@@ -667,20 +681,20 @@ def unclamped(samples: Samples, protection: Protection, epsilon: float) -> np.nd
 
 def unclamped_error(samples: Samples, protection: Protection, epsilons: Sequence[float]) -> np.ndarray:
     """Return the mean error of f_2 from counts that are not clamped, (draws, ε)."""
-    true = visits(samples.day)
-    return np.stack([mean_error(true, visits(unclamped(samples, protection, e))) for e in epsilons], axis=-1)
+    true = visits_per_poi(samples.day)
+    return np.stack([mean_error(true, visits_per_poi(unclamped(samples, protection, e))) for e in epsilons], axis=-1)
 
 
 def added(samples: Samples, protection: Protection, epsilon: float) -> Added:
     """Return the visits added at visited and at unvisited POIs; their sum over the POIs is the bias of f_2."""
     c = samples.day
-    apart = published(samples, protection, epsilon) - c
-    return Added(*(np.where(at, apart, 0).sum(axis=(1, 2)) / c.shape[-1] for at in (c > 0, c == 0)))
+    change = perturbed_profiles(samples, protection, epsilon) - c
+    return Added(*(np.where(at, change, 0).sum(axis=(1, 2)) / c.shape[-1] for at in (c > 0, c == 0)))
 
 
-def moved(samples: Samples, protection: Protection, epsilon: float) -> np.ndarray:
+def mean_change(samples: Samples, protection: Protection, epsilon: float) -> np.ndarray:
     """Return the mechanism's mean change of a positive count in χ, as a share of the average of these counts, (draws,)."""
     c = samples.day
-    there = (c > 0) & protection.chi(c, samples.affinity)
-    apart = np.abs(published(samples, protection, epsilon) - c)
-    return np.where(there, apart, 0).sum(axis=(1, 2)) / np.where(there, c, 0).sum(axis=(1, 2))
+    positive = (c > 0) & protection.chi(c, samples.affinity)
+    change = np.abs(perturbed_profiles(samples, protection, epsilon) - c)
+    return np.where(positive, change, 0).sum(axis=(1, 2)) / np.where(positive, c, 0).sum(axis=(1, 2))

@@ -14,8 +14,18 @@ from mobpriv.attacks.visits.inconsistencies import consistent, inconsistencies
 from mobpriv.attacks.visits.reidentification import guesses, reidentification_rate
 from mobpriv.base.noise import laplace, least_p
 from mobpriv.base.ranges import one_of, positive, whole
-from mobpriv.experiments.dchi import BOOLEANS, Leaked, Protection, Samples, best_rate, best_rates, error, leaked, published
-from mobpriv.visits.statistician import visitors
+from mobpriv.experiments.dchi import (
+    BOOLEANS,
+    Leaked,
+    Protection,
+    Samples,
+    best_rate,
+    best_rates,
+    error,
+    leaked,
+    perturbed_profiles,
+)
+from mobpriv.visits.statistician import visitors_per_poi
 
 
 # ------------------------------------------- Measure how well the adversary estimates the noise
@@ -30,22 +40,22 @@ def limit(epsilon) -> np.ndarray:
     return 2 * np.sinh(np.asarray(epsilon, float) / 2)
 
 
-def ratio(samples: Samples, epsilons: Sequence[float], rounded: bool = True, clamped: bool = True) -> np.ndarray:
+def estimate_ratio(samples: Samples, epsilons: Sequence[float], rounded: bool = True, clamped: bool = True) -> np.ndarray:
     """Return ε̃/ε of Algorithm 14 (without √2), leaked users pooled, (draws, ε), with or without rounding and clamping."""
     counts, noise = samples.day.astype(float), laplace(samples.u)
-    found = []
+    ratios = []
     for epsilon in epsilons:
-        said = counts + noise / epsilon
-        said = np.floor(said + 0.5) if rounded else said
-        said = np.maximum(said, 0) if clamped else said
-        leak = leaked(samples, BOOLEANS._replace(counts=True), said, "2.2")
-        found.append(1 / (np.abs(leak.published - leak.known).mean(axis=(1, 2)) * epsilon))
-    return np.stack(found, axis=-1)
+        perturbed = counts + noise / epsilon
+        perturbed = np.floor(perturbed + 0.5) if rounded else perturbed
+        perturbed = np.maximum(perturbed, 0) if clamped else perturbed
+        leak = leaked(samples, BOOLEANS._replace(counts=True), perturbed, "2.2")
+        ratios.append(1 / (np.abs(leak.published - leak.known).mean(axis=(1, 2)) * epsilon))
+    return np.stack(ratios, axis=-1)
 
 
 def estimated_p(samples: Samples, epsilon: float, users: int) -> np.ndarray:
     """Return p̃ of Algorithm 13 from the first ``users`` leaked users, pooled, (draws,); χ = all POIs."""
-    leak = leaked(samples, BOOLEANS, published(samples, BOOLEANS, epsilon), "2.2", users)
+    leak = leaked(samples, BOOLEANS, perturbed_profiles(samples, BOOLEANS, epsilon), "2.2", users)
     return guess_bernoulli(leak.published, leak.known, pooled=True)
 
 
@@ -58,21 +68,23 @@ def covered(samples: Samples, epsilon: float, confidence: float, users: int | No
     whole("left", left, 1, n - (users or 0), "must leave the users aside from whom p is learnt")
     p = np.full(draws, least_p(epsilon)) if users is None else estimated_p(samples, epsilon, users)
     true = samples.day > 0
-    apart = (published(samples, BOOLEANS, epsilon) != true).sum(axis=-1)
-    apart = np.take_along_axis(apart, samples.user_order[:, n - left :], axis=1)
-    return apart <= confident_delta(p, m, confidence)[:, None]
+    distance = (perturbed_profiles(samples, BOOLEANS, epsilon) != true).sum(axis=-1)
+    distance = np.take_along_axis(distance, samples.user_order[:, n - left :], axis=1)
+    return distance <= confident_delta(p, m, confidence)[:, None]
 
 
-def by_rule(samples: Samples, epsilon: float, confidences: Sequence[float], most: int = 1) -> tuple[np.ndarray, np.ndarray]:
+def by_rule(
+    samples: Samples, epsilon: float, confidences: Sequence[float], max_candidates: int = 1
+) -> tuple[np.ndarray, np.ndarray]:
     """Return r(δ, M, n) of Algorithm 11 with the binomial rule's δ, (draws, confidences), and with each sample's best δ."""
-    leak = leaked(samples, BOOLEANS, published(samples, BOOLEANS, epsilon), "2.2")
+    leak = leaked(samples, BOOLEANS, perturbed_profiles(samples, BOOLEANS, epsilon), "2.2")
     deltas = [float(confident_delta(least_p(epsilon), leak.known.shape[-1], confidence)) for confidence in confidences]
-    rates = reidentification_rate(guesses(leak.published, leak.known, deltas), [most])[..., 0]
-    return rates, best_rate(leak.published, leak.known, most)
+    rates = reidentification_rate(guesses(leak.published, leak.known, deltas), [max_candidates])[..., 0]
+    return rates, best_rate(leak.published, leak.known, max_candidates)
 
 
 # ------------------------------ Count wrong names too, which the paper's r(δ, M, n) does not, if the adversary knows some users
-def names_right(samples: Samples, protection: Protection, epsilon: float, users: int, pois: int) -> np.ndarray:
+def naming_precision(samples: Samples, protection: Protection, epsilon: float, users: int, pois: int) -> np.ndarray:
     """Return the share of right names among the sanitised profiles to which Algorithm 11 gives exactly one name, (draws,).
 
     * ``users`` users leaked at ``pois`` POIs; *all* n sanitised profiles are attacked, at M = 1.
@@ -81,23 +93,23 @@ def names_right(samples: Samples, protection: Protection, epsilon: float, users:
 
     The share is 0 if no profile gets a name.
     """
-    said = published(samples, protection, epsilon, "2.2")
-    whole("pois", pois, 1, said.shape[-1])
-    known = leaked(samples, protection, said, "2.2", users)
-    found = np.empty(len(said))
-    for draw in range(len(said)):
-        at = np.sort(samples.poi_order[draw, :pois])
-        d = l1(said[draw : draw + 1][..., at], known.known[draw : draw + 1][..., at])[0]
-        own = d[known.users[draw], np.arange(users)]
-        deltas = np.unique(own)
-        alone = np.stack([(d <= delta).sum(axis=-1) == 1 for delta in deltas])  # (δ, n): is there exactly one name?
-        right = alone[:, known.users[draw]] & (own <= deltas[:, None])
+    perturbed = perturbed_profiles(samples, protection, epsilon, "2.2")
+    whole("pois", pois, 1, perturbed.shape[-1])
+    leak = leaked(samples, protection, perturbed, "2.2", users)
+    precision = np.empty(len(perturbed))
+    for draw in range(len(perturbed)):
+        columns = np.sort(samples.poi_order[draw, :pois])
+        d = l1(perturbed[draw : draw + 1][..., columns], leak.known[draw : draw + 1][..., columns])[0]
+        true_distance = d[leak.users[draw], np.arange(users)]
+        deltas = np.unique(true_distance)
+        single_match = np.stack([(d <= delta).sum(axis=-1) == 1 for delta in deltas])  # (δ, n): is there exactly one name?
+        right = single_match[:, leak.users[draw]] & (true_distance <= deltas[:, None])
         best = right.sum(axis=-1).argmax()
-        found[draw] = right[best].sum() / max(1, alone[best].sum())
-    return found
+        precision[draw] = right[best].sum() / max(1, single_match[best].sum())
+    return precision
 
 
-def fewest(amounts, rates: np.ndarray, least: float = 0.5) -> float:
+def smallest_sufficient(amounts, rates: np.ndarray, least: float = 0.5) -> float:
     """Return the smallest amount with a mean rate of at least ``least``, rates (draws, amounts); infinity if none."""
     enough = np.flatnonzero(np.asarray(rates).mean(axis=0) >= least)
     return float(amounts[enough[0]]) if len(enough) else np.inf
@@ -107,16 +119,16 @@ def fewest(amounts, rates: np.ndarray, least: float = 0.5) -> float:
 WHICH = ("drawn", "most visited", "least visited")
 
 
-def order_of_pois(samples: Samples, which: str) -> Samples:
+def reorder_pois(samples: Samples, which: str) -> Samples:
     """Reorder the POIs that leak first: ``drawn`` as they are, or by the most or the fewest visitors of the sample.
 
     POIs with equal numbers of visitors keep the order in which they were drawn.
     """
     if one_of("which", which, WHICH) == "drawn":
         return samples
-    number = np.take_along_axis(visitors(samples.day > 0), samples.poi_order, axis=1)
-    place = np.argsort(-number if which == "most visited" else number, axis=1, kind="stable")
-    return samples._replace(poi_order=np.take_along_axis(samples.poi_order, place, axis=1))
+    visitors = np.take_along_axis(visitors_per_poi(samples.day > 0), samples.poi_order, axis=1)
+    order = np.argsort(-visitors if which == "most visited" else visitors, axis=1, kind="stable")
+    return samples._replace(poi_order=np.take_along_axis(samples.poi_order, order, axis=1))
 
 
 def twins(known: np.ndarray) -> np.ndarray:
@@ -129,34 +141,38 @@ def twins(known: np.ndarray) -> np.ndarray:
 # * The worst case over δ, which the paper asks for (§VI-C).
 # * The rate if δ must be chosen without the sample's true profiles.
 HALVINGS = 40
-WIDEST = (1e-3, 20.0)  # the range of ε that is searched
+SEARCH_RANGE = (1e-3, 20.0)  # the range of ε that is searched
 
 
-def held(samples: Samples, protection: Protection, epsilon: float, scenario: str = "2.2", amount: int | None = None) -> Leaked:
+def perturb_and_leak(
+    samples: Samples, protection: Protection, epsilon: float, scenario: str = "2.2", amount: int | None = None
+) -> Leaked:
     """Return what the adversary knows in each sample."""
-    return leaked(samples, protection, published(samples, protection, epsilon, scenario), scenario, amount)
+    return leaked(samples, protection, perturbed_profiles(samples, protection, epsilon, scenario), scenario, amount)
 
 
-def worst(
+def worst_case_rates(
     samples: Samples,
     protection: Protection,
     epsilon: float,
-    most: Sequence[int],
+    max_candidates: Sequence[int],
     scenario: str = "2.2",
     amount: int | None = None,
 ) -> np.ndarray:
     """Return the best rate over δ, (draws, M): "the worst case should be considered" (§VI-C)."""
-    leak = held(samples, protection, epsilon, scenario, amount)
-    return best_rates(leak.published, leak.known, most)
+    leak = perturb_and_leak(samples, protection, epsilon, scenario, amount)
+    return best_rates(leak.published, leak.known, max_candidates)
 
 
-def distances(samples: Samples, protection: Protection, epsilon: float, scenario: str = "2.2") -> tuple[np.ndarray, np.ndarray]:
+def mean_distances(
+    samples: Samples, protection: Protection, epsilon: float, scenario: str = "2.2"
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the distances of ã_i to a_i and to the nearest other leaked profile: means over the users, each (draws,)."""
-    leak = held(samples, protection, epsilon, scenario)
+    leak = perturb_and_leak(samples, protection, epsilon, scenario)
     d = l1(leak.published, leak.known).astype(float)
-    own = np.diagonal(d, axis1=1, axis2=2)
-    others = np.where(np.eye(d.shape[1], d.shape[2], dtype=bool), np.inf, d).min(axis=-1)
-    return own.mean(axis=-1), others.mean(axis=-1)
+    true_distance = np.diagonal(d, axis1=1, axis2=2)
+    nearest_other = np.where(np.eye(d.shape[1], d.shape[2], dtype=bool), np.inf, d).min(axis=-1)
+    return true_distance.mean(axis=-1), nearest_other.mean(axis=-1)
 
 
 def chosen_elsewhere(rates: np.ndarray) -> np.ndarray:
@@ -170,11 +186,11 @@ def chosen_elsewhere(rates: np.ndarray) -> np.ndarray:
 def epsilon_of_error(samples: Samples, protection: Protection, target: float) -> float:
     """Return the ε at which the mean of :func:`mobpriv.experiments.dchi.error` over the samples is ``target``, by bisection.
 
-    ValueError if the target is outside the errors at the ends of ``WIDEST``.
+    ValueError if the target is outside the errors at the ends of ``SEARCH_RANGE``.
     """
     positive("target", target, "of the mean error")
-    low, high = np.log(WIDEST)
-    at_ends = error(samples, protection, WIDEST).mean(axis=0)
+    low, high = np.log(SEARCH_RANGE)
+    at_ends = error(samples, protection, SEARCH_RANGE).mean(axis=0)
     if not at_ends[1] <= target <= at_ends[0]:
         raise ValueError(f"target must be an error that some ε has, {at_ends[1]:.4g} … {at_ends[0]:.4g} (got {target:.4g})")
     for _ in range(HALVINGS):
@@ -197,31 +213,38 @@ class Tags(NamedTuple):
     true_tagged: np.ndarray
 
 
-def rate(said: np.ndarray, known: np.ndarray, delta: float, most: int) -> np.ndarray:
+def rate_at_delta(perturbed: np.ndarray, known: np.ndarray, delta: float, max_candidates: int) -> np.ndarray:
     """Return r(δ, M, n) of Algorithm 11, (draws,)."""
-    return reidentification_rate(guesses(said, known, [delta]), [most])[..., 0, 0]
+    return reidentification_rate(guesses(perturbed, known, [delta]), [max_candidates])[..., 0, 0]
 
 
 def grid(
-    leak: Leaked, affinity: np.ndarray, taus: Sequence[float], numbers: Sequence[int], delta: float = 2.0, most: int = 2
+    leak: Leaked,
+    affinity: np.ndarray,
+    taus: Sequence[float],
+    numbers: Sequence[int],
+    delta: float = 2.0,
+    max_candidates: int = 2,
 ) -> np.ndarray:
     """Return r̄(δ, M, n, τ, N) of Algorithms 12 and 11 for every (τ, N), (draws, τ, N)."""
     kept = consistent(leak.published, affinity, taus, numbers)
-    rates = [[rate(kept[t, k], leak.known, delta, most) for k in range(len(numbers))] for t in range(len(taus))]
+    rates = [
+        [rate_at_delta(kept[t, k], leak.known, delta, max_candidates) for k in range(len(numbers))] for t in range(len(taus))
+    ]
     return np.moveaxis(np.array(rates), -1, 0)
 
 
-def perfect(leak: Leaked) -> np.ndarray:
+def oracle_profiles(leak: Leaked) -> np.ndarray:
     """Remove exactly the invented POIs from the published profiles: the best that Algorithm 12 could do."""
     return leak.published & leak.known
 
 
 def tags(leak: Leaked, affinity: np.ndarray, taus: Sequence[float], number: int = 8) -> Tags:
     """Count the POIs that Algorithm 12 marks as inconsistent, rightly and wrongly."""
-    named = inconsistencies(leak.published, affinity, taus, [number])[:, 0]
-    of = [leak.published & ~leak.known, leak.published & leak.known]
-    counts = [each.sum(axis=(-2, -1)) for each in of]
-    return Tags(*counts, *((named & each).sum(axis=(-2, -1)).T for each in of))
+    tagged = inconsistencies(leak.published, affinity, taus, [number])[:, 0]
+    groups = [leak.published & ~leak.known, leak.published & leak.known]
+    counts = [group.sum(axis=(-2, -1)) for group in groups]
+    return Tags(*counts, *((tagged & group).sum(axis=(-2, -1)).T for group in groups))
 
 
 def chosen_on_other_half(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -234,14 +257,14 @@ def chosen_on_other_half(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if values.ndim != 2 or len(values) < 2:
         raise ValueError(f"a choice is made on other draws: two draws or more by choices (got shape {values.shape})")
     half = np.arange(len(values)) % 2
-    best = np.array([values[half != own].mean(axis=0).argmax() for own in (0, 1)])[half]
+    best = np.array([values[half != this_half].mean(axis=0).argmax() for this_half in (0, 1)])[half]
     return values[np.arange(len(values)), best], best
 
 
 def with_best_delta(
-    leak: Leaked, affinity: np.ndarray, taus: Sequence[float], numbers: Sequence[int], most: int = 2
+    leak: Leaked, affinity: np.ndarray, taus: Sequence[float], numbers: Sequence[int], max_candidates: int = 2
 ) -> np.ndarray:
     """Return the same as :func:`grid` at the best δ of each sample, (draws, τ, N)."""
     kept = consistent(leak.published, affinity, taus, numbers)
-    rates = [[best_rate(kept[t, k], leak.known, most) for k in range(len(numbers))] for t in range(len(taus))]
+    rates = [[best_rate(kept[t, k], leak.known, max_candidates) for k in range(len(numbers))] for t in range(len(taus))]
     return np.moveaxis(np.array(rates), -1, 0)

@@ -9,31 +9,41 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import spearmanr
 
-from mobpriv.attacks.visits.denoising import guess_bernoulli, likeliest_epsilon
+from mobpriv.attacks.visits.denoising import guess_bernoulli, max_likelihood_epsilon
 from mobpriv.attacks.visits.distances import l1
-from mobpriv.attacks.visits.likelihood import unlikeliness
-from mobpriv.attacks.visits.most_visited import picked_rightly, read_off
-from mobpriv.attacks.visits.reidentification import fits
+from mobpriv.attacks.visits.likelihood import negative_log_likelihood
+from mobpriv.attacks.visits.most_visited import noisy_argmax, random_pick_probability
+from mobpriv.attacks.visits.reidentification import check_ranking_size
 from mobpriv.base.estimates import Estimate, middle_of
 from mobpriv.base.noise import least_p
 from mobpriv.base.ranges import one_of, positive, whole
-from mobpriv.experiments.dchi import TIE, Days, Protection, Samples, Setting, at_best, leaked, level, published
-from mobpriv.experiments.dchi_attacks import worst
+from mobpriv.experiments.dchi import (
+    TIE_TOLERANCE,
+    Days,
+    Protection,
+    Samples,
+    SampleSetting,
+    best_share,
+    leaked,
+    level,
+    perturbed_profiles,
+)
+from mobpriv.experiments.dchi_attacks import worst_case_rates
 from mobpriv.ground.geo import cartesian
 from mobpriv.visits.affinity import affinity
-from mobpriv.visits.profiles import LEAST, count_profiles, day, eligible
-from mobpriv.visits.statistician import corrected_visitors, mean_error, visitors, visits
+from mobpriv.visits.profiles import MIN_POIS, count_profiles, day, eligible
+from mobpriv.visits.statistician import corrected_visitors, mean_error, visitors_per_poi, visits_per_poi
 
 
 # ----- Vary what the paper leaves open about its sample, one choice at a time, and split the variance between users and noise
-class Parts(NamedTuple):
+class VarianceParts(NamedTuple):
     """The standard deviation over samples, and the share of the variance due to the users; the rest is due to the noise."""
 
     deviation: Estimate
     users: Estimate
 
 
-def known_to_everybody(samples: Samples, setting: Setting) -> Samples:
+def with_population_affinity(samples: Samples, setting: SampleSetting) -> Samples:
     """Replace the affinity of each sample's n users by that of all eligible users, on all days of the sample's layout."""
     layouts, of_row = np.unique(np.repeat(setting.layouts, setting.per_day), return_inverse=True)
     visited = setting.first + setting.second > 0
@@ -41,70 +51,70 @@ def known_to_everybody(samples: Samples, setting: Setting) -> Samples:
     return samples._replace(affinity=matrices[np.searchsorted(layouts, samples.layout)])
 
 
-def by_place(samples: Samples, places: np.ndarray) -> Samples:
+def with_location_affinity(samples: Samples, places: np.ndarray) -> Samples:
     """Replace the users' affinity by §III-B's *location* affinity 1/(1 + d) for POIs d km apart; the paper gives no formula.
 
     ``places``: latitude and longitude of the POIs in each layout, (layouts, m, 2).
     """
-    return samples._replace(affinity=(1 / (1 + _apart(places)))[samples.layout])
+    return samples._replace(affinity=(1 / (1 + _poi_distances(places)))[samples.layout])
 
 
 def closeness(samples: Samples, places: np.ndarray) -> np.ndarray:
     """Correlate (Spearman) the distance of two POIs with the share of the one's visitors who visited the other, (draws,)."""
     m = samples.affinity.shape[-1]
     pairs = ~np.eye(m, dtype=bool)
-    at = np.maximum(np.diagonal(samples.affinity, axis1=1, axis2=2), 1 / samples.day.shape[1])[
+    visitor_share = np.maximum(np.diagonal(samples.affinity, axis1=1, axis2=2), 1 / samples.day.shape[1])[
         ..., None
     ]  # a POI without visitors: 0 of 1
-    found = zip(_apart(places)[samples.layout], samples.affinity / at, strict=True)
-    return np.array([spearmanr(far[pairs], also[pairs]).statistic for far, also in found])
+    matrices = zip(_poi_distances(places)[samples.layout], samples.affinity / visitor_share, strict=True)
+    return np.array([spearmanr(distance[pairs], shared[pairs]).statistic for distance, shared in matrices])
 
 
-def _apart(places: np.ndarray) -> np.ndarray:
+def _poi_distances(places: np.ndarray) -> np.ndarray:
     """Return the distances between the POIs of each layout in km, (layouts, m, m)."""
     at = np.stack([cartesian(*layout.T) for layout in places])
     return np.linalg.norm(at[:, :, None] - at[:, None], axis=-1) / 1000
 
 
-def among(setting: Setting, which: np.ndarray, least: int | None = None) -> Setting:
-    """Keep only the user-days of the setting that the mask ``which`` selects."""
+def select_user_days(setting: SampleSetting, mask: np.ndarray, least: int | None = None) -> SampleSetting:
+    """Keep only the user-days of the setting that ``mask`` selects."""
     days = np.repeat(np.arange(len(setting.per_day)), setting.per_day)
-    sizes = np.bincount(days[which], minlength=len(setting.per_day))
+    sizes = np.bincount(days[mask], minlength=len(setting.per_day))
     return setting._replace(
-        users=setting.users[which],
-        first=setting.first[which],
-        second=setting.second[which],
+        users=setting.users[mask],
+        first=setting.first[mask],
+        second=setting.second[mask],
         least=setting.least if least is None else least,
         offsets=np.r_[0, np.cumsum(sizes)],
     )
 
 
-def stricter(setting: Setting, least: int) -> Setting:
+def stricter(setting: SampleSetting, least: int) -> SampleSetting:
     """Keep only the user-days with visits at ``least`` distinct POIs or more; ``least`` is at least the setting's own."""
     whole("least", least, setting.least)
-    return among(setting, (setting.first + setting.second > 0).sum(axis=1) >= least, least)
+    return select_user_days(setting, (setting.first + setting.second > 0).sum(axis=1) >= least, least)
 
 
-def of_day(setting: Setting, day: int) -> Setting:
+def of_day(setting: SampleSetting, day: int) -> SampleSetting:
     """Keep a single day of the setting, in each layout."""
     place = np.arange(len(setting.layouts)) - np.searchsorted(setting.layouts, setting.layouts)
-    return among(setting, np.repeat(place == whole("day", day, 0, place.max()), setting.per_day))
+    return select_user_days(setting, np.repeat(place == whole("day", day, 0, place.max()), setting.per_day))
 
 
-def pooled(setting: Setting) -> Setting:
+def pooled(setting: SampleSetting) -> SampleSetting:
     """Pool all days of a layout; each user-day counts as a user, so a user may be drawn on two of her days."""
     layouts, first = np.unique(setting.layouts, return_index=True)
     return setting._replace(offsets=np.append(setting.offsets[first], len(setting.users)), layouts=layouts)
 
 
-def crossed(samples: Samples, rng: np.random.Generator, times: int) -> Samples:
+def with_fresh_noise(samples: Samples, rng: np.random.Generator, times: int) -> Samples:
     """Repeat each sample of users ``times`` times with fresh noise; sample d is at d · times … d · times + times − 1."""
     whole("times", times, 2)
     again = type(samples)(*(np.repeat(part, times, axis=0) for part in samples))
     return again._replace(u=rng.random(again.u.shape))
 
 
-def parts_of_variance(values: np.ndarray, rng: np.random.Generator, resampled: int = 1000) -> Parts:
+def parts_of_variance(values: np.ndarray, rng: np.random.Generator, resampled: int = 1000) -> VarianceParts:
     """Split the variance of values (samples of users, times) into a part between users and a part due to the noise.
 
     The variance between users' means is reduced by what the noise adds to it. The intervals cover other sets of samples:
@@ -113,11 +123,14 @@ def parts_of_variance(values: np.ndarray, rng: np.random.Generator, resampled: i
     values = np.asarray(values, float)
     if values.ndim != 2 or min(values.shape) < 2:
         raise ValueError(f"values must be at least 2 draws of users, each at least twice (got {values.shape})")
-    each = values.var(axis=1, ddof=1), values.mean(axis=1)
+    moments = values.var(axis=1, ddof=1), values.mean(axis=1)
     draws = rng.integers(len(values), size=(resampled, len(values)))
-    found, others = _parts(*each, values.shape[1]), _parts(*(of[draws] for of in each), values.shape[1])
-    return Parts(
-        *(Estimate(float(of), *map(float, middle_of(many)), len(values)) for of, many in zip(found, others, strict=True))
+    estimates, resamples = _parts(*moments, values.shape[1]), _parts(*(moment[draws] for moment in moments), values.shape[1])
+    return VarianceParts(
+        *(
+            Estimate(float(moment), *map(float, middle_of(resampled_values)), len(values))
+            for moment, resampled_values in zip(estimates, resamples, strict=True)
+        )
     )
 
 
@@ -134,41 +147,41 @@ def halfway(epsilon: float) -> float:
     return float(np.log((1 - p) / p))
 
 
-def rate(
+def worst_case_rate(
     samples: Samples, protection: Protection, epsilon: float, scenario: str = "2.2", amount: int | None = None
 ) -> np.ndarray:
     """Return the best re-identification rate over δ at M = 1, (draws,)."""
-    return worst(samples, protection, epsilon, [1], scenario, amount)[:, 0]
+    return worst_case_rates(samples, protection, epsilon, [1], scenario, amount)[:, 0]
 
 
 # ---------------------- Draw samples of any size, up to all users, to test whether a larger sample protects its users (§VI-A)
 # A repetition is an order of all users. Its sample of size n is the first n, so a larger sample contains the smaller one with the
 # same noise.
-class Found(NamedTuple):
+class AttackRates(NamedTuple):
     """Success rates of the attack, as shares of the attacked users."""
 
     top: float  # the right profile is nearer than all others
     best: tuple[float, ...]  # r(δ, M, n) at the best δ, for each M
 
 
-def everybody(chosen: Days, first: str, last: str, least: int = LEAST) -> list[np.ndarray]:
+def all_user_counts(chosen: Days, first: str, last: str, least: int = MIN_POIS) -> list[np.ndarray]:
     """Return in each layout the counts, (users, m), of all users with visits at ``least`` POIs or more between two days.
 
     ``first`` and ``last`` are the first and the last day. ValueError if no user qualifies.
     """
-    period, found = (day(first, chosen.zone).whole[0], day(last, chosen.zone).whole[1]), []
+    period, counts = (day(first, chosen.zone).full[0], day(last, chosen.zone).full[1]), []
     for layout in chosen.layouts:
         calls = layout.data.calls
         calls = calls[calls["cell"].isin(layout.pois.index)]
-        found.append(eligible(count_profiles(calls, layout.pois, period).counts, least).to_numpy())
-        if not len(found[-1]):
+        counts.append(eligible(count_profiles(calls, layout.pois, period).counts, least).to_numpy())
+        if not len(counts[-1]):
             raise ValueError(f"from {first} to {last} no user has visits at {least} distinct POIs or more: choose other days")
-    return found
+    return counts
 
 
-def sizes_up_to(wanted: Sequence[int], everybody: int) -> tuple[int, ...]:
+def sizes_up_to(wanted: Sequence[int], total: int) -> tuple[int, ...]:
     """Return the sizes below the number of all users, and that number."""
-    return (*(n for n in wanted if n < everybody), everybody)
+    return (*(n for n in wanted if n < total), total)
 
 
 def crowds(
@@ -180,75 +193,100 @@ def crowds(
     in a layout.
     """
     whole("draws", draws, 1)
-    most = min(map(len, counts))
+    max_size = min(map(len, counts))
     for n in sizes:
-        whole("sizes", n, 2, most, f"must be whole numbers in 2 … {most}, the number of users")
+        whole("sizes", n, 2, max_size, f"must be whole numbers in 2 … {max_size}, the number of users")
     for d, child in enumerate(rng.spawn(draws)):
-        here = counts[d % len(counts)]
-        order, u, pois = child.permutation(len(here)), child.random(here.shape), child.permutation(here.shape[1])
-        yield {n: _crowd(here[order[:n]], u[:n], order[:n], pois) for n in sizes}
+        layout_counts = counts[d % len(counts)]
+        order, u, pois = (
+            child.permutation(len(layout_counts)),
+            child.random(layout_counts.shape),
+            child.permutation(layout_counts.shape[1]),
+        )
+        yield {n: _crowd(layout_counts[order[:n]], u[:n], order[:n], pois) for n in sizes}
 
 
 def _crowd(counts, u, users, pois) -> Samples:
-    here, n = counts[None], len(counts)
+    sample_counts, n = counts[None], len(counts)
     return Samples(
-        here, np.zeros_like(here), affinity(here > 0), u[None], users[None], np.arange(n)[None], pois[None], np.zeros(1, int)
+        sample_counts,
+        np.zeros_like(sample_counts),
+        affinity(sample_counts > 0),
+        u[None],
+        users[None],
+        np.arange(n)[None],
+        pois[None],
+        np.zeros(1, int),
     )
 
 
-def attacked(crowd: Samples, protection: Protection, said: np.ndarray, most: Sequence[int], share: float = 0.5) -> Found:
+def attack_perturbed(
+    crowd: Samples, protection: Protection, perturbed: np.ndarray, max_candidates: Sequence[int], share: float = 0.5
+) -> AttackRates:
     """Attack scenario 2.2 with a fixed share of leaked users: compare each of their sanitised profiles with all leaked ones.
 
-    ``said``: the published profiles, from :func:`mobpriv.experiments.dchi.published`.
+    ``perturbed``: the published profiles, from :func:`mobpriv.experiments.dchi.perturbed_profiles`.
     """
-    said, true = _sides(crowd, protection, said)
+    perturbed, true = _sides(crowd, protection, perturbed)
     known = max(1, int(share * len(true)))
-    return _found(said[:known], true[:known], most)
+    return _attack_rates(perturbed[:known], true[:known], max_candidates)
 
 
-def sought(crowd: Samples, protection: Protection, said: np.ndarray, most: Sequence[int], leaked: int) -> Found:
+def search_leaked(
+    crowd: Samples, protection: Protection, perturbed: np.ndarray, max_candidates: Sequence[int], leaked: int
+) -> AttackRates:
     """Attack in the other direction: search for each leaked profile, of ``leaked`` users, among *all* sanitised ones."""
-    said, true = _sides(crowd, protection, said)
-    return _found(true[: whole("leaked", leaked, 1, len(true))], said, most)
+    perturbed, true = _sides(crowd, protection, perturbed)
+    return _attack_rates(true[: whole("leaked", leaked, 1, len(true))], perturbed, max_candidates)
 
 
-def mean_share(crowd: Samples, protection: Protection, said: np.ndarray) -> float:
+def mean_share(crowd: Samples, protection: Protection, perturbed: np.ndarray) -> float:
     """Return the mean error of f_1 or f_2 as a share of its average over the POIs."""
-    of = visits if protection.counts else visitors
-    true = of(protection.of(crowd.day))
-    return float((mean_error(true, of(said)) / true.mean(axis=-1))[0])
+    statistic = visits_per_poi if protection.counts else visitors_per_poi
+    true = statistic(protection.true_profiles(crowd.day))
+    return float((mean_error(true, statistic(perturbed)) / true.mean(axis=-1))[0])
 
 
-def _sides(crowd, protection, said):
-    return np.asarray(said)[0].astype(np.int64), protection.of(crowd.day)[0].astype(np.int64)
+def _sides(crowd, protection, perturbed):
+    return np.asarray(perturbed)[0].astype(np.int64), protection.true_profiles(crowd.day)[0].astype(np.int64)
 
 
-def _found(rows: np.ndarray, candidates: np.ndarray, most: Sequence[int]) -> Found:
+def _attack_rates(rows: np.ndarray, candidates: np.ndarray, max_candidates: Sequence[int]) -> AttackRates:
     """Evaluate the attack; candidate i is the right one for row i."""
-    fits(len(rows), len(candidates))
+    check_ranking_size(len(rows), len(candidates))
     d = l1(rows[None], candidates[None])[0]
-    own = np.diagonal(d).astype(np.int64)
+    true_distance = np.diagonal(d).astype(np.int64)
     beyond = {
-        m: np.partition(d, m, axis=-1)[:, m].astype(np.int64) if m < d.shape[1] else np.full(len(own), np.iinfo(np.int64).max)
-        for m in {1, *most}
+        m: np.partition(d, m, axis=-1)[:, m].astype(np.int64)
+        if m < d.shape[1]
+        else np.full(len(true_distance), np.iinfo(np.int64).max)
+        for m in {1, *max_candidates}
     }
-    return Found(float((own < beyond[1]).mean()), tuple(at_best(own, beyond[m]) for m in most))
+    return AttackRates(
+        float((true_distance < beyond[1]).mean()), tuple(best_share(true_distance, beyond[m]) for m in max_candidates)
+    )
 
 
 # ------------------------------------ Compare mechanisms at equal utility, also against an adversary who knows the rule for χ
 # Does a neighbourhood protect better than all POIs if both have the same mean error?
-LEAST_EPSILON, LARGEST_EPSILON = 0.01, 30.0  # the range of ε that is searched
-STEPS = 14
+MIN_SEARCHED_EPSILON, MAX_SEARCHED_EPSILON = 0.01, 30.0  # the range of ε that is searched
+BISECTION_STEPS = 14
 
 
 def relative_error(samples: Samples, protection: Protection) -> Callable[[float], float]:
     """Return the function ε -> mean error of §VI-B as a share of the average of f_1 or f_2, averaged over the samples."""
-    chi, true, average = protection.chi(samples.day, samples.affinity), protection.of(samples.day), level(samples, protection)
-    of = visits if protection.counts else visitors
-    said = of(true)
+    chi, true, average = (
+        protection.chi(samples.day, samples.affinity),
+        protection.true_profiles(samples.day),
+        level(samples, protection),
+    )
+    statistic = visits_per_poi if protection.counts else visitors_per_poi
+    true_statistic = statistic(true)
 
     def error(epsilon: float) -> float:
-        return float((mean_error(said, of(protection.at(epsilon).noisy(true, chi, samples.u))) / average).mean())
+        return float(
+            (mean_error(true_statistic, statistic(protection.mechanism(epsilon).noisy(true, chi, samples.u))) / average).mean()
+        )
 
     return error
 
@@ -261,12 +299,12 @@ def epsilon_at(samples: Samples, protection: Protection, share: float) -> float:
     """
     positive("share", share)
     error = relative_error(samples, protection)
-    if error(LEAST_EPSILON) <= share:
-        return LEAST_EPSILON
-    if error(LARGEST_EPSILON) > share:
+    if error(MIN_SEARCHED_EPSILON) <= share:
+        return MIN_SEARCHED_EPSILON
+    if error(MAX_SEARCHED_EPSILON) > share:
         return np.inf
-    low, high = np.log(LEAST_EPSILON), np.log(LARGEST_EPSILON)
-    for _ in range(STEPS):
+    low, high = np.log(MIN_SEARCHED_EPSILON), np.log(MAX_SEARCHED_EPSILON)
+    for _ in range(BISECTION_STEPS):
         middle = (low + high) / 2
         if error(np.exp(middle)) > share:
             low = middle
@@ -275,26 +313,26 @@ def epsilon_at(samples: Samples, protection: Protection, share: float) -> float:
     return float(np.exp(high))
 
 
-def scores(samples: Samples, protection: Protection, epsilon: float, believed: float | None = None) -> np.ndarray:
+def likelihood_scores(samples: Samples, protection: Protection, epsilon: float, believed: float | None = None) -> np.ndarray:
     """Return −ln P(ã_i | a_j) in scenario 2.2, (draws, attacked, leaked); infinite if a_j cannot become ã_i.
 
     ``believed``: the ε that the adversary assumes.
     """
-    leak = leaked(samples, protection, published(samples, protection, epsilon), "2.2")
+    leak = leaked(samples, protection, perturbed_profiles(samples, protection, epsilon), "2.2")
     known = leak.known.astype(np.int64)
-    mechanism = protection.at(epsilon if believed is None else believed)
-    return unlikeliness(mechanism, leak.published, known, protection.chi(known, samples.affinity))
+    mechanism = protection.mechanism(epsilon if believed is None else believed)
+    return negative_log_likelihood(mechanism, leak.published, known, protection.chi(known, samples.affinity))
 
 
-def likeliest(unlikely: np.ndarray) -> np.ndarray:
+def likeliest_rate(scores: np.ndarray) -> np.ndarray:
     """Return how often a user's own profile is the likeliest of all (ties against the adversary), (draws,)."""
-    own = np.diagonal(unlikely, axis1=1, axis2=2)
-    return ((unlikely <= own[..., None] + TIE).sum(axis=-1) == 1).mean(axis=-1)
+    true_score = np.diagonal(scores, axis1=1, axis2=2)
+    return ((scores <= true_score[..., None] + TIE_TOLERANCE).sum(axis=-1) == 1).mean(axis=-1)
 
 
-def by_support(unlikely: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def by_support(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the number of possible leaked profiles and the chance that a random one of them is the user's own, (draws,) each."""
-    possible = np.isfinite(unlikely).sum(axis=-1)
+    possible = np.isfinite(scores).sum(axis=-1)
     return possible.mean(axis=-1), (1 / possible).mean(axis=-1)
 
 
@@ -304,7 +342,7 @@ def by_support(unlikely: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 WAYS = ("plain", "corrected", "cut", "panel", "as all", "as visited")
 
 
-def steps(epsilon) -> tuple[np.ndarray, np.ndarray]:
+def unbiased_coefficients(epsilon) -> tuple[np.ndarray, np.ndarray]:
     """Return (A, r) of g(k) = k + A r^k, the unbiased estimate of a count c ≥ 0 from k = max(0, [c + Laplace(1/ε)]).
 
     The noise is rounded to nearest. It is a mixture of a point at 0, with negative weight, and a two-sided geometric law. The inverse of this law
@@ -322,19 +360,23 @@ def steps(epsilon) -> tuple[np.ndarray, np.ndarray]:
     return -side * q / (1 - q) ** 2 / zero, r
 
 
-def unbiased(said: np.ndarray, epsilon) -> np.ndarray:
+def unbiased_counts(perturbed: np.ndarray, epsilon) -> np.ndarray:
     """Return g(c̃) for each count, (draws, users, m); ε is one number, or one per sample."""
-    said = np.asarray(said, np.int64)
-    a, r = (np.reshape(part, (-1, 1)) for part in steps(epsilon))
-    k = np.arange(said.max(initial=0) + 1)
+    perturbed = np.asarray(perturbed, np.int64)
+    a, r = (np.reshape(part, (-1, 1)) for part in unbiased_coefficients(epsilon))
+    k = np.arange(perturbed.max(initial=0) + 1)
     table = k + a * r**k  # most counts are small: a table is short
-    return table[0][said] if len(table) == 1 else np.stack([of[each] for of, each in zip(table, said, strict=True)])
+    return (
+        table[0][perturbed]
+        if len(table) == 1
+        else np.stack([estimates[sample] for estimates, sample in zip(table, perturbed, strict=True)])
+    )
 
 
-def corrected_visits(said: np.ndarray, epsilon, holding: np.ndarray) -> np.ndarray:
+def corrected_visits(perturbed: np.ndarray, epsilon, holding: np.ndarray) -> np.ndarray:
     """Return the unbiased estimate of f_2(j): Σ_i g(c̃_ij) without the g(0) of users with j outside χ_i, who publish a true 0."""
-    outside = said.shape[-2] - holding
-    return unbiased(said, epsilon).sum(axis=-2) - outside * np.reshape(steps(epsilon)[0], (-1, 1))
+    outside = perturbed.shape[-2] - holding
+    return unbiased_counts(perturbed, epsilon).sum(axis=-2) - outside * np.reshape(unbiased_coefficients(epsilon)[0], (-1, 1))
 
 
 def error_share(
@@ -361,42 +403,44 @@ def error_share(
         )
     ):
         raise ValueError("counts are corrected for calibrated Laplace noise, rounded to the nearest, and not as visited")
-    true, chi = protection.of(samples.day), protection.chi(samples.day, samples.affinity)
+    true, chi = protection.true_profiles(samples.day), protection.chi(samples.day, samples.affinity)
     n = true.shape[-2]
-    of = visits if protection.counts else visitors
+    statistic = visits_per_poi if protection.counts else visitors_per_poi
     holding = chi.sum(axis=-2) if way != "as all" else np.full(chi.shape[::2], n)
     if way == "panel":
-        first = samples.user_order[:, : whole("panel", panel, 1, n), None]
-    found = []
+        panel_users = samples.user_order[:, : whole("panel", panel, 1, n), None]
+    errors = []
     for epsilon in epsilons:
-        said = protection.at(epsilon).noisy(true, chi, samples.u)
-        believed = np.full(len(said), float(epsilon))
+        perturbed = protection.mechanism(epsilon).noisy(true, chi, samples.u)
+        believed = np.full(len(perturbed), float(epsilon))
         if way == "panel":
-            sides = [np.take_along_axis(side, first, axis=1) for side in (said, true, chi)]
-            believed = likeliest_epsilon(*sides, pooled=True) if protection.counts else guess_bernoulli(*sides, pooled=True)
+            sides = [np.take_along_axis(side, panel_users, axis=1) for side in (perturbed, true, chi)]
+            believed = (
+                max_likelihood_epsilon(*sides, pooled=True) if protection.counts else guess_bernoulli(*sides, pooled=True)
+            )
         elif not protection.counts:
             believed = least_p(believed)
         if way == "plain":
-            guess = of(said)
+            estimate = statistic(perturbed)
         elif way == "as visited":
-            guess = of(said) / (1 - believed[:, None])
+            estimate = statistic(perturbed) / (1 - believed[:, None])
         else:
-            guess = _corrected(said, believed, holding, protection.counts)
+            estimate = _corrected(perturbed, believed, holding, protection.counts)
         if way in ("cut", "panel"):
-            guess = np.clip(guess, 0, None if protection.counts else n)
-        found.append(mean_error(of(true), guess) / level(samples, protection))
-    return np.stack(found, axis=-1)
+            estimate = np.clip(estimate, 0, None if protection.counts else n)
+        errors.append(mean_error(statistic(true), estimate) / level(samples, protection))
+    return np.stack(errors, axis=-1)
 
 
-def _corrected(said, believed, holding, counts: bool) -> np.ndarray:
+def _corrected(perturbed, believed, holding, counts: bool) -> np.ndarray:
     """Debias the values; use the raw ones if ε̃ is infinite (no noise) or if p̃ ≥ 1/2 or ε̃ = 0 (nothing but noise)."""
-    nothing = ~((believed > 0) & np.isfinite(believed)) if counts else believed >= 0.5
-    safe = np.where(nothing, 1.0 if counts else 0.0, believed)
-    guess = corrected_visits(said, safe, holding) if counts else corrected_visitors(said, safe, holding)
-    return np.where(nothing[:, None], said.sum(axis=-2), guess)
+    no_estimate = ~((believed > 0) & np.isfinite(believed)) if counts else believed >= 0.5
+    safe = np.where(no_estimate, 1.0 if counts else 0.0, believed)
+    estimate = corrected_visits(perturbed, safe, holding) if counts else corrected_visitors(perturbed, safe, holding)
+    return np.where(no_estimate[:, None], perturbed.sum(axis=-2), estimate)
 
 
-def enough(epsilons: Sequence[float], errors: np.ndarray, limit: float) -> float:
+def sufficient_epsilon(epsilons: Sequence[float], errors: np.ndarray, limit: float) -> float:
     """Return the ε from which the mean of ``errors`` (draws, ε) is at most ``limit``, interpolated in ln ε.
 
     The smallest ε computed if its mean already is; infinity if that of the largest is not.
@@ -408,15 +452,15 @@ def enough(epsilons: Sequence[float], errors: np.ndarray, limit: float) -> float
     k = above[-1]
     if k == len(mean) - 1:
         return np.inf
-    part = (mean[k] - limit) / (mean[k] - mean[k + 1])
-    return float(np.exp(np.log(epsilons[k]) + part * np.log(epsilons[k + 1] / epsilons[k])))
+    fraction = (mean[k] - limit) / (mean[k] - mean[k + 1])
+    return float(np.exp(np.log(epsilons[k]) + fraction * np.log(epsilons[k + 1] / epsilons[k])))
 
 
 # ------------ Find settings that are both useful and safe: mean error and best attack of every ε and χ, over the same samples
 CHIS = ("all", *(f"N{n}" for n in range(1, 11)), *(f"F{n}" for n in range(1, 11)))
 
 
-class Measured(NamedTuple):
+class ErrorAndRisk(NamedTuple):
     """The error of a χ and the success of the attacks at each ε, arrays (draws, ε)."""
 
     plain: np.ndarray  # mean error of the published values, as a share of the average
@@ -440,33 +484,35 @@ class Measured(NamedTuple):
         return np.maximum(self.reidentified, self.place)
 
 
-def measured(samples: Samples, protection: Protection, epsilons: Sequence[float]) -> Measured:
-    counts, true = samples.day, protection.of(samples.day)
+def error_and_risk(samples: Samples, protection: Protection, epsilons: Sequence[float]) -> ErrorAndRisk:
+    counts, true = samples.day, protection.true_profiles(samples.day)
     chi, average = protection.chi(counts, samples.affinity), level(samples, protection)
     holding = chi.sum(axis=-2)
-    of = visits if protection.counts else visitors
+    statistic = visits_per_poi if protection.counts else visitors_per_poi
     rows = []
     for epsilon in epsilons:
-        mechanism = protection.at(epsilon)
-        said = mechanism.noisy(true, chi, samples.u)
+        mechanism = protection.mechanism(epsilon)
+        perturbed = mechanism.noisy(true, chi, samples.u)
         if protection.counts:
-            ways = [corrected_visits(said, epsilon, holding)]
-            place = picked_rightly(read_off(said), counts).mean(axis=-1)
+            ways = [corrected_visits(perturbed, epsilon, holding)]
+            place = random_pick_probability(noisy_argmax(perturbed), counts).mean(axis=-1)
         else:
             p = least_p(epsilon)
-            ways = [corrected_visitors(said, p, holding)] + ([of(said) / (1 - p)] if protection.neighbours is not None else [])
-            place = np.zeros(len(said))
-        errors = [mean_error(of(true), way) / average for way in (of(said), *ways)]
-        leak = leaked(samples, protection, said, "2.2")
-        own = np.take_along_axis(chi, leak.users[:, :, None], axis=1)
+            ways = [corrected_visitors(perturbed, p, holding)] + (
+                [statistic(perturbed) / (1 - p)] if protection.neighbours is not None else []
+            )
+            place = np.zeros(len(perturbed))
+        errors = [mean_error(statistic(true), way) / average for way in (statistic(perturbed), *ways)]
+        leak = leaked(samples, protection, perturbed, "2.2")
+        leaked_chi = np.take_along_axis(chi, leak.users[:, :, None], axis=1)
         attacks = [
-            likeliest(l1(leak.published, leak.known).astype(float)),
-            likeliest(unlikeliness(mechanism, leak.published, leak.known.astype(np.int64), own)),
+            likeliest_rate(l1(leak.published, leak.known).astype(float)),
+            likeliest_rate(negative_log_likelihood(mechanism, leak.published, leak.known.astype(np.int64), leaked_chi)),
         ]
         rows.append((errors[0], min(errors[1:], key=lambda error: error.mean()), *attacks, place))
-    return Measured(*(np.stack(column, axis=-1) for column in zip(*rows, strict=True)))
+    return ErrorAndRisk(*(np.stack(column, axis=-1) for column in zip(*rows, strict=True)))
 
 
-def keeps(found: Estimate, limit: float) -> bool:
+def within_limit(estimate: Estimate, limit: float) -> bool:
     """Return whether 95 % of the samples are within the limit: compares the upper end of the band, not the mean."""
-    return bool(found.high <= limit)
+    return bool(estimate.high <= limit)

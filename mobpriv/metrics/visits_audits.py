@@ -20,16 +20,16 @@ import numpy as np
 import pandas as pd
 
 from mobpriv.base.ranges import whole
-from mobpriv.mechanisms.visits.choices import common, of_users
+from mobpriv.mechanisms.visits.choices import common_epsilon, in_table_order
 from mobpriv.visits.affinity import Neighbourhood
 from mobpriv.visits.profiles import as_counts
 
-LARGEST = 12  # largest count that is examined; beyond it every ratio repeats
-MOST_POIS = 12  # most POIs for which all 2^m profiles are examined
-SAME = 1e-12  # tolerance for the log-ratio of two equal laws
+LARGEST_COUNT = 12  # largest count that is examined; beyond it every ratio repeats
+MAX_POIS = 12  # most POIs for which all 2^m profiles are examined
+LOG_RATIO_TOLERANCE = 1e-12  # tolerance for the log-ratio of two equal laws
 
 
-class Loss(NamedTuple):
+class PrivacyLoss(NamedTuple):
     """The worst case: how much more likely ``published`` is under the count ``true`` than under ``neighbour``."""
 
     epsilon: float  # |ln P(published | true) − ln P(published | neighbour)| at ℓ1 distance 1; infinite if impossible under one of them
@@ -38,7 +38,7 @@ class Loss(NamedTuple):
     published: int
 
 
-def privacy_loss(mechanism, largest: int = LARGEST) -> Loss:
+def privacy_loss(mechanism, largest: int = LARGEST_COUNT) -> PrivacyLoss:
     """The smallest ε for which the mechanism is d_{χ,ε}-private, over all outputs of a coordinate and all values at distance 1.
 
     The result is exact: it uses the probability of each output. It examines counts up to ``largest`` and outputs up to twice
@@ -55,7 +55,7 @@ def privacy_loss(mechanism, largest: int = LARGEST) -> Loss:
     """
     whole("largest", largest, 2)
     if isinstance(getattr(mechanism, "chi", None), Neighbourhood) and not _is_everything(mechanism.chi):
-        return Loss(np.inf, 1, 0, 1)
+        return PrivacyLoss(np.inf, 1, 0, 1)
     values = np.array(getattr(mechanism, "values", range(largest + 1)))
     outputs = np.array(getattr(mechanism, "outputs", range(2 * largest + 1)))
     log_p = np.asarray(mechanism.log_probability(outputs[None, :], values[:, None]), float)
@@ -64,10 +64,10 @@ def privacy_loss(mechanism, largest: int = LARGEST) -> Loss:
     worst = np.nan_to_num(np.abs(ratio), nan=0.0, posinf=np.inf)
     i, o = np.unravel_index(worst.argmax(), worst.shape)
     more, less = (i + 1, i) if ratio[i, o] > 0 else (i, i + 1)
-    return Loss(float(worst[i, o]), int(values[more]), int(values[less]), int(outputs[o]))
+    return PrivacyLoss(float(worst[i, o]), int(values[more]), int(values[less]), int(outputs[o]))
 
 
-def composed(loss: Loss | float, releases: int = 1, distance: int = 1) -> float:
+def composed(loss: PrivacyLoss | float, releases: int = 1, distance: int = 1) -> float:
     """The worst log-ratio after ``releases`` independent releases of one profile, compared with a profile at this ℓ1
     ``distance`` in χ.
 
@@ -76,7 +76,7 @@ def composed(loss: Loss | float, releases: int = 1, distance: int = 1) -> float:
     """
     whole("releases", releases, 1)
     whole("distance", distance, 0)
-    epsilon = loss.epsilon if isinstance(loss, Loss) else float(loss)
+    epsilon = loss.epsilon if isinstance(loss, PrivacyLoss) else float(loss)
     return releases * distance * epsilon if distance else 0.0
 
 
@@ -93,12 +93,12 @@ def profile_loss(law, profiles, chi, agreeing: bool = True) -> float:
     (0.0, inf)
     """
     law, a, chi = np.asarray(law, float), np.asarray(profiles, np.int64), np.asarray(chi, bool)
-    apart = np.abs(a[:, None] - a)
-    distance, outside = apart[..., chi].sum(axis=-1), apart[..., ~chi].any(axis=-1)
+    differences = np.abs(a[:, None] - a)
+    distance, outside = differences[..., chi].sum(axis=-1), differences[..., ~chi].any(axis=-1)
     with np.errstate(invalid="ignore"):  # NaN if impossible under both
         ratio = np.nan_to_num(np.abs(law[:, None] - law), nan=0.0, posinf=np.inf).max(axis=-1)
     pairs = ~outside if agreeing else np.ones(outside.shape, bool)
-    if (ratio[pairs & (distance == 0)] > SAME).any():
+    if (ratio[pairs & (distance == 0)] > LOG_RATIO_TOLERANCE).any():
         return np.inf
     return float((ratio / np.maximum(distance, 1))[pairs].max())
 
@@ -134,24 +134,26 @@ def counterexamples(mechanism) -> pd.DataFrame:
     If there is no row, the dependence of χ on the profile reveals nothing.
     """
     m = len(_neighbourhood(mechanism).affinity)
-    kept, erased = _of_zero(mechanism, common(mechanism))
-    if m > MOST_POIS:
+    kept, erased = _zero_probabilities(mechanism, common_epsilon(mechanism))
+    if m > MAX_POIS:
         raise ValueError(
-            f"all profiles are examined for at most {MOST_POIS} POIs (got {m}): count_telling examines those of a table"
+            f"all profiles are examined for at most {MAX_POIS} POIs (got {m}): count_telling examines those of a table"
         )
     b = _every_profile(m)
-    chi = mechanism.chi.of(b)
-    found = []
+    chi = mechanism.chi.masks(b)
+    rows = []
     for k in range(m):
-        other = np.arange(1 << m) ^ (1 << (m - 1 - k))
-        probability = telling_probability(chi, chi[other], k, kept, erased)
+        neighbour = np.arange(1 << m) ^ (1 << (m - 1 - k))
+        probability = telling_probability(chi, chi[neighbour], k, kept, erased)
         for i in np.flatnonzero(probability > 0):
-            said = b[i].copy()
-            new = np.flatnonzero(chi[i] & ~chi[other[i]] & (np.arange(m) != k))
-            if chi[other[i], k]:
-                said[new[0]] = ~said[new[0]]
-            found.append((*(_text(row) for row in (b[i], b[other[i]], chi[i], chi[other[i]], said)), float(probability[i])))
-    return pd.DataFrame(found, columns=["profile", "neighbour", "chi", "neighbours_chi", "published", "probability"])
+            perturbed = b[i].copy()
+            flippable = np.flatnonzero(chi[i] & ~chi[neighbour[i]] & (np.arange(m) != k))
+            if chi[neighbour[i], k]:
+                perturbed[flippable[0]] = ~perturbed[flippable[0]]
+            rows.append(
+                (*(_text(row) for row in (b[i], b[neighbour[i]], chi[i], chi[neighbour[i]], perturbed)), float(probability[i]))
+            )
+    return pd.DataFrame(rows, columns=["profile", "neighbour", "chi", "neighbours_chi", "published", "probability"])
 
 
 def count_telling(mechanism, profiles: pd.DataFrame) -> pd.DataFrame:
@@ -164,15 +166,15 @@ def count_telling(mechanism, profiles: pd.DataFrame) -> pd.DataFrame:
     counts = profiles if profiles.to_numpy().dtype.kind == "b" else as_counts(profiles)
     c = counts.to_numpy().astype(np.int64)
     b = c > 0
-    chi = _neighbourhood(mechanism).of(b)
-    epsilon = np.broadcast_to(np.reshape(of_users(mechanism, profiles).epsilon, -1), len(b))
-    each, of = np.unique(epsilon, return_inverse=True)
-    kept, erased = np.array([_of_zero(mechanism, float(e)) for e in each]).reshape(-1, 2)[of].T
+    chi = _neighbourhood(mechanism).masks(b)
+    epsilon = np.broadcast_to(np.reshape(in_table_order(mechanism, profiles).epsilon, -1), len(b))
+    distinct, index = np.unique(epsilon, return_inverse=True)
+    kept, erased = np.array([_zero_probabilities(mechanism, float(e)) for e in distinct]).reshape(-1, 2)[index].T
     neighbours, largest = np.zeros(len(b), np.int64), np.zeros(len(b))
     for k in range(b.shape[1]):
-        other = b.copy()
-        other[:, k] ^= True
-        probability = telling_probability(chi, mechanism.chi.of(other), k, kept, erased)
+        neighbour = b.copy()
+        neighbour[:, k] ^= True
+        probability = telling_probability(chi, mechanism.chi.masks(neighbour), k, kept, erased)
         if not _on_booleans(mechanism):
             probability = np.where(c[:, k] > 1, 0.0, probability)
         neighbours += probability > 0
@@ -180,7 +182,7 @@ def count_telling(mechanism, profiles: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"neighbours": neighbours, "probability": largest}, index=profiles.index)
 
 
-def _of_zero(mechanism, epsilon: float) -> tuple[float, float]:
+def _zero_probabilities(mechanism, epsilon: float) -> tuple[float, float]:
     """Probabilities in χ that 0, and that 1, is published as 0, for this ε."""
     return tuple(np.exp(replace(mechanism, epsilon=epsilon).log_probability(0, np.arange(2))))
 
@@ -204,16 +206,16 @@ def _is_everything(chi: Neighbourhood) -> bool:
     m, n = len(chi.affinity), int(np.min(chi.n))
     if n >= m:
         return True
-    one = replace(chi, n=n)
-    if m <= MOST_POIS:
-        return bool(one.of(_every_profile(m)).all())
+    smallest = replace(chi, n=n)
+    if m <= MAX_POIS:
+        return bool(smallest.masks(_every_profile(m)).all())
     single = np.eye(m, dtype=bool)
-    if not (one.of(single).all() and one.of(~single).all()):
+    if not (smallest.masks(single).all() and smallest.masks(~single).all()):
         return False
     if (chi.affinity == chi.affinity[0, 0]).all() and chi.ties == "all":
         return True
     raise ValueError(
-        f"whether N(b, {n}) is ever less than all {m} POIs is examined for at most {MOST_POIS}: choose another affinity"
+        f"whether N(b, {n}) is ever less than all {m} POIs is examined for at most {MAX_POIS}: choose another affinity"
     )
 
 

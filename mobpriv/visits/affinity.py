@@ -14,7 +14,7 @@ import numpy as np
 from mobpriv.base.ranges import one_of
 
 READINGS, TIES = ("printed", "further"), ("all", "first")
-DECIMALS = 9  # two affinities that agree to this many decimals are a tie: rounding errors must not break ties
+TIE_DECIMALS = 9  # two affinities that agree to this many decimals are a tie: rounding errors must not break ties
 
 
 def affinity(booleans) -> np.ndarray:
@@ -35,9 +35,9 @@ def affinity(booleans) -> np.ndarray:
     return np.swapaxes(b, -1, -2) @ b / b.shape[-2]
 
 
-def relative(booleans, matrix) -> np.ndarray:
+def profile_affinity(booleans, matrix) -> np.ndarray:
     """Affinity of each profile to each POI, Aff(i, j) = Σ_{j1: b_ij1 = 1} Aff_{j1 j} of Definition 8, shape (…, users, m)."""
-    return np.round(np.asarray(booleans, float) @ matrix, DECIMALS)
+    return np.round(np.asarray(booleans, float) @ matrix, TIE_DECIMALS)
 
 
 def neighbourhood(booleans, matrix, n, reading: str = "printed", ties: str = "all") -> np.ndarray:
@@ -59,16 +59,16 @@ def neighbourhood(booleans, matrix, n, reading: str = "printed", ties: str = "al
     b = np.asarray(booleans, bool)
     n = _numbers(n, b.shape)
     matrix = _matrix(matrix, b.shape[-1])
-    score = relative(b, matrix / (matrix.max(initial=0) or 1.0))  # ties: to 9 decimals of the largest affinity
+    score = profile_affinity(b, matrix / (matrix.max(initial=0) or 1.0))  # ties: to 9 decimals of the largest affinity
     if reading == "further":
         score[b] = -np.inf
     order = np.argsort(-score, axis=-1, kind="stable")
     if ties == "first":
-        place = np.empty_like(order)
-        np.put_along_axis(place, order, np.broadcast_to(np.arange(b.shape[-1]), b.shape), axis=-1)
-        return b | (place < n)
-    least = np.take_along_axis(score, np.take_along_axis(order, np.maximum(n - 1, 0), axis=-1), axis=-1)
-    return b | ((score >= least) & (n > 0))
+        rank = np.empty_like(order)
+        np.put_along_axis(rank, order, np.broadcast_to(np.arange(b.shape[-1]), b.shape), axis=-1)
+        return b | (rank < n)
+    threshold = np.take_along_axis(score, np.take_along_axis(order, np.maximum(n - 1, 0), axis=-1), axis=-1)
+    return b | ((score >= threshold) & (n > 0))
 
 
 def _numbers(n, shape) -> np.ndarray:
@@ -128,5 +128,5 @@ class Neighbourhood:
         n = self.n if np.ndim(self.n) == 0 else f"{np.min(self.n)} … {np.max(self.n)}"
         return f"N(b, {n}), {self.reading}" + (", ties by order" if self.ties == "first" else "")
 
-    def of(self, booleans) -> np.ndarray:
+    def masks(self, booleans) -> np.ndarray:
         return neighbourhood(booleans, self.affinity, self.n, self.reading, self.ties)

@@ -17,11 +17,11 @@ from scipy.spatial import cKDTree
 
 from mobpriv.base.ranges import one_of, whole
 
-COLUMNS = ("user", "t", "cell")
-LEAST = 6  # least number of distinct POIs per day of a user in the paper's sample (§VI-A)
+CALL_COLUMNS = ("user", "t", "cell")
+MIN_POIS = 6  # least number of distinct POIs per day of a user in the paper's sample (§VI-A)
 USERS = 100  # n
 POIS = 29  # m
-MOST_VISITS = 2**53  # from here on a float cannot represent every whole number, and noise is added in floats
+MAX_VISITS = 2**53  # from here on a float cannot represent every whole number, and noise is added in floats
 
 
 class Profiles(NamedTuple):
@@ -32,7 +32,7 @@ class Profiles(NamedTuple):
 class Day(NamedTuple):
     """A day and its halves (§VI-A: 00:00 to 11:59 and 12:00 to 23:59), each [start, end), times with a zone."""
 
-    whole: tuple[pd.Timestamp, pd.Timestamp]
+    full: tuple[pd.Timestamp, pd.Timestamp]
     first: tuple[pd.Timestamp, pd.Timestamp]
     second: tuple[pd.Timestamp, pd.Timestamp]
 
@@ -69,56 +69,56 @@ def count_profiles(calls: pd.DataFrame, pois: Mapping, period: tuple | None = No
     """
     _check(calls)
     poi_of, names = _poi_of(pois)
-    who, users = _who(calls["user"])
+    user_position, users = _user_positions(calls["user"])
     cell = calls["cell"].astype("category").cat
-    place = np.r_[pd.Index(names).get_indexer(cell.categories.map(poi_of)), -1][cell.codes]
-    rules = _rules(calls, place, period)
-    counted = np.ones(len(calls), bool)
-    found = []
+    poi_position = np.r_[pd.Index(names).get_indexer(cell.categories.map(poi_of)), -1][cell.codes]
+    rules = _rules(calls, poi_position, period)
+    in_profile = np.ones(len(calls), bool)
+    left_out = []
     for rule, broken in rules:
-        broken = broken & counted
-        counted &= ~broken
+        broken = broken & in_profile
+        in_profile &= ~broken
         if broken.any():
-            found.append((rule, int(broken.sum()), len(np.unique(who[broken]))))
-    flat = np.bincount(who[counted] * len(names) + place[counted], minlength=len(users) * len(names))
+            left_out.append((rule, int(broken.sum()), len(np.unique(user_position[broken]))))
+    flat = np.bincount(user_position[in_profile] * len(names) + poi_position[in_profile], minlength=len(users) * len(names))
     counts = pd.DataFrame(flat.reshape(len(users), len(names)), pd.Index(users, name="user"), pd.Index(names, name="poi"))
-    return Profiles(counts, pd.DataFrame(found, columns=["rule", "records", "users"]))
+    return Profiles(counts, pd.DataFrame(left_out, columns=["rule", "records", "users"]))
 
 
-def _who(user: pd.Series) -> tuple[np.ndarray, pd.Index]:
+def _user_positions(user: pd.Series) -> tuple[np.ndarray, pd.Index]:
     """The index of each call's user among the sorted names. Codes avoid a text comparison per call."""
     user = user.astype("category").cat.remove_unused_categories().cat
     names = user.categories.astype(str)
     if not names.is_unique:
-        twice = names[names.duplicated()][0]
+        duplicate = names[names.duplicated()][0]
         raise ValueError(
-            f"users must have distinct names as texts ({twice} occurs as a number and as a text): make all of them texts"
+            f"users must have distinct names as texts ({duplicate} occurs as a number and as a text): make all of them texts"
         )
-    place = np.empty(len(names), np.int64)
-    place[np.argsort(names)] = np.arange(len(names))
-    return place[user.codes], names.sort_values()
+    rank = np.empty(len(names), np.int64)
+    rank[np.argsort(names)] = np.arange(len(names))
+    return rank[user.codes], names.sort_values()
 
 
-def _rules(calls, place, period):
+def _rules(calls, poi_position, period):
     t, cell = calls["t"], calls["cell"]
     rules = [("no time", t.isna().to_numpy()), ("no cell", cell.isna().to_numpy())]
     if period is not None:
         start, end = _period(period)
         rules.append(("outside the period", ~((t >= start) & (t < end)).to_numpy()))
-    return [*rules, ("outside the region", place < 0)]
+    return [*rules, ("outside the region", poi_position < 0)]
 
 
 def _check(calls) -> None:
-    if not isinstance(calls, pd.DataFrame) or set(COLUMNS) - set(calls.columns):
+    if not isinstance(calls, pd.DataFrame) or set(CALL_COLUMNS) - set(calls.columns):
         got = list(calls.columns) if isinstance(calls, pd.DataFrame) else type(calls).__name__
         hint = ": these are traces, not call records" if {"lat", "lng"} <= set(got if isinstance(got, list) else []) else ""
-        raise ValueError(f"calls must be a table with the columns {', '.join(COLUMNS)} (got {got}{hint})")
+        raise ValueError(f"calls must be a table with the columns {', '.join(CALL_COLUMNS)} (got {got}{hint})")
     if not isinstance(calls["t"].dtype, pd.DatetimeTZDtype):
         raise ValueError(f"column t of calls must hold times with a zone (it holds {calls['t'].dtype})")
-    nobody = calls["user"].isna().to_numpy()
-    if nobody.any():
+    without_user = calls["user"].isna().to_numpy()
+    if without_user.any():
         raise ValueError(
-            f"every call must have a user ({nobody.sum()} of {len(calls)} have none, the first in row {nobody.argmax()})"
+            f"every call must have a user ({without_user.sum()} of {len(calls)} have none, the first in row {without_user.argmax()})"
         )
 
 
@@ -147,22 +147,22 @@ def booleans(counts: pd.DataFrame) -> pd.DataFrame:
     return as_counts(counts) > 0
 
 
-def eligible(counts: pd.DataFrame, least: int = LEAST) -> pd.DataFrame:
+def eligible(counts: pd.DataFrame, least: int = MIN_POIS) -> pd.DataFrame:
     """The profiles with visits to at least ``least`` distinct POIs (§VI-A), at least one."""
     whole("least", least, 1)
     return counts[(as_counts(counts) > 0).sum(axis=1) >= least]
 
 
-def sample(counts: pd.DataFrame, rng: np.random.Generator, n: int = USERS, least: int = LEAST) -> pd.DataFrame:
+def sample(counts: pd.DataFrame, rng: np.random.Generator, n: int = USERS, least: int = MIN_POIS) -> pd.DataFrame:
     """The paper's sample: n users with at least ``least`` distinct POIs, drawn without replacement, in table order."""
-    among = eligible(counts, least)
+    candidates = eligible(counts, least)
     whole("n", n, 1)
-    if len(among) < n:
+    if len(candidates) < n:
         raise ValueError(
-            f"a sample of {n} users needs as many with {least} distinct POIs or more (got {len(among)} of {len(counts)}): "
+            f"a sample of {n} users needs as many with {least} distinct POIs or more (got {len(candidates)} of {len(counts)}): "
             "choose a smaller n or a smaller least"
         )
-    return among.iloc[np.sort(rng.choice(len(among), n, replace=False))]
+    return candidates.iloc[np.sort(rng.choice(len(candidates), n, replace=False))]
 
 
 def pois_of(cells: pd.DataFrame, m: int = POIS, choose: str = "densest", use: pd.Series | None = None) -> pd.Series:
@@ -196,11 +196,11 @@ def pois_of(cells: pd.DataFrame, m: int = POIS, choose: str = "densest", use: pd
     else:
         lat, lng = np.radians(sites["lat"].to_numpy()), np.radians(sites["lng"].to_numpy())
         # chords of the unit sphere have the same order as distances on the ground, also across the date line
-        place = np.column_stack([np.cos(lat) * np.cos(lng), np.cos(lat) * np.sin(lng), np.sin(lat)])
-        away = np.reshape(cKDTree(place).query(place, k=[m])[0], -1)
-        centre = np.argmin(np.round(away, 12))
-        apart = np.round(np.linalg.norm(place - place[centre], axis=1), 12)
-        chosen = sites["poi"].to_numpy()[np.argsort(apart, kind="stable")[:m]]
+        points = np.column_stack([np.cos(lat) * np.cos(lng), np.cos(lat) * np.sin(lng), np.sin(lat)])
+        radius = np.reshape(cKDTree(points).query(points, k=[m])[0], -1)
+        centre = np.argmin(np.round(radius, 12))
+        distance = np.round(np.linalg.norm(points - points[centre], axis=1), 12)
+        chosen = sites["poi"].to_numpy()[np.argsort(distance, kind="stable")[:m]]
     poi = pd.Series(_names(cells), pd.Index(cells["cell"], name="cell"), name="poi")
     return poi[poi.isin(chosen)].sort_values(kind="stable")
 
@@ -214,13 +214,15 @@ def _sites(cells: pd.DataFrame) -> pd.DataFrame:
     missing = {"cell", "lat", "lng"} - set(getattr(cells, "columns", ()))
     if missing:
         raise ValueError(f"cells must be a table with the columns cell, lat, lng (missing: {', '.join(sorted(missing))})")
-    nowhere = ~np.isfinite(cells[["lat", "lng"]].to_numpy(float)).all(axis=1)
-    if nowhere.any():
-        first = cells["cell"].iloc[int(nowhere.argmax())]
-        raise ValueError(f"every cell must have coordinates ({nowhere.sum()} of {len(cells)} have none, the first is {first})")
-    twice = cells["cell"].duplicated()
-    if twice.any():
-        raise ValueError(f"every cell must occur once in cells ({cells['cell'][twice].iloc[0]} occurs twice)")
+    without_coordinates = ~np.isfinite(cells[["lat", "lng"]].to_numpy(float)).all(axis=1)
+    if without_coordinates.any():
+        first = cells["cell"].iloc[int(without_coordinates.argmax())]
+        raise ValueError(
+            f"every cell must have coordinates ({without_coordinates.sum()} of {len(cells)} have none, the first is {first})"
+        )
+    duplicated = cells["cell"].duplicated()
+    if duplicated.any():
+        raise ValueError(f"every cell must occur once in cells ({cells['cell'][duplicated].iloc[0]} occurs twice)")
     sites = cells[["lat", "lng"]].assign(poi=_names(cells)).drop_duplicates("poi")
     return sites.sort_values("poi").reset_index(drop=True)
 
@@ -234,8 +236,8 @@ def as_counts(profiles) -> pd.DataFrame:
         i, j = np.argwhere(values < 0)[0]
         at = f"user {profiles.index[i]}, POI {profiles.columns[j]}"
         raise ValueError(f"count profiles must not be negative (got {values[i, j]} of {at})")
-    if (values >= MOST_VISITS).any():
-        i, j = np.argwhere(values >= MOST_VISITS)[0]
+    if (values >= MAX_VISITS).any():
+        i, j = np.argwhere(values >= MAX_VISITS)[0]
         at = f"user {profiles.index[i]}, POI {profiles.columns[j]}"
         raise ValueError(f"count profiles must be below 2^53, else noise is lost in rounding (got {values[i, j]} of {at})")
     return profiles

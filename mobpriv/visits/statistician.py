@@ -10,12 +10,12 @@ import numpy as np
 from mobpriv.base.ranges import true_or_false
 
 
-def visitors(booleans) -> np.ndarray:
+def visitors_per_poi(booleans) -> np.ndarray:
     """Number of visitors of POI j, f_1(j) = Σ_i b_ij (Example 3)."""
     return np.asarray(booleans).sum(axis=-2)
 
 
-def visits(counts, average: bool = False) -> np.ndarray:
+def visits_per_poi(counts, average: bool = False) -> np.ndarray:
     """Number of visits to POI j, f_2(j) = Σ_i c_ij (Example 4).
 
     Departures from the paper: Example 4 divides by n (``average=True``). However, "the average number of visits on a POI, which

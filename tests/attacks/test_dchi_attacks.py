@@ -12,10 +12,23 @@ from hypothesis.extra.numpy import arrays
 import mobpriv.attacks.visits
 from mobpriv.attacks import policies
 from mobpriv.attacks.visits import Likelihood, ProfileGuess, scenarios
-from mobpriv.attacks.visits.denoising import confident_delta, epsilon_of, guess_bernoulli, guess_laplacian, likeliest_epsilon
-from mobpriv.attacks.visits.distances import BLOCK, l1, within
+from mobpriv.attacks.visits.denoising import (
+    confident_delta,
+    epsilon_of,
+    guess_bernoulli,
+    guess_laplacian,
+    max_likelihood_epsilon,
+)
+from mobpriv.attacks.visits.distances import PROFILES_PER_BLOCK, count_within, l1
 from mobpriv.attacks.visits.inconsistencies import consistent, inconsistencies
-from mobpriv.attacks.visits.most_visited import most_visited, named_rightly, picked_rightly, poi_guess, read_off, relative
+from mobpriv.attacks.visits.most_visited import (
+    hits_most_visited,
+    most_visited,
+    noisy_argmax,
+    poi_guess,
+    random_pick_probability,
+    relative_delta,
+)
 from mobpriv.attacks.visits.reidentification import guesses, reidentification_rate, successes
 from mobpriv.base import noise
 from mobpriv.mechanisms.visits import Geometric, LaplaceCounts, RandomisedResponse
@@ -57,8 +70,8 @@ class TestEveryAttack:
         np.testing.assert_array_equal(again.to_numpy()[:, ::-1], ranking)
 
     def test_others_do_not_matter(self, attack):
-        whole = attack.fit(COUNTS).rank(COUNTS)
-        np.testing.assert_allclose(attack.fit(COUNTS.iloc[3:9]).rank(COUNTS.iloc[5:]), whole.iloc[5:, 3:9])
+        full = attack.fit(COUNTS).rank(COUNTS)
+        np.testing.assert_allclose(attack.fit(COUNTS.iloc[3:9]).rank(COUNTS.iloc[5:]), full.iloc[5:, 3:9])
 
     def test_everybody_is_nearest_to_herself_and_of_equal_profiles_the_tie_is_the_users(self, attack):
         assert policies.min_k(attack.fit(COUNTS).rank(COUNTS)).eq(1).all()
@@ -86,7 +99,7 @@ def test_distances_and_their_counts_equal_the_definitions(sides, deltas):
     published, known = sides
     d = l1(published[None], known[None])[0]
     assert d.tolist() == [[naive.l1(a, b) for b in known] for a in published]
-    counts = within(published[None], known[None], deltas)[0]
+    counts = count_within(published[None], known[None], deltas)[0]
     assert counts.tolist() == [[len(naive.profile_guess(a, known, delta)) for delta in deltas] for a in published]
 
 
@@ -97,15 +110,15 @@ def test_distances_of_large_counts_are_exact(largest):
     known[0, 1] = 1
     assert l1(published, known).tolist() == [[[29 * largest, 29 * (largest - 1), 29 * largest]]]
     if largest < 2000:
-        assert within(published, known, [29 * largest - 1, 29 * largest, 1e12]).tolist() == [[[1, 3, 3]]]
+        assert count_within(published, known, [29 * largest - 1, 29 * largest, 1e12]).tolist() == [[[1, 3, 3]]]
 
 
-@pytest.mark.parametrize("k", [BLOCK - 1, BLOCK, 2 * BLOCK + 3])
+@pytest.mark.parametrize("k", [PROFILES_PER_BLOCK - 1, PROFILES_PER_BLOCK, 2 * PROFILES_PER_BLOCK + 3])
 def test_blocks_have_no_seams(k):
     rng = np.random.default_rng(k)
     published, known = rng.integers(0, 9, (2, 3, 6)), rng.integers(0, 9, (2, k, 6))
     d = np.abs(published[:, :, None] - known[:, None]).sum(axis=-1)
-    np.testing.assert_array_equal(within(published, known, range(60)), (d[..., None] <= np.arange(60)).sum(axis=2))
+    np.testing.assert_array_equal(count_within(published, known, range(60)), (d[..., None] <= np.arange(60)).sum(axis=2))
 
 
 @settings(deadline=None)
@@ -113,27 +126,27 @@ def test_blocks_have_no_seams(k):
 def test_the_whole_grid_equals_algorithm_11(n, m, seed):
     rng = np.random.default_rng(seed)
     true = rng.integers(0, 4, (n, m))
-    said = np.maximum(true + rng.integers(-1, 2, true.shape), 0)
-    deltas, most = [0, 1, 2.5, 7], [1, 2, 6]
-    found = guesses(said, true, deltas)
-    rates = reidentification_rate(found, most)
+    perturbed = np.maximum(true + rng.integers(-1, 2, true.shape), 0)
+    deltas, max_candidates = [0, 1, 2.5, 7], [1, 2, 6]
+    sets = guesses(perturbed, true, deltas)
+    rates = reidentification_rate(sets, max_candidates)
     for a, delta in enumerate(deltas):
-        for b, size in enumerate(most):
-            assert rates[a, b] == pytest.approx(naive.algorithm_11(said, true, delta, size))
-    np.testing.assert_allclose(successes(found, most).mean(axis=0), rates)
+        for b, size in enumerate(max_candidates):
+            assert rates[a, b] == pytest.approx(naive.algorithm_11(perturbed, true, delta, size))
+    np.testing.assert_allclose(successes(sets, max_candidates).mean(axis=0), rates)
 
 
 def test_who_did_not_leak_is_no_success_and_draws_stand_side_by_side():
     rng = np.random.default_rng(1)
-    said, known = rng.integers(0, 3, (2, 5, 4)), rng.integers(0, 3, (2, 3, 4))
+    perturbed, known = rng.integers(0, 3, (2, 5, 4)), rng.integers(0, 3, (2, 3, 4))
     owner = np.array([2, -1, 0, -1, -1])
-    found = guesses(said, known, range(30), owner)
-    assert np.isinf(found.own[:, [1, 3, 4]]).all()
-    rates = reidentification_rate(found, [3])[..., 0]
+    sets = guesses(perturbed, known, range(30), owner)
+    assert np.isinf(sets.true_distances[:, [1, 3, 4]]).all()
+    rates = reidentification_rate(sets, [3])[..., 0]
     assert rates.shape == (2, 30)
     assert rates[:, -1].tolist() == [0.4, 0.4]
-    alone = guesses(said[0], known[0], range(30), owner)
-    np.testing.assert_array_equal(alone.sizes, found.sizes[0])
+    alone = guesses(perturbed[0], known[0], range(30), owner)
+    np.testing.assert_array_equal(alone.sizes, sets.sizes[0])
 
 
 @pytest.mark.parametrize(
@@ -155,9 +168,9 @@ def test_guesses_refuse(change, words):
 
 @pytest.mark.parametrize("most", [0, 1.5, np.nan, "x"])
 def test_m_is_a_whole_number(most):
-    for of in (successes, reidentification_rate):
+    for function in (successes, reidentification_rate):
         with pytest.raises(ValueError, match="M must be a whole number, at least 1"):
-            of(guesses(np.zeros((3, 4)), np.zeros((3, 4)), [1]), most)
+            function(guesses(np.zeros((3, 4)), np.zeros((3, 4)), [1]), most)
 
 
 def test_a_ranking_that_no_memory_holds_is_refused():
@@ -171,21 +184,21 @@ def test_a_ranking_that_no_memory_holds_is_refused():
 def test_inconsistencies_equal_algorithm_12(sides, taus, number):
     published, known = sides
     aff = affinity(known > 0)
-    found = consistent(published, aff, taus, [number, number + 1])
+    result = consistent(published, aff, taus, [number, number + 1])
     for t, tau in enumerate(taus):
         for k in range(2):
             expected = [naive.algorithm_12(row.tolist(), aff, tau, number + k) for row in published]
-            assert found[t, k].tolist() == expected
-    assert found.dtype == published.dtype
+            assert result[t, k].tolist() == expected
+    assert result.dtype == published.dtype
 
 
 def test_inconsistencies_of_many_samples():
     rng = np.random.default_rng(1)
     b = rng.random((3, 20, 6)) < 0.5
     aff = affinity(b)
-    found = inconsistencies(b, aff, [0.2, 0.3], [1, 2, 3])
-    assert found.shape == (2, 3, 3, 20, 6)
-    np.testing.assert_array_equal(found[1, 2, 1], inconsistencies(b[1], aff[1], [0.3], [3])[0, 0])
+    result = inconsistencies(b, aff, [0.2, 0.3], [1, 2, 3])
+    assert result.shape == (2, 3, 3, 20, 6)
+    np.testing.assert_array_equal(result[1, 2, 1], inconsistencies(b[1], aff[1], [0.3], [3])[0, 0])
     assert not inconsistencies(b, aff, [0], [1]).any()
     one_way = np.array([[1.0, 0.0], [1.0, 1.0]])  # Aff_jj' < τ is asked of j, by its own row
     assert consistent(np.array([[1, 1]]), one_way, [0.5], [1]).tolist() == [[[[0, 1]]]]
@@ -206,33 +219,33 @@ def test_the_most_visited_poi_equals_algorithm_16(sides, delta, data):
     guess = poi_guess(known, chi)
     sets = [naive.poi_guess(row, set(np.flatnonzero(c))) for row, c in zip(known.tolist(), chi, strict=True)]
     assert [set(np.flatnonzero(row)) for row in guess] == sets
-    found = most_visited(published, known, delta, guess)
+    result = most_visited(published, known, delta, guess)
     for i, row in enumerate(published.tolist()):
-        assert set(np.flatnonzero(found.named[i])) == naive.algorithm_16(row, known.tolist(), sets, delta)
-        assert found.candidates[i] == len(naive.profile_guess(row, known.tolist(), delta))
-    literal = most_visited(published, known, delta, guess, "everything").named
-    np.testing.assert_array_equal(literal, found.named | (found.candidates == 0)[:, None])
+        assert set(np.flatnonzero(result.predicted[i])) == naive.algorithm_16(row, known.tolist(), sets, delta)
+        assert result.candidates[i] == len(naive.profile_guess(row, known.tolist(), delta))
+    literal = most_visited(published, known, delta, guess, "everything").predicted
+    np.testing.assert_array_equal(literal, result.predicted | (result.candidates == 0)[:, None])
 
 
 def test_blocks_of_algorithm_16_have_no_seams(monkeypatch):
     rng = np.random.default_rng(1)
     published, known = rng.integers(0, 5, (2, 31, 4)), rng.integers(0, 5, (2, 9, 4))
-    whole = most_visited(published, known, 4, poi_guess(known))
-    monkeypatch.setattr("mobpriv.attacks.visits.most_visited.PAIRS", 100)
+    full = most_visited(published, known, 4, poi_guess(known))
+    monkeypatch.setattr("mobpriv.attacks.visits.most_visited.MAX_DISTANCES", 100)
     parts = most_visited(published, known, 4, poi_guess(known))
-    np.testing.assert_array_equal(whole.named, parts.named)
-    np.testing.assert_array_equal(whole.candidates, parts.candidates)
+    np.testing.assert_array_equal(full.predicted, parts.predicted)
+    np.testing.assert_array_equal(full.candidates, parts.candidates)
 
 
 def test_success_in_guessing_the_most_visited_poi():
     true = np.array([[3, 3, 1], [0, 2, 0], [1, 0, 0]])
-    named = np.array([[True, False, True], [False, False, False], [True, True, False]])
-    assert named_rightly(named, true).tolist() == [True, False, True]
-    assert picked_rightly(named, true).tolist() == [0.5, 0, 0.5]
-    assert read_off(true).tolist() == [[True, True, False], [False, True, False], [True, False, False]]
-    assert relative(0.3, true).tolist() == pytest.approx([2.1, 0.6, 0.3])
+    predicted = np.array([[True, False, True], [False, False, False], [True, True, False]])
+    assert hits_most_visited(predicted, true).tolist() == [True, False, True]
+    assert random_pick_probability(predicted, true).tolist() == [0.5, 0, 0.5]
+    assert noisy_argmax(true).tolist() == [[True, True, False], [False, True, False], [True, False, False]]
+    assert relative_delta(0.3, true).tolist() == pytest.approx([2.1, 0.6, 0.3])
     with pytest.raises(ValueError, match=r"a user without a visit has no most visited POI \(profile \(1,\), one of 1\)"):
-        named_rightly(named, true * [[1], [0], [1]])
+        hits_most_visited(predicted, true * [[1], [0], [1]])
 
 
 @pytest.mark.parametrize(
@@ -258,18 +271,20 @@ class TestLikelihood:
         b = pd.DataFrame(rng.random((5, 5)) < 0.5)
         aff = affinity(b)
         m = RandomisedResponse(0.5, Neighbourhood(n, aff, reading))
-        said = pd.DataFrame(rng.random((4, 5)) < 0.5)
-        found = Likelihood(m).fit(b).rank(said).to_numpy()
+        perturbed = pd.DataFrame(rng.random((4, 5)) < 0.5)
+        result = Likelihood(m).fit(b).rank(perturbed).to_numpy()
         for i in range(4):
             for a in range(5):
                 chi = naive.neighbourhood(b.to_numpy()[a].tolist(), aff, n, reading)
                 probability = lambda y, x: naive.flip_probability(y, x, float(m.flip))  # noqa: E731
-                p = naive.profile_probability(said.to_numpy()[i], b.to_numpy()[a], chi, probability)
-                assert found[i, a] == pytest.approx(-np.log(p) if p else np.inf)
+                p = naive.profile_probability(perturbed.to_numpy()[i], b.to_numpy()[a], chi, probability)
+                assert result[i, a] == pytest.approx(-np.log(p) if p else np.inf)
 
     def test_with_all_pois_it_ranks_as_profile_guess(self):
-        said = RandomisedResponse(1.0).protect(BOOLEANS, np.random.default_rng(1))
-        one, two = (policies.min_k(a.fit(BOOLEANS).rank(said)) for a in (ProfileGuess(), Likelihood(RandomisedResponse(1.0))))
+        perturbed = RandomisedResponse(1.0).protect(BOOLEANS, np.random.default_rng(1))
+        one, two = (
+            policies.min_k(a.fit(BOOLEANS).rank(perturbed)) for a in (ProfileGuess(), Likelihood(RandomisedResponse(1.0)))
+        )
         pd.testing.assert_series_equal(one, two)
 
     def test_the_true_profile_is_never_impossible_and_others_often_are(self):
@@ -293,38 +308,38 @@ class TestLikelihood:
 
 
 class TestScenarios:
-    said = LaplaceCounts(1.0).protect(COUNTS, np.random.default_rng(1))
+    perturbed = LaplaceCounts(1.0).protect(COUNTS, np.random.default_rng(1))
 
     def test_1_the_earlier_period_of_all(self):
         earlier = COUNTS.iloc[:, ::-1].set_axis(COUNTS.columns, axis=1)  # another period: other counts of the same users
-        leak = scenarios.earlier_period(earlier, self.said)
+        leak = scenarios.earlier_period(earlier, self.perturbed)
         pd.testing.assert_frame_equal(leak.known, earlier)
-        pd.testing.assert_frame_equal(leak.published, self.said)
+        pd.testing.assert_frame_equal(leak.published, self.perturbed)
         ranked = ProfileGuess().fit(leak.known).rank(leak.published)
-        assert ranked.loc["u000003", "u000007"] == (earlier.loc["u000007"] - self.said.loc["u000003"]).abs().sum()
+        assert ranked.loc["u000003", "u000007"] == (earlier.loc["u000007"] - self.perturbed.loc["u000003"]).abs().sum()
 
     def test_2_1_the_same_pois_of_all(self):
-        leak = scenarios.some_pois(COUNTS, self.said, np.random.default_rng(1))
+        leak = scenarios.some_pois(COUNTS, self.perturbed, np.random.default_rng(1))
         assert leak.known.shape == leak.published.shape == (40, 15)
         pd.testing.assert_frame_equal(leak.known, COUNTS[leak.known.columns])
-        pd.testing.assert_frame_equal(leak.published, self.said[leak.known.columns])
-        other = scenarios.some_pois(COUNTS, self.said, np.random.default_rng(2))
+        pd.testing.assert_frame_equal(leak.published, self.perturbed[leak.known.columns])
+        other = scenarios.some_pois(COUNTS, self.perturbed, np.random.default_rng(2))
         assert set(other.known.columns) != set(leak.known.columns)
 
     def test_2_2_some_users_who_are_attacked(self):
-        leak = scenarios.some_users(COUNTS, self.said, np.random.default_rng(1), 20)
+        leak = scenarios.some_users(COUNTS, self.perturbed, np.random.default_rng(1), 20)
         assert leak.known.shape == (20, 29)
         assert leak.known.index.equals(leak.published.index)
-        pd.testing.assert_frame_equal(leak.published, self.said.loc[leak.known.index])
+        pd.testing.assert_frame_equal(leak.published, self.perturbed.loc[leak.known.index])
 
     def test_refused(self):
         for count in (0, 41, 1.5):
             with pytest.raises(ValueError, match="count of users that leak must be a whole number in 1 … 40"):
-                scenarios.some_users(COUNTS, self.said, np.random.default_rng(1), count)
+                scenarios.some_users(COUNTS, self.perturbed, np.random.default_rng(1), count)
         with pytest.raises(ValueError, match=r"must be of the same users .u000000 is in one"):
-            scenarios.earlier_period(COUNTS.iloc[1:], self.said)
+            scenarios.earlier_period(COUNTS.iloc[1:], self.perturbed)
         with pytest.raises(ValueError, match="true profiles must be a table"):
-            scenarios.some_pois(3, self.said, np.random.default_rng(1))
+            scenarios.some_pois(3, self.perturbed, np.random.default_rng(1))
 
 
 pairs = st.tuples(st.integers(1, 4), st.integers(1, 6)).flatmap(
@@ -335,30 +350,32 @@ pairs = st.tuples(st.integers(1, 4), st.integers(1, 6)).flatmap(
 @settings(deadline=None)
 @given(pairs)
 def test_they_equal_algorithms_13_and_14(sides):
-    said, true = sides
+    perturbed, true = sides
     for form in ("unbiased", "printed"):
-        flips = guess_bernoulli(said > 2, true > 2, form=form)
-        np.testing.assert_allclose(flips, [naive.algorithm_13(a > 2, b > 2, form) for a, b in zip(said, true, strict=True)])
-        found = guess_laplacian(said, true, form=form)
-        np.testing.assert_allclose(found, [naive.algorithm_14(a, b, form) for a, b in zip(said, true, strict=True)])
-    together = guess_laplacian(said, true, pooled=True)
-    assert together == pytest.approx(naive.algorithm_14(said.ravel(), true.ravel()))
+        flips = guess_bernoulli(perturbed > 2, true > 2, form=form)
+        np.testing.assert_allclose(
+            flips, [naive.algorithm_13(a > 2, b > 2, form) for a, b in zip(perturbed, true, strict=True)]
+        )
+        result = guess_laplacian(perturbed, true, form=form)
+        np.testing.assert_allclose(result, [naive.algorithm_14(a, b, form) for a, b in zip(perturbed, true, strict=True)])
+    pooled = guess_laplacian(perturbed, true, pooled=True)
+    assert pooled == pytest.approx(naive.algorithm_14(perturbed.ravel(), true.ravel()))
 
 
 def test_who_knows_chi_takes_no_other_poi():
-    said, true = np.array([[3, 1, 0, 9]]), np.array([[1, 1, 0, 4]])
+    perturbed, true = np.array([[3, 1, 0, 9]]), np.array([[1, 1, 0, 4]])
     chi = np.array([[True, True, False, False]])
-    assert guess_laplacian(said, true, chi)[0] == 1.0
-    assert guess_bernoulli(said > 1, true > 1, chi)[0] == 0.5
+    assert guess_laplacian(perturbed, true, chi)[0] == 1.0
+    assert guess_bernoulli(perturbed > 1, true > 1, chi)[0] == 0.5
     with pytest.raises(ValueError, match="J, the POIs that leaked, must not be empty"):
-        guess_laplacian(said, true, chi & False)
+        guess_laplacian(perturbed, true, chi & False)
     with pytest.raises(ValueError, match="J, the POIs that leaked, must not be empty"):
-        guess_bernoulli(said[:, :0], true[:, :0])
+        guess_bernoulli(perturbed[:, :0], true[:, :0])
 
 
-@pytest.mark.parametrize("guess", [guess_bernoulli, guess_laplacian, likeliest_epsilon])
+@pytest.mark.parametrize("guess", [guess_bernoulli, guess_laplacian, max_likelihood_epsilon])
 @pytest.mark.parametrize(
-    ("said", "words"),
+    ("perturbed", "words"),
     [
         (np.ones((2, 3)), "must have one shape"),
         (np.full((2, 4), np.nan), "sanitised profiles must be finite"),
@@ -366,9 +383,9 @@ def test_who_knows_chi_takes_no_other_poi():
         (["x"], "sanitised profiles must be numbers"),
     ],
 )
-def test_what_is_no_pair_of_profiles_is_refused(guess, said, words):
+def test_what_is_no_pair_of_profiles_is_refused(guess, perturbed, words):
     with pytest.raises(ValueError, match=words):
-        guess(said, np.ones((2, 4)))
+        guess(perturbed, np.ones((2, 4)))
 
 
 @pytest.mark.parametrize(
@@ -376,8 +393,8 @@ def test_what_is_no_pair_of_profiles_is_refused(guess, said, words):
     [
         (guess_bernoulli, {"form": "corrected"}, 'form must be "unbiased" or "printed"'),
         (guess_laplacian, {"form": "corrected"}, "form must be"),
-        (likeliest_epsilon, {"rounding": "up"}, "rounding must be"),
-        (likeliest_epsilon, {"pooled": 3}, "pooled must be"),
+        (max_likelihood_epsilon, {"rounding": "up"}, "rounding must be"),
+        (max_likelihood_epsilon, {"pooled": 3}, "pooled must be"),
     ],
 )
 def test_a_form_that_there_is_not(guess, wrong, words):
@@ -388,9 +405,9 @@ def test_a_form_that_there_is_not(guess, wrong, words):
 def test_the_unbiased_form_of_algorithm_13_is_unbiased_and_the_printed_one_is_not():
     rng = np.random.default_rng(1)
     true, p = rng.random((20_000, 15)) < 0.25, 0.2
-    said = true ^ (rng.random(true.shape) < p)
-    assert guess_bernoulli(said, true).mean() == pytest.approx(p, abs=0.002)
-    assert guess_bernoulli(said, true, form="printed").mean() == pytest.approx(p / 15, abs=0.0002)
+    perturbed = true ^ (rng.random(true.shape) < p)
+    assert guess_bernoulli(perturbed, true).mean() == pytest.approx(p, abs=0.002)
+    assert guess_bernoulli(perturbed, true, form="printed").mean() == pytest.approx(p / 15, abs=0.0002)
     assert epsilon_of(p) == pytest.approx(np.log(4))
     assert noise.least_p(epsilon_of(0.3)) == pytest.approx(0.3)
     assert np.isinf(epsilon_of(0.0))
@@ -405,45 +422,45 @@ def test_algorithm_14_is_right_for_noise_that_is_neither_rounded_nor_clamped():
     assert (1 / guess_laplacian(free, true)).mean() == pytest.approx(1 / epsilon, rel=0.01)
     assert (1 / guess_laplacian(free, true, form="printed")).mean() == pytest.approx(1 / epsilon / np.sqrt(2), rel=0.01)
     # half of the noise of zeros is clamped away
-    zeros = noise.rounded(0 * true, noise.laplace(u) / epsilon)
+    zeros = noise.rounded_and_clamped(0 * true, noise.laplace(u) / epsilon)
     assert (1 / guess_laplacian(zeros, 0 * true)).mean() < 0.55 / epsilon
 
 
-@pytest.mark.parametrize("rounding", noise.ROUNDING)
+@pytest.mark.parametrize("rounding", noise.ROUNDING_RULES)
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
 def test_the_likeliest_epsilon_is_near_where_the_paper_is_far(rounding, epsilon):
     rng = np.random.default_rng(1)
     true = rng.poisson(1.0, (50, 400))
-    said = noise.rounded(true, noise.laplace(rng.random(true.shape)) / epsilon, rounding)
-    assert likeliest_epsilon(said, true, rounding=rounding, pooled=True) == pytest.approx(epsilon, rel=0.05)
-    assert abs(guess_laplacian(said, true, pooled=True) / epsilon - 1) > 0.3
+    perturbed = noise.rounded_and_clamped(true, noise.laplace(rng.random(true.shape)) / epsilon, rounding)
+    assert max_likelihood_epsilon(perturbed, true, rounding=rounding, pooled=True) == pytest.approx(epsilon, rel=0.05)
+    assert abs(guess_laplacian(perturbed, true, pooled=True) / epsilon - 1) > 0.3
 
 
 @settings(deadline=None, max_examples=50)
-@given(pairs, st.sampled_from(noise.ROUNDING), st.booleans())
+@given(pairs, st.sampled_from(noise.ROUNDING_RULES), st.booleans())
 def test_no_epsilon_is_likelier(sides, rounding, pooled):
     """The sum of the coordinates' exact log-probabilities is nowhere larger than where it is found."""
-    said, true = sides
-    found = np.atleast_1d(likeliest_epsilon(said, true, rounding=rounding, pooled=pooled))
+    perturbed, true = sides
+    estimates = np.atleast_1d(max_likelihood_epsilon(perturbed, true, rounding=rounding, pooled=pooled))
     grid = np.geomspace(1e-3, 50, 400)
-    log_p = noise.log_laplace(said[..., None], true[..., None], grid, rounding)
+    log_p = noise.log_laplace(perturbed[..., None], true[..., None], grid, rounding)
     every = log_p.sum(axis=(0, 1))[None] if pooled else log_p.sum(axis=1)
-    for i, epsilon in enumerate(found):
+    for i, epsilon in enumerate(estimates):
         at = float(np.clip(epsilon, 1e-3, 50))
-        own = noise.log_laplace(said, true, at, rounding)
-        here = own.sum() if pooled else own[i].sum()
+        log_p_at = noise.log_laplace(perturbed, true, at, rounding)
+        here = log_p_at.sum() if pooled else log_p_at[i].sum()
         assert here >= every[i].max() - 1e-6 * abs(every[i].max())
 
 
 def test_an_epsilon_a_draw_side_by_side():
     rng = np.random.default_rng(1)
     true = rng.poisson(2.0, (3, 20, 29))
-    said = noise.rounded(true, noise.laplace(rng.random(true.shape)))
+    perturbed = noise.rounded_and_clamped(true, noise.laplace(rng.random(true.shape)))
     for pooled in (False, True):
-        whole = likeliest_epsilon(said, true, pooled=pooled)
-        assert whole.shape == ((3,) if pooled else (3, 20))
-        np.testing.assert_allclose(whole[1], likeliest_epsilon(said[1], true[1], pooled=pooled))
-    assert np.isinf(likeliest_epsilon(true, true)).all()
+        full = max_likelihood_epsilon(perturbed, true, pooled=pooled)
+        assert full.shape == ((3,) if pooled else (3, 20))
+        np.testing.assert_allclose(full[1], max_likelihood_epsilon(perturbed[1], true[1], pooled=pooled))
+    assert np.isinf(max_likelihood_epsilon(true, true)).all()
 
 
 @settings(deadline=None)

@@ -7,14 +7,14 @@ from dchi_making import day as made_day
 from dchi_making import halves
 
 from mobpriv.attacks.visits import Likelihood, ProfileGuess
-from mobpriv.attacks.visits.denoising import confident_delta, likeliest_epsilon
-from mobpriv.attacks.visits.distances import l1, within
+from mobpriv.attacks.visits.denoising import confident_delta, max_likelihood_epsilon
+from mobpriv.attacks.visits.distances import count_within, l1
 from mobpriv.attacks.visits.most_visited import most_visited
 from mobpriv.attacks.visits.reidentification import guesses, reidentification_rate
 from mobpriv.calls.table import as_calls, as_cells
 from mobpriv.datasets.call_statistics import describe_calls
 from mobpriv.experiments import dchi
-from mobpriv.experiments.dchi import draw, prepare
+from mobpriv.experiments.dchi import draw, sample_setting
 from mobpriv.mechanisms.visits import Geometric, LaplaceCounts, RandomisedResponse
 from mobpriv.metrics import visits_audits
 from mobpriv.visits.affinity import Neighbourhood, affinity, neighbourhood
@@ -33,14 +33,14 @@ class TestMechanisms:
     @pytest.mark.parametrize("kind", ["uint64", "int8", "uint8"])
     @pytest.mark.parametrize("mechanism", [LaplaceCounts(0.5), Geometric(0.5)], ids=repr)
     def test_whole_numbers_stay_whole_whatever_their_kind(self, mechanism, kind):
-        said = mechanism.protect(COUNTS.astype(kind), rng())
-        pd.testing.assert_frame_equal(said, mechanism.protect(COUNTS, rng()))
+        perturbed = mechanism.protect(COUNTS.astype(kind), rng())
+        pd.testing.assert_frame_equal(perturbed, mechanism.protect(COUNTS, rng()))
 
     @pytest.mark.parametrize("mechanism", [LaplaceCounts, Geometric, RandomisedResponse])
     def test_an_empty_chunk_of_users_with_their_own_epsilon(self, mechanism):
-        own = pd.Series(np.linspace(0.1, 5, 40), COUNTS.index)
+        epsilons = pd.Series(np.linspace(0.1, 5, 40), COUNTS.index)
         true = BOOLEANS if mechanism is RandomisedResponse else COUNTS
-        pd.testing.assert_frame_equal(mechanism(own).protect(true.iloc[:0], rng()), true.iloc[:0])
+        pd.testing.assert_frame_equal(mechanism(epsilons).protect(true.iloc[:0], rng()), true.iloc[:0])
 
     def test_a_mask_that_is_empty_at_the_pois_of_the_table(self):
         mask = pd.Series(BOOLEANS.columns == "p00", BOOLEANS.columns)
@@ -55,9 +55,9 @@ class TestAffinity:
     @pytest.mark.parametrize("unit", [1e-12, 1e-300, 3e15])
     def test_its_unit_makes_no_neighbours(self, unit):
         b = BOOLEANS.to_numpy()
-        found = neighbourhood(b, affinity(b) * unit, 3, "further")
-        np.testing.assert_array_equal(found, neighbourhood(b, affinity(b), 3, "further"))
-        assert found.sum(axis=1).mean() < 15
+        result = neighbourhood(b, affinity(b) * unit, 3, "further")
+        np.testing.assert_array_equal(result, neighbourhood(b, affinity(b), 3, "further"))
+        assert result.sum(axis=1).mean() < 15
         assert neighbourhood(b, np.zeros((29, 29)), 1).all()  # without any affinity all tie
 
     def test_numbers_a_user_stay_what_they_were(self):
@@ -87,19 +87,21 @@ def test_counts_that_noise_is_lost_on_are_refused(kind):
 
 class TestAudits:
     def test_every_user_is_told_by_her_own_epsilon_whatever_their_order(self):
-        own = pd.Series(np.linspace(0.1, 5, 40), BOOLEANS.index)
-        found = visits_audits.count_telling(RandomisedResponse(own[::-1], NEAR), BOOLEANS)
-        pd.testing.assert_frame_equal(found, visits_audits.count_telling(RandomisedResponse(own.to_numpy(), NEAR), BOOLEANS))
-        one = visits_audits.count_telling(RandomisedResponse(float(own.iloc[7]), NEAR), BOOLEANS)
-        assert found["probability"].iloc[7] == one["probability"].iloc[7] > 0
-        part = visits_audits.count_telling(RandomisedResponse(own, NEAR), BOOLEANS.iloc[5:9])
-        pd.testing.assert_frame_equal(part, found.iloc[5:9])
+        epsilons = pd.Series(np.linspace(0.1, 5, 40), BOOLEANS.index)
+        result = visits_audits.count_telling(RandomisedResponse(epsilons[::-1], NEAR), BOOLEANS)
+        pd.testing.assert_frame_equal(
+            result, visits_audits.count_telling(RandomisedResponse(epsilons.to_numpy(), NEAR), BOOLEANS)
+        )
+        one = visits_audits.count_telling(RandomisedResponse(float(epsilons.iloc[7]), NEAR), BOOLEANS)
+        assert result["probability"].iloc[7] == one["probability"].iloc[7] > 0
+        part = visits_audits.count_telling(RandomisedResponse(epsilons, NEAR), BOOLEANS.iloc[5:9])
+        pd.testing.assert_frame_equal(part, result.iloc[5:9])
 
     def test_what_has_another_law_is_refused(self):
         few = Neighbourhood(1, np.eye(3))
-        for of in (visits_audits.counterexamples, lambda m: visits_audits.count_telling(m, BOOLEANS.iloc[:, :3])):
+        for function in (visits_audits.counterexamples, lambda m: visits_audits.count_telling(m, BOOLEANS.iloc[:, :3])):
             with pytest.raises(ValueError, match="a Neighbourhood, booleans modulo 2"):
-                of(RandomisedResponse(1.0, few, modulo=False))
+                function(RandomisedResponse(1.0, few, modulo=False))
         with pytest.raises(ValueError, match="epsilon must be one number here"):
             visits_audits.counterexamples(RandomisedResponse(np.ones(8), few))
 
@@ -116,8 +118,8 @@ class TestAttacks:
 
     def test_the_order_of_the_leaked_pois_does_not_matter(self):
         m = RandomisedResponse(0.1, NEAR)
-        said = m.protect(BOOLEANS, rng())
-        one, two = (Likelihood(m).fit(known).rank(said) for known in (BOOLEANS, BOOLEANS.iloc[:, ::-1]))
+        perturbed = m.protect(BOOLEANS, rng())
+        one, two = (Likelihood(m).fit(known).rank(perturbed) for known in (BOOLEANS, BOOLEANS.iloc[:, ::-1]))
         pd.testing.assert_frame_equal(one, two)
         assert np.isfinite(np.diag(one)).all()
 
@@ -126,10 +128,10 @@ class TestAttacks:
         [(-40_000, "none negative .got -40000"), (0.9, "whole numbers.* .got 0.9"), (np.nan, "finite"), (10**18, "too large")],
     )
     def test_what_is_no_count_has_no_distance(self, wrong, words):
-        for of in (guesses, lambda a, b, delta: most_visited(a, b, delta[0], np.ones((1, 29), bool))):
+        for function in (guesses, lambda a, b, delta: most_visited(a, b, delta[0], np.ones((1, 29), bool))):
             for sides in ((np.full((1, 29), wrong), np.zeros((1, 29))), (np.zeros((1, 29)), np.full((1, 29), wrong))):
                 with pytest.raises(ValueError, match=words):
-                    of(*sides, [1])
+                    function(*sides, [1])
         if isinstance(wrong, int):
             with pytest.raises(ValueError, match=words):
                 ProfileGuess().fit(pd.DataFrame(np.full((1, 29), wrong)))
@@ -138,31 +140,31 @@ class TestAttacks:
         largest = (2**63 - 1) // 29
         far = np.full((1, 1, 29), largest)
         assert l1(far, far * 0).tolist() == [[[29 * largest]]]
-        assert within(far, far * 0, [5]).tolist() == [[[0]]]
+        assert count_within(far, far * 0, [5]).tolist() == [[[0]]]
 
     def test_far_deltas_are_counted_without_a_tally(self):
         """With one, 5 GB a sanitised profile."""
         far, near = rng().integers(0, 8_000_000, (2, 3, 29)), rng().integers(0, 9, (2, 40, 29))
         d = np.abs(far[:, :, None] - near[:, None]).sum(axis=-1)
         deltas = [0, 5, *d[0, 0, :3], np.median(d), 1.5e8]
-        found = within(far, near, deltas)
-        np.testing.assert_array_equal(found, (d[..., None] <= np.array(deltas)).sum(axis=2))
-        assert 0 < found[..., 5].mean() < 40
+        result = count_within(far, near, deltas)
+        np.testing.assert_array_equal(result, (d[..., None] <= np.array(deltas)).sum(axis=2))
+        assert 0 < result[..., 5].mean() < 40
 
     def test_nobody_leaked_and_nobody_is_attacked(self):
-        said, nobody = np.ones((2, 3), int), np.zeros((0, 3), int)
-        assert reidentification_rate(guesses(said, nobody, [1], owner=[-1, -1]), [1]).tolist() == [[0.0]]
-        found = most_visited(said, nobody, 1, np.zeros((0, 3), bool))
-        assert (found.named.any(), found.candidates.tolist()) == (False, [0, 0])
+        perturbed, nobody = np.ones((2, 3), int), np.zeros((0, 3), int)
+        assert reidentification_rate(guesses(perturbed, nobody, [1], owner=[-1, -1]), [1]).tolist() == [[0.0]]
+        result = most_visited(perturbed, nobody, 1, np.zeros((0, 3), bool))
+        assert (result.predicted.any(), result.candidates.tolist()) == (False, [0, 0])
         with pytest.raises(ValueError, match=r"must be at least 1 \(got 0\)"):
-            guesses(nobody, said, [1])
+            guesses(nobody, perturbed, [1])
 
 
 class TestEstimates:
     def test_one_visit_less_by_the_integer_part_speaks_against_no_epsilon(self):
         true = np.array([[3, 5, 2, 1]])
-        assert np.isinf(likeliest_epsilon(true - 1, true, rounding="floor"))
-        assert np.isfinite(likeliest_epsilon(true - 1, true))
+        assert np.isinf(max_likelihood_epsilon(true - 1, true, rounding="floor"))
+        assert np.isfinite(max_likelihood_epsilon(true - 1, true))
 
     def test_the_binomial_rule_at_its_ends(self):
         assert confident_delta([0, 0.2, 1], 12, 1.0).tolist() == [0, 12, 12]
@@ -194,12 +196,12 @@ def test_who_calls_at_one_moment_only_has_no_burstiness_and_hides_nobodys():
     t = pd.Timestamp("2024-03-01", tz="UTC") + pd.to_timedelta([*[0] * 14, *np.arange(14) ** 3], unit="s")
     cells = as_cells(pd.DataFrame({"cell": ["c", "d"], "lat": [1.0, 2.0], "lng": [3.0, 4.0]}))
     calls = as_calls(pd.DataFrame({"user": ["a"] * 14 + ["b"] * 14, "t": t, "cell": ["c", "d"] * 14}), cells)
-    found = describe_calls(calls, cells)
-    assert found.loc[found["quantity"] == "burstiness per user", "value"].between(-1, 1).all()
+    result = describe_calls(calls, cells)
+    assert result.loc[result["quantity"] == "burstiness per user", "value"].between(-1, 1).all()
 
 
 class TestExperiments:
-    samples = draw(prepare(*halves(300)), rng(), 4)
+    samples = draw(sample_setting(*halves(300)), rng(), 4)
 
     def test_a_band_of_infinite_values(self):
         assert dchi.band(np.array([1, 2, np.inf, np.inf, np.inf])) == pytest.approx((np.inf, 1.2, np.inf))
@@ -208,8 +210,8 @@ class TestExperiments:
 
     def test_the_likeliest_epsilon_is_that_of_the_scale(self):
         printed = dchi.COUNTS._replace(scale="printed")
-        found = dchi.estimated_epsilon(self.samples, printed, [1.0], "likeliest", pooled=True)
-        np.testing.assert_allclose(found, 1.0, rtol=0.15)
+        result = dchi.estimated_epsilon(self.samples, printed, [1.0], "likeliest", pooled=True)
+        np.testing.assert_allclose(result, 1.0, rtol=0.15)
         with pytest.raises(ValueError, match="of Laplace noise, not of geometric"):
             dchi.estimated_epsilon(self.samples, dchi.COUNTS._replace(law="geometric"), [1.0], "likeliest")
 

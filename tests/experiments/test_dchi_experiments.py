@@ -10,12 +10,12 @@ from dchi_making import halves
 
 from mobpriv import datasets
 from mobpriv.experiments import dchi
-from mobpriv.experiments.dchi import choose, draw, leaked, prepare, published, together
+from mobpriv.experiments.dchi import choose_days, draw, join_settings, leaked, perturbed_profiles, sample_setting
 from mobpriv.visits.affinity import neighbourhood
-from mobpriv.visits.statistician import corrected_visitors, mean_error, visitors, visits
+from mobpriv.visits.statistician import corrected_visitors, mean_error, visitors_per_poi, visits_per_poi
 
 FIRST, SECOND = halves(400)
-SETTING = prepare(FIRST, SECOND)
+SETTING = sample_setting(FIRST, SECOND)
 SAMPLES = draw(SETTING, np.random.default_rng(1), 12)
 PROTECTIONS = (dchi.BOOLEANS, dchi.NEAR_BOOLEANS, dchi.COUNTS, dchi.NEAR_COUNTS)
 
@@ -23,19 +23,19 @@ PROTECTIONS = (dchi.BOOLEANS, dchi.NEAR_BOOLEANS, dchi.COUNTS, dchi.NEAR_COUNTS)
 class TestStatistician:
     def test_by_hand(self):
         counts = np.array([[2, 0], [3, 1]])
-        assert visitors(counts > 0).tolist() == [2, 1]
-        assert visits(counts).tolist() == [5, 1]
-        assert visits(counts, average=True).tolist() == [2.5, 0.5]
-        assert mean_error(visits(counts), [4, 3]) == 1.5
+        assert visitors_per_poi(counts > 0).tolist() == [2, 1]
+        assert visits_per_poi(counts).tolist() == [5, 1]
+        assert visits_per_poi(counts, average=True).tolist() == [2.5, 0.5]
+        assert mean_error(visits_per_poi(counts), [4, 3]) == 1.5
 
     def test_the_corrected_number_of_visitors_is_unbiased_and_the_plain_one_is_not(self):
         rng = np.random.default_rng(1)
         b, p = rng.random((50, 6)) < 0.2, 0.3
         chi = b | (rng.random(b.shape) < 0.6)
         for inside, holding in ((True, None), (chi, chi.sum(axis=0))):
-            said = b ^ ((rng.random((20_000, *b.shape)) < p) & inside)
-            np.testing.assert_allclose(corrected_visitors(said, p, holding).mean(axis=0), visitors(b), atol=0.25)
-            assert (visitors(said).mean(axis=0) > visitors(b) + 1).all()
+            perturbed = b ^ ((rng.random((20_000, *b.shape)) < p) & inside)
+            np.testing.assert_allclose(corrected_visitors(perturbed, p, holding).mean(axis=0), visitors_per_poi(b), atol=0.25)
+            assert (visitors_per_poi(perturbed).mean(axis=0) > visitors_per_poi(b) + 1).all()
 
     @pytest.mark.parametrize("p", [0.5, np.nan, -0.1, 1.1])
     def test_where_no_estimate_exists(self, p):
@@ -49,7 +49,7 @@ class TestSamples:
         assert day.shape == (12, 100, 29)
         assert ((day > 0).sum(axis=-1) >= 6).all()
         assert all(len(set(row)) == 100 for row in SAMPLES.users)
-        assert SETTING.everybody == 400
+        assert SETTING.total_users == 400
         assert len(SETTING.users) == ((FIRST + SECOND > 0).sum(axis="columns") >= 6).sum()
 
     def test_the_first_draws_of_many_are_those_of_few(self):
@@ -63,127 +63,133 @@ class TestSamples:
         with pytest.raises(ValueError, match="draws must be a whole number"):
             draw(SETTING, np.random.default_rng(1), 0)
         with pytest.raises(ValueError, match="of the same users, in one order"):
-            prepare(FIRST, SECOND.iloc[::-1])
+            sample_setting(FIRST, SECOND.iloc[::-1])
         with pytest.raises(ValueError, match="whole numbers"):
-            prepare(FIRST.astype(float), SECOND)
+            sample_setting(FIRST.astype(float), SECOND)
         with pytest.raises(ValueError, match="scenario must be"):
-            published(SAMPLES, dchi.COUNTS, 1.0, "3")
+            perturbed_profiles(SAMPLES, dchi.COUNTS, 1.0, "3")
 
     def test_who_leaks_what_of_which_period(self):
         for protection in (dchi.BOOLEANS, dchi.COUNTS):
-            day = protection.of(SAMPLES.day)
-            known = {s: leaked(SAMPLES, protection, published(SAMPLES, protection, 1.0, s), s) for s in ("1", "2.1", "2.2")}
-            np.testing.assert_array_equal(known["1"].known, protection.of(SAMPLES.first))
+            day = protection.true_profiles(SAMPLES.day)
+            known = {
+                s: leaked(SAMPLES, protection, perturbed_profiles(SAMPLES, protection, 1.0, s), s) for s in ("1", "2.1", "2.2")
+            }
+            np.testing.assert_array_equal(known["1"].known, protection.true_profiles(SAMPLES.first))
             assert (known["1"].known != day).any()
             for d in (0, 7):
                 pois, users = known["2.1"].pois[d], known["2.2"].users[d]
                 assert (len(set(pois)), len(set(users))) == (15, 50)
                 np.testing.assert_array_equal(known["2.1"].known[d], day[d][:, pois])
                 np.testing.assert_array_equal(known["2.2"].known[d], day[d][users])
-            said = published(SAMPLES, protection, 1.0)
-            np.testing.assert_array_equal(known["2.2"].published[7], said[7][users])
-            fewer = leaked(SAMPLES, protection, said, "2.2", 20)  # who leaks first also leaks when more do
+            perturbed = perturbed_profiles(SAMPLES, protection, 1.0)
+            np.testing.assert_array_equal(known["2.2"].published[7], perturbed[7][users])
+            fewer = leaked(SAMPLES, protection, perturbed, "2.2", 20)  # who leaks first also leaks when more do
             assert all(set(a) < set(b) for a, b in zip(fewer.users, known["2.2"].users, strict=True))
             with pytest.raises(ValueError, match="amount must be a whole number"):
-                leaked(SAMPLES, protection, said, "2.1", 30)
+                leaked(SAMPLES, protection, perturbed, "2.1", 30)
 
     @pytest.mark.parametrize("protection", PROTECTIONS, ids=str)
     def test_profiles_are_what_the_mechanism_publishes(self, protection):
         """The same uniform numbers through ``protect``'s parts, draw by draw."""
-        said = published(SAMPLES, protection, 0.7, "1")
+        perturbed = perturbed_profiles(SAMPLES, protection, 0.7, "1")
         for d in (0, 11):
             b = SAMPLES.second[d] > 0
-            whole = np.ones(b.shape, bool)
-            chi = whole if protection.neighbours is None else neighbourhood(b, SAMPLES.affinity[d], protection.neighbours)
+            all_pois = np.ones(b.shape, bool)
+            chi = all_pois if protection.neighbours is None else neighbourhood(b, SAMPLES.affinity[d], protection.neighbours)
             true = SAMPLES.second[d] if protection.counts else b
-            np.testing.assert_array_equal(said[d], protection.at(0.7).noisy(true, chi, SAMPLES.u[d]))
+            np.testing.assert_array_equal(perturbed[d], protection.mechanism(0.7).noisy(true, chi, SAMPLES.u[d]))
 
 
 @pytest.mark.parametrize("protection", PROTECTIONS, ids=str)
 class TestFigures:
     def test_errors_fall_as_epsilon_grows(self, protection):
-        found = dchi.error(SAMPLES, protection, [0.1, 1, 3, 9])
-        assert found.shape == (12, 4)
-        assert all(after < before for before, after in pairwise(found.mean(axis=0)))
-        said, true = published(SAMPLES, protection, 3.0)[5], protection.of(SAMPLES.day)[5]
-        plain = np.mean([abs(int(said[:, j].sum()) - int(true[:, j].sum())) for j in range(29)])
-        assert found[5, 2] == pytest.approx(plain)
+        result = dchi.error(SAMPLES, protection, [0.1, 1, 3, 9])
+        assert result.shape == (12, 4)
+        assert all(after < before for before, after in pairwise(result.mean(axis=0)))
+        perturbed, true = perturbed_profiles(SAMPLES, protection, 3.0)[5], protection.true_profiles(SAMPLES.day)[5]
+        plain = np.mean([abs(int(perturbed[:, j].sum()) - int(true[:, j].sum())) for j in range(29)])
+        assert result[5, 2] == pytest.approx(plain)
 
     def test_the_surface_is_algorithm_11(self, protection):
         for scenario in ("1", "2.1", "2.2"):
-            found = dchi.surface(SAMPLES, protection, 2.0, [0, 3, 9], [1, 4], scenario)
-            assert found.shape == (12, 3, 2)
-            leak = leaked(SAMPLES, protection, published(SAMPLES, protection, 2.0, scenario), scenario)
+            result = dchi.surface(SAMPLES, protection, 2.0, [0, 3, 9], [1, 4], scenario)
+            assert result.shape == (12, 3, 2)
+            leak = leaked(SAMPLES, protection, perturbed_profiles(SAMPLES, protection, 2.0, scenario), scenario)
             sides = leak.published[3].tolist(), leak.known[3].tolist()
-            expected = [[naive.algorithm_11(*sides, delta, most) for most in (1, 4)] for delta in (0, 3, 9)]
-            np.testing.assert_allclose(found[3], expected)
+            expected = [[naive.algorithm_11(*sides, delta, max_candidates) for max_candidates in (1, 4)] for delta in (0, 3, 9)]
+            np.testing.assert_allclose(result[3], expected)
 
     def test_inconsistencies(self, protection):
-        found = dchi.without_inconsistencies(SAMPLES, protection, 2.0, [0, 0.05, 2.0], 8)
-        np.testing.assert_allclose(found[:, 0], dchi.surface(SAMPLES, protection, 2.0, [2], [2])[:, 0, 0])
-        said = published(SAMPLES, protection, 2.0)[3]
-        kept = np.array([naive.algorithm_12(row.tolist(), SAMPLES.affinity[3], 0.05, 8) for row in said])
+        result = dchi.without_inconsistencies(SAMPLES, protection, 2.0, [0, 0.05, 2.0], 8)
+        np.testing.assert_allclose(result[:, 0], dchi.surface(SAMPLES, protection, 2.0, [2], [2])[:, 0, 0])
+        perturbed = perturbed_profiles(SAMPLES, protection, 2.0)[3]
+        kept = np.array([naive.algorithm_12(row.tolist(), SAMPLES.affinity[3], 0.05, 8) for row in perturbed])
         users = np.sort(SAMPLES.user_order[3, :50])
-        true = protection.of(SAMPLES.day)[3][users]
-        assert found[3, 1] == pytest.approx(naive.algorithm_11(kept[users].tolist(), true.tolist(), 2, 2))
+        true = protection.true_profiles(SAMPLES.day)[3][users]
+        assert result[3, 1] == pytest.approx(naive.algorithm_11(kept[users].tolist(), true.tolist(), 2, 2))
 
     def test_estimates_of_epsilon(self, protection):
         for estimator in dchi.ESTIMATORS:
             for pooled, shape in ((False, (12, 2, 50)), (True, (12, 2))):
-                found = dchi.epsilon_error(SAMPLES, protection, [0.5, 1.0], estimator=estimator, pooled=pooled)
-                assert found.shape == shape
-                assert (found >= 0).all()
+                result = dchi.epsilon_error(SAMPLES, protection, [0.5, 1.0], estimator=estimator, pooled=pooled)
+                assert result.shape == shape
+                assert (result >= 0).all()
         near = dchi.estimated_epsilon(SAMPLES, protection, [0.5], "likeliest", pooled=True, chi_known=True)
         assert np.median(near) == pytest.approx(0.5, rel=0.1)
 
     def test_who_knows_chi_takes_the_published_periods(self, protection):
-        found = dchi.estimated_epsilon(SAMPLES, protection, [0.5], scenario="1", chi_known=True)[2, 0]
+        result = dchi.estimated_epsilon(SAMPLES, protection, [0.5], scenario="1", chi_known=True)[2, 0]
         chi = protection.chi(SAMPLES.second, SAMPLES.affinity)[2]
-        apart = np.abs(published(SAMPLES, protection, 0.5, "1")[2] * 1 - protection.of(SAMPLES.first)[2] * 1)
-        mean = [row[mask].mean() for row, mask in zip(apart, chi, strict=True)]
+        distance = np.abs(
+            perturbed_profiles(SAMPLES, protection, 0.5, "1")[2] * 1 - protection.true_profiles(SAMPLES.first)[2] * 1
+        )
+        mean = [row[mask].mean() for row, mask in zip(distance, chi, strict=True)]
         with np.errstate(divide="ignore"):
             expected = 1 / np.array(mean) if protection.counts else np.log1p(-np.array(mean)) - np.log(mean)
-        np.testing.assert_allclose(found, expected)
+        np.testing.assert_allclose(result, expected)
 
     def test_the_nearest_is_the_best_that_algorithm_11_does_with_one_name(self, protection):
         for scenario in ("2.1", "2.2"):
             best = dchi.surface(SAMPLES, protection, 1.0, range(200), [1], scenario).max(axis=(1, 2))
             assert (best <= dchi.nearest_rate(SAMPLES, protection, 1.0, "profileGuess", scenario)).all()
-        told = dchi.nearest_rate(SAMPLES, protection, 0.1, "likelihood").mean()
+        likelihood = dchi.nearest_rate(SAMPLES, protection, 0.1, "likelihood").mean()
         plain = dchi.nearest_rate(SAMPLES, protection, 0.1, "profileGuess").mean()
-        assert told > plain + 0.1 if protection.neighbours else told >= plain - 0.01
+        assert likelihood > plain + 0.1 if protection.neighbours else likelihood >= plain - 0.01
 
     def test_more_that_leaks_helps(self, protection):
-        found = dchi.side_information(SAMPLES, protection, 2.0, [10, 50], [5, 29]).mean(axis=0)
-        assert (found[:, 1] > found[:, 0]).all()
-        assert (found[0] > found[1]).all()  # of fewer candidates one is sooner the only one
-        for most in (1, 3, 50):
-            grid = dchi.surface(SAMPLES, protection, 2.0, range(300), [most]).max(axis=(1, 2))
-            np.testing.assert_allclose(dchi.side_information(SAMPLES, protection, 2.0, [50], [29], most)[:, 0, 0], grid)
+        result = dchi.side_information(SAMPLES, protection, 2.0, [10, 50], [5, 29]).mean(axis=0)
+        assert (result[:, 1] > result[:, 0]).all()
+        assert (result[0] > result[1]).all()  # of fewer candidates one is sooner the only one
+        for max_candidates in (1, 3, 50):
+            grid = dchi.surface(SAMPLES, protection, 2.0, range(300), [max_candidates]).max(axis=(1, 2))
+            np.testing.assert_allclose(
+                dchi.side_information(SAMPLES, protection, 2.0, [50], [29], max_candidates)[:, 0, 0], grid
+            )
 
 
 @pytest.mark.parametrize("row", dchi.TABLE, ids=str)
 def test_the_table_is_algorithm_16(row):
     protection = dchi.COUNTS._replace(neighbours=row.neighbours)
     rate, users = dchi.most_visited_rate(SAMPLES, protection, row.epsilon, row.scenario)
-    d, said = 2, published(SAMPLES, protection, row.epsilon, row.scenario)
-    leak, counts = leaked(SAMPLES, protection, said, row.scenario), SAMPLES.period(row.scenario)
+    d, perturbed = 2, perturbed_profiles(SAMPLES, protection, row.epsilon, row.scenario)
+    leak, counts = leaked(SAMPLES, protection, perturbed, row.scenario), SAMPLES.period(row.scenario)
     chi = protection.chi(counts, SAMPLES.affinity)
-    sets = [naive.poi_guess(said[d, u].tolist(), set(np.flatnonzero(chi[d, u]))) for u in leak.users[d]]
-    right = alone = there = 0
+    sets = [naive.poi_guess(perturbed[d, u].tolist(), set(np.flatnonzero(chi[d, u]))) for u in leak.users[d]]
+    right = alone = with_visits = 0
     for i, user in enumerate(leak.users[d]):
-        own = counts[d, user]
-        if not own.any():
+        true_counts = counts[d, user]
+        if not true_counts.any():
             continue
-        there += 1
-        delta = 0.3 * own[leak.pois[d]].sum()
-        named = naive.algorithm_16(leak.published[d, i].tolist(), leak.known[d].tolist(), sets, delta)
-        right += bool(named & naive.poi_guess(own.tolist(), range(29)))
-        hers = naive.algorithm_16(leak.published[d, i].tolist(), [leak.known[d, i].tolist()], [sets[i]], delta)
-        alone += bool(hers & naive.poi_guess(own.tolist(), range(29)))
-    assert (rate[d], users[d]) == (pytest.approx(right / there), there)
-    only_hers = dchi.most_visited_rate(SAMPLES, protection, row.epsilon, row.scenario, others=False)[0]
-    assert only_hers[d] == pytest.approx(alone / there)
+        with_visits += 1
+        delta = 0.3 * true_counts[leak.pois[d]].sum()
+        predicted = naive.algorithm_16(leak.published[d, i].tolist(), leak.known[d].tolist(), sets, delta)
+        right += bool(predicted & naive.poi_guess(true_counts.tolist(), range(29)))
+        alone_predicted = naive.algorithm_16(leak.published[d, i].tolist(), [leak.known[d, i].tolist()], [sets[i]], delta)
+        alone += bool(alone_predicted & naive.poi_guess(true_counts.tolist(), range(29)))
+    assert (rate[d], users[d]) == (pytest.approx(right / with_visits), with_visits)
+    own_profile_only = dchi.most_visited_rate(SAMPLES, protection, row.epsilon, row.scenario, others=False)[0]
+    assert own_profile_only[d] == pytest.approx(alone / with_visits)
 
 
 def test_readings_of_the_table():
@@ -195,10 +201,10 @@ def test_readings_of_the_table():
 
 
 def test_without_any_leak_the_most_visited_poi_is_read_off():
-    rates = [dchi.read_off_rate(SAMPLES, dchi.COUNTS, epsilon).mean() for epsilon in (0.05, 0.5, 2, 20)]
+    rates = [dchi.noisy_argmax_rate(SAMPLES, dchi.COUNTS, epsilon).mean() for epsilon in (0.05, 0.5, 2, 20)]
     assert all(before < after for before, after in pairwise(rates))
     assert rates[-1] == 1.0
-    assert 0 < dchi.read_off_rate(SAMPLES, dchi.COUNTS, 6.0, "1").min() <= 1
+    assert 0 < dchi.noisy_argmax_rate(SAMPLES, dchi.COUNTS, 6.0, "1").min() <= 1
 
 
 def test_the_correction_that_the_paper_lacks():
@@ -224,38 +230,38 @@ ZONE = "Europe/Lisbon"
 @pytest.fixture(scope="module")
 def few(tmp_path_factory):
     """The first 900 callers of the region in its first four days, as a table of their own."""
-    of = datasets.load_calls("region")
-    users = set(sorted(of.calls["user"].cat.categories)[:900])
-    calls = of.calls[of.calls["user"].isin(users) & (of.calls["t"] < pd.Timestamp("2024-10-11", tz="UTC"))]
+    region = datasets.load_calls("region")
+    users = set(sorted(region.calls["user"].cat.categories)[:900])
+    calls = region.calls[region.calls["user"].isin(users) & (region.calls["t"] < pd.Timestamp("2024-10-11", tz="UTC"))]
     folder = tmp_path_factory.mktemp("calls")
     plain = calls.assign(user=calls["user"].astype(str), cell=calls["cell"].astype(str))[["user", "t", "cell"]]
     plain.to_csv(folder / "few.csv", index=False)
-    of.cells.assign(cell=of.cells["cell"].astype(str)).to_csv(folder / "few_cells.csv", index=False)
-    return folder / "few.csv", plain, of.cells
+    region.cells.assign(cell=region.cells["cell"].astype(str)).to_csv(folder / "few_cells.csv", index=False)
+    return folder / "few.csv", plain, region.cells
 
 
 def counted(plain, pois, start, end):
     """Count profiles by a plain group: who called how often at which POI."""
-    of = plain[(plain["t"] >= start) & (plain["t"] < end) & plain["cell"].isin(pois.index)]
-    return of.assign(poi=of["cell"].map(pois)).groupby(["user", "poi"]).size().unstack(fill_value=0)
+    rows = plain[(plain["t"] >= start) & (plain["t"] < end) & plain["cell"].isin(pois.index)]
+    return rows.assign(poi=rows["cell"].map(pois)).groupby(["user", "poi"]).size().unstack(fill_value=0)
 
 
 def test_a_days_profiles_are_those_of_a_plain_count(few):
     path, plain, _ = few
-    found = choose(path, days=4, n=5, least=3, m=40, zone=ZONE)
-    d = found.dates.index("2024-10-08")
+    result = choose_days(path, days=4, n=5, least=3, m=40, zone=ZONE)
+    d = result.dates.index("2024-10-08")
     start, noon, end = (pd.Timestamp(f"2024-10-{moment}:00", tz=ZONE) for moment in ("08 00", "08 12", "09 00"))
-    whole = counted(plain, found.pois, start, end)
-    wanted = whole[(whole > 0).sum(axis="columns") >= 3]
-    at = slice(found.setting.offsets[d], found.setting.offsets[d + 1])
-    assert list(found.setting.users[at]) == list(wanted.index)
-    morning = counted(plain, found.pois, start, noon).reindex(index=wanted.index, columns=found.setting.pois, fill_value=0)
-    np.testing.assert_array_equal(found.setting.first[at], morning.to_numpy())
-    both = found.setting.first[at] + found.setting.second[at]
-    np.testing.assert_array_equal(both, wanted.reindex(columns=found.setting.pois, fill_value=0).to_numpy())
-    assert f"{len(found.dates)} days of 4" in found.selection
-    assert len(found.dates) == len(found.callers) == len(found.setting.per_day)
-    assert found.callers[d] == plain[(plain["t"] >= start) & (plain["t"] < end)]["user"].nunique()
+    full_day = counted(plain, result.pois, start, end)
+    wanted = full_day[(full_day > 0).sum(axis="columns") >= 3]
+    at = slice(result.setting.offsets[d], result.setting.offsets[d + 1])
+    assert list(result.setting.users[at]) == list(wanted.index)
+    morning = counted(plain, result.pois, start, noon).reindex(index=wanted.index, columns=result.setting.pois, fill_value=0)
+    np.testing.assert_array_equal(result.setting.first[at], morning.to_numpy())
+    both = result.setting.first[at] + result.setting.second[at]
+    np.testing.assert_array_equal(both, wanted.reindex(columns=result.setting.pois, fill_value=0).to_numpy())
+    assert f"{len(result.dates)} days of 4" in result.selection
+    assert len(result.dates) == len(result.callers) == len(result.setting.per_day)
+    assert result.callers[d] == plain[(plain["t"] >= start) & (plain["t"] < end)]["user"].nunique()
 
 
 @pytest.mark.parametrize(
@@ -271,54 +277,54 @@ def test_a_days_profiles_are_those_of_a_plain_count(few):
 def test_what_is_refused(few, given, line):
     given = {"data": few[0]} | given
     with pytest.raises(ValueError, match=line):
-        choose(given.pop("data"), **given)
+        choose_days(given.pop("data"), **given)
 
 
 def test_users_of_traces_call_and_who_is_left_out_does_not():
-    found = choose("city", days=2, n=20, least=2, rate=20.0, zone="UTC", leave_out="c001, p001")
-    assert found.data.synthetic
-    assert found.data.name == "city"
-    assert not {"c001", "p001"} & set(found.data.calls["user"].cat.categories)
-    again = choose("city", days=2, n=20, least=2, rate=20.0, zone="UTC", leave_out="c001, p001")
-    np.testing.assert_array_equal(found.setting.first, again.setting.first)
-    (row,) = found.data.left_out.itertuples()
+    result = choose_days("city", days=2, n=20, least=2, rate=20.0, zone="UTC", leave_out="c001, p001")
+    assert result.data.synthetic
+    assert result.data.name == "city"
+    assert not {"c001", "p001"} & set(result.data.calls["user"].cat.categories)
+    again = choose_days("city", days=2, n=20, least=2, rate=20.0, zone="UTC", leave_out="c001, p001")
+    np.testing.assert_array_equal(result.setting.first, again.setting.first)
+    (row,) = result.data.left_out.itertuples()
     assert row.records > 0
     # each layout has antennas and calls of its own, and the first of them does not depend on how many there are
-    places = found.places()
+    places = result.places()
     assert places.shape == (5, 29, 2)
     assert len({row.tobytes() for row in places}) == 5
-    assert sorted(set(found.setting.layouts)) == list(range(5))
-    one = choose("city", days=2, n=20, least=2, rate=20.0, zone="UTC", leave_out="c001, p001", layouts=1)
-    np.testing.assert_array_equal(one.setting.first, found.setting.first[: len(one.setting.first)])
+    assert sorted(set(result.setting.layouts)) == list(range(5))
+    one = choose_days("city", days=2, n=20, least=2, rate=20.0, zone="UTC", leave_out="c001, p001", layouts=1)
+    np.testing.assert_array_equal(one.setting.first, result.setting.first[: len(one.setting.first)])
     # the same seed makes other noise than on calls
-    assert (found.seed, choose("region", days=1, n=5, seed=1).seed) == ((1, 1), (1,))
-    assert (np.random.default_rng(found.seed).random(9) != np.random.default_rng((1,)).random(9)).all()
+    assert (result.seed, choose_days("region", days=1, n=5, seed=1).seed) == ((1, 1), (1,))
+    assert (np.random.default_rng(result.seed).random(9) != np.random.default_rng((1,)).random(9)).all()
 
 
 class TestTogether:
-    days = tuple(prepare(*halves(150 + 50 * k, seed=k), least=4) for k in range(3))
+    days = tuple(sample_setting(*halves(150 + 50 * k, seed=k), least=4) for k in range(3))
 
     def test_rows_stand_day_by_day(self):
-        whole = together(self.days)
-        assert list(whole.per_day) == [len(day.users) for day in self.days]
+        joined = join_settings(self.days)
+        assert list(joined.per_day) == [len(day.users) for day in self.days]
         for d, day in enumerate(self.days):
-            at = slice(whole.offsets[d], whole.offsets[d + 1])
-            np.testing.assert_array_equal(whole.first[at], day.first)
-            assert list(whole.users[at]) == list(day.users)
+            at = slice(joined.offsets[d], joined.offsets[d + 1])
+            np.testing.assert_array_equal(joined.first[at], day.first)
+            assert list(joined.users[at]) == list(day.users)
 
     def test_a_draw_is_of_one_day_with_enough_users_and_all_such_days_serve(self):
-        whole = together(self.days)
-        n = int(np.sort(whole.per_day)[1])  # what two of the three days have
-        drawn = draw(whole, np.random.default_rng(1), 60, n)
-        day = np.searchsorted(whole.offsets, drawn.users, side="right") - 1
+        joined = join_settings(self.days)
+        n = int(np.sort(joined.per_day)[1])  # what two of the three days have
+        drawn = draw(joined, np.random.default_rng(1), 60, n)
+        day = np.searchsorted(joined.offsets, drawn.users, side="right") - 1
         assert (day == day[:, :1]).all()
-        assert set(day[:, 0]) == set(np.flatnonzero(whole.per_day >= n))
-        with pytest.raises(ValueError, match=f"there are {whole.per_day.max()} of .* on the best day"):
-            draw(whole, np.random.default_rng(1), 1, int(whole.per_day.max()) + 1)
+        assert set(day[:, 0]) == set(np.flatnonzero(joined.per_day >= n))
+        with pytest.raises(ValueError, match=f"there are {joined.per_day.max()} of .* on the best day"):
+            draw(joined, np.random.default_rng(1), 1, int(joined.per_day.max()) + 1)
         with pytest.raises(ValueError, match="no day to draw from"):
-            together([])
+            join_settings([])
         with pytest.raises(ValueError, match="the same POIs and the same least"):
-            together([self.days[0], prepare(*halves(150), least=5)])
+            join_settings([self.days[0], sample_setting(*halves(150), least=5)])
 
 
 class TestSmallParts:
@@ -336,20 +342,20 @@ class TestSmallParts:
 
     def test_a_family_over_draws(self):
         values = np.arange(200.0).reshape(100, 2)
-        of = dchi.over("error.all", (0.1, 2), values)
-        assert list(of) == ["error.all.0.1", "error.all.2"]
-        assert of["error.all.2"].value == values[:, 1].mean()
-        ends = of["error.all.2"].low, of["error.all.2"].high
+        estimates = dchi.estimates_over("error.all", (0.1, 2), values)
+        assert list(estimates) == ["error.all.0.1", "error.all.2"]
+        assert estimates["error.all.2"].value == values[:, 1].mean()
+        ends = estimates["error.all.2"].low, estimates["error.all.2"].high
         assert ends == pytest.approx(tuple(np.quantile(values[:, 1], [0.025, 0.975])))
 
     def test_a_neighbourhood_of_all_tells_nothing_and_one_of_none_something(self):
-        setting = prepare(*halves(150))
+        setting = sample_setting(*halves(150))
         samples = draw(setting, np.random.default_rng(1), 2, 20)
-        assert all((of == 0).all() for of in dchi.telling(samples, dchi.protection("N29")).values())
-        told = dchi.telling(samples, dchi.protection("N3"))
+        assert all((values == 0).all() for values in dchi.telling(samples, dchi.protection("N29")).values())
+        of_booleans = dchi.telling(samples, dchi.protection("N3"))
         of_counts = dchi.telling(samples, dchi.protection("N3", counts=True))
-        assert (of_counts["neighbours"] < told["neighbours"]).all()  # where she was twice, one visit less tells nothing
+        assert (of_counts["neighbours"] < of_booleans["neighbours"]).all()  # where she was twice, one visit less tells nothing
         # a profile's own visits are its χ: without one of them the neighbour's χ is another
-        assert (told["users"] > 0).all()
-        assert (told["probability"] <= 1).all()
-        assert (told["neighbours"] <= told["users"]).all()
+        assert (of_booleans["users"] > 0).all()
+        assert (of_booleans["probability"] <= 1).all()
+        assert (of_booleans["neighbours"] <= of_booleans["users"]).all()

@@ -36,7 +36,7 @@ def takes(mechanism) -> pd.DataFrame:
 
 
 def chi_of(mechanism, profiles):
-    fixed = NEAR.of(profiles > 0) if mechanism.chi is NEAR else True if mechanism.chi is None else mechanism.chi
+    fixed = NEAR.masks(profiles > 0) if mechanism.chi is NEAR else True if mechanism.chi is None else mechanism.chi
     return np.broadcast_to(fixed, profiles.shape)
 
 
@@ -44,16 +44,16 @@ def chi_of(mechanism, profiles):
 class TestEveryMechanism:
     def test_result_is_a_profile_of_the_same_kind(self, mechanism):
         true = takes(mechanism)
-        said = mechanism.protect(true, np.random.default_rng(1))
-        pd.testing.assert_index_equal(said.index, true.index)
-        pd.testing.assert_index_equal(said.columns, true.columns)
-        assert said.dtypes.tolist() == true.dtypes.tolist()
-        assert (said.to_numpy() >= 0).all()
+        perturbed = mechanism.protect(true, np.random.default_rng(1))
+        pd.testing.assert_index_equal(perturbed.index, true.index)
+        pd.testing.assert_index_equal(perturbed.columns, true.columns)
+        assert perturbed.dtypes.tolist() == true.dtypes.tolist()
+        assert (perturbed.to_numpy() >= 0).all()
 
     def test_outside_chi_nothing_changes_and_inside_something_does(self, mechanism):
         true = takes(mechanism)
-        said, chi = mechanism.protect(true, np.random.default_rng(1)), chi_of(mechanism, true)
-        changed = said.to_numpy() != true.to_numpy()
+        perturbed, chi = mechanism.protect(true, np.random.default_rng(1)), chi_of(mechanism, true)
+        changed = perturbed.to_numpy() != true.to_numpy()
         assert not (changed & ~chi).any()
         assert (changed & chi).sum() > 0.05 * chi.sum()
 
@@ -75,21 +75,23 @@ class TestEveryMechanism:
     def test_names_do_not_matter(self, mechanism):
         true = takes(mechanism)
         renamed = true.rename(index="x{}".format, columns="y{}".format)
-        said = mechanism.protect(renamed, np.random.default_rng(1))
-        np.testing.assert_array_equal(said, mechanism.protect(true, np.random.default_rng(1)))
+        perturbed = mechanism.protect(renamed, np.random.default_rng(1))
+        np.testing.assert_array_equal(perturbed, mechanism.protect(true, np.random.default_rng(1)))
 
     def test_an_epsilon_a_user(self, mechanism):
         """§III-B: ε_i. By name, whatever the order; and by place."""
         if mechanism.name == "randomised response" and mechanism.p is not None:
             return
         true = takes(mechanism)
-        own = pd.Series(np.where(np.arange(60) < 30, 0.8, 40.0), true.index)
-        said = replace(mechanism, epsilon=own[::-1]).protect(true, np.random.default_rng(1))
-        pd.testing.assert_frame_equal(said, replace(mechanism, epsilon=own.to_numpy()).protect(true, np.random.default_rng(1)))
-        pd.testing.assert_frame_equal(said.iloc[:30], mechanism.protect(true, np.random.default_rng(1)).iloc[:30])
+        epsilons = pd.Series(np.where(np.arange(60) < 30, 0.8, 40.0), true.index)
+        perturbed = replace(mechanism, epsilon=epsilons[::-1]).protect(true, np.random.default_rng(1))
+        pd.testing.assert_frame_equal(
+            perturbed, replace(mechanism, epsilon=epsilons.to_numpy()).protect(true, np.random.default_rng(1))
+        )
+        pd.testing.assert_frame_equal(perturbed.iloc[:30], mechanism.protect(true, np.random.default_rng(1)).iloc[:30])
         if getattr(mechanism, "rounding", "") != "floor":  # whose integer part moves counts without noise, too
-            pd.testing.assert_frame_equal(said.iloc[30:], true.iloc[30:])
-        for wrong in (own.iloc[1:], own.to_numpy()[1:]):
+            pd.testing.assert_frame_equal(perturbed.iloc[30:], true.iloc[30:])
+        for wrong in (epsilons.iloc[1:], epsilons.to_numpy()[1:]):
             with pytest.raises(ValueError, match="epsilon"):
                 replace(mechanism, epsilon=wrong).protect(true, np.random.default_rng(1))
 
@@ -159,12 +161,12 @@ def drawn(mechanism, value, seed):
     return mechanism.protect(true, np.random.default_rng(seed)).to_numpy().astype(int)
 
 
-def p_value(found, law):
+def p_value(outputs, law):
     """Chi-square, what is rarer than ten in all draws in one class."""
-    tally = np.bincount(found.ravel(), minlength=len(law))
+    tally = np.bincount(outputs.ravel(), minlength=len(law))
     tally, rest = tally[: len(law)], tally[len(law) :].sum()
-    often = law * found.size >= 10
-    expected = np.append(law[often], 1 - law[often].sum()) * found.size
+    often = law * outputs.size >= 10
+    expected = np.append(law[often], 1 - law[often].sum()) * outputs.size
     seen = np.append(tally[often], tally[~often].sum() + rest)
     if expected[-1] < 1e-6:
         expected, seen = expected[:-1], seen[:-1]
@@ -191,16 +193,16 @@ class TestLaw:
 
     def test_draws_are_independent(self, mechanism):
         """Of the other POIs of the same user, and of the user before."""
-        found = np.minimum(drawn(mechanism, LAWS[type(mechanism).__name__].values[-1], 3), 4)
-        pairs = [(found[:, a], found[:, b]) for a in range(4) for b in range(a)] + [(found[1:, 0], found[:-1, 0])]
+        result = np.minimum(drawn(mechanism, LAWS[type(mechanism).__name__].values[-1], 3), 4)
+        pairs = [(result[:, a], result[:, b]) for a in range(4) for b in range(a)] + [(result[1:, 0], result[:-1, 0])]
         for one, other in pairs:
             assert stats.chi2_contingency(pd.crosstab(one, other)).pvalue > LEVEL
 
     def test_log_probability_is_the_law(self, mechanism):
         for value in LAWS[type(mechanism).__name__].values:
             outputs = np.array(getattr(mechanism, "outputs", range(30)))
-            found = np.exp(mechanism.log_probability(outputs, value))
-            np.testing.assert_allclose(found, law_of(mechanism, value)[: len(outputs)], atol=1e-12)
+            result = np.exp(mechanism.log_probability(outputs, value))
+            np.testing.assert_allclose(result, law_of(mechanism, value)[: len(outputs)], atol=1e-12)
 
 
 def test_who_is_random_has_a_law():
@@ -208,11 +210,11 @@ def test_who_is_random_has_a_law():
 
 
 @settings(deadline=None)
-@given(st.floats(0.05, 8), st.integers(0, 12), st.integers(0, 12), st.sampled_from(noise.ROUNDING))
+@given(st.floats(0.05, 8), st.integers(0, 12), st.integers(0, 12), st.sampled_from(noise.ROUNDING_RULES))
 def test_closed_forms_equal_the_definitions(epsilon, y, c, rounding):
-    found = np.exp(noise.log_laplace(y, c, epsilon, rounding)), np.exp(noise.log_geometric(y, c, epsilon))
+    result = np.exp(noise.log_laplace(y, c, epsilon, rounding)), np.exp(noise.log_geometric(y, c, epsilon))
     wanted = naive.laplace_probability(y, c, 1 / epsilon, rounding), naive.geometric_probability(y, c, epsilon)
-    assert found == pytest.approx(wanted, rel=1e-6, abs=1e-14)
+    assert result == pytest.approx(wanted, rel=1e-6, abs=1e-14)
 
 
 def test_noise_is_finite_at_both_ends_of_u():
@@ -245,17 +247,17 @@ def test_exact_noise_has_no_end(monkeypatch):
 def test_the_end_of_noise_of_53_bits():
     largest = 1 - 2.0**-53
     for epsilon in (0.1, 1.0, 7.0, 73.0, 74.0):
-        drawn = noise.rounded(np.array(10), noise.laplace(np.array([0.0, largest])) / epsilon) - 10
-        assert -10 <= drawn[0] <= 0 <= drawn[1] <= noise.farthest(epsilon)
-        below = noise.rounded(np.array(1000), noise.laplace(np.array(0.0)) / epsilon) - 1000
-        assert abs(below) in (noise.farthest(epsilon), noise.farthest(epsilon) - 1)
-    assert noise.farthest(np.array([7, 73, 74])).tolist() == [5, 1, 0]
+        drawn = noise.rounded_and_clamped(np.array(10), noise.laplace(np.array([0.0, largest])) / epsilon) - 10
+        assert -10 <= drawn[0] <= 0 <= drawn[1] <= noise.largest_error(epsilon)
+        below = noise.rounded_and_clamped(np.array(1000), noise.laplace(np.array(0.0)) / epsilon) - 1000
+        assert abs(below) in (noise.largest_error(epsilon), noise.largest_error(epsilon) - 1)
+    assert noise.largest_error(np.array([7, 73, 74])).tolist() == [5, 1, 0]
 
 
 def test_more_epsilon_less_noise_for_the_same_numbers():
     u = np.random.default_rng(1).random(1000)
-    for of in (lambda e: noise.flips(u, noise.least_p(e)) * 1, lambda e: noise.geometric(u, e)):
-        steps = [np.abs(of(e)) for e in (0.1, 1, 3, 9)]
+    for noise_at in (lambda e: noise.flips(u, noise.least_p(e)) * 1, lambda e: noise.geometric(u, e)):
+        steps = [np.abs(noise_at(e)) for e in (0.1, 1, 3, 9)]
         assert all((b <= a).all() and (b < a).any() for a, b in pairwise(steps))
 
 
@@ -307,18 +309,18 @@ def test_masks_by_name_may_stand_in_any_order():
     b = booleans(COUNTS)
     mask = pd.DataFrame(np.random.default_rng(1).random(b.shape) < 0.5, b.index, b.columns)
     mask["p00"] = True
-    said = lambda chi: RandomisedResponse(1.0, chi).protect(b, np.random.default_rng(1))  # noqa: E731
+    perturbed = lambda chi: RandomisedResponse(1.0, chi).protect(b, np.random.default_rng(1))  # noqa: E731
     row = mask.iloc[0]
     for one, two in ((mask, mask.iloc[::-1, ::-1]), (mask, mask.to_numpy()), (row, row.iloc[::-1])):
-        pd.testing.assert_frame_equal(said(one), said(two))
+        pd.testing.assert_frame_equal(perturbed(one), perturbed(two))
 
 
 def test_without_modulo_a_zero_and_a_two_tell():
     b = booleans(COUNTS)
-    said = RandomisedResponse(0.01, modulo=False).protect(b, np.random.default_rng(1)).to_numpy()
-    assert set(np.unique(said)) == {0, 1, 2}
-    assert not b.to_numpy()[said == 0].any()
-    assert b.to_numpy()[said == 2].all()
+    perturbed = RandomisedResponse(0.01, modulo=False).protect(b, np.random.default_rng(1)).to_numpy()
+    assert set(np.unique(perturbed)) == {0, 1, 2}
+    assert not b.to_numpy()[perturbed == 0].any()
+    assert b.to_numpy()[perturbed == 2].all()
     p = 1 / (1 + np.e)
     law = np.exp(RandomisedResponse(1.0, modulo=False).log_probability(np.arange(3)[None], np.arange(2)[:, None]))
     np.testing.assert_allclose(law, [[1 - p, p, 0], [0, 1 - p, p]])
@@ -326,7 +328,7 @@ def test_without_modulo_a_zero_and_a_two_tell():
 
 def test_floor_takes_half_a_visit_and_clamping_gives():
     true = pd.DataFrame(np.full((20_000, 2), [[0, 50]]), columns=["none", "many"])
-    mean = {r: LaplaceCounts(1.0, rounding=r).protect(true, np.random.default_rng(1)).mean() for r in noise.ROUNDING}
+    mean = {r: LaplaceCounts(1.0, rounding=r).protect(true, np.random.default_rng(1)).mean() for r in noise.ROUNDING_RULES}
     assert mean["nearest"]["many"] == pytest.approx(50, abs=0.05)
     assert mean["floor"]["many"] == pytest.approx(49.5, abs=0.05)
     # E max(0, [X]) = ½ Σ_{k ≥ 1} e^−(k − edge)

@@ -24,8 +24,8 @@ def holds(mechanism, epsilon) -> bool:
     values = np.array(getattr(mechanism, "values", range(9)))
     outputs = np.array(getattr(mechanism, "outputs", range(30)))
     log_p = mechanism.log_probability(outputs[None], values[:, None])
-    far = np.abs(values[:, None] - values)[..., None]
-    return bool((log_p[:, None] <= epsilon * far + log_p[None] + 1e-11).all())
+    distance = np.abs(values[:, None] - values)[..., None]
+    return bool((log_p[:, None] <= epsilon * distance + log_p[None] + 1e-11).all())
 
 
 @pytest.mark.parametrize("mechanism", PRIVATE, ids=repr)
@@ -89,14 +89,14 @@ def test_the_counterexample_by_hand():
     """
     matrix = np.array([[4.0, 3, 1], [3, 4, 0], [1, 0, 5]])
     m = RandomisedResponse(0.1, Neighbourhood(2, matrix))
-    chi = m.chi.of(np.array([[True, False, False], [True, False, True]]))
+    chi = m.chi.masks(np.array([[True, False, False], [True, False, True]]))
     assert chi.tolist() == [[True, True, False], [True, False, True]]
-    found = visits_audits.counterexamples(m).set_index(["profile", "neighbour"])
-    row = found.loc[("100", "101")]
+    result = visits_audits.counterexamples(m).set_index(["profile", "neighbour"])
+    row = result.loc[("100", "101")]
     assert (row["chi"], row["neighbours_chi"], row["published"]) == ("110", "101", "110")
     assert row["probability"] == pytest.approx(m.flip)  # B flips
     # and C is outside χ of the first: the second tells it is not her whenever C stays
-    assert found.loc[("101", "100"), "probability"] == pytest.approx(1 - m.flip)
+    assert result.loc[("101", "100"), "probability"] == pytest.approx(1 - m.flip)
 
 
 small = st.integers(2, 4).flatmap(lambda m: st.tuples(st.just(m), st.integers(0, m), st.integers(0, 1000)))
@@ -111,8 +111,8 @@ def test_counterexamples_equal_the_definition(case, reading, ties):
     mechanism = RandomisedResponse(0.5, Neighbourhood(n, aff, reading, ties))
     p = float(mechanism.flip)
     probability = lambda y, b: naive.flip_probability(y, b, p)  # noqa: E731
-    found = visits_audits.counterexamples(mechanism)
-    told = {(row.profile, row.neighbour): row for row in found.itertuples()}
+    result = visits_audits.counterexamples(mechanism)
+    rows_by_pair = {(row.profile, row.neighbour): row for row in result.itertuples()}
     every = naive.boolean_profiles(m)
     for b in every:
         for other in (o for o in every if naive.l1(b, o) == 1):
@@ -120,15 +120,15 @@ def test_counterexamples_equal_the_definition(case, reading, ties):
             possible = {y: naive.profile_probability(y, b, chi, probability) for y in every}
             mine = {y: q for y, q in possible.items() if q > 0 and not naive.profile_probability(y, other, others, probability)}
             name = tuple("".join(str(int(x)) for x in row) for row in (b, other))
-            assert (name in told) == bool(mine)
+            assert (name in rows_by_pair) == bool(mine)
             if mine:
-                assert told[name].probability == pytest.approx(sum(mine.values()))
-                assert tuple(c == "1" for c in told[name].published) in mine
+                assert rows_by_pair[name].probability == pytest.approx(sum(mine.values()))
+                assert tuple(c == "1" for c in rows_by_pair[name].published) in mine
     # the same profiles as a table of users
     table = pd.DataFrame(every, columns=[f"p{j}" for j in range(m)])
     counted = visits_audits.count_telling(mechanism, table)
-    assert counted["neighbours"].sum() == len(found)
-    expected = found.groupby("profile")["probability"].max()
+    assert counted["neighbours"].sum() == len(result)
+    expected = result.groupby("profile")["probability"].max()
     np.testing.assert_allclose(counted["probability"].max(), expected.max() if len(expected) else 0)
 
 
@@ -142,8 +142,8 @@ def test_counterexamples_of_counts_equal_the_definition(kind):
         LaplaceCounts: lambda y, c: naive.laplace_probability(y, c, 1 / 0.9, "nearest"),
         Geometric: lambda y, c: naive.geometric_probability(y, c, 0.9),
     }[kind]
-    found = visits_audits.counterexamples(mechanism).set_index(["profile", "neighbour"])["probability"]
-    outputs, told, largest = list(product(range(40), repeat=m)), 0, {}
+    result = visits_audits.counterexamples(mechanism).set_index(["profile", "neighbour"])["probability"]
+    outputs, n_telling, largest = list(product(range(40), repeat=m)), 0, {}
     for c in product(range(3), repeat=m):
         for other in (o for o in product(range(4), repeat=m) if naive.l1(c, o) == 1):
             chi, others = (naive.neighbourhood([x > 0 for x in row], aff, n) for row in (c, other))
@@ -151,12 +151,12 @@ def test_counterexamples_of_counts_equal_the_definition(kind):
             mine = sum(q for y, q in possible.items() if q > 0 and not naive.profile_probability(y, other, others, probability))
             names = tuple("".join(str(x) for x in row) for row in (c, other))
             if max(*c, *other) < 2:
-                assert found.get(names, 0.0) == pytest.approx(mine, abs=1e-12)
-            told, largest[c] = told + (mine > 0), max(mine, largest.get(c, 0.0))
-    assert told
+                assert result.get(names, 0.0) == pytest.approx(mine, abs=1e-12)
+            n_telling, largest[c] = n_telling + (mine > 0), max(mine, largest.get(c, 0.0))
+    assert n_telling
     table = pd.DataFrame(list(largest), columns=["p0", "p1"])
     counted = visits_audits.count_telling(mechanism, table)
-    assert counted["neighbours"].sum() == told
+    assert counted["neighbours"].sum() == n_telling
     np.testing.assert_allclose(counted["probability"], list(largest.values()), atol=1e-12)
 
 
@@ -198,10 +198,10 @@ def test_proposition_7_is_about_profiles_that_agree_outside_of_chi():
 def test_in_data_nearly_every_profile_betrays_itself():
     counts = day(500)
     m = RandomisedResponse(0.1, Neighbourhood(5, affinity(counts > 0)))
-    found = visits_audits.count_telling(m, counts)
-    assert found.index.equals(counts.index)
-    pd.testing.assert_frame_equal(found, visits_audits.count_telling(m, counts > 0))
-    assert (found["neighbours"] > 0).mean() > 0.9
+    result = visits_audits.count_telling(m, counts)
+    assert result.index.equals(counts.index)
+    pd.testing.assert_frame_equal(result, visits_audits.count_telling(m, counts > 0))
+    assert (result["neighbours"] > 0).mean() > 0.9
 
 
 @pytest.mark.parametrize(

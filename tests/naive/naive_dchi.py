@@ -39,45 +39,45 @@ def l1(a, b):
     return sum(abs(int(x) - int(y)) for x, y in zip(a, b, strict=True))
 
 
-def profile_guess(said, known, delta):
+def profile_guess(perturbed, known, delta):
     """Definition 10: profileGuess(i, δ) for one sanitised profile."""
-    return {j for j in range(len(known)) if l1(known[j], said) <= delta}
+    return {j for j in range(len(known)) if l1(known[j], perturbed) <= delta}
 
 
-def algorithm_11(published, known, delta, most):
+def algorithm_11(published, known, delta, max_candidates):
     hits = 0
     for i in range(len(published)):
         guess = profile_guess(published[i], known, delta)
-        hits += i in guess and len(guess) <= most
+        hits += i in guess and len(guess) <= max_candidates
     return hits / len(published)
 
 
-def algorithm_12(said, aff, tau, number):
-    there = [j for j in range(len(said)) if said[j] != 0]
-    odd = {j for j in there if sum(1 for other in there if aff[j][other] < tau) >= number}
-    return [0 if j in odd else said[j] for j in range(len(said))]
+def algorithm_12(perturbed, aff, tau, number):
+    visited = [j for j in range(len(perturbed)) if perturbed[j] != 0]
+    inconsistent = {j for j in visited if sum(1 for other in visited if aff[j][other] < tau) >= number}
+    return [0 if j in inconsistent else perturbed[j] for j in range(len(perturbed))]
 
 
-def algorithm_13(said, true, form="unbiased"):
-    alpha = sum(abs(int(x) - int(y)) for x, y in zip(said, true, strict=True)) / len(true)
+def algorithm_13(perturbed, true, form="unbiased"):
+    alpha = sum(abs(int(x) - int(y)) for x, y in zip(perturbed, true, strict=True)) / len(true)
     return alpha / len(true) if form == "printed" else alpha
 
 
-def algorithm_14(said, true, form="unbiased"):
+def algorithm_14(perturbed, true, form="unbiased"):
     """ε̃, not 1/ε̃."""
-    inverse = l1(said, true) / len(true) / (math.sqrt(2) if form == "printed" else 1)
+    inverse = l1(perturbed, true) / len(true) / (math.sqrt(2) if form == "printed" else 1)
     return 1 / inverse if inverse else math.inf
 
 
 def poi_guess(row, chi):
     """Definition 15, a set of zeros being no guess."""
-    most = max((row[j] for j in chi), default=0)
-    return {j for j in range(len(row)) if row[j] == most and most > 0}
+    largest = max((row[j] for j in chi), default=0)
+    return {j for j in range(len(row)) if row[j] == largest and largest > 0}
 
 
-def algorithm_16(said, known, guesses, delta):
+def algorithm_16(perturbed, known, guesses, delta):
     """P̄ of one sanitised profile: empty where P is."""
-    guess = profile_guess(said, known, delta)
+    guess = profile_guess(perturbed, known, delta)
     return set.intersection(*[guesses[j] for j in guess]) if guess else set()
 
 
@@ -102,20 +102,23 @@ def flip_probability(y, b, p):
     return p if (int(y) + int(b)) % 2 else 1 - p
 
 
-def profile_probability(said, true, chi, probability):
+def profile_probability(perturbed, true, chi, probability):
     """P(ã | a): the POIs in χ are independent, the others are published as they are."""
-    found = 1.0
+    joint = 1.0
     for j in range(len(true)):
-        found *= probability(said[j], true[j]) if j in chi else float(said[j] == true[j])
-    return found
+        joint *= probability(perturbed[j], true[j]) if j in chi else float(perturbed[j] == true[j])
+    return joint
 
 
 def worst_ratio(pairs, outputs, probability):
     """max over outputs of |ln P(y|a) − ln P(y|a')| / |a − a'|₁ over pairs of (profile, its χ) each."""
     worst = 0.0
     for (a, chi), (other, others_chi) in pairs:
-        for said in outputs:
-            p, q = profile_probability(said, a, chi, probability), profile_probability(said, other, others_chi, probability)
+        for perturbed in outputs:
+            p, q = (
+                profile_probability(perturbed, a, chi, probability),
+                profile_probability(perturbed, other, others_chi, probability),
+            )
             if p > 0 and q > 0:
                 worst = max(worst, abs(math.log(p / q)) / l1(a, other))
             elif p > 0 or q > 0:

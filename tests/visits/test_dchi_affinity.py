@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from mobpriv.visits.affinity import Neighbourhood, affinity, neighbourhood, relative
+from mobpriv.visits.affinity import Neighbourhood, affinity, neighbourhood, profile_affinity
 
 tables = st.tuples(st.integers(1, 6), st.integers(1, 7)).flatmap(lambda shape: arrays(bool, shape))
 
@@ -17,12 +17,14 @@ tables = st.tuples(st.integers(1, 6), st.integers(1, 7)).flatmap(lambda shape: a
 def test_they_equal_the_definitions(b, data):
     aff = affinity(b)
     np.testing.assert_allclose(aff, naive.affinity(b.tolist()))
-    np.testing.assert_allclose(relative(b, aff), [[naive.relative(row, aff, j) for j in range(b.shape[1])] for row in b])
+    np.testing.assert_allclose(
+        profile_affinity(b, aff), [[naive.relative(row, aff, j) for j in range(b.shape[1])] for row in b]
+    )
     n = data.draw(st.integers(0, b.shape[1]))
     for reading in ("printed", "further"):
         for ties in ("all", "first"):
-            found = neighbourhood(b, aff, n, reading, ties)
-            for row, mask in zip(b, found, strict=True):
+            result = neighbourhood(b, aff, n, reading, ties)
+            for row, mask in zip(b, result, strict=True):
                 assert set(np.flatnonzero(mask)) == naive.neighbourhood(row, aff, n, reading, ties)
 
 
@@ -31,7 +33,7 @@ def test_by_hand():
     b = np.array([[1, 1, 0, 0], [1, 0, 1, 0], [0, 1, 1, 0], [1, 0, 0, 1]], bool)
     aff = affinity(b)
     assert (4 * aff).tolist() == [[3, 1, 1, 1], [1, 2, 1, 0], [1, 1, 2, 0], [1, 0, 0, 1]]
-    assert (4 * relative(b[:1], aff)).tolist() == [[4, 3, 2, 1]]
+    assert (4 * profile_affinity(b[:1], aff)).tolist() == [[4, 3, 2, 1]]
     mask = lambda *args: neighbourhood(b[:1], aff, *args)[0].astype(int).tolist()  # noqa: E731
     assert [mask(n) for n in range(5)] == [[1, 1, 0, 0]] * 3 + [[1, 1, 1, 0], [1, 1, 1, 1]]
     assert [mask(n, "further") for n in range(3)] == [[1, 1, 0, 0], [1, 1, 1, 0], [1, 1, 1, 1]]
@@ -50,11 +52,11 @@ def test_who_visited_nothing_has_all_pois_for_neighbours():
 def test_many_samples_at_once_and_a_number_a_user():
     b = np.random.default_rng(1).random((3, 5, 6)) < 0.4
     aff, n = affinity(b), np.array([0, 1, 2, 3, 6])
-    found = neighbourhood(b, aff, n)
+    result = neighbourhood(b, aff, n)
     for d in range(3):
         for i in range(5):
-            np.testing.assert_array_equal(found[d, i], neighbourhood(b[d, [i]], aff[d], int(n[i]))[0])
-    np.testing.assert_array_equal(Neighbourhood(n, aff[0]).of(b[0]), found[0])
+            np.testing.assert_array_equal(result[d, i], neighbourhood(b[d, [i]], aff[d], int(n[i]))[0])
+    np.testing.assert_array_equal(Neighbourhood(n, aff[0]).masks(b[0]), result[0])
 
 
 def test_rounding_breaks_no_tie():
@@ -76,7 +78,7 @@ def test_what_is_no_number_of_pois_is_refused(n):
 @pytest.mark.parametrize("matrix", [np.eye(3), -np.eye(4), np.full((4, 4), np.nan), [[1, 2]], "text", None, np.zeros((0, 0))])
 def test_what_is_no_affinity_is_refused(matrix):
     with pytest.raises(ValueError, match="affinity must"):
-        Neighbourhood(1, matrix).of(np.ones((3, 4), bool))
+        Neighbourhood(1, matrix).masks(np.ones((3, 4), bool))
 
 
 def test_a_share_of_nobody_is_refused():

@@ -41,9 +41,9 @@ def test_counts_equal_the_definition(records):
     assert counts.to_numpy().sum() + left_out["records"].sum() == len(records)
     outside = [r for r in records if not 0 <= r[1] < 60]
     far = [r for r in records if 0 <= r[1] < 60 and r[2] == "far"]
-    told = {rule: (records, users) for rule, records, users in left_out.itertuples(index=False)}
+    counted = {rule: (records, users) for rule, records, users in left_out.itertuples(index=False)}
     for rule, those in (("outside the period", outside), ("outside the region", far)):
-        assert told.get(rule, (0, 0)) == (len(those), len({u for u, _, _ in those}))
+        assert counted.get(rule, (0, 0)) == (len(those), len({u for u, _, _ in those}))
 
 
 def test_users_are_sorted_whatever_the_order_of_their_categories():
@@ -89,15 +89,15 @@ def test_what_gives_no_profiles_is_refused(calls, pois, period, words):
 
 
 def test_the_day_is_cut_at_noon_by_the_clocks_of_the_zone():
-    whole, first, second = day("2026-03-02 17:00", "Asia/Tokyo")
-    assert whole == (pd.Timestamp("2026-03-01 15:00", tz="UTC"), pd.Timestamp("2026-03-02 15:00", tz="UTC"))
+    full, first, second = day("2026-03-02 17:00", "Asia/Tokyo")
+    assert full == (pd.Timestamp("2026-03-01 15:00", tz="UTC"), pd.Timestamp("2026-03-02 15:00", tz="UTC"))
     assert first[1] == second[0] == pd.Timestamp("2026-03-02 03:00", tz="UTC")
-    assert (first[0], second[1]) == whole
+    assert (first[0], second[1]) == full
     # the day on which clocks are put forward has 23 hours, 11 of them in the morning
-    whole, first, _ = day("2026-03-29", "Europe/Paris")
-    assert (whole[1] - whole[0], first[1] - first[0]) == (pd.Timedelta(hours=23), pd.Timedelta(hours=11))
+    full, first, _ = day("2026-03-29", "Europe/Paris")
+    assert (full[1] - full[0], first[1] - first[0]) == (pd.Timedelta(hours=23), pd.Timedelta(hours=11))
     # in Beirut they are put forward at midnight: the day begins at one
-    assert str(day("2026-03-29", "Asia/Beirut").whole[0]) == "2026-03-29 01:00:00+03:00"
+    assert str(day("2026-03-29", "Asia/Beirut").full[0]) == "2026-03-29 01:00:00+03:00"
     for wrong in (("2026-03-02", "Mars/Olympus"), ("soon", "UTC"), ("2026-03-02", 3)):
         with pytest.raises(ValueError, match="zone"):
             day(*wrong)

@@ -10,13 +10,13 @@ pools the users of each (…), who have one ε.
 
 import numpy as np
 
-from mobpriv.attacks.visits.tables import numbers
-from mobpriv.base.noise import ROUNDING
+from mobpriv.attacks.visits.tables import check_numbers
+from mobpriv.base.noise import ROUNDING_RULES
 from mobpriv.base.ranges import between, one_of, true_or_false
 
 FORMS = ("unbiased", "printed")
-GOLD = (np.sqrt(5) - 1) / 2
-RANGE = (1e-4, 60.0)  # search range of the maximum-likelihood ε; at an end it is 0 or infinite
+GOLDEN_RATIO = (np.sqrt(5) - 1) / 2
+EPSILON_RANGE = (1e-4, 60.0)  # search range of the maximum-likelihood ε; at an end it is 0 or infinite
 
 
 def guess_bernoulli(published, known, chi=None, form: str = "unbiased", pooled: bool = False) -> np.ndarray:
@@ -26,8 +26,8 @@ def guess_bernoulli(published, known, chi=None, form: str = "unbiased", pooled: 
     estimate is right only if J ⊂ χ_i. Otherwise the POIs outside χ_i, which never flip, lower it by the factor |χ_i ∩ J| / |J|.
     """
     one_of("form", form, FORMS)
-    apart, size = _sums(published, known, chi, pooled)
-    alpha = apart / size
+    distance, size = _sums(published, known, chi, pooled)
+    alpha = distance / size
     return alpha / size if form == "printed" else alpha
 
 
@@ -41,23 +41,23 @@ def guess_laplacian(published, known, chi=None, form: str = "unbiased", pooled: 
     """Algorithm 14: ε̃_i with 1/ε̃_i = 1/|J| Σ_{j∈J} |c̃_ij − c_ij|, for E|Laplace(1/ε)| = 1/ε; infinite if nothing differs.
 
     ``form="printed"`` has the algorithm's 1/√2 before the sum: ε̃ too large by √2. The estimate is unbiased only for noise that
-    is neither rounded nor clamped. Both make |c̃ − c| smaller on average, and ε̃ too large; :func:`likeliest_epsilon` accounts
+    is neither rounded nor clamped. Both make |c̃ − c| smaller on average, and ε̃ too large; :func:`max_likelihood_epsilon` accounts
     for both.
     """
     one_of("form", form, FORMS)
-    apart, size = _sums(published, known, chi, pooled)
+    distance, size = _sums(published, known, chi, pooled)
     with np.errstate(divide="ignore"):
-        return (np.sqrt(2) if form == "printed" else 1.0) * size / apart
+        return (np.sqrt(2) if form == "printed" else 1.0) * size / distance
 
 
-def likeliest_epsilon(published, known, chi=None, rounding: str = "nearest", pooled: bool = False) -> np.ndarray:
+def max_likelihood_epsilon(published, known, chi=None, rounding: str = "nearest", pooled: bool = False) -> np.ndarray:
     """The maximum-likelihood ε̃_i of max(0, [c + Laplace(1/ε)]), given the true counts; infinite if no noise (ε = ∞) fits best.
 
     The log-likelihood is concave in ε, so golden-section search finds its maximum, to seven digits. It is a sum over few kinds
     of coordinates: how many are unchanged, at 0 and above; how many changed, and by how much in all
     (:func:`mobpriv.base.noise.log_laplace`).
     """
-    one_of("rounding", rounding, ROUNDING)
+    one_of("rounding", rounding, ROUNDING_RULES)
     true_or_false("pooled", pooled)
     y, c, chi = _same(published, known, chi)
     axes = (-2, -1) if pooled else (-1,)
@@ -65,30 +65,32 @@ def likeliest_epsilon(published, known, chi=None, rounding: str = "nearest", poo
     _not_empty(size)
     edge = 0.5 if rounding == "nearest" else 1.0
 
-    def total(of, which):
-        return np.where(which & chi, of, 0.0).sum(axis=axes)
+    def sum_where(values, mask):
+        return np.where(mask & chi, values, 0.0).sum(axis=axes)
 
-    at_0, none, stayed = y == 0, (y == 0) & (c == 0), (y == c) & (y > 0)
-    far = np.where(at_0, c - edge, np.abs(y - c) - np.where((rounding == "floor") & (y >= c), 0, edge))
+    at_0, both_zero, unchanged = y == 0, (y == 0) & (c == 0), (y == c) & (y > 0)
+    shift = np.where(at_0, c - edge, np.abs(y - c) - np.where((rounding == "floor") & (y >= c), 0, edge))
     if rounding == "floor":  # unchanged coordinates moved by 0 … 1
-        stayed = np.zeros_like(stayed)
-    moved = ~at_0 & ~stayed
-    zeros, same, others = total(1.0, none), total(1.0, stayed), total(1.0, moved)
-    way = total(far, moved | (at_0 & ~none))
+        unchanged = np.zeros_like(unchanged)
+    changed = ~at_0 & ~unchanged
+    n_both_zero, n_unchanged, n_changed = sum_where(1.0, both_zero), sum_where(1.0, unchanged), sum_where(1.0, changed)
+    total_shift = sum_where(shift, changed | (at_0 & ~both_zero))
 
-    def likelihood(logarithm):
-        epsilon = np.exp(logarithm)
-        parts = zeros * np.log1p(-np.exp(-edge * epsilon) / 2) + same * np.log(-np.expm1(-epsilon / 2))
-        return parts + others * np.log(-np.expm1(-epsilon)) - epsilon * way
+    def log_likelihood(log_epsilon):
+        epsilon = np.exp(log_epsilon)
+        value = n_both_zero * np.log1p(-np.exp(-edge * epsilon) / 2) + n_unchanged * np.log(-np.expm1(-epsilon / 2))
+        return value + n_changed * np.log(-np.expm1(-epsilon)) - epsilon * total_shift
 
-    low, high = (np.full(size.shape, np.log(end)) for end in RANGE)
+    low, high = (np.full(size.shape, np.log(end)) for end in EPSILON_RANGE)
     for _ in range(46):
-        left, right = high - GOLD * (high - low), low + GOLD * (high - low)
-        rising = likelihood(left) < likelihood(right)
+        left, right = high - GOLDEN_RATIO * (high - low), low + GOLDEN_RATIO * (high - low)
+        rising = log_likelihood(left) < log_likelihood(right)
         low, high = np.where(rising, left, low), np.where(rising, high, right)
-    found = np.exp((low + high) / 2)
-    nothing = way == 0  # with the integer part, one visit less may be due to no noise: every ε fits
-    return np.where(nothing | (found > 0.999 * RANGE[1]), np.inf, np.where(found < 1.001 * RANGE[0], 0.0, found))
+    estimate = np.exp((low + high) / 2)
+    no_shift = total_shift == 0  # with the integer part, one visit less may be due to no noise: every ε fits
+    return np.where(
+        no_shift | (estimate > 0.999 * EPSILON_RANGE[1]), np.inf, np.where(estimate < 1.001 * EPSILON_RANGE[0], 0.0, estimate)
+    )
 
 
 def confident_delta(p, size, confidence: float = 0.95) -> np.ndarray:
@@ -99,7 +101,7 @@ def confident_delta(p, size, confidence: float = 0.95) -> np.ndarray:
     from scipy.stats import binom  # takes half a second to import
 
     between("confidence", confidence, 0, 1, "must lie in [0, 1]")
-    p, size = numbers(p, "p"), numbers(size, "size")
+    p, size = check_numbers(p, "p"), check_numbers(size, "size")
     if (p > 1).any():
         raise ValueError(f"p must lie in [0, 1] (got {p[p > 1].flat[0]})")
     if (size != np.floor(size)).any():
@@ -118,7 +120,7 @@ def _sums(published, known, chi, pooled):
 
 
 def _same(published, known, chi):
-    y, c = numbers(published, "sanitised profiles"), numbers(known, "leaked profiles")
+    y, c = check_numbers(published, "sanitised profiles"), check_numbers(known, "leaked profiles")
     if y.shape != c.shape or y.ndim < 2:
         raise ValueError(f"sanitised and leaked profiles must have one shape, (…, users, J) (got {y.shape} and {c.shape})")
     chi = np.ones(y.shape, bool) if chi is None else np.broadcast_to(np.asarray(chi, bool), y.shape)

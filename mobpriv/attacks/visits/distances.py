@@ -9,8 +9,8 @@ Arrays: published (draws, n, m), known (draws, k, m), whole numbers or truth val
 import numba
 import numpy as np
 
-TALLIED = 1 << 18  # up to this δ the distances are tallied; a larger tally would exceed the memory
-BLOCK = 1024  # known profiles compared with one published at a time: their distances fit into the cache
+MAX_TALLIED_DELTA = 1 << 18  # up to this δ the distances are tallied; a larger tally would exceed the memory
+PROFILES_PER_BLOCK = 1024  # known profiles compared with one published at a time: their distances fit into the cache
 
 
 def l1(published, known) -> np.ndarray:
@@ -21,7 +21,7 @@ def l1(published, known) -> np.ndarray:
     return out
 
 
-def l1_own(published, known, owner) -> np.ndarray:
+def l1_to_true(published, known, owner) -> np.ndarray:
     """d(a_i, ã_i), shape (draws, n): of each published profile to the true one.
 
     ``owner`` (n,): its row of the known; inf where it is −1.
@@ -32,20 +32,20 @@ def l1_own(published, known, owner) -> np.ndarray:
     return np.where(np.asarray(owner) >= 0, d, np.inf)
 
 
-def within(published, known, deltas) -> np.ndarray:
+def count_within(published, known, deltas) -> np.ndarray:
     """#{j | d(a_j, ã_i) ≤ δ} for every δ, shape (draws, n, number of δ), without a matrix of all pairs."""
-    said, true = published, known
+    perturbed, true = published, known
     published, known = _laid_out(published, known)
     farthest = published.shape[-1] * max(int(side.max(initial=0)) for side in (published, known))
     steps = np.floor(np.minimum(np.asarray(deltas, float), farthest))
-    top = int(steps.max(initial=0))
+    largest_delta = int(steps.max(initial=0))
     counts = np.empty((*published.shape[:2], len(steps)), np.int32)
-    if top > TALLIED:
+    if largest_delta > MAX_TALLIED_DELTA:
         for i in range(counts.shape[1]):
-            for draw, d in enumerate(np.sort(l1(said[:, i : i + 1], true)[:, 0], axis=-1)):
+            for draw, d in enumerate(np.sort(l1(perturbed[:, i : i + 1], true)[:, 0], axis=-1)):
                 counts[draw, i] = np.searchsorted(d, steps, side="right")
         return counts
-    _within(published, known, top, steps.astype(np.int64), counts)
+    _count_within(published, known, largest_delta, steps.astype(np.int64), counts)
     return counts
 
 
@@ -57,12 +57,12 @@ def _laid_out(published, known):
     published, known = (np.asarray(side).astype(np.int64, copy=False) for side in (published, known))
     m = published.shape[-1]
     largest = m * max(int(side.max(initial=0)) for side in (published, known))
-    kind = np.int16 if largest < np.iinfo(np.int16).max else np.int64
+    dtype = np.int16 if largest < np.iinfo(np.int16).max else np.int64
     sides = []
     for side in (published, known):
-        wider = np.zeros((*side.shape[:-1], m + -m % 4), kind)
-        wider[..., :m] = side
-        sides.append(wider)
+        padded = np.zeros((*side.shape[:-1], m + -m % 4), dtype)
+        padded[..., :m] = side
+        sides.append(padded)
     return sides[0], np.ascontiguousarray(np.swapaxes(sides[1], 1, 2))
 
 
@@ -71,17 +71,17 @@ def _l1(published, known, out):
     draws, n, m = published.shape
     for row in numba.prange(draws * n):
         d, i = row // n, row % n
-        apart = out[d, i]
+        distances = out[d, i]
         for j in range(m):
             x = published[d, i, j]
-            other = known[d, j]
-            for s in range(len(apart)):
-                apart[s] += max(other[s], x) - min(other[s], x)
+            candidates = known[d, j]
+            for s in range(len(distances)):
+                distances[s] += max(candidates[s], x) - min(candidates[s], x)
 
 
 @numba.njit(cache=True, parallel=True)
-def _within(published, known, top, steps, counts):
-    """`within` for one block of memory; m is a multiple of 4.
+def _count_within(published, known, largest_delta, steps, counts):
+    """`count_within` for one block of memory; m is a multiple of 4.
 
     Four POIs are subtracted at once, so that sums are stored a quarter as often. Four tallies avoid waiting until the last
     entry is stored. max − min is |·| within 16 bits.
@@ -90,11 +90,11 @@ def _within(published, known, top, steps, counts):
     k = known.shape[2]
     for row in numba.prange(draws * n):
         d, i = row // n, row % n
-        found = np.zeros((4, top + 2), np.int64)  # number at each distance; the last: farther than every δ
-        apart = np.empty(BLOCK, np.int64)
-        for start in range(0, k, BLOCK):
-            size = min(BLOCK, k - start)
-            total = np.zeros(BLOCK, published.dtype)
+        tally = np.zeros((4, largest_delta + 2), np.int64)  # number at each distance; the last: farther than every δ
+        distance = np.empty(PROFILES_PER_BLOCK, np.int64)
+        for start in range(0, k, PROFILES_PER_BLOCK):
+            size = min(PROFILES_PER_BLOCK, k - start)
+            total = np.zeros(PROFILES_PER_BLOCK, published.dtype)
             for j in range(0, m, 4):
                 x0, x1, x2, x3 = published[d, i, j], published[d, i, j + 1], published[d, i, j + 2], published[d, i, j + 3]
                 y0, y1 = known[d, j, start : start + size], known[d, j + 1, start : start + size]
@@ -107,14 +107,14 @@ def _within(published, known, top, steps, counts):
                         + (max(y3[s], x3) - min(y3[s], x3))
                     )
             for s in range(size):
-                apart[s] = min(np.int64(total[s]), top + 1)
+                distance[s] = min(np.int64(total[s]), largest_delta + 1)
             for s in range(0, size - 3, 4):
-                found[0, apart[s]] += 1
-                found[1, apart[s + 1]] += 1
-                found[2, apart[s + 2]] += 1
-                found[3, apart[s + 3]] += 1
+                tally[0, distance[s]] += 1
+                tally[1, distance[s + 1]] += 1
+                tally[2, distance[s + 2]] += 1
+                tally[3, distance[s + 3]] += 1
             for s in range(size - size % 4, size):
-                found[0, apart[s]] += 1
-        upto = np.cumsum(found.sum(axis=0))
+                tally[0, distance[s]] += 1
+        cumulative = np.cumsum(tally.sum(axis=0))
         for s in range(len(steps)):
-            counts[d, i, s] = upto[steps[s]]
+            counts[d, i, s] = cumulative[steps[s]]

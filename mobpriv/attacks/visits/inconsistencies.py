@@ -6,7 +6,7 @@ Source: Olivier, Quertier, *Towards an in-depth understanding of privacy paramet
 
 import numpy as np
 
-from mobpriv.attacks.visits.tables import numbers
+from mobpriv.attacks.visits.tables import check_numbers
 from mobpriv.base.ranges import whole
 
 
@@ -17,17 +17,17 @@ def inconsistencies(published, affinity, taus, numbers_of_pois) -> np.ndarray:
     j' may be j itself, whose affinity is the share of users who visit it.
     """
     present = np.asarray(published) != 0
-    affinity = numbers(affinity, "affinity")
-    taus = numbers(taus, "tau").reshape(-1)
-    least = np.array([whole("N", n, 1) for n in np.atleast_1d(numbers_of_pois)])
+    affinity = check_numbers(affinity, "affinity")
+    taus = check_numbers(taus, "tau").reshape(-1)
+    min_inconsistent = np.array([whole("N", n, 1) for n in np.atleast_1d(numbers_of_pois)])
     if affinity.shape[-2:] != (present.shape[-1],) * 2:
         raise ValueError(f"affinity must be a matrix of {present.shape[-1]} × {present.shape[-1]} POIs (got {affinity.shape})")
     s = present.astype(np.float32)
-    out = np.empty((len(taus), len(least), *present.shape), bool)
+    out = np.empty((len(taus), len(min_inconsistent), *present.shape), bool)
     for t, tau in enumerate(taus):
-        odd = s @ np.swapaxes(affinity < tau, -1, -2).astype(np.float32)  # with how many of the others j is inconsistent
-        for k, n in enumerate(least):
-            out[t, k] = present & (odd >= n)
+        counts = s @ np.swapaxes(affinity < tau, -1, -2).astype(np.float32)  # with how many of the others j is inconsistent
+        for k, n in enumerate(min_inconsistent):
+            out[t, k] = present & (counts >= n)
     return out
 
 

@@ -15,8 +15,8 @@ import numba
 import numpy as np
 import pandas as pd
 
-from mobpriv.attacks.visits.reidentification import fits
-from mobpriv.attacks.visits.tables import profiles, restricted
+from mobpriv.attacks.visits.reidentification import check_ranking_size
+from mobpriv.attacks.visits.tables import at_known_pois, check_profiles
 from mobpriv.visits.affinity import Neighbourhood
 
 
@@ -47,14 +47,14 @@ class Likelihood:
             raise ValueError("the mechanism must have one epsilon: the adversary does not know whose profile he looks at")
 
     def fit(self, known: pd.DataFrame) -> Self:
-        return type(self)(self.mechanism, _possible(profiles(known, "leaked"), self.mechanism, "values", "leaked"))
+        return type(self)(self.mechanism, _possible(check_profiles(known, "leaked"), self.mechanism, "values", "leaked"))
 
     def rank(self, anonymous: pd.DataFrame) -> pd.DataFrame:
         if self.known_ is None:
             raise ValueError("fit the attack on known profiles first")
-        published = restricted(profiles(anonymous, "sanitised"), self.known_)
+        published = at_known_pois(check_profiles(anonymous, "sanitised"), self.known_)
         _possible(published, self.mechanism, "outputs", "sanitised")
-        fits(len(published), len(self.known_))
+        check_ranking_size(len(published), len(self.known_))
         true, chi = self.known_.to_numpy(), self.mechanism.chi
         if isinstance(chi, Neighbourhood):
             if published.shape[1] < anonymous.shape[1]:
@@ -63,24 +63,26 @@ class Likelihood:
                     "POIs leaked): attack with profileGuess"
                 )
             # the neighbourhood's matrix has the POIs in the order of the sanitised profiles
-            chi = chi.of(self.known_[anonymous.columns].to_numpy() > 0)[:, anonymous.columns.get_indexer(self.known_.columns)]
+            chi = chi.masks(self.known_[anonymous.columns].to_numpy() > 0)[
+                :, anonymous.columns.get_indexer(self.known_.columns)
+            ]
         else:
             chi = np.ones(true.shape, bool)
-        d = unlikeliness(self.mechanism, published.to_numpy()[None], true[None], chi[None])[0]
+        d = negative_log_likelihood(self.mechanism, published.to_numpy()[None], true[None], chi[None])[0]
         return pd.DataFrame(d, published.index, self.known_.index)
 
 
 def _possible(table: pd.DataFrame, mechanism, field: str, what: str) -> pd.DataFrame:
     """The table, if the mechanism can take (``values``) or publish (``outputs``) its entries."""
-    held, some = table.to_numpy(), getattr(mechanism, field, None)
-    if some is not None and held.size and held.max() > some[-1]:
+    values, allowed = table.to_numpy(), getattr(mechanism, field, None)
+    if allowed is not None and values.size and values.max() > allowed[-1]:
         raise ValueError(
-            f"{what} profiles must hold 0 … {some[-1]} for {mechanism.name} (got {held.max()}): booleans(counts) makes such"
+            f"{what} profiles must hold 0 … {allowed[-1]} for {mechanism.name} (got {values.max()}): booleans(counts) makes such"
         )
     return table
 
 
-def unlikeliness(mechanism, published: np.ndarray, known: np.ndarray, chi: np.ndarray) -> np.ndarray:
+def negative_log_likelihood(mechanism, published: np.ndarray, known: np.ndarray, chi: np.ndarray) -> np.ndarray:
     """−ln P(ã_i | a_j) for arrays (draws, n, m), (draws, k, m) and the candidates' χ_j; shape (draws, n, k)."""
     outputs, y = np.unique(np.asarray(published).astype(np.int64), return_inverse=True)
     values, x = np.unique(np.asarray(known).astype(np.int64), return_inverse=True)

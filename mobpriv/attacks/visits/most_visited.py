@@ -9,17 +9,17 @@ from typing import NamedTuple
 import numpy as np
 
 from mobpriv.attacks.visits.distances import l1
-from mobpriv.attacks.visits.tables import counted, numbers
+from mobpriv.attacks.visits.tables import check_counts, check_numbers
 from mobpriv.base.ranges import one_of
 
-EMPTY = ("nothing", "everything")
-PAIRS = 1 << 25  # distances held at a time
+EMPTY_ANSWERS = ("nothing", "everything")
+MAX_DISTANCES = 1 << 25  # distances held at a time
 
 
 class MostVisited(NamedTuple):
-    """The POIs that the adversary names."""
+    """The POIs that the adversary predicts to be the most visited ones."""
 
-    named: np.ndarray  # (…, n, m): the set P̄ of POIs
+    predicted: np.ndarray  # (…, n, m): the set P̄ of POIs
     candidates: np.ndarray  # (…, n): |profileGuess(i, δ_i)|
 
 
@@ -29,18 +29,18 @@ def poi_guess(profiles, chi=None) -> np.ndarray:
     As printed, it also contains a POI outside χ_i with the same count. Without ``chi`` the maximum is over all POIs. If all
     counts in χ_i are 0, the set is empty.
     """
-    c = numbers(profiles, "count profiles")
+    c = check_numbers(profiles, "count profiles")
     chi = np.ones(c.shape, bool) if chi is None else np.broadcast_to(np.asarray(chi, bool), c.shape)
-    most = np.where(chi, c, 0).max(axis=-1, keepdims=True)
-    return (c == most) & (most > 0)
+    largest = np.where(chi, c, 0).max(axis=-1, keepdims=True)
+    return (c == largest) & (largest > 0)
 
 
-def relative(delta: float, profiles) -> np.ndarray:
+def relative_delta(delta: float, profiles) -> np.ndarray:
     """δ_i = δ · |c_i|₁, shape (…, n): our interpretation of "δ = 0.3" in the table of §VI-E.
 
     As a distance between counts 0.3 would mean equality.
     """
-    return numbers(delta, "delta") * numbers(profiles, "count profiles").sum(axis=-1)
+    return check_numbers(delta, "delta") * check_numbers(profiles, "count profiles").sum(axis=-1)
 
 
 def most_visited(published, known, delta, guess, empty: str = "nothing") -> MostVisited:
@@ -50,60 +50,60 @@ def most_visited(published, known, delta, guess, empty: str = "nothing") -> Most
     user it cannot guess, and counts a success.
 
     published (…, n, J) and known (…, k, J): at the POIs that leaked. ``delta``: an absolute distance, one number or one a
-    sanitised profile (…, n), as :func:`relative` makes it. ``guess`` (…, k, m): poiGuess(j) of each leaked user, by
+    sanitised profile (…, n), as :func:`relative_delta` makes it. ``guess`` (…, k, m): poiGuess(j) of each leaked user, by
     :func:`poi_guess`. As printed it is computed from her *sanitised* profile c̃_j, although π hides which of the published ones
     is hers. An adversary who has only the leak computes it from the true profile c_j.
     """
-    one_of("empty", empty, EMPTY)
-    published, known, guess = counted(published, "sanitised"), counted(known, "leaked"), np.asarray(guess, bool)
+    one_of("empty", empty, EMPTY_ANSWERS)
+    published, known, guess = check_counts(published, "sanitised"), check_counts(known, "leaked"), np.asarray(guess, bool)
     if not published.shape[-1]:
         raise ValueError("J, the POIs that leaked, must not be empty")
-    delta = np.broadcast_to(numbers(delta, "delta"), published.shape[:-1])
+    delta = np.broadcast_to(check_numbers(delta, "delta"), published.shape[:-1])
     shape, (n, k, m) = published.shape[:-2], (published.shape[-2], *guess.shape[-2:])
     if known.shape != (*shape, k, published.shape[-1]):
         raise ValueError(f"every leaked profile needs its guess (got {known.shape} profiles and {guess.shape} guesses)")
     draws = int(np.prod(shape))
-    many = [side.reshape(draws, *side.shape[-2:]) for side in (published, known, guess)]
+    sides = [side.reshape(draws, *side.shape[-2:]) for side in (published, known, guess)]
     limit = delta.reshape(draws, n)
-    named, candidates = np.empty((len(limit), n, m), bool), np.empty((len(limit), n), np.int64)
-    step = max(1, PAIRS // max(1, len(limit) * k))
-    against = (~many[2]).astype(np.float32)
-    for start in range(0, n, step):
-        part = slice(start, start + step)
-        near = l1(many[0][:, part], many[1]) <= limit[:, part, None]
-        candidates[:, part] = near.sum(axis=-1)
-        named[:, part] = near.astype(np.float32) @ against == 0
+    predicted, candidates = np.empty((len(limit), n, m), bool), np.empty((len(limit), n), np.int64)
+    block_size = max(1, MAX_DISTANCES // max(1, len(limit) * k))
+    not_guessed = (~sides[2]).astype(np.float32)
+    for start in range(0, n, block_size):
+        block = slice(start, start + block_size)
+        within_delta = l1(sides[0][:, block], sides[1]) <= limit[:, block, None]
+        candidates[:, block] = within_delta.sum(axis=-1)
+        predicted[:, block] = within_delta.astype(np.float32) @ not_guessed == 0
         if empty == "nothing":
-            named[:, part] &= near.any(axis=-1, keepdims=True)
-    return MostVisited(named.reshape(*shape, n, m), candidates.reshape(*shape, n))
+            predicted[:, block] &= within_delta.any(axis=-1, keepdims=True)
+    return MostVisited(predicted.reshape(*shape, n, m), candidates.reshape(*shape, n))
 
 
-def named_rightly(named, true) -> np.ndarray:
-    """Algorithm 16's success, (…, n): is a true most visited POI of c_i among the named ones?
+def hits_most_visited(predicted, true) -> np.ndarray:
+    """Algorithm 16's success, (…, n): is a true most visited POI of c_i among the predicted ones?
 
     "i ∈ P̄" as printed compares a user with POIs. If several POIs are equally often visited, any of them is right. Raises
     ValueError for a user without a visit.
     """
-    return (np.asarray(named, bool) & _truth(true)).any(axis=-1)
+    return (np.asarray(predicted, bool) & _true_most_visited(true)).any(axis=-1)
 
 
-def picked_rightly(named, true) -> np.ndarray:
-    """The probability, (…, n), that one of the named POIs, picked at random, is a most visited one; 0 if none is named."""
-    named = np.asarray(named, bool)
-    return (named & _truth(true)).sum(axis=-1) / np.maximum(named.sum(axis=-1), 1)
+def random_pick_probability(predicted, true) -> np.ndarray:
+    """The probability, (…, n), that one of the predicted POIs, picked at random, is a most visited one; 0 if none is predicted."""
+    predicted = np.asarray(predicted, bool)
+    return (predicted & _true_most_visited(true)).sum(axis=-1) / np.maximum(predicted.sum(axis=-1), 1)
 
 
-def read_off(published) -> np.ndarray:
+def noisy_argmax(published) -> np.ndarray:
     """The argmax of the sanitised profile, as a mask (…, n, m); it needs no leak."""
     return poi_guess(published)
 
 
-def _truth(true) -> np.ndarray:
+def _true_most_visited(true) -> np.ndarray:
     true = np.asarray(true)
-    nowhere = ~(true > 0).any(axis=-1)
-    if nowhere.any():
-        where = tuple(int(x) for x in np.argwhere(nowhere)[0])
+    without_visits = ~(true > 0).any(axis=-1)
+    if without_visits.any():
+        position = tuple(int(x) for x in np.argwhere(without_visits)[0])
         raise ValueError(
-            f"a user without a visit has no most visited POI (profile {where}, one of {nowhere.sum()}): leave her out"
+            f"a user without a visit has no most visited POI (profile {position}, one of {without_visits.sum()}): leave her out"
         )
     return poi_guess(true)

@@ -10,11 +10,11 @@ from typing import NamedTuple, Self
 import numpy as np
 import pandas as pd
 
-from mobpriv.attacks.visits.distances import l1, l1_own, within
-from mobpriv.attacks.visits.tables import counted, numbers, profiles, restricted
+from mobpriv.attacks.visits.distances import count_within, l1, l1_to_true
+from mobpriv.attacks.visits.tables import at_known_pois, check_counts, check_numbers, check_profiles
 from mobpriv.base.ranges import whole
 
-PAIRS = 2e9  # most entries of a ranking, 16 GB of 64-bit numbers
+MAX_RANKING_ENTRIES = 2e9  # most entries of a ranking, 16 GB of 64-bit numbers
 
 
 @dataclass(frozen=True)
@@ -30,20 +30,20 @@ class ProfileGuess:
     name = "profileGuess"
 
     def fit(self, known: pd.DataFrame) -> Self:
-        return type(self)(profiles(known, "leaked"))
+        return type(self)(check_profiles(known, "leaked"))
 
     def rank(self, anonymous: pd.DataFrame) -> pd.DataFrame:
         if self.known_ is None:
             raise ValueError("fit the attack on known profiles first")
-        published = restricted(profiles(anonymous, "sanitised"), self.known_)
-        fits(len(published), len(self.known_))
+        published = at_known_pois(check_profiles(anonymous, "sanitised"), self.known_)
+        check_ranking_size(len(published), len(self.known_))
         d = l1(published.to_numpy()[None], self.known_.to_numpy()[None])[0]
         return pd.DataFrame(d.astype(float), published.index, self.known_.index)
 
 
-def fits(rows: int, columns: int) -> None:
+def check_ranking_size(rows: int, columns: int) -> None:
     """Refuse a ranking that exceeds the memory."""
-    if rows * columns > PAIRS:
+    if rows * columns > MAX_RANKING_ENTRIES:
         raise ValueError(
             f"a ranking of {rows:,} × {columns:,} profiles takes {8e-9 * rows * columns:,.0f} GB: use guesses(), which holds none"
         )
@@ -52,7 +52,7 @@ def fits(rows: int, columns: int) -> None:
 class Guesses(NamedTuple):
     """Properties of profileGuess(i, δ), arrays (…, n): all that Algorithm 11 needs, for every M at once."""
 
-    own: np.ndarray  # d(a_i, ã_i); infinite where a_i did not leak
+    true_distances: np.ndarray  # d(a_i, ã_i); infinite where a_i did not leak
     sizes: np.ndarray  # (…, n, number of δ): |profileGuess(i, δ)|
     deltas: np.ndarray
 
@@ -63,8 +63,8 @@ def guesses(published, known, deltas, owner=None) -> Guesses:
     ``owner`` (n,): the row of ``known`` that is the true profile of each sanitised one, −1 if it did not leak. By default row i
     of both is the same user's.
     """
-    published, known = counted(published, "sanitised"), counted(known, "leaked")
-    deltas = numbers(deltas, "deltas").reshape(-1)
+    published, known = check_counts(published, "sanitised"), check_counts(known, "leaked")
+    deltas = check_numbers(deltas, "deltas").reshape(-1)
     if published.ndim < 2 or known.shape[:-2] != published.shape[:-2] or known.shape[-1] != published.shape[-1]:
         raise ValueError(f"profiles must have the shapes (…, n, m) and (…, k, m) (got {published.shape} and {known.shape})")
     if not published.shape[-1]:
@@ -74,28 +74,28 @@ def guesses(published, known, deltas, owner=None) -> Guesses:
     owner = np.arange(published.shape[-2]) if owner is None else np.asarray(owner, np.int64)
     if owner.shape != published.shape[-2:-1] or (owner >= known.shape[-2]).any():
         raise ValueError(f"owner must name a row of the {known.shape[-2]} known profiles for each of the {published.shape[-2]}")
-    many = [side.reshape(int(np.prod(side.shape[:-2])), *side.shape[-2:]) for side in (published, known)]
-    own, sizes = l1_own(*many, owner), within(*many, deltas)
-    return Guesses(own.reshape(published.shape[:-1]), sizes.reshape(*published.shape[:-1], len(deltas)), deltas)
+    sides = [side.reshape(int(np.prod(side.shape[:-2])), *side.shape[-2:]) for side in (published, known)]
+    true_distances, sizes = l1_to_true(*sides, owner), count_within(*sides, deltas)
+    return Guesses(true_distances.reshape(published.shape[:-1]), sizes.reshape(*published.shape[:-1], len(deltas)), deltas)
 
 
-def successes(found: Guesses, most) -> np.ndarray:
+def successes(sets: Guesses, max_candidates) -> np.ndarray:
     """Definition 10: is the attack on ã_i a (δ, M)-success, i ∈ profileGuess(i, δ) and |profileGuess(i, δ)| ≤ M?
 
-    Shape (…, n, number of δ, number of M); ``most``: the M, whole numbers, at least 1.
+    Shape (…, n, number of δ, number of M); ``max_candidates``: the M, whole numbers, at least 1.
     """
-    most = np.array([whole("M", m, 1) for m in np.atleast_1d(most)])
-    inside = found.own[..., None] <= found.deltas
-    return inside[..., None] & (found.sizes[..., None] <= most)
+    max_candidates = np.array([whole("M", m, 1) for m in np.atleast_1d(max_candidates)])
+    inside = sets.true_distances[..., None] <= sets.deltas
+    return inside[..., None] & (sets.sizes[..., None] <= max_candidates)
 
 
-def reidentification_rate(found: Guesses, most) -> np.ndarray:
+def reidentification_rate(sets: Guesses, max_candidates) -> np.ndarray:
     """Algorithm 11: r(δ, M, n), the share of the n attacked profiles with a (δ, M)-success.
 
     Shape (…, number of δ, number of M). A success depends on two numbers. With D_i the distance of the (M+1)-th nearest leaked
     profile, δ succeeds if and only if d(a_i, ã_i) ≤ δ < D_i. So r increases with M; as δ grows, r first rises and then falls.
     """
-    most = np.array([whole("M", m, 1) for m in np.atleast_1d(most)])
-    inside = found.own[..., None] <= found.deltas
+    max_candidates = np.array([whole("M", m, 1) for m in np.atleast_1d(max_candidates)])
+    inside = sets.true_distances[..., None] <= sets.deltas
     # one M at a time: for a crowd the full grid would exceed the memory
-    return np.stack([(inside & (found.sizes <= m)).mean(axis=-2) for m in most], axis=-1)
+    return np.stack([(inside & (sets.sizes <= m)).mean(axis=-2) for m in max_candidates], axis=-1)

@@ -34,7 +34,7 @@ def some_pois(true: pd.DataFrame, published: pd.DataFrame, rng: np.random.Genera
     Departures from the paper: it does not say which POIs; here they are drawn.
     """
     _same_users(true, published)
-    pois = leaked(true.shape[1], count, rng, "POIs")
+    pois = leaked_positions(true.shape[1], count, rng, "POIs")
     return Leak(true.iloc[:, pois], published[true.columns[pois]])
 
 
@@ -47,11 +47,11 @@ def some_users(true: pd.DataFrame, published: pd.DataFrame, rng: np.random.Gener
     sanitised profiles, which are also published, change no rate: each is compared with the leaked ones by itself.
     """
     _same_users(true, published)
-    users = leaked(len(true), count, rng, "users")
+    users = leaked_positions(len(true), count, rng, "users")
     return Leak(true.iloc[users], published.loc[true.index[users]])
 
 
-def leaked(size: int, count: int, rng: np.random.Generator, what: str = "users") -> np.ndarray:
+def leaked_positions(size: int, count: int, rng: np.random.Generator, what: str = "users") -> np.ndarray:
     """Positions of the ``count`` of ``size`` that leak, drawn without replacement, in order."""
     whole("count", count, 1, size, f"of {what} that leak must be a whole number in 1 … {size}")
     return np.sort(rng.choice(size, count, replace=False))
@@ -61,6 +61,6 @@ def _same_users(true, published):
     for name, table in (("true", true), ("sanitised", published)):
         if not isinstance(table, pd.DataFrame):
             raise ValueError(f"{name} profiles must be a table, a row a user and a column a POI (got {type(table).__name__})")
-    apart = true.index.symmetric_difference(published.index)
-    if len(apart):
-        raise ValueError(f"true and sanitised profiles must be of the same users ({apart[0]} is in one of the two only)")
+    unmatched = true.index.symmetric_difference(published.index)
+    if len(unmatched):
+        raise ValueError(f"true and sanitised profiles must be of the same users ({unmatched[0]} is in one of the two only)")

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 
-def profiles(table, what: str) -> pd.DataFrame:
+def check_profiles(table, what: str) -> pd.DataFrame:
     """The table, if it holds whole numbers or truth values, each user and each POI once."""
     if not isinstance(table, pd.DataFrame) or not table.shape[1]:
         raise ValueError(f"{what} profiles must be a table, a row a user and a column a POI (got {type(table).__name__})")
@@ -15,40 +15,40 @@ def profiles(table, what: str) -> pd.DataFrame:
             )
     if table.to_numpy().dtype.kind not in "biu":
         raise ValueError(f"{what} profiles must hold whole numbers or truth values (they hold {table.to_numpy().dtype})")
-    counted(table, what)
+    check_counts(table, what)
     return table
 
 
-def counted(values, what: str) -> np.ndarray:
+def check_counts(values, what: str) -> np.ndarray:
     """An array of whole numbers, none negative, whose distances fit 64 bits."""
     array = np.asarray(values)
     if array.dtype.kind in "biu":
-        right = array >= 0
+        valid = array >= 0
     else:
-        array = numbers(array, f"{what} profiles")
-        right = array == np.floor(array)
-    if not right.all():
-        raise ValueError(f"{what} profiles must hold whole numbers, none negative (got {array[~right].flat[0]})")
+        array = check_numbers(array, f"{what} profiles")
+        valid = array == np.floor(array)
+    if not valid.all():
+        raise ValueError(f"{what} profiles must hold whole numbers, none negative (got {array[~valid].flat[0]})")
     if array.size and array.ndim and int(array.max()) * array.shape[-1] > np.iinfo(np.int64).max:
         raise ValueError(f"{what} profiles hold counts that are too large to add (got {array.max()})")
     return array
 
 
-def restricted(published: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
+def at_known_pois(published: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
     """The sanitised profiles at the POIs that leaked (§VI-C: "𝒜 restricts also the sanitized profiles to these 15 POIs")."""
-    lost = known.columns.difference(published.columns)
-    if len(lost):
-        raise ValueError(f"no sanitised profile says anything about POI {lost[0]}, of which true profiles leaked")
+    missing = known.columns.difference(published.columns)
+    if len(missing):
+        raise ValueError(f"no sanitised profile says anything about POI {missing[0]}, of which true profiles leaked")
     return published[known.columns]
 
 
-def numbers(values, what: str) -> np.ndarray:
+def check_numbers(values, what: str) -> np.ndarray:
     """An array of finite numbers, none negative."""
     try:
         array = np.asarray(values, float)
     except (TypeError, ValueError):
         raise ValueError(f"{what} must be numbers (got {values!r})") from None
-    wrong = ~(np.isfinite(array) & (array >= 0))
-    if wrong.any():
-        raise ValueError(f"{what} must be finite and not negative (got {array[wrong].flat[0]})")
+    invalid = ~(np.isfinite(array) & (array >= 0))
+    if invalid.any():
+        raise ValueError(f"{what} must be finite and not negative (got {array[invalid].flat[0]})")
     return array

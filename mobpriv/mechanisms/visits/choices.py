@@ -12,8 +12,8 @@ import pandas as pd
 from mobpriv.base.ranges import between, positive
 from mobpriv.visits.affinity import Neighbourhood
 
-LEAST_EPSILON = 1e-9  # below it the noise exceeds the range of integers
-MOST_EPSILON = 700.0  # above it 1/(1 + e^ε) is 0 in floating point: nothing would be perturbed, and no ratio bounded
+MIN_EPSILON = 1e-9  # below it the noise exceeds the range of integers
+MAX_EPSILON = 700.0  # above it 1/(1 + e^ε) is 0 in floating point: nothing would be perturbed, and no ratio bounded
 
 
 def check_epsilon(value):
@@ -27,22 +27,20 @@ def check_epsilon(value):
         array = array.astype(float)
         array.flags.writeable = False
         return array
-    return _sensible("epsilon", value, ", one number or one a user")
+    return _check_range("epsilon", value, ", one number or one a user")
 
 
 def _each_positive(values):
     for i, value in enumerate(values.tolist()):
-        _sensible(f"epsilon of user {i}", value)
+        _check_range(f"epsilon of user {i}", value)
 
 
-def _sensible(name: str, value, hint: str = "") -> float:
-    number = positive(name, value, "1 over a visit", LEAST_EPSILON, hint)
-    return between(
-        name, number, LEAST_EPSILON, MOST_EPSILON, f"must be at most {MOST_EPSILON:g}: above it nothing is perturbed"
-    )
+def _check_range(name: str, value, hint: str = "") -> float:
+    number = positive(name, value, "1 over a visit", MIN_EPSILON, hint)
+    return between(name, number, MIN_EPSILON, MAX_EPSILON, f"must be at most {MAX_EPSILON:g}: above it nothing is perturbed")
 
 
-def column(epsilon):
+def as_column(epsilon):
     """ε for arrays (users, m): a scalar is unchanged, one value a user becomes a column."""
     return epsilon if isinstance(epsilon, float) else np.asarray(epsilon)[:, None]
 
@@ -69,7 +67,7 @@ def _kind(chi) -> str:
     return f"{chi.dtype} of shape {chi.shape}" if isinstance(chi, np.ndarray) else repr(chi)[:60]
 
 
-def words(chi) -> str:
+def chi_text(chi) -> str:
     """χ as a short text."""
     return "all" if chi is None else repr(chi) if isinstance(chi, Neighbourhood) else f"mask of shape {np.shape(chi)}"
 
@@ -80,7 +78,7 @@ def chi_of(mechanism, profiles: pd.DataFrame) -> np.ndarray:
     if chi is None:
         return np.ones(values.shape, bool)
     near = isinstance(chi, Neighbourhood)
-    mask = chi.of(values > 0) if near else _mask(chi, profiles)
+    mask = chi.masks(values > 0) if near else _mask(chi, profiles)
     empty = ~mask.any(axis=1)
     if empty.any():
         why = "she has visited no POI, and n is 0; leave her out, or take n ≥ 1" if near else "none of these POIs is in it"
@@ -104,7 +102,7 @@ def _mask(chi, profiles: pd.DataFrame) -> np.ndarray:
     return np.broadcast_to(chi, profiles.shape)
 
 
-def of_users(mechanism, profiles: pd.DataFrame):
+def in_table_order(mechanism, profiles: pd.DataFrame):
     """The mechanism with ε_i in the order of the table."""
     epsilon = mechanism.epsilon
     if isinstance(epsilon, pd.Series):
@@ -118,7 +116,7 @@ def of_users(mechanism, profiles: pd.DataFrame):
     return mechanism
 
 
-def common(mechanism) -> float:
+def common_epsilon(mechanism) -> float:
     """The ε of all users. Raises ValueError if users have different ones."""
     if not isinstance(mechanism.epsilon, float):
         raise ValueError("epsilon must be one number here: with one for each user, each user has a distribution of her own")
@@ -130,6 +128,6 @@ def as_table(values: np.ndarray, profiles: pd.DataFrame) -> pd.DataFrame:
 
 
 def _named(wanted: pd.Index, given: pd.Index, what: str) -> None:
-    lost = wanted.difference(given)
-    if len(lost):
-        raise ValueError(f"no {what} {lost[0]} is given ({len(lost)} of {len(wanted)} are missing)")
+    missing = wanted.difference(given)
+    if len(missing):
+        raise ValueError(f"no {what} {missing[0]} is given ({len(missing)} of {len(wanted)} are missing)")

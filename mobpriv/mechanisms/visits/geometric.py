@@ -13,7 +13,16 @@ import pandas as pd
 from mobpriv.base import exact_noise
 from mobpriv.base.noise import geometric, log_geometric
 from mobpriv.base.ranges import true_or_false
-from mobpriv.mechanisms.visits.choices import as_table, check_chi, check_epsilon, chi_of, column, common, of_users, words
+from mobpriv.mechanisms.visits.choices import (
+    as_column,
+    as_table,
+    check_chi,
+    check_epsilon,
+    chi_of,
+    chi_text,
+    common_epsilon,
+    in_table_order,
+)
 from mobpriv.visits.affinity import Neighbourhood
 from mobpriv.visits.profiles import as_counts
 
@@ -43,19 +52,19 @@ class Geometric:
         true_or_false("exact", self.exact)
 
     def __repr__(self) -> str:
-        return f"Geometric(epsilon={self.epsilon!r}, chi={words(self.chi)}{', exact' if self.exact else ''})"
+        return f"Geometric(epsilon={self.epsilon!r}, chi={chi_text(self.chi)}{', exact' if self.exact else ''})"
 
     def protect(self, profiles: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
         c = as_counts(profiles).to_numpy().astype(np.int64)
-        own, chi = of_users(self, profiles), chi_of(self, profiles)
+        ordered, chi = in_table_order(self, profiles), chi_of(self, profiles)
         if self.exact:
-            d = exact_noise.geometric(c.shape, column(own.epsilon), rng)
+            d = exact_noise.geometric(c.shape, as_column(ordered.epsilon), rng)
             return as_table(np.where(chi, np.maximum(0, c + d), c), profiles)
-        return as_table(own.noisy(c, chi, rng.random(c.shape)), profiles)
+        return as_table(ordered.noisy(c, chi, rng.random(c.shape)), profiles)
 
     def noisy(self, c: np.ndarray, chi: np.ndarray, u: np.ndarray) -> np.ndarray:
-        return np.where(chi, np.maximum(0, c + geometric(u, column(self.epsilon))), c)
+        return np.where(chi, np.maximum(0, c + geometric(u, as_column(self.epsilon))), c)
 
     def log_probability(self, published, true) -> np.ndarray:
         """ln P(c̃_ij = published | c_ij = true) for j ∈ χ_i."""
-        return log_geometric(published, true, common(self))
+        return log_geometric(published, true, common_epsilon(self))

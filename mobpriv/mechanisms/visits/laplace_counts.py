@@ -10,9 +10,18 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from mobpriv.base.noise import ROUNDING, laplace, log_laplace, rounded
+from mobpriv.base.noise import ROUNDING_RULES, laplace, log_laplace, rounded_and_clamped
 from mobpriv.base.ranges import one_of
-from mobpriv.mechanisms.visits.choices import as_table, check_chi, check_epsilon, chi_of, column, common, of_users, words
+from mobpriv.mechanisms.visits.choices import (
+    as_column,
+    as_table,
+    check_chi,
+    check_epsilon,
+    chi_of,
+    chi_text,
+    common_epsilon,
+    in_table_order,
+)
 from mobpriv.visits.affinity import Neighbourhood
 from mobpriv.visits.profiles import as_counts
 
@@ -42,28 +51,26 @@ class LaplaceCounts:
     def __post_init__(self):
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
         check_chi(self.chi)
-        one_of("rounding", self.rounding, ROUNDING)
+        one_of("rounding", self.rounding, ROUNDING_RULES)
         one_of("scale", self.scale, SCALES)
 
     def __repr__(self) -> str:
-        return (
-            f"LaplaceCounts(epsilon={self.epsilon!r}, chi={words(self.chi)}, rounding={self.rounding!r}, scale={self.scale!r})"
-        )
+        return f"LaplaceCounts(epsilon={self.epsilon!r}, chi={chi_text(self.chi)}, rounding={self.rounding!r}, scale={self.scale!r})"
 
     @property
     def rate(self):
         """One over the scale of the noise, for arrays (users, m)."""
-        return column(self.epsilon) / SCALES[self.scale]
+        return as_column(self.epsilon) / SCALES[self.scale]
 
     def protect(self, profiles: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
         c = as_counts(profiles).to_numpy().astype(np.int64)
-        own = of_users(self, profiles)
-        return as_table(own.noisy(c, chi_of(self, profiles), rng.random(c.shape)), profiles)
+        ordered = in_table_order(self, profiles)
+        return as_table(ordered.noisy(c, chi_of(self, profiles), rng.random(c.shape)), profiles)
 
     def noisy(self, c: np.ndarray, chi: np.ndarray, u: np.ndarray) -> np.ndarray:
-        return np.where(chi, rounded(c, laplace(u) / self.rate, self.rounding), c)
+        return np.where(chi, rounded_and_clamped(c, laplace(u) / self.rate, self.rounding), c)
 
     def log_probability(self, published, true) -> np.ndarray:
         """ln P(c̃_ij = published | c_ij = true) for j ∈ χ_i."""
-        common(self)
+        common_epsilon(self)
         return log_laplace(published, true, self.rate, self.rounding)

@@ -11,11 +11,20 @@ import pandas as pd
 
 from mobpriv.base.noise import flips, least_p, log_added, log_flip
 from mobpriv.base.ranges import between, true_or_false
-from mobpriv.mechanisms.visits.choices import as_table, check_chi, check_epsilon, chi_of, column, common, of_users, words
+from mobpriv.mechanisms.visits.choices import (
+    as_column,
+    as_table,
+    check_chi,
+    check_epsilon,
+    chi_of,
+    chi_text,
+    common_epsilon,
+    in_table_order,
+)
 from mobpriv.visits.affinity import Neighbourhood
 from mobpriv.visits.profiles import as_booleans
 
-ROUNDED = 1e-12  # relative tolerance of p's interval: rounding error of computing 1/(1 + e^ε) in another way
+P_TOLERANCE = 1e-12  # relative tolerance of p's interval: rounding error of computing 1/(1 + e^ε) in another way
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,23 +55,23 @@ class RandomisedResponse:
         if not self.modulo:
             object.__setattr__(self, "outputs", range(3))
         if self.p is not None:
-            least = float(np.max(least_p(self.epsilon)))
-            rule = f"must lie in 1/(1 + e^ε) … e^ε/(1 + e^ε), {least:.6g} … {1 - least:.6g}, for Proposition 7"
-            p = between("p", self.p, least * (1 - ROUNDED), 1 - least * (1 - ROUNDED), rule)
+            min_p = float(np.max(least_p(self.epsilon)))
+            rule = f"must lie in 1/(1 + e^ε) … e^ε/(1 + e^ε), {min_p:.6g} … {1 - min_p:.6g}, for Proposition 7"
+            p = between("p", self.p, min_p * (1 - P_TOLERANCE), 1 - min_p * (1 - P_TOLERANCE), rule)
             object.__setattr__(self, "p", float(p))
 
     def __repr__(self) -> str:
-        return f"RandomisedResponse(epsilon={self.epsilon!r}, chi={words(self.chi)}, p={self.p})"
+        return f"RandomisedResponse(epsilon={self.epsilon!r}, chi={chi_text(self.chi)}, p={self.p})"
 
     @property
     def flip(self):
         """p, for arrays (users, m)."""
-        return least_p(column(self.epsilon)) if self.p is None else self.p
+        return least_p(as_column(self.epsilon)) if self.p is None else self.p
 
     def protect(self, profiles: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
         b = as_booleans(profiles).to_numpy()
-        own = of_users(self, profiles)
-        return as_table(own.noisy(b, chi_of(self, profiles), rng.random(b.shape)), profiles)
+        ordered = in_table_order(self, profiles)
+        return as_table(ordered.noisy(b, chi_of(self, profiles), rng.random(b.shape)), profiles)
 
     def noisy(self, b: np.ndarray, chi: np.ndarray, u: np.ndarray) -> np.ndarray:
         d = flips(u, self.flip) & chi
@@ -70,5 +79,5 @@ class RandomisedResponse:
 
     def log_probability(self, published, true) -> np.ndarray:
         """ln P(b̃_ij = published | b_ij = true) for j ∈ χ_i."""
-        common(self)
+        common_epsilon(self)
         return (log_flip if self.modulo else log_added)(published, true, self.flip)
