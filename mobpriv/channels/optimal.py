@@ -23,7 +23,7 @@ from mobpriv.channels.guarantees import certificate
 from mobpriv.channels.programs import relaxations
 from mobpriv.channels.programs.certificate import GAP, Certificate
 from mobpriv.channels.programs.problem import Problem, checked, exponents
-from mobpriv.channels.programs.relaxations import Found
+from mobpriv.channels.programs.relaxations import SolvedProgram
 from mobpriv.channels.programs.solvers import highs
 
 REWARDS = (1e-4, 1e-5, 1e-6)
@@ -36,7 +36,7 @@ class Optimum:
 
     channel: np.ndarray
     certificate: Certificate
-    found: Found | None = field(default=None, repr=False)
+    program: SolvedProgram | None = field(default=None, repr=False)
 
 
 def distortion(prior, cost, error, d_m: float, worst_case: bool = False) -> Optimum:
@@ -98,14 +98,14 @@ def solved(problem: Problem, d_epsilon) -> Optimum:
         channel, bound = _constant(problem)
         if 1 not in problem.cost.shape:
             bound -= np.expm1(exponent) * problem.unit()
-        told_nothing = certificate(problem, d_epsilon, channel, bound, {"solver": "closed form"})
-        if told_nothing.exact or not exponent:
-            return Optimum(channel, told_nothing)
+        constant = certificate(problem, d_epsilon, channel, bound, {"solver": "closed form"})
+        if constant.exact or not exponent:
+            return Optimum(channel, constant)
     return _certified(problem, d_epsilon, *relaxations.solve(problem))
 
 
-def _certified(problem: Problem, d_epsilon, channel: np.ndarray, bound: float, found: Found) -> Optimum:
-    return Optimum(channel, certificate(problem, d_epsilon, channel, bound, found.facts()), found)
+def _certified(problem: Problem, d_epsilon, channel: np.ndarray, bound: float, program: SolvedProgram) -> Optimum:
+    return Optimum(channel, certificate(problem, d_epsilon, channel, bound, program.facts()), program)
 
 
 def _constant(problem: Problem) -> tuple[np.ndarray, float]:
@@ -125,15 +125,15 @@ def of_largest_ap(problem: Problem, d_epsilon, plain: Optimum) -> Optimum:
     A linear program has a reward below which its optimum is also optimal for the cost. The cost shows whether this reward was
     small enough. If A is the AP of any channel of this cost, value <= cost - reward A bounds A from above.
     """
-    found, bound, d_max = plain.found, plain.certificate.bound, problem.d_max
-    for share in REWARDS if found is not None and plain.certificate.exact and d_max > 0 else ():
+    program, bound, d_max = plain.program, plain.certificate.bound, problem.d_max
+    for share in REWARDS if program is not None and plain.certificate.exact and d_max > 0 else ():
         reward = share * (abs(plain.certificate.cost) or plain.certificate.unit) / d_max
         if reward == 0:
             break
-        channel, value, found = relaxations.solve(replace(problem, reward=reward), again=found)
-        better = _certified(problem, d_epsilon, channel, bound, found)
+        channel, value, program = relaxations.solve(replace(problem, reward=reward), previous=program)
+        better = _certified(problem, d_epsilon, channel, bound, program)
         if better.certificate.exact:
-            most = min(d_max, (better.certificate.cost - value) / reward)
-            return replace(better, certificate=replace(better.certificate, distortion_bound=most))
-    facts = {"solver": plain.certificate.solver} if plain.found is None else plain.found.facts()
+            largest_ap = min(d_max, (better.certificate.cost - value) / reward)
+            return replace(better, certificate=replace(better.certificate, distortion_bound=largest_ap))
+    facts = {"solver": plain.certificate.solver} if plain.program is None else plain.program.facts()
     return replace(plain, certificate=certificate(problem, d_epsilon, plain.channel, bound, facts))

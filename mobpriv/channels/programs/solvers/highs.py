@@ -53,12 +53,12 @@ def solve(program: Program, gap: float, watch=None) -> tuple[np.ndarray, Multipl
         if P is None:
             continue
         multipliers = lp.multipliers(solution.row_dual)
-        reached, bound = value(program, P), lower_bound(program, multipliers)
+        cost, bound = value(program, P), lower_bound(program, multipliers)
         if watch is not None:
-            watch(reached, bound)
-        if best is None or reached - bound < narrowest:
-            best, narrowest = (P, multipliers), reached - bound
-        if narrowest <= gap * abs(reached):
+            watch(cost, bound)
+        if best is None or cost - bound < narrowest:
+            best, narrowest = (P, multipliers), cost - bound
+        if narrowest <= gap * abs(cost):
             break
     if best is None:
         raise RuntimeError(f"HiGHS found no channel ({status}) in {STEPS} steps, {STEPS * PIVOTS} pivots")
@@ -154,14 +154,14 @@ class _Rows:
             return None
         P /= P.sum(axis=0)
         mean = P.mean(axis=1)
-        silent = 0.99 * mean + 0.01 / self.m  # little weight on columns that are hardly used
+        constant = 0.99 * mean + 0.01 / self.m  # little weight on columns that are hardly used
         first, source, target, ratio = self.program.pairs
         o = np.repeat(np.arange(self.m), np.diff(first))
         missing = ratio * P[o, source] - P[o, target]
         broken = np.flatnonzero(missing > 0)
-        to_spare = silent[o[broken]] * (1 - ratio[broken])
+        to_spare = constant[o[broken]] * (1 - ratio[broken])
         share = (missing[broken] / (missing[broken] + to_spare)).max(initial=0.0)
-        return reductions.distorting(P + share * (silent[:, None] - P), self.program)
+        return reductions.distorting(P + share * (constant[:, None] - P), self.program)
 
     def multipliers(self, duals) -> Multipliers:
         unit = self.cost_unit / self.error_unit
@@ -203,5 +203,5 @@ def _run(model: highspy.HighsLp, method: str, gap: float, presolve: str = "on"):
     solver.passModel(model)
     solver.run()
     solution, status = solver.getSolution(), solver.getModelStatus()
-    found = solution.value_valid and solution.dual_valid and status not in HOPELESS
-    return solution if found else None, solver.modelStatusToString(status)
+    valid = solution.value_valid and solution.dual_valid and status not in HOPELESS
+    return solution if valid else None, solver.modelStatusToString(status)

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import highspy
 import numpy as np
 
-GAP = 1e-6  # relative: a wider bracket around the optimum is an error
-ROUNDING = 1e-12  # of the largest error, where y itself is 0
+RELATIVE_GAP = 1e-6  # relative: a wider bracket around the optimum is an error
+ABSOLUTE_GAP = 1e-12  # of the largest error, where y itself is 0
 STEPS, PIVOTS = 1000, 1_000_000  # of the interior-point and of the simplex method, after which HiGHS gives up
 
 
@@ -34,10 +34,10 @@ def solve(channel: np.ndarray, error: np.ndarray, by_pair: bool) -> MinMax:
     for method in ("ipx", "simplex") if by_pair else ("simplex",):  # simplex: slower for (29), but it ends at a vertex
         status = program.run(method)
         if status == highspy.HighsModelStatus.kOptimal:
-            found = program.solution()
-            if found.y - found.bound <= GAP * found.y + ROUNDING:
-                return MinMax(found.attack, float(found.y * unit), float(found.bound * unit))
-            status = f"y = {found.y * unit:.9g}, of which only {found.bound * unit:.9g} is proved"
+            candidate = program.solution()
+            if candidate.y - candidate.bound <= RELATIVE_GAP * candidate.y + ABSOLUTE_GAP:
+                return MinMax(candidate.attack, float(candidate.y * unit), float(candidate.bound * unit))
+            status = f"y = {candidate.y * unit:.9g}, of which only {candidate.bound * unit:.9g} is proved"
     raise RuntimeError(f"the solver stopped early: {status}")
 
 
