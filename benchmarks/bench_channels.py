@@ -24,7 +24,7 @@ from mobpriv.channels.distances import euclidean, hamming
 from mobpriv.channels.inference import prior_error
 from mobpriv.channels.programs import relaxations
 from mobpriv.channels.programs.certificate import GAP, PairConstraints, Program, lower_bound, value
-from mobpriv.channels.programs.problem import Problem as Whole
+from mobpriv.channels.programs.problem import ChannelProblem as Whole
 from mobpriv.channels.programs.solvers import highs
 
 SEED = 20150

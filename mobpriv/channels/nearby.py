@@ -29,7 +29,7 @@ from mobpriv.channels.guarantees import certificate, steepest
 from mobpriv.channels.optimal import REWARDS
 from mobpriv.channels.programs import reductions
 from mobpriv.channels.programs.certificate import GAP, Certificate, PairConstraints, Program, lower_bound, value
-from mobpriv.channels.programs.problem import Problem, checked, exponents
+from mobpriv.channels.programs.problem import ChannelProblem, checked_problem, exponents
 from mobpriv.channels.programs.relaxations import GAP_LEVELS
 from mobpriv.channels.programs.solvers import highs, interior
 
@@ -58,7 +58,7 @@ def joint(prior, cost, error, d_m: float, d_epsilon, epsilon: float, distance, t
     """
     if not threshold > 0:
         raise ValueError(f"threshold must be positive, in the unit of distance (got {threshold})")
-    problem = checked(prior, cost, exponents(prior, d_epsilon, epsilon), error, d_m)
+    problem = checked_problem(prior, cost, exponents(prior, d_epsilon, epsilon), error, d_m)
     distance = checks.metric(distance, "distance")
     for name, shape in [("cost", problem.cost.shape), ("distance", distance.shape)]:
         if shape != problem.exponents.shape:
@@ -80,7 +80,7 @@ def kept_constraints(distance, threshold: float) -> int:
     return int((near.sum(axis=1) * (near.sum(axis=1) - 1)).sum())
 
 
-def _of_largest_distortion(problem: Problem, near: np.ndarray, d_epsilon) -> tuple[np.ndarray, Certificate]:
+def _of_largest_distortion(problem: ChannelProblem, near: np.ndarray, d_epsilon) -> tuple[np.ndarray, Certificate]:
     """An optimal channel of largest AP: min cost - reward * AP, the reward so small that the cost remains minimal."""
     channel, bound, facts = _solve(problem, near)
     plain = certificate(problem, d_epsilon, channel, bound, facts)
@@ -95,7 +95,7 @@ def _of_largest_distortion(problem: Problem, near: np.ndarray, d_epsilon) -> tup
     return channel, plain
 
 
-def _solve(problem: Problem, near: np.ndarray) -> tuple[np.ndarray, float, dict]:
+def _solve(problem: ChannelProblem, near: np.ndarray) -> tuple[np.ndarray, float, dict]:
     """A channel of all secrets, a lower bound, and facts; secrets that never occur are added when they turn out to matter.
 
     Programs are first solved roughly, to see which secrets those are.

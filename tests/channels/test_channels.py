@@ -12,7 +12,7 @@ from naive_channels import cells
 from mobpriv.channels import guarantees, inference, nearby, optimal
 from mobpriv.channels.distances import euclidean, hamming
 from mobpriv.channels.programs import certificate, relaxations
-from mobpriv.channels.programs.problem import Problem
+from mobpriv.channels.programs.problem import ChannelProblem
 from mobpriv.channels.programs.solvers import highs, interior
 
 FEW = settings(deadline=None, max_examples=25)
@@ -74,7 +74,7 @@ def test_optima_of_another_program(reference, solver, kind, expected):
     """6 × 5 unit cells, ε = ln 2, a uniform prior: costs that the qif library found, and what its own channels cost and keep."""
     d, prior = cells(6, 5, 6.0, 5.0), np.full(30, 1 / 30)
     cost = hamming(30) if kind == "hamming" else d
-    channel, bound, _ = relaxations.solve(Problem(prior, cost, np.log(2) * d), solver)
+    channel, bound, _ = relaxations.solve(ChannelProblem(prior, cost, np.log(2) * d), solver)
     assert prior @ (channel * cost).sum(1) == pytest.approx(expected, rel=1e-8)
     assert bound == pytest.approx(expected, rel=1e-8)
     recorded = np.load(reference / "channels" / f"qif_geoind_6x5_{kind}_uniform.npz")

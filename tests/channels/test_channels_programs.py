@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 from mobpriv.channels import guarantees, inference, optimal
 from mobpriv.channels.distances import euclidean, hamming
 from mobpriv.channels.programs import certificate, reductions, relaxations
-from mobpriv.channels.programs.problem import Problem
+from mobpriv.channels.programs.problem import ChannelProblem
 from mobpriv.channels.programs.solvers import blocks, highs, interior, points
 
 
@@ -23,7 +23,7 @@ def test_both_solvers_close_the_gap(solver):
     prior = np.zeros(48)
     prior[rng.choice(48, 20, replace=False)] = rng.dirichlet(np.ones(20))
     d_m = 0.85 * inference.prior_error(prior, d)
-    problem = Problem(prior, hamming(48), 0.6e-3 * d, d, d_m)
+    problem = ChannelProblem(prior, hamming(48), 0.6e-3 * d, d, d_m)
     channel, bound, solved = relaxations.solve(problem, solver)
     result = guarantees.certificate(problem, d, channel, bound, solved.facts())
     assert result.exact, str(result)
@@ -209,10 +209,10 @@ def small():
 def test_solvers_that_stop_early_are_not_called_exact(monkeypatch):
     prior, cost, d = small()
     assert optimal.differential(prior, cost, d, 2.0).certificate.exact
-    monkeypatch.setattr(highs, "STEPS", 1)
+    monkeypatch.setattr(highs, "MAX_STEPS", 1)
     monkeypatch.setattr(highs, "PIVOTS", 3)
     assert optimal.differential(prior, cost, d, 2.0).certificate.exact, "the other solver is there still"
-    monkeypatch.setattr(interior, "STEPS", 3)
+    monkeypatch.setattr(interior, "MAX_STEPS", 3)
     for result in (optimal.differential(prior, cost, d, 2.0), optimal.joint(prior, cost, d, 0.8, d, 2.0)):
         assert not result.certificate.exact
         assert str(result.certificate).startswith("NOT exact")
@@ -222,7 +222,7 @@ def test_solvers_that_stop_early_are_not_called_exact(monkeypatch):
 
 
 def test_the_library_solver_is_next_where_the_first_one_stops_early(monkeypatch):
-    monkeypatch.setattr(interior, "STEPS", 3)
+    monkeypatch.setattr(interior, "MAX_STEPS", 3)
     result = optimal.differential(*small(), 2.0).certificate
     assert result.exact
     assert result.solver == "highs"
@@ -238,7 +238,7 @@ def test_too_few_rounds_are_not_called_exact(monkeypatch):
 
 
 def test_the_library_solver_alone_stops_early(monkeypatch):
-    monkeypatch.setattr(highs, "STEPS", 0)
+    monkeypatch.setattr(highs, "MAX_STEPS", 0)
     prior, cost, d = small()
     assert not optimal.differential(prior, cost, d, 2.0, worst_case=True).certificate.exact
 
@@ -297,7 +297,7 @@ def test_promoted_secrets_bring_the_pairs_with_their_new_neighbours(monkeypatch)
         interior, "solve", lambda program, *rest, **more: programs.append(program) or solve(program, *rest, **more)
     )
     monkeypatch.setattr(relaxations, "GAP", 0.0)  # no gap is narrow enough: all of the program become core
-    monkeypatch.setattr(relaxations, "ROUNDING", 0.0)
+    monkeypatch.setattr(relaxations, "SUM_ROUNDING", 0.0)
     optimal.differential(prior, hamming(80), d, 0.6)
     before, after = next((one, other) for one, other in pairwise(programs) if other.core > one.core)
     assert before.core == 10

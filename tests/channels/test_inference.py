@@ -231,7 +231,7 @@ def test_one_secret_and_unseen_observables():
 @pytest.mark.parametrize("by_pair", [False, True])
 def test_a_solver_that_stops_early_is_an_error(by_pair, monkeypatch):
     """Without steps it finds nothing, and nothing is passed off as an optimum."""
-    monkeypatch.setattr(minmax, "STEPS", 0)
+    monkeypatch.setattr(minmax, "MAX_STEPS", 0)
     monkeypatch.setattr(minmax, "PIVOTS", 0)
     d = euclidean(np.random.default_rng(0).uniform(0, 9, (12, 2)))
     channel = np.exp(-d) / np.exp(-d).sum(1, keepdims=True)

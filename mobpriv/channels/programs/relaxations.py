@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from mobpriv.channels.programs import reductions
-from mobpriv.channels.programs.certificate import GAP, ROUNDING, Multipliers, Program, lower_bound, value
-from mobpriv.channels.programs.problem import Problem
+from mobpriv.channels.programs.certificate import GAP, SUM_ROUNDING, Multipliers, Program, lower_bound, value
+from mobpriv.channels.programs.problem import ChannelProblem
 from mobpriv.channels.programs.solvers import generation, highs, interior
 from mobpriv.channels.programs.solvers.points import Warm
 
@@ -64,7 +64,7 @@ class Solution(NamedTuple):
     program: SolvedProgram
 
 
-def solve(problem: Problem, solver: ModuleType = interior, previous: SolvedProgram | None = None) -> Solution:
+def solve(problem: ChannelProblem, solver: ModuleType = interior, previous: SolvedProgram | None = None) -> Solution:
     """A channel that is optimal up to GAP, or the best found; a certificate must check it.
 
     `previous` is what was learned of this problem with another reward. If `solver` ends before the gap is closed, all secrets
@@ -103,7 +103,7 @@ def solve(problem: Problem, solver: ModuleType = interior, previous: SolvedProgr
     )
 
 
-def _begun(problem: Problem, solver: ModuleType, previous: SolvedProgram | None) -> "_State":
+def _begun(problem: ChannelProblem, solver: ModuleType, previous: SolvedProgram | None) -> "_State":
     """The first program, with the secrets that occur, or with those of the same program with another reward."""
     ratio = reductions.ratios(problem.exponents)
     occur = np.flatnonzero((problem.prior > 0) | problem.worst_case)
@@ -125,7 +125,7 @@ def _begun(problem: Problem, solver: ModuleType, previous: SolvedProgram | None)
     return state
 
 
-def _suitable(problem: Problem, solver: ModuleType, ratio: np.ndarray, F: np.ndarray) -> ModuleType:
+def _suitable(problem: ChannelProblem, solver: ModuleType, ratio: np.ndarray, F: np.ndarray) -> ModuleType:
     """The solver asked for, if it can solve the problem."""
     unbound = not ratio[~np.eye(len(ratio), dtype=bool)].any()
     if unbound and problem.d_m and not problem.worst_case and solver is interior:
@@ -139,14 +139,14 @@ def _suitable(problem: Problem, solver: ModuleType, ratio: np.ndarray, F: np.nda
 class _State:
     """State of the rounds: the lists so far, the solver and its gap, the best channel and the best bound."""
 
-    problem: Problem
+    problem: ChannelProblem
     ratio: np.ndarray  # exp(-B)
     observables: np.ndarray  # that are kept
     F: np.ndarray  # pi(s) d(h, s), (estimates that are kept, S)
     solver: ModuleType
     secrets: np.ndarray  # in the program, the core first
     core: int
-    level: int = 0  # index into GAPS
+    level: int = 0  # index into GAP_LEVELS
     pairs: np.ndarray = field(default_factory=NO_INDICES.copy)  # listed, by their numbers
     warm: Warm = field(default_factory=Warm)
     best: np.ndarray | None = None  # columns over all secrets (observables kept, S)
@@ -213,7 +213,7 @@ class _State:
 
     def _closed(self) -> bool:
         """Whether the best channel reaches the bound up to GAP or rounding, or nothing is left to try."""
-        rounding = ROUNDING * self.problem.unit(self.observables[self.best.max(axis=1) >= TINY])
+        rounding = SUM_ROUNDING * self.problem.unit(self.observables[self.best.max(axis=1) >= TINY])
         if self.least - self.bound <= max(GAP * abs(self.least), rounding):
             return True
         return self.solver is highs and self.core == len(self.secrets)
@@ -235,7 +235,7 @@ class _State:
         self.level = 1 if self.solver is interior else self.level
 
 
-def _tidied(columns: np.ndarray, problem: Problem) -> np.ndarray:
+def _tidied(columns: np.ndarray, problem: ChannelProblem) -> np.ndarray:
     """Merge the observables that every secret gives with probability below TINY into the most frequent one.
 
     Merging preserves (22b) and does not lower the distortion privacy; the cost rises by at most TINY times the largest c.

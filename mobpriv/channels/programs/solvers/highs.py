@@ -28,7 +28,7 @@ from scipy import sparse
 from mobpriv.channels.programs import reductions
 from mobpriv.channels.programs.certificate import Multipliers, Program, lower_bound, value
 
-STEPS = 500
+MAX_STEPS = 500
 """Steps after which HiGHS ends its interior-point method; 20 to 60 are usual. The simplex method may take `PIVOTS` times as
 many.
 """
@@ -61,7 +61,7 @@ def solve(program: Program, gap: float, watch=None) -> tuple[np.ndarray, Multipl
         if narrowest <= gap * abs(cost):
             break
     if best is None:
-        raise RuntimeError(f"HiGHS found no channel ({status}) in {STEPS} steps, {STEPS * PIVOTS} pivots")
+        raise RuntimeError(f"HiGHS found no channel ({status}) in {MAX_STEPS} steps, {MAX_STEPS * PIVOTS} pivots")
     return best
 
 
@@ -194,7 +194,7 @@ def _run(model: highspy.HighsLp, method: str, gap: float, presolve: str = "on"):
     """The solution, or None if there is none, and HiGHS's status message."""
     solver = highspy.Highs()
     options = {"output_flag": False, "threads": 1, "solver": method, "run_crossover": "off", "presolve": presolve}
-    options |= {"ipm_iteration_limit": STEPS, "simplex_iteration_limit": STEPS * PIVOTS}
+    options |= {"ipm_iteration_limit": MAX_STEPS, "simplex_iteration_limit": MAX_STEPS * PIVOTS}
     options |= {"small_matrix_value": 1e-12, "ipm_optimality_tolerance": max(TOLERANCE, gap / 10)}
     options |= {"primal_feasibility_tolerance": TOLERANCE, "dual_feasibility_tolerance": TOLERANCE}
     for option, setting in options.items():

@@ -32,7 +32,7 @@ from mobpriv.channels.programs.solvers import blocks as newton
 from mobpriv.channels.programs.solvers import points
 from mobpriv.channels.programs.solvers.points import Point, Warm, slacks
 
-STEPS = 150
+MAX_STEPS = 150
 """Newton steps after which the method ends; 15 to 40 are usual."""
 STALLED = 8
 """Successive steps that improve neither side after which the method ends."""
@@ -58,7 +58,7 @@ def _solve(program: Program, gap: float, watch, warm: Warm | None, threads: Exec
     blocks = newton.Blocks(program, threads)
     ahead = [] if warm is None else list(points.WAYPOINTS)
     best, value, bound, stalled = (point.P, None), np.inf, -np.inf, 0
-    for _ in range(STEPS):
+    for _ in range(MAX_STEPS):
         multipliers = Multipliers(point.pairs, point.attacks, point.nu)
         new_value = float(np.vdot(program.kappa, point.P)) - program.reward * float(point.x.sum())
         new_bound = lower_bound(program, multipliers)

@@ -16,7 +16,7 @@ import numpy as np
 
 RELATIVE_GAP = 1e-6  # relative: a wider bracket around the optimum is an error
 ABSOLUTE_GAP = 1e-12  # of the largest error, where y itself is 0
-STEPS, PIVOTS = 1000, 1_000_000  # of the interior-point and of the simplex method, after which HiGHS gives up
+MAX_STEPS, PIVOTS = 1000, 1_000_000  # of the interior-point and of the simplex method, after which HiGHS gives up
 
 
 class MinMax(NamedTuple):
@@ -48,7 +48,7 @@ class _Program:
         self.observables = channel.shape[1]
         self.solver = highspy.Highs()
         options = {"output_flag": False, "threads": 1, "run_crossover": "off"}
-        options |= {"ipm_iteration_limit": STEPS, "simplex_iteration_limit": PIVOTS}
+        options |= {"ipm_iteration_limit": MAX_STEPS, "simplex_iteration_limit": PIVOTS}
         for option, value in options.items():
             self.solver.setOptionValue(option, value)
         for tolerance in ("primal_feasibility_tolerance", "dual_feasibility_tolerance", "ipm_optimality_tolerance"):
