@@ -23,8 +23,8 @@ from mobpriv.channels import optimal
 from mobpriv.channels.distances import euclidean, hamming
 from mobpriv.channels.inference import prior_error
 from mobpriv.channels.programs import relaxations
-from mobpriv.channels.programs.certificate import GAP, Pairs, Program, lower_bound, value
-from mobpriv.channels.programs.problem import Problem as Whole
+from mobpriv.channels.programs.certificate import GAP, PairConstraints, Program, lower_bound, value
+from mobpriv.channels.programs.problem import ChannelProblem as Whole
 from mobpriv.channels.programs.solvers import highs
 
 SEED = 20150
@@ -83,7 +83,7 @@ def unreduced(p: Problem):
     """(24) with all its rows."""
     n = len(p.prior)
     source, target = (np.tile(side, n) for side in np.nonzero(~np.eye(n, dtype=bool)))
-    pairs = Pairs(np.arange(n + 1) * n * (n - 1), source, target, np.exp(-EPSILON * p.d[source, target]))
+    pairs = PairConstraints(np.arange(n + 1) * n * (n - 1), source, target, np.exp(-EPSILON * p.d[source, target]))
     program = Program(np.ascontiguousarray((p.prior[:, None] * p.cost).T), pairs, p.prior * p.d.T, p.d_m)
     P, multipliers = highs.solve(program, GAP)
     return value(program, P), lower_bound(program, multipliers)

@@ -123,8 +123,8 @@ def spanner(d, stretch: float) -> Spanner:
     order = np.argsort(d[first, second], kind="stable")
     pairs, metric = _greedy(d, first[order], second[order], float(stretch))
     metric = np.minimum(metric, metric.T)  # rounding differs between the two directions
-    apart = d > 0
-    dilation = float((metric[apart] / d[apart]).max()) if apart.any() else 1.0
+    distinct = d > 0
+    dilation = float((metric[distinct] / d[distinct]).max()) if distinct.any() else 1.0
     return Spanner(pairs, metric, max(dilation, 1.0))
 
 
@@ -135,13 +135,13 @@ def _greedy(d, first, second, stretch):
     for i in range(n):
         metric[i, i] = 0.0
     edges = np.empty((len(first), 2), np.int64)
-    found = 0
+    n_edges = 0
     for k in range(len(first)):
         i, j = first[k], second[k]
         if metric[i, j] <= stretch * d[i, j] * (1 + 1e-12):  # equal but for rounding: no edge needed
             continue
-        edges[found] = i, j
-        found += 1
+        edges[n_edges] = i, j
+        n_edges += 1
         from_i, from_j, length = metric[i].copy(), metric[j].copy(), d[i, j]
         for a in range(n):
             over_i, over_j = from_i[a] + length, from_j[a] + length  # a → i → j and a → j → i
@@ -151,4 +151,4 @@ def _greedy(d, first, second, stretch):
             elif over_j < from_i[a]:
                 for b in range(n):
                     metric[a, b] = min(metric[a, b], over_j + from_i[b])
-    return edges[:found], metric
+    return edges[:n_edges], metric

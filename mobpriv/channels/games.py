@@ -25,7 +25,7 @@ from scipy.optimize import linprog
 
 from mobpriv.channels import checks
 
-TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+TOLERANCES = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
 class Equilibrium(NamedTuple):
@@ -39,23 +39,23 @@ def equilibrium(prior, cost, error, d_m: float) -> Equilibrium:
     """An optimal channel of (21) and the mixed attack with which it is in equilibrium. ValueError if d_m costs nothing."""
     prior, cost, error = _checked(prior, cost, error)
     n, m = cost.shape
-    found = linprog(
+    optimum = linprog(
         np.r_[(prior[:, None] * cost).T.ravel(), np.zeros(m)],
         *_answers(prior, error, m, d_m),
         sparse.hstack([_simplices(n, m), sparse.csr_matrix((n, m))]),
         np.ones(n),
         bounds=[(0, None)] * (n * m) + [(None, None)] * m,
-        options=TIGHT,
+        options=TOLERANCES,
     )
-    _must_end(found, "(21)")
-    multipliers = -found.ineqlin.marginals
+    _must_end(optimum, "(21)")
+    multipliers = -optimum.ineqlin.marginals
     price = float(multipliers[-1])
     if price <= 0:
         raise ValueError(f"d_m = {d_m:.9g} costs nothing, so that no attack keeps the user from a deviation: take a larger d_m")
     attack = np.maximum(multipliers[:-1].reshape(m, -1), 0.0)
-    channel = np.maximum(found.x[: n * m].reshape(m, n).T, 0.0)
+    channel = np.maximum(optimum.x[: n * m].reshape(m, n).T, 0.0)
     return Equilibrium(
-        float(found.fun),
+        float(optimum.fun),
         channel / channel.sum(axis=1, keepdims=True),
         attack / attack.sum(axis=1, keepdims=True),
         price,
@@ -67,8 +67,10 @@ def cheapest_reply(prior, cost, error, attack, d_m: float) -> float:
     prior, cost, error = _checked(prior, cost, error)
     n, m = cost.shape
     gained = prior[:, None] * (error @ np.asarray(attack, float).T)  # (s, o)
-    found = linprog((prior[:, None] * cost).T.ravel(), [-gained.T.ravel()], [-d_m], _simplices(n, m), np.ones(n), options=TIGHT)
-    return float(found.fun) if found.status == 0 else np.inf
+    optimum = linprog(
+        (prior[:, None] * cost).T.ravel(), [-gained.T.ravel()], [-d_m], _simplices(n, m), np.ones(n), options=TOLERANCES
+    )
+    return float(optimum.fun) if optimum.status == 0 else np.inf
 
 
 def most_private(prior, cost, error, at_most: float) -> float:
@@ -77,17 +79,17 @@ def most_private(prior, cost, error, at_most: float) -> float:
     n, m = cost.shape
     rows, right = _answers(prior, error, m, 0.0)
     spent = sparse.hstack([sparse.csr_matrix((prior[:, None] * cost).T.ravel()), sparse.csr_matrix((1, m))])
-    found = linprog(
+    optimum = linprog(
         np.r_[np.zeros(n * m), -np.ones(m)],
         sparse.vstack([rows, spent]),
         np.r_[right, at_most],
         sparse.hstack([_simplices(n, m), sparse.csr_matrix((n, m))]),
         np.ones(n),
         bounds=[(0, None)] * (n * m) + [(None, None)] * m,
-        options=TIGHT,
+        options=TOLERANCES,
     )
-    _must_end(found, "the largest distortion privacy")
-    return -float(found.fun)
+    _must_end(optimum, "the largest distortion privacy")
+    return -float(optimum.fun)
 
 
 def _checked(prior, cost, error) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -108,6 +110,6 @@ def _answers(prior, error, m: int, d_m: float) -> tuple:
     return sparse.vstack([rows, total]).tocsr(), np.r_[np.zeros(m * len(F)), -d_m]
 
 
-def _must_end(found, what: str) -> None:
-    if found.status != 0:
-        raise ValueError(f"{what} has no optimum: {found.message}")
+def _must_end(optimum, what: str) -> None:
+    if optimum.status != 0:
+        raise ValueError(f"{what} has no optimum: {optimum.message}")

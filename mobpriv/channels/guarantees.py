@@ -12,10 +12,10 @@ import numpy as np
 from mobpriv.channels import checks
 from mobpriv.channels.inference import best_guesses, errors
 from mobpriv.channels.programs.certificate import Certificate
-from mobpriv.channels.programs.problem import Problem
+from mobpriv.channels.programs.problem import ChannelProblem
 
 
-def certificate(problem: Problem, d_epsilon, channel: np.ndarray, bound: float, facts: dict) -> Certificate:
+def certificate(problem: ChannelProblem, d_epsilon, channel: np.ndarray, bound: float, facts: dict) -> Certificate:
     """The certificate of a channel for the complete problem: every pair of all secrets is checked.
 
     `d_epsilon` is the unit of the effective epsilon; for (21) it is None, and the effective epsilon nan. `bound` is a lower

@@ -28,14 +28,14 @@ from mobpriv.channels import checks
 from mobpriv.channels.guarantees import certificate, steepest
 from mobpriv.channels.optimal import REWARDS
 from mobpriv.channels.programs import reductions
-from mobpriv.channels.programs.certificate import GAP, Certificate, Pairs, Program, lower_bound, value
-from mobpriv.channels.programs.problem import Problem, checked, exponents
-from mobpriv.channels.programs.relaxations import GAPS
+from mobpriv.channels.programs.certificate import GAP, Certificate, PairConstraints, Program, lower_bound, value
+from mobpriv.channels.programs.problem import ChannelProblem, checked_problem, exponents
+from mobpriv.channels.programs.relaxations import GAP_LEVELS
 from mobpriv.channels.programs.solvers import highs, interior
 
 SEEN = 1e-6
 """Probabilities below this are ignored in `epsilon_seen`."""
-STEPS = 20
+SINGLE_ROUNDS = 20
 """Programs after which secrets are added all together, no longer one by one."""
 
 
@@ -58,7 +58,7 @@ def joint(prior, cost, error, d_m: float, d_epsilon, epsilon: float, distance, t
     """
     if not threshold > 0:
         raise ValueError(f"threshold must be positive, in the unit of distance (got {threshold})")
-    problem = checked(prior, cost, exponents(prior, d_epsilon, epsilon), error, d_m)
+    problem = checked_problem(prior, cost, exponents(prior, d_epsilon, epsilon), error, d_m)
     distance = checks.metric(distance, "distance")
     for name, shape in [("cost", problem.cost.shape), ("distance", distance.shape)]:
         if shape != problem.exponents.shape:
@@ -68,32 +68,34 @@ def joint(prior, cost, error, d_m: float, d_epsilon, epsilon: float, distance, t
     return Approximation(
         channel,
         certified,
-        kept(distance, threshold),
+        kept_constraints(distance, threshold),
         _seen(channel, np.asarray(d_epsilon, float)),
         _delta(np.ascontiguousarray(channel), problem.exponents),
     )
 
 
-def kept(distance, threshold: float) -> int:
+def kept_constraints(distance, threshold: float) -> int:
     """How many of the S²(S - 1) constraints (24d) the rule keeps: a measure that does not depend on the computer."""
     near = np.asarray(distance) < threshold
     return int((near.sum(axis=1) * (near.sum(axis=1) - 1)).sum())
 
 
-def _of_largest_distortion(problem: Problem, near: np.ndarray, d_epsilon) -> tuple[np.ndarray, Certificate]:
+def _of_largest_distortion(problem: ChannelProblem, near: np.ndarray, d_epsilon) -> tuple[np.ndarray, Certificate]:
     """An optimal channel of largest AP: min cost - reward * AP, the reward so small that the cost remains minimal."""
     channel, bound, facts = _solve(problem, near)
     plain = certificate(problem, d_epsilon, channel, bound, facts)
     for share in REWARDS if plain.cost > 0 and problem.d_max > 0 else ():
         reward = share * plain.cost / problem.d_max
-        channel_of_most, value_of_most, facts = _solve(replace(problem, reward=reward), near)
-        most = certificate(problem, d_epsilon, channel_of_most, bound, facts)
-        if most.gap <= GAP:
-            return channel_of_most, replace(most, distortion_bound=min(problem.d_max, (most.cost - value_of_most) / reward))
+        rewarded_channel, rewarded_value, facts = _solve(replace(problem, reward=reward), near)
+        rewarded = certificate(problem, d_epsilon, rewarded_channel, bound, facts)
+        if rewarded.gap <= GAP:
+            return rewarded_channel, replace(
+                rewarded, distortion_bound=min(problem.d_max, (rewarded.cost - rewarded_value) / reward)
+            )
     return channel, plain
 
 
-def _solve(problem: Problem, near: np.ndarray) -> tuple[np.ndarray, float, dict]:
+def _solve(problem: ChannelProblem, near: np.ndarray) -> tuple[np.ndarray, float, dict]:
     """A channel of all secrets, a lower bound, and facts; secrets that never occur are added when they turn out to matter.
 
     Programs are first solved roughly, to see which secrets those are.
@@ -111,7 +113,7 @@ def _solve(problem: Problem, near: np.ndarray) -> tuple[np.ndarray, float, dict]
         program = Program(
             np.ascontiguousarray(kappa), _pairs(ratio, near, secrets), F[:, secrets].copy(), problem.d_m or None, problem.reward
         )
-        P, multipliers = solver.solve(program, GAP / 4 if tight else GAPS[0])
+        P, multipliers = solver.solve(program, GAP / 4 if tight else GAP_LEVELS[0])
         bound = lower_bound(program, multipliers)
         if tight and solver is interior and value(program, P) - bound > GAP * abs(value(program, P)):
             solver = highs
@@ -123,12 +125,12 @@ def _solve(problem: Problem, near: np.ndarray) -> tuple[np.ndarray, float, dict]
         if not len(failed) and tight:
             break
         tight = not len(failed)
-        secrets = np.arange(len(near)) if rounds >= STEPS else np.sort(np.concatenate([secrets, failed]))
+        secrets = np.arange(len(near)) if rounds >= SINGLE_ROUNDS else np.sort(np.concatenate([secrets, failed]))
     facts = {"secrets": len(secrets), "observables": len(near), "rounds": rounds}
     return columns.T.copy(), bound, facts | {"solver": solver.__name__.rpartition(".")[2]}
 
 
-def _pairs(ratio: np.ndarray, near: np.ndarray, secrets: np.ndarray) -> Pairs:
+def _pairs(ratio: np.ndarray, near: np.ndarray, secrets: np.ndarray) -> PairConstraints:
     """The constraints p(o|s') >= ratio p(o|s) for every observable and the pairs kept for it, and p >= 0 for all."""
     inner, n = ratio[np.ix_(secrets, secrets)], len(secrets)
     close = near[np.ix_(secrets, secrets)] & ~np.eye(n, dtype=bool)
@@ -139,7 +141,7 @@ def _pairs(ratio: np.ndarray, near: np.ndarray, secrets: np.ndarray) -> Pairs:
         targets += [target, np.arange(n)]
         first.append(first[-1] + len(source) + n)
     source, target = np.concatenate(sources), np.concatenate(targets)
-    return Pairs(np.array(first), source, target, np.where(source == target, 0.0, inner[source, target]))
+    return PairConstraints(np.array(first), source, target, np.where(source == target, 0.0, inner[source, target]))
 
 
 @numba.njit(cache=True)
@@ -147,13 +149,13 @@ def _extend(columns, ratio, near, order, known, average):
     """Fill in one secret after the other between the bounds set by those already there; mark those that do not fit."""
     m = len(columns)
     failed = np.zeros(len(order) - known, dtype=np.bool_)
-    there = list(order[:known])
+    placed = list(order[:known])
     low, high = np.empty(m), np.empty(m)
     for i in range(known, len(order)):
         new = order[i]
         low[:] = 0.0
         high[:] = 1.0
-        for t in there:
+        for t in placed:
             if near[new, t]:
                 for o in range(m):
                     if near[t, o]:
@@ -164,7 +166,7 @@ def _extend(columns, ratio, near, order, known, average):
             failed[i - known] = True
             continue
         columns[:, new] = _between(low, high, average)
-        there.append(new)
+        placed.append(new)
     return failed
 
 

@@ -22,8 +22,8 @@ from mobpriv.channels import checks
 from mobpriv.channels.guarantees import certificate
 from mobpriv.channels.programs import relaxations
 from mobpriv.channels.programs.certificate import GAP, Certificate
-from mobpriv.channels.programs.problem import Problem, checked, exponents
-from mobpriv.channels.programs.relaxations import Found
+from mobpriv.channels.programs.problem import ChannelProblem, checked_problem, exponents
+from mobpriv.channels.programs.relaxations import SolvedProgram
 from mobpriv.channels.programs.solvers import highs
 
 REWARDS = (1e-4, 1e-5, 1e-6)
@@ -36,7 +36,7 @@ class Optimum:
 
     channel: np.ndarray
     certificate: Certificate
-    found: Found | None = field(default=None, repr=False)
+    program: SolvedProgram | None = field(default=None, repr=False)
 
 
 def distortion(prior, cost, error, d_m: float, worst_case: bool = False) -> Optimum:
@@ -46,7 +46,7 @@ def distortion(prior, cost, error, d_m: float, worst_case: bool = False) -> Opti
     optimal one (19) err differently on them. The paper has no rule to choose one. The result is the vertex at which the simplex
     method ends.
     """
-    return solved(checked(prior, cost, np.inf, error, d_m, worst_case), None)
+    return solved(checked_problem(prior, cost, np.inf, error, d_m, worst_case), None)
 
 
 def differential(prior, cost, d_epsilon, epsilon: float, error=None, worst_case: bool = False) -> Optimum:
@@ -55,7 +55,7 @@ def differential(prior, cost, d_epsilon, epsilon: float, error=None, worst_case:
     Many channels are optimal, with different distortion privacy AP (§9.1 compares them by it). Without `error` the result is
     one from the interior of the optimal set. With `error` it is the one of largest AP: our rule, for the paper has none.
     """
-    problem = checked(prior, cost, exponents(prior, d_epsilon, epsilon), worst_case=worst_case)
+    problem = checked_problem(prior, cost, exponents(prior, d_epsilon, epsilon), worst_case=worst_case)
     plain = solved(problem, d_epsilon)
     if error is None:
         return plain
@@ -79,15 +79,15 @@ def within(prior, cost, d_epsilon, epsilon: float, threshold: float, worst_case:
         raise ValueError(f"threshold must be positive, in the unit of d_epsilon (got {threshold})")
     d = exponents(prior, d_epsilon, 1.0)
     steps = shortest_path(np.ascontiguousarray((d <= threshold) & (d > 0), float), unweighted=True)
-    return solved(checked(prior, cost, epsilon * steps, worst_case=worst_case), steps)
+    return solved(checked_problem(prior, cost, epsilon * steps, worst_case=worst_case), steps)
 
 
 def joint(prior, cost, error, d_m: float, d_epsilon, epsilon: float, worst_case: bool = False) -> Optimum:
     """The least costly eps-d_eps-private channel whose distortion privacy is at least d_m, (24)."""
-    return solved(checked(prior, cost, exponents(prior, d_epsilon, epsilon), error, d_m, worst_case), d_epsilon)
+    return solved(checked_problem(prior, cost, exponents(prior, d_epsilon, epsilon), error, d_m, worst_case), d_epsilon)
 
 
-def solved(problem: Problem, d_epsilon) -> Optimum:
+def solved(problem: ChannelProblem, d_epsilon) -> Optimum:
     """A constant channel if it is optimal or as good as optimal; else the result of `relaxations`.
 
     p(o|s) <= exp(B) p(o|t) for the largest exponent B. So the least cost is at most (exp(B) - 1) max |c| below that of the
@@ -98,17 +98,17 @@ def solved(problem: Problem, d_epsilon) -> Optimum:
         channel, bound = _constant(problem)
         if 1 not in problem.cost.shape:
             bound -= np.expm1(exponent) * problem.unit()
-        told_nothing = certificate(problem, d_epsilon, channel, bound, {"solver": "closed form"})
-        if told_nothing.exact or not exponent:
-            return Optimum(channel, told_nothing)
+        constant = certificate(problem, d_epsilon, channel, bound, {"solver": "closed form"})
+        if constant.exact or not exponent:
+            return Optimum(channel, constant)
     return _certified(problem, d_epsilon, *relaxations.solve(problem))
 
 
-def _certified(problem: Problem, d_epsilon, channel: np.ndarray, bound: float, found: Found) -> Optimum:
-    return Optimum(channel, certificate(problem, d_epsilon, channel, bound, found.facts()), found)
+def _certified(problem: ChannelProblem, d_epsilon, channel: np.ndarray, bound: float, program: SolvedProgram) -> Optimum:
+    return Optimum(channel, certificate(problem, d_epsilon, channel, bound, program.facts()), program)
 
 
-def _constant(problem: Problem) -> tuple[np.ndarray, float]:
+def _constant(problem: ChannelProblem) -> tuple[np.ndarray, float]:
     """A constant channel, which always reports the observable of least cost. Optimal if eps = 0 or there is no choice."""
     costs = problem.cost.max(axis=0) if problem.worst_case else problem.prior @ problem.cost
     channel = np.zeros(problem.cost.shape)
@@ -119,21 +119,21 @@ def _constant(problem: Problem) -> tuple[np.ndarray, float]:
     return channel, float(costs.min())
 
 
-def of_largest_ap(problem: Problem, d_epsilon, plain: Optimum) -> Optimum:
+def of_largest_ap(problem: ChannelProblem, d_epsilon, plain: Optimum) -> Optimum:
     """An optimal channel of (22) of largest AP: min cost - reward * AP, the reward small enough.
 
     A linear program has a reward below which its optimum is also optimal for the cost. The cost shows whether this reward was
     small enough. If A is the AP of any channel of this cost, value <= cost - reward A bounds A from above.
     """
-    found, bound, d_max = plain.found, plain.certificate.bound, problem.d_max
-    for share in REWARDS if found is not None and plain.certificate.exact and d_max > 0 else ():
+    program, bound, d_max = plain.program, plain.certificate.bound, problem.d_max
+    for share in REWARDS if program is not None and plain.certificate.exact and d_max > 0 else ():
         reward = share * (abs(plain.certificate.cost) or plain.certificate.unit) / d_max
         if reward == 0:
             break
-        channel, value, found = relaxations.solve(replace(problem, reward=reward), again=found)
-        better = _certified(problem, d_epsilon, channel, bound, found)
+        channel, value, program = relaxations.solve(replace(problem, reward=reward), previous=program)
+        better = _certified(problem, d_epsilon, channel, bound, program)
         if better.certificate.exact:
-            most = min(d_max, (better.certificate.cost - value) / reward)
-            return replace(better, certificate=replace(better.certificate, distortion_bound=most))
-    facts = {"solver": plain.certificate.solver} if plain.found is None else plain.found.facts()
+            largest_ap = min(d_max, (better.certificate.cost - value) / reward)
+            return replace(better, certificate=replace(better.certificate, distortion_bound=largest_ap))
+    facts = {"solver": plain.certificate.solver} if plain.program is None else plain.program.facts()
     return replace(plain, certificate=certificate(problem, d_epsilon, plain.channel, bound, facts))

@@ -81,23 +81,23 @@ def _check_candidates(name: str, number: int, candidates: float) -> None:
 @numba.njit(cache=True)
 def _densest(lng, first, last, per_degree, columns):
     """The band (an index of ``first``), western column and record count of the area with the most records."""
-    best, west, most = -1, 0, 0
+    best, west, best_count = -1, 0, 0
     for band in range(len(first)):
-        own = lng[first[band] : last[band]]
-        if len(own) <= most:
+        lng_in_band = lng[first[band] : last[band]]
+        if len(lng_in_band) <= best_count:
             continue
-        low = int(np.floor(own.min() * per_degree[band])) - columns + 1
-        high = int(np.floor(own.max() * per_degree[band]))
+        low = int(np.floor(lng_in_band.min() * per_degree[band])) - columns + 1
+        high = int(np.floor(lng_in_band.max() * per_degree[band]))
         count = np.zeros(high - low + columns, np.int64)
-        for x in own:
+        for x in lng_in_band:
             count[int(np.floor(x * per_degree[band])) - low] += 1
         within = count[:columns].sum()
         for column in range(high - low + 1):
-            if within > most:
-                best, west, most = band, low + column, within
+            if within > best_count:
+                best, west, best_count = band, low + column, within
             if column < high - low:
                 within += count[column + columns] - count[column]
-    return best, west, most
+    return best, west, best_count
 
 
 def most_active(traces: Traces, grid: AreaGrid, n: int = 10, start: str = "") -> list[str]:
@@ -111,9 +111,9 @@ def most_active(traces: Traces, grid: AreaGrid, n: int = 10, start: str = "") ->
     count = pd.Series(inside, index=users)[[name.startswith(start) for name in users]]
     count = count[count > 0]
     if len(count) < n:
-        whose = f" whose name begins with {start!r}" if start else ""
+        condition = f" whose name begins with {start!r}" if start else ""
         raise ValueError(
-            f"{n} users are requested, the area has records of {len(count)}{whose}: request fewer users or choose another area"
+            f"{n} users are requested, the area has records of {len(count)}{condition}: request fewer users or choose another area"
         )
     return count.sort_values(ascending=False, kind="stable").index[:n].tolist()  # users are already sorted by name
 

@@ -2,7 +2,7 @@
 
 A scenario takes the :class:`mobpriv.channels.area.Area` of one user and the thresholds, ε in 1/m and d_m in m. The area has her prior π,
 the distances between the cells' centres in metres and the paper's cost. A scenario returns one row, a plain dict, per solved channel;
-:func:`of_all` runs it for all users. The functions :func:`readable`, :func:`per_km` and :func:`worth` convert metres and 1/m to
+:func:`for_each_user` runs it for all users. The functions :func:`readable`, :func:`per_km` and :func:`cost_and_privacy` convert metres and 1/m to
 the kilometres of the pages.
 
 (22) has many optimal channels, with different distortion privacy AP. The paper sets d_m to "the" AP of p_ε without a rule; here
@@ -36,15 +36,15 @@ from mobpriv.ground.grid import AreaGrid
 from mobpriv.traces.table import Traces
 from mobpriv.traces.table import rows as records
 
-ROUNDING = 1e-9
+AP_ROUNDING = 1e-9
 """An AP is known up to rounding. Used as d_m of another channel it is lowered by this share, or (24) might have no solution."""
-SOLVERS = 1e-12
+SOLVER_ROUNDING = 1e-12
 """A probability below this is 0 up to the solver's rounding."""
-THRESHOLDS = 1000
+MAX_THRESHOLDS = 1000
 """Largest number of values of d_m in scenario 3; each needs a linear program of its own and one for every ε."""
 KM = 1000.0  # m
 # columns of the scenarios' rows, in m
-LENGTHS = ("d_m", "privacy", "privacy_bound", "middle", "floor", "as_written", "bayes", "promised", "under_prior")
+LENGTH_COLUMNS = ("d_m", "privacy", "privacy_bound", "middle", "floor", "as_written", "bayes", "promised", "under_prior")
 
 
 class Setting(NamedTuple):
@@ -56,7 +56,7 @@ class Setting(NamedTuple):
     selection: str  # all of this in words, without a full stop at the end
 
 
-class Halves(NamedTuple):
+class SplitSetting(NamedTuple):
     data: Dataset
     grid: AreaGrid
     known: Traces  # records of the users inside the area, in the training half
@@ -76,16 +76,16 @@ def readable(rows: list[dict]) -> pd.DataFrame:
     """Return the rows of a scenario as a table in the reader's units: ε in 1/km, lengths in km."""
     table = pd.DataFrame(rows)
     table["epsilon"] = (KM * table["epsilon"]).round(9)
-    return table.assign(**{name: table[name] / KM for name in LENGTHS if name in table})
+    return table.assign(**{name: table[name] / KM for name in LENGTH_COLUMNS if name in table})
 
 
-def worth(area: Area, channel) -> dict[str, float]:
+def cost_and_privacy(area: Area, channel) -> dict[str, float]:
     """Return the cost, the AP in km and the effective ε in 1/m of any channel."""
     expected = float(area.prior @ (channel * area.cost).sum(axis=1))
     return {"cost": expected, "AP": area.ap(channel) / KM, "epsilon": effective_epsilon(channel, area.distances)}
 
 
-def laplace(grid: AreaGrid, epsilon: float) -> np.ndarray:
+def laplace_channel(grid: AreaGrid, epsilon: float) -> np.ndarray:
     """Return planar Laplace noise, ε in 1/m, between the cells of an area."""
     return planar_laplace(np.linspace(0, grid.width, grid.columns + 1), np.linspace(0, grid.height, grid.rows + 1), epsilon)
 
@@ -108,60 +108,60 @@ def prepare(
     ValueError, before anything is read, if no optimal channel can be computed for the area, see `checks.affordable`.
     """
     _check_area(width_km, height_km, columns, rows, users)
-    begins = begins or _persons(dataset)
-    data, traces, whose = chosen_users(dataset, leave_out, most, begins)
+    begins = begins or _person_prefix(dataset)
+    data, traces, restriction = chosen_users(dataset, leave_out, most, begins)
     users = _number_of_users(traces["user"].cat.categories, users, begins, leave_out, most)
 
-    def on(columns: int, rows: int) -> tuple[AreaGrid, list[str], Priors]:
+    def select(columns: int, rows: int) -> tuple[AreaGrid, list[str], Priors]:
         grid = densest_area(traces, KM * width_km, KM * height_km, columns, rows)
-        chosen = most_active(traces, grid, min(users, _there(traces, grid, begins)) if most else users, begins)
+        chosen = most_active(traces, grid, min(users, _users_inside(traces, grid, begins)) if most else users, begins)
         return grid, chosen, priors(traces, grid, chosen)
 
-    (grid, chosen, found), coarser = _in_time(on, columns, rows, minutes, programs)
-    checks.affordable(grid.size, int(found.records["cells"].max()))
+    (grid, chosen, user_priors), coarser = _in_time(select, columns, rows, minutes, programs)
+    checks.affordable(grid.size, int(user_priors.records["cells"].max()))
     words = (
         f"We choose the {counted(len(chosen), 'user')} with the most records in the densest {width_km:g} × {height_km:g} km, "
         f"divided into {grid.columns} × {grid.rows} cells{coarser}. "
-        f"We use the {shown(found.records['inside'].sum())} records inside this area, "
-        f"not the {shown(found.records['outside'].sum())} records outside"
+        f"We use the {shown(user_priors.records['inside'].sum())} records inside this area, "
+        f"not the {shown(user_priors.records['outside'].sum())} records outside"
     )
     words += f". We consider only users whose name begins with {begins!r}" if begins else ""
-    return Setting(data, traces, grid, chosen, found, words + whose)
+    return Setting(data, traces, grid, chosen, user_priors, words + restriction)
 
 
-def estimated(found: Priors, cells: int, programs: float) -> float:
+def estimated(user_priors: Priors, cells: int, programs: float) -> float:
     """Estimate the minutes that the optimal channels of all users take on one core.
 
     ``programs``: the time of a user's channels in units of the hardest program's time (`checks.OF_ALL`, `checks.OF_VISITED`).
     """
-    visited = found.records["cells"].to_numpy(float)
+    visited = user_priors.records["cells"].to_numpy(float)
     return programs * float((checks.OF_ALL * cells**3 + checks.OF_VISITED * visited**3).sum()) / 60
 
 
-def _in_time(on: Callable, columns: int, rows: int, minutes: float, programs: float) -> tuple[tuple, str]:
+def _in_time(select: Callable, columns: int, rows: int, minutes: float, programs: float) -> tuple[tuple, str]:
     """Compute ``on(columns, rows)`` for the finest cells, not finer than asked, whose channels take at most ``minutes``.
 
     Returns the result and a description ("" for the cells asked for). The estimate uses the cells that users visited, not a
     clock.
     """
-    made = on(columns, rows)
-    needed = first = estimated(made[2], columns * rows, programs)
+    selected = select(columns, rows)
+    needed = first = estimated(selected[2], columns * rows, programs)
     if not minutes or needed <= minutes:
-        return made, ""
-    asked, visited = f"{columns} × {rows}", int(made[2].records["cells"].max())
+        return selected, ""
+    asked, visited = f"{columns} × {rows}", int(selected[2].records["cells"].max())
     while needed > minutes and columns * rows > 1:
         # time grows with the cube of the number of cells, which is the square of the side
         share = (minutes / needed) ** (1 / 6)
         columns, rows = max(1, int(columns * share)), max(1, int(rows * share))
-        made = on(columns, rows)
-        needed = estimated(made[2], columns * rows, programs)
-    return made, (
+        selected = select(columns, rows)
+        needed = estimated(selected[2], columns * rows, programs)
+    return selected, (
         f" instead of {asked}. Users visited up to {visited} of the {asked} cells, whose channels would take about {first:.0f} min. "
         f"The parameter minutes = {minutes:g} allows less (0 keeps the cells)"
     )
 
 
-def _persons(dataset: str) -> str:
+def _person_prefix(dataset: str) -> str:
     """Return the prefix of persons' names in a known data set that also has other users."""
     return DATASETS[dataset].persons if dataset in DATASETS else ""
 
@@ -180,33 +180,33 @@ def prepare_halves(
     most: int = 0,
     minutes: float = 0.0,
     programs: float = 0.0,
-) -> Halves:
+) -> SplitSetting:
     """Choose the area and the users of :func:`prepare` in the training half of traces, and return both halves.
 
     Days and halves are those of the re-identification chapter: the first half of the days and the rest. There are at most as
     many users as have a known record inside the area.
     """
     _check_area(width_km, height_km, columns, rows, users)
-    begins = begins or _persons(dataset)
+    begins = begins or _person_prefix(dataset)
     setting = in_halves(choose(dataset, start, days, leave_out, most, begins), "calendar", days)
 
-    def on(columns: int, rows: int) -> tuple[AreaGrid, list[str], Priors]:
+    def select(columns: int, rows: int) -> tuple[AreaGrid, list[str], Priors]:
         grid = densest_area(setting.known, KM * width_km, KM * height_km, columns, rows)
-        chosen = most_active(setting.known, grid, min(users, _there(setting.known, grid, begins)), begins)
+        chosen = most_active(setting.known, grid, min(users, _users_inside(setting.known, grid, begins)), begins)
         return grid, chosen, priors(setting.known, grid, chosen)
 
-    (grid, chosen, _), coarser = _in_time(on, columns, rows, minutes, programs)
-    of_them = [records(half, half["user"].isin(chosen).to_numpy()) for half in (setting.known, setting.secret)]
-    known, secret = (records(half, _inside(half, grid)) for half in of_them)
+    (grid, chosen, _), coarser = _in_time(select, columns, rows, minutes, programs)
+    of_chosen = [records(half, half["user"].isin(chosen).to_numpy()) for half in (setting.known, setting.secret)]
+    known, secret = (records(half, _inside(half, grid)) for half in of_chosen)
     attacked = secret["user"].cat.categories
     words = (
         f"We choose the {counted(len(chosen), 'user')} with the most training records in the densest {width_km:g} × {height_km:g} km, "
         f"divided into {grid.columns} × {grid.rows} cells{coarser}. "
         f"We use their {shown(len(known))} training and {shown(len(secret))} test records inside this area, not the "
-        f"{shown(len(of_them[0]) - len(known))} and {shown(len(of_them[1]) - len(secret))} outside. "
+        f"{shown(len(of_chosen[0]) - len(known))} and {shown(len(of_chosen[1]) - len(secret))} outside. "
         f"We attack {counted(len(attacked), 'user')}. In the whole data set: {setting.selection}"
     )
-    return Halves(setting.data, grid, known, secret, chosen, attacked, setting.person, words)
+    return SplitSetting(setting.data, grid, known, secret, chosen, attacked, setting.person, words)
 
 
 def check_costs(setting: Setting) -> None:
@@ -224,14 +224,14 @@ def check_step(step: float, d_max: float) -> None:
     """Refuse a step of d_m (m) that is not positive, or so small that scenario 3 up to ``d_max`` (m) would not end."""
     if not 0 < step < np.inf:
         raise ValueError(f"step must be positive, in m (got {step})")
-    if d_max / step >= THRESHOLDS + 1:
+    if d_max / step >= MAX_THRESHOLDS + 1:
         raise ValueError(
             f"a step of {step:g} m makes {d_max / step:,.0f} values of d_m up to d_max = {d_max:,.0f} m, each a linear program "
-            f"for every epsilon: at most {THRESHOLDS:,} are solved; take a step of at least {d_max / THRESHOLDS:.2g} m"
+            f"for every epsilon: at most {MAX_THRESHOLDS:,} are solved; take a step of at least {d_max / MAX_THRESHOLDS:.2g} m"
         )
 
 
-def everybody(setting: Setting) -> np.ndarray:
+def records_per_cell(setting: Setting) -> np.ndarray:
     """Count the records of all users in each cell of the area."""
     cells = setting.grid.cells(setting.traces["lat"].to_numpy(), setting.traces["lng"].to_numpy())
     return np.bincount(cells[cells >= 0], minlength=setting.grid.size)
@@ -241,7 +241,7 @@ def _inside(traces: Traces, grid: AreaGrid) -> np.ndarray:
     return grid.cells(traces["lat"].to_numpy(), traces["lng"].to_numpy()) >= 0
 
 
-def _there(traces: Traces, grid: AreaGrid, begins: str) -> int:
+def _users_inside(traces: Traces, grid: AreaGrid, begins: str) -> int:
     """Count the users with records inside, at least 1; an area without records is refused where its users are chosen."""
     names = traces["user"].astype(str)[_inside(traces, grid)]
     return max(names[names.str.startswith(begins)].nunique(), 1)
@@ -253,31 +253,31 @@ def _check_area(width_km: float, height_km: float, columns: int, rows: int, user
         if not 0 < km < np.inf:
             raise ValueError(f"{name} must be positive, in km (got {km})")
     for name, number in (("columns", columns), ("rows", rows), ("users", users)):
-        _whole(name, number)
+        _check_whole(name, number)
     checks.affordable(columns * rows)
 
 
-def _number_of_users(there, users: int, begins: str, leave_out: str, most: int) -> int:
+def _number_of_users(names, users: int, begins: str, leave_out: str, most: int) -> int:
     """Return the number of users to choose; refuse more than there are.
 
     For a part of the data set (``most``) take those there are, because their number is not known in advance.
     """
-    found = sum(name.startswith(begins) for name in there)
-    if not found:
-        raise ValueError(f"no user's name begins with begins = {begins!r}, of {len(there)} users: leave it empty to take all")
-    if users > found and not most:
-        whose = f" whose name begins with {begins!r}" if begins else ""
-        whose += " and that is not left out" if leave_out else ""
-        raise ValueError(f"users must be at most {found}, the number of users of the data set{whose} (got {users})")
-    return min(users, found)
+    matching = sum(name.startswith(begins) for name in names)
+    if not matching:
+        raise ValueError(f"no user's name begins with begins = {begins!r}, of {len(names)} users: leave it empty to take all")
+    if users > matching and not most:
+        condition = f" whose name begins with {begins!r}" if begins else ""
+        condition += " and that is not left out" if leave_out else ""
+        raise ValueError(f"users must be at most {matching}, the number of users of the data set{condition} (got {users})")
+    return min(users, matching)
 
 
-def _whole(name: str, number) -> None:
+def _check_whole(name: str, number) -> None:
     if not (isinstance(number, int | np.integer) and number >= 1):
         raise ValueError(f"{name} must be a whole number, at least 1 (got {number!r})")
 
 
-def _each(name: str, values, rule: str, holds: Callable[[np.ndarray], np.ndarray]) -> None:
+def _check_each(name: str, values, rule: str, holds: Callable[[np.ndarray], np.ndarray]) -> None:
     """Refuse anything but a list of numbers, and a number that breaks the rule."""
     numbers = np.asarray(values)
     if numbers.ndim != 1 or numbers.dtype.kind not in "iuf":
@@ -288,13 +288,13 @@ def _each(name: str, values, rule: str, holds: Callable[[np.ndarray], np.ndarray
 
 
 def _check_epsilons(epsilons) -> None:
-    _each("epsilons", epsilons, "positive and finite, in 1/m", lambda e: (e > 0) & np.isfinite(e))
+    _check_each("epsilons", epsilons, "positive and finite, in 1/m", lambda e: (e > 0) & np.isfinite(e))
     if not len(epsilons):
         raise ValueError("epsilons must hold at least one privacy level, in 1/m (got none)")
 
 
 def scenario_1(area: Area, epsilons) -> list[dict]:
-    """Solve (22) for p_ε, (21) for p_dm and (24) for p_ε,dm with d_m = AP(p_ε), for every ε; rows of :func:`judged`.
+    """Solve (22) for p_ε, (21) for p_dm and (24) for p_ε,dm with d_m = AP(p_ε), for every ε; rows of :func:`result_row`.
 
     p_ε satisfies (24c) at this d_m and is therefore optimal for (24). By construction the joint cost equals the differential
     cost, and the constraint on the distortion privacy adds nothing. (24) is solved all the same.
@@ -312,22 +312,22 @@ def scenario_1(area: Area, epsilons) -> list[dict]:
     _check_epsilons(epsilons)
     rows, likeliest = [], int(np.argmax(area.prior))
     for epsilon in epsilons:
-        found = area.differential(epsilon)
-        d_m = found.certificate.distortion * (1 - ROUNDING)
+        optimum = area.differential(epsilon)
+        d_m = optimum.certificate.distortion * (1 - AP_ROUNDING)
         middle = area.differential(epsilon, largest_ap=False).channel
-        row = judged(area, "differential", epsilon, d_m, found)
-        bound = found.certificate.distortion_bound or area.d_max
+        row = result_row(area, "differential", epsilon, d_m, optimum)
+        bound = optimum.certificate.distortion_bound or area.d_max
         row |= {"middle": area.ap(middle), "privacy_bound": bound, "floor": floor(area, epsilon)}
-        row |= {"silence": silence(area.prior), "named": float(area.prior @ found.channel[:, likeliest])}
-        lone = area.distortion(d_m)
-        kept = effective_epsilon(np.where(lone.channel < SOLVERS, 0.0, lone.channel), area.distances)
-        rows += [row, judged(area, "distortion", epsilon, d_m, lone) | {"kept": kept}]
-        found = area.joint(d_m, epsilon)
-        rows.append(judged(area, "joint", epsilon, d_m, found))
+        row |= {"silence": constant_channel_cost(area.prior), "named": float(area.prior @ optimum.channel[:, likeliest])}
+        distortion = area.distortion(d_m)
+        kept = effective_epsilon(np.where(distortion.channel < SOLVER_ROUNDING, 0.0, distortion.channel), area.distances)
+        rows += [row, result_row(area, "distortion", epsilon, d_m, distortion) | {"kept": kept}]
+        optimum = area.joint(d_m, epsilon)
+        rows.append(result_row(area, "joint", epsilon, d_m, optimum))
     return rows
 
 
-def silence(prior) -> float:
+def constant_channel_cost(prior) -> float:
     """Return the cost of always reporting the likeliest cell: wrong in every other cell, and without information."""
     return float(1 - np.max(prior))
 
@@ -351,12 +351,12 @@ def frontier(area: Area, epsilons, shares) -> list[dict]:
     d_m, and its slope is ν, the multiplier of (24c). The slope between two rows is between their values of ν.
     """
     _check_epsilons(epsilons)
-    _each("shares", shares, "at least 0 and below 1", lambda share: (share >= 0) & (share < 1))
+    _check_each("shares", shares, "at least 0 and below 1", lambda share: (share >= 0) & (share < 1))
     d_max = area.d_max
 
-    def row(mechanism, epsilon, share, found):
+    def row(mechanism, epsilon, share, optimum):
         of = {"mechanism": mechanism, "epsilon": epsilon, "share": float(share), "d_m": float(share * d_max)}
-        return of | {"cost": found.certificate.cost, "exact": bool(found.certificate.exact)}
+        return of | {"cost": optimum.certificate.cost, "exact": bool(optimum.certificate.exact)}
 
     rows = [row("distortion", None, s, area.distortion(s * d_max)) for s in shares]
     for epsilon in epsilons:
@@ -368,33 +368,33 @@ def frontier(area: Area, epsilons, shares) -> list[dict]:
 
 
 def scenario_2(area: Area, epsilons, shares) -> list[dict]:
-    """Solve (22) for every ε, then (21) and (24) for d_m above AP(p_ε); rows of :func:`judged`.
+    """Solve (22) for every ε, then (21) and (24) for d_m above AP(p_ε); rows of :func:`result_row`.
 
     d_m is the given ``shares`` of the way from AP(p_ε) to d_max, the largest AP of any channel. The paper says only "some
     values of d_m that are higher". Rows have the ``share``. If AP(p_ε) = d_max up to 1e-6 there is no such d_m, and only the
     row of p_ε.
     """
     _check_epsilons(epsilons)
-    _each("shares", shares, "above 0 and at most 1", lambda share: (share > 0) & (share <= 1))
+    _check_each("shares", shares, "above 0 and at most 1", lambda share: (share > 0) & (share <= 1))
     if not len(shares):
         raise ValueError("shares must hold at least one number, above 0 and at most 1 (got none)")
     d_max = area.d_max
     rows = []
     for epsilon in epsilons:
-        found = area.differential(epsilon)
-        ap = found.certificate.distortion
-        rows.append(judged(area, "differential", epsilon, ap, found))
+        optimum = area.differential(epsilon)
+        ap = optimum.certificate.distortion
+        rows.append(result_row(area, "differential", epsilon, ap, optimum))
         for share in shares if ap < d_max * (1 - 1e-6) else ():
             d_m = ap + share * (d_max - ap)
-            found = area.distortion(d_m)
-            rows.append(judged(area, "distortion", epsilon, d_m, found) | {"share": share})
-            found = area.joint(d_m, epsilon)
-            rows.append(judged(area, "joint", epsilon, d_m, found) | {"share": share})
+            optimum = area.distortion(d_m)
+            rows.append(result_row(area, "distortion", epsilon, d_m, optimum) | {"share": share})
+            optimum = area.joint(d_m, epsilon)
+            rows.append(result_row(area, "joint", epsilon, d_m, optimum) | {"share": share})
     return rows
 
 
 def scenario_3(area: Area, epsilons, step: float = 500.0) -> list[dict]:
-    """Solve (22) for every ε, (21) for every d_m and (24) for every pair; rows of :func:`judged`.
+    """Solve (22) for every ε, (21) for every d_m and (24) for every pair; rows of :func:`result_row`.
 
     d_m = ``step``, 2 ``step``, … up to d_max (m). If d_m ≤ AP(p_ε), p_ε is optimal for (24), as in scenario 1: it is used, and
     the row has ``reused``. (24) is solved there all the same, as in the paper: ``as_written`` is the AP of that optimum without
@@ -404,18 +404,18 @@ def scenario_3(area: Area, epsilons, step: float = 500.0) -> list[dict]:
     d_max = area.d_max
     check_step(step, d_max)
     thresholds = step * np.arange(1, 1 + int(d_max / step))
-    alone = {d_m: area.distortion(d_m) for d_m in thresholds}
-    rows = [judged(area, "distortion", None, d_m, found) for d_m, found in alone.items()]
+    distortion_optima = {d_m: area.distortion(d_m) for d_m in thresholds}
+    rows = [result_row(area, "distortion", None, d_m, optimum) for d_m, optimum in distortion_optima.items()]
     for epsilon in epsilons:
         private = area.differential(epsilon)
         plain = area.differential(epsilon, largest_ap=False).channel
-        row = judged(area, "differential", epsilon, None, private)
+        row = result_row(area, "differential", epsilon, None, private)
         rows.append(row | {"as_written": area.ap(plain)})
         for d_m in thresholds:
             reused = bool(d_m <= private.certificate.distortion)
             written = area.joint(d_m, epsilon)
-            found = private if reused else written
-            row = judged(area, "joint", epsilon, d_m, found) | {"reused": reused}
+            optimum = private if reused else written
+            row = result_row(area, "joint", epsilon, d_m, optimum) | {"reused": reused}
             rows.append(row | {"as_written": written.certificate.distortion})
     return rows
 
@@ -454,8 +454,8 @@ def prior_knowledge(area: Area, epsilons, weights, powers=(), places: int = 2) -
     * ``under_prior``: the error of this attack if the secret is distributed as π; never below the AP for π.
     """
     _check_epsilons(epsilons)
-    _each("weights", weights, "in [0, 1]", lambda w: (w >= 0) & (w <= 1))
-    _each("powers", powers, "positive and finite", lambda k: (k > 0) & np.isfinite(k))
+    _check_each("weights", weights, "in [0, 1]", lambda w: (w >= 0) & (w <= 1))
+    _check_each("powers", powers, "positive and finite", lambda k: (k > 0) & np.isfinite(k))
     if not len(weights) + len(powers):
         raise ValueError("weights and powers are both empty: there is no adversary to attack the channels")
     prior = area.prior
@@ -466,8 +466,8 @@ def prior_knowledge(area: Area, epsilons, weights, powers=(), places: int = 2) -
     rows = []
     for epsilon in epsilons:
         private = area.differential(epsilon)
-        alone = area.distortion(private.certificate.distortion * (1 - ROUNDING))
-        channels = {"differential": private, "distortion": alone}
+        distortion = area.distortion(private.certificate.distortion * (1 - AP_ROUNDING))
+        channels = {"differential": private, "distortion": distortion}
         d_max, ap = area.d_max, private.certificate.distortion
         if ap < d_max * (1 - 1e-6):
             d_m = (ap + d_max) / 2
@@ -475,19 +475,19 @@ def prior_knowledge(area: Area, epsilons, weights, powers=(), places: int = 2) -
             channels["distortion above"] = area.distortion(d_m)
         for kind, level, known in adversaries:
             adversary = replace(area, prior=known)
-            for name, found in channels.items():
-                attack = adversary.attack(found.channel)
+            for name, optimum in channels.items():
+                attack = adversary.attack(optimum.channel)
                 rows.append(
                     {"mechanism": name, "epsilon": float(epsilon), "kind": kind, "level": level, "bits": entropy(known)}
-                    | {"privacy": adversary.ap(found.channel, attack)}
-                    | {"promised": found.certificate.distortion}
-                    | {"under_prior": area.ap(found.channel, attack)}
-                    | _certified(found)
+                    | {"privacy": adversary.ap(optimum.channel, attack)}
+                    | {"promised": optimum.certificate.distortion}
+                    | {"under_prior": area.ap(optimum.channel, attack)}
+                    | _certified(optimum)
                 )
     return rows
 
 
-def judged(area: Area, mechanism: str, epsilon, d_m, found: Optimum) -> dict:
+def result_row(area: Area, mechanism: str, epsilon, d_m, optimum: Optimum) -> dict:
     """Return one row: the thresholds (None if absent), cost, privacy, bayes and the certificate.
 
     * privacy, bayes: expected error in m of the optimal attack (19) and of the Bayes attack (25).
@@ -497,25 +497,25 @@ def judged(area: Area, mechanism: str, epsilon, d_m, found: Optimum) -> dict:
         "mechanism": mechanism,
         "epsilon": None if epsilon is None else float(epsilon),
         "d_m": None if d_m is None else float(d_m),
-        "cost": found.certificate.cost,
-        "privacy": area.ap(found.channel),
-        "bayes": area.ap(found.channel, bayes(area.prior, found.channel)),
-    } | _certified(found)
+        "cost": optimum.certificate.cost,
+        "privacy": area.ap(optimum.channel),
+        "bayes": area.ap(optimum.channel, bayes(area.prior, optimum.channel)),
+    } | _certified(optimum)
 
 
-def _certified(found: Optimum) -> dict:
-    c = found.certificate
+def _certified(optimum: Optimum) -> dict:
+    certificate = optimum.certificate
     return {
-        "bound": float(c.bound),
-        "gap": float(c.gap),
-        "violation": float(c.violation),
-        "effective_epsilon": None if np.isnan(c.epsilon) else float(c.epsilon),  # no ε was requested
-        "exact": bool(c.exact),
-        "solver": c.solver,
+        "bound": float(certificate.bound),
+        "gap": float(certificate.gap),
+        "violation": float(certificate.violation),
+        "effective_epsilon": None if np.isnan(certificate.epsilon) else float(certificate.epsilon),  # no ε was requested
+        "exact": bool(certificate.exact),
+        "solver": certificate.solver,
     }
 
 
-def of_all(
+def for_each_user(
     scenario: Callable[..., list[dict]],
     priors: Iterable,
     distances,
@@ -529,12 +529,12 @@ def of_all(
     continues. The numbers do not depend on the number of
     processes, ``workers``: every user is computed with one thread.
     """
-    _whole("workers", workers)
+    _check_whole("workers", workers)
     areas = [Area(prior, distances) for prior in checks.prior(np.array(list(priors), float), several=True)]
     names = [f"{scenario.__name__}-{user}" for user in range(1, 1 + len(areas))]
     if workers == 1:
         tables = [
-            keep(name, lambda area=area: _alone(scenario, area, *arguments))
+            keep(name, lambda area=area: _in_one_thread(scenario, area, *arguments))
             for name, area in zip(tqdm(names, disable=None), areas, strict=True)
         ]
     else:
@@ -542,12 +542,14 @@ def of_all(
         # the pool ends first, immediately on an error
         with ThreadPoolExecutor(workers) as threads, processes.pool(workers) as pool:
             waiting = threads.map(
-                lambda name, area: keep(name, lambda: pool.submit(_alone, scenario, area, *arguments).result()), names, areas
+                lambda name, area: keep(name, lambda: pool.submit(_in_one_thread, scenario, area, *arguments).result()),
+                names,
+                areas,
             )
             tables = list(tqdm(waiting, total=len(names), disable=None))
     return [{"user": user} | row for user, table in enumerate(tables, 1) for row in table]
 
 
-def _alone(scenario, *arguments):
+def _in_one_thread(scenario, *arguments):
     with threadpool_limits(1):
         return scenario(*arguments)

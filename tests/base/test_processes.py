@@ -37,7 +37,7 @@ def keep(name, compute):
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background of a shell inherits deafness to it
     priors, distances = [[1.0, 0.0], [0.0, 1.0], [0.5, 0.5], [0.25, 0.75]], [[0.0, 100.0], [100.0, 0.0]]
-    joint.of_all(scenario, priors, distances, keep=keep, workers=2)
+    joint.for_each_user(scenario, priors, distances, keep=keep, workers=2)
 """
 
 

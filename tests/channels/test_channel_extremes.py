@@ -20,11 +20,11 @@ FEW = np.array([0.5, 0.0, 0.5, 0.0, 0.0])
 @pytest.mark.parametrize("prior", [PRIOR, FEW])
 def test_no_probability_becomes_zero(epsilon, prior):
     """exp(-720) is subnormal and exp(-1000) is 0, but exp(B) p(o|s') >= p(o|s) asks for p(o|s') > 0 at every finite B."""
-    found = optimal.differential(prior, hamming(5), LINE, epsilon)
-    assert found.certificate.exact, str(found.certificate)
-    used = found.channel.any(axis=0)
-    assert (found.channel[:, used] > 0).all()
-    assert found.certificate.epsilon <= epsilon * (1 + 1e-9)
+    result = optimal.differential(prior, hamming(5), LINE, epsilon)
+    assert result.certificate.exact, str(result.certificate)
+    used = result.channel.any(axis=0)
+    assert (result.channel[:, used] > 0).all()
+    assert result.certificate.epsilon <= epsilon * (1 + 1e-9)
     near = approximation.joint(prior, hamming(5), LINE, 0.2, LINE, epsilon, LINE, 9.0)
     assert near.certificate.epsilon <= epsilon * (1 + 1e-9)
 
@@ -37,50 +37,50 @@ def test_a_zero_is_a_violation_whatever_the_exponent():
 @pytest.mark.parametrize("epsilon", [1e-300, 1e-17, 1e-12])
 @pytest.mark.parametrize("worst_case", [False, True])
 def test_epsilon_next_to_zero_tells_nothing(epsilon, worst_case):
-    found = optimal.joint(PRIOR, hamming(5), LINE, 0.5, LINE, epsilon, worst_case)
-    assert found.certificate.exact, str(found.certificate)
-    assert found.certificate.cost == pytest.approx(0.8 if worst_case else 0.6)
-    assert (found.channel == found.channel[0]).all()
-    assert found.certificate.bound <= found.certificate.cost
+    result = optimal.joint(PRIOR, hamming(5), LINE, 0.5, LINE, epsilon, worst_case)
+    assert result.certificate.exact, str(result.certificate)
+    assert result.certificate.cost == pytest.approx(0.8 if worst_case else 0.6)
+    assert (result.channel == result.channel[0]).all()
+    assert result.certificate.bound <= result.certificate.cost
 
 
 def test_secrets_that_are_nearly_the_same():
     """The first two are 1e-13 apart: there is no room inside their constraint, and a channel all the same."""
     d = np.array([[0.0, 1e-13, 1.0], [1e-13, 0.0, 1.0], [1.0, 1.0, 0.0]])
-    found = optimal.differential([0.5, 0.2, 0.3], hamming(3), d, 1.0).certificate
+    result = optimal.differential([0.5, 0.2, 0.3], hamming(3), d, 1.0).certificate
     expected = naive.optimum([0.5, 0.2, 0.3], hamming(3), naive.differential_pairs(d, 1.0))
-    assert found.violation <= 1e-11
-    assert found.cost == pytest.approx(expected, rel=1e-4)
-    assert found.bound <= expected * (1 + 1e-8)
+    assert result.violation <= 1e-11
+    assert result.cost == pytest.approx(expected, rel=1e-4)
+    assert result.bound <= expected * (1 + 1e-8)
     # an unbound third secret, so that not every exponent is small
     assert optimal.within([0.5, 0.2, 0.3], hamming(3), d, 1e-17, 0.5).certificate.violation <= 1e-11
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_within_takes_matrices_in_any_order(order):
-    found = optimal.within(PRIOR, hamming(5), np.array(LINE, order=order), 1.0, 1.5).certificate
-    assert found.exact
-    assert found.cost == pytest.approx(naive.optimum(PRIOR, hamming(5), naive.within_pairs(LINE, 1.0, 1.5)), rel=1e-7)
+    result = optimal.within(PRIOR, hamming(5), np.array(LINE, order=order), 1.0, 1.5).certificate
+    assert result.exact
+    assert result.cost == pytest.approx(naive.optimum(PRIOR, hamming(5), naive.within_pairs(LINE, 1.0, 1.5)), rel=1e-7)
 
 
 @pytest.mark.parametrize("shift", [1.0, 2.0])
 def test_the_rule_of_the_largest_distortion_minds_no_constant_in_the_cost(shift):
     """c - 1 has the same optimal channels as c, and negative costs: the largest AP among them is the same."""
     expected = optimal.differential(PRIOR, hamming(5), LINE, 1.0, error=LINE).certificate
-    found = optimal.differential(PRIOR, hamming(5) - shift, LINE, 1.0, error=LINE).certificate
-    assert found.exact
-    assert found.cost == pytest.approx(expected.cost - shift, abs=1e-7)
-    assert found.distortion == pytest.approx(expected.distortion, rel=1e-5)
+    result = optimal.differential(PRIOR, hamming(5) - shift, LINE, 1.0, error=LINE).certificate
+    assert result.exact
+    assert result.cost == pytest.approx(expected.cost - shift, abs=1e-7)
+    assert result.distortion == pytest.approx(expected.distortion, rel=1e-5)
 
 
 def test_costs_that_never_fall_due_excuse_no_gap():
     """A secret that never occurs and an observable that is never given cost 1e12: 1e-14 of that is a hundredth."""
     cost = np.column_stack([hamming(5), np.full(5, 1e12)])
     cost[1] = 1e12
-    found = optimal.differential(FEW, cost, LINE, 1.0).certificate
-    assert found.exact
-    assert found.unit <= 1
-    assert found.cost == pytest.approx(optimal.differential(FEW, hamming(5), LINE, 1.0).certificate.cost, rel=1e-7)
+    result = optimal.differential(FEW, cost, LINE, 1.0).certificate
+    assert result.exact
+    assert result.unit <= 1
+    assert result.cost == pytest.approx(optimal.differential(FEW, hamming(5), LINE, 1.0).certificate.cost, rel=1e-7)
 
 
 def test_a_gap_where_the_cost_is_zero():
@@ -97,14 +97,14 @@ def test_errors_too_uneven_for_generation():
     error = hamming(3)
     d_m = 0.5 * prior_error(prior, error)
     none = np.empty(0, dtype=np.int64)
-    unbound = certificate.Pairs(np.zeros(4, dtype=np.int64), none, none, np.empty(0))
+    unbound = certificate.PairConstraints(np.zeros(4, dtype=np.int64), none, none, np.empty(0))
     cost, F = np.ascontiguousarray(prior[:2] * hamming(3)[:, :2]), np.ascontiguousarray((prior * error.T)[:, :2])
     program = certificate.Program(cost, unbound, F, d_m)
     with pytest.raises(generation.Stopped):
         generation.solve(program, 1e-8)
-    found = optimal.distortion(prior, hamming(3), error, d_m)
-    assert found.channel.sum(1) == pytest.approx(np.ones(3))
-    assert found.certificate.cost <= d_m * (1 + 1e-7)
+    result = optimal.distortion(prior, hamming(3), error, d_m)
+    assert result.channel.sum(1) == pytest.approx(np.ones(3))
+    assert result.certificate.cost <= d_m * (1 + 1e-7)
 
 
 @pytest.mark.parametrize("tiny", [1e-16, 1e-20, 1e-28])
@@ -115,13 +115,13 @@ def test_priors_below_any_tolerance_leave_the_distortion_privacy_asked_for(tiny,
     prior = np.append(1 - (secrets - 1) * tiny, np.full(secrets - 1, tiny))
     line = np.abs(np.subtract.outer(np.arange(float(secrets)), np.arange(float(secrets))))
     cost, d_m = hamming(secrets), share * prior_error(prior, line)
-    for found in (
+    for result in (
         optimal.distortion(prior, cost, line, d_m),
         optimal.joint(prior, cost, line, d_m, line, 40.0),
         optimal.joint(prior, cost, line, d_m, line, 40.0, worst_case=True),
     ):
-        assert found.certificate.distortion >= d_m * (1 - 1e-9), str(found.certificate)
-        assert found.certificate.bound <= found.certificate.cost * (1 + 1e-9), str(found.certificate)
+        assert result.certificate.distortion >= d_m * (1 - 1e-9), str(result.certificate)
+        assert result.certificate.bound <= result.certificate.cost * (1 + 1e-9), str(result.certificate)
 
 
 def test_a_secret_that_would_have_to_answer_too_often():
@@ -133,11 +133,11 @@ def test_a_secret_that_would_have_to_answer_too_often():
     d = np.where(np.eye(5, dtype=bool), 0.0, 2.0)
     d[4, :4] = d[:4, 4] = 1.0
     prior = np.array([0.25, 0.25, 0.25, 0.25, 0.0])
-    found = optimal.differential(prior, hamming(5), d, 1.0).certificate
-    assert found.exact
-    assert found.secrets == 5
-    assert found.cost == pytest.approx(naive.optimum(prior, hamming(5), naive.differential_pairs(d, 1.0)), rel=1e-7)
-    assert found.cost > 1 - 1 / (1 + 3 * np.exp(-2)) + 1e-3
+    result = optimal.differential(prior, hamming(5), d, 1.0).certificate
+    assert result.exact
+    assert result.secrets == 5
+    assert result.cost == pytest.approx(naive.optimum(prior, hamming(5), naive.differential_pairs(d, 1.0)), rel=1e-7)
+    assert result.cost > 1 - 1 / (1 + 3 * np.exp(-2)) + 1e-3
 
 
 def test_an_observable_that_is_cheaper_for_two_secrets():
@@ -147,10 +147,10 @@ def test_an_observable_that_is_cheaper_for_two_secrets():
     """
     d = np.array([[0.0, 2.0, 0.1], [2.0, 0.0, 2.0], [0.1, 2.0, 0.0]])
     prior, cost = np.full(3, 1 / 3), np.array([[0.0, 1.0], [0.0, 1.0], [3.0, 0.0]])
-    found = optimal.differential(prior, cost, d, 1.0).certificate
+    result = optimal.differential(prior, cost, d, 1.0).certificate
     expected = naive.optimum(prior, cost, naive.differential_pairs(d, 1.0))
     assert expected < 2 / 3 - 1e-2  # what always giving 1 costs
-    assert found.cost == pytest.approx(expected, rel=1e-7)
+    assert result.cost == pytest.approx(expected, rel=1e-7)
 
 
 def test_the_largest_distortion_there_is():
@@ -159,6 +159,6 @@ def test_the_largest_distortion_there_is():
     a, b, c = np.sqrt(13) / 3, 4 / 3, np.sqrt(5) / 3
     d = np.array([[0.0, a, b], [a, 0.0, c], [b, c, 0.0]])
     d_m = prior_error(prior, d)
-    found = optimal.distortion(prior, hamming(3), d, d_m).certificate
-    assert found.exact, str(found)
-    assert found.cost == pytest.approx(naive.optimum(prior, hamming(3), {}, d, d_m), rel=1e-7)
+    result = optimal.distortion(prior, hamming(3), d, d_m).certificate
+    assert result.exact, str(result)
+    assert result.cost == pytest.approx(naive.optimum(prior, hamming(3), {}, d, d_m), rel=1e-7)

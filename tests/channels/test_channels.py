@@ -12,22 +12,22 @@ from naive_channels import cells
 from mobpriv.channels import guarantees, inference, nearby, optimal
 from mobpriv.channels.distances import euclidean, hamming
 from mobpriv.channels.programs import certificate, relaxations
-from mobpriv.channels.programs.problem import Problem
+from mobpriv.channels.programs.problem import ChannelProblem
 from mobpriv.channels.programs.solvers import highs, interior
 
 FEW = settings(deadline=None, max_examples=25)
 
 
 @st.composite
-def problems(draw, most=5, square=False):
+def problems(draw, max_secrets=5, square=False):
     """(prior, cost, d): places on a plane, priors with zeros, costs of every kind, observables fewer or more than secrets."""
-    n = draw(st.integers(2, most))
+    n = draw(st.integers(2, max_secrets))
     place = st.tuples(st.integers(0, 6), st.integers(0, 6))
     d = euclidean(np.array(draw(st.lists(place, min_size=n, max_size=n, unique=True)), float) / 3)
     weights = np.array(draw(st.lists(st.integers(0, 5), min_size=n, max_size=n).filter(any)), float)
     kind = draw(st.sampled_from(["hamming", "euclidean"] + ([] if square else ["any"])))
     if kind == "any":
-        m = draw(st.integers(1, most))
+        m = draw(st.integers(1, max_secrets))
         numbers = st.lists(st.integers(0, 9), min_size=m, max_size=m)
         cost = np.array(draw(st.lists(numbers, min_size=n, max_size=n)), float)
     else:
@@ -58,14 +58,14 @@ def test_recorded_optima(reference):
         d = cells(*map(int, case["grid"].split("x")), *case["area_km"])
         prior, cost, d_m, epsilon = priors[case["prior"]], hamming(len(d)), case["dm_km"], case["eps_per_km"]
         if case["problem"] == "LP21":
-            found = optimal.distortion(prior, cost, d, d_m)
+            result = optimal.distortion(prior, cost, d, d_m)
         elif case["problem"] == "LP22":
-            found = optimal.differential(prior, cost, d, epsilon)
+            result = optimal.differential(prior, cost, d, epsilon)
         else:
-            found = optimal.joint(prior, cost, d, d_m, d, epsilon)
-        assert found.certificate.exact, (case, str(found.certificate))
-        assert found.certificate.cost == pytest.approx(case["optimum"], rel=1e-7), case
-        assert found.certificate.cost >= case["certified_lower"] * (1 - 1e-8), case
+            result = optimal.joint(prior, cost, d, d_m, d, epsilon)
+        assert result.certificate.exact, (case, str(result.certificate))
+        assert result.certificate.cost == pytest.approx(case["optimum"], rel=1e-7), case
+        assert result.certificate.cost >= case["certified_lower"] * (1 - 1e-8), case
 
 
 @pytest.mark.parametrize("solver", [interior, highs])
@@ -74,7 +74,7 @@ def test_optima_of_another_program(reference, solver, kind, expected):
     """6 × 5 unit cells, ε = ln 2, a uniform prior: costs that the qif library found, and what its own channels cost and keep."""
     d, prior = cells(6, 5, 6.0, 5.0), np.full(30, 1 / 30)
     cost = hamming(30) if kind == "hamming" else d
-    channel, bound, _ = relaxations.solve(Problem(prior, cost, np.log(2) * d), solver)
+    channel, bound, _ = relaxations.solve(ChannelProblem(prior, cost, np.log(2) * d), solver)
     assert prior @ (channel * cost).sum(1) == pytest.approx(expected, rel=1e-8)
     assert bound == pytest.approx(expected, rel=1e-8)
     recorded = np.load(reference / "channels" / f"qif_geoind_6x5_{kind}_uniform.npz")
@@ -90,9 +90,9 @@ def test_optima_of_another_program(reference, solver, kind, expected):
 @given(problems(), epsilons)
 def test_differential_equals_the_twin(problem, epsilon):
     prior, cost, d = problem
-    found = optimal.differential(prior, cost, d, epsilon)
-    reached(found, naive.optimum(prior, cost, naive.differential_pairs(d, epsilon)))
-    assert found.certificate.epsilon <= epsilon * (1 + 1e-9)
+    result = optimal.differential(prior, cost, d, epsilon)
+    reached(result, naive.optimum(prior, cost, naive.differential_pairs(d, epsilon)))
+    assert result.certificate.epsilon <= epsilon * (1 + 1e-9)
 
 
 @FEW
@@ -100,9 +100,9 @@ def test_differential_equals_the_twin(problem, epsilon):
 def test_distortion_equals_the_twin(problem, share):
     prior, cost, d = problem
     d_m = share * inference.prior_error(prior, d)
-    found = optimal.distortion(prior, cost, d, d_m)
-    reached(found, naive.optimum(prior, cost, {}, d, d_m))
-    assert found.certificate.distortion >= d_m * (1 - 1e-9)
+    result = optimal.distortion(prior, cost, d, d_m)
+    reached(result, naive.optimum(prior, cost, {}, d, d_m))
+    assert result.certificate.distortion >= d_m * (1 - 1e-9)
 
 
 @FEW
@@ -110,10 +110,10 @@ def test_distortion_equals_the_twin(problem, share):
 def test_joint_equals_the_twin(problem, epsilon, share, worst_case):
     prior, cost, d = problem
     d_m = share * inference.prior_error(prior, d)
-    found = optimal.joint(prior, cost, d, d_m, d, epsilon, worst_case)
-    reached(found, naive.optimum(prior, cost, naive.differential_pairs(d, epsilon), d, d_m, worst_case))
-    assert found.certificate.distortion >= d_m * (1 - 1e-9)
-    assert found.certificate.epsilon <= epsilon * (1 + 1e-9)
+    result = optimal.joint(prior, cost, d, d_m, d, epsilon, worst_case)
+    reached(result, naive.optimum(prior, cost, naive.differential_pairs(d, epsilon), d, d_m, worst_case))
+    assert result.certificate.distortion >= d_m * (1 - 1e-9)
+    assert result.certificate.epsilon <= epsilon * (1 + 1e-9)
 
 
 @FEW
@@ -129,8 +129,8 @@ def test_worst_case_equals_the_twin(problem, epsilon):
 def test_within_equals_the_twin(problem, epsilon, threshold, worst_case):
     """Also where the threshold leaves secrets or whole groups of them unbound."""
     prior, cost, d = problem
-    found = optimal.within(prior, cost, d, epsilon, threshold, worst_case)
-    reached(found, naive.optimum(prior, cost, naive.within_pairs(d, epsilon, threshold), None, None, worst_case))
+    result = optimal.within(prior, cost, d, epsilon, threshold, worst_case)
+    reached(result, naive.optimum(prior, cost, naive.within_pairs(d, epsilon, threshold), None, None, worst_case))
 
 
 @FEW
@@ -138,14 +138,14 @@ def test_within_equals_the_twin(problem, epsilon, threshold, worst_case):
 def test_the_rule_of_the_largest_distortion(problem, epsilon):
     """Of all channels of least cost the one of largest AP, and the bound that no other has more."""
     prior, cost, d = problem
-    found = optimal.differential(prior, cost, d, epsilon, error=d).certificate
+    result = optimal.differential(prior, cost, d, epsilon, error=d).certificate
     pairs = naive.differential_pairs(d, epsilon)
     least = naive.optimum(prior, cost, pairs)
-    most = naive.largest_distortion(prior, cost, pairs, d, least * (1 + 1e-9))
-    assert found.exact
-    assert found.cost == pytest.approx(least, rel=1e-7, abs=1e-8)
-    assert found.distortion == pytest.approx(most, rel=1e-5, abs=1e-6)
-    assert found.distortion_bound is None or found.distortion_bound >= found.distortion - 1e-9
+    largest = naive.largest_distortion(prior, cost, pairs, d, least * (1 + 1e-9))
+    assert result.exact
+    assert result.cost == pytest.approx(least, rel=1e-7, abs=1e-8)
+    assert result.distortion == pytest.approx(largest, rel=1e-5, abs=1e-6)
+    assert result.distortion_bound is None or result.distortion_bound >= result.distortion - 1e-9
 
 
 # --- closed forms and properties
@@ -159,9 +159,9 @@ def test_three_cells_on_a_line():
     With p(right) = 1 − a, p(wrong) = a and ½ from the middle, ½ <= e a binds: a = 1/(2e) = 0.1839.
     """
     prior, d = np.array([0.5, 0.0, 0.5]), np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
-    found = optimal.differential(prior, hamming(3), d, 1.0)
-    reached(found, 1 / (2 * np.e))
-    assert found.certificate.secrets == 3
+    result = optimal.differential(prior, hamming(3), d, 1.0)
+    reached(result, 1 / (2 * np.e))
+    assert result.certificate.secrets == 3
     pair = optimal.differential(prior[[0, 2]], hamming(2), d[np.ix_([0, 2], [0, 2])], 1.0)
     reached(pair, 1 / (1 + np.e**2))
 
@@ -172,8 +172,8 @@ def test_joint_costs_at_least_either(problem, epsilon, share):
     prior, cost, d = problem
     d_m = share * inference.prior_error(prior, d)
     both = optimal.joint(prior, cost, d, d_m, d, epsilon).certificate
-    reached = min(d_m, both.distortion)  # exact allows d_m to be missed by 1e-9 of it; what was reached is compared
-    for single in (optimal.distortion(prior, cost, d, reached), optimal.differential(prior, cost, d, epsilon)):
+    reached_d_m = min(d_m, both.distortion)  # exact allows d_m to be missed by 1e-9 of it; what was reached is compared
+    for single in (optimal.distortion(prior, cost, d, reached_d_m), optimal.differential(prior, cost, d, epsilon)):
         assert both.cost >= single.certificate.bound - 1e-12
 
 
@@ -208,10 +208,10 @@ def test_the_bound_on_privacy_is_tight_from_both_sides():
     d, rng = cells(4, 3, 4000.0, 3000.0), np.random.default_rng(3)
     prior = rng.dirichlet(np.full(12, 5.0))
     epsilon = 0.6e-3
-    found = optimal.differential(prior, hamming(12), d, epsilon)
-    assert found.certificate.epsilon == pytest.approx(epsilon, rel=1e-6)
-    assert guarantees.violation(found.channel, epsilon * d) == found.certificate.violation <= 1e-9
-    assert guarantees.violation(found.channel, 0.999 * epsilon * d) > 1e-5
+    result = optimal.differential(prior, hamming(12), d, epsilon)
+    assert result.certificate.epsilon == pytest.approx(epsilon, rel=1e-6)
+    assert guarantees.violation(result.channel, epsilon * d) == result.certificate.violation <= 1e-9
+    assert guarantees.violation(result.channel, 0.999 * epsilon * d) > 1e-5
 
 
 @FEW
@@ -223,7 +223,7 @@ def test_any_multipliers_bound_the_cost_from_below(problem, epsilon, seed):
     n, m = cost.shape
     weights = rng.exponential(0.1, (m, n, n)) * (rng.random((m, n, n)) < 0.5)
     source, target = np.nonzero(~np.eye(n, dtype=bool))
-    pairs = certificate.Pairs(
+    pairs = certificate.PairConstraints(
         np.arange(m + 1) * len(source), np.tile(source, m), np.tile(target, m), np.tile(np.exp(-epsilon * d[source, target]), m)
     )
     program = certificate.Program(np.ascontiguousarray((prior[:, None] * cost).T), pairs, np.zeros((0, n)))
@@ -240,53 +240,55 @@ def test_any_multipliers_bound_the_cost_from_below(problem, epsilon, seed):
 def test_nearby_equals_the_twin(problem, epsilon, share, threshold):
     prior, cost, d = problem
     d_m = share * inference.prior_error(prior, d)
-    found = nearby.joint(prior, cost, d, d_m, d, epsilon, d, threshold)
+    result = nearby.joint(prior, cost, d, d_m, d, epsilon, d, threshold)
     pairs = {(s, t): e for (s, t), e in naive.differential_pairs(d, epsilon).items() if d[s, t] < threshold}
     expected = naive.optimum(prior, cost, pairs, d, d_m, kept=lambda s, t, o: d[o, s] < threshold)
-    assert found.certificate.cost == pytest.approx(expected, rel=1e-7, abs=1e-8)
-    assert found.certificate.gap <= 1e-8
-    assert found.certificate.distortion >= d_m * (1 - 1e-9)
-    assert found.channel.sum(1) == pytest.approx(np.ones(len(d)), abs=1e-12)
-    assert found.constraints == sum(d[o, s] < threshold for s, _ in pairs for o in range(len(d)))
+    assert result.certificate.cost == pytest.approx(expected, rel=1e-7, abs=1e-8)
+    assert result.certificate.gap <= 1e-8
+    assert result.certificate.distortion >= d_m * (1 - 1e-9)
+    assert result.channel.sum(1) == pytest.approx(np.ones(len(d)), abs=1e-12)
+    assert result.constraints == sum(d[o, s] < threshold for s, _ in pairs for o in range(len(d)))
     for (s, t), exponent in pairs.items():
-        allowed = found.channel[s] - np.exp(exponent) * found.channel[t]
+        allowed = result.channel[s] - np.exp(exponent) * result.channel[t]
         assert (allowed[d[s] < threshold] <= 1e-9).all()
     worst = max(
-        np.maximum(found.channel[s] - np.exp(e) * found.channel[t], 0).sum()
+        np.maximum(result.channel[s] - np.exp(e) * result.channel[t], 0).sum()
         for (s, t), e in naive.differential_pairs(d, epsilon).items()
     )
-    assert found.delta == pytest.approx(worst, abs=1e-12)
+    assert result.delta == pytest.approx(worst, abs=1e-12)
 
 
 def test_nearby_takes_the_optimum_of_largest_distortion_privacy():
     """With all constraints it is the channel that the rule takes for (22); both are held against the program written out."""
     prior, d = np.array([5, 1, 5, 4]) / 15, np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
     rule = optimal.differential(prior, hamming(4), d, 1.5, error=d)
-    found = nearby.joint(prior, hamming(4), d, 0.3, d, 1.5, d, 9.0)
-    assert found.certificate.cost == pytest.approx(rule.certificate.cost, rel=1e-8)
-    assert found.certificate.distortion == pytest.approx(rule.certificate.distortion, rel=1e-6)
-    assert found.certificate.distortion <= found.certificate.distortion_bound * (1 + 1e-9)
-    assert found.certificate.distortion_bound == pytest.approx(found.certificate.distortion, rel=1e-4)  # far below d_max
-    pairs, least = naive.differential_pairs(d, 1.5), found.certificate.cost * (1 + 1e-9)
-    assert found.certificate.distortion == pytest.approx(naive.largest_distortion(prior, hamming(4), pairs, d, least), rel=1e-5)
-    assert optimal.joint(prior, hamming(4), d, 0.3, d, 1.5).certificate.distortion < 0.95 * found.certificate.distortion
+    result = nearby.joint(prior, hamming(4), d, 0.3, d, 1.5, d, 9.0)
+    assert result.certificate.cost == pytest.approx(rule.certificate.cost, rel=1e-8)
+    assert result.certificate.distortion == pytest.approx(rule.certificate.distortion, rel=1e-6)
+    assert result.certificate.distortion <= result.certificate.distortion_bound * (1 + 1e-9)
+    assert result.certificate.distortion_bound == pytest.approx(result.certificate.distortion, rel=1e-4)  # far below d_max
+    pairs, least = naive.differential_pairs(d, 1.5), result.certificate.cost * (1 + 1e-9)
+    assert result.certificate.distortion == pytest.approx(
+        naive.largest_distortion(prior, hamming(4), pairs, d, least), rel=1e-5
+    )
+    assert optimal.joint(prior, hamming(4), d, 0.3, d, 1.5).certificate.distortion < 0.95 * result.certificate.distortion
 
 
 def test_nearby_breaks_what_it_promises():
     """Cells 1 apart on a line, ε = 1, threshold 1: no constraint is left, everybody tells the truth, and ε is gone."""
     d, prior = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0))), np.full(3, 1 / 3)
-    found = nearby.joint(prior, hamming(3), d, 0.0, d, 1.0, d, 1.0)
-    assert found.constraints == 0
-    assert found.certificate.cost == pytest.approx(0, abs=1e-8)
-    assert found.delta == pytest.approx(1)
-    assert not found.certificate.exact
+    result = nearby.joint(prior, hamming(3), d, 0.0, d, 1.0, d, 1.0)
+    assert result.constraints == 0
+    assert result.certificate.cost == pytest.approx(0, abs=1e-8)
+    assert result.delta == pytest.approx(1)
+    assert not result.certificate.exact
     # all constraints: the optimum itself
-    whole = nearby.joint(prior, hamming(3), d, 0.5, d, 1.0, d, 9.0)
-    assert whole.constraints == 3 * 3 * 2
-    assert whole.certificate.exact
-    assert whole.certificate.cost == pytest.approx(optimal.joint(prior, hamming(3), d, 0.5, d, 1.0).certificate.cost, rel=1e-8)
-    assert whole.epsilon_seen == pytest.approx(1.0)
-    assert whole.delta <= 1e-9
+    full = nearby.joint(prior, hamming(3), d, 0.5, d, 1.0, d, 9.0)
+    assert full.constraints == 3 * 3 * 2
+    assert full.certificate.exact
+    assert full.certificate.cost == pytest.approx(optimal.joint(prior, hamming(3), d, 0.5, d, 1.0).certificate.cost, rel=1e-8)
+    assert full.epsilon_seen == pytest.approx(1.0)
+    assert full.delta <= 1e-9
 
 
 def test_nearby_refuses_bad_input():
@@ -307,10 +309,10 @@ UNIFORM = np.full(3, 1 / 3)
 
 def test_epsilon_zero_tells_nothing():
     """The least costly observable for everybody: column sums of d are 7, 8, 9."""
-    found = optimal.differential(UNIFORM, D3, D3, 0.0)
-    reached(found, 7 / 3)
-    assert (found.channel == [1, 0, 0]).all()
-    assert found.certificate.epsilon == 0
+    result = optimal.differential(UNIFORM, D3, D3, 0.0)
+    reached(result, 7 / 3)
+    assert (result.channel == [1, 0, 0]).all()
+    assert result.certificate.epsilon == 0
     # in the worst case a lottery is better than any one observable: for Hamming any of three, each with 1/3
     worst = optimal.differential(UNIFORM, hamming(3), D3, 0.0, worst_case=True)
     reached(worst, 2 / 3)
@@ -322,14 +324,14 @@ def test_epsilon_zero_tells_nothing():
 )
 def test_epsilon_so_large_that_its_powers_overflow(epsilon, worst_case):
     """exp(1e6 · 5) is beyond any double; the channel tells the truth and costs, up to rounding, nothing."""
-    found = optimal.differential(UNIFORM, D3, D3, epsilon, worst_case=worst_case)
-    assert found.certificate.exact, str(found.certificate)
-    assert found.certificate.cost == pytest.approx(0, abs=1e-9)
-    assert found.channel == pytest.approx(np.eye(3), abs=1e-9)
+    result = optimal.differential(UNIFORM, D3, D3, epsilon, worst_case=worst_case)
+    assert result.certificate.exact, str(result.certificate)
+    assert result.certificate.cost == pytest.approx(0, abs=1e-9)
+    assert result.channel == pytest.approx(np.eye(3), abs=1e-9)
 
 
 def test_one_cell():
-    for found in (
+    for result in (
         optimal.differential([1.0], [[2.0]], [[0.0]], 1.0),
         optimal.differential([1.0], [[3.0, 2.0]], [[0.0]], 1.0),
         optimal.joint([1.0], [[2.0]], [[0.0]], 0.0, [[0.0]], 1.0),
@@ -337,7 +339,7 @@ def test_one_cell():
         optimal.distortion([1.0], [[3.0, 2.0]], [[0.0]], 0.0, worst_case=True),
         optimal.within([1.0], [[3.0, 2.0]], [[0.0]], 1.0, 5.0),
     ):
-        reached(found, 2.0)
+        reached(result, 2.0)
 
 
 def test_one_observable():

@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 from mobpriv.channels import guarantees, inference, optimal
 from mobpriv.channels.distances import euclidean, hamming
 from mobpriv.channels.programs import certificate, reductions, relaxations
-from mobpriv.channels.programs.problem import Problem
+from mobpriv.channels.programs.problem import ChannelProblem
 from mobpriv.channels.programs.solvers import blocks, highs, interior, points
 
 
@@ -23,12 +23,12 @@ def test_both_solvers_close_the_gap(solver):
     prior = np.zeros(48)
     prior[rng.choice(48, 20, replace=False)] = rng.dirichlet(np.ones(20))
     d_m = 0.85 * inference.prior_error(prior, d)
-    problem = Problem(prior, hamming(48), 0.6e-3 * d, d, d_m)
+    problem = ChannelProblem(prior, hamming(48), 0.6e-3 * d, d, d_m)
     channel, bound, solved = relaxations.solve(problem, solver)
-    found = guarantees.certificate(problem, d, channel, bound, solved.facts())
-    assert found.exact, str(found)
-    assert found.solver == solver.__name__.rpartition(".")[2]
-    assert found.cost == pytest.approx(optimal.joint(prior, hamming(48), d, d_m, d, 0.6e-3).certificate.cost, rel=1e-8)
+    result = guarantees.certificate(problem, d, channel, bound, solved.facts())
+    assert result.exact, str(result)
+    assert result.solver == solver.__name__.rpartition(".")[2]
+    assert result.cost == pytest.approx(optimal.joint(prior, hamming(48), d, d_m, d, 0.6e-3).certificate.cost, rel=1e-8)
 
 
 def test_a_new_secret_needs_room_for_every_observable():
@@ -37,9 +37,9 @@ def test_a_new_secret_needs_room_for_every_observable():
     source, target = np.array([0, 2, 1, 2]), np.array([2, 0, 2, 1])
     pairs = [np.tile(column, 3) for column in (source, target, np.full(4, np.exp(-0.9)))]
     const = P[:, :2].mean(axis=1)
-    assert not points.fitted(P.copy(), 2, const, np.arange(4) * 4, *pairs)
+    assert not points.fill_strictly(P.copy(), 2, const, np.arange(4) * 4, *pairs)
     P[:, :2] = 0.5 * P[:, :2] + 0.5 * const[:, None]  # drawn together there is room
-    assert points.fitted(P, 2, const, np.arange(4) * 4, *pairs)
+    assert points.fill_strictly(P, 2, const, np.arange(4) * 4, *pairs)
     assert P[:, 2].sum() == pytest.approx(1)
     for s, t in zip(source, target, strict=True):
         assert (P[:, t] > np.exp(-0.9) * P[:, s]).all()
@@ -76,19 +76,19 @@ def test_blocks_are_those_of_the_constraints(core, estimates):
     """Newton's blocks written out with dense matrices, whether or not some secrets are eliminated first."""
     m, n, rng = 5, 7, np.random.default_rng(core)
     source, target = np.nonzero(np.ones((n, n)))
-    apart = (source < core) | (target < core) | (source == target)
-    source, target = source[apart], target[apart]
+    with_core = (source < core) | (target < core) | (source == target)
+    source, target = source[with_core], target[with_core]
     lists = np.tile(source, m), np.tile(target, m), np.tile(np.where(source == target, 0.0, rng.random(len(source))), m)
     F = np.where(np.arange(n) < core, rng.random((estimates, n)), 0.0)
-    pairs = certificate.Pairs(np.arange(m + 1) * len(source), *lists)
+    pairs = certificate.PairConstraints(np.arange(m + 1) * len(source), *lists)
     program = certificate.Program(np.zeros((m, n)), pairs, F, core=core)
     w, v = rng.random(len(pairs.source)), rng.random((m, estimates))
     with ThreadPoolExecutor(2) as threads:
         parts = blocks.Blocks(program, threads)
         total = parts.factor(w, v)
         vectors = rng.random((m, n + bool(estimates)))
-        parts.solve(found := vectors.copy())
-    whole = np.zeros_like(total)
+        parts.solve(result := vectors.copy())
+    expected = np.zeros_like(total)
     for o in range(m):
         G = np.zeros((len(source), vectors.shape[1]))
         mine = slice(pairs.first[o], pairs.first[o + 1])
@@ -96,18 +96,18 @@ def test_blocks_are_those_of_the_constraints(core, estimates):
         np.add.at(G, (np.arange(len(G)), source), -pairs.ratio[mine])
         A = np.column_stack([F, -np.ones(estimates)])[:, : vectors.shape[1]]
         H = G.T @ (w[mine, None] * G) + A.T @ (v[o][:, None] * A)
-        assert found[o] == pytest.approx(np.linalg.solve(H, vectors[o]))
-        whole += np.linalg.inv(H)
-    assert np.triu(total) == pytest.approx(np.triu(whole))
+        assert result[o] == pytest.approx(np.linalg.solve(H, vectors[o]))
+        expected += np.linalg.inv(H)
+    assert np.triu(total) == pytest.approx(np.triu(expected))
 
 
 def test_sums_do_not_depend_on_the_number_of_threads(monkeypatch):
-    found = []
+    result = []
     for cores in 1, 4:
         monkeypatch.setattr(interior.os, "cpu_count", lambda cores=cores: cores)
         d = euclidean(np.argwhere(np.ones((4, 3))).astype(float))
-        found.append(optimal.differential(np.full(12, 1 / 12), hamming(12), d, 0.9).channel)
-    assert np.array_equal(*found)
+        result.append(optimal.differential(np.full(12, 1 / 12), hamming(12), d, 0.9).channel)
+    assert np.array_equal(*result)
 
 
 @pytest.mark.parametrize("share", [1.0, 1 - 1e-12, 1 - 1e-9])
@@ -117,11 +117,11 @@ def test_all_the_distortion_there_is_without_the_library_solver(share, monkeypat
     prior = rng.dirichlet(np.full(30, 0.5))
     expected = naive.optimum(prior, hamming(30), {}, d, inference.prior_error(prior, d))
     monkeypatch.setattr(highs, "solve", None)
-    found = optimal.distortion(prior, hamming(30), d, share * inference.prior_error(prior, d))
-    assert found.certificate.solver == "generation"
-    assert found.certificate.cost < 1 - prior.max() - 0.01
-    assert found.certificate.exact, str(found.certificate)
-    assert found.certificate.cost == pytest.approx(expected, rel=1e-6)
+    result = optimal.distortion(prior, hamming(30), d, share * inference.prior_error(prior, d))
+    assert result.certificate.solver == "generation"
+    assert result.certificate.cost < 1 - prior.max() - 0.01
+    assert result.certificate.exact, str(result.certificate)
+    assert result.certificate.cost == pytest.approx(expected, rel=1e-6)
 
 
 def test_secrets_that_do_not_fit_at_the_end_become_core(monkeypatch):
@@ -132,10 +132,10 @@ def test_secrets_that_do_not_fit_at_the_end_become_core(monkeypatch):
     d_m = 0.85 * inference.prior_error(prior, d)
     right = optimal.joint(prior, hamming(30), d, d_m, d, 0.6).certificate
     monkeypatch.setattr(reductions, "room", lambda P, ratio: np.zeros(len(ratio)))
-    found = optimal.joint(prior, hamming(30), d, d_m, d, 0.6).certificate
-    assert found.core > right.core == 8
-    assert found.exact
-    assert found.cost == pytest.approx(right.cost, rel=1e-8)
+    result = optimal.joint(prior, hamming(30), d, d_m, d, 0.6).certificate
+    assert result.core > right.core == 8
+    assert result.exact
+    assert result.cost == pytest.approx(right.cost, rel=1e-8)
 
 
 def test_cells_that_nearly_coincide():
@@ -144,9 +144,9 @@ def test_cells_that_nearly_coincide():
     d = euclidean(np.concatenate([lattice, lattice + 1e-9 * rng.random((15, 2))]))
     prior = np.zeros(30)
     prior[[0, 3, 7, 11, 15, 18, 22, 26]] = rng.dirichlet(np.ones(8))
-    found = optimal.joint(prior, hamming(30), d, 0.5 * inference.prior_error(prior, d), d, 1.5).certificate
-    assert found.exact
-    assert found.solver == "interior"
+    result = optimal.joint(prior, hamming(30), d, 0.5 * inference.prior_error(prior, d), d, 1.5).certificate
+    assert result.exact
+    assert result.solver == "interior"
 
 
 def test_secrets_with_the_least_room_come_first():
@@ -154,19 +154,19 @@ def test_secrets_with_the_least_room_come_first():
     rng, d = np.random.default_rng(3), cells(12, 9, 15, 8)
     prior = np.zeros(108)
     prior[rng.choice(108, 20, replace=False)] = rng.dirichlet(np.ones(20))
-    found = optimal.differential(prior, hamming(108), d, 0.6)
-    assert found.certificate.exact
-    assert found.certificate.core == 20
+    result = optimal.differential(prior, hamming(108), d, 0.6)
+    assert result.certificate.exact
+    assert result.certificate.core == 20
     core = np.flatnonzero(prior)
     order = np.concatenate([core, np.setdiff1d(np.arange(108), core)])
-    columns = np.zeros_like(found.channel.T[found.channel.max(axis=0) > 0])
-    columns[:, core] = found.channel[core][:, found.channel.max(axis=0) > 0].T
+    columns = np.zeros_like(result.channel.T[result.channel.max(axis=0) > 0])
+    columns[:, core] = result.channel[core][:, result.channel.max(axis=0) > 0].T
     short = reductions.fill_in(columns, np.exp(-0.6 * d), order, 20, np.full(len(columns), 1 / len(columns)))
     assert (short > 1e-6).any()
 
 
 def test_a_pair_of_two_secrets_that_are_not_core_is_refused():
-    pairs = certificate.Pairs(np.array([0, 1]), np.array([1]), np.array([2]), np.array([0.5]))
+    pairs = certificate.PairConstraints(np.array([0, 1]), np.array([1]), np.array([2]), np.array([0.5]))
     with pytest.raises(ValueError, match="the core"):
         blocks.Blocks(certificate.Program(np.ones((1, 3)), pairs, np.zeros((0, 3)), core=1), None)
 
@@ -209,43 +209,43 @@ def small():
 def test_solvers_that_stop_early_are_not_called_exact(monkeypatch):
     prior, cost, d = small()
     assert optimal.differential(prior, cost, d, 2.0).certificate.exact
-    monkeypatch.setattr(highs, "STEPS", 1)
+    monkeypatch.setattr(highs, "MAX_STEPS", 1)
     monkeypatch.setattr(highs, "PIVOTS", 3)
     assert optimal.differential(prior, cost, d, 2.0).certificate.exact, "the other solver is there still"
-    monkeypatch.setattr(interior, "STEPS", 3)
-    for found in (optimal.differential(prior, cost, d, 2.0), optimal.joint(prior, cost, d, 0.8, d, 2.0)):
-        assert not found.certificate.exact
-        assert str(found.certificate).startswith("NOT exact")
-        assert found.channel.sum(1) == pytest.approx(np.ones(12))
-        assert found.certificate.violation <= 1e-9, "private all the same: only the cost is not the least"
-        assert found.certificate.bound <= 0.6 * found.certificate.cost
+    monkeypatch.setattr(interior, "MAX_STEPS", 3)
+    for result in (optimal.differential(prior, cost, d, 2.0), optimal.joint(prior, cost, d, 0.8, d, 2.0)):
+        assert not result.certificate.exact
+        assert str(result.certificate).startswith("NOT exact")
+        assert result.channel.sum(1) == pytest.approx(np.ones(12))
+        assert result.certificate.violation <= 1e-9, "private all the same: only the cost is not the least"
+        assert result.certificate.bound <= 0.6 * result.certificate.cost
 
 
 def test_the_library_solver_is_next_where_the_first_one_stops_early(monkeypatch):
-    monkeypatch.setattr(interior, "STEPS", 3)
-    found = optimal.differential(*small(), 2.0).certificate
-    assert found.exact
-    assert found.solver == "highs"
+    monkeypatch.setattr(interior, "MAX_STEPS", 3)
+    result = optimal.differential(*small(), 2.0).certificate
+    assert result.exact
+    assert result.solver == "highs"
 
 
 def test_too_few_rounds_are_not_called_exact(monkeypatch):
     """The lazy rows and secrets have not all been looked at: the violation over all pairs says so."""
     monkeypatch.setattr(relaxations, "ROUNDS", 1)
     d = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
-    found = optimal.differential([0.5, 0.0, 0.5], hamming(3), d, 1.0).certificate
-    assert not found.exact
-    assert found.violation > 0.01
+    result = optimal.differential([0.5, 0.0, 0.5], hamming(3), d, 1.0).certificate
+    assert not result.exact
+    assert result.violation > 0.01
 
 
 def test_the_library_solver_alone_stops_early(monkeypatch):
-    monkeypatch.setattr(highs, "STEPS", 0)
+    monkeypatch.setattr(highs, "MAX_STEPS", 0)
     prior, cost, d = small()
     assert not optimal.differential(prior, cost, d, 2.0, worst_case=True).certificate.exact
 
 
 def test_a_library_solver_that_has_nothing_says_so():
     """(24c) asks for 3 where guessing without seeing anything errs by 1/2: the border refuses it, and so does HiGHS."""
-    unbound = certificate.Pairs(np.array([0, 2, 4]), np.array([0, 1] * 2), np.array([0, 1] * 2), np.zeros(4))
+    unbound = certificate.PairConstraints(np.array([0, 2, 4]), np.array([0, 1] * 2), np.array([0, 1] * 2), np.zeros(4))
     program = certificate.Program(np.array([[0.0, 0.5], [0.5, 0.0]]), unbound, hamming(2) / 2, d_m=3.0)
     with pytest.raises(RuntimeError, match="HiGHS found no channel"):
         highs.solve(program, 1e-8)
@@ -264,7 +264,7 @@ def test_rows_of_a_program_are_its_bound_pairs():
     assert (two.secrets, two.observables, two.pairs) == (2, 2, 2 * 2)
     four = optimal.differential(EVEN, hamming(4), LINE, 1.0)
     assert four.certificate.pairs == 4 * 2 * 3  # 0 - 1 - 2 - 3: what is farther apart follows
-    assert four.certificate.pairs == four.found.rows == four.found.facts()["pairs"]
+    assert four.certificate.pairs == four.program.rows == four.program.facts()["pairs"]
     assert optimal.distortion(EVEN, hamming(4), LINE, 0.5).certificate.pairs == 0
     d = LINE.copy()
     d[3, :3] = d[:3, 3] = 9.0
@@ -279,7 +279,7 @@ def test_what_elimination_leaves_of_a_core_secret_may_be_rounding_alone(apart):
     m, others, rng = 50, np.arange(1, 201), np.random.default_rng(0)
     source, target = np.append(0 * others, others), np.append(others, 0 * others)
     ratio = np.full(m * len(source), np.exp(-apart))
-    pairs = certificate.Pairs(np.arange(m + 1) * len(source), np.tile(source, m), np.tile(target, m), ratio)
+    pairs = certificate.PairConstraints(np.arange(m + 1) * len(source), np.tile(source, m), np.tile(target, m), ratio)
     program = certificate.Program(np.zeros((m, 201)), pairs, np.zeros((0, 201)), core=1)
     with ThreadPoolExecutor(1) as threads:
         total = blocks.Blocks(program, threads).factor(rng.random(len(pairs.source)), np.zeros((m, 0)))
@@ -297,7 +297,7 @@ def test_promoted_secrets_bring_the_pairs_with_their_new_neighbours(monkeypatch)
         interior, "solve", lambda program, *rest, **more: programs.append(program) or solve(program, *rest, **more)
     )
     monkeypatch.setattr(relaxations, "GAP", 0.0)  # no gap is narrow enough: all of the program become core
-    monkeypatch.setattr(relaxations, "ROUNDING", 0.0)
+    monkeypatch.setattr(relaxations, "SUM_ROUNDING", 0.0)
     optimal.differential(prior, hamming(80), d, 0.6)
     before, after = next((one, other) for one, other in pairwise(programs) if other.core > one.core)
     assert before.core == 10
@@ -309,12 +309,12 @@ def test_promoted_secrets_bring_the_pairs_with_their_new_neighbours(monkeypatch)
 
 def test_room_for_each_secret_alone_is_not_room_for_all():
     """A tree: ten leaves - a - b - one leaf. Given the leaves, a or b can be filled in; both together not, says a linear program."""
-    m, far, apart, end = 10, np.log(5), np.log(2), np.log(50)
+    m, leaf_edge, middle_edge, last_edge = 10, np.log(5), np.log(2), np.log(50)
     a, b, last = m + 1, m + 2, m
     d = np.zeros((m + 3, m + 3))
-    d[:m, :m] = 2 * far * (1 - np.eye(m))
-    d[:m, a], d[:m, b], d[:m, last] = far, far + apart, far + apart + end
-    d[last, a], d[last, b], d[a, b] = end + apart, end, apart
+    d[:m, :m] = 2 * leaf_edge * (1 - np.eye(m))
+    d[:m, a], d[:m, b], d[:m, last] = leaf_edge, leaf_edge + middle_edge, leaf_edge + middle_edge + last_edge
+    d[last, a], d[last, b], d[a, b] = last_edge + middle_edge, last_edge, middle_edge
     ratio = np.exp(-np.maximum(d, d.T))
     P = np.full((m + 1, m + 1), (1 - 0.49 - 0.0515) / (m - 1))
     P[np.arange(m), np.arange(m)], P[m, :m], P[:m, last] = 0.49, 0.0515, 0.049 / 50 * 1.0001

@@ -18,7 +18,7 @@ def lattice(columns: int, rows: int, side: float = 1.0) -> np.ndarray:
 
 
 places = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=9, unique=True).map(
-    lambda found: np.array(found, float)
+    lambda points: np.array(points, float)
 )
 
 
@@ -77,12 +77,12 @@ def test_elastic_is_tight():
 @given(places, st.sampled_from([1.0, 1.1, 1.5, 2.0, 5.0]))
 def test_spanner_equals_its_twin(centres, stretch):
     d = euclidean(centres)
-    found = spanner(d, stretch)
-    assert found.pairs.tolist() == [list(pair) for pair in naive.spanner_pairs(d, stretch)]
-    assert (found.metric >= d * (1 - 1e-12)).all()
-    assert (found.metric <= found.dilation * d * (1 + 1e-12)).all()
-    assert found.dilation <= stretch * (1 + 1e-9)
-    checks.metric(found.metric)
+    result = spanner(d, stretch)
+    assert result.pairs.tolist() == [list(pair) for pair in naive.spanner_pairs(d, stretch)]
+    assert (result.metric >= d * (1 - 1e-12)).all()
+    assert (result.metric <= result.dilation * d * (1 + 1e-12)).all()
+    assert result.dilation <= stretch * (1 + 1e-9)
+    checks.metric(result.metric)
 
 
 @settings(deadline=None, max_examples=10)
@@ -92,12 +92,12 @@ def test_a_spanner_brackets_the_optimal_channel(seed, stretch):
     rng = np.random.default_rng(seed)
     d = euclidean(rng.uniform(0, 3, (6, 2)))
     prior, epsilon = rng.dirichlet(np.ones(6)), 0.8
-    found = spanner(d, stretch)
+    result = spanner(d, stretch)
 
     def optimum(metric, epsilon):
         return naive.differential_cost(prior, hamming(6), metric, epsilon)
 
-    lower, upper = optimum(found.metric, epsilon), optimum(found.metric, epsilon / found.dilation)
+    lower, upper = optimum(result.metric, epsilon), optimum(result.metric, epsilon / result.dilation)
     assert lower - 1e-9 <= optimum(d, epsilon) <= upper + 1e-9
 
 
@@ -116,16 +116,16 @@ def test_spanner_of_a_square():
 def test_spanner_thins_a_grid():
     """20 × 15 cells of 750 × 533 m: 44 850 pairs, 4 % of them within 5 %."""
     centres = lattice(20, 15) * [750, 8000 / 15]
-    found = spanner(euclidean(centres), 1.05)
-    assert len(found.pairs) < 0.04 * 300 * 299 / 2
-    assert 1.04 < found.dilation <= 1.05
+    result = spanner(euclidean(centres), 1.05)
+    assert len(result.pairs) < 0.04 * 300 * 299 / 2
+    assert 1.04 < result.dilation <= 1.05
 
 
 def test_one_place():
     assert euclidean([[1, 2]]).tolist() == [[0]]
     assert elastic([[1, 2]], [1.0], 1.0).tolist() == [[0]]
-    found = spanner([[0.0]], 1.1)
-    assert (found.pairs.shape, found.dilation) == ((0, 2), 1.0)
+    result = spanner([[0.0]], 1.1)
+    assert (result.pairs.shape, result.dilation) == ((0, 2), 1.0)
 
 
 @pytest.mark.parametrize(

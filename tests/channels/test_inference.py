@@ -18,10 +18,10 @@ FEW = settings(deadline=None, max_examples=25)
 @st.composite
 def games(draw, secrets=4, observables=4, estimates=4):
     """(prior, channel, error): probabilities in steps, so that zeros, unseen observables and ties turn up."""
-    s, o, e = (draw(st.integers(1, most)) for most in (secrets, observables, estimates))
-    whole = st.integers(0, 4)
-    prior = np.array(draw(st.lists(whole, min_size=s, max_size=s).filter(any)), float)
-    channel = np.array(draw(st.lists(st.lists(whole, min_size=o, max_size=o).filter(any), min_size=s, max_size=s)), float)
+    s, o, e = (draw(st.integers(1, maximum)) for maximum in (secrets, observables, estimates))
+    weights = st.integers(0, 4)
+    prior = np.array(draw(st.lists(weights, min_size=s, max_size=s).filter(any)), float)
+    channel = np.array(draw(st.lists(st.lists(weights, min_size=o, max_size=o).filter(any), min_size=s, max_size=s)), float)
     error = np.array(draw(st.lists(st.lists(st.integers(0, 9), min_size=e, max_size=e), min_size=s, max_size=s)), float)
     return prior / prior.sum(), channel / channel.sum(1, keepdims=True), error
 
@@ -48,10 +48,10 @@ def test_worked_example():
     # equal weights: on "2" place 1 weighs 1 against 1/3
     assert inference.unweighted_attack(CHANNEL, ERROR).tolist() == [0, 1]
     # (28): on "2" answer place 1 with probability a: errors 10 a / 3 and 10 (1 − a), equal at a = 3/4: y = 2.5
-    found = inference.minmax_attack(CHANNEL, ERROR)
-    assert found.y == pytest.approx(2.5)
-    assert found.bound == pytest.approx(2.5)
-    assert found.attack == pytest.approx(np.array([[1, 0], [0.25, 0.75]]))
+    result = inference.minmax_attack(CHANNEL, ERROR)
+    assert result.y == pytest.approx(2.5)
+    assert result.bound == pytest.approx(2.5)
+    assert result.attack == pytest.approx(np.array([[1, 0], [0.25, 0.75]]))
     # (29): only two pairs have an error, so it is the same program
     assert inference.minmax_pair_attack(CHANNEL, ERROR).y == pytest.approx(2.5)
     # without seeing anything: always place 0, wrong with 1/4
@@ -115,13 +115,13 @@ def test_no_attack_beats_the_optimal_one(game, seed):
 @given(games(3, 3, 3), st.booleans())
 def test_minmax_equals_the_program_written_out(game, by_pair):
     _, channel, error = game
-    found = (inference.minmax_pair_attack if by_pair else inference.minmax_attack)(channel, error)
+    result = (inference.minmax_pair_attack if by_pair else inference.minmax_attack)(channel, error)
     y = naive.minmax(channel, error, by_pair)
-    assert found.y == pytest.approx(y, rel=1e-6, abs=1e-9)
-    assert found.bound <= y + 1e-6
-    errors = (channel @ found.attack) * error if by_pair else inference.conditional_error(channel, error, found.attack)
-    assert errors.max() == pytest.approx(found.y, rel=1e-9, abs=1e-12)
-    assert found.attack.sum(1) == pytest.approx(np.ones(channel.shape[1]))
+    assert result.y == pytest.approx(y, rel=1e-6, abs=1e-9)
+    assert result.bound <= y + 1e-6
+    errors = (channel @ result.attack) * error if by_pair else inference.conditional_error(channel, error, result.attack)
+    assert errors.max() == pytest.approx(result.y, rel=1e-9, abs=1e-12)
+    assert result.attack.sum(1) == pytest.approx(np.ones(channel.shape[1]))
 
 
 @FEW
@@ -223,15 +223,15 @@ def test_one_secret_and_unseen_observables():
     prior, channel = np.array([0.2, 0.8]), np.array([[1.0, 0.0], [1.0, 0.0]])
     assert inference.optimal_attack(prior, channel, ERROR).tolist() == [1, 1]
     assert inference.bayes(prior, channel)[1] == pytest.approx(prior)
-    for found in (inference.minmax_attack(channel, ERROR), inference.minmax_pair_attack(channel, ERROR)):
-        assert found.y == pytest.approx(5)
-        assert found.attack[1].sum() == pytest.approx(1)
+    for result in (inference.minmax_attack(channel, ERROR), inference.minmax_pair_attack(channel, ERROR)):
+        assert result.y == pytest.approx(5)
+        assert result.attack[1].sum() == pytest.approx(1)
 
 
 @pytest.mark.parametrize("by_pair", [False, True])
 def test_a_solver_that_stops_early_is_an_error(by_pair, monkeypatch):
     """Without steps it finds nothing, and nothing is passed off as an optimum."""
-    monkeypatch.setattr(minmax, "STEPS", 0)
+    monkeypatch.setattr(minmax, "MAX_STEPS", 0)
     monkeypatch.setattr(minmax, "PIVOTS", 0)
     d = euclidean(np.random.default_rng(0).uniform(0, 9, (12, 2)))
     channel = np.exp(-d) / np.exp(-d).sum(1, keepdims=True)

@@ -39,17 +39,17 @@ class TestPriors:
     def test_by_hand(self):
         """ann: cells 0, 0, 1, outside, 1, 1, 0: of six records inside three in either cell; visits 0, 1, 1, 0."""
         traces = traces_of({"ann": [0, 0, 1, -1, 1, 1, 0], "bob": [0, 7, 7, 7, 7, 7, 7, 7]})
-        found = priors(traces, GRID)
-        assert found.shares.loc["ann"].tolist() == [0.5, 0.5, 0, 0, 0, 0, 0, 0]
-        assert found.shares.loc["bob"].tolist() == [0.125, 0, 0, 0, 0, 0, 0, 0.875]
-        assert found.records.loc["ann"].to_dict() == {"inside": 6, "outside": 1, "counted": 6, "cells": 2}
-        found = priors(traces, GRID, ["bob", "ann"], "visits")
-        assert found.shares.index.tolist() == ["bob", "ann"]
-        assert found.shares.loc["ann"].tolist() == [0.5, 0.5, 0, 0, 0, 0, 0, 0]
+        result = priors(traces, GRID)
+        assert result.shares.loc["ann"].tolist() == [0.5, 0.5, 0, 0, 0, 0, 0, 0]
+        assert result.shares.loc["bob"].tolist() == [0.125, 0, 0, 0, 0, 0, 0, 0.875]
+        assert result.records.loc["ann"].to_dict() == {"inside": 6, "outside": 1, "counted": 6, "cells": 2}
+        result = priors(traces, GRID, ["bob", "ann"], "visits")
+        assert result.shares.index.tolist() == ["bob", "ann"]
+        assert result.shares.loc["ann"].tolist() == [0.5, 0.5, 0, 0, 0, 0, 0, 0]
         # his first record lies where her last one does, and is a visit of its own
-        assert found.shares.loc["bob"].tolist() == [0.5, 0, 0, 0, 0, 0, 0, 0.5]
-        assert found.records["counted"].tolist() == [2, 4]
-        assert found.records["outside"].tolist() == [0, 1]
+        assert result.shares.loc["bob"].tolist() == [0.5, 0, 0, 0, 0, 0, 0, 0.5]
+        assert result.records["counted"].tolist() == [2, 4]
+        assert result.records["outside"].tolist() == [0, 1]
 
     @settings(deadline=None)
     @given(walks, st.sampled_from(["records", "visits"]))
@@ -59,18 +59,18 @@ class TestPriors:
             return
         traces = traces_of(visits)
         before = traces.copy(deep=True)
-        found = priors(traces, GRID, count=count)
+        result = priors(traces, GRID, count=count)
         pd.testing.assert_frame_equal(traces, before, check_exact=True)
-        for user, own in traces.groupby("user", observed=True):
-            rows = list(zip(own["lat"], own["lng"], strict=True))
-            assert found.shares.loc[user].to_numpy() == pytest.approx(naive.prior(rows, GRID, count == "visits"), abs=1e-15)
-            assert found.records.loc[user, "inside"] + found.records.loc[user, "outside"] == len(own)
-            assert found.records.loc[user, "counted"] == sum(naive.counts(rows, GRID, count == "visits").values())
+        for user, user_traces in traces.groupby("user", observed=True):
+            rows = list(zip(user_traces["lat"], user_traces["lng"], strict=True))
+            assert result.shares.loc[user].to_numpy() == pytest.approx(naive.prior(rows, GRID, count == "visits"), abs=1e-15)
+            assert result.records.loc[user, "inside"] + result.records.loc[user, "outside"] == len(user_traces)
+            assert result.records.loc[user, "counted"] == sum(naive.counts(rows, GRID, count == "visits").values())
 
     def test_one_cell(self):
-        found = priors(traces_of({"ann": [3, 3, 3]}), GRID)
-        assert found.shares.loc["ann"].tolist() == [0, 0, 0, 1, 0, 0, 0, 0]
-        assert entropy(found.shares) == pytest.approx([0.0])
+        result = priors(traces_of({"ann": [3, 3, 3]}), GRID)
+        assert result.shares.loc["ann"].tolist() == [0, 0, 0, 1, 0, 0, 0, 0]
+        assert entropy(result.shares) == pytest.approx([0.0])
 
     def test_users_who_have_none(self):
         traces = traces_of({"ann": [0], "bob": [-1, -1]})
@@ -80,8 +80,8 @@ class TestPriors:
             priors(traces, GRID, ["ann"], "days")
 
     def test_nobody(self):
-        found = priors(traces_of({"ann": [0]}).head(0), GRID)
-        assert found.shares.shape == (0, 8)
+        result = priors(traces_of({"ann": [0]}).head(0), GRID)
+        assert result.shares.shape == (0, 8)
 
 
 class TestMostActive:
@@ -104,15 +104,15 @@ class TestDensestArea:
     def test_by_hand(self):
         """Six records fill three cells in a row; an area of two cells holds at most four of them, in the western two."""
         lattice = AreaGrid(float(latitude_of_arc(50_000 * 100.0)), 0.0, 400.0, 100.0, 4, 1)
-        found = densest_area(traces_of({"ann": [0, 0, 1, 1, 2, 2]}, lattice), 200.0, 100.0, 2, 1)
-        assert found.south == pytest.approx(lattice.south, abs=1e-9)
-        assert found.west == pytest.approx(0.0, abs=1e-9)
-        assert (found.width, found.height, found.columns, found.rows) == (200.0, 100.0, 2, 1)
+        result = densest_area(traces_of({"ann": [0, 0, 1, 1, 2, 2]}, lattice), 200.0, 100.0, 2, 1)
+        assert result.south == pytest.approx(lattice.south, abs=1e-9)
+        assert result.west == pytest.approx(0.0, abs=1e-9)
+        assert (result.width, result.height, result.columns, result.rows) == (200.0, 100.0, 2, 1)
 
     def test_ties_go_south_first(self):
         grid = AreaGrid(float(latitude_of_arc(50_000 * 100.0)), 0.0, 400.0, 400.0, 4, 4)
-        found = densest_area(traces_of({"ann": [1, 13]}, grid), 100.0, 100.0, 1, 1)
-        assert found.cells(*grid.centres_in_degrees()[[1]].T).tolist() == [0]
+        result = densest_area(traces_of({"ann": [1, 13]}, grid), 100.0, 100.0, 1, 1)
+        assert result.cells(*grid.centres_in_degrees()[[1]].T).tolist() == [0]
 
     @settings(deadline=None)
     @given(
@@ -127,8 +127,8 @@ class TestDensestArea:
         table = pd.DataFrame(
             {"user": "u", "t": pd.Timestamp("2020-01-01", tz="UTC"), "lat": lat, "lng": (lng + 180) % 360 - 180}
         )
-        found = densest_area(as_traces(table), width, height, columns, rows)
-        inside = (found.cells(lat, lng) >= 0).sum()
+        result = densest_area(as_traces(table), width, height, columns, rows)
+        inside = (result.cells(lat, lng) >= 0).sum()
         first, last = (int(np.floor(meridian_arc(x) / 251.7)) for x in (lat.min(), lat.max()))
         edges = latitude_of_arc(np.arange(first - rows + 1, last + 1) * 251.7)
 
@@ -169,17 +169,17 @@ class TestSmoothed:
 
     def test_stops_at_three_widths(self):
         grid = AreaGrid(45.0, 5.0, 500.0, 100.0, 5, 1)
-        found = smoothed([1, 0, 0, 0, 0], grid, 100.0, 1.0)
-        assert (found > 0).tolist() == [True, True, True, True, False]
+        result = smoothed([1, 0, 0, 0, 0], grid, 100.0, 1.0)
+        assert (result > 0).tolist() == [True, True, True, True, False]
 
     @settings(deadline=None, max_examples=30)
     @given(st.lists(st.integers(0, 5), min_size=8, max_size=8).filter(sum), st.floats(20, 500), st.floats(0, 1))
     def test_equals_its_definition(self, counts, width, weight):
         prior = np.array(counts) / sum(counts)
-        found = smoothed(prior, GRID, width, weight)
-        assert found == pytest.approx(naive.smoothed(prior, GRID, width, weight), abs=1e-12)
-        assert found.sum() == pytest.approx(1)
-        assert smoothed(np.array([prior, prior]), GRID, width, weight)[1] == pytest.approx(found)
+        result = smoothed(prior, GRID, width, weight)
+        assert result == pytest.approx(naive.smoothed(prior, GRID, width, weight), abs=1e-12)
+        assert result.sum() == pytest.approx(1)
+        assert smoothed(np.array([prior, prior]), GRID, width, weight)[1] == pytest.approx(result)
 
     def test_weight_nothing_changes_nothing(self):
         prior = np.full(8, 0.125)
@@ -215,8 +215,8 @@ class TestEntropy:
 class TestBetterInformed:
     def test_by_hand(self):
         """Home 0.4 and work 0.2 of 0.6 are 2/3 and 1/3; half-way: (0.4 + 2/3)/2, (0.2 + 1/3)/2, 0.05 each for the rest."""
-        found = better_informed([0.1, 0.4, 0.1, 0.2, 0.1, 0.1], 0.5)
-        assert found == pytest.approx([0.05, 8 / 15, 0.05, 4 / 15, 0.05, 0.05])
+        result = better_informed([0.1, 0.4, 0.1, 0.2, 0.1, 0.1], 0.5)
+        assert result == pytest.approx([0.05, 8 / 15, 0.05, 4 / 15, 0.05, 0.05])
 
     def test_equally_likely_cells_by_their_id(self):
         assert better_informed([0.25] * 4, 1.0).tolist() == [0.5, 0.5, 0, 0]
@@ -236,8 +236,8 @@ class TestBetterInformed:
 
     def test_rows_are_users(self):
         table = np.array([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]])
-        found = better_informed(table, 1.0)
-        assert found == pytest.approx(np.array([[0.625, 0.375, 0], [0, 0.375, 0.625]]))
+        result = better_informed(table, 1.0)
+        assert result == pytest.approx(np.array([[0.625, 0.375, 0], [0, 0.375, 0.625]]))
 
     def test_errors(self):
         with pytest.raises(ValueError, match=r"places must lie between 1 and the number of cells, 2, and be whole \(got 3\)"):

@@ -14,9 +14,9 @@ from mobpriv.channels.programs import written
 
 
 @st.composite
-def problems(draw, most=4):
+def problems(draw, max_places=4):
     """Prior, cost, distances of a few places in the plane; some cells may never occur."""
-    n = draw(st.integers(2, most))
+    n = draw(st.integers(2, max_places))
     rng = np.random.default_rng(draw(st.integers(0, 10_000)))
     prior = rng.dirichlet(np.ones(n)) * (rng.random(n) < 0.8)
     prior = prior / prior.sum() if prior.sum() else np.full(n, 1 / n)
@@ -40,19 +40,19 @@ def test_it_equals_the_twin(problem, epsilon, share):
 def test_what_is_left_out_is_left_out():
     """Two ends of a line on which the middle is never visited: 1/(2e) with its row, 1/(1 + e²) without, and the pairs as given."""
     half, line = np.array([0.5, 0.0, 0.5]), euclidean(np.column_stack([np.arange(3.0), np.zeros(3)]))
-    whole = written.optimum(half, hamming(3), d_epsilon=line, epsilon=1.0)
-    assert whole == (pytest.approx(1 / (2 * np.e)), 18)
+    full = written.optimum(half, hamming(3), d_epsilon=line, epsilon=1.0)
+    assert full == (pytest.approx(1 / (2 * np.e)), 18)
     ends = written.optimum(half, hamming(3), d_epsilon=line, epsilon=1.0, secrets=[0, 2])
     assert ends == (pytest.approx(1 / (1 + np.e**2)), 6)
-    assert written.optimum(half, hamming(3), d_epsilon=line, epsilon=1.0, observables=[0, 2]) == (whole.cost, 12)
+    assert written.optimum(half, hamming(3), d_epsilon=line, epsilon=1.0, observables=[0, 2]) == (full.cost, 12)
     neighbours = (np.array([0, 1, 1, 2]), np.array([1, 0, 2, 1]))
-    assert written.optimum(half, hamming(3), d_epsilon=line, epsilon=1.0, pairs=neighbours) == (pytest.approx(whole.cost), 12)
-    told = written.optimum(half, hamming(3), line, 0.5, estimates=[1])  # the middle is no wrong guess: 1 from both ends
-    assert told == (pytest.approx(0.0, abs=1e-9), 4)
+    assert written.optimum(half, hamming(3), d_epsilon=line, epsilon=1.0, pairs=neighbours) == (pytest.approx(full.cost), 12)
+    result = written.optimum(half, hamming(3), line, 0.5, estimates=[1])  # the middle is no wrong guess: 1 from both ends
+    assert result == (pytest.approx(0.0, abs=1e-9), 4)
 
 
 @settings(deadline=None, max_examples=25)
-@given(problems(most=3), st.floats(0.1, 0.95))
+@given(problems(max_places=3), st.floats(0.1, 0.95))
 def test_the_game_has_the_value_of_the_program(problem, share):
     """Theorem 1: the least cost over all attacks that can be best responses is that of (21)."""
     prior, cost, d = problem

@@ -48,19 +48,19 @@ def test_everybody_where_a_data_set_does_not_say_who_the_persons_are(tmp_path):
 
 
 def test_both_halves_of_the_area():
-    found = joint.prepare_halves(columns=8, rows=6, users=12)
-    whole = thesis_3.prepare()
-    for half, of_all in ((found.known, whole.known), (found.secret, whole.secret)):
-        there = found.grid.cells(of_all["lat"].to_numpy(), of_all["lng"].to_numpy()) >= 0
-        expected = of_all[there & of_all["user"].isin(found.users).to_numpy()]
+    result = joint.prepare_halves(columns=8, rows=6, users=12)
+    full = thesis_3.prepare()
+    for half, all_traces in ((result.known, full.known), (result.secret, full.secret)):
+        there = result.grid.cells(all_traces["lat"].to_numpy(), all_traces["lng"].to_numpy()) >= 0
+        expected = all_traces[there & all_traces["user"].isin(result.users).to_numpy()]
         assert half[["t", "lat", "lng"]].to_numpy().tolist() == expected[["t", "lat", "lng"]].to_numpy().tolist()
-    counts = found.known["user"].value_counts()
-    assert found.users == sorted(found.users, key=lambda user: (-counts[user], user))
-    assert all(user.startswith("p") for user in found.users)
-    assert sorted(found.attacked) == sorted(set(found.secret["user"]))
-    assert f"{shown(len(found.known))} training and {shown(len(found.secret))} test records inside" in found.selection
-    attack = thesis_3.attacks()[0].fit(found.known)
-    assert len(reidentified(attack.rank(found.secret), found.attacked)) == len(found.attacked)
+    counts = result.known["user"].value_counts()
+    assert result.users == sorted(result.users, key=lambda user: (-counts[user], user))
+    assert all(user.startswith("p") for user in result.users)
+    assert sorted(result.attacked) == sorted(set(result.secret["user"]))
+    assert f"{shown(len(result.known))} training and {shown(len(result.secret))} test records inside" in result.selection
+    attack = thesis_3.attacks()[0].fit(result.known)
+    assert len(reidentified(attack.rank(result.secret), result.attacked)) == len(result.attacked)
 
 
 def test_halves_take_no_more_users_than_there_are():
@@ -89,22 +89,22 @@ def test_kilometres_for_the_reader():
 def test_where_everybody_is():
     setting = joint.prepare(columns=4, rows=3, users=1)
     cells = setting.grid.cells(setting.traces["lat"].to_numpy(), setting.traces["lng"].to_numpy())
-    assert joint.everybody(setting).tolist() == [(cells == cell).sum() for cell in range(12)]
+    assert joint.records_per_cell(setting).tolist() == [(cells == cell).sum() for cell in range(12)]
 
 
 def test_what_a_channel_is_worth():
     """The truth in half the cases and the first cell else, by hand; 1 km between both."""
     d = euclidean(np.array([[0.0, 0.0], [1000.0, 0.0]]))
-    found = joint.worth(Area([0.4, 0.6], d), np.array([[0.8, 0.2], [0.5, 0.5]]))
-    assert found["cost"] == pytest.approx(0.4 * 0.2 + 0.6 * 0.5)
-    assert found["AP"] == pytest.approx(min(0.32, 0.3) + min(0.08, 0.3))  # km, the likelier of the two cells for each answer
-    assert found["epsilon"] == pytest.approx(np.log(0.5 / 0.2) / 1000)
+    result = joint.cost_and_privacy(Area([0.4, 0.6], d), np.array([[0.8, 0.2], [0.5, 0.5]]))
+    assert result["cost"] == pytest.approx(0.4 * 0.2 + 0.6 * 0.5)
+    assert result["AP"] == pytest.approx(min(0.32, 0.3) + min(0.08, 0.3))  # km, the likelier of the two cells for each answer
+    assert result["epsilon"] == pytest.approx(np.log(0.5 / 0.2) / 1000)
 
 
 def test_noise_on_the_cells_of_an_area():
     grid = joint.prepare(columns=3, rows=2, users=1).grid
     edges = [1000 * np.array([0.0, 5.0, 10.0, 15.0]), 1000 * np.array([0.0, 4.0, 8.0])]
-    assert joint.laplace(grid, 0.0006) == pytest.approx(planar_laplace(*edges, 0.0006), rel=1e-12)
+    assert joint.laplace_channel(grid, 0.0006) == pytest.approx(planar_laplace(*edges, 0.0006), rel=1e-12)
 
 
 def rows_of(table, mechanism):
@@ -168,7 +168,7 @@ def test_an_adversary_who_knows_the_prior_alone_finds_what_was_promised():
     bits = [row["bits"] for row in table if row["mechanism"] == "differential" and row["kind"] != "place"]
     # π: four cells; half of it moved to the two likeliest, 0.4 and 0.3; squares 0.16 : 0.01 : 0.04 : 0.09
     shares = [0.4, 0.1, 0.2, 0.3], [0.2 + 2 / 7, 0.05, 0.1, 0.15 + 1.5 / 7], np.array([16, 1, 4, 9]) / 30
-    assert bits == pytest.approx([-sum(p * np.log2(p) for p in of) for of in shares])
+    assert bits == pytest.approx([-sum(p * np.log2(p) for p in prior) for prior in shares])
 
 
 def test_all_users_give_the_same_in_one_process_and_in_two_and_are_kept():
@@ -179,13 +179,13 @@ def test_all_users_give_the_same_in_one_process_and_in_two_and_are_kept():
             kept[name] = compute()
         return kept[name]
 
-    alone = joint.of_all(joint.scenario_2, users, LINE, [0.8e-3], [0.5], workers=1)
-    both = joint.of_all(joint.scenario_2, users, LINE, [0.8e-3], [0.5], keep=keep, workers=2)
+    alone = joint.for_each_user(joint.scenario_2, users, LINE, [0.8e-3], [0.5], workers=1)
+    both = joint.for_each_user(joint.scenario_2, users, LINE, [0.8e-3], [0.5], keep=keep, workers=2)
     assert alone == both
     assert [row["user"] for row in alone] == [1, 1, 1, 2, 2, 2]
     assert set(kept) == {"scenario_2-1", "scenario_2-2"}
     kept["scenario_2-2"] = []
-    assert {row["user"] for row in joint.of_all(joint.scenario_2, users, LINE, [0.8e-3], [0.5], keep=keep)} == {1}
+    assert {row["user"] for row in joint.for_each_user(joint.scenario_2, users, LINE, [0.8e-3], [0.5], keep=keep)} == {1}
 
 
 # --------------------------------------------------------------------------------------------------------- the time it takes
@@ -252,9 +252,9 @@ def program(prior, d_m, epsilon=None):
     right.append(-d_m / 1000)
     sums = np.kron(np.eye(n), np.r_[np.ones(n)])
     cost, bounds = np.r_[(prior[:, None] * COST).ravel(), np.zeros(n)], [(0, 1)] * (n * n) + [(None, None)] * n
-    found = linprog(cost, rows, right, np.hstack([sums, np.zeros((n, n))]), np.ones(n), bounds=bounds)
-    assert found.status == 0
-    return found
+    result = linprog(cost, rows, right, np.hstack([sums, np.zeros((n, n))]), np.ones(n), bounds=bounds)
+    assert result.status == 0
+    return result
 
 
 def test_the_adversary_of_e_j9_by_hand():
@@ -282,11 +282,11 @@ def test_what_the_joint_channel_costs_more_is_more_than_the_programs_say_of_eith
 def test_the_curve_of_costs_against_the_programs_and_its_slope_against_their_multiplier():
     shares = [0.2, 0.4, 0.6, 0.8, 0.9]
     rows = joint.frontier(Area(PI, D), [EPSILON], shares)
-    own = [row for row in rows if row["mechanism"] == "distortion"]
+    distortion = [row for row in rows if row["mechanism"] == "distortion"]
     both = [row for row in rows if row["mechanism"] == "joint"]
     (flat,) = (row for row in rows if row["mechanism"] == "differential")
-    assert [row["d_m"] for row in own] == pytest.approx([share * D_MAX for share in shares])
-    for row, epsilon in [(row, None) for row in own] + [(row, EPSILON) for row in both]:
+    assert [row["d_m"] for row in distortion] == pytest.approx([share * D_MAX for share in shares])
+    for row, epsilon in [(row, None) for row in distortion] + [(row, EPSILON) for row in both]:
         assert row["cost"] == pytest.approx(program(PI, row["d_m"], epsilon).fun, rel=1e-6)
     assert {row["cost"] for row in both if row["d_m"] <= flat["d_m"]} <= {flat["cost"]}
     assert sum(row["d_m"] <= flat["d_m"] for row in both) in range(1, len(shares))
@@ -363,8 +363,8 @@ def test_as_the_paper_did_below_ap_the_optimum_is_another():
 
 def test_both_sides_of_the_approximation_take_the_largest_ap():
     full = joint.of_largest_ap(Area(PI, D, COST), 0.3 * D_MAX, EPSILON).certificate
-    found = nearby.joint(PI, COST, D, 0.3 * D_MAX, D, EPSILON, D, 9000.0).certificate
-    assert found.distortion == pytest.approx(full.distortion, rel=1e-6)
+    result = nearby.joint(PI, COST, D, 0.3 * D_MAX, D, EPSILON, D, 9000.0).certificate
+    assert result.distortion == pytest.approx(full.distortion, rel=1e-6)
     binding = joint.of_largest_ap(Area(PI, D, COST), 0.95 * D_MAX, EPSILON).certificate
     assert binding.distortion == pytest.approx(0.95 * D_MAX, rel=1e-7)
     assert binding.cost == pytest.approx(program(PI, 0.95 * D_MAX, EPSILON).fun, rel=1e-6)

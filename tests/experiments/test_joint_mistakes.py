@@ -116,12 +116,12 @@ def test_every_scenario_refuses(given, message):
             scenario()
 
 
-def informed(*how):
-    return lambda: joint.prior_knowledge(Area(PRIOR, LINE), [1e-3], *how)
+def informed(*options):
+    return lambda: joint.prior_knowledge(Area(PRIOR, LINE), [1e-3], *options)
 
 
-def of_all(priors, **how):
-    return lambda: joint.of_all(joint.scenario_1, priors, LINE, [1e-3], **how)
+def for_each_user(priors, **options):
+    return lambda: joint.for_each_user(joint.scenario_1, priors, LINE, [1e-3], **options)
 
 
 MISTAKES = {
@@ -136,9 +136,9 @@ MISTAKES = {
     "no adversary": (informed([]), r"weights and powers are both empty"),
     "places > cells": (informed([0.5], (), 4), r"places must lie between 1 and the number of cells, 3, and be whole \(got 4\)"),
     "half a place": (lambda: better_informed(PRIOR, 0.5, 1.5), r"places must lie between 1 .* and be whole \(got 1\.5\)"),
-    "no worker": (of_all([PRIOR], workers=0), r"workers must be a whole number, at l"),
-    "nan for all": (of_all([PRIOR, WITHOUT_NUMBER]), r"finite \(got nan in row 1, of sec"),
-    "nobody": (of_all([]), r"a prior is one probability a secret"),
+    "no worker": (for_each_user([PRIOR], workers=0), r"workers must be a whole number, at l"),
+    "nan for all": (for_each_user([PRIOR, WITHOUT_NUMBER]), r"finite \(got nan in row 1, of sec"),
+    "nobody": (for_each_user([]), r"a prior is one probability a secret"),
     "area without width": (lambda: AreaGrid(45.0, 7.0, 0.0), r"width must be positive, in m \(got 0\.0\)"),
     "area nowhere": (lambda: AreaGrid(np.nan, 7.0), r"south must lie in \[-90, 90\]"),
     "area at the pole": (lambda: AreaGrid(89.99, 7.0), r"beyond the pole"),

@@ -16,15 +16,15 @@ import numpy as np
 
 GAP = 1e-8
 """Largest relative gap between cost and bound of a channel called exact."""
-ROUNDING = 1e-14
+SUM_ROUNDING = 1e-14
 """Rounding error of sums of doubles, as a share of the largest cost: a smaller gap counts as none."""
-SMALLEST = 1e-280
-"""Lower limit of the largest cost when ROUNDING is applied: sums of smaller doubles lose their digits."""
+SMALLEST_COST = 1e-280
+"""Lower limit of the largest cost when SUM_ROUNDING is applied: sums of smaller doubles lose their digits."""
 VIOLATION = 1e-9
 """Largest violation of (22b), and of (24c) as a share of d_m, of a channel called exact."""
 
 
-class Pairs(NamedTuple):
+class PairConstraints(NamedTuple):
     """Constraints p_o(target) >= ratio p_o(source): those of observable o are first[o] .. first[o + 1] of the lists."""
 
     first: np.ndarray
@@ -41,7 +41,7 @@ class Program:
     """
 
     kappa: np.ndarray
-    pairs: Pairs
+    pairs: PairConstraints
     F: np.ndarray
     d_m: float | None = None
     reward: float = 0.0
@@ -82,7 +82,7 @@ class Certificate:
     @property
     def gap(self) -> float:
         """(cost - bound) / cost; 0 if they are equal up to rounding, which matters for costs near 0."""
-        if self.cost - self.bound <= ROUNDING * max(self.unit, SMALLEST):
+        if self.cost - self.bound <= SUM_ROUNDING * max(self.unit, SMALLEST_COST):
             return 0.0
         return (self.cost - self.bound) / abs(self.cost) if self.cost else np.inf
 
@@ -92,13 +92,13 @@ class Certificate:
         return self.gap <= GAP and self.violation <= VIOLATION and short <= VIOLATION
 
     def __str__(self) -> str:
-        said = f"cost {self.cost:.8g}, bound {self.bound:.8g}, gap {self.gap:.1e}, violation {self.violation:.1e}"
-        said += f", effective epsilon {self.epsilon:.6g}"
+        text = f"cost {self.cost:.8g}, bound {self.bound:.8g}, gap {self.gap:.1e}, violation {self.violation:.1e}"
+        text += f", effective epsilon {self.epsilon:.6g}"
         if self.distortion is not None:
-            said += f", distortion privacy {self.distortion:.6g}" + (
+            text += f", distortion privacy {self.distortion:.6g}" + (
                 f" of {self.d_m:.6g} asked" if self.d_m is not None else ""
             )
-        return f"{'exact' if self.exact else 'NOT exact'}: {said}"
+        return f"{'exact' if self.exact else 'NOT exact'}: {text}"
 
 
 def value(program: Program, P: np.ndarray) -> float:

@@ -8,10 +8,10 @@ from mobpriv.channels import checks
 
 
 @dataclass(frozen=True)
-class Problem:
+class ChannelProblem:
     """min (11), or (12) if `worst_case`, over channels with p(o|s) <= exp(B(s, s')) p(o|s'), B the exponents, and AP >= d_m.
 
-    `checked` makes one from a caller's arguments, `posed` from checked arrays. With a `reward` the objective is (11) less reward * AP.
+    `checked_problem` makes one from a caller's arguments, `posed` from checked arrays. With a `reward` the objective is (11) less reward * AP.
     """
 
     prior: np.ndarray  # (S,)
@@ -51,7 +51,7 @@ def scaled(d_epsilon: np.ndarray, epsilon: float) -> np.ndarray:
     return epsilon * d_epsilon
 
 
-def checked(prior, cost, exponents, error=None, d_m: float | None = None, worst_case: bool = False) -> Problem:
+def checked_problem(prior, cost, exponents, error=None, d_m: float | None = None, worst_case: bool = False) -> ChannelProblem:
     """The problem, with `exponents` (S, S) or one number for all pairs. ValueError if invalid or if no channel is feasible."""
     prior = checks.prior(prior)
     checks.affordable(len(prior), len(prior) if worst_case else np.count_nonzero(prior))
@@ -63,11 +63,11 @@ def checked(prior, cost, exponents, error=None, d_m: float | None = None, worst_
     return posed(prior, cost, exponents, error, d_m, worst_case)
 
 
-def posed(prior, cost, exponents, error=None, d_m: float | None = None, worst_case: bool = False) -> Problem:
+def posed(prior, cost, exponents, error=None, d_m: float | None = None, worst_case: bool = False) -> ChannelProblem:
     """The problem of checked arrays. ValueError if no channel is feasible."""
     if np.ndim(exponents) == 0:
         exponents = np.where(np.eye(len(prior), dtype=bool), 0.0, exponents)
-    problem = Problem(prior, cost, exponents, error, d_m, worst_case)
+    problem = ChannelProblem(prior, cost, exponents, error, d_m, worst_case)
     if d_m is None:
         return problem
     if not 0 <= d_m <= problem.d_max * (1 + 1e-12):

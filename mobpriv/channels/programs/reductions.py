@@ -36,7 +36,7 @@ constraint, and ratio = exp(-B).
 import numba
 import numpy as np
 
-from mobpriv.channels.programs.certificate import VIOLATION, Pairs, Program
+from mobpriv.channels.programs.certificate import VIOLATION, PairConstraints, Program
 
 NEIGHBOURHOOD = 4
 """Size of the neighbourhood of a secret that does not fit, from which only the worst is added to the program at once."""
@@ -114,7 +114,7 @@ def kept_estimates(error: np.ndarray) -> np.ndarray:
 
 
 def first_pairs(exponents: np.ndarray, secrets: np.ndarray, core: int, new: np.ndarray, observables: np.ndarray) -> np.ndarray:
-    """The pairs that `new` secrets (a mask) add to a program, by their `numbers`.
+    """The pairs that `new` secrets (a mask) add to a program, by their `pair_numbers`.
 
     For every observable these are the pairs of neighbours with at least one of the first `core` secrets. A secret without a
     pair gets p >= 0, which otherwise follows from the pairs.
@@ -124,10 +124,10 @@ def first_pairs(exponents: np.ndarray, secrets: np.ndarray, core: int, new: np.n
     alone = np.setdiff1d(np.arange(len(secrets)), pairs)
     pairs = np.concatenate([pairs, np.column_stack([alone, alone])])
     source, target = secrets[pairs[new[pairs].any(axis=1)]].T
-    return numbers(observables[:, None], source, target, len(exponents)).ravel()
+    return pair_numbers(observables[:, None], source, target, len(exponents)).ravel()
 
 
-def numbers(o, source, target, size: int):
+def pair_numbers(o, source, target, size: int):
     """One number for the constraint p(target) >= ratio p(source) of observable o, in the order of the observables."""
     return (np.asarray(o, dtype=np.int64) * size + source) * size + target
 
@@ -139,7 +139,7 @@ def merged(numbers: np.ndarray, more: np.ndarray) -> np.ndarray:
     return both[np.append(True, both[1:] != both[:-1])] if len(both) else both
 
 
-def listed(exponents: np.ndarray, secrets: np.ndarray, numbers: np.ndarray, observables: np.ndarray) -> Pairs:
+def listed(exponents: np.ndarray, secrets: np.ndarray, numbers: np.ndarray, observables: np.ndarray) -> PairConstraints:
     """The program's pairs from their sorted `numbers`; a pair of a secret with itself says p >= 0."""
     size = len(exponents)
     rest, target = np.divmod(numbers, size)
@@ -149,7 +149,7 @@ def listed(exponents: np.ndarray, secrets: np.ndarray, numbers: np.ndarray, obse
     row = np.empty(size, dtype=np.int64)
     row[secrets] = np.arange(len(secrets))
     first = np.append(np.searchsorted(o, observables), len(o))
-    return Pairs(first, row[source], row[target], ratio)
+    return PairConstraints(first, row[source], row[target], ratio)
 
 
 @numba.njit(cache=True)
@@ -217,7 +217,7 @@ def distorting(P: np.ndarray, program: Program) -> np.ndarray:
 
 
 def broken(P, ratio, secrets, core, observables) -> tuple[float, np.ndarray]:
-    """The share of a constant channel that repairs all pairs of P, and the `numbers` of pairs to add.
+    """The share of a constant channel that repairs all pairs of P, and the `pair_numbers` of pairs to add.
 
     Those are the pairs violated by more than REPAIR would repair, and the NEARLY violated ones.
     """
@@ -226,7 +226,7 @@ def broken(P, ratio, secrets, core, observables) -> tuple[float, np.ndarray]:
     if share <= REPAIR:
         return share, np.empty(0, dtype=np.int64)
     o, source, target = np.nonzero(_breaks(P, const, inner, core))
-    return share, numbers(observables[o], secrets[source], secrets[target], len(ratio))
+    return share, pair_numbers(observables[o], secrets[source], secrets[target], len(ratio))
 
 
 @numba.njit(cache=True)
@@ -247,9 +247,9 @@ def _breaks(P, const, ratio, core):
 
 def misfits(P, ratio, secrets, core) -> np.ndarray:
     """Secrets outside the program that cannot be added given the core: sum_o L_o > 1 or sum_o U_o < 1."""
-    others, left = _others(P, ratio, secrets[:core])
-    failed = (left < -1e-12) & ~np.isin(others, secrets)
-    return _worst(others[failed], -left[failed], ratio)
+    others, room_left = _others(P, ratio, secrets[:core])
+    failed = (room_left < -1e-12) & ~np.isin(others, secrets)
+    return _worst(others[failed], -room_left[failed], ratio)
 
 
 def extended(P, ratio, core, prior) -> tuple[np.ndarray, np.ndarray]:
@@ -261,8 +261,8 @@ def extended(P, ratio, core, prior) -> tuple[np.ndarray, np.ndarray]:
     columns = np.zeros((len(P), len(prior)))
     columns[:, core] = P[:, : len(core)]
     average = columns @ prior / (columns @ prior).sum()
-    others, left = _others(P, ratio, core)
-    others = others[np.argsort(left, kind="stable")]
+    others, room_left = _others(P, ratio, core)
+    others = others[np.argsort(room_left, kind="stable")]
     short = fill_in(columns, np.ascontiguousarray(ratio), np.concatenate([core, others]), len(core), average)
     columns[:, others[short > 0]] = average[:, None]
     return columns, _worst(others[short > 0], short[short > 0], ratio)
@@ -287,9 +287,9 @@ def _worst(failed: np.ndarray, short: np.ndarray, ratio: np.ndarray) -> np.ndarr
 @numba.njit(cache=True)
 def room(P, ratio):
     """min(1 - sum_o L_o, sum_o U_o - 1) of every secret (row of ratio, a column for each of P): below 0 it does not fit."""
-    left = np.empty(len(ratio))
+    room_left = np.empty(len(ratio))
     for i in range(len(ratio)):
-        least, most = 0.0, 0.0
+        low_sum, high_sum = 0.0, 0.0
         for o in range(len(P)):
             low, high = 0.0, np.inf
             for t in range(P.shape[1]):
@@ -297,10 +297,10 @@ def room(P, ratio):
                 if k > 0:
                     low = max(low, k * P[o, t])
                     high = min(high, P[o, t] / k)
-            least += low
-            most += high
-        left[i] = min(1 - least, most - 1)
-    return left
+            low_sum += low
+            high_sum += high
+        room_left[i] = min(1 - low_sum, high_sum - 1)
+    return room_left
 
 
 @numba.njit(cache=True)
@@ -312,14 +312,14 @@ def fill_in(columns, ratio, order, known, average):
     """
     m = len(columns)
     short = np.zeros(len(order) - known)
-    there = list(order[:known])
+    placed = list(order[:known])
     low, high = np.empty(m), np.empty(m)
     for i in range(known, len(order)):
         s = order[i]
         low[:] = 0.0
         high[:] = np.inf
         bound = False
-        for t in there:
+        for t in placed:
             k = ratio[s, t]
             if k > 0:
                 bound = True
@@ -328,14 +328,14 @@ def fill_in(columns, ratio, order, known, average):
                     high[o] = min(high[o], columns[o, t] / k)
         if not bound:
             columns[:, s] = average
-            there.append(s)
+            placed.append(s)
             continue
-        least, most = low.sum(), high.sum()
-        if least > 1 + 1e-12 or most < 1 - 1e-12:
-            short[i - known] = max(least - 1, 1 - most)
+        low_sum, high_sum = low.sum(), high.sum()
+        if low_sum > 1 + 1e-12 or high_sum < 1 - 1e-12:
+            short[i - known] = max(low_sum - 1, 1 - high_sum)
             continue
-        share = min(1.0, max(0.0, (1 - least) / (most - least))) if most > least else 0.0
+        share = min(1.0, max(0.0, (1 - low_sum) / (high_sum - low_sum))) if high_sum > low_sum else 0.0
         columns[:, s] = low + share * (high - low)
         columns[:, s] /= columns[:, s].sum()
-        there.append(s)
+        placed.append(s)
     return short

@@ -12,16 +12,16 @@ from typing import NamedTuple
 import numpy as np
 
 from mobpriv.channels.programs import reductions
-from mobpriv.channels.programs.certificate import GAP, ROUNDING, Multipliers, Program, lower_bound, value
-from mobpriv.channels.programs.problem import Problem
+from mobpriv.channels.programs.certificate import GAP, SUM_ROUNDING, Multipliers, Program, lower_bound, value
+from mobpriv.channels.programs.problem import ChannelProblem
 from mobpriv.channels.programs.solvers import generation, highs, interior
 from mobpriv.channels.programs.solvers.points import Warm
 
 TINY = 1e-10
 """An observable is left out if every secret gives it with a smaller probability than this."""
-GAPS = (3e-3, 1e-4, GAP / 4)
+GAP_LEVELS = (3e-3, 1e-4, GAP / 4)
 """Relative gaps of the programs; the first, larger ones serve to find violated pairs and secrets."""
-TIGHT = len(GAPS) - 1
+TIGHT_LEVEL = len(GAP_LEVELS) - 1
 MARGIN = 1e-3
 """The tight programs begin once this share of a constant channel repairs a loose solution."""
 ROUNDS = 60
@@ -29,11 +29,11 @@ IN_VAIN, PROMOTIONS = 2, 3
 """Tight rounds in which rounding alone violates listed pairs, after which the channel is accepted; times that single secrets
 become core before all of the program do.
 """
-NONE = np.empty(0, dtype=np.int64)
+NO_INDICES = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
-class Found:
+class SolvedProgram:
     """What was learned about the program: with another reward it needs much the same secrets and pairs."""
 
     secrets: np.ndarray
@@ -61,45 +61,49 @@ class Solution(NamedTuple):
 
     channel: np.ndarray
     bound: float
-    found: Found
+    program: SolvedProgram
 
 
-def solve(problem: Problem, solver: ModuleType = interior, again: Found | None = None) -> Solution:
+def solve(problem: ChannelProblem, solver: ModuleType = interior, previous: SolvedProgram | None = None) -> Solution:
     """A channel that is optimal up to GAP, or the best found; a certificate must check it.
 
-    `again` is what was learned of this problem with another reward. If `solver` ends before the gap is closed, all secrets
+    `previous` is what was learned of this problem with another reward. If `solver` ends before the gap is closed, all secrets
     become core, and after that the library solver is tried; the best channel is kept. The library solver alone is used for
     (12), and for a d_m that leaves no interior. `generation` solves only (21).
     """
-    at = _begun(problem, solver, again)
+    state = _begun(problem, solver, previous)
     for rounds in range(1, ROUNDS + 1):  # noqa: B007
-        at.list_neighbours()
-        program, core = at.program(), at.secrets[: at.core]
+        state.list_neighbours()
+        program, core = state.program(), state.secrets[: state.core]
         try:
-            P, multipliers = at.solved(program)
+            P, multipliers = state.solved(program)
         except generation.Stopped:
-            at.solver = highs
+            state.solver = highs
             continue
-        at.bound = max(at.bound, lower_bound(program, multipliers))
-        share, listed, done = at.looked_at(P)
+        state.bound = max(state.bound, lower_bound(program, multipliers))
+        share, listed, done = state.check(P)
         P = reductions.mended(P, share)
-        added, promoted = reductions.misfits(P, at.ratio, at.secrets, at.core), NONE
+        added, promoted = reductions.misfits(P, state.ratio, state.secrets, state.core), NO_INDICES
         if done and not len(added):
-            promoted = at.filled_in(program, P)
+            promoted = state.complete(program, P)
             if promoted is None:
                 break
-        at.tighten(settled=(share <= MARGIN or len(listed) == len(at.pairs)) and not len(added))
-        at.take_in(listed, added, promoted)
-    if at.best is None:  # ROUNDS did not suffice
-        at.best, _ = reductions.extended(P, at.ratio, core, problem.prior)
+        state.tighten(settled=(share <= MARGIN or len(listed) == len(state.pairs)) and not len(added))
+        state.extend(listed, added, promoted)
+    if state.best is None:  # ROUNDS did not suffice
+        state.best, _ = reductions.extended(P, state.ratio, core, problem.prior)
     channel = np.zeros(problem.cost.shape)
-    channel[:, at.observables] = _tidied(at.best, problem).T
+    channel[:, state.observables] = _tidied(state.best, problem).T
     rows = int((program.pairs.source != program.pairs.target).sum())
-    name = at.solver.__name__.rpartition(".")[2]
-    return Solution(channel, at.bound, Found(at.secrets, at.core, len(at.observables), rows, rounds, name, at.pairs, at.warm))
+    name = state.solver.__name__.rpartition(".")[2]
+    return Solution(
+        channel,
+        state.bound,
+        SolvedProgram(state.secrets, state.core, len(state.observables), rows, rounds, name, state.pairs, state.warm),
+    )
 
 
-def _begun(problem: Problem, solver: ModuleType, again: Found | None) -> "_Standing":
+def _begun(problem: ChannelProblem, solver: ModuleType, previous: SolvedProgram | None) -> "_State":
     """The first program, with the secrets that occur, or with those of the same program with another reward."""
     ratio = reductions.ratios(problem.exponents)
     occur = np.flatnonzero((problem.prior > 0) | problem.worst_case)
@@ -108,15 +112,20 @@ def _begun(problem: Problem, solver: ModuleType, again: Found | None) -> "_Stand
     F = np.zeros((0, len(problem.prior)))
     if problem.d_m or problem.reward:
         F = problem.prior * problem.error.T[reductions.kept_estimates(problem.error[problem.prior > 0])]
-    at = _Standing(problem, ratio, observables, F, _suitable(problem, solver, ratio, F), occur, len(occur))
-    if again is not None:
-        at.secrets, at.core, at.pairs, at.warm = again.secrets, again.core, again.pairs, again.warm.for_reward()
-        at.known[at.secrets] = True
-    at.level = TIGHT if at.solver is not interior else 0 if again is None else 1
-    return at
+    state = _State(problem, ratio, observables, F, _suitable(problem, solver, ratio, F), occur, len(occur))
+    if previous is not None:
+        state.secrets, state.core, state.pairs, state.warm = (
+            previous.secrets,
+            previous.core,
+            previous.pairs,
+            previous.warm.for_reward(),
+        )
+        state.known[state.secrets] = True
+    state.level = TIGHT_LEVEL if state.solver is not interior else 0 if previous is None else 1
+    return state
 
 
-def _suitable(problem: Problem, solver: ModuleType, ratio: np.ndarray, F: np.ndarray) -> ModuleType:
+def _suitable(problem: ChannelProblem, solver: ModuleType, ratio: np.ndarray, F: np.ndarray) -> ModuleType:
     """The solver asked for, if it can solve the problem."""
     unbound = not ratio[~np.eye(len(ratio), dtype=bool)].any()
     if unbound and problem.d_m and not problem.worst_case and solver is interior:
@@ -127,18 +136,18 @@ def _suitable(problem: Problem, solver: ModuleType, ratio: np.ndarray, F: np.nda
 
 
 @dataclass
-class _Standing:
+class _State:
     """State of the rounds: the lists so far, the solver and its gap, the best channel and the best bound."""
 
-    problem: Problem
+    problem: ChannelProblem
     ratio: np.ndarray  # exp(-B)
     observables: np.ndarray  # that are kept
     F: np.ndarray  # pi(s) d(h, s), (estimates that are kept, S)
     solver: ModuleType
     secrets: np.ndarray  # in the program, the core first
     core: int
-    level: int = 0  # index into GAPS
-    pairs: np.ndarray = field(default_factory=NONE.copy)  # listed, by their numbers
+    level: int = 0  # index into GAP_LEVELS
+    pairs: np.ndarray = field(default_factory=NO_INDICES.copy)  # listed, by their numbers
     warm: Warm = field(default_factory=Warm)
     best: np.ndarray | None = None  # columns over all secrets (observables kept, S)
     least: float = np.inf  # cost of `best`
@@ -171,18 +180,18 @@ class _Standing:
     def solved(self, program: Program) -> tuple[np.ndarray, Multipliers]:
         """Columns that sum to 1 over the observables and satisfy (24c), and multipliers."""
         warm = {"warm": self.warm} if self.solver is interior else {}
-        P, multipliers = self.solver.solve(program, GAPS[self.level], **warm)
+        P, multipliers = self.solver.solve(program, GAP_LEVELS[self.level], **warm)
         return reductions.distorting(P / P.sum(axis=0), program), multipliers
 
-    def looked_at(self, P: np.ndarray) -> tuple[float, np.ndarray, bool]:
+    def check(self, P: np.ndarray) -> tuple[float, np.ndarray, bool]:
         """The share of a constant channel that repairs P; the pairs with those it violates; whether the repaired P counts."""
         share, broken = reductions.broken(P, self.ratio, self.secrets, self.core, self.observables)
-        listed, tight = reductions.merged(self.pairs, broken), self.level == TIGHT
+        listed, tight = reductions.merged(self.pairs, broken), self.level == TIGHT_LEVEL
         # violated although all are listed: rounding
         self.in_vain += tight and share > reductions.REPAIR and len(listed) == len(self.pairs)
         return share, listed, tight and (share <= reductions.REPAIR or self.in_vain > IN_VAIN)
 
-    def filled_in(self, program: Program, P: np.ndarray) -> np.ndarray | None:
+    def complete(self, program: Program, P: np.ndarray) -> np.ndarray | None:
         """Fill in all secrets from the core, and return those that should become core.
 
         Those are the secrets that do not fit. If all fit and the gap is still open, they are all secrets of the program; after
@@ -190,9 +199,9 @@ class _Standing:
         """
         columns, promoted = reductions.extended(P, self.ratio, self.secrets[: self.core], self.problem.prior)
         if not len(promoted):
-            reached = value(program, P)
-            if reached < self.least:
-                self.best, self.least = columns, reached
+            cost = value(program, P)
+            if cost < self.least:
+                self.best, self.least = columns, cost
             if self._closed():
                 return None
             promoted = self.secrets[self.core :]
@@ -204,7 +213,7 @@ class _Standing:
 
     def _closed(self) -> bool:
         """Whether the best channel reaches the bound up to GAP or rounding, or nothing is left to try."""
-        rounding = ROUNDING * self.problem.unit(self.observables[self.best.max(axis=1) >= TINY])
+        rounding = SUM_ROUNDING * self.problem.unit(self.observables[self.best.max(axis=1) >= TINY])
         if self.least - self.bound <= max(GAP * abs(self.least), rounding):
             return True
         return self.solver is highs and self.core == len(self.secrets)
@@ -212,9 +221,9 @@ class _Standing:
     def tighten(self, settled: bool) -> None:
         """Set the next gap: pairs that a small share repairs are found only nearer to the optimum."""
         if self.solver is interior:
-            self.level = min(self.level + 1, TIGHT) if settled else min(self.level, 1)
+            self.level = min(self.level + 1, TIGHT_LEVEL) if settled else min(self.level, 1)
 
-    def take_in(self, listed: np.ndarray, added: np.ndarray, promoted: np.ndarray) -> None:
+    def extend(self, listed: np.ndarray, added: np.ndarray, promoted: np.ndarray) -> None:
         """Add pairs; add secrets after the existing ones, which a warm start requires; make secrets core."""
         self.pairs, self.secrets = listed, np.concatenate([self.secrets, added])
         if not len(promoted):
@@ -226,7 +235,7 @@ class _Standing:
         self.level = 1 if self.solver is interior else self.level
 
 
-def _tidied(columns: np.ndarray, problem: Problem) -> np.ndarray:
+def _tidied(columns: np.ndarray, problem: ChannelProblem) -> np.ndarray:
     """Merge the observables that every secret gives with probability below TINY into the most frequent one.
 
     Merging preserves (22b) and does not lower the distortion privacy; the cost rises by at most TINY times the largest c.

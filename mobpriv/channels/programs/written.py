@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
-TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+TOLERANCES = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
 class Written(NamedTuple):
@@ -42,9 +42,9 @@ def optimum(
         s, t = np.nonzero(~np.eye(n, dtype=bool)) if pairs is None else pairs
         k = np.arange(len(s))
         # e^(-eps d) p(o|s) <= p(o|t): the same as p(o|s) <= e^(eps d) p(o|t), without coefficients that HiGHS treats as infinite
-        one = sparse.csr_matrix((np.exp(-epsilon * d_epsilon[secrets[s], secrets[t]]), (k, s)), (len(s), n))
-        one -= sparse.csr_matrix((np.ones(len(s)), (k, t)), (len(s), n))
-        blocks.append(sparse.hstack([sparse.kron(sparse.eye(m), one), sparse.csr_matrix((m * len(s), m))]))  # (24d)
+        pair_rows = sparse.csr_matrix((np.exp(-epsilon * d_epsilon[secrets[s], secrets[t]]), (k, s)), (len(s), n))
+        pair_rows -= sparse.csr_matrix((np.ones(len(s)), (k, t)), (len(s), n))
+        blocks.append(sparse.hstack([sparse.kron(sparse.eye(m), pair_rows), sparse.csr_matrix((m * len(s), m))]))  # (24d)
         right.append(np.zeros(m * len(s)))
     if d_m is not None:
         kept = error[secrets] if estimates is None else error[np.ix_(secrets, estimates)]
@@ -52,18 +52,18 @@ def optimum(
         blocks.append(sparse.hstack([sparse.kron(sparse.eye(m), F), sparse.kron(sparse.eye(m), np.ones((len(F), 1)))]))  # (24b)
         blocks.append(sparse.hstack([sparse.csr_matrix((1, n * m)), -sparse.csr_matrix(np.ones((1, m)))]))  # (24c)
         right += [np.zeros(m * len(F)), [-d_m]]
-    found = linprog(
+    solution = linprog(
         np.r_[(prior[:, None] * cost).T.ravel(), np.zeros(m)],
         A_ub=sparse.vstack(blocks).tocsr(),
         b_ub=np.concatenate(right),
         A_eq=sparse.hstack([sparse.kron(np.ones((1, m)), sparse.eye(n)), sparse.csr_matrix((n, m))]).tocsr(),
         b_eq=np.ones(n),
         bounds=[(0, None)] * (n * m) + [(None, None) if d_m is not None else (0, 0)] * m,
-        options=TIGHT,
+        options=TOLERANCES,
     )
-    if found.status != 0:
-        raise RuntimeError(f"HiGHS found no optimum of the program as written: {found.message}")
-    return Written(float(found.fun), sum(map(len, right)))
+    if solution.status != 0:
+        raise RuntimeError(f"HiGHS found no optimum of the program as written: {solution.message}")
+    return Written(float(solution.fun), sum(map(len, right)))
 
 
 def with_best_response(prior, cost, error, d_m: float, answer) -> float:
@@ -82,5 +82,5 @@ def with_best_response(prior, cost, error, d_m: float, answer) -> float:
         right.append(0.0)
     rows.append(-(prior[:, None] * error[:, list(answer)]).ravel())
     right.append(-d_m)
-    found = linprog((prior[:, None] * cost).ravel(), rows, right, np.kron(np.eye(n), np.ones(m)), np.ones(n))
-    return float(found.fun) if found.status == 0 else np.inf
+    solution = linprog((prior[:, None] * cost).ravel(), rows, right, np.kron(np.eye(n), np.ones(m)), np.ones(n))
+    return float(solution.fun) if solution.status == 0 else np.inf

@@ -18,14 +18,14 @@ from scipy.linalg import lapack
 
 from mobpriv.channels.programs.certificate import Program
 
-PARTS = 4
+THREAD_PARTS = 4
 """Number of parts into which the observables are split for threads: fixed, so that sums do not depend on the cores."""
 REGULAR, MOST_REGULAR = 1e-15, 1e-11
 """Relative additions to the blocks' diagonals, because near the optimum their smallest eigenvalues vanish in rounding.
 
 After a failed factorisation the addition is multiplied by ten, up to the second number.
 """
-SMALL = 32
+PART_ORDER = 32
 """LAPACK inverts parts of triangles up to this order."""
 
 
@@ -47,7 +47,7 @@ class Blocks:
         self.F = np.ascontiguousarray(program.F[:, :c])  # the other secrets never occur: F is 0 there
         self.core = np.empty((m, order, order))  # S, then its Cholesky factor (upper triangles)
         self.diagonal, self.weights = np.empty((m, n - c)), np.empty((m, n - c, order))  # D; D^-1 B'
-        self.parts = [slice(*ends) for ends in pairwise(np.linspace(0, m, min(PARTS, m) + 1).astype(int).tolist())]
+        self.parts = [slice(*ends) for ends in pairwise(np.linspace(0, m, min(THREAD_PARTS, m) + 1).astype(int).tolist())]
 
     def factor(self, pairs: np.ndarray, attacks: np.ndarray) -> np.ndarray | None:
         """Factor all blocks; return the sum of their inverses (upper triangle), or None if rounding prevents a factorisation.
@@ -55,7 +55,7 @@ class Blocks:
         `pairs` are the weights w, `attacks` (m, estimates) the weights v.
         """
         sums = list(self.threads.map(lambda part: self._factor(pairs, attacks[part], part), self.parts))
-        return None if any(one is None for one in sums) else np.sum(sums, axis=0)
+        return None if any(inverses is None for inverses in sums) else np.sum(sums, axis=0)
 
     def _factor(self, pairs, attacks, part: slice) -> np.ndarray | None:
         c, others, order = self.c, self.diagonal.shape[1], self.core.shape[1]
@@ -257,7 +257,7 @@ def invert(triangle):
     The triangle is inverted from small parts of it: twice as fast as LAPACK's dtrtri in OpenBLAS, which multiplies by vectors.
     """
     left, right, low, no, order, failed = _at(_LEFT), _at(_RIGHT), _at(_LOW), _at(_NO), _at(len(triangle)), _at(0)
-    one, minus, n, size = _number(1.0), _number(-1.0), len(triangle), SMALL
+    one, minus, n, size = _number(1.0), _number(-1.0), len(triangle), PART_ORDER
     for begin in range(0, n, size):
         part, length = triangle[begin:, begin:], _at(min(size, n - begin))
         _trtri(low.ctypes, no.ctypes, length.ctypes, part.ctypes, order.ctypes, failed.ctypes)

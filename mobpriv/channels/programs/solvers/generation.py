@@ -36,8 +36,8 @@ def solve(program: Program, gap: float, watch=None) -> tuple[np.ndarray, Multipl
     d_max = float(program.F.sum(axis=1).min())
     # Subtract the error of the best guess without an observation: for any channel it sums to d_max over the observables.
     # A constant channel then has x = 0 for every d_m, and d_m = d_max leaves more than one point.
-    silent = program.F[program.F.sum(axis=1).argmin()]
-    restricted = _Restricted(program.kappa, (program.F - silent) / d_max, min(program.d_m / d_max - 1, 0.0))
+    uninformed = program.F[program.F.sum(axis=1).argmin()]
+    restricted = _Restricted(program.kappa, (program.F - uninformed) / d_max, min(program.d_m / d_max - 1, 0.0))
     restricted.add_columns(_first_columns(program.kappa))
     restricted.add_rows(_first_rows(program))
     best, least, bound = None, np.inf, -np.inf
@@ -47,13 +47,13 @@ def solve(program: Program, gap: float, watch=None) -> tuple[np.ndarray, Multipl
         lower = lower_bound(program, multipliers)
         P = P / P.sum(axis=0)
         P = _mended(P, program, d_max)
-        reached = value(program, P)
+        cost = value(program, P)
         if best is None or lower > bound:
             bound, best = lower, (None if best is None else best[0], multipliers)
-        if reached < least:
-            least, best = reached, (P, best[1])
+        if cost < least:
+            least, best = cost, (P, best[1])
         if watch is not None:
-            watch(reached, lower)
+            watch(cost, lower)
         columns, rows = restricted.negative(y, answers), restricted.broken()
         if least - bound <= gap * abs(least) or not (len(columns) or len(rows)):
             break
@@ -73,9 +73,11 @@ def _first_columns(kappa: np.ndarray) -> np.ndarray:
 
 def _first_rows(program: Program) -> np.ndarray:
     """(o, h): for every observable the answers that are best if only its cheapest secret gives it, and if all do."""
-    own = program.F[:, program.kappa.argmin(axis=1)].argmin(axis=0)
-    silent = np.full(len(own), program.F.sum(axis=1).argmin())
-    return np.unique(np.concatenate([np.column_stack([np.arange(len(own)), h]) for h in (own, silent)]), axis=0)
+    of_cheapest = program.F[:, program.kappa.argmin(axis=1)].argmin(axis=0)
+    uninformed = np.full(len(of_cheapest), program.F.sum(axis=1).argmin())
+    return np.unique(
+        np.concatenate([np.column_stack([np.arange(len(of_cheapest)), h]) for h in (of_cheapest, uninformed)]), axis=0
+    )
 
 
 def _mended(P: np.ndarray, program: Program, d_max: float) -> np.ndarray:

@@ -28,7 +28,7 @@ from scipy import sparse
 from mobpriv.channels.programs import reductions
 from mobpriv.channels.programs.certificate import Multipliers, Program, lower_bound, value
 
-STEPS = 500
+MAX_STEPS = 500
 """Steps after which HiGHS ends its interior-point method; 20 to 60 are usual. The simplex method may take `PIVOTS` times as
 many.
 """
@@ -53,15 +53,15 @@ def solve(program: Program, gap: float, watch=None) -> tuple[np.ndarray, Multipl
         if P is None:
             continue
         multipliers = lp.multipliers(solution.row_dual)
-        reached, bound = value(program, P), lower_bound(program, multipliers)
+        cost, bound = value(program, P), lower_bound(program, multipliers)
         if watch is not None:
-            watch(reached, bound)
-        if best is None or reached - bound < narrowest:
-            best, narrowest = (P, multipliers), reached - bound
-        if narrowest <= gap * abs(reached):
+            watch(cost, bound)
+        if best is None or cost - bound < narrowest:
+            best, narrowest = (P, multipliers), cost - bound
+        if narrowest <= gap * abs(cost):
             break
     if best is None:
-        raise RuntimeError(f"HiGHS found no channel ({status}) in {STEPS} steps, {STEPS * PIVOTS} pivots")
+        raise RuntimeError(f"HiGHS found no channel ({status}) in {MAX_STEPS} steps, {MAX_STEPS * PIVOTS} pivots")
     return best
 
 
@@ -154,14 +154,14 @@ class _Rows:
             return None
         P /= P.sum(axis=0)
         mean = P.mean(axis=1)
-        silent = 0.99 * mean + 0.01 / self.m  # little weight on columns that are hardly used
+        constant = 0.99 * mean + 0.01 / self.m  # little weight on columns that are hardly used
         first, source, target, ratio = self.program.pairs
         o = np.repeat(np.arange(self.m), np.diff(first))
         missing = ratio * P[o, source] - P[o, target]
         broken = np.flatnonzero(missing > 0)
-        to_spare = silent[o[broken]] * (1 - ratio[broken])
+        to_spare = constant[o[broken]] * (1 - ratio[broken])
         share = (missing[broken] / (missing[broken] + to_spare)).max(initial=0.0)
-        return reductions.distorting(P + share * (silent[:, None] - P), self.program)
+        return reductions.distorting(P + share * (constant[:, None] - P), self.program)
 
     def multipliers(self, duals) -> Multipliers:
         unit = self.cost_unit / self.error_unit
@@ -194,7 +194,7 @@ def _run(model: highspy.HighsLp, method: str, gap: float, presolve: str = "on"):
     """The solution, or None if there is none, and HiGHS's status message."""
     solver = highspy.Highs()
     options = {"output_flag": False, "threads": 1, "solver": method, "run_crossover": "off", "presolve": presolve}
-    options |= {"ipm_iteration_limit": STEPS, "simplex_iteration_limit": STEPS * PIVOTS}
+    options |= {"ipm_iteration_limit": MAX_STEPS, "simplex_iteration_limit": MAX_STEPS * PIVOTS}
     options |= {"small_matrix_value": 1e-12, "ipm_optimality_tolerance": max(TOLERANCE, gap / 10)}
     options |= {"primal_feasibility_tolerance": TOLERANCE, "dual_feasibility_tolerance": TOLERANCE}
     for option, setting in options.items():
@@ -203,5 +203,5 @@ def _run(model: highspy.HighsLp, method: str, gap: float, presolve: str = "on"):
     solver.passModel(model)
     solver.run()
     solution, status = solver.getSolution(), solver.getModelStatus()
-    found = solution.value_valid and solution.dual_valid and status not in HOPELESS
-    return solution if found else None, solver.modelStatusToString(status)
+    valid = solution.value_valid and solution.dual_valid and status not in HOPELESS
+    return solution if valid else None, solver.modelStatusToString(status)

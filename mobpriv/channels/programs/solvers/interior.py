@@ -32,7 +32,7 @@ from mobpriv.channels.programs.solvers import blocks as newton
 from mobpriv.channels.programs.solvers import points
 from mobpriv.channels.programs.solvers.points import Point, Warm, slacks
 
-STEPS = 150
+MAX_STEPS = 150
 """Newton steps after which the method ends; 15 to 40 are usual."""
 STALLED = 8
 """Successive steps that improve neither side after which the method ends."""
@@ -49,53 +49,59 @@ def solve(program: Program, gap: float, watch=None, warm: Warm | None = None) ->
     Stops at value - bound <= gap * |value|, or when rounding prevents progress. `watch(value, bound)` is called for each step;
     `warm` is read at the start and written during the iterations.
     """
-    with ThreadPoolExecutor(min(newton.PARTS, os.cpu_count() or 1)) as threads:
+    with ThreadPoolExecutor(min(newton.THREAD_PARTS, os.cpu_count() or 1)) as threads:
         return _solve(program, gap, watch, warm, threads)
 
 
 def _solve(program: Program, gap: float, watch, warm: Warm | None, threads: Executor) -> tuple[np.ndarray, Multipliers]:
-    at = (warm and points.restart(program, warm)) or points.start(program)
+    point = (warm and points.restart(program, warm)) or points.start(program)
     blocks = newton.Blocks(program, threads)
     ahead = [] if warm is None else list(points.WAYPOINTS)
-    best, value, bound, stalled = (at.P, None), np.inf, -np.inf, 0
-    for _ in range(STEPS):
-        multipliers = Multipliers(at.pairs, at.attacks, at.nu)
-        new_value = float(np.vdot(program.kappa, at.P)) - program.reward * float(at.x.sum())
+    best, value, bound, stalled = (point.P, None), np.inf, -np.inf, 0
+    for _ in range(MAX_STEPS):
+        multipliers = Multipliers(point.pairs, point.attacks, point.nu)
+        new_value = float(np.vdot(program.kappa, point.P)) - program.reward * float(point.x.sum())
         new_bound = lower_bound(program, multipliers)
         if watch is not None:
             watch(new_value, new_bound)
         stalled = 0 if new_value < value or new_bound > bound else stalled + 1
         if new_value < value:
-            value, best = new_value, (at.P.copy(), best[1])
+            value, best = new_value, (point.P.copy(), best[1])
         if new_bound > bound:
             bound, best = new_bound, (best[0], multipliers.copy())
-        passed = [way for way in ahead if value - bound <= way * abs(value)]
-        for way in passed:  # a step may pass several waypoints; an older point is the better start for those far behind
-            if way == passed[-1] or way not in warm.points:
-                warm.points[way] = deepcopy(at)
+        passed = [waypoint for waypoint in ahead if value - bound <= waypoint * abs(value)]
+        for waypoint in passed:  # a step may pass several waypoints; an older point is the better start for those far behind
+            if waypoint == passed[-1] or waypoint not in warm.points:
+                warm.points[waypoint] = deepcopy(point)
         ahead = ahead[len(passed) :]
-        if value - bound <= gap * max(abs(value), np.finfo(float).tiny) or stalled > STALLED or not _step(program, at, blocks):
+        if (
+            value - bound <= gap * max(abs(value), np.finfo(float).tiny)
+            or stalled > STALLED
+            or not _step(program, point, blocks)
+        ):
             break
     return best
 
 
 @np.errstate(all="ignore")  # at the limit of rounding slacks become 0 or nan: such points never replace the best
-def _step(program: Program, at: Point, blocks: newton.Blocks) -> bool:
+def _step(program: Program, point: Point, blocks: newton.Blocks) -> bool:
     """One predictor and corrector step, in place; False if rounding makes a block impossible to factor."""
-    joined = _joined(program, at, blocks)
+    joined = _joined(program, point, blocks)
     if joined is None:
         return False
-    step = _direction(program, at, blocks, joined, np.zeros_like(at.g), np.zeros_like(at.f), 0.0)
-    a, b = _lengths(program, at, step, 1.0)
-    total = at.pairs @ at.g + np.vdot(at.attacks, at.f) + at.slack * at.nu
-    after = (at.pairs + b * step.pairs) @ (at.g + a * step.g) + np.vdot(at.attacks + b * step.attacks, at.f + a * step.f)
-    after += (at.slack + a * step.slack) * (at.nu + b * step.nu)
-    target = (after / total) ** 3 * total / (at.g.size + at.f.size + (program.d_m is not None))
-    pairs, attacks = (target - step.g * step.pairs) / at.g, (target - step.f * step.attacks) / at.f
-    step = _direction(program, at, blocks, joined, pairs, attacks, target - step.slack * step.nu)
+    step = _direction(program, point, blocks, joined, np.zeros_like(point.g), np.zeros_like(point.f), 0.0)
+    a, b = _lengths(program, point, step, 1.0)
+    total = point.pairs @ point.g + np.vdot(point.attacks, point.f) + point.slack * point.nu
+    after = (point.pairs + b * step.pairs) @ (point.g + a * step.g) + np.vdot(
+        point.attacks + b * step.attacks, point.f + a * step.f
+    )
+    after += (point.slack + a * step.slack) * (point.nu + b * step.nu)
+    target = (after / total) ** 3 * total / (point.g.size + point.f.size + (program.d_m is not None))
+    pairs, attacks = (target - step.g * step.pairs) / point.g, (target - step.f * step.attacks) / point.f
+    step = _direction(program, point, blocks, joined, pairs, attacks, target - step.slack * step.nu)
     if not np.isfinite(step.P).all():
         return False
-    a, b = _lengths(program, at, step, TO_BOUNDARY)
+    a, b = _lengths(program, point, step, TO_BOUNDARY)
     for name, length in [
         ("P", a),
         ("x", a),
@@ -107,44 +113,44 @@ def _step(program: Program, at: Point, blocks: newton.Blocks) -> bool:
         ("y", b),
         ("nu", b),
     ]:
-        setattr(at, name, getattr(at, name) + length * getattr(step, name))
+        setattr(point, name, getattr(point, name) + length * getattr(step, name))
     return True
 
 
-def _lengths(program: Program, at: Point, step: Point, share: float) -> tuple[float, float]:
+def _lengths(program: Program, point: Point, step: Point, share: float) -> tuple[float, float]:
     """Step lengths of the primal and the dual side: `share` of the distance to the first zero, at most 1."""
-    primal = [share, (-step.g / at.g).max(), (-step.f / at.f).max(initial=0.0)]
-    dual = [share, (-step.pairs / at.pairs).max(), (-step.attacks / at.attacks).max(initial=0.0)]
+    primal = [share, (-step.g / point.g).max(), (-step.f / point.f).max(initial=0.0)]
+    dual = [share, (-step.pairs / point.pairs).max(), (-step.attacks / point.attacks).max(initial=0.0)]
     if program.d_m is not None:
-        primal.append(-step.slack / at.slack)
-        dual.append(-step.nu / at.nu)
+        primal.append(-step.slack / point.slack)
+        dual.append(-step.nu / point.nu)
     return share / max(primal), share / max(dual)
 
 
-def _joined(program: Program, at: Point, blocks: newton.Blocks) -> np.ndarray | None:
+def _joined(program: Program, point: Point, blocks: newton.Blocks) -> np.ndarray | None:
     """The factor of the system for y and nu that joins the observables' blocks."""
-    total, n = blocks.factor(at.pairs / at.g, at.attacks / at.f), at.P.shape[1]
+    total, n = blocks.factor(point.pairs / point.g, point.attacks / point.f), point.P.shape[1]
     if total is None:
         return None
     if program.d_m is None:
         return newton.join(total[:n, :n])
-    total[n, n] += at.slack / at.nu
+    total[n, n] += point.slack / point.nu
     return newton.join(total)
 
 
-def _direction(program: Program, at: Point, blocks: newton.Blocks, joined: np.ndarray, pairs, attacks, slack) -> Point:
+def _direction(program: Program, point: Point, blocks: newton.Blocks, joined: np.ndarray, pairs, attacks, slack) -> Point:
     """The Newton direction that moves the products of slacks and multipliers to g * pairs, f * attacks and `slack`."""
-    (m, n), size = at.P.shape, len(joined)
+    (m, n), size = point.P.shape, len(joined)
     moved = np.zeros((m, n + bool(len(program.F))))
-    moved[:, :n] = at.y - program.kappa + gradient(m, n, pairs, *program.pairs)
+    moved[:, :n] = point.y - program.kappa + gradient(m, n, pairs, *program.pairs)
     if len(program.F):
         moved[:, : blocks.c] += attacks @ blocks.F
-        moved[:, n] = program.reward + at.nu - attacks.sum(axis=1)
+        moved[:, n] = program.reward + point.nu - attacks.sum(axis=1)
     blocks.solve(moved)
     right = -moved.sum(axis=0)
-    right[:n] += 1 - at.P.sum(axis=0)  # rounding only
+    right[:n] += 1 - point.P.sum(axis=0)  # rounding only
     if program.d_m is not None:
-        right[n] += program.d_m - at.x.sum() + slack / at.nu
+        right[n] += program.d_m - point.x.sum() + slack / point.nu
     prices = np.zeros(moved.shape[1])
     prices[:size] = newton.solve_joined(joined, right[:size])
     answers = np.tile(prices, (m, 1))
@@ -154,7 +160,7 @@ def _direction(program: Program, at: Point, blocks: newton.Blocks, joined: np.nd
     dx = moved[:, n] if len(program.F) else np.zeros(m)
     dg, df = slacks(dP, *program.pairs), dP[:, : blocks.c] @ blocks.F.T - dx[:, None]
     nu = float(prices[n]) if program.d_m is not None else 0.0
-    dslack = (slack - at.slack * nu) / at.nu - at.slack if program.d_m is not None else 0.0
-    dpairs = pairs - at.pairs - at.pairs / at.g * dg
-    dattacks = attacks - at.attacks - at.attacks / at.f * df
-    return Point(dP, dx, dslack, dpairs, dattacks, prices[:n], nu, dg, df, at.numbers)
+    dslack = (slack - point.slack * nu) / point.nu - point.slack if program.d_m is not None else 0.0
+    dpairs = pairs - point.pairs - point.pairs / point.g * dg
+    dattacks = attacks - point.attacks - point.attacks / point.f * df
+    return Point(dP, dx, dslack, dpairs, dattacks, prices[:n], nu, dg, df, point.numbers)

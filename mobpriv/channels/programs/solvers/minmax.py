@@ -14,9 +14,9 @@ from typing import NamedTuple
 import highspy
 import numpy as np
 
-GAP = 1e-6  # relative: a wider bracket around the optimum is an error
-ROUNDING = 1e-12  # of the largest error, where y itself is 0
-STEPS, PIVOTS = 1000, 1_000_000  # of the interior-point and of the simplex method, after which HiGHS gives up
+RELATIVE_GAP = 1e-6  # relative: a wider bracket around the optimum is an error
+ABSOLUTE_GAP = 1e-12  # of the largest error, where y itself is 0
+MAX_STEPS, PIVOTS = 1000, 1_000_000  # of the interior-point and of the simplex method, after which HiGHS gives up
 
 
 class MinMax(NamedTuple):
@@ -34,10 +34,10 @@ def solve(channel: np.ndarray, error: np.ndarray, by_pair: bool) -> MinMax:
     for method in ("ipx", "simplex") if by_pair else ("simplex",):  # simplex: slower for (29), but it ends at a vertex
         status = program.run(method)
         if status == highspy.HighsModelStatus.kOptimal:
-            found = program.solution()
-            if found.y - found.bound <= GAP * found.y + ROUNDING:
-                return MinMax(found.attack, float(found.y * unit), float(found.bound * unit))
-            status = f"y = {found.y * unit:.9g}, of which only {found.bound * unit:.9g} is proved"
+            candidate = program.solution()
+            if candidate.y - candidate.bound <= RELATIVE_GAP * candidate.y + ABSOLUTE_GAP:
+                return MinMax(candidate.attack, float(candidate.y * unit), float(candidate.bound * unit))
+            status = f"y = {candidate.y * unit:.9g}, of which only {candidate.bound * unit:.9g} is proved"
     raise RuntimeError(f"the solver stopped early: {status}")
 
 
@@ -48,7 +48,7 @@ class _Program:
         self.observables = channel.shape[1]
         self.solver = highspy.Highs()
         options = {"output_flag": False, "threads": 1, "run_crossover": "off"}
-        options |= {"ipm_iteration_limit": STEPS, "simplex_iteration_limit": PIVOTS}
+        options |= {"ipm_iteration_limit": MAX_STEPS, "simplex_iteration_limit": PIVOTS}
         for option, value in options.items():
             self.solver.setOptionValue(option, value)
         for tolerance in ("primal_feasibility_tolerance", "dual_feasibility_tolerance", "ipm_optimality_tolerance"):

@@ -52,8 +52,10 @@ class Warm:
         """The same points for (22) with another reward, without their values of the distortion privacy."""
         warm = Warm()
         warm.points = {
-            way: replace(at, x=np.zeros(len(at.P)), attacks=np.zeros((len(at.P), 0)), f=np.zeros((len(at.P), 0)))
-            for way, at in self.points.items()
+            waypoint: replace(
+                point, x=np.zeros(len(point.P)), attacks=np.zeros((len(point.P), 0)), f=np.zeros((len(point.P), 0))
+            )
+            for waypoint, point in self.points.items()
         }
         return warm
 
@@ -82,7 +84,7 @@ def restart(program: Program, warm: Warm) -> Point | None:
     """
     m, n = program.kappa.shape
     constants = np.repeat(np.arange(m), np.diff(program.pairs.first))
-    for way, old in sorted(warm.points.items()):
+    for waypoint, old in sorted(warm.points.items()):
         attacks = old.attacks.shape[1]
         if len(old.P) != m or (attacks != len(program.F) and (attacks or not program.reward)):
             continue
@@ -92,19 +94,22 @@ def restart(program: Program, warm: Warm) -> Point | None:
         P[:, :known] = old.P
         short = np.maximum(-slacks(P, *program.pairs), 0.0)[inside]
         room = (ROOM * const[constants] * (1 - program.pairs.ratio))[inside]
-        share, most = max(float((short / (short + room)).max()), way / 10), way if way < WAYPOINTS[0] else 0.5
-        while share <= most:
+        share, largest_share = (
+            max(float((short / (short + room)).max()), waypoint / 10),
+            waypoint if waypoint < WAYPOINTS[0] else 0.5,
+        )
+        while share <= largest_share:
             P[:, :known] = (1 - share) * old.P + share * const[:, None]
-            if fitted(P, known, const, *program.pairs):
-                at = _drawn(program, old, P, share, const)
-                if at.pairs.max() <= CENTRED * old.pairs.max():
-                    return at
+            if fill_strictly(P, known, const, *program.pairs):
+                point = _drawn(program, old, P, share, const)
+                if point.pairs.max() <= CENTRED * old.pairs.max():
+                    return point
             share *= 2
     return None
 
 
 @numba.njit(cache=True, error_model="numpy")
-def fitted(P, known, const, first, source, target, ratio):
+def fill_strictly(P, known, const, first, source, target, ratio):
     """Fill in the columns of P (m, n) from `known` on, in place, strictly within the listed pairs; False if there is no room.
 
     A secret without a pair to an earlier one gets the answers of `const` (m,).
@@ -119,9 +124,9 @@ def fitted(P, known, const, first, source, target, ratio):
                     low[o] = max(low[o], ratio[i] * P[o, source[i]])
                 elif source[i] == s and target[i] < s:
                     high[o] = min(high[o], P[o, target[i]] / ratio[i])
-        least, most = low.sum(), high.sum()
-        share = 0.0 if most == np.inf else (1 - least) / (most - least)
-        if least == 0.0 and most == np.inf:  # no pair with a secret before it
+        low_sum, high_sum = low.sum(), high.sum()
+        share = 0.0 if high_sum == np.inf else (1 - low_sum) / (high_sum - low_sum)
+        if low_sum == 0.0 and high_sum == np.inf:  # no pair with a secret before it
             P[:, s] = const
         elif FIT < share < 1 - FIT and (low < high).all():
             P[:, s] = low + share * (high - low)
@@ -131,26 +136,26 @@ def fitted(P, known, const, first, source, target, ratio):
 
 
 def _drawn(program: Program, old: Point, P: np.ndarray, share: float, const: np.ndarray) -> Point:
-    at, n = deepcopy(old), P.shape[1]
-    at.P = P
-    if len(program.F) and not at.attacks.shape[1]:  # for_reward: multipliers sum to the reward and fit the slacks
-        at.x = 0.9 * (P @ program.F.T).min(axis=1)
-        at.attacks = 1 / (P @ program.F.T - at.x[:, None])
-        at.attacks *= program.reward / at.attacks.sum(axis=1, keepdims=True)
+    point, n = deepcopy(old), P.shape[1]
+    point.P = P
+    if len(program.F) and not point.attacks.shape[1]:  # for_reward: multipliers sum to the reward and fit the slacks
+        point.x = 0.9 * (P @ program.F.T).min(axis=1)
+        point.attacks = 1 / (P @ program.F.T - point.x[:, None])
+        point.attacks *= program.reward / point.attacks.sum(axis=1, keepdims=True)
     elif len(program.F):
         d_max = float(program.F.sum(axis=1).min())
         limited = program.d_m is not None
-        at.x = (1 - share) * at.x + share * const * (d_max + (program.d_m if limited else 0.0)) / 2
-        at.slack = float(at.x.sum() - program.d_m) if limited else 0.0
-    at.g, at.f = slacks(at.P, *program.pairs), at.P @ program.F.T - at.x[:, None]
+        point.x = (1 - share) * point.x + share * const * (d_max + (program.d_m if limited else 0.0)) / 2
+        point.slack = float(point.x.sum() - program.d_m) if limited else 0.0
+    point.g, point.f = slacks(point.P, *program.pairs), point.P @ program.F.T - point.x[:, None]
     numbers = _numbers(program.pairs)
     _, new, kept = np.intersect1d(numbers, old.numbers, assume_unique=True, return_indices=True)
-    product = float((old.pairs[kept] * at.g[new]).mean())
-    at.pairs = product / at.g
-    at.pairs[new] = old.pairs[kept]
-    at.numbers = numbers
-    at.y = np.concatenate([at.y, np.zeros(n - len(at.y))])
-    return at
+    product = float((old.pairs[kept] * point.g[new]).mean())
+    point.pairs = product / point.g
+    point.pairs[new] = old.pairs[kept]
+    point.numbers = numbers
+    point.y = np.concatenate([point.y, np.zeros(n - len(point.y))])
+    return point
 
 
 @numba.njit(cache=True, error_model="numpy")
