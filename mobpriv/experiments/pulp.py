@@ -131,8 +131,8 @@ def profile_and_fit(
 def recommended(fits: pd.DataFrame, law: Law, **options) -> pd.DataFrame:
     """Return a law's recommendation to every user for each of its objectives.
 
-    Columns: ``objective`` (its :func:`objective_text`) and those of :func:`mobpriv.pulp.recommend`. A user without a recommendation has
-    the mechanism :data:`NO_MECHANISM`.
+    Columns: ``objective`` (its :func:`objective_text`) and those of :func:`mobpriv.pulp.recommend`. A user without a
+    recommendation has the mechanism :data:`NO_MECHANISM`.
     """
     tables = [recommend(fits, law.of(o, **options)).assign(objective=objective_text(o)) for o in law.objectives]
     table = pd.concat(tables, ignore_index=True)
@@ -173,9 +173,9 @@ def summary(
 ) -> dict[str, Any]:
     """Compute the six panels of Figures 8 to 11, and how often the objectives are met, by the names of results.
 
-    ``chosen``, ``levels``: from :func:`recommended` and :func:`followed`. For fewer than ``least`` users (:func:`fewest_users`) only
-    shares of all users are stored. ``o`` is an objective's :func:`objective_text`, ``what`` is privacy, utility, or ratio (privacy to
-    utility; infinite without utility). Rates are over users:
+    ``chosen``, ``levels``: from :func:`recommended` and :func:`followed`. For fewer than ``least`` users
+    (:func:`fewest_users`) only shares of all users are stored. ``o`` is an objective's :func:`objective_text`, ``what`` is
+    privacy, utility, or ratio (privacy to utility; infinite without utility). Rates are over users:
 
     * ``overall.mechanism``: its share of a user's recommendations, over all objectives.
     * ``users``; ``no_model``: users without a model of any mechanism; ``no_poi``: those of them without a POI.
@@ -183,8 +183,8 @@ def summary(
     * ``value.mechanism.o.q``: the q-th percentile of the recommended settings (b), (c), over those users.
     * ``measured.what.o.q``, ``model.what.o.q``: percentiles of the levels (d) to (f), over users with a recommendation. A
       measured level is the user's mean over the repetitions, its ratio that of the means.
-    * ``same.measured.what.o``, ``same.model.what.o``: users with a recommendation whose level is within :data:`SAME_LEVEL` of the
-      median, as a share of it.
+    * ``same.measured.what.o``, ``same.model.what.o``: users with a recommendation whose level is within :data:`SAME_LEVEL` of
+      the median, as a share of it.
     * ``of.mechanism.what.o``: the median measured level of the users with this recommendation.
     * ``met.measured.o``: users whose objective is met, each by her share of repetitions; ``met.model.o``; ``drawn.o``: over
       repetitions.
@@ -327,9 +327,9 @@ def percentile_ratio(values, rng: np.random.Generator, times: int = 1000) -> est
 
 
 def averaged_percentiles(values, shares: Sequence[float], least: int = 1, method: str = "linear") -> list[float]:
-    """Return percentiles that are not one person's number: means of the ``least`` values nearest in order (:func:`fewest_users`).
+    """Return percentiles that are not one person's number: means of the ``least`` values nearest in order.
 
-    ValueError for fewer values than ``least``.
+    ``least``: see :func:`fewest_users`. ValueError for fewer values than ``least``.
     """
     values = np.sort(np.asarray(values, float))
     if len(values) < least:

@@ -340,8 +340,8 @@ def underdetermined(values: Sequence[float], levels: Sequence[float], standard: 
 
 
 # ---------- Vary what PULP's paper leaves open, one choice at a time: the effect on recommendations and on the laws satisfied
-# :func:`closed_form` is Equations (7) and (10) as printed; :func:`recommendation_changes` and :func:`objective_met_share` compare the recommendations of two
-# choices user by user.
+# :func:`closed_form` is Equations (7) and (10) as printed; :func:`recommendation_changes` and :func:`objective_met_share`
+# compare the recommendations of two choices user by user.
 def closed_form(candidates: Sequence[Candidate], metric: str, least: float) -> Recommendation:
     """Solve P-thld (``metric="privacy"``) and U-thld ("utility") by Equations (7) and (10) as printed.
 
