@@ -30,7 +30,7 @@ from mobpriv.pulp import (
     models,
     privacy_threshold,
     profile,
-    ratio,
+    pu_ratio,
     recommend,
     utility_threshold,
 )
@@ -39,7 +39,7 @@ from mobpriv.traces.table import Traces, as_traces
 
 T0 = 1_211_033_530  # s, of the first record of a made trace
 LAWS = {
-    "PU-ratio": lambda c: ratio(c, 2),
+    "PU-ratio": lambda c: pu_ratio(c, 2),
     "PU-thld": lambda c: both_thresholds(c, 0.6, 0.7),
     "P-thld": lambda c: privacy_threshold(c, 0.7),
     "U-thld": lambda c: utility_threshold(c, 0.5),
@@ -63,7 +63,7 @@ def positions(traces: Traces) -> tuple[np.ndarray, np.ndarray]:
 
 def one_setting(traces: Traces, rng: np.random.Generator) -> pd.DataFrame:
     """What ALP is for: Geo-I's ε for each user (§VI-D)."""
-    return recommend(models(profile(traces, [GEO_I]), [GEO_I]), lambda own: ratio(own, 1))
+    return recommend(models(profile(traces, [GEO_I]), [GEO_I]), lambda own: pu_ratio(own, 1))
 
 
 CASES = [

@@ -43,7 +43,7 @@ class Moody:
         return traces.assign(user=pd.Categorical(["zoe"] * len(traces)))
 
 
-class Kept(dict):
+class StepStore(dict):
     """Keeps what was computed under its name, as a ``keep`` does."""
 
     def __call__(self, name, compute):

@@ -16,7 +16,7 @@ from mobpriv.datasets.times import known_zone
 from mobpriv.ground.geo import across_the_date_line, metres_per_degree
 from mobpriv.traces.table import EARLIEST, LATEST, Traces, by_user, most_active_days, rows, same_person, split_in_half, within
 
-CENTURY = 36_525  # days
+CENTURY_DAYS = 36_525
 
 
 class Choice(NamedTuple):
@@ -26,7 +26,7 @@ class Choice(NamedTuple):
     selection: str  # in words, without a full stop at the end
 
 
-class Setting(NamedTuple):
+class AttackSetting(NamedTuple):
     data: Dataset
     known: Traces  # the training half, KD
     secret: Traces  # the half to protect, publish and attack, UD
@@ -77,9 +77,9 @@ def choose(
     begins: str = "",  # with ``most``: only users whose name begins so
 ) -> Choice:
     """Choose the ``days`` most active successive days of a data set (§3.4.3)."""
-    if days > CENTURY:
-        raise ValueError(f"days must be at most {CENTURY:,}, a century (got {days:,})")
-    data, traces, whose = chosen_users(dataset, leave_out, most, begins)
+    if days > CENTURY_DAYS:
+        raise ValueError(f"days must be at most {CENTURY_DAYS:,}, a century (got {days:,})")
+    data, traces, description = chosen_users(dataset, leave_out, most, begins)
     try:
         first = pd.Timestamp(start) if start else most_active_days(traces, days)
     except ValueError as error:
@@ -91,11 +91,11 @@ def choose(
     words = (
         f"{len(by_user(traces)[0])} users with {shown(len(traces))} records in the {days} days from {first:%Y-%m-%d %H:%M} UTC"
     )
-    words += f" (the records span {spanned(traces):.1f} days)" if spanned(traces) < days - 1 else ""
-    return Choice(data, traces, first, words + whose)
+    words += f" (the records span {days_spanned(traces):.1f} days)" if days_spanned(traces) < days - 1 else ""
+    return Choice(data, traces, first, words + description)
 
 
-def in_halves(choice: Choice, rule: str, days: int, remedy: str = "choose fewer days or another start") -> Setting:
+def in_halves(choice: Choice, rule: str, days: int, remedy: str = "choose fewer days or another start") -> AttackSetting:
     """Cut the chosen records into a training half and an attacked half, by a ``rule`` of :func:`mobpriv.traces.table.split_in_half`.
 
     ``remedy``: what the reader of the page can do if a half is empty.
@@ -105,7 +105,9 @@ def in_halves(choice: Choice, rule: str, days: int, remedy: str = "choose fewer 
     users = by_user(secret)[0]
     if not len(users) or not len(known):
         half = "training" if not len(known) else "attacked"
-        raise ValueError(f"the {half} half is empty: the records span {spanned(traces):.1f} days, days is {days}: {remedy}")
+        raise ValueError(
+            f"the {half} half is empty: the records span {days_spanned(traces):.1f} days, days is {days}: {remedy}"
+        )
     if len(by_user(traces)[0]) < 2:
         raise ValueError(f"re-identification needs at least two users (got only {', '.join(by_user(traces)[0])})")
     in_words = {
@@ -113,25 +115,25 @@ def in_halves(choice: Choice, rule: str, days: int, remedy: str = "choose fewer 
         "set": "The records before the middle of the data set's time span are the training half, the rest is attacked",
         "user": "Each user's records before the middle of her own time span are the training half, the rest is attacked",
     }
-    there = len(users.intersection(by_user(known)[0]))
-    if not there:
+    n_known = len(users.intersection(by_user(known)[0]))
+    if not n_known:
         raise ValueError(
             f"nobody can be re-identified: none of the {counted(len(users), 'attacked user')} has a record in the training half. "
             f"{in_words[rule]}. Do the names of users change with time?"
         )
     words += (
-        f". {in_words[rule]}. {'All' if there == len(users) else f'{there} of the'} {counted(len(users), 'attacked user')} "
-        f"{'has' if there == 1 else 'have'} records in the training half"
+        f". {in_words[rule]}. {'All' if n_known == len(users) else f'{n_known} of the'} {counted(len(users), 'attacked user')} "
+        f"{'has' if n_known == 1 else 'have'} records in the training half"
     )
-    return Setting(data, known, secret, users, same_person(traces), words)
+    return AttackSetting(data, known, secret, users, same_person(traces), words)
 
 
-def spanned(traces: Traces) -> float:
+def days_spanned(traces: Traces) -> float:
     """Return the days from the first record to the last."""
     return (traces["t"].max() - traces["t"].min()) / pd.Timedelta(days=1)
 
 
-def clocks(dataset: str, zone: str = "") -> str:
+def day_zone(dataset: str, zone: str = "") -> str:
     """Return the time zone in which days begin: ``zone``, or the own zone of a known data set.
 
     ValueError if neither is given, because a guess would shift days.
@@ -158,19 +160,19 @@ def first_day(start: str, t: pd.Series, zone: str) -> pd.Timestamp:
     return first.tz_convert(zone).tz_localize(None) if first.tzinfo else first
 
 
-def for_traces(dataset: str, **given) -> None:
+def check_no_trace_parameters(dataset: str, **parameters) -> None:
     """Raise ValueError if a parameter for simulated calls on traces is given for call records, where it would do nothing."""
-    for name, value in given.items():
+    for name, value in parameters.items():
         if value:
             raise ValueError(
                 f"{name} is for traces, on which calls are simulated: {dataset} already holds calls (got {value!r})"
             )
 
 
-MINUTES = 10.0  # a record of the trace locates a call at most so far from it in time
+LOCATED_WITHIN_MINUTES = 10.0  # a record of the trace locates a call at most so far from it in time
 
 
-def calling(
+def simulated_calls(
     dataset: str, rate: float, antennas: int, seed: int, leave_out: str = "", layouts: int = 1, towns: int = 0
 ) -> list[CallSet]:
     """Simulate calls on a data set of traces, once per random layout of the antennas: see :func:`mobpriv.calls.events.calls_from_traces`.
@@ -178,23 +180,36 @@ def calling(
     ``towns`` > 0: the antennas are assigned to so many municipalities.
     """
     positive("rate", rate, "calls a day")
-    data, traces, whose = chosen_users(dataset, leave_out)
+    data, traces, description = chosen_users(dataset, leave_out)
     placed = counted(antennas, "antenna") + (f", placed in {layouts} random ways" if layouts > 1 else "")
-    where = f"{placed} in {counted(towns, 'municipality', 'municipalities')}" if towns else placed
-    how = f"We simulate {shown(rate)} calls per user and day on these traces, at {where}{whose}"
-    found, (*rngs, join) = [], np.random.default_rng(seed).spawn(2 * layouts + 1)
+    location = f"{placed} in {counted(towns, 'municipality', 'municipalities')}" if towns else placed
+    call_description = f"We simulate {shown(rate)} calls per user and day on these traces, at {location}{description}"
+    call_sets, (*rngs, join) = [], np.random.default_rng(seed).spawn(2 * layouts + 1)
     for place, call in zip(rngs[::2], rngs[1::2], strict=True):
         cells = place_antennas(traces, antennas, place)
-        made = calls_from_traces(traces, joined_to_towns(cells, towns, join) if towns else cells, call, rate, MINUTES)
+        simulated = calls_from_traces(
+            traces, with_municipalities(cells, towns, join) if towns else cells, call, rate, LOCATED_WITHIN_MINUTES
+        )
         left_out = pd.DataFrame(
-            [("calls drawn where the user has no record within ten minutes", made.left_out, made.silent)],
+            [("calls drawn where the user has no record within ten minutes", simulated.left_out, simulated.silent)],
             columns=["rule", "records", "users"],
         )
-        found.append(CallSet(made.calls, made.cells, left_out, data.name, data.sha256, data.synthetic, data.source, how))
-    return found
+        call_sets.append(
+            CallSet(
+                simulated.calls,
+                simulated.cells,
+                left_out,
+                data.name,
+                data.sha256,
+                data.synthetic,
+                data.source,
+                call_description,
+            )
+        )
+    return call_sets
 
 
-def joined_to_towns(antennas: Cells, towns: int, rng: np.random.Generator) -> Cells:
+def with_municipalities(antennas: Cells, towns: int, rng: np.random.Generator) -> Cells:
     """Assign antennas without a map to municipalities, by k-means of their places in metres.
 
     They are named T1, T2, … from south to north. ValueError for more municipalities than antennas.
@@ -203,8 +218,10 @@ def joined_to_towns(antennas: Cells, towns: int, rng: np.random.Generator) -> Ce
 
     whole("towns", towns, 1, len(antennas), f"must be a whole number from 1 to the {len(antennas)} antennas")
     east, north = (float(scale[0]) for scale in metres_per_degree(np.array([antennas["lat"].median()])))
-    where = np.column_stack([antennas["lat"], across_the_date_line(antennas["lng"].to_numpy())]) * [north, east]
-    of = KMeans(towns, n_init=10, random_state=int(rng.integers(2**31 - 1))).fit(where)
+    metres = np.column_stack([antennas["lat"], across_the_date_line(antennas["lng"].to_numpy())]) * [north, east]
+    clusters = KMeans(towns, n_init=10, random_state=int(rng.integers(2**31 - 1))).fit(metres)
     place = np.empty(towns, np.int64)
-    place[np.lexsort(of.cluster_centers_.T[::-1])] = np.arange(towns)
-    return as_cells(antennas.assign(municipality=[f"T{place[one] + 1:0{len(str(towns))}d}" for one in of.labels_]))
+    place[np.lexsort(clusters.cluster_centers_.T[::-1])] = np.arange(towns)
+    return as_cells(
+        antennas.assign(municipality=[f"T{place[cluster] + 1:0{len(str(towns))}d}" for cluster in clusters.labels_])
+    )

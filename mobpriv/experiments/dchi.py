@@ -23,7 +23,7 @@ from mobpriv.base.noise import geometric, laplace
 from mobpriv.base.numbers import counted, shown
 from mobpriv.base.ranges import one_of, true_or_false, whole
 from mobpriv.datasets import CallSet
-from mobpriv.experiments.days import calling, clocks, first_day, for_traces
+from mobpriv.experiments.days import check_no_trace_parameters, day_zone, first_day, simulated_calls
 from mobpriv.mechanisms.visits import Geometric, LaplaceCounts, RandomisedResponse
 from mobpriv.mechanisms.visits.laplace_counts import SCALES
 from mobpriv.metrics.visits_audits import count_telling
@@ -248,21 +248,21 @@ def choose_days(
     * ``rate``: calls a day of each user of traces, a Poisson process, at m antennas placed where their records are. With 0,
       traces are refused.
     * ``layouts``: how often antennas are placed and calls simulated, because the placement is random as well.
-    * ``zone``: days begin at midnight there; empty: of the data set, see :func:`mobpriv.experiments.days.clocks`.
+    * ``zone``: days begin at midnight there; empty: of the data set, see :func:`mobpriv.experiments.days.day_zone`.
 
     A ``rate`` or a ``leave_out`` for call records is refused, because it would do nothing.
     """
     whole("days", days, 1)
     whole("layouts", layouts, 1)
-    zone, of_traces = clocks(dataset, zone), datasets.kind_of(dataset) == "traces"
+    zone, of_traces = day_zone(dataset, zone), datasets.kind_of(dataset) == "traces"
     if of_traces:
         if not rate:
             raise ValueError(
                 f"{dataset} holds traces, and call records are needed: rate=30 simulates 30 calls a day for each user"
             )
-        call_sets = calling(dataset, rate, m, seed, leave_out, layouts)
+        call_sets = simulated_calls(dataset, rate, m, seed, leave_out, layouts)
     else:
-        for_traces(dataset, rate=rate, leave_out=leave_out)
+        check_no_trace_parameters(dataset, rate=rate, leave_out=leave_out)
         call_sets = [datasets.load_calls(dataset)]
     data = call_sets[0]
     if not len(data.calls):

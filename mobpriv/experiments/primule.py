@@ -18,7 +18,7 @@ from mobpriv.base.numbers import counted, shown
 from mobpriv.base.ranges import whole
 from mobpriv.calls.table import Calls
 from mobpriv.datasets import CallSet
-from mobpriv.experiments.days import calling, clocks, first_day, for_traces
+from mobpriv.experiments.days import check_no_trace_parameters, day_zone, first_day, simulated_calls
 from mobpriv.icp.profiles import WEEKS, Found, Icps, Window, icps, values
 from mobpriv.mechanisms.icp import Primule, per_group
 from mobpriv.traces.table import milliseconds
@@ -61,7 +61,7 @@ def prepare(
 ) -> Setting:
     """Make the profiles of ``weeks`` weeks from the day ``start`` on (empty: the first day with a call).
 
-    * ``zone``: time zone; empty: that of the data set, see :func:`mobpriv.experiments.days.clocks`.
+    * ``zone``: time zone; empty: that of the data set, see :func:`mobpriv.experiments.days.day_zone`.
     * ``most`` > 0: only so many of the most populous municipalities.
     * ``rate`` > 0, for traces: calls a day of each user, a Poisson process. ``antennas`` are placed where the records are and
       assigned to ``towns`` municipalities.
@@ -74,14 +74,14 @@ def prepare(
     no municipality has ``k`` profiles.
     """
     whole("most", most, 0)
-    zone, truth = clocks(dataset, zone), None
+    zone, truth = day_zone(dataset, zone), None
     if whole("people", people, 0):
         data, truth = _made_up(dataset, people, antennas, ranks, zone, seed)
     elif datasets.kind_of(dataset) == "calls":
-        for_traces(dataset, rate=rate, leave_out=leave_out)
+        check_no_trace_parameters(dataset, rate=rate, leave_out=leave_out)
         data = datasets.load_calls(dataset)
     elif rate:
-        data = calling(dataset, rate, antennas, seed, leave_out, towns=towns)[0]
+        data = simulated_calls(dataset, rate, antennas, seed, leave_out, towns=towns)[0]
     else:
         raise ValueError(
             f"individual call profiles are made of call records: a table with user, t and cell ({dataset} holds traces; "

@@ -28,21 +28,21 @@ from mobpriv.pulp import (
     models,
     privacy_threshold,
     profile,
-    ratio,
+    pu_ratio,
     recommend,
     utility_threshold,
 )
 from mobpriv.pulp.levels import NO_POI
 from mobpriv.traces.table import by_user, rows
 
-NONE = "none"  # instead of a mechanism: no mechanism satisfies the law
-WITHIN = 0.01  # tolerance, as a share of the ratio asked for (§VI-C1)
+NO_MECHANISM = "none"  # instead of a mechanism: no mechanism satisfies the law
+RATIO_TOLERANCE = 0.01  # tolerance, as a share of the ratio asked for (§VI-C1)
 # "most users have the same level" (§VI-C): largest distance to the median, as a share of it. The paper gives no number.
-SAME = 0.1
+SAME_LEVEL = 0.1
 SLACK = 1e-9  # tolerance for rounding when a model meets its threshold
 # per cent of the users at which a distribution is stored; its ends would be two users' own numbers
-SHARES = tuple(range(5, 100, 5))
-FEWEST = 5
+PERCENTILES = tuple(range(5, 100, 5))
+FEWEST_USERS = 5
 """Least number of real users behind a stored number: the median of one user is her own number, and no person's numbers are shown."""
 
 
@@ -60,31 +60,31 @@ class Law(NamedTuple):
 
 
 # the paper names three of Figure 9's five pairs: (0.3, 0.5), (0.5, 0.9), (0.9, 0.4); (0.6, 0.7) is from Table I, (0.7, 0.6) our choice
-PAIRS = ((0.3, 0.5), (0.5, 0.9), (0.6, 0.7), (0.7, 0.6), (0.9, 0.4))
+THRESHOLD_PAIRS = ((0.3, 0.5), (0.5, 0.9), (0.6, 0.7), (0.7, 0.6), (0.9, 0.4))
 THRESHOLDS = ((0.3,), (0.5,), (0.7,), (0.8,), (0.9,))
 
 PU_RATIO = Law(
     "PU-ratio",
     ((0.5,), (1,), (2,), (3,)),
-    ratio,
-    lambda privacy, utility, w: np.abs(privacy - w * utility) <= WITHIN * w * utility + SLACK,
+    pu_ratio,
+    lambda privacy, utility, w: np.abs(privacy - w * utility) <= RATIO_TOLERANCE * w * utility + SLACK,
 )
 PU_THLD = Law(
     "PU-thld",
-    PAIRS,
+    THRESHOLD_PAIRS,
     both_thresholds,
     lambda privacy, utility, p, u: (privacy >= p - SLACK) & (utility >= u - SLACK),
 )
 P_THLD = Law("P-thld", THRESHOLDS, privacy_threshold, lambda privacy, utility, p: privacy >= p - SLACK)
 U_THLD = Law("U-thld", THRESHOLDS, utility_threshold, lambda privacy, utility, u: utility >= u - SLACK)
-LAWS = (PU_RATIO, PU_THLD, P_THLD, U_THLD)
+CONFIGURATION_LAWS = (PU_RATIO, PU_THLD, P_THLD, U_THLD)
 
 
 def prepare(dataset: str, start: str = "", days: int = 30, leave_out: str = "", sample: int = 0) -> Choice:
     """Choose a data set's 30 most active days (§II-A); ``sample``: only so many users, evenly spaced by name, 0 takes all."""
     choice = choose(dataset, start, days, leave_out)
     users = by_user(choice.traces)[0]
-    chosen = evenly(users, sample)
+    chosen = evenly_spaced(users, sample)
     if len(chosen) == len(users):
         return choice
     traces = rows(choice.traces, choice.traces["user"].isin(chosen).to_numpy())
@@ -102,19 +102,19 @@ def cut_rule(choice: Choice, days: int) -> str:
     return "calendar" if moment.max() - moment.min() > pd.Timedelta(days=days - 1) else "set"
 
 
-def evenly(users: pd.Index, sample: int) -> pd.Index:
+def evenly_spaced(users: pd.Index, sample: int) -> pd.Index:
     """Choose so many of the users, evenly spaced in their order; 0, or more than there are, takes all."""
     if not whole("sample", sample, 0) or sample >= len(users):
         return users
     return users[np.linspace(0, len(users) - 1, sample).round().astype(int)]
 
 
-def fewest(data: Dataset) -> int:
-    """Return the least number of users behind a stored number: :data:`FEWEST` for real data, 1 for synthetic data."""
-    return 1 if data.synthetic else FEWEST
+def fewest_users(data: Dataset) -> int:
+    """Return the least number of users behind a stored number: :data:`FEWEST_USERS` for real data, 1 for synthetic data."""
+    return 1 if data.synthetic else FEWEST_USERS
 
 
-def fitted(
+def profile_and_fit(
     choice: Choice,
     seeds: Sequence[int],
     sweeps: Sequence[Sweep] = SWEEPS,
@@ -128,19 +128,19 @@ def fitted(
     return measured, models(measured, sweeps, left_out=left_out)
 
 
-def recommended(found: pd.DataFrame, law: Law, **options) -> pd.DataFrame:
+def recommended(fits: pd.DataFrame, law: Law, **options) -> pd.DataFrame:
     """Return a law's recommendation to every user for each of its objectives.
 
-    Columns: ``objective`` (its :func:`text`) and those of :func:`mobpriv.pulp.recommend`. A user without a recommendation has
-    the mechanism :data:`NONE`.
+    Columns: ``objective`` (its :func:`objective_text`) and those of :func:`mobpriv.pulp.recommend`. A user without a
+    recommendation has the mechanism :data:`NO_MECHANISM`.
     """
-    tables = [recommend(found, law.of(o, **options)).assign(objective=text(o)) for o in law.objectives]
+    tables = [recommend(fits, law.of(o, **options)).assign(objective=objective_text(o)) for o in law.objectives]
     table = pd.concat(tables, ignore_index=True)
-    table["mechanism"] = table["mechanism"].fillna(NONE)
+    table["mechanism"] = table["mechanism"].fillna(NO_MECHANISM)
     return table[["objective", *table.columns.drop("objective")]]
 
 
-def text(objective: tuple[float, ...]) -> str:
+def objective_text(objective: tuple[float, ...]) -> str:
     """Write an objective as in names of results: "0.5", or for two thresholds, in per cent, "30 and 50"."""
     return " and ".join(f"{100 * n:g}" for n in objective) if len(objective) > 1 else f"{objective[0]:g}"
 
@@ -160,11 +160,11 @@ def followed(
     every repetition. Users without a recommendation have no row.
     """
     columns = ["user", "mechanism", "value"]
-    settings = chosen.loc[chosen["mechanism"] != NONE, ["objective", *columns]]
+    settings = chosen.loc[chosen["mechanism"] != NO_MECHANISM, ["objective", *columns]]
     levels = achieved(choice.traces, settings[columns].drop_duplicates(), sweeps, seeds, metrics, workers, keep)
-    once = levels.groupby(columns)["repetition"].transform("size") == 1
-    every = [levels[~once], *(levels[once].assign(repetition=i) for i in range(1, 1 + len(seeds)))]
-    levels = pd.concat(every)[[*columns, "repetition", "privacy", "utility"]]
+    deterministic = levels.groupby(columns)["repetition"].transform("size") == 1
+    repeated = [levels[~deterministic], *(levels[deterministic].assign(repetition=i) for i in range(1, 1 + len(seeds)))]
+    levels = pd.concat(repeated)[[*columns, "repetition", "privacy", "utility"]]
     return settings.merge(levels, on=columns).sort_values(["objective", "user", "repetition"], ignore_index=True)
 
 
@@ -173,18 +173,18 @@ def summary(
 ) -> dict[str, Any]:
     """Compute the six panels of Figures 8 to 11, and how often the objectives are met, by the names of results.
 
-    ``chosen``, ``levels``: from :func:`recommended` and :func:`followed`. For fewer than ``least`` users (:func:`fewest`) only
-    shares of all users are stored. ``o`` is an objective's :func:`text`, ``what`` is privacy, utility, or ratio (privacy to
-    utility; infinite without utility). Rates are over users:
+    ``chosen``, ``levels``: from :func:`recommended` and :func:`followed`. For fewer than ``least`` users
+    (:func:`fewest_users`) only shares of all users are stored. ``o`` is an objective's :func:`objective_text`, ``what`` is
+    privacy, utility, or ratio (privacy to utility; infinite without utility). Rates are over users:
 
     * ``overall.mechanism``: its share of a user's recommendations, over all objectives.
     * ``users``; ``no_model``: users without a model of any mechanism; ``no_poi``: those of them without a POI.
-    * ``share.o.mechanism``: share of users with this recommendation (a); :data:`NONE`: no mechanism satisfies the law.
+    * ``share.o.mechanism``: share of users with this recommendation (a); :data:`NO_MECHANISM`: no mechanism satisfies the law.
     * ``value.mechanism.o.q``: the q-th percentile of the recommended settings (b), (c), over those users.
     * ``measured.what.o.q``, ``model.what.o.q``: percentiles of the levels (d) to (f), over users with a recommendation. A
       measured level is the user's mean over the repetitions, its ratio that of the means.
-    * ``same.measured.what.o``, ``same.model.what.o``: users with a recommendation whose level is within :data:`SAME` of the
-      median, as a share of it.
+    * ``same.measured.what.o``, ``same.model.what.o``: users with a recommendation whose level is within :data:`SAME_LEVEL` of
+      the median, as a share of it.
     * ``of.mechanism.what.o``: the median measured level of the users with this recommendation.
     * ``met.measured.o``: users whose objective is met, each by her share of repetitions; ``met.model.o``; ``drawn.o``: over
       repetitions.
@@ -193,45 +193,45 @@ def summary(
     # without a model no mechanism satisfies any objective: the reason names each mechanism, perhaps for both levels
     unmodelled = np.all([chosen["reason"].str.contains(rf"{re.escape(s.name)}: \w+: no model") for s in sweeps], axis=0)
     unmodelled = pd.Series(unmodelled, chosen.index)
-    everyone, advised = unmodelled.groupby(chosen["user"]).all(), chosen[chosen["mechanism"] != NONE]
-    found: dict[str, Any] = {"users": len(everyone), "no_model": estimates.rate(everyone)}
-    found["no_poi"] = estimates.rate(chosen["reason"].str.contains(NO_POI, regex=False).groupby(chosen["user"]).all())
+    everyone, advised = unmodelled.groupby(chosen["user"]).all(), chosen[chosen["mechanism"] != NO_MECHANISM]
+    results: dict[str, Any] = {"users": len(everyone), "no_model": estimates.rate(everyone)}
+    results["no_poi"] = estimates.rate(chosen["reason"].str.contains(NO_POI, regex=False).groupby(chosen["user"]).all())
     least = whole("least", least, 1)
     for sweep in sweeps if advised["user"].nunique() >= least else ():
         # over all recommendations; a user with several counts by the share of hers
-        found[f"overall.{sweep.name}"] = estimates.rate((advised["mechanism"] == sweep.name).groupby(advised["user"]).mean())
+        results[f"overall.{sweep.name}"] = estimates.rate((advised["mechanism"] == sweep.name).groupby(advised["user"]).mean())
     for objective in law.objectives:
-        o = text(objective)
-        own, drawn = chosen[chosen["objective"] == o], levels[levels["objective"] == o]
-        for mechanism in (*(s.name for s in sweeps), NONE):
-            found[f"share.{o}.{mechanism}"] = estimates.rate(own["mechanism"] == mechanism)
+        o = objective_text(objective)
+        recommendations, measured = chosen[chosen["objective"] == o], levels[levels["objective"] == o]
+        for mechanism in (*(s.name for s in sweeps), NO_MECHANISM):
+            results[f"share.{o}.{mechanism}"] = estimates.rate(recommendations["mechanism"] == mechanism)
         for sweep in sweeps:
-            values = own.loc[own["mechanism"] == sweep.name, "value"]
-            found |= _distribution(f"value.{sweep.name}.{o}", values, least)
-        own = own[own["mechanism"] != NONE]
-        if len(own) < least:
+            values = recommendations.loc[recommendations["mechanism"] == sweep.name, "value"]
+            results |= _distribution(f"value.{sweep.name}.{o}", values, least)
+        recommendations = recommendations[recommendations["mechanism"] != NO_MECHANISM]
+        if len(recommendations) < least:
             continue
-        means = drawn.groupby("user")[["privacy", "utility"]].mean()
-        for how, table in (("model", own), ("measured", means)):
+        means = measured.groupby("user")[["privacy", "utility"]].mean()
+        for how, table in (("model", recommendations), ("measured", means)):
             with np.errstate(divide="ignore", invalid="ignore"):
                 ratios = table["privacy"].to_numpy() / table["utility"].to_numpy()
-            for what, of in (("privacy", table["privacy"]), ("utility", table["utility"]), ("ratio", ratios)):
-                found |= _distribution(f"{how}.{what}.{o}", of, least)
-                found |= _alike(how, what, o, np.asarray(of, float))
-        by = own.set_index("user")["mechanism"].loc[means.index]
-        for mechanism in by.unique():
-            hers = means[(by == mechanism).to_numpy()]
-            if len(hers) < least:
+            for what, level_values in (("privacy", table["privacy"]), ("utility", table["utility"]), ("ratio", ratios)):
+                results |= _distribution(f"{how}.{what}.{o}", level_values, least)
+                results |= _share_near_median(how, what, o, np.asarray(level_values, float))
+        mechanisms = recommendations.set_index("user")["mechanism"].loc[means.index]
+        for mechanism in mechanisms.unique():
+            mechanism_means = means[(mechanisms == mechanism).to_numpy()]
+            if len(mechanism_means) < least:
                 continue
             with np.errstate(divide="ignore", invalid="ignore"):
-                levels_of = hers.assign(ratio=hers["privacy"] / hers["utility"])
+                levels_of = mechanism_means.assign(ratio=mechanism_means["privacy"] / mechanism_means["utility"])
             for what in levels_of:
-                found[f"of.{mechanism}.{what}.{o}"] = estimates.quantile(levels_of[what], 0.5)
-        met = law.met(drawn["privacy"], drawn["utility"], *objective)
-        found[f"met.model.{o}"] = estimates.rate(law.met(own["privacy"], own["utility"], *objective))
-        found[f"met.measured.{o}"] = estimates.rate(met.groupby(drawn["user"]).mean())
-        found[f"drawn.{o}"] = estimates.spread(met.groupby(drawn["repetition"]).mean())
-    return found
+                results[f"of.{mechanism}.{what}.{o}"] = estimates.quantile(levels_of[what], 0.5)
+        met = law.met(measured["privacy"], measured["utility"], *objective)
+        results[f"met.model.{o}"] = estimates.rate(law.met(recommendations["privacy"], recommendations["utility"], *objective))
+        results[f"met.measured.{o}"] = estimates.rate(met.groupby(measured["user"]).mean())
+        results[f"drawn.{o}"] = estimates.spread(met.groupby(measured["repetition"]).mean())
+    return results
 
 
 def near_best(candidates: Sequence[Candidate], least: float, within: float = 0.01) -> Recommendation:
@@ -240,15 +240,15 @@ def near_best(candidates: Sequence[Candidate], least: float, within: float = 0.0
     Levels are clamped at 1. The law finds the best privacy that has ``least`` utility. Then the setting of highest utility is
     chosen among those whose privacy is at most ``within`` lower.
     """
-    asked, settings = utility_threshold(candidates, least), []
-    for candidate, best in zip(candidates, asked.settings, strict=True):
+    law_result, settings = utility_threshold(candidates, least), []
+    for candidate, best in zip(candidates, law_result.settings, strict=True):
         if best.value is not None:
-            enough = privacy_threshold([candidate], min(max(min(best.privacy, 1.0) - within, 0.0), 1.0)).settings[0]
-            settings.append(best if enough.value is None else enough)
+            relaxed = privacy_threshold([candidate], min(max(min(best.privacy, 1.0) - within, 0.0), 1.0)).settings[0]
+            settings.append(best if relaxed.value is None else relaxed)
     if not settings:
-        return asked
-    top = max(min(s.privacy, 1.0) for s in settings)
-    chosen = max((s for s in settings if min(s.privacy, 1.0) >= top - within), key=lambda s: s.utility)
+        return law_result
+    best_privacy = max(min(s.privacy, 1.0) for s in settings)
+    chosen = max((s for s in settings if min(s.privacy, 1.0) >= best_privacy - within), key=lambda s: s.utility)
     return Recommendation(chosen.mechanism, chosen.value, chosen.privacy, chosen.utility, "", tuple(settings))
 
 
@@ -260,53 +260,59 @@ def check_pois(choice: Choice, metrics: Metrics = Metrics()) -> None:  # noqa: B
         )
 
 
-def _alike(how: str, what: str, o: str, of: np.ndarray) -> dict[str, Any]:
+def _share_near_median(how: str, what: str, o: str, levels: np.ndarray) -> dict[str, Any]:
     """Return the share of users whose level is about the median."""
-    middle = np.median(of)
+    middle = np.median(levels)
     with np.errstate(invalid="ignore"):  # two infinite ratios are equal, and infinitely far from a finite one
-        near = (of == middle) | (np.abs(of - middle) <= SAME * np.abs(middle))
-    near &= np.isfinite(of) == np.isfinite(middle)
+        near = (levels == middle) | (np.abs(levels - middle) <= SAME_LEVEL * np.abs(middle))
+    near &= np.isfinite(levels) == np.isfinite(middle)
     return {f"same.{how}.{what}.{o}": estimates.rate(near)}
 
 
-def alone(found: pd.DataFrame, law: Law, mechanism: str = "Geo-I", least: int = 1) -> dict[str, Any]:
+def single_mechanism(fits: pd.DataFrame, law: Law, mechanism: str = "Geo-I", least: int = 1) -> dict[str, Any]:
     """Apply the law to one mechanism alone, by the models, to show what the other mechanisms change.
 
     ``alone.given.o``: users with a recommendation; ``alone.value.o``, ``alone.privacy.o``, ``alone.utility.o``,
     ``alone.ratio.o``: medians over these, if they are at least ``least``.
     """
-    chosen, told = recommended(found[found["mechanism"] == mechanism], law), {}
+    chosen, results = recommended(fits[fits["mechanism"] == mechanism], law), {}
     for objective in law.objectives:
-        o = text(objective)
-        own = chosen[chosen["objective"] == o]
-        told[f"alone.given.{o}"] = estimates.rate(own["mechanism"] != NONE)
-        own = own[own["mechanism"] != NONE]
-        if len(own) >= least:
+        o = objective_text(objective)
+        recommendations = chosen[chosen["objective"] == o]
+        results[f"alone.given.{o}"] = estimates.rate(recommendations["mechanism"] != NO_MECHANISM)
+        recommendations = recommendations[recommendations["mechanism"] != NO_MECHANISM]
+        if len(recommendations) >= least:
             for what in ("value", "privacy", "utility"):
-                told[f"alone.{what}.{o}"] = estimates.quantile(own[what], 0.5)
-            told[f"alone.ratio.{o}"] = estimates.quantile(own["privacy"] / own["utility"], 0.5)
-    return told
+                results[f"alone.{what}.{o}"] = estimates.quantile(recommendations[what], 0.5)
+            results[f"alone.ratio.{o}"] = estimates.quantile(recommendations["privacy"] / recommendations["utility"], 0.5)
+    return results
 
 
-def typical(found: pd.DataFrame, sweeps: Sequence[Sweep] = SWEEPS, least: int = 1) -> dict[str, Any]:
+def model_quartiles(fits: pd.DataFrame, sweeps: Sequence[Sweep] = SWEEPS, least: int = 1) -> dict[str, Any]:
     """Return quartiles of the models at the profile's settings: ``path.mechanism.level.setting.q`` with q = 25, 50, 75.
 
     Only users with a model of both levels count.
     """
-    kept: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for sweep in sweeps:
-        own = found[found["mechanism"] == sweep.name]
-        own = own[own["a"].notna().groupby(own["user"]).transform("all")]
-        for metric, of in own.groupby("metric"):
-            a, b, c, d = (of[name].to_numpy()[:, None] for name in "abcd")
+        mechanism_fits = fits[fits["mechanism"] == sweep.name]
+        mechanism_fits = mechanism_fits[mechanism_fits["a"].notna().groupby(mechanism_fits["user"]).transform("all")]
+        for metric, metric_fits in mechanism_fits.groupby("metric"):
+            a, b, c, d = (metric_fits[name].to_numpy()[:, None] for name in "abcd")
             levels = a * np.arctan(b * (np.log(sweep.values) - c)) + d
-            for value, at in zip(sweep.values, levels.T, strict=True) if len(of) >= least else ():
+            for value, user_levels in zip(sweep.values, levels.T, strict=True) if len(metric_fits) >= least else ():
                 name = f"path.{sweep.name}.{metric}.{float(f'{value:.3g}')}"
-                kept |= dict(zip((f"{name}.{q}" for q in (25, 50, 75)), percentiles(at, (25, 50, 75), least), strict=True))
-    return kept
+                results |= dict(
+                    zip(
+                        (f"{name}.{q}" for q in (25, 50, 75)),
+                        averaged_percentiles(user_levels, (25, 50, 75), least),
+                        strict=True,
+                    )
+                )
+    return results
 
 
-def span(values, rng: np.random.Generator, times: int = 1000) -> estimates.Estimate:
+def percentile_ratio(values, rng: np.random.Generator, times: int = 1000) -> estimates.Estimate:
     """Return the ratio of the 90th to the 10th percentile of n users' settings, with a bootstrap interval over users.
 
     ValueError for fewer than ten users: a tenth of them is nobody.
@@ -320,10 +326,10 @@ def span(values, rng: np.random.Generator, times: int = 1000) -> estimates.Estim
     return estimates.Estimate(float(upper / lower), float(low), float(high), len(values))
 
 
-def percentiles(values, shares: Sequence[float], least: int = 1, method: str = "linear") -> list[float]:
-    """Return percentiles that are not one person's number: means of the ``least`` values nearest in order (:func:`fewest`).
+def averaged_percentiles(values, shares: Sequence[float], least: int = 1, method: str = "linear") -> list[float]:
+    """Return percentiles that are not one person's number: means of the ``least`` values nearest in order.
 
-    ValueError for fewer values than ``least``.
+    ``least``: see :func:`fewest_users`. ValueError for fewer values than ``least``.
     """
     values = np.sort(np.asarray(values, float))
     if len(values) < least:
@@ -339,9 +345,9 @@ def _distribution(name: str, values, least: int) -> dict[str, Any]:
     values = np.asarray(values, float)
     if len(values) < max(least, 1):
         return {}
-    places = percentiles(values, SHARES, least, "inverted_cdf")
-    kept = {f"{name}.{q}": x for q, x in zip(SHARES, places, strict=True)}
-    return kept | {f"median.{name}": estimates.quantile(values, 0.5)}
+    places = averaged_percentiles(values, PERCENTILES, least, "inverted_cdf")
+    results = {f"{name}.{q}": x for q, x in zip(PERCENTILES, places, strict=True)}
+    return results | {f"median.{name}": estimates.quantile(values, 0.5)}
 
 
 def search_ratio(
@@ -366,27 +372,33 @@ def search_ratio(
     * nearest: the least |mean privacy / (w · mean utility) − 1| of all settings tried.
     """
     by_name = {s.name: s for s in sweeps}
-    found = chosen[["user", "mechanism", "value"]].reset_index(drop=True)
-    range_low, range_high = (np.array([getattr(by_name[m], end) for m in found["mechanism"]], float) for end in ("low", "high"))
-    low, high = (np.log(np.clip(found["value"] * factor, range_low, range_high)).to_numpy() for factor in (1 / reach, reach))
-    nearest = np.full(len(found), np.inf)
+    settings = chosen[["user", "mechanism", "value"]].reset_index(drop=True)
+    range_low, range_high = (
+        np.array([getattr(by_name[m], end) for m in settings["mechanism"]], float) for end in ("low", "high")
+    )
+    low, high = (np.log(np.clip(settings["value"] * factor, range_low, range_high)).to_numpy() for factor in (1 / reach, reach))
+    nearest = np.full(len(settings), np.inf)
 
-    def apart(x: np.ndarray) -> np.ndarray:
+    def difference(x: np.ndarray) -> np.ndarray:
         """Return mean privacy minus w times mean utility at ln settings, one per row."""
-        asked = found.assign(value=np.exp(x))
-        levels = achieved(choice.traces, asked, sweeps, seeds, metrics, workers)
+        tried = settings.assign(value=np.exp(x))
+        levels = achieved(choice.traces, tried, sweeps, seeds, metrics, workers)
         means = levels.groupby(["user", "mechanism"])[["privacy", "utility"]].mean()
-        own = means.loc[pd.MultiIndex.from_frame(found[["user", "mechanism"]])].to_numpy().T
+        user_means = means.loc[pd.MultiIndex.from_frame(settings[["user", "mechanism"]])].to_numpy().T
         with np.errstate(divide="ignore", invalid="ignore"):
-            np.fmin(nearest, np.abs(own[0] / (w * own[1]) - 1), out=nearest)
-        return own[0] - w * own[1]
+            np.fmin(nearest, np.abs(user_means[0] / (w * user_means[1]) - 1), out=nearest)
+        return user_means[0] - w * user_means[1]
 
-    if len(found):
-        left, right = apart(low), apart(high)
-        found["bracketed"] = left * right <= 0
+    if len(settings):
+        left, right = difference(low), difference(high)
+        settings["bracketed"] = left * right <= 0
         while (high - low).max() > np.log1p(width):
             middle = (low + high) / 2
-            value = apart(middle)
-            same = left * value > 0
-            low, high, left = np.where(same, middle, low), np.where(same, high, middle), np.where(same, value, left)
-    return found.assign(value=np.exp((low + high) / 2), nearest=nearest)
+            value = difference(middle)
+            same_sign = left * value > 0
+            low, high, left = (
+                np.where(same_sign, middle, low),
+                np.where(same_sign, high, middle),
+                np.where(same_sign, value, left),
+            )
+    return settings.assign(value=np.exp((low + high) / 2), nearest=nearest)

@@ -15,8 +15,8 @@ from mobpriv.attacks import ILLAttack
 from mobpriv.attacks.policies import reidentified
 from mobpriv.base.numbers import shown
 from mobpriv.base.ranges import between, one_of, positive, whole
-from mobpriv.experiments.days import Choice, Setting, choose, in_halves, spanned
-from mobpriv.experiments.pulp import NONE, Law, cut_rule, evenly, recommended, text
+from mobpriv.experiments.days import AttackSetting, Choice, choose, days_spanned, in_halves
+from mobpriv.experiments.pulp import NO_MECHANISM, Law, cut_rule, evenly_spaced, objective_text, recommended
 from mobpriv.mechanisms import HMC, TriLateration
 from mobpriv.pulp import SWEEPS, Candidate, Metrics, Sweep, models
 from mobpriv.pulp.annealing import anneal
@@ -28,7 +28,7 @@ from mobpriv.traces.table import Traces, by_user, from_blocks, milliseconds, row
 # The paper's laws treat models as exact. Here the models are refitted to resampled profiles (:func:`bands`), and thresholds are
 # raised by observed shortfalls (:func:`margin`, :func:`with_margin`).
 RESAMPLED = ("repetitions", "errors")
-KEYS = ["user", "mechanism", "value"]
+SETTING_KEYS = ["user", "mechanism", "value"]
 
 
 def resample(profile: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
@@ -36,29 +36,29 @@ def resample(profile: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
 
     A setting that was run once keeps its levels.
     """
-    order = profile.sort_values([*KEYS, "repetition"], ignore_index=True)
-    size = order.groupby(KEYS)["user"].transform("size").to_numpy()
-    first = np.arange(len(order)) - order.groupby(KEYS).cumcount().to_numpy()
+    order = profile.sort_values([*SETTING_KEYS, "repetition"], ignore_index=True)
+    size = order.groupby(SETTING_KEYS)["user"].transform("size").to_numpy()
+    first = np.arange(len(order)) - order.groupby(SETTING_KEYS).cumcount().to_numpy()
     return order.iloc[first + rng.integers(size)].assign(repetition=order["repetition"].to_numpy()).reset_index(drop=True)
 
 
-def resample_errors(profile: pd.DataFrame, found: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+def resample_errors(profile: pd.DataFrame, fits: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
     """Simulate the profile: the model's level plus an error drawn from those of the same user, mechanism and metric.
 
     The errors contain the noise and the misfit of the curve, and are assumed independent.
     """
-    made = profile.copy()
-    of = found.set_index(["user", "mechanism", "metric"])[["a", "b", "c", "d"]]
-    for (user, mechanism), its in profile.groupby(["user", "mechanism"]).indices.items():
-        x = np.log(profile["value"].to_numpy()[its])
+    simulated = profile.copy()
+    coefficients = fits.set_index(["user", "mechanism", "metric"])[["a", "b", "c", "d"]]
+    for (user, mechanism), places in profile.groupby(["user", "mechanism"]).indices.items():
+        x = np.log(profile["value"].to_numpy()[places])
         for metric in ("privacy", "utility"):
-            a, b, c, d = of.loc[(user, mechanism, metric)]
+            a, b, c, d = coefficients.loc[(user, mechanism, metric)]
             level = a * np.arctan(b * (x - c)) + d
-            errors = profile[metric].to_numpy()[its] - level
+            errors = profile[metric].to_numpy()[places] - level
             known = np.isfinite(errors)  # an unknown level stays unknown
-            drawn = rng.choice(errors[known], len(its)) if known.any() else np.nan
-            made.iloc[its, made.columns.get_loc(metric)] = np.where(known, level + drawn, np.nan)
-    return made
+            drawn = rng.choice(errors[known], len(places)) if known.any() else np.nan
+            simulated.iloc[places, simulated.columns.get_loc(metric)] = np.where(known, level + drawn, np.nan)
+    return simulated
 
 
 def bands(
@@ -79,23 +79,23 @@ def bands(
     """
     whole("times", times, 1)
     one_of("resampled", resampled, RESAMPLED)
-    found = models(profile, sweeps)
-    base = _by_law(found, laws)
-    drawn = []
+    fits = models(profile, sweeps)
+    base = _by_law(fits, laws)
+    recommendations = []
     for _ in range(times):
-        again = resample(profile, rng) if resampled == "repetitions" else resample_errors(profile, found, rng)
-        drawn.append(_by_law(models(again, sweeps), laws).loc[base.index])
-    same = np.array([(d["mechanism"] == base["mechanism"]).to_numpy() for d in drawn])
-    values = np.where(same, np.array([d["value"].to_numpy(float) for d in drawn]), np.nan)
-    there = ~np.isnan(values).all(axis=0)
-    ends = np.full((2, len(base)), np.nan)
-    ends[:, there] = np.nanpercentile(values[:, there], [2.5, 97.5], axis=0)
-    return base.assign(same=same.mean(axis=0), low=ends[0], high=ends[1]).reset_index()
+        new_profile = resample(profile, rng) if resampled == "repetitions" else resample_errors(profile, fits, rng)
+        recommendations.append(_by_law(models(new_profile, sweeps), laws).loc[base.index])
+    same = np.array([(d["mechanism"] == base["mechanism"]).to_numpy() for d in recommendations])
+    values = np.where(same, np.array([d["value"].to_numpy(float) for d in recommendations]), np.nan)
+    ever_same = ~np.isnan(values).all(axis=0)
+    bounds = np.full((2, len(base)), np.nan)
+    bounds[:, ever_same] = np.nanpercentile(values[:, ever_same], [2.5, 97.5], axis=0)
+    return base.assign(same=same.mean(axis=0), low=bounds[0], high=bounds[1]).reset_index()
 
 
-def _by_law(found: pd.DataFrame, laws: Sequence[Law]) -> pd.DataFrame:
+def _by_law(fits: pd.DataFrame, laws: Sequence[Law]) -> pd.DataFrame:
     """Return mechanism and value by law and user."""
-    tables = [recommended(found, law._replace(objectives=law.objectives[:1])).assign(law=law.name) for law in laws]
+    tables = [recommended(fits, law._replace(objectives=law.objectives[:1])).assign(law=law.name) for law in laws]
     return pd.concat(tables).set_index(["law", "user"])[["mechanism", "value"]]
 
 
@@ -111,9 +111,9 @@ def shortfall(law: Law, levels: pd.DataFrame) -> pd.Series:
 
 def _thresholds(law: Law) -> tuple[str, ...]:
     """Return the levels for which a law has thresholds, in the order of its objective."""
-    found = {"PU-thld": ("privacy", "utility"), "P-thld": ("privacy",), "U-thld": ("utility",)}
-    one_of("a law with thresholds", law.name, tuple(found))
-    return found[law.name]
+    metrics = {"PU-thld": ("privacy", "utility"), "P-thld": ("privacy",), "U-thld": ("utility",)}
+    one_of("a law with thresholds", law.name, tuple(metrics))
+    return metrics[law.name]
 
 
 def margin(law: Law, levels: pd.DataFrame, wanted: float) -> float:
@@ -140,21 +140,21 @@ def margin(law: Law, levels: pd.DataFrame, wanted: float) -> float:
     return max(float(short[order][min(place, len(order) - 1)]), 0.0)
 
 
-def with_margin(found: pd.DataFrame, law: Law, added: Mapping[str, float]) -> pd.DataFrame:
+def with_margin(fits: pd.DataFrame, law: Law, added: Mapping[str, float]) -> pd.DataFrame:
     """Return the recommendations for the law's first objective, with thresholds raised by each user's ``added``, at most to 1.
 
     The table shows the objective before it was raised.
     """
     (objective,) = law.objectives[:1]
-    missing = sorted(user for user in set(found["user"]) if np.isnan(added.get(user, np.nan)))
+    missing = sorted(user for user in set(fits["user"]) if np.isnan(added.get(user, np.nan)))
     if missing:
         raise ValueError(f"every user needs a margin ({missing[0]} has none)")
     tables = []
-    for amount in sorted({added[user] for user in found["user"]}):
-        own = found[found["user"].map(lambda user, amount=amount: added[user] == amount)]
+    for amount in sorted({added[user] for user in fits["user"]}):
+        user_fits = fits[fits["user"].map(lambda user, amount=amount: added[user] == amount)]
         raised = law._replace(objectives=(tuple(min(1.0, t + amount) for t in objective),))
-        tables.append(recommended(own, raised))
-    table = pd.concat(tables, ignore_index=True).assign(objective=text(objective))
+        tables.append(recommended(user_fits, raised))
+    table = pd.concat(tables, ignore_index=True).assign(objective=objective_text(objective))
     return table.sort_values("user", ignore_index=True)
 
 
@@ -165,17 +165,21 @@ def left_out_errors(profile: pd.DataFrame, sweeps: Sequence[Sweep] = SWEEPS) -> 
     return table.pivot(index="user", columns=["mechanism", "metric"], values="error")
 
 
-def own_margin(law: Law, chosen: pd.DataFrame, errors: pd.DataFrame, times: float) -> dict[str, float]:
+def personal_margin(law: Law, chosen: pd.DataFrame, errors: pd.DataFrame, times: float) -> dict[str, float]:
     """Compute a margin for each user from her own models: ``times`` the error spread of the recommended mechanism's models.
 
     ``chosen``: the recommendations without a margin; ``errors``: from :func:`left_out_errors`. With two thresholds the larger
     spread counts. The margin is 0 for a user without a recommendation, or without a known error.
     """
-    found = {}
+    margins = {}
     for user, mechanism in chosen[["user", "mechanism"]].itertuples(index=False):
-        known = [0.0] if mechanism == NONE else [float(errors.loc[user, (mechanism, metric)]) for metric in _thresholds(law)]
-        found[user] = times * max((spread for spread in known if np.isfinite(spread)), default=0.0)
-    return found
+        spreads = (
+            [0.0]
+            if mechanism == NO_MECHANISM
+            else [float(errors.loc[user, (mechanism, metric)]) for metric in _thresholds(law)]
+        )
+        margins[user] = times * max((spread for spread in spreads if np.isfinite(spread)), default=0.0)
+    return margins
 
 
 # --------------------------- Extend PULP beyond its paper: to an adversary who knows the users' past, and to other mechanisms
@@ -187,7 +191,7 @@ TRILATERATION = Sweep(TriLateration(), "radius", RADIUS, rises="privacy")
 
 
 @dataclass(frozen=True, eq=False)
-class Confusion:
+class ConfigurableHMC:
     """HMC with the size of its cells as the only parameter, so that PULP can configure it.
 
     ``Sweep(HMC(known), "cell", …)`` would fail: an HMC makes its grid once, and a copy with another ``cell``
@@ -200,7 +204,7 @@ class Confusion:
     known: Traces
     cell: float = 800.0  # m
     erased: float | None = 1200.0  # s, stays of this length are erased at the end; None erases none
-    made: dict = field(default_factory=dict, repr=False)  # cell -> HMC: its heat maps are those of all known users
+    by_cell: dict = field(default_factory=dict, repr=False)  # cell -> HMC: its heat maps are those of all known users
 
     name = "HMC"
     random = True
@@ -209,16 +213,18 @@ class Confusion:
         positive("cell", self.cell, "m")
 
     def protect(self, traces: Traces, rng: np.random.Generator) -> Traces:
-        if self.cell not in self.made:
-            self.made[self.cell] = HMC(self.known, cell=self.cell, erased=self.erased)
-        return self.made[self.cell].protect(traces, rng)
+        if self.cell not in self.by_cell:
+            self.by_cell[self.cell] = HMC(self.known, cell=self.cell, erased=self.erased)
+        return self.by_cell[self.cell].protect(traces, rng)
 
 
-def confusion(known: Traces) -> Sweep:
-    return Sweep(Confusion(known), "cell", CELL, rises="privacy")
+def hmc_sweep(known: Traces) -> Sweep:
+    return Sweep(ConfigurableHMC(known), "cell", CELL, rises="privacy")
 
 
-def second_half(dataset: str, start: str = "", days: int = 30, leave_out: str = "", sample: int = 0) -> tuple[Setting, Choice]:
+def second_half(
+    dataset: str, start: str = "", days: int = 30, leave_out: str = "", sample: int = 0
+) -> tuple[AttackSetting, Choice]:
     """Return the halves of the most active days, and from the second half ``sample`` users, evenly spaced by name; 0 takes all.
 
     Only users with records in the first half count. The halves are cut by :func:`mobpriv.experiments.pulp.cut_rule`.
@@ -228,9 +234,9 @@ def second_half(dataset: str, start: str = "", days: int = 30, leave_out: str = 
     users = by_user(setting.secret)[0].intersection(by_user(setting.known)[0])
     if not len(users):
         raise ValueError("nobody has records in both halves")
-    everybody, users = users, evenly(users, sample)
+    everybody, users = users, evenly_spaced(users, sample)
     among = ", taken at equal steps in the list sorted by name" if len(users) < len(everybody) else ""
-    spans = " and ".join(f"{spanned(half):.1f}" for half in (setting.known, setting.secret))
+    spans = " and ".join(f"{days_spanned(half):.1f}" for half in (setting.known, setting.secret))
     words = (
         f"{setting.selection}. The halves span {spans} days. PULP protects the second half of {shown(len(users))} users{among}"
     )
@@ -238,19 +244,19 @@ def second_half(dataset: str, start: str = "", days: int = 30, leave_out: str = 
     return setting, Choice(setting.data, secret, secret["t"].min(), words)
 
 
-def days_of(traces: Traces) -> pd.Series:
+def days_with_records(traces: Traces) -> pd.Series:
     """Return the number of days (UTC) with records for each user."""
     users, offsets = by_user(traces)
-    return pd.Series(_day_of_hers(traces)[offsets[1:] - 1] + 1, users)
+    return pd.Series(_day_index(traces)[offsets[1:] - 1] + 1, users)
 
 
-def first_days(traces: Traces, most: pd.Series) -> Traces:
-    """Keep each user's records of her first ``most`` days (UTC) with records; ``most``: user -> number."""
+def first_days(traces: Traces, day_counts: pd.Series) -> Traces:
+    """Keep each user's records of her first ``day_counts`` days (UTC) with records; ``day_counts``: user -> number."""
     users, offsets = by_user(traces)
-    return rows(traces, _day_of_hers(traces) < np.repeat(most.reindex(users).to_numpy(), np.diff(offsets)))
+    return rows(traces, _day_index(traces) < np.repeat(day_counts.reindex(users).to_numpy(), np.diff(offsets)))
 
 
-def _day_of_hers(traces: Traces) -> np.ndarray:
+def _day_index(traces: Traces) -> np.ndarray:
     """Return for each record the number of earlier days with records of the same user."""
     offsets, day = by_user(traces)[1], milliseconds(traces) // 86_400_000
     new = np.r_[True, day[1:] != day[:-1]]
@@ -259,7 +265,7 @@ def _day_of_hers(traces: Traces) -> np.ndarray:
     return so_far - np.repeat(so_far[offsets[:-1]], np.diff(offsets))
 
 
-def protected_as_told(
+def protected_with_settings(
     traces: Traces, chosen: pd.DataFrame, sweeps: Sequence[Sweep], metrics: Metrics, seed: int
 ) -> tuple[Traces, pd.DataFrame]:
     """Protect users with their settings (user, mechanism, value; at most one row per user); return traces and levels.
@@ -267,29 +273,31 @@ def protected_as_told(
     The noise is that of :func:`mobpriv.pulp.achieved` with the same seed, and so are the levels. Users without a setting
     publish nothing and have no row. ValueError for a user without records, an unknown mechanism, or an invalid value.
     """
-    by_name, known = {sweep.name: sweep for sweep in sweeps}, by_user(traces)[0]
+    by_name, known_users = {sweep.name: sweep for sweep in sweeps}, by_user(traces)[0]
     whole("seed", seed, 0)
-    told = chosen[["user", "mechanism", "value"]].dropna()
-    for user, mechanism, value in told.itertuples(index=False):
-        if user not in known:
+    settings = chosen[["user", "mechanism", "value"]].dropna()
+    for user, mechanism, value in settings.itertuples(index=False):
+        if user not in known_users:
             raise ValueError(f"settings must be those of users who have records ({user} has none)")
         one_of("a chosen mechanism", mechanism, tuple(by_name))
         positive(f"the value chosen for {user}", value)
-    if told["user"].duplicated().any():
-        raise ValueError(f"a user follows one setting ({told.loc[told['user'].duplicated(), 'user'].iloc[0]} has several)")
-    parts, found = [rows(traces, np.zeros(len(traces), bool))], []
-    for user, mechanism, value in told.itertuples(index=False):
-        own = rows(traces, (traces["user"] == user).to_numpy())
+    if settings["user"].duplicated().any():
+        raise ValueError(
+            f"a user follows one setting ({settings.loc[settings['user'].duplicated(), 'user'].iloc[0]} has several)"
+        )
+    parts, levels = [rows(traces, np.zeros(len(traces), bool))], []
+    for user, mechanism, value in settings.itertuples(index=False):
+        trace = rows(traces, (traces["user"] == user).to_numpy())
         rng = noise(seed, f"{user}, {mechanism}, {float(value)!r}")
-        published, privacy, utility = in_one_thread(_protected, own, by_name[mechanism].at(float(value)), metrics, rng)
+        published, privacy, utility = in_one_thread(_protected, trace, by_name[mechanism].at(float(value)), metrics, rng)
         parts.append(published)
-        found.append({"user": user, "privacy": privacy, "utility": utility})
+        levels.append({"user": user, "privacy": privacy, "utility": utility})
     kept = [part for part in parts if len(part)] or parts[:1]
     users = pd.Index([user for part in kept for user in by_user(part)[0]])
     lat, lng = (np.concatenate([part[column].to_numpy() for part in kept]) for column in ("lat", "lng"))
     counts = np.concatenate([np.diff(by_user(part)[1]) for part in kept])
     together = from_blocks(users, counts, np.concatenate([milliseconds(part) for part in kept]), lat, lng)
-    return together, pd.DataFrame(found, columns=["user", "privacy", "utility"])
+    return together, pd.DataFrame(levels, columns=["user", "privacy", "utility"])
 
 
 def _protected(trace: Traces, mechanism, metrics: Metrics, rng: np.random.Generator) -> tuple[Traces, float, float]:
@@ -298,7 +306,7 @@ def _protected(trace: Traces, mechanism, metrics: Metrics, rng: np.random.Genera
     return published, *metrics.of(trace).levels(published)[:2]
 
 
-def days_found(attack: ILLAttack, published: Traces, users: Sequence[str]) -> pd.Series:
+def days_reidentified(attack: ILLAttack, published: Traces, users: Sequence[str]) -> pd.Series:
     """Return each user's share of published days that the trained ``attack`` attributes to her; 0 without days."""
     share = pd.Series(0.0, index=pd.Index(users, name="user"))
     if not len(published):
@@ -325,11 +333,13 @@ def goodness(law: str, objective: tuple[float, ...], privacy, utility):
 
 def levels_together(original: Traces, published: Traces, metrics: Metrics) -> pd.DataFrame:
     """Return the levels of users protected together, one row per user; a missing user counts as erased."""
-    found: dict[str, Any] = {}
+    levels: dict[str, Any] = {}
     for user in by_user(original)[0]:
-        own, hers = (rows(traces, (traces["user"] == user).to_numpy()) for traces in (original, published))
-        found[user] = metrics.of(own).levels(hers)[:2]
-    return pd.DataFrame.from_dict(found, orient="index", columns=["privacy", "utility"])
+        original_trace, published_trace = (
+            rows(traces, (traces["user"] == user).to_numpy()) for traces in (original, published)
+        )
+        levels[user] = metrics.of(original_trace).levels(published_trace)[:2]
+    return pd.DataFrame.from_dict(levels, orient="index", columns=["privacy", "utility"])
 
 
 # ----------------------------------------- Explain why PULP and ALP differ, by separating their methods from their objectives
@@ -378,11 +388,11 @@ class Response(NamedTuple):
         """Return the value of least mean cost; for the ratio, the crossing of the mean levels if they cross."""
         fine = np.geomspace(self.values[0], self.values[-1], FINE)
         privacy, utility = self.means(fine)
-        apart = privacy - utility
-        crossed = np.flatnonzero(apart[:-1] * apart[1:] <= 0)
-        if objective == "ratio" and len(crossed):
-            i = max(crossed, key=lambda i: privacy[i] + utility[i])
-            if apart[i] == 0:
+        difference = privacy - utility
+        crossings = np.flatnonzero(difference[:-1] * difference[1:] <= 0)
+        if objective == "ratio" and len(crossings):
+            i = max(crossings, key=lambda i: privacy[i] + utility[i])
+            if difference[i] == 0:
                 return float(fine[i])
             return float(brentq(lambda value: float(np.subtract(*self.means(value))), fine[i], fine[i + 1], xtol=1e-15))
         return float(fine[costs(objective, privacy, utility).argmin()])
@@ -395,17 +405,17 @@ class Response(NamedTuple):
         """
         whole("runs", runs, 1)
         values = np.asarray(values, float)
-        between = np.sqrt(self.values[:-1] * self.values[1:])
-        nearest, means = np.searchsorted(between, values), self.means(values)
-        noise = [levels - levels.mean(axis=1, keepdims=True) for levels in (self.privacy, self.utility)]
+        midpoints = np.sqrt(self.values[:-1] * self.values[1:])
+        nearest, means = np.searchsorted(midpoints, values), self.means(values)
+        deviations = [levels - levels.mean(axis=1, keepdims=True) for levels in (self.privacy, self.utility)]
 
         def cost(place: int) -> float:
             drawn = rng.integers(self.privacy.shape[1], size=runs)
-            levels = [m[place] + np.median(n[nearest[place], drawn]) for m, n in zip(means, noise, strict=True)]
+            levels = [m[place] + np.median(n[nearest[place], drawn]) for m, n in zip(means, deviations, strict=True)]
             return float(costs(objective, *levels))
 
-        found = anneal(cost, len(values), 1.0 if objective == "ratio" else 2.0, rng)
-        return float(values[found.best])
+        result = anneal(cost, len(values), 1.0 if objective == "ratio" else 2.0, rng)
+        return float(values[result.best])
 
 
 def responses(measured: pd.DataFrame) -> dict[str, Response]:
@@ -416,12 +426,14 @@ def responses(measured: pd.DataFrame) -> dict[str, Response]:
     names = measured["mechanism"].unique()
     if len(names) > 1:
         raise ValueError(f"a response belongs to one mechanism (got {', '.join(names)})")
-    found = {}
-    for user, own in measured.groupby("user", sort=True):
-        privacy, utility = (own.pivot(index="value", columns="repetition", values=what) for what in ("privacy", "utility"))
+    user_responses = {}
+    for user, user_levels in measured.groupby("user", sort=True):
+        privacy, utility = (
+            user_levels.pivot(index="value", columns="repetition", values=what) for what in ("privacy", "utility")
+        )
         if not (privacy.isna().any(axis=None) or utility.isna().any(axis=None)):
-            found[user] = Response(privacy.index.to_numpy(float), privacy.to_numpy(), utility.to_numpy())
-    return found
+            user_responses[user] = Response(privacy.index.to_numpy(float), privacy.to_numpy(), utility.to_numpy())
+    return user_responses
 
 
 def largest_sum(candidate: Candidate) -> float:

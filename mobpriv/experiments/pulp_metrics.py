@@ -14,7 +14,7 @@ from mobpriv.ground.geo import metres_per_degree
 from mobpriv.ground.grid import SquareGrid
 from mobpriv.metrics import area_coverage, poi_privacy
 from mobpriv.pulp import SWEEPS, Levels, Metrics, Sweep
-from mobpriv.pulp.profiler import COLUMNS
+from mobpriv.pulp.profiler import PROFILE_COLUMNS
 from mobpriv.pulp.users import each_user, noise
 from mobpriv.traces.profiles import poi_centres
 from mobpriv.traces.table import Traces, by_user, from_blocks
@@ -64,12 +64,12 @@ def figure_1() -> Example:
         original += [*stop.tolist(), *way]
         noisy += [*(stop + shift).tolist(), *noisy_way]
     corner = PLACES[1][0] - 45.0
-    evenly = [(x, PLACES[1][1]) for x in corner - 90.0 * np.arange(9, -1, -1)]
-    evenly += [(PLACES[1][0], y) for y in corner - 90.0 * np.arange(8)]
-    return Example(trace(original), {"Geo-I": trace(noisy), "Promesse": trace(evenly)})
+    even_points = [(x, PLACES[1][1]) for x in corner - 90.0 * np.arange(9, -1, -1)]
+    even_points += [(PLACES[1][0], y) for y in corner - 90.0 * np.arange(8)]
+    return Example(trace(original), {"Geo-I": trace(noisy), "Promesse": trace(even_points)})
 
 
-def levels(original: Traces, protected: Traces, matched: str = "protected") -> dict[str, float]:
+def levels_with_counts(original: Traces, protected: Traces, matched: str = "protected") -> dict[str, float]:
     """Return both metrics of one user with their parts: counts of POIs and cells, precisions, recalls and levels."""
     pois = poi_privacy(original, protected, matched=matched).iloc[0]
     cells = area_coverage(original, protected, GRID).iloc[0]
@@ -89,25 +89,25 @@ def levels(original: Traces, protected: Traces, matched: str = "protected") -> d
     }
 
 
-def silent_cases() -> dict[str, tuple[Traces, Traces]]:
+def edge_cases() -> dict[str, tuple[Traces, Traces]]:
     """Return (original, protected): no protection, fractions of Equation (1) or (2) that are 0/0, and privacy below 0."""
     stop = [tuple(np.array(PLACES[0]) + around) for around in _AROUND]
     way = [(150.0 + 300.0 * i, 1050.0) for i in range(1, 4)]
     far = [(x + 300.0, y - 600.0) for x, y in stop]
     # three places 95 m around one place: 165 m apart, so that they are not merged
-    three = []
+    three_pois = []
     for angle in np.radians([90, 210, 330]):
         x, y = PLACES[0][0] + 95.0 * np.cos(angle), PLACES[0][1] + 95.0 * np.sin(angle)
-        three += [*((x + 0.1 * east, y + 0.1 * north) for east, north in _AROUND), way[0]]
+        three_pois += [*((x + 0.1 * east, y + 0.1 * north) for east, north in _AROUND), way[0]]
     stays, passes = trace([*stop, *way]), trace([stop[0], *way])
-    nobody = stays.iloc[:0]
+    erased = stays.iloc[:0]
     return {
         "published as it is": (stays, stays),
         "no POI in the original": (passes, stays),
         "none in the protected": (stays, passes),
         "none matched": (stays, trace([*far, *way])),
-        "trace erased": (stays, nobody),
-        "three POIs around one": (stays, trace([*three, *way])),
+        "trace erased": (stays, erased),
+        "three POIs around one": (stays, trace([*three_pois, *way])),
     }
 
 
@@ -127,19 +127,19 @@ def corner() -> tuple[float, float]:
     return float(south), float(west)
 
 
-def cells_of(traces: Traces) -> list[tuple[float, float]]:
+def cell_corners(traces: Traces) -> list[tuple[float, float]]:
     """Return the lower left corners of the cells that a trace visits, in metres from the corner of the map."""
     south, west, *_ = GRID.bounds(np.unique(GRID.cells(traces["lat"].to_numpy(), traces["lng"].to_numpy()))).T
     return _in_metres(south, west)
 
 
-def places_of(traces: Traces) -> list[tuple[float, float]]:
+def poi_positions(traces: Traces) -> list[tuple[float, float]]:
     """Return the centres of a trace's POIs, in metres from the corner of the map."""
     centres = poi_centres(traces, diameter=200.0, duration=900.0)
     return _in_metres(centres.lat, centres.lng)
 
 
-def records_of(traces: Traces) -> list[tuple[float, float]]:
+def record_positions(traces: Traces) -> list[tuple[float, float]]:
     """Return a trace's records, in metres from the corner of the map."""
     return _in_metres(traces["lat"].to_numpy(), traces["lng"].to_numpy())
 
@@ -153,7 +153,7 @@ def _in_metres(lat: np.ndarray, lng: np.ndarray) -> list[tuple[float, float]]:
 # --------------------------------------------------- Profile users under many metrics at once, from the same protected traces
 # §VI-B3 varies the definition of a place, of a match and of a cell. This does not change the protected trace. It is protected
 # once per setting and measured with every :class:`mobpriv.pulp.Metrics`, so variants differ only in the metric.
-def profiles(
+def profiles_by_metrics(
     traces: Traces,
     metrics: Mapping[str, Metrics],
     sweeps: Sequence[Sweep] = SWEEPS,
@@ -167,22 +167,24 @@ def profiles(
     same name.
     """
     seeds = [whole("a seed", seed, 0) for seed in seeds]
-    for what, of in {"metrics": metrics, "sweeps": sweeps, "seeds": seeds}.items():
-        if not of:
+    for what, given in {"metrics": metrics, "sweeps": sweeps, "seeds": seeds}.items():
+        if not given:
             raise ValueError(f"{what} must hold at least one (got none)")
     names = [sweep.name for sweep in sweeps]
     if len(set(names)) < len(names):
         raise ValueError(f"sweeps must have different names (got {', '.join(names)}): name them")
     if len(set(seeds)) < len(seeds):
         raise ValueError(f"seeds must be all different (got {seeds})")
-    found = each_user(_of_user, traces, lambda user: (dict(metrics), sweeps, seeds), "variants", workers, keep)
-    table = pd.DataFrame(found, columns=["metrics", *COLUMNS])
-    kinds = dict.fromkeys(("value", "privacy", "utility", "pois", "standard"), float) | {"repetition": int, "records": int}
-    return {name: table.loc[table["metrics"] == name, COLUMNS].astype(kinds).reset_index(drop=True) for name in metrics}
+    rows = each_user(_of_user, traces, lambda user: (dict(metrics), sweeps, seeds), "variants", workers, keep)
+    table = pd.DataFrame(rows, columns=["metrics", *PROFILE_COLUMNS])
+    dtypes = dict.fromkeys(("value", "privacy", "utility", "pois", "standard"), float) | {"repetition": int, "records": int}
+    return {
+        name: table.loc[table["metrics"] == name, PROFILE_COLUMNS].astype(dtypes).reset_index(drop=True) for name in metrics
+    }
 
 
 def _of_user(trace: Traces, metrics: dict[str, Metrics], sweeps: Sequence[Sweep], seeds: Sequence[int]) -> list[dict]:
-    user, found = by_user(trace)[0][0], []
+    user, rows = by_user(trace)[0][0], []
     originals = {name: of.of(trace) for name, of in metrics.items()}
     for sweep in sweeps:
         for value in sweep.values:
@@ -198,24 +200,24 @@ def _of_user(trace: Traces, metrics: dict[str, Metrics], sweeps: Sequence[Sweep]
                 else:
                     levels, records = _levels(originals, published), len(published)
                 for name, of in levels.items():
-                    own = {"metrics": name, "records": records, "pois": len(originals[name].pois.lat)}
-                    found.append(own | row | of._asdict())
-    return found
+                    metric_row = {"metrics": name, "records": records, "pois": len(originals[name].pois.lat)}
+                    rows.append(metric_row | row | of._asdict())
+    return rows
 
 
 def _levels(originals: dict, published: Traces) -> dict[str, Levels]:
-    memory: dict[tuple, object] = {}
+    cache: dict[tuple, object] = {}
     return {
-        name: original._replace(metrics=_Remembering(original.metrics, memory)).levels(published)
+        name: original._replace(metrics=_CachedMetrics(original.metrics, cache)).levels(published)
         for name, original in originals.items()
     }
 
 
-class _Remembering:
+class _CachedMetrics:
     """Metrics that cache the cells and the places of one protected trace."""
 
-    def __init__(self, metrics: Metrics, memory: dict):
-        self._metrics, self._memory = metrics, memory
+    def __init__(self, metrics: Metrics, cache: dict):
+        self._metrics, self._cache = metrics, cache
         self.near, self.matched, self.plane = metrics.near, metrics.matched, metrics.plane
 
     def cells(self, traces: Traces):
@@ -226,6 +228,6 @@ class _Remembering:
         return self._once(("places", m.diameter, m.duration, m.max_gap, m.merged, m.plane), m.centres, traces)
 
     def _once(self, key: tuple, compute: Callable, traces: Traces):
-        if key not in self._memory:
-            self._memory[key] = compute(traces)
-        return self._memory[key]
+        if key not in self._cache:
+            self._cache[key] = compute(traces)
+        return self._cache[key]

@@ -17,18 +17,18 @@ from sklearn.isotonic import IsotonicRegression
 from mobpriv.base import estimates
 from mobpriv.base.ranges import between, one_of, positive, true_or_false, whole
 from mobpriv.mechanisms import Promesse
-from mobpriv.pulp import SWEEPS, Arctan, Candidate, Metrics, Recommendation, Setting, Sweep, fit
-from mobpriv.pulp.modeler import COEFFICIENTS, METRICS, OUTLIER, coarse, points
+from mobpriv.pulp import SWEEPS, Arctan, Candidate, CandidateSetting, Metrics, Recommendation, Sweep, fit
+from mobpriv.pulp.modeler import COEFFICIENTS, METRIC_NAMES, OUTLIER, coarse_search, log_points
 from mobpriv.traces.table import Traces, by_user, from_blocks, milliseconds
 
 # ---- References for PULP's models: fresh noise, the monotone trend that the paper assumes, and Promesse without its slowness
-KEYS = ["user", "mechanism", "metric"]
+MODEL_KEYS = ["user", "mechanism", "metric"]
 
 
-def long(profile: pd.DataFrame) -> pd.DataFrame:
+def long_format(profile: pd.DataFrame) -> pd.DataFrame:
     """Reshape a profile to one row per level: user, mechanism, metric, value, repetition, level; unknown levels are left out."""
-    kept = ["user", "mechanism", "value", "repetition"]
-    table = profile.melt(kept, list(METRICS), "metric", "level")
+    id_columns = ["user", "mechanism", "value", "repetition"]
+    table = profile.melt(id_columns, list(METRIC_NAMES), "metric", "level")
     return table.dropna(subset="level", ignore_index=True)
 
 
@@ -38,9 +38,9 @@ def variance_on(models: pd.DataFrame, profile: pd.DataFrame) -> pd.Series:
     ``models``: from :func:`mobpriv.pulp.models`; one without coefficients has no error. A profile other than the fitted one
     gives the error at fresh noise, or at other settings.
     """
-    table = long(profile).merge(models[[*KEYS, "a", "b", "c", "d"]], on=KEYS)
+    table = long_format(profile).merge(models[[*MODEL_KEYS, "a", "b", "c", "d"]], on=MODEL_KEYS)
     error = table["a"] * np.arctan(table["b"] * (np.log(table["value"]) - table["c"])) + table["d"] - table["level"]
-    return (error**2).groupby([table[key] for key in KEYS]).mean().dropna().rename("variance")
+    return (error**2).groupby([table[key] for key in MODEL_KEYS]).mean().dropna().rename("variance")
 
 
 def line_variance(profile: pd.DataFrame) -> pd.Series:
@@ -49,45 +49,45 @@ def line_variance(profile: pd.DataFrame) -> pd.Series:
     A curve with a larger error has not modelled anything.
     """
 
-    def of(own: pd.DataFrame) -> float:
-        x, y = np.log(own["value"].to_numpy()), own["level"].to_numpy()
+    def variance(table: pd.DataFrame) -> float:
+        x, y = np.log(table["value"].to_numpy()), table["level"].to_numpy()
         x = x - x.mean()
         slope = x @ y / max(x @ x, 1e-300)
         return float(np.mean((y - y.mean() - slope * x) ** 2))
 
-    return long(profile).groupby(KEYS)[["value", "level"]].apply(of).rename("variance")
+    return long_format(profile).groupby(MODEL_KEYS)[["value", "level"]].apply(variance).rename("variance")
 
 
 def noise_of(profile: pd.DataFrame) -> pd.Series:
     """Return the variance of a level between repetitions of one setting, averaged over settings, by user, mechanism and metric."""
-    table = long(profile)
-    each = table.groupby([*KEYS, "value"])["level"].var(ddof=1)
-    return each.groupby(level=KEYS).mean().rename("noise")
+    table = long_format(profile)
+    each = table.groupby([*MODEL_KEYS, "value"])["level"].var(ddof=1)
+    return each.groupby(level=MODEL_KEYS).mean().rename("noise")
 
 
-def turns(profile: pd.DataFrame) -> pd.DataFrame:
+def reversals(profile: pd.DataFrame) -> pd.DataFrame:
     """Return how far a level, averaged over its repetitions, moves against its trend, by user, mechanism and metric.
 
     * ``reversal``: the largest fall of a level that rises overall, or the largest rise of one that falls.
     * ``errors``: the reversal in standard errors of the difference of these two means (infinite without noise, 0 without a
       reversal).
     """
-    table = long(profile).groupby([*KEYS, "value"])["level"].agg(["mean", "var", "size"]).reset_index("value")
-    found = []
-    for key, own in table.groupby(level=KEYS):
-        m, error = own["mean"].to_numpy(), (own["var"].fillna(0.0) / own["size"]).to_numpy()
-        later = np.triu(m[None, :] - m[:, None], 1)  # [i, j]: the move from setting i to the later j
-        against = -later if -later.min() <= later.max() else later  # the smaller of the fall and the rise
+    table = long_format(profile).groupby([*MODEL_KEYS, "value"])["level"].agg(["mean", "var", "size"]).reset_index("value")
+    rows = []
+    for key, settings in table.groupby(level=MODEL_KEYS):
+        m, error = settings["mean"].to_numpy(), (settings["var"].fillna(0.0) / settings["size"]).to_numpy()
+        moves = np.triu(m[None, :] - m[:, None], 1)  # [i, j]: the move from setting i to the later j
+        against = -moves if -moves.min() <= moves.max() else moves  # the smaller of the fall and the rise
         i, j = np.unravel_index(against.argmax(), against.shape)
         reversal = float(max(against[i, j], 0.0))
         with np.errstate(divide="ignore"):
             errors = float(reversal / np.sqrt(error[i] + error[j])) if reversal > 0 else 0.0
-        found.append((*key, reversal, errors))
-    return pd.DataFrame(found, columns=[*KEYS, "reversal", "errors"]).set_index(KEYS)
+        rows.append((*key, reversal, errors))
+    return pd.DataFrame(rows, columns=[*MODEL_KEYS, "reversal", "errors"]).set_index(MODEL_KEYS)
 
 
 @dataclass(frozen=True)
-class Hurried:
+class PromesseAtSpeed:
     """Promesse with its points published as if the user had walked at ``speed``: the same places in fewer days.
 
     Promesse spreads its points evenly over the time of the trace. The speed is then the length of the walk over the whole time,
@@ -130,7 +130,7 @@ def walking_speed(traces: Traces, alpha: float = 200.0) -> pd.Series:
 # * sigmoids of four coefficients with the robust loss, bounds and search of :func:`mobpriv.pulp.fit`;
 # * polynomials with this loss;
 # * an isotonic regression, which assumes only a trend.
-_MOST = 50.0  # bound of |u| in exp(u): beyond it nothing changes
+_EXPONENT_BOUND = 50.0  # bound of |u| in exp(u): beyond it nothing changes
 # as in mobpriv.pulp.modeler; a test compares them
 _SPEEDS, _BEYOND, _LATTICE = (1e-2, 1e2), 0.5, ((0.1, 0.3, 1, 3, 10, 30, 100), 49)
 _FINE = (np.geomspace(0.05, 100, 34), 481)  # for the broken line: without a setting on its slope, a search has no gradient
@@ -141,7 +141,7 @@ Curve = Callable[[np.ndarray], np.ndarray]  # ε -> levels
 SIGMOIDS: dict[str, tuple[Callable, Callable]] = {
     "arctan": (lambda u: 0.5 + np.arctan(u) / np.pi, lambda u: 1 / (np.pi * (1 + u * u))),
     "logistic": (expit, lambda u: expit(u) * expit(-u)),
-    "error function": (lambda u: 0.5 * (1 + erf(u)), lambda u: np.exp(-np.minimum(u * u, _MOST)) / np.sqrt(np.pi)),
+    "error function": (lambda u: 0.5 * (1 + erf(u)), lambda u: np.exp(-np.minimum(u * u, _EXPONENT_BOUND)) / np.sqrt(np.pi)),
     "Gompertz": (lambda u: np.exp(-np.exp(-_cut(u))), lambda u: np.exp(-_cut(u) - np.exp(-_cut(u)))),
     "Gompertz, mirrored": (lambda u: -np.expm1(-np.exp(_cut(u))), lambda u: np.exp(_cut(u) - np.exp(_cut(u)))),
     "broken line": (lambda u: np.clip(0.5 + u, 0, 1), lambda u: (np.abs(u) < 0.5).astype(float)),
@@ -149,12 +149,12 @@ SIGMOIDS: dict[str, tuple[Callable, Callable]] = {
 POLYNOMIALS = {"constant": 0, "straight line": 1, "cubic": 3}
 IN_EPSILON, ISOTONIC = "arctan of ε", "isotonic"
 # saturation levels within the range of the metrics
-WITHIN = {"arctan in [0, 1]": "arctan", "logistic in [0, 1]": "logistic"}
-SHAPES = (*SIGMOIDS, *WITHIN, IN_EPSILON, *POLYNOMIALS, ISOTONIC)
+BOUNDED_SHAPES = {"arctan in [0, 1]": "arctan", "logistic in [0, 1]": "logistic"}
+SHAPES = (*SIGMOIDS, *BOUNDED_SHAPES, IN_EPSILON, *POLYNOMIALS, ISOTONIC)
 
 
 def _cut(u):
-    return np.clip(u, -_MOST, _MOST)
+    return np.clip(u, -_EXPONENT_BOUND, _EXPONENT_BOUND)
 
 
 def curve(shape: str, values, levels, rises: bool) -> Curve:
@@ -166,20 +166,20 @@ def curve(shape: str, values, levels, rises: bool) -> Curve:
     """
     one_of("shape", shape, SHAPES)
     true_or_false("rises", rises)
-    x, y = points(values, levels)
+    x, y = log_points(values, levels)
     values = np.asarray(values, float)
     if len(np.unique(x)) < COEFFICIENTS:
         raise ValueError(f"a curve needs at least {COEFFICIENTS} different values (got {len(np.unique(x))})")
     if shape == ISOTONIC:
-        fitted = IsotonicRegression(increasing=rises, out_of_bounds="clip").fit(x, y)
-        return lambda at: fitted.predict(np.log(np.asarray(at, float)))
+        isotonic = IsotonicRegression(increasing=rises, out_of_bounds="clip").fit(x, y)
+        return lambda at: isotonic.predict(np.log(np.asarray(at, float)))
     if shape in POLYNOMIALS:
         return _polynomial(x, y, POLYNOMIALS[shape])
     if (y == y[0]).all():
         return lambda at: np.full(np.shape(at), y[0])
     if shape != IN_EPSILON:
-        sigmoid = SIGMOIDS[WITHIN.get(shape, shape)]
-        p = _sigmoid(x, y, *sigmoid, beyond=0.0 if shape in WITHIN else _BEYOND)
+        sigmoid = SIGMOIDS[BOUNDED_SHAPES.get(shape, shape)]
+        p = _sigmoid(x, y, *sigmoid, beyond=0.0 if shape in BOUNDED_SHAPES else _BEYOND)
         return lambda at: _between(p, np.log(np.asarray(at, float)), sigmoid[0])
     low, high = values.min(), values.max()
     scaled = lambda at: np.ptp(x) * (np.asarray(at, float) - low) / (high - low)  # noqa: E731
@@ -192,8 +192,8 @@ def _polynomial(x: np.ndarray, y: np.ndarray, degree: int) -> Curve:
     powers = lambda at: np.vander((at - middle) / half, degree + 1)  # noqa: E731
     start = np.linalg.lstsq(powers(x), y, rcond=None)[0]
     slopes = powers(x)
-    found = least_squares(lambda p: slopes @ p - y, start, lambda p: slopes, loss="soft_l1", f_scale=OUTLIER).x
-    return lambda at: powers(np.log(np.asarray(at, float))) @ found
+    coefficients = least_squares(lambda p: slopes @ p - y, start, lambda p: slopes, loss="soft_l1", f_scale=OUTLIER).x
+    return lambda at: powers(np.log(np.asarray(at, float))) @ coefficients
 
 
 def _between(p: np.ndarray, x: np.ndarray, sigmoid: Callable) -> np.ndarray:
@@ -217,7 +217,7 @@ def _sigmoid(x: np.ndarray, y: np.ndarray, sigmoid: Callable, slope: Callable, b
 
     kind = {"loss": "soft_l1", "f_scale": OUTLIER, "bounds": bounds, "xtol": 1e-6, "ftol": 1e-6, "max_nfev": 400}
     lattice = _FINE if sigmoid is SIGMOIDS["broken line"][0] else _LATTICE
-    return least_squares(errors, coarse(x, y, bounds, sigmoid, *lattice), slopes, **kind).x
+    return least_squares(errors, coarse_search(x, y, bounds, sigmoid, *lattice), slopes, **kind).x
 
 
 # ------------ Test how robust PULP's models are: against fewer settings, and against other definitions of privacy and utility
@@ -231,7 +231,7 @@ FAMILIES: dict[str, dict[float, Metrics]] = {
     "distance": {percent: Metrics(near=2.0 * percent) for percent in (25, 50, 100, 250)},
     "cells": {level: Metrics(level=level) for level in (11, 13, 15, 17, 19)},
 }
-METRIC = {
+FAMILY_METRIC = {
     "duration": "privacy",
     "diameter": "privacy",
     "distance": "privacy",
@@ -239,14 +239,16 @@ METRIC = {
 }  # the metric that a family changes
 
 
-def name_of(family: str, value: float) -> str:
+def metrics_name(family: str, value: float) -> str:
     """Name the metrics of a family at a value."""
     return f"{family} {value:g}"
 
 
 def every_metric() -> dict[str, Metrics]:
     """Return all metrics by name; those of §VI-A occur once per family, at no extra cost."""
-    return {name_of(family, value): metrics for family, of in FAMILIES.items() for value, metrics in of.items()}
+    return {
+        metrics_name(family, value): metrics for family, variants in FAMILIES.items() for value, metrics in variants.items()
+    }
 
 
 def per_decade(sweep: Sweep, count: int) -> tuple[float, ...]:
@@ -258,9 +260,9 @@ def per_decade(sweep: Sweep, count: int) -> tuple[float, ...]:
     size = round(count * log10(sweep.high / sweep.low)) + 1
     if size < 2:
         raise ValueError(f"count must be large enough for two values from {sweep.low:g} to {sweep.high:g} (got {count})")
-    own = np.array(sweep.values)
+    sweep_values = np.array(sweep.values)
     values = np.geomspace(sweep.low, sweep.high, size)
-    nearest = own[np.abs(np.log(own[None, :] / values[:, None])).argmin(axis=1)]
+    nearest = sweep_values[np.abs(np.log(sweep_values[None, :] / values[:, None])).argmin(axis=1)]
     return tuple(np.where(np.isclose(nearest, values, rtol=1e-9), nearest, values).tolist())
 
 
@@ -273,7 +275,7 @@ def scattered(sweep: Sweep, count: int) -> tuple[float, ...]:
     return tuple(sorted((sweep.low * (sweep.high / sweep.low) ** share).tolist()))
 
 
-def judged(
+def error_variances(
     profile: pd.DataFrame,
     metric: str,
     fitted_at: Mapping[str, Sequence[float]],
@@ -286,15 +288,15 @@ def judged(
     fitted (variance at these), between (at the others). Fewer than four values are fitted by :func:`underdetermined`. A user
     with unknown levels has no row.
     """
-    one_of("metric", metric, METRICS)
-    found = []
+    one_of("metric", metric, METRIC_NAMES)
+    rows = []
     for sweep in sweeps:
-        own = profile[profile["mechanism"] == sweep.name]
+        mechanism_profile = profile[profile["mechanism"] == sweep.name]
         for what, at in (("fitted_at", fitted_at), ("judged_at", judged_at)):
-            missing = set(at[sweep.name]) - set(own["value"])
+            missing = set(at[sweep.name]) - set(mechanism_profile["value"])
             if missing:
                 raise ValueError(f"{what} has values of {sweep.name} that the profile lacks, as {min(missing):g}")
-        for user, table in own.dropna(subset=metric).groupby("user"):
+        for user, table in mechanism_profile.dropna(subset=metric).groupby("user"):
             x, y = table["value"].to_numpy(), table[metric].to_numpy()
             inside, outside = (np.isin(x, at[sweep.name]) for at in (fitted_at, judged_at))
             count = len(np.unique(x[inside]))
@@ -305,8 +307,8 @@ def judged(
             model = (underdetermined if few else _fit)(x[inside], y[inside], sweep.standard, rises)
             error = model.a * np.arctan(model.b * (np.log(x) - model.c)) + model.d - y
             variances = {"fitted": float(np.mean(error[inside] ** 2)), "between": float(np.mean(error[outside] ** 2))}
-            found.append({"user": user, "mechanism": sweep.name, "values": count, **variances})
-    return pd.DataFrame(found, columns=["user", "mechanism", "values", "fitted", "between"])
+            rows.append({"user": user, "mechanism": sweep.name, "values": count, **variances})
+    return pd.DataFrame(rows, columns=["user", "mechanism", "values", "fitted", "between"])
 
 
 def _fit(values, levels, standard: float, rises: bool) -> Arctan:
@@ -319,7 +321,7 @@ def underdetermined(values: Sequence[float], levels: Sequence[float], standard: 
     Many curves pass through so few points; which one is found depends on the start more than on the points. The paper's fminunc
     accepts such points, :func:`mobpriv.pulp.fit` does not. ValueError without a point, and for invalid values and levels.
     """
-    x, y = points(values, levels)
+    x, y = log_points(values, levels)
     if not len(x):
         raise ValueError("a curve needs at least one value with its level (got none)")
     positive("standard", standard)
@@ -338,8 +340,8 @@ def underdetermined(values: Sequence[float], levels: Sequence[float], standard: 
 
 
 # ---------- Vary what PULP's paper leaves open, one choice at a time: the effect on recommendations and on the laws satisfied
-# :func:`closed_form` is Equations (7) and (10) as printed; :func:`moved` and :func:`kept` compare the recommendations of two
-# choices user by user.
+# :func:`closed_form` is Equations (7) and (10) as printed; :func:`recommendation_changes` and :func:`objective_met_share`
+# compare the recommendations of two choices user by user.
 def closed_form(candidates: Sequence[Candidate], metric: str, least: float) -> Recommendation:
     """Solve P-thld (``metric="privacy"``) and U-thld ("utility") by Equations (7) and (10) as printed.
 
@@ -349,20 +351,20 @@ def closed_form(candidates: Sequence[Candidate], metric: str, least: float) -> R
     saturation levels, where alone the tangent is meaningful, is not checked. Between two mechanisms the better other metric
     decides, (9) and (12). ValueError without candidates, for a threshold outside [0, 1] and for an empty range.
     """
-    one_of("metric", metric, METRICS)
+    one_of("metric", metric, METRIC_NAMES)
     between("least", least, 0, 1, "must lie in [0, 1]")
     if not candidates:
         raise ValueError("a law needs at least one candidate (got none)")
-    settings = tuple(_of(c, metric, least) for c in candidates)
+    settings = tuple(_closed_form_setting(c, metric, least) for c in candidates)
     feasible = [s for s in settings if s.value is not None]
     if not feasible:
         return Recommendation(None, None, None, None, "; ".join(f"{s.mechanism}: {s.reason}" for s in settings), settings)
-    other = METRICS[1 - METRICS.index(metric)]
+    other = METRIC_NAMES[1 - METRIC_NAMES.index(metric)]
     best = max(feasible, key=lambda s: round(getattr(s, other), 9))
     return Recommendation(best.mechanism, best.value, best.privacy, best.utility, "", settings)
 
 
-def _of(c: Candidate, metric: str, least: float) -> Setting:
+def _closed_form_setting(c: Candidate, metric: str, least: float) -> CandidateSetting:
     model, reason = getattr(c, metric), c.missing
     if not 0 < c.low <= c.high < inf:
         raise ValueError(f"the range of {c.mechanism} must be positive, its ends in order (got {c.low} to {c.high})")
@@ -373,30 +375,36 @@ def _of(c: Candidate, metric: str, least: float) -> Setting:
     if not reason:
         x = tan((least - model.d) / model.a) / model.b + model.c
         if log(c.low) <= x <= log(c.high):
-            return Setting(c.mechanism, exp(x), c.privacy.at(x), c.utility.at(x), exp(x), exp(x), "")
+            return CandidateSetting(c.mechanism, exp(x), c.privacy.at(x), c.utility.at(x), exp(x), exp(x), "")
         reason = f"the formula's value lies outside {c.low:g} to {c.high:g}"
-    return Setting(c.mechanism, None, None, None, None, None, reason)
+    return CandidateSetting(c.mechanism, None, None, None, None, None, reason)
 
 
-def moved(other: pd.DataFrame, base: pd.DataFrame, least: int = 1) -> dict[str, Any]:
+def recommendation_changes(other: pd.DataFrame, base: pd.DataFrame, least: int = 1) -> dict[str, Any]:
     """Compare recommendations (user, mechanism, value; one row per user) with those of the base.
 
     * ``changed``: users whose mechanism differs, including a mechanism instead of none or none instead of one.
     * ``factor``: for the other users with a mechanism, the median ratio of the larger to the smaller setting; missing for fewer
       than ``least``.
     """
-    both = base[["user", "mechanism", "value"]].merge(other[["user", "mechanism", "value"]], on="user", suffixes=("", "_other"))
-    if len(both) < len(base) or len(both) < len(other):
-        raise ValueError(f"recommendations must be for the same users (got {len(base)} and {len(other)}, {len(both)} in both)")
-    changed = both["mechanism"] != both["mechanism_other"]
-    found: dict[str, Any] = {"changed": estimates.rate(changed)}
-    same = both[~changed & both["value"].notna()]
-    if len(same) >= whole("least", least, 1):
-        found["factor"] = estimates.quantile(np.exp(np.abs(np.log(same["value_other"] / same["value"]))), 0.5)
-    return found
+    merged = base[["user", "mechanism", "value"]].merge(
+        other[["user", "mechanism", "value"]], on="user", suffixes=("", "_other")
+    )
+    if len(merged) < len(base) or len(merged) < len(other):
+        raise ValueError(
+            f"recommendations must be for the same users (got {len(base)} and {len(other)}, {len(merged)} in both)"
+        )
+    changed = merged["mechanism"] != merged["mechanism_other"]
+    results: dict[str, Any] = {"changed": estimates.rate(changed)}
+    same_mechanism = merged[~changed & merged["value"].notna()]
+    if len(same_mechanism) >= whole("least", least, 1):
+        results["factor"] = estimates.quantile(
+            np.exp(np.abs(np.log(same_mechanism["value_other"] / same_mechanism["value"]))), 0.5
+        )
+    return results
 
 
-def kept(met: pd.Series, levels: pd.DataFrame, users: Sequence[str]) -> pd.Series:
+def objective_met_share(met: pd.Series, levels: pd.DataFrame, users: Sequence[str]) -> pd.Series:
     """Return for each user the share of repetitions in which her objective is ``met`` (one truth value per row of ``levels``).
 
     A user without a recommendation has no row and gets 0.

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from mobpriv.attacks import APAttack, PITAttack, POIAttack
-from mobpriv.experiments.days import Setting, choose, in_halves
+from mobpriv.experiments.days import AttackSetting, choose, in_halves
 from mobpriv.mechanisms import W4M, GeoI, Nothing, Promesse
 from mobpriv.traces.table import Traces
 
@@ -31,7 +31,7 @@ def prepare(
     days: int = 30,
     leave_out: str = "",
     most: int = 0,
-) -> Setting:
+) -> AttackSetting:
     """Choose the days of a data set (see :func:`mobpriv.experiments.days.choose`) and cut them into two halves."""
     check_reading(reading)
     chosen = choose(dataset, start, days, leave_out, most)

@@ -19,7 +19,7 @@ from mobpriv.attacks.policies import answer
 from mobpriv.datasets import points as read_points
 from mobpriv.datasets.city import city_points
 from mobpriv.experiments import thesis_3
-from mobpriv.experiments.days import Setting
+from mobpriv.experiments.days import AttackSetting
 from mobpriv.ground.grid import SquareGrid
 from mobpriv.mechanisms import HMC, GeoI
 from mobpriv.mechanisms.alteration import CONFUSED, OUTCOMES, REPLACED, Alteration, alter, area_coverage
@@ -38,7 +38,7 @@ BINS = {  # bins of the metrics in Figures 4.12 to 4.16: ends and names
 }
 
 
-def hmc(setting: Setting, reading: str = "text") -> HMC:
+def hmc(setting: AttackSetting, reading: str = "text") -> HMC:
     """Return HMC for users whose training half the adversary has; ``"program"``: the options of the released program:
 
     * cells of Mercator metres,
@@ -52,7 +52,7 @@ def hmc(setting: Setting, reading: str = "text") -> HMC:
     return HMC(setting.known, plane="mercator", unlike="exclusion", least_step=50, gap=900.0, speed=200 / 3.6)
 
 
-def mechanisms(setting: Setting, reading: str = "text") -> dict:
+def mechanisms(setting: AttackSetting, reading: str = "text") -> dict:
     """Return no protection, Geo-I, Promesse, W4M (§3.4.2) and HMC (§4.7.3), by their names in figures and results."""
     confusion = hmc(setting, reading)
     return thesis_3.mechanisms(reading) | {confusion.name: confusion}
@@ -236,7 +236,7 @@ def found_among(own: pd.DataFrame, others: pd.DataFrame, users) -> pd.Series:
     return pd.Series(found, dtype=bool, name="found")
 
 
-def points_of(setting: Setting, dataset: str, points: str, source: str = "") -> pd.DataFrame | None:
+def points_of(setting: AttackSetting, dataset: str, points: str, source: str = "") -> pd.DataFrame | None:
     """Return the points of interest around the traces: from a file, perhaps next to the data, or of the synthetic city.
 
     None if no file is named and the data are real. ``source``: only points whose column ``source`` begins so, because a file
@@ -257,7 +257,7 @@ def points_of(setting: Setting, dataset: str, points: str, source: str = "") -> 
     return chosen.reset_index(drop=True)
 
 
-def place_of(setting: Setting, place: str) -> tuple[float, float]:
+def place_of(setting: AttackSetting, place: str) -> tuple[float, float]:
     """Return the place whose visits are counted: "lat,lng" in degrees, or the middle of the 100 m square with the most users."""
     if place:
         try:

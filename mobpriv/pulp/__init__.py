@@ -7,7 +7,7 @@
     fitted = models(measured)
 
     # the setting that satisfies a law (§IV, §V)
-    chosen = recommend(fitted, lambda candidates: ratio(candidates, w=2))
+    chosen = recommend(fitted, lambda candidates: pu_ratio(candidates, w=2))
 
     # the levels of traces protected so, with fresh noise (§VI-C)
     kept = achieved(traces, chosen)
@@ -21,12 +21,12 @@ Source: Cerf et al., "Automatic privacy and utility preservation for mobility da
 from mobpriv.pulp.annealing import ALP_GEO_I, ALP_PROMESSE, BOTH, Objective, alp
 from mobpriv.pulp.configurator import (
     Candidate,
+    CandidateSetting,
     Recommendation,
-    Setting,
     both_thresholds,
     candidates_of,
     privacy_threshold,
-    ratio,
+    pu_ratio,
     recommend,
     utility_threshold,
 )
@@ -43,12 +43,12 @@ __all__ = [
     "SWEEPS",
     "Arctan",
     "Candidate",
+    "CandidateSetting",
     "Fit",
     "Levels",
     "Metrics",
     "Objective",
     "Recommendation",
-    "Setting",
     "Sweep",
     "achieved",
     "alp",
@@ -58,7 +58,7 @@ __all__ = [
     "models",
     "privacy_threshold",
     "profile",
-    "ratio",
+    "pu_ratio",
     "recommend",
     "utility_threshold",
 ]

@@ -82,25 +82,27 @@ def anneal(cost: Callable[[int], float], size: int, scale: float, rng: np.random
     * The search ends early at cost 0. The result is the place of least cost seen, in case of ties the first.
     """
     whole("size", size, 1)
-    half = max(1, int(WINDOW * size) // 2)  # an odd window: equally many places on both sides
-    at = int(rng.integers(size))
-    now = cost(at)
-    best, least, evaluations, worse, heat = at, now, 1, 0, HOTTEST
-    while heat >= COLDEST and least > 0 and size > 1:
-        around = [i for i in range(max(0, at - half), min(size, at + half + 1)) if i != at]
-        other = around[rng.integers(len(around))]
-        new = cost(other)
+    half_window = max(1, int(WINDOW * size) // 2)  # an odd window: equally many places on both sides
+    place = int(rng.integers(size))
+    current_cost = cost(place)
+    best, best_cost, evaluations, worse, temperature = place, current_cost, 1, 0, HOTTEST
+    while temperature >= COLDEST and best_cost > 0 and size > 1:
+        neighbours = [i for i in range(max(0, place - half_window), min(size, place + half_window + 1)) if i != place]
+        neighbour = neighbours[rng.integers(len(neighbours))]
+        neighbour_cost = cost(neighbour)
         evaluations += 1
-        if new < least:
-            best, least = other, new
-        if new < now or rng.random() < 1 / (1 + exp(min((new - now) / (0.5 * heat * scale), 700.0))):
-            worse += new > now
-            at, now = other, new
-        heat *= COOLING
-    return Annealed(best, least, evaluations, worse)
+        if neighbour_cost < best_cost:
+            best, best_cost = neighbour, neighbour_cost
+        if neighbour_cost < current_cost or rng.random() < 1 / (
+            1 + exp(min((neighbour_cost - current_cost) / (0.5 * temperature * scale), 700.0))
+        ):
+            worse += neighbour_cost > current_cost
+            place, current_cost = neighbour, neighbour_cost
+        temperature *= COOLING
+    return Annealed(best, best_cost, evaluations, worse)
 
 
-COLUMNS = ["user", "mechanism", "parameter", "value", "cost", "evaluations", "worse", "protections", "reason"]
+ALP_COLUMNS = ["user", "mechanism", "parameter", "value", "cost", "evaluations", "worse", "protections", "reason"]
 
 
 def alp(
@@ -109,7 +111,7 @@ def alp(
     objectives: Sequence[Objective] = BOTH,
     runs: int = 3,  # runs of a random mechanism at each step: the median of a metric counts
     metrics=Metrics(),  # noqa: B008 - it cannot be changed
-    more: Mapping[str, Callable[[Traces, Traces], pd.Series]]
+    further_metrics: Mapping[str, Callable[[Traces, Traces], pd.Series]]
     | None = None,  # further metrics by name: functions of mobpriv.metrics
     seed: int = 1,
     workers: int = 1,
@@ -134,49 +136,58 @@ def alp(
     """
     whole("runs", runs, 1)
     whole("seed", seed, 0)
-    more = dict(more or {})
-    known = ("privacy", "utility", *more)
+    further_metrics = dict(further_metrics or {})
+    metric_names = ("privacy", "utility", *further_metrics)
     if not objectives:
         raise ValueError("objectives must hold at least one (got none)")
     for objective in objectives:
-        one_of("an objective's metric", objective.metric, known)
-    found = each_user(
-        _of_user, traces, lambda user: (sweep, tuple(objectives), runs, metrics, more, seed), "alp", workers, keep
+        one_of("an objective's metric", objective.metric, metric_names)
+    rows = each_user(
+        _search_user,
+        traces,
+        lambda user: (sweep, tuple(objectives), runs, metrics, further_metrics, seed),
+        "alp",
+        workers,
+        keep,
     )
-    return pd.DataFrame(found, columns=COLUMNS).astype(
+    return pd.DataFrame(rows, columns=ALP_COLUMNS).astype(
         {"value": float, "cost": float, "evaluations": int, "worse": int, "protections": int}
     )
 
 
-def _of_user(trace: Traces, sweep: Sweep, objectives: tuple, runs: int, metrics, more: dict, seed: int) -> list[dict]:
+def _search_user(
+    trace: Traces, sweep: Sweep, objectives: tuple, runs: int, metrics, further_metrics: dict, seed: int
+) -> list[dict]:
     user, original = by_user(trace)[0][0], metrics.of(trace)
     row: dict[str, Any] = {"user": user, "mechanism": sweep.name, "parameter": sweep.parameter}
-    untouched = original.levels(trace)
-    if any(isnan(getattr(untouched, o.metric, 0.0)) for o in objectives):
-        return [row | {"value": None, "cost": None, "evaluations": 0, "worse": 0, "protections": 0, "reason": untouched.reason}]
-    rng, refused = noise(seed, f"{user}, ALP, {sweep.name}"), []
-    draws = runs if getattr(sweep.mechanism, "random", True) else 1
+    unprotected = original.levels(trace)
+    if any(isnan(getattr(unprotected, o.metric, 0.0)) for o in objectives):
+        return [
+            row | {"value": None, "cost": None, "evaluations": 0, "worse": 0, "protections": 0, "reason": unprotected.reason}
+        ]
+    rng, refusals = noise(seed, f"{user}, ALP, {sweep.name}"), []
+    repetitions = runs if getattr(sweep.mechanism, "random", True) else 1
 
     def cost(place: int) -> float:
         mechanism = sweep.at(sweep.values[place])
         try:
-            published = [mechanism.protect(trace, rng) for _ in range(draws)]
+            published = [mechanism.protect(trace, rng) for _ in range(repetitions)]
         except ValueError as error:
-            refused.append(f"{sweep.parameter} = {sweep.values[place]:g}: {error}")
+            refusals.append(f"{sweep.parameter} = {sweep.values[place]:g}: {error}")
             return float(len(objectives))
-        drawn = [_levels(original, trace, p, more) for p in published]
-        return sum(objective.cost(float(np.median([m[objective.metric] for m in drawn]))) for objective in objectives)
+        levels = [_levels(original, trace, p, further_metrics) for p in published]
+        return sum(objective.cost(float(np.median([m[objective.metric] for m in levels]))) for objective in objectives)
 
-    found = anneal(cost, len(sweep.values), len(objectives), rng)
-    row |= {"value": sweep.values[found.best], "cost": found.cost}
-    reason = f"{sweep.name} refused the trace {len(refused)} times, first at {refused[0]}" if refused else ""
-    if len(refused) == found.evaluations:
+    result = anneal(cost, len(sweep.values), len(objectives), rng)
+    row |= {"value": sweep.values[result.best], "cost": result.cost}
+    reason = f"{sweep.name} refused the trace {len(refusals)} times, first at {refusals[0]}" if refusals else ""
+    if len(refusals) == result.evaluations:
         row |= {"value": None, "cost": None}
-    row |= {"evaluations": found.evaluations, "worse": found.worse, "protections": draws * found.evaluations}
+    row |= {"evaluations": result.evaluations, "worse": result.worse, "protections": repetitions * result.evaluations}
     return [row | {"reason": reason}]
 
 
-def _levels(original, trace: Traces, published: Traces, more: dict) -> dict[str, float]:
+def _levels(original, trace: Traces, published: Traces, further_metrics: dict) -> dict[str, float]:
     levels = original.levels(published)
-    measured = {name: float(metric(trace, published).iloc[0]) for name, metric in more.items()}
+    measured = {name: float(metric(trace, published).iloc[0]) for name, metric in further_metrics.items()}
     return {"privacy": levels.privacy, "utility": levels.utility} | measured

@@ -1,6 +1,6 @@
 """PULP's configurator: choose the mechanism and the setting that satisfy a user's objective.
 
-The four laws are :func:`ratio`, :func:`both_thresholds`, :func:`privacy_threshold` and :func:`utility_threshold`. They use
+The four laws are :func:`pu_ratio`, :func:`both_thresholds`, :func:`privacy_threshold` and :func:`utility_threshold`. They use
 models, :class:`Candidate`, so their recommendations hold for the models. :func:`mobpriv.pulp.achieved` measures the actual
 levels.
 
@@ -23,7 +23,7 @@ import pandas as pd
 from scipy.optimize import brentq
 
 from mobpriv.base.ranges import between, one_of, positive
-from mobpriv.pulp.modeler import METRICS, Arctan
+from mobpriv.pulp.modeler import METRIC_NAMES, Arctan
 
 MIDDLES = ("arithmetic", "geometric")
 SOLVED = ("root", "argmin")
@@ -43,7 +43,7 @@ class Candidate(NamedTuple):
     pois: float = nan  # of the original trace
 
 
-class Setting(NamedTuple):
+class CandidateSetting(NamedTuple):
     """The result of a law for one candidate."""
 
     mechanism: str
@@ -67,10 +67,10 @@ class Recommendation(NamedTuple):
     privacy: float | None
     utility: float | None
     reason: str
-    settings: tuple[Setting, ...]  # of every candidate, in their order
+    settings: tuple[CandidateSetting, ...]  # of every candidate, in their order
 
 
-def ratio(candidates: Sequence[Candidate], w: float, solve: str = "root") -> Recommendation:
+def pu_ratio(candidates: Sequence[Candidate], w: float, solve: str = "root") -> Recommendation:
     """PU-ratio (§IV): privacy is ``w`` times utility, and both are as high as possible.
 
     Equation (5), argmin |F_pr(ε) − w · F_ut(ε)|, has a value even if the ratio is met nowhere in the range; then the mechanism
@@ -87,7 +87,7 @@ def privacy_threshold(candidates: Sequence[Candidate], least: float) -> Recommen
     """P-thld (§V-A): privacy is at least ``least``, utility as high as possible, (7) to (9)."""
     _check_threshold("privacy", least)
     goodness = lambda s: (s.utility, s.privacy)  # noqa: E731
-    return _recommended(candidates, lambda c: _best_end(c, _kept(c, least, None), goodness), goodness)
+    return _recommended(candidates, lambda c: _best_end(c, _feasible_interval(c, least, None), goodness), goodness)
 
 
 def utility_threshold(candidates: Sequence[Candidate], least: float) -> Recommendation:
@@ -97,7 +97,7 @@ def utility_threshold(candidates: Sequence[Candidate], least: float) -> Recommen
     """
     _check_threshold("utility", least)
     goodness = lambda s: (s.privacy, s.utility)  # noqa: E731
-    return _recommended(candidates, lambda c: _best_end(c, _kept(c, None, least), goodness), goodness)
+    return _recommended(candidates, lambda c: _best_end(c, _feasible_interval(c, None, least), goodness), goodness)
 
 
 def both_thresholds(
@@ -113,34 +113,34 @@ def both_thresholds(
     _check_threshold("utility", least_utility)
     one_of("middle", middle, MIDDLES)
 
-    def goodness(s: Setting) -> tuple:
+    def goodness(s: CandidateSetting) -> tuple:
         return least_privacy * s.privacy + least_utility * s.utility, s.privacy + s.utility
 
-    return _recommended(candidates, lambda c: _middle(c, _kept(c, least_privacy, least_utility), middle), goodness)
+    return _recommended(candidates, lambda c: _middle(c, _feasible_interval(c, least_privacy, least_utility), middle), goodness)
 
 
 def candidates_of(models: pd.DataFrame) -> dict[str, list[Candidate]]:
     """Return user -> her candidates, from a table of :func:`mobpriv.pulp.models`."""
-    found: dict[str, list[Candidate]] = {}
-    fields = ["user", "mechanism", "metric", "a", "b", "c", "d", "low", "high", "pois", "report"]
-    of = {row[:3]: row[3:] for row in models[fields].itertuples(index=False, name=None)}
-    for user, mechanism in dict.fromkeys(key[:2] for key in of):
-        privacy, utility = (of[user, mechanism, metric] for metric in METRICS)
-        both = list(zip(METRICS, (privacy, utility), strict=True))
-        missing = "; ".join(f"{m}: {row[-1]}" for m, row in both if not isfinite(row[0]))
-        doubts = "" if missing else "; ".join(f"{m}: {row[-1]}" for m, row in both if row[-1])
-        one = Candidate(mechanism, Arctan(*privacy[:4]), Arctan(*utility[:4]), *privacy[4:6], missing, doubts, privacy[6])
-        found.setdefault(user, []).append(one)
-    return found
+    candidates: dict[str, list[Candidate]] = {}
+    columns = ["user", "mechanism", "metric", "a", "b", "c", "d", "low", "high", "pois", "report"]
+    model_rows = {row[:3]: row[3:] for row in models[columns].itertuples(index=False, name=None)}
+    for user, mechanism in dict.fromkeys(key[:2] for key in model_rows):
+        privacy, utility = (model_rows[user, mechanism, metric] for metric in METRIC_NAMES)
+        metric_rows = list(zip(METRIC_NAMES, (privacy, utility), strict=True))
+        missing = "; ".join(f"{m}: {row[-1]}" for m, row in metric_rows if not isfinite(row[0]))
+        doubts = "" if missing else "; ".join(f"{m}: {row[-1]}" for m, row in metric_rows if row[-1])
+        candidate = Candidate(mechanism, Arctan(*privacy[:4]), Arctan(*utility[:4]), *privacy[4:6], missing, doubts, privacy[6])
+        candidates.setdefault(user, []).append(candidate)
+    return candidates
 
 
 def recommend(models: pd.DataFrame, law: Callable[[list[Candidate]], Recommendation]) -> pd.DataFrame:
-    """Return a law's recommendation to every user: ``recommend(models, lambda c: ratio(c, 2))``.
+    """Return a law's recommendation to every user: ``recommend(models, lambda c: pu_ratio(c, 2))``.
 
     Columns: user, mechanism, value, privacy, utility, reason, pois; NaN, and the reason, if no mechanism satisfies the law.
     Users without a POI have 0 ``pois`` and no model of privacy: count them separately.
     """
-    rows = [(user, *law(own)[:5], own[0].pois) for user, own in candidates_of(models).items()]
+    rows = [(user, *law(candidates)[:5], candidates[0].pois) for user, candidates in candidates_of(models).items()]
     table = pd.DataFrame(rows, columns=["user", "mechanism", "value", "privacy", "utility", "reason", "pois"])
     return table.astype({"value": float, "privacy": float, "utility": float, "pois": float})
 
@@ -149,11 +149,11 @@ def _check_threshold(metric: str, least: float) -> None:
     between(f"the least {metric}", least, 0, 1, "must lie in [0, 1]")
 
 
-def _recommended(candidates: Sequence[Candidate], of: Callable, goodness: Callable) -> Recommendation:
+def _recommended(candidates: Sequence[Candidate], setting_of: Callable, goodness: Callable) -> Recommendation:
     """Return the best of a law's results for the candidates."""
     if not candidates:
         raise ValueError("a law needs at least one candidate (got none)")
-    settings = tuple(of(c) if _known(c) else _infeasible(c, c.missing or "it has no model") for c in candidates)
+    settings = tuple(setting_of(c) if _known(c) else _infeasible(c, c.missing or "it has no model") for c in candidates)
     settings = tuple(s if s.reason else s._replace(reason=c.doubts) for c, s in zip(candidates, settings, strict=True))
     feasible = [s for s in settings if s.value is not None]
     if not feasible:
@@ -168,14 +168,14 @@ def _known(c: Candidate) -> bool:
     return all(isfinite(number) for number in (*c.privacy, *c.utility))
 
 
-def _infeasible(c: Candidate, reason: str) -> Setting:
-    return Setting(c.mechanism, None, None, None, None, None, reason)
+def _infeasible(c: Candidate, reason: str) -> CandidateSetting:
+    return CandidateSetting(c.mechanism, None, None, None, None, None, reason)
 
 
-def _at(c: Candidate, x: float, low: float | None = None, high: float | None = None) -> Setting:
+def _at(c: Candidate, x: float, low: float | None = None, high: float | None = None) -> CandidateSetting:
     """Return the setting at x = ln ε; ``low``, ``high``: the feasible interval, also as logarithms."""
     value, low, high = (_value(c, end) for end in (x, x if low is None else low, x if high is None else high))
-    return Setting(c.mechanism, value, c.privacy.at(x), c.utility.at(x), low, high, "")
+    return CandidateSetting(c.mechanism, value, c.privacy.at(x), c.utility.at(x), low, high, "")
 
 
 def _value(c: Candidate, x: float) -> float:
@@ -184,7 +184,7 @@ def _value(c: Candidate, x: float) -> float:
 
 
 # ------------------------------------------------------------------------------------------------------ thresholds
-def _kept(c: Candidate, privacy: float | None, utility: float | None) -> tuple[float, float] | str:
+def _feasible_interval(c: Candidate, privacy: float | None, utility: float | None) -> tuple[float, float] | str:
     """Return the interval of ln ε in which the models meet the thresholds (None: no threshold), or why it is empty."""
     interval = log(c.low), log(c.high)
     for metric, model, least in (("privacy", c.privacy, privacy), ("utility", c.utility, utility)):
@@ -210,7 +210,7 @@ def _at_least(model: Arctan, least: float, low: float, high: float) -> tuple[flo
     return (max(low, x), high) if a * b > 0 else (low, min(high, x))
 
 
-def _best_end(c: Candidate, interval: tuple[float, float] | str, goodness: Callable) -> Setting:
+def _best_end(c: Candidate, interval: tuple[float, float] | str, goodness: Callable) -> CandidateSetting:
     """Return the better end of the interval: both levels are monotone."""
     if isinstance(interval, str):
         return _infeasible(c, interval)
@@ -218,7 +218,7 @@ def _best_end(c: Candidate, interval: tuple[float, float] | str, goodness: Calla
     return max(ends, key=lambda s: tuple(round(level, _EQUAL) for level in goodness(s)))
 
 
-def _middle(c: Candidate, interval: tuple[float, float] | str, middle: str) -> Setting:
+def _middle(c: Candidate, interval: tuple[float, float] | str, middle: str) -> CandidateSetting:
     if isinstance(interval, str):
         return _infeasible(c, interval)
     low, high = interval
@@ -227,17 +227,17 @@ def _middle(c: Candidate, interval: tuple[float, float] | str, middle: str) -> S
 
 
 # ------------------------------------------------------------------------------------------------------ the ratio
-def _ratio_of(c: Candidate, w: float, solve: str) -> Setting:
-    def apart(x: float) -> float:
+def _ratio_of(c: Candidate, w: float, solve: str) -> CandidateSetting:
+    def difference(x: float) -> float:
         return c.privacy.at(x) - w * c.utility.at(x)
 
     low, high = log(c.low), log(c.high)
-    borders = [low, *(x for x in _turns(c, w) if low < x < high), high]
-    values = [apart(x) for x in borders]
+    borders = [low, *(x for x in _turning_points(c, w) if low < x < high), high]
+    values = [difference(x) for x in borders]
     roots = [x for x, value in zip(borders, values, strict=True) if value == 0]
     for a, b, left, right in zip(borders, borders[1:], values, values[1:], strict=False):
         if left * right < 0:
-            roots.append(brentq(apart, a, b, xtol=1e-12))
+            roots.append(brentq(difference, a, b, xtol=1e-12))
     if roots:
         return _at(c, max(roots, key=lambda x: (round(c.privacy.at(x) + w * c.utility.at(x), _EQUAL), -x)))
     if solve == "argmin":
@@ -246,7 +246,7 @@ def _ratio_of(c: Candidate, w: float, solve: str) -> Setting:
     return _infeasible(c, f"privacy stays {side} {w:g} × utility throughout {c.low:g} to {c.high:g}")
 
 
-def _turns(c: Candidate, w: float) -> list[float]:
+def _turning_points(c: Candidate, w: float) -> list[float]:
     """Return the ln ε, at most two, where F_pr − w F_ut turns; between them it is monotone.
 
     The slope is A / (1 + p²(x − m)²) − B / (1 + q²(x − n)²). It is 0 where A (1 + q²(x − n)²) = B (1 + p²(x − m)²), a quadratic
@@ -260,13 +260,13 @@ def _turns(c: Candidate, w: float) -> list[float]:
     if left * right <= 0:  # the levels move in opposite directions: no turn
         return []
     shift = n - m  # x relative to m keeps the numbers small
-    square, line = left * q * q - right * p * p, -2 * left * q * q * shift
+    quadratic, linear = left * q * q - right * p * p, -2 * left * q * q * shift
     constant = left * (1 + q * q * shift * shift) - right
-    if square == 0:
-        return [m - constant / line] if line else []
-    under = line * line - 4 * square * constant
-    if under < 0:
+    if quadratic == 0:
+        return [m - constant / linear] if linear else []
+    discriminant = linear * linear - 4 * quadratic * constant
+    if discriminant < 0:
         return []
     # the form of the solution without cancellation
-    half = -(line + (sqrt(under) if line >= 0 else -sqrt(under))) / 2
-    return sorted({m + half / square, m + (constant / half if half else 0.0)})
+    half = -(linear + (sqrt(discriminant) if linear >= 0 else -sqrt(discriminant))) / 2
+    return sorted({m + half / quadratic, m + (constant / half if half else 0.0)})

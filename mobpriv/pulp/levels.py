@@ -79,18 +79,18 @@ class Original(NamedTuple):
 
     def levels(self, protected: Traces) -> Levels:
         """Return the levels of a protected version of the trace; an erased one has privacy 1, as it has no POI, and utility 0."""
-        others = [user for user in protected["user"].cat.categories if user != self.user]
-        if others:
+        other_users = [user for user in protected["user"].cat.categories if user != self.user]
+        if other_users:
             raise ValueError(
-                f"the protected trace of {self.user} must have only her records (it has records of {others[0]}): PULP is for mechanisms "
+                f"the protected trace of {self.user} must have only her records (it has records of {other_users[0]}): PULP is for mechanisms "
                 "that protect each user separately and keep her name"
             )
         m = self.metrics
         if len(protected):
-            cells, found = m.cells(protected), m.centres(protected)
+            cells, pois = m.cells(protected), m.centres(protected)
         else:
-            cells, found = np.zeros(0, np.int64), Centres(np.zeros(0), np.zeros(0), np.zeros(2, np.int64))
+            cells, pois = np.zeros(0, np.int64), Centres(np.zeros(0), np.zeros(0), np.zeros(2, np.int64))
         common = len(self.cells) + len(cells) - len(pd.unique(np.concatenate([self.cells, cells])))
-        privacy = float(scores(self.pois, found, m.near, m.matched, m.plane)["privacy"][0])
+        privacy = float(scores(self.pois, pois, m.near, m.matched, m.plane)["privacy"][0])
         # 2 P R / (P + R), simplified so that it is 0 without a common cell
         return Levels(privacy, 2 * common / (len(self.cells) + len(cells)), NO_POI if np.isnan(privacy) else "")

@@ -18,7 +18,7 @@ from scipy.optimize import least_squares
 from mobpriv.base.ranges import one_of, positive, true_or_false
 from mobpriv.pulp.profiler import SWEEPS, Sweep
 
-METRICS = ("privacy", "utility")
+METRIC_NAMES = ("privacy", "utility")
 METHODS = ("robust", "paper")
 COEFFICIENTS = 4
 OUTLIER = 0.1
@@ -87,7 +87,7 @@ def fit(
     A response of exactly one level is a constant: a = 0. ValueError for fewer than four different values, the number of
     coefficients.
     """
-    x, y = points(values, levels)
+    x, y = log_points(values, levels)
     one_of("method", method, METHODS)
     rises, left_out = true_or_false("rises", rises), true_or_false("left_out", left_out)
     start = log(positive("standard", standard))
@@ -96,12 +96,12 @@ def fit(
         raise ValueError(f"{COEFFICIENTS} coefficients need at least {COEFFICIENTS} different values (got {len(settings)})")
     model = _fitted(x, y, start, rises, method)
     errors = _curve(model, x) - y
-    beyond = nan
+    left_out_variance = nan
     if left_out:
-        beyond = float(np.mean(_errors_left_out(x, y, start, rises, method) ** 2))
+        left_out_variance = float(np.mean(_errors_left_out(x, y, start, rises, method) ** 2))
     means = np.array([y[x == setting].mean() for setting in settings])
-    found = Fit(model, len(x), float(np.mean(errors**2)), beyond, float(np.ptp(means)), _reversal(means), "")
-    return found._replace(report=_report(found))
+    result = Fit(model, len(x), float(np.mean(errors**2)), left_out_variance, float(np.ptp(means)), _reversal(means), "")
+    return result._replace(report=_report(result))
 
 
 def models(
@@ -121,22 +121,22 @@ def models(
     If too few levels are known for a model, its coefficients are NaN and the report says why.
     """
     profile = _with_sweeps(profile, sweeps)
-    found = []
+    rows = []
     for (user, mechanism), table in profile.groupby(["user", "mechanism"], sort=True):
         values, reasons = table["value"].to_numpy(float), table["reason"].to_numpy(object)
         standard, rises, pois = table[["standard", "rises", "pois"]].iloc[0]
-        for metric in METRICS:
+        for metric in METRIC_NAMES:
             fitted = _fit_known(values, table[metric].to_numpy(float), reasons, standard, metric == rises, method, left_out)
             row = {"user": user, "mechanism": mechanism, "metric": metric} | fitted.model._asdict()
             known = table[metric].notna().to_numpy()
-            seen = values[known] if known.any() else values
-            row |= {"low": seen.min(), "high": seen.max()} | fitted._asdict() | {"pois": pois}
+            known_values = values[known] if known.any() else values
+            row |= {"low": known_values.min(), "high": known_values.max()} | fitted._asdict() | {"pois": pois}
             if metric == "privacy":
-                row["report"] = _joined(fitted.report, _coarse(pois))
+                row["report"] = _joined(fitted.report, _coarse_privacy(pois))
             del row["model"]
-            found.append(row)
+            rows.append(row)
     columns = ["user", "mechanism", "metric", *Arctan._fields, "low", "high", *Fit._fields[1:], "pois"]
-    return pd.DataFrame(found, columns=columns)
+    return pd.DataFrame(rows, columns=columns)
 
 
 def _with_sweeps(profile: pd.DataFrame, sweeps: Sequence[Sweep] | None) -> pd.DataFrame:
@@ -152,11 +152,11 @@ def _with_sweeps(profile: pd.DataFrame, sweeps: Sequence[Sweep] | None) -> pd.Da
     unknown = sorted(set(profile["mechanism"]) - set(by_name))
     if unknown:
         raise ValueError(f"the profile has mechanisms that sweeps do not have: {', '.join(unknown)}")
-    of = {what: [getattr(by_name[name], what) for name in profile["mechanism"]] for what in ("standard", "rises")}
-    return profile.assign(**of)
+    columns = {column: [getattr(by_name[name], column) for name in profile["mechanism"]] for column in ("standard", "rises")}
+    return profile.assign(**columns)
 
 
-def _coarse(pois: float) -> str:
+def _coarse_privacy(pois: float) -> str:
     """Report the number of POIs if one POI changes privacy by more than an outlier."""
     if not 0 < pois < 1 / OUTLIER:
         return ""
@@ -177,21 +177,21 @@ def _fit_known(values, levels, reasons, standard: float, rises: bool, method: st
     if len(np.unique(values[known])) < COEFFICIENTS:
         few = f"no model: {COEFFICIENTS} coefficients need at least {COEFFICIENTS} different values"
         return Fit(Arctan(nan, nan, nan, nan), int(known.sum()), nan, nan, nan, nan, _joined(few, missing))
-    found = fit(values[known], levels[known], standard, rises, method, left_out)
-    return found._replace(report=_joined(found.report, missing))
+    result = fit(values[known], levels[known], standard, rises, method, left_out)
+    return result._replace(report=_joined(result.report, missing))
 
 
-def points(values, levels) -> tuple[np.ndarray, np.ndarray]:
+def log_points(values, levels) -> tuple[np.ndarray, np.ndarray]:
     """Return ln ε and the level of every point; ValueError, one line, for invalid ones."""
     values, levels = np.asarray(values, float), np.asarray(levels, float)
     if values.ndim != 1 or values.shape != levels.shape:
         raise ValueError(f"each value needs one level (got {values.size} values, {levels.size} levels)")
-    wrong = ~(np.isfinite(values) & (values > 0))
-    if wrong.any():
-        raise ValueError(f"values must be positive and finite (got {values[wrong][0]} at place {wrong.argmax()})")
-    wrong = ~np.isfinite(levels)
-    if wrong.any():
-        raise ValueError(f"levels must be numbers (got {levels[wrong][0]} at place {wrong.argmax()}): leave that point out")
+    invalid = ~(np.isfinite(values) & (values > 0))
+    if invalid.any():
+        raise ValueError(f"values must be positive and finite (got {values[invalid][0]} at place {invalid.argmax()})")
+    invalid = ~np.isfinite(levels)
+    if invalid.any():
+        raise ValueError(f"levels must be numbers (got {levels[invalid][0]} at place {invalid.argmax()}): leave that point out")
     return np.log(values), levels
 
 
@@ -203,7 +203,7 @@ def _fitted(x: np.ndarray, y: np.ndarray, start: float, rises: bool, method: str
     low, high = min(0.0, y.min()) - _BEYOND, max(1.0, y.max()) + _BEYOND
     width = np.ptp(x)
     bounds = np.array([[low, low, log(_SPEEDS[0]), x.min() - width], [high, high, log(_SPEEDS[1]), x.max() + width]])
-    starts = np.clip([1.0 - rises, rises, 0.0, start], *bounds), coarse(x, y, bounds)
+    starts = np.clip([1.0 - rises, rises, 0.0, start], *bounds), coarse_search(x, y, bounds)
     return _arctan(_bounded(x, y, min(starts, key=lambda p: _cost(p, x, y)), bounds).x)
 
 
@@ -226,10 +226,10 @@ def _least_squares(x, y, start: float, rises: bool) -> Arctan:
         return np.column_stack([np.arctan(u), g * (x - p[2]), -g * p[1], np.ones(len(x))])
 
     sign = 1 if rises else -1
-    found = least_squares(
+    result = least_squares(
         errors, [sign / pi, 1.0, start, 0.5], slopes, method="lm", xtol=_TOLERANCE, ftol=_TOLERANCE, max_nfev=_ITERATIONS
     )
-    a, b, c, d = found.x.tolist()
+    a, b, c, d = result.x.tolist()
     return Arctan(a, b, c, d) if b >= 0 else Arctan(-a, -b, c, d)  # the same curve with b > 0
 
 
@@ -264,7 +264,7 @@ def arctan_share(u):
     return 0.5 + np.arctan(u) / pi
 
 
-def coarse(
+def coarse_search(
     x: np.ndarray,
     y: np.ndarray,
     bounds: np.ndarray,
@@ -278,8 +278,8 @@ def coarse(
     """
     speed, middle = (axis.ravel() for axis in np.meshgrid(np.log(speeds), np.linspace(*bounds[:, 3], middles)))
     share = sigmoid(np.exp(speed)[:, None] * (x - middle[:, None]))
-    centred, apart = share - share.mean(axis=1, keepdims=True), y - y.mean()
-    slope = centred @ apart / np.maximum((centred**2).sum(axis=1), 1e-12)
+    centred_share, centred_level = share - share.mean(axis=1, keepdims=True), y - y.mean()
+    slope = centred_share @ centred_level / np.maximum((centred_share**2).sum(axis=1), 1e-12)
     left = y.mean() - slope * share.mean(axis=1)
     left, right = (np.clip(level, *bounds[:, 0]) for level in (left, left + slope))
     errors = left[:, None] + (right - left)[:, None] * share - y
@@ -309,10 +309,10 @@ def _reversal(means: np.ndarray) -> float:
     return float(min(fall, rise))
 
 
-def _report(found: Fit) -> str:
-    flat = f"flat: the level stays within {found.spread:.2g}" if found.spread < FLAT else ""
-    turns = f"not monotone: the level moves {found.reversal:.2g} against its trend" if found.reversal > OUTLIER else ""
-    poor = f"poor fit: error variance {found.variance:.2g}" if found.variance > OUTLIER**2 else ""
+def _report(result: Fit) -> str:
+    flat = f"flat: the level stays within {result.spread:.2g}" if result.spread < FLAT else ""
+    turns = f"not monotone: the level moves {result.reversal:.2g} against its trend" if result.reversal > OUTLIER else ""
+    poor = f"poor fit: error variance {result.variance:.2g}" if result.variance > OUTLIER**2 else ""
     return _joined(flat, turns, poor)
 
 

@@ -20,8 +20,8 @@ from mobpriv.pulp.levels import Metrics, Original
 from mobpriv.pulp.users import each_user, noise
 from mobpriv.traces.table import Traces, by_user
 
-COLUMNS = ["user", "mechanism", "parameter", "value", "repetition", "privacy", "utility", "records", "reason"]
-COLUMNS += ["pois", "standard", "rises"]
+PROFILE_COLUMNS = ["user", "mechanism", "parameter", "value", "repetition", "privacy", "utility", "records", "reason"]
+PROFILE_COLUMNS += ["pois", "standard", "rises"]
 
 
 @dataclass(frozen=True)
@@ -39,15 +39,15 @@ class Sweep:
     name: str = ""  # in tables; "": the mechanism's
 
     def __post_init__(self):
-        known = [f.name for f in fields(self.mechanism)]
-        one_of("parameter", self.parameter, known)
+        field_names = [f.name for f in fields(self.mechanism)]
+        one_of("parameter", self.parameter, field_names)
         one_of("rises", self.rises, ("privacy", "utility"))
         values = sorted(positive(f"a value of {self.parameter}", value) for value in self.values)
         if not values:
             raise ValueError(f"values of {self.parameter} must hold at least one number (got none)")
-        twice = [a for a, b in pairwise(values) if a == b]
-        if twice:
-            raise ValueError(f"values of {self.parameter} must differ ({twice[0]:g} occurs twice)")
+        duplicates = [a for a, b in pairwise(values) if a == b]
+        if duplicates:
+            raise ValueError(f"values of {self.parameter} must differ ({duplicates[0]:g} occurs twice)")
         object.__setattr__(self, "values", tuple(values))
         object.__setattr__(self, "name", self.name or self.mechanism.name)
         for value in (*values, self.standard):
@@ -142,15 +142,15 @@ def _measured(
     seeds = [whole("a seed", seed, 0) for seed in seeds]
     if not seeds or len(set(seeds)) < len(seeds):
         raise ValueError(f"seeds must hold at least one, all different (got {seeds})")
-    found = each_user(of_user, traces, lambda user: (settings[user], sweeps, seeds, metrics), name, workers, keep)
-    table = pd.DataFrame(found, columns=COLUMNS)
+    rows = each_user(profile_user, traces, lambda user: (settings[user], sweeps, seeds, metrics), name, workers, keep)
+    table = pd.DataFrame(rows, columns=PROFILE_COLUMNS)
     numbers = dict.fromkeys(("value", "privacy", "utility", "pois", "standard"), float)
     return table.astype({**numbers, "repetition": int, "records": int})
 
 
-def of_user(trace: Traces, settings: list, sweeps: dict[str, Sweep], seeds: Sequence[int], metrics) -> list[dict]:
+def profile_user(trace: Traces, settings: list, sweeps: dict[str, Sweep], seeds: Sequence[int], metrics) -> list[dict]:
     """Return the rows of one user at settings (mechanism, value)."""
-    user, original, found = by_user(trace)[0][0], metrics.of(trace), []
+    user, original, rows = by_user(trace)[0][0], metrics.of(trace), []
     pois = len(original.pois.lat) if isinstance(original, Original) else None
     for name, value in settings:
         sweep = sweeps[name]
@@ -159,8 +159,8 @@ def of_user(trace: Traces, settings: list, sweeps: dict[str, Sweep], seeds: Sequ
             rng = noise(seed, f"{user}, {name}, {value!r}")
             row = {"user": user, "mechanism": name, "parameter": sweep.parameter, "value": value, "repetition": repetition}
             row |= {"pois": pois, "standard": sweep.standard, "rises": sweep.rises}
-            found.append(row | _levels(original, mechanism, trace, rng))
-    return found
+            rows.append(row | _levels(original, mechanism, trace, rng))
+    return rows
 
 
 def _levels(original, mechanism, trace: Traces, rng: np.random.Generator) -> dict:

@@ -14,13 +14,13 @@ from mobpriv.base import processes
 from mobpriv.base.ranges import whole
 from mobpriv.traces.table import Traces, by_user, rows
 
-PATIENCE = 10  # s to wait for a scheduler's answer
-AHEAD = 2  # users sent to a cluster per thread: the next one is ready when one is done
+SCHEDULER_TIMEOUT = 10  # s to wait for a scheduler's answer
+USERS_PER_THREAD = 2  # users sent to a cluster per thread: the next one is ready when one is done
 
 
-def noise(seed: int, words: str) -> np.random.Generator:
-    """Return a random generator determined by the seed and the words alone."""
-    return np.random.default_rng([seed, *words.encode()])
+def noise(seed: int, label: str) -> np.random.Generator:
+    """Return a random generator determined by the seed and the label alone."""
+    return np.random.default_rng([seed, *label.encode()])
 
 
 def each_user(
@@ -44,13 +44,13 @@ def each_user(
         whole("workers", workers, 1)
     users, offsets = by_user(traces)
 
-    def given(i: int) -> tuple:
+    def inputs(i: int) -> tuple:
         return rows(traces, np.arange(offsets[i], offsets[i + 1])), *arguments(users[i])
 
     names = [f"{name}-{i}" for i in range(1, 1 + len(users))]
     progress = tqdm(range(len(users)), desc=name, unit="user", disable=None)
     if workers == 1:
-        return [row for i in progress for row in keep(names[i], lambda i=i: in_one_thread(function, *given(i)))]
+        return [row for i in progress for row in keep(names[i], lambda i=i: in_one_thread(function, *inputs(i)))]
     # one waiting thread per user in progress: users whose rows are stored already are never sent to a process
     with ExitStack() as ending:
         pool, at_once = ending.enter_context(_pool(workers))
@@ -58,7 +58,7 @@ def each_user(
         # the pool, which ends next, releases the waiting threads
         ending.callback(threads.shutdown, wait=False, cancel_futures=True)
         tables = threads.map(
-            lambda i: keep(names[i], lambda: pool.submit(in_one_thread, function, *given(i)).result()), range(len(users))
+            lambda i: keep(names[i], lambda: pool.submit(in_one_thread, function, *inputs(i)).result()), range(len(users))
         )
         return [row for _, table in zip(progress, tables, strict=True) for row in table]
 
@@ -75,21 +75,21 @@ def _pool(workers: int | str) -> Iterator[tuple[Executor, int]]:
     except ImportError:
         raise ValueError(f"a cluster ({workers}) needs the package distributed: pip install 'mobpriv[cluster]'") from None
     try:
-        client = Client(workers, timeout=PATIENCE)
+        client = Client(workers, timeout=SCHEDULER_TIMEOUT)
     except (OSError, ValueError) as error:
         raise ValueError(
             f"workers must be a number of processes, or the address of a Dask scheduler that answers (got {workers!r}: {error})"
         ) from None
     with client:
-        yield client.get_executor(pure=False), max(1, AHEAD * sum(client.nthreads().values()))
+        yield client.get_executor(pure=False), max(1, USERS_PER_THREAD * sum(client.nthreads().values()))
 
 
-def in_one_thread(function: Callable, *given) -> Any:
-    """Run ``function(*given)`` without threads: the work for one user is too small for them."""
+def in_one_thread(function: Callable, *arguments) -> Any:
+    """Run ``function(*arguments)`` without threads: the work for one user is too small for them."""
     threads = numba.get_num_threads()
     numba.set_num_threads(1)
     try:
         with threadpool_limits(1):
-            return function(*given)
+            return function(*arguments)
     finally:
         numba.set_num_threads(threads)

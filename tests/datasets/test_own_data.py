@@ -18,7 +18,7 @@ from mobpriv.datasets.call_tables import read_cells
 from mobpriv.datasets.statistics import describe, dwells, jumps, radius_of_gyration
 from mobpriv.datasets.tables import NOWHERE
 from mobpriv.datasets.times import ROUNDED, _dates
-from mobpriv.experiments.days import choose, clocks, first_day, in_halves
+from mobpriv.experiments.days import choose, day_zone, first_day, in_halves
 from mobpriv.traces.table import as_traces
 
 T = 1_709_539_200  # 2024-03-04 08:00 UTC
@@ -205,11 +205,11 @@ def test_nobody_can_be_found_where_names_change(tmp_path):
 
 
 def test_clocks_and_a_first_day_belong_to_a_data_set():
-    assert (clocks("region"), clocks("region", "Europe/Rome")) == ("Europe/Lisbon", "Europe/Rome")
+    assert (day_zone("region"), day_zone("region", "Europe/Rome")) == ("Europe/Lisbon", "Europe/Rome")
     with pytest.raises(ValueError, match=r"the time zone of own\.csv is unknown, so it is unclear when its days begin"):
-        clocks("own.csv")
+        day_zone("own.csv")
     with pytest.raises(ValueError, match="there is no time zone"):
-        clocks("own.csv", "Mars/Base")
+        day_zone("own.csv", "Mars/Base")
     for start in ("xx", "0204-10-07"):
         with pytest.raises(ValueError, match="start must be a date in 1980"):
             first_day(start, pd.Series(STAMPS), "UTC")

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from mobpriv.calls.table import as_cells
-from mobpriv.experiments.days import joined_to_towns
+from mobpriv.experiments.days import with_municipalities
 from mobpriv.experiments.primule import prepare
 
 
@@ -44,10 +44,10 @@ def test_traces_whose_users_call():
 def test_antennas_that_stand_together_are_a_municipality():
     lat, lng = [38.7, 39.1, 38.7, 38.71, 39.1], [-9.1, -9.1, -9.11, -9.1, -8.0]
     east_of_lisbon = pd.DataFrame({"cell": list("abcde"), "lat": lat, "lng": lng})
-    found = joined_to_towns(as_cells(east_of_lisbon), 3, np.random.default_rng(1))
+    found = with_municipalities(as_cells(east_of_lisbon), 3, np.random.default_rng(1))
     assert found["municipality"].tolist() == ["T1", "T2", "T1", "T1", "T3"]
     with pytest.raises(ValueError, match="towns must be a whole number from 1 to the 5 antennas"):
-        joined_to_towns(as_cells(east_of_lisbon), 6, np.random.default_rng(1))
+        with_municipalities(as_cells(east_of_lisbon), 6, np.random.default_rng(1))
 
 
 @pytest.mark.parametrize(

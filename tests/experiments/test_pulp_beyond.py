@@ -10,8 +10,8 @@ from pulp_making import journey, wanderers
 
 from mobpriv.attacks import ILLAttack
 from mobpriv.experiments import pulp_beyond as pb
-from mobpriv.experiments.days import spanned
-from mobpriv.experiments.pulp import NONE, P_THLD, PU_RATIO, PU_THLD, U_THLD, recommended
+from mobpriv.experiments.days import days_spanned
+from mobpriv.experiments.pulp import NO_MECHANISM, P_THLD, PU_RATIO, PU_THLD, U_THLD, recommended
 from mobpriv.mechanisms import HMC, W4M, GeoI
 from mobpriv.pulp import BOTH, SWEEPS, Arctan, Candidate, Metrics, Objective, Sweep, achieved, models, profile
 from mobpriv.traces.table import by_user, rows
@@ -20,26 +20,26 @@ KNOWN = wanderers([300, 200, 250], seed=1)
 SECRET = wanderers([150, 100, 120], seed=2)
 
 
-def own(traces, user):
+def trace_of(traces, user):
     return rows(traces, (traces["user"] == user).to_numpy())
 
 
 def test_a_cell_is_that_of_hmc_itself():
     """A copy of HMC with another cell would keep the grid of the first."""
-    at = pb.confusion(KNOWN).at(300.0)
-    published = at.protect(SECRET, np.random.default_rng(1))
+    mechanism = pb.hmc_sweep(KNOWN).at(300.0)
+    published = mechanism.protect(SECRET, np.random.default_rng(1))
     pd.testing.assert_frame_equal(published, HMC(KNOWN, cell=300.0).protect(SECRET, np.random.default_rng(1)))
     assert not published.equals(HMC(KNOWN).protect(SECRET, np.random.default_rng(1)))
-    kept = dataclasses.replace(pb.Confusion(KNOWN), erased=None).protect(SECRET, np.random.default_rng(1))
-    pd.testing.assert_frame_equal(kept, HMC(KNOWN, erased=None).protect(SECRET, np.random.default_rng(1)))
+    not_erased = dataclasses.replace(pb.ConfigurableHMC(KNOWN), erased=None).protect(SECRET, np.random.default_rng(1))
+    pd.testing.assert_frame_equal(not_erased, HMC(KNOWN, erased=None).protect(SECRET, np.random.default_rng(1)))
 
 
 def test_hmc_is_made_once_for_a_cell():
-    sweep = pb.confusion(KNOWN)
+    sweep = pb.hmc_sweep(KNOWN)
     for _ in range(2):
         for value in (300.0, 800.0):
-            sweep.at(value).protect(own(SECRET, "a"), np.random.default_rng(1))
-    assert sorted(sweep.mechanism.made) == [300.0, 800.0]
+            sweep.at(value).protect(trace_of(SECRET, "a"), np.random.default_rng(1))
+    assert sorted(sweep.mechanism.by_cell) == [300.0, 800.0]
 
 
 def test_an_alteration_does_not_depend_on_who_else_is_protected():
@@ -47,28 +47,30 @@ def test_an_alteration_does_not_depend_on_who_else_is_protected():
     hmc = HMC(KNOWN)
     together = hmc.alter(SECRET)
     for i, user in enumerate(by_user(SECRET)[0]):
-        alone = hmc.alter(own(SECRET, user))
+        alone = hmc.alter(trace_of(SECRET, user))
         a, b = together.shares[[i]], alone.shares[[0]]
         assert together.cells[a.indices].tolist() == alone.cells[b.indices].tolist()
         assert a.data.tolist() == b.data.tolist()
     # what is known of the others does decide: with other known users the trace of a is altered otherwise
-    few, many = (HMC(known).alter(own(SECRET, "a")).users for known in (rows(KNOWN, (KNOWN["user"] != "c").to_numpy()), KNOWN))
+    few, many = (
+        HMC(known).alter(trace_of(SECRET, "a")).users for known in (rows(KNOWN, (KNOWN["user"] != "c").to_numpy()), KNOWN)
+    )
     assert not few.equals(many)
 
 
 def test_w4m_refuses_one_users_trace_and_says_why():
-    found = profile(own(SECRET, "a"), [Sweep(W4M(), "delta", (100.0, 600.0), rises="privacy")])
-    assert found["reason"].str.contains("k must not exceed the number of users").all()
-    assert found["privacy"].isna().all()
+    measured = profile(trace_of(SECRET, "a"), [Sweep(W4M(), "delta", (100.0, 600.0), rises="privacy")])
+    assert measured["reason"].str.contains("k must not exceed the number of users").all()
+    assert measured["privacy"].isna().all()
 
 
 def test_levels_together_are_those_of_each_alone():
     original = pd.concat([journey([((0, 0), 30), ((3000, 0), 30)], user) for user in ("ann", "bob")], ignore_index=True)
     original["user"] = original["user"].astype("category")
     published = rows(original, (original["user"] == "bob").to_numpy())  # ann is left out
-    found = pb.levels_together(original, published, Metrics())
-    assert found.loc["ann"].tolist() == [1.0, 0.0]
-    assert found.loc["bob"].tolist() == [0.0, 1.0]
+    levels = pb.levels_together(original, published, Metrics())
+    assert levels.loc["ann"].tolist() == [1.0, 0.0]
+    assert levels.loc["bob"].tolist() == [0.0, 1.0]
 
 
 @pytest.mark.parametrize(
@@ -98,7 +100,7 @@ def test_a_set_shorter_than_the_days_is_cut_in_its_own_middle(tmp_path):
     pd.concat(tables).to_csv(path, index=False)
     for days in (30, 24, 25, 40):
         setting, choice = pb.second_half(str(path), days=days)
-        assert [spanned(setting.known), spanned(choice.traces)] == pytest.approx([12, 12], abs=0.1)
+        assert [days_spanned(setting.known), days_spanned(choice.traces)] == pytest.approx([12, 12], abs=0.1)
         assert "and 12.0 days" in choice.selection
 
 
@@ -106,11 +108,11 @@ def test_the_first_days_of_each_user_are_those_with_records():
     traces = journey([((0, 0), 3 * 1440), ((500, 0), 60)], "ann")
     day = traces["t"].dt.floor("D")
     traces = rows(traces, (day != day.unique()[1]).to_numpy())  # a day without records
-    assert pb.days_of(traces).to_dict() == {"ann": 3}
+    assert pb.days_with_records(traces).to_dict() == {"ann": 3}
     two = pb.first_days(traces, pd.Series({"ann": 2}))
     assert sorted(two["t"].dt.floor("D").unique()) == sorted(day.unique()[[0, 2]])
-    assert pb.days_of(pb.first_days(SECRET, pb.days_of(SECRET))).equals(pb.days_of(SECRET))
-    assert len(pb.first_days(SECRET, pb.days_of(SECRET))) == len(SECRET)
+    assert pb.days_with_records(pb.first_days(SECRET, pb.days_with_records(SECRET))).equals(pb.days_with_records(SECRET))
+    assert len(pb.first_days(SECRET, pb.days_with_records(SECRET))) == len(SECRET)
 
 
 def test_the_second_half_holds_users_of_the_first():
@@ -119,21 +121,21 @@ def test_the_second_half_holds_users_of_the_first():
     assert len(users) == 5
     assert not len(users.difference(by_user(setting.known)[0]))
     assert choice.traces["t"].min() >= setting.known["t"].max()
-    pd.testing.assert_frame_equal(own(choice.traces, users[2]), own(setting.secret, users[2]))
+    pd.testing.assert_frame_equal(trace_of(choice.traces, users[2]), trace_of(setting.secret, users[2]))
     setting, choice = pb.second_half("city", sample=10**6)
     assert len(by_user(choice.traces)[0]) == len(by_user(setting.secret)[0].intersection(by_user(setting.known)[0]))
 
 
 def test_who_follows_a_setting_has_the_levels_that_achieved_has():
     chosen = pd.DataFrame({"user": ["a", "b", "c"], "mechanism": ["Geo-I", None, "Promesse"], "value": [0.01, np.nan, 200.0]})
-    published, levels = pb.protected_as_told(SECRET, chosen, SWEEPS, Metrics(), 7)
+    published, levels = pb.protected_with_settings(SECRET, chosen, SWEEPS, Metrics(), 7)
     expected = achieved(SECRET, chosen, seeds=[7]).set_index("user")
     assert levels["user"].tolist() == ["a", "c"]
     for row in levels.itertuples():
         np.testing.assert_equal([row.privacy, row.utility], expected.loc[row.user, ["privacy", "utility"]].tolist())
-        assert len(own(published, row.user)) == expected.loc[row.user, "records"]
-    assert not len(own(published, "b"))
-    published, levels = pb.protected_as_told(SECRET, chosen.iloc[[1]], SWEEPS, Metrics(), 7)
+        assert len(trace_of(published, row.user)) == expected.loc[row.user, "records"]
+    assert not len(trace_of(published, "b"))
+    published, levels = pb.protected_with_settings(SECRET, chosen.iloc[[1]], SWEEPS, Metrics(), 7)
     assert not len(published)
     assert not len(levels)
 
@@ -150,7 +152,9 @@ def test_who_follows_a_setting_has_the_levels_that_achieved_has():
 )
 def test_settings_that_nobody_can_follow(chosen, seed, line):
     with pytest.raises(ValueError, match=line):
-        pb.protected_as_told(SECRET, pd.DataFrame(chosen, columns=["user", "mechanism", "value"]), SWEEPS, Metrics(), seed)
+        pb.protected_with_settings(
+            SECRET, pd.DataFrame(chosen, columns=["user", "mechanism", "value"]), SWEEPS, Metrics(), seed
+        )
 
 
 def test_days_found_counts_days():
@@ -158,12 +162,12 @@ def test_days_found_counts_days():
     home = {user: [((place, 0), 600)] * 10 for user, place in (("ann", 0), ("bob", 30_000))}
     traces = pd.concat([journey(stops, user) for user, stops in home.items()], ignore_index=True)
     traces["user"] = traces["user"].astype("category")
-    learned = ILLAttack(86_400.0, trees=5, seed=1).fit(traces)
-    assert pb.days_found(learned, traces, ["ann", "bob", "eve"]).tolist() == [1.0, 1.0, 0.0]
+    attack = ILLAttack(86_400.0, trees=5, seed=1).fit(traces)
+    assert pb.days_reidentified(attack, traces, ["ann", "bob", "eve"]).tolist() == [1.0, 1.0, 0.0]
     # bob goes where ann is: his days are taken for hers
-    moved = traces.assign(lng=np.where(traces["user"] == "bob", traces["lng"].min(), traces["lng"]))
-    assert pb.days_found(learned, moved, ["ann", "bob"]).tolist() == [1.0, 0.0]
-    assert pb.days_found(learned, traces.iloc[:0], ["ann"]).tolist() == [0.0]
+    moved_traces = traces.assign(lng=np.where(traces["user"] == "bob", traces["lng"].min(), traces["lng"]))
+    assert pb.days_reidentified(attack, moved_traces, ["ann", "bob"]).tolist() == [1.0, 0.0]
+    assert pb.days_reidentified(attack, traces.iloc[:0], ["ann"]).tolist() == [0.0]
 
 
 GEO = Sweep(GeoI(), "epsilon", np.geomspace(1e-4, 1, 9), "utility")
@@ -212,9 +216,9 @@ class TestResampling:
 
     def test_errors_are_put_on_the_model(self):
         profile = made(0.05, users=("a",))
-        found = models(profile, [GEO])
-        again = pb.resample_errors(profile, found, np.random.default_rng(1))
-        row = found[found["metric"] == "privacy"].iloc[0]
+        fits = models(profile, [GEO])
+        again = pb.resample_errors(profile, fits, np.random.default_rng(1))
+        row = fits[fits["metric"] == "privacy"].iloc[0]
         curve = np.array([Arctan(row.a, row.b, row.c, row.d).at(np.log(v)) for v in profile["value"]])
         old, new = ((t["privacy"] - curve).to_numpy() for t in (profile, again))
         assert np.abs(new[:, None] - old).min(axis=1).max() < 1e-12
@@ -224,24 +228,24 @@ class TestResampling:
 class TestBands:
     def test_without_noise_a_band_is_a_point(self):
         for resampled in ("repetitions", "errors"):
-            found = pb.bands(made(0.0), [LAW], 3, np.random.default_rng(1), [GEO], resampled)
-            assert found["same"].eq(1).all()
-            assert found["low"].to_numpy() == pytest.approx(found["value"], rel=1e-3)
-            assert found["high"].to_numpy() == pytest.approx(found["value"], rel=1e-3)
+            band_table = pb.bands(made(0.0), [LAW], 3, np.random.default_rng(1), [GEO], resampled)
+            assert band_table["same"].eq(1).all()
+            assert band_table["low"].to_numpy() == pytest.approx(band_table["value"], rel=1e-3)
+            assert band_table["high"].to_numpy() == pytest.approx(band_table["value"], rel=1e-3)
         with pytest.raises(ValueError, match='resampled must be "repetitions" or "errors"'):
             pb.bands(made(0.0), [LAW], 3, np.random.default_rng(1), [GEO], "users")
 
     def test_more_noise_is_a_wider_band(self):
-        found = [pb.bands(made(noise), [LAW], 20, np.random.default_rng(1), [GEO]) for noise in (0.01, 0.05)]
-        width = [np.log(of["high"] / of["low"]).mean() for of in found]
+        band_tables = [pb.bands(made(noise), [LAW], 20, np.random.default_rng(1), [GEO]) for noise in (0.01, 0.05)]
+        width = [np.log(table["high"] / table["low"]).mean() for table in band_tables]
         assert width[1] > 2 * width[0] > 0
 
     def test_each_law_has_its_rows_and_what_nobody_keeps_has_no_band(self):
         high = PU_THLD._replace(objectives=((0.95, 0.95),))
-        found = pb.bands(made(0.01), [LAW, high], 3, np.random.default_rng(1), [GEO])
-        assert found.groupby("law")["user"].apply(list).to_dict() == {"P-thld": ["a", "b"], "PU-thld": ["a", "b"]}
-        none = found[found["law"] == "PU-thld"]
-        assert (none["mechanism"] == NONE).all()
+        band_table = pb.bands(made(0.01), [LAW, high], 3, np.random.default_rng(1), [GEO])
+        assert band_table.groupby("law")["user"].apply(list).to_dict() == {"P-thld": ["a", "b"], "PU-thld": ["a", "b"]}
+        none = band_table[band_table["law"] == "PU-thld"]
+        assert (none["mechanism"] == NO_MECHANISM).all()
         assert none[["low", "high"]].isna().all(axis=None)
         assert (none["same"] == 1).all()
 
@@ -273,20 +277,20 @@ class TestMargin:
     def test_it_keeps_the_word_as_often_as_it_says(self):
         """Of users who are alike, whatever their law: the share whose next shortfall is below the margin is at least what was wanted."""
         rng = np.random.default_rng(3)
-        kept = []
+        met = []
         for _ in range(200):
             levels = drawn({f"u{i}": [0.7 - s] for i, s in enumerate(rng.gamma(2, 0.05, 19))})
-            kept.append(rng.gamma(2, 0.05) <= pb.margin(LAW, levels, 0.9))
-        assert 0.9 - 3 * np.sqrt(0.09 / 200) <= np.mean(kept) <= 0.9 + 1 / 20 + 3 * np.sqrt(0.09 / 200)
+            met.append(rng.gamma(2, 0.05) <= pb.margin(LAW, levels, 0.9))
+        assert 0.9 - 3 * np.sqrt(0.09 / 200) <= np.mean(met) <= 0.9 + 1 / 20 + 3 * np.sqrt(0.09 / 200)
 
     def test_raised_thresholds_are_asked_for_user_by_user(self):
-        found = models(made(0.0), [GEO])
-        raised = pb.with_margin(found, LAW, {"a": 0.0, "b": 0.1}).set_index("user")
-        plain, higher = (recommended(found, P_THLD._replace(objectives=((t,),))).set_index("user") for t in (0.7, 0.8))
+        fits = models(made(0.0), [GEO])
+        raised = pb.with_margin(fits, LAW, {"a": 0.0, "b": 0.1}).set_index("user")
+        plain, higher = (recommended(fits, P_THLD._replace(objectives=((t,),))).set_index("user") for t in (0.7, 0.8))
         assert raised.loc["a", "value"] == plain.loc["a", "value"]
         assert raised.loc["b", "value"] == pytest.approx(higher.loc["b", "value"])
         assert set(raised["objective"]) == {"0.7"}
-        assert pb.with_margin(found, LAW, {"a": np.inf, "b": 0.0})["mechanism"].tolist() == [NONE, "Geo-I"]
+        assert pb.with_margin(fits, LAW, {"a": np.inf, "b": 0.0})["mechanism"].tolist() == [NO_MECHANISM, "Geo-I"]
 
     def test_no_unknown_level_passes_for_a_number(self):
         profile = made(0.05)
@@ -304,7 +308,7 @@ class TestMargin:
         errors.loc["a", ("Geo-I", "privacy")] = np.nan
         law = PU_THLD._replace(objectives=((0.3, 0.3),))
         chosen = recommended(models(made(0.05), [GEO]), law)
-        assert pb.own_margin(law, chosen, errors, 1.0)["a"] == pytest.approx(errors.loc["a", ("Geo-I", "utility")])
+        assert pb.personal_margin(law, chosen, errors, 1.0)["a"] == pytest.approx(errors.loc["a", ("Geo-I", "utility")])
 
     def test_ones_own_is_the_spread_of_her_errors(self):
         profile = made(0.05)
@@ -312,11 +316,11 @@ class TestMargin:
         table = models(profile, [GEO], left_out=True).set_index(["user", "metric"])
         chosen = recommended(models(profile, [GEO]), LAW)
         spread = np.sqrt(table.loc[("a", "privacy"), "left_out"])
-        assert pb.own_margin(LAW, chosen, errors, 2.0)["a"] == pytest.approx(2 * spread)
+        assert pb.personal_margin(LAW, chosen, errors, 2.0)["a"] == pytest.approx(2 * spread)
         law = PU_THLD._replace(objectives=((0.3, 0.3),))
-        both = pb.own_margin(law, recommended(models(profile, [GEO]), law), errors, 1.0)["a"]
+        both = pb.personal_margin(law, recommended(models(profile, [GEO]), law), errors, 1.0)["a"]
         assert both == pytest.approx(np.sqrt(table.loc["a", "left_out"].max()))
-        assert pb.own_margin(LAW, chosen.assign(mechanism=NONE), errors, 2.0) == {"a": 0.0, "b": 0.0}
+        assert pb.personal_margin(LAW, chosen.assign(mechanism=NO_MECHANISM), errors, 2.0) == {"a": 0.0, "b": 0.0}
 
 
 VALUES = np.array([0.001, 0.01, 0.1, 1.0])
@@ -324,8 +328,8 @@ VALUES = np.array([0.001, 0.01, 0.1, 1.0])
 
 def response(privacy, utility, noise=0.0) -> pb.Response:
     """Two draws around the given means."""
-    apart = np.array([-noise, noise])
-    return pb.Response(VALUES, np.asarray(privacy, float)[:, None] + apart, np.asarray(utility, float)[:, None] + apart)
+    spread = np.array([-noise, noise])
+    return pb.Response(VALUES, np.asarray(privacy, float)[:, None] + spread, np.asarray(utility, float)[:, None] + spread)
 
 
 @pytest.mark.parametrize(("privacy", "utility"), [(0.7, 0.4), (1.0, 0.0), (0.2, 0.9), (0.5, 0.5), (-0.1, 0.5)])
@@ -354,11 +358,11 @@ def test_the_best_ratio_is_where_the_levels_cross():
 def test_annealing_without_noise_comes_near_the_best():
     """The best sum is the highest corner."""
     one, values = response([1, 0.9, 0.2, 0], [0, 0.4, 0.8, 0.9]), np.geomspace(0.001, 1, 200)
-    found = [one.annealed("sum", values, np.random.default_rng(seed)) for seed in range(10)]
-    assert set(found) <= set(values.tolist())
+    results = [one.annealed("sum", values, np.random.default_rng(seed)) for seed in range(10)]
+    assert set(results) <= set(values.tolist())
     assert one.best("sum") == pytest.approx(0.01, rel=0.01)
     best = pb.costs("sum", *one.means(one.best("sum")))
-    assert np.median([pb.costs("sum", *one.means(value)) for value in found]) - best < 0.05
+    assert np.median([pb.costs("sum", *one.means(value)) for value in results]) - best < 0.05
 
 
 def test_annealing_sees_the_noise_of_one_draw_in_both_levels():
@@ -391,11 +395,11 @@ def profiled(**changed) -> pd.DataFrame:
 
 
 def test_responses_hold_a_row_a_value_and_a_column_a_draw():
-    found = pb.responses(profiled())
-    assert list(found) == ["a", "b"]
-    assert found["a"].values.tolist() == [0.1, 0.2]
-    assert found["a"].utility.tolist() == [[0.1, 0.2, 0.3]] * 2
-    assert found["b"].privacy.tolist() == [[0.6] * 3, [0.7] * 3]
+    user_responses = pb.responses(profiled())
+    assert list(user_responses) == ["a", "b"]
+    assert user_responses["a"].values.tolist() == [0.1, 0.2]
+    assert user_responses["a"].utility.tolist() == [[0.1, 0.2, 0.3]] * 2
+    assert user_responses["b"].privacy.tolist() == [[0.6] * 3, [0.7] * 3]
     table = profiled()
     table.loc[table["user"] == "a", "privacy"] = np.nan
     assert list(pb.responses(table)) == ["b"]
@@ -404,11 +408,11 @@ def test_responses_hold_a_row_a_value_and_a_column_a_draw():
 
 
 def test_halves_have_each_draw_once():
-    whole = pb.responses(profiled())["a"]
-    first, second = whole.halves()
+    full = pb.responses(profiled())["a"]
+    first, second = full.halves()
     assert first.utility.tolist() == [[0.1]] * 2
     assert second.utility.tolist() == [[0.2, 0.3]] * 2
-    assert np.hstack([first.privacy, second.privacy]).tolist() == whole.privacy.tolist()
+    assert np.hstack([first.privacy, second.privacy]).tolist() == full.privacy.tolist()
     with pytest.raises(ValueError, match=r"^draws must be a whole number, at least 2 \(got 1\)$"):
         first.halves()
 

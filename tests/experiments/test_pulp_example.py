@@ -6,10 +6,19 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from pulp_making import Kept, Moody, wanderers
+from pulp_making import Moody, StepStore, wanderers
 
 from mobpriv.experiments.pulp_metrics import EXAMPLE_CELL as CELL
-from mobpriv.experiments.pulp_metrics import cells_of, figure_1, levels, places_of, profiles, records_of, silent_cases, trace
+from mobpriv.experiments.pulp_metrics import (
+    cell_corners,
+    edge_cases,
+    figure_1,
+    levels_with_counts,
+    poi_positions,
+    profiles_by_metrics,
+    record_positions,
+    trace,
+)
 from mobpriv.mechanisms import GeoI, Promesse
 from mobpriv.pulp import Metrics, Sweep, profile
 
@@ -19,19 +28,19 @@ PAPER = {"Geo-I": (3, 3, 2, 7, 9, 7), "Promesse": (3, 1, 1, 7, 6, 6)}  # §II-C3
 
 @pytest.mark.parametrize("mechanism", PAPER)
 def test_the_counts_and_levels_of_the_paper(mechanism):
-    found = levels(EXAMPLE.original, EXAMPLE.protected[mechanism])
+    example_levels = levels_with_counts(EXAMPLE.original, EXAMPLE.protected[mechanism])
     real, obfuscated, matched, before, after, common = PAPER[mechanism]
-    counts = [found[name] for name in ("POIs", "POIs, protected", "POIs, matched", "cells", "cells, protected")]
+    counts = [example_levels[name] for name in ("POIs", "POIs, protected", "POIs, matched", "cells", "cells, protected")]
     assert counts == [real, obfuscated, matched, before, after]
     p, r = matched / obfuscated, matched / real
-    assert found["privacy"] == pytest.approx(1 - 2 * p * r / (p + r))
+    assert example_levels["privacy"] == pytest.approx(1 - 2 * p * r / (p + r))
     p, r = common / after, common / before
-    assert (found["precision of cells"], found["recall of cells"]) == pytest.approx((p, r))
-    assert found["utility"] == pytest.approx(2 * p * r / (p + r))
+    assert (example_levels["precision of cells"], example_levels["recall of cells"]) == pytest.approx((p, r))
+    assert example_levels["utility"] == pytest.approx(2 * p * r / (p + r))
 
 
 def test_the_printed_numbers_are_met_but_for_one():
-    geo_i, promesse = (levels(EXAMPLE.original, EXAMPLE.protected[m]) for m in PAPER)
+    geo_i, promesse = (levels_with_counts(EXAMPLE.original, EXAMPLE.protected[m]) for m in PAPER)
     assert (geo_i["privacy"], promesse["privacy"]) == pytest.approx((1 / 3, 1 / 2))
     assert promesse["utility"] == pytest.approx(0.92, abs=0.005)
     assert geo_i["utility"] == pytest.approx(0.875)
@@ -40,30 +49,35 @@ def test_the_printed_numbers_are_met_but_for_one():
 
 def test_what_the_figure_draws_is_what_the_metrics_see():
     """Cells are true squares above one another, and the third POI of Geo-I lies more than 100 m off, the other two nearer."""
-    assert {round(x / CELL, 3) % 1 for corner in cells_of(EXAMPLE.protected["Geo-I"]) for x in corner} == {0}
-    real, noisy = np.array(places_of(EXAMPLE.original)), np.array(places_of(EXAMPLE.protected["Geo-I"]))
+    assert {round(x / CELL, 3) % 1 for corner in cell_corners(EXAMPLE.protected["Geo-I"]) for x in corner} == {0}
+    real, noisy = np.array(poi_positions(EXAMPLE.original)), np.array(poi_positions(EXAMPLE.protected["Geo-I"]))
     assert [round(d) > 100 for d in np.hypot(*(noisy - real).T)] == [False, False, True]
-    around = records_of(EXAMPLE.protected["Promesse"])
+    around = record_positions(EXAMPLE.protected["Promesse"])
     assert np.hypot(*np.diff(around, axis=0).T)[[0, 5, -1]] == pytest.approx(90, abs=0.5)
-    assert np.array(records_of(trace([(10.0, 20.0), (40.0, 60.0)]))) == pytest.approx(np.array([[10, 20], [40, 60]]), abs=0.1)
+    assert np.array(record_positions(trace([(10.0, 20.0), (40.0, 60.0)]))) == pytest.approx(
+        np.array([[10, 20], [40, 60]]), abs=0.1
+    )
 
 
 def test_the_silent_cases():
-    found = {case: levels(*traces) for case, traces in silent_cases().items()}
-    known = {"published as it is": 0, "none in the protected": 1, "none matched": 1, "trace erased": 1}
-    known |= {"three POIs around one": -0.5, "no POI in the original": math.nan}
-    assert {case: of["privacy"] for case, of in found.items()} == pytest.approx(known, nan_ok=True)
-    assert found["trace erased"]["utility"] == 0
-    assert (found["three POIs around one"]["precision of POIs"], found["three POIs around one"]["recall of POIs"]) == (1, 3)
-    assert levels(*silent_cases()["three POIs around one"], matched="both")["privacy"] == 0
+    case_levels = {case: levels_with_counts(*traces) for case, traces in edge_cases().items()}
+    expected = {"published as it is": 0, "none in the protected": 1, "none matched": 1, "trace erased": 1}
+    expected |= {"three POIs around one": -0.5, "no POI in the original": math.nan}
+    assert {case: of["privacy"] for case, of in case_levels.items()} == pytest.approx(expected, nan_ok=True)
+    assert case_levels["trace erased"]["utility"] == 0
+    assert (
+        case_levels["three POIs around one"]["precision of POIs"],
+        case_levels["three POIs around one"]["recall of POIs"],
+    ) == (1, 3)
+    assert levels_with_counts(*edge_cases()["three POIs around one"], matched="both")["privacy"] == 0
 
 
 @pytest.mark.parametrize("case", ["no POI in the original", "none in the protected", "none matched", "three POIs around one"])
 def test_the_levels_of_a_profile_are_the_same(case):
     """Privacy does not depend on the cells: PULP's own object says the same as the metric of the package."""
-    original, protected = silent_cases()[case]
+    original, protected = edge_cases()[case]
     of_profile = Metrics().of(original).levels(protected)
-    assert of_profile.privacy == pytest.approx(levels(original, protected)["privacy"], nan_ok=True)
+    assert of_profile.privacy == pytest.approx(levels_with_counts(original, protected)["privacy"], nan_ok=True)
 
 
 PEOPLE = wanderers([400, 1, 350], 5)
@@ -86,29 +100,31 @@ FEW = (
 
 
 def test_each_table_is_that_of_a_profile():
-    found = profiles(PEOPLE, VARIANTS, FEW, (3, 8))
-    assert list(found) == list(VARIANTS)
+    tables = profiles_by_metrics(PEOPLE, VARIANTS, FEW, (3, 8))
+    assert list(tables) == list(VARIANTS)
     for name, metrics in VARIANTS.items():
-        pd.testing.assert_frame_equal(found[name], profile(PEOPLE, FEW, (3, 8), metrics), obj=name)
-    apart = [name for name in VARIANTS if name != "base" and not found[name].equals(found["base"])]
-    assert {"longer", "wider", "nearer", "larger cells", "stays", "both"} <= set(apart), "these metrics differ on these traces"
+        pd.testing.assert_frame_equal(tables[name], profile(PEOPLE, FEW, (3, 8), metrics), obj=name)
+    different = [name for name in VARIANTS if name != "base" and not tables[name].equals(tables["base"])]
+    assert {"longer", "wider", "nearer", "larger cells", "stays", "both"} <= set(different), (
+        "these metrics differ on these traces"
+    )
 
 
 def test_a_refused_trace_stands_in_every_table():
     sweep = Sweep(Moody(), "most", [0.5, 0.7], rises="privacy")
-    found = profiles(PEOPLE, {"base": BASE, "wider": VARIANTS["wider"]}, (FEW[1], sweep), (1,))
-    refused = found["wider"]["reason"].str.contains("refused")
+    tables = profiles_by_metrics(PEOPLE, {"base": BASE, "wider": VARIANTS["wider"]}, (FEW[1], sweep), (1,))
+    refused = tables["wider"]["reason"].str.contains("refused")
     assert refused.sum() == 3 * 2
-    assert np.isnan(found["wider"].loc[refused, "utility"]).all()
-    assert (found["base"]["reason"] == found["wider"]["reason"]).all()
+    assert np.isnan(tables["wider"].loc[refused, "utility"]).all()
+    assert (tables["base"]["reason"] == tables["wider"]["reason"]).all()
 
 
 def test_processes_and_what_was_kept_change_nothing():
-    kept = Kept()
-    alone = profiles(PEOPLE, {"base": BASE}, FEW, keep=kept)["base"]
-    pd.testing.assert_frame_equal(profiles(PEOPLE, {"base": BASE}, FEW, workers=2, keep=kept)["base"], alone)
-    pd.testing.assert_frame_equal(profiles(PEOPLE, {"base": BASE}, FEW, workers=2)["base"], alone)
-    assert set(kept) == {"variants-1", "variants-2", "variants-3"}
+    store = StepStore()
+    alone = profiles_by_metrics(PEOPLE, {"base": BASE}, FEW, keep=store)["base"]
+    pd.testing.assert_frame_equal(profiles_by_metrics(PEOPLE, {"base": BASE}, FEW, workers=2, keep=store)["base"], alone)
+    pd.testing.assert_frame_equal(profiles_by_metrics(PEOPLE, {"base": BASE}, FEW, workers=2)["base"], alone)
+    assert set(store) == {"variants-1", "variants-2", "variants-3"}
 
 
 @pytest.mark.parametrize(
@@ -125,4 +141,4 @@ def test_processes_and_what_was_kept_change_nothing():
 def test_mistakes_are_one_line(wrong, words):
     given = {"metrics": {"base": BASE}, "sweeps": FEW, "seeds": (1,)} | wrong
     with pytest.raises(ValueError, match=words):
-        profiles(PEOPLE, **given)
+        profiles_by_metrics(PEOPLE, **given)

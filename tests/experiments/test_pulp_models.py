@@ -42,21 +42,21 @@ def test_the_error_on_the_own_profile_is_the_fit_s():
     sweep = Sweep(GeoI(), "epsilon", STEPS, rises="utility")
     people = wanderers([400, 1, 350], 5)
     measured = profile(people, [sweep], (1, 2))
-    found = models(measured, [sweep])
-    own = pm.variance_on(found, measured)
-    known = found.dropna(subset="a").set_index(["user", "mechanism", "metric"])["variance"]
-    assert own.to_dict() == pytest.approx(known.to_dict())
-    assert ("b", "Geo-I", "privacy") not in own.index, "she has no POI, and no model of it"
+    fits = models(measured, [sweep])
+    variances = pm.variance_on(fits, measured)
+    expected = fits.dropna(subset="a").set_index(["user", "mechanism", "metric"])["variance"]
+    assert variances.to_dict() == pytest.approx(expected.to_dict())
+    assert ("b", "Geo-I", "privacy") not in variances.index, "she has no POI, and no model of it"
 
 
 def test_the_error_on_other_levels_by_hand():
     model = Arctan(0.3, 2.0, math.log(0.05), 0.4)
     truth = [model.at(math.log(v)) for v in STEPS]
-    found = pd.DataFrame([{"user": "ann", "mechanism": "Geo-I", "metric": "privacy"} | model._asdict()])
-    assert pm.variance_on(found, made([truth])).tolist() == pytest.approx([0])
-    shifted = pm.variance_on(found, made([[x + 0.1 for x in truth], [x - 0.2 for x in truth]]))
+    fits = pd.DataFrame([{"user": "ann", "mechanism": "Geo-I", "metric": "privacy"} | model._asdict()])
+    assert pm.variance_on(fits, made([truth])).tolist() == pytest.approx([0])
+    shifted = pm.variance_on(fits, made([[x + 0.1 for x in truth], [x - 0.2 for x in truth]]))
     assert shifted.tolist() == pytest.approx([(0.01 + 0.04) / 2])
-    assert len(pm.long(made([[np.nan, *truth[1:]]]))) == 2 * 8 - 2
+    assert len(pm.long_format(made([[np.nan, *truth[1:]]]))) == 2 * 8 - 2
 
 
 def test_a_straight_line_is_that_of_least_squares():
@@ -68,8 +68,8 @@ def test_a_straight_line_is_that_of_least_squares():
 
 
 def test_the_noise_is_the_variance_between_draws():
-    found = pm.noise_of(made([[0.1] * 8, [0.3] * 8])).loc["ann", "Geo-I"]
-    assert found.to_dict() == pytest.approx({"privacy": 0.02, "utility": 0.005})
+    noise = pm.noise_of(made([[0.1] * 8, [0.3] * 8])).loc["ann", "Geo-I"]
+    assert noise.to_dict() == pytest.approx({"privacy": 0.02, "utility": 0.005})
 
 
 @pytest.mark.parametrize(
@@ -83,23 +83,23 @@ def test_the_noise_is_the_variance_between_draws():
     ],
 )
 def test_how_far_a_level_turns(levels, reversal):
-    found = pm.turns(made([levels])).loc[("ann", "Geo-I", "privacy")]
-    assert found["reversal"] == pytest.approx(reversal)
-    assert found["errors"] == (np.inf if reversal else 0)
+    row = pm.reversals(made([levels])).loc[("ann", "Geo-I", "privacy")]
+    assert row["reversal"] == pytest.approx(reversal)
+    assert row["errors"] == (np.inf if reversal else 0)
 
 
 def test_a_reversal_in_standard_errors():
     one, other = [0, 0.3, 0.1, 0.4, 0.5, 0.7, 0.9, 1], [0, 0.5, 0.1, 0.4, 0.5, 0.7, 0.9, 1]
-    found = pm.turns(made([one, other])).loc[("ann", "Geo-I", "privacy")]
-    assert found["reversal"] == pytest.approx(0.3)
-    assert found["errors"] == pytest.approx(0.3 / math.sqrt(0.02 / 2))
+    row = pm.reversals(made([one, other])).loc[("ann", "Geo-I", "privacy")]
+    assert row["reversal"] == pytest.approx(0.3)
+    assert row["errors"] == pytest.approx(0.3 / math.sqrt(0.02 / 2))
 
 
 def test_the_reversal_of_one_draw_is_the_modeler_s():
     sweep = Sweep(GeoI(), "epsilon", STEPS, rises="utility")
     measured = profile(wanderers([400, 350], 5), [sweep], (1,))
-    known = models(measured, [sweep]).set_index(["user", "mechanism", "metric"])["reversal"]
-    assert pm.turns(measured)["reversal"].to_dict() == pytest.approx(known.to_dict())
+    expected = models(measured, [sweep]).set_index(["user", "mechanism", "metric"])["reversal"]
+    assert pm.reversals(measured)["reversal"].to_dict() == pytest.approx(expected.to_dict())
 
 
 # 3 km in a straight line within a day: 200 m take more than an hour and a half
@@ -107,7 +107,7 @@ SLOW = journey([((0, 0), 5), ((1500, 0), 1400), ((3000, 0), 5)])
 
 
 def test_promesse_of_a_slow_walk_stops_everywhere_and_hurried_it_does_not():
-    slow, fast = Promesse(50.0).protect(SLOW), pm.Hurried(50.0, 1.0).protect(SLOW)
+    slow, fast = Promesse(50.0).protect(SLOW), pm.PromesseAtSpeed(50.0, 1.0).protect(SLOW)
     assert pm.walking_speed(SLOW, 50.0).tolist() == pytest.approx([2900 / (1401 * 60)], rel=0.05)
     assert pm.walking_speed(SLOW, 50.0).iloc[0] < 200 / 900
     assert poi_privacy(SLOW, slow)["found"].iloc[0] > 5
@@ -120,16 +120,16 @@ def test_promesse_of_a_slow_walk_stops_everywhere_and_hurried_it_does_not():
 
 def test_hurried_keeps_users_apart():
     people = wanderers([400, 1, 350], 5)
-    found, known = pm.Hurried(60.0).protect(people), Promesse(60.0).protect(people)
-    assert found["user"].tolist() == known["user"].tolist()
-    assert (found.groupby("user", observed=True)["t"].first() == known.groupby("user", observed=True)["t"].first()).all()
+    hurried, plain = pm.PromesseAtSpeed(60.0).protect(people), Promesse(60.0).protect(people)
+    assert hurried["user"].tolist() == plain["user"].tolist()
+    assert (hurried.groupby("user", observed=True)["t"].first() == plain.groupby("user", observed=True)["t"].first()).all()
     assert pm.walking_speed(people, 60.0).isna().tolist() == [False, True, False], "of one record nothing is left"
 
 
 @pytest.mark.parametrize(("wrong", "words"), [({"alpha": 0}, "alpha"), ({"speed": -1}, "speed")])
 def test_what_hurried_refuses(wrong, words):
     with pytest.raises(ValueError, match=words):
-        pm.Hurried(**wrong)
+        pm.PromesseAtSpeed(**wrong)
 
 
 def test_values_per_decade_are_the_paper_s():
@@ -170,9 +170,9 @@ def test_each_family_moves_one_thing():
         for metrics in of.values():
             changed = [f for f in ("diameter", "duration", "near", "level") if getattr(metrics, f) != getattr(base, f)]
             assert len(changed) == (metrics != base)
-            assert pm.METRIC[family] == ("utility" if family == "cells" else "privacy")
+            assert pm.FAMILY_METRIC[family] == ("utility" if family == "cells" else "privacy")
     assert pm.FAMILIES["distance"][250].near == 500.0
-    assert pm.every_metric()[pm.name_of("duration", 5)].duration == 300.0
+    assert pm.every_metric()[pm.metrics_name("duration", 5)].duration == 300.0
 
 
 def on_curve(model, at, users=("a",), noise=0.0):
@@ -186,19 +186,23 @@ def test_the_errors_are_those_of_the_fit():
     model = Arctan(0.3, 1.5, math.log(0.01), 0.5)
     inside, outside = GEO_I.values[::2], pm.scattered(GEO_I, 6)
     table = on_curve(model, [*inside, *outside], ("a", "b"), 0.05)
-    found = pm.judged(table, "utility", {"Geo-I": inside}, {"Geo-I": outside}, (GEO_I,)).set_index("user")
+    variances = pm.error_variances(table, "utility", {"Geo-I": inside}, {"Geo-I": outside}, (GEO_I,)).set_index("user")
     for user in "ab":
-        own = table[(table["user"] == user)].set_index("value")["utility"]
-        fitted = fit(inside, own[list(inside)], 0.01, True)
-        assert found.loc[user, "fitted"] == pytest.approx(fitted.variance)
-        by_hand = np.mean([(fitted.model.at(math.log(v)) - own[v]) ** 2 for v in outside])
-        assert found.loc[user, "between"] == pytest.approx(by_hand)
-        assert found.loc[user, "values"] == 9
-    assert pm.judged(table, "privacy", {"Geo-I": inside}, {"Geo-I": outside}, (GEO_I,)).empty, "levels that are unknown"
+        user_levels = table[(table["user"] == user)].set_index("value")["utility"]
+        fitted = fit(inside, user_levels[list(inside)], 0.01, True)
+        assert variances.loc[user, "fitted"] == pytest.approx(fitted.variance)
+        by_hand = np.mean([(fitted.model.at(math.log(v)) - user_levels[v]) ** 2 for v in outside])
+        assert variances.loc[user, "between"] == pytest.approx(by_hand)
+        assert variances.loc[user, "values"] == 9
+    assert pm.error_variances(table, "privacy", {"Geo-I": inside}, {"Geo-I": outside}, (GEO_I,)).empty, (
+        "levels that are unknown"
+    )
     # without noise the curve is found between its settings
     table = on_curve(model, [*pm.per_decade(GEO_I, 1), *pm.scattered(GEO_I, 16)])
-    found = pm.judged(table, "utility", {"Geo-I": pm.per_decade(GEO_I, 1)}, {"Geo-I": pm.scattered(GEO_I, 16)}, (GEO_I,))
-    assert found["between"].iloc[0] < 1e-4
+    variances = pm.error_variances(
+        table, "utility", {"Geo-I": pm.per_decade(GEO_I, 1)}, {"Geo-I": pm.scattered(GEO_I, 16)}, (GEO_I,)
+    )
+    assert variances["between"].iloc[0] < 1e-4
 
 
 def test_three_values_are_met_exactly_and_say_little_between():
@@ -207,21 +211,21 @@ def test_three_values_are_met_exactly_and_say_little_between():
     assert [model.at(math.log(v)) for v in values] == pytest.approx([0.9, 0.5, 0.1], abs=1e-3)
     assert model.b > 0
     table = on_curve(Arctan(-0.3, 2.0, math.log(300), 0.5), [*values, 120.0, 2000.0]).assign(mechanism="Promesse")
-    found = pm.judged(table, "utility", {"Promesse": values}, {"Promesse": [120.0, 2000.0]}, (PROMESSE,))
-    assert found["fitted"].iloc[0] < 1e-6
-    assert found["between"].iloc[0] > 1e-5
+    variances = pm.error_variances(table, "utility", {"Promesse": values}, {"Promesse": [120.0, 2000.0]}, (PROMESSE,))
+    assert variances["fitted"].iloc[0] < 1e-6
+    assert variances["between"].iloc[0] > 1e-5
 
 
 def test_real_levels_and_what_is_refused():
     sweep = Sweep(GeoI(), "epsilon", GEO_I.values[4:12], rises="utility")
     measured = profile(wanderers([400, 1, 350], 5), [sweep], (1, 2))
     inside, outside = sweep.values[::2] + sweep.values[-1:], sweep.values[1:-1:2]
-    found = pm.judged(measured, "privacy", {"Geo-I": inside}, {"Geo-I": outside}, (sweep,))
-    assert found["user"].tolist() == ["a", "c"], "b has no POI"
+    variances = pm.error_variances(measured, "privacy", {"Geo-I": inside}, {"Geo-I": outside}, (sweep,))
+    assert variances["user"].tolist() == ["a", "c"], "b has no POI"
     with pytest.raises(ValueError, match="the profile lacks"):
-        pm.judged(measured, "privacy", {"Geo-I": inside}, {"Geo-I": [0.5]}, (sweep,))
+        pm.error_variances(measured, "privacy", {"Geo-I": inside}, {"Geo-I": [0.5]}, (sweep,))
     with pytest.raises(ValueError, match="metric"):
-        pm.judged(measured, "usefulness", {"Geo-I": inside}, {"Geo-I": outside}, (sweep,))
+        pm.error_variances(measured, "usefulness", {"Geo-I": inside}, {"Geo-I": outside}, (sweep,))
 
 
 @pytest.mark.parametrize(
@@ -260,9 +264,9 @@ def test_a_sigmoid_runs_from_0_to_1_and_its_slope_is_its_derivative(shape):
 def test_each_shape_finds_its_own(shape, left, right):
     sigmoid, _ = pm.SIGMOIDS[shape]
     levels = left + (right - left) * sigmoid(0.7 * (X - math.log(0.013)))
-    found = pm.curve(shape, VALUES, levels, right > left)
+    fitted = pm.curve(shape, VALUES, levels, right > left)
     x = np.linspace(math.log(2e-4), math.log(0.7), 50)
-    assert found(np.exp(x)) == pytest.approx(left + (right - left) * sigmoid(0.7 * (x - math.log(0.013))), abs=2e-3)
+    assert fitted(np.exp(x)) == pytest.approx(left + (right - left) * sigmoid(0.7 * (x - math.log(0.013))), abs=2e-3)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -271,13 +275,13 @@ def test_the_arctan_is_the_modeler_s(seed):
     rng = np.random.default_rng(seed)
     levels = np.clip(1 / (1 + np.exp(-rng.uniform(0.3, 3) * (X + rng.uniform(2, 7)))) + rng.normal(0, 0.08, len(X)), 0, 1)
     model = fit(VALUES, levels, 0.01, True).model
-    own = pm.curve("arctan", VALUES, levels, True)
+    fitted = pm.curve("arctan", VALUES, levels, True)
 
     def cost(error):
         return (OUTLIER**2 * (np.sqrt(1 + (error / OUTLIER) ** 2) - 1)).sum()
 
-    theirs = np.array([model.at(x) for x in X])
-    assert cost(own(VALUES) - levels) == pytest.approx(cost(theirs - levels), rel=1e-3, abs=1e-7)
+    expected = np.array([model.at(x) for x in X])
+    assert cost(fitted(VALUES) - levels) == pytest.approx(cost(expected - levels), rel=1e-3, abs=1e-7)
 
 
 def test_polynomials_isotonic_and_the_parameter_itself():
@@ -332,7 +336,7 @@ def test_saturation_levels_within_the_metrics_range():
     levels = np.clip(levels, 0, 1)
     free, bound = (pm.curve(shape, VALUES, levels, True)(VALUES) - levels for shape in ("arctan", "arctan in [0, 1]"))
     assert np.abs(free).max() < 0.01 < np.abs(bound).max()
-    assert set(pm.WITHIN.values()) <= set(pm.SIGMOIDS)
+    assert set(pm.BOUNDED_SHAPES.values()) <= set(pm.SIGMOIDS)
 
 
 FALLING, RISING = Arctan(-1 / pi, 1.0, np.log(0.01), 0.5), Arctan(1 / pi, 1.0, np.log(0.01), 0.5)
@@ -369,8 +373,8 @@ def test_a_value_outside_the_range_and_a_constant_are_refused_with_a_reason():
     assert "does not depend" in pm.closed_form([ONE._replace(privacy=Arctan(0.0, 1.0, 0.0, 1.0))], "privacy", 0.5).reason
     missing = ONE._replace(privacy=Arctan(nan, nan, nan, nan), missing="privacy: no POI")
     assert pm.closed_form([missing], "privacy", 0.5).reason.endswith("no POI")
-    found = pm.closed_form([ONE._replace(utility=Arctan(nan, 1.0, 0.0, 0.5))], "privacy", 0.5)
-    assert found.reason == "Geo-I: it has no model"
+    result = pm.closed_form([ONE._replace(utility=Arctan(nan, 1.0, 0.0, 0.5))], "privacy", 0.5)
+    assert result.reason == "Geo-I: it has no model"
     assert "divides by zero" in pm.closed_form([ONE._replace(privacy=FALLING._replace(b=0.0))], "privacy", 0.5).reason
 
 
@@ -402,19 +406,19 @@ def recommendations(*rows) -> pd.DataFrame:
 def test_moved_tells_changes_from_factors():
     base = recommendations(("a", "Geo-I", 0.01), ("b", "Geo-I", 0.02), ("c", "Promesse", 100.0), ("d", "none", nan))
     other = recommendations(("d", "none", nan), ("a", "Geo-I", 0.02), ("b", "Promesse", 50.0), ("c", "Promesse", 25.0))
-    found = pm.moved(other, base)
-    assert found["changed"].value == 0.25  # b; d had nobody and has nobody
-    assert found["factor"].value == pytest.approx(3.0)  # 2 and 4
-    assert found["factor"].n == 2
+    changes = pm.recommendation_changes(other, base)
+    assert changes["changed"].value == 0.25  # b; d had nobody and has nobody
+    assert changes["factor"].value == pytest.approx(3.0)  # 2 and 4
+    assert changes["factor"].n == 2
     one, none = recommendations(("a", "Geo-I", 0.01)), recommendations(("a", "none", nan))
-    assert set(pm.moved(none, one)) == {"changed"}, "nobody keeps a mechanism"
-    assert set(pm.moved(one, one)) == {"changed", "factor"}
-    assert set(pm.moved(one, one, 2)) == {"changed"}, "no factor of too few"
+    assert set(pm.recommendation_changes(none, one)) == {"changed"}, "nobody keeps a mechanism"
+    assert set(pm.recommendation_changes(one, one)) == {"changed", "factor"}
+    assert set(pm.recommendation_changes(one, one, 2)) == {"changed"}, "no factor of too few"
     with pytest.raises(ValueError, match="same users"):
-        pm.moved(one, base)
+        pm.recommendation_changes(one, base)
 
 
 def test_kept_counts_draws_and_users_without_a_recommendation():
     levels = pd.DataFrame({"user": ["a", "a", "b", "b"]})
-    share = pm.kept(pd.Series([True, False, True, True]), levels, ["a", "b", "c"])
+    share = pm.objective_met_share(pd.Series([True, False, True, True]), levels, ["a", "b", "c"])
     assert share.tolist() == [0.5, 1.0, 0.0]

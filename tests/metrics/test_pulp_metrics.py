@@ -37,15 +37,15 @@ FIGURE_1 = {  # three stops and seven cells; what is published, its privacy, its
 @pytest.mark.parametrize("matched", MATCHED)
 @pytest.mark.parametrize("merged", [True, False])
 def test_figure_1(published, privacy, utility, merged, matched):
-    found = poi_privacy(RAW, published, merged=merged, matched=matched).loc["ann"]
-    assert found["privacy"] == pytest.approx(privacy, abs=1e-12)
+    result = poi_privacy(RAW, published, merged=merged, matched=matched).loc["ann"]
+    assert result["privacy"] == pytest.approx(privacy, abs=1e-12)
     assert area_coverage(RAW, published, CELLS).loc["ann", "f_score"] == pytest.approx(utility, abs=1e-12)
 
 
 def test_the_counts_of_figure_1():
-    found = poi_privacy(RAW, FIGURE_1["Promesse"][0]).loc["ann"]
-    assert (found["precision"], found["recall"]) == (1, pytest.approx(1 / 3))
-    assert found[["real", "found", "matched", "rediscovered"]].tolist() == [3, 1, 1, 1]
+    result = poi_privacy(RAW, FIGURE_1["Promesse"][0]).loc["ann"]
+    assert (result["precision"], result["recall"]) == (1, pytest.approx(1 / 3))
+    assert result[["real", "found", "matched", "rediscovered"]].tolist() == [3, 1, 1, 1]
     cover = area_coverage(RAW, FIGURE_1["Geo-I"][0], CELLS).loc["ann"]
     assert (cover["precision"], cover["recall"]) == (pytest.approx(7 / 9), 1)
 
@@ -61,12 +61,12 @@ def test_nothing_found_is_full_privacy_and_nothing_to_hide_is_no_number():
     moving = way(set(), 7)
     cat, one = moving.assign(user=pd.Categorical(["cat"] * len(moving))), rows(dan, np.array([0]))
     elsewhere = journey([((0, 9000), 60)], "bob")
-    found = poi_privacy(together(ann, bob, cat, one), together(elsewhere, journey([((0, 0), 60)], "cat")))
-    assert found.index.tolist() == ["ann", "bob", "cat", "dan"]
-    np.testing.assert_array_equal(found["privacy"], [1, 1, np.nan, np.nan])  # erased; a stop, but none of hers
-    assert found["recall"].isna().tolist() == [False, False, True, True]
-    assert found["precision"].isna().tolist() == [True, False, False, True]
-    assert found["found"].tolist() == [0, 1, 1, 0]
+    result = poi_privacy(together(ann, bob, cat, one), together(elsewhere, journey([((0, 0), 60)], "cat")))
+    assert result.index.tolist() == ["ann", "bob", "cat", "dan"]
+    np.testing.assert_array_equal(result["privacy"], [1, 1, np.nan, np.nan])  # erased; a stop, but none of hers
+    assert result["recall"].isna().tolist() == [False, False, True, True]
+    assert result["precision"].isna().tolist() == [True, False, False, True]
+    assert result["found"].tolist() == [0, 1, 1, 0]
     assert area_coverage(one, one.iloc[:0], CELLS)["f_score"].tolist() == [0]
 
 
@@ -93,10 +93,10 @@ def test_poi_privacy_is_its_definition(plane, matched, merged, counts, seed, eps
     published = GeoI(epsilon).protect(raw, np.random.default_rng(seed))
     if erased:
         published = rows(published, (published["user"] != published["user"].iloc[-1]).to_numpy())
-    found = poi_privacy(raw, published, 200, 600, 120, merged, matched, plane=plane)
+    result = poi_privacy(raw, published, 200, 600, 120, merged, matched, plane=plane)
     expected = naive.poi_privacy(raw, published, 200, 600, 120, merged, matched, plane)
-    assert list(expected) == found.index.tolist()
-    np.testing.assert_allclose(found[["precision", "recall", "privacy"]], list(expected.values()), rtol=0, atol=1e-12)
+    assert list(expected) == result.index.tolist()
+    np.testing.assert_allclose(result[["precision", "recall", "privacy"]], list(expected.values()), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("merged", [True, False])
@@ -112,9 +112,11 @@ def test_centres_are_those_of_the_pois(merged):
         for i, user in enumerate(users):
             block = slice(centres.start[i], centres.start[i + 1])
             expected = table.loc[table["user"] == user, ["lat", "lng"]].to_numpy(float)
-            mine = np.column_stack([centres.lat[block], centres.lng[block]])
-            assert len(mine) == len(expected)
-            np.testing.assert_allclose(mine[np.lexsort(mine.T)], expected[np.lexsort(expected.T)], rtol=0, atol=1e-12)
+            user_centres = np.column_stack([centres.lat[block], centres.lng[block]])
+            assert len(user_centres) == len(expected)
+            np.testing.assert_allclose(
+                user_centres[np.lexsort(user_centres.T)], expected[np.lexsort(expected.T)], rtol=0, atol=1e-12
+            )
     assert len(poi_centres(raw, 200, 600, merged=merged).lat) > 3
 
 

@@ -11,10 +11,10 @@ from mobpriv.traces.profiles import pois, stays
 
 def poi_privacy(original, protected, diameter, duration, near, merged, matched, plane):
     """user -> (precision, recall, privacy) of Equation (1), NaN where it is 0/0."""
-    real, found = (_places(t, diameter, duration, merged, plane) for t in (original, protected))
+    real, published = (_places(t, diameter, duration, merged, plane) for t in (original, protected))
     scores = {}
     for user in sorted(set(original["user"])):
-        a, b = real.get(user, []), found.get(user, [])
+        a, b = real.get(user, []), published.get(user, [])
         close = [[float(distance(*x, *y, plane)) <= near for y in b] for x in a]
         hit = sum(any(row[j] for row in close) for j in range(len(b)))
         again = sum(any(row) for row in close)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from pulp_making import Kept, Moody, wanderers
+from pulp_making import Moody, StepStore, wanderers
 
 from mobpriv.mechanisms import GeoI, Promesse
 from mobpriv.metrics import spatial_distortion
@@ -34,14 +34,14 @@ def visited(cost, size, scale=1.0, seed=1):
 
 def test_a_hundred_and_ten_temperatures():
     """1, 0.9, … 0.9¹⁰⁹ = 1.03e-5, and the beginning."""
-    places, found = visited(lambda place: 1.0, 50)
-    assert len(places) == found.evaluations == 111
-    assert (found.best, found.cost) == (places[0], 1.0)
+    places, result = visited(lambda place: 1.0, 50)
+    assert len(places) == result.evaluations == 111
+    assert (result.best, result.cost) == (places[0], 1.0)
 
 
 def test_it_ends_where_nothing_is_left_to_gain():
-    places, found = visited(lambda place: float(place != 7), 20)
-    assert (places[-1], found.best, found.cost) == (7, 7, 0.0)
+    places, result = visited(lambda place: float(place != 7), 20)
+    assert (places[-1], result.best, result.cost) == (7, 7, 0.0)
     assert len(places) < 111
     assert visited(lambda place: 0.0, 20)[1].evaluations == 1
     assert visited(lambda place: 1.0, 1)[1].evaluations == 1
@@ -50,9 +50,9 @@ def test_it_ends_where_nothing_is_left_to_gain():
 @pytest.mark.parametrize("seed", range(20))
 def test_the_answer_is_the_best_that_was_tried(seed):
     cost = lambda place: 0.1 + abs(place - 130) / 200  # noqa: E731
-    places, found = visited(cost, 200, seed=seed)
-    assert found.cost == min(map(cost, places)) == cost(found.best)
-    assert abs(found.best - 130) <= 10
+    places, result = visited(cost, 200, seed=seed)
+    assert result.cost == min(map(cost, places)) == cost(result.best)
+    assert abs(result.best - 130) <= 10
 
 
 def test_neighbours_are_uniform_in_a_window_of_half_the_places():
@@ -88,9 +88,9 @@ def test_dearer_steps_are_taken_and_counted():
     """Of two places the one not taken is tried next: the dear one was taken where the cheap one follows; of the last try nothing is seen."""
     taken = 0
     for seed in range(20):
-        places, found = visited(lambda place: 1.0 + 0.1 * place, 2, seed=seed)
+        places, result = visited(lambda place: 1.0 + 0.1 * place, 2, seed=seed)
         seen = sum(a == 1 and b == 0 for a, b in itertools.pairwise(places[1:]))
-        assert found.worse in (seen, seen + 1)
+        assert result.worse in (seen, seen + 1)
         taken += seen
     assert taken > 40, "a greedy search takes none"
     assert visited(lambda place: 1.0, 50)[1].worse == 0, "places alike are not dearer"
@@ -126,37 +126,37 @@ def test_the_values_are_those_of_the_experiments():
 
 
 @pytest.fixture(scope="module")
-def found():
+def settings():
     return alp(PEOPLE, GEO_I, runs=1, metrics=QUICK)
 
 
-def test_every_user_gets_a_setting_or_a_reason(found):
-    assert found["user"].tolist() == ["a", "b", "c"]
-    assert found["value"].isna().tolist() == [False, True, False]
-    assert found["reason"].tolist() == ["", "no POI in the original trace: there is nothing to hide", ""]
-    assert set(found["value"].dropna()) <= set(GEO_I.values)
-    assert found["evaluations"].tolist() == [111, 0, 111]
-    assert found["protections"].tolist() == [111, 0, 111]
-    assert found["worse"].gt(0).tolist() == [True, False, True]
+def test_every_user_gets_a_setting_or_a_reason(settings):
+    assert settings["user"].tolist() == ["a", "b", "c"]
+    assert settings["value"].isna().tolist() == [False, True, False]
+    assert settings["reason"].tolist() == ["", "no POI in the original trace: there is nothing to hide", ""]
+    assert set(settings["value"].dropna()) <= set(GEO_I.values)
+    assert settings["evaluations"].tolist() == [111, 0, 111]
+    assert settings["protections"].tolist() == [111, 0, 111]
+    assert settings["worse"].gt(0).tolist() == [True, False, True]
 
 
-def test_processes_and_what_was_kept_change_nothing(found):
-    kept = Kept()
-    pd.testing.assert_frame_equal(alp(PEOPLE, GEO_I, runs=1, metrics=QUICK, workers=2, keep=kept), found)
-    assert set(kept) == {"alp-1", "alp-2", "alp-3"}
-    pd.testing.assert_frame_equal(alp(PEOPLE, GEO_I, runs=1, metrics=QUICK, keep=kept), found)
+def test_processes_and_what_was_kept_change_nothing(settings):
+    store = StepStore()
+    pd.testing.assert_frame_equal(alp(PEOPLE, GEO_I, runs=1, metrics=QUICK, workers=2, keep=store), settings)
+    assert set(store) == {"alp-1", "alp-2", "alp-3"}
+    pd.testing.assert_frame_equal(alp(PEOPLE, GEO_I, runs=1, metrics=QUICK, keep=store), settings)
     ann = rows(PEOPLE, (PEOPLE["user"] == "a").to_numpy())
-    pd.testing.assert_frame_equal(alp(ann, GEO_I, runs=1, metrics=QUICK), found.iloc[:1])
+    pd.testing.assert_frame_equal(alp(ann, GEO_I, runs=1, metrics=QUICK), settings.iloc[:1])
 
 
 def test_the_cost_is_that_of_the_levels_achieved():
     """Promesse draws nothing: once at each step, and the levels at the answer are those that were seen."""
-    found = alp(PEOPLE, PROMESSE, metrics=QUICK)
-    assert (found["protections"] == found["evaluations"]).all()
-    again = achieved(PEOPLE, found, [PROMESSE], metrics=QUICK)
+    settings = alp(PEOPLE, PROMESSE, metrics=QUICK)
+    assert (settings["protections"] == settings["evaluations"]).all()
+    again = achieved(PEOPLE, settings, [PROMESSE], metrics=QUICK)
     costs = (2 - again["privacy"] - again["utility"]).tolist()
-    assert costs == pytest.approx(found["cost"].dropna().tolist(), abs=1e-12)
-    advised = found.dropna(subset="value")
+    assert costs == pytest.approx(settings["cost"].dropna().tolist(), abs=1e-12)
+    advised = settings.dropna(subset="value")
     every = pd.concat(achieved(PEOPLE, advised.assign(value=float(v)), [PROMESSE], metrics=QUICK) for v in PROMESSE.values)
     least = (2 - every["privacy"] - every["utility"]).groupby(every["user"]).min()
     assert costs == pytest.approx(least.tolist(), abs=1e-12)  # 111 tries at ten values
@@ -165,9 +165,9 @@ def test_the_cost_is_that_of_the_levels_achieved():
 def test_other_objectives():
     """The SRDS experiment: the F-score of the POIs and the distortion in metres. Without a wish for privacy everybody has an answer."""
     near = [Objective("at most", "distortion", 20.0), Objective("minimise", "distortion", 500.0)]
-    found = alp(PEOPLE, GEO_I, near, 1, QUICK, {"distortion": spatial_distortion})
-    assert found["value"].notna().all()
-    assert found["value"].min() > 0.1  # a mean distance of 2/ε from the record, less from the way
+    settings = alp(PEOPLE, GEO_I, near, 1, QUICK, {"distortion": spatial_distortion})
+    assert settings["value"].notna().all()
+    assert settings["value"].min() > 0.1  # a mean distance of 2/ε from the record, less from the way
     private = alp(PEOPLE, GEO_I, [Objective("maximise", "privacy")], 3, QUICK)
     assert private["cost"].dropna().tolist() == [0, 0]
     assert (private["evaluations"] < 111).all()
@@ -176,9 +176,9 @@ def test_other_objectives():
 
 def test_a_mechanism_that_refuses():
     ann = rows(PEOPLE, (PEOPLE["user"] == "a").to_numpy())
-    found = alp(ann, Sweep(Moody(), "most", [10, 20], "utility"), metrics=QUICK).iloc[0]
-    assert math.isnan(found["value"])
-    assert found["reason"].startswith("Moody refused the trace 111 times, first at most = ")
+    setting = alp(ann, Sweep(Moody(), "most", [10, 20], "utility"), metrics=QUICK).iloc[0]
+    assert math.isnan(setting["value"])
+    assert setting["reason"].startswith("Moody refused the trace 111 times, first at most = ")
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from mobpriv.pulp import (
     models,
     privacy_threshold,
     profile,
-    ratio,
+    pu_ratio,
     recommend,
     utility_threshold,
 )
@@ -51,19 +51,19 @@ def test_thresholds_of_one_arctan():
     """(7) and (10) by hand: at c the level is d; a quarter of the way up tan is ±1."""
     assert privacy_threshold([GEO_I], 0.5).value == pytest.approx(0.01, rel=1e-12)
     assert privacy_threshold([GEO_I], 0.75).value == pytest.approx(0.01 / math.e, rel=1e-12)
-    found = utility_threshold([GEO_I], 0.25)
-    assert (found.mechanism, found.value) == ("Geo-I", pytest.approx(0.01 / math.e, rel=1e-12))
-    assert (found.privacy, found.utility) == (pytest.approx(0.75), pytest.approx(0.25))
-    assert ratio([GEO_I], 1).value == pytest.approx(0.01, rel=1e-9)
-    assert ratio([GEO_I], 3).value == pytest.approx(0.01 / math.e, rel=1e-9)  # 0.75 = 3 · 0.25
+    result = utility_threshold([GEO_I], 0.25)
+    assert (result.mechanism, result.value) == ("Geo-I", pytest.approx(0.01 / math.e, rel=1e-12))
+    assert (result.privacy, result.utility) == (pytest.approx(0.75), pytest.approx(0.25))
+    assert pu_ratio([GEO_I], 1).value == pytest.approx(0.01, rel=1e-9)
+    assert pu_ratio([GEO_I], 3).value == pytest.approx(0.01 / math.e, rel=1e-9)  # 0.75 = 3 · 0.25
 
 
 def test_the_highest_value_is_the_wrong_end_for_geo_i():
     """U-thld's prose: the highest value keeps the utility too, and almost no privacy."""
-    found = utility_threshold([GEO_I], 0.7).settings[0]
-    assert (found.value, found.high) == (found.low, 1.0)
+    result = utility_threshold([GEO_I], 0.7).settings[0]
+    assert (result.value, result.high) == (result.low, 1.0)
     assert GEO_I.utility.at(0.0) >= 0.7
-    assert found.privacy == pytest.approx(0.3)
+    assert result.privacy == pytest.approx(0.3)
     assert GEO_I.privacy.at(0.0) < 0.1
 
 
@@ -72,8 +72,8 @@ def test_a_threshold_outside_the_saturation_levels(law):
     """(7) and (10) have no solution there: the threshold is kept everywhere, or nowhere."""
     half = Arctan(0.2 / math.pi, 1.0, math.log(0.01), 0.5)  # from 0.4 to 0.6
     one = Candidate("half", half, half, 1e-4, 1.0)
-    found = law([one], 0.39)
-    assert (found.settings[0].low, found.settings[0].high, found.value) == (1e-4, 1.0, 1.0)
+    result = law([one], 0.39)
+    assert (result.settings[0].low, result.settings[0].high, result.value) == (1e-4, 1.0, 1.0)
     assert law([one], 0.61).value is None
     # (7) as it is printed gives a setting all the same
     assert 0 < math.exp(math.tan((0.61 - half.d) / half.a) / half.b + half.c) < math.inf
@@ -87,31 +87,31 @@ def test_threshold_laws_beside_a_search(one, least):
         (privacy_threshold, "privacy", "utility", tried.kept(least, -1)),
         (utility_threshold, "utility", "privacy", tried.kept(-1, least)),
     ):
-        found = law([one], least)
-        if found.value is None:
+        result = law([one], least)
+        if result.value is None:
             assert not kept.any()
-            assert found.reason == f"one: {metric} stays below {least:g} throughout 0.0001 to 1"
+            assert result.reason == f"one: {metric} stays below {least:g} throughout 0.0001 to 1"
             continue
-        assert one.low <= found.value <= one.high
-        assert getattr(found, metric) >= least - 1e-9
+        assert one.low <= result.value <= one.high
+        assert getattr(result, metric) >= least - 1e-9
         if kept.any():
-            assert getattr(found, other) >= getattr(tried, other)[kept].max() - 1e-9
+            assert getattr(result, other) >= getattr(tried, other)[kept].max() - 1e-9
 
 
 @settings(max_examples=200, deadline=None)
 @given(candidates, thresholds, thresholds)
 def test_both_thresholds_beside_a_search(one, least_privacy, least_utility):
-    found, tried = both_thresholds([one], least_privacy, least_utility), OnLattice(one)
+    result, tried = both_thresholds([one], least_privacy, least_utility), OnLattice(one)
     kept = tried.kept(least_privacy, least_utility)
-    if found.value is None:
+    if result.value is None:
         assert not kept.any()
-        assert found.reason.startswith("one: ")
+        assert result.reason.startswith("one: ")
         return
-    assert found.privacy >= least_privacy - 1e-9
-    assert found.utility >= least_utility - 1e-9
+    assert result.privacy >= least_privacy - 1e-9
+    assert result.utility >= least_utility - 1e-9
     if kept.any():
         ends = tried.value[kept][[0, -1]]
-        assert found.value == pytest.approx(ends.mean(), rel=1e-3)
+        assert result.value == pytest.approx(ends.mean(), rel=1e-3)
         middle = both_thresholds([one], least_privacy, least_utility, "geometric").value
         assert middle == pytest.approx(math.sqrt(ends.prod()), rel=1e-3)
 
@@ -119,49 +119,49 @@ def test_both_thresholds_beside_a_search(one, least_privacy, least_utility):
 @settings(max_examples=200, deadline=None)
 @given(candidates, st.floats(0.05, 20))
 def test_the_ratio_beside_a_search(one, w):
-    found, tried = ratio([one], w), OnLattice(one)
+    result, tried = pu_ratio([one], w), OnLattice(one)
     best = tried.crossings(w)
-    if found.value is None:
-        apart = np.abs(tried.privacy - w * tried.utility)
-        assert best is None or apart.min() < 1e-9  # a touch that rounding decides
-        nearest = ratio([one], w, solve="argmin")
-        assert abs(nearest.privacy - w * nearest.utility) <= apart.min() + 1e-9
+    if result.value is None:
+        distance = np.abs(tried.privacy - w * tried.utility)
+        assert best is None or distance.min() < 1e-9  # a touch that rounding decides
+        nearest = pu_ratio([one], w, solve="argmin")
+        assert abs(nearest.privacy - w * nearest.utility) <= distance.min() + 1e-9
         return
-    assert found.privacy == pytest.approx(w * found.utility, abs=1e-9)
-    assert ratio([one], w, solve="argmin") == found
+    assert result.privacy == pytest.approx(w * result.utility, abs=1e-9)
+    assert pu_ratio([one], w, solve="argmin") == result
     if best is not None:
-        assert found.privacy + w * found.utility >= best - FAR * (1 + w)
+        assert result.privacy + w * result.utility >= best - FAR * (1 + w)
 
 
 def test_a_ratio_that_is_met_thrice_is_met_where_levels_are_higher():
     levels = (Arctan(0.8 / math.pi, b, 0.0, d) for b, d in ((0.8, 0.5), (3.0, 0.55)))
     one = Candidate("both rise", *levels, math.exp(-6), math.exp(6))
-    found, tried = ratio([one], 1), OnLattice(one)
+    result, tried = pu_ratio([one], 1), OnLattice(one)
     assert (np.diff(np.sign(tried.privacy - tried.utility)) != 0).sum() >= 2
-    assert found.privacy + found.utility == pytest.approx(tried.crossings(1), abs=FAR)
+    assert result.privacy + result.utility == pytest.approx(tried.crossings(1), abs=FAR)
 
 
 def test_equation_5_hands_out_an_infeasible_mechanism():
     """Privacy is 1 throughout, utility never above 1/2: no setting has the ratio 1; the argmin is an end of the range."""
     one = PROMESSE._replace(utility=Arctan(-0.5 / math.pi, 1.0, math.log(200), 0.25))
-    found = ratio([one], 1)
-    assert (found.value, found.reason) == (None, "Promesse: privacy stays above 1 × utility throughout 50 to 10000")
-    given_out = ratio([one], 1, solve="argmin")
+    result = pu_ratio([one], 1)
+    assert (result.value, result.reason) == (None, "Promesse: privacy stays above 1 × utility throughout 50 to 10000")
+    given_out = pu_ratio([one], 1, solve="argmin")
     assert given_out.value == 50
     assert given_out.privacy / given_out.utility > 2
-    assert ratio([GEO_I], 1000).reason == "Geo-I: privacy stays below 1000 × utility throughout 0.0001 to 1"
+    assert pu_ratio([GEO_I], 1000).reason == "Geo-I: privacy stays below 1000 × utility throughout 0.0001 to 1"
 
 
 def test_the_mechanism_that_is_best_for_the_other_metric():
     """Promesse hides everything at any α: for P-thld its smallest α has the most utility."""
     assert PROMESSE.utility.at(math.log(50)) == pytest.approx(0.8011, abs=1e-4)
-    found = privacy_threshold([GEO_I, PROMESSE], 0.6)
-    assert (found.mechanism, found.value, found.privacy) == ("Promesse", 50, 1)
-    assert [s.mechanism for s in found.settings] == ["Geo-I", "Promesse"]
+    result = privacy_threshold([GEO_I, PROMESSE], 0.6)
+    assert (result.mechanism, result.value, result.privacy) == ("Promesse", 50, 1)
+    assert [s.mechanism for s in result.settings] == ["Geo-I", "Promesse"]
     assert privacy_threshold([GEO_I, PROMESSE], 0.1).mechanism == "Geo-I"  # utility 0.9
     assert utility_threshold([GEO_I, PROMESSE], 0.6).mechanism == "Promesse"
     assert utility_threshold([GEO_I, PROMESSE], 0.85).mechanism == "Geo-I"
-    assert ratio([GEO_I, PROMESSE], 2).mechanism == "Promesse"  # 1 and 1/2 against less
+    assert pu_ratio([GEO_I, PROMESSE], 2).mechanism == "Promesse"  # 1 and 1/2 against less
     assert both_thresholds([GEO_I, PROMESSE], 0.5, 0.5).mechanism == "Promesse"
     assert both_thresholds([GEO_I, PROMESSE], 0.1, 0.85).mechanism == "Geo-I"
 
@@ -190,13 +190,15 @@ def table(**privacy):
 
 def test_every_user_is_answered():
     falling = np.array([FALLS.at(x) for x in np.log(np.geomspace(1e-4, 1, 17))])
-    of = table(ann=falling, bob=np.nan)
-    assert list(candidates_of(of)) == ["ann", "bob"]
-    found = recommend(of, lambda own: ratio(own, 1)).set_index("user")
-    assert found.loc["ann", "value"] == pytest.approx(0.01, rel=1e-3)
-    assert found.loc["bob", ["mechanism", "value", "privacy", "utility"]].isna().all()
-    assert found.loc["bob", "reason"].startswith("Geo-I: privacy: no model: 4 coefficients need at least 4 different values")
-    assert found.loc["bob", "reason"].endswith("(no POI)")
+    model_table = table(ann=falling, bob=np.nan)
+    assert list(candidates_of(model_table)) == ["ann", "bob"]
+    recommendations = recommend(model_table, lambda user_candidates: pu_ratio(user_candidates, 1)).set_index("user")
+    assert recommendations.loc["ann", "value"] == pytest.approx(0.01, rel=1e-3)
+    assert recommendations.loc["bob", ["mechanism", "value", "privacy", "utility"]].isna().all()
+    assert recommendations.loc["bob", "reason"].startswith(
+        "Geo-I: privacy: no model: 4 coefficients need at least 4 different values"
+    )
+    assert recommendations.loc["bob", "reason"].endswith("(no POI)")
 
 
 def test_from_traces_to_what_is_achieved():
@@ -204,7 +206,7 @@ def test_from_traces_to_what_is_achieved():
     people = wanderers([1500, 1, 1200], 5)
     sweeps = [Sweep(GeoI(), "epsilon", np.geomspace(1e-3, 1, 7), "utility")]
     measured = profile(people, sweeps, seeds=[1, 2], metrics=Metrics(duration=600))
-    chosen = recommend(models(measured, sweeps), lambda own: ratio(own, 1))
+    chosen = recommend(models(measured, sweeps), lambda user_candidates: pu_ratio(user_candidates, 1))
     assert chosen["mechanism"].notna().tolist() == [True, False, True]
     assert chosen["privacy"].dropna().to_numpy() == pytest.approx(chosen["utility"].dropna().to_numpy(), abs=1e-9)
     again = achieved(people, chosen, sweeps, metrics=Metrics(duration=600))
@@ -215,25 +217,25 @@ def test_from_traces_to_what_is_achieved():
 
 def test_one_mechanism_without_a_model_does_not_stop_the_others():
     unknown = PROMESSE._replace(utility=Arctan(NAN, NAN, NAN, NAN))
-    found = ratio([unknown, GEO_I], 1)
-    assert found.mechanism == "Geo-I"
-    assert found.settings[0].reason == "it has no model"
-    assert ratio([unknown], 1).reason == "Promesse: it has no model"
+    result = pu_ratio([unknown, GEO_I], 1)
+    assert result.mechanism == "Geo-I"
+    assert result.settings[0].reason == "it has no model"
+    assert pu_ratio([unknown], 1).reason == "Promesse: it has no model"
 
 
 @pytest.mark.parametrize(
     ("call", "line"),
     [
-        (lambda: ratio([GEO_I], 0), r"w, the ratio of privacy to utility, must be positive \(got 0\)"),
-        (lambda: ratio([GEO_I], NAN), r"must be positive \(got nan\)"),
-        (lambda: ratio([GEO_I], 1, "newton"), r'solve must be "root" or "argmin" \(got \'newton\'\)'),
+        (lambda: pu_ratio([GEO_I], 0), r"w, the ratio of privacy to utility, must be positive \(got 0\)"),
+        (lambda: pu_ratio([GEO_I], NAN), r"must be positive \(got nan\)"),
+        (lambda: pu_ratio([GEO_I], 1, "newton"), r'solve must be "root" or "argmin" \(got \'newton\'\)'),
         (lambda: privacy_threshold([GEO_I], 1.1), r"the least privacy must lie in \[0, 1\] \(got 1.1\)"),
         (lambda: utility_threshold([GEO_I], -0.1), r"the least utility must lie in \[0, 1\] \(got -0.1\)"),
         (lambda: both_thresholds([GEO_I], 0.5, NAN), r"the least utility must lie in \[0, 1\] \(got nan\)"),
         (lambda: both_thresholds([GEO_I], 0.5, 0.5, "mean"), r'middle must be "arithmetic" or "geometric" \(got \'mean\'\)'),
-        (lambda: ratio([], 1), r"a law needs at least one candidate \(got none\)"),
-        (lambda: ratio([GEO_I._replace(low=0.0)], 1), r"the range of Geo-I must be positive, .* \(got 0.0 to 1.0\)"),
-        (lambda: ratio([GEO_I._replace(high=1e-9)], 1), r"its ends in order \(got 0.0001 to 1e-09\)"),
+        (lambda: pu_ratio([], 1), r"a law needs at least one candidate \(got none\)"),
+        (lambda: pu_ratio([GEO_I._replace(low=0.0)], 1), r"the range of Geo-I must be positive, .* \(got 0.0 to 1.0\)"),
+        (lambda: pu_ratio([GEO_I._replace(high=1e-9)], 1), r"its ends in order \(got 0.0001 to 1e-09\)"),
     ],
 )
 def test_what_is_refused(call, line):
@@ -246,5 +248,5 @@ def test_what_is_refused(call, line):
 def test_of_two_mechanisms_none_that_is_not_taken_would_have_been_better(one, two, least):
     alone = [utility_threshold([c], least) for c in (one, two)]
     assume(any(a.value is not None for a in alone))
-    found = utility_threshold([one, two._replace(mechanism="two")], least)
-    assert found.privacy == pytest.approx(max(a.privacy for a in alone if a.value is not None), abs=1e-8)
+    result = utility_threshold([one, two._replace(mechanism="two")], least)
+    assert result.privacy == pytest.approx(max(a.privacy for a in alone if a.value is not None), abs=1e-8)

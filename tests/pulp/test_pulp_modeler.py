@@ -29,12 +29,12 @@ def noisy(model, seed, scale=0.03):
 @pytest.mark.parametrize("method", ["robust", "paper"])
 @pytest.mark.parametrize("model", [CURVE, DOWN], ids=["rising", "falling"])
 def test_an_arctan_is_found(model, method):
-    found = fit(VALUES, levels(model), 0.01, np.bool_(model.a > 0), method, left_out=True)
-    assert np.array(found.model) == pytest.approx(np.array(model), abs=1e-3)
-    assert (found.points, found.report, found.reversal) == (17, "", 0)
-    assert found.variance < 1e-9
-    assert found.left_out < 1e-7
-    assert found.spread == pytest.approx(np.ptp(levels(model)))
+    result = fit(VALUES, levels(model), 0.01, np.bool_(model.a > 0), method, left_out=True)
+    assert np.array(result.model) == pytest.approx(np.array(model), abs=1e-3)
+    assert (result.points, result.report, result.reversal) == (17, "", 0)
+    assert result.variance < 1e-9
+    assert result.left_out < 1e-7
+    assert result.spread == pytest.approx(np.ptp(levels(model)))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -71,8 +71,8 @@ def test_no_curve_is_much_better(response):
 @pytest.mark.parametrize("model", [CURVE, DOWN], ids=["rising", "falling"])
 def test_the_papers_method_ends_where_a_general_minimiser_does(model, seed):
     response = noisy(model, seed)
-    found = fit(VALUES, response, 0.01, model.a > 0, "paper")
-    assert found.variance * 17 == pytest.approx(naive.minimised(VALUES, response, 0.01, model.a > 0), rel=1e-3)
+    result = fit(VALUES, response, 0.01, model.a > 0, "paper")
+    assert result.variance * 17 == pytest.approx(naive.minimised(VALUES, response, 0.01, model.a > 0), rel=1e-3)
 
 
 @settings(deadline=None)
@@ -88,23 +88,23 @@ def test_models_stay_within_their_bounds(response):
 def test_a_curve_that_is_seen_only_in_part():
     """Half a transition, up to 0.7 of a curve that ends at 1.2: bounds at 0 and 1 would bend it."""
     model = Arctan(1.2 / math.pi, 0.5, 0.0, 0.6)
-    found = fit(VALUES, levels(model), 0.01, True)
+    result = fit(VALUES, levels(model), 0.01, True)
     assert max(levels(model)) < 0.61
-    assert found.variance < 1e-6
+    assert result.variance < 1e-6
     below = fit(VALUES, levels(model) - 1, 0.01, True)
-    assert (below.model.d, below.model.a) == pytest.approx((found.model.d - 1, found.model.a), abs=0.05)
+    assert (below.model.d, below.model.a) == pytest.approx((result.model.d - 1, result.model.a), abs=0.05)
 
 
 def test_one_strange_repetition_does_not_turn_the_curve():
     values, response = np.tile(VALUES, 3), np.tile(levels(CURVE), 3)
     strange = response.copy()
     strange[2] = 1.0  # the level there is 0.1
-    moved = {}
+    deviation = {}
     for method in ("robust", "paper"):
         model = fit(values, strange, 0.01, True, method).model
-        moved[method] = np.abs(naive.arctan(model, np.log(VALUES)) - levels(CURVE)).max()
-    assert moved["robust"] < 0.03
-    assert moved["robust"] < 0.5 * moved["paper"]
+        deviation[method] = np.abs(naive.arctan(model, np.log(VALUES)) - levels(CURVE)).max()
+    assert deviation["robust"] < 0.03
+    assert deviation["robust"] < 0.5 * deviation["paper"]
 
 
 def test_errors_at_values_left_out_are_those_of_models_made_without_them():
@@ -114,23 +114,23 @@ def test_errors_at_values_left_out_are_those_of_models_made_without_them():
         out = values == value
         model = fit(values[~out], response[~out], 0.01, True).model
         errors += [model.at(math.log(value)) - level for level in response[out]]
-    found = fit(values, response, 0.01, True, left_out=True)
-    assert found.left_out == pytest.approx(np.mean(np.square(errors)), rel=1e-9)
-    assert found.left_out > found.variance
+    result = fit(values, response, 0.01, True, left_out=True)
+    assert result.left_out == pytest.approx(np.mean(np.square(errors)), rel=1e-9)
+    assert result.left_out > result.variance
     assert math.isnan(fit(values, response, 0.01, True).left_out)
 
 
 def test_four_values_leave_none_to_leave_out():
-    found = fit(VALUES[::5], levels(CURVE)[::5], 0.01, True, left_out=True)
-    assert math.isnan(found.left_out)
-    assert found.variance < 1e-4
+    result = fit(VALUES[::5], levels(CURVE)[::5], 0.01, True, left_out=True)
+    assert math.isnan(result.left_out)
+    assert result.variance < 1e-4
 
 
 def test_a_flat_response_is_a_constant():
     for level in (0.0, 0.3, 1.0):
-        found = fit(VALUES, [level] * 17, 0.01, True)
-        assert found.model == Arctan(0.0, 1.0, math.log(0.01), level)
-        assert (found.variance, found.report) == (0, "flat: the level stays within 0")
+        result = fit(VALUES, [level] * 17, 0.01, True)
+        assert result.model == Arctan(0.0, 1.0, math.log(0.01), level)
+        assert (result.variance, result.report) == (0, "flat: the level stays within 0")
     nearly = fit(VALUES, 0.5 + 0.009 * (VALUES > 0.01), 0.01, True)
     assert nearly.report == "flat: the level stays within 0.009"
     assert nearly.variance < 1e-5
@@ -138,14 +138,14 @@ def test_a_flat_response_is_a_constant():
 
 def test_a_response_that_turns_is_said_to():
     hill = 0.2 + 0.6 * np.exp(-((np.arange(17) - 8) ** 2) / 8)
-    found = fit(VALUES, hill, 0.01, True)
-    assert found.reversal == pytest.approx(np.ptp(hill), abs=0.01)
-    assert found.report.startswith("not monotone: the level moves 0.6 against its trend; poor fit: error variance ")
+    result = fit(VALUES, hill, 0.01, True)
+    assert result.reversal == pytest.approx(np.ptp(hill), abs=0.01)
+    assert result.report.startswith("not monotone: the level moves 0.6 against its trend; poor fit: error variance ")
     small = levels(CURVE)
     small[8] += 0.08 + small[9] - small[8]
-    found = fit(VALUES, small, 0.01, True)
-    assert found.reversal == pytest.approx(0.08)
-    assert found.report == ""
+    result = fit(VALUES, small, 0.01, True)
+    assert result.reversal == pytest.approx(0.08)
+    assert result.report == ""
 
 
 def profiled(user="ann", mechanism="Geo-I", values=VALUES, privacy=None, utility=None, reason=""):
@@ -160,34 +160,34 @@ def test_a_table_has_a_model_for_every_user_mechanism_and_metric():
     shift = math.log(200) - CURVE.c
     promesse = [levels(m._replace(c=m.c + shift), alpha) for m in (CURVE, DOWN)]
     table = pd.concat([profiled("bob"), profiled("ann"), profiled("ann", "Promesse", alpha, *promesse)])
-    found = models(table)
+    model_table = models(table)
     pairs = ("ann", "Geo-I"), ("ann", "Promesse"), ("bob", "Geo-I")
-    rows = [[*of, metric] for of in pairs for metric in ("privacy", "utility")]
-    assert found[["user", "mechanism", "metric"]].to_numpy().tolist() == rows
+    rows = [[*pair, metric] for pair in pairs for metric in ("privacy", "utility")]
+    assert model_table[["user", "mechanism", "metric"]].to_numpy().tolist() == rows
     assert len(models(table.iloc[:0])) == 0
     with pytest.raises(ValueError, match="the profile has mechanisms that sweeps do not have: Geo-I"):
         models(profiled(), [PROMESSE])
-    assert found["a"].to_numpy() == pytest.approx(np.array([-1, 1, 1, -1, -1, 1]) * CURVE.a, abs=1e-3)
-    assert np.exp(found["c"].to_numpy()) == pytest.approx([0.004, 0.004, 200, 200, 0.004, 0.004], rel=1e-2)
-    assert found["high"].tolist() == pytest.approx([1, 1, 1e4, 1e4, 1, 1])
-    assert set(found["report"]) == {""}
+    assert model_table["a"].to_numpy() == pytest.approx(np.array([-1, 1, 1, -1, -1, 1]) * CURVE.a, abs=1e-3)
+    assert np.exp(model_table["c"].to_numpy()) == pytest.approx([0.004, 0.004, 200, 200, 0.004, 0.004], rel=1e-2)
+    assert model_table["high"].tolist() == pytest.approx([1, 1, 1e4, 1e4, 1, 1])
+    assert set(model_table["report"]) == {""}
 
 
 def test_a_profile_carries_its_sweeps():
     """Profiled at ε .02 to .2 only, she is advised within that range, and the fit begins at the sweep's own standard and trend."""
     values = np.geomspace(0.02, 0.2, 6)
     measured = profiled(values=values).assign(standard=0.05, rises="utility", pois=3.0)
-    found = models(measured)
-    assert found[["low", "high"]].drop_duplicates().to_numpy().tolist() == [[pytest.approx(0.02), pytest.approx(0.2)]]
-    advice = recommend(found, lambda own: privacy_threshold(own, 0))
+    model_table = models(measured)
+    assert model_table[["low", "high"]].drop_duplicates().to_numpy().tolist() == [[pytest.approx(0.02), pytest.approx(0.2)]]
+    advice = recommend(model_table, lambda candidates: privacy_threshold(candidates, 0))
     assert 0.02 <= advice["value"].iloc[0] <= 0.2 + 1e-9
     wide = profiled(values=VALUES).assign(standard=0.05, rises="utility", pois=3.0, user="wide")
-    beside = models(pd.concat([measured, wide]))  # another user's sweep does not widen hers
-    assert beside[beside["user"] == measured["user"].iloc[0]]["high"].unique() == pytest.approx([0.2])
+    both_users = models(pd.concat([measured, wide]))  # another user's sweep does not widen hers
+    assert both_users[both_users["user"] == measured["user"].iloc[0]]["high"].unique() == pytest.approx([0.2])
     named = measured.assign(mechanism="another")
-    assert models(named)["a"].tolist() == found["a"].tolist()  # no sweep of the paper has this name
+    assert models(named)["a"].tolist() == model_table["a"].tolist()  # no sweep of the paper has this name
     sweep = Sweep(GeoI(0.05), "epsilon", values, "utility")
-    pd.testing.assert_frame_equal(models(measured.drop(columns=["standard", "rises"]), [sweep]), found)
+    pd.testing.assert_frame_equal(models(measured.drop(columns=["standard", "rises"]), [sweep]), model_table)
 
 
 @pytest.mark.parametrize(
@@ -195,16 +195,16 @@ def test_a_profile_carries_its_sweeps():
     [(1, "coarse: 1 POI, privacy is about 0 or 1"), (3, "coarse: 3 POIs, each about 0.33 of privacy"), (10, ""), (0, "")],
 )
 def test_a_privacy_of_few_pois_is_coarse(pois, report):
-    found = models(profiled().assign(pois=float(pois))).set_index("metric")
-    assert found["report"].to_dict() == {"privacy": report, "utility": ""}
-    advice = recommend(models(profiled().assign(pois=float(pois))), lambda own: privacy_threshold(own, 0.5))
+    model_table = models(profiled().assign(pois=float(pois))).set_index("metric")
+    assert model_table["report"].to_dict() == {"privacy": report, "utility": ""}
+    advice = recommend(models(profiled().assign(pois=float(pois))), lambda candidates: privacy_threshold(candidates, 0.5))
     assert advice[["reason", "pois"]].to_numpy().tolist() == [[f"privacy: {report}" if report else "", pois]]
 
 
 def test_what_speaks_against_a_model_stands_with_its_advice():
     turning = levels(DOWN)
     turning[2] -= 0.4
-    advice = recommend(models(profiled(privacy=turning)), lambda own: privacy_threshold(own, 0.5)).iloc[0]
+    advice = recommend(models(profiled(privacy=turning)), lambda candidates: privacy_threshold(candidates, 0.5)).iloc[0]
     assert advice["value"] > 0
     assert "privacy: not monotone: the level moves 0.38 against its trend" in advice["reason"]
 
@@ -214,17 +214,17 @@ def test_unknown_levels_are_left_out_and_counted():
     privacy[3] = np.nan
     table = profiled(privacy=privacy)
     table.loc[3, "reason"] = "refused"
-    found = models(table).set_index("metric")
-    assert found["points"].to_dict() == {"privacy": 16, "utility": 17}
-    assert found.loc["privacy", "report"] == "1 of 17 levels are unknown (refused)"
-    assert found.loc["privacy", "c"] == pytest.approx(DOWN.c, abs=1e-3)
+    model_table = models(table).set_index("metric")
+    assert model_table["points"].to_dict() == {"privacy": 16, "utility": 17}
+    assert model_table.loc["privacy", "report"] == "1 of 17 levels are unknown (refused)"
+    assert model_table.loc["privacy", "c"] == pytest.approx(DOWN.c, abs=1e-3)
 
 
 def test_a_user_without_a_poi_has_no_model_of_privacy():
-    found = models(profiled(privacy=np.nan, reason="no POI")).set_index("metric")
-    assert found.loc["privacy", ["a", "b", "c", "d", "variance"]].isna().all()
+    model_table = models(profiled(privacy=np.nan, reason="no POI")).set_index("metric")
+    assert model_table.loc["privacy", ["a", "b", "c", "d", "variance"]].isna().all()
     few = "no model: 4 coefficients need at least 4 different values"
-    assert found["report"].to_dict() == {"privacy": f"{few}; 17 of 17 levels are unknown (no POI)", "utility": ""}
+    assert model_table["report"].to_dict() == {"privacy": f"{few}; 17 of 17 levels are unknown (no POI)", "utility": ""}
 
 
 @pytest.mark.parametrize(
@@ -248,6 +248,6 @@ def test_no_setting_is_in_range_whose_level_is_unknown():
     """The mechanism refused the largest ε: no law may recommend it."""
     values = np.geomspace(0.02, 0.2, 8)
     unknown = [np.where(values < 0.15, levels(curve, values), np.nan) for curve in (DOWN, CURVE)]
-    found = models(profiled(values=values, privacy=unknown[0], utility=unknown[1], reason="refused"))
-    assert found["high"].tolist() == pytest.approx([values[6]] * 2)
-    assert found["low"].tolist() == pytest.approx([0.02] * 2)
+    model_table = models(profiled(values=values, privacy=unknown[0], utility=unknown[1], reason="refused"))
+    assert model_table["high"].tolist() == pytest.approx([values[6]] * 2)
+    assert model_table["low"].tolist() == pytest.approx([0.02] * 2)

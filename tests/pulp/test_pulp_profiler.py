@@ -43,13 +43,13 @@ def test_the_settings_are_those_of_the_paper():
 
 def test_every_row_is_what_the_metrics_say_of_what_is_published(table):
     assert len(table) == 3 * (2 * 2 + 2)  # Promesse draws nothing: one repetition
-    made = {"Geo-I": GeoI, "Promesse": Promesse}
+    mechanisms = {"Geo-I": GeoI, "Promesse": Promesse}
     for row in table.itertuples():
-        own = only(PEOPLE, row.user)
+        original = only(PEOPLE, row.user)
         rng = np.random.default_rng([[3, 8][row.repetition - 1], *f"{row.user}, {row.mechanism}, {row.value!r}".encode()])
-        published = made[row.mechanism](row.value).protect(own, rng)
-        privacy = poi_privacy(own, published, duration=600)["privacy"].iloc[0]
-        utility = area_coverage(own, published, S2Grid(15))["f_score"].iloc[0]
+        published = mechanisms[row.mechanism](row.value).protect(original, rng)
+        privacy = poi_privacy(original, published, duration=600)["privacy"].iloc[0]
+        utility = area_coverage(original, published, S2Grid(15))["f_score"].iloc[0]
         assert (row.privacy, row.utility) == (pytest.approx(privacy, abs=1e-12, nan_ok=True), pytest.approx(utility, abs=1e-12))
         assert row.records == len(published)
     assert table["privacy"].dropna().nunique() > 4
@@ -66,8 +66,8 @@ def test_a_user_without_a_poi_is_reported(table):
 
 def test_an_erased_trace_is_private_and_useless():
     home = journey([((0, 0), 60)])
-    found = profile(home, [Sweep(Promesse(), "alpha", [1000], "privacy")]).iloc[0]
-    assert (found["privacy"], found["utility"], found["records"], found["reason"]) == (1, 0, 0, "")
+    row = profile(home, [Sweep(Promesse(), "alpha", [1000], "privacy")]).iloc[0]
+    assert (row["privacy"], row["utility"], row["records"], row["reason"]) == (1, 0, 0, "")
 
 
 def test_numbers_depend_on_nobody_else_and_on_no_other_value(table):
@@ -75,8 +75,8 @@ def test_numbers_depend_on_nobody_else_and_on_no_other_value(table):
     alone = profile(only(PEOPLE, "c"), sweeps, [3], QUICK).iloc[[0]].reset_index(drop=True)
     same = table[(table["user"] == "c") & (table["value"] == 0.1) & (table["repetition"] == 1)].reset_index(drop=True)
     pd.testing.assert_frame_equal(alone, same)
-    nobody = profile(PEOPLE.iloc[:0], FEW)
-    assert (len(nobody), nobody.columns[0]) == (0, "user")
+    no_users = profile(PEOPLE.iloc[:0], FEW)
+    assert (len(no_users), no_users.columns[0]) == (0, "user")
 
 
 def test_processes_give_the_same_numbers(table):
@@ -90,7 +90,7 @@ def test_a_cluster_gives_the_same_numbers(table):
 
 
 def test_no_cluster_answers(monkeypatch):
-    monkeypatch.setattr(users, "PATIENCE", 0.5)
+    monkeypatch.setattr(users, "SCHEDULER_TIMEOUT", 0.5)
     for address in ("tcp://127.0.0.1:1", "nowhere", ""):
         gc.collect()  # distributed waits for ever if a client without a scheduler is collected while the next one starts
         with pytest.raises(ValueError, match="or the address of a Dask scheduler that answers"):
@@ -99,22 +99,22 @@ def test_no_cluster_answers(monkeypatch):
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_an_interrupted_profile_goes_on(table, workers):
-    kept, computed = {}, []
+    stored, computed = {}, []
 
     def keep(name, compute):
-        if name not in kept:
+        if name not in stored:
             if len(computed) == 2:
                 raise KeyboardInterrupt
             computed.append(name)
-            kept[name] = compute()
-        return kept[name]
+            stored[name] = compute()
+        return stored[name]
 
     with pytest.raises(KeyboardInterrupt):
         profile(PEOPLE, FEW, [3, 8], QUICK, workers, keep)
-    assert 1 <= len(kept) <= 2
-    before, computed[:] = set(kept), []
+    assert 1 <= len(stored) <= 2
+    before, computed[:] = set(stored), []
     pd.testing.assert_frame_equal(profile(PEOPLE, FEW, [3, 8], QUICK, workers, keep), table)
-    assert set(kept) == {"profile-1", "profile-2", "profile-3"}
+    assert set(stored) == {"profile-1", "profile-2", "profile-3"}
     assert not before & set(computed)
 
 
@@ -124,18 +124,18 @@ def test_any_mechanism_with_one_parameter():
         Sweep(GeoI(plane="mercator"), "epsilon", [0.1], "utility", "Geo-I in Mercator metres"),
         Sweep(GeoI(), "epsilon", [0.1], "utility"),
     ]
-    found = profile(only(PEOPLE, "a"), sweeps, metrics=QUICK)
-    assert found["mechanism"].tolist() == ["TriLateration"] * 2 + ["Geo-I in Mercator metres", "Geo-I"]
-    assert found["parameter"].tolist() == ["radius", "radius", "epsilon", "epsilon"]
-    assert found["utility"].iloc[0] > found["utility"].iloc[1]
+    measured = profile(only(PEOPLE, "a"), sweeps, metrics=QUICK)
+    assert measured["mechanism"].tolist() == ["TriLateration"] * 2 + ["Geo-I in Mercator metres", "Geo-I"]
+    assert measured["parameter"].tolist() == ["radius", "radius", "epsilon", "epsilon"]
+    assert measured["utility"].iloc[0] > measured["utility"].iloc[1]
 
 
 def test_achieved_levels_are_those_of_a_profile_with_these_seeds(table):
     chosen = pd.DataFrame({"user": ["a", "b", "c"], "mechanism": ["Geo-I", None, "Promesse"], "value": [0.1, np.nan, 400.0]})
-    found = achieved(PEOPLE, chosen, FEW, [8], QUICK)
-    assert found[["user", "mechanism", "value"]].to_numpy().tolist() == [["a", "Geo-I", 0.1], ["c", "Promesse", 400.0]]
+    measured = achieved(PEOPLE, chosen, FEW, [8], QUICK)
+    assert measured[["user", "mechanism", "value"]].to_numpy().tolist() == [["a", "Geo-I", 0.1], ["c", "Promesse", 400.0]]
     same = table[(table["user"] == "a") & (table["value"] == 0.1) & (table["repetition"] == 2)]
-    assert found[["privacy", "utility"]].iloc[0].tolist() == same[["privacy", "utility"]].iloc[0].tolist()
+    assert measured[["privacy", "utility"]].iloc[0].tolist() == same[["privacy", "utility"]].iloc[0].tolist()
     fresh = achieved(PEOPLE, chosen, FEW, metrics=QUICK)
     assert fresh.groupby("mechanism").size().to_dict() == {"Geo-I": 10, "Promesse": 1}
     assert len(set(fresh.loc[fresh["mechanism"] == "Geo-I", "utility"])) > 1
@@ -155,9 +155,9 @@ def test_what_cannot_be_achieved(row, line):
 
 
 def test_a_trace_that_a_mechanism_refuses_is_reported():
-    found = profile(only(PEOPLE, "a"), [Sweep(Moody(), "most", [10], "utility")]).iloc[0]
-    assert np.isnan([found["privacy"], found["utility"]]).all()
-    assert found["reason"] == "Moody refused the trace: at most 10 records are taken"
+    row = profile(only(PEOPLE, "a"), [Sweep(Moody(), "most", [10], "utility")]).iloc[0]
+    assert np.isnan([row["privacy"], row["utility"]]).all()
+    assert row["reason"] == "Moody refused the trace: at most 10 records are taken"
     with pytest.raises(ValueError, match=r"the protected trace of a must have only her records \(it has records of zoe\)"):
         profile(only(PEOPLE, "a"), [Sweep(Moody(renames=True), "most", [1], "utility")])
 
@@ -199,6 +199,6 @@ def test_names_that_are_no_names_of_files():
         names.append(name)
         return compute()
 
-    found = profile(people, [Sweep(GeoI(), "epsilon", [0.1], "utility")], keep=keep)
-    assert sorted(found["user"]) == ["a/b", "a_b", "b"]
+    measured = profile(people, [Sweep(GeoI(), "epsilon", [0.1], "utility")], keep=keep)
+    assert sorted(measured["user"]) == ["a/b", "a_b", "b"]
     assert len(set(names)) == 3
