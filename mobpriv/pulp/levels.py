@@ -16,7 +16,7 @@ import pandas as pd
 from mobpriv.base.ranges import true_or_false
 from mobpriv.ground.geo import check_plane
 from mobpriv.ground.grid import S2Grid, s2_keys
-from mobpriv.metrics.poi_matching import check_matching, scores
+from mobpriv.metrics.poi_matching import check_matching, matching_scores
 from mobpriv.traces.profiles import Centres, check_stay, poi_centres
 from mobpriv.traces.table import Traces, by_user
 
@@ -91,6 +91,6 @@ class Original(NamedTuple):
         else:
             cells, found = np.zeros(0, np.int64), Centres(np.zeros(0), np.zeros(0), np.zeros(2, np.int64))
         common = len(self.cells) + len(cells) - len(pd.unique(np.concatenate([self.cells, cells])))
-        privacy = float(scores(self.pois, found, m.near, m.matched, m.plane)["privacy"][0])
+        privacy = float(matching_scores(self.pois, found, m.near, m.matched, m.plane)["privacy"][0])
         # 2 P R / (P + R), simplified so that it is 0 without a common cell
         return Levels(privacy, 2 * common / (len(self.cells) + len(cells)), NO_POI if np.isnan(privacy) else "")

@@ -47,7 +47,7 @@ NEEDED = {  # parameters without a default
         "utility": lambda original, protected: protected["user"].value_counts() / original["user"].value_counts(),
     },
     "Obfuscation": {"channel": CHANNEL, "grid": AREA, "observables": [0, 3]},
-    "OwnObfuscation": {"channels": TURNED, "grid": AREA},
+    "PersonalisedObfuscation": {"channels": TURNED, "grid": AREA},
 }
 EVERY = [getattr(mobpriv.mechanisms, name)(**NEEDED.get(name, {})) for name in mobpriv.mechanisms.__all__]
 
@@ -225,7 +225,7 @@ LAWS = {
         latitudes=(45.0,),
     ),
     # the same, each user by her own channel: the user in cell s is "u" and s
-    "OwnObfuscation": Law(
+    "PersonalisedObfuscation": Law(
         cells_drawn,
         lambda m: {f"row {s}": m.channels[f"u{s}"][s] for s in range(4)},
         {

@@ -17,7 +17,7 @@ from shapely import LineString, MultiPolygon, Point, Polygon, box
 from mobpriv.attacks import APAttack
 from mobpriv.channels import priors
 from mobpriv.ground.grid import AreaGrid, S2Grid, SquareGrid
-from mobpriv.traces.areas import Areas, around, as_points, as_polygons, inside
+from mobpriv.traces.areas import Areas, around, as_points, as_polygons, records_inside
 from mobpriv.traces.profiles import heat_maps, markov_chains, pois, stays
 from mobpriv.traces.table import as_traces
 
@@ -73,13 +73,13 @@ def test_long_columns_are_looked_up_in_blocks():
 
 def test_records_inside():
     traces = traces_at([5.0, 5.0, 11.0, 1.0], [1.0, 5.0, 1.0, 1.0])
-    chosen = inside(traces, RING)
+    chosen = records_inside(traces, RING)
     assert chosen["lat"].tolist() == [5, 1]
     pd.testing.assert_frame_equal(as_traces(chosen), chosen)
     for same in (Areas(RING), gpd.GeoSeries([RING], crs=4326), gpd.GeoDataFrame(geometry=[RING], crs=4326)):
-        pd.testing.assert_frame_equal(inside(traces, same), chosen)
-    assert len(inside(traces, box(50, 50, 51, 51))) == 0
-    assert len(inside(traces.head(0), RING)) == 0
+        pd.testing.assert_frame_equal(records_inside(traces, same), chosen)
+    assert len(records_inside(traces, box(50, 50, 51, 51))) == 0
+    assert len(records_inside(traces.head(0), RING)) == 0
 
 
 @pytest.mark.parametrize("crs", ["EPSG:32632", "EPSG:3035", "EPSG:3857", "EPSG:4258"])

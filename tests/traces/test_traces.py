@@ -96,7 +96,7 @@ def test_most_active_days():
     assert tr.most_active_days(traces, 1) == pd.Timestamp("2016-01-01", tz="UTC")
     assert tr.most_active_days(traces, 30) == pd.Timestamp("2016-01-01", tz="UTC")  # the whole set
     assert tr.most_active_days(traces, 1, "Etc/GMT+1") == pd.Timestamp("2015-12-31", tz="Etc/GMT+1")
-    assert len(tr.within(traces, pd.Timestamp("2016-01-01", tz="UTC"), 1)) == 5  # half-open
+    assert len(tr.within_days(traces, pd.Timestamp("2016-01-01", tz="UTC"), 1)) == 5  # half-open
 
 
 def test_three_rules_cut_at_three_places():
