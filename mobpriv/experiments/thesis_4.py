@@ -229,7 +229,7 @@ def one_to_one(ranking: pd.DataFrame) -> pd.Series:
 
 
 def reidentified_among(target_ranking: pd.DataFrame, other_ranking: pd.DataFrame, users) -> pd.Series:
-    """Return whether :func:`one_to_one` names each user if her trace ranks as in ``target_ranking`` and all other traces as in ``other_ranking``.
+    """Return whether :func:`one_to_one` names each user if her trace ranks as in ``target_ranking`` and all others as in ``other_ranking``.
 
     A user whose trace was erased in ``target_ranking`` is not re-identified.
     """

@@ -1,8 +1,8 @@
 """Protection mechanisms (LPPMs) on traces: one file per published mechanism.
 
 Each is a frozen dataclass with ``protect(traces, rng) -> Traces``, whose fields are the paper's parameters. Some have other
-fields: ``Obfuscation`` a channel over an area, ``PersonalisedObfuscation`` one a user; ``HMC`` the adversary's knowledge; ``Hybrid``
-mechanisms and attacks. Mechanisms on profiles of visits are in :mod:`mobpriv.mechanisms.visits`, on individual call
+fields: ``Obfuscation`` a channel over an area, ``PersonalisedObfuscation`` one a user; ``HMC`` the adversary's knowledge;
+``Hybrid`` mechanisms and attacks. Mechanisms on profiles of visits are in :mod:`mobpriv.mechanisms.visits`, on individual call
 profiles in :mod:`mobpriv.mechanisms.icp`.
 """
 

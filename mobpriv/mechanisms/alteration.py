@@ -100,14 +100,14 @@ def alter(
         np.arange(len(owner)),
         np.array([target_rows[0] if len(target_rows) else -1 for target_rows in chosen], int),
     )
-    own_before = np.where(owner >= 0, d[each_trace, owner], np.nan)
+    owner_distance = np.where(owner >= 0, d[each_trace, owner], np.nan)
     columns = {
         "outcome": np.array(ALTERATION_OUTCOMES, object)[outcome],
         "target": np.where(first >= 0, known.users.to_numpy(object)[first], None),
         "iterations": iterations,
         "coverage": np.where(first >= 0, coverage[each_trace, first], np.nan),
-        "own_before": own_before,
-        "own": np.where(np.isnan(after[0]), own_before, after[0]),
+        "own_before": owner_distance,
+        "own": np.where(np.isnan(after[0]), owner_distance, after[0]),
         "target_before": before,
         "target_after": after[1],
         "nearer": _nearer(topsoe(HeatMaps(maps.users, cells, shares), known), owner),

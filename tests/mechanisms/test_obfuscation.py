@@ -16,7 +16,9 @@ def traces_of(cells: dict[str, list[int]]):
     """Per user the cells in which the records lie, one a second, off the centre; -1 lies west of the area, near cell 0."""
     lat, lng = GRID.centres_in_degrees().T
     step = lng[1] - lng[0]
-    table = [(u, i, lng[0] + (cell + 0.3) * step, f"{u}{i}") for u, own in cells.items() for i, cell in enumerate(own)]
+    table = [
+        (u, i, lng[0] + (cell + 0.3) * step, f"{u}{i}") for u, user_cells in cells.items() for i, cell in enumerate(user_cells)
+    ]
     table = pd.DataFrame(table, columns=["user", "t", "lng", "note"]).assign(lat=lat[0] + 1e-4)
     return as_traces(table.assign(t=pd.to_datetime(table["t"] + 1_450_000_000, unit="s", utc=True)))
 
