@@ -25,7 +25,7 @@ from mobpriv.datasets import data_folder, load
 from mobpriv.datasets.fetching import sha256_of
 from mobpriv.ground.grid import SquareGrid
 from mobpriv.traces.profiles import heat_maps
-from mobpriv.traces.table import HALVES, milliseconds, most_active_days, same_person, split_in_half, within
+from mobpriv.traces.table import HALVES, milliseconds, most_active_days, same_person, split_in_half, within_days
 
 GRID = SquareGrid(800.0)
 
@@ -76,7 +76,7 @@ def sorted_records(table) -> pd.Series:
 
 def halves(table):
     first = most_active_days(table, 30)
-    return split_in_half(within(table, first, 30), HALVES[0], first, 30)
+    return split_in_half(within_days(table, first, 30), HALVES[0], first, 30)
 
 
 STEPS = [

@@ -42,7 +42,7 @@ from mobpriv.experiments import thesis_6
 s = thesis_6.prepare({file!r}, active=50, **{given!r})
 start = time.perf_counter()
 found = thesis_6.trial(s)
-safe = thesis_6.of_chosen(thesis_6.protected(found.hits), found.mechanism)
+safe = thesis_6.of_chosen(thesis_6.fully_protected(found.hits), found.mechanism)
 print(f"{{time.perf_counter() - start:.1f}} s after reading; {{safe.mean():.3f}} of {{len(safe)}} days protected")
 """
 

@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # for editors, and for the hash of what a notebook depends on
     from mobpriv.attacks import APAttack, ILLAttack, PITAttack, POIAttack
     from mobpriv.datasets import load
-    from mobpriv.mechanisms import HMC, W4M, GeoI, Hybrid, Nothing, Obfuscation, OwnObfuscation, Promesse, TriLateration
+    from mobpriv.mechanisms import (
+        HMC,
+        W4M,
+        GeoI,
+        Hybrid,
+        Nothing,
+        Obfuscation,
+        PersonalisedObfuscation,
+        Promesse,
+        TriLateration,
+    )
     from mobpriv.metrics import (
         area_coverage,
         distances_to_path,
@@ -28,7 +38,17 @@ if TYPE_CHECKING:  # for editors, and for the hash of what a notebook depends on
 __version__ = "0.1.0"
 _PACKAGES = {
     "datasets": ("load",),
-    "mechanisms": ("HMC", "W4M", "GeoI", "Hybrid", "Nothing", "Obfuscation", "OwnObfuscation", "Promesse", "TriLateration"),
+    "mechanisms": (
+        "HMC",
+        "W4M",
+        "GeoI",
+        "Hybrid",
+        "Nothing",
+        "Obfuscation",
+        "PersonalisedObfuscation",
+        "Promesse",
+        "TriLateration",
+    ),
     "attacks": ("APAttack", "ILLAttack", "PITAttack", "POIAttack"),
     "metrics": (
         "area_coverage",

@@ -30,11 +30,11 @@ def edge_traces(reference, folder="raw"):
     return as_traces(table.assign(t=pd.to_datetime(table["t"], unit="ms", utc=True)))
 
 
-def strolls(users, days=2, apart=30_000.0, spread=400.0, seed=1):
-    """Users who are recorded every 10 min about homes ``apart`` metres from one another."""
+def strolls(users, days=2, distance=30_000.0, spread=400.0, seed=1):
+    """Users who are recorded every 10 min about homes ``distance`` metres from one another."""
     rng = np.random.default_rng(seed)
     walk = lambda home: [(600 * i, home + x, y) for i, (x, y) in enumerate(rng.normal(0, spread, (144 * days, 2)))]  # noqa: E731
-    return traces_of([walk(apart * u) for u in range(users)])
+    return traces_of([walk(distance * u) for u in range(users)])
 
 
 def records(traces):

@@ -16,7 +16,7 @@ from mobpriv.ground.grid import S2Grid, SquareGrid
 from mobpriv.traces.profiles import HeatMaps, heat_maps
 from mobpriv.traces.table import Traces
 
-LARGEST = {"nats": 2 * np.log(2), "bits": 1.0}
+MAX_DIVERGENCE = {"nats": 2 * np.log(2), "bits": 1.0}
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class APAttack:
     * ``plane="mercator"`` takes the author's grid.
     * ``grid`` may be any object with a method ``cells(lat, lng)``, for instance ``S2Grid(13)`` or :class:`mobpriv.traces.areas.Areas`.
       What such a grid calls outside (−1) is one cell like the others, shared by all records outside;
-      :func:`mobpriv.traces.areas.inside` removes them first.
+      :func:`mobpriv.traces.areas.records_inside` removes them first.
     """
 
     cell: float = 800.0  # m, side of a heat map's square cells
@@ -45,7 +45,7 @@ class APAttack:
     name = "AP-Attack"
 
     def __post_init__(self):
-        one_of("unit", self.unit, LARGEST)
+        one_of("unit", self.unit, MAX_DIVERGENCE)
         squares = SquareGrid(self.cell, self.plane)  # checks cell and plane
         if self.grid is None:
             object.__setattr__(self, "grid", squares)
@@ -55,7 +55,7 @@ class APAttack:
     @property
     def largest(self) -> float:
         """The dissimilarity of two heat maps without a common cell."""
-        return LARGEST[self.unit]
+        return MAX_DIVERGENCE[self.unit]
 
     def fit(self, known: Traces) -> Self:
         return type(self)(self.cell, self.plane, self.unit, self.grid, heat_maps(known, self.grid))
@@ -65,7 +65,7 @@ class APAttack:
             raise ValueError("fit the attack on known traces first")
         maps = heat_maps(anonymous, self.grid)
         d = topsoe(maps, self.known_)
-        return pd.DataFrame(d * (self.largest / LARGEST["nats"]), index=maps.users, columns=self.known_.users)
+        return pd.DataFrame(d * (self.largest / MAX_DIVERGENCE["nats"]), index=maps.users, columns=self.known_.users)
 
 
 def topsoe(a: HeatMaps, b: HeatMaps) -> np.ndarray:

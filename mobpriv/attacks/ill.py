@@ -29,7 +29,7 @@ DAY = 86_400.0  # s
 HOUR = 3_600_000  # ms
 
 
-class Learned(NamedTuple):
+class TrainedModel(NamedTuple):
     """The model that the adversary learned from the known traces."""
 
     forest: object | None  # what ``classifier`` made, trained, classes = positions in users; None: no known user
@@ -112,7 +112,7 @@ class ILLAttack:
     zero_count: bool = False
     seed: int = 0
     classifier: Callable = field(default=extra_trees, repr=False)
-    known_: Learned | None = field(default=None, repr=False, compare=False)
+    known_: TrainedModel | None = field(default=None, repr=False, compare=False)
 
     name = "ILL-Attack"
     largest = 1.0
@@ -142,10 +142,10 @@ class ILLAttack:
 
         ``known.owner`` may name sub-traces that a mechanism erased; a user without any sub-trace left is not known.
         """
-        sub = by_user(known.traces)[0]
-        if len(lost := sub.difference(known.owner.index)):
-            raise ValueError(f"owner must name the user of every sub-trace (sub-trace {lost[0]} has no owner)")
-        owner = known.owner[sub]
+        sub_traces = by_user(known.traces)[0]
+        if len(without_owner := sub_traces.difference(known.owner.index)):
+            raise ValueError(f"owner must name the user of every sub-trace (sub-trace {without_owner[0]} has no owner)")
+        owner = known.owner[sub_traces]
         users = pd.Index(sorted(owner.unique()), dtype="str", name="user")
         examples = self.features(known.traces)
         forest = self.classifier(self) if len(users) else None
@@ -155,7 +155,7 @@ class ILLAttack:
                 forest.fit(examples.values, users.get_indexer(owner))
             # one thread: otherwise the order in which threads finish changes the mean over the trees by rounding
             forest.n_jobs = 1
-        return replace(self, known_=Learned(forest, examples.cells, users))
+        return replace(self, known_=TrainedModel(forest, examples.cells, users))
 
     def rank(self, anonymous: Traces) -> pd.DataFrame:
         if self.known_ is None:
@@ -178,10 +178,10 @@ class ILLAttack:
             filled = np.count_nonzero(table, axis=1) + np.diff(maps.counts.indptr)
             table.insert(0, "zeros", table.shape[1] + len(cells) - filled)
             table.insert(1, "nonZeros", filled)
-        found = np.flatnonzero(np.isin(maps.cells, cells))
-        column = np.searchsorted(cells, maps.cells[found])
-        chosen = csr_array((np.ones(len(found)), (found, column)), shape=(len(maps.cells), len(cells)))
-        values = hstack([csc_array(table.to_numpy(float)), maps.shares @ chosen], format="csc", dtype=np.float32)
+        with_feature = np.flatnonzero(np.isin(maps.cells, cells))
+        column = np.searchsorted(cells, maps.cells[with_feature])
+        selection = csr_array((np.ones(len(with_feature)), (with_feature, column)), shape=(len(maps.cells), len(cells)))
+        values = hstack([csc_array(table.to_numpy(float)), maps.shares @ selection], format="csc", dtype=np.float32)
         # sparse columns make learning from many traces faster; scikit-learn requires indices of 32 bits
         indices, indptr = (part.astype(np.int32) for part in (values.indices, values.indptr))
         return Features(maps.users, list(table.columns), cells, csc_array((values.data, indices, indptr), shape=values.shape))

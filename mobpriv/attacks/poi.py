@@ -42,8 +42,8 @@ class POIAttack:
 
     def _profiles(self, traces: Traces) -> pd.DataFrame:
         extract = pois if self.merged else stays
-        found = extract(traces, diameter=self.diameter, duration=self.duration, max_gap=self.max_gap, plane=self.plane)
-        return found[0] if self.merged else found
+        places = extract(traces, diameter=self.diameter, duration=self.duration, max_gap=self.max_gap, plane=self.plane)
+        return places[0] if self.merged else places
 
     def fit(self, known: Traces) -> Self:
         profiles = self._profiles(known), by_user(known)[0]

@@ -24,12 +24,14 @@ def min_k(ranking: pd.DataFrame, users=None, person=None) -> pd.Series:
     if its user is not known. ``person`` (user -> person) gives several names to one person: naming any of them is a hit.
     """
     d = ranking.to_numpy(float)
-    who = (lambda names: pd.Index(names)) if person is None else (lambda names: pd.Index([person.get(u, u) for u in names]))
+    persons_of = (
+        (lambda names: pd.Index(names)) if person is None else (lambda names: pd.Index([person.get(u, u) for u in names]))
+    )
     # codes instead of names: one comparison of numbers per pair
-    code, names = pd.factorize(who(ranking.columns))
-    mine = names.get_indexer(who(ranking.index))[:, None] == code if len(names) else np.zeros(d.shape, bool)
-    own = np.where(mine & ~np.isnan(d), d, np.inf).min(axis=1, initial=np.inf)
-    k = np.where(np.isinf(own), np.inf, 1 + ((d <= own[:, None] + TIE) & ~mine).sum(axis=1))
+    code, names = pd.factorize(persons_of(ranking.columns))
+    same_person = names.get_indexer(persons_of(ranking.index))[:, None] == code if len(names) else np.zeros(d.shape, bool)
+    true_distance = np.where(same_person & ~np.isnan(d), d, np.inf).min(axis=1, initial=np.inf)
+    k = np.where(np.isinf(true_distance), np.inf, 1 + ((d <= true_distance[:, None] + TIE) & ~same_person).sum(axis=1))
     k = pd.Series(k, index=ranking.index, name="min k")
     return k if users is None else k.reindex(pd.Index(users, name=ranking.index.name), fill_value=np.inf)
 
@@ -54,9 +56,9 @@ def successful_attacks(rankings, users, person=None) -> pd.Series:
 
 def answer(ranking: pd.DataFrame) -> pd.Series:
     """Single-output policy, Equation (3.4): the most alike known user, or missing if no known user can be compared."""
-    best = ranking.fillna(np.inf)
-    found = best.idxmin(axis=1).astype(object) if best.size else pd.Series(index=ranking.index, dtype=object)
-    return found.where(ranking.notna().any(axis=1)).rename("answer")
+    filled = ranking.fillna(np.inf)
+    nearest = filled.idxmin(axis=1).astype(object) if filled.size else pd.Series(index=ranking.index, dtype=object)
+    return nearest.where(ranking.notna().any(axis=1)).rename("answer")
 
 
 def probabilities(ranking: pd.DataFrame, largest: float | None) -> pd.DataFrame:
@@ -69,8 +71,8 @@ def probabilities(ranking: pd.DataFrame, largest: float | None) -> pd.DataFrame:
     then has s = 1 and the least alike s = 0, whatever their distances.
     """
     if largest is None:
-        least, most = ranking.min(axis=1), ranking.max(axis=1)
-        d = ranking.sub(least, axis=0).div((most - least).replace(0, 1), axis=0)
+        nearest, farthest = ranking.min(axis=1), ranking.max(axis=1)
+        d = ranking.sub(nearest, axis=0).div((farthest - nearest).replace(0, 1), axis=0)
     else:
         d = ranking / positive("largest, the dissimilarity of strangers,", largest)
     s = (1 - d).clip(lower=0).fillna(0.0)
@@ -106,25 +108,27 @@ def threshold_curve(probability: pd.DataFrame, users=None) -> pd.DataFrame:
     """
     p = probability.to_numpy(float)
     cases = len(p) if users is None else len(users)
-    if users is not None and (lost := probability.index.difference(pd.Index(users))).size:
-        raise ValueError(f"the users must name every trace (trace {lost[0]} is not among them)")
-    own = probability.columns.get_indexer(probability.index)[:, None]
+    if users is not None and (unnamed := probability.index.difference(pd.Index(users))).size:
+        raise ValueError(f"the users must name every trace (trace {unnamed[0]} is not among them)")
+    true_column = probability.columns.get_indexer(probability.index)[:, None]
     order = np.argsort(-p, axis=1, kind="stable")
     size = np.arange(1, p.shape[1] + 1)
-    named = np.logical_or.accumulate(order == own, axis=1)
-    steps = {"precision": named / size, "fp": np.where(named, 1 - 1 / size, 1.0)}
+    hit = np.logical_or.accumulate(order == true_column, axis=1)
+    steps = {"precision": hit / size, "fp": np.where(hit, 1 - 1 / size, 1.0)}
     alpha = np.take_along_axis(p, order, axis=1).ravel()
-    falling = np.argsort(-alpha, kind="stable")
-    falling = falling[alpha[falling] > 0]
-    last = np.r_[alpha[falling][1:] != alpha[falling][:-1], True] if len(falling) else np.zeros(0, bool)
-    means = {name: np.cumsum(np.diff(of, axis=1, prepend=0).ravel()[falling])[last] / cases for name, of in steps.items()}
-    return pd.DataFrame({"alpha": alpha[falling][last], **means})
+    descending = np.argsort(-alpha, kind="stable")
+    descending = descending[alpha[descending] > 0]
+    last = np.r_[alpha[descending][1:] != alpha[descending][:-1], True] if len(descending) else np.zeros(0, bool)
+    means = {
+        name: np.cumsum(np.diff(values, axis=1, prepend=0).ravel()[descending])[last] / cases for name, values in steps.items()
+    }
+    return pd.DataFrame({"alpha": alpha[descending][last], **means})
 
 
 def precision(answers: pd.DataFrame, users=None) -> pd.Series:
     """Equation (3.10) for each trace: 1/|A| if the true user is in the answer A, else 0. Its mean is the precision p."""
-    named, size = _hits(answers, users)
-    return (named / size.clip(lower=1)).rename("precision")
+    hit, size = _hits(answers, users)
+    return (hit / size.clip(lower=1)).rename("precision")
 
 
 def false_positives(answers: pd.DataFrame, users=None) -> pd.Series:
@@ -132,17 +136,17 @@ def false_positives(answers: pd.DataFrame, users=None) -> pd.Series:
 
     The sentence after Table 3.1 says fp = 1 for an empty answer; we compute the equation, which says 0.
     """
-    named, size = _hits(answers, users)
-    return pd.Series(np.where(size == 0, 0.0, np.where(named, 1 - 1 / size.clip(lower=1), 1.0)), size.index, name="fp")
+    hit, size = _hits(answers, users)
+    return pd.Series(np.where(size == 0, 0.0, np.where(hit, 1 - 1 / size.clip(lower=1), 1.0)), size.index, name="fp")
 
 
 def _hits(answers: pd.DataFrame, users) -> tuple[pd.Series, pd.Series]:
     column = answers.columns.get_indexer(answers.index)
-    chosen = answers.to_numpy(bool)
-    own = chosen[np.arange(len(chosen)), column] if chosen.size else np.zeros(len(chosen), bool)
-    named = pd.Series((column >= 0) & own, answers.index)
-    size = pd.Series(chosen.sum(axis=1), answers.index)
+    in_answer = answers.to_numpy(bool)
+    true_named = in_answer[np.arange(len(in_answer)), column] if in_answer.size else np.zeros(len(in_answer), bool)
+    hit = pd.Series((column >= 0) & true_named, answers.index)
+    size = pd.Series(in_answer.sum(axis=1), answers.index)
     if users is not None:  # an erased trace gets an empty answer
         users = pd.Index(users, name=answers.index.name)
-        named, size = named.reindex(users, fill_value=False), size.reindex(users, fill_value=0)
-    return named, size
+        hit, size = hit.reindex(users, fill_value=False), size.reindex(users, fill_value=0)
+    return hit, size

@@ -19,7 +19,7 @@ Further columns are kept. ``Cells`` is a DataFrame with the columns:
 The categories of ``cell`` and ``end_cell`` are all the cells of the table ``Cells`` in its order: a code is a row of ``Cells``.
 
 :func:`as_calls` and :func:`as_cells` validate tables; the code that receives the result does not check it again. The rules of
-:mod:`mobpriv.traces.table` for a user and a time hold here too. Its ``by_user``, ``milliseconds``, ``rows`` and ``within`` work on
+:mod:`mobpriv.traces.table` for a user and a time hold here too. Its ``by_user``, ``milliseconds``, ``rows`` and ``within_days`` work on
 both tables.
 """
 
@@ -28,14 +28,14 @@ import pandas as pd
 
 from mobpriv.traces.table import (
     InvalidTable,
-    Problem,
-    by_name,
+    TableProblem,
     check_zone,
     milliseconds,
     problem,
     rows,
+    sorted_categories,
     sorted_rows,
-    whose_and_when,
+    user_and_time_rules,
 )
 
 COLUMNS = ("user", "t", "cell")
@@ -102,16 +102,16 @@ def _texts(column: pd.Series) -> pd.Series:
 
 def problems(table: pd.DataFrame, cells: Cells | None = None, period: Period | None = None) -> pd.DataFrame:
     """List every rule of ``Calls`` that records of ``table`` break, one row per rule (columns:
-    :class:`mobpriv.traces.table.Problem`).
+    :class:`mobpriv.traces.table.TableProblem`).
 
     With ``cells``, each cell must be listed there and have coordinates. With ``period``, calls must begin in it. Order and
     exact repetitions are not checked: :func:`as_calls` sorts, and :func:`without` reports repetitions.
     """
     found = [call_problem(rule, broken, table, remedy) for rule, broken, remedy in _broken(table, cells, period)]
-    return pd.DataFrame(found, columns=Problem._fields)
+    return pd.DataFrame(found, columns=TableProblem._fields)
 
 
-def call_problem(rule: str, broken: np.ndarray, table: pd.DataFrame, remedy: str) -> Problem:
+def call_problem(rule: str, broken: np.ndarray, table: pd.DataFrame, remedy: str) -> TableProblem:
     """:func:`mobpriv.traces.table.problem` with the columns of a call record."""
     return problem(rule, broken, table, remedy, (*COLUMNS, *(c for c in OPTIONAL if c in table.columns)))
 
@@ -125,7 +125,7 @@ def _broken(table: pd.DataFrame, cells: Cells | None, period: Period | None) -> 
             f"calls need the columns {', '.join(COLUMNS)}; missing: {', '.join(missing)} (got {list(table.columns)}){traces}"
         )
     check_zone(table["t"])
-    rules = [*whose_and_when(table), ("cell missing", _missing(table["cell"]), _OUT)]
+    rules = [*user_and_time_rules(table), ("cell missing", _missing(table["cell"]), _OUT)]
     if cells is not None:
         for c in ("cell", "end_cell") if "end_cell" in table.columns else ("cell",):
             words, at = c.replace("_", " "), _rows_of(table[c], cells)
@@ -195,7 +195,7 @@ def without(table: pd.DataFrame, cells: Cells | None = None, period: Period | No
     """Remove the records that break a rule or repeat another, and return the ``Calls`` and a table of what was left out.
 
     A record is a repetition if all columns of ``Calls`` agree; further columns are not compared. The second table has the
-    columns of :class:`mobpriv.traces.table.Problem`. A record that breaks two rules counts under the first.
+    columns of :class:`mobpriv.traces.table.TableProblem`. A record that breaks two rules counts under the first.
     """
     left_out, bad = [], np.zeros(len(table), bool)
     for rule, broken, remedy in _broken(table, cells, period):
@@ -208,7 +208,7 @@ def without(table: pd.DataFrame, cells: Cells | None = None, period: Period | No
     if again.any():
         left_out.append(call_problem("record repeated", again, calls, "one copy is kept"))
         calls = rows(calls, ~again)
-    return calls, pd.DataFrame(left_out, columns=Problem._fields)
+    return calls, pd.DataFrame(left_out, columns=TableProblem._fields)
 
 
 def _repeats(calls: Calls) -> np.ndarray:
@@ -231,7 +231,7 @@ def _in_order(table: pd.DataFrame, cells: Cells | None) -> Calls:
     rest = [c for c in table.columns if c not in (*COLUMNS, *OPTIONAL)]
     out = pd.DataFrame(
         {
-            "user": by_name(table["user"]),
+            "user": sorted_categories(table["user"]),
             "t": table["t"].dt.tz_convert("UTC").dt.as_unit("ms"),
             "cell": pd.Series(pd.Categorical.from_codes(at["cell"], names, validate=False), table.index),
             "end_cell": pd.Series(

@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from mobpriv.datasets.wanted import MISSING, Wanted, plain_names
-from mobpriv.traces.table import Problem
+from mobpriv.traces.table import TableProblem
 
 LARGE = 1 << 25  # bytes: larger files are read in two threads
 BLOCK = 1 << 26  # bytes of a file read at a time
@@ -534,7 +534,7 @@ def _left_out(text: Text, kind: np.ndarray, header: int) -> list[LeftOut]:
     return found
 
 
-def unreadable(read: list[tuple[str, Lines]], user_of: Callable | None = lambda file: file) -> list[Problem]:
+def unreadable(read: list[tuple[str, Lines]], user_of: Callable | None = lambda file: file) -> list[TableProblem]:
     """The problems of files read by :func:`read_lines`, each with its first example: lines left out, cut files, empty files.
 
     ``read`` holds pairs of a file's name and its lines. ``user_of`` gives the user of a file; it is None if a file has several
@@ -547,11 +547,11 @@ def unreadable(read: list[tuple[str, Lines]], user_of: Callable | None = lambda 
             file, first = parts[0]
             users = len({user_of(file) for file, _ in parts}) if user_of else 0
             place, records = f"{file} line {first.first}", sum(part.lines for _, part in parts)
-            found.append(Problem(rule, records, users, -1, place, repr(first.text[:80]), remedy))
+            found.append(TableProblem(rule, records, users, -1, place, repr(first.text[:80]), remedy))
     empty = [file for file, lines in read if not lines.table.num_rows and all(part.rule == BLANK for part in lines.left_out)]
     if empty:
         more = f" and {len(empty) - 1} more" if len(empty) > 1 else ""
         users = len({user_of(file) for file in empty}) if user_of else 0
         remedy = "copy the file again if it should hold records"
-        found.append(Problem("file without records", 0, users, -1, f"{empty[0]}{more}", "", remedy))
+        found.append(TableProblem("file without records", 0, users, -1, f"{empty[0]}{more}", "", remedy))
     return found

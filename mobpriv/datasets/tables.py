@@ -1,7 +1,7 @@
 """Read any table of positions as ``Traces``: CSV and Parquet files with a mapping of column names.
 
 Every reader of this package returns ``(traces, left_out)``: the valid records, and a table of what was left out and why.
-``left_out`` has the columns of :class:`mobpriv.traces.table.Problem`. In addition to the rules of :func:`mobpriv.traces.table.without` it
+``left_out`` has the columns of :class:`mobpriv.traces.table.TableProblem`. In addition to the rules of :func:`mobpriv.traces.table.without` it
 has those of the readers (lines or times that cannot be read, files without records). Its columns:
 
 * ``place``: the file and the line;
@@ -29,7 +29,7 @@ from mobpriv.datasets.lines import BLANK, LeftOut, Lines, blocks, header_of, ope
 from mobpriv.datasets.lines import UNREADABLE as UNREADABLE_LINE
 from mobpriv.datasets.times import ROUNDED, UNROUNDED, Unclear, known_zone, rounded, times
 from mobpriv.datasets.wanted import MISSING, Wanted, plain_names
-from mobpriv.traces.table import COLUMNS, Problem, Traces, problem, without
+from mobpriv.traces.table import COLUMNS, TableProblem, Traces, problem, without
 
 NAMES = pa.dictionary(pa.int32(), pa.string())  # text with many repetitions
 ROLES = {  # of the columns of traces and calls, in words
@@ -155,7 +155,7 @@ def is_parquet(path: Path) -> bool:
 
 
 def as_records(
-    table: pd.DataFrame, found: list[Problem], source: str, where, time: str | None = None, zone: str | None = None
+    table: pd.DataFrame, found: list[TableProblem], source: str, where, time: str | None = None, zone: str | None = None
 ) -> tuple[Traces, pd.DataFrame]:
     """``(traces, left_out)`` of a table read from ``source``; ``where(row)`` names the place of a row in it.
 
@@ -170,7 +170,7 @@ def as_records(
 
 def sorted_out(
     table: pd.DataFrame,
-    found: list[Problem],
+    found: list[TableProblem],
     source: str,
     where,
     time: str | None,
@@ -200,11 +200,11 @@ def sorted_out(
     kept = range(len(table)) if keep.all() else np.flatnonzero(keep)
     records, left_out = without(table if keep.all() else table[keep])
     for p in left_out.itertuples(index=False, name=None):
-        p = Problem(*p)
+        p = TableProblem(*p)
         # repetitions are found after sorting, where the original rows are no longer known
         found.append(p if p.rule == "record repeated" else p._replace(row=int(kept[p.row])))
     found = [p if p.row < 0 else p._replace(place=source if p.rule == "record repeated" else where(p.row)) for p in found]
-    left_out = pd.DataFrame(found, columns=Problem._fields)
+    left_out = pd.DataFrame(found, columns=TableProblem._fields)
     lost = left_out[(left_out["records"] > 0) & (left_out["rule"] != BLANK)]
     if not len(records) and len(lost):
         worst = lost.loc[lost["records"].idxmax()]

@@ -14,7 +14,17 @@ from mobpriv.calls.table import Cells, as_cells
 from mobpriv.datasets import DATASETS, CallSet, Dataset, data_folder, load
 from mobpriv.datasets.times import known_zone
 from mobpriv.ground.geo import across_the_date_line, metres_per_degree
-from mobpriv.traces.table import EARLIEST, LATEST, Traces, by_user, most_active_days, rows, same_person, split_in_half, within
+from mobpriv.traces.table import (
+    EARLIEST,
+    LATEST,
+    Traces,
+    by_user,
+    most_active_days,
+    rows,
+    same_person,
+    split_in_half,
+    within_days,
+)
 
 CENTURY_DAYS = 36_525
 
@@ -85,7 +95,7 @@ def choose(
     except ValueError as error:
         raise ValueError(f"start must be an ISO date or time (got {start!r})" if start else str(error)) from None
     first = first.tz_localize("UTC") if first.tzinfo is None else first.tz_convert("UTC")
-    traces = within(traces, first, days)
+    traces = within_days(traces, first, days)
     if not len(traces):
         raise ValueError(f"no records in the {days} days from {first}: choose another start")
     words = (

@@ -22,8 +22,8 @@ from mobpriv.experiments import thesis_3
 from mobpriv.experiments.days import AttackSetting
 from mobpriv.ground.grid import SquareGrid
 from mobpriv.mechanisms import HMC, GeoI
-from mobpriv.mechanisms.alteration import CONFUSED, OUTCOMES, REPLACED, Alteration, alter, area_coverage
-from mobpriv.metrics.pairs import pairs
+from mobpriv.mechanisms.alteration import ALTERATION_OUTCOMES, CONFUSED, REPLACED, Alteration, alter, heat_map_coverage
+from mobpriv.metrics.pairs import row_ranges
 from mobpriv.traces.profiles import HeatMaps, heat_maps
 from mobpriv.traces.table import Traces, as_traces, by_user, milliseconds, rows
 
@@ -67,7 +67,7 @@ def shifted(mechanism: GeoI, traces: Traces, rng: np.random.Generator) -> Traces
     return as_traces(traces.assign(**{name: traces[name].to_numpy() + by for name, by in moved.items()}))
 
 
-def by_likeness(mechanism: HMC, traces: Traces) -> pd.DataFrame:
+def by_similarity(mechanism: HMC, traces: Traces) -> pd.DataFrame:
     """Rank the users towards whom ``mechanism`` could alter each trace, the most similar first: HMC's own V.
 
     One row per trace, one column per rank from 1. The order is that of Equation (4.6): falling area coverage, in case of ties
@@ -75,11 +75,11 @@ def by_likeness(mechanism: HMC, traces: Traces) -> pd.DataFrame:
     """
     maps, known = heat_maps(traces, mechanism.grid), mechanism.profiles
     owner = _owners(mechanism, maps.users)
-    there = np.flatnonzero(owner >= 0)
-    coverage, d = area_coverage(maps, known)[there], topsoe(maps, known)[there]
-    coverage[np.arange(len(there)), owner[there]] = -1.0  # the owner ranks last
+    has_owner = np.flatnonzero(owner >= 0)
+    coverage, d = heat_map_coverage(maps, known)[has_owner], topsoe(maps, known)[has_owner]
+    coverage[np.arange(len(has_owner)), owner[has_owner]] = -1.0  # the owner ranks last
     order = np.lexsort((d, -coverage))[:, :-1]
-    return pd.DataFrame(known.users.to_numpy(object)[order], maps.users[there], range(1, len(known.users)))
+    return pd.DataFrame(known.users.to_numpy(object)[order], maps.users[has_owner], range(1, len(known.users)))
 
 
 def altered_towards(mechanism: HMC, traces: Traces, targets: pd.Series) -> Alteration:
@@ -93,43 +93,47 @@ def altered_towards(mechanism: HMC, traces: Traces, targets: pd.Series) -> Alter
             f'a target can be named for HMC with k=1 and target="users" (got k={mechanism.k}, {mechanism.target!r})'
         )
     maps, known = heat_maps(traces, mechanism.grid), mechanism.profiles
-    own = mechanism.alter(traces)
-    owner, users = _owners(mechanism, maps.users), own.users.copy()
-    rows, told = [own.shares[[i]] for i in range(len(maps.users))], []
-    for i in np.flatnonzero(users["outcome"].isin([OUTCOMES[CONFUSED], OUTCOMES[REPLACED]])):
-        two = np.array([owner[i], _target(known, targets, maps.users[i], owner[i])])
-        one = _towards(mechanism, _some(maps, [i]), _some(known, two))
-        place = np.searchsorted(own.cells, one.cells)[one.shares.indices]
-        rows[i] = sparse.csr_array((one.shares.data, place, one.shares.indptr), shape=(1, len(own.cells)))
-        told.append(one.users)
-    if told:
-        altered = pd.concat(told)
+    hmc_result = mechanism.alter(traces)
+    owner, users = _owners(mechanism, maps.users), hmc_result.users.copy()
+    rows, altered_tables = [hmc_result.shares[[i]] for i in range(len(maps.users))], []
+    for i in np.flatnonzero(users["outcome"].isin([ALTERATION_OUTCOMES[CONFUSED], ALTERATION_OUTCOMES[REPLACED]])):
+        owner_and_target = np.array([owner[i], _target(known, targets, maps.users[i], owner[i])])
+        alteration = _towards(mechanism, _subset(maps, [i]), _subset(known, owner_and_target))
+        place = np.searchsorted(hmc_result.cells, alteration.cells)[alteration.shares.indices]
+        rows[i] = sparse.csr_array((alteration.shares.data, place, alteration.shares.indptr), shape=(1, len(hmc_result.cells)))
+        altered_tables.append(alteration.users)
+    if altered_tables:
+        altered = pd.concat(altered_tables)
         users.loc[altered.index, altered.columns] = altered
-    shares = sparse.vstack(rows, format="csr") if rows else own.shares
-    d = topsoe(HeatMaps(maps.users, own.cells, shares), known)
-    hers = np.where(owner < 0, np.inf, d[np.arange(len(owner)), owner])[:, None]
-    users["nearer"] = ((d < hers) | ((d == hers) & (np.arange(len(known.users)) < owner[:, None]))).sum(axis=1)
-    named = users["target"].dropna()
-    return Alteration(users, own.cells, shares, pd.DataFrame({"trace": named.index, "target": named.to_numpy()}))
+    shares = sparse.vstack(rows, format="csr") if rows else hmc_result.shares
+    d = topsoe(HeatMaps(maps.users, hmc_result.cells, shares), known)
+    owner_distance = np.where(owner < 0, np.inf, d[np.arange(len(owner)), owner])[:, None]
+    users["nearer"] = ((d < owner_distance) | ((d == owner_distance) & (np.arange(len(known.users)) < owner[:, None]))).sum(
+        axis=1
+    )
+    with_target = users["target"].dropna()
+    return Alteration(
+        users, hmc_result.cells, shares, pd.DataFrame({"trace": with_target.index, "target": with_target.to_numpy()})
+    )
 
 
-def _towards(mechanism: HMC, one: HeatMaps, two: HeatMaps) -> Alteration:
+def _towards(mechanism: HMC, trace_map: HeatMaps, profiles: HeatMaps) -> Alteration:
     """Alter one map for an adversary who knows two users, the owner and her target."""
     rule = mechanism.step, mechanism.least_step, mechanism.patience, mechanism.margin, mechanism.unlike
-    return alter(one, two, np.array([0]), *rule, rounding=mechanism.rounding, rounded_at=mechanism.rounded_at)
+    return alter(trace_map, profiles, np.array([0]), *rule, rounding=mechanism.rounding, rounded_at=mechanism.rounded_at)
 
 
 def _owners(mechanism: HMC, traces: pd.Index) -> np.ndarray:
     """Return the row of each trace's user among the known users, -1 if absent."""
-    named = mechanism.owners or {}
-    return mechanism.profiles.users.get_indexer([named.get(trace, trace) for trace in traces])
+    owner_of = mechanism.owners or {}
+    return mechanism.profiles.users.get_indexer([owner_of.get(trace, trace) for trace in traces])
 
 
-def _some(maps: HeatMaps, rows) -> HeatMaps:
+def _subset(maps: HeatMaps, rows) -> HeatMaps:
     """Return the maps of some users, in the cells that they have."""
     counts = maps.counts[rows]
-    there = np.unique(counts.indices)
-    return HeatMaps(maps.users[rows], maps.cells[there], counts[:, there])
+    visited = np.unique(counts.indices)
+    return HeatMaps(maps.users[rows], maps.cells[visited], counts[:, visited])
 
 
 def _target(known: HeatMaps, targets: pd.Series, trace: str, owner: int) -> int:
@@ -154,31 +158,31 @@ def origins(original: Traces, published: Traces, grid) -> np.ndarray:
 
     The two records are those around the record's time in its cell; of original records with the same time the last counts.
     """
-    of = pairs(original, published)
+    ranges = row_ranges(original, published)
     columns = [(milliseconds(t), t["lat"].to_numpy(), t["lng"].to_numpy()) for t in (original, published)]
     cells = [np.asarray(grid.cells(lat, lng), np.int64) for _, lat, lng in columns]
-    found = np.zeros(len(published), np.int64)
-    for i in range(len(of.users)):
-        before, after = slice(of.start[i], of.start[i + 1]), slice(of.first[i], of.last[i])
+    origin = np.zeros(len(published), np.int64)
+    for i in range(len(ranges.users)):
+        before, after = slice(ranges.start[i], ranges.start[i + 1]), slice(ranges.first[i], ranges.last[i])
         both = zip(columns, cells, (before, after), strict=True)
-        found[after] = _origins(*([c[part] for c in (*own, cell)] for own, cell, part in both))
-    return np.array(ORIGINS, object)[found]
+        origin[after] = _origins(*([c[part] for c in (*time_and_place, cell)] for time_and_place, cell, part in both))
+    return np.array(ORIGINS, object)[origin]
 
 
 def _origins(before: list, after: list) -> np.ndarray:
     """Return the origins of one user's records as numbers; ``before``, ``after``: time, lat, lng and cell of her records."""
-    passed, place = np.unique(before[3], return_inverse=True)
+    visited, place = np.unique(before[3], return_inverse=True)
     span = max(c[0].max(initial=0) for c in (before, after)) + 1  # ms: cell and time as one number that sorts
     order = np.argsort(place, kind="stable")
     key = place[order] * span + before[0][order]
-    cell = np.minimum(np.searchsorted(passed, after[3]), len(passed) - 1)
+    cell = np.minimum(np.searchsorted(visited, after[3]), len(visited) - 1)
     # the preceding record in its cell; at the time of the last record: the last but one
     first = np.searchsorted(key, cell * span + after[0], side="right") - 1
     ends = np.searchsorted(place[order], cell, side="right")
     first = np.minimum(first, ends - 2)
     successive = order[np.minimum(first + 1, len(order) - 1)] == order[first] + 1
-    alike = [np.column_stack(c[:3]).astype(float).copy().view("V24").ravel() for c in (before, after)]
-    return np.where(passed[cell] != after[3], 3, np.where(np.isin(alike[1], alike[0]), 0, np.where(successive, 1, 2)))
+    keys = [np.column_stack(c[:3]).astype(float).copy().view("V24").ravel() for c in (before, after)]
+    return np.where(visited[cell] != after[3], 3, np.where(np.isin(keys[1], keys[0]), 0, np.where(successive, 1, 2)))
 
 
 def by_average_rank(rankings: list[pd.DataFrame]) -> pd.DataFrame:
@@ -197,17 +201,17 @@ def by_vote(rankings: list[pd.DataFrame]) -> pd.DataFrame:
     votes = np.zeros(first.shape)
     for ranking in rankings:
         d = ranking.reindex(index=first.index, columns=first.columns).fillna(np.inf).to_numpy()
-        named = np.isfinite(d.min(axis=1, initial=np.inf))
-        votes[np.flatnonzero(named), d[named].argmin(axis=1)] += 1
+        has_answer = np.isfinite(d.min(axis=1, initial=np.inf))
+        votes[np.flatnonzero(has_answer), d[has_answer].argmin(axis=1)] += 1
     order = first.rank(axis=1, na_option="bottom").to_numpy() / (first.shape[1] + 1)  # below one vote
     return pd.DataFrame(order - votes, index=first.index, columns=first.columns)
 
 
 def accusations(ranking: pd.DataFrame, person: dict[str, str] | None = None) -> pd.Series:
     """Count how often an attack wrongly names each known user first; ``person`` as in :mod:`mobpriv.attacks.policies`."""
-    named, same = answer(ranking).dropna(), person or {}
-    wrong = [same.get(who, who) != same.get(trace, trace) for trace, who in named.items()]
-    return named[wrong].value_counts().reindex(ranking.columns, fill_value=0).rename("accusations")
+    answers, person_of = answer(ranking).dropna(), person or {}
+    wrong = [person_of.get(accused, accused) != person_of.get(trace, trace) for trace, accused in answers.items()]
+    return answers[wrong].value_counts().reindex(ranking.columns, fill_value=0).rename("accusations")
 
 
 def one_to_one(ranking: pd.DataFrame) -> pd.Series:
@@ -219,21 +223,21 @@ def one_to_one(ranking: pd.DataFrame) -> pd.Series:
     d = ranking.to_numpy(float)
     worst = np.nanmax(d, initial=0.0)
     rows, columns = linear_sum_assignment(np.where(np.isnan(d), 1 + worst * (1 + len(d)), d))
-    named = pd.Series(None, ranking.index, dtype=object, name="answer")
-    named.iloc[rows] = ranking.columns.to_numpy(object)[columns]
-    return named
+    answers = pd.Series(None, ranking.index, dtype=object, name="answer")
+    answers.iloc[rows] = ranking.columns.to_numpy(object)[columns]
+    return answers
 
 
-def found_among(own: pd.DataFrame, others: pd.DataFrame, users) -> pd.Series:
-    """Return whether :func:`one_to_one` names each user if her trace ranks as in ``own`` and all other traces as in ``others``.
+def reidentified_among(target_ranking: pd.DataFrame, other_ranking: pd.DataFrame, users) -> pd.Series:
+    """Return whether :func:`one_to_one` names each user if her trace ranks as in ``target_ranking`` and all others as in ``other_ranking``.
 
-    A user whose trace was erased in ``own`` is not re-identified.
+    A user whose trace was erased in ``target_ranking`` is not re-identified.
     """
-    found = {}
+    reidentified = {}
     for user in users:
-        table = pd.concat([others.drop(index=user, errors="ignore"), own.loc[own.index == user]])
-        found[user] = bool(user in own.index and one_to_one(table)[user] == user)
-    return pd.Series(found, dtype=bool, name="found")
+        table = pd.concat([other_ranking.drop(index=user, errors="ignore"), target_ranking.loc[target_ranking.index == user]])
+        reidentified[user] = bool(user in target_ranking.index and one_to_one(table)[user] == user)
+    return pd.Series(reidentified, dtype=bool, name="found")
 
 
 def points_of(setting: AttackSetting, dataset: str, points: str, source: str = "") -> pd.DataFrame | None:
@@ -244,16 +248,16 @@ def points_of(setting: AttackSetting, dataset: str, points: str, source: str = "
     """
     if not points:
         return city_points() if setting.data.synthetic else None
-    beside = Path(dataset).parent / points
-    found = read_points(beside if beside.is_file() else points)
+    next_to_data = Path(dataset).parent / points
+    table = read_points(next_to_data if next_to_data.is_file() else points)
     if not source:
-        return found
-    if "source" not in found:
-        raise ValueError(f"{points}: points_source needs a column source (got {', '.join(map(str, found.columns))})")
-    chosen = found[found["source"].astype(str).str.startswith(source)]
+        return table
+    if "source" not in table:
+        raise ValueError(f"{points}: points_source needs a column source (got {', '.join(map(str, table.columns))})")
+    chosen = table[table["source"].astype(str).str.startswith(source)]
     if not len(chosen):
-        there = ", ".join(sorted(found["source"].astype(str).unique())[:5])
-        raise ValueError(f"{points}: no point has a source that begins with {source!r} (there are: {there})")
+        available = ", ".join(sorted(table["source"].astype(str).unique())[:5])
+        raise ValueError(f"{points}: no point has a source that begins with {source!r} (there are: {available})")
     return chosen.reset_index(drop=True)
 
 
@@ -283,20 +287,20 @@ def utility(
     """
     plane = {"text": "ground", "program": "mercator"}[thesis_3.check_reading(reading)]
     users = by_user(original)[0]
-    near = points is not None and len(published)
+    has_points = points is not None and len(published)
     return pd.DataFrame(
         {
             "AC": metrics.area_coverage(original, published, SquareGrid(800.0, plane))["f_score"],
             "SD": metrics.spatial_distortion(original, published, plane),
             "STD": metrics.spatio_temporal_distortion(original, published, plane),
-            "DSP": metrics.surrounding_pois(original, published, points, plane=plane)["f_score"] if near else np.nan,
+            "DSP": metrics.surrounding_pois(original, published, points, plane=plane)["f_score"] if has_points else np.nan,
             "NVD": metrics.visits_distortion(original, published, *place, plane=plane)["distortion"],
         },
         index=users,
     )
 
 
-def levels(table: pd.DataFrame, successes: pd.Series) -> pd.Series:
+def utility_levels(table: pd.DataFrame, successes: pd.Series) -> pd.Series:
     """Classify the protected users' traces by utility (Table 4.1, Figure 4.11), one repetition; erased: both low."""
     ac, sd = table["AC"] >= HIGH_AC, table["SD"] <= HIGH_SD
     both = np.select([ac & sd, ac, sd], ["AC and SD high", "AC high only", "SD high only"], "both low")

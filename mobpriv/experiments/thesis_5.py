@@ -50,7 +50,7 @@ READINGS = ("text", "program")
 LENGTHS = {"sessions": 1800.0, "days": 86_400.0}  # s, of a sub-trace: Figures 5.3 and 5.4, 5.5 and 5.6
 
 
-class Setting(NamedTuple):
+class SubTraceSetting(NamedTuple):
     data: Dataset
     known: Traces  # the first 80 %, KD, uncut
     secret: Traces  # the other sub-traces, each under a name of its own
@@ -69,11 +69,14 @@ def prepare(
     days: int = 30,
     leave_out: str = "",
     most: int = 0,
-) -> Setting:
+) -> SubTraceSetting:
     """Choose the days (see :func:`mobpriv.experiments.days.choose`), the most active users, their past and sub-traces."""
-    seconds, border = LENGTHS[one_of("length", length, LENGTHS)], {"text": "ceiling", "program": "program"}[check(reading)]
+    seconds, border = (
+        LENGTHS[one_of("length", length, LENGTHS)],
+        {"text": "ceiling", "program": "program"}[check_reading(reading)],
+    )
     chosen = choose(dataset, start, days, leave_out, most)
-    traces = most_active(chosen.traces, active) if whole("active", active, 0) else chosen.traces
+    traces = most_active_users(chosen.traces, active) if whole("active", active, 0) else chosen.traces
     known, (secret, owner) = split_in_time(traces, seconds, 0.8, border)
     users = by_user(traces)[0]
     if len(users) < 2:
@@ -82,16 +85,16 @@ def prepare(
         raise ValueError(
             f"no user has enough {length} to hold some back: all {length} of every user are among the known 80 % (a user whose name changes counts as several)"
         )
-    second = same_person(traces)
-    person = {sub_trace: second.get(whose, whose) for sub_trace, whose in owner.items()}
+    second_names = same_person(traces)
+    person = {sub_trace: second_names.get(user, user) for sub_trace, user in owner.items()}
     words = chosen.selection
     if active and len(users) < len(by_user(chosen.traces)[0]):
         words += f". We use only the {len(users)} most active users, who have {shown(len(traces))} records"
     words += f". We attack {counted(len(owner), length[:-1])} of {counted(owner.nunique(), 'user')}; the first 80 % of each user's {length} are known"
-    return Setting(chosen.data, known, secret, owner.index, owner, person | second, words)
+    return SubTraceSetting(chosen.data, known, secret, owner.index, owner, person | second_names, words)
 
 
-def most_active(traces: Traces, users: int) -> Traces:
+def most_active_users(traces: Traces, users: int) -> Traces:
     """Keep the records of the ``users`` with the most records (§5.5.1), in case of ties the first by name."""
     _, offsets = by_user(traces)
     records = np.diff(offsets)
@@ -100,7 +103,7 @@ def most_active(traces: Traces, users: int) -> Traces:
     return rows(traces, np.repeat(chosen, records))
 
 
-def check(reading: str) -> str:
+def check_reading(reading: str) -> str:
     return one_of("reading", reading, READINGS)
 
 
@@ -110,7 +113,7 @@ def attacks(length: str = "sessions", reading: str = "text", seed: int = 0) -> l
     ``seed`` is that of ILL-Attack, which is trained at random.
     """
     delta = LENGTHS[one_of("length", length, LENGTHS)]
-    if check(reading) == "program":
+    if check_reading(reading) == "program":
         return [
             ILLAttack(delta, hour="program", zero_count=True, seed=seed),
             APAttack(800.0, plane="mercator", unit="bits"),
@@ -119,18 +122,18 @@ def attacks(length: str = "sessions", reading: str = "text", seed: int = 0) -> l
     return [ILLAttack(delta, seed=seed), APAttack(800.0), POIAttack(500.0, 900.0)]
 
 
-def mechanisms(setting: Setting, reading: str = "text") -> dict:
+def mechanisms(setting: SubTraceSetting, reading: str = "text") -> dict:
     """Return no protection and the four LPPMs configured as in §5.5.2, by their names in figures and results.
 
     HMC knows what the adversary knows, and the owner of each attacked sub-trace.
     """
-    plane = {"text": "ground", "program": "mercator"}[check(reading)]
+    plane = {"text": "ground", "program": "mercator"}[check_reading(reading)]
     confusion = replace(thesis_4.hmc(setting, reading), owners=setting.owner.to_dict())
     used = [Nothing(), GeoI(epsilon=0.01, plane=plane), Promesse(alpha=200.0, plane=plane), TriLateration(1000.0, plane=plane)]
     return {mechanism.name: mechanism for mechanism in [*used, confusion]}
 
 
-def joined(setting: Setting) -> Traces:
+def joined(setting: SubTraceSetting) -> Traces:
     """Join the attacked sub-traces of each user under her own name: §5.2's data publishing scenario."""
     return of_owners(setting.secret, setting.owner)
 
@@ -140,22 +143,22 @@ def of_owners(sub_traces: Traces, owner: pd.Series) -> Traces:
     return as_traces(sub_traces.assign(user=owner[sub_traces["user"].astype(str)].to_numpy()))
 
 
-def with_own_counts(published: Traces, before: Traces) -> Traces:
+def with_original_counts(published: Traces, before: Traces) -> Traces:
     """Give each published sub-trace as many records as it had ``before``.
 
     The records are chosen evenly, first and last included, and repeated if there are too few.
     """
-    (users, offsets), (old, ends) = by_user(published), by_user(before)
-    have, want = np.diff(offsets), np.diff(ends)[old.get_indexer(users)]
-    within = np.arange(want.sum()) - np.repeat(np.cumsum(want) - want, want)
+    (users, offsets), (users_before, ends) = by_user(published), by_user(before)
+    have, want = np.diff(offsets), np.diff(ends)[users_before.get_indexer(users)]
+    index = np.arange(want.sum()) - np.repeat(np.cumsum(want) - want, want)
     step = (have - 1) / np.maximum(want - 1, 1)
-    place = np.repeat(offsets[:-1], want) + np.rint(within * np.repeat(step, want)).astype(np.int64)
+    place = np.repeat(offsets[:-1], want) + np.rint(index * np.repeat(step, want)).astype(np.int64)
     return published.take(place).reset_index(drop=True)
 
 
-def days_of(setting: Setting) -> tuple[pd.Series, pd.Series]:
+def days_of(setting: SubTraceSetting) -> tuple[pd.Series, pd.Series]:
     """Return the day of each attacked session, and the user of each day: slices of 24 hours from her first record (§5.5.4)."""
-    first, begins = (_first_moments(of) for of in (setting.known, setting.secret))
+    first, begins = (_first_moments(traces) for traces in (setting.known, setting.secret))
     after = begins[setting.users].to_numpy() - first[setting.owner].to_numpy()
     number = pd.Series(after // int(1000 * LENGTHS["days"]), setting.users)
     day = setting.owner + " " + number.astype(str)
@@ -168,27 +171,27 @@ def _first_moments(traces: Traces) -> pd.Series:
     return pd.Series(milliseconds(traces)[offsets[:-1]], users)
 
 
-def shared_by(setting: Setting, grid) -> np.ndarray:
+def shared_by(setting: SubTraceSetting, grid) -> np.ndarray:
     """Return for each attacked sub-trace the share of other users whose known trace has visited all its cells of ``grid``."""
     known, secret = heat_maps(setting.known, grid), heat_maps(setting.secret, grid)
     cells = np.union1d(known.cells, secret.cells)
-    been, passes = (_visited(of, cells) for of in (known, secret))
-    everywhere = (passes @ been.T).toarray() == passes.sum(axis=1)[:, None]
-    hers = known.users.get_indexer(setting.owner[secret.users])
-    everywhere[np.arange(len(hers)), hers] = False
+    known_cells, secret_cells = (_visited(maps, cells) for maps in (known, secret))
+    everywhere = (secret_cells @ known_cells.T).toarray() == secret_cells.sum(axis=1)[:, None]
+    owner_row = known.users.get_indexer(setting.owner[secret.users])
+    everywhere[np.arange(len(owner_row)), owner_row] = False
     return pd.Series(everywhere.sum(axis=1) / (len(known.users) - 1), secret.users)[setting.users].to_numpy()
 
 
-def _visited(of: HeatMaps, cells: np.ndarray) -> csr_array:
+def _visited(maps: HeatMaps, cells: np.ndarray) -> csr_array:
     """Return 1 where a trace has been, one column per cell of ``cells``."""
-    column = np.searchsorted(cells, of.cells)[of.counts.indices]
-    return csr_array((np.ones(len(column), np.int64), column, of.counts.indptr), shape=(len(of.users), len(cells)))
+    column = np.searchsorted(cells, maps.cells)[maps.counts.indices]
+    return csr_array((np.ones(len(column), np.int64), column, maps.counts.indptr), shape=(len(maps.users), len(cells)))
 
 
-def rates(found: Sequence[dict], owner: pd.Series) -> dict:
+def rates(runs: Sequence[dict], owner: pd.Series) -> dict:
     """Compute the results of Figures 5.3 to 5.6.
 
-    ``found``: for each run, mechanism -> attack -> whether it re-identifies each sub-trace.
+    ``runs``: for each run, mechanism -> attack -> whether it re-identifies each sub-trace.
 
     A sub-trace counts by its share of runs with a re-identification. Intervals are over users, not over sub-traces, because
     those of one user are similar.
@@ -197,22 +200,24 @@ def rates(found: Sequence[dict], owner: pd.Series) -> dict:
     * "lead": ILL-Attack's rate minus another attack's.
     * "apart": ILL-Attack's rate under one mechanism minus that under another.
     """
-    whose, results, share = owner.to_numpy(), {"attacked": len(owner), "users": int(owner.nunique()), "runs": len(found)}, {}
-    for mechanism, attack in ((m, a) for m in found[0] for a in found[0][m]):
-        hits = np.array([run[mechanism][attack] for run in found], float)
+    users, results, share = owner.to_numpy(), {"attacked": len(owner), "users": int(owner.nunique()), "runs": len(runs)}, {}
+    for mechanism, attack in ((m, a) for m in runs[0] for a in runs[0][m]):
+        hits = np.array([run[mechanism][attack] for run in runs], float)
         share[attack, mechanism] = hits.mean(axis=0)
-        results[f"rate.{attack}.{mechanism}"] = estimates.clustered_rate(hits.mean(axis=0), whose)
+        results[f"rate.{attack}.{mechanism}"] = estimates.clustered_rate(hits.mean(axis=0), users)
         if hits.std(axis=0).any():
             results[f"drawn.{attack}.{mechanism}"] = estimates.spread(hits.mean(axis=1))
-    for (attack, mechanism), own in share.items():
+    for (attack, mechanism), hit_share in share.items():
         if mechanism != "none":
-            results[f"change.{attack}.{mechanism}"] = estimates.clustered_difference(own, share[attack, "none"], whose)
+            results[f"change.{attack}.{mechanism}"] = estimates.clustered_difference(hit_share, share[attack, "none"], users)
         if attack != "ILL-Attack":
-            results[f"lead.{attack}.{mechanism}"] = estimates.clustered_difference(share["ILL-Attack", mechanism], own, whose)
-    for one, other in permutations((m for m in found[0] if m != "none"), 2):
+            results[f"lead.{attack}.{mechanism}"] = estimates.clustered_difference(
+                share["ILL-Attack", mechanism], hit_share, users
+            )
+    for one, other in permutations((m for m in runs[0] if m != "none"), 2):
         both = share["ILL-Attack", one], share["ILL-Attack", other]
-        results[f"apart.{one}.{other}"] = estimates.clustered_difference(*both, whose)
-    results["gap"] = estimates.clustered_difference(share["AP-Attack", "none"], share["POI-Attack", "none"], whose)
+        results[f"apart.{one}.{other}"] = estimates.clustered_difference(*both, users)
+    results["gap"] = estimates.clustered_difference(share["AP-Attack", "none"], share["POI-Attack", "none"], users)
     return results
 
 
@@ -248,7 +253,7 @@ AT_ONCE = 1 << 23  # pairs of sub-traces whose divergences are in memory at one 
 
 
 @dataclass(frozen=True)
-class SomeFeatures(ILLAttack):
+class FeatureSubset(ILLAttack):
     """ILL-Attack with only some groups of Table 5.1's features; with all groups it is ILL-Attack.
 
     Each node still considers ``max_features`` of the remaining features, at least one.
@@ -309,9 +314,9 @@ class LogisticRegression:
         self.model.fit(self.standardised(values), owner)
 
     def standardised(self, examples) -> csr_array:
-        values, full = csc_array(examples, dtype=float), self.centre != 0
-        moved = (values[:, full].toarray() - self.centre[full]) / self.scale[full]
-        return csr_array(hstack([csc_array(moved), values[:, ~full] @ diags_array(1 / self.scale[~full])]))
+        values, dense = csc_array(examples, dtype=float), self.centre != 0
+        moved = (values[:, dense].toarray() - self.centre[dense]) / self.scale[dense]
+        return csr_array(hstack([csc_array(moved), values[:, ~dense] @ diags_array(1 / self.scale[~dense])]))
 
     def predict_proba(self, examples) -> np.ndarray:
         return self.model.predict_proba(self.standardised(examples))
@@ -338,8 +343,8 @@ def feature_groups(length: str, trees: int = 100, seed: int = 0) -> dict[str, IL
     ill, groups = replace(attacks(length, seed=seed)[0], trees=trees), groups_of(length)
     without = {f"without {one}": tuple(other for other in groups if other != one) for one in groups}
     alone = {f"{one} alone": (one,) for one in groups}
-    own = {part.name: getattr(ill, part.name) for part in fields(ill)}
-    return {name: SomeFeatures(**own, groups=kept) for name, kept in (without | alone).items()}
+    settings = {part.name: getattr(ill, part.name) for part in fields(ill)}
+    return {name: FeatureSubset(**settings, groups=kept) for name, kept in (without | alone).items()}
 
 
 def nearest_past(known: SubTraces, anonymous: Traces, grid, k: int = 1) -> pd.DataFrame:
@@ -355,18 +360,18 @@ def nearest_past(known: SubTraces, anonymous: Traces, grid, k: int = 1) -> pd.Da
     order = np.argsort(owner, kind="stable")
     users, first = np.unique(owner[order], return_index=True)
     ends = np.r_[first[1:], len(order)]
-    theirs = HeatMaps(past.users[order], past.cells, past.counts[order])
+    past_by_owner = HeatMaps(past.users[order], past.cells, past.counts[order])
     nearest, step = np.empty((len(now.users), len(users))), max(1, AT_ONCE // max(len(order), 1))
     for start in range(0, len(now.users), step):
-        some = slice(start, start + step)
-        d = topsoe(HeatMaps(now.users[some], now.cells, now.counts[some]), theirs)
+        block = slice(start, start + step)
+        d = topsoe(HeatMaps(now.users[block], now.cells, now.counts[block]), past_by_owner)
         for user, (begin, end) in enumerate(zip(first, ends, strict=True)):
             least = min(k, end - begin)
-            nearest[some, user] = np.partition(d[:, begin:end], least - 1, axis=1)[:, :least].mean(axis=1)
+            nearest[block, user] = np.partition(d[:, begin:end], least - 1, axis=1)[:, :least].mean(axis=1)
     return pd.DataFrame(nearest, index=now.users, columns=pd.Index(users, dtype="str", name="user"))
 
 
-def by_lot(ranking: pd.DataFrame, owner: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+def random_tie_breaking(ranking: pd.DataFrame, owner: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     """Return each trace's chance that a random one of the nearest users is the true one, and the number of nearest users.
 
     The policies settle ties against the adversary. Heat maps of one cell each are equal, so short traces often tie. To measure
@@ -374,11 +379,11 @@ def by_lot(ranking: pd.DataFrame, owner: pd.Series) -> tuple[np.ndarray, np.ndar
     """
     d = ranking.loc[owner.index].to_numpy()
     nearest = d <= d.min(axis=1, keepdims=True) + TIE
-    mine = nearest[np.arange(len(d)), ranking.columns.get_indexer(owner)]
-    return mine / nearest.sum(axis=1), nearest.sum(axis=1)
+    names_owner = nearest[np.arange(len(d)), ranking.columns.get_indexer(owner)]
+    return names_owner / nearest.sum(axis=1), nearest.sum(axis=1)
 
 
-def unlearned(setting: Setting, length: str) -> dict[str, pd.DataFrame]:
+def untrained_rankings(setting: SubTraceSetting, length: str) -> dict[str, pd.DataFrame]:
     """Return rankings without training: AP-Attack, the past cut, with ILL-Attack's cells, with more neighbours."""
     ill, ap, _ = attacks(length)
     past, s2 = slices(setting.known, ill.delta), S2Grid(ill.level)

@@ -20,10 +20,10 @@ import pandas as pd
 
 from mobpriv.attacks.policies import reidentified
 from mobpriv.experiments import thesis_5
-from mobpriv.experiments.thesis_5 import Setting
+from mobpriv.experiments.thesis_5 import SubTraceSetting
 from mobpriv.ground.grid import SquareGrid
 from mobpriv.mechanisms import Hybrid
-from mobpriv.mechanisms.hybrid import Chosen
+from mobpriv.mechanisms.hybrid import ProxyResult
 from mobpriv.metrics import area_coverage
 from mobpriv.traces.sub_traces import split_in_time
 from mobpriv.traces.table import Traces, as_traces
@@ -50,7 +50,7 @@ def prepare(
     days: int = 30,
     leave_out: str = "",
     most: int = 0,
-) -> Setting:
+) -> SubTraceSetting:
     """Choose the days of the users' last fifth, to protect and attack; the earlier days are known.
 
     §6.4.2: "80 % for training and 20 % for testing".
@@ -64,11 +64,11 @@ def attacks(known: Traces, reading: str = "text", seed: int = 0, shift: tuple[fl
     ``shift``: of AP-Attack's grid, north and east, as a share of a cell.
     """
     ill, ap, poi = thesis_5.attacks("days", reading, seed)
-    shifted = replace(ap, grid=SquareGrid(ap.cell, ap.plane, tuple(shift)))
-    return [attack.fit(known) for attack in (ill, shifted, poi)]
+    shifted_ap = replace(ap, grid=SquareGrid(ap.cell, ap.plane, tuple(shift)))
+    return [attack.fit(known) for attack in (ill, shifted_ap, poi)]
 
 
-def mechanisms(setting: Setting, reading: str = "text", known: Traces | None = None) -> list:
+def mechanisms(setting: SubTraceSetting, reading: str = "text", known: Traces | None = None) -> list:
     """Return Geo-I, Promesse, TriLateration and HMC of §6.4.1; HMC uses the users of ``known``, by default all known data."""
     used = thesis_5.mechanisms(setting if known is None else setting._replace(known=known), reading)
     return [used[name] for name in MECHANISMS]
@@ -79,31 +79,31 @@ def coverage(original: Traces, protected: Traces) -> pd.Series:
     return area_coverage(original, protected)["f_score"]
 
 
-def whole_traces(setting: Setting) -> Setting:
+def full_traces(setting: SubTraceSetting) -> SubTraceSetting:
     """Join the attacked days of each user under her own name, as for a publisher (§6.3)."""
     users = pd.Index(setting.owner.unique())
     person = setting.person | {user: setting.person.get(user, user) for user in users}
     return setting._replace(secret=thesis_5.joined(setting), users=users, owner=pd.Series(users, users), person=person)
 
 
-def proxy(setting: Setting, fitted: Sequence, reading: str = "text", known: Traces | None = None) -> Hybrid:
+def proxy(setting: SubTraceSetting, fitted: Sequence, reading: str = "text", known: Traces | None = None) -> Hybrid:
     """Return Hybrid-LPPM configured as in §6.4.1: each attack has the weight 1."""
     return Hybrid(mechanisms(setting, reading, known), fitted, coverage, owners=setting.person)
 
 
-def published(hybrid: Hybrid, setting: Setting, seed: int = 0) -> Chosen:
+def run_proxy(hybrid: Hybrid, setting: SubTraceSetting, seed: int = 0) -> ProxyResult:
     """Return the proxy's output for the attacked sub-traces; ``seed``: of the mechanisms."""
     return hybrid.choose(setting.secret, np.random.default_rng(seed))
 
 
-def trial(setting: Setting, reading: str = "text", seed: int = 0) -> Trial:
+def trial(setting: SubTraceSetting, reading: str = "text", seed: int = 0) -> Trial:
     """Run §6.4.2 once: the proxy and the adversary have the same attacks; ``seed``: of the mechanisms and of ILL-Attack."""
     fitted = attacks(setting.known, reading, seed)
-    chosen = published(proxy(setting, fitted, reading), setting, seed)
+    chosen = run_proxy(proxy(setting, fitted, reading), setting, seed)
     return Trial(hits(fitted, chosen.tried, setting), chosen.utility, chosen.mechanism)
 
 
-def hits(fitted: Sequence, tried: dict[str, Traces], setting: Setting) -> dict[str, pd.DataFrame]:
+def hits(fitted: Sequence, tried: dict[str, Traces], setting: SubTraceSetting) -> dict[str, pd.DataFrame]:
     """Return what each attack re-identifies: its name -> one row per sub-trace, one column per mechanism."""
     return {
         attack.name: pd.DataFrame(
@@ -113,9 +113,9 @@ def hits(fitted: Sequence, tried: dict[str, Traces], setting: Setting) -> dict[s
     }
 
 
-def protected(found: dict[str, pd.DataFrame]) -> pd.DataFrame:
+def fully_protected(hit_tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """Return which sub-traces no attack re-identifies ("fully protected", §6.4.2), one column per mechanism."""
-    return sum(table.astype(int) for table in found.values()) == 0
+    return sum(table.astype(int) for table in hit_tables.values()) == 0
 
 
 def of_chosen(table: pd.DataFrame, mechanism: pd.Series) -> pd.Series:
@@ -124,8 +124,8 @@ def of_chosen(table: pd.DataFrame, mechanism: pd.Series) -> pd.Series:
     return pd.Series(table.to_numpy()[np.arange(len(table)), column], table.index, name="Hybrid-LPPM")
 
 
-def knowledge_in_two(setting: Setting) -> tuple[Traces, Traces]:
+def knowledge_in_two(setting: SubTraceSetting) -> tuple[Traces, Traces]:
     """Split KD into each user's earlier and later days, half each: for a proxy and an adversary with different knowledge."""
     earlier, later = split_in_time(setting.known, 86_400.0, 0.5)
-    own = later.traces.assign(user=later.traces["user"].astype(str).map(later.owner))
-    return earlier, as_traces(own)
+    later_traces = later.traces.assign(user=later.traces["user"].astype(str).map(later.owner))
+    return earlier, as_traces(later_traces)

@@ -127,7 +127,7 @@ def to_degrees(x, y, plane: str = "ground") -> tuple[np.ndarray, np.ndarray]:
 
 
 @numba.njit(inline="always")
-def step(x, y, sx, sy, i, j):
+def displacement(x, y, sx, sy, i, j):
     """Metres (east, north) from point i to point j of one point set."""
     return 0.5 * (sx[i] + sx[j]) * (x[j] - x[i]), 0.5 * (sy[i] + sy[j]) * (y[j] - y[i])
 
@@ -139,14 +139,14 @@ def towards(x, y, sx, sy, dx, dy, metres, d, ground):
     if ground:  # the scale changes along the line: correct the share by the distance it yields
         for _ in range(2):
             sx1, sy1 = metres_per_degree_at(y + share * dy)
-            got = np.sqrt((0.5 * (sx + sx1) * share * dx) ** 2 + (0.5 * (sy + sy1) * share * dy) ** 2)
-            share = min(share * metres / got, 1.0) if got > 0 else 1.0
+            reached = np.sqrt((0.5 * (sx + sx1) * share * dx) ** 2 + (0.5 * (sy + sy1) * share * dy) ** 2)
+            share = min(share * metres / reached, 1.0) if reached > 0 else 1.0
         sx, sy = metres_per_degree_at(y + share * dy)
     return x + share * dx, y + share * dy, sx, sy
 
 
 @numba.njit
-def moved(lat, lng, east, north):
+def displaced(lat, lng, east, north):
     """The degrees at (east, north) metres on the ground from a position; :func:`distance` returns hypot(east, north) for them.
 
     The longitude is not wrapped into [-180, 180). Within 1° of a pole the direction "east" turns along the way. There the step
@@ -171,7 +171,7 @@ def moved(lat, lng, east, north):
 def _move(lat, lng, east, north):
     to_lat, to_lng = np.empty_like(lat), np.empty_like(lng)
     for i in numba.prange(len(lat)):
-        to_lat[i], to_lng[i] = moved(lat[i], lng[i], east[i], north[i])
+        to_lat[i], to_lng[i] = displaced(lat[i], lng[i], east[i], north[i])
     return to_lat, to_lng
 
 

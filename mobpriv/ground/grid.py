@@ -169,9 +169,9 @@ class AreaGrid:
             object.__setattr__(self, name, positive(name, getattr(self, name), "m"))
         for name in ("columns", "rows"):
             object.__setattr__(self, name, whole(name, getattr(self, name), 1))
-        for name, most in (("south", 90), ("west", 180)):
-            rule = f"must lie in [-{most}, {most}] degrees; are south and west swapped?"
-            object.__setattr__(self, name, between(name, getattr(self, name), -most, most, rule))
+        for name, limit in (("south", 90), ("west", 180)):
+            rule = f"must lie in [-{limit}, {limit}] degrees; are south and west swapped?"
+            object.__setattr__(self, name, between(name, getattr(self, name), -limit, limit, rule))
         if self._arc + self.height > meridian_arc(90.0):
             raise ValueError(f"the area reaches beyond the pole: {self.height} m northwards from latitude {self.south}")
         if self.width > 360 * self._metres_per_degree_east:

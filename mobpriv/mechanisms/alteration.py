@@ -17,7 +17,7 @@ from mobpriv.attacks.ap import topsoe
 from mobpriv.traces.profiles import HeatMaps
 
 NOT_NEEDED, CONFUSED, REPLACED, UNKNOWN = range(4)
-OUTCOMES = ("not needed", "confused", "replaced", "not known")
+ALTERATION_OUTCOMES = ("not needed", "confused", "replaced", "not known")
 TARGETS = ("users", "mean", "population")
 ROUNDINGS = ("up", "nearest", "remainder")
 ROUNDED_AT = ("end", "rule", "iteration")
@@ -53,7 +53,7 @@ def alter(
     known: HeatMaps,
     owner: np.ndarray,  # for each trace its user's row in `known`, -1 if she is not known
     step: float,
-    least: float,
+    least_step: float,
     patience: int,
     margin: float,
     unlike: str,
@@ -64,64 +64,71 @@ def alter(
 ) -> Alteration:
     """Apply Algorithm 1 to every row of ``maps``; the parameters are those of :class:`mobpriv.mechanisms.HMC`."""
     d = topsoe(maps, known)
-    enough = k if target == "users" else 1  # number of other users that must be nearer
-    outcome = np.where(owner < 0, UNKNOWN, np.where(_nearer(d, owner) < enough, CONFUSED, NOT_NEEDED))
+    required = k if target == "users" else 1  # number of other users that must be nearer
+    outcome = np.where(owner < 0, UNKNOWN, np.where(_nearer(d, owner) < required, CONFUSED, NOT_NEEDED))
     at_risk = np.flatnonzero(outcome == CONFUSED)
-    coverage = area_coverage(maps, known)
+    coverage = heat_map_coverage(maps, known)
     chosen = _targets(coverage, d, owner, at_risk, 0 if target == "population" else k)
     cells = np.union1d(maps.cells, known.cells)
-    h, p = _on(cells, maps), _on(cells, known)
-    everybody = np.asarray(p.sum(axis=0)).ravel() if target == "population" else None
+    h, p = _in_cells(cells, maps), _in_cells(cells, known)
+    all_shares = np.asarray(p.sum(axis=0)).ravel() if target == "population" else None
     records = np.asarray(maps.counts.sum(axis=1), float)
     rows, iterations = [h[[i]] for i in range(len(owner))], np.zeros(len(owner), np.int64)
     before, after = np.full(len(owner), np.nan), np.full((2, len(owner)), np.nan)
-    how = patience, margin, unlike == "exclusion", ROUNDINGS.index(rounding), ROUNDED_AT.index(rounded_at)
+    rule = patience, margin, unlike == "exclusion", ROUNDINGS.index(rounding), ROUNDED_AT.index(rounded_at)
     for i in at_risk:
-        hers, own = h[[i]], p[[owner[i]]]
-        goals = [p[[j]] for j in chosen[i]] if target != "population" else [_elsewhere(everybody, own, hers)]
-        like = _mean(goals)
+        original, owner_profile = h[[i]], p[[owner[i]]]
+        target_maps = (
+            [p[[j]] for j in chosen[i]] if target != "population" else [_population_map(all_shares, owner_profile, original)]
+        )
+        combined_target = _mean(target_maps)
         if target == "mean":
-            goals = [like]
-        u, v, *each = (_dense_at(hers.indices, m) for m in (own, like, *goals))
-        before[i] = _farthest(hers.data, np.array(each))
-        share, iterations[i], records[i], done = _iterate(hers.data, u, v, np.array(each), records[i], step, least, *how)
+            target_maps = [combined_target]
+        u, v, *each = (_dense_at(original.indices, m) for m in (owner_profile, combined_target, *target_maps))
+        before[i] = _farthest(original.data, np.array(each))
+        share, iterations[i], records[i], done = _iterate(
+            original.data, u, v, np.array(each), records[i], step, least_step, *rule
+        )
         if done:
-            rows[i] = csr_array((share, hers.indices, [0, len(share)]), shape=(1, len(cells)))
+            rows[i] = csr_array((share, original.indices, [0, len(share)]), shape=(1, len(cells)))
         else:
-            outcome[i], rows[i], records[i] = REPLACED, like, maps.counts[[i]].sum()
-        ends = rows[i].data, np.array([_dense_at(rows[i].indices, m) for m in (own, *goals)])
-        after[:, i] = _divergence(ends[0], ends[1][0]), _farthest(ends[0], ends[1][1:])
+            outcome[i], rows[i], records[i] = REPLACED, combined_target, maps.counts[[i]].sum()
+        final = rows[i].data, np.array([_dense_at(rows[i].indices, m) for m in (owner_profile, *target_maps)])
+        after[:, i] = _divergence(final[0], final[1][0]), _farthest(final[0], final[1][1:])
     shares = csr_array((0, len(cells))) if not rows else csr_array(_stacked(rows, len(cells)))
-    every, first = np.arange(len(owner)), np.array([own[0] if len(own) else -1 for own in chosen], int)
-    own_before = np.where(owner >= 0, d[every, owner], np.nan)
+    each_trace, first = (
+        np.arange(len(owner)),
+        np.array([target_rows[0] if len(target_rows) else -1 for target_rows in chosen], int),
+    )
+    owner_distance = np.where(owner >= 0, d[each_trace, owner], np.nan)
     columns = {
-        "outcome": np.array(OUTCOMES, object)[outcome],
+        "outcome": np.array(ALTERATION_OUTCOMES, object)[outcome],
         "target": np.where(first >= 0, known.users.to_numpy(object)[first], None),
         "iterations": iterations,
-        "coverage": np.where(first >= 0, coverage[every, first], np.nan),
-        "own_before": own_before,
-        "own": np.where(np.isnan(after[0]), own_before, after[0]),
+        "coverage": np.where(first >= 0, coverage[each_trace, first], np.nan),
+        "own_before": owner_distance,
+        "own": np.where(np.isnan(after[0]), owner_distance, after[0]),
         "target_before": before,
         "target_after": after[1],
         "nearer": _nearer(topsoe(HeatMaps(maps.users, cells, shares), known), owner),
         "held": np.rint(records).astype(np.int64),
     }
-    pairs = [(trace, known.users[j]) for trace, own in zip(maps.users, chosen, strict=True) for j in own]
+    pairs = [(trace, known.users[j]) for trace, target_rows in zip(maps.users, chosen, strict=True) for j in target_rows]
     targets = pd.DataFrame(pairs, columns=["trace", "target"])
     return Alteration(pd.DataFrame(columns, index=maps.users), cells, shares, targets)
 
 
 def _nearer(d: np.ndarray, owner: np.ndarray) -> np.ndarray:
     """How many users are nearer to each trace than its owner; ties go to the first known; all if the owner is not known."""
-    own = d[np.arange(len(owner)), owner][:, None]
+    owner_distance = d[np.arange(len(owner)), owner][:, None]
     first = np.arange(d.shape[1]) < owner[:, None]
-    return np.where(owner < 0, d.shape[1], ((d < own) | ((d == own) & first)).sum(axis=1))
+    return np.where(owner < 0, d.shape[1], ((d < owner_distance) | ((d == owner_distance) & first)).sum(axis=1))
 
 
-def area_coverage(maps: HeatMaps, known: HeatMaps) -> np.ndarray:
+def heat_map_coverage(maps: HeatMaps, known: HeatMaps) -> np.ndarray:
     """AC, Equations (4.11) to (4.13), of every map with every profile: the F-score of their sets of cells, (maps, known)."""
     cells = np.union1d(maps.cells, known.cells)
-    a, b = (_on(cells, m) for m in (maps, known))
+    a, b = (_in_cells(cells, m) for m in (maps, known))
     sizes = np.diff(a.indptr)[:, None] + np.diff(b.indptr)
     a, b = (csr_array((np.ones(len(m.data)), m.indices, m.indptr), shape=m.shape) for m in (a, b))
     return 2 * (a @ b.T).toarray() / sizes
@@ -145,23 +152,23 @@ def _mean(maps: list[csr_array]) -> csr_array:
     return mean
 
 
-def _elsewhere(everybody: np.ndarray, own: csr_array, hers: csr_array) -> csr_array:
+def _population_map(all_shares: np.ndarray, owner_profile: csr_array, original: csr_array) -> csr_array:
     """The mean map of all other known users, restricted to the cells of her trace, in shares that sum to 1."""
-    there = everybody[hers.indices] - _dense_at(hers.indices, own)
-    there = np.maximum(there, 0.0)  # in a cell that is hers alone rounding may leave a negative share
-    if not there.sum() > 1e-9:
-        there = np.ones(len(there))  # no other user was ever there: any map of these cells will do
-    return csr_array((there / there.sum(), hers.indices, [0, len(there)]), shape=hers.shape)
+    others = all_shares[original.indices] - _dense_at(original.indices, owner_profile)
+    others = np.maximum(others, 0.0)  # in a cell that is hers alone rounding may leave a negative share
+    if not others.sum() > 1e-9:
+        others = np.ones(len(others))  # no other user was ever there: any map of these cells will do
+    return csr_array((others / others.sum(), original.indices, [0, len(others)]), shape=original.shape)
 
 
-def _on(cells: np.ndarray, maps: HeatMaps) -> csr_array:
+def _in_cells(cells: np.ndarray, maps: HeatMaps) -> csr_array:
     """The shares of maps in columns for ``cells``, a superset of theirs; indices sorted."""
     shares = maps.shares
-    moved = csr_array(
+    aligned = csr_array(
         (shares.data, np.searchsorted(cells, maps.cells)[shares.indices], shares.indptr), (len(maps.users), len(cells))
     )
-    moved.sort_indices()
-    return moved
+    aligned.sort_indices()
+    return aligned
 
 
 def _stacked(rows: list, columns: int) -> csr_array:
@@ -170,11 +177,11 @@ def _stacked(rows: list, columns: int) -> csr_array:
     return csr_array((data, indices, indptr), shape=(len(rows), columns))
 
 
-def _dense_at(columns: np.ndarray, one: csr_array) -> np.ndarray:
+def _dense_at(columns: np.ndarray, row: csr_array) -> np.ndarray:
     """The shares of a map of one row in the given columns."""
-    place = np.searchsorted(one.indices, columns)
-    there = np.append(one.indices, -1)[place] == columns
-    return np.where(there, np.append(one.data, 0.0)[place], 0.0)
+    position = np.searchsorted(row.indices, columns)
+    present = np.append(row.indices, -1)[position] == columns
+    return np.where(present, np.append(row.data, 0.0)[position], 0.0)
 
 
 @numba.njit(cache=True)
@@ -189,14 +196,14 @@ def _divergence(h, p):
 
 @numba.njit(cache=True)
 def _farthest(h, targets):
-    most = 0.0
+    largest = 0.0
     for k in range(len(targets)):
-        most = max(most, _divergence(h, targets[k]))
-    return most
+        largest = max(largest, _divergence(h, targets[k]))
+    return largest
 
 
 @numba.njit(cache=True)
-def whole_records(wanted, rounding):
+def rounded_records(wanted, rounding):
     """Whole numbers of records (as floats) for ``wanted``; ``rounding`` is an index of :data:`ROUNDINGS`.
 
     It rounds up, so that no cell is lost, or to the nearest, or down. When it rounds down, the rest goes to the largest
@@ -208,21 +215,21 @@ def whole_records(wanted, rounding):
     if rounding == 1:
         return np.floor(wanted + 0.5 + 1e-9)
     out = np.floor(wanted + 1e-9)
-    left = int(np.round(wanted.sum() - out.sum()))
-    out[np.argsort(np.round(out - wanted, 9), kind="mergesort")[:left]] += 1
+    missing = int(np.round(wanted.sum() - out.sum()))
+    out[np.argsort(np.round(out - wanted, 9), kind="mergesort")[:missing]] += 1
     return out
 
 
 @numba.njit(cache=True)
 def _rounded(h, n, rounding):
     """The shares after rounding the records of a map, and their number; the map itself if no record is left."""
-    counts = whole_records(h * n, rounding)
+    counts = rounded_records(h * n, rounding)
     total = counts.sum()
     return (counts / total, total) if total > 0 else (h, n)
 
 
 @numba.njit(cache=True)
-def _iterate(h, u, v, targets, n, step, least, patience, margin, exclusion, rounding, rounded_at):
+def _iterate(h, u, v, targets, n, step, least_step, patience, margin, exclusion, rounding, rounded_at):
     """Lines 5 to 16 of Algorithm 1, in the cells of H; ``targets`` has one row of shares for each that must be nearer than U.
 
     Returns H', the iterations, the number of records whose shares H' holds, and whether the targets are nearer. If the rule
@@ -230,29 +237,29 @@ def _iterate(h, u, v, targets, n, step, least, patience, margin, exclusion, roun
     """
     h, weight = h.copy(), np.empty(len(h))
     lead = _divergence(h, u) - _farthest(h, targets)
-    vain = taken = 0
+    without_progress = iterations = 0
     while True:
-        judged, held, judged_lead = h, n, lead
+        tested, tested_records, tested_lead = h, n, lead
         if rounded_at == 1:
-            judged, held = _rounded(h, n, rounding)
-            judged_lead = _divergence(judged, u) - _farthest(judged, targets)
-        done = judged_lead > margin
-        if done or vain >= patience or taken >= 5 * patience:
+            tested, tested_records = _rounded(h, n, rounding)
+            tested_lead = _divergence(tested, u) - _farthest(tested, targets)
+        done = tested_lead > margin
+        if done or without_progress >= patience or iterations >= 5 * patience:
             break
         total = 0.0
         for i in range(len(h)):
-            unlike = (1.0 if u[i] == 0 else 0.0) if exclusion else 1 - u[i]
-            weight[i] = h[i] * v[i] * unlike  # (4.7)
+            factor = (1.0 if u[i] == 0 else 0.0) if exclusion else 1 - u[i]
+            weight[i] = h[i] * v[i] * factor  # (4.7)
             total += weight[i]
         if total <= 0:  # no cell to reinforce: H would never change
             break
-        added = max(step, least / n)  # a / n
+        added = max(step, least_step / n)  # a / n
         for i in range(len(h)):
             h[i] = (h[i] + added * weight[i] / total) / (1 + added)
         if rounded_at == 2:  # as the program: n before the addition, so that only rounding makes the map grow
             h, n = _rounded(h, n, rounding)
-        new = _divergence(h, u) - _farthest(h, targets)
-        vain = 0 if new > lead else vain + 1
-        lead = new
-        taken += 1
-    return judged, taken, held, done
+        new_lead = _divergence(h, u) - _farthest(h, targets)
+        without_progress = 0 if new_lead > lead else without_progress + 1
+        lead = new_lead
+        iterations += 1
+    return tested, iterations, tested_records, done

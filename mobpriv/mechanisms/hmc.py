@@ -18,8 +18,8 @@ import pandas as pd
 from mobpriv.base.ranges import not_negative, one_of, positive, whole
 from mobpriv.ground.geo import check_plane
 from mobpriv.ground.grid import SquareGrid
-from mobpriv.mechanisms.alteration import ROUNDED_AT, ROUNDINGS, TARGETS, Alteration, alter, whole_records
-from mobpriv.mechanisms.reconstruction import Gaps, Sets, Track, adapted, joined, sets_of, without_stays
+from mobpriv.mechanisms.alteration import ROUNDED_AT, ROUNDINGS, TARGETS, Alteration, alter, rounded_records
+from mobpriv.mechanisms.reconstruction import Gaps, Sets, Track, adapted, merged_tracks, sets_of, without_stays
 from mobpriv.traces.profiles import HeatMaps, heat_maps
 from mobpriv.traces.sub_traces import check_owners
 from mobpriv.traces.table import Traces, by_user, from_blocks, milliseconds
@@ -168,56 +168,56 @@ class HMC:
         """Apply Algorithms 2 and 3 to every trace, then erase small points of interest."""
         users, offsets = by_user(traces)
         if not users.equals(alteration.users.index):
-            apart = users.symmetric_difference(alteration.users.index)
+            differing = users.symmetric_difference(alteration.users.index)
             raise ValueError(
-                f"alteration must be of the traces that are rebuilt, in their order (it differs in {apart[0] if len(apart) else 'the order'})"
+                f"alteration must be of the traces that are rebuilt, in their order (it differs in {differing[0] if len(differing) else 'the order'})"
             )
-        every = Track(milliseconds(traces), traces["lat"].to_numpy(), traces["lng"].to_numpy())
-        cell = np.asarray(self.grid.cells(every.lat, every.lng), np.int64)
-        held = alteration.users["held"].to_numpy()
-        tracks, told = [], []
+        all_records = Track(milliseconds(traces), traces["lat"].to_numpy(), traces["lng"].to_numpy())
+        cell = np.asarray(self.grid.cells(all_records.lat, all_records.lng), np.int64)
+        map_records = alteration.users["held"].to_numpy()
+        tracks, summary = [], []
         for i, child in enumerate(rng.spawn(len(users))):
-            own = slice(offsets[i], offsets[i + 1])
+            block = slice(offsets[i], offsets[i + 1])
             row = slice(*alteration.shares.indptr[i : i + 2])
-            n = whole_records(alteration.shares.data[row] * held[i], ROUNDINGS.index(self.rounding)).astype(np.int64)
+            n = rounded_records(alteration.shares.data[row] * map_records[i], ROUNDINGS.index(self.rounding)).astype(np.int64)
             wanted, n = alteration.cells[alteration.shares.indices[row]][n > 0], n[n > 0]
-            track, facts = self._rebuilt(every.part(own), cell[own], wanted, n, self._owner(users[i]), child)
+            track, facts = self._rebuilt(all_records.part(block), cell[block], wanted, n, self._owner(users[i]), child)
             tracks.append(track)
-            told.append(facts)
+            summary.append(facts)
         counts = [len(track.t) for track in tracks]
-        columns = [np.concatenate([track[k] for track in tracks]) if tracks else every[k] for k in range(3)]
+        columns = [np.concatenate([track[k] for track in tracks]) if tracks else all_records[k] for k in range(3)]
         published = from_blocks(users, counts, *columns)
-        kept, gone = published, pd.Series(dtype=np.int64)
+        kept, erased = published, pd.Series(dtype=np.int64)
         if self.erased is not None:
-            how = self.erased_diameter, self.erased, self.plane, self.erased_passes, self.erased_gap
-            kept, gone = without_stays(published, *how)
-        told = pd.DataFrame(
-            told,
+            stay_rule = self.erased_diameter, self.erased, self.plane, self.erased_passes, self.erased_gap
+            kept, erased = without_stays(published, *stay_rule)
+        summary = pd.DataFrame(
+            summary,
             index=users,
             columns=["records", "kept_cells", "dropped_cells", "lone_cells", "filled_cells", "no_donor", "no_gap"],
         )
-        told["erased"] = gone.reindex(users, fill_value=0)
-        told["published"] = counts - told["erased"]
-        return Rebuilt(kept, told.astype(np.int64))
+        summary["erased"] = erased.reindex(users, fill_value=0)
+        summary["published"] = counts - summary["erased"]
+        return Rebuilt(kept, summary.astype(np.int64))
 
     def _owner(self, trace: str) -> str:
         return trace if self.owners is None else self.owners.get(trace, trace)
 
     def _rebuilt(self, track: Track, cell, wanted, n, owner: str, rng) -> tuple[Track, tuple]:
         """One trace with ``n`` records in each of the ``wanted`` cells, and its counts for ``Rebuilt``."""
-        passed = np.unique(cell)
+        visited = np.unique(cell)
         place = np.searchsorted(wanted, cell)
         inside = np.append(wanted, -1)[place] == cell
-        alone = np.bincount(place[inside], minlength=len(wanted)) == 1
+        single = np.bincount(place[inside], minlength=len(wanted)) == 1
         parts = [adapted(track.part(inside), place[inside], n, rng)]
-        new = np.flatnonzero(~np.isin(wanted, passed))
+        new = np.flatnonzero(~np.isin(wanted, visited))
         gaps = Gaps(track, self.gap, self.speed, self.plane) if len(new) else None
         filled, missing = 0, {"donor": 0, "gap": 0}
         weight = {"most": -n[new], "least": n[new], "number": wanted[new]}[self.filled_first]
-        me, bounds = self.profiles.users.get_indexer([owner])[0], self.grid.bounds(wanted[new])
+        owner_row, bounds = self.profiles.users.get_indexer([owner])[0], self.grid.bounds(wanted[new])
         for j in np.argsort(weight, kind="stable"):
             k = new[j]
-            sets, copied = self._sets(wanted[k], me), None
+            sets, copied = self._sets(wanted[k], owner_row), None
             if len(gaps.ends):  # short traces have no gap: skip the search
                 south, west, north, east = bounds[j]
                 copied = gaps.filled(sets, ((south + north) / 2, (west + east) / 2))
@@ -226,9 +226,9 @@ class HMC:
                 continue
             filled += 1
             parts.append(adapted(copied, np.zeros(len(copied.t), np.int64), n[[k]], rng))
-        kept = len(np.intersect1d(wanted, passed))
-        lone = int((alone & (n > 1)).sum())
-        return joined(parts), (len(track.t), kept, len(passed) - kept, lone, filled, missing["donor"], missing["gap"])
+        kept = len(np.intersect1d(wanted, visited))
+        lone = int((single & (n > 1)).sum())
+        return merged_tracks(parts), (len(track.t), kept, len(visited) - kept, lone, filled, missing["donor"], missing["gap"])
 
     @cached_property
     def _donors(self):
@@ -242,9 +242,9 @@ class HMC:
         sets = sets_of(Track(milliseconds(self.known), lat, lng).part(order), visitor, self.gap, self.limit)
         return cell[sets.first], user[sets.first], sets
 
-    def _sets(self, cell: int, me: int) -> Sets:
-        """The sets of known users other than number ``me`` in a cell."""
+    def _sets(self, cell: int, owner_row: int) -> Sets:
+        """The sets of known users other than number ``owner_row`` in a cell."""
         cells, user, sets = self._donors
-        there = slice(*np.searchsorted(cells, [cell, cell + 1]))
-        others = np.flatnonzero(user[there] != me) + there.start
+        in_cell = slice(*np.searchsorted(cells, [cell, cell + 1]))
+        others = np.flatnonzero(user[in_cell] != owner_row) + in_cell.start
         return Sets(sets.track, sets.first[others], sets.last[others])

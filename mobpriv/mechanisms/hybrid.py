@@ -17,10 +17,10 @@ from mobpriv.base.ranges import not_negative
 from mobpriv.traces.sub_traces import check_owners
 from mobpriv.traces.table import Traces, as_traces, by_user
 
-EQUAL = 1e-9  # share of the sum of the weights: risks that differ by less are equal, as .1 + .2 and .3 are
+RISK_TOLERANCE = 1e-9  # share of the sum of the weights: risks that differ by less are equal, as .1 + .2 and .3 are
 
 
-class Chosen(NamedTuple):
+class ProxyResult(NamedTuple):
     """The traces that the proxy published, and its reasons. Tables have one row a trace and one column a mechanism, by name."""
 
     traces: Traces
@@ -50,7 +50,7 @@ class Hybrid:
       never fails.
 
     The thesis evaluates the result with the same attacks that chose it. For the risk from another adversary, fit other attacks
-    (other seeds or other knowledge) and rank :attr:`Chosen.traces`.
+    (other seeds or other knowledge) and rank :attr:`ProxyResult.traces`.
     """
 
     mechanisms: Sequence
@@ -65,7 +65,7 @@ class Hybrid:
         check_owners(self.owners)
         for name, method in (("mechanisms", "protect"), ("attacks", "rank")):
             given = getattr(self, name)
-            if not isinstance(given, list | tuple) or not all(callable(getattr(one, method, None)) for one in given):
+            if not isinstance(given, list | tuple) or not all(callable(getattr(item, method, None)) for item in given):
                 raise ValueError(f"{name} must be a list of objects with the method {method} (got {type(given).__name__})")
         if not callable(self.utility):
             raise ValueError(f"utility must be a function of original and protected traces (got {type(self.utility).__name__})")
@@ -93,7 +93,7 @@ class Hybrid:
     def protect(self, traces: Traces, rng: np.random.Generator) -> Traces:
         return self.choose(traces, rng).traces
 
-    def choose(self, traces: Traces, rng: np.random.Generator) -> Chosen:
+    def choose(self, traces: Traces, rng: np.random.Generator) -> ProxyResult:
         """Try every mechanism on every trace; each has its own generator."""
         users, _ = by_user(traces)
         names = [mechanism.name for mechanism in self.mechanisms]
@@ -105,17 +105,17 @@ class Hybrid:
         utility = pd.DataFrame(
             {n: self.utility(traces, p).reindex(users) for n, p in zip(names, published, strict=True)}, index=users
         )
-        least = risk.sub(risk.min(axis=1), axis=0).to_numpy(float) <= EQUAL * sum(self.weights)  # L_min, (6.2)
-        there = np.array([users.isin(p["user"].astype(str).unique()) for p in published]).reshape(len(names), -1).T
+        least_risk = risk.sub(risk.min(axis=1), axis=0).to_numpy(float) <= RISK_TOLERANCE * sum(self.weights)  # L_min, (6.2)
+        has_trace = np.array([users.isin(p["user"].astype(str).unique()) for p in published]).reshape(len(names), -1).T
         useful = utility.fillna(-np.inf).to_numpy(float)
-        best = np.lexsort((-useful, ~there, ~least))[:, 0]  # L*, (6.3); in case of ties the first
+        best = np.lexsort((-useful, ~has_trace, ~least_risk))[:, 0]  # L*, (6.3); in case of ties the first
         mechanism = pd.Series(np.array(names, object)[best], index=users, name="mechanism", dtype=object)
         columns = ["user", "t", "lat", "lng"]
         parts = [
             p.loc[p["user"].astype(str).isin(users[mechanism == n]), columns] for n, p in zip(names, published, strict=True)
         ]
-        together = pd.concat([part.assign(user=part["user"].astype(str)) for part in parts], ignore_index=True)
-        return Chosen(as_traces(together), mechanism, risk, utility, dict(zip(names, published, strict=True)))
+        combined = pd.concat([part.assign(user=part["user"].astype(str)) for part in parts], ignore_index=True)
+        return ProxyResult(as_traces(combined), mechanism, risk, utility, dict(zip(names, published, strict=True)))
 
     def risk(self, published: Traces, users: pd.Index) -> np.ndarray:
         """P_L(T), Equation (6.1), for every user; 0 for an erased trace."""

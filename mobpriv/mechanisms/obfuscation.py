@@ -21,7 +21,7 @@ from mobpriv.base.draws import per_user
 from mobpriv.base.ranges import one_of
 from mobpriv.channels import checks
 from mobpriv.ground.grid import AreaGrid
-from mobpriv.traces.table import Problem, Traces, by_user, problem, rows
+from mobpriv.traces.table import TableProblem, Traces, by_user, problem, rows
 
 OUTSIDE = ("leave_out", "nearest")
 
@@ -62,17 +62,19 @@ class Obfuscation:
             raise ValueError(f"grid must be an AreaGrid, whose cells are the channel's rows (got {self.grid!r})")
         try:
             channel = np.array(self.channel, float)
-            every = np.arange(self.grid.size) if self.observables is None else np.array(self.observables, np.int64).reshape(-1)
+            observables = (
+                np.arange(self.grid.size) if self.observables is None else np.array(self.observables, np.int64).reshape(-1)
+            )
         except (TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"channel must be a table of numbers and observables a list of cells ({error})") from None
-        if channel.shape != (self.grid.size, len(every)) or not len(every):
+        if channel.shape != (self.grid.size, len(observables)) or not len(observables):
             raise ValueError(
                 f"the channel must have a row for each of the {self.grid.size} cells of the area and a column for each of the "
-                f"{len(every)} observables (got {channel.shape})"
+                f"{len(observables)} observables (got {channel.shape})"
             )
         checks.channel(channel)
-        self.grid.rows_and_columns(every)  # checks that the area has these cells
-        for name, array in (("channel", channel), ("observables", every)):
+        self.grid.rows_and_columns(observables)  # checks that the area has these cells
+        for name, array in (("channel", channel), ("observables", observables)):
             array.flags.writeable = False  # our copy, protected from later changes
             object.__setattr__(self, name, array)
 
@@ -92,11 +94,11 @@ class Obfuscation:
 
     def left_out(self, traces: Traces) -> pd.DataFrame:
         """The records that :meth:`protect` leaves out: columns as in :func:`mobpriv.traces.table.without`, empty if nothing."""
-        out = self._cells(traces) < 0
-        found = []
-        if out.any():
-            found.append(problem("outside the area", out, traces, 'a larger area, or outside="nearest"'))
-        return pd.DataFrame(found, columns=Problem._fields)
+        outside = self._cells(traces) < 0
+        problems = []
+        if outside.any():
+            problems.append(problem("outside the area", outside, traces, 'a larger area, or outside="nearest"'))
+        return pd.DataFrame(problems, columns=TableProblem._fields)
 
     def _cells(self, traces: Traces) -> np.ndarray:
         place = self.grid.nearest if self.outside == "nearest" else self.grid.cells
@@ -104,7 +106,7 @@ class Obfuscation:
 
 
 @dataclass(frozen=True, eq=False)
-class OwnObfuscation:
+class PersonalisedObfuscation:
     """Protect each user's records with her personalised channel, as :class:`Obfuscation` does: "user-centric" (§1).
 
     ``channels``: user -> p(o|s), a row and a column for each cell of ``grid``. Records outside the area are left out. Raises
@@ -124,13 +126,13 @@ class OwnObfuscation:
         object.__setattr__(self, "channels", MappingProxyType(checked))
 
     def __repr__(self) -> str:
-        return f"OwnObfuscation({len(self.channels)} users, {self.grid.size} secrets)"
+        return f"PersonalisedObfuscation({len(self.channels)} users, {self.grid.size} secrets)"
 
     def protect(self, traces: Traces, rng: np.random.Generator) -> Traces:
         users, offsets = by_user(traces)
-        without = [user for user in users if user not in self.channels]
-        if without:
-            raise ValueError(f"no channel for {len(without)} of {len(users)} users: the first is {without[0]}")
+        missing = [user for user in users if user not in self.channels]
+        if missing:
+            raise ValueError(f"no channel for {len(missing)} of {len(users)} users: the first is {missing[0]}")
         parts = [rows(traces, np.arange(0))]
         for user, start, end, child in zip(users, offsets[:-1], offsets[1:], rng.spawn(len(users)), strict=True):
             parts.append(Obfuscation(self.channels[user], self.grid).protect(rows(traces, np.arange(start, end)), child))

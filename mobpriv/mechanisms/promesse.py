@@ -19,7 +19,7 @@ from mobpriv.ground.geo import Points, check_plane, to_degrees, to_plane, toward
 from mobpriv.traces.table import Traces, by_user, from_blocks, milliseconds
 
 AT_A_TIME = 1 << 22  # samples
-SANE = 1_000_000, 100  # points that any walk may publish; points a record, beyond which a larger walk is refused
+SIZE_LIMITS = 1_000_000, 100  # points that any walk may publish; points a record, beyond which a larger walk is refused
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,12 @@ class Promesse:
         p = self._positions(traces, offsets)
         filled = self._filled(p, time, offsets)
         metres = np.r_[np.nan_to_num(filled), 0.0][: len(time)]
-        if metres.sum() / self.alpha > SANE[0]:
+        if metres.sum() / self.alpha > SIZE_LIMITS[0]:
             _check_size(self._steps(p, filled, users, offsets))
         pieces = np.r_[0, 1 + np.flatnonzero(np.isnan(filled)), len(time)] if len(time) else offsets
         # initial buffer size: lines between samples are no longer than the walk, except for scale changes along a long step
-        room = (1.01 * np.add.reduceat(metres, pieces[:-1]) / self.alpha).astype(np.int64) + 2 if len(time) else pieces[:0]
-        samples, x, y, t = _walked(p, time, pieces, room, float(self.alpha), ground)
+        expected = (1.01 * np.add.reduceat(metres, pieces[:-1]) / self.alpha).astype(np.int64) + 2 if len(time) else pieces[:0]
+        samples, x, y, t = _walked(p, time, pieces, expected, float(self.alpha), ground)
         lat, lng = to_degrees(x, y, self.plane)
         counts = np.diff(np.r_[0, np.cumsum(samples)][np.searchsorted(pieces, offsets)])
         return from_blocks(users, counts, t, lat, lng)
@@ -109,8 +109,8 @@ class Promesse:
         longest = np.maximum.reduceat(metres, offsets[:-1])
         user = np.repeat(np.arange(len(users)), np.diff(offsets))
         row = np.full(len(users), -1)
-        there = np.flatnonzero((metres == longest[user]) & (metres > 0))[::-1]
-        row[user[there]] = there + 1  # in case of ties the first
+        at_longest = np.flatnonzero((metres == longest[user]) & (metres > 0))[::-1]
+        row[user[at_longest]] = at_longest + 1  # in case of ties the first
         points = np.add.reduceat(metres, offsets[:-1]) // self.alpha
         return pd.DataFrame({"records": np.diff(offsets), "longest": longest, "row": row, "points": points}, index=users)
 
@@ -118,13 +118,13 @@ class Promesse:
 def _check_size(steps: pd.DataFrame) -> None:
     """Refuse a walk that would publish too many points; for steps that long the number is nearly exact."""
     points, records = steps["points"].sum(), steps["records"].sum()
-    most, per_record = SANE
-    if points > most and points > per_record * records:
+    max_points, per_record = SIZE_LIMITS
+    if points > max_points and points > per_record * records:
         user = steps["points"].idxmax()
-        worst = steps.loc[user]
+        largest = steps.loc[user]
         raise ValueError(
-            f"Promesse would publish about {points:,.0f} points from {records:,} records, at most {per_record} a record or {most:,} "
-            f"are sane; user {user} alone {worst.points:,.0f}, with a step of {worst.longest / 1000:,.1f} km to row {worst.row:.0f}: "
+            f"Promesse would publish about {points:,.0f} points from {records:,} records, at most {per_record} a record or {max_points:,} "
+            f"are sane; user {user} alone {largest.points:,.0f}, with a step of {largest.longest / 1000:,.1f} km to row {largest.row:.0f}: "
             "is that position wrong? leave it out, end the walk at jumps with max_jump, or raise alpha"
         )
 
@@ -138,23 +138,23 @@ def _unwrapped(lng: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     return lng + 360 * (total - np.repeat(total[offsets[:-1]], np.diff(offsets)))
 
 
-def _walked(p, time, pieces, room, alpha, ground):
+def _walked(p, time, pieces, expected, alpha, ground):
     """How many samples each piece keeps, and the kept samples of all pieces in order: x, y and t in ms.
 
-    ``room``: the expected number of samples of each piece; a piece with more is walked again.
+    ``expected``: the expected number of samples of each piece; a piece with more is walked again.
     """
-    samples, parts = np.zeros(len(room), np.int64), [(np.empty(0), np.empty(0), np.empty(0, np.int64))]
+    samples, parts = np.zeros(len(expected), np.int64), [(np.empty(0), np.empty(0), np.empty(0, np.int64))]
     # some pieces at a time, because buffers for all of them would double the memory
-    borders = np.unique(np.r_[np.searchsorted(np.cumsum(room), np.arange(0, room.sum(), AT_A_TIME)), len(room)])
+    borders = np.unique(np.r_[np.searchsorted(np.cumsum(expected), np.arange(0, expected.sum(), AT_A_TIME)), len(expected)])
     for a, b in pairwise(borders):
-        own = room[a:b].copy()
+        sizes = expected[a:b].copy()
         while True:
-            starts = np.r_[0, np.cumsum(own)]
-            found, *scratch = _walk_each(p, pieces[a : b + 1], starts, alpha, ground)
-            if (found <= own).all():
+            starts = np.r_[0, np.cumsum(sizes)]
+            sample_counts, *scratch = _walk_each(p, pieces[a : b + 1], starts, alpha, ground)
+            if (sample_counts <= sizes).all():
                 break
-            own = np.maximum(own, found)
-        samples[a:b] = np.maximum(found - 2, 0)  # all but the first and the last
+            sizes = np.maximum(sizes, sample_counts)
+        samples[a:b] = np.maximum(sample_counts - 2, 0)  # all but the first and the last
         parts.append(_kept(time, *scratch, starts, np.r_[0, np.cumsum(samples[a:b])]))
     return samples, *map(np.concatenate, zip(*parts, strict=True))
 
@@ -184,12 +184,12 @@ def _walk(p, start, end, alpha, ground, x, y, head):
 @numba.njit(cache=True, parallel=True)
 def _walk_each(p, pieces, starts, alpha, ground):
     """The samples of each piece, in the columns from its start on, and their number, even if there is no room for all."""
-    found, size = np.zeros(len(pieces) - 1, np.int64), starts[-1]
+    sample_counts, size = np.zeros(len(pieces) - 1, np.int64), starts[-1]
     x, y, head = np.empty(size), np.empty(size), np.empty(size, np.int64)
-    for k in numba.prange(len(found)):
+    for k in numba.prange(len(sample_counts)):
         a, b = starts[k], starts[k + 1]
-        found[k] = _walk(p, pieces[k], pieces[k + 1], alpha, ground, x[a:b], y[a:b], head[a:b])
-    return found, x, y, head
+        sample_counts[k] = _walk(p, pieces[k], pieces[k + 1], alpha, ground, x[a:b], y[a:b], head[a:b])
+    return sample_counts, x, y, head
 
 
 @numba.njit(cache=True, parallel=True)

@@ -16,7 +16,7 @@ from mobpriv.ground.geo import distance
 from mobpriv.traces.profiles import stays
 from mobpriv.traces.table import Traces, rows
 
-PAIRS = 1 << 20  # pairs of a gap and a set that are compared at a time
+PAIRS_AT_A_TIME = 1 << 20  # pairs of a gap and a set that are compared at a time
 
 
 class Track(NamedTuple):
@@ -30,10 +30,10 @@ class Track(NamedTuple):
         return Track(self.t[chosen], self.lat[chosen], self.lng[chosen])
 
 
-def joined(tracks: list[Track]) -> Track:
+def merged_tracks(tracks: list[Track]) -> Track:
     """All records of several tracks in the order of time; for equal times the first track's records come first."""
-    every = Track(*(np.concatenate(columns) for columns in zip(*tracks, strict=True)))
-    return every.part(np.argsort(every.t, kind="stable"))
+    merged = Track(*(np.concatenate(columns) for columns in zip(*tracks, strict=True)))
+    return merged.part(np.argsort(merged.t, kind="stable"))
 
 
 def adapted(track: Track, place: np.ndarray, want: np.ndarray, rng: np.random.Generator) -> Track:
@@ -46,10 +46,10 @@ def adapted(track: Track, place: np.ndarray, want: np.ndarray, rng: np.random.Ge
     """
     order = np.argsort(place, kind="stable")
     starts = np.searchsorted(place[order], np.arange(len(want) + 1))
-    there = np.diff(starts) > 0
-    total = int(want[there].sum())
+    visited = np.diff(starts) > 0
+    total = int(want[visited].sum())
     out = np.empty(total, np.int64), np.empty(total), np.empty(total)
-    _adapt(rng, *track, order, starts, np.where(there, want, 0), *out)
+    _adapt(rng, *track, order, starts, np.where(visited, want, 0), *out)
     return Track(*out).part(np.argsort(out[0], kind="stable"))
 
 
@@ -122,21 +122,21 @@ class Gaps:
         if not len(self.ends) or not len(sets.first):
             return None
         t0, lat0, lng0, t1, lat1, lng1 = self.ends.T
-        there, back = (distance(a, b, *centre, self.plane) / self.speed * 1000 for a, b in ((lat0, lng0), (lat1, lng1)))
-        begins, room = np.ceil(t0 + there), t1 - back - np.ceil(t0 + there)
-        track, lasts = sets.track, sets.track.t[sets.last] - sets.track.t[sets.first]
-        fitting = np.flatnonzero(room >= lasts.min())
+        to_cell, from_cell = (distance(a, b, *centre, self.plane) / self.speed * 1000 for a, b in ((lat0, lng0), (lat1, lng1)))
+        begins, available = np.ceil(t0 + to_cell), t1 - from_cell - np.ceil(t0 + to_cell)
+        track, durations = sets.track, sets.track.t[sets.last] - sets.track.t[sets.first]
+        fitting = np.flatnonzero(available >= durations.min())
         a, b = track.part(sets.first), track.part(sets.last)
         best = None
-        for some in np.array_split(fitting, 1 + len(fitting) * len(lasts) // PAIRS):
-            if not len(some):
+        for block in np.array_split(fitting, 1 + len(fitting) * len(durations) // PAIRS_AT_A_TIME):
+            if not len(block):
                 continue
-            way = distance(lat0[some, None], lng0[some, None], a.lat, a.lng, self.plane)
-            way += distance(b.lat, b.lng, lat1[some, None], lng1[some, None], self.plane)
-            way[lasts > room[some, None]] = np.inf
-            gap, chosen = np.unravel_index(way.argmin(), way.shape)
-            if best is None or way[gap, chosen] < best[0]:
-                best = way[gap, chosen], some[gap], chosen
+            path_length = distance(lat0[block, None], lng0[block, None], a.lat, a.lng, self.plane)
+            path_length += distance(b.lat, b.lng, lat1[block, None], lng1[block, None], self.plane)
+            path_length[durations > available[block, None]] = np.inf
+            gap, chosen = np.unravel_index(path_length.argmin(), path_length.shape)
+            if best is None or path_length[gap, chosen] < best[0]:
+                best = path_length[gap, chosen], block[gap], chosen
         if best is None:
             return None
         _, gap, chosen = best
@@ -147,8 +147,8 @@ class Gaps:
 
     def _use(self, gap: int, copied: Track) -> None:
         """Split a gap around the set put into it; a remaining part that is too short is no longer a gap."""
-        whole = self.ends[gap]
-        parts = np.array([[*whole[:3], *(c[0] for c in copied)], [*(c[-1] for c in copied), *whole[3:]]])
+        full_gap = self.ends[gap]
+        parts = np.array([[*full_gap[:3], *(c[0] for c in copied)], [*(c[-1] for c in copied), *full_gap[3:]]])
         parts = parts[parts[:, 3] - parts[:, 0] > self.least]
         self.ends = np.concatenate([np.delete(self.ends, gap, axis=0), parts])
 
@@ -166,16 +166,16 @@ def without_stays(
     One pass makes new stays: the records on both sides of an erased one may lie within ``diameter``, with the pause between
     them.
     """
-    code, gone = traces["user"].cat.codes.to_numpy(), np.zeros(len(traces), bool)
-    looked_at, done = np.arange(len(traces)), 0
-    while len(looked_at) and (passes is None or done < passes):
-        found = stays(rows(traces, looked_at), diameter, duration, max_gap, plane)
-        small = np.zeros(len(looked_at) + 1, np.int64)
-        np.add.at(small, found["first"].to_numpy(int), 1)
-        np.add.at(small, found["last"].to_numpy(int) + 1, -1)
+    code, erased = traces["user"].cat.codes.to_numpy(), np.zeros(len(traces), bool)
+    candidates, done = np.arange(len(traces)), 0
+    while len(candidates) and (passes is None or done < passes):
+        stay_table = stays(rows(traces, candidates), diameter, duration, max_gap, plane)
+        small = np.zeros(len(candidates) + 1, np.int64)
+        np.add.at(small, stay_table["first"].to_numpy(int), 1)
+        np.add.at(small, stay_table["last"].to_numpy(int) + 1, -1)
         small = np.cumsum(small)[:-1] > 0
-        gone[looked_at[small]] = True
+        erased[candidates[small]] = True
         # only a trace that lost records can have new stays
-        again = np.isin(code[looked_at], code[looked_at[small]]) & ~small
-        looked_at, done = looked_at[again], done + 1
-    return rows(traces, ~gone), traces["user"][gone].astype(str).value_counts()
+        changed = np.isin(code[candidates], code[candidates[small]]) & ~small
+        candidates, done = candidates[changed], done + 1
+    return rows(traces, ~erased), traces["user"][erased].astype(str).value_counts()

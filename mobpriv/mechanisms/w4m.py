@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from mobpriv.base.ranges import between, one_of, positive, whole
-from mobpriv.ground.geo import Points, across_the_date_line, check_plane, step, to_degrees, to_plane, towards
+from mobpriv.ground.geo import Points, across_the_date_line, check_plane, displacement, to_degrees, to_plane, towards
 from mobpriv.traces.table import Traces, by_user, from_blocks, milliseconds
 
 
@@ -86,17 +86,17 @@ class W4M:
         # a cost is summed up in 32 bits
         whole("cap", self.cap, 1, 10_000, "must be a whole number, at least 1, at most 10000")
 
-    def protect(self, traces: Traces, rng: np.random.Generator, pairs: "Pairs | None" = None) -> Traces:
+    def protect(self, traces: Traces, rng: np.random.Generator, pairs: "PairDistances | None" = None) -> Traces:
         """The published traces. Distances take nearly all the time: for several repetitions pass the same ``pairs`` to each."""
         if not len(traces):
             return from_blocks(pd.Index([]), [], np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
         return self.translate(traces, self.clusters(traces, rng, pairs))
 
-    def pairs(self, traces: Traces) -> "Pairs":
+    def pairs(self, traces: Traces) -> "PairDistances":
         """The distances between the traces, each computed when first needed."""
-        return Pairs(space_time(traces, self.plane), by_user(traces)[1], float(self.delta), int(self.cap))
+        return PairDistances(space_time(traces, self.plane), by_user(traces)[1], float(self.delta), int(self.cap))
 
-    def clusters(self, traces: Traces, rng: np.random.Generator, pairs: "Pairs | None" = None) -> Clusters:
+    def clusters(self, traces: Traces, rng: np.random.Generator, pairs: "PairDistances | None" = None) -> Clusters:
         """The clusters, their pivots and the users left out; raises ValueError if there are fewer than k users."""
         users, _ = by_user(traces)
         n = len(users)
@@ -111,9 +111,9 @@ class W4M:
             if np.sum(cluster < 0) <= self.trash_max * n:
                 break
             radius, rounds = max(1.5 * radius, 1.0), rounds + 1  # at least 1 m: a radius of 0 would never grow
-        of = cluster.copy()
-        of[cluster < 0] = pairs.nearest(pivots, np.flatnonzero(cluster < 0))
-        pivot = pivots[of]
+        assigned = cluster.copy()
+        assigned[cluster < 0] = pairs.nearest(pivots, np.flatnonzero(cluster < 0))
+        pivot = pivots[assigned]
         cost, reach = pairs.between(pivot, np.arange(n))
         columns = {"cluster": cluster, "pivot": users[pivot], "cost": cost, "reach": reach}
         return Clusters(pd.DataFrame(columns, index=users), radius, rounds)
@@ -125,19 +125,19 @@ class W4M:
         if members["cluster"].isna().any():
             unknown = members.index[members["cluster"].isna()][0]
             raise ValueError(f"the clusters belong to other traces: user {unknown} is not among their members")
-        who = np.flatnonzero(members["cluster"] >= 0)
-        pivot = users.get_indexer(members["pivot"].iloc[who])
+        clustered = np.flatnonzero(members["cluster"] >= 0)
+        pivot = users.get_indexer(members["pivot"].iloc[clustered])
         counts = np.diff(offsets)[pivot]
         ends = np.r_[0, np.cumsum(counts)]
         s = space_time(traces, self.plane)
-        x, y, record = _translate(s, offsets, who, pivot, ends, float(self.delta), int(self.cap), self.plane == "ground")
+        x, y, record = _translate(s, offsets, clustered, pivot, ends, float(self.delta), int(self.cap), self.plane == "ground")
         lat, lng = to_degrees(x, y, self.plane)
         # points that need no move keep their exact coordinates, without conversion to the plane and back
         kept = record >= 0
         lat[kept], lng[kept] = (traces[c].to_numpy()[record[kept]] for c in ("lat", "lng"))
         first = np.repeat(offsets[pivot] - ends[:-1], counts)
         time = milliseconds(traces)[np.arange(ends[-1]) + first]
-        return from_blocks(users[who], counts, time // 1000 if self.times == "wrapper" else time, lat, lng)
+        return from_blocks(users[clustered], counts, time // 1000 if self.times == "wrapper" else time, lat, lng)
 
     def _first_radius(self, traces: Traces) -> float:
         lat, lng = traces["lat"], across_the_date_line(traces["lng"].to_numpy())
@@ -172,7 +172,7 @@ def space_time(traces: Traces, plane: str = "ground") -> SpaceTime:
     return SpaceTime(*p, z)
 
 
-class Pairs:
+class PairDistances:
     """LSTD and reach between traces, computed when first needed and stored for the next rounds of the clustering.
 
     Most pairs are farther apart than radius_max, and the computation stops as soon as this is known. Until ``cost`` of a pair
@@ -187,8 +187,8 @@ class Pairs:
         for coordinate, metres in ((s.x, s.sx.min()), (s.y, s.sy.min())):
             for outermost in (np.minimum, np.maximum):
                 side = outermost.reduceat(coordinate, offsets[:-1]) * metres
-                apart = np.abs(side[:, None] - side[None, :]) - 1e-6  # m, for rounding
-                np.maximum(self.reach, apart, out=self.reach)
+                distance = np.abs(side[:, None] - side[None, :]) - 1e-6  # m, for rounding
+                np.maximum(self.reach, distance, out=self.reach)
 
     def between(self, first, second) -> tuple[np.ndarray, np.ndarray]:
         """LSTD (a count) and reach (m) of the pairs (first[i], second[i])."""
@@ -213,7 +213,7 @@ class Pairs:
             self.cost[a, b], self.reach[a, b] = _lstd_of_pairs(self.s, self.offsets, a, b, self.delta, self.cap, limit)
 
 
-def greedy_clusters(pairs: Pairs, k: int, radius: float, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def greedy_clusters(pairs: PairDistances, k: int, radius: float, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """One round of the clustering: the cluster of each trace (−1: trash) and the pivots, which are tried in ``order``."""
     n = len(order)
     free, cluster, pivots = np.ones(n, bool), np.full(n, -1), []
@@ -233,12 +233,12 @@ def greedy_clusters(pairs: Pairs, k: int, radius: float, order: np.ndarray) -> t
             cluster[p] = cluster[others[near]] = len(pivots)
             pivots.append(p)
     pivots = np.array(pivots, dtype=np.int64)
-    left = np.flatnonzero(cluster < 0)
+    unassigned = np.flatnonzero(cluster < 0)
     if len(pivots):
-        left = left[pairs.within(radius, pivots[None, :], left[:, None]).any(axis=1)]
-        nearest = pairs.nearest(pivots, left)
-        _, reach = pairs.between(pivots[nearest], left)
-        cluster[left[reach <= radius]] = nearest[reach <= radius]
+        unassigned = unassigned[pairs.within(radius, pivots[None, :], unassigned[:, None]).any(axis=1)]
+        nearest = pairs.nearest(pivots, unassigned)
+        _, reach = pairs.between(pivots[nearest], unassigned)
+        cluster[unassigned[reach <= radius]] = nearest[reach <= radius]
     return cluster, pivots
 
 
@@ -248,7 +248,7 @@ def _lengths(p, offsets):
     length = np.zeros(len(offsets) - 1)
     for k in range(len(length)):
         for i in range(offsets[k] + 1, offsets[k + 1]):
-            east, north = step(p.x, p.y, p.sx, p.sy, i - 1, i)
+            east, north = displacement(p.x, p.y, p.sx, p.sy, i - 1, i)
             length[k] += np.sqrt(east * east + north * north)
     return length
 
@@ -256,7 +256,7 @@ def _lengths(p, offsets):
 @numba.njit(inline="always")
 def _pair(s, i, j, unit, cap):
     """Cost of matching record i with record j, and the square of their distance in the plane."""
-    east, north = step(s.x, s.y, s.sx, s.sy, i, j)
+    east, north = displacement(s.x, s.y, s.sx, s.sy, i, j)
     flat = east * east + north * north
     dz = s.z[j] - s.z[i]
     units = np.sqrt(flat + dz * dz) / unit
@@ -276,7 +276,7 @@ def lstd(s, a, a_end, b, b_end, unit, cap, limit, match):
     if len(match):
         match[0] = j
     while i < a_end - 1 or j < b_end - 1:
-        old = i
+        previous = i
         if i == a_end - 1:
             j += 1
             cost, flat = _pair(s, i, j, unit, cap)
@@ -299,7 +299,7 @@ def lstd(s, a, a_end, b, b_end, unit, cap, limit, match):
             farthest = flat
             if np.sqrt(farthest) > limit:
                 return -1, np.sqrt(farthest)
-        if len(match) and i > old:
+        if len(match) and i > previous:
             match[i - a] = j
     return total, np.sqrt(farthest)
 
@@ -309,17 +309,17 @@ def _lstd_of_pairs(s, offsets, first, second, unit, cap, limit):
     cost, reach = np.empty(len(first), np.int32), np.empty(len(first))
     for q in numba.prange(len(first)):
         a, b = first[q], second[q]
-        nothing = np.empty(0, np.int64)
-        cost[q], reach[q] = lstd(s, offsets[a], offsets[a + 1], offsets[b], offsets[b + 1], unit, cap, limit, nothing)
+        no_match = np.empty(0, np.int64)
+        cost[q], reach[q] = lstd(s, offsets[a], offsets[a + 1], offsets[b], offsets[b + 1], unit, cap, limit, no_match)
     return cost, reach
 
 
 @numba.njit(cache=True, parallel=True)
-def _translate(s, offsets, who, pivot, ends, delta, cap, ground):
+def _translate(s, offsets, clustered, pivot, ends, delta, cap, ground):
     """Plane coordinates of the members' new records, and the record each was taken from (−1: it had to move)."""
     x, y, record = np.empty(ends[-1]), np.empty(ends[-1]), np.empty(ends[-1], np.int64)
-    for m in numba.prange(len(who)):
-        a, b = pivot[m], who[m]
+    for m in numba.prange(len(clustered)):
+        a, b = pivot[m], clustered[m]
         n = ends[m + 1] - ends[m]
         match = np.empty(n, np.int64)
         lstd(s, offsets[a], offsets[a + 1], offsets[b], offsets[b + 1], delta / 2, cap, np.inf, match)
@@ -328,7 +328,7 @@ def _translate(s, offsets, who, pivot, ends, delta, cap, ground):
             if a == b:
                 j = i
             x[at], y[at], record[at] = s.x[j], s.y[j], j
-            east, north = step(s.x, s.y, s.sx, s.sy, i, j)
+            east, north = displacement(s.x, s.y, s.sx, s.sy, i, j)
             d = np.sqrt(east * east + north * north)
             if d > delta / 2:
                 dx, dy = s.x[j] - s.x[i], s.y[j] - s.y[i]

@@ -11,20 +11,20 @@ has erased the trace; each metric states its value in this case.
 from mobpriv.metrics.coverage import area_coverage
 from mobpriv.metrics.poi_matching import MATCHED, poi_privacy
 from mobpriv.metrics.spatial import distances_to_path, spatial_distortion
-from mobpriv.metrics.surroundings import EMPTY, surrounding_pois
+from mobpriv.metrics.surroundings import EMPTY_BOXES, surrounding_pois
 from mobpriv.metrics.temporal import spatio_temporal_distortion, temporal_projection
-from mobpriv.metrics.visit_counts import visits, visits_distortion
+from mobpriv.metrics.visit_counts import number_of_visits, visits_distortion
 
 __all__ = [
-    "EMPTY",
+    "EMPTY_BOXES",
     "MATCHED",
     "area_coverage",
     "distances_to_path",
+    "number_of_visits",
     "poi_privacy",
     "spatial_distortion",
     "spatio_temporal_distortion",
     "surrounding_pois",
     "temporal_projection",
-    "visits",
     "visits_distortion",
 ]

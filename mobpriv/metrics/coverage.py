@@ -5,7 +5,7 @@ import pandas as pd
 
 from mobpriv.base.ranges import positive
 from mobpriv.ground.grid import SquareGrid
-from mobpriv.metrics.pairs import pairs
+from mobpriv.metrics.pairs import row_ranges
 from mobpriv.traces.table import Traces, milliseconds
 
 SQUARES = SquareGrid(800.0)  # §4.7.3: "the size of a square region, it is set to 800 meters"
@@ -34,15 +34,15 @@ def area_coverage(
         raise ValueError(f"grid must have a method cells(lat, lng), as SquareGrid has (got {grid!r})")
     if window is not None:
         positive("window", window, "s", least=0.001, hint="; None: the whole trace")
-    of = pairs(original, protected)
-    before = _visited(original, np.repeat(np.arange(len(of.users)), np.diff(of.start)), grid, window)
-    after = _visited(protected, of.owner, grid, window)
+    ranges = row_ranges(original, protected)
+    before = _visited(original, np.repeat(np.arange(len(ranges.users)), np.diff(ranges.start)), grid, window)
+    after = _visited(protected, ranges.owner, grid, window)
     common = before.merge(after)
-    c, c_after, c_common = (np.bincount(table["user"], minlength=len(of.users)) for table in (before, after, common))
+    c, c_after, c_common = (np.bincount(table["user"], minlength=len(ranges.users)) for table in (before, after, common))
     precision = np.where(c_after > 0, c_common / np.maximum(c_after, 1), 1.0)
     # 2 P R / (P + R) simplified: 0 without a common cell, where the formula is 0/0
     f_score = 2 * c_common / (c + c_after)
-    return pd.DataFrame({"precision": precision, "recall": c_common / c, "f_score": f_score}, index=of.users)
+    return pd.DataFrame({"precision": precision, "recall": c_common / c, "f_score": f_score}, index=ranges.users)
 
 
 def _visited(traces: Traces, user: np.ndarray, grid, window: float | None) -> pd.DataFrame:

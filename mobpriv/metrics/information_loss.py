@@ -13,10 +13,10 @@ import numpy as np
 from mobpriv.base.ranges import one_of
 
 SIMILARITIES = ("inverse", "linear", "exponential")
-PARTS = 6  # parts of a week: weekdays and weekend, three slots each
+WEEK_PARTS = 6  # parts of a week: weekdays and weekend, three slots each
 
 
-class Loss(NamedTuple):
+class InformationLoss(NamedTuple):
     mse: float  # §6.4
     bound: float  # mse if all profiles form a single group
     share: float  # mse/bound; 0 if all profiles are equal, because then nothing is lost
@@ -30,24 +30,24 @@ def mse(original, protected, sizes=None) -> float:
 
     Departures from the paper: it does not define the square of a vector.
     """
-    x, y, n = _both(original, protected, sizes)
+    x, y, n = _validated(original, protected, sizes)
     return float(np.average(((x - y) ** 2).sum(axis=1), weights=n))
 
 
 def one_group(original, sizes=None) -> float:
     """The bound of §6.4: 1/n Σ_i (x_i − x̂)², where x̂ is the mean of all profiles."""
-    x, _, n = _both(original, original, sizes)
+    x, _, n = _validated(original, original, sizes)
     return float(np.average(((x - np.average(x, axis=0, weights=n)) ** 2).sum(axis=1), weights=n))
 
 
-def information_loss(original, protected, sizes=None) -> Loss:
+def information_loss(original, protected, sizes=None) -> InformationLoss:
     loss, bound = mse(original, protected, sizes), one_group(original, sizes)
-    return Loss(loss, bound, loss / bound if bound else 0.0)
+    return InformationLoss(loss, bound, loss / bound if bound else 0.0)
 
 
-def distances(original, protected) -> np.ndarray:
+def profile_distances(original, protected) -> np.ndarray:
     """Distance ‖x_i − x'_i‖₂ of each profile, (n,)."""
-    x, y, _ = _both(original, protected, None)
+    x, y, _ = _validated(original, protected, None)
     return np.sqrt(((x - y) ** 2).sum(axis=1))
 
 
@@ -67,7 +67,7 @@ def similarity(original, protected, form: str = "inverse") -> np.ndarray:
     * exponential: 0.08 and 0.61.
     """
     one_of("form", form, SIMILARITIES)
-    d = distances(original, protected)
+    d = profile_distances(original, protected)
     if form == "inverse":
         return 1 / (1 + d)
     return 1 - d / np.sqrt(np.shape(original)[1]) if form == "linear" else np.exp(-d)
@@ -79,18 +79,18 @@ def same_time(original, protected) -> np.ndarray:
     The six parts are weekdays and weekend in three slots each, averaged over the weeks; in case of ties one is drawn at random.
     This is our interpretation of §7.1, "the general behavior of the individual is preserved", which names no measure.
     """
-    x, y, _ = _both(original, protected, None)
-    if x.shape[1] % PARTS:
-        raise ValueError(f"profiles must hold whole weeks of {PARTS} cells (got {x.shape[1]} cells)")
+    x, y, _ = _validated(original, protected, None)
+    if x.shape[1] % WEEK_PARTS:
+        raise ValueError(f"profiles must hold whole weeks of {WEEK_PARTS} cells (got {x.shape[1]} cells)")
     fullest = []
     for values in (x, y):
-        of_part = values.reshape(len(values), -1, PARTS).mean(axis=1)
+        of_part = values.reshape(len(values), -1, WEEK_PARTS).mean(axis=1)
         fullest.append(of_part >= of_part.max(axis=1, keepdims=True) - 1e-9)
     before, after = fullest
     return (before & after).sum(axis=1) / after.sum(axis=1)
 
 
-def _both(original, protected, sizes):
+def _validated(original, protected, sizes):
     x, y = np.asarray(original, float), np.asarray(protected, float)
     if x.ndim != 2 or x.shape != y.shape or not x.size:
         raise ValueError(

@@ -8,7 +8,7 @@ import pandas as pd
 from mobpriv.traces.table import Traces, by_user
 
 
-class Pairs(NamedTuple):
+class RowRanges(NamedTuple):
     """The row ranges of each user of the original traces.
 
     Her original records are ``start[i]`` … ``start[i+1]−1``, her protected ones ``first[i]`` … ``last[i]−1`` (none if the
@@ -31,25 +31,25 @@ class Pairs(NamedTuple):
         return np.repeat(np.arange(len(self.users)), self.records)
 
 
-def pairs(original: Traces, protected: Traces) -> Pairs:
+def row_ranges(original: Traces, protected: Traces) -> RowRanges:
     """Match users by name. A protected user without original records raises ValueError, because there is nothing to compare."""
     users, start = by_user(original)
-    others, offsets = by_user(protected)
-    at = users.get_indexer(others)
-    strange = others[at < 0]
-    if len(strange):
+    protected_users, offsets = by_user(protected)
+    position = users.get_indexer(protected_users)
+    unknown = protected_users[position < 0]
+    if len(unknown):
         raise ValueError(
-            f"protected traces must belong to users with original records ({len(strange)} are not, first: {strange[0]}): "
+            f"protected traces must belong to users with original records ({len(unknown)} are not, first: {unknown[0]}): "
             "give the traces that went into the mechanism, and the users' own names in both"
         )
     first, last = np.zeros(len(users), np.int64), np.zeros(len(users), np.int64)
-    first[at], last[at] = offsets[:-1], offsets[1:]
-    return Pairs(users, start, first, last)
+    first[position], last[position] = offsets[:-1], offsets[1:]
+    return RowRanges(users, start, first, last)
 
 
-def means(values: np.ndarray, of: Pairs, name: str) -> pd.Series:
+def means(values: np.ndarray, ranges: RowRanges, name: str) -> pd.Series:
     """The mean of each user's ``values`` (one per protected record); NaN for users without protected records."""
-    mean, some = np.full(len(of.users), np.nan), of.records > 0
-    if some.any():
-        mean[some] = np.add.reduceat(values, of.first[some]) / of.records[some]
-    return pd.Series(mean, of.users, name=name)
+    mean, has_records = np.full(len(ranges.users), np.nan), ranges.records > 0
+    if has_records.any():
+        mean[has_records] = np.add.reduceat(values, ranges.first[has_records]) / ranges.records[has_records]
+    return pd.Series(mean, ranges.users, name=name)

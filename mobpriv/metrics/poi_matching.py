@@ -10,7 +10,7 @@ import pandas as pd
 
 from mobpriv.base.ranges import one_of, positive
 from mobpriv.ground.geo import Points, check_plane, to_plane
-from mobpriv.metrics.pairs import pairs
+from mobpriv.metrics.pairs import row_ranges
 from mobpriv.traces.profiles import Centres, poi_centres
 from mobpriv.traces.table import Traces
 
@@ -53,11 +53,14 @@ def poi_privacy(
     Departures from the paper: distances are on the ground unless ``plane="mercator"``.
     """
     check_matching(near, matched)
-    of = pairs(original, protected)
-    real, found = (poi_centres(t, diameter, duration, max_gap, merged, plane) for t in (original, protected))
-    start = np.zeros(len(of.users) + 1, np.int64)  # of the found POIs, also for users whose trace was erased
-    start[1:][of.records > 0] = np.diff(found.start)
-    return pd.DataFrame(scores(real, found._replace(start=np.cumsum(start)), near, matched, plane), index=of.users)
+    ranges = row_ranges(original, protected)
+    original_pois, protected_pois = (poi_centres(t, diameter, duration, max_gap, merged, plane) for t in (original, protected))
+    start = np.zeros(len(ranges.users) + 1, np.int64)  # of the protected POIs, also for users whose trace was erased
+    start[1:][ranges.records > 0] = np.diff(protected_pois.start)
+    return pd.DataFrame(
+        matching_scores(original_pois, protected_pois._replace(start=np.cumsum(start)), near, matched, plane),
+        index=ranges.users,
+    )
 
 
 def check_matching(near: float, matched: str) -> None:
@@ -65,19 +68,21 @@ def check_matching(near: float, matched: str) -> None:
     one_of("matched", matched, MATCHED)
 
 
-def scores(real: Centres, found: Centres, near: float, matched: str, plane: str) -> dict[str, np.ndarray]:
+def matching_scores(
+    original_pois: Centres, protected_pois: Centres, near: float, matched: str, plane: str
+) -> dict[str, np.ndarray]:
     """The columns of :func:`poi_privacy` for given POIs of T and T'; block i of both belongs to user i."""
     check_plane(plane)
-    a, b = (Points(*map(np.array, to_plane(c.lat, c.lng, plane))) for c in (real, found))
-    again, hit = _matches(a, real.start, b, found.start, float(near), plane == "ground")
-    n, m = np.diff(real.start), np.diff(found.start)
+    a, b = (Points(*map(np.array, to_plane(c.lat, c.lng, plane))) for c in (original_pois, protected_pois))
+    rediscovered, matches = _matches(a, original_pois.start, b, protected_pois.start, float(near), plane == "ground")
+    n, m = np.diff(original_pois.start), np.diff(protected_pois.start)
     with np.errstate(invalid="ignore", divide="ignore"):
-        precision, recall = hit / m, (hit if matched == "protected" else again) / n
-        f_score = np.where(hit > 0, 2 * precision * recall / (precision + recall), 0.0)
+        precision, recall = matches / m, (matches if matched == "protected" else rediscovered) / n
+        f_score = np.where(matches > 0, 2 * precision * recall / (precision + recall), 0.0)
     privacy = np.where(n > 0, 1 - f_score, np.nan)
     recall = np.where(n > 0, recall, np.nan)
     columns = {"precision": precision, "recall": recall, "privacy": privacy, "real": n, "found": m}
-    return columns | {"matched": hit, "rediscovered": again}
+    return columns | {"matched": matches, "rediscovered": rediscovered}
 
 
 @numba.njit(cache=True)
@@ -86,16 +91,16 @@ def _matches(a, a_start, b, b_start, near, wraps):
     users = len(a_start) - 1
     in_a, in_b = np.zeros(users, np.int64), np.zeros(users, np.int64)
     for user in range(users):
-        met = np.zeros(b_start[user + 1] - b_start[user], np.bool_)
+        matched = np.zeros(b_start[user + 1] - b_start[user], np.bool_)
         for i in range(a_start[user], a_start[user + 1]):
-            some = False
-            for k in range(len(met)):
+            any_near = False
+            for k in range(len(matched)):
                 j = b_start[user] + k
                 dx = abs(b.x[j] - a.x[i])
                 if wraps and dx > 180:
                     dx = 360 - dx
                 if np.hypot(0.5 * (a.sx[i] + b.sx[j]) * dx, 0.5 * (a.sy[i] + b.sy[j]) * (b.y[j] - a.y[i])) <= near:
-                    some = met[k] = True
-            in_a[user] += some
-        in_b[user] = met.sum()
+                    any_near = matched[k] = True
+            in_a[user] += any_near
+        in_b[user] = matched.sum()
     return in_a, in_b

@@ -5,8 +5,8 @@ import numpy as np
 import pandas as pd
 
 from mobpriv.base.ranges import true_or_false
-from mobpriv.ground.geo import Points, metres_per_degree_at, step, to_plane, unwrapped
-from mobpriv.metrics.pairs import means, pairs
+from mobpriv.ground.geo import Points, displacement, metres_per_degree_at, to_plane, unwrapped
+from mobpriv.metrics.pairs import means, row_ranges
 from mobpriv.traces.table import Traces
 
 LEAF = 4  # pieces of the path per leaf of the tree
@@ -28,7 +28,9 @@ def spatial_distortion(
     returns NaN if two successive records share a position, since their segment has no length; here it is a point.
     :func:`distances_to_path` defines the projection.
     """
-    return means(distances_to_path(original, protected, plane, interpolate), pairs(original, protected), "spatial distortion")
+    return means(
+        distances_to_path(original, protected, plane, interpolate), row_ranges(original, protected), "spatial distortion"
+    )
 
 
 def distances_to_path(original: Traces, protected: Traces, plane: str = "ground", interpolate: bool = True) -> np.ndarray:
@@ -40,13 +42,13 @@ def distances_to_path(original: Traces, protected: Traces, plane: str = "ground"
     the segment up to D³/R², where R is the Earth's radius (1e-6 m at 300 m). This bound holds for latitudes below 60°.
     """
     true_or_false("interpolate", interpolate)
-    of = pairs(original, protected)
+    ranges = row_ranges(original, protected)
     p, q = (to_plane(t["lat"].to_numpy(), t["lng"].to_numpy(), plane) for t in (original, protected))
     ground = plane == "ground"
     if ground:
-        p = p._replace(x=unwrapped(p.x, of.start))
+        p = p._replace(x=unwrapped(p.x, ranges.start))
     p, q = (Points(*map(np.array, columns)) for columns in (p, q))  # one memory layout, so that numba compiles once
-    return _distances(p, of.start, q, of.first, of.last, interpolate, ground)
+    return _distances(p, ranges.start, q, ranges.first, ranges.last, interpolate, ground)
 
 
 @numba.njit(cache=True, parallel=True)
@@ -56,13 +58,13 @@ def _distances(p, start, q, first, last, interpolate, ground):
         if first[user] == last[user]:
             continue
         a, b = start[user], start[user + 1]
-        own = Points(p.x[a:b], p.y[a:b], p.sx[a:b], p.sy[a:b])
-        segment, box = _near_together(*_pieces(own, interpolate))
+        path = Points(p.x[a:b], p.y[a:b], p.sx[a:b], p.sy[a:b])
+        segment, box = _near_together(*_pieces(path, interpolate))
         tree = _tree(box)
         nearest, stack, bound = segment[0], np.empty(64, np.int64), np.empty(64)
         for k in range(first[user], last[user]):
             # neighbours in a trace are close on the path: the previous record's segment bounds the search
-            metres[k], nearest = _nearest(own, interpolate, segment, tree, q, k, nearest, ground, stack, bound)
+            metres[k], nearest = _nearest(path, interpolate, segment, tree, q, k, nearest, ground, stack, bound)
     return metres
 
 
@@ -75,7 +77,7 @@ def _pieces(p, interpolate):
     n = len(p.x)
     length = np.zeros(n)
     for i in range(n - 1 if interpolate else 0):
-        length[i] = np.hypot(*step(p.x, p.y, p.sx, p.sy, i, i + 1))
+        length[i] = np.hypot(*displacement(p.x, p.y, p.sx, p.sy, i, i + 1))
     limit = max(length.mean(), 1e-9)  # m; at most two pieces per record
     segment, box = np.empty(2 * n + 1, np.int64), np.empty((2 * n + 1, 4))
     m = 0

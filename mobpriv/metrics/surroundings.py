@@ -8,11 +8,11 @@ import pandas as pd
 
 from mobpriv.base.ranges import one_of, positive
 from mobpriv.ground.geo import Points, metres_per_degree, metres_per_degree_at, to_plane
-from mobpriv.metrics.pairs import means, pairs
+from mobpriv.metrics.pairs import means, row_ranges
 from mobpriv.metrics.temporal import temporal_projection
 from mobpriv.traces.table import Traces
 
-EMPTY = ("unlike", "alike", "left out")
+EMPTY_BOXES = ("unlike", "alike", "left out")
 _BANDS = 1 << 16  # largest number of bands for the points
 
 
@@ -49,21 +49,23 @@ def surrounding_pois(
     an OpenStreetMap database.
     """
     positive("distance", distance, "m")
-    one_of("empty", empty, EMPTY)
-    of = pairs(original, protected)
+    one_of("empty", empty, EMPTY_BOXES)
+    ranges = row_ranges(original, protected)
     expected = temporal_projection(original, protected, plane)
-    here, there = (Points(*map(np.array, to_plane(t["lat"], t["lng"], plane))) for t in (protected, expected))
+    records, projections = (Points(*map(np.array, to_plane(t["lat"], t["lng"], plane))) for t in (protected, expected))
     bands = _in_bands(points, float(distance), plane)
-    found, hoped, common = _search(here, there, *bands, float(distance), plane == "ground")
-    nothing = found + hoped == 0
-    if len(nothing) and nothing.all():
+    retrieved, relevant, common = _search(records, projections, *bands, float(distance), plane == "ground")
+    both_empty = retrieved + relevant == 0
+    if len(both_empty) and both_empty.all():
         raise ValueError(_far_away(points, protected, distance))
     # 2 P R / (P + R) simplified; 0/0 if both boxes are empty
-    f = np.where(nothing, {"unlike": 0.0, "alike": 1.0, "left out": 0.0}[empty], 2 * common / np.maximum(found + hoped, 1))
-    f_score, none = means(f, of, "f_score"), np.bincount(of.owner[nothing], minlength=len(of.users))
+    f = np.where(
+        both_empty, {"unlike": 0.0, "alike": 1.0, "left out": 0.0}[empty], 2 * common / np.maximum(retrieved + relevant, 1)
+    )
+    f_score, empty_records = means(f, ranges, "f_score"), np.bincount(ranges.owner[both_empty], minlength=len(ranges.users))
     if empty == "left out":
-        f_score *= of.records / np.where(none < of.records, of.records - none, np.nan)
-    return pd.DataFrame({"f_score": f_score, "records": of.records, "empty": none}, index=of.users)
+        f_score *= ranges.records / np.where(empty_records < ranges.records, ranges.records - empty_records, np.nan)
+    return pd.DataFrame({"f_score": f_score, "records": ranges.records, "empty": empty_records}, index=ranges.users)
 
 
 class _Bands(NamedTuple):
@@ -113,14 +115,14 @@ def _far_away(points: pd.DataFrame, traces: Traces, distance: float) -> str:
 
 
 @numba.njit(cache=True, parallel=True)
-def _search(here, there, at, start, south, height, distance, ground):
+def _search(records, projections, at, start, south, height, distance, ground):
     """The number of points in each record's box, in the box of its projection, and in both."""
-    n = len(here.x)
-    found, hoped, common = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    n = len(records.x)
+    retrieved, relevant, common = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     for k in numba.prange(n):
-        found[k], common[k] = _count(here, there, k, at, start, south, height, distance, ground)
-        hoped[k], _ = _count(there, here, k, at, start, south, height, distance, ground)
-    return found, hoped, common
+        retrieved[k], common[k] = _count(records, projections, k, at, start, south, height, distance, ground)
+        relevant[k], _ = _count(projections, records, k, at, start, south, height, distance, ground)
+    return retrieved, relevant, common
 
 
 @numba.njit(cache=True)

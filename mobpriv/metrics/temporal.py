@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 
 from mobpriv.ground.geo import check_plane, distance, to_degrees, to_plane, unwrapped
-from mobpriv.metrics.pairs import means, pairs
+from mobpriv.metrics.pairs import means, row_ranges
 from mobpriv.traces.table import Traces, milliseconds
 
 
@@ -22,7 +22,7 @@ def spatio_temporal_distortion(original: Traces, protected: Traces, plane: str =
     """
     expected = temporal_projection(original, protected, plane)
     metres = distance(*(table[c].to_numpy() for table in (protected, expected) for c in ("lat", "lng")), plane)
-    return means(metres, pairs(original, protected), "spatio-temporal distortion")
+    return means(metres, row_ranges(original, protected), "spatio-temporal distortion")
 
 
 def temporal_projection(original: Traces, protected: Traces, plane: str = "ground") -> Traces:
@@ -39,12 +39,19 @@ def temporal_projection(original: Traces, protected: Traces, plane: str = "groun
     nothing else.
     """
     check_plane(plane)
-    of = pairs(original, protected)
+    ranges = row_ranges(original, protected)
     p = to_plane(original["lat"].to_numpy(), original["lng"].to_numpy(), plane)
-    x = unwrapped(p.x, of.start) if plane == "ground" else p.x
-    here, there = milliseconds(original), milliseconds(protected)
-    at = _project(*map(np.ascontiguousarray, (x, p.y)), np.array(here), of.start, np.array(there), of.first, of.last)
-    lat, lng = to_degrees(*at, plane)
+    x = unwrapped(p.x, ranges.start) if plane == "ground" else p.x
+    original_times, protected_times = milliseconds(original), milliseconds(protected)
+    position = _project(
+        *map(np.ascontiguousarray, (x, p.y)),
+        np.array(original_times),
+        ranges.start,
+        np.array(protected_times),
+        ranges.first,
+        ranges.last,
+    )
+    lat, lng = to_degrees(*position, plane)
     return pd.DataFrame({"user": protected["user"], "t": protected["t"], "lat": lat, "lng": lng})
 
 

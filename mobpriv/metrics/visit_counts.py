@@ -5,11 +5,11 @@ import pandas as pd
 
 from mobpriv.base.ranges import between, positive
 from mobpriv.ground.geo import check_plane, distance
-from mobpriv.metrics.pairs import pairs
+from mobpriv.metrics.pairs import row_ranges
 from mobpriv.traces.table import Traces, by_user
 
 
-def visits(
+def number_of_visits(
     traces: Traces,
     lat: float,  # degrees, latitude of the place x
     lng: float,
@@ -30,9 +30,9 @@ def visits(
     check_plane(plane)
     users, offsets = by_user(traces)
     inside = distance(traces["lat"].to_numpy(), traces["lng"].to_numpy(), lat, lng, plane) <= radius
-    come = np.r_[False, inside[1:] & ~inside[:-1]] if len(inside) else inside
-    come[offsets[:-1]] = False
-    number = np.add.reduceat(come, offsets[:-1], dtype=np.int64) if len(users) else np.zeros(0, np.int64)
+    arrives = np.r_[False, inside[1:] & ~inside[:-1]] if len(inside) else inside
+    arrives[offsets[:-1]] = False
+    number = np.add.reduceat(arrives, offsets[:-1], dtype=np.int64) if len(users) else np.zeros(0, np.int64)
     return pd.Series(number, users, name="visits")
 
 
@@ -55,8 +55,8 @@ def visits_distortion(
 
     Departures from the paper: distances are on the ground unless ``plane="mercator"`` (the author's).
     """
-    of = pairs(original, protected)
-    before = visits(original, lat, lng, radius, plane)
-    after = visits(protected, lat, lng, radius, plane).reindex(of.users, fill_value=0)
+    ranges = row_ranges(original, protected)
+    before = number_of_visits(original, lat, lng, radius, plane)
+    after = number_of_visits(protected, lat, lng, radius, plane).reindex(ranges.users, fill_value=0)
     distortion = (before - after).abs() / before.where(before > 0)
-    return pd.DataFrame({"original": before, "protected": after, "distortion": distortion}, index=of.users)
+    return pd.DataFrame({"original": before, "protected": after, "distortion": distortion}, index=ranges.users)

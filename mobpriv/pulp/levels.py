@@ -16,7 +16,7 @@ import pandas as pd
 from mobpriv.base.ranges import true_or_false
 from mobpriv.ground.geo import check_plane
 from mobpriv.ground.grid import S2Grid, s2_keys
-from mobpriv.metrics.poi_matching import check_matching, scores
+from mobpriv.metrics.poi_matching import check_matching, matching_scores
 from mobpriv.traces.profiles import Centres, check_stay, poi_centres
 from mobpriv.traces.table import Traces, by_user
 

@@ -3,7 +3,7 @@
 * Export: :func:`as_points` for a table of places (records, stays, POIs, states of a Markov chain), :func:`as_polygons` for the
   cells of a grid.
 * Import: :class:`Areas`, polygons in any coordinate reference system. They serve as cells of the map or select the records
-  inside them (:func:`inside`).
+  inside them (:func:`records_inside`).
 
 All degrees are WGS 84, EPSG:4326. geopandas takes about a second to load, so only the functions that need it import it.
 """
@@ -58,12 +58,12 @@ class Areas:
         """The id (int64) of the area that contains each position; −1 for positions outside and for NaN."""
         lat, lng = np.asarray(lat, float), np.asarray(lng, float)
         blocks = (slice(start, start + _BLOCK) for start in range(0, len(lat), _BLOCK))
-        found = np.concatenate([np.empty(0, np.int64), *(self._cells(lat[block], lng[block]) for block in blocks)])
-        seam = np.flatnonzero(np.abs(lng) == 180)  # 180° and −180° are the same meridian
-        if len(seam):
-            both = np.stack([found[seam], self._cells(lat[seam], -lng[seam])])
-            found[seam] = np.where(both.min(axis=0) < 0, both.max(axis=0), both.min(axis=0))
-        return found
+        ids = np.concatenate([np.empty(0, np.int64), *(self._cells(lat[block], lng[block]) for block in blocks)])
+        on_date_line = np.flatnonzero(np.abs(lng) == 180)  # 180° and −180° are the same meridian
+        if len(on_date_line):
+            both = np.stack([ids[on_date_line], self._cells(lat[on_date_line], -lng[on_date_line])])
+            ids[on_date_line] = np.where(both.min(axis=0) < 0, both.max(axis=0), both.min(axis=0))
+        return ids
 
     def _cells(self, lat, lng) -> np.ndarray:
         west, south, east, north = self.shapes.total_bounds
@@ -79,9 +79,9 @@ class Areas:
             band = slice(first[i], last[i])
             free = first[i] + np.flatnonzero((cell[band] < 0) & (x[band] >= west) & (x[band] <= east))
             cell[free[shapely.intersects_xy(shapes[i], x[free], y[free])]] = i
-        found = np.full(len(lat), -1)
-        found[near] = cell
-        return found
+        ids = np.full(len(lat), -1)
+        ids[near] = cell
+        return ids
 
     def bounds(self, cells) -> np.ndarray:
         """South, west, north and east of each area in degrees, shape (n, 4). Areas across the date line reach from −180 to
@@ -98,7 +98,7 @@ class Areas:
         return self.shapes.set_axis(pd.RangeIndex(self.size, name="cell"))
 
 
-def inside(traces: Traces, areas) -> Traces:
+def records_inside(traces: Traces, areas) -> Traces:
     """The records inside the ``areas``, borders included. ``areas`` is an :class:`Areas` or an argument for it."""
     areas = areas if isinstance(areas, Areas) else Areas(areas)
     return rows(traces, areas.cells(traces["lat"].to_numpy(), traces["lng"].to_numpy()) >= 0)
@@ -177,7 +177,7 @@ def _in_degrees(shapes):
     if not shapes.crs.equals(DEGREES, ignore_axis_order=True):
         west, south, east, north = shapes.total_bounds
         shapes = shapes.segmentize(max(east - west, north - south) / 100).to_crs(DEGREES)
-        shapes = shapes.map(_run_on)
+        shapes = shapes.map(_continuous)
     array = shapes.to_numpy()
     box = shapely.bounds(array)
     wrong = ~(
@@ -192,7 +192,7 @@ def _in_degrees(shapes):
     return geopandas.GeoSeries(_cut(array), index=shapes.index, crs=DEGREES)
 
 
-def _run_on(shape):
+def _continuous(shape):
     """Make the longitudes of each ring continuous: reprojection lets them jump by 360° at the date line."""
     if not np.isfinite(shapely.bounds(shape)).all():
         return shape  # outside the projection: the caller rejects the row
@@ -240,7 +240,7 @@ def around(places: pd.DataFrame, by: str):
     hull = shapely.multipoints(points).convex_hull
     area = hull.buffer(0.1 * max(hull.length / 4, 1e-3))
     cells = shapely.get_parts(shapely.voronoi_polygons(shapely.multipoints(points), extend_to=area, ordered=True))
-    inside = cells if len(points) > 1 else np.array([area])  # a single place owns the whole area
-    degrees = shapely.transform(shapely.intersection(inside, area), lambda xy: xy / [squeeze, 1])
+    polygons = cells if len(points) > 1 else np.array([area])  # a single place owns the whole area
+    degrees = shapely.transform(shapely.intersection(polygons, area), lambda xy: xy / [squeeze, 1])
     table = geopandas.GeoDataFrame({by: first[by].astype(str).to_numpy()}, geometry=degrees, crs=DEGREES)
     return table.dissolve(by, sort=True).reset_index()

@@ -17,7 +17,7 @@ import pandas as pd
 from scipy.sparse import csr_array
 
 from mobpriv.base.ranges import not_negative, one_of, positive, true_or_false, whole
-from mobpriv.ground.geo import across_the_date_line, step, to_degrees, to_plane
+from mobpriv.ground.geo import across_the_date_line, displacement, to_degrees, to_plane
 from mobpriv.traces.table import Traces, by_user, milliseconds
 
 AT_A_TIME = 1 << 19  # records
@@ -106,7 +106,7 @@ def _stay_ends(x, y, sx, sy, time, offsets, diameter, duration, max_gap):
                 if not fits:
                     j = i - 1  # the latest record of the window that is too far away
                     while j >= a:
-                        dx, dy = step(x, y, sx, sy, j, i)
+                        dx, dy = displacement(x, y, sx, sy, j, i)
                         if dx * dx + dy * dy > limit:
                             break
                         j -= 1
@@ -187,9 +187,9 @@ def pois(
             np.bincount(label[dense], n[dense], len(n)), 1
         )
     # the label of a cluster is the index of its first stay
-    spent = (visits["end"] - visits["start"]).dt.total_seconds()
-    table = visits.assign(label=label, seconds=spent)[dense].groupby("label", sort=True)
-    found = pd.DataFrame(
+    duration_of_stay = (visits["end"] - visits["start"]).dt.total_seconds()
+    table = visits.assign(label=label, seconds=duration_of_stay)[dense].groupby("label", sort=True)
+    clusters = pd.DataFrame(
         {
             "user": table["user"].first(),
             "records": table["records"].sum(),
@@ -197,12 +197,14 @@ def pois(
             "seconds": table["seconds"].sum(),
         }
     )
-    found["lat"], found["lng"] = to_degrees(x[found.index], y[found.index], plane)
-    found = found.reset_index().sort_values(["user", "records", "label"], ascending=[True, False, True], ignore_index=True)
-    found["poi"] = found.groupby("user", observed=True).cumcount()
-    number = pd.Series(found["poi"].to_numpy(), index=found["label"].to_numpy())
-    place = number.reindex(label).fillna(-1).astype(int).to_numpy()
-    return found[columns], visits.assign(poi=place)
+    clusters["lat"], clusters["lng"] = to_degrees(x[clusters.index], y[clusters.index], plane)
+    clusters = clusters.reset_index().sort_values(
+        ["user", "records", "label"], ascending=[True, False, True], ignore_index=True
+    )
+    clusters["poi"] = clusters.groupby("user", observed=True).cumcount()
+    number = pd.Series(clusters["poi"].to_numpy(), index=clusters["label"].to_numpy())
+    poi = number.reindex(label).fillna(-1).astype(int).to_numpy()
+    return clusters[columns], visits.assign(poi=poi)
 
 
 @numba.njit(cache=True)
@@ -214,12 +216,12 @@ def _join(x, y, sx, sy, offsets, radius, min_stays):
         for i in range(offsets[user], offsets[user + 1]):
             near = 0
             for j in range(offsets[user], offsets[user + 1]):
-                dx, dy = step(x, y, sx, sy, i, j)
+                dx, dy = displacement(x, y, sx, sy, i, j)
                 near += dx * dx + dy * dy <= radius * radius
             if near < min_stays:
                 continue
             for j in range(offsets[user], offsets[user + 1]):
-                dx, dy = step(x, y, sx, sy, i, j)
+                dx, dy = displacement(x, y, sx, sy, i, j)
                 if dx * dx + dy * dy <= radius * radius:
                     dense[j] = True
                     a, b = i, j
@@ -311,41 +313,41 @@ def heat_maps(traces: Traces, grid) -> HeatMaps:
     """The number of each user's records in each cell of ``grid`` (thesis §3.2, Figure 3.2)."""
     users, offsets = by_user(traces)
     lat, lng = traces["lat"].to_numpy(), traces["lng"].to_numpy()
-    place, data, found = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(1, np.int64)]
+    cell_ids, cell_counts, cells_per_user = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(1, np.int64)]
     # a few users at a time: a short column of cells stays in the cache; allocating a long one costs more than filling it
     ends = np.unique(np.searchsorted(offsets, [*range(AT_A_TIME, len(lat), AT_A_TIME), len(lat)])) if len(lat) else []
     for first, last in zip([0, *ends], ends, strict=False):
         part = slice(offsets[first], offsets[last])
         cell = np.asarray(grid.cells(lat[part], lng[part]), np.int64)
         counted = _count(cell, offsets[first : last + 1] - offsets[first])
-        for parts, own in zip((place, data, found), counted, strict=True):
-            parts.append(own)
-    cells, indices = np.unique(np.concatenate(place), return_inverse=True)
-    indptr = np.cumsum(np.concatenate(found))
-    counts = csr_array((np.concatenate(data), indices.astype(np.int64), indptr), shape=(len(users), len(cells)))
+        for parts, values in zip((cell_ids, cell_counts, cells_per_user), counted, strict=True):
+            parts.append(values)
+    cells, indices = np.unique(np.concatenate(cell_ids), return_inverse=True)
+    indptr = np.cumsum(np.concatenate(cells_per_user))
+    counts = csr_array((np.concatenate(cell_counts), indices.astype(np.int64), indptr), shape=(len(users), len(cells)))
     return HeatMaps(users, cells, counts)
 
 
 def _count(cell: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The cells of each user in rising order, their record counts, and the number of cells of each user."""
-    place, data, found = _tally(cell, offsets)
-    return *_packed(place, data, offsets, np.r_[0, np.cumsum(found)]), found
+    cells, counts, cells_per_user = _tally(cell, offsets)
+    return *_packed(cells, counts, offsets, np.r_[0, np.cumsum(cells_per_user)]), cells_per_user
 
 
 @numba.njit(cache=True, parallel=True)
 def _tally(cell, offsets):
     """Each user's cells and counts at the beginning of her rows, and the number of her cells."""
-    place, data = np.empty(len(cell), np.int64), np.empty(len(cell), np.int64)
-    found = np.zeros(len(offsets) - 1, np.int64)
+    cells, counts = np.empty(len(cell), np.int64), np.empty(len(cell), np.int64)
+    cells_per_user = np.zeros(len(offsets) - 1, np.int64)
     for user in numba.prange(len(offsets) - 1):
         a, b = offsets[user], offsets[user + 1]
-        found[user] = _tally_one(cell[a:b], place[a:b], data[a:b])
-    return place, data, found
+        cells_per_user[user] = _tally_one(cell[a:b], cells[a:b], counts[a:b])
+    return cells, counts, cells_per_user
 
 
 @numba.njit(cache=True)
-def _tally_one(cell, place, data):
-    """Write the distinct cells in rising order to ``place`` and their counts to ``data``; return their number."""
+def _tally_one(cell, cells, record_counts):
+    """Write the distinct cells in rising order to ``cells`` and their counts to ``record_counts``; return their number."""
     keys, counts = np.zeros(1024, np.int64), np.zeros(1024, np.int64)  # a hash table; slots with count 0 are free
     ones, done = np.ones(1, np.int64), 0
     while done < len(cell):
@@ -358,7 +360,7 @@ def _tally_one(cell, place, data):
     used = np.flatnonzero(counts)
     order = used[np.argsort(keys[used])]
     n = len(order)
-    place[:n], data[:n] = keys[order], counts[order]
+    cells[:n], record_counts[:n] = keys[order], counts[order]
     return n
 
 
@@ -392,13 +394,13 @@ def _slot(keys, counts, key):
 
 
 @numba.njit(cache=True)
-def _packed(place, data, offsets, indptr):
+def _packed(tallied_cells, tallied_counts, offsets, indptr):
     """Pack the beginnings of the users' rows end to end."""
     cells, counts = np.empty(indptr[-1], np.int64), np.empty(indptr[-1], np.int64)
     for user in range(len(offsets) - 1):
         n = indptr[user + 1] - indptr[user]
-        cells[indptr[user] : indptr[user + 1]] = place[offsets[user] : offsets[user] + n]
-        counts[indptr[user] : indptr[user + 1]] = data[offsets[user] : offsets[user] + n]
+        cells[indptr[user] : indptr[user + 1]] = tallied_cells[offsets[user] : offsets[user] + n]
+        counts[indptr[user] : indptr[user + 1]] = tallied_counts[offsets[user] : offsets[user] + n]
     return cells, counts
 
 

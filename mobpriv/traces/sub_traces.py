@@ -29,7 +29,7 @@ class SubTraces(NamedTuple):
     owner: pd.Series  # sub-trace -> owner, in the order of the traces
 
 
-class Past(NamedTuple):
+class TimeSplit(NamedTuple):
     """The adversary's knowledge, and the sub-traces that he receives."""
 
     known: Traces  # under the users' own names, not cut
@@ -42,7 +42,7 @@ def slices(traces: Traces, seconds: float) -> SubTraces:
     return _named(traces, np.ones(len(traces), bool), first, number)
 
 
-def split_in_time(traces: Traces, seconds: float, share: float = 0.8, border: str = "ceiling") -> Past:
+def split_in_time(traces: Traces, seconds: float, share: float = 0.8, border: str = "ceiling") -> TimeSplit:
     """The first ``share`` of each user's sub-traces as known traces, the others to attack (§5.5.3: "80% past mobility").
 
     The thesis does not say what is divided; here it is the sub-traces that have records, as in the authors' program. ``border``
@@ -60,16 +60,16 @@ def split_in_time(traces: Traces, seconds: float, share: float = 0.8, border: st
     of_user = np.searchsorted(first, offsets)  # the first sub-trace of each user
     n = np.diff(of_user)
     exact = Fraction(float(share)).limit_denominator(10**6)  # in binary, 0.7 · 10 exceeds 7
-    whole = n * exact.numerator // exact.denominator
-    known = np.minimum(n, whole + 1) if border == "program" else -(-n * exact.numerator // exact.denominator)
+    rounded_down = n * exact.numerator // exact.denominator
+    known = np.minimum(n, rounded_down + 1) if border == "program" else -(-n * exact.numerator // exact.denominator)
     late_slice = np.arange(len(first)) - np.repeat(of_user[:-1], n) >= np.repeat(known, n)
     late = np.repeat(late_slice, np.diff(np.r_[first, len(traces)]))
-    past = Past(rows(traces, ~late), _named(traces, late, first, number))
-    clash = past.secret.owner.index.intersection(traces["user"].cat.categories)
+    split = TimeSplit(rows(traces, ~late), _named(traces, late, first, number))
+    clash = split.secret.owner.index.intersection(traces["user"].cat.categories)
     if len(clash):
-        owner = past.secret.owner[clash[0]]
+        owner = split.secret.owner[clash[0]]
         raise ValueError(f"user {clash[0]} has the name of a sub-trace of user {owner}: rename one of them")
-    return past
+    return split
 
 
 def _borders(traces: Traces, seconds: float) -> tuple[np.ndarray, np.ndarray]:
@@ -97,8 +97,8 @@ def _named(traces: Traces, chosen: np.ndarray, first: np.ndarray, number: np.nda
     """The complete sub-traces with rows ``chosen``, under their names and sorted by them."""
     code = traces["user"].cat.codes.to_numpy()
     counts = np.diff(np.r_[first, len(traces)])
-    some = chosen[first] if len(first) else np.zeros(0, bool)
-    first, number, counts = first[some], number[some], counts[some]
+    selected = chosen[first] if len(first) else np.zeros(0, bool)
+    first, number, counts = first[selected], number[selected], counts[selected]
     users = np.asarray(traces["user"].cat.categories, dtype=object)
     owners = users[code[first]]
     names = np.array([f"{owner}-{k}" for owner, k in zip(owners, number, strict=True)], dtype=object)

@@ -43,7 +43,7 @@ class InvalidTraces(InvalidTable):
     """A table that is not ``Traces``."""
 
 
-class Problem(NamedTuple):
+class TableProblem(NamedTuple):
     """A rule that records break. ``value`` is one person's record: show it only to the user, never on a page."""
 
     rule: str
@@ -55,20 +55,22 @@ class Problem(NamedTuple):
     remedy: str
 
 
-def problem(rule: str, broken: np.ndarray, table: pd.DataFrame, remedy: str, columns: tuple[str, ...] = COLUMNS) -> Problem:
+def problem(
+    rule: str, broken: np.ndarray, table: pd.DataFrame, remedy: str, columns: tuple[str, ...] = COLUMNS
+) -> TableProblem:
     """Describe the problem of the records of ``table`` that the mask ``broken`` selects (at least one)."""
     row = int(broken.argmax())
     value = ", ".join(f"{c} {table[c].iloc[row]}" for c in columns)
-    return Problem(rule, int(broken.sum()), table["user"][broken].nunique(), row, f"row {row}", value, remedy)
+    return TableProblem(rule, int(broken.sum()), table["user"][broken].nunique(), row, f"row {row}", value, remedy)
 
 
 def problems(table: pd.DataFrame) -> pd.DataFrame:
-    """List every rule of ``Traces`` that records of ``table`` break, one row per rule (columns as in :class:`Problem`).
+    """List every rule of ``Traces`` that records of ``table`` break, one row per rule (columns as in :class:`TableProblem`).
 
     Order and exact repetitions are not checked: :func:`as_traces` sorts, and :func:`without` reports repetitions.
     """
-    found = [problem(rule, broken, table, remedy) for rule, broken, remedy in _broken(table)]
-    return pd.DataFrame(found, columns=Problem._fields)
+    broken_rules = [problem(rule, broken, table, remedy) for rule, broken, remedy in _broken(table)]
+    return pd.DataFrame(broken_rules, columns=TableProblem._fields)
 
 
 def _broken(table: pd.DataFrame) -> list[tuple[str, np.ndarray, str]]:
@@ -81,14 +83,14 @@ def _broken(table: pd.DataFrame) -> list[tuple[str, np.ndarray, str]]:
     t = table["t"]
     check_zone(t)
     lat, lng = table["lat"].to_numpy(float), table["lng"].to_numpy(float)
-    if not table["user"].isna().any() and _right(milliseconds(table), lat, lng, *_TIMES):
+    if not table["user"].isna().any() and _all_valid(milliseconds(table), lat, lng, *_TIMES):
         return []
     outside = np.abs(lat) > 90
     remedy = _OUT
     if len(lat) and outside.mean() > 0.5:
         remedy = _other_positions(lat[outside], lng[outside])
     rules = [
-        *whose_and_when(table),
+        *user_and_time_rules(table),
         ("latitude or longitude not a number", ~(np.isfinite(lat) & np.isfinite(lng)), _OUT),
         ("latitude outside [-90, 90]", outside, remedy),
         (
@@ -121,7 +123,7 @@ def check_zone(t: pd.Series) -> None:
     raise ValueError(f"column t must hold times with a zone (it holds {t.dtype}): read numbers with time='s' or time='ms'")
 
 
-def whose_and_when(table: pd.DataFrame) -> list[tuple[str, np.ndarray, str]]:
+def user_and_time_rules(table: pd.DataFrame) -> list[tuple[str, np.ndarray, str]]:
     """The rules for the columns user and t, the masks of the records that break them, and the remedies."""
     time, known = milliseconds(table), table["t"].notna().to_numpy()
     return [
@@ -133,7 +135,7 @@ def whose_and_when(table: pd.DataFrame) -> list[tuple[str, np.ndarray, str]]:
 
 
 @numba.njit(cache=True)
-def _right(time, lat, lng, earliest, latest):
+def _all_valid(time, lat, lng, earliest, latest):
     """Whether every record has a possible time and position, in one pass that stops at the first fault."""
     for i in range(len(time)):  # noqa: SIM110
         if not (earliest <= time[i] < latest and -90 <= lat[i] <= 90 and -180 <= lng[i] <= 180):
@@ -157,7 +159,7 @@ def _in_order(table: pd.DataFrame) -> Traces:
     rest = [c for c in table.columns if c not in COLUMNS]
     out = pd.DataFrame(
         {
-            "user": by_name(table["user"]),
+            "user": sorted_categories(table["user"]),
             "t": table["t"].dt.tz_convert("UTC").dt.as_unit("ms"),
             "lat": table["lat"].astype("float64"),
             "lng": table["lng"].astype("float64"),
@@ -176,7 +178,7 @@ def sorted_rows(table: pd.DataFrame) -> pd.DataFrame:
     return table.reset_index(drop=True)
 
 
-def by_name(user: pd.Series) -> pd.Series:
+def sorted_categories(user: pd.Series) -> pd.Series:
     """Users as a categorical of text with sorted categories, all of which occur."""
     if not isinstance(user.dtype, pd.CategoricalDtype):
         user = user.astype(str).astype("category")
@@ -193,11 +195,11 @@ def by_name(user: pd.Series) -> pd.Series:
 @numba.njit(cache=True)
 def _occurring(code, categories):
     """Mask of the categories that occur."""
-    found = np.zeros(categories, np.bool_)
+    occurs = np.zeros(categories, np.bool_)
     for c in code:
         if c >= 0:
-            found[c] = True
-    return found
+            occurs[c] = True
+    return occurs
 
 
 @numba.njit(cache=True)
@@ -211,43 +213,43 @@ def _sorted(code, time):
 def without(table: pd.DataFrame) -> tuple[Traces, pd.DataFrame]:
     """Remove the records that break a rule or repeat another exactly; return the ``Traces`` and a table of what was left out.
 
-    The second table has the columns of :class:`Problem`. A record that breaks two rules counts under the first.
+    The second table has the columns of :class:`TableProblem`. A record that breaks two rules counts under the first.
     """
     left_out, bad = [], np.zeros(len(table), bool)
     for rule, broken, remedy in _broken(table):
-        fresh = broken & ~bad
+        newly_broken = broken & ~bad
         bad |= broken
-        if fresh.any():
-            left_out.append(problem(rule, fresh, table, remedy))
+        if newly_broken.any():
+            left_out.append(problem(rule, newly_broken, table, remedy))
     traces = _in_order(table[~bad] if bad.any() else table)
-    again = _repeats(traces)
-    if again.any():
-        left_out.append(problem("record repeated", again, traces, "one copy is kept"))
-        traces = rows(traces, ~again)
-    return traces, pd.DataFrame(left_out, columns=Problem._fields)
+    repeated = _repeats(traces)
+    if repeated.any():
+        left_out.append(problem("record repeated", repeated, traces, "one copy is kept"))
+        traces = rows(traces, ~repeated)
+    return traces, pd.DataFrame(left_out, columns=TableProblem._fields)
 
 
 def _repeats(traces: Traces) -> np.ndarray:
     """Mask of the records with the user, time and position of an earlier record."""
-    again = np.zeros(len(traces), bool)
+    repeated = np.zeros(len(traces), bool)
     shared = _at_one_time(traces["user"].cat.codes.to_numpy(), milliseconds(traces))
     if len(shared):
-        again[shared] = traces.loc[shared, list(COLUMNS)].duplicated().to_numpy()
-    return again
+        repeated[shared] = traces.loc[shared, list(COLUMNS)].duplicated().to_numpy()
+    return repeated
 
 
 @numba.njit(cache=True)
 def _at_one_time(code, time):
     """The records that share user and time with a neighbour."""
-    found = np.empty(len(code), np.int64)
+    records = np.empty(len(code), np.int64)
     n = 0
     for i in range(len(code)):
-        before = i > 0 and code[i] == code[i - 1] and time[i] == time[i - 1]
-        behind = i + 1 < len(code) and code[i] == code[i + 1] and time[i] == time[i + 1]
-        if before or behind:
-            found[n] = i
+        preceding = i > 0 and code[i] == code[i - 1] and time[i] == time[i - 1]
+        following = i + 1 < len(code) and code[i] == code[i + 1] and time[i] == time[i + 1]
+        if preceding or following:
+            records[n] = i
             n += 1
-    return found[:n]
+    return records[:n]
 
 
 def milliseconds(traces: Traces) -> np.ndarray:
@@ -294,9 +296,11 @@ def from_blocks(users: pd.Index, counts: np.ndarray, time: np.ndarray, lat: np.n
     records are omitted.
     """
     counts = np.asarray(counts, np.int64)
-    some = counts > 0
+    has_records = counts > 0
     user = pd.Categorical.from_codes(
-        np.repeat(np.arange(some.sum()), counts[some]), pd.Index(users, dtype="str").rename(None)[some], validate=False
+        np.repeat(np.arange(has_records.sum()), counts[has_records]),
+        pd.Index(users, dtype="str").rename(None)[has_records],
+        validate=False,
     )
     return pd.DataFrame({"user": user, "t": in_utc(time), "lat": lat, "lng": lng}, copy=False)
 
@@ -316,7 +320,7 @@ def most_active_days(traces: Traces, days: int = 30, zone: str = "UTC") -> pd.Ti
     return calendar[int(np.argmax(total[end] - total[:-1]))]
 
 
-def within(traces: Traces, start: pd.Timestamp, days: float) -> Traces:
+def within_days(traces: Traces, start: pd.Timestamp, days: float) -> Traces:
     """The records in [start, start + days)."""
     return rows(traces, ((traces["t"] >= start) & (traces["t"] < start + pd.Timedelta(days=days))).to_numpy())
 
@@ -329,26 +333,28 @@ def same_person(traces: Traces, share: float = 0.05) -> dict[str, str]:
     code, time = traces["user"].cat.codes.to_numpy(), milliseconds(traces)
     lat, lng = traces["lat"].to_numpy(), traces["lng"].to_numpy()
     # most records occur once: two rounds of hashes remove them before the exact comparison
-    near = _hashed_alike(time, lat.view("int64"), lng.view("int64"))
-    common = pd.DataFrame({"user": code[near], "t": time[near], "lat": lat[near], "lng": lng[near]}).drop_duplicates()
+    candidates = _equal_hashes(time, lat.view("int64"), lng.view("int64"))
+    common = pd.DataFrame(
+        {"user": code[candidates], "t": time[candidates], "lat": lat[candidates], "lng": lng[candidates]}
+    ).drop_duplicates()
     common = common.assign(record=common.groupby(["t", "lat", "lng"]).ngroup())[["record", "user"]]
     pairs = common.merge(common, on="record").query("user_x < user_y").groupby(["user_x", "user_y"]).size()
     offsets = by_user(traces)[1]
     size = np.zeros(len(traces["user"].cat.categories), np.int64)
     size[code[offsets[:-1]]] = np.diff(offsets)
-    alike = [(a, b) for (a, b), n in pairs.items() if n >= share * min(size[a], size[b])]
+    duplicates = [(a, b) for (a, b), n in pairs.items() if n >= share * min(size[a], size[b])]
     first = np.arange(len(size))
-    for a, b in alike:  # the relation is transitive
+    for a, b in duplicates:  # the relation is transitive
         first[np.isin(first, (first[a], first[b]))] = min(first[a], first[b])
     names = traces["user"].cat.categories
     return {names[user]: names[group] for user, group in enumerate(first) if user != group}
 
 
-def _hashed_alike(time: np.ndarray, lat: np.ndarray, lng: np.ndarray) -> np.ndarray:
+def _equal_hashes(time: np.ndarray, lat: np.ndarray, lng: np.ndarray) -> np.ndarray:
     """Records whose hash occurs more than once; they include all that agree in the three columns."""
     key = _hashes(time, lat, lng)
-    near = np.flatnonzero(_seen_twice(key))
-    return near[pd.Series(key[near]).duplicated(keep=False).to_numpy()]
+    candidates = np.flatnonzero(_seen_twice(key))
+    return candidates[pd.Series(key[candidates]).duplicated(keep=False).to_numpy()]
 
 
 _MINUS_ZERO = np.array([-0.0]).view(np.int64)[0]
@@ -379,19 +385,19 @@ def _seen_twice(key):
         ends[np.int64(k >> np.uint64(56)) + 1] += 1
     ends = np.cumsum(ends)
     # distributed by the first byte, so that the bits of each part fit into the processor's cache
-    at, dealt, whose = ends[:-1].copy(), np.empty(len(key), np.uint64), np.empty(len(key), np.int64)
+    at, grouped_keys, records = ends[:-1].copy(), np.empty(len(key), np.uint64), np.empty(len(key), np.int64)
     for i in range(len(key)):
         part = np.int64(key[i] >> np.uint64(56))
-        dealt[at[part]], whose[at[part]] = key[i], i
+        grouped_keys[at[part]], records[at[part]] = key[i], i
         at[part] += 1
-    found = np.zeros(len(key), np.bool_)
+    repeated = np.zeros(len(key), np.bool_)
     for part in numba.prange(256):
-        _seen_twice_in_part(dealt[ends[part] : ends[part + 1]], whose[ends[part] : ends[part + 1]], found)
-    return found
+        _seen_twice_in_part(grouped_keys[ends[part] : ends[part + 1]], records[ends[part] : ends[part + 1]], repeated)
+    return repeated
 
 
 @numba.njit(cache=True)
-def _seen_twice_in_part(key, whose, found):
+def _seen_twice_in_part(key, records, repeated):
     bits = 6
     while (1 << bits) < 16 * len(key):
         bits += 1
@@ -407,15 +413,15 @@ def _seen_twice_in_part(key, whose, found):
     for i in range(len(key)):
         place = (key[i] >> shift) & mask
         if twice[np.int64(place >> np.uint64(3))] & np.uint8(1 << (place & np.uint64(7))):
-            found[whose[i]] = True
+            repeated[records[i]] = True
 
 
-class Halves(NamedTuple):
+class TraceHalves(NamedTuple):
     known: Traces  # the training half, under the users' names (KD in the thesis)
     secret: Traces  # the attacked half: protected and published (UD)
 
 
-def split_in_half(traces: Traces, rule: str = "calendar", start: pd.Timestamp | None = None, days: float = 30) -> Halves:
+def split_in_half(traces: Traces, rule: str = "calendar", start: pd.Timestamp | None = None, days: float = 30) -> TraceHalves:
     """Known (training) and attacked half.
 
     Thesis §3.4.3: 15 days "used for the training phase and 15 days used for the re-identification phase". ``rule`` is one of:
@@ -431,7 +437,7 @@ def split_in_half(traces: Traces, rule: str = "calendar", start: pd.Timestamp | 
     if rule not in HALVES:
         raise ValueError(f'rule must be "calendar", "set" or "user" (got {rule!r})')
     if not len(traces):
-        return Halves(traces, traces)
+        return TraceHalves(traces, traces)
     t = traces["t"]
     if rule == "calendar":
         start = t.min().floor("D") if start is None else start
@@ -443,6 +449,6 @@ def split_in_half(traces: Traces, rule: str = "calendar", start: pd.Timestamp | 
         first, last = time[offsets[:-1]], time[offsets[1:] - 1]
         middle = np.repeat((first + last) / 2, np.diff(offsets))
         late = time >= middle
-        return Halves(rows(traces, ~late), rows(traces, late))
+        return TraceHalves(rows(traces, ~late), rows(traces, late))
     late = (t >= middle).to_numpy()
-    return Halves(rows(traces, ~late), rows(traces, late))
+    return TraceHalves(rows(traces, ~late), rows(traces, late))

@@ -91,20 +91,20 @@ class TestEveryAttack:
     def test_names_and_their_order_do_not_matter(self, attack, known):
         ranking = attack().fit(known).rank(known)
         backwards, new = {"u0": "z", "u1": "y", "u2": "x"}, {"u0": "m", "u1": "k", "u2": "l"}
-        again = attack().fit(renamed(known, backwards)).rank(renamed(known, new))
-        assert again.index.tolist() == ["k", "l", "m"]
-        assert again.columns.tolist() == ["x", "y", "z"]
-        again = again.loc[ranking.index.map(new), ranking.columns.map(backwards)]
-        np.testing.assert_array_equal(again.to_numpy(), ranking.to_numpy())
+        renamed_ranking = attack().fit(renamed(known, backwards)).rank(renamed(known, new))
+        assert renamed_ranking.index.tolist() == ["k", "l", "m"]
+        assert renamed_ranking.columns.tolist() == ["x", "y", "z"]
+        renamed_ranking = renamed_ranking.loc[ranking.index.map(new), ranking.columns.map(backwards)]
+        np.testing.assert_array_equal(renamed_ranking.to_numpy(), ranking.to_numpy())
 
     def test_others_do_not_matter(self, attack, known):
         """A pair is as alike whoever else is attacked; and whoever else is known, but for an attack that tells classes apart."""
         fitted = attack().fit(known)
-        whole = fitted.rank(known)
-        some = as_traces(known[known["user"] != "u0"])
-        np.testing.assert_array_equal(fitted.rank(some), whole.loc["u1":])
+        full_ranking = fitted.rank(known)
+        subset = as_traces(known[known["user"] != "u0"])
+        np.testing.assert_array_equal(fitted.rank(subset), full_ranking.loc["u1":])
         if attack in COMPARING:
-            np.testing.assert_array_equal(attack().fit(some).rank(some), whole.loc["u1":, "u1":])
+            np.testing.assert_array_equal(attack().fit(subset).rank(subset), full_ranking.loc["u1":, "u1":])
 
     def test_equal_traces_are_equally_alike(self, attack):
         """And the tie is settled against the adversary."""
@@ -118,26 +118,26 @@ class TestEveryAttack:
 def test_places_across_the_date_line_are_near(attack, lng):
     """Homes 160 m apart with 180° between them are as alike as anywhere else."""
     known, anonymous = traces_of([HOURS, ELSEWHERE]), traces_of([[(t, x + 160, y) for t, x, y in HOURS]])
-    here = attack().fit(known).rank(anonymous)
+    ranking = attack().fit(known).rank(anonymous)
     shift = lambda t: as_traces(t.assign(lng=(t["lng"] - 4.831 + lng + 180) % 360 - 180))  # noqa: E731
-    there = attack().fit(shift(known)).rank(shift(anonymous))
+    shifted_ranking = attack().fit(shift(known)).rank(shift(anonymous))
     assert np.sign(shift(known)["lng"]).iloc[0] != np.sign(shift(anonymous)["lng"]).iloc[0]
-    assert there.iloc[0, 0] == pytest.approx(160, abs=1)
-    np.testing.assert_allclose(there, here, rtol=1e-6)
+    assert shifted_ranking.iloc[0, 0] == pytest.approx(160, abs=1)
+    np.testing.assert_allclose(shifted_ranking, ranking, rtol=1e-6)
 
 
 def test_states_of_equal_weight_keep_their_order():
     """The first visited of equally frequent places comes first, by falling and by rising weight."""
-    mine, other = chain((0, 0, 0.5), (10_000, 0, 0.5)), chain((0, 0, 0.5), (9_000, 3_000, 0.5))
+    a, b = chain((0, 0, 0.5), (10_000, 0, 0.5)), chain((0, 0, 0.5), (9_000, 3_000, 0.5))
     for order in ("descending", "ascending"):
-        assert PITAttack(far=-1, order=order).stats_prox(mine, other).iloc[0, 0] == pytest.approx(1 / 10)
+        assert PITAttack(far=-1, order=order).stats_prox(a, b).iloc[0, 0] == pytest.approx(1 / 10)
 
 
 @settings(deadline=None, max_examples=30)
 @given(st.lists(walks, min_size=2, max_size=4))
-def test_topsoe_equals_its_definition(some):
-    traces, grid = traces_of(some), SquareGrid(100)
-    known, anonymous = traces_of(some[:1]), traces
+def test_topsoe_equals_its_definition(user_walks):
+    traces, grid = traces_of(user_walks), SquareGrid(100)
+    known, anonymous = traces_of(user_walks[:1]), traces
     a, b = profiles.heat_maps(anonymous, grid), profiles.heat_maps(known, grid)
     fast = topsoe(a, b)
     for i in range(len(a.users)):
@@ -186,9 +186,9 @@ def chain(*states):
 
 def test_stats_prox_by_hand():
     # home 0.9 at the origin, a café 0.1 at 10 km; the other chain shares only the café, as its second place
-    mine = chain((0, 0, 0.9), (10_000, 0, 0.1))
-    other = chain((5_000, 0, 0.8), (10_000, 50, 0.2))
-    d = lambda **keywords: PITAttack(plane="mercator", **keywords).stats_prox(mine, other).iloc[0, 0]  # noqa: E731
+    a = chain((0, 0, 0.9), (10_000, 0, 0.1))
+    b = chain((5_000, 0, 0.8), (10_000, 50, 0.2))
+    d = lambda **keywords: PITAttack(plane="mercator", **keywords).stats_prox(a, b).iloc[0, 0]  # noqa: E731
     # stationary: 0.9 · 5000 + 0.1 · 50 = 4505 m > 2000 m, and the second places are 50 m apart: score 10/2
     assert d() == pytest.approx(1 / 5)
     assert d(order="ascending") == pytest.approx(1 / 10)  # the least visited first: the café scores 10
@@ -236,12 +236,12 @@ def test_heat_map_distances_of_the_authors_program(reference):
 
 def test_readings_of_equation_3_13():
     """Chains that share no place near, farther apart than d_0: the printed condition leaves them all at 10⁵ km."""
-    mine = chain((0, 0, 1.0))
+    home = chain((0, 0, 1.0))
     near, far = chain((0, 1500, 1.0)), chain((0, 2500, 1.0))
     program, printed = PITAttack(), PITAttack(combined="printed")
-    assert program.stats_prox(mine, far).iloc[0, 0] == pytest.approx(2500, rel=1e-2)
-    assert printed.stats_prox(mine, far).iloc[0, 0] == NOTHING_NEAR
-    assert program.stats_prox(mine, near).iloc[0, 0] == printed.stats_prox(mine, near).iloc[0, 0] < 2000
+    assert program.stats_prox(home, far).iloc[0, 0] == pytest.approx(2500, rel=1e-2)
+    assert printed.stats_prox(home, far).iloc[0, 0] == NOTHING_NEAR
+    assert program.stats_prox(home, near).iloc[0, 0] == printed.stats_prox(home, near).iloc[0, 0] < 2000
 
 
 @pytest.mark.parametrize(

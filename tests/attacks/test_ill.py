@@ -18,23 +18,23 @@ from mobpriv.traces.table import as_traces, rows
 SINGLE = 2.0**-23  # the relative error of a number in single precision, which the trees read
 
 
-def table(found, user):
+def table(features, user):
     """feature -> value of one trace, zeros left out."""
-    row = found.values.toarray()[found.users.get_loc(user)]
-    return {name: value for name, value in zip([*found.names, *found.cells.tolist()], row.tolist(), strict=True) if value}
+    row = features.values.toarray()[features.users.get_loc(user)]
+    return {name: value for name, value in zip([*features.names, *features.cells.tolist()], row.tolist(), strict=True) if value}
 
 
 @settings(deadline=None)
 @given(st.lists(walks, min_size=1, max_size=4), st.sampled_from([10, 13, 17]), st.sampled_from(["mean", "program"]))
-def test_features_equal_their_definition(some, level, hour):
-    traces = traces_of(some)
-    found = ILLAttack(level=level, hour=hour).features(traces)
-    assert found.names == [{"mean": "hourOfDay", "program": "programHour"}[hour], "nbRecords", "centerLat", "centerLng"]
-    for user, own in records(traces).items():
-        expected = naive.features(own, level)
+def test_features_equal_their_definition(user_walks, level, hour):
+    traces = traces_of(user_walks)
+    features = ILLAttack(level=level, hour=hour).features(traces)
+    assert features.names == [{"mean": "hourOfDay", "program": "programHour"}[hour], "nbRecords", "centerLat", "centerLng"]
+    for user, user_records in records(traces).items():
+        expected = naive.features(user_records, level)
         expected.pop({"mean": "programHour", "program": "hourOfDay"}[hour])
         expected = {name: value for name, value in expected.items() if value}  # the hour 0
-        assert table(found, user) == pytest.approx(expected, rel=SINGLE, abs=0)
+        assert table(features, user) == pytest.approx(expected, rel=SINGLE, abs=0)
 
 
 def test_the_hour_is_that_of_the_mean_time_or_of_half_a_span_too_early():
@@ -72,16 +72,16 @@ def test_cells_that_nobody_known_visits_have_no_feature():
     known, stranger = strolls(1), strolls(2)
     cells = S2Grid(13).cells(known["lat"], known["lng"])
     fitted = ILLAttack(trees=3).fit(known)
-    found = ILLAttack().features(stranger, fitted.known_.cells)
-    assert found.cells.tolist() == np.unique(cells).tolist()
-    shares = found.values.toarray()[:, len(found.names) :].sum(axis=1)
+    features = ILLAttack().features(stranger, fitted.known_.cells)
+    assert features.cells.tolist() == np.unique(cells).tolist()
+    shares = features.values.toarray()[:, len(features.names) :].sum(axis=1)
     assert shares.tolist() == pytest.approx([1, 0], abs=SINGLE * len(cells))
 
 
 @pytest.mark.parametrize("delta", [1800.0, 86_400.0])
 def test_sparse_columns_give_the_probabilities_of_full_ones(delta):
     """The attack beside scikit-learn with the settings of §5.5.2 written out, on tables without a sparse matrix."""
-    known, anonymous = strolls(3, 4, apart=700.0), strolls(3, 1, apart=700.0, seed=2)
+    known, anonymous = strolls(3, 4, distance=700.0), strolls(3, 1, distance=700.0, seed=2)
     attack = ILLAttack(delta, trees=20, seed=5)
     fitted = attack.fit(known)
     sub, owner = slices(known, delta)
@@ -93,18 +93,18 @@ def test_sparse_columns_give_the_probabilities_of_full_ones(delta):
 
 
 def test_probabilities_sum_to_one():
-    ranking = ILLAttack(trees=20).fit(strolls(4, apart=500.0)).rank(slices(strolls(4, apart=500.0, seed=3), 1800).traces)
-    found = probabilities(ranking, ILLAttack.largest)
-    np.testing.assert_allclose(found, 1 - ranking, atol=1e-15)  # 1 − (1 − p)
-    np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-12)  # 20 trees, 4 classes
-    assert ((found > 0) & (found < 1)).to_numpy().any()
+    ranking = ILLAttack(trees=20).fit(strolls(4, distance=500.0)).rank(slices(strolls(4, distance=500.0, seed=3), 1800).traces)
+    probability = probabilities(ranking, ILLAttack.largest)
+    np.testing.assert_allclose(probability, 1 - ranking, atol=1e-15)  # 1 − (1 − p)
+    np.testing.assert_allclose(probability.sum(axis=1), 1, atol=1e-12)  # 20 trees, 4 classes
+    assert ((probability > 0) & (probability < 1)).to_numpy().any()
 
 
 def test_who_lives_in_cells_of_her_own_is_found():
     """And no better than by chance where everybody has the same habits."""
-    for apart, rate, error in ((30_000.0, 1, 0), (0.0, 1 / 5, 4 * np.sqrt(0.2 * 0.8 / 480))):  # 480 slices
-        secret = slices(strolls(5, apart=apart, seed=7), 1800)
-        ranking = ILLAttack(trees=30).fit(strolls(5, apart=apart)).rank(secret.traces)
+    for distance, rate, error in ((30_000.0, 1, 0), (0.0, 1 / 5, 4 * np.sqrt(0.2 * 0.8 / 480))):  # 480 slices
+        secret = slices(strolls(5, distance=distance, seed=7), 1800)
+        ranking = ILLAttack(trees=30).fit(strolls(5, distance=distance)).rank(secret.traces)
         assert reidentified(ranking, person=secret.owner.to_dict()).mean() == pytest.approx(rate, abs=error)
 
 
@@ -135,8 +135,8 @@ def test_who_has_one_sub_trace_shares_her_leaves():
     alone = as_traces(known[known["user"] == "u2"])
     shared = 1 - ILLAttack().fit(known).rank(alone).loc["u2"]
     assert 0 < shared["u2"] <= 0.5
-    own = 1 - ILLAttack(min_leaf=1, min_split=2).fit(known).rank(alone).loc["u2"]
-    assert own["u2"] > 0.9
+    unshared = 1 - ILLAttack(min_leaf=1, min_split=2).fit(known).rank(alone).loc["u2"]
+    assert unshared["u2"] > 0.9
 
 
 def test_bad_parameters():
@@ -153,7 +153,7 @@ def test_bad_parameters():
 
 
 def test_sub_traces_that_come_split_are_learned_as_they_are():
-    known, secret = strolls(4, apart=500.0), strolls(4, apart=500.0, seed=3)
+    known, secret = strolls(4, distance=500.0), strolls(4, distance=500.0, seed=3)
     attack, split = ILLAttack(trees=10), slices(known, 1800)
     pd.testing.assert_frame_equal(attack.fit_split(split).rank(secret), attack.fit(known).rank(secret))
     without = split.owner[split.traces["user"].astype(str)].to_numpy() != "u2"

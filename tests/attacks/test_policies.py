@@ -81,8 +81,8 @@ def test_top_k_names_k_users_and_min_k_is_the_least_that_works(k):
     d = pd.DataFrame(rng.random((50, 4)), columns=list("abcd")).set_axis(rng.choice(list("abcd"), 50))
     answers = po.top_k(po.probabilities(d, 1.0), k)
     assert (answers.sum(axis=1) == k).all()
-    named = po.precision(answers) > 0
-    assert (named.to_numpy() == (po.min_k(d).to_numpy() <= k)).all()
+    hit = po.precision(answers) > 0
+    assert (hit.to_numpy() == (po.min_k(d).to_numpy() <= k)).all()
     # the theoretical bounds of §3.4.8
     assert (po.precision(answers) <= 1 / k).all()
     assert (po.false_positives(answers) >= 1 - 1 / k).all()
@@ -171,9 +171,9 @@ def test_successful_attacks_are_counted_for_each_user():
     one = pd.DataFrame([[0, 1, 2], [1, 0, 2], [0, 1, 2]], index=list("abc"), columns=list("abc"))
     two = pd.DataFrame([[0, 1, 2], [0, 1, 2], [0, 0, 0]], index=list("abc"), columns=list("abc"))  # a tie is no hit
     three = pd.DataFrame([[0.0, 1, 2], [np.nan] * 3], index=list("ab"), columns=list("abc"))
-    found = po.successful_attacks([one, two, three], users=list("abcd"))
-    assert found.to_dict() == {"a": 3, "b": 1, "c": 0, "d": 0}
-    assert found.dtype == int
+    successes = po.successful_attacks([one, two, three], users=list("abcd"))
+    assert successes.to_dict() == {"a": 3, "b": 1, "c": 0, "d": 0}
+    assert successes.dtype == int
     assert po.successful_attacks([], users=["a"]).to_dict() == {"a": 0}
     assert po.successful_attacks([one], users=list("abc"), person={"c": "a"}).to_dict() == {"a": 1, "b": 1, "c": 1}
     with pytest.raises(ValueError, match="one table an attack, in a list"):

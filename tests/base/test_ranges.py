@@ -27,7 +27,7 @@ NEEDED = {
     "HMC": {"known": CROWD},
     "Hybrid": {"mechanisms": [Nothing()], "attacks": [APAttack().fit(KNOWN)], "utility": max},
     "Obfuscation": {"channel": np.full((2, 2), 0.5), "grid": AREA},
-    "OwnObfuscation": {"channels": {"ann": np.full((2, 2), 0.5)}, "grid": AREA},
+    "PersonalisedObfuscation": {"channels": {"ann": np.full((2, 2), 0.5)}, "grid": AREA},
     "AreaGrid": {"south": 45.0, "west": 5.0},
     "Neighbourhood": {"n": 2, "affinity": np.eye(3)},
     "Likelihood": {"mechanism": Geometric(1.0)},

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mobpriv.calls.table import COLUMNS, OPTIONAL, InvalidCalls, as_calls, as_cells, problems, without
-from mobpriv.traces.table import by_user, milliseconds, rows, within
+from mobpriv.traces.table import by_user, milliseconds, rows, within_days
 
 CELLS = as_cells(
     pd.DataFrame({"cell": list("bac"), "lat": [45.1, 45.0, None], "lng": [1.1, 1.0, None], "municipality": ["B", "A", None]})
@@ -46,7 +46,7 @@ def test_what_need_not_be_there_is_filled_in_and_what_serves_traces_serves_calls
     assert len(as_calls(calls()[:0], CELLS)) == 0
     users, offsets = by_user(found)
     assert (users.tolist(), offsets.tolist()) == (["u", "v"], [0, 1, 2])
-    assert within(found, NOON, 30 / 86_400)["user"].tolist() == ["u"]
+    assert within_days(found, NOON, 30 / 86_400)["user"].tolist() == ["u"]
     assert rows(found, np.array([False, True]))["cell"].tolist() == ["b"]
     assert milliseconds(found)[1] - milliseconds(found)[0] == 60_000
 

@@ -85,9 +85,9 @@ def test_named_draws_of_a_mechanism(table):
     """One for each seed, the same as alone; what draws nothing is protected once."""
     secret = re.prepare(table, "program", days=4).secret
     for name, mechanism in re.mechanisms("text").items():
-        found = list(re.protected(mechanism, secret, range(3, 6)))
-        assert len(found) == (3 if mechanism.random else 1), name
-        for seed, published in zip(range(3, 6), found, strict=False):
+        protected_traces = list(re.protected(mechanism, secret, range(3, 6)))
+        assert len(protected_traces) == (3 if mechanism.random else 1), name
+        for seed, published in zip(range(3, 6), protected_traces, strict=False):
             pd.testing.assert_frame_equal(published, mechanism.protect(secret, np.random.default_rng(seed)))
 
 
@@ -118,16 +118,16 @@ def distances(secret, known) -> pd.DataFrame:
     """Equation (3.3) of every anonymous map with every known one, from its definition."""
     x, y = shares(secret).align(shares(known), join="outer", axis=1, fill_value=0.0)
     others = np.ascontiguousarray(y.to_numpy().T)
-    return pd.DataFrame(np.array([topsoe(one, others) for one in x.to_numpy()]), x.index, y.index)
+    return pd.DataFrame(np.array([topsoe(shares_of_one, others) for shares_of_one in x.to_numpy()]), x.index, y.index)
 
 
 @numba.njit
-def topsoe(one, others):
+def topsoe(shares_of_one, others):
     """Term by term; where one of the two is 0 the other's term is itself times ln 2."""
     ln2 = np.log(2)
     total = np.full(others.shape[1], ln2)  # as if the two shared no cell but for the terms that follow
-    for cell in np.flatnonzero(one):
-        x = one[cell]
+    for cell in np.flatnonzero(shares_of_one):
+        x = shares_of_one[cell]
         for user, y in enumerate(others[cell]):
             if y > 0:
                 total[user] += x * np.log(2 * x / (x + y)) + y * np.log(2 * y / (x + y)) - y * ln2
@@ -136,7 +136,7 @@ def topsoe(one, others):
     return total
 
 
-def found(d) -> pd.Series:
+def reidentified(d) -> pd.Series:
     """Who is nearer to herself than to anybody else."""
     return pd.Series({user: user in d and (d.loc[user] <= d.loc[user, user] + 1e-12).sum() == 1 for user in d.index})
 
@@ -150,11 +150,11 @@ def test_the_best_threshold(cabs, unprotected):
     """Table 3.1's measure at every probability that occurs among the largest of each trace, from its definition."""
     p = 1 - unprotected / (2 * np.log(2))
     p = p.div(p.sum(axis=1), axis=0)
-    own = np.array([p.loc[user, user] if user in p else 0.0 for user in p.index])
+    true_probability = np.array([p.loc[user, user] if user in p else 0.0 for user in p.index])
 
     def precision(alpha):
-        named = (p.to_numpy() >= alpha).sum(axis=1)
-        return ((own >= alpha) / np.maximum(named, 1)).sum() / len(cabs.users)
+        answer_size = (p.to_numpy() >= alpha).sum(axis=1)
+        return ((true_probability >= alpha) / np.maximum(answer_size, 1)).sum() / len(cabs.users)
 
     results = published("thesis_3_threshold")
     at_best = precision(results["best_alpha.none"] * (1 - 1e-9))
@@ -166,26 +166,26 @@ def test_the_adversary_who_smooths_his_half_too(cabs, unprotected):
     """27 of 522 cabs under Promesse, 98 when the training half is smoothed as well."""
     promesse, results = mechanisms()["Promesse"], published("thesis_3_causes")
     (secret,), (known,) = (list(protected(promesse, of, [1])) for of in (cabs.secret, cabs.known))
-    hits = {side: found(distances(secret, of)).sum() for side, of in (("recorded", cabs.known), ("protected", known))}
+    hits = {side: reidentified(distances(secret, of)).sum() for side, of in (("recorded", cabs.known), ("protected", known))}
     assert hits == {"recorded": 27, "protected": 98}
     for side, count in hits.items():
         assert count / len(cabs.users) == pytest.approx(results[f"trained.{side}.Promesse"]["value"])
-    assert found(unprotected).sum() / len(cabs.users) == pytest.approx(results["trained.recorded.none"]["value"])
+    assert reidentified(unprotected).sum() / len(cabs.users) == pytest.approx(results["trained.recorded.none"]["value"])
 
 
 def test_w4m_s_pivots_are_found_as_if_unprotected_and_moved_users_hardly(cabs, unprotected):
     """Of a third of the cabs, for W4M compares each with each; they are sought among all."""
-    own = cabs.secret[cabs.secret["user"].isin(cabs.secret["user"].unique()[::3])]
-    moved = next(protected(mechanisms()["W4M"], own, [1]))
+    sample = cabs.secret[cabs.secret["user"].isin(cabs.secret["user"].unique()[::3])]
+    moved = next(protected(mechanisms()["W4M"], sample, [1]))
     columns = ["user", "t", "lat", "lng"]
-    before, after = (of[columns].assign(user=of["user"].astype(str)).groupby("user") for of in (own, moved))
+    before, after = (of[columns].assign(user=of["user"].astype(str)).groupby("user") for of in (sample, moved))
     same = lambda user, trace: np.array_equal(trace[columns[1:]], before.get_group(user)[columns[1:]])  # noqa: E731
     pivots = [user for user, trace in after if same(user, trace)]
-    hits, without = found(distances(moved, cabs.known)), found(unprotected)
+    hits, without = reidentified(distances(moved, cabs.known)), reidentified(unprotected)
     others = hits.index.difference(pivots)
     results = published("thesis_3_causes")
     share = results["users.pivot"]["value"] / len(cabs.users)
-    assert len(pivots) / own["user"].nunique() == pytest.approx(share, abs=0.12)  # three standard errors of 174
+    assert len(pivots) / sample["user"].nunique() == pytest.approx(share, abs=0.12)  # three standard errors of 174
     assert hits[pivots].sum() == without[pivots].sum() > 10
     assert hits[others].mean() <= results["found.moved"]["high"]
 
@@ -199,7 +199,7 @@ def stops(trace, max_gap=np.inf) -> list[np.ndarray]:
 
 @numba.njit
 def windows(t, place, metres, max_gap):
-    found, first = [], 0
+    stays, first = [], 0
     for i in range(1, len(t) + 1):
         far = i - 1  # the last that does not fit the next record: at the end, and at a pause, all
         if i < len(t) and t[i] - t[i - 1] <= max_gap:
@@ -208,20 +208,20 @@ def windows(t, place, metres, max_gap):
         if far >= first:
             stop = i - first >= 2 and t[i - 1] - t[first] >= 3600
             if stop:
-                found.append((first, i))
+                stays.append((first, i))
             first = i if stop else far + 1
-    return found
+    return stays
 
 
 def places(trace, max_gap=np.inf) -> np.ndarray:
     """Rows (lat, lng, share of the records) of the stops joined over 100 m, by falling share."""
-    found = stops(trace, max_gap)
-    middles = np.array([stop.mean(axis=0) for stop in found])
+    stays = stops(trace, max_gap)
+    middles = np.array([stop.mean(axis=0) for stop in stays])
     groups = []
     for i, middle in enumerate(middles):
         near = set(np.flatnonzero(distance(*middles.T, *middle) <= 100)) | {i}
         groups = [g for g in groups if not g & near] + [near.union(*(g for g in groups if g & near))]
-    joined = [np.concatenate([found[i] for i in sorted(g)]) for g in groups]
+    joined = [np.concatenate([stays[i] for i in sorted(g)]) for g in groups]
     rows = sorted(((len(j), *j.mean(axis=0)) for j in joined), key=lambda row: -row[0])
     total = sum(n for n, _, _ in rows)
     return np.array([(lat, lng, n / total) for n, lat, lng in rows]).reshape(-1, 3)
@@ -246,7 +246,7 @@ def stats_prox(p, q, printed):
 def test_stays_that_are_pauses_and_the_printed_condition(real_data):
     """GeoLife, 35 users: POI-Attack 13, 5 without pauses; PIT-Attack 11, 6 without pauses, 7 with Equation (3.13) as printed."""
     halves = prepare(str(next(real_data.glob("geolife_*.parquet"))), start="2009-01-13T23:00")
-    found = {}
+    hit_counts = {}
     for pause in (np.inf, 3600):
         secret, known = (
             {user: places(trace, pause) for user, trace in half.groupby("user", observed=True)}
@@ -254,17 +254,22 @@ def test_stays_that_are_pauses_and_the_printed_condition(real_data):
         )
         secret, known = ({user: of for user, of in half.items() if len(of)} for half in (secret, known))
         for name, d, printed in (("POI", nearest_median, 0), ("PIT", stats_prox, 0), ("PIT", stats_prox, 1)):
-            unlike = {user: {other: d(of, known[other], printed) for other in known} for user, of in secret.items()}
+            dissimilarities = {user: {other: d(of, known[other], printed) for other in known} for user, of in secret.items()}
             alone = lambda user, of: all(of[user] < of[other] - 1e-9 for other in known if other != user)  # noqa: E731, B023
-            found[name, pause, printed] = sum(user in of and alone(user, of) for user, of in unlike.items())
+            hit_counts[name, pause, printed] = sum(user in of and alone(user, of) for user, of in dissimilarities.items())
     results = published("thesis_3_causes", "geolife")
     assert len(halves.users) == 35
     for key, hits in {
-        "pauses.filled.POI-Attack": found["POI", np.inf, 0],
-        "pauses.end.POI-Attack": found["POI", 3600, 0],
-        "pauses.filled.PIT-Attack": found["PIT", np.inf, 0],
-        "pauses.end.PIT-Attack": found["PIT", 3600, 0],
-        "printed.PIT-Attack": found["PIT", np.inf, 1],
+        "pauses.filled.POI-Attack": hit_counts["POI", np.inf, 0],
+        "pauses.end.POI-Attack": hit_counts["POI", 3600, 0],
+        "pauses.filled.PIT-Attack": hit_counts["PIT", np.inf, 0],
+        "pauses.end.PIT-Attack": hit_counts["PIT", 3600, 0],
+        "printed.PIT-Attack": hit_counts["PIT", np.inf, 1],
     }.items():
         assert hits / 35 == pytest.approx(results[key]["value"]), key
-    assert (found["POI", np.inf, 0], found["POI", 3600, 0], found["PIT", np.inf, 0], found["PIT", np.inf, 1]) == (13, 5, 11, 7)
+    assert (
+        hit_counts["POI", np.inf, 0],
+        hit_counts["POI", 3600, 0],
+        hit_counts["PIT", np.inf, 0],
+        hit_counts["PIT", np.inf, 1],
+    ) == (13, 5, 11, 7)

@@ -22,28 +22,28 @@ from mobpriv.traces.table import as_traces, rows
 
 
 def ranking(rows, columns="abc"):
-    return pd.DataFrame([values for _, values in rows], [who for who, _ in rows], list(columns), dtype=float)
+    return pd.DataFrame([values for _, values in rows], [user for user, _ in rows], list(columns), dtype=float)
 
 
 def test_accusations_are_those_of_others_traces():
-    named = ranking([("a", [0, 1, 2]), ("b", [0, 1, 2]), ("c", [0, 1, 2]), ("z", [2, 0, 1])])
-    assert t4.accusations(named).to_dict() == {"a": 2, "b": 1, "c": 0}
+    rankings = ranking([("a", [0, 1, 2]), ("b", [0, 1, 2]), ("c", [0, 1, 2]), ("z", [2, 0, 1])])
+    assert t4.accusations(rankings).to_dict() == {"a": 2, "b": 1, "c": 0}
 
 
 def test_neither_a_second_name_nor_who_cannot_be_compared_is_a_false_accusation():
-    named = ranking([("a", [1, 0, 2]), ("c", [1, 0, 2])])
-    assert t4.accusations(named, {"b": "a"}).to_dict() == {"a": 0, "b": 1, "c": 0}
-    named = ranking([("a", [np.nan, np.nan, np.nan]), ("b", [np.nan, np.nan, 1])])
-    assert t4.accusations(named).to_dict() == {"a": 0, "b": 0, "c": 1}
+    rankings = ranking([("a", [1, 0, 2]), ("c", [1, 0, 2])])
+    assert t4.accusations(rankings, {"b": "a"}).to_dict() == {"a": 0, "b": 1, "c": 0}
+    rankings = ranking([("a", [np.nan, np.nan, np.nan]), ("b", [np.nan, np.nan, 1])])
+    assert t4.accusations(rankings).to_dict() == {"a": 0, "b": 0, "c": 1}
 
 
 @given(d=st.integers(1, 4).flatmap(lambda n: arrays(float, (n, 4), elements=st.integers(0, 50).map(float))))
 def test_one_to_one_is_the_best_of_all_ways(d):
     table = ranking(list(zip("abcd", d, strict=False)), "abcd")
-    named = t4.one_to_one(table)
-    assert named.is_unique
-    best = min(sum(row[j] for row, j in zip(d, way, strict=False)) for way in permutations(range(4), len(d)))
-    assert sum(table.loc[trace, who] for trace, who in named.items()) == best
+    answers = t4.one_to_one(table)
+    assert answers.is_unique
+    best = min(sum(row[j] for row, j in zip(d, assignment, strict=False)) for assignment in permutations(range(4), len(d)))
+    assert sum(table.loc[trace, user] for trace, user in answers.items()) == best
 
 
 def test_one_to_one_with_more_traces_than_users_and_with_nobody_to_compare():
@@ -57,9 +57,9 @@ def test_a_user_is_found_among_traces_of_another_kind():
     """bob's protected trace looks like ann: it takes her name where hers does not fit better."""
     recorded = ranking([("ann", [1, 9]), ("bob", [9, 1])], ["ann", "bob"])
     protected = ranking([("ann", [3, 4]), ("bob", [1, 9])], ["ann", "bob"])
-    assert t4.found_among(protected, recorded, ["ann"]).tolist() == [True]
-    assert t4.found_among(protected, protected, ["ann"]).tolist() == [False]
-    assert t4.found_among(protected.drop(index="ann"), recorded, ["ann"]).tolist() == [False]
+    assert t4.reidentified_among(protected, recorded, ["ann"]).tolist() == [True]
+    assert t4.reidentified_among(protected, protected, ["ann"]).tolist() == [False]
+    assert t4.reidentified_among(protected.drop(index="ann"), recorded, ["ann"]).tolist() == [False]
 
 
 # ------------------------------------------------------------------------------------------------------ the pages' results
@@ -74,12 +74,12 @@ def published(request):
 @pytest.mark.parametrize("mechanism", MECHANISMS[1:])
 def test_the_ranges_of_the_protected_and_the_levels_of_all_tell_of_the_same_users(published, mechanism):
     """Who is protected and within 200 m, counted once among the protected of a draw and once among all users."""
-    found = published("thesis_4_utility")
-    within = sum(found[f"bin.SD.{range_}.{mechanism}"]["value"] for range_ in ("below 1 m", "1 to 10 m", "10 to 200 m"))
-    level = sum(found[f"level.{text}.{mechanism}"]["value"] for text in ("AC and SD high", "SD high only"))
-    of_a_draw, users = (found[f"{name}.{mechanism}"]["n"] for name in ("bin.SD.below 1 m", "level.both low"))
+    results = published("thesis_4_utility")
+    within = sum(results[f"bin.SD.{range_}.{mechanism}"]["value"] for range_ in ("below 1 m", "1 to 10 m", "10 to 200 m"))
+    level = sum(results[f"level.{text}.{mechanism}"]["value"] for text in ("AC and SD high", "SD high only"))
+    of_a_draw, users = (results[f"{name}.{mechanism}"]["n"] for name in ("bin.SD.below 1 m", "level.both low"))
     # the n of a draw is a whole number, the middle one of the draws
-    assert of_a_draw <= users * (1 - found[f"level.not protected.{mechanism}"]["value"]) + 1
+    assert of_a_draw <= users * (1 - results[f"level.not protected.{mechanism}"]["value"]) + 1
     assert within * of_a_draw == pytest.approx(level * users, abs=1)
 
 
@@ -114,11 +114,11 @@ def mechanism(setting):
 
 
 @pytest.fixture(scope="module")
-def likest(setting, mechanism):
-    return t4.by_likeness(mechanism, setting.secret)
+def most_similar(setting, mechanism):
+    return t4.by_similarity(mechanism, setting.secret)
 
 
-def assert_alike(a: Alteration, b: Alteration):
+def assert_equal_alterations(a: Alteration, b: Alteration):
     pd.testing.assert_frame_equal(a.users, b.users)
     pd.testing.assert_frame_equal(a.targets, b.targets)
     np.testing.assert_array_equal(a.cells, b.cells)
@@ -127,67 +127,67 @@ def assert_alike(a: Alteration, b: Alteration):
 
 # ---------------------------------------------------------------------------------------------------------------- targets
 @pytest.mark.parametrize("how", [{}, {"unlike": "exclusion"}, {"margin": 0.1, "rounded_at": "rule"}, {"patience": 3}])
-def test_towards_the_likest_user_it_is_hmc(setting, mechanism, likest, how):
+def test_towards_the_likest_user_it_is_hmc(setting, mechanism, most_similar, how):
     mechanism = replace(mechanism, **how)
-    own = mechanism.alter(setting.secret)
-    assert len(own.targets) > 5
-    assert "patience" not in how or (own.users["outcome"] == "replaced").any()
-    assert_alike(t4.altered_towards(mechanism, setting.secret, likest[1]), own)
+    hmc_result = mechanism.alter(setting.secret)
+    assert len(hmc_result.targets) > 5
+    assert "patience" not in how or (hmc_result.users["outcome"] == "replaced").any()
+    assert_equal_alterations(t4.altered_towards(mechanism, setting.secret, most_similar[1]), hmc_result)
 
 
-def test_the_ranks_are_those_of_an_hmc_that_knows_less_and_less(setting, mechanism, likest):
+def test_the_ranks_are_those_of_an_hmc_that_knows_less_and_less(setting, mechanism, most_similar):
     """Without her likest user among the known ones HMC takes the second, and so on; every rank names another known user."""
-    for user, names in likest.iterrows():
+    for user, names in most_similar.iterrows():
         assert {*names, user} == set(setting.known["user"].unique())
     user = mechanism.alter(setting.secret).targets["trace"].iloc[0]
     trace = rows(setting.secret, (setting.secret["user"] == user).to_numpy())
     for rank in (1, 2, 5):
-        gone = setting.known["user"].isin(likest.loc[user, : rank - 1])
-        less = replace(mechanism, known=rows(setting.known, ~gone.to_numpy()))
-        assert less.alter(trace).users.loc[user, "target"] == likest.loc[user, rank]
+        removed = setting.known["user"].isin(most_similar.loc[user, : rank - 1])
+        less = replace(mechanism, known=rows(setting.known, ~removed.to_numpy()))
+        assert less.alter(trace).users.loc[user, "target"] == most_similar.loc[user, rank]
 
 
 @pytest.mark.parametrize("rank", [2, 10])
-def test_it_is_an_hmc_that_knows_her_and_the_target_alone(setting, mechanism, likest, rank):
-    found = t4.altered_towards(mechanism, setting.secret, likest[rank])
-    for user in found.targets["trace"][:4]:
-        two = setting.known["user"].isin([user, likest.loc[user, rank]]).to_numpy()
+def test_it_is_an_hmc_that_knows_her_and_the_target_alone(setting, mechanism, most_similar, rank):
+    alteration = t4.altered_towards(mechanism, setting.secret, most_similar[rank])
+    for user in alteration.targets["trace"][:4]:
+        two = setting.known["user"].isin([user, most_similar.loc[user, rank]]).to_numpy()
         trace = rows(setting.secret, (setting.secret["user"] == user).to_numpy())
         alone = replace(mechanism, known=rows(setting.known, two)).alter(trace)
-        columns = found.users.columns.drop("nearer")  # counted among all known users
-        pd.testing.assert_series_equal(found.users.loc[user, columns], alone.users.loc[user, columns])
-        own, theirs = found.shares[[found.users.index.get_loc(user)]].tocoo(), alone.shares.tocoo()
-        np.testing.assert_array_equal(found.cells[own.coords[1]], alone.cells[theirs.coords[1]])
-        np.testing.assert_array_equal(own.data, theirs.data)
+        columns = alteration.users.columns.drop("nearer")  # counted among all known users
+        pd.testing.assert_series_equal(alteration.users.loc[user, columns], alone.users.loc[user, columns])
+        shares, shares_alone = alteration.shares[[alteration.users.index.get_loc(user)]].tocoo(), alone.shares.tocoo()
+        np.testing.assert_array_equal(alteration.cells[shares.coords[1]], alone.cells[shares_alone.coords[1]])
+        np.testing.assert_array_equal(shares.data, shares_alone.data)
 
 
-def test_whoever_needs_no_alteration_stays_whatever_target_is_named(setting, mechanism, likest):
-    own, other = mechanism.alter(setting.secret), t4.altered_towards(mechanism, setting.secret, likest[10])
-    left = (own.users["outcome"] == "not needed").to_numpy()
-    assert left.any()
-    pd.testing.assert_frame_equal(own.users[left], other.users[left])
-    np.testing.assert_array_equal(own.shares.toarray()[left], other.shares.toarray()[left])
+def test_whoever_needs_no_alteration_stays_whatever_target_is_named(setting, mechanism, most_similar):
+    hmc_result, alteration = mechanism.alter(setting.secret), t4.altered_towards(mechanism, setting.secret, most_similar[10])
+    unaltered = (hmc_result.users["outcome"] == "not needed").to_numpy()
+    assert unaltered.any()
+    pd.testing.assert_frame_equal(hmc_result.users[unaltered], alteration.users[unaltered])
+    np.testing.assert_array_equal(hmc_result.shares.toarray()[unaltered], alteration.shares.toarray()[unaltered])
 
 
-def test_the_map_is_the_targets_rather_than_her_own(setting, mechanism, likest):
-    found = t4.altered_towards(mechanism, setting.secret, likest[5])
-    altered = found.users[found.users["target"].notna()]
-    assert (altered["target"] == likest.loc[altered.index, 5]).all()
+def test_the_map_is_the_targets_rather_than_her_own(setting, mechanism, most_similar):
+    alteration = t4.altered_towards(mechanism, setting.secret, most_similar[5])
+    altered = alteration.users[alteration.users["target"].notna()]
+    assert (altered["target"] == most_similar.loc[altered.index, 5]).all()
     assert (altered["target_after"] < altered["own"]).all()
     assert (altered["nearer"] >= 1).all()
 
 
 @pytest.mark.parametrize("wrong", [{}, "herself", "nobody"])
 def test_a_target_is_another_known_user(setting, mechanism, wrong):
-    named = {user: {"herself": user, "nobody": "nobody"}[wrong] for user in setting.users} if wrong else {}
+    targets = {user: {"herself": user, "nobody": "nobody"}[wrong] for user in setting.users} if wrong else {}
     with pytest.raises(ValueError, match=r"targets must name another known user for each altered trace \(got"):
-        t4.altered_towards(mechanism, setting.secret, pd.Series(named, dtype=object))
+        t4.altered_towards(mechanism, setting.secret, pd.Series(targets, dtype=object))
 
 
 @pytest.mark.parametrize("how", [{"k": 2}, {"target": "mean"}, {"target": "population"}])
-def test_a_target_is_one_user(setting, mechanism, likest, how):
+def test_a_target_is_one_user(setting, mechanism, most_similar, how):
     with pytest.raises(ValueError, match="a target can be named for HMC with k=1"):
-        t4.altered_towards(replace(mechanism, **how), setting.secret, likest[1])
+        t4.altered_towards(replace(mechanism, **how), setting.secret, most_similar[1])
 
 
 # ---------------------------------------------------------------------------------------------------------------- origins
@@ -207,9 +207,11 @@ def test_origins_of_a_trace_that_comes_back():
     """Three records in the first cell, one in the next, and back: by hand, each kind once and more."""
     trace = track((0, 0, 0), (2, 0.2, 0), (4, 0.2, 0.1), (10, 1, 0), (20, 0, 0.2), (22, 0, 0.3))
     # the second half-way between the first two, the fourth between her third and fifth, across another cell; the last elsewhere
-    said = track((0, 0, 0), (1, 0.1, 0), (2, 0.2, 0), (12, 0.1, 0.15), (20, 0, 0.2), (21, 0, 0.25), (22, 0, 0.3), (30, 3, 3))
+    published = track(
+        (0, 0, 0), (1, 0.1, 0), (2, 0.2, 0), (12, 0.1, 0.15), (20, 0, 0.2), (21, 0, 0.25), (22, 0, 0.3), (30, 3, 3)
+    )
     expected = ["recorded", "within a visit", "recorded", "between visits", "recorded", "within a visit", "recorded", "copied"]
-    assert t4.origins(trace, said, GRID).tolist() == expected
+    assert t4.origins(trace, published, GRID).tolist() == expected
 
 
 def test_a_repeated_lone_record_and_an_untouched_trace_are_recorded_and_an_erased_user_has_no_origins():
@@ -244,11 +246,11 @@ def test_a_record_moved_off_the_path_is_seen():
 
 def test_traces_that_need_no_alteration_hold_their_own_records_only(setting, mechanism):
     alteration = mechanism.alter(setting.secret)
-    said = mechanism.rebuild(setting.secret, alteration, np.random.default_rng(1)).traces
+    published = mechanism.rebuild(setting.secret, alteration, np.random.default_rng(1)).traces
     untouched = alteration.users.index[alteration.users["outcome"] == "not needed"]
-    there = rows(said, said["user"].isin(untouched).to_numpy())
-    assert len(there)
-    assert set(t4.origins(setting.secret, there, mechanism.grid)) == {"recorded"}
+    untouched_records = rows(published, published["user"].isin(untouched).to_numpy())
+    assert len(untouched_records)
+    assert set(t4.origins(setting.secret, untouched_records, mechanism.grid)) == {"recorded"}
 
 
 # ------------------------------------------------------------------------------------------------------ the pages' results
@@ -272,6 +274,6 @@ def test_towards_the_likest_user_the_page_of_privacy_finds_as_many(run):
 def test_mechanisms_as_the_thesis_has_them_protect_as_many_on_both_pages(run):
     privacy, rivals = results_of(run, "thesis_4_privacy"), results_of(run, "thesis_4_rivals")
     names = {"none": "none", "HMC": "HMC", "all filled": "Promesse", "Geo-I, 200 m": "Geo-I"}
-    for here, there in names.items():
-        assert rivals[f"found.{here}"] == privacy[f"rate.AP-Attack.{there}"]
-        assert rivals[f"protected.{here}"] == privacy[f"successes.0.{there}"]
+    for rival, mechanism in names.items():
+        assert rivals[f"found.{rival}"] == privacy[f"rate.AP-Attack.{mechanism}"]
+        assert rivals[f"protected.{rival}"] == privacy[f"successes.0.{mechanism}"]

@@ -43,11 +43,11 @@ def test_the_settings_are_those_of_the_program():
 def table(tmp_path):
     """Records every 10 min: "a" for five days, "b" for ten, "c" for six, with a gap each; "d" for one hour; "e" is "a" again."""
     days = {"a": range(5), "b": range(10), "c": [0, 1, 2, 7, 8, 9]}
-    place = {"a": 45.0, "b": 45.2, "c": 45.4, "d": 45.6}
-    minutes = {user: [1440 * day + 10 * i for day in own for i in range(144)] for user, own in days.items()}
+    latitude = {"a": 45.0, "b": 45.2, "c": 45.4, "d": 45.6}
+    minutes = {user: [1440 * day + 10 * i for day in user_days for i in range(144)] for user, user_days in days.items()}
     minutes["d"] = range(0, 60, 10)
     start = pd.Timestamp("2020-01-01", tz="UTC")
-    rows = [(u, start + pd.Timedelta(minutes=m), place[u], 4.0) for u, own in minutes.items() for m in own]
+    rows = [(u, start + pd.Timedelta(minutes=m), latitude[u], 4.0) for u, user_minutes in minutes.items() for m in user_minutes]
     rows += [("e", *row[1:]) for row in rows if row[0] == "a"][-200:]
     path = tmp_path / "small.csv"
     pd.DataFrame(rows, columns=["user", "t", "lat", "lng"]).to_csv(path, index=False)
@@ -70,10 +70,10 @@ def test_four_fifths_of_the_sub_traces_are_known(table):
 def test_the_most_active_are_kept(table):
     setting = ill.prepare(table, "days", active=3, days=10)
     assert by_user(setting.known)[0].tolist() == ["a", "b", "c"]
-    assert by_user(ill.most_active(setting.known, 1))[0].tolist() == ["b"]
+    assert by_user(ill.most_active_users(setting.known, 1))[0].tolist() == ["b"]
     twins = setting.known[setting.known["user"] != "b"].groupby("user", observed=True).head(10)
     twins = twins.assign(user=twins["user"].cat.remove_unused_categories()).reset_index(drop=True)
-    assert by_user(ill.most_active(twins, 1))[0].tolist() == ["a"]  # of as many records each the first by name
+    assert by_user(ill.most_active_users(twins, 1))[0].tolist() == ["a"]  # of as many records each the first by name
 
 
 def test_every_attack_finds_who_lives_alone_whatever_protects_her(table):
@@ -94,9 +94,9 @@ def test_every_attack_finds_who_lives_alone_whatever_protects_her(table):
 def test_every_sub_trace_is_protected_by_itself(table):
     setting = ill.prepare(table, "days", days=10)
     for name, mechanism in ill.mechanisms(setting).items():
-        found = list(ill.protected(mechanism, setting.secret, range(3, 6)))
-        assert len(found) == (3 if mechanism.random else 1), name
-        for seed, published in zip(range(3, 6), found, strict=False):
+        protected_traces = list(ill.protected(mechanism, setting.secret, range(3, 6)))
+        assert len(protected_traces) == (3 if mechanism.random else 1), name
+        for seed, published in zip(range(3, 6), protected_traces, strict=False):
             pd.testing.assert_frame_equal(published, mechanism.protect(setting.secret, np.random.default_rng(seed)))
             assert set(published["user"]) <= set(setting.users)
 
@@ -126,21 +126,21 @@ def test_the_cabs_of_table_5_2(real_data):
 
 def test_what_was_attacked_joins_to_the_users_own_late_traces(table):
     setting = ill.prepare(table, "days", days=10)
-    whole = ill.joined(setting)
-    assert by_user(whole)[0].tolist() == ["a", "b", "c"]
-    assert len(whole) == len(setting.secret)
+    joined = ill.joined(setting)
+    assert by_user(joined)[0].tolist() == ["a", "b", "c"]
+    assert len(joined) == len(setting.secret)
     bobs = setting.secret["t"][setting.secret["user"].str.startswith("b-")]
-    assert whole.loc[whole["user"] == "b", "t"].tolist() == sorted(bobs)
+    assert joined.loc[joined["user"] == "b", "t"].tolist() == sorted(bobs)
 
 
 def test_sessions_belong_to_a_day_of_their_user(table):
     sessions, days = (ill.prepare(table, length, days=10) for length in ("sessions", "days"))
-    day, whose = ill.days_of(sessions)
+    day, owner = ill.days_of(sessions)
     assert day.index.equals(sessions.users)
-    assert whose.groupby(whose).size().to_dict() == {"a": 1, "b": 2, "c": 2, "e": 1}
+    assert owner.groupby(owner).size().to_dict() == {"a": 1, "b": 2, "c": 2, "e": 1}
     assert day[sessions.owner == "b"].unique().tolist() == ["b 8", "b 9"]  # of the days 0 to 9 the last two
     assert set(day.value_counts()[["b 8", "b 9"]]) == {48}  # half hours
-    assert set(days.owner) <= set(whose)
+    assert set(days.owner) <= set(owner)
 
 
 def test_the_share_of_others_who_have_been_everywhere(table):
@@ -169,7 +169,7 @@ def test_rates_over_runs_and_users():
     second = {"none": under([1, 1, 1, 1], [1, 0, 0, 1], [0] * 4), "Geo-I": under([0, 0, 0, 1], [1, 0, 0, 0], [0] * 4)}
     third = {"HMC": under([0] * 4, [0] * 4, [0] * 4)}
     results = ill.rates([first | third, second | third], owner)
-    value = {name: found if isinstance(found, int) else found.value for name, found in results.items()}
+    value = {name: result if isinstance(result, int) else result.value for name, result in results.items()}
     assert (value["attacked"], value["users"], value["runs"]) == (4, 2, 2)
     assert value["rate.ILL-Attack.none"] == pytest.approx(3.5 / 4)
     assert value["change.ILL-Attack.Geo-I"] == pytest.approx((1 - 3.5) / 4)
@@ -184,11 +184,11 @@ def test_rates_over_runs_and_users():
 def test_each_sub_trace_gets_the_number_of_records_it_had(table):
     setting = ill.prepare(table, "days", days=10)
     counts = setting.secret["user"].value_counts()
-    pd.testing.assert_frame_equal(ill.with_own_counts(setting.secret, setting.secret), setting.secret)
+    pd.testing.assert_frame_equal(ill.with_original_counts(setting.secret, setting.secret), setting.secret)
     for name in ("Geo-I", "TriLateration"):
         published = ill.mechanisms(setting)[name].protect(setting.secret, np.random.default_rng(1))
-        same = ill.with_own_counts(published, setting.secret)
+        same = ill.with_original_counts(published, setting.secret)
         assert same["user"].value_counts().to_dict() == counts.to_dict(), name
-        own, every = (set(map(tuple, t[["user", "t", "lat"]].to_numpy())) for t in (same, published))
-        assert own <= every
+        chosen, published_records = (set(map(tuple, t[["user", "t", "lat"]].to_numpy())) for t in (same, published))
+        assert chosen <= published_records
         pd.testing.assert_frame_equal(*(t.groupby("user", observed=True)["t"].agg(["min", "max"]) for t in (same, published)))

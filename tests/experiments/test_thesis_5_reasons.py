@@ -39,28 +39,28 @@ def test_the_nearest_past_equals_its_definition(known, anonymous, k):
     past = traces_of(known)
     past = slices(as_traces(past.assign(user=past["user"].astype(str).map(names))), 900)
     grid, now = SquareGrid(100), traces_of(anonymous)
-    theirs, mine = shares(past.traces, grid), shares(now, grid)
-    found = reasons.nearest_past(past, now, grid, k)
-    assert found.columns.tolist() == sorted(set(past.owner))
-    assert found.index.tolist() == list(mine)
-    for trace, x in mine.items():
-        for user in found.columns:
-            every = sorted(naive.topsoe(x, theirs[sub]) for sub, owner in past.owner.items() if owner == user)
-            assert found.loc[trace, user] == pytest.approx(np.mean(every[:k]), abs=1e-12)
+    past_shares, anonymous_shares = shares(past.traces, grid), shares(now, grid)
+    nearest = reasons.nearest_past(past, now, grid, k)
+    assert nearest.columns.tolist() == sorted(set(past.owner))
+    assert nearest.index.tolist() == list(anonymous_shares)
+    for trace, x in anonymous_shares.items():
+        for user in nearest.columns:
+            divergences = sorted(naive.topsoe(x, past_shares[sub]) for sub, owner in past.owner.items() if owner == user)
+            assert nearest.loc[trace, user] == pytest.approx(np.mean(divergences[:k]), abs=1e-12)
 
 
 def test_some_pairs_at_a_time_are_all_pairs(monkeypatch):
-    past, now = slices(strolls(3, apart=500.0), 3600), slices(strolls(3, apart=500.0, seed=2), 3600).traces
-    whole = reasons.nearest_past(past, now, S2Grid(15), 2)
+    past, now = slices(strolls(3, distance=500.0), 3600), slices(strolls(3, distance=500.0, seed=2), 3600).traces
+    expected = reasons.nearest_past(past, now, S2Grid(15), 2)
     for pairs in (1, 7 * len(past.owner), 10**9):
         monkeypatch.setattr(reasons, "AT_ONCE", pairs)
-        pd.testing.assert_frame_equal(reasons.nearest_past(past, now, S2Grid(15), 2), whole, check_exact=True)
+        pd.testing.assert_frame_equal(reasons.nearest_past(past, now, S2Grid(15), 2), expected, check_exact=True)
     with pytest.raises(ValueError, match="k must be a whole number, at least 1"):
         reasons.nearest_past(past, now, S2Grid(15), 0)
 
 
 def test_of_an_uncut_past_the_nearest_is_ap_attack_s():
-    known, now = strolls(3, apart=500.0), slices(strolls(3, apart=500.0, seed=2), 3600).traces
+    known, now = strolls(3, distance=500.0), slices(strolls(3, distance=500.0, seed=2), 3600).traces
     uncut = SubTraces(known, pd.Series({user: user for user in known["user"].cat.categories}, name="owner"))
     pd.testing.assert_frame_equal(reasons.nearest_past(uncut, now, APAttack().grid), APAttack().fit(known).rank(now))
 
@@ -69,31 +69,31 @@ def test_ties_are_settled_by_lot():
     distances = [[0.0, 0.0, 1.0], [0.2, 0.1, 0.1 + 1e-15], [0.0, 0.0, 0.0], [0.5, 0.1, 0.9]]
     ranking = pd.DataFrame(distances, index=list("wxyz"), columns=list("abc"))
     owner = pd.Series({"z": "b", "w": "a", "x": "a", "y": "c"})  # in another order than the ranking's
-    chance, nearest = reasons.by_lot(ranking, owner)
+    chance, nearest = reasons.random_tie_breaking(ranking, owner)
     assert chance.tolist() == [1.0, 0.5, 0.0, 1 / 3]
     assert nearest.tolist() == [1, 2, 2, 3]
 
 
 @pytest.mark.parametrize("length", ["sessions", "days"])
 def test_every_variant_has_ill_attack_s_settings(length):
-    every = reasons.classifiers(length, 30, 5) | reasons.feature_groups(length, 30, 5)
-    ill = every["ILL-Attack"]
+    variants = reasons.classifiers(length, 30, 5) | reasons.feature_groups(length, 30, 5)
+    ill = variants["ILL-Attack"]
     assert ill == replace(reasons.attacks(length, seed=5)[0], trees=30)
     assert (ill.trees, ill.seed, ill.delta, ill.min_split) == (30, 5, {"sessions": 1800, "days": 86_400}[length], 8)
-    for variant in every.values():
+    for variant in variants.values():
         assert isinstance(variant, ILLAttack)
         assert all(
             getattr(variant, part.name) == getattr(ill, part.name) for part in fields(ILLAttack) if part.name != "classifier"
         )
-    assert ("without hourOfDay" in every) == (length == "sessions")  # which days do not have
+    assert ("without hourOfDay" in variants) == (length == "sessions")  # which days do not have
     assert reasons.classifiers(length)["ILL-Attack"].trees == 100
 
 
 def test_all_features_are_ill_attack_s():
-    known, secret = strolls(3, apart=800.0), slices(strolls(3, apart=800.0, seed=4), 1800).traces
+    known, secret = strolls(3, distance=800.0), slices(strolls(3, distance=800.0, seed=4), 1800).traces
     ill = ILLAttack(trees=20, seed=3)
-    every = reasons.SomeFeatures(trees=20, seed=3)
-    pd.testing.assert_frame_equal(every.fit(known).rank(secret), ill.fit(known).rank(secret), check_exact=True)
+    all_groups = reasons.FeatureSubset(trees=20, seed=3)
+    pd.testing.assert_frame_equal(all_groups.fit(known).rank(secret), ill.fit(known).rank(secret), check_exact=True)
 
 
 @pytest.mark.parametrize(
@@ -106,15 +106,15 @@ def test_all_features_are_ill_attack_s():
     ],
 )
 def test_some_features_are_columns_of_all(groups, names, has_cells):
-    traces = slices(strolls(2, apart=2000.0), 1800).traces
-    some, all_of_them = reasons.SomeFeatures(groups=groups).features(traces), ILLAttack().features(traces)
-    assert some.names == names
-    assert some.cells.tolist() == (all_of_them.cells.tolist() if has_cells else [])
+    traces = slices(strolls(2, distance=2000.0), 1800).traces
+    subset, all_of_them = reasons.FeatureSubset(groups=groups).features(traces), ILLAttack().features(traces)
+    assert subset.names == names
+    assert subset.cells.tolist() == (all_of_them.cells.tolist() if has_cells else [])
     full = pd.DataFrame(all_of_them.values.toarray(), columns=[*all_of_them.names, *all_of_them.cells])
-    np.testing.assert_array_equal(some.values.toarray(), full[[*names, *some.cells]])
-    fitted = reasons.SomeFeatures(groups=groups, trees=5).fit(strolls(2, apart=2000.0))
-    assert fitted.known_.forest.n_features_in_ == some.values.shape[1]
-    assert fitted.rank(traces).shape == (len(some.users), 2)
+    np.testing.assert_array_equal(subset.values.toarray(), full[[*names, *subset.cells]])
+    fitted = reasons.FeatureSubset(groups=groups, trees=5).fit(strolls(2, distance=2000.0))
+    assert fitted.known_.forest.n_features_in_ == subset.values.shape[1]
+    assert fitted.rank(traces).shape == (len(subset.users), 2)
 
 
 def test_who_differs_by_the_number_of_records_is_found_by_it_alone():
@@ -123,7 +123,7 @@ def test_who_differs_by_the_number_of_records_is_found_by_it_alone():
     known = traces_of([at_home(600, range(4)), at_home(300, range(4))])
     secret = slices(traces_of([at_home(600, [9]), at_home(300, [9])]), 1800)
     for group, rate in (("nbRecords", 1), ("cells", 0)):  # with the cells alone all are tied
-        ranking = reasons.SomeFeatures(groups=(group,), trees=10).fit(known).rank(secret.traces)
+        ranking = reasons.FeatureSubset(groups=(group,), trees=10).fit(known).rank(secret.traces)
         assert reidentified(ranking, person=secret.owner.to_dict()).mean() == rate
 
 
@@ -138,17 +138,17 @@ def test_who_differs_by_the_number_of_records_is_found_by_it_alone():
 )
 def test_bad_groups(given, line):
     with pytest.raises(ValueError, match=line):
-        reasons.SomeFeatures(**given)
+        reasons.FeatureSubset(**given)
 
 
 def test_a_random_forest_differs_in_the_cut_point_alone():
     """And, with ``bootstrap``, in what each tree learns from."""
-    known, secret = strolls(3, apart=300.0), slices(strolls(3, apart=300.0, seed=4), 1800).traces
+    known, secret = strolls(3, distance=300.0), slices(strolls(3, distance=300.0, seed=4), 1800).traces
     each = (extra_trees, reasons.random_forest, partial(reasons.random_forest, bootstrap=True))
-    ill, forest, drawn = (ILLAttack(trees=10, seed=3, min_leaf=3, classifier=way).fit(known) for way in each)
-    own, other, sampled = (of.known_.forest.get_params() for of in (ill, forest, drawn))
-    assert own == other
-    assert {name for name in other if other[name] != sampled[name]} == {"bootstrap"}
+    ill, forest, drawn = (ILLAttack(trees=10, seed=3, min_leaf=3, classifier=classifier).fit(known) for classifier in each)
+    ill_parameters, forest_parameters, bootstrap_parameters = (of.known_.forest.get_params() for of in (ill, forest, drawn))
+    assert ill_parameters == forest_parameters
+    assert {name for name in forest_parameters if forest_parameters[name] != bootstrap_parameters[name]} == {"bootstrap"}
     searched, random = forest.known_.forest.estimators_[0], ill.known_.forest.estimators_[0]
     assert (searched.splitter, random.splitter) == ("best", "random")
     rankings = [of.rank(secret) for of in (ill, forest, drawn)]
@@ -159,19 +159,19 @@ def test_a_random_forest_differs_in_the_cut_point_alone():
 @pytest.mark.parametrize("delta", [1800.0, 86_400.0])
 def test_logistic_regression_is_that_of_standardised_features(delta):
     """Scikit-learn's scaler centres the cells, too: a shift of a column moves the intercept, and no probability."""
-    known, secret = strolls(3, days=6, apart=1500.0), slices(strolls(3, days=2, apart=1500.0, seed=4), delta).traces
+    known, secret = strolls(3, days=6, distance=1500.0), slices(strolls(3, days=2, distance=1500.0, seed=4), delta).traces
     fitted, past = ILLAttack(delta, classifier=reasons.LogisticRegression).fit(known), slices(known, delta)
     learned, examples = fitted.known_.forest, fitted.features(past.traces)
     full = examples.values.toarray().astype(float)
     scaler, order = StandardScaler().fit(full), np.r_[np.flatnonzero(learned.centre), np.flatnonzero(learned.centre == 0)]
-    own, theirs = learned.standardised(examples.values).toarray(), scaler.transform(full)[:, order]
-    shift = own - theirs
+    standardised, expected_values = learned.standardised(examples.values).toarray(), scaler.transform(full)[:, order]
+    shift = standardised - expected_values
     np.testing.assert_allclose(shift, np.broadcast_to(shift[0], shift.shape), atol=1e-9)
     assert learned.centre[len(examples.names) - 2 : len(examples.names)].all(), "the coordinates are centred"
     tight = lambda values: LogisticRegression(max_iter=9999, tol=1e-9).fit(values, past.owner[examples.users])  # noqa: E731
     now = fitted.features(secret, fitted.known_.cells).values
-    expected = tight(theirs).predict_proba(scaler.transform(now.toarray().astype(float))[:, order])
-    np.testing.assert_allclose(tight(own).predict_proba(learned.standardised(now)), expected, atol=1e-5)
+    expected = tight(expected_values).predict_proba(scaler.transform(now.toarray().astype(float))[:, order])
+    np.testing.assert_allclose(tight(standardised).predict_proba(learned.standardised(now)), expected, atol=1e-5)
     np.testing.assert_array_equal(fitted.rank(secret), 1 - learned.model.predict_proba(learned.standardised(now)))
     assert learned.model.n_iter_[0] < learned.model.max_iter
 
@@ -193,6 +193,6 @@ def test_many_users_of_one_sub_trace_each_are_no_warning():
 def test_no_session_holds_a_stop_of_an_hour():
     """Who never moves has one in every day and in no half hour."""
     at_home = traces_of([[(60 * i, 0, 0) for i in range(3000)]])
-    for length, found in ((1800, False), (86_400, True)):
-        told = POIAttack(200.0, 3600.0).fit(at_home).rank(slices(at_home, length).traces).notna().to_numpy()
-        assert told[:-1].all() == told.any() == found
+    for length, has_stop in ((1800, False), (86_400, True)):
+        has_profile = POIAttack(200.0, 3600.0).fit(at_home).rank(slices(at_home, length).traces).notna().to_numpy()
+        assert has_profile[:-1].all() == has_profile.any() == has_stop

@@ -20,7 +20,7 @@ def fitted(setting):
 
 @pytest.fixture(scope="module")
 def chosen(setting, fitted):
-    return hybrid.published(hybrid.proxy(setting, fitted), setting, 3)
+    return hybrid.run_proxy(hybrid.proxy(setting, fitted), setting, 3)
 
 
 def test_the_settings_are_those_of_the_text(setting, fitted):
@@ -56,12 +56,12 @@ def test_the_weights_make_a_risk_the_number_of_successful_attacks(setting, fitte
 
 
 def test_what_is_protected_is_what_no_attack_finds(setting, fitted, chosen):
-    found = hybrid.hits(fitted, chosen.tried, setting)
-    safe = hybrid.protected(found)
+    hits = hybrid.hits(fitted, chosen.tried, setting)
+    safe = hybrid.fully_protected(hits)
     pd.testing.assert_frame_equal(safe, chosen.risk == 0, check_names=False)
     published = hybrid.hits(fitted, {"Hybrid-LPPM": chosen.traces}, setting)
     of = hybrid.of_chosen(safe, chosen.mechanism)
-    assert of.tolist() == hybrid.protected(published)["Hybrid-LPPM"].tolist()  # each sub-trace is ranked by itself
+    assert of.tolist() == hybrid.fully_protected(published)["Hybrid-LPPM"].tolist()  # each sub-trace is ranked by itself
     assert (of.to_numpy() == safe.any(axis=1).to_numpy()).all()
     assert of.any()
     assert not safe.all(axis=None)
@@ -75,11 +75,11 @@ def test_the_useful_ones_are_those_of_any_mechanism(chosen):
 
 
 def test_a_trial_is_its_seed(setting, chosen):
-    one, other = hybrid.trial(setting, seed=3), hybrid.trial(setting, seed=4)
-    pd.testing.assert_series_equal(one.mechanism, chosen.mechanism)
-    pd.testing.assert_frame_equal(one.utility, chosen.utility)
-    assert not one.utility.equals(other.utility)
-    assert set(one.hits) == set(hybrid.ATTACKS)
+    trial, other_seed = hybrid.trial(setting, seed=3), hybrid.trial(setting, seed=4)
+    pd.testing.assert_series_equal(trial.mechanism, chosen.mechanism)
+    pd.testing.assert_frame_equal(trial.utility, chosen.utility)
+    assert not trial.utility.equals(other_seed.utility)
+    assert set(trial.hits) == set(hybrid.ATTACKS)
 
 
 def test_the_known_days_are_cut_in_two(setting):
@@ -100,12 +100,12 @@ def test_the_proxy_may_know_less_than_the_adversary(setting):
 
 
 def test_a_publisher_has_each_users_days_in_one(setting, fitted):
-    whole = hybrid.whole_traces(setting)
-    assert len(whole.secret) == len(setting.secret)
-    assert sorted(whole.users) == sorted(set(setting.owner)) == sorted(by_user(whole.secret)[0])
-    assert (whole.owner == whole.users).all()
-    chosen = hybrid.published(hybrid.proxy(whole, fitted), whole, 3)
-    found = hybrid.hits(fitted, chosen.tried, whole)
-    risk = sum(table.astype(float) for table in found.values())
-    assert risk[list(chosen.risk)].equals(chosen.risk)  # the same names count as found
+    joined = hybrid.full_traces(setting)
+    assert len(joined.secret) == len(setting.secret)
+    assert sorted(joined.users) == sorted(set(setting.owner)) == sorted(by_user(joined.secret)[0])
+    assert (joined.owner == joined.users).all()
+    chosen = hybrid.run_proxy(hybrid.proxy(joined, fitted), joined, 3)
+    hits = hybrid.hits(fitted, chosen.tried, joined)
+    risk = sum(table.astype(float) for table in hits.values())
+    assert risk[list(chosen.risk)].equals(chosen.risk)  # the same names count as re-identified
     assert hybrid.of_chosen(risk, chosen.mechanism).eq(risk.min(axis=1)).all()

@@ -32,8 +32,8 @@ def test_there_and_back():
     lat, lng = rng.uniform(-85, 85, 100), rng.uniform(-180, 180, 100)
     for plane in geo.PLANES:
         p = geo.to_plane(lat, lng, plane)
-        back = geo.to_degrees(p.x, p.y, plane)
-        np.testing.assert_allclose(back, (lat, lng), atol=1e-12)
+        degrees = geo.to_degrees(p.x, p.y, plane)
+        np.testing.assert_allclose(degrees, (lat, lng), atol=1e-12)
     assert geo.to_degrees(np.array([185.0]), np.array([3.0]))[1] == -175
 
 
@@ -72,10 +72,10 @@ def test_a_move_is_as_long_as_it_says(latitudes, metres, error):
     """By the geodesic: on the ground at every latitude, over the poles and across the date line."""
     rng = np.random.default_rng(3)
     lat, lng, angle = rng.uniform(*latitudes, 2000), rng.uniform(-180, 180, 2000), rng.uniform(0, 2 * np.pi, 2000)
-    there = geo.move(lat, lng, metres * np.cos(angle), metres * np.sin(angle))
-    assert np.abs(there[0]).max() <= 90
-    assert ((there[1] >= -180) & (there[1] < 180)).all()
-    away = EARTH.inv(lng, lat, there[1], there[0])[2]
+    moved = geo.move(lat, lng, metres * np.cos(angle), metres * np.sin(angle))
+    assert np.abs(moved[0]).max() <= 90
+    assert ((moved[1] >= -180) & (moved[1] < 180)).all()
+    away = EARTH.inv(lng, lat, moved[1], moved[0])[2]
     np.testing.assert_allclose(away, metres, rtol=error)
 
 

@@ -31,12 +31,12 @@ def test_mercator_noise_is_short_on_the_ground():
 
 def test_epsilon_bounds_the_density_and_is_tight():
     """|ln D(x)(z) − ln D(x')(z)| ≤ ε d(x, x') for all z, and more than 0.99 ε d(x, x') for some."""
-    epsilon, apart = 0.01, 300.0
+    epsilon, distance = 0.01, 300.0
     z = np.random.default_rng(0).uniform(-2000, 2000, (5000, 2))
-    to_x, to_other = np.hypot(z[:, 0], z[:, 1]), np.hypot(z[:, 0] - apart, z[:, 1])
+    to_x, to_other = np.hypot(z[:, 0], z[:, 1]), np.hypot(z[:, 0] - distance, z[:, 1])
     ratio = np.abs(np.log(density(to_x, epsilon) / density(to_other, epsilon)))
-    assert ratio.max() <= epsilon * apart * (1 + 1e-9)
-    assert ratio.max() > 0.99 * epsilon * apart
+    assert ratio.max() <= epsilon * distance * (1 + 1e-9)
+    assert ratio.max() > 0.99 * epsilon * distance
 
 
 def test_density_integrates_to_the_quantiles():
@@ -70,8 +70,8 @@ def test_equals_the_slow_twin(seed, epsilon, lat, lng):
     twin = np.array(twin)
     _, _, off = WGS84.inv(published["lng"], published["lat"], twin[:, 1], twin[:, 0])
     _, _, radius = WGS84.inv(traces["lng"], traces["lat"], twin[:, 1], twin[:, 0])
-    _, _, mine = WGS84.inv(traces["lng"], traces["lat"], published["lng"], published["lat"])
-    np.testing.assert_allclose(mine, radius, rtol=1e-5, atol=1e-4)
+    _, _, published_radius = WGS84.inv(traces["lng"], traces["lat"], published["lng"], published["lat"])
+    np.testing.assert_allclose(published_radius, radius, rtol=1e-5, atol=1e-4)
     # the geodesic leaves the straight line in degrees by an angle of about r tan φ / 2R: the noise is isotropic, so be it
     turn = np.asarray(radius) * np.tan(np.radians(np.abs(traces["lat"]))) / 6.37e6
     assert np.all(off < np.asarray(radius) * (turn + 1e-5) + 1e-4)

@@ -15,7 +15,7 @@ from mobpriv.attacks.policies import answer
 from mobpriv.ground.geo import distance
 from mobpriv.ground.grid import SquareGrid
 from mobpriv.mechanisms import HMC
-from mobpriv.mechanisms.alteration import area_coverage
+from mobpriv.mechanisms.alteration import heat_map_coverage
 from mobpriv.mechanisms.reconstruction import Gaps, Track, adapted, sets_of, without_stays
 from mobpriv.traces.profiles import heat_maps, stays
 from mobpriv.traces.table import as_traces, by_user
@@ -33,9 +33,9 @@ def centre(cell: int) -> tuple[float, float]:
     return (south + north) / 2, (west + east) / 2
 
 
-def traces_of(users: dict, every: int = MINUTE) -> pd.DataFrame:
+def traces_of(users: dict, step: int = MINUTE) -> pd.DataFrame:
     """Users as lists of cells, a record a minute at the cell's centre."""
-    table = [(user, START + every * i, *centre(cell)) for user, cells in users.items() for i, cell in enumerate(cells)]
+    table = [(user, START + step * i, *centre(cell)) for user, cells in users.items() for i, cell in enumerate(cells)]
     table = pd.DataFrame(table, columns=["user", "t", "lat", "lng"])
     return as_traces(table.assign(t=pd.to_datetime(table["t"], unit="ms", utc=True)))
 
@@ -57,9 +57,9 @@ class TestAlteration:
     @settings(max_examples=150, deadline=None)
     def test_as_algorithm_1_step_by_step(self, known, secret, exclusion, margin, k, target, rounding, rounded_at):
         k = 1 if target == "population" else min(k, len(known) - 1)
-        how = {"k": k, "target": target, "rounding": rounding, "rounded_at": rounded_at}
-        how |= {"margin": margin, "unlike": "exclusion" if exclusion else "weight"}
-        found = HMC(traces_of(known), step=0.2, patience=6, erased=None, **how).alter(traces_of(secret))
+        options = {"k": k, "target": target, "rounding": rounding, "rounded_at": rounded_at}
+        options |= {"margin": margin, "unlike": "exclusion" if exclusion else "weight"}
+        alteration = HMC(traces_of(known), step=0.2, patience=6, erased=None, **options).alter(traces_of(secret))
         # the plain twin meets the cells in the grid's order, in which equal remainders are rounded up
         ids = GRID.cells(*np.transpose([centre(c) for c in range(9)]))
         in_order = {c: x for x, c in enumerate(sorted(range(9), key=lambda c: ids[c]))}
@@ -73,13 +73,13 @@ class TestAlteration:
                 continue  # who is nearer, and of equal coverage the target, is a matter of rounding
             rules = margin, exclusion, k, target, rounding, rounded_at
             outcome, targets, expected, records = naive.altered(h, profiles, user, n, 0.2 * n, 6, *rules)
-            row = found.users.loc[user]
+            row = alteration.users.loc[user]
             assert row["outcome"] == outcome
-            assert found.targets["target"][found.targets["trace"] == user].tolist() == targets
+            assert alteration.targets["target"][alteration.targets["trace"] == user].tolist() == targets
             assert (row["target"] == targets[0]) if targets else pd.isna(row["target"])
             assert row["held"] == pytest.approx(records, abs=0.5)
-            ours = found.shares[[i]].toarray()[0]
-            at = {c: ours[np.searchsorted(found.cells, ids[c])] for c in range(9) if ids[c] in found.cells}
+            ours = alteration.shares[[i]].toarray()[0]
+            at = {c: ours[np.searchsorted(alteration.cells, ids[c])] for c in range(9) if ids[c] in alteration.cells}
             assert {c: x for c, x in at.items() if x} == pytest.approx({c: x for c, x in expected.items() if x}, abs=1e-9)
 
     @given(known=walks, secret=walks, k=st.integers(1, 3), rounding=st.sampled_from(["up", "nearest", "remainder"]))
@@ -102,24 +102,26 @@ class TestAlteration:
         """The population is nearer than ann's own profile, and yet ann's is the nearest of all that somebody has."""
         known = traces_of({"ann": [0] * 6 + [1] * 4, "bob": [0] * 5 + [2] * 20, "eve": [1] * 5 + [3] * 20})
         secret = traces_of({"ann": [0] * 7 + [1] * 3})
-        found = HMC(known, target="population", erased=None).alter(secret)
-        row = found.users.loc["ann"]
-        assert (row["outcome"], row["nearer"], len(found.targets)) == ("confused", 0, 0)
+        alteration = HMC(known, target="population", erased=None).alter(secret)
+        row = alteration.users.loc["ann"]
+        assert (row["outcome"], row["nearer"], len(alteration.targets)) == ("confused", 0, 0)
         assert pd.isna(row["target"])
         assert row["own"] > row["target_after"]
-        assert found.cells[found.shares.indices].tolist() == sorted(GRID.cells(*np.transpose([centre(0), centre(1)])).tolist())
+        assert alteration.cells[alteration.shares.indices].tolist() == sorted(
+            GRID.cells(*np.transpose([centre(0), centre(1)])).tolist()
+        )
 
     @given(known=walks, secret=walks)
     @settings(deadline=None)
     def test_whoever_is_confused_is_nearest_to_somebody_else(self, known, secret):
         """The promise, held against AP-Attack: the nearest profile of the altered map is not the user's own."""
         mechanism = HMC(traces_of(known), erased=None)
-        found = mechanism.alter(traces_of(secret))
+        alteration = mechanism.alter(traces_of(secret))
         profiles = {user: naive.shares(cells) for user, cells in known.items()}
         ids = {cell: c for c, cell in enumerate(GRID.cells(*np.transpose([centre(c) for c in range(9)])))}
-        for i, (user, row) in enumerate(found.users.iterrows()):
+        for i, (user, row) in enumerate(alteration.users.iterrows()):
             if row["outcome"] in ("confused", "replaced"):
-                h = {ids[cell]: x for cell, x in zip(found.cells, found.shares[[i]].toarray()[0], strict=True) if x}
+                h = {ids[cell]: x for cell, x in zip(alteration.cells, alteration.shares[[i]].toarray()[0], strict=True) if x}
                 nearest = min(profiles, key=lambda name: naive.topsoe(h, profiles[name]))
                 same = profiles[row["target"]] == profiles[user]  # nobody can tell two equal profiles apart
                 assert nearest != user or same
@@ -143,9 +145,9 @@ class TestAlteration:
     def test_who_is_like_somebody_else_already_is_left_as_she_is(self):
         known = traces_of({"ann": [0, 0, 0], "bob": [1, 1, 1]})
         secret = traces_of({"ann": [1, 1, 0], "zoe": [0, 2, 2]})
-        found = HMC(known, erased=None)
-        assert found.alter(secret).users["outcome"].tolist() == ["not needed", "not known"]
-        pd.testing.assert_frame_equal(found.protect(secret, np.random.default_rng(1)), secret)
+        mechanism = HMC(known, erased=None)
+        assert mechanism.alter(secret).users["outcome"].tolist() == ["not needed", "not known"]
+        pd.testing.assert_frame_equal(mechanism.protect(secret, np.random.default_rng(1)), secret)
 
     def test_no_common_cell_and_so_the_target_itself(self):
         """(4.7) is 0 everywhere: nothing can be reinforced."""
@@ -208,12 +210,12 @@ class TestFilling:
             assert all(np.diff([r[0] for r in records]) <= HOUR)
         metres = lambda p, q: float(distance(*(np.array([x]) for x in (*p, *q)))[0])  # noqa: E731
         expected = naive.best_gap(plain_gaps, plain_sets, tuple(spot), 10.0, metres)
-        got = gaps.filled(sets, tuple(spot))
-        assert (got is None) == (expected is None)
+        filled = gaps.filled(sets, tuple(spot))
+        assert (filled is None) == (expected is None)
         if expected:
             _, records, begins = expected
-            assert got.t.tolist() == [r[0] - records[0][0] + begins for r in records]
-            assert got.lat.tolist() == [r[1] for r in records]
+            assert filled.t.tolist() == [r[0] - records[0][0] + begins for r in records]
+            assert filled.lat.tolist() == [r[1] for r in records]
 
     def test_the_way_there_and_back_keeps_the_speed_limit(self):
         t = np.array([0, 2 * HOUR])
@@ -222,12 +224,12 @@ class TestFilling:
         far = float(distance(*a, *spot)), float(distance(*b, *spot))
         for speed in (0.4, 5.0):
             gaps = Gaps(Track(t, *np.transpose([a, b])), 3600.0, speed, "ground")
-            got = gaps.filled(sets_of(donor, np.zeros(2), 3600.0, 3600.0), spot)
+            filled = gaps.filled(sets_of(donor, np.zeros(2), 3600.0, 3600.0), spot)
             if sum(far) / speed > 1.5 * 3600:
-                assert got is None
+                assert filled is None
             else:
-                assert got.t[0] * speed >= far[0] * 1000
-                assert (2 * HOUR - got.t[-1]) * speed >= far[1] * 1000
+                assert filled.t[0] * speed >= far[0] * 1000
+                assert (2 * HOUR - filled.t[-1]) * speed >= far[1] * 1000
 
     def test_a_gap_is_used_up(self):
         """Two hours' gap takes one set of an hour and a half; the next finds no room."""
@@ -242,8 +244,8 @@ class TestFilling:
     @pytest.mark.parametrize(("order", "first"), [("most", 8), ("least", 7), ("number", 7)])
     def test_which_cell_comes_first_gets_the_gap(self, order, first):
         """ann becomes bob's map: cell 8 is to have twice the records of cell 7, and her one gap takes one of them."""
-        known = traces_of({"ann": [0, 1], "bob": [7, 8, 8], "eve": [7] * 12 + [8] * 12 + [6] * 30}, every=10 * MINUTE)
-        secret = traces_of({"ann": [0, 1]}, every=5 * HOUR)
+        known = traces_of({"ann": [0, 1], "bob": [7, 8, 8], "eve": [7] * 12 + [8] * 12 + [6] * 30}, step=10 * MINUTE)
+        secret = traces_of({"ann": [0, 1]}, step=5 * HOUR)
         mechanism = HMC(known, erased=None, filled_first=order, gap=4 * 3600.0, speed=0.3)
         alteration = mechanism.alter(secret)
         assert alteration.users["target"].tolist() == ["bob"]
@@ -256,12 +258,12 @@ class TestFilling:
         known = traces_of({"ann": [0, 1], "bob": [7, 8]})
         secret = traces_of({"ann": [0, 1, 1]})
         mechanism = HMC(known, erased=None)
-        told = mechanism.rebuild(secret, mechanism.alter(secret), np.random.default_rng(1)).users.loc["ann"]
-        assert told[["kept_cells", "dropped_cells", "filled_cells", "no_donor", "no_gap"]].tolist() == [0, 2, 0, 0, 2]
-        slow = traces_of({"ann": [0, 1, 1]}, every=6 * HOUR)
+        counts = mechanism.rebuild(secret, mechanism.alter(secret), np.random.default_rng(1)).users.loc["ann"]
+        assert counts[["kept_cells", "dropped_cells", "filled_cells", "no_donor", "no_gap"]].tolist() == [0, 2, 0, 0, 2]
+        slow = traces_of({"ann": [0, 1, 1]}, step=6 * HOUR)
         rebuilt = mechanism.rebuild(slow, mechanism.alter(slow), np.random.default_rng(1))
-        told = rebuilt.users.loc["ann"]
-        assert told[["filled_cells", "no_donor", "no_gap", "published"]].tolist() == [2, 0, 0, 4]  # ceil(3 / 2) in both
+        counts = rebuilt.users.loc["ann"]
+        assert counts[["filled_cells", "no_donor", "no_gap", "published"]].tolist() == [2, 0, 0, 4]  # ceil(3 / 2) in both
         assert answer(APAttack(grid=GRID).fit(known).rank(rebuilt.traces)).tolist() == ["bob"]
         assert slow["t"].min() < rebuilt.traces["t"].min()
         assert rebuilt.traces["t"].max() < slow["t"].max()
@@ -269,9 +271,9 @@ class TestFilling:
     def test_what_is_copied_was_left_by_somebody_else(self):
         """ann's own past in cell 7 lies nearer to her gap than bob's; his is copied all the same."""
         known = traces_of({"ann": [0, 1, 7], "bob": [7, 8]})
-        hers = (known["user"] == "ann") & (known["lat"] == centre(7)[0])
-        known.loc[hers, "lat"] -= 0.001
-        secret = traces_of({"ann": [0, 1, 1]}, every=6 * HOUR)
+        anns_records = (known["user"] == "ann") & (known["lat"] == centre(7)[0])
+        known.loc[anns_records, "lat"] -= 0.001
+        secret = traces_of({"ann": [0, 1, 1]}, step=6 * HOUR)
         published = HMC(known, erased=None).protect(secret, np.random.default_rng(1))
         in_7 = published[GRID.cells(published["lat"], published["lng"]) == GRID.cells(*centre(7))]
         assert len(in_7)
@@ -285,7 +287,7 @@ def crowd(seed: int, users: int = 8, n: int = 300) -> pd.DataFrame:
     return traces_of(cells)
 
 
-class TestWhole:
+class TestReconstruction:
     def test_without_erasing_the_published_map_is_the_altered_one(self):
         """Up to whole records: every cell has n H' records, rounded up."""
         mechanism, secret = HMC(crowd(1), erased=None), crowd(2)
@@ -307,22 +309,22 @@ class TestWhole:
 
     def test_erasing_once_leaves_new_stays_and_erasing_until_none_is_left_none(self):
         """Half an hour at one place, a short way and back, half an hour: the way that is left is a pause within 200 m, a stay."""
-        here, away = centre(0), centre(1)
-        spots = [here] * 31 + [away] + [here] * 31 + [away] + [here] * 2 + [away] * 3
+        home, away = centre(0), centre(1)
+        spots = [home] * 31 + [away] + [home] * 31 + [away] + [home] * 2 + [away] * 3
         time = pd.to_datetime(START + MINUTE * np.arange(len(spots)), unit="ms", utc=True)
         trace = as_traces(pd.DataFrame(spots, columns=["lat", "lng"]).assign(user="ann", t=time))
-        left = {passes: without_stays(trace, 200.0, 1200.0, passes=passes)[0] for passes in (1, 2, None)}
-        assert len(stays(left[1], 200.0, 1200.0)) == 1  # the two records away, half an hour apart
-        assert len(stays(left[2], 200.0, 1200.0)) == len(stays(left[None], 200.0, 1200.0)) == 0
-        apart, gone = without_stays(trace, 200.0, 1200.0, passes=None, max_gap=600.0)
-        assert len(apart) == len(left[1])  # a pause of more than ten minutes ends a stay
-        assert gone.to_dict() == {"ann": 62}
+        remaining = {passes: without_stays(trace, 200.0, 1200.0, passes=passes)[0] for passes in (1, 2, None)}
+        assert len(stays(remaining[1], 200.0, 1200.0)) == 1  # the two records away, half an hour apart
+        assert len(stays(remaining[2], 200.0, 1200.0)) == len(stays(remaining[None], 200.0, 1200.0)) == 0
+        without_pauses, erased = without_stays(trace, 200.0, 1200.0, passes=None, max_gap=600.0)
+        assert len(without_pauses) == len(remaining[1])  # a pause of more than ten minutes ends a stay
+        assert erased.to_dict() == {"ann": 62}
 
     def test_rounding_at_each_iteration_adds_at_most_a_record_a_cell(self):
         """The program's counts are the shares after the addition times the records before it, rounded up."""
         known, secret = crowd(1), crowd(2)
-        found = HMC(known, erased=None, rounded_at="iteration").alter(secret).users
-        altered = found[found["iterations"] > 0]
+        users = HMC(known, erased=None, rounded_at="iteration").alter(secret).users
+        altered = users[users["iterations"] > 0]
         cells = np.diff(heat_maps(secret, GRID).counts.indptr).max()
         assert len(altered) >= 3
         assert (altered["held"] >= 300).all()
@@ -334,12 +336,12 @@ class TestWhole:
         known = crowd(1)
         secret = crowd(2)
         owners = {f"user {u}-{k}": f"user {u}" for u in range(8) for k in range(2)}
-        both = pd.concat([secret.assign(user=secret["user"].astype(str) + f"-{k}") for k in range(2)])
+        sub_traces = pd.concat([secret.assign(user=secret["user"].astype(str) + f"-{k}") for k in range(2)])
         mechanism = HMC(known, owners)
-        found = mechanism.alter(as_traces(both)).users
+        users = mechanism.alter(as_traces(sub_traces)).users
         alone = HMC(known).alter(secret).users
         for k in range(2):
-            part = found[found.index.str.endswith(f"-{k}")].set_axis(alone.index)
+            part = users[users.index.str.endswith(f"-{k}")].set_axis(alone.index)
             pd.testing.assert_frame_equal(part, alone)
 
     def test_a_user_who_is_erased_is_missing_and_counted(self):
@@ -357,8 +359,8 @@ class TestWhole:
     def test_only_the_traces_of_one_user_need_no_more_than_hers(self):
         """What happens to a user depends on her own trace and on what is known, not on who else is protected."""
         mechanism, secret = HMC(crowd(1)), crowd(2)
-        some = as_traces(secret[secret["user"].isin(["user 0", "user 1"])])
-        one, all_ = (mechanism.protect(t, np.random.default_rng(4)).query("user == 'user 0'") for t in (some, secret))
+        two_users = as_traces(secret[secret["user"].isin(["user 0", "user 1"])])
+        one, all_ = (mechanism.protect(t, np.random.default_rng(4)).query("user == 'user 0'") for t in (two_users, secret))
         pd.testing.assert_frame_equal(one.drop(columns="user"), all_.drop(columns="user"))
 
 
@@ -388,4 +390,4 @@ def test_parameters_that_make_no_sense(parameters, message):
 
 def test_coverage_is_the_f_score():
     a, b = (heat_maps(traces_of(t), GRID) for t in ({"ann": [0, 1, 1]}, {"bob": [1, 2, 3], "eve": [8]}))
-    assert area_coverage(a, b).tolist() == [[2 * (1 / 3) * (1 / 2) / (1 / 3 + 1 / 2), 0.0]]
+    assert heat_map_coverage(a, b).tolist() == [[2 * (1 / 3) * (1 / 2) / (1 / 3 + 1 / 2), 0.0]]

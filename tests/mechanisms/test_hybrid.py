@@ -32,7 +32,7 @@ class Marks:
         return kept.assign(lng=float(self.number))
 
 
-class Told:
+class ScriptedAttack:
     """Names the true user exactly where it is told to: by user and mechanism."""
 
     name = "told"
@@ -60,11 +60,11 @@ def test_the_choice_is_that_of_the_equations(data, weights):
         number = protected["lng"].to_numpy()[offsets[:-1]].astype(int)
         return pd.Series([useful[u, m] for u, m in zip(users, number, strict=True)], index=users, dtype=float)
 
-    hybrid = Hybrid([Marks(m, erased[m]) for m in range(3)], [Told(h) for h in hits], utility, weights)
+    hybrid = Hybrid([Marks(m, erased[m]) for m in range(3)], [ScriptedAttack(h) for h in hits], utility, weights)
     chosen = hybrid.choose(traces, np.random.default_rng(1))
     for u in NAMES:
-        found = [sum(w * h[u, m] for w, h in zip(weights, hits, strict=True)) for m in range(3)]
-        risk = {m: 0 if u in erased[m] else found[m] for m in range(3)}  # (6.1)
+        risks = [sum(w * h[u, m] for w, h in zip(weights, hits, strict=True)) for m in range(3)]
+        risk = {m: 0 if u in erased[m] else risks[m] for m in range(3)}  # (6.1)
         l_min = [m for m in range(3) if risk[m] == min(risk.values())]  # (6.2)
         best = max(l_min, key=lambda m: (-np.inf if u in erased[m] else useful[u, m], -m))  # (6.3)
         assert chosen.risk.loc[u].tolist() == [risk[m] for m in range(3)]
@@ -82,8 +82,8 @@ def test_sub_traces_are_their_owners():
     known = standing()
     parts = standing(["one-0", "three-0", "two-0"])
     owners = {f"{name}-0": name for name in NAMES}
-    for named, risk in (({"owners": owners}, 1), ({}, 0)):
-        hybrid = Hybrid([Nothing()], [APAttack().fit(known)], everything, **named)
+    for options, risk in (({"owners": owners}, 1), ({}, 0)):
+        hybrid = Hybrid([Nothing()], [APAttack().fit(known)], everything, **options)
         assert hybrid.choose(parts, np.random.default_rng(1)).risk["none"].tolist() == [risk] * 3
 
 
@@ -95,8 +95,8 @@ def test_never_more_risk_than_any_of_its_mechanisms():
     traces = from_blocks(pd.Index(users), [n] * 6, np.tile(1_400_000_000_000 + 30_000 * np.arange(n), 6), lat, lng)
     hybrid = Hybrid([GeoI(0.005), Promesse(300.0)], [APAttack().fit(traces), POIAttack(200.0, 600.0).fit(traces)], everything)
     chosen = hybrid.choose(traces, np.random.default_rng(1))
-    taken = [chosen.risk.loc[u, m] for u, m in chosen.mechanism.items()]
-    assert (np.array(taken) == chosen.risk.min(axis=1).to_numpy()).all()
+    chosen_risk = [chosen.risk.loc[u, m] for u, m in chosen.mechanism.items()]
+    assert (np.array(chosen_risk) == chosen.risk.min(axis=1).to_numpy()).all()
     pd.testing.assert_frame_equal(hybrid.protect(traces, np.random.default_rng(1)), chosen.traces)
 
 
@@ -125,18 +125,20 @@ def test_risks_are_not_compared_as_floats():
         useful = 0.9 if (protected["lng"] == 0).all() else 0.1
         return pd.Series(useful, index=by_user(protected)[0])
 
-    chosen = Hybrid(mechanisms, [Told(h) for h in hits], utility, [0.1, 0.2, 0.3])
+    chosen = Hybrid(mechanisms, [ScriptedAttack(h) for h in hits], utility, [0.1, 0.2, 0.3])
     assert chosen.choose(standing(), np.random.default_rng(1)).mechanism.tolist() == ["m0"] * 3
 
 
 def test_a_published_trace_without_utility_comes_before_an_erased_one():
     hits = {(u, m): False for u in NAMES for m in range(2)}
     mechanisms = [Marks(0, erased=NAMES), Marks(1)]
-    hybrid = Hybrid(mechanisms, [Told(hits)], lambda original, protected: pd.Series(np.nan, index=by_user(protected)[0]))
+    hybrid = Hybrid(
+        mechanisms, [ScriptedAttack(hits)], lambda original, protected: pd.Series(np.nan, index=by_user(protected)[0])
+    )
     chosen = hybrid.choose(standing(), np.random.default_rng(1))
     assert chosen.mechanism.tolist() == ["m1"] * 3
     assert len(chosen.traces) == 9
-    chosen = Hybrid(mechanisms[:1], [Told({})], everything).choose(standing(), np.random.default_rng(1))
+    chosen = Hybrid(mechanisms[:1], [ScriptedAttack({})], everything).choose(standing(), np.random.default_rng(1))
     assert len(chosen.traces) == 0
     assert chosen.risk["m0"].tolist() == [0, 0, 0]
     assert chosen.utility["m0"].isna().all()

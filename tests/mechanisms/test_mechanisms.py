@@ -47,7 +47,7 @@ NEEDED = {  # parameters without a default
         "utility": lambda original, protected: protected["user"].value_counts() / original["user"].value_counts(),
     },
     "Obfuscation": {"channel": CHANNEL, "grid": AREA, "observables": [0, 3]},
-    "OwnObfuscation": {"channels": TURNED, "grid": AREA},
+    "PersonalisedObfuscation": {"channels": TURNED, "grid": AREA},
 }
 EVERY = [getattr(mobpriv.mechanisms, name)(**NEEDED.get(name, {})) for name in mobpriv.mechanisms.__all__]
 
@@ -124,7 +124,7 @@ class Law:
     laws: Callable
     wrong: dict  # in words -> what makes the wrong mechanism of a right one
     latitudes: tuple = (0.0, 60.0, -37.0, 89.5)
-    own: bool = True  # whether a user's draws depend on her own records alone
+    per_user: bool = True  # whether a user's draws depend on her own records alone
 
 
 USERS, RECORDS = 4, 10_000
@@ -170,8 +170,8 @@ def cells_drawn(mechanism, rng, at):
 def records_kept(mechanism, rng, at):
     """Which one of the four records of a cell that is to have one is kept."""
     track = Track(np.arange(4), np.full(4, at), np.full(4, 5.0)).part(slice(getattr(mechanism, "records", 4)))
-    place, want = np.zeros(len(track.t), np.int64), np.array([1])
-    return {"kept": np.array([adapted(track, place, want, rng).t[0] for _ in range(USERS * RECORDS)]).reshape(USERS, -1)}
+    cell, want = np.zeros(len(track.t), np.int64), np.array([1])
+    return {"kept": np.array([adapted(track, cell, want, rng).t[0] for _ in range(USERS * RECORDS)]).reshape(USERS, -1)}
 
 
 def first_pivots(mechanism, rng, at):
@@ -183,8 +183,8 @@ def first_pivots(mechanism, rng, at):
     time = 1_400_000_000_000 + np.tile(60_000 * np.arange(n), 4 * groups)
     names = pd.Index([f"{u:04}" for u in range(4 * groups)])
     walks = from_blocks(names, [n] * len(names), time, lat, lng)
-    alike = replace(mechanism, k=4, radius=10.0)
-    runs = [alike.clusters(walks, rng).members["pivot"].iloc[::4].astype(int) % 4 for _ in range(4)]
+    of_four = replace(mechanism, k=4, radius=10.0)
+    runs = [of_four.clusters(walks, rng).members["pivot"].iloc[::4].astype(int) % 4 for _ in range(4)]
     return {"pivot": np.array(runs)}
 
 
@@ -225,7 +225,7 @@ LAWS = {
         latitudes=(45.0,),
     ),
     # the same, each user by her own channel: the user in cell s is "u" and s
-    "OwnObfuscation": Law(
+    "PersonalisedObfuscation": Law(
         cells_drawn,
         lambda m: {f"row {s}": m.channels[f"u{s}"][s] for s in range(4)},
         {
@@ -249,7 +249,7 @@ LAWS = {
         lambda m: {"pivot": np.full(4, 1 / 4)},
         {"a favoured pivot": lambda m: SimpleNamespace(biased=m)},
         latitudes=(45.0,),
-        own=False,
+        per_user=False,
     ),
 }
 LEVEL = 1e-4  # of one test: of about 200 in all none fails by chance in 98 of 100 seeds
@@ -259,10 +259,10 @@ def p_value(drawn, law) -> float:
     """Kolmogorov and Smirnov for a continuous law, chi-square for probabilities; what has probability 0 may not be drawn."""
     if not isinstance(law, np.ndarray):
         return stats.kstest(drawn, law.cdf).pvalue
-    found = np.bincount(drawn, minlength=len(law))
-    if found[law == 0].any():
+    counts = np.bincount(drawn, minlength=len(law))
+    if counts[law == 0].any():
         return 0.0
-    return stats.chisquare(found[law > 0], len(drawn) * law[law > 0]).pvalue if (law > 0).sum() > 1 else 1.0
+    return stats.chisquare(counts[law > 0], len(drawn) * law[law > 0]).pvalue if (law > 0).sum() > 1 else 1.0
 
 
 def quarters(drawn, law) -> np.ndarray:
@@ -311,16 +311,16 @@ class TestLaw:
         mechanism, law = RANDOM[BY_NAME.index(name)], LAWS[name]
         drawn, laws = law.draws(mechanism, np.random.default_rng(3), at), law.laws(mechanism)
         classes = {q: quarters(drawn[q], distribution) for q, distribution in laws.items()}
-        for quantity, own in classes.items():
-            for row in own:
+        for quantity, quantity_classes in classes.items():
+            for row in quantity_classes:
                 assert p_independent(row[:-1], row[1:]) > LEVEL, f"{quantity} and the one before"
-        users = [row for own in classes.values() for row in own]
+        users = [row for quantity_classes in classes.values() for row in quantity_classes]
         for i, one in enumerate(users):
             for other in users[:i]:
                 assert p_independent(one, other) > LEVEL
 
 
-@pytest.mark.parametrize("name", [name for name in BY_NAME if LAWS[name].own])
+@pytest.mark.parametrize("name", [name for name in BY_NAME if LAWS[name].per_user])
 def test_a_users_draws_do_not_depend_on_the_others_records(name):
     mechanism = RANDOM[BY_NAME.index(name)]
     fewer, more = crowd(45.0, (7, 30)), crowd(45.0, (900, 30))

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from mobpriv.ground.grid import AreaGrid
-from mobpriv.mechanisms import Obfuscation, OwnObfuscation
+from mobpriv.mechanisms import Obfuscation, PersonalisedObfuscation
 from mobpriv.traces.table import as_traces
 
 GRID = AreaGrid(45.0, 5.0, 400.0, 100.0, 4, 1)
@@ -16,7 +16,9 @@ def traces_of(cells: dict[str, list[int]]):
     """Per user the cells in which the records lie, one a second, off the centre; -1 lies west of the area, near cell 0."""
     lat, lng = GRID.centres_in_degrees().T
     step = lng[1] - lng[0]
-    table = [(u, i, lng[0] + (cell + 0.3) * step, f"{u}{i}") for u, own in cells.items() for i, cell in enumerate(own)]
+    table = [
+        (u, i, lng[0] + (cell + 0.3) * step, f"{u}{i}") for u, user_cells in cells.items() for i, cell in enumerate(user_cells)
+    ]
     table = pd.DataFrame(table, columns=["user", "t", "lng", "note"]).assign(lat=lat[0] + 1e-4)
     return as_traces(table.assign(t=pd.to_datetime(table["t"] + 1_450_000_000, unit="s", utc=True)))
 
@@ -73,7 +75,7 @@ class TestOwnObfuscation:
         """Ann is always in the last cell, bob stays where he is; eve, all of whose records lie outside, is left out."""
         channels = {"ann": np.tile(np.eye(4)[3], (4, 1)), "bob": np.eye(4), "eve": np.eye(4), "nobody": np.eye(4)}
         traces = traces_of({"ann": [0, -1, 1], "bob": [2, 1], "eve": [-1]})
-        protected = OwnObfuscation(channels, GRID).protect(traces, np.random.default_rng(1))
+        protected = PersonalisedObfuscation(channels, GRID).protect(traces, np.random.default_rng(1))
         pd.testing.assert_frame_equal(as_traces(protected), protected)
         assert protected["note"].tolist() == ["ann0", "ann2", "bob0", "bob1"]
         assert GRID.cells(protected["lat"], protected["lng"]).tolist() == [3, 3, 2, 1]
@@ -81,19 +83,19 @@ class TestOwnObfuscation:
 
     def test_one_user_is_an_obfuscation_with_a_generator_of_her_own(self):
         traces = traces_of({"ann": [0, 1, 2, 3] * 20})
-        protected = OwnObfuscation({"ann": CHANNEL}, GRID).protect(traces, np.random.default_rng(4))
+        protected = PersonalisedObfuscation({"ann": CHANNEL}, GRID).protect(traces, np.random.default_rng(4))
         (child,) = np.random.default_rng(4).spawn(1)
         pd.testing.assert_frame_equal(protected, Obfuscation(CHANNEL, GRID).protect(traces, child))
 
     def test_who_has_no_channel_is_not_published(self):
-        mechanism = OwnObfuscation({"ann": CHANNEL}, GRID)
-        assert repr(mechanism) == "OwnObfuscation(1 users, 4 secrets)"
+        mechanism = PersonalisedObfuscation({"ann": CHANNEL}, GRID)
+        assert repr(mechanism) == "PersonalisedObfuscation(1 users, 4 secrets)"
         with pytest.raises(ValueError, match="no channel for 2 of 3 users: the first is bob"):
             mechanism.protect(traces_of({"ann": [0], "bob": [1], "cat": [2]}), np.random.default_rng(1))
 
     def test_the_channels_stay(self):
         channels = {"ann": CHANNEL.copy()}
-        mechanism = OwnObfuscation(channels, GRID)
+        mechanism = PersonalisedObfuscation(channels, GRID)
         channels["ann"][:] = 0
         channels["bob"] = CHANNEL
         assert list(mechanism.channels) == ["ann"]

@@ -24,7 +24,7 @@ from mobpriv.mechanisms.icp import Mdav, NoisyProfiles, Primule, nearest, per_gr
 from mobpriv.mechanisms.icp.noise import SENSITIVITIES
 from mobpriv.mechanisms.icp.primule import _most, mitigate
 from mobpriv.metrics import icp_audits
-from mobpriv.metrics.information_loss import SIMILARITIES, distances, information_loss, mse, one_group, similarity
+from mobpriv.metrics.information_loss import SIMILARITIES, information_loss, mse, one_group, profile_distances, similarity
 
 DAYS = icps.DAYS
 
@@ -496,7 +496,7 @@ class TestLoss:
         assert mse(x, y, [3, 1]) == pytest.approx((3 * 0.09 + 0.16) / 4)
         assert information_loss(x, y).share == pytest.approx(0.125 / 0.26)
         assert information_loss(x[:1], x[:1]) == (0.0, 0.0, 0.0)
-        np.testing.assert_allclose(distances(x, y), [0.3, 0.4])
+        np.testing.assert_allclose(profile_distances(x, y), [0.3, 0.4])
         np.testing.assert_allclose(similarity(x, y), [1 / 1.3, 1 / 1.4])
         np.testing.assert_allclose(similarity(x, y, "linear"), 1 - np.array([0.3, 0.4]) / np.sqrt(2))
         np.testing.assert_allclose(similarity(x, y, "exponential"), np.exp([-0.3, -0.4]))

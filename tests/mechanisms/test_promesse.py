@@ -80,12 +80,12 @@ def test_equals_the_slow_twin(seed, alpha, plane, lat):
     for i, user in enumerate("abc"):
         block = slice(ends[i], ends[i + 1])
         twin = np.array(speed_smoothing(place[0][block], place[1][block], time[block], alpha, plane)).reshape(-1, 3)
-        mine = smooth[smooth["user"] == user]
-        p = to_plane(mine["lat"].to_numpy(), mine["lng"].to_numpy(), plane)
-        assert len(mine) == len(twin)
+        published = smooth[smooth["user"] == user]
+        p = to_plane(published["lat"].to_numpy(), published["lng"].to_numpy(), plane)
+        assert len(published) == len(twin)
         per_unit = 111_000 if plane == "ground" else 1
         np.testing.assert_allclose(np.column_stack([p.x, p.y]) * per_unit, twin[:, :2] * per_unit, atol=1e-4, rtol=0)
-        np.testing.assert_array_equal(milliseconds(mine), twin[:, 2])
+        np.testing.assert_array_equal(milliseconds(published), twin[:, 2])
 
 
 @pytest.mark.parametrize("alpha", [50, 100, 200, 500])
@@ -147,10 +147,10 @@ def test_steps_tell_what_a_walk_publishes():
         assert (counts <= steps["points"]).all()
     steps = Promesse(200).steps(traces)
     b = traces.iloc[3600:].reset_index(drop=True)
-    apart = distance(b["lat"].to_numpy()[:-1], b["lng"].to_numpy()[:-1], b["lat"].to_numpy()[1:], b["lng"].to_numpy()[1:])
-    assert steps.loc["b", "longest"] == pytest.approx(apart.max(), rel=1e-12)
-    assert steps.loc["b", "row"] == 3600 + 1 + apart.argmax()
-    assert steps.loc["b", "points"] == np.sum(apart) // 200
+    distances = distance(b["lat"].to_numpy()[:-1], b["lng"].to_numpy()[:-1], b["lat"].to_numpy()[1:], b["lng"].to_numpy()[1:])
+    assert steps.loc["b", "longest"] == pytest.approx(distances.max(), rel=1e-12)
+    assert steps.loc["b", "row"] == 3600 + 1 + distances.argmax()
+    assert steps.loc["b", "points"] == np.sum(distances) // 200
     assert Promesse(200, max_gap=0.5).steps(traces)["row"].tolist() == [-1, -1]
     # 36 times there and back over 5,000 km, a point every 100 km: as many as told, less one for every record at most
     few = Promesse(100_000).protect(traces)
@@ -178,12 +178,12 @@ def test_a_walk_of_insane_size_is_refused_before_it_is_filled():
 def test_a_walk_that_needs_more_room_than_its_steps_told_is_walked_again(monkeypatch):
     """One step from the equator to 85° north: the mean of the scales at its ends is shorter than the way that the samples go."""
     far = from_blocks(pd.Index(["a"]), [2], START + np.array([0, 3_600_000]), np.array([0.0, 85.0]), np.array([0.0, 170.0]))
-    told, walks, walk = Promesse(20_000).steps(far).loc["a", "points"], [], promesse._walk_each
+    expected_points, walks, walk = Promesse(20_000).steps(far).loc["a", "points"], [], promesse._walk_each
     monkeypatch.setattr(promesse, "_walk_each", lambda *given: walks.append(given[2][-1]) or walk(*given))
     published = Promesse(20_000).protect(far)
     assert len(walks) == 2
     assert walks[0] < len(published) + 2 == walks[1]
-    assert len(published) > 1.01 * told
+    assert len(published) > 1.01 * expected_points
     between = distance(*(published[c].to_numpy()[part] for part in (slice(-1), slice(1, None)) for c in ("lat", "lng")))
     np.testing.assert_allclose(between, 20_000, rtol=1e-6)
 
@@ -192,7 +192,7 @@ def test_a_walk_that_needs_more_room_than_its_steps_told_is_walked_again(monkeyp
 def test_pieces_walked_a_few_at_a_time_publish_the_same(monkeypatch, at_a_time):
     traces = astray()
     several = Promesse(100, max_gap=0.5), Promesse(100, max_jump=1000), Promesse(100_000)
-    whole = [mechanism.protect(traces) for mechanism in several]
+    expected = [mechanism.protect(traces) for mechanism in several]
     monkeypatch.setattr(promesse, "AT_A_TIME", at_a_time)
-    for mechanism, published in zip(several, whole, strict=True):
+    for mechanism, published in zip(several, expected, strict=True):
         pd.testing.assert_frame_equal(mechanism.protect(traces), published, check_exact=True)

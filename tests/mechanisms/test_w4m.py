@@ -47,22 +47,22 @@ def test_k_delta_anonymity(k, plane):
     """Every trace shares its times with k − 1 others at least, any two of them within δ; and the bound is reached."""
     traces = walkers(3, [60, 40, 80, 70, 30, 55, 66, 44, 10, 90, 35, 52])
     mechanism = W4M(k=k, delta=300, plane=plane)
-    found = mechanism.clusters(traces, np.random.default_rng(0))
-    published = mechanism.translate(traces, found)
-    kept = found.members[found.members["cluster"] >= 0]
+    clusters = mechanism.clusters(traces, np.random.default_rng(0))
+    published = mechanism.translate(traces, clusters)
+    kept = clusters.members[clusters.members["cluster"] >= 0]
     assert list(published["user"].cat.categories) == list(kept.index)
     assert len(traces["user"].cat.categories) - len(kept) <= 0.1 * 12
     assert kept.groupby("cluster").size().min() >= k
     block = {user: trace for user, trace in published.groupby("user", observed=True)}
     widest = widest_to_pivot = 0.0
     for _, members in kept.groupby("cluster"):
-        for one in members.index:
-            assert milliseconds(block[one]).tolist() == milliseconds(block[members.index[0]]).tolist()
+        for member in members.index:
+            assert milliseconds(block[member]).tolist() == milliseconds(block[members.index[0]]).tolist()
             for other in members.index:
-                a, b = (block[u][["lat", "lng"]].to_numpy().T for u in (one, other))
+                a, b = (block[u][["lat", "lng"]].to_numpy().T for u in (member, other))
                 widest = max(widest, distance(*a, *b, plane).max())
             at_pivot = block[members["pivot"].iloc[0]][["lat", "lng"]].to_numpy().T
-            to_pivot = distance(*at_pivot, *block[one][["lat", "lng"]].to_numpy().T, plane).max()
+            to_pivot = distance(*at_pivot, *block[member][["lat", "lng"]].to_numpy().T, plane).max()
             widest_to_pivot = max(widest_to_pivot, to_pivot)
     assert widest <= 300 + 1e-5
     assert widest_to_pivot == pytest.approx(150, abs=1e-5)  # δ/2 holds and is reached: no trace is moved more than it must
@@ -70,11 +70,13 @@ def test_k_delta_anonymity(k, plane):
 
 def test_pivots_stay_and_near_points_are_kept():
     traces = walkers(4, [30, 40, 50, 20])
-    found = W4M(delta=100_000).clusters(traces, np.random.default_rng(0))
-    published = W4M(delta=100_000).translate(traces, found)
-    old = set(map(tuple, traces[["lat", "lng"]].to_numpy()))
-    assert set(map(tuple, published[["lat", "lng"]].to_numpy())) <= old  # nothing is farther than δ/2: nothing moves
-    for pivot in found.members["pivot"].unique():
+    clusters = W4M(delta=100_000).clusters(traces, np.random.default_rng(0))
+    published = W4M(delta=100_000).translate(traces, clusters)
+    original_positions = set(map(tuple, traces[["lat", "lng"]].to_numpy()))
+    assert (
+        set(map(tuple, published[["lat", "lng"]].to_numpy())) <= original_positions
+    )  # nothing is farther than δ/2: nothing moves
+    for pivot in clusters.members["pivot"].unique():
         before, after = (t[t["user"] == pivot][["t", "lat", "lng"]].reset_index(drop=True) for t in (traces, published))
         pd.testing.assert_frame_equal(before, after, check_exact=True)
 
@@ -114,12 +116,12 @@ def test_trash_and_growing_radius():
 
 def test_set_across_the_date_line():
     """The same traces 3° either side of 180° give the same clusters as elsewhere."""
-    here = walkers(6, [30] * 6, lat=-17.0)
-    there = here.assign(lng=(here["lng"] - 7 + 180 + 180) % 360 - 180)
-    assert there["lng"].min() < -179
-    assert there["lng"].max() > 179
-    found = [W4M().clusters(t, np.random.default_rng(2)).members for t in (here, there)]
-    pd.testing.assert_frame_equal(*found)
+    traces = walkers(6, [30] * 6, lat=-17.0)
+    shifted = traces.assign(lng=(traces["lng"] - 7 + 180 + 180) % 360 - 180)
+    assert shifted["lng"].min() < -179
+    assert shifted["lng"].max() > 179
+    members = [W4M().clusters(t, np.random.default_rng(2)).members for t in (traces, shifted)]
+    pd.testing.assert_frame_equal(*members)
 
 
 @settings(deadline=None, max_examples=25)
@@ -138,13 +140,13 @@ def test_equals_the_slow_twin(seed, sizes, k, delta, trash_max, plane):
     slow = [{"ms": milliseconds(b).tolist(), "lat": b["lat"].tolist(), "lng": b["lng"].tolist()} for b in blocks]
     mechanism = W4M(k, delta, trash_max, radius=150.0, plane=plane)
     clusters, trash, radius, published = wait_for_me(slow, k, delta, trash_max, 150.0, 10, plane, np.random.default_rng(seed))
-    found = mechanism.clusters(traces, np.random.default_rng(seed))
-    assert found.radius == radius
-    assert {users.get_loc(u) for u in found.members.index[found.members["cluster"] < 0]} == trash
+    result = mechanism.clusters(traces, np.random.default_rng(seed))
+    assert result.radius == radius
+    assert {users.get_loc(u) for u in result.members.index[result.members["cluster"] < 0]} == trash
     expected = {frozenset(users[c]): users[c[0]] for c in clusters}
-    mine = {frozenset(m.index): m["pivot"].iloc[0] for c, m in found.members.groupby("cluster") if c >= 0}
-    assert mine == expected
-    protected = mechanism.translate(traces, found)
+    groups = {frozenset(m.index): m["pivot"].iloc[0] for c, m in result.members.groupby("cluster") if c >= 0}
+    assert groups == expected
+    protected = mechanism.translate(traces, result)
     twin = np.array([record for trace in published if trace is not None for record in trace])
     np.testing.assert_array_equal(milliseconds(protected), twin[:, 0].astype(np.int64))
     lat, lng = protected["lat"].to_numpy(), protected["lng"].to_numpy()
@@ -207,20 +209,20 @@ def test_a_radius_of_nothing_grows():
     t = pd.to_datetime([1_450_000_000, 1_450_000_600] * 3, unit="s", utc=True)
     lng = np.repeat([180.0, 0.0, -180.0], 2)
     traces = as_traces(pd.DataFrame({"user": np.repeat(list("abc"), 2), "t": t, "lat": 10.0, "lng": lng}))
-    found = W4M(k=2, trash_max=0.4).clusters(traces, np.random.default_rng(1))
-    assert found.radius >= 1
+    clusters = W4M(k=2, trash_max=0.4).clusters(traces, np.random.default_rng(1))
+    assert clusters.radius >= 1
     assert len(W4M(k=2, radius=1e-9).clusters(traces, np.random.default_rng(1)).members) == 3
 
 
 def test_the_first_radius_is_half_a_percent_of_half_the_diagonal():
     """Lanes 0, 3 and 800 m north, 1900 m long: √(1900² + 800²) · 0.005 / 2 = 5.15 m, enough for the first two."""
     traces = parallel_lanes([0, 3, 800])
-    found = W4M(trash_max=0.4).clusters(traces, np.random.default_rng(0))
-    assert (found.radius, found.rounds) == (pytest.approx(0.005 * np.hypot(1900, 800) / 2, rel=1e-6), 1)
-    assert found.members["cluster"].tolist() == [0, 0, -1]
+    clusters = W4M(trash_max=0.4).clusters(traces, np.random.default_rng(0))
+    assert (clusters.radius, clusters.rounds) == (pytest.approx(0.005 * np.hypot(1900, 800) / 2, rel=1e-6), 1)
+    assert clusters.members["cluster"].tolist() == [0, 0, -1]
     # with 6 m between the lanes, more than that, it has to grow by half
-    again = W4M(trash_max=0.4).clusters(parallel_lanes([0, 6, 800]), np.random.default_rng(0))
-    assert (again.radius, again.rounds) == (pytest.approx(1.5 * 0.005 * np.hypot(1900, 800) / 2, rel=1e-6), 2)
+    wider = W4M(trash_max=0.4).clusters(parallel_lanes([0, 6, 800]), np.random.default_rng(0))
+    assert (wider.radius, wider.rounds) == (pytest.approx(1.5 * 0.005 * np.hypot(1900, 800) / 2, rel=1e-6), 2)
 
 
 def test_several_draws_share_their_distances():

@@ -14,14 +14,14 @@ from mobpriv.ground.geo import distance, metres_per_degree
 from mobpriv.ground.grid import AreaGrid, S2Grid, SquareGrid
 from mobpriv.mechanisms import GeoI, Promesse
 from mobpriv.metrics import (
-    EMPTY,
+    EMPTY_BOXES,
     area_coverage,
     distances_to_path,
+    number_of_visits,
     spatial_distortion,
     spatio_temporal_distortion,
     surrounding_pois,
     temporal_projection,
-    visits,
     visits_distortion,
 )
 from mobpriv.traces.table import as_traces, from_blocks, milliseconds, rows
@@ -48,7 +48,7 @@ def on_the_equator(metres, seconds, user="a", north=0.0):
     return from_blocks(pd.Index([user]), [len(metres)], START + 1000 * np.asarray(seconds), lat.copy(), 10 + metres / EAST)
 
 
-def both(*traces):
+def combined(*traces):
     return as_traces(pd.concat([t.astype({"user": str}) for t in traces]))
 
 
@@ -88,37 +88,37 @@ class TestEveryMetric:
     def test_one_row_a_user_of_the_original(self, metric, of_itself, plane):
         traces = walks([40, 25, 33])
         protected = GeoI(0.01).protect(rows(traces, (traces["user"] != "b").to_numpy()), np.random.default_rng(1))
-        found = metric(traces, protected, plane)
-        assert found.index.tolist() == ["a", "b", "c"]
-        assert found.index.name == "user"
-        assert set(found.dtypes) == {np.dtype(float)}
+        values = metric(traces, protected, plane)
+        assert values.index.tolist() == ["a", "b", "c"]
+        assert values.index.name == "user"
+        assert set(values.dtypes) == {np.dtype(float)}
 
     def test_users_do_not_matter_to_one_another(self, metric, of_itself, plane):
         """Alone, or under names that turn the order round, everybody's values are the same."""
         traces = walks([40, 25, 33])
         protected = GeoI(0.005).protect(traces, np.random.default_rng(1))
-        found = metric(traces, protected, plane)
-        other = {"a": "z", "b": "y", "c": "x"}
-        renamed = [as_traces(t.assign(user=t["user"].astype(str).map(other))) for t in (traces, protected)]
-        turned = metric(*renamed, plane).loc[["z", "y", "x"]].set_axis(found.index)
-        pd.testing.assert_frame_equal(turned, found, check_exact=True)
+        values = metric(traces, protected, plane)
+        new_names = {"a": "z", "b": "y", "c": "x"}
+        renamed = [as_traces(t.assign(user=t["user"].astype(str).map(new_names))) for t in (traces, protected)]
+        turned = metric(*renamed, plane).loc[["z", "y", "x"]].set_axis(values.index)
+        pd.testing.assert_frame_equal(turned, values, check_exact=True)
         alone = [rows(t, (t["user"] == "b").to_numpy()) for t in (traces, protected)]
-        pd.testing.assert_frame_equal(metric(*alone, plane), found.loc[["b"]], check_exact=True)
+        pd.testing.assert_frame_equal(metric(*alone, plane), values.loc[["b"]], check_exact=True)
 
     def test_everybody_erased(self, metric, of_itself, plane):
         """Nothing to average over is NaN; what counts common cells and visits knows that there are none."""
         traces = walks([40, 25])
-        found = metric(traces, as_traces(traces.head(0)), plane)
-        assert found.index.tolist() == ["a", "b"]
-        expected = {"precision": 1, "recall": 0, "distortion": 1}.get(found.columns[0], np.nan)
-        came = visits(traces, 45, 5, 500, plane).to_numpy() > 0 if "distortion" in found else [True, True]
-        np.testing.assert_array_equal(found.iloc[:, 0], np.where(came, expected, np.nan))
+        values = metric(traces, as_traces(traces.head(0)), plane)
+        assert values.index.tolist() == ["a", "b"]
+        expected = {"precision": 1, "recall": 0, "distortion": 1}.get(values.columns[0], np.nan)
+        came = number_of_visits(traces, 45, 5, 500, plane).to_numpy() > 0 if "distortion" in values else [True, True]
+        np.testing.assert_array_equal(values.iloc[:, 0], np.where(came, expected, np.nan))
 
     def test_one_record_and_none(self, metric, of_itself, plane):
         one = as_traces(walks([1]))
         assert len(metric(one.head(0), one.head(0), plane)) == 0
-        found = metric(one, one, plane)
-        assert found.iloc[0].dropna().tolist() == pytest.approx([v for v in of_itself if "distortion" not in found], abs=1e-8)
+        values = metric(one, one, plane)
+        assert values.iloc[0].dropna().tolist() == pytest.approx([v for v in of_itself if "distortion" not in values], abs=1e-8)
 
     def test_a_stranger_is_refused(self, metric, of_itself, plane):
         traces = walks([10, 10])
@@ -127,10 +127,10 @@ class TestEveryMetric:
 
 
 def test_disjoint_and_erased_traces():
-    original = both(on_the_equator([0, 5000], [0, 60]), on_the_equator([0], [0], "b"), on_the_equator([0], [0], "c"))
-    protected = both(on_the_equator([100_000], [0]), on_the_equator([0], [0], "b"))
-    found = area_coverage(original, protected)
-    assert found[["precision", "recall", "f_score"]].T.to_dict("list") == {"a": [0, 0, 0], "b": [1, 1, 1], "c": [1, 0, 0]}
+    original = combined(on_the_equator([0, 5000], [0, 60]), on_the_equator([0], [0], "b"), on_the_equator([0], [0], "c"))
+    protected = combined(on_the_equator([100_000], [0]), on_the_equator([0], [0], "b"))
+    coverage = area_coverage(original, protected)
+    assert coverage[["precision", "recall", "f_score"]].T.to_dict("list") == {"a": [0, 0, 0], "b": [1, 1, 1], "c": [1, 0, 0]}
 
 
 GRIDS = [SquareGrid(800), SquareGrid(800, "mercator"), S2Grid(15), AreaGrid.around(45.0, 5.0)]
@@ -140,8 +140,8 @@ GRIDS = [SquareGrid(800), SquareGrid(800, "mercator"), S2Grid(15), AreaGrid.arou
 @given(st.integers(0, 2**32), st.sampled_from(GRIDS), st.none() | st.sampled_from([0.5, 60.0, 600.0]))
 def test_area_coverage_equals_the_slow_twin(seed, grid, window):
     original, protected = some_traces(seed)
-    found, twin = area_coverage(original, protected, grid, window), naive.area_coverage(original, protected, grid, window)
-    np.testing.assert_allclose(found, [twin[user] for user in found.index], rtol=1e-12)
+    coverage, twin = area_coverage(original, protected, grid, window), naive.area_coverage(original, protected, grid, window)
+    np.testing.assert_allclose(coverage, [twin[user] for user in coverage.index], rtol=1e-12)
 
 
 @pytest.mark.parametrize("plane", PLANES)
@@ -157,10 +157,10 @@ def test_a_path_of_one_place(plane, n):
 def test_spatial_distortion_ignores_time_and_direction():
     original = walks([50])
     protected = GeoI(0.005).protect(original, np.random.default_rng(3))
-    found = spatial_distortion(original, protected)
+    expected = spatial_distortion(original, protected)
     backwards = original.assign(lat=original["lat"].to_numpy()[::-1], lng=original["lng"].to_numpy()[::-1])
     late = protected.assign(t=protected["t"] + pd.Timedelta(days=9))
-    pd.testing.assert_series_equal(spatial_distortion(backwards, late), found, rtol=1e-12)
+    pd.testing.assert_series_equal(spatial_distortion(backwards, late), expected, rtol=1e-12)
 
 
 def test_promesse_of_few_turns_stays_on_the_path():
@@ -178,9 +178,9 @@ def test_promesse_of_few_turns_stays_on_the_path():
 def test_distances_to_path_equal_the_slow_twin(plane, seed, interpolate, lat, lng):
     original, protected = some_traces(seed, lat, 5.0 if plane == "mercator" else lng)
     twin = naive.distances_to_path(original, protected, plane, interpolate)
-    found = distances_to_path(original, protected, plane, interpolate)
+    distances = distances_to_path(original, protected, plane, interpolate)
     # degrees and the root of the twin are exact to 1e-8 m; 1e-6 m is what a reader is promised
-    np.testing.assert_allclose(found, np.concatenate(list(twin.values())), rtol=1e-9, atol=1e-6)
+    np.testing.assert_allclose(distances, np.concatenate(list(twin.values())), rtol=1e-9, atol=1e-6)
     means = spatial_distortion(original, protected, plane, interpolate)
     expected = pd.Series({user: np.mean(d) for user, d in twin.items()}).reindex(means.index)
     np.testing.assert_allclose(means, expected, rtol=1e-9, atol=1e-6)
@@ -196,8 +196,8 @@ def test_the_projection_is_the_nearest_position(seed, lat, extent):
     def trace(*places):
         return from_blocks(pd.Index(["u"]), [len(places)], START + np.arange(len(places)), *np.array(places).T)
 
-    found, least = distances_to_path(trace(a, b), trace(x))[0], naive.least_to_segment(x, a, b, "ground")
-    assert least - 1e-6 <= found <= least + least**3 / 6.3e6**2 + 1e-6
+    metres, least = distances_to_path(trace(a, b), trace(x))[0], naive.least_to_segment(x, a, b, "ground")
+    assert least - 1e-6 <= metres <= least + least**3 / 6.3e6**2 + 1e-6
 
 
 def test_a_long_trace_equals_a_few_of_all_pairs():
@@ -253,8 +253,8 @@ def test_records_of_one_time_are_projected_onto_the_first():
 def test_spatio_temporal_distortion_equals_the_slow_twin(plane, seed, lng):
     original, protected = some_traces(seed, lng=5.0 if plane == "mercator" else lng)
     twin = pd.Series(naive.spatio_temporal_distortion(original, protected, plane))
-    found = spatio_temporal_distortion(original, protected, plane)
-    np.testing.assert_allclose(found, twin.reindex(found.index), rtol=1e-10, atol=1e-6)
+    distortion = spatio_temporal_distortion(original, protected, plane)
+    np.testing.assert_allclose(distortion, twin.reindex(distortion.index), rtol=1e-10, atol=1e-6)
 
 
 def test_a_point_on_the_border_of_the_box_belongs_to_it():
@@ -270,24 +270,26 @@ def test_a_point_on_the_border_of_the_box_belongs_to_it():
 
 
 @settings(deadline=None, max_examples=25)
-@given(st.integers(0, 2**32), st.sampled_from(EMPTY), st.sampled_from([50.0, 300.0, 5000.0]), st.sampled_from([5.0, 180.0]))
+@given(
+    st.integers(0, 2**32), st.sampled_from(EMPTY_BOXES), st.sampled_from([50.0, 300.0, 5000.0]), st.sampled_from([5.0, 180.0])
+)
 def test_surroundings_equal_the_slow_twin(seed, empty, half, lng):
     original, protected = some_traces(seed, lng=lng)
     rng = np.random.default_rng(seed)
-    place = np.column_stack([45 + rng.normal(0, 0.01, 80), (lng + rng.normal(0, 0.01, 80) + 180) % 360 - 180])
-    points = pd.DataFrame(np.repeat(place, 2, axis=0), columns=["lat", "lng"])  # each twice: two points
+    positions = np.column_stack([45 + rng.normal(0, 0.01, 80), (lng + rng.normal(0, 0.01, 80) + 180) % 360 - 180])
+    points = pd.DataFrame(np.repeat(positions, 2, axis=0), columns=["lat", "lng"])  # each twice: two points
     points.loc[len(points)] = original[["lat", "lng"]].iloc[0]
     points.loc[len(points)] = protected[["lat", "lng"]].iloc[0]  # one at least is near
     twin = naive.surrounding_pois(original, protected, points.to_numpy().tolist(), half, empty)
-    found = surrounding_pois(original, protected, points, half, empty)
-    expected = pd.DataFrame(twin, index=["f_score", "empty"]).T.reindex(found.index)
-    np.testing.assert_allclose(found["f_score"], expected["f_score"], rtol=1e-12)
-    assert found["empty"].tolist() == expected["empty"].fillna(0).tolist()
-    assert found["records"].sum() == len(protected)
+    table = surrounding_pois(original, protected, points, half, empty)
+    expected = pd.DataFrame(twin, index=["f_score", "empty"]).T.reindex(table.index)
+    np.testing.assert_allclose(table["f_score"], expected["f_score"], rtol=1e-12)
+    assert table["empty"].tolist() == expected["empty"].fillna(0).tolist()
+    assert table["records"].sum() == len(protected)
 
 
-def near(points=POINTS, *how, **named):
-    return lambda traces: surrounding_pois(traces, traces, points, *how, **named)
+def near(points=POINTS, *arguments, **options):
+    return lambda traces: surrounding_pois(traces, traces, points, *arguments, **options)
 
 
 @pytest.mark.parametrize(
@@ -301,9 +303,9 @@ def near(points=POINTS, *how, **named):
         (near(POINTS, -1), r"distance must be positive, in m \(got -1\)"),
         (lambda t: area_coverage(t, t, 800), r"grid must have a method cells\(lat, lng\), as SquareGrid has \(got 800\)"),
         (lambda t: area_coverage(t, t, window=0), r"window must be positive, in s.*\(got 0\)"),
-        (lambda t: visits(t, 91.0, 5.0), "lat is the place's"),
-        (lambda t: visits(t, 45.0, 181.0), "lng is the place's"),
-        (lambda t: visits(t, 45.0, 5.0, 0), "radius must"),
+        (lambda t: number_of_visits(t, 91.0, 5.0), "lat is the place's"),
+        (lambda t: number_of_visits(t, 45.0, 181.0), "lng is the place's"),
+        (lambda t: number_of_visits(t, 45.0, 5.0, 0), "radius must"),
         (lambda t: spatial_distortion(t, t, "globe"), r'plane must be "ground" or "mercator" \(got \'globe\'\)'),
         (lambda t: spatio_temporal_distortion(t, t, "globe"), "plane must"),
         (lambda t: distances_to_path(t, t, "globe"), "plane must"),
@@ -318,12 +320,14 @@ def test_what_is_refused(metric, line):
 def test_the_border_of_the_radius_belongs_to_it():
     trace = on_the_equator([500, 100], [0, 60])
     d = float(distance(0.0, 10.0, 0.0, trace["lng"].iloc[1]))
-    assert visits(trace, 0.0, 10.0, d).tolist() == [1]
-    assert visits(trace, 0.0, 10.0, np.nextafter(d, 0)).tolist() == [0]
+    assert number_of_visits(trace, 0.0, 10.0, d).tolist() == [1]
+    assert number_of_visits(trace, 0.0, 10.0, np.nextafter(d, 0)).tolist() == [0]
 
 
 def test_visits_of_nobody_and_of_the_erased():
-    original = both(on_the_equator([500, 0], [0, 60]), on_the_equator([500, 900], [0, 60], "b"), on_the_equator([0], [0], "c"))
+    original = combined(
+        on_the_equator([500, 0], [0, 60]), on_the_equator([500, 900], [0, 60], "b"), on_the_equator([0], [0], "c")
+    )
     table = visits_distortion(original, as_traces(original.head(0)), 0.0, 10.0)
     assert table["original"].tolist() == [1, 0, 0]
     assert table["protected"].tolist() == [0, 0, 0]
@@ -356,8 +360,8 @@ def some_traces(seed, lat=45.0, lng=5.0):
     time = START + np.concatenate([np.cumsum(waits[a:b]) for a, b in itertools.pairwise(ends)])
     north, east = np.cumsum(steps, axis=1)
     original = as_traces(from_blocks(users, counts, time, lat + north, (lng + east + 180) % 360 - 180))
-    lost = rng.choice(["a", "b", "c", ""])
-    kept = (original["user"] != lost).to_numpy() & (rng.random(n) < 0.8)
+    erased = rng.choice(["a", "b", "c", ""])
+    kept = (original["user"] != erased).to_numpy() & (rng.random(n) < 0.8)
     protected = GeoI(0.004).protect(rows(original, kept), rng)
     same = rng.random(len(protected)) < 0.3  # some stay where they were
     for c in ("lat", "lng"):

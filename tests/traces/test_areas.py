@@ -17,7 +17,7 @@ from shapely import LineString, MultiPolygon, Point, Polygon, box
 from mobpriv.attacks import APAttack
 from mobpriv.channels import priors
 from mobpriv.ground.grid import AreaGrid, S2Grid, SquareGrid
-from mobpriv.traces.areas import Areas, around, as_points, as_polygons, inside
+from mobpriv.traces.areas import Areas, around, as_points, as_polygons, records_inside
 from mobpriv.traces.profiles import heat_maps, markov_chains, pois, stays
 from mobpriv.traces.table import as_traces
 
@@ -46,9 +46,9 @@ def test_cells_equal_their_definition(shapes, pierced, where):
         shapes.append(Polygon([(-4, -4), (4, -4), (4, 4), (-4, 4)], holes=[[(-1, -1), (2, -1), (1, 2)]]))
     assume(shapes)
     lat, lng = np.array(where, float).T
-    found = Areas(gpd.GeoSeries(shapes, crs=4326)).cells(lat, lng)
-    assert found.dtype == np.int64
-    assert found.tolist() == [naive.cell(shapes, *position) for position in where]
+    cells = Areas(gpd.GeoSeries(shapes, crs=4326)).cells(lat, lng)
+    assert cells.dtype == np.int64
+    assert cells.tolist() == [naive.cell(shapes, *position) for position in where]
 
 
 def test_borders_belong_holes_do_not_and_the_first_wins():
@@ -73,13 +73,13 @@ def test_long_columns_are_looked_up_in_blocks():
 
 def test_records_inside():
     traces = traces_at([5.0, 5.0, 11.0, 1.0], [1.0, 5.0, 1.0, 1.0])
-    chosen = inside(traces, RING)
+    chosen = records_inside(traces, RING)
     assert chosen["lat"].tolist() == [5, 1]
     pd.testing.assert_frame_equal(as_traces(chosen), chosen)
     for same in (Areas(RING), gpd.GeoSeries([RING], crs=4326), gpd.GeoDataFrame(geometry=[RING], crs=4326)):
-        pd.testing.assert_frame_equal(inside(traces, same), chosen)
-    assert len(inside(traces, box(50, 50, 51, 51))) == 0
-    assert len(inside(traces.head(0), RING)) == 0
+        pd.testing.assert_frame_equal(records_inside(traces, same), chosen)
+    assert len(records_inside(traces, box(50, 50, 51, 51))) == 0
+    assert len(records_inside(traces.head(0), RING)) == 0
 
 
 @pytest.mark.parametrize("crs", ["EPSG:32632", "EPSG:3035", "EPSG:3857", "EPSG:4258"])
@@ -90,11 +90,11 @@ def test_other_reference_systems_are_reprojected(crs):
     shape = middle.buffer(half, cap_style="square")
     rng = np.random.default_rng(1)
     lat, lng = rng.uniform(44.98, 45.02, 4000), rng.uniform(10.98, 11.02, 4000)
-    there = gpd.GeoSeries(gpd.points_from_xy(lng, lat), crs=4326).to_crs(crs)
-    expected = shapely.intersects(shape, there.to_numpy())
-    found = Areas(gpd.GeoSeries([shape], crs=crs)).cells(lat, lng) == 0
+    projected = gpd.GeoSeries(gpd.points_from_xy(lng, lat), crs=4326).to_crs(crs)
+    expected = shapely.intersects(shape, projected.to_numpy())
+    inside = Areas(gpd.GeoSeries([shape], crs=crs)).cells(lat, lng) == 0
     assert 100 < expected.sum() < 2000
-    assert (found != expected).sum() == 0
+    assert (inside != expected).sum() == 0
 
 
 def test_long_edges_are_straight_in_their_own_system():
@@ -112,9 +112,9 @@ def test_the_date_line():
     fiji = gpd.GeoSeries([running], crs=4326).segmentize(0.1).to_crs("EPSG:3460")
     assert fiji.total_bounds[2] - fiji.total_bounds[0] < 250_000
     for shape in (running, cut, shapely.transform(running, lambda xy: xy - [360, 0]), fiji):
-        some = Areas(shape)
-        assert some.cells(lat, lng).tolist() == [-1, 0, 0, 0, 0]
-        assert some.to_geodataframe().total_bounds.tolist() == pytest.approx([-180, -18, 180, -16], abs=1e-3)
+        areas = Areas(shape)
+        assert areas.cells(lat, lng).tolist() == [-1, 0, 0, 0, 0]
+        assert areas.to_geodataframe().total_bounds.tolist() == pytest.approx([-180, -18, 180, -16], abs=1e-3)
     eastern = Areas(gpd.GeoSeries([box(-180, -18, -179, -16), box(179, -18, 180, -16)], crs=4326))
     assert eastern.cells(lat, lng).tolist() == [-1, 1, 0, 0, 0]
     assert Areas(box(-180, -18, -179, -16)).cells(lat, lng).tolist() == [-1, -1, 0, 0, 0]
@@ -171,11 +171,11 @@ def test_areas_stand_in_for_a_grid():
     assert (ranking.to_numpy()[~np.eye(3, dtype=bool)] > 0.01).all()
     shares = priors.priors(traces, table).shares
     np.testing.assert_allclose(shares.to_numpy(), maps.shares.toarray())
-    back = table.to_geodataframe()
-    assert back.crs == "EPSG:4326"
-    assert back["name"].tolist() == list("abcd")
-    assert back.index.name == "cell"
-    pd.testing.assert_frame_equal(as_polygons(table), back)
+    geodataframe = table.to_geodataframe()
+    assert geodataframe.crs == "EPSG:4326"
+    assert geodataframe["name"].tolist() == list("abcd")
+    assert geodataframe.index.name == "cell"
+    pd.testing.assert_frame_equal(as_polygons(table), geodataframe)
 
 
 def walk():
@@ -194,9 +194,9 @@ def test_tables_come_out_as_points_and_go_into_files(kind, tmp_path):
     assert points.geometry.x.tolist() == table["lng"].tolist()
     assert points.geometry.y.tolist() == table["lat"].tolist()
     points.to_file(tmp_path / "points.gpkg")
-    again = gpd.read_file(tmp_path / "points.gpkg")
-    assert again["user"].tolist() == table["user"].tolist()
-    assert again.geometry.geom_equals(points.geometry).all()
+    read_back = gpd.read_file(tmp_path / "points.gpkg")
+    assert read_back["user"].tolist() == table["user"].tolist()
+    assert read_back.geometry.geom_equals(points.geometry).all()
     # and the areas it came from find them again
     around = points.to_crs(3857).buffer(100)
     assert (Areas(around).cells(table["lat"], table["lng"]) >= 0).all()
@@ -261,26 +261,26 @@ def test_mechanisms_do_not_load_geopandas():
 def test_municipalities(real_data):
     """Every record of a region lies in at most one area; the areas' middles lie in themselves."""
     table = gpd.read_file(real_data / "tuscany_municipalities.geojson")
-    some = Areas(table)
+    municipalities = Areas(table)
     inner = table.geometry.representative_point()
-    assert some.cells(inner.y, inner.x).tolist() == list(range(len(table)))
+    assert municipalities.cells(inner.y, inner.x).tolist() == list(range(len(table)))
     utm = Areas(table.to_crs(32632))
     rng = np.random.default_rng(5)
     west, south, east, north = table.total_bounds
     lat, lng = rng.uniform(south, north, 20_000), rng.uniform(west, east, 20_000)
-    assert (utm.cells(lat, lng) == some.cells(lat, lng)).all()
-    assert some.to_geodataframe().crs == "EPSG:4326"
+    assert (utm.cells(lat, lng) == municipalities.cells(lat, lng)).all()
+    assert municipalities.to_geodataframe().crs == "EPSG:4326"
 
 
 def test_around_antennas_lies_what_no_other_s_are_nearer_to():
     rng = np.random.default_rng(4)
     places = pd.DataFrame({"lat": 45 + rng.random(30), "lng": 9 + rng.random(30), "town": rng.choice(list("abc"), 30)})
-    found = around(places, "town")
-    assert list(found["town"]) == ["a", "b", "c"]
+    towns = around(places, "town")
+    assert list(towns["town"]) == ["a", "b", "c"]
     squeeze = np.cos(np.radians((places["lat"].max() + places["lat"].min()) / 2))
     one, other = (places[["lat", "lng"]].to_numpy()[rng.integers(0, 30, 200)] for _ in range(2))
     for lat, lng in one + rng.random((200, 1)) * (other - one):  # between two of them
-        within = found["town"][found.geometry.contains(shapely.Point(lng, lat))].tolist()
+        within = towns["town"][towns.geometry.contains(shapely.Point(lng, lat))].tolist()
         nearest = np.hypot(places["lat"] - lat, (places["lng"] - lng) * squeeze).idxmin()
         assert within == [places["town"][nearest]]
 
@@ -293,7 +293,7 @@ def test_around_two_places_places_at_one_point_and_places_without_position_or_na
     south, north = shapely.area(two.geometry.to_numpy())
     assert south == pytest.approx(north, rel=0.02)  # cut in degrees, and one of longitude is shorter in the north
     known = pd.DataFrame({"lat": [0.0, 0.0, 1.0], "lng": [0.0, 1.0, 0.0], "town": ["a", "b", "b"]})
-    strange = pd.DataFrame({"lat": [np.nan, 0.5], "lng": [0.2, 0.5], "town": ["c", None]})
-    one, other = around(known, "town"), around(pd.concat([known, strange]), "town")
-    assert one["town"].tolist() == other["town"].tolist() == ["a", "b"]
-    assert one.geometry.geom_equals(other.geometry).all()
+    incomplete = pd.DataFrame({"lat": [np.nan, 0.5], "lng": [0.2, 0.5], "town": ["c", None]})
+    one, with_incomplete = around(known, "town"), around(pd.concat([known, incomplete]), "town")
+    assert one["town"].tolist() == with_incomplete["town"].tolist() == ["a", "b"]
+    assert one.geometry.geom_equals(with_incomplete.geometry).all()

@@ -17,33 +17,33 @@ from mobpriv.traces.table import as_traces, milliseconds
 
 @settings(deadline=None)
 @given(st.lists(walks, min_size=1, max_size=3), st.sampled_from([0, 900, 3600]), st.sampled_from([None, 300, 600]))
-def test_stays_equal_their_definition(some, duration, max_gap):
-    traces = traces_of(some)
-    found = profiles.stays(traces, 200, duration, max_gap)
+def test_stays_equal_their_definition(user_walks, duration, max_gap):
+    traces = traces_of(user_walks)
+    stays = profiles.stays(traces, 200, duration, max_gap)
     expected, start = [], 0
-    for _, own in traces.groupby("user", observed=True):
-        rows = list(zip(milliseconds(own) / 1000, own["lat"], own["lng"], strict=True))
+    for _, user_traces in traces.groupby("user", observed=True):
+        rows = list(zip(milliseconds(user_traces) / 1000, user_traces["lat"], user_traces["lng"], strict=True))
         expected += [(start + a, start + b) for a, b in naive.stays(rows, 200, duration, max_gap)]
-        start += len(own)
-    assert list(zip(found["first"], found["last"], strict=True)) == expected
-    for stay in found.itertuples():
-        own = traces.iloc[stay.first : stay.last + 1]
-        assert geo.distance(own["lat"].mean(), own["lng"].mean(), stay.lat, stay.lng) < 1e-6
+        start += len(user_traces)
+    assert list(zip(stays["first"], stays["last"], strict=True)) == expected
+    for stay in stays.itertuples():
+        stay_records = traces.iloc[stay.first : stay.last + 1]
+        assert geo.distance(stay_records["lat"].mean(), stay_records["lng"].mean(), stay.lat, stay.lng) < 1e-6
 
 
 @settings(deadline=None)
 @given(st.lists(walks, min_size=1, max_size=2), st.sampled_from([1, 2, 3]))
-def test_pois_equal_their_definition(some, min_stays):
-    places, visits = profiles.pois(traces_of(some), 200, 0, min_stays=min_stays)
-    for user, own in visits.groupby("user", observed=True):
-        expected = naive.clusters(list(zip(own["lat"], own["lng"], strict=True)), 100, min_stays)
-        found = [set(np.flatnonzero(own["poi"] == p)) for p in sorted(set(own["poi"]) - {-1})]
-        assert sorted(map(sorted, expected)) == sorted(map(sorted, found))
-        mine = places[places["user"] == user]
-        assert mine["poi"].tolist() == list(range(len(expected)))
-        assert mine["records"].is_monotonic_decreasing
-        for p in mine.itertuples():
-            members = own[own["poi"] == p.poi]
+def test_pois_equal_their_definition(user_walks, min_stays):
+    places, visits = profiles.pois(traces_of(user_walks), 200, 0, min_stays=min_stays)
+    for user, user_visits in visits.groupby("user", observed=True):
+        expected = naive.clusters(list(zip(user_visits["lat"], user_visits["lng"], strict=True)), 100, min_stays)
+        clusters = [set(np.flatnonzero(user_visits["poi"] == p)) for p in sorted(set(user_visits["poi"]) - {-1})]
+        assert sorted(map(sorted, expected)) == sorted(map(sorted, clusters))
+        user_places = places[places["user"] == user]
+        assert user_places["poi"].tolist() == list(range(len(expected)))
+        assert user_places["records"].is_monotonic_decreasing
+        for p in user_places.itertuples():
+            members = user_visits[user_visits["poi"] == p.poi]
             weighted = np.average(members["lat"], weights=members["records"])
             assert p.records == members["records"].sum()
             assert p.lat == pytest.approx(weighted, abs=1e-10)
@@ -84,15 +84,15 @@ def test_empty_and_single():
 @settings(deadline=None, max_examples=30)
 @given(st.lists(walks, min_size=1, max_size=3))
 @pytest.mark.parametrize("at_a_time", [1, 20, 10_000])
-def test_heat_maps_count_records(at_a_time, some):
-    traces, grid = traces_of(some), SquareGrid(100)
+def test_heat_maps_count_records(at_a_time, user_walks):
+    traces, grid = traces_of(user_walks), SquareGrid(100)
     with pytest.MonkeyPatch.context() as patch:  # users together or one by one
         patch.setattr(profiles, "AT_A_TIME", at_a_time)
         maps = profiles.heat_maps(traces, grid)
     expected = traces.assign(cell=grid.cells(traces["lat"], traces["lng"])).groupby(["user", "cell"], observed=True).size()
     counts = maps.counts.tocoo()
-    found = zip(maps.users[counts.coords[0]], maps.cells[counts.coords[1]], strict=True)
-    assert dict(zip(found, counts.data, strict=True)) == expected.to_dict()
+    cells = zip(maps.users[counts.coords[0]], maps.cells[counts.coords[1]], strict=True)
+    assert dict(zip(cells, counts.data, strict=True)) == expected.to_dict()
     np.testing.assert_allclose(maps.shares.sum(axis=1), 1)
 
 
@@ -160,20 +160,23 @@ def test_stays_and_pois_of_the_authors_program(reference):
     for case in json.loads((reference / "edge_traces/expected/pois.json").read_text()):
         keywords = {"diameter": case["diameter_m"], "duration": case["duration_min"] * 60}
         keywords |= {"plane": "mercator", "centroid": "distinct"}
-        found = profiles.stays(traces, **keywords)
+        stays = profiles.stays(traces, **keywords)
         places, _ = profiles.pois(traces, **keywords)
         for user, expected in case["stays_DTClusterer"].items():
-            own = found[found["user"] == user]
-            starts, ends = milliseconds(own.rename(columns={"start": "t"})), milliseconds(own.rename(columns={"end": "t"}))
+            user_stays = stays[stays["user"] == user]
+            starts, ends = (
+                milliseconds(user_stays.rename(columns={"start": "t"})),
+                milliseconds(user_stays.rename(columns={"end": "t"})),
+            )
             times = [(e["start_ms"], e["end_ms"], e["n"]) for e in expected]
-            assert list(zip(starts, ends, own["records"], strict=True)) == times
+            assert list(zip(starts, ends, user_stays["records"], strict=True)) == times
             for c in ("lat", "lng"):
-                np.testing.assert_allclose(own[c], [e[c] for e in expected], atol=1e-12)
+                np.testing.assert_allclose(user_stays[c], [e[c] for e in expected], atol=1e-12)
             checked += len(expected)
         for user, expected in case["pois_PoisClusterer_minPts1"].items():
             key = lambda p: (p["n"], round(p["lat"], 9), round(p["lng"], 9))  # noqa: E731
-            own = places[places["user"] == user].rename(columns={"records": "n"}).to_dict("records")
-            assert sorted(map(key, own)) == sorted(map(key, expected))
+            user_places = places[places["user"] == user].rename(columns={"records": "n"}).to_dict("records")
+            assert sorted(map(key, user_places)) == sorted(map(key, expected))
             checked += len(expected)
     assert checked > 20
 
@@ -184,9 +187,9 @@ def test_stays_of_the_peer(reference):
     x, y, t = np.array(case["input"]["events_x_m_y_m_t_s"], float).T
     lat, lng = geo.to_degrees(x, y, "mercator")
     table = pd.DataFrame({"user": "u", "t": pd.to_datetime(t + 1e9, unit="s", utc=True), "lat": lat, "lng": lng})
-    found = profiles.stays(as_traces(table), 15, 60, plane="mercator")
+    stays = profiles.stays(as_traces(table), 15, 60, plane="mercator")
     rows = list(map(list, zip(x, y, t, strict=True)))
-    assert [rows[a : b + 1] for a, b in zip(found["first"], found["last"], strict=True)] == case["expected"]["clusters"]
+    assert [rows[a : b + 1] for a, b in zip(stays["first"], stays["last"], strict=True)] == case["expected"]["clusters"]
 
 
 def test_stays_of_one_cab_of_the_peer(reference, real_data):
@@ -238,12 +241,12 @@ def test_rounding_does_not_decide_whether_points_of_promesse_are_a_stay(alpha, p
 
 def test_the_radius_of_a_neighbourhood_is_inclusive():
     stops = on_the_equator(0, 0, 5000, 100, 100, 5000)
-    apart = width(profiles.stays(stops, 50, 600, plane="mercator"))
+    distance = width(profiles.stays(stops, 50, 600, plane="mercator"))
     for min_stays in (1, 2):
-        near = profiles.pois(stops, 2 * apart, 600, plane="mercator", min_stays=min_stays)[0]
+        near = profiles.pois(stops, 2 * distance, 600, plane="mercator", min_stays=min_stays)[0]
         assert near["stays"].tolist() == [2]
     # less, and they are two places (or noise, where a place needs two stays); the pauses keep the stays apart
-    less = 2 * (apart - 2 * profiles.BORDER)
+    less = 2 * (distance - 2 * profiles.BORDER)
     assert profiles.pois(stops, less, 600, plane="mercator")[0]["stays"].tolist() == [1, 1]
     assert len(profiles.pois(stops, less, 600, plane="mercator", min_stays=2)[0]) == 0
 

@@ -21,39 +21,39 @@ def at(*seconds):
 
 @settings(deadline=None)
 @given(st.lists(walks, min_size=1, max_size=12), st.sampled_from([30, 60, 899, 900, 1800.001, 86_400]))
-def test_slices_equal_their_definition(some, seconds):
-    traces = traces_of(some)
-    found, owner = slices(traces, seconds)
-    whose = {
-        f"{user}-{k}": (user, own)
-        for user, mine in records(traces).items()
-        for k, own in naive.slices(mine, Fraction(str(seconds)))
+def test_slices_equal_their_definition(user_walks, seconds):
+    traces = traces_of(user_walks)
+    sub_traces, owner = slices(traces, seconds)
+    expected = {
+        f"{user}-{k}": (user, slice_records)
+        for user, user_records in records(traces).items()
+        for k, slice_records in naive.slices(user_records, Fraction(str(seconds)))
     }
-    assert records(found) == {name: own for name, (_, own) in whose.items()}
-    assert owner.to_dict() == {name: user for name, (user, _) in whose.items()}
-    assert owner.index.tolist() == found["user"].cat.categories.tolist()
-    pd.testing.assert_frame_equal(as_traces(found), found)
+    assert records(sub_traces) == {name: slice_records for name, (_, slice_records) in expected.items()}
+    assert owner.to_dict() == {name: user for name, (user, _) in expected.items()}
+    assert owner.index.tolist() == sub_traces["user"].cat.categories.tolist()
+    pd.testing.assert_frame_equal(as_traces(sub_traces), sub_traces)
 
 
 def test_algorithm_4_as_printed_is_another_one():
     """After a pause each record stands alone until the start of the interval has caught up; without pauses both agree."""
     paused = at(0, 60, 9000, 9060, 9120, 9180, 9240, 9300, 9360)
-    (mine,) = records(paused).values()
-    lengths = lambda found: [len(own) for own in found]  # noqa: E731
-    assert lengths(naive.algorithm_4(mine, 1800)) == [2, 1, 1, 1, 1, 3]
-    assert lengths(own for _, own in naive.slices(mine, 1800)) == [2, 7]
+    (user_records,) = records(paused).values()
+    lengths = lambda parts: [len(part) for part in parts]  # noqa: E731
+    assert lengths(naive.algorithm_4(user_records, 1800)) == [2, 1, 1, 1, 1, 3]
+    assert lengths(part for _, part in naive.slices(user_records, 1800)) == [2, 7]
     assert slices(paused, 1800).traces["user"].nunique() == 2
     (steady,) = records(at(*range(0, 20_000, 600))).values()
-    assert naive.algorithm_4(steady, 1800) == [own for _, own in naive.slices(steady, 1800)]
+    assert naive.algorithm_4(steady, 1800) == [part for _, part in naive.slices(steady, 1800)]
 
 
 def test_further_columns_ride_along_and_the_traces_stay_as_they_are():
     traces = traces_of([[(600 * i, 0, 0) for i in range(40)], [(0, 5, 5)]]).assign(speed=np.arange(41.0))
     before = traces.copy(deep=True)
-    found, owner = slices(traces, 600)
-    assert found["user"].tolist()[:3] == ["u0-0", "u0-1", "u0-10"]  # sorted as texts
-    back = found.assign(user=found["user"].astype(str).map(owner))
-    pd.testing.assert_frame_equal(as_traces(back), traces)
+    sub_traces, owner = slices(traces, 600)
+    assert sub_traces["user"].tolist()[:3] == ["u0-0", "u0-1", "u0-10"]  # sorted as texts
+    rejoined = sub_traces.assign(user=sub_traces["user"].astype(str).map(owner))
+    pd.testing.assert_frame_equal(as_traces(rejoined), traces)
     pd.testing.assert_frame_equal(traces, before)
 
 
@@ -77,8 +77,8 @@ def test_the_past_is_the_first_share_of_the_sub_traces(numbers, share, border):
     assert known.groupby("user", observed=True).size().tolist() == [2 * n for n in expected]
     parts = owner.value_counts()
     assert [int(parts.get(f"u{i}", 0)) for i in range(len(numbers))] == [n - k for n, k in zip(numbers, expected, strict=True)]
-    whole = records(slices(traces, 1800).traces)
-    assert records(secret) == {name: whole[name] for name in owner.index}  # numbered from the user's first record
+    sub_traces = records(slices(traces, 1800).traces)
+    assert records(secret) == {name: sub_traces[name] for name in owner.index}  # numbered from the user's first record
     assert len(known) + len(secret) == len(traces)
 
 

@@ -96,7 +96,7 @@ def test_most_active_days():
     assert tr.most_active_days(traces, 1) == pd.Timestamp("2016-01-01", tz="UTC")
     assert tr.most_active_days(traces, 30) == pd.Timestamp("2016-01-01", tz="UTC")  # the whole set
     assert tr.most_active_days(traces, 1, "Etc/GMT+1") == pd.Timestamp("2015-12-31", tz="Etc/GMT+1")
-    assert len(tr.within(traces, pd.Timestamp("2016-01-01", tz="UTC"), 1)) == 5  # half-open
+    assert len(tr.within_days(traces, pd.Timestamp("2016-01-01", tz="UTC"), 1)) == 5  # half-open
 
 
 def test_three_rules_cut_at_three_places():
@@ -120,9 +120,9 @@ def test_cabspotting_as_its_card_says(real_data):
     raw = pd.read_parquet(real_data / "cabspotting.parquet")
     traces = tr.as_traces(raw.assign(t=pd.to_datetime(raw["t"], unit="s", utc=True)))
     assert len(traces) == 11_220_058
-    both = lambda halves: len(set(tr.by_user(halves.known)[0]) & set(tr.by_user(halves.secret)[0]))  # noqa: E731
-    assert both(tr.split_in_half(traces, "set")) == 509
-    assert both(tr.split_in_half(traces, "calendar")) == 507
+    in_both = lambda halves: len(set(tr.by_user(halves.known)[0]) & set(tr.by_user(halves.secret)[0]))  # noqa: E731
+    assert in_both(tr.split_in_half(traces, "set")) == 509
+    assert in_both(tr.split_in_half(traces, "calendar")) == 507
 
 
 def test_the_share_is_of_the_smaller_name():
@@ -170,10 +170,10 @@ def test_what_is_left_out_equals_its_definition(rows, zone):
     given = pd.DataFrame(rows, columns=["user", "t", "lat", "lng"]).astype({"lat": float, "lng": float})
     given["t"] = pd.to_datetime(given["t"], utc=True).dt.tz_convert(zone)
     traces, left_out = tr.without(given)
-    expected, gone = naive.without(rows)
-    found = list(traces[["user", "t", "lat", "lng"]].itertuples(index=False, name=None))
-    assert found == expected
-    assert left_out["records"].sum() == gone
+    expected, removed = naive.without(rows)
+    kept = list(traces[["user", "t", "lat", "lng"]].itertuples(index=False, name=None))
+    assert kept == expected
+    assert left_out["records"].sum() == removed
     pd.testing.assert_frame_equal(tr.as_traces(traces), traces)
 
 
