@@ -91,6 +91,6 @@ class Original(NamedTuple):
         else:
             cells, pois = np.zeros(0, np.int64), Centres(np.zeros(0), np.zeros(0), np.zeros(2, np.int64))
         common = len(self.cells) + len(cells) - len(pd.unique(np.concatenate([self.cells, cells])))
-        privacy = float(scores(self.pois, pois, m.near, m.matched, m.plane)["privacy"][0])
+        privacy = float(matching_scores(self.pois, pois, m.near, m.matched, m.plane)["privacy"][0])
         # 2 P R / (P + R), simplified so that it is 0 without a common cell
         return Levels(privacy, 2 * common / (len(self.cells) + len(cells)), NO_POI if np.isnan(privacy) else "")
