@@ -99,7 +99,7 @@ def test_parameters_are_read_with_type_default_unit_and_meaning(tmp_path):
 )
 def test_values_become_plain(tmp_path, name, plain, values):
     path = make(tmp_path, "demo")
-    found = [notebooks.checked(path, {name: value})[name] for value in values]
+    found = [notebooks.checked_parameters(path, {name: value})[name] for value in values]
     assert found == [plain] * len(values)
     assert {type(value) for value in found} == {type(plain)}
 
@@ -111,7 +111,7 @@ def test_values_become_plain(tmp_path, name, plain, values):
 )  # fmt: skip
 def test_a_wrong_type_is_refused(tmp_path, name, value):
     with pytest.raises(ValueError, match=f"^parameter {name} of demo must be ") as error:
-        notebooks.checked(make(tmp_path, "demo"), {name: value})
+        notebooks.checked_parameters(make(tmp_path, "demo"), {name: value})
     assert "\n" not in str(error.value)
 
 
@@ -203,8 +203,8 @@ class TestWhatAResultDependsOn:
     def package(self, tmp_path, monkeypatch):
         """A copy of the package whose files can be changed."""
         copy = tmp_path / "mobpriv"
-        shutil.copytree(dependencies.PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-        monkeypatch.setattr(dependencies, "PACKAGE", copy)
+        shutil.copytree(dependencies.PACKAGE_FOLDER, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        monkeypatch.setattr(dependencies, "PACKAGE_FOLDER", copy)
         return copy
 
     def hashes(self, root, given=None, others=()):
@@ -437,7 +437,7 @@ def rewrite(path, old, new):
 
 def test_two_builds_in_one_folder(tmp_path, built):
     root = project(tmp_path, "one")
-    with build.alone(root), pytest.raises(ValueError, match=f"^another build is running in {root.name}: wait"):
+    with build.build_lock(root), pytest.raises(ValueError, match=f"^another build is running in {root.name}: wait"):
         built(root)
     built(root)
 
@@ -575,7 +575,7 @@ def test_a_step_is_computed_once_and_read_afterwards(tmp_path, monkeypatch):
         return {"x": (x, 2)}
 
     assert book.step("by hand", compute, 1) == {"x": [1, 2]}  # as it would come back from JSON
-    monkeypatch.setenv(results.STEPS, str(tmp_path))
+    monkeypatch.setenv(results.STEPS_FOLDER, str(tmp_path))
     assert [book.step("W4M 0.2", compute, 3) for _ in range(2)] == [{"x": [3, 2]}] * 2
     assert calls == [1, 3]
 

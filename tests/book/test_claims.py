@@ -266,10 +266,10 @@ def test_by_default_a_claim_is_tested_on_every_run_of_its_notebook():
 def test_a_quick_run_is_judged_but_may_lack_what_the_ledger_wants():
     both = {"datasets": ("cabspotting", "city"), "quantity": "min_k.lowest", "printed": None, "tolerance": None}
     lacking = {"cabspotting": {"nb": {"min_k.lowest": 1}}, "city": {"nb": RESULTS}}
-    found = evaluate([claim(**both)], lacking, REGISTRY, NAMES, rough={"city"})
+    found = evaluate([claim(**both)], lacking, REGISTRY, NAMES, quick_runs={"city"})
     assert [v.verdict for v in found] == ["", "not judged: a quick run"]
     assert "synthetic city: unknown quantity min_k.lowest" in fault(claim(**both), results=lacking)
-    assert "1 not judged in this quick build" in score_page(found, REGISTRY, rough={"city"})
+    assert "1 not judged in this quick build" in score_page(found, REGISTRY, quick_runs={"city"})
 
 
 def test_all_faults_come_at_once():

@@ -70,7 +70,7 @@ class TestCompared:
     )
     def test_a_reader_s_own_data_come_first_and_are_called_this_run(self, project, data):
         found = book.compared("nb", OWN, data, project)
-        assert found.runs[0].title == found.runs[0].data_set == comparison.OWN
+        assert found.runs[0].title == found.runs[0].data_set == comparison.THIS_RUN
         assert found.runs[0].printed == {}
 
     def test_the_paper_s_numbers_are_those_of_the_data_set_not_of_a_name_like_it(self, project):

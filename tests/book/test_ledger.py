@@ -9,7 +9,7 @@ import pytest
 from claim_making import NAMED, REGISTRY, RESULTS, TABLE, because, claim
 
 from mobpriv.book import quantities, runs
-from mobpriv.book.claims import BY_DEFINITION, IMPOSSIBLE, KINDS, NOT_COMPARABLE, Claim, Erratum, read
+from mobpriv.book.claims import BY_DEFINITION, IMPOSSIBLE, NOT_COMPARABLE, SCORED_VERDICTS, Claim, Erratum, read
 from mobpriv.book.ledger import Line as TableLine
 from mobpriv.book.ledger import _merged, badge, errata_page, ids_page, ledger_page, linked, side_by_side, verdicts_in_words
 from mobpriv.book.verdicts import evaluate
@@ -262,7 +262,7 @@ def test_the_ids_of_the_books_own_claims_and_errata_begin_as_the_registry_says()
 
 def test_every_chip_of_a_card_is_explained():
     page = (BOOK / "how-to-read.md").read_text(encoding="utf-8")
-    kinds = (*KINDS, BY_DEFINITION, IMPOSSIBLE, NOT_COMPARABLE, "", "not testable without …")
+    kinds = (*SCORED_VERDICTS, BY_DEFINITION, IMPOSSIBLE, NOT_COMPARABLE, "", "not testable without …")
     assert [kind for kind in kinds if f"{badge(kind)}\n: " not in page] == []
 
 

@@ -69,7 +69,7 @@ def test_parameters_are_annotated_and_explained(path: Path):
         assert (p.type, p.unit) != ("int", "m"), f"{p.name} counts things, and its comment begins with a symbol read as metres"
         assert "epsilon" not in p.name or p.unit in of_epsilon, p.name
     defaults = {p.name: p.default for p in found.values()}
-    assert notebooks.checked(path, defaults) == defaults, "the defaults lie in their ranges"
+    assert notebooks.checked_parameters(path, defaults) == defaults, "the defaults lie in their ranges"
 
 
 @each
@@ -79,7 +79,7 @@ def test_what_is_quick_stands_in_one_cell(path: Path):
     defaults = {p.name: p.default for p in notebooks.parameters(path).values()}
     # refuses lines of another form, knows the values beforehand
     for name, value in notebooks.quick_values(path, defaults).items():
-        assert notebooks.checked(path, {name: value}) == {name: value}
+        assert notebooks.checked_parameters(path, {name: value}) == {name: value}
         assert value != defaults[name], f"a quick run leaves {name} as it is"
     assert not any("quick" in names(tree, ast.Load) for tree, tags in cells if not tags & {"quick", "parameters"})
 

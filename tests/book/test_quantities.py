@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mobpriv.base.numbers import beside, constant, counted, extent, shown
 from mobpriv.book import quantities, results, runs, yaml_files
-from mobpriv.book.quantities import Quantity, in_words, names, unit_of
+from mobpriv.book.quantities import Quantity, expression_in_words, names, unit_of
 
 REGISTRY = runs.read(results.ROOT)
 NAMES = names(
@@ -203,7 +203,7 @@ def test_expressions_in_words(expression, words, unit):
     def called(name):
         return NAMES.of("nb", name)
 
-    assert in_words(expression, called).replace("\u00a0", " ") == words
+    assert expression_in_words(expression, called).replace("\u00a0", " ") == words
     assert unit_of(expression, called) == unit
 
 
@@ -217,7 +217,7 @@ def test_expressions_in_words(expression, words, unit):
     ],
 )
 def test_texts_that_differ_in_one_place_of_a_label_are_one(texts, found):
-    assert quantities.merged(texts) == (found or texts)
+    assert quantities.merged_texts(texts) == (found or texts)
 
 
 def test_the_words_of_a_part_may_stand_for_one_placeholder_alone():

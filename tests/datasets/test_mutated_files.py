@@ -193,7 +193,7 @@ CALL_PIECES = [
 def test_calls_give_the_same_profiles_by_table_and_by_file(form, changes, block):
     records = [form.format(t=T + 3600 * k, h=10 + k % 9, user="ab"[k % 2], cell=1 + k % 3 // 2) + "\n" for k in range(N)]
     content = changed("".join(["user,t,cell,end_cell,duration\n", *records]).encode(), changes)
-    with tempfile.TemporaryDirectory() as folder, mock.patch.object(lines, "BLOCK", block):
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(lines, "BLOCK_BYTES", block):
         path = Path(folder) / "calls.csv"
         path.write_bytes(content)
         found = both_ways(path)

@@ -17,7 +17,7 @@ from mobpriv.datasets.call_statistics import describe_calls
 from mobpriv.datasets.call_tables import read_cells
 from mobpriv.datasets.statistics import describe, dwells, jumps, radius_of_gyration
 from mobpriv.datasets.tables import NOWHERE
-from mobpriv.datasets.times import ROUNDED, _dates
+from mobpriv.datasets.times import DIGITS_CUT, _dates
 from mobpriv.experiments.days import choose, clocks, first_day, in_halves
 from mobpriv.traces.table import as_traces
 
@@ -58,7 +58,7 @@ def test_numbers_whose_digits_a_spreadsheet_cut_off_are_left_out(tmp_path, writt
     cut = lambda number: written.format(number).replace("E+09E", "E")  # noqa: E731
     path = table(tmp_path / "a.csv", [cut(T + 600 * k) if k < 4 else T + 600 * k for k in range(12)], ("u1", "3.93331E+11"))
     found = load(path)
-    assert found.left_out[["rule", "records"]].values.tolist() == [[ROUNDED, 8]]  # four times; four more of that user
+    assert found.left_out[["rule", "records"]].values.tolist() == [[DIGITS_CUT, 8]]  # four times; four more of that user
     assert set(found.traces["user"]) == {"u1"}
     exact = load(table(tmp_path / "b.csv", [f"{T + 600 * k:.9E}" for k in range(12)]))
     assert len(exact.traces) == 12

@@ -85,7 +85,7 @@ def test_of_a_large_text_so_many_bytes_are_searched(tmp_path, monkeypatch):
     assert found.reading == "only the first 0.0 GB of the file searched"
     assert 100 < len(found.traces) < 5000 * 2 / 7
     text = lines.open_text(file, ",", 20_000)
-    assert not text.whole
+    assert not text.complete
     assert bytes(text.data[-1:]) == b"\n"
     assert load(file).reading == ""
     assert load(file).sha256 != found.sha256

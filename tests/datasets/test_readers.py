@@ -10,7 +10,7 @@ import pytest
 
 from mobpriv.datasets import load, read_cabspotting, read_geolife, read_mdc, read_privamov, read_table
 from mobpriv.datasets.tables import NO_USER
-from mobpriv.datasets.times import ROUNDED
+from mobpriv.datasets.times import DIGITS_CUT
 from mobpriv.ground.geo import distance, to_plane
 from mobpriv.ground.grid import SquareGrid
 from mobpriv.traces.table import as_traces
@@ -230,7 +230,7 @@ def test_what_is_refused(tmp_path, text, reading, says):
             f"a,{T},1,6.6\na,soon,2,6.6\na,,3,6.6\na,1e30,4,6.6\na,{T + 1},5,6.6\na,{T + 2},6,6.6",
             "",
             [1, 5, 6],
-            {"time not readable": (1, "3 user a, t soon"), "time missing": (1, "4 "), ROUNDED: (1, "5 ")},
+            {"time not readable": (1, "3 user a, t soon"), "time missing": (1, "4 "), DIGITS_CUT: (1, "5 ")},
         ),
         (
             "a,2023-10-29 02:30:00,1,6.6\na,2023-10-29 04:30:00,2,6.6",

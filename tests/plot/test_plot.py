@@ -16,7 +16,7 @@ from matplotlib.text import Text
 from mobpriv import plot
 from mobpriv.base.estimates import Estimate
 from mobpriv.plot import palette
-from mobpriv.plot.picture import apart, themed
+from mobpriv.plot.picture import spaced, themed
 
 
 def drawn(axis, marker=None) -> list:
@@ -248,10 +248,10 @@ class TestShow:
 
 
 def test_neighbours_are_pushed_apart_and_no_further():
-    assert apart([0.1, 0.5, 0.9], 0.1) == pytest.approx([0.1, 0.5, 0.9])
-    assert apart([0.5, 0.5], 0.1) == pytest.approx([0.45, 0.55])
-    assert apart([0.2, 0.5, 0.52, 0.53], 0.1) == pytest.approx([0.2, 0.41667, 0.51667, 0.61667], abs=1e-4)
-    assert apart([], 0.1) == []
+    assert spaced([0.1, 0.5, 0.9], 0.1) == pytest.approx([0.1, 0.5, 0.9])
+    assert spaced([0.5, 0.5], 0.1) == pytest.approx([0.45, 0.55])
+    assert spaced([0.2, 0.5, 0.52, 0.53], 0.1) == pytest.approx([0.2, 0.41667, 0.51667, 0.61667], abs=1e-4)
+    assert spaced([], 0.1) == []
 
 
 def test_rates_with_a_twin_stand_in_pairs_and_the_paper_s_at_them():
