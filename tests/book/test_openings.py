@@ -81,7 +81,7 @@ CALLERS = "Cabspotting with simulated calls and Tuscany's boundaries with synthe
     ],
 )
 def test_what_came_of_a_claim_in_a_phrase(fields, judged, phrases):
-    assert row(SHORT, *phrases) in opened(*(Verdict(claim(**fields), run, found) for run, found in judged.items()))
+    assert row(SHORT, *phrases) in opened(*(Verdict(claim(**fields), run, outcome) for run, outcome in judged.items()))
 
 
 NUMBERS = "(46 %; printed 50 %)"
@@ -197,8 +197,8 @@ class TestFindings:
 
     def test_what_is_so_in_the_sample_only_says_so(self):
         holds, results = "city.loss > 0.2 and city.loss > 0.25 and geolife.loss < 1", {"city": loss(), "geolife": loss()}
-        said = self.text_of("It costs.", holds, results)
-        assert said == "It costs. This holds in our sample, but not for all values inside the 95 % intervals."
+        text = self.text_of("It costs.", holds, results)
+        assert text == "It costs. This holds in our sample, but not for all values inside the 95 % intervals."
         assert (
             self.text_of("It costs.", "city.loss > 0.25", of_cases=True) == "It costs."
         )  # of each case at hand the values decide
@@ -211,8 +211,8 @@ class TestFindings:
             "and does not hold on Cabspotting with simulated calls."
         )
         # that it also holds is not said of a run that it names, but any other outcome is
-        said = self.text_of("It costs, as on Cabspotting and GeoLife.", "city.loss > 0.2", results)
-        assert said == "It costs, as on Cabspotting and GeoLife. This finding is inconclusive on GeoLife."
+        text = self.text_of("It costs, as on Cabspotting and GeoLife.", "city.loss > 0.2", results)
+        assert text == "It costs, as on Cabspotting and GeoLife. This finding is inconclusive on GeoLife."
 
     def test_the_size_of_a_change_has_no_sign_and_the_interval_of_the_size(self):
         def of(high, kind):
@@ -225,8 +225,8 @@ class TestFindings:
 
     def test_a_change_whose_interval_holds_0_is_inconclusive(self):
         results = {"city": {"nb": {"change": {"value": 0.03, "low": -0.01, "high": 0.07, "n": 9}}}}
-        said = self.text_of("It changes {city.change}.", "city.change > -0.02", results, BRIEF)
-        assert said == "It changes 3.0 points (inconclusive)."
+        text = self.text_of("It changes {city.change}.", "city.change > -0.02", results, BRIEF)
+        assert text == "It changes 3.0 points (inconclusive)."
 
     def test_every_sentence_of_the_landing_page_is_placed_there(self):
         landing = {f.notebook for f in findings(results.ROOT / "book" / "claims") if f.landing}

@@ -75,10 +75,10 @@ def test_one_of_five_tries_that_alone_decides_must_stand_at_the_level_of_five():
     assert throughout("gain[4] > 0", barely) is True
     assert throughout("gain[0] > 0 or gain[4] > 0", barely) is None
     # what every member must bear needs no other level
-    alike = {f"gain.{i}": estimate(0.1, 1, 1.9) for i in range(5)}
-    assert throughout("min(gain[*]) > 0", alike) is True
-    assert throughout("count(gain[*] > 0) == 5", alike) is True
-    assert throughout("count(gain[*] > 0) >= 4", alike) is None  # any four of five would do
+    equal = {f"gain.{i}": estimate(0.1, 1, 1.9) for i in range(5)}
+    assert throughout("min(gain[*]) > 0", equal) is True
+    assert throughout("count(gain[*] > 0) == 5", equal) is True
+    assert throughout("count(gain[*] > 0) >= 4", equal) is None  # any four of five would do
 
 
 # ------------------------------------------------------------------------------------------- against points of the box
@@ -135,5 +135,5 @@ MONOTONE = st.one_of(
 
 @given(MONOTONE, st.fixed_dictionaries({"a": POSITIVE, "b": POSITIVE, "c": POSITIVE}))
 def test_what_is_monotone_is_decided_by_its_corners(relation, box):
-    found = {truth_value_of(relation, point) for point in points(box, 1)}
-    assert throughout(relation, box) is (found.pop() if len(found) == 1 else None)
+    outcomes = {truth_value_of(relation, point) for point in points(box, 1)}
+    assert throughout(relation, box) is (outcomes.pop() if len(outcomes) == 1 else None)
