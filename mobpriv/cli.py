@@ -52,7 +52,7 @@ OPTIONS = {
     "time": "--time",
     "zone": "--zone",
 }
-HOLDS = {"traces": "positions", "calls": "call records"}
+KIND_WORDS = {"traces": "positions", "calls": "call records"}
 
 
 @contextmanager
@@ -153,19 +153,19 @@ def run(
         if data and "dataset" in given:
             raise ValueError(f"the data set is given twice: --data {data} and -p dataset={given['dataset']}")
         if data or given.get("dataset"):
-            given["dataset"] = _found(data or given["dataset"])
+            given["dataset"] = _resolved(data or given["dataset"])
         if quick:
             given["quick"] = True
         path = notebooks.find(notebook)
-        given = notebooks.checked(path, given)
+        given = notebooks.checked_parameters(path, given)
         folder = output or _folder(path.stem, given.get("dataset") or notebooks.parameters(path)["dataset"].default)
         _can_be_written(folder)
         executed, results = folder / f"{path.stem}.ipynb", folder / f"{path.stem}.json"
         page = folder / f"{path.stem}.html"
-        also = lambda notebook, record: {page: webpage.page(notebook, record)}  # noqa: E731  (three files, all or none)
+        further_files = lambda notebook, record: {page: webpage.page(notebook, record)}  # noqa: E731  (three files, all or none)
         _announce(_plan(path, given, folder))
         with _progress() as watch:
-            running.run(path, given, output=executed, results=results, also=also, watch=watch)
+            running.run(path, given, output=executed, results=results, further_files=further_files, watch=watch)
         for file in (page, executed, results):
             typer.echo(file)
 
@@ -179,19 +179,22 @@ def _plan(path: Path, given: dict, folder: Path) -> dict[str, str]:
     values = {p.name: p.default for p in parameters.values()} | given
     data, quick = values["dataset"], values.get("quick")
     usual = DATASETS.get(parameters["dataset"].default)
-    made = (
+    simulated = (
         "people" if values.get("people") else "rate" if values.get("rate") else ""
     )  # calls simulated within boundaries, or from traces
-    needs, kind = usual.kind if usual else "traces", "" if made == "people" else kind_of(data)  # boundaries are not a table
-    if kind != needs and not made:
+    needs, kind = (
+        usual.kind if usual else "traces",
+        "" if simulated == "people" else kind_of(data),
+    )  # boundaries are not a table
+    if kind != needs and not simulated:
         other = next(name for name, known in DATASETS.items() if known.kind == needs)
         calling = ", or simulate 30 calls per user and day with -p rate=30" if "rate" in parameters else ""
         raise ValueError(
-            f"{path.stem} needs {HOLDS[needs]}, and {data} holds {HOLDS[kind]}: run it on {other}, for instance{calling}"
+            f"{path.stem} needs {KIND_WORDS[needs]}, and {data} holds {KIND_WORDS[kind]}: run it on {other}, for instance{calling}"
         )
-    size = durations.size(data) if made != "people" else None
+    size = durations.size(data) if simulated != "people" else None
     described = Path(data).name + (f", {size}" if size else "")
-    if data not in DATASETS and Path(data).is_file() and Path(data).name != "privamov-gps" and made != "people":
+    if data not in DATASETS and Path(data).is_file() and Path(data).name != "privamov-gps" and simulated != "people":
         reading = recognised(data, kind=kind)  # rejects a table that needs more options, before anything runs
         if kind == "calls":
             read_cells(cells_beside(data))
@@ -245,8 +248,8 @@ def _folder(notebook: str, data: str) -> Path:
     from mobpriv.datasets import DATASETS
 
     path = Path(data)
-    own = path.name if data not in DATASETS and path.stem in DATASETS else path.stem  # an own city.parquet is not the city
-    folder = Path("runs") / notebook / own
+    name = path.name if data not in DATASETS and path.stem in DATASETS else path.stem  # an own city.parquet is not the city
+    folder = Path("runs") / notebook / name
     try:
         before = provenance.read_record(folder / f"{notebook}.json")
     except provenance.BrokenRecord as error:
@@ -255,20 +258,20 @@ def _folder(notebook: str, data: str) -> Path:
     if before and before["provenance"]["data"] and path.is_file():
         digest = provenance.file_hash(path)
         if before["provenance"]["data"]["sha256"] != digest:
-            return folder.with_name(f"{own}-{digest[:6]}")
+            return folder.with_name(f"{name}-{digest[:6]}")
     return folder
 
 
 def _can_be_written(folder: Path) -> None:
     """Reject a folder that is not writable, before the run."""
-    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
-    if not there.is_dir() or not os.access(there, os.W_OK):
+    existing = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK):
         raise OSError(
-            f"{folder} cannot be written: {there} is {'not writable' if there.is_dir() else 'a file'}; take another -o"
+            f"{folder} cannot be written: {existing} is {'not writable' if existing.is_dir() else 'a file'}; take another -o"
         )
 
 
-def _found(data: str) -> str:
+def _resolved(data: str) -> str:
     """The name of a known data set, or an absolute path, because notebooks run in the project's folder."""
     from mobpriv.datasets import DATASETS
 
@@ -311,9 +314,9 @@ def carry(before: Annotated[Path, typer.Argument(help="A checkout of the commit 
     from mobpriv.book import carrying
 
     with one_clear_line():
-        found = carrying.carry(before)
-        typer.echo(f"{len(found.results)} results carried over")
-        for (run, name), reason in found.kept_stale.items():
+        carried = carrying.carry(before)
+        typer.echo(f"{len(carried.results)} results carried over")
+        for (run, name), reason in carried.kept_stale.items():
             typer.echo(f"{run}/{name} stays stale: {reason}")
 
 
@@ -384,8 +387,8 @@ def validate(
         kind = "calls" if {"cell", "end_cell", "duration", "cells"} & set(given) else datasets.kind_of(file)
         table_of_cells, command = None, ""
         if file.is_dir():
-            found = datasets.load(file)
-            records, left_out = found.traces, found.left_out
+            data_set = datasets.load(file)
+            records, left_out = data_set.traces, data_set.left_out
         else:
             columns = {name: value for name, value in given.items() if name not in ("cells", "time", "zone")}
             reading = datasets.recognised(file, columns, time, zone, kind)
@@ -393,12 +396,12 @@ def validate(
                 records, table_of_cells, left_out = datasets.read_calls(file, cells, **reading.arguments)
             else:
                 records, left_out = datasets.read_table(file, **reading.arguments)
-            command = _validating(file, _said(reading, given))
+            command = _validating(file, _options_for(reading, given))
         if not len(records):
             raise ValueError(f"{file} holds no records")
         if command:
             typer.echo(f"{file.name}: {reading.in_words}{' (guessed)' if reading.guessed else ''}")
-        _holds(records, table_of_cells)
+        _print_contents(records, table_of_cells)
         if command:
             _warn_of_row_numbers(records, reading.columns["user"])
         _warn_of_changing_names(records)
@@ -416,17 +419,17 @@ def validate(
             names = [EXAMPLES[kind]]
             if kind == "calls" and table_of_cells["municipality"].notna().any():
                 names.append(OF_MUNICIPALITIES)
-            by_clocks = ["-p", f"zone={zone or 'ZONE'}"] if kind == "calls" else []
-            commands = [shlex.join(["mobpriv", "run", name, "--data", ready, *by_clocks, "--quick"]) for name in names]
-            by_whose = (
+            zone_option = ["-p", f"zone={zone or 'ZONE'}"] if kind == "calls" else []
+            commands = [shlex.join(["mobpriv", "run", name, "--data", ready, *zone_option, "--quick"]) for name in names]
+            zone_hint = (
                 " (replace ZONE by the callers' time zone, such as Europe/Paris: it determines the days)"
                 if "ZONE" in str(commands)
                 else ""
             )
-            typer.echo(f"To run an experiment on it{by_whose}:" + "".join(f"\n  {command}" for command in commands))
+            typer.echo(f"To run an experiment on it{zone_hint}:" + "".join(f"\n  {command}" for command in commands))
 
 
-def _said(reading, given: dict[str, str]) -> dict[str, str]:
+def _options_for(reading, given: dict[str, str]) -> dict[str, str]:
     """The options with which a table is read in the same way."""
     columns = {role: name for role, name in reading.columns.items() if role != name or role in given}
     cells = {"cells": given["cells"]} if "cells" in given else {}
@@ -451,11 +454,11 @@ def _warn_of_changing_names(records) -> None:
     from mobpriv.traces.table import by_user, split_in_half
 
     known, secret = (by_user(half)[0] for half in split_in_half(records, "set"))
-    there, days = len(known.intersection(secret)), (records["t"].max() - records["t"].min()).days
-    if days >= 2 and 2 * there < len(known.union(secret)):
-        few = f"only {shown(there)}" if there else "none"
+    common, days = len(known.intersection(secret)), (records["t"].max() - records["t"].min()).days
+    if days >= 2 and 2 * common < len(known.union(secret)):
+        few = f"only {shown(common)}" if common else "none"
         typer.echo(
-            f"Warning: {few} of {counted(len(known.union(secret)), 'user')} {'have' if there > 1 else 'has'} records in both halves of the "
+            f"Warning: {few} of {counted(len(known.union(secret)), 'user')} {'have' if common > 1 else 'has'} records in both halves of the "
             "time; if pseudonyms change, earlier records cannot re-identify the users"
         )
 
@@ -472,8 +475,8 @@ def _left_out(problems) -> None:
     lost = int(problems["records"].sum())
     typer.echo(f"\n{counted(lost, 'record')} {'is' if lost == 1 else 'are'} left out:")
     for p in problems.itertuples():
-        whose = f" of {counted(p.users, 'user')}" if p.users else ""
-        typer.echo(f"  {p.rule}: {counted(p.records, 'record')}{whose}")
+        of_users = f" of {counted(p.users, 'user')}" if p.users else ""
+        typer.echo(f"  {p.rule}: {counted(p.records, 'record')}{of_users}")
         typer.echo(f"    first: {p.place}: {p.value}" if p.value else f"    first: {p.place}")
         typer.echo(f"    {p.remedy}")
 
@@ -502,7 +505,7 @@ def _replace(table, file: Path) -> None:
         part.unlink(missing_ok=True)
 
 
-def _holds(records, cells) -> None:
+def _print_contents(records, cells) -> None:
     """Print what a table contains; ``cells``: of calls, None for traces."""
     what = "call" if cells is not None else "record"
     _stdout.print(f"{counted(len(records), what)} of {counted(records['user'].nunique(), 'user')}")
@@ -532,7 +535,7 @@ def data_list():
     table = Table("name", "title", "kind", "holds", "where", box=None)
     for name, known in DATASETS.items():
         kind = "synthetic" if known.synthetic else "real"
-        table.add_row(name, known.title, kind, HOLDS[known.kind], known.place or "embedded")
+        table.add_row(name, known.title, kind, KIND_WORDS[known.kind], known.place or "embedded")
     _stdout.print(table)
 
 
@@ -542,13 +545,15 @@ def data_show(name: Annotated[str, typer.Argument(help="A name (mobpriv data lis
     from mobpriv import datasets
 
     with one_clear_line(Path(name)):
-        given = _found(name)
-        found = datasets.load_calls(given) if datasets.kind_of(given) == "calls" else datasets.load(given)
-        _stdout.print(f"{found.name}: {found.source} ({'synthetic' if found.synthetic else 'real'}), SHA-256 {found.sha256}")
-        if found.reading:
-            typer.echo(f"read as: {found.reading}")
-        _holds(*((found.calls, found.cells) if datasets.kind_of(given) == "calls" else (found.traces, None)))
-        for p in found.left_out.itertuples():
+        given = _resolved(name)
+        data_set = datasets.load_calls(given) if datasets.kind_of(given) == "calls" else datasets.load(given)
+        _stdout.print(
+            f"{data_set.name}: {data_set.source} ({'synthetic' if data_set.synthetic else 'real'}), SHA-256 {data_set.sha256}"
+        )
+        if data_set.reading:
+            typer.echo(f"read as: {data_set.reading}")
+        _print_contents(*((data_set.calls, data_set.cells) if datasets.kind_of(given) == "calls" else (data_set.traces, None)))
+        for p in data_set.left_out.itertuples():
             _stdout.print(f"left out: {p.rule}: {counted(p.records, 'record')}")
 
 

@@ -23,17 +23,17 @@ def project() -> dict:
 def wanted() -> dict[str, Requirement]:
     """Every package the project names, in its dependencies and in its extras; without itself."""
     extras = [line for extra in project()["optional-dependencies"].values() for line in extra]
-    found = [Requirement(line) for line in [*project()["dependencies"], *extras]]
-    return {requirement.name: requirement for requirement in found if requirement.name != "mobpriv"}
+    requirements = [Requirement(line) for line in [*project()["dependencies"], *extras]]
+    return {requirement.name: requirement for requirement in requirements if requirement.name != "mobpriv"}
 
 
 def locked() -> dict[str, list[Requirement]]:
-    found = {}
+    pins = {}
     for line in (ROOT / "requirements.lock").read_text().splitlines():
         if line and not line.startswith("#"):
             requirement = Requirement(line)
-            found.setdefault(requirement.name, []).append(requirement)
-    return found
+            pins.setdefault(requirement.name, []).append(requirement)
+    return pins
 
 
 def test_the_lock_pins_every_package_within_what_the_project_allows():

@@ -45,16 +45,16 @@ PICTURE = picture()
 
 def imported(path: Path) -> set[str]:
     """The modules of the package that a file imports, also inside its functions."""
-    found = set()
+    modules = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path.name} imports relatively"
             # "from a.b import c": c is a module of the package a.b, or a name in the module a.b
             folder = (ROOT / node.module.replace(".", "/")).is_dir()
-            found |= {f"{node.module}.{alias.name}" if folder else node.module for alias in node.names}
-    return {name for name in found if name.startswith("mobpriv.") and name != "mobpriv.__version__"}
+            modules |= {f"{node.module}.{alias.name}" if folder else node.module for alias in node.names}
+    return {name for name in modules if name.startswith("mobpriv.") and name != "mobpriv.__version__"}
 
 
 @pytest.mark.parametrize("package", PICTURE)
@@ -72,12 +72,12 @@ def test_imports_point_downwards(package):
     """Within each package, at its own level; a package's face (``__init__``) may know all of its rooms, none of them knows it."""
     level, wrong = PICTURE[package], []
     for path in sorted((ROOT / package.replace(".", "/")).rglob("*.py")):
-        own = module(path).removeprefix(package).lstrip(".").partition(".")[0]
-        if own in ("", "__main__"):
+        subpackage = module(path).removeprefix(package).lstrip(".").partition(".")[0]
+        if subpackage in ("", "__main__"):
             continue
         for name in imported(path):
             other = name.removeprefix(package + ".").partition(".")[0] if name.startswith(package + ".") else ""
-            if other in level and other != own and level[other] >= level[own]:
+            if other in level and other != subpackage and level[other] >= level[subpackage]:
                 wrong.append(f"{module(path)} imports {name}")
             if name.startswith(package + ".") and other not in level:
                 wrong.append(f"{module(path)} imports {name} from the face of its own package")
@@ -102,8 +102,8 @@ from mobpriv.mechanisms import GeoI
 wanted = ("highspy", "matplotlib", "geopandas", "mobpriv.channels.programs")
 print([name for name in sys.modules if name.startswith(wanted)], llvmlite.binding.address_of_symbol("mobpriv_dpotrf"))
 """
-    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert found.stdout == "[] None\n"
+    completed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert completed.stdout == "[] None\n"
 
 
 def test_the_face_of_the_package_names_what_others_define_and_loads_nothing():

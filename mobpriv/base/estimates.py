@@ -46,15 +46,15 @@ def paired_difference(a, b, level: float = 0.95) -> Estimate:
     a, b = _shares(a), _shares(b)
     if a.shape != b.shape:
         raise ValueError(f"paired rates need the same trials (got {len(a)} and {len(b)})")
-    n, apart = len(a), a - b
-    total, gained = n + 2, float(apart.sum())
-    squares = float(apart @ apart) + 1
+    n, differences = len(a), a - b
+    total, gained = n + 2, float(differences.sum())
+    squares = float(differences @ differences) + 1
     half = ndtri(0.5 + level / 2) * np.sqrt(max(squares - gained**2 / total, 0)) / total
     low, high = np.clip([gained / total - half, gained / total + half], -1, 1)
     return Estimate(gained / n, float(low), float(high), n)
 
 
-def clustered_rate(success, whose, level: float = 0.95) -> Estimate:
+def clustered_rate(success, users, level: float = 0.95) -> Estimate:
     """The share of successes among n trials of several users, with an interval that covers another sample of *users*.
 
     Trials of one user are correlated. The interval is Wilson's for the effective number of trials n / deff, where deff is
@@ -68,11 +68,11 @@ def clustered_rate(success, whose, level: float = 0.95) -> Estimate:
     """
     success = _shares(success)
     n, p = len(success), float(success.mean())
-    apart, sizes = _by_user(success - p, whose)
+    user_sums, sizes = _by_user(success - p, users)
     m = len(sizes)
     if m == 1:
         return Estimate(p, np.nan, np.nan, n)
-    variance = m / (m - 1) * float(apart @ apart) / n**2
+    variance = m / (m - 1) * float(user_sums @ user_sums) / n**2
     effective = min(n, p * (1 - p) / variance) if variance > 0 and 0 < p < 1 else m
     z2 = stdtrit(m - 1, 0.5 + level / 2) ** 2
     middle, half = p + z2 / (2 * effective), np.sqrt(z2 * (p * (1 - p) + z2 / (4 * effective)) / effective)
@@ -80,7 +80,7 @@ def clustered_rate(success, whose, level: float = 0.95) -> Estimate:
     return Estimate(p, float(min(low, p)), float(max(high, p)), n)
 
 
-def clustered_difference(a, b, whose, level: float = 0.95) -> Estimate:
+def clustered_difference(a, b, users, level: float = 0.95) -> Estimate:
     """mean(a) − mean(b) over the same trials of several users, with an interval that covers another sample of *users*.
 
     As in :func:`paired_difference`, half a trial is added to each of the four outcomes. The variance is that of the users' sums
@@ -90,18 +90,18 @@ def clustered_difference(a, b, whose, level: float = 0.95) -> Estimate:
     if a.shape != b.shape:
         raise ValueError(f"paired rates need the same trials (got {len(a)} and {len(b)})")
     n, value = len(a), float((a - b).mean())
-    apart, sizes = _by_user(a - b - value, whose)
+    user_sums, sizes = _by_user(a - b - value, users)
     m = len(sizes)
     if m == 1:
         return Estimate(value, np.nan, np.nan, n)
     middle = n * value / (n + 2)
-    half = stdtrit(m - 1, 0.5 + level / 2) * np.sqrt(m / (m - 1) * float(apart @ apart) + 1) / (n + 2)
+    half = stdtrit(m - 1, 0.5 + level / 2) * np.sqrt(m / (m - 1) * float(user_sums @ user_sums) + 1) / (n + 2)
     low, high = np.clip([middle - half, middle + half], -1, 1)
     return Estimate(value, float(low), float(high), n)
 
 
 def clustered_change(
-    a, whose_a, b, whose_b, repeats: int = 1, level: float = 0.95, bounds: tuple[float, float] = (-1.0, 1.0)
+    a, users_a, b, users_b, repeats: int = 1, level: float = 0.95, bounds: tuple[float, float] = (-1.0, 1.0)
 ) -> Estimate:
     """mean(a) − mean(b) over different trials of the same users, with an interval that covers another sample of *users*.
 
@@ -118,17 +118,17 @@ def clustered_change(
         raise ValueError(f"two rates need at least one trial each (got {len(a)} and {len(b)})")
     value, trials = float(a.mean() - b.mean()), min(len(a), len(b)) / repeats
     n = max(round(trials), 1)
-    both = np.r_[(a - a.mean()) / len(a), (b.mean() - b) / len(b)]
-    apart, sizes = _by_user(both, np.r_[np.asarray(whose_a), np.asarray(whose_b)])
+    influences = np.r_[(a - a.mean()) / len(a), (b.mean() - b) / len(b)]
+    user_sums, sizes = _by_user(influences, np.r_[np.asarray(users_a), np.asarray(users_b)])
     m = len(sizes)
     if m == 1:
         return Estimate(value, np.nan, np.nan, n)
-    half = stdtrit(m - 1, 0.5 + level / 2) * np.sqrt(m / (m - 1) * float(apart @ apart) + 1 / trials**2)
+    half = stdtrit(m - 1, 0.5 + level / 2) * np.sqrt(m / (m - 1) * float(user_sums @ user_sums) + 1 / trials**2)
     low, high = np.clip([value - half, value + half], *bounds)
     return Estimate(value, float(low), float(high), n)
 
 
-def clustered_ratio(a, b, whose, level: float = 0.95, bounds: tuple[float, float] = (-np.inf, np.inf)) -> Estimate:
+def clustered_ratio(a, b, users, level: float = 0.95, bounds: tuple[float, float] = (-np.inf, np.inf)) -> Estimate:
     """Σa / Σb over n trials of several users, with an interval that covers another sample of *users*, cut to ``bounds``.
 
     The variance is the linearised variance of a ratio (Cochran, Sampling Techniques, §6.4), with Student's quantile with m − 1
@@ -141,28 +141,28 @@ def clustered_ratio(a, b, whose, level: float = 0.95, bounds: tuple[float, float
     b = np.broadcast_to(np.asarray(b, float), a.shape)
     if not len(a):
         raise ValueError("a ratio needs at least one trial (got none)")
-    below, n = float(b.sum()), len(a)
-    if below == 0:
+    denominator, n = float(b.sum()), len(a)
+    if denominator == 0:
         return Estimate(np.nan, np.nan, np.nan, n)
-    value = float(a.sum()) / below
-    apart, sizes = _by_user(a - value * b, whose)
+    value = float(a.sum()) / denominator
+    user_sums, sizes = _by_user(a - value * b, users)
     m = len(sizes)
     if m == 1:
         return Estimate(value, np.nan, np.nan, n)
     if bounds == (0, 1) and min(value, 1 - value) < 1e-12:
-        counted = clustered_rate(np.full(n, round(value))[b != 0], np.asarray(whose)[b != 0], level)
+        counted = clustered_rate(np.full(n, round(value))[b != 0], np.asarray(users)[b != 0], level)
         return Estimate(value, counted.low, counted.high, n)
-    half = stdtrit(m - 1, 0.5 + level / 2) * np.sqrt(m / (m - 1) * float(apart @ apart)) / abs(below)
+    half = stdtrit(m - 1, 0.5 + level / 2) * np.sqrt(m / (m - 1) * float(user_sums @ user_sums)) / abs(denominator)
     low, high = np.clip([value - half, value + half], *bounds)
     return Estimate(value, float(low), float(high), n)
 
 
-def _by_user(values: np.ndarray, whose) -> tuple[np.ndarray, np.ndarray]:
+def _by_user(values: np.ndarray, users) -> tuple[np.ndarray, np.ndarray]:
     """The sum and the number of the values of each user."""
-    whose = np.asarray(whose)
-    if whose.shape != values.shape:
-        raise ValueError(f"every trial needs a user (got {len(values)} trials and {len(whose)} users' names)")
-    code = np.unique(whose, return_inverse=True)[1]
+    users = np.asarray(users)
+    if users.shape != values.shape:
+        raise ValueError(f"every trial needs a user (got {len(values)} trials and {len(users)} users' names)")
+    code = np.unique(users, return_inverse=True)[1]
     return np.bincount(code, values), np.bincount(code)
 
 
@@ -230,11 +230,11 @@ def ratio_of_means(a, b, level: float = 0.95) -> Estimate:
     return _of_means(a, b, lambda x, y: x / y, lambda x, y: (1 / y, x / y**2), level)
 
 
-def _of_means(a, b, of, slopes, level: float) -> Estimate:
+def _of_means(a, b, function, slopes, level: float) -> Estimate:
     a, b = np.asarray(a, float), np.asarray(b, float)
     if not len(a) or not len(b):
         raise ValueError(f"two means need at least one value each (got {len(a)} and {len(b)})")
-    value = float(of(a.mean(), b.mean()))
+    value = float(function(a.mean(), b.mean()))
     if len(a) == len(b) == 1:
         return Estimate(value, np.nan, np.nan, 1)
     parts = [

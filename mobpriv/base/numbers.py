@@ -14,8 +14,8 @@ from typing import Any
 
 NARROW, FIXED = "\u202f", "\u00a0"  # spaces without a line break: within a number, before its unit
 KILOMETRE = 1000  # m
-SMALL = 1e-3  # below it two digits suffice
-SMALLEST = 1e-4  # below it, in the unit shown, a number is shown as about 0
+TWO_DIGITS_BELOW = 1e-3  # below it two digits suffice
+ABOUT_0_BELOW = 1e-4  # below it, in the unit shown, a number is shown as about 0
 
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -47,9 +47,9 @@ def in_prose(value: Any, unit: str = "") -> str:
         return shown(value, unit)
     if unit in ("share", "points"):
         size = round(100 * abs(value), 9)  # rounded once: 43.49 is 43
-        whole = 1 <= size <= 99 or size >= 101 if unit == "share" else size >= 10
-        return _signed(value, f"{size:.0f}") + behind(unit) if whole else shown(value, unit)
-    if value == round(value) or not SMALLEST < abs(value) < KILOMETRE:
+        in_full = 1 <= size <= 99 or size >= 101 if unit == "share" else size >= 10
+        return _signed(value, f"{size:.0f}") + behind(unit) if in_full else shown(value, unit)
+    if value == round(value) or not ABOUT_0_BELOW < abs(value) < KILOMETRE:
         return shown(value, unit)
     return shown(float(f"{value:.2g}"), unit)
 
@@ -71,9 +71,9 @@ def _percent(value: float) -> str:
 
 def _decimal(value: float) -> str:
     size = abs(value)
-    if 0 < size < SMALLEST:
+    if 0 < size < ABOUT_0_BELOW:
         return f"≈{FIXED}0"
-    digits = 4 if size >= SMALL else 2
+    digits = 4 if size >= TWO_DIGITS_BELOW else 2
     decimals = digits - 1 - math.floor(math.log10(size)) if size and math.isfinite(size) else 0
     text = f"{size:,.{max(decimals, 0)}f}"
     return _signed(value, text.rstrip("0").rstrip(".") if "." in text else text)
@@ -90,7 +90,7 @@ def constant(value: float | str, unit: str) -> str:
     if isinstance(value, str):
         return _bound(value, unit)
     exact = (100 if unit in ("share", "points") else 1) * Decimal(repr(value))
-    if 0 < abs(exact) < Decimal(repr(SMALLEST)):
+    if 0 < abs(exact) < Decimal(repr(ABOUT_0_BELOW)):
         sign, digits, _ = exact.normalize().as_tuple()
         size = "".join(map(str, digits))
         factor = f"{size[0]}.{size[1:]}".rstrip(".")
@@ -109,9 +109,9 @@ def _bound(text: str, unit: str) -> str:
     """A text unchanged; an infinite number or a printed bound ("< 0.1") in words."""
     if text in ("infinite", "-infinite"):
         return "∞" if text == "infinite" else "−∞"
-    found = re.fullmatch(r"([<>]=?)\s*(-?[\d.]+)", text)
+    match = re.fullmatch(r"([<>]=?)\s*(-?[\d.]+)", text)
     says = {"<": "below", "<=": "at most", ">": "above", ">=": "at least"}
-    return f"{says[found[1]]} {constant(float(found[2]), unit)}" if found else text
+    return f"{says[match[1]]} {constant(float(match[2]), unit)}" if match else text
 
 
 def counted(number: int, one: str, several: str = "") -> str:
@@ -124,8 +124,8 @@ def extent(low: Any, high: Any, unit: str = "", form: Callable[[Any, str], str] 
     if any(end is None or end != end for end in (low, high)):  # only NaN differs from itself
         return ""
     first, second = form(low, unit), form(high, unit)
-    digits, _, named = first.rpartition(FIXED)
-    return f"{digits if unit and second.endswith(FIXED + named) else first} to {second}"
+    digits, _, suffix = first.rpartition(FIXED)
+    return f"{digits if unit and second.endswith(FIXED + suffix) else first} to {second}"
 
 
 def beside(interval: str, n: int | None = None, counted: bool = True) -> tuple[str, ...]:

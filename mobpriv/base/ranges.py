@@ -10,14 +10,14 @@ from numbers import Integral, Real
 import numpy as np
 
 # no length on Earth, time or rate exceeds these; within them squares and reciprocals stay finite
-_LEAST, _MOST = 1e-100, 1e100
+_SMALLEST, _LARGEST = 1e-100, 1e100
 
 
-def positive(name: str, value, unit: str = "", least: float = _LEAST, hint: str = "") -> float:
+def positive(name: str, value, unit: str = "", least: float = _SMALLEST, hint: str = "") -> float:
     """A finite number above 0, at least ``least``; the message contains ``unit`` and ``hint``."""
     number = _number(value)
-    if not least <= number <= _MOST:
-        floor = f", at least {least}" if least > _LEAST else ""
+    if not least <= number <= _LARGEST:
+        floor = f", at least {least}" if least > _SMALLEST else ""
         raise ValueError(f"{name} must be positive{_in(unit)}{floor}{hint} (got {_shown(value)})")
     return number
 
@@ -25,7 +25,7 @@ def positive(name: str, value, unit: str = "", least: float = _LEAST, hint: str 
 def not_negative(name: str, value, unit: str = "", hint: str = "") -> float:
     """A finite number, 0 or above."""
     number = _number(value)
-    if not 0 <= number <= _MOST:
+    if not 0 <= number <= _LARGEST:
         raise ValueError(f"{name} must not be negative{_in(unit)}{hint} (got {_shown(value)})")
     return number
 
@@ -38,10 +38,10 @@ def between(name: str, value, low: float, high: float, rule: str) -> float:
     return number
 
 
-def whole(name: str, value, least: int, most: float = _MOST, rule: str = "") -> int:
-    """A whole number in least … most (2.0 is accepted); ``rule`` replaces the text "at least ``least``" of the message."""
+def whole(name: str, value, least: int, greatest: float = _LARGEST, rule: str = "") -> int:
+    """A whole number in least … greatest (2.0 is accepted); ``rule`` replaces the text "at least ``least``" of the message."""
     number = _number(value)
-    if not (least <= number <= most and number == int(number)):
+    if not (least <= number <= greatest and number == int(number)):
         raise ValueError(f"{name} {rule or f'must be a whole number, at least {least}'} (got {_shown(value)})")
     return int(value)
 
@@ -50,13 +50,13 @@ def levels(name: str, values, also: tuple[float, ...] = ()) -> list[float]:
     """Two or more numbers in rising order, including ``also``. Their first six digits must differ, because results are
     stored by them.
     """
-    found = sorted({*also, *map(float, values)})
-    if len(found) < 2:
+    numbers = sorted({*also, *map(float, values)})
+    if len(numbers) < 2:
         raise ValueError(f"{name} must hold two or more different numbers (got {_shown(values)})")
-    for one, other in pairwise(found):
+    for one, other in pairwise(numbers):
         if f"{one:g}" == f"{other:g}":
             raise ValueError(f"{name} must differ in their first six digits (got {one} and {other})")
-    return found
+    return numbers
 
 
 def one_of(name: str, value, choices) -> str:

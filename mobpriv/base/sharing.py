@@ -12,7 +12,7 @@ import numpy as np
 from mobpriv.base.processes import environment, temporary_folder
 
 FOLDER = "MOBPRIV_COMPUTED"  # environment variable: the folder of results that the processes of one build share
-_spared = [0.0]  # seconds of computation saved by this process
+_saved_seconds = [0.0]  # seconds of computation saved by this process
 
 
 @contextmanager
@@ -38,9 +38,9 @@ def once(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
     def shared(*arguments):
         file = Path(folder) / f"{digest((function.__module__, function.__qualname__, arguments))}.npz"
         if file.exists():
-            with np.load(file) as found:
-                _spared[0] += float(found["seconds"])
-                return found["value"]
+            with np.load(file) as stored:
+                _saved_seconds[0] += float(stored["seconds"])
+                return stored["value"]
         begun = time.perf_counter()
         value = function(*arguments)
         part = file.with_suffix(f".{os.getpid()}.part")
@@ -53,6 +53,6 @@ def once(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
     return shared
 
 
-def spared() -> float:
+def saved_seconds() -> float:
     """Seconds of computation that sharing saved this process."""
-    return _spared[0]
+    return _saved_seconds[0]

@@ -57,10 +57,10 @@ def within(value: Any, allowed: str) -> bool:
         return _is_zone(value)
     if allowed == "a place":
         return _is_place(value)
-    found = _BOUNDS.fullmatch(allowed)
-    if not found:
+    bounds = _BOUNDS.fullmatch(allowed)
+    if not bounds:
         return True
-    rules = zip(found.groups()[::2], found.groups()[1::2], strict=True)
+    rules = zip(bounds.groups()[::2], bounds.groups()[1::2], strict=True)
     return all(_HOLDS[rule](value, float(bound)) for rule, bound in rules if rule)
 
 

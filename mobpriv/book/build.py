@@ -44,7 +44,7 @@ class BuildFailed(Exception):
 
 
 @contextmanager
-def alone(root: Path) -> Iterator[None]:
+def build_lock(root: Path) -> Iterator[None]:
     """Lock a project's folder: two builds at once would overwrite each other's pages."""
     (root / "book" / "_generated").mkdir(parents=True, exist_ok=True)
     lock = FileLock(root / "book" / "_generated" / ".lock", timeout=0)
@@ -71,7 +71,7 @@ def build(root: Path = ROOT, workers: int = 2, quick: bool = False, render: bool
             "\n".join(missing + [f"book/_toc.yml names notebooks/{n}, which is not there" for n in listed - set(names)])
         )
     embedded = {name: notebooks.parameters(name, root)["dataset"].default for name in names}
-    with alone(root):
+    with build_lock(root):
         for run in runs.read(root).embedded:
             run_all([_embedded_job(name, run, quick, root) for name in names if embedded[name] == run], run, workers)
         write_pages(embedded, root)
@@ -96,7 +96,7 @@ def _contents(root: Path) -> dict[str, list[str]]:
     chapters = {}
     for entry in yaml_files.content(root / "book" / "_toc.yml")["chapters"]:
         chapters.setdefault(entry.get("title", "The book"), []).extend(files(entry))
-    return {title: [*of, *_supplement(of[0], chapters)] for title, of in chapters.items() if title != SUPPLEMENT}
+    return {title: [*paths, *_supplement(paths[0], chapters)] for title, paths in chapters.items() if title != SUPPLEMENT}
 
 
 SUPPLEMENT = "Supplement"  # the last chapter: further pages of all other chapters
@@ -106,10 +106,12 @@ def _supplement(chapter: str, chapters: dict[str, list[str]]) -> list[str]:
     return [file for file in chapters.get(SUPPLEMENT, ()) if Path(file).stem.startswith(f"{chapter}_")]
 
 
-def _off_the_way(root: Path) -> set[str]:
+def _supplement_notebooks(root: Path) -> set[str]:
     """The notebooks of the supplement."""
     entries = yaml_files.content(root / "book" / "_toc.yml")["chapters"]
-    return {Path(one["file"]).stem for entry in entries if entry.get("title") == SUPPLEMENT for one in entry["sections"]}
+    return {
+        Path(section["file"]).stem for entry in entries if entry.get("title") == SUPPLEMENT for section in entry["sections"]
+    }
 
 
 def _notebooks(files: list[str]) -> list[str]:
@@ -118,14 +120,14 @@ def _notebooks(files: list[str]) -> list[str]:
 
 def real(folder: Path, only: list[str], workers: int = 1, root: Path = ROOT) -> None:
     """Run notebooks on the real data in ``folder``; ``only``: these notebooks, [] for all."""
-    wanted = [run for run in runs.read(root).runs.values() if run.file]
-    found = {run.name: sorted(folder.glob(run.file)) for run in wanted}
-    if not any(found.values()):
-        raise FileNotFoundError(f"{folder} has no file for the runs: {', '.join(run.file for run in wanted)}")
-    with alone(root):
-        for run in wanted:
-            names = [name for name in run.notebooks if found[run.name] and (not only or name in only)]
-            run_all([_real_job(name, run, found[run.name][0].resolve(), root) for name in names], run.name, workers)
+    real_runs = [run for run in runs.read(root).runs.values() if run.file]
+    data_files = {run.name: sorted(folder.glob(run.file)) for run in real_runs}
+    if not any(data_files.values()):
+        raise FileNotFoundError(f"{folder} has no file for the runs: {', '.join(run.file for run in real_runs)}")
+    with build_lock(root):
+        for run in real_runs:
+            names = [name for name in run.notebooks if data_files[run.name] and (not only or name in only)]
+            run_all([_real_job(name, run, data_files[run.name][0].resolve(), root) for name in names], run.name, workers)
 
 
 class Job(NamedTuple):
@@ -170,7 +172,7 @@ def given_to(run: runs.Run, name: str, root: Path) -> dict:
 def code_hash(run: runs.Run, name: str, root: Path) -> str:
     """The code hash of a run with today's code."""
     defaults = {p.name: p.default for p in notebooks.parameters(name, root).values()}
-    given = notebooks.checked(name, given_to(run, name, root), root)
+    given = notebooks.checked_parameters(name, given_to(run, name, root), root)
     return dependencies.code_hash(root / "notebooks" / f"{name}.ipynb", {**defaults, **given}, root)
 
 
@@ -180,20 +182,20 @@ def _executed(root: Path, run: str, name: str) -> Path:
 
 def _shown_beside(path: Path, root: Path) -> list[str]:
     """Fingerprints of the published results, printed numbers, titles and labels that a page shows."""
-    read, registry = dependencies.reads(path), runs.read(root)
-    if not read:
+    read_notebooks, registry = dependencies.reads(path), runs.read(root)
+    if not read_notebooks:
         return []
     entries = claims.read(root / "book" / "claims", claims.Claim)
-    names = {entry.notebook for entry in entries} | read if "*" in read else read
+    names = {entry.notebook for entry in entries} | read_notebooks if "*" in read_notebooks else read_notebooks
     files = sorted(file for name in names - {"*"} for file in (root / "book" / "results").glob(f"*/{name}.json"))
     printed = [claims.printed(entries, name, data_set) for name in sorted(names) for data_set in registry.data_sets]
-    beside = {file.parent.name for file in files}
-    titles = [run.title for run in registry.runs.values() if run.synthetic or run.name in beside]
-    called = quantities.read(root, registry.runs)
-    words = [[(form.pattern, *rest) for form, *rest in called.patterns.get(name, ())] for name in sorted(names)]
+    runs_shown = {file.parent.name for file in files}
+    titles = [run.title for run in registry.runs.values() if run.synthetic or run.name in runs_shown]
+    labels = quantities.read(root, registry.runs)
+    words = [[(pattern.pattern, *rest) for pattern, *rest in labels.patterns.get(name, ())] for name in sorted(names)]
     return [
         *(f"{file.parent.name} {json.dumps(provenance.read_record(file)['results'])}" for file in files),
-        json.dumps([printed, titles, words, called.parts], sort_keys=True),
+        json.dumps([printed, titles, words, labels.parts], sort_keys=True),
     ]
 
 
@@ -206,8 +208,8 @@ def run_all(jobs: list[Job], run: str, workers: int) -> None:
         highlight=False,
     )
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    progress, several = Progress(*columns, console=console), max(1, min(workers, len(pending)))
-    with progress, sharing.sharing(), processes.pool(several) as pool:
+    progress, processes_used = Progress(*columns, console=console), max(1, min(workers, len(pending)))
+    with progress, sharing.sharing(), processes.pool(processes_used) as pool:
         task = progress.add_task("notebooks", total=len(pending))
         futures = {pool.submit(_run_one, job, workers): job.notebook.stem for job in pending}
         for future in as_completed(futures):
@@ -235,13 +237,13 @@ def _unchanged(job: Job) -> bool:
 def _run_one(job: Job, workers: int) -> float:
     path, parameters, output, results, root, key = job
     processes.ends_with_parent(os.environ[sharing.FOLDER])  # a killed parent cannot remove the folder
-    with _several() if workers > 1 else nullcontext():
+    with _one_thread_each() if workers > 1 else nullcontext():
         record = running.run(path, parameters, output=output, results=results, root=root, key=key)
     return record["provenance"]["seconds"]
 
 
 @contextmanager
-def _several() -> Iterator[None]:
+def _one_thread_each() -> Iterator[None]:
     """Limit each notebook to one thread, because several run at once."""
     from mobpriv.book import warm_kernels  # half a second of imports
 
@@ -261,17 +263,17 @@ def all_records(root: Path) -> dict[str, dict[str, dict]]:
 
 def stale_results(records: dict[str, dict[str, dict]], root: Path) -> set[tuple[str, str]]:
     """(run, notebook) of the results on real data whose code has changed since the run."""
-    found = set()
+    stale = set()
     for run in runs.read(root).runs.values():
         for name, record in records[run.name].items() if run.file else ():
             if (root / "notebooks" / f"{name}.ipynb").is_file() and record["provenance"].get("code_hash") != code_hash(
                 run, name, root
             ):
-                found.add((run.name, name))
-    return found
+                stale.add((run.name, name))
+    return stale
 
 
-class Judged(NamedTuple):
+class Evaluation(NamedTuple):
     """All results and their evaluation by the ledger."""
 
     registry: runs.Registry
@@ -284,39 +286,41 @@ class Judged(NamedTuple):
     elsewhere: dict[str, str]  # erratum -> sentences on its test on other data
     names: quantities.Names
     stale: set[tuple[str, str]]  # (run, notebook)
-    rough: set[str]  # quick runs
+    quick_runs: set[str]  # quick runs
 
-    def of(self, notebook: str, own: str) -> dict[str, dict]:
-        """The records of a notebook: run -> record, the embedded run ``own`` first."""
-        return {run: self.records[run][notebook] for run in (own, *self.records) if notebook in self.records[run]}
+    def of(self, notebook: str, embedded_run: str) -> dict[str, dict]:
+        """The records of a notebook: run -> record, the embedded run ``embedded_run`` first."""
+        return {run: self.records[run][notebook] for run in (embedded_run, *self.records) if notebook in self.records[run]}
 
 
-def judged(root: Path) -> Judged:
+def evaluation(root: Path) -> Evaluation:
     """Evaluate the ledger and the errata; LedgerError if an entry cannot be tested or does not hold."""
     registry, records, folder = runs.read(root), all_records(root), root / "book" / "claims"
     results = {run: {name: record["results"] for name, record in entries.items()} for run, entries in records.items()}
-    rough = {run for run in registry.embedded if any(r["provenance"]["parameters"].get("quick") for r in records[run].values())}
+    quick_runs = {
+        run for run in registry.embedded if any(r["provenance"]["parameters"].get("quick") for r in records[run].values())
+    }
     names, errata = quantities.read(root, registry.runs), claims.read(root / "book" / "errata", claims.Erratum)
     stale = stale_results(records, root)
-    found = verdicts.evaluate(claims.read(folder, claims.Claim), results, registry, names, rough, stale)
-    elsewhere = verdicts.check_errata(errata, results, registry, rough)
+    all_verdicts = verdicts.evaluate(claims.read(folder, claims.Claim), results, registry, names, quick_runs, stale)
+    elsewhere = verdicts.check_errata(errata, results, registry, quick_runs)
     findings = claims.findings(folder)
 
-    def told(of: list[claims.Finding], kind: str) -> dict[str, list[str]]:
-        return verdicts.told(of, results, registry, names, rough, kind)
+    def finding_texts(selected: list[claims.Finding], kind: str) -> dict[str, list[str]]:
+        return verdicts.finding_texts(selected, results, registry, names, quick_runs, kind)
 
     answers = [finding for finding in findings if finding.answer]
-    matters = told([a._replace(says=a.matters) for a in answers if a.matters], verdicts.BRIEF)
+    matters = finding_texts([a._replace(says=a.matters) for a in answers if a.matters], verdicts.BRIEF)
     answered = {
         notebook: openings.Answer(says, " ".join(matters.get(notebook, ())))
-        for notebook, (says,) in told(answers, verdicts.ANSWER).items()
+        for notebook, (says,) in finding_texts(answers, verdicts.ANSWER).items()
     }
-    others = told([finding for finding in findings if not finding.answer], verdicts.FINDING)
+    others = finding_texts([finding for finding in findings if not finding.answer], verdicts.FINDING)
     chosen = [finding._replace(says=finding.landing) for finding in findings if finding.landing]
     landing = dict.fromkeys((finding.notebook for finding in chosen), "") | {
-        notebook: " ".join(of) for notebook, of in told(chosen, verdicts.BRIEF).items()
+        notebook: " ".join(sentences) for notebook, sentences in finding_texts(chosen, verdicts.BRIEF).items()
     }
-    return Judged(registry, records, found, answered, others, landing, errata, elsewhere, names, stale, rough)
+    return Evaluation(registry, records, all_verdicts, answered, others, landing, errata, elsewhere, names, stale, quick_runs)
 
 
 def write_pages(embedded: dict[str, str], root: Path) -> None:
@@ -324,7 +328,7 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
 
     ``embedded``: notebook -> run on its embedded data.
     """
-    book, contents, generated = judged(root), _contents(root), root / "book" / "_generated"
+    book, contents, generated = evaluation(root), _contents(root), root / "book" / "_generated"
     shutil.rmtree(generated / "downloads", ignore_errors=True)
     for old in (root / "book" / "notebooks").glob("*.ipynb"):
         if old.stem not in embedded:
@@ -332,24 +336,32 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
     for letter, files in zip(_letters(contents), contents.values(), strict=True):
         numbers = count(1)  # figures of our own are numbered by part: R1, R2, … in Re-identification
         for name in _notebooks(files):
-            page = _page(book, name, embedded[name], root, lambda of=numbers, part=letter: f"{part}{next(of)}")
+            page = _page(book, name, embedded[name], root, lambda counter=numbers, part=letter: f"{part}{next(counter)}")
             _write_if_changed(root / "book" / "notebooks" / f"{name}.ipynb", nbformat.writes(page) + "\n")
             _write_downloads(book, name, embedded[name], root)
     titles = {name: notebooks.title(name, root) for name in embedded}
     chapters = {caption: {name: titles[name] for name in _notebooks(files)} for caption, files in contents.items()}
-    off_the_way = _off_the_way(root)
+    supplementary = _supplement_notebooks(root)
     paths, supplement = {}, []
     for (caption, (setting, *_)), chapter in zip(contents.items(), chapters.values(), strict=True):
-        own, more = ({name: text for name, text in chapter.items() if (name in off_the_way) is off} for off in (False, True))
+        main_pages, further_pages = (
+            {name: text for name, text in chapter.items() if (name in supplementary) is off} for off in (False, True)
+        )
         if chapter:
-            paths[f"path_{setting}"] = openings.path(own, book.verdicts, book.answers, more)
-        if more:
-            supplement += [f"## {caption}", "", openings.listed(more, book.answers)]
-    of_papers = {paper: [v for v in book.verdicts if v.claim.paper == paper] for paper in sums.per_paper(book.verdicts)}
+            paths[f"path_{setting}"] = openings.path(main_pages, book.verdicts, book.answers, further_pages)
+        if further_pages:
+            supplement += [f"## {caption}", "", openings.listed(further_pages, book.answers)]
+    by_paper = {paper: [v for v in book.verdicts if v.claim.paper == paper] for paper in sums.per_paper(book.verdicts)}
     for name, text in {
         **paths,
-        **{ledger.page_of(paper): ledger.ledger_page(of, book.registry, chapters) for paper, of in of_papers.items()},
-        **{f"score_{paper}": pages.score_page(of, book.registry, book.rough) for paper, of in of_papers.items()},
+        **{
+            ledger.page_of(paper): ledger.ledger_page(paper_verdicts, book.registry, chapters)
+            for paper, paper_verdicts in by_paper.items()
+        },
+        **{
+            f"score_{paper}": pages.score_page(paper_verdicts, book.registry, book.quick_runs)
+            for paper, paper_verdicts in by_paper.items()
+        },
         **{f"figures_{chapter}": text for chapter, text in _by_figure(book, titles, root).items()},
         "supplement": "\n".join(supplement),
         "ids": ledger.ids_page(book.registry, [verdict.claim for verdict in book.verdicts]),
@@ -372,47 +384,47 @@ def write_pages(embedded: dict[str, str], root: Path) -> None:
         )
 
 
-def _by_figure(book: Judged, titles: dict[str, str], root: Path) -> dict[str, str]:
+def _by_figure(book: Evaluation, titles: dict[str, str], root: Path) -> dict[str, str]:
     """Chapter -> list of its paper's figures; for a chapter of the thesis, the figures with its number."""
-    found = {}
+    figure_lists = {}
     for chapter, drawn in claims.drawings(root / "book" / "claims").items():
-        of = [verdict for verdict in book.verdicts if verdict.claim.notebook.startswith(f"{chapter}_")]
+        chapter_verdicts = [verdict for verdict in book.verdicts if verdict.claim.notebook.startswith(f"{chapter}_")]
         _, _, number = chapter.partition("_")
-        found[chapter] = sums.by_figure(of, titles, drawn, f"{number}." if number else "")
-    return found
+        figure_lists[chapter] = sums.by_figure(chapter_verdicts, titles, drawn, f"{number}." if number else "")
+    return figure_lists
 
 
 def _letters(captions: Iterable[str]) -> list[str]:
     """A letter for each part of the book: the first letter of its caption not used before, else of the alphabet."""
     taken = []
     for caption in captions:
-        of = [*filter(str.isalpha, caption.upper()), *ascii_uppercase]
-        taken.append(next(letter for letter in of if letter not in taken))
+        candidates = [*filter(str.isalpha, caption.upper()), *ascii_uppercase]
+        taken.append(next(letter for letter in candidates if letter not in taken))
     return taken
 
 
-def _page(book: Judged, name: str, own: str, root: Path, number: Callable[[], str]) -> nbformat.NotebookNode:
-    """The page of a notebook run on its embedded data, run ``own``; ``number``: gives the next number for a figure."""
-    records = book.of(name, own)
-    data = own in records and records[own]["provenance"]["data"]
-    here = [verdict for verdict in book.verdicts if verdict.claim.notebook == name]
+def _page(book: Evaluation, name: str, embedded_run: str, root: Path, number: Callable[[], str]) -> nbformat.NotebookNode:
+    """The page of a notebook run on its embedded data, run ``embedded_run``; ``number``: gives the next number for a figure."""
+    records = book.of(name, embedded_run)
+    data = embedded_run in records and records[embedded_run]["provenance"]["data"]
+    page_verdicts = [verdict for verdict in book.verdicts if verdict.claim.notebook == name]
     errata = [erratum for erratum in book.errata if erratum.notebook == name]
-    opening = openings.opening(here, book.answers.get(name), book.registry)
-    cards = ledger.verdicts_in_words(here, book.registry) if here else ""
-    below = openings.closing(name, cards, book.findings.get(name, ()), errata, records.get(own))
+    opening = openings.opening(page_verdicts, book.answers.get(name), book.registry)
+    cards = ledger.verdicts_in_words(page_verdicts, book.registry) if page_verdicts else ""
+    below = openings.closing(name, cards, book.findings.get(name, ()), errata, records.get(embedded_run))
     stale = [run for run in records if (run, name) in book.stale]
     opening = "\n\n".join(filter(None, [opening, pages.OLDER_CODE if stale else ""]))
     foot = pages.footer(name, records, book.registry, stale)
-    executed = nbformat.read(_executed(root, own, name), as_version=4)
-    made_up = book.registry.title(own) if data and data["synthetic"] else ""
-    return notebook_pages.page(executed, opening, [("below", below), ("provenance", foot)], number, made_up)
+    executed = nbformat.read(_executed(root, embedded_run, name), as_version=4)
+    synthetic_title = book.registry.title(embedded_run) if data and data["synthetic"] else ""
+    return notebook_pages.page(executed, opening, [("below", below), ("provenance", foot)], number, synthetic_title)
 
 
-def _write_downloads(book: Judged, name: str, own: str, root: Path) -> None:
+def _write_downloads(book: Evaluation, name: str, embedded_run: str, root: Path) -> None:
     """Write the downloads: source, executed notebook, the record of each run, a table of all numbers."""
-    downloads, records = root / "book" / "_generated" / "downloads", book.of(name, own)
+    downloads, records = root / "book" / "_generated" / "downloads", book.of(name, embedded_run)
     _copy(root / "notebooks" / f"{name}.ipynb", downloads / "source" / f"{name}.ipynb")
-    _copy(_executed(root, own, name), downloads / "executed" / f"{name}.ipynb")
+    _copy(_executed(root, embedded_run, name), downloads / "executed" / f"{name}.ipynb")
     for run, record in records.items():
         provenance.write_atomically(downloads / run / f"{name}.json", json.dumps(record, indent=1, ensure_ascii=False) + "\n")
     provenance.write_atomically(downloads / "numbers" / f"{name}.csv", pages.numbers(name, records, book.names, book.registry))

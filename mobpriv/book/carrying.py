@@ -48,13 +48,13 @@ def carry(before: Path, root: Path = ROOT) -> Carried:
     if provenance.commit(root).endswith("changes"):
         raise ValueError(f"{root.name} has changes that are not committed: commit them, build the book, then carry over")
     registry, records = runs.read(root), build.all_records(root)
-    stale_before = {tuple(pair) for pair in _there(before, _STALE)}
-    found = Carried([], {})
+    stale_before = {tuple(pair) for pair in _run_in(before, _STALE)}
+    carried = Carried([], {})
     for run, name in sorted(build.stale_results(records, root)):
-        of = (run, name)
-        reason = "it was stale before" if of in stale_before else _differs(registry, run, name, before, root)
+        result = (run, name)
+        reason = "it was stale before" if result in stale_before else _differs(registry, run, name, before, root)
         if reason:
-            found.kept_stale[of] = reason
+            carried.kept_stale[result] = reason
             continue
         record = records[run][name]
         record["provenance"] |= {
@@ -63,8 +63,8 @@ def carry(before: Path, root: Path = ROOT) -> Carried:
         }
         path = root / "book" / "results" / run / f"{name}.json"
         provenance.write_atomically(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
-        found.results.append(of)
-    return found
+        carried.results.append(result)
+    return carried
 
 
 def _differs(registry: runs.Registry, run: str, name: str, before: Path, root: Path) -> str:
@@ -75,24 +75,26 @@ def _differs(registry: runs.Registry, run: str, name: str, before: Path, root: P
     reading = build.given_to(registry.runs[run], name, root).get("reading")
     if reading is not None and reading != notebooks.parameters(name, root)["reading"].default:
         given = json.dumps([name, {"reading": reading, "quick": True}])
-        same = _there(before, _QUICK, given) == _there(root, _QUICK, given)
+        same = _run_in(before, _QUICK, given) == _run_in(root, _QUICK, given)
         return "" if same else f"a quick run of the variant {reading!r} gives other numbers on the embedded data"
-    embedded = [Path("book", "_generated", "results", own, f"{name}.json") for own in registry.embedded]
+    embedded = [Path("book", "_generated", "results", embedded_run, f"{name}.json") for embedded_run in registry.embedded]
     pairs = [(provenance.read_record(before / path), provenance.read_record(root / path)) for path in embedded]
     pairs = [pair for pair in pairs if any(pair)]
     if not pairs or not all(map(all, pairs)):
         return "its notebook has no embedded results in both: make book there"
-    alike = all(
+    equal = all(
         one["results"] == other["results"] and one["provenance"]["parameters"] == other["provenance"]["parameters"]
         for one, other in pairs
     )
-    return "" if alike else "its notebook gives other numbers on the embedded data"
+    return "" if equal else "its notebook gives other numbers on the embedded data"
 
 
-def _there(checkout: Path, program: str, *arguments: str):
+def _run_in(checkout: Path, program: str, *arguments: str):
     """Run a program with the package of a checkout and return what it prints as JSON."""
-    there = {**os.environ, **running.ONE_THREAD, "PYTHONPATH": str(checkout.resolve())}
-    done = subprocess.run([sys.executable, "-c", program, *arguments], cwd=checkout, env=there, capture_output=True, text=True)
-    if done.returncode:
-        raise ValueError(f"{checkout.name} cannot run the comparison: {done.stderr.strip().splitlines()[-1]}")
-    return json.loads(done.stdout.splitlines()[-1])
+    variables = {**os.environ, **running.ONE_THREAD, "PYTHONPATH": str(checkout.resolve())}
+    completed = subprocess.run(
+        [sys.executable, "-c", program, *arguments], cwd=checkout, env=variables, capture_output=True, text=True
+    )
+    if completed.returncode:
+        raise ValueError(f"{checkout.name} cannot run the comparison: {completed.stderr.strip().splitlines()[-1]}")
+    return json.loads(completed.stdout.splitlines()[-1])

@@ -65,11 +65,11 @@ from typing import Any, NamedTuple
 from mobpriv.book import yaml_files
 from mobpriv.book.expressions import plain_name
 
-LONGEST = 35  # words of an answer
+MAX_ANSWER_WORDS = 35  # words of an answer
 FILE_DEFAULTS = ("datasets", "stated_for", "of_means")  # keys allowed at the top of a ledger file
 AGREES, DIRECTION, UNDECIDED, DISAGREES = "agrees", "agrees in direction", "inconclusive", "disagrees"
 BY_DEFINITION, IMPOSSIBLE, NOT_COMPARABLE = "holds by construction", "cannot hold", "not comparable"
-KINDS = (AGREES, DIRECTION, UNDECIDED, DISAGREES)  # counted in the score
+SCORED_VERDICTS = (AGREES, DIRECTION, UNDECIDED, DISAGREES)  # counted in the score
 EFFECTS = {
     "none": "nothing",
     "notation": "the notation",
@@ -209,9 +209,9 @@ def findings(folder: Path) -> list[Finding]:
     answered = Counter(entry.notebook for entry in entries if entry.answer)
     faults += [f"{notebook} has {n} answers: a page opens with one" for notebook, n in answered.items() if n > 1]
     faults += [
-        f"answer of {entry.notebook}: {words} words, at most {LONGEST}"
+        f"answer of {entry.notebook}: {words} words, at most {MAX_ANSWER_WORDS}"
         for entry in entries
-        if entry.answer and (words := len(re.sub(r"\{[^{}]*\}", "1", entry.says).split())) > LONGEST
+        if entry.answer and (words := len(re.sub(r"\{[^{}]*\}", "1", entry.says).split())) > MAX_ANSWER_WORDS
     ]
     if faults:
         raise LedgerError(faults)
@@ -238,16 +238,16 @@ def _list(explanations: Any) -> list:
 
 
 def _explanation(entry: Any) -> Explanation:
-    kinds = (*KINDS, BY_DEFINITION)
+    kinds = (*SCORED_VERDICTS, BY_DEFINITION)
     if not isinstance(entry, dict) or not {"runs", "why"} <= set(entry) <= {"runs", "why", "of"}:
         raise ValueError("an explanation needs runs and why, and may have of")
     if not isinstance(entry["runs"], list) or not entry["runs"] or not str(entry["why"]).strip():
         raise ValueError("an explanation needs a list of runs and a text")
-    of = entry.get("of", DISAGREES)
-    of = tuple(of) if isinstance(of, list) else (of,)
-    if not of or not {*of} <= {*kinds}:
+    verdicts = entry.get("of", DISAGREES)
+    verdicts = tuple(verdicts) if isinstance(verdicts, list) else (verdicts,)
+    if not verdicts or not {*verdicts} <= {*kinds}:
         raise ValueError(f"an explanation is of one of {', '.join(kinds)}, or a list of them (got {entry['of']!r})")
-    return Explanation(tuple(entry["runs"]), entry["why"], of)
+    return Explanation(tuple(entry["runs"]), entry["why"], verdicts)
 
 
 def _listed(word: str, names: list[str]) -> str:
@@ -273,8 +273,12 @@ def _malformed(claim: Claim) -> list[str]:
         faults.append("a printed number needs a tolerance")
     if claim.tolerance is not None and not claim.why:
         faults.append("a tolerance needs its reason (why)")
-    twice = [(run, kind) for entry in claim.explanations for run in entry.runs for kind in entry.of]
-    faults += [f"{run} has two explanations of {of!r}" for run, of in dict.fromkeys(twice) if twice.count((run, of)) > 1]
+    explained = [(run, kind) for entry in claim.explanations for run in entry.runs for kind in entry.of]
+    faults += [
+        f"{run} has two explanations of {verdict!r}"
+        for run, verdict in dict.fromkeys(explained)
+        if explained.count((run, verdict)) > 1
+    ]
     return faults
 
 
@@ -286,5 +290,5 @@ def printed(claims: list[Claim], notebook: str, data_set: str) -> dict[str, floa
     """The numbers that papers print for a notebook's quantities on a data set."""
     cells = [cell for claim in claims if claim.notebook == notebook for cell in claim.cells.items()]
     # another claim may use the same quantity without a printed number for this data set
-    of = [(plain_name(quantity), cell.get(data_set)) for quantity, cell in cells if quantity and isinstance(cell, dict)]
-    return {name: value for name, value in of if name and isinstance(value, int | float)}
+    pairs = [(plain_name(quantity), cell.get(data_set)) for quantity, cell in cells if quantity and isinstance(cell, dict)]
+    return {name: value for name, value in pairs if name and isinstance(value, int | float)}

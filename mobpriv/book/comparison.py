@@ -14,7 +14,7 @@ from mobpriv.book.expressions import NUMBER
 from mobpriv.book.results import ROOT, plain, published
 from mobpriv.book.tables import Cell, Table, cell
 
-OWN = "this run"
+THIS_RUN = "this run"
 
 
 class Shown(NamedTuple):
@@ -34,8 +34,8 @@ class Shown(NamedTuple):
 
     def value(self, name: str) -> float:
         """The value of a result."""
-        found = self.results[name]
-        return found["value"] if isinstance(found, dict) else found
+        result = self.results[name]
+        return result["value"] if isinstance(result, dict) else result
 
     def rows(self, names: str, **levels: Iterable) -> pd.DataFrame:
         """The results of a family, ``"rate.{mechanism}.{users}"``, as a table with a column per part, then value, low, high, n.
@@ -43,11 +43,11 @@ class Shown(NamedTuple):
         ``levels``: the values of a part to show, in this order; values that the run does not have are left out.
         """
         pattern = quantities.pattern(names)
-        found = [(pattern.fullmatch(name), value) for name, value in self.results.items()]
+        matches = [(pattern.fullmatch(name), value) for name, value in self.results.items()]
         rows = [
             {key: _number(part) for key, part in match.groupdict().items()}
             | (value if isinstance(value, dict) else {"value": value})
-            for match, value in found
+            for match, value in matches
             if match
         ]
         table = pd.DataFrame(rows, columns=[*pattern.groupindex, "value", "low", "high", "n"])
@@ -85,10 +85,10 @@ class Compared:
 
     def data_sets(self) -> dict[str, list[Shown]]:
         """Title of a data set -> its runs, one for each variant, the variant as described first."""
-        found = {}
+        by_title = {}
         for run in self.runs:
-            found.setdefault(run.data_set, []).append(run)
-        return {title: sorted(of, key=lambda run: run.reading != "text") for title, of in found.items()}
+            by_title.setdefault(run.data_set, []).append(run)
+        return {title: sorted(same_data, key=lambda run: run.reading != "text") for title, same_data in by_title.items()}
 
     def having(self, names: str) -> list[Shown]:
         """The runs with results of these names, ``"rate.{mechanism}"``; older published runs may lack them."""
@@ -97,8 +97,8 @@ class Compared:
 
     def lacking(self, names: str) -> str:
         """A sentence for the caption that names the runs without such results; "" if there are none."""
-        there = self.having(names)
-        titles = [run.title for run in self.runs if run not in there]
+        drawn = self.having(names)
+        titles = [run.title for run in self.runs if run not in drawn]
         verb, whom = ("is", "it") if len(titles) == 1 else ("are", "them")
         return f" {' and '.join(titles)} {verb} not drawn, because the book has no such results for {whom}." if titles else ""
 
@@ -124,44 +124,49 @@ class Compared:
         "(%)" means a share.
         """
         runs = self.data_sets()
-        counts = {title: [self._count(run, rows) for run in of] for title, of in runs.items()}
+        counts = {title: [self._count(run, rows) for run in shown_runs] for title, shown_runs in runs.items()}
         body = {
-            text.removesuffix(" (%)"): [self._cell(of, name, text, not counts[title][0]) for title, of in runs.items()]
+            text.removesuffix(" (%)"): [
+                self._cell(shown_runs, name, text, not counts[title][0]) for title, shown_runs in runs.items()
+            ]
             for name, text in rows.items()
         }
-        return Table([_with_count(title, of, counts[title]) for title, of in runs.items()], {"": body})
+        return Table([_with_count(title, shown_runs, counts[title]) for title, shown_runs in runs.items()], {"": body})
 
     def pivot(self, rows: Mapping[str, Mapping[str, str]], corner: str = "", data_sets: Iterable[str] = ()) -> Table:
         """A table with a group of rows per data set; ``rows``: label of a row -> label of a column -> name of the quantity.
 
         ``data_sets``: titles of the data sets to show, () for all.
         """
-        columns = list(dict.fromkeys(column for of in rows.values() for column in of))
-        names = [name for of in rows.values() for name in of.values()]
+        columns = list(dict.fromkeys(column for cells_of_row in rows.values() for column in cells_of_row))
+        names = [name for cells_of_row in rows.values() for name in cells_of_row.values()]
         groups = {}
         for title, shown_runs in self.data_sets().items():
             if data_sets and title not in data_sets:
                 continue
             counts = [self._count(run, names) for run in shown_runs]
             groups[_with_count(title, shown_runs, counts)] = {
-                text: [self._cell(shown_runs, of[c], "", not counts[0]) if c in of else Cell("") for c in columns]
-                for text, of in rows.items()
+                text: [
+                    self._cell(shown_runs, cells_of_row[c], "", not counts[0]) if c in cells_of_row else Cell("")
+                    for c in columns
+                ]
+                for text, cells_of_row in rows.items()
             }
         return Table(columns, groups, corner)
 
     def _count(self, run: Shown, names: Iterable[str]) -> int | None:
         """The n of the results if they share one, else None."""
         values = [run.results.get(name) for name in names]
-        found = {value["n"] for value in values if isinstance(value, dict) and value.get("n")}
-        return found.pop() if len(found) == 1 else None
+        distinct = {value["n"] for value in values if isinstance(value, dict) and value.get("n")}
+        return distinct.pop() if len(distinct) == 1 else None
 
     def _cell(self, runs: list[Shown], name: str, text: str, n: bool) -> Cell:
         unit = self.unit(name, text)
         first, *others = runs
-        found = cell(first.results.get(name), unit, n)
+        shown_cell = cell(first.results.get(name), unit, n)
         small = [f"{run.variant}: {cell(run.results[name], unit, n=False)}" for run in others if name in run.results]
         small += [f"paper: {constant(first.printed[name], unit)}"] if name in first.printed else []
-        return found._replace(small=(*found.small, *small))
+        return shown_cell._replace(small=(*shown_cell.small, *small))
 
     def unit(self, name: str, text: str = "") -> str:
         """The unit to show in cells: shares, points and metres; labels of rows name other units."""
@@ -174,12 +179,17 @@ class Compared:
 def compared(notebook: str, results: dict[str, Any], data=None, root: Path = ROOT) -> Compared:
     """Compare this run's ``results`` with the published ones; ``data``: its data set, None without data."""
     registry = runs.read(root)
-    own = data.name if data is not None and data.synthetic and data.name in registry.embedded else ""
-    title = registry.title(own) if own else OWN if data is not None else "worked example"
-    this = Shown(title, title, "text", {k: plain(k, v) for k, v in results.items()}, {}, bool(own), True)
-    found = published(notebook, root)
-    others = [_published(name, found[name], notebook, registry, root) for name in sorted(found, key=registry.place)]
-    return Compared(notebook, [*others, this] if own else [this, *others], quantities.read(root, registry.runs))
+    embedded_run = data.name if data is not None and data.synthetic and data.name in registry.embedded else ""
+    title = registry.title(embedded_run) if embedded_run else THIS_RUN if data is not None else "worked example"
+    this_run = Shown(title, title, "text", {k: plain(k, v) for k, v in results.items()}, {}, bool(embedded_run), True)
+    published_results = published(notebook, root)
+    others = [
+        _published(name, published_results[name], notebook, registry, root)
+        for name in sorted(published_results, key=registry.place)
+    ]
+    return Compared(
+        notebook, [*others, this_run] if embedded_run else [this_run, *others], quantities.read(root, registry.runs)
+    )
 
 
 def _published(name: str, results: dict[str, Any], notebook: str, registry: runs.Registry, root: Path) -> Shown:
@@ -195,7 +205,7 @@ def printed(notebook: str, run: str, root: Path = ROOT) -> dict[str, float]:
     return claims.printed(claims.read(root / "book" / "claims", claims.Claim), notebook, data_set)
 
 
-def called(part: str, of: str = "", root: Path = ROOT) -> str:
-    """The label of a part of a result's name: "none" is "no protection". ``of``: kind of the part, if needed ("chi")."""
+def called(part: str, kind: str = "", root: Path = ROOT) -> str:
+    """The label of a part of a result's name: "none" is "no protection". ``kind``: kind of the part, if needed ("chi")."""
     parts = quantities.read(root, runs.read(root).runs).parts
-    return parts.get(f"{of}={part}") or parts.get(part, part)
+    return parts.get(f"{kind}={part}") or parts.get(part, part)

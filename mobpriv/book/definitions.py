@@ -98,33 +98,33 @@ def used(
     ``outside``: whether a file is not followed.
     """
     cells = [module(text) for text in programs]
-    imports = {name: of for cell in cells for name, of in cell.imports.items()}
+    imports = {name: origin for cell in cells for name, origin in cell.imports.items()}
     waiting = [place for cell in cells for s in cell.statements for place in _mentioned(s, {}, imports, file)]
-    found: dict[Place, list[str]] = {}
+    used_statements: dict[Place, list[str]] = {}
     while waiting:
         path, name = waiting.pop()
-        if (path, name) in found or outside(path):
+        if (path, name) in used_statements or outside(path):
             continue
-        own = _module_of(path)
-        if name and name not in own.defines:
-            target = _target(*own.imports[name], file) if name in own.imports else (path, "")
-            found[path, name] = []
+        parsed = _module_of(path)
+        if name and name not in parsed.defines:
+            target = _target(*parsed.imports[name], file) if name in parsed.imports else (path, "")
+            used_statements[path, name] = []
             waiting += [target] if target else []
             continue
-        chosen = range(len(own.statements)) if not name else (*own.defines[name], *own.always)
-        found[path, name] = [own.statements[i].normal for i in chosen]
+        chosen = range(len(parsed.statements)) if not name else (*parsed.defines[name], *parsed.always)
+        used_statements[path, name] = [parsed.statements[i].normal for i in chosen]
         for i in chosen:
             waiting += _leads_to(path, path.stat().st_mtime_ns, i, file)
         if not name and path.name == "__init__.py":  # a whole package includes the names that it re-exports
-            waiting += [place for of in own.imports.values() if (place := _target(*of, file))]
-    return dict(sorted(found.items()))
+            waiting += [place for origin in parsed.imports.values() if (place := _target(*origin, file))]
+    return dict(sorted(used_statements.items()))
 
 
 @cache
 def _leads_to(path: Path, changed: int, at: int, file: Callable[[str], Path | None]) -> list[Place]:
     """The places that a statement of a module mentions; cached, because every notebook needs them."""
-    own = _read(path, changed)
-    places = _mentioned(own.statements[at], own.defines, own.imports, file)
+    parsed = _read(path, changed)
+    places = _mentioned(parsed.statements[at], parsed.defines, parsed.imports, file)
     return [(path, place) if isinstance(place, str) else place for place in places]
 
 
@@ -156,10 +156,10 @@ def _target(module: str, name: str, file) -> Place | None:
 
 def _in_module(path: Path, name: str, file) -> Place:
     """The place of a name of a module; if the module only re-exports it, the place of its definition."""
-    own = _module_of(path)
-    if name in own.defines or name not in own.imports:
+    parsed = _module_of(path)
+    if name in parsed.defines or name not in parsed.imports:
         return path, name
-    return _target(*own.imports[name], file) or (path, name)
+    return _target(*parsed.imports[name], file) or (path, name)
 
 
 def _module_of(path: Path) -> Module:

@@ -20,10 +20,10 @@ import nbformat
 from mobpriv.book import definitions
 from mobpriv.book.provenance import fingerprint
 
-PACKAGE = Path(__file__).parents[1]
-DRAWS = ("book", "base/numbers.py", "plot")  # code that shows numbers and does not compute them
+PACKAGE_FOLDER = Path(__file__).parents[1]
+DRAWING_CODE = ("book", "base/numbers.py", "plot")  # code that shows numbers and does not compute them
 ONLY_SHOWN = {"figure", "parameters", "quick"}  # cells that compute no number; the values of parameters are hashed separately
-READERS = ("compared", "published")  # of mobpriv.book: their first argument names a notebook
+RESULT_READERS = ("compared", "published")  # of mobpriv.book: their first argument names a notebook
 
 
 class Source(NamedTuple):
@@ -41,7 +41,7 @@ def source(text: str) -> Source:
             imports |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             imports.add(node.module or "")
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in READERS:
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in RESULT_READERS:
             first = node.args[0] if node.args else None
             reads.add(first.value if isinstance(first, ast.Constant) else "*")
     return Source(definitions.normal(tree), frozenset(imports), frozenset(reads))
@@ -66,8 +66,8 @@ def page_hash(notebook: Path, parameters: dict, root: Path, others: Iterable[str
     """The hash of what an executed page depends on; ``others``: fingerprints of its data and of other results that it shows."""
     cells = nbformat.read(notebook, as_version=4).cells
     parts = [json.dumps([(c.cell_type, c.source, c.metadata.get("tags", [])) for c in cells]), _as_text(parameters)]
-    _, behind = _programs([cell.source for cell in cells if cell.cell_type == "code"], lambda path: False, root)
-    return fingerprint([*parts, *behind, *others])
+    _, dependencies = _programs([cell.source for cell in cells if cell.cell_type == "code"], lambda path: False, root)
+    return fingerprint([*parts, *dependencies, *others])
 
 
 def code_hash(notebook: Path, parameters: dict, root: Path) -> str:
@@ -77,9 +77,9 @@ def code_hash(notebook: Path, parameters: dict, root: Path) -> str:
     """
     cells = [cell for cell in nbformat.read(notebook, as_version=4).cells if cell.cell_type == "code"]
     texts = [cell.source for cell in cells if not set(cell.metadata.get("tags", [])) & ONLY_SHOWN]
-    own, behind = _programs(texts, _draws, root)
+    programs, dependencies = _programs(texts, _draws, root)
     parts = [_as_text({name: value for name, value in parameters.items() if name != "dataset"})]
-    return fingerprint([*parts, *own, *behind])
+    return fingerprint([*parts, *programs, *dependencies])
 
 
 def _programs(texts: list[str], outside: Callable[[Path], bool], root: Path) -> tuple[list[str], list[str]]:
@@ -89,13 +89,13 @@ def _programs(texts: list[str], outside: Callable[[Path], bool], root: Path) -> 
     for the packages that these files import.
     """
     programs = [source(text) for text in texts]
-    found = definitions.used(texts, _file, outside)
-    said = sorted(f"{name} {lines}" for (_, name), lines in found.items() if lines)
-    return [program.normal for program in programs], said + _packages(programs, {path for path, _ in found}, root)
+    used = definitions.used(texts, _file, outside)
+    definition_lines = sorted(f"{name} {lines}" for (_, name), lines in used.items() if lines)
+    return [program.normal for program in programs], definition_lines + _packages(programs, {path for path, _ in used}, root)
 
 
 def _draws(path: Path) -> bool:
-    return any(path.is_relative_to(PACKAGE / place) for place in DRAWS)
+    return any(path.is_relative_to(PACKAGE_FOLDER / place) for place in DRAWING_CODE)
 
 
 def _as_text(parameters: dict) -> str:
@@ -105,8 +105,8 @@ def _as_text(parameters: dict) -> str:
 def _file(module: str) -> Path | None:
     """The file of a module of the package; None for other modules."""
     first, *rest = module.split(".")
-    place = PACKAGE.joinpath(*rest)
-    candidates = (place / "__init__.py", place.with_suffix(".py")) if first == PACKAGE.name else ()
+    place = PACKAGE_FOLDER.joinpath(*rest)
+    candidates = (place / "__init__.py", place.with_suffix(".py")) if first == PACKAGE_FOLDER.name else ()
     return next((path for path in candidates if path.is_file()), None)
 
 
@@ -118,7 +118,7 @@ def _packages(programs: Iterable[Source], files: Iterable[Path], root: Path) -> 
     lock = root / "requirements.lock"
     lines = lock.read_text(encoding="utf-8").splitlines() if lock.is_file() else []
     names = [(re.split(r"[=<>! ;\[]", line)[0].lower(), line) for line in lines if line and line[0].isalpha()]
-    every = [*programs, *(_source_of(path) for path in files)]
-    tops = {module.partition(".")[0] for program in every for module in program.imports}
+    sources = [*programs, *(_source_of(path) for path in files)]
+    tops = {module.partition(".")[0] for program in sources for module in program.imports}
     used = {name.lower().replace("_", "-") for top in tops for name in _distributions().get(top, [top])}
     return sorted(line for name, line in names if name in used)  # a package may have a line for each version of Python

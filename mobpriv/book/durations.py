@@ -11,8 +11,8 @@ from mobpriv.base.numbers import shown
 from mobpriv.book import provenance, runs
 from mobpriv.book.results import ROOT
 
-START = 5.0  # s, start of a run: kernel and imports
-HEAD = 1 << 20  # bytes of a text file in which records are counted
+START_SECONDS = 5.0  # s, start of a run: kernel and imports
+COUNTED_BYTES = 1 << 20  # bytes of a text file in which records are counted
 
 
 class Size(NamedTuple):
@@ -42,31 +42,31 @@ def size(dataset: str) -> Size | None:
     if not path.is_file() or path.suffix == ".gz":
         return None
     with path.open("rb") as file:
-        head = file.read(HEAD)
-    lines, whole = head.count(b"\n"), path.stat().st_size
-    if whole <= len(head):
+        head = file.read(COUNTED_BYTES)
+    lines, file_size = head.count(b"\n"), path.stat().st_size
+    if file_size <= len(head):
         return Size(max(lines - 1, 0), False)
-    two_digits = 10 ** max(len(str(lines * whole // len(head))) - 2, 0)
-    return Size(round(lines * whole / len(head) / two_digits) * two_digits, False)
+    two_digits = 10 ** max(len(str(lines * file_size // len(head))) - 2, 0)
+    return Size(round(lines * file_size / len(head) / two_digits) * two_digits, False)
 
 
 def on_record(notebook: str, root: Path = ROOT) -> list[Timed]:
     """The full runs of a notebook with known time and number of records: published runs and the last build."""
-    registry, found = runs.read(root), []
+    registry, timed = runs.read(root), []
     for run in registry.runs.values():
         record = provenance.read_record(_folder(root, run) / f"{notebook}.json")
         card = next((card for card in map(provenance.read_record, _cards(registry, run, root)) if card), None)
         if record and card and not record["provenance"]["parameters"].get("quick"):
             records = int(card["results"]["records"]["value"])
-            made = record["provenance"]
-            found.append(Timed(run.title, records, made["seconds"], made["parameters"].get("reading", "")))
-    return found
+            run_provenance = record["provenance"]
+            timed.append(Timed(run.title, records, run_provenance["seconds"], run_provenance["parameters"].get("reading", "")))
+    return timed
 
 
 def _cards(registry: runs.Registry, run: runs.Run, root: Path) -> list[Path]:
     """The possible files of the data card of a run's data set: its own, or that of a run on the same file."""
-    same = [run, *(other for other in registry.runs.values() if run.file and other.file == run.file)]
-    return [_folder(root, other) / "data_card.json" for other in same]
+    candidates = [run, *(other for other in registry.runs.values() if run.file and other.file == run.file)]
+    return [_folder(root, other) / "data_card.json" for other in candidates]
 
 
 def _folder(root: Path, run: runs.Run) -> Path:
@@ -74,7 +74,7 @@ def _folder(root: Path, run: runs.Run) -> Path:
     return root / "book" / ("_generated/results" if run.synthetic else "results") / run.name
 
 
-def expected(notebook: str, parameters: dict, here: Size | None, root: Path = ROOT) -> str:
+def expected(notebook: str, parameters: dict, data_size: Size | None, root: Path = ROOT) -> str:
     """The estimated duration of a run and its evidence, in words: recorded times scaled by the number of records.
 
     Runs of the other variant, and runs that took hardly longer than the start, count only if there are no others.
@@ -85,12 +85,12 @@ def expected(notebook: str, parameters: dict, here: Size | None, root: Path = RO
         return f"about {parameters['minutes']:g} min at most for the optimal channels (the parameter minutes)"
     known = on_record(notebook, root)
     known = [t for t in known if t.reading == parameters.get("reading", "")] or known
-    known = [t for t in known if t.seconds > 2 * START] or known
+    known = [t for t in known if t.seconds > 2 * START_SECONDS] or known
     evidence = ", ".join(f"{in_time(t.seconds)} on {t.title} with {shown(t.records)} records" for t in known)
-    if not known or here is None:
+    if not known or data_size is None:
         why = "no full run of the notebook is on record" if not known else "the number of records is not known"
         return f"unknown, because {why}"
-    times = sorted(START + max(timed.seconds - START, 0) * here.records / timed.records for timed in known)
+    times = sorted(START_SECONDS + max(timed.seconds - START_SECONDS, 0) * data_size.records / timed.records for timed in known)
     low, high = in_time(times[0]), in_time(times[-1])
     return f"about {low if low == high else f'{low} to {high}'} on a computer like that of the recorded runs ({evidence})"
 

@@ -30,10 +30,10 @@ from typing import Any, NamedTuple
 
 from mobpriv.book import spans
 
-LONGEST, DEEPEST = 2000, 60  # characters and levels of an expression
-ROUNDING = 1e-6  # between two members of a family, relative to the larger
-MOST_CORNERED = 8  # results with intervals: up to so many, all combinations of ends are tried before the box is halved
-MOST_PARTS = 100  # parts of the box
+MAX_CHARACTERS, MAX_LEVELS = 2000, 60  # characters and levels of an expression
+RELATIVE_ROUNDING = 1e-6  # between two members of a family, relative to the larger
+MAX_CORNERED = 8  # results with intervals: up to so many, all combinations of ends are tried before the box is halved
+MAX_PARTS = 100  # parts of the box
 NUMBER = r"-?\d+(?:\.\d*[1-9]|\.0)?(?:e[+-]?\d+)?"  # as Python writes it: "0.15" is one part, "100.900" are two
 ALL = "*"
 
@@ -59,25 +59,25 @@ def value_of(expression: str, results: dict[str, Any]) -> float | bool:
         undefined = not isinstance(value, Family) and math.isnan(value)
     except ArithmeticError as error:
         what = "divides by zero" if isinstance(error, ZeroDivisionError) else "has numbers that are too large"
-        raise ValueError(f"{quoted(expression)} {what}") from None
+        raise ValueError(f"{in_quotes(expression)} {what}") from None
     if isinstance(value, Family):
-        raise ValueError(f"{quoted(expression)} ends in a family: add mean, min, max, count, falling or rising")
+        raise ValueError(f"{in_quotes(expression)} ends in a family: add mean, min, max, count, falling or rising")
     if undefined:
-        raise ValueError(f"{quoted(expression)} is not a number (NaN)")
+        raise ValueError(f"{in_quotes(expression)} is not a number (NaN)")
     return value
 
 
 def number_of(expression: str, results: dict[str, Any]) -> float:
     value = value_of(expression, results)
     if isinstance(value, bool):
-        raise ValueError(f"{quoted(expression)} is a truth value, not a number")
+        raise ValueError(f"{in_quotes(expression)} is a truth value, not a number")
     return value
 
 
-def truth_of(expression: str, results: dict[str, Any]) -> bool:
+def truth_value_of(expression: str, results: dict[str, Any]) -> bool:
     value = value_of(expression, results)
     if not isinstance(value, bool):
-        raise ValueError(f"{quoted(expression)} is a number, not a comparison")
+        raise ValueError(f"{in_quotes(expression)} is a number, not a comparison")
     return value
 
 
@@ -106,7 +106,7 @@ def widened(extent: tuple[float, float, float], tries: int) -> tuple[float, floa
     return tuple(value + (end - value) * longer if math.isfinite(end) else end for end in (low, high))
 
 
-def left_open_by(expression: str, results: dict[str, Any]) -> set[str]:
+def undecided_by(expression: str, results: dict[str, Any]) -> set[str]:
     """The results whose interval alone makes a comparison inconclusive, with all others at their values."""
     extents = {name: interval(name, results) for name in names_in(expression, results)}
     return {
@@ -119,32 +119,32 @@ def left_open_by(expression: str, results: dict[str, Any]) -> set[str]:
 def _everywhere(expression: str, results: dict[str, Any], box: spans.Box) -> bool | None:
     """Whether a comparison holds for all results in a box, with the others at their values.
 
-    None if it holds in a part of the box only, or if ``MOST_PARTS`` parts do not suffice for a proof.
+    None if it holds in a part of the box only, or if ``MAX_PARTS`` parts do not suffice for a proof.
     """
-    tree, read = parsed(expression), {name: results[name] for name in names_in(expression, results)}
+    tree, read_results = parsed(expression), {name: results[name] for name in names_in(expression, results)}
 
-    def on(part: spans.Box) -> bool | None:
-        return _evaluate(tree, {**read, **{name: spans.result(name, ends) for name, ends in part.items()}})
+    def outcome_on(part: spans.Box) -> bool | None:
+        return _evaluate(tree, {**read_results, **{name: spans.result(name, ends) for name, ends in part.items()}})
 
-    def at(point: Iterable[float]) -> bool | None:
-        return on({name: (value, value) for name, value in zip(box, point, strict=True)})
+    def outcome_at(point: Iterable[float]) -> bool | None:
+        return outcome_on({name: (value, value) for name, value in zip(box, point, strict=True)})
 
-    found, parts = {truth_of(expression, results)}, deque([(box, 0)])
-    corners = itertools.product(*box.values()) if len(box) <= MOST_CORNERED else zip(*box.values(), strict=True)
-    if on(box) is None:
-        found |= {*map(at, corners)} - {None}
-    for _ in range(MOST_PARTS):
-        if len(found) > 1 or not parts:
+    outcomes, parts = {truth_value_of(expression, results)}, deque([(box, 0)])
+    corners = itertools.product(*box.values()) if len(box) <= MAX_CORNERED else zip(*box.values(), strict=True)
+    if outcome_on(box) is None:
+        outcomes |= {*map(outcome_at, corners)} - {None}
+    for _ in range(MAX_PARTS):
+        if len(outcomes) > 1 or not parts:
             break
         part, depth = parts.popleft()
-        outcome = on(part)
+        outcome = outcome_on(part)
         if outcome is None:
-            outcome = at(map(spans.middle, part.values()))
+            outcome = outcome_at(map(spans.middle, part.values()))
             name = list(box)[depth % len(box)]
             low, middle, high = part[name][0], spans.middle(part[name]), part[name][1]
             parts += [({**part, name: half}, depth + 1) for half in ((low, middle), (middle, high))]
-        found |= {outcome} - {None}
-    return None if len(found) > 1 or parts else found.pop()
+        outcomes |= {outcome} - {None}
+    return None if len(outcomes) > 1 or parts else outcomes.pop()
 
 
 def interval(name: str, results: dict[str, Any]) -> tuple[float, float, float]:
@@ -176,18 +176,18 @@ def too_few(entry: Any) -> bool:
 # --------------------------------------------------------------------------------------------------------------- reading
 def parsed(expression: str) -> ast.expr:
     """The syntax tree of an expression, in which the ``*`` of a family is an ``Ellipsis``."""
-    if len(expression) > LONGEST:
-        raise ValueError(f"{quoted(expression)} is too long ({len(expression)} characters, at most {LONGEST})")
+    if len(expression) > MAX_CHARACTERS:
+        raise ValueError(f"{in_quotes(expression)} is too long ({len(expression)} characters, at most {MAX_CHARACTERS})")
     star = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|(?<=[\[,])(\s*)\*(?=\s*[\],])")
-    text = star.sub(lambda found: found[0] if found[1] is None else f"{found[1]}...", expression.strip())
+    text = star.sub(lambda match: match[0] if match[1] is None else f"{match[1]}...", expression.strip())
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # an invalid escape in a string
             tree = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise ValueError(f"{quoted(expression)} is not an expression") from None
-    if _depth(tree) > DEEPEST:
-        raise ValueError(f"{quoted(expression)} is nested too deeply (at most {DEEPEST} levels)")
+        raise ValueError(f"{in_quotes(expression)} is not an expression") from None
+    if _depth(tree) > MAX_LEVELS:
+        raise ValueError(f"{in_quotes(expression)} is nested too deeply (at most {MAX_LEVELS} levels)")
     return tree
 
 
@@ -206,28 +206,28 @@ def _depth(tree: ast.AST) -> int:
     return depth
 
 
-def quoted(expression: str) -> str:
+def in_quotes(expression: str) -> str:
     """An expression in quotes, shortened for a message."""
     return repr(expression if len(expression) <= 120 else f"{expression[:117]}...")
 
 
 def _unparsed(node: ast.AST) -> str:
-    return quoted(ast.unparse(node).replace("...", ALL))
+    return in_quotes(ast.unparse(node).replace("...", ALL))
 
 
 def is_name(node: ast.AST) -> bool:
     return isinstance(node, ast.Name | ast.Attribute | ast.Subscript)
 
 
-def name_of(node: ast.AST) -> str:
+def result_name(node: ast.AST) -> str:
     """The name of a result, or of a family, which has ``*`` or ``0.15:0.6`` as one part."""
     parts = _parts(node)
-    if sum(isinstance(part, Hole) for part in parts) > 1:
+    if sum(isinstance(part, Wildcard) for part in parts) > 1:
         raise ValueError(f"{_unparsed(node)} has more than one variable part")
     return ".".join(str(part) for part in parts)
 
 
-class Hole(NamedTuple):
+class Wildcard(NamedTuple):
     """The variable part of a family's name; two numbers restrict it."""
 
     low: float | None = None
@@ -237,7 +237,7 @@ class Hole(NamedTuple):
         return ALL if self.low is None else f"{self.low}:{self.high}"
 
 
-def _parts(node: ast.AST) -> list[str | Hole]:
+def _parts(node: ast.AST) -> list[str | Wildcard]:
     match node:
         case ast.Name(id=name):
             return [name]
@@ -250,12 +250,12 @@ def _parts(node: ast.AST) -> list[str | Hole]:
     raise ValueError(f"{_unparsed(node)} is not the name of a result")
 
 
-def _part(node: ast.AST) -> str | Hole:
+def _part(node: ast.AST) -> str | Wildcard:
     match node:
         case ast.Constant(value=value) if value is ...:
-            return Hole()
+            return Wildcard()
         case ast.Slice(ast.Constant(value=int() | float() as low), ast.Constant(value=int() | float() as high), None):
-            return Hole(low, high)
+            return Wildcard(low, high)
         case ast.Constant(value=str() | int() | float() as value):
             return str(value)
     raise ValueError(f"{_unparsed(node)} cannot be part of the name of a result")
@@ -264,55 +264,57 @@ def _part(node: ast.AST) -> str | Hole:
 def plain_name(expression: str) -> str:
     """The name of a result if the expression is one, else ""."""
     node = parsed(expression)
-    return name_of(node) if is_name(node) and not any(isinstance(part, Hole) for part in _parts(node)) else ""
+    return result_name(node) if is_name(node) and not any(isinstance(part, Wildcard) for part in _parts(node)) else ""
 
 
 def named_in(expression: str) -> list[str]:
     """The names of results and families in an expression, in order."""
-    found = []
+    names = []
 
     def visit(node):
         if is_name(node):
-            found.append(name_of(node))
+            names.append(result_name(node))
         else:
             children = node.args if isinstance(node, ast.Call) else ast.iter_child_nodes(node)
             for child in children:
                 visit(child)
 
     visit(parsed(expression))
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(names))
 
 
 def names_in(expression: str, results: dict[str, Any]) -> list[str]:
     """The results that an expression reads, including every member of its families."""
     names = [
-        named for name in named_in(expression) for named in (names_of(name, results).values() if is_open(name) else [name])
+        named
+        for name in named_in(expression)
+        for named in (member_names(name, results).values() if is_family(name) else [name])
     ]
     return list(dict.fromkeys(names))
 
 
-def is_open(name: str) -> bool:
+def is_family(name: str) -> bool:
     """Whether a name denotes a family."""
     return re.search(rf"(?:^|\.)(?:\*|{NUMBER}:{NUMBER})(?:\.|$)", name) is not None
 
 
 def members(name: str, results: dict[str, Any]) -> dict[str, float | bool]:
     """The values of a family in order, by the variable part of the name."""
-    return {part: _number(member, results) for part, member in names_of(name, results).items()}
+    return {part: _number(member, results) for part, member in member_names(name, results).items()}
 
 
-def names_of(name: str, results: dict[str, Any]) -> dict[str, str]:
+def member_names(name: str, results: dict[str, Any]) -> dict[str, str]:
     """Variable part -> name of the result, in the family's order."""
-    before, hole, after = re.fullmatch(rf"(.*?)(?<![^.])(\*|{NUMBER}:{NUMBER})(?![^.])(.*)", name, re.DOTALL).groups()
+    before, wildcard, after = re.fullmatch(rf"(.*?)(?<![^.])(\*|{NUMBER}:{NUMBER})(?![^.])(.*)", name, re.DOTALL).groups()
     part = re.compile(f"{re.escape(before)}({NUMBER}|[^.]+){re.escape(after)}")
-    found = {match[1]: match[0] for match in map(part.fullmatch, results) if match}
-    numbers = {key: float(key) for key in found if re.fullmatch(NUMBER, key)}
-    if hole != ALL:
-        low, high = map(float, hole.split(":"))
-        found = {key: found[key] for key, number in numbers.items() if low <= number <= high}
-    if not found:
-        raise Unknown(f"no result is named {quoted(name)[1:-1]} ({_near(name, results)})")
-    return dict(sorted(found.items(), key=lambda entry: numbers[entry[0]])) if set(found) <= set(numbers) else found
+    by_part = {match[1]: match[0] for match in map(part.fullmatch, results) if match}
+    numbers = {key: float(key) for key in by_part if re.fullmatch(NUMBER, key)}
+    if wildcard != ALL:
+        low, high = map(float, wildcard.split(":"))
+        by_part = {key: by_part[key] for key, number in numbers.items() if low <= number <= high}
+    if not by_part:
+        raise Unknown(f"no result is named {in_quotes(name)[1:-1]} ({_near(name, results)})")
+    return dict(sorted(by_part.items(), key=lambda entry: numbers[entry[0]])) if set(by_part) <= set(numbers) else by_part
 
 
 # ------------------------------------------------------------------------------------------------------------- evaluating
@@ -332,8 +334,8 @@ def _evaluate(node: ast.AST, results: dict[str, Any]) -> Value:
         case ast.Constant(value=bool() | int() | float() as value):
             return value
         case ast.Name() | ast.Attribute() | ast.Subscript():
-            name = name_of(node)
-            if not is_open(name):
+            name = result_name(node)
+            if not is_family(name):
                 return _number(name, results)
             return Family(members(name, results))
         case ast.BinOp(left, op, right) if type(op) in _BINARY:
@@ -357,10 +359,10 @@ def _evaluate(node: ast.AST, results: dict[str, Any]) -> Value:
         case ast.Call(ast.Name(id="count"), [argument], []):
             family = _evaluate(argument, results)
             if isinstance(family, Family):
-                most, least = (
+                upper, lower = (
                     sum(v is not False and v is not unsure for v in family.members.values()) for unsure in (..., None)
                 )
-                return most if most == least else spans.between(least, most)
+                return upper if upper == lower else spans.between(lower, upper)
             raise ValueError(f"{_unparsed(node)}: count needs a family")
     raise ValueError(f"{_unparsed(node)} is not allowed in an expression")
 
@@ -413,13 +415,13 @@ def _truth(value: Value, node: ast.AST) -> bool:
 def _of_all(function: Callable, of_spans: Callable) -> Callable:
     """A function of all numbers and members of families together."""
 
-    def of(arguments: list[Value], node: ast.AST) -> float:
+    def combined(arguments: list[Value], node: ast.AST) -> float:
         numbers = [v for a in arguments for v in (a.members.values() if isinstance(a, Family) else [a])]
         if not numbers:
             raise ValueError(f"{_unparsed(node)} needs a number")
         return (of_spans if spans.are_in(numbers) else function)(numbers)
 
-    return of
+    return combined
 
 
 def _absolute(arguments: list[Value], node: ast.AST) -> Value:
@@ -431,21 +433,21 @@ def _absolute(arguments: list[Value], node: ast.AST) -> Value:
 def _steps(allowed: Callable) -> Callable:
     """Whether every step between successive members of a family is allowed; ``allowed(step, rounding)``."""
 
-    def of(arguments: list[Value], node: ast.AST) -> bool:
+    def steps_allowed(arguments: list[Value], node: ast.AST) -> bool:
         if len(arguments) != 1 or not isinstance(arguments[0], Family) or len(arguments[0].members) < 2:
             raise ValueError(f"{_unparsed(node)} needs one family of two results or more")
         pairs = itertools.pairwise(arguments[0].members.values())
         return spans.every(allowed(*_step(a, b)) for a, b in pairs)
 
-    return of
+    return steps_allowed
 
 
 def _step(a: float | spans.Span, b: float | spans.Span) -> tuple[float | spans.Span, float | spans.Span]:
     """The step from a to b, and the size that counts as rounding."""
     if spans.are_in((a, b)):
-        return b - a, ROUNDING * spans.largest([abs(a), abs(b)])
+        return b - a, RELATIVE_ROUNDING * spans.largest([abs(a), abs(b)])
     size = max(abs(a), abs(b))
-    return b - a if a != b else 0.0, ROUNDING * size if size < math.inf else 0.0
+    return b - a if a != b else 0.0, RELATIVE_ROUNDING * size if size < math.inf else 0.0
 
 
 FUNCTIONS = {
@@ -472,7 +474,7 @@ def _near(name: str, results: dict[str, Any]) -> str:
 
 def _number(name: str, results: dict[str, Any]) -> float | bool:
     if name not in results:
-        raise Unknown(f"unknown quantity {quoted(name)[1:-1]} ({_near(name, results)})")
+        raise Unknown(f"unknown quantity {in_quotes(name)[1:-1]} ({_near(name, results)})")
     value = results[name]
     value = _finite(value.get("value") if isinstance(value, dict) else value)
     if value is None:

@@ -19,8 +19,8 @@ from mobpriv.book.claims import (
     DISAGREES,
     EFFECTS,
     IMPOSSIBLE,
-    KINDS,
     NOT_COMPARABLE,
+    SCORED_VERDICTS,
     STOPWATCH,
     UNDECIDED,
     Claim,
@@ -29,7 +29,18 @@ from mobpriv.book.claims import (
 from mobpriv.book.expressions import plain_name
 from mobpriv.book.quantities import AND
 from mobpriv.book.runs import Paper, Registry
-from mobpriv.book.verdicts import ACROSS, NO_DATA, OLDER, QUICK, UNJUDGED, Verdict, in_a_row, reason_of, said, title
+from mobpriv.book.verdicts import (
+    ACROSS,
+    NO_DATA,
+    OLDER,
+    QUICK,
+    UNJUDGED,
+    Verdict,
+    data_set_title,
+    enumerated,
+    reason_of,
+    wording,
+)
 
 SYMBOLS = {
     AGREES: "✓",
@@ -54,7 +65,10 @@ CLASSES = {
     "": "open",
 }
 UNTESTABLE = "untestable"
-CALLED = {UNTESTABLE: "not testable", CLASSES[""]: "no number in the paper"}  # for classes without a verdict of one wording
+CLASS_LABELS = {
+    UNTESTABLE: "not testable",
+    CLASSES[""]: "no number in the paper",
+}  # for classes without a verdict of one wording
 TESTED = "How it is tested"  # the title of a fold
 ERRATUM, CLAIM = r"\bE(?:-[A-Z])?\d+(?:\.\d+)?\b", r"\b[A-Z]\d+\.\d+\b"  # ids in a text
 
@@ -62,7 +76,7 @@ ERRATUM, CLAIM = r"\bE(?:-[A-Z])?\d+(?:\.\d+)?\b", r"\b[A-Z]\d+\.\d+\b"  # ids i
 # ------------------------------------------------------------------------------------------------------------ small pieces
 def badge(verdict: str, words: str = "") -> str:
     """A verdict as symbol and text (``words``, if given); the colour adds no information."""
-    text = f"{SYMBOLS.get(verdict, '○')} {words or verdict or CALLED[CLASSES['']]}"
+    text = f"{SYMBOLS.get(verdict, '○')} {words or verdict or CLASS_LABELS[CLASSES['']]}"
     return f'<span class="verdict {_class(verdict)}">{text}</span>'
 
 
@@ -148,7 +162,7 @@ def card(verdicts: Sequence[Verdict], registry: Registry, level: int, ledger: st
     body = [f'<details class="behind"><summary>{_in_short(claim, tested, without, registry)}</summary>', *body, "</details>"]
     parts = [
         ":::::{div} claim" + ("" if ledger else f"\n:name: {anchor(claim)}"),
-        f'<h{level} class="says" data-found="{_found(rows)}">'
+        f'<h{level} class="says" data-found="{_filter_data(rows)}">'
         f"{permalink(claim, ledger)} {escape(claim.claim.strip())}</h{level}>",
         place if ledger and not claim.figure else link(claim.notebook, claim.figure, place),
         *body,
@@ -159,37 +173,37 @@ def card(verdicts: Sequence[Verdict], registry: Registry, level: int, ledger: st
 
 def _in_short(claim: Claim, rows: Mapping[str, Sequence[Verdict]], without: Sequence[str], registry: Registry) -> str:
     """The summary line of a claim: each verdict once, with its data sets, our number and the printed one."""
-    found = {}
+    by_badge = {}
     for name, cells in rows.items():
         number = "" if claim.table or cells[0].value is None else f" {shown(cells[0].value, cells[0].unit)}"
         if number and cells[0].printed is not None:
             number += f" (printed {constant(cells[0].printed, cells[0].unit)})"
-        found.setdefault(_badge(together(cells), registry), []).append(title(registry, name) + number)
-    verdicts = [f"{verdict} {escape(', '.join(names))}" for verdict, names in found.items()]
+        by_badge.setdefault(_badge(worst_verdict(cells), registry), []).append(data_set_title(registry, name) + number)
+    verdicts = [f"{verdict} {escape(', '.join(names))}" for verdict, names in by_badge.items()]
     if not without:
         return "<br>".join(verdicts)
-    missing = escape(in_a_row(without))
+    missing = escape(enumerated(without))
     untested = f"not tested on {missing}, which we do not have" if verdicts else f"not testable without {missing}"
     return "<br>".join([*verdicts, f'<span class="untested">○ {untested}</span>'])
 
 
 def by_data_set(verdicts: Sequence[Verdict], registry: Registry) -> dict[str, list[Verdict]]:
     """The verdicts on a claim by data set (several for a table): real data first, then no data, synthetic data last."""
-    found = {}
+    grouped = {}
     for verdict in verdicts:
-        found.setdefault(verdict.dataset, []).append(verdict)
+        grouped.setdefault(verdict.dataset, []).append(verdict)
     real = [name for name, run in registry.runs.items() if not (run.synthetic or run.made_up)]
     order = [*real, ACROSS, NO_DATA, *registry.runs]
-    return {name: found[name] for name in dict.fromkeys([*order, *found]) if name in found}
+    return {name: grouped[name] for name in dict.fromkeys([*order, *grouped]) if name in grouped}
 
 
-def together(cells: Sequence[Verdict]) -> Verdict:
+def worst_verdict(cells: Sequence[Verdict]) -> Verdict:
     """The verdict of the worst cell."""
-    return max(cells, key=lambda cell: KINDS.index(cell.verdict) if cell.verdict in KINDS else -1)
+    return max(cells, key=lambda cell: SCORED_VERDICTS.index(cell.verdict) if cell.verdict in SCORED_VERDICTS else -1)
 
 
 def _badge(verdict: Verdict, registry: Registry) -> str:
-    return badge(verdict.verdict, said(verdict, registry))
+    return badge(verdict.verdict, wording(verdict, registry))
 
 
 def _untestable(cells: Sequence[Verdict]) -> bool:
@@ -200,14 +214,14 @@ def _agrees(cell: Verdict) -> bool:
     return cell.verdict in (AGREES, BY_DEFINITION)
 
 
-def _found(rows: Mapping[str, Sequence[Verdict]]) -> str:
+def _filter_data(rows: Mapping[str, Sequence[Verdict]]) -> str:
     """The attribute that the filters read: each data set with the verdict that the score counts."""
-    return escape("|".join(f"{name}:{_class(together(cells).verdict)}" for name, cells in rows.items()))
+    return escape("|".join(f"{name}:{_class(worst_verdict(cells).verdict)}" for name, cells in rows.items()))
 
 
 def _table(claim: Claim, rows: Mapping[str, Sequence[Verdict]], registry: Registry) -> str:
-    titles = {name: title(registry, name) for name in rows}
-    verdict = Line("verdict", {name: _badge(together(cells), registry) for name, cells in rows.items()}, "verdicts")
+    titles = {name: data_set_title(registry, name) for name in rows}
+    verdict = Line("verdict", {name: _badge(worst_verdict(cells), registry) for name, cells in rows.items()}, "verdicts")
     judged = {name: cells for name, cells in rows.items() if cells[0].verdict not in UNJUDGED}
     n = _shared_n(judged)
     counted = [Line("n", {name: shown(count) for name, count in n.items()}, "short")] if n else []
@@ -232,34 +246,34 @@ def _lines(claim: Claim, rows: Mapping[str, Verdict], n: Mapping[str, int] | Non
 
 def _read(rows: Mapping[str, Verdict], n: Mapping[str, int] | None) -> list[Line]:
     """The results used by a relation or a direction, except the one shown as ours."""
-    found = {}
+    by_label = {}
     for name, verdict in rows.items():
         for part in verdict.read:
             if part.words != verdict.words:
-                found.setdefault(part.words, {})[name] = _number(part.values, part.between, part.n, n is None)
-    return [Line(words, cells) for words, cells in found.items()]
+                by_label.setdefault(part.words, {})[name] = _number(part.values, part.between, part.n, n is None)
+    return [Line(words, cells) for words, cells in by_label.items()]
 
 
 def _cells(rows: Mapping[str, Sequence[Verdict]], n: Mapping[str, int] | None, registry: Registry) -> list[Line]:
     """A line for each cell of a table: our number and the printed one, with the verdict unless the cell agrees."""
-    found = {}
+    by_label = {}
     for name, cells in rows.items():
         for cell in cells:
             mark = "" if _agrees(cell) else f"{_badge(cell, registry)}<br>"
             ours = mark + _ours(cell, n) if cell.value is not None else ""
             printed = f" <small>printed {escape(constant(cell.printed, cell.unit))}</small>"
-            found.setdefault(cell.words, {})[name] = ours + printed
-    nothing = dict.fromkeys(rows, '<small class="unprinted">no printed number</small>')
-    return [Line(words, nothing | cells) for words, cells in found.items()]
+            by_label.setdefault(cell.words, {})[name] = ours + printed
+    unprinted = dict.fromkeys(rows, '<small class="unprinted">no printed number</small>')
+    return [Line(words, unprinted | cells) for words, cells in by_label.items()]
 
 
 def _shared_n(rows: Mapping[str, Sequence[Verdict]]) -> dict[str, int] | None:
     """Data set -> number of cases; None if the numbers of a data set have several."""
     parts = {name: [part for cell in cells for part in (cell, *cell.read)] for name, cells in rows.items()}
-    counts = {name: {part.n for part in found if part.n is not None} for name, found in parts.items()}
-    if any(len(found) > 1 for found in counts.values()):
+    counts = {name: {part.n for part in values if part.n is not None} for name, values in parts.items()}
+    if any(len(values) > 1 for values in counts.values()):
         return None
-    return {name: found.pop() for name, found in counts.items() if found}
+    return {name: values.pop() for name, values in counts.items() if values}
 
 
 def _ours(verdict: Verdict, n: Mapping[str, int] | None) -> str:
@@ -276,12 +290,12 @@ def _reasons(claim: Claim, rows: Mapping[str, Sequence[Verdict]], registry: Regi
             text = " ".join(filter(None, [_of_its_kind(cell), cell.explanation.strip()]))
             if text:
                 entry = next((e for e in claim.explanations if name in e.runs and cell.verdict in e.of), None)
-                shared.setdefault((_badge(cell, registry), entry), {})[title(registry, name)] = text
-    found = []
+                shared.setdefault((_badge(cell, registry), entry), {})[data_set_title(registry, name)] = text
+    paragraphs = []
     for (mark, _), texts in shared.items():
         merged = _merged(texts)
-        found += [f"{mark} **{'; '.join(texts)}**: {merged[0]}" if merged[0] else mark, *merged[1:]]
-    return found
+        paragraphs += [f"{mark} **{'; '.join(texts)}**: {merged[0]}" if merged[0] else mark, *merged[1:]]
+    return paragraphs
 
 
 def _of_its_kind(verdict: Verdict) -> str:
@@ -311,12 +325,12 @@ def _merged(texts: Mapping[str, str]) -> list[str]:
         split = [[text] for text in texts.values()]
     paragraphs = []
     for shared, sentences in groupby(zip(*split, strict=True), lambda versions: len(set(versions)) == 1):
-        said = [" ".join(version) for version in zip(*sentences, strict=True)]
+        joined = [" ".join(version) for version in zip(*sentences, strict=True)]
         if shared:
-            paragraphs.append(said[0])
+            paragraphs.append(joined[0])
         else:
             paragraphs += [""] * (not paragraphs)  # a list cannot begin on the line of the verdict
-            paragraphs.append("\n".join(f"- {name}: {text}" for name, text in zip(texts, said, strict=True)))
+            paragraphs.append("\n".join(f"- {name}: {text}" for name, text in zip(texts, joined, strict=True)))
     return [linked(text) for text in paragraphs]
 
 
@@ -341,8 +355,8 @@ def _test_in_words(claim: Claim, tested: Sequence[Verdict]) -> str:
     parts = []
     if claim.tolerance:
         unit = next((v.unit for v in tested if v.words), "")
-        most = constant(claim.tolerance, "points" if unit == "share" else unit)
-        parts.append(f"{subject} may differ from the printed one by at most {most}.")
+        tolerance = constant(claim.tolerance, "points" if unit == "share" else unit)
+        parts.append(f"{subject} may differ from the printed one by at most {tolerance}.")
         parts.append(f"The reason for this tolerance: {claim.why.strip().rstrip('.')}.")
     elif claim.tolerance is not None:
         parts.append(f"{subject} must equal the printed one ({claim.why.strip().rstrip('.')}).")
@@ -366,7 +380,10 @@ def _statements(test: str) -> str:
 # ------------------------------------------------------------------------------------------------------------------- pages
 def verdicts_in_words(verdicts: Sequence[Verdict], registry: Registry) -> str:
     """The section with the claims of a notebook's page, as in the ledger."""
-    cards = [card(of, registry, 3, f"../{page_of(of[0].claim.paper)}.html") for of in _by_claim(verdicts)]
+    cards = [
+        card(claim_verdicts, registry, 3, f"../{page_of(claim_verdicts[0].claim.paper)}.html")
+        for claim_verdicts in _by_claim(verdicts)
+    ]
     return "\n".join(["## The paper's claims on this page", "", *cards])
 
 
@@ -383,23 +400,23 @@ def ledger_page(verdicts: Sequence[Verdict], registry: Registry, contents: Mappi
         sections = {name: [c for c in claims if c[0].claim.notebook == name] for name in notebooks}
         if any(sections.values()):
             lines += [f"## {caption}", ""]
-        for name, found in sections.items():
-            if found:
-                lines += [f"### [{notebooks[name]}](notebooks/{name}.ipynb)", "", *(card(c, registry, 4) for c in found)]
+        for name, section in sections.items():
+            if section:
+                lines += [f"### [{notebooks[name]}](notebooks/{name}.ipynb)", "", *(card(c, registry, 4) for c in section)]
     return "\n".join(lines) + "\n"
 
 
 def _by_claim(verdicts: Iterable[Verdict]) -> list[list[Verdict]]:
-    found = {}
+    by_claim = {}
     for verdict in verdicts:
-        found.setdefault(verdict.claim.id, []).append(verdict)
-    return list(found.values())
+        by_claim.setdefault(verdict.claim.id, []).append(verdict)
+    return list(by_claim.values())
 
 
 def _papers(registry: Registry, entries: Iterable[Claim | Erratum]) -> dict[str, Paper]:
     """The papers of claims or errata, in the order of the registry."""
-    found = {entry.paper: registry.paper(entry.paper) for entry in entries}
-    return {name: found[name] for name in registry.papers if name in found}
+    papers = {entry.paper: registry.paper(entry.paper) for entry in entries}
+    return {name: papers[name] for name in registry.papers if name in papers}
 
 
 def ids_page(registry: Registry, claims: Sequence[Claim]) -> str:
@@ -416,10 +433,14 @@ def ids_page(registry: Registry, claims: Sequence[Claim]) -> str:
 
 def _filters(verdicts: Sequence[Verdict], registry: Registry) -> str:
     """The bar of filters; hidden unless its script runs."""
-    kinds = {_class(v.verdict): CALLED.get(_class(v.verdict), v.verdict) for v in verdicts}
+    kinds = {_class(v.verdict): CLASS_LABELS.get(_class(v.verdict), v.verdict) for v in verdicts}
     kinds = {name: kinds[name] for name in [*CLASSES.values(), UNTESTABLE] if name in kinds}
-    found = {v.dataset for v in verdicts}
-    sets = {name: title(registry, name) for name in (*registry.runs, ACROSS, NO_DATA, *registry.data_sets) if name in found}
+    tested = {v.dataset for v in verdicts}
+    sets = {
+        name: data_set_title(registry, name)
+        for name in (*registry.runs, ACROSS, NO_DATA, *registry.data_sets)
+        if name in tested
+    }
     chosen = [_select(*entry) for entry in (("verdict", "Verdict", kinds), ("data", "Data set", sets))]
     total = len({v.claim.id for v in verdicts})
     return (
@@ -456,8 +477,8 @@ def errata_page(errata: Sequence[Erratum], registry: Registry, elsewhere: Mappin
         "",
     ]
     for name, paper in papers.items():
-        own = sorted((e for e in errata if e.paper == name), key=lambda e: order.index(e.effect))
-        lines += [f"## {paper.title}", "", *(_erratum(e, elsewhere.get(e.id, "")) for e in own)]
+        of_paper = sorted((e for e in errata if e.paper == name), key=lambda e: order.index(e.effect))
+        lines += [f"## {paper.title}", "", *(_erratum(e, elsewhere.get(e.id, "")) for e in of_paper)]
     return "\n".join(lines) + "\n"
 
 

@@ -31,18 +31,18 @@ def page(
     ``number``: gives the next number for a figure without a number of its paper.
     ``synthetic``: name of the synthetic data used, "" if none.
     """
-    made = nbformat.from_dict(executed)
-    cells = _opened(made.cells, opening, synthetic)
-    drawn = [cell.source for cell in cells if _kind(cell) == "figure"]
-    made.cells = [part for cell in _folded(cells) for part in _with_its_data_below(cell)]
-    for cell in made.cells:
+    notebook = nbformat.from_dict(executed)
+    cells = _opened(notebook.cells, opening, synthetic)
+    figure_code = [cell.source for cell in cells if _kind(cell) == "figure"]
+    notebook.cells = [part for cell in _folded(cells) for part in _with_its_data_below(cell)]
+    for cell in notebook.cells:
         for output in cell.get("outputs", ()):
             if "text/html" in output.get("data", {}):
                 output.data["text/html"] = numbered("".join(output.data["text/html"]), number)
-    made.cells += [_markdown(text, name) for name, text in closing]
-    if drawn:
-        made.cells.append(_markdown(_code_of_the_figures(drawn), "drawing"))
-    return made
+    notebook.cells += [_markdown(text, name) for name, text in closing]
+    if figure_code:
+        notebook.cells.append(_markdown(_code_of_the_figures(figure_code), "drawing"))
+    return notebook
 
 
 def _markdown(text: str, name: str) -> nbformat.NotebookNode:
@@ -76,19 +76,19 @@ def _kind(cell) -> str:
 
 def _folded(cells: list) -> list:
     """The cells with adjacent cells of one kind merged and folded; code of figures moves to the end of the page."""
-    made = []
+    merged = []
     for cell in cells:
         kind = _kind(cell)
-        if kind in FOLDED and made and _kind(made[-1]) == kind and not made[-1].outputs:
-            before = made[-1]
+        if kind in FOLDED and merged and _kind(merged[-1]) == kind and not merged[-1].outputs:
+            before = merged[-1]
             tags = sorted({*before.metadata.tags, *cell.metadata.get("tags", [])})
             before.source, before.outputs = f"{before.source}\n\n{cell.source}", cell.outputs
             before.metadata["tags"] = tags
             continue
         if cell.cell_type == "code":
             cell.metadata.setdefault("tags", [])
-        made.append(cell)
-    for cell in made:
+        merged.append(cell)
+    for cell in merged:
         kind = _kind(cell)
         if kind == "figure":
             cell.metadata["tags"] = [*cell.metadata.tags, "remove-input"]
@@ -97,7 +97,7 @@ def _folded(cells: list) -> list:
             cell.metadata["mystnb"] = {
                 f"code_prompt_{verb}": f"{verb.capitalize()} the code: {kind}" for verb in ("show", "hide")
             }
-    return made
+    return merged
 
 
 def _with_its_data_below(cell) -> list:

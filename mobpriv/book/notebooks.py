@@ -26,7 +26,7 @@ import numpy as np
 from mobpriv.book import allowed
 from mobpriv.book.results import ROOT
 
-UNITS = {"m", "km", "s", "min", "h", "days", "1/m", "per POI", "per visit", "share", "users", "degrees", "records"}
+PARAMETER_UNITS = {"m", "km", "s", "min", "h", "days", "1/m", "per POI", "per visit", "share", "users", "degrees", "records"}
 _MISSING = object()
 
 
@@ -48,7 +48,7 @@ def find(notebook: str | Path, root: Path = ROOT) -> Path:
     raise FileNotFoundError(f"there is no notebook {str(notebook)!r}; notebooks: {', '.join(names) or 'none'}")
 
 
-def read(path: Path) -> nbformat.NotebookNode:
+def read_notebook(path: Path) -> nbformat.NotebookNode:
     """Read a notebook; one-line ValueError if the file is not one, or has no cell tagged ``parameters``."""
     try:
         notebook = nbformat.read(path, as_version=4)
@@ -62,7 +62,7 @@ def read(path: Path) -> nbformat.NotebookNode:
 
 def title(notebook: str | Path, root: Path = ROOT) -> str:
     """The first heading of a notebook."""
-    lines = read(find(notebook, root)).cells[0].source.splitlines()
+    lines = read_notebook(find(notebook, root)).cells[0].source.splitlines()
     return next((line.removeprefix("# ") for line in lines if line.startswith("# ")), Path(notebook).stem)
 
 
@@ -71,23 +71,23 @@ def parameters(notebook: str | Path, root: Path = ROOT) -> dict[str, Parameter]:
     import papermill  # imported here: a notebook that calls save() saves half a second
 
     path = find(notebook, root)
-    read(path)
-    found = {}
+    read_notebook(path)
+    parsed = {}
     for name, entry in papermill.inspect_notebook(str(path)).items():
         unit, _, meaning = entry["help"].partition(",")
-        if unit.strip() not in UNITS:
+        if unit.strip() not in PARAMETER_UNITS:
             unit, meaning = "", entry["help"]
         try:
             default = ast.literal_eval(entry["default"])
         except (ValueError, SyntaxError):
             raise ValueError(f"{path.name}: the default of {name} must be a plain value (it is {entry['default']})") from None
-        found[name] = Parameter(name, entry["inferred_type_name"], default, unit.strip(), *allowed.split(meaning))
-    return found
+        parsed[name] = Parameter(name, entry["inferred_type_name"], default, unit.strip(), *allowed.split(meaning))
+    return parsed
 
 
 def shortened(notebook: str | Path, root: Path = ROOT) -> dict[str, str]:
     """The changes of a quick run: parameter -> its value, as written in the cell tagged ``quick``."""
-    cells = [cell for cell in read(find(notebook, root)).cells if "quick" in cell.metadata.get("tags", [])]
+    cells = [cell for cell in read_notebook(find(notebook, root)).cells if "quick" in cell.metadata.get("tags", [])]
     lines = [line for cell in cells for line in ast.parse(cell.source).body]
     wrong = [ast.unparse(line) for line in lines if not _is_shortening(line)]
     if wrong:
@@ -109,7 +109,7 @@ def _is_shortening(line: ast.stmt) -> bool:
     return False
 
 
-def checked(notebook: str | Path, given: dict[str, Any], root: Path = ROOT) -> dict[str, Any]:
+def checked_parameters(notebook: str | Path, given: dict[str, Any], root: Path = ROOT) -> dict[str, Any]:
     """``given`` as plain Python values of the types annotated in the notebook; text is converted.
 
     Raises a one-line ValueError for an unknown name, a value of another type, or a value outside the parameter's range.

@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 from mobpriv.base.numbers import constant, in_prose, shown
 from mobpriv.book import sums
-from mobpriv.book.claims import AGREES, BY_DEFINITION, IMPOSSIBLE, KINDS, NOT_COMPARABLE, THEOREM, Erratum
+from mobpriv.book.claims import AGREES, BY_DEFINITION, IMPOSSIBLE, NOT_COMPARABLE, SCORED_VERDICTS, THEOREM, Erratum
 from mobpriv.book.ledger import anchor
 from mobpriv.book.runs import Registry, named
-from mobpriv.book.verdicts import Verdict, said, title
+from mobpriv.book.verdicts import Verdict, data_set_title, wording
 
-JUDGED = (*KINDS, BY_DEFINITION, IMPOSSIBLE, NOT_COMPARABLE)
+JUDGED = (*SCORED_VERDICTS, BY_DEFINITION, IMPOSSIBLE, NOT_COMPARABLE)
 CLAIMS = 4  # the most that open a page
 
 
@@ -69,14 +69,14 @@ def listed(titles: dict[str, str], answers: dict[str, Answer]) -> str:
 
 def _claims(verdicts: Iterable[Verdict], registry: Registry) -> str:
     """A table of the claims that have a short form; claims that hold by construction come last."""
-    of: dict[str, list[Verdict]] = {}
+    by_claim: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         if verdict.claim.short and verdict.verdict in JUDGED:
-            of.setdefault(verdict.claim.id, []).append(verdict)
-    ordered = sorted(of.values(), key=lambda found: all(one.verdict == BY_DEFINITION for one in found))
+            by_claim.setdefault(verdict.claim.id, []).append(verdict)
+    ordered = sorted(by_claim.values(), key=lambda claim_verdicts: all(one.verdict == BY_DEFINITION for one in claim_verdicts))
     rows = [
-        f'<tr><td>{escape(found[0].claim.short.strip())}</td><td data-label="we find">{"<br>".join(_outcomes(found, registry))}</td></tr>'
-        for found in ordered
+        f'<tr><td>{escape(claim_verdicts[0].claim.short.strip())}</td><td data-label="we find">{"<br>".join(_outcomes(claim_verdicts, registry))}</td></tr>'
+        for claim_verdicts in ordered
     ]
     head = "<thead><tr><th>the paper says</th><th>we find</th></tr></thead>"
     return f'<table class="in-short">{head}<tbody>{"".join(rows)}</tbody></table>' if rows else ""
@@ -85,21 +85,21 @@ def _claims(verdicts: Iterable[Verdict], registry: Registry) -> str:
 def _outcomes(verdicts: list[Verdict], registry: Registry) -> list[str]:
     """The verdicts on a claim: one phrase for all data sets that share it."""
     phrases: dict[str, list[str]] = {}
-    for data_set, readings in by_data_set(verdicts, registry).items():
-        phrases.setdefault(_phrase(readings, registry), []).append(data_set)
+    for data_set, variants in by_data_set_and_variant(verdicts, registry).items():
+        phrases.setdefault(_phrase(variants, registry), []).append(data_set)
     return [escape(phrase.format(on=_on(names))) for phrase, names in phrases.items()]
 
 
-def by_data_set(verdicts: Iterable[Verdict], registry: Registry) -> dict[str, dict[str, Verdict]]:
+def by_data_set_and_variant(verdicts: Iterable[Verdict], registry: Registry) -> dict[str, dict[str, Verdict]]:
     """Title of a data set -> variant -> verdict, real data first; a table has the verdict of its worst cell."""
-    found: dict[str, dict[str, Verdict]] = {}
+    by_title: dict[str, dict[str, Verdict]] = {}
     for verdict in sorted(verdicts, key=lambda v: _is_synthetic(v, registry)):
         run = registry.runs.get(verdict.dataset)
-        data_set = registry.title(run.data) if run and run.data else title(registry, verdict.dataset)
-        readings, reading = found.setdefault(data_set, {}), run.reading if run else "text"
-        if reading not in readings or _order(verdict) > _order(readings[reading]):
-            readings[reading] = verdict
-    return found
+        data_set = registry.title(run.data) if run and run.data else data_set_title(registry, verdict.dataset)
+        variants, variant = by_title.setdefault(data_set, {}), run.reading if run else "text"
+        if variant not in variants or _order(verdict) > _order(variants[variant]):
+            variants[variant] = verdict
+    return by_title
 
 
 def _is_synthetic(verdict: Verdict, registry: Registry) -> bool:
@@ -108,22 +108,22 @@ def _is_synthetic(verdict: Verdict, registry: Registry) -> bool:
 
 
 def _order(verdict: Verdict) -> int:
-    return KINDS.index(verdict.verdict) if verdict.verdict in KINDS else -1
+    return SCORED_VERDICTS.index(verdict.verdict) if verdict.verdict in SCORED_VERDICTS else -1
 
 
-def _phrase(readings: dict[str, Verdict], registry: Registry) -> str:
+def _phrase(variants: dict[str, Verdict], registry: Registry) -> str:
     """The verdicts on a data set in words; ``{on}`` is filled with its name."""
-    text, program = readings.get("text"), readings.get("program")
+    text, program = variants.get("text"), variants.get("program")
     if text and program and text.verdict != program.verdict:
         if program.verdict == AGREES:
-            return f"{said(program, registry)} {{on}} only with the author's code (as described{_numbers(text)}: {said(text, registry)})"
+            return f"{wording(program, registry)} {{on}} only with the author's code (as described{_numbers(text)}: {wording(text, registry)})"
         if text.verdict == AGREES:
-            return f"{said(text, registry)} {{on}} as described{_numbers(text)}; with the author's code{_numbers(program)}: {said(program, registry)}"
-        return f"{said(text, registry)} {{on}} as described{_numbers(text)}, {said(program, registry)} with the author's code{_numbers(program)}"
+            return f"{wording(text, registry)} {{on}} as described{_numbers(text)}; with the author's code{_numbers(program)}: {wording(program, registry)}"
+        return f"{wording(text, registry)} {{on}} as described{_numbers(text)}, {wording(program, registry)} with the author's code{_numbers(program)}"
     only = text or program
     if only.verdict == BY_DEFINITION or only.claim.kind == THEOREM:
-        return said(only, registry)  # independent of the data
-    return f"{said(only, registry)} {{on}}{_numbers(only)}"
+        return wording(only, registry)  # independent of the data
+    return f"{wording(only, registry)} {{on}}{_numbers(only)}"
 
 
 def _numbers(verdict: Verdict) -> str:
@@ -147,5 +147,5 @@ def _repeat(notebook: str, record: dict) -> str:
     command = record["provenance"]["command"]
     if not record["provenance"]["data"]:
         return f"**Repeat it:** `{command}` ({seconds}\u00a0s; it needs no data)."
-    own = f"or on [a table of your own](../own-data.md): `mobpriv run {notebook} --data FILE`"
-    return f"**Repeat it:** `{command}` ({seconds}\u00a0s on the data that come with the book), {own}."
+    other_data = f"or on [a table of your own](../own-data.md): `mobpriv run {notebook} --data FILE`"
+    return f"**Repeat it:** `{command}` ({seconds}\u00a0s on the data that come with the book), {other_data}."

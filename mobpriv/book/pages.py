@@ -13,11 +13,11 @@ from urllib.parse import quote
 
 from mobpriv.base.numbers import NARROW, counted, shown
 from mobpriv.book import sums
-from mobpriv.book.claims import KINDS
-from mobpriv.book.ledger import CLASSES, SYMBOLS, badge, together
+from mobpriv.book.claims import SCORED_VERDICTS
+from mobpriv.book.ledger import CLASSES, SYMBOLS, badge, worst_verdict
 from mobpriv.book.quantities import Names, Quantity
 from mobpriv.book.runs import Registry
-from mobpriv.book.verdicts import ACROSS, NO_DATA, QUICK, Verdict, title
+from mobpriv.book.verdicts import ACROSS, NO_DATA, QUICK, Verdict, data_set_title
 
 
 def footer(notebook: str, records: dict[str, dict], registry: Registry, stale: Sequence[str] = ()) -> str:
@@ -64,9 +64,9 @@ def numbers(notebook: str, records: Mapping[str, dict], names: Names, registry: 
             known = names.find(notebook, name) or Quantity("", "")
             parts = [value.get(key) for key in ("value", "low", "high", "n")] if isinstance(value, dict) else [value]
             if not isinstance(parts[0], list):  # tables are in the record only
-                of = [*parts, *[None] * (4 - len(parts))]
+                cells = [*parts, *[None] * (4 - len(parts))]
                 lines.append(
-                    (registry.title(run), name, known.words, *("" if part is None else part for part in of), known.unit)
+                    (registry.title(run), name, known.words, *("" if part is None else part for part in cells), known.unit)
                 )
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(lines)
@@ -75,8 +75,8 @@ def numbers(notebook: str, records: Mapping[str, dict], names: Names, registry: 
 
 def _origins(facts: Mapping[str, Mapping[str, str]]) -> str:
     """The records run by run; below them, once, what several runs share."""
-    own = list(facts.values())
-    shared = {name: text for name, text in own[0].items() if all(row[name] == text for row in own)} if len(own) > 1 else {}
+    rows = list(facts.values())
+    shared = {name: text for name, text in rows[0].items() if all(row[name] == text for row in rows)} if len(rows) > 1 else {}
     blocks = {run: {name: text for name, text in row.items() if name not in shared} for run, row in facts.items()}
     blocks |= {"all runs": shared} if shared else {}
     return f'<div class="origins">{"".join(_origin(run, row) for run, row in blocks.items())}</div>'
@@ -164,27 +164,27 @@ def _value(value: Any) -> str:
 def score_page(
     verdicts: list[Verdict],
     registry: Registry,
-    rough: Collection[str] = (),
+    quick_runs: Collection[str] = (),
 ) -> str:
-    """The number of a paper's claims with each verdict, per data set; ``rough``: quick runs.
+    """The number of a paper's claims with each verdict, per data set; ``quick_runs``: quick runs.
 
     Claims that hold by construction or cannot hold are counted separately, because they do not depend on the data.
     """
     claims: dict[tuple[str, str], list[Verdict]] = {}
     for verdict in verdicts:
         claims.setdefault((verdict.dataset, verdict.claim.id), []).append(verdict)
-    found = Counter((dataset, together(cells).verdict) for (dataset, _), cells in claims.items())
-    datasets = {dataset for dataset, kind in found if kind in KINDS}
+    by_verdict = Counter((dataset, worst_verdict(cells).verdict) for (dataset, _), cells in claims.items())
+    datasets = {dataset for dataset, kind in by_verdict if kind in SCORED_VERDICTS}
     order = [name for name in (*registry.runs, ACROSS, NO_DATA) if name in datasets]
     rows = []
     for dataset in order:
-        counts = [found[dataset, kind] for kind in KINDS]
-        quick = " (quick run: not a result)" if dataset in rough else ""
-        cells = "".join(_counted_cell(dataset, kind, count) for kind, count in zip(KINDS, counts, strict=True))
+        counts = [by_verdict[dataset, kind] for kind in SCORED_VERDICTS]
+        quick = " (quick run: not a result)" if dataset in quick_runs else ""
+        cells = "".join(_counted_cell(dataset, kind, count) for kind, count in zip(SCORED_VERDICTS, counts, strict=True))
         rows.append(
-            f'<tr role="row"><th role="rowheader" scope="row">{escape(title(registry, dataset))}{quick}</th>{cells}</tr>'
+            f'<tr role="row"><th role="rowheader" scope="row">{escape(data_set_title(registry, dataset))}{quick}</th>{cells}</tr>'
         )
-    head = "".join(f'<th role="columnheader" scope="col">{badge(kind)}</th>' for kind in KINDS)
+    head = "".join(f'<th role="columnheader" scope="col">{badge(kind)}</th>' for kind in SCORED_VERDICTS)
     head = f'<tr role="row"><th role="columnheader" scope="col">data set</th>{head}</tr>'
     lines = [
         f'<table class="score" role="table"><thead role="rowgroup">{head}</thead>'
@@ -214,17 +214,18 @@ REAL, MADE_UP = "real data", "synthetic people on real boundaries"
 
 def _by_people(results: Collection[tuple[str, str]], registry: Registry) -> dict[str, list[tuple[str, str]]]:
     """Kind of data -> (run, notebook) of its results; synthetic people within real boundaries are a kind of their own."""
-    found = {
-        what: [one for one in results if registry.runs[one[0]].made_up is made]
-        for what, made in ((REAL, False), (MADE_UP, True))
+    by_kind = {
+        what: [result for result in results if registry.runs[result[0]].made_up is made_up]
+        for what, made_up in ((REAL, False), (MADE_UP, True))
     }
-    return {what: of for what, of in found.items() if of}
+    return {what: kind_results for what, kind_results in by_kind.items() if kind_results}
 
 
 def results_on(results: Collection[tuple[str, str]], registry: Registry) -> str:
     """The number of results (run, notebook) in words: "2 results on real data and 1 result on synthetic people …"."""
     return " and ".join(
-        f"{counted(len(of), 'result', 'results')} on {what}" for what, of in _by_people(results, registry).items()
+        f"{counted(len(kind_results), 'result', 'results')} on {what}"
+        for what, kind_results in _by_people(results, registry).items()
     )
 
 
@@ -232,26 +233,26 @@ def status_page(
     records: dict[str, dict[str, dict]], registry: Registry, stale: Collection[tuple[str, str]], titles: dict[str, str]
 ) -> str:
     """The list of all results: commit, running time, and whether the code has changed; ``titles``: of the pages."""
-    every = [(run.name, name) for run in registry.runs.values() if run.file for name in records[run.name]]
-    old = {what: len(of) for what, of in _by_people(stale, registry).items()}
-    lines = [f"The book has no results on {REAL}."] if not every else []
+    all_results = [(run.name, name) for run in registry.runs.values() if run.file for name in records[run.name]]
+    old = {what: len(kind_results) for what, kind_results in _by_people(stale, registry).items()}
+    lines = [f"The book has no results on {REAL}."] if not all_results else []
     lines += [
-        f"The book has {counted(len(of), 'result', 'results')} on {what}, {shown(old[what]) if what in old else 'none'} of them stale."
-        for what, of in _by_people(every, registry).items()
+        f"The book has {counted(len(kind_results), 'result', 'results')} on {what}, {shown(old[what]) if what in old else 'none'} of them stale."
+        for what, kind_results in _by_people(all_results, registry).items()
     ]
     lines = [" ".join(lines), ""]
-    lines += ["A result that is neither stale nor carried over comes from the code of today."] if every else []
+    lines += ["A result that is neither stale nor carried over comes from the code of today."] if all_results else []
     lines += ['"+ changes" after a commit means that the code had uncommitted changes when the result was computed.', ""]
     for run, entries in records.items():
         head = ["| page | computed |", "|---|---|"]
         lines += ["", f"## {registry.title(run)}", "", *head] if entries else []
         for name, record in entries.items():
-            made = record["provenance"]
-            quick = "a quick run, not a result" if made["parameters"].get("quick") else ""
-            carried = f"carried over at commit {made['carried']}" if "carried" in made else ""
+            run_provenance = record["provenance"]
+            quick = "a quick run, not a result" if run_provenance["parameters"].get("quick") else ""
+            carried = f"carried over at commit {run_provenance['carried']}" if "carried" in run_provenance else ""
             state = '<span class="verdict undecided">stale</span>' if (run, name) in stale else carried or quick
             page = f"[{titles.get(name, name)}](notebooks/{name}.ipynb)"
-            seconds = shown(max(round(made["seconds"]), 1), "s")
-            how = f"in {seconds} at commit {made['commit']}"
+            seconds = shown(max(round(run_provenance["seconds"]), 1), "s")
+            how = f"in {seconds} at commit {run_provenance['commit']}"
             lines.append(f"| {page} | {'; '.join(filter(None, [how, state]))} |")
     return "\n".join(lines) + "\n"

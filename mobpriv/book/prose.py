@@ -32,7 +32,7 @@ WRITTEN = (
 )
 FIELDS = ("says", "matters", "landing", "claim", "short", "why", "by_definition", "impossible", "wrong", "decision")
 LONG = 30  # words of a sentence
-FEWEST = 5  # words of a text in a program that is a sentence
+FEWEST_WORDS = 5  # words of a text in a program that is a sentence
 _HEADLESS = re.compile(
     r"(?:^|[:;(–—]\s*|\b(?:of|by|to|for|than|that|as|from|against|with|and|or|but|if|where|is|are|was|what|only|not|tells?|says?)\s+)"
     r"(who(?:m|se|ever)?)\b(?!.*\?\W*$)",
@@ -112,8 +112,8 @@ def _texts(program: str) -> Iterator[str]:
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inside:
             text = node.value
         if id(node) in refused:  # one line of several parts
-            yield from (part for part in re.split("[:;] ", text) if len(part.split()) >= FEWEST)
-        elif len(text.split()) >= FEWEST and re.search(r"[.?:]\W*$", text):
+            yield from (part for part in re.split("[:;] ", text) if len(part.split()) >= FEWEST_WORDS)
+        elif len(text.split()) >= FEWEST_WORDS and re.search(r"[.?:]\W*$", text):
             yield text
 
 
@@ -145,27 +145,27 @@ def rules(root: Path = ROOT) -> Rules:
     return Rules(instead, content.get("allowed") or {}, frozenset(content.get("general") or ()))
 
 
-def faults(sentence: Sentence, of: Rules) -> list[str]:
+def faults(sentence: Sentence, rule_set: Rules) -> list[str]:
     """The rules that a sentence breaks, each in words."""
-    if _allowed(sentence, of):
+    if _allowed(sentence, rule_set):
         return []
-    text, found = sentence.text, []
+    text, messages = sentence.text, []
     if sentence.words > LONG:
-        found.append(f"{sentence.words} words, at most {LONG}: make it two sentences, or a table")
-    found += [f"{one[1]!r} without a noun before it: a user who" for one in _HEADLESS.finditer(text)][:1]
+        messages.append(f"{sentence.words} words, at most {LONG}: make it two sentences, or a table")
+    messages += [f"{match[1]!r} without a noun before it: a user who" for match in _HEADLESS.finditer(text)][:1]
     if fronted := _FRONTED.match(text):
-        found.append(f"begins with {fronted[1]!r}: say first who does something")
+        messages.append(f"begins with {fronted[1]!r}: say first who does something")
     if digits := re.search(r"\b\d+\.\d{4,}", text):
-        found.append(f"digits without meaning: {digits[0]}")
-    found += [f"{hit[0]!r}: say {term}" for pattern, term in of.instead.items() if (hit := pattern.search(text))]
-    return found
+        messages.append(f"digits without meaning: {digits[0]}")
+    messages += [f"{hit[0]!r}: say {term}" for pattern, term in rule_set.instead.items() if (hit := pattern.search(text))]
+    return messages
 
 
-def _allowed(sentence: Sentence, of: Rules) -> bool:
-    return any(part in sentence.text for part in of.allowed)
+def _allowed(sentence: Sentence, rule_set: Rules) -> bool:
+    return any(part in sentence.text for part in rule_set.allowed)
 
 
-def _general(found: list[Sentence], of: Rules) -> Iterator[tuple[Sentence, str]]:
+def _general(all_sentences: list[Sentence], rule_set: Rules) -> Iterator[tuple[Sentence, str]]:
     """What proselint says."""
     from proselint.checks import __register__
     from proselint.registry import CheckRegistry
@@ -174,29 +174,29 @@ def _general(found: list[Sentence], of: Rules) -> Iterator[tuple[Sentence, str]]
     registry = CheckRegistry()
     if not registry.checks:
         registry.register_many(__register__)
-    starts = [*accumulate((len(sentence.text) + 1 for sentence in found), initial=1)]  # it puts a line in front
-    for result in LintFile("prose", "\n".join(sentence.text for sentence in found)).lint():
-        sentence, check = found[bisect(starts, result.check_result.span[0]) - 1], result.check_result
-        if not any(check.check_path.startswith(name) for name in of.general) and not _allowed(sentence, of):
+    starts = [*accumulate((len(sentence.text) + 1 for sentence in all_sentences), initial=1)]  # it puts a line in front
+    for result in LintFile("prose", "\n".join(sentence.text for sentence in all_sentences)).lint():
+        sentence, check = all_sentences[bisect(starts, result.check_result.span[0]) - 1], result.check_result
+        if not any(check.check_path.startswith(name) for name in rule_set.general) and not _allowed(sentence, rule_set):
             yield sentence, f"{check.check_path}: {check.message}"
 
 
 def main(arguments: list[str]) -> int:
     count = "--count" in arguments
-    found, of = [*written([Path(name) for name in arguments if not name.startswith("--")])], rules()
-    broken = [(sentence, fault) for sentence in found for fault in faults(sentence, of)]
+    all_sentences, rule_set = [*written([Path(name) for name in arguments if not name.startswith("--")])], rules()
+    broken = [(sentence, fault) for sentence in all_sentences for fault in faults(sentence, rule_set)]
     if not count:
-        broken += _general(found, of)
+        broken += _general(all_sentences, rule_set)
         for sentence, fault in broken:
             print(f"{sentence.place}: {fault}\n    {sentence.text[:160]}")
-        for part in () if arguments else of.allowed:
-            if not any(part in one.text for one in found):
+        for part in () if arguments else rule_set.allowed:
+            if not any(part in one.text for one in all_sentences):
                 broken.append((Sentence("book/prose.yml", part), "allowed, but nobody writes it"))
                 print(f"book/prose.yml: allowed, but nobody writes it: {part}")
     kinds = Counter(re.sub(r"'[^']*'|\d+", "…", fault).split(":")[0] for _, fault in broken)
-    long = sum(one.words > LONG for one in found)
+    long = sum(one.words > LONG for one in all_sentences)
     print(
-        f"{len(found)} sentences, {100 * long / max(len(found), 1):.1f} % longer than {LONG} words; "
+        f"{len(all_sentences)} sentences, {100 * long / max(len(all_sentences), 1):.1f} % longer than {LONG} words; "
         + ", ".join(f"{k} {n}" for k, n in kinds.most_common())
     )
     return int(bool(broken) and not count)

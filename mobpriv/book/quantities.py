@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from mobpriv.base.numbers import constant
 from mobpriv.book import yaml_files
-from mobpriv.book.expressions import ALL, NUMBER, is_name, name_of, parsed
+from mobpriv.book.expressions import ALL, NUMBER, is_name, parsed, result_name
 from mobpriv.book.runs import Run, named
 
 ONE_PART = rf"\*|{NUMBER}:{NUMBER}|{NUMBER}|[^.]+"  # of a name; * and a:b are the open part of a family
@@ -41,19 +41,19 @@ class Names(NamedTuple):
 
     def of(self, notebook: str, name: str) -> Quantity:
         """Unit and label of a result or a family (``rate.AP-Attack.*``); one-line ValueError if it has none."""
-        found = self.find(notebook, name)
-        if found is None:
+        quantity = self.find(notebook, name)
+        if quantity is None:
             raise ValueError(f"{name} of {notebook} has no name in book/quantities")
-        return found
+        return quantity
 
     def find(self, notebook: str, name: str) -> Quantity | None:
         """Unit and label of a result, if any; the name of a result compared across runs begins with its run."""
         for pattern, unit, words, of_family in self.patterns.get(notebook, ()):
-            found = pattern.fullmatch(name)
-            if found:
-                text = of_family if of_family and ALL in found.groups() else words
+            match = pattern.fullmatch(name)
+            if match:
+                text = of_family if of_family and ALL in match.groups() else words
                 return Quantity(
-                    unit, text.format_map({key: self._called(key, part) for key, part in found.groupdict().items()})
+                    unit, text.format_map({key: self._called(key, part) for key, part in match.groupdict().items()})
                 )
         run, _, rest = name.partition(".")
         if run in self.runs and rest:
@@ -73,16 +73,16 @@ def read(root: Path, runs: dict[str, Run]) -> Names:
     for path in sorted((root / "book" / "quantities").glob("*.yml")):
         content = yaml_files.content(path) or {}
         try:
-            found = names(content.get("quantities", {}), content.get("parts", {}), runs)
+            in_file = names(content.get("quantities", {}), content.get("parts", {}), runs)
         except ValueError as error:
             raise ValueError(f"{path.name}: {error}") from None
-        twice = sorted(found.patterns.keys() & patterns.keys()) + [
-            p for p in found.parts if parts.get(p, found.parts[p]) != found.parts[p]
+        repeated = sorted(in_file.patterns.keys() & patterns.keys()) + [
+            p for p in in_file.parts if parts.get(p, in_file.parts[p]) != in_file.parts[p]
         ]
-        if twice:
-            raise ValueError(f"{path.name}: {', '.join(twice)} is already in another file of book/quantities")
-        patterns |= found.patterns
-        parts |= found.parts
+        if repeated:
+            raise ValueError(f"{path.name}: {', '.join(repeated)} is already in another file of book/quantities")
+        patterns |= in_file.patterns
+        parts |= in_file.parts
     return Names(patterns, parts, runs)
 
 
@@ -101,7 +101,7 @@ def names(quantities: dict[str, dict[str, list[str]]], parts: dict[str, str], ru
 @cache
 def pattern(names: str) -> re.Pattern:
     """A regular expression for the names ``"rate.{attack}.{mechanism}"``, with a group for each part."""
-    return re.compile(re.sub(r"\\\{(\w+)\\\}", lambda found: rf"(?P<{found[1]}>{ONE_PART})", re.escape(names)))
+    return re.compile(re.sub(r"\\\{(\w+)\\\}", lambda match: rf"(?P<{match[1]}>{ONE_PART})", re.escape(names)))
 
 
 # ------------------------------------------------------------------------------------------------------------------ words
@@ -132,7 +132,7 @@ _STEPS = {
 AND = "; and "  # between the statements of a test
 
 
-def in_words(expression: str, called: Callable[[str], Quantity]) -> str:
+def expression_in_words(expression: str, called: Callable[[str], Quantity]) -> str:
     """An expression in words, with labels in quotation marks; a single name is its label alone.
 
     ``called``: gives unit and label of a name.
@@ -145,30 +145,30 @@ def unit_of(expression: str, called: Callable[[str], Quantity]) -> str:
     return _Words(called).unit(parsed(expression))
 
 
-def merged(texts: list[str], fewest: int = 2) -> list[str]:
+def merged_texts(texts: list[str], fewest: int = 2) -> list[str]:
     """``fewest`` successive texts or more that differ only in one place, of at most four words, become one text that lists what differs there.
 
     >>> merged(["“rate at k = 2”", "“rate at k = 5”", "“rate at k = 10”", "“n”"])
     ['“rate at k = 2, 5 and 10”', '“n”']
     """
-    found, first = [], 0
+    result, first = [], 0
     while first < len(texts):
         last = first + 1
         while last < len(texts) and _one(texts[first : last + 1]):
             last += 1
-        found += [_one(texts[first:last])] if last - first >= fewest else texts[first:last]
+        result += [_one(texts[first:last])] if last - first >= fewest else texts[first:last]
         first = last
-    return found
+    return result
 
 
 def _one(texts: list[str]) -> str:
     """Two or more texts as one, "" if they differ in more than one short place of a label, or within parentheses."""
     words = [re.findall(r"[“”(),;]|[^\s“”(),;]+|\s+", text) for text in texts]
     shortest = min(map(len, words))
-    start = next((i for i, of in enumerate(zip(*words, strict=False)) if len(set(of)) > 1), shortest)
-    behind = zip(*(reversed(of) for of in words), strict=False)
-    end = next((i for i, of in enumerate(behind) if len(set(of)) > 1 or i == shortest - start), shortest - start)
-    middles = ["".join(of[start : len(of) - end]) for of in words]
+    start = next((i for i, tokens in enumerate(zip(*words, strict=False)) if len(set(tokens)) > 1), shortest)
+    behind = zip(*(reversed(tokens) for tokens in words), strict=False)
+    end = next((i for i, tokens in enumerate(behind) if len(set(tokens)) > 1 or i == shortest - start), shortest - start)
+    middles = ["".join(tokens[start : len(tokens) - end]) for tokens in words]
     before, after = "".join(words[0][:start]), "".join(words[0][len(words[0]) - end :])
     short = all(m.strip() and len(m.split()) <= 4 and not re.search("[“”(),;]", m) for m in middles)
     quoted, bracketed = (before.count(left) > before.count(right) for left, right in ("“”", "()"))
@@ -191,7 +191,7 @@ class _Words(NamedTuple):
             case ast.UnaryOp(ast.Not(), operand):
                 return f"it is not the case that {self.of(operand)}"
             case ast.BoolOp(op, values):
-                return (AND if isinstance(op, ast.And) else "; or ").join(merged([self.of(value) for value in values]))
+                return (AND if isinstance(op, ast.And) else "; or ").join(merged_texts([self.of(value) for value in values]))
             case ast.Compare(left, ops, comparators):
                 return self._compared([left, *comparators], [type(op) for op in ops])
             case ast.Call(ast.Name(id=name), args, _):
@@ -205,7 +205,7 @@ class _Words(NamedTuple):
                 linear = isinstance(op, ast.Add | ast.Sub)
                 inner = self.unit(node) if linear else ""
                 return f"{self._side(left, inner)} {_SIGNS[type(op)]} {self._side(right, inner)}"
-        return self.called(name_of(node)).words if is_name(node) else ast.unparse(node)
+        return self.called(result_name(node)).words if is_name(node) else ast.unparse(node)
 
     def _number(self, node: ast.AST, unit: str) -> str:
         """A number in words: a label in quotation marks."""
@@ -218,7 +218,7 @@ class _Words(NamedTuple):
     def _listed(self, nodes: list[ast.AST], unit: str) -> str:
         texts = (self._number(node, unit) for node in nodes)
         several = (isinstance(node, ast.Call) and len(nodes) > 1 for node in nodes)
-        *first, last = merged([f"({text})" if inner else text for text, inner in zip(texts, several, strict=True)], 3)
+        *first, last = merged_texts([f"({text})" if inner else text for text, inner in zip(texts, several, strict=True)], 3)
         return f"{', '.join(first)} and {last}" if first else last
 
     def _compared(self, sides: list[ast.AST], ops: list[type]) -> str:
@@ -270,4 +270,4 @@ class _Words(NamedTuple):
                 return self.unit(left) or self.unit(right)
             case ast.BinOp(left, ast.Div(), right) if not self.unit(right):
                 return self.unit(left)
-        return self.called(name_of(node)).unit if is_name(node) else ""
+        return self.called(result_name(node)).unit if is_name(node) else ""

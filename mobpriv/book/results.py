@@ -17,7 +17,7 @@ from mobpriv.book import provenance
 ROOT = Path(__file__).parents[2]
 RESULTS = "MOBPRIV_RESULTS"  # file for the results of a notebook, set by the runner
 PARAMETERS = "MOBPRIV_PARAMETERS"  # names of the notebook's parameters, whose final values the runner records
-STEPS = "MOBPRIV_STEPS"  # folder for the finished steps of a long notebook, set by the runner
+STEPS_FOLDER = "MOBPRIV_STEPS"  # folder for the finished steps of a long notebook, set by the runner
 
 
 def save(results: dict[str, Any], data: Any = None, selection: str = "") -> None:
@@ -49,7 +49,7 @@ def save(results: dict[str, Any], data: Any = None, selection: str = "") -> None
         "selection": selection,
         "parameters": _used_parameters(),
         "results": {str(k): plain(k, v) for k, v in results.items()},
-        "spared": sharing.spared(),
+        "spared": sharing.saved_seconds(),
     }
     default = ROOT / "book" / "_generated" / "results" / "by-hand" / f"{_session()}.json"
     path = Path(os.environ.get(RESULTS, default))
@@ -105,7 +105,7 @@ def step(name: str, compute: Callable, *arguments) -> Any:
     An interrupted run continues after its last finished step. ``compute`` must return plain values (numbers, text, lists, dicts).
     They are always converted to JSON and back, whether computed or read. Outside the runner nothing is kept.
     """
-    folder = os.environ.get(STEPS)
+    folder = os.environ.get(STEPS_FOLDER)
     path = Path(folder) / (re.sub(r"[^\w.-]+", "_", name) + ".json") if folder else None
     if path and path.is_file():
         return json.loads(path.read_text(encoding="utf-8"))

@@ -16,8 +16,8 @@ import nbformat
 from mobpriv import __version__, datasets
 from mobpriv.base.processes import environment, temporary_folder
 from mobpriv.book import dependencies, provenance
-from mobpriv.book.notebooks import checked, find, parameters, read
-from mobpriv.book.results import PARAMETERS, RESULTS, ROOT, STEPS
+from mobpriv.book.notebooks import checked_parameters, find, parameters, read_notebook
+from mobpriv.book.results import PARAMETERS, RESULTS, ROOT, STEPS_FOLDER
 
 # suppresses messages of the kernel that do not concern the experiment: missing widgets for progress bars, the debugger
 QUIET = {"PYDEVD_DISABLE_FILE_VALIDATION": "1", "PYTHONWARNINGS": "ignore:IProgress not found"}
@@ -39,21 +39,21 @@ def run(
     root: Path = ROOT,
     key: str = "",
     watch: Callable[[int, int, Path], None] | None = None,
-    also: Callable[[nbformat.NotebookNode, dict], dict[Path, str]] | None = None,
+    further_files: Callable[[nbformat.NotebookNode, dict], dict[Path, str]] | None = None,
 ) -> dict:
     """Run a notebook with papermill; returns the record written to ``results``.
 
     ``output``: file for the executed notebook.
     ``results``: file for the saved numbers and their provenance. Both files are written only if the whole run succeeds.
     ``key``: content hash for the record; by default the hash of code, parameters and data.
-    ``also(executed, record)``: gives further files with their text, written together with the two or not at all.
+    ``further_files(executed, record)``: gives more files with their text, written together with the two or not at all.
     ``watch(cell, cells, steps)``: called at the start of each cell, counted from 1; the folder ``steps`` has a file per finished step.
 
     Not thread-safe, because it sets environment variables for the kernel; several processes may call it.
     Raises ValueError for a wrong parameter, FileNotFoundError, :class:`CellFailed` for a cell that raises.
     """
     path = find(notebook, root)
-    given = checked(path, given or {}, root)
+    given = checked_parameters(path, given or {}, root)
     defaults = {p.name: p.default for p in parameters(path, root).values()}
     code = dependencies.code_hash(path, {**defaults, **given}, root)
     # the default covers notebook, parameters, data and code, so that a run never uses the steps of another one
@@ -64,11 +64,11 @@ def run(
     with temporary_folder("mobpriv-") as folder:
         saved = folder / "results.json"
         steps = Path(results).parent / f".{path.stem}.{key[:16]}.steps"
-        handing_over = {RESULTS: str(saved), STEPS: str(steps.resolve()), PARAMETERS: ",".join(defaults)}
-        began = _told(watch, path, steps) if watch else {}
-        executed = _execute(path, given, folder / path.name, root, handing_over, began)
-        nothing = {"data": None, "selection": "", "parameters": {}, "results": {}, "spared": 0.0}
-        handed_over = json.loads(saved.read_text(encoding="utf-8")) if saved.is_file() else nothing
+        kernel_variables = {RESULTS: str(saved), STEPS_FOLDER: str(steps.resolve()), PARAMETERS: ",".join(defaults)}
+        hook = _watch_hook(watch, path, steps) if watch else {}
+        executed = _execute(path, given, folder / path.name, root, kernel_variables, hook)
+        no_results = {"data": None, "selection": "", "parameters": {}, "results": {}, "spared": 0.0}
+        handed_over = json.loads(saved.read_text(encoding="utf-8")) if saved.is_file() else no_results
     record = {
         "provenance": {
             "notebook": path.stem,
@@ -90,22 +90,26 @@ def run(
     executed = _without_paths(executed, [given.get("dataset", ""), str(root)])
     record_text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
     provenance.write_all(
-        {Path(output): nbformat.writes(executed) + "\n", Path(results): record_text, **(also(executed, record) if also else {})}
+        {
+            Path(output): nbformat.writes(executed) + "\n",
+            Path(results): record_text,
+            **(further_files(executed, record) if further_files else {}),
+        }
     )
     shutil.rmtree(steps, ignore_errors=True)
     return record
 
 
-def _told(watch: Callable[[int, int, Path], None], path: Path, steps: Path) -> dict:
+def _watch_hook(watch: Callable[[int, int, Path], None], path: Path, steps: Path) -> dict:
     """The nbclient hook that calls ``watch`` for each code cell; papermill adds the first cell, with the parameters."""
-    number, cells = 0, sum(cell.cell_type == "code" for cell in read(path).cells) + 1
+    number, cells = 0, sum(cell.cell_type == "code" for cell in read_notebook(path).cells) + 1
 
-    def began(**_):
+    def on_cell(**_):
         nonlocal number
         number += 1
         watch(min(number, cells), cells, steps)
 
-    return {"on_cell_execute": began}
+    return {"on_cell_execute": on_cell}
 
 
 def data_fingerprints(dataset: str, quick: bool = False) -> list[str]:
@@ -133,7 +137,7 @@ def _cells_of(dataset: str) -> list[str]:
 
 
 def _execute(
-    path: Path, given: dict, output: Path, root: Path, handing_over: dict[str, str], began: dict
+    path: Path, given: dict, output: Path, root: Path, kernel_variables: dict[str, str], hook: dict
 ) -> nbformat.NotebookNode:
     import papermill
     from nbclient.exceptions import DeadKernelError
@@ -141,7 +145,7 @@ def _execute(
 
     for name in ("asyncio", "papermill", "traitlets"):
         logging.getLogger(name).addFilter(_says_more)
-    with environment({**handing_over, **QUIET}):
+    with environment({**kernel_variables, **QUIET}):
         try:
             executed = papermill.execute_notebook(
                 str(path),
@@ -151,8 +155,8 @@ def _execute(
                 progress_bar=False,
                 kernel_name="python3",
                 coalesce_streams=True,  # printed output arrives in arbitrary pieces
-                **_kernel_in(output.parent, Path(handing_over[RESULTS])),
-                **began,
+                **_kernel_in(output.parent, Path(kernel_variables[RESULTS])),
+                **hook,
             )
         except PapermillExecutionError as error:
             cells = nbformat.read(output, as_version=4).cells
@@ -216,8 +220,8 @@ def _without_paths(executed: nbformat.NotebookNode, paths: list[str]) -> nbforma
     text = nbformat.writes(executed)
     for path in paths:
         if len(Path(path).parts) > 1:
-            for whole, last in zip(_spellings(path), _spellings(Path(path).name), strict=True):
-                text = text.replace(json.dumps(whole, ensure_ascii=False)[1:-1], json.dumps(last, ensure_ascii=False)[1:-1])
+            for full, last in zip(_spellings(path), _spellings(Path(path).name), strict=True):
+                text = text.replace(json.dumps(full, ensure_ascii=False)[1:-1], json.dumps(last, ensure_ascii=False)[1:-1])
     return nbformat.reads(text, as_version=4)
 
 

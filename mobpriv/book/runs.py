@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from mobpriv.book import yaml_files
 
-KINDS = ("traces", "calls")
-READINGS = ("text", "program")
+DATA_KINDS = ("traces", "calls")
+VARIANTS = ("text", "program")
 
 
 class Run(NamedTuple):
@@ -91,8 +91,8 @@ def _run(path: Path, name: str, fields: dict) -> Run:
     if missing:
         raise ValueError(f"{path.name}: {name}: lacks {', '.join(missing)}")
     run = Run(name, **{**fields, "notebooks": tuple(fields.get("notebooks", ()))})
-    if run.kind not in KINDS or run.reading not in READINGS:
-        raise ValueError(f"{path.name}: {name}: kind is one of {', '.join(KINDS)}, reading one of {', '.join(READINGS)}")
+    if run.kind not in DATA_KINDS or run.reading not in VARIANTS:
+        raise ValueError(f"{path.name}: {name}: kind is one of {', '.join(DATA_KINDS)}, reading one of {', '.join(VARIANTS)}")
     if run.synthetic == bool(run.file and run.notebooks):
         raise ValueError(f"{path.name}: {name}: either synthetic: true, or a file and its notebooks")
     return run

@@ -112,13 +112,13 @@ def are_in(values: Iterable[Any]) -> bool:
 
 
 def largest(values: Sequence[float | Span]) -> Span:
-    def shares(*found: Ends) -> list[Ends]:
+    def shares(*extents: Ends) -> list[Ends]:
         """The share of each span in the maximum: 0 if it is below another span, 1 if no other can exceed it."""
-        floor = max(low for low, _ in found)
-        above = [max((high for j, (_, high) in enumerate(found) if j != i), default=-math.inf) for i in range(len(found))]
-        return [(float(low >= others), float(high >= floor)) for (low, high), others in zip(found, above, strict=True)]
+        floor = max(low for low, _ in extents)
+        above = [max((high for j, (_, high) in enumerate(extents) if j != i), default=-math.inf) for i in range(len(extents))]
+        return [(float(low >= others), float(high >= floor)) for (low, high), others in zip(extents, above, strict=True)]
 
-    return _computed(lambda *found: _each(max, found), shares, values)
+    return _computed(lambda *extents: _each(max, extents), shares, values)
 
 
 def least(values: Sequence[float | Span]) -> Span:
@@ -127,13 +127,13 @@ def least(values: Sequence[float | Span]) -> Span:
 
 def mean(values: Sequence[float | Span]) -> Span:
     share = 1 / len(values)
-    return _computed(lambda *found: _each(_mean, found), lambda *found: [(share, share)] * len(found), values)
+    return _computed(lambda *extents: _each(_mean, extents), lambda *extents: [(share, share)] * len(extents), values)
 
 
 # --------------------------------------------------------------------------------------------------------- three-valued logic
 def every(truths: Iterable[bool | None]) -> bool | None:
-    found = set(truths)
-    return False if False in found else None if None in found else True
+    distinct = set(truths)
+    return False if False in distinct else None if None in distinct else True
 
 
 def some(truths: Iterable[bool | None]) -> bool | None:
@@ -149,17 +149,17 @@ def _ordered(compare: Callable, left: Span, right: Span) -> bool | None:
     difference = left - right
     if outcome is None and difference.box:
         corners = [_corner(difference, side) for side in (0, 1)]
-        found = {_by_ends(compare, left.on(corner), right.on(corner)) for corner in corners}
-        outcome = found.pop() if len(found) == 1 else None
+        outcomes = {_by_ends(compare, left.on(corner), right.on(corner)) for corner in corners}
+        outcome = outcomes.pop() if len(outcomes) == 1 else None
     return outcome
 
 
 def _by_ends(compare: Callable, left: Span, right: Span) -> bool | None:
-    found = {compare(left.low, right.high), compare(left.high, right.low)}
-    return found.pop() if len(found) == 1 else None
+    outcomes = {compare(left.low, right.high), compare(left.high, right.low)}
+    return outcomes.pop() if len(outcomes) == 1 else None
 
 
-def _corner(of: Span, side: int) -> Box:
+def _corner(number: Span, side: int) -> Box:
     """The part of the box where a span is smallest (``side`` 0) or largest (1): one end of each monotonic result."""
 
     def part(ends: Ends, slope: Ends) -> Ends:
@@ -168,20 +168,20 @@ def _corner(of: Span, side: int) -> Box:
         end = ends[side if slope[0] >= 0 else 1 - side]
         return end, end
 
-    return {name: part(ends, of.slopes[name]) for name, ends in of.box.items()}
+    return {name: part(ends, number.slopes[name]) for name, ends in number.box.items()}
 
 
 # ------------------------------------------------------------------------------------------------------------------- ends
 def _computed(ends: Callable, shares: Callable, operands: Sequence[float | Span]) -> Span:
     """A function of several spans; ``ends`` gives its ends, ``shares`` its derivative by each of them."""
     operands = [span(operand) for operand in operands]
-    found = [operand.ends for operand in operands]
+    extents = [operand.ends for operand in operands]
     slopes: Box = {}
-    for operand, share in zip(operands, shares(*found), strict=True):
+    for operand, share in zip(operands, shares(*extents), strict=True):
         for name, slope in operand.slopes.items():
             slopes[name] = _sum(slopes.get(name, (0, 0)), _product(share, slope))
     box = {name: extent for operand in operands for name, extent in operand.box.items()}
-    return Span(*ends(*found), slopes, box, lambda part: _computed(ends, shares, [operand.on(part) for operand in operands]))
+    return Span(*ends(*extents), slopes, box, lambda part: _computed(ends, shares, [operand.on(part) for operand in operands]))
 
 
 def _between(numbers: Iterable[float]) -> Ends:
@@ -209,6 +209,6 @@ def _mean(numbers: Sequence[float]) -> float:
     return statistics.fmean(numbers) if all(map(math.isfinite, numbers)) else sum(numbers)
 
 
-def _each(function: Callable, found: Sequence[Ends]) -> Ends:
-    low, high = (function(ends) for ends in zip(*found, strict=True))
+def _each(function: Callable, extents: Sequence[Ends]) -> Ends:
+    low, high = (function(ends) for ends in zip(*extents, strict=True))
     return ANYWHERE if math.isnan(low) or math.isnan(high) else (low, high)

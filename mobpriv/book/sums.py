@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from mobpriv.base.numbers import NARROW, counted, shown
-from mobpriv.book.claims import AGREES, BY_DEFINITION, DISAGREES, IMPOSSIBLE, KINDS, UNDECIDED
-from mobpriv.book.ledger import anchor, page_of, together
+from mobpriv.book.claims import AGREES, BY_DEFINITION, DISAGREES, IMPOSSIBLE, SCORED_VERDICTS, UNDECIDED
+from mobpriv.book.ledger import anchor, page_of, worst_verdict
 from mobpriv.book.runs import Registry
 from mobpriv.book.verdicts import Verdict
 
@@ -29,13 +29,13 @@ def outcome(verdicts: Iterable[Verdict]) -> str:
     cells: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         cells.setdefault(verdict.dataset, []).append(verdict)
-    found = {together(of).verdict for of in cells.values()}
-    decided = found & {*KINDS} - {UNDECIDED}
+    kinds = {worst_verdict(group).verdict for group in cells.values()}
+    decided = kinds & {*SCORED_VERDICTS} - {UNDECIDED}
     if decided:
         return {AGREES: AGREE, DISAGREES: DISAGREE}.get(decided.pop(), MIXED) if len(decided) == 1 else MIXED
-    if UNDECIDED in found:
+    if UNDECIDED in kinds:
         return INCONCLUSIVE
-    return CONSTRUCTED if found & {BY_DEFINITION, IMPOSSIBLE} else UNTESTED
+    return CONSTRUCTED if kinds & {BY_DEFINITION, IMPOSSIBLE} else UNTESTED
 
 
 def counts(verdicts: Iterable[Verdict]) -> Counter[str]:
@@ -50,29 +50,32 @@ def figures_of(place: str) -> list[str]:
     """The figures and tables that a place in a paper names: "§9.1, Figures 4 and 5" -> Figure 4, Figure 5."""
     number = r"(?:\d+(?:\.\d+)?|[IVX]+)"
     named = re.findall(rf"\b(Figure|Table)s? ({number}(?:(?:, | and ){number})*)", place)
-    return [f"{kind} {one}" for kind, numbers in named for one in re.split(", | and ", numbers)]
+    return [f"{kind} {single}" for kind, numbers in named for single in re.split(", | and ", numbers)]
 
 
-def by_figure(verdicts: Iterable[Verdict], titles: Mapping[str, str], drawings: Mapping[str, str], only: str = "") -> str:
+def by_figure(verdicts: Iterable[Verdict], titles: Mapping[str, str], drawings: Mapping[str, str], prefix: str = "") -> str:
     """A list of a paper's figures and tables: the pages that reproduce each, with its claims and their outcomes.
 
-    ``drawings``: figures without a claim -> what they show. ``only``: prefix of the numbers of a chapter's figures.
+    ``drawings``: figures without a claim -> what they show. ``prefix``: prefix of the numbers of a chapter's figures.
     """
     of_claim: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         of_claim.setdefault(verdict.claim.id, []).append(verdict)
-    found: dict[str, dict[str, list[str]]] = {}
+    claims_by_figure: dict[str, dict[str, list[str]]] = {}
     for cells in of_claim.values():
         claim = cells[0].claim
         words = f'<a href="{page_of(claim.paper)}.html#{anchor(claim)}">{claim.id}</a> {outcome(cells)}'
         for figure in figures_of(claim.place):
-            if figure.split()[1].startswith(only):
-                found.setdefault(figure, {}).setdefault(claim.notebook, []).append(words)
-    if both := {*found} & {*drawings}:
-        raise ValueError(f"{', '.join(sorted(both))}: listed under drawings (without a claim), but a claim is about it")
+            if figure.split()[1].startswith(prefix):
+                claims_by_figure.setdefault(figure, {}).setdefault(claim.notebook, []).append(words)
+    if in_both := {*claims_by_figure} & {*drawings}:
+        raise ValueError(f"{', '.join(sorted(in_both))}: listed under drawings (without a claim), but a claim is about it")
     lines = []
-    for figure in sorted([*found, *drawings], key=_in_order):
-        pages = [f"[{titles[name]}](notebooks/{name}.ipynb): {', '.join(of)}" for name, of in found.get(figure, {}).items()]
+    for figure in sorted([*claims_by_figure, *drawings], key=_in_order):
+        pages = [
+            f"[{titles[name]}](notebooks/{name}.ipynb): {', '.join(entries)}"
+            for name, entries in claims_by_figure.get(figure, {}).items()
+        ]
         lines.append(f"- **{figure}.** " + ("; ".join(pages) or f"{drawings[figure]} We test no claim about it."))
     return "\n".join(lines) + "\n"
 
@@ -88,20 +91,20 @@ def per_paper(verdicts: Sequence[Verdict]) -> dict[str, Counter[str]]:
     return {paper: counts(v for v in verdicts if v.claim.paper == paper) for paper in papers}
 
 
-def in_words(found: Counter[str]) -> str:
+def in_words(tally: Counter[str]) -> str:
     """ "13 claims: 7 agree, 2 are mixed, …"."""
-    parts = [f"{found[kind]} {kind}" for kind in OUTCOMES if found[kind]]
-    return f"{counted(found.total(), 'claim', 'claims')}: {', '.join(parts)}"
+    parts = [f"{tally[kind]} {kind}" for kind in OUTCOMES if tally[kind]]
+    return f"{counted(tally.total(), 'claim', 'claims')}: {', '.join(parts)}"
 
 
 def substitutions(verdicts: Sequence[Verdict]) -> dict[str, str]:
     """The values of ``{{ sum_thesis }}``, ``{{ claims_thesis }}``, ``{{ agree_thesis }}``, …, ``{{ score_thesis }}``; for all papers ``{{ sum_all }}``, …."""
-    found = {}
-    for paper, of in {**per_paper(verdicts), "all": counts(verdicts)}.items():
-        found |= {f"sum_{paper}": in_words(of), f"claims_{paper}": shown(of.total())}
-        found[f"score_{paper}"] = f"{NARROW}/{NARROW}".join(shown(of[kind]) for kind in OUTCOMES[:4])
-        found |= {f"{kind.replace(' ', '_')}_{paper}": shown(of[kind]) for kind in OUTCOMES}
-    return found
+    values = {}
+    for paper, tally in {**per_paper(verdicts), "all": counts(verdicts)}.items():
+        values |= {f"sum_{paper}": in_words(tally), f"claims_{paper}": shown(tally.total())}
+        values[f"score_{paper}"] = f"{NARROW}/{NARROW}".join(shown(tally[kind]) for kind in OUTCOMES[:4])
+        values |= {f"{kind.replace(' ', '_')}_{paper}": shown(tally[kind]) for kind in OUTCOMES}
+    return values
 
 
 def table(verdicts: Sequence[Verdict], registry: Registry, chapters: Mapping[str, Iterable[str]]) -> str:
@@ -109,11 +112,11 @@ def table(verdicts: Sequence[Verdict], registry: Registry, chapters: Mapping[str
     papers = per_paper(verdicts)
     rows = []
     for paper in [name for name in registry.papers if name in papers]:
-        own = [v for v in verdicts if v.claim.paper == paper]
-        parts = {title: [v for v in own if v.claim.notebook in notebooks] for title, notebooks in chapters.items()}
-        parts = {title: counts(of) for title, of in parts.items() if of}
+        paper_verdicts = [v for v in verdicts if v.claim.paper == paper]
+        parts = {title: [v for v in paper_verdicts if v.claim.notebook in notebooks] for title, notebooks in chapters.items()}
+        parts = {title: counts(part_verdicts) for title, part_verdicts in parts.items() if part_verdicts}
         rows.append(_row(f'<a href="{page_of(paper)}.html">{escape(registry.paper(paper).title)}</a>', papers[paper]))
-        rows += [_row(f"– {escape(title)}", found) for title, found in parts.items()] if len(parts) > 1 else []
+        rows += [_row(f"– {escape(title)}", tally) for title, tally in parts.items()] if len(parts) > 1 else []
     head = "".join(f'<th role="columnheader" scope="col">{kind}</th>' for kind in OUTCOMES)
     return (
         '<table class="score sums" role="table"><thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">claims of</th>'
@@ -121,6 +124,6 @@ def table(verdicts: Sequence[Verdict], registry: Registry, chapters: Mapping[str
     )
 
 
-def _row(title: str, found: Counter[str]) -> str:
-    cells = "".join(f'<td role="cell" data-label="{kind}">{found[kind]}</td>' for kind in OUTCOMES)
+def _row(title: str, tally: Counter[str]) -> str:
+    cells = "".join(f'<td role="cell" data-label="{kind}">{tally[kind]}</td>' for kind in OUTCOMES)
     return f'<tr role="row"><th role="rowheader" scope="row">{title}</th>{cells}</tr>'

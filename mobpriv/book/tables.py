@@ -75,10 +75,10 @@ def table(values, units: Mapping[str, str] | str = "", corner: str = "") -> Tabl
     """
     frames = values if isinstance(values, Mapping) else {"": values}
     columns = [str(name) for name in next(iter(frames.values())).columns]
-    of = {name: units if isinstance(units, str) else units.get(name, "") for name in columns}
+    column_units = {name: units if isinstance(units, str) else units.get(name, "") for name in columns}
     groups = {
         str(title): {
-            _words(name): [cell(value, of[column]) for column, value in zip(columns, row, strict=True)]
+            _words(name): [cell(value, column_units[column]) for column, value in zip(columns, row, strict=True)]
             for name, row in zip(frame.index, frame.itertuples(index=False, name=None), strict=True)
         }
         for title, frame in frames.items()
@@ -98,6 +98,6 @@ def cell(value: Any, unit: str = "", n: bool = True) -> Cell:
         return Cell(value)
     if not hasattr(value, "keys"):
         return Cell(shown(value.item() if hasattr(value, "item") else value, unit))
-    found = {key: value[key] for key in value.keys()}  # noqa: SIM118  (an Estimate is not a dict)
-    between = extent(found.get("low"), found.get("high"), unit)
-    return Cell(shown(found["value"], unit), beside(between, found.get("n"), n))
+    result = {key: value[key] for key in value.keys()}  # noqa: SIM118  (an Estimate is not a dict)
+    between = extent(result.get("low"), result.get("high"), unit)
+    return Cell(shown(result["value"], unit), beside(between, result.get("n"), n))

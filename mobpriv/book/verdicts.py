@@ -12,7 +12,7 @@ A relation about each of the cases at hand (``of_cases``) is decided by the valu
 
 Claims that **hold by construction** or **cannot hold** are tested as well; another outcome is a fault.
 A theorem is tested once. A number that depends on the machine is **not comparable**.
-The words on the pages depend on the kind of claim (:func:`said`): *reproduced* on the paper's own data, *holds* on others, *correct* for a theorem.
+The words on the pages depend on the kind of claim (:func:`wording`): *reproduced* on the paper's own data, *holds* on others, *correct* for a theorem.
 """
 
 import re
@@ -40,20 +40,20 @@ from mobpriv.book.expressions import (
     Unknown,
     conjuncts,
     interval,
-    is_open,
-    left_open_by,
+    is_family,
+    member_names,
     named_in,
     names_in,
-    names_of,
     number_of,
     of_mean,
     plain_name,
     throughout,
     too_few,
-    truth_of,
+    truth_value_of,
+    undecided_by,
     value_of,
 )
-from mobpriv.book.quantities import Names, Quantity, in_words, unit_of
+from mobpriv.book.quantities import Names, Quantity, expression_in_words, unit_of
 from mobpriv.book.runs import Registry, named
 
 ACROSS = "across"  # the "run" of a claim that compares runs with each other
@@ -65,7 +65,7 @@ EXPLANATION, FINDING, ANSWER, BRIEF = "explanation", "finding", "answer", "brief
 NO_DATA = "no data set"  # the row of a claim that uses no data set
 
 
-class Part(NamedTuple):
+class UsedResult(NamedTuple):
     """A result used by a test: its label and its numbers."""
 
     words: str
@@ -87,7 +87,7 @@ class Verdict(NamedTuple):
     unit: str = ""
     words: str = ""  # label of the quantity
     test: str = ""  # relation or direction in words
-    read: tuple[Part, ...] = ()  # the results used by the test
+    read: tuple[UsedResult, ...] = ()  # the results used by the test
     explanation: str = ""
 
 
@@ -96,13 +96,13 @@ def evaluate(
     results: dict[str, dict[str, dict]],
     registry: Registry,
     names: Names,
-    rough: Iterable[str] = (),
+    quick_runs: Iterable[str] = (),
     stale: Iterable[tuple[str, str]] = (),
 ) -> list[Verdict]:
     """A verdict for every claim and data set, and for every cell of a table.
 
     ``results``: run -> notebook -> results.
-    ``rough``: runs with results of quick runs; they are judged, but a missing quantity is not a fault.
+    ``quick_runs``: runs with results of quick runs; they are judged, but a missing quantity is not a fault.
     ``stale``: (run, notebook) of results older than the code; a quantity that they lack is not a fault.
     Raises :class:`LedgerError` with one line for each claim that cannot be tested, each unexplained disagreement and each
     explanation of a verdict that did not occur.
@@ -115,12 +115,12 @@ def evaluate(
             faults += [f"{claim.id}: {fault}" for fault in unnamed]
             continue
         rows = _rows(claim, results, registry)
-        reasons = [run for of in (claim.by_definition, claim.impossible) if isinstance(of, dict) for run in of]
-        spoken_of = [*(run for entry in claim.explanations for run in entry.runs), *reasons]
+        reasons = [run for given in (claim.by_definition, claim.impossible) if isinstance(given, dict) for run in given]
+        mentioned = [*(run for entry in claim.explanations for run in entry.runs), *reasons]
         known = {*registry.runs, *registry.data_sets, ACROSS, NO_DATA}
-        stray = sorted({*rows, *spoken_of} - known)
-        if stray:
-            faults.append(f"{claim.id}: unknown data sets {', '.join(stray)} (known: {', '.join(sorted(known))})")
+        unknown = sorted({*rows, *mentioned} - known)
+        if unknown:
+            faults.append(f"{claim.id}: unknown data sets {', '.join(unknown)} (known: {', '.join(sorted(known))})")
             continue
         if not rows:
             faults.append(f"{claim.id}: no run has results of {claim.notebook}")
@@ -128,39 +128,39 @@ def evaluate(
             try:
                 verdicts += _judged(claim, dataset, cells, results, registry, names)
             except ValueError as error:
-                of_quick = rough and dataset in (*rough, ACROSS, NO_DATA)
+                of_quick = quick_runs and dataset in (*quick_runs, ACROSS, NO_DATA)
                 older = isinstance(error, Unknown) and (dataset, claim.notebook) in stale
                 if of_quick or older:
                     kind = QUICK if of_quick else OLDER
                     verdicts += [Verdict(claim, dataset, kind, quantity, printed) for quantity, printed in cells.items()]
                 else:
-                    faults.append(f"{claim.id}, {title(registry, dataset)}: {error}")
-        faults += [f"{claim.id}: explains {dataset}, where it is not tested" for dataset in sorted({*spoken_of} - {*rows})]
+                    faults.append(f"{claim.id}, {data_set_title(registry, dataset)}: {error}")
+        faults += [f"{claim.id}: explains {dataset}, where it is not tested" for dataset in sorted({*mentioned} - {*rows})]
     if faults:
         raise LedgerError(faults)
     return verdicts
 
 
-def title(registry: Registry, dataset: str) -> str:
+def data_set_title(registry: Registry, dataset: str) -> str:
     """The name of a verdict's data set on the pages."""
     return {ACROSS: "across data sets", NO_DATA: "worked example"}.get(dataset) or registry.title(dataset)
 
 
-_SAID = {
+_WORDINGS = {
     "own": {AGREES: "reproduced", DIRECTION: "only its direction is reproduced", DISAGREES: "not reproduced"},
     "other": {AGREES: "holds", DIRECTION: "only its direction holds", DISAGREES: "does not hold"},
     THEOREM: {AGREES: "correct", DISAGREES: "incorrect"},
 }
 
 
-def said(verdict: Verdict, registry: Registry) -> str:
+def wording(verdict: Verdict, registry: Registry) -> str:
     """A verdict in the words of the pages, which depend on the data: the paper's own, other data or none."""
     claim = verdict.claim
-    about = claim.kind if claim.kind == THEOREM else "own" if _is_own(verdict, registry) else "other"
-    return _SAID[about].get(verdict.verdict, verdict.verdict)
+    about = claim.kind if claim.kind == THEOREM else "own" if _is_papers_data(verdict, registry) else "other"
+    return _WORDINGS[about].get(verdict.verdict, verdict.verdict)
 
 
-def _is_own(verdict: Verdict, registry: Registry) -> bool:
+def _is_papers_data(verdict: Verdict, registry: Registry) -> bool:
     """Whether a paper used the data itself (in a comparison: all of them); true for a worked example."""
     used = registry.paper(verdict.claim.paper).data_sets
     named = {name.split(".")[0] for test in verdict.claim.tests for name in named_in(test)}
@@ -210,8 +210,8 @@ def _across(results: dict[str, dict[str, dict]]) -> dict[str, dict]:
     """Notebook -> results of all runs, each name prefixed with its run: ``geolife.rate.AP-Attack``."""
     joined = {}
     for run, notebooks in results.items():
-        for notebook, found in notebooks.items():
-            joined.setdefault(notebook, {}).update({f"{run}.{name}": value for name, value in found.items()})
+        for notebook, values in notebooks.items():
+            joined.setdefault(notebook, {}).update({f"{run}.{name}": value for name, value in values.items()})
     return joined
 
 
@@ -222,26 +222,28 @@ def _judged(
     if dataset not in (*registry.runs, ACROSS, NO_DATA):
         without = f"not testable without {registry.title(dataset)}"
         return [Verdict(claim, dataset, without, *cell, **_called(claim, cell[0], names)) for cell in cells.items()]
-    here = results.get(dataset, {}).get(claim.notebook)
-    here = _embedded(claim.notebook, results, registry) if dataset == NO_DATA else here
-    if here is None:
+    notebook_results = results.get(dataset, {}).get(claim.notebook)
+    notebook_results = _embedded(claim.notebook, results, registry) if dataset == NO_DATA else notebook_results
+    if notebook_results is None:
         raise ValueError(f"there are no results of {claim.notebook}")
-    found = [_defined(_verdict(claim, dataset, quantity, cells[quantity], here, names)) for quantity in cells]
+    judged = [_defined(_verdict(claim, dataset, quantity, cells[quantity], notebook_results, names)) for quantity in cells]
     wrong = IMPOSSIBLE if reason_of(claim.impossible, dataset) else DISAGREES  # what explanations of a disagreement refer to
-    came_out, texts = {verdict.verdict: verdict for verdict in found}, {}
+    by_verdict, texts = {verdict.verdict: verdict for verdict in judged}, {}
     for entry in claim.explanations:
         kinds = [wrong if kind == DISAGREES else kind for kind in entry.of] if dataset in entry.runs else []
         texts |= dict.fromkeys(kinds, entry.why)
-        if kinds and not {*kinds} & {*came_out}:
+        if kinds and not {*kinds} & {*by_verdict}:
             raise ValueError(
-                f"has an explanation of {' or '.join(kinds)!r}, but the verdict is {' and '.join(came_out) or 'open'!r}"
+                f"has an explanation of {' or '.join(kinds)!r}, but the verdict is {' and '.join(by_verdict) or 'open'!r}"
             )
-    if DISAGREES in came_out and DISAGREES not in texts:
-        v = came_out[DISAGREES]
+    if DISAGREES in by_verdict and DISAGREES not in texts:
+        v = by_verdict[DISAGREES]
         numbers = f" (printed {constant(v.printed, v.unit)}, ours {shown(v.value, v.unit)})" if v.value is not None else ""
         raise ValueError(f"disagrees{numbers} without an explanation")
-    told = {kind: _with_numbers(text, here, lambda name: names.of(claim.notebook, name)) for kind, text in texts.items()}
-    return [verdict._replace(explanation=told.get(verdict.verdict, "")) for verdict in found]
+    filled_in = {
+        kind: _with_numbers(text, notebook_results, lambda name: names.of(claim.notebook, name)) for kind, text in texts.items()
+    }
+    return [verdict._replace(explanation=filled_in.get(verdict.verdict, "")) for verdict in judged]
 
 
 def _verdict(claim: Claim, dataset: str, quantity: str, printed: Any, results: dict[str, Any], names: Names) -> Verdict:
@@ -249,22 +251,24 @@ def _verdict(claim: Claim, dataset: str, quantity: str, printed: Any, results: d
         return names.of(claim.notebook, name)
 
     test = claim.relation or claim.direction
-    told = {}
+    fields = {}
     if claim.of_means:
-        there = [name for name in names_in(test, results) if name in results]  # a missing result is reported by the test below
-        results = {**results, **{name: of_mean(results[name], results.get("layouts")) for name in there}}
+        available = [
+            name for name in names_in(test, results) if name in results
+        ]  # a missing result is reported by the test below
+        results = {**results, **{name: of_mean(results[name], results.get("layouts")) for name in available}}
     if test:
-        told["test"] = in_words(test, called)
-        holds = claim.relation and (truth_of if claim.of_cases else throughout)(test, results)
-        doubtful = left_open_by(test, results) if holds is None else set()
-        told["read"] = tuple(_part(name, results, called(name), names.parts, doubtful) for name in named_in(test))
+        fields["test"] = expression_in_words(test, called)
+        holds = claim.relation and (truth_value_of if claim.of_cases else throughout)(test, results)
+        undecided = undecided_by(test, results) if holds is None else set()
+        fields["read"] = tuple(_part(name, results, called(name), names.parts, undecided) for name in named_in(test))
     if claim.relation and claim.kind == STOPWATCH:
-        return Verdict(claim, dataset, NOT_COMPARABLE, **told)
+        return Verdict(claim, dataset, NOT_COMPARABLE, **fields)
     if claim.relation:
-        return Verdict(claim, dataset, {True: AGREES, False: DISAGREES, None: UNDECIDED}[holds], **told)
+        return Verdict(claim, dataset, {True: AGREES, False: DISAGREES, None: UNDECIDED}[holds], **fields)
     value, single = number_of(quantity, results), plain_name(quantity)
     low, high, n = _extent(single, results)
-    told |= {"low": low, "high": high, "n": n, **_called(claim, quantity, names)}
+    fields |= {"low": low, "high": high, "n": n, **_called(claim, quantity, names)}
     verdict = (
         ""
         if printed is None
@@ -272,11 +276,11 @@ def _verdict(claim: Claim, dataset: str, quantity: str, printed: Any, results: d
         if claim.kind == STOPWATCH
         else _kind(claim, quantity, printed, value, (low, high), results)
     )
-    return Verdict(claim, dataset, verdict, quantity, printed, value, **told)
+    return Verdict(claim, dataset, verdict, quantity, printed, value, **fields)
 
 
 def _kind(claim: Claim, quantity: str, printed: Any, value: float, ends: tuple, results: dict[str, Any]) -> str:
-    holds = truth_of(claim.direction, results) if claim.direction else None
+    holds = truth_value_of(claim.direction, results) if claim.direction else None
     decided = throughout(claim.direction, results) if claim.direction else None
     few = any(too_few(results[name]) for name in names_in(quantity, results))
     if holds is not False and _meets(claim, quantity, printed, value, results):
@@ -311,7 +315,7 @@ def _called(claim: Claim, quantity: str, names: Names) -> dict[str, str]:
     def called(name: str) -> Quantity:
         return names.of(claim.notebook, name)
 
-    return {"unit": unit_of(quantity, called), "words": in_words(quantity, called)} if quantity else {}
+    return {"unit": unit_of(quantity, called), "words": expression_in_words(quantity, called)} if quantity else {}
 
 
 def _extent(name: str, results: dict[str, Any]) -> tuple:
@@ -323,22 +327,22 @@ def _extent(name: str, results: dict[str, Any]) -> tuple:
     return low, high, entry.get("n")
 
 
-def _part(name: str, results: dict[str, Any], called: Quantity, parts: dict[str, str], doubtful: set[str]) -> Part:
+def _part(name: str, results: dict[str, Any], called: Quantity, parts: dict[str, str], undecided: set[str]) -> UsedResult:
     """A result with its interval, or a family with its values in order.
 
     ``parts``: part of a name -> label.
-    ``doubtful``: results that make the claim inconclusive; a family shows the intervals of these only.
+    ``undecided``: results that make the claim inconclusive; a family shows the intervals of these only.
     """
     words, unit = called.words, called.unit
-    if is_open(name):
+    if is_family(name):
         values = []
-        for part, member in names_of(name, results).items():
+        for part, member in member_names(name, results).items():
             low, value, high = interval(member, results)
-            between = f" ({extent(low, high, unit)})" if member in doubtful else ""
+            between = f" ({extent(low, high, unit)})" if member in undecided else ""
             values.append(f"{parts.get(part, part)}: {shown(value, unit)}{between}")
-        return Part(words, tuple(values))
+        return UsedResult(words, tuple(values))
     low, high, n = _extent(name, results)
-    return Part(words, (shown(interval(name, results)[1], unit),), extent(low, high, unit), n)
+    return UsedResult(words, (shown(interval(name, results)[1], unit),), extent(low, high, unit), n)
 
 
 def _embedded(notebook: str, results: dict, registry: Registry) -> dict | None:
@@ -358,9 +362,9 @@ def _with_numbers(text: str, results: dict[str, Any], called, kind: str = EXPLAN
     """
     counted, opened = set(), False
 
-    def number(found: re.Match) -> str:
+    def number(match: re.Match) -> str:
         nonlocal opened
-        expression, behind = found.groups()
+        expression, behind = match.groups()
         unit = unit_of(expression, called)
         if unit and behind and behind in ("%", "points", unit):
             raise ValueError(f"the text repeats the unit of {{{expression}}}, which comes with the number")
@@ -370,17 +374,17 @@ def _with_numbers(text: str, results: dict[str, Any], called, kind: str = EXPLAN
             if low < 0 < high:
                 raise ValueError(f"{{{expression}}}: its interval includes 0, so the text cannot state its sign")
             low, high = sorted((abs(low), abs(high)))
-        of = (re.match(r"[^.[(]*", size[1] if size else expression)[0], n)
+        sample = (re.match(r"[^.[(]*", size[1] if size else expression)[0], n)
         between = extent(low, high, unit, in_prose)
-        small = ", ".join(beside(between, n, of not in counted))
-        counted.add(of)
+        small = ", ".join(beside(between, n, sample not in counted))
+        counted.add(sample)
         if between and in_prose(low, unit) == in_prose(high, unit):
             small = between = ""
         if kind == BRIEF:
             small = UNDECIDED if unit == "points" and None not in (low, high) and low < 0 < high else ""
         elif kind == ANSWER:
             small, opened = "" if opened else between, opened or bool(between)
-        before = text[: found.start()]
+        before = text[: match.start()]
         brackets = "[{}]" if before.count("(") > before.count(")") else "({})"
         return in_prose(value_of(expression, results), unit) + (f" {brackets.format(small)}" if small else "")
 
@@ -389,7 +393,7 @@ def _with_numbers(text: str, results: dict[str, Any], called, kind: str = EXPLAN
 
 def _meets(claim: Claim, quantity: str, printed: Any, value: float, results: dict) -> bool:
     if isinstance(printed, str):
-        return truth_of(f"({quantity}) {printed}", results)
+        return truth_value_of(f"({quantity}) {printed}", results)
     return abs(value - printed) <= claim.tolerance + 1e-12
 
 
@@ -398,12 +402,12 @@ def _covers(printed: Any, low, high) -> bool:
     return isinstance(printed, int | float) and low is not None and high is not None and low <= printed <= high
 
 
-def told(
-    found: list[Finding],
+def finding_texts(
+    findings: list[Finding],
     results: dict[str, dict[str, dict]],
     registry: Registry,
     names: Names,
-    rough: Iterable[str] = (),
+    quick_runs: Iterable[str] = (),
     kind: str = FINDING,
 ) -> dict[str, list[str]]:
     """Notebook -> the texts of its findings with their numbers; ``kind``: finding, answer or brief.
@@ -412,14 +416,14 @@ def told(
     finding says so. A finding about one run also says how other runs with the same quantities come out. Quick runs give no findings.
     """
     texts, faults, across = {}, [], _across(results)
-    for finding in found if not rough else ():
-        here, called = across.get(finding.notebook, {}), partial(names.of, finding.notebook)
+    for finding in findings if not quick_runs else ():
+        notebook_results, called = across.get(finding.notebook, {}), partial(names.of, finding.notebook)
         try:
-            if not truth_of(finding.holds, here):
+            if not truth_value_of(finding.holds, notebook_results):
                 raise ValueError(f"{finding.holds} does not hold")
-            text = _with_numbers(finding.says, here, called, kind)
+            text = _with_numbers(finding.says, notebook_results, called, kind)
             parts = [] if finding.of_cases else conjuncts(finding.holds)
-            undecided = [in_words(part, called) for part in parts if throughout(part, here) is None]
+            undecided = [expression_in_words(part, called) for part in parts if throughout(part, notebook_results) is None]
             if undecided and kind == ANSWER:
                 raise ValueError(
                     f"an answer must hold for all values inside the intervals, and is inconclusive: {'; '.join(undecided)}"
@@ -427,7 +431,7 @@ def told(
             if undecided:
                 text += " (In this sample only.)" if kind == BRIEF else f" {IN_SAMPLE}"
             texts.setdefault(finding.notebook, []).append(
-                text + (_elsewhere(finding.holds, here, registry, text) if kind == FINDING else "")
+                text + (_elsewhere(finding.holds, notebook_results, registry, text) if kind == FINDING else "")
             )
         except ValueError as error:
             faults.append(f"finding of {finding.notebook} ({finding.says[:50]}…): {error}")
@@ -445,65 +449,65 @@ def _elsewhere(holds: str, results: dict[str, Any], registry: Registry, text: st
     runs = {name.split(".")[0] for name in read}
     if len(runs) != 1:
         return ""
-    (own,) = runs
-    others = [run for run in registry.runs.values() if run.name != own]
+    (own_run,) = runs
+    others = [run for run in registry.runs.values() if run.name != own_run]
     return _outcomes(
         "This finding",
         {True: "also holds", False: "does not hold", None: "is inconclusive"},
         holds,
-        {run.title: {name: results.get(run.name + name.removeprefix(own)) for name in read} for run in others},
+        {run.title: {name: results.get(run.name + name.removeprefix(own_run)) for name in read} for run in others},
         text,
     )
 
 
 def _outcomes(
-    subject: str, outcomes: dict[bool | None, str], holds: str, there: dict[str, dict[str, Any]], text: str = ""
+    subject: str, outcomes: dict[bool | None, str], holds: str, by_title: dict[str, dict[str, Any]], text: str = ""
 ) -> str:
     """Sentences on how a relation comes out on the runs (title -> quantities) that have all its quantities.
 
     Runs named in ``text`` are left out if the relation holds on them.
     """
-    found: dict[str, list[str]] = {}
-    for title, results in there.items():
+    by_outcome: dict[str, list[str]] = {}
+    for title, results in by_title.items():
         if None not in results.values():
             truth = throughout(holds, results)
             if truth and named(title) in text:
                 continue
             outcome = outcomes[truth]
-            found.setdefault(outcome, []).append(named(title))
-    parts = [f"{outcome} on {in_a_row(titles)}" for outcome, titles in found.items()]
-    return f" {subject} {', but '.join(parts) if len(parts) == 2 else in_a_row(parts)}." if parts else ""
+            by_outcome.setdefault(outcome, []).append(named(title))
+    parts = [f"{outcome} on {enumerated(titles)}" for outcome, titles in by_outcome.items()]
+    return f" {subject} {', but '.join(parts) if len(parts) == 2 else enumerated(parts)}." if parts else ""
 
 
-def in_a_row(names: Sequence[str]) -> str:
+def enumerated(names: Sequence[str]) -> str:
     """ "A, B and C"."""
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
 
 
 def check_errata(
-    errata: list[Erratum], results: dict[str, dict[str, dict]], registry: Registry, rough: Iterable[str] = ()
+    errata: list[Erratum], results: dict[str, dict[str, dict]], registry: Registry, quick_runs: Iterable[str] = ()
 ) -> dict[str, str]:
     """Test the demonstrations of errata: id -> sentences on how each comes out on other runs with its quantities.
 
-    Every demonstration must be true on the embedded data (else :class:`LedgerError`); with quick runs (``rough``) none is tested.
+    Every demonstration must be true on the embedded data (else :class:`LedgerError`); with quick runs (``quick_runs``) none is tested.
     """
     faults, elsewhere = [], {}
-    for erratum in errata if not rough else ():
+    for erratum in errata if not quick_runs else ():
         of_notebook = _embedded(erratum.notebook, results, registry)
         try:
             if of_notebook is None:
                 raise ValueError(f"there are no results of {erratum.notebook}")
-            if not truth_of(erratum.demonstration, of_notebook):
+            if not truth_value_of(erratum.demonstration, of_notebook):
                 raise ValueError(f"the demonstration {erratum.demonstration} is not true")
             read = names_in(erratum.demonstration, of_notebook)
             others = [run for run in registry.runs.values() if not run.synthetic]
-            there = {run.title: results.get(run.name, {}).get(erratum.notebook, {}) for run in others}
+            by_title = {run.title: results.get(run.name, {}).get(erratum.notebook, {}) for run in others}
             elsewhere[erratum.id] = _outcomes(
                 "The computation",
                 {True: "shows the same", False: "does not show it", None: "is inconclusive"},
                 erratum.demonstration,
-                {title: {name: of.get(name) for name in read} for title, of in there.items()},
+                {title: {name: values.get(name) for name in read} for title, values in by_title.items()},
             )
         except ValueError as error:
             faults.append(f"{erratum.id}: {error}")

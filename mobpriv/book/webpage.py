@@ -31,7 +31,7 @@ THEME = {
     "table-row-zebra-low-bg": ("#f3f4f5", "#222425"),
     "table-row-zebra-high-bg": ("#fff", "#121212"),
 }
-STYLE = """
+PAGE_STYLE = """
 :root { color-scheme: light dark; }
 * { box-sizing: border-box; }
 body { font: 16px/1.55 system-ui, sans-serif; margin: 0; background: var(--pst-color-background); color: var(--pst-color-text-base); }
@@ -64,7 +64,7 @@ BESIDE = {  # pattern in the tables and figures of a page -> sentence that expla
 }
 OF_THE_BOOK = "The numbers on {others} come with the book, from runs of the same notebook."
 NOT_OF_THESE_DATA = "The text between the results was written for the data sets of the book. Where it differs from a result, the result holds for these data."
-READINGS = (
+VARIANTS_EXPLAINED = (
     "The thesis's methods have two variants. <em>text</em>: as the thesis describes them; <em>program</em>: as in its author's code "
     "(another split into halves, distances in a Mercator projection, other weights). The parameter <code>reading</code> chooses one."
 )
@@ -72,26 +72,26 @@ READINGS = (
 
 def page(notebook: nbformat.NotebookNode, record: dict, root: Path = ROOT) -> str:
     """The page of an executed notebook: kind of run, data, cells, glossary, provenance."""
-    own, cells = record["provenance"], deepcopy(notebook.cells)
+    run_record, cells = record["provenance"], deepcopy(notebook.cells)
     text = "".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    title, body = _cells(cells, said=own["selection"])
+    title, body = _cells(cells, selection=run_record["selection"])
     numbers = count(1)
     body = notebook_pages.numbered(body, lambda: f"own{FIXED}{next(numbers)}")
-    rows = pages.provenance_row(own, shortened=_shortened(own["notebook"], root)).items()
+    rows = pages.provenance_row(run_record, shortened=_shortened(run_record["notebook"], root)).items()
     origin = "".join(
         f'<tr><th scope="row">{html.escape(k)}</th><td>{html.escape(v).replace("`", "")}</td></tr>' for k, v in rows
     )
     parts = [
         title,
-        _banners(own, root),
-        _about(own, root),
+        _banners(run_record, root),
+        _about(run_record, root),
         body,
-        _how_to_read(own, body, root),
-        _words(f"{text} {re.sub('<details.*?</details>|<[^>]+>', ' ', body, flags=re.DOTALL)}", own["notebook"], root),
+        _how_to_read(run_record, body, root),
+        _words(f"{text} {re.sub('<details.*?</details>|<[^>]+>', ' ', body, flags=re.DOTALL)}", run_record["notebook"], root),
         f'<h2>Where the numbers come from</h2><table class="origin"><tbody>{origin}</tbody></table>',
     ]
-    name = re.sub("<[^>]+>", "", title) or own["notebook"]
-    data = f": {own['data']['name']}" if own["data"] else ""
+    name = re.sub("<[^>]+>", "", title) or run_record["notebook"]
+    data = f": {run_record['data']['name']}" if run_record["data"] else ""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f'<title>{name}{html.escape(data)}</title><link rel="icon" href="data:,">'
@@ -101,10 +101,10 @@ def page(notebook: nbformat.NotebookNode, record: dict, root: Path = ROOT) -> st
 
 
 # ------------------------------------------------------------------------------------------------------------------ cells
-def _cells(cells: list[nbformat.NotebookNode], said: str) -> tuple[str, str]:
+def _cells(cells: list[nbformat.NotebookNode], selection: str) -> tuple[str, str]:
     """The title of a notebook and its cells: text, results, and the code of each result in a fold.
 
-    Printed lines equal to ``said``, which is at the top of the page, are dropped.
+    Printed lines equal to ``selection``, which is at the top of the page, are dropped.
     """
     parts, code, tables = [], [], 0
     for cell in cells:
@@ -113,20 +113,20 @@ def _cells(cells: list[nbformat.NotebookNode], said: str) -> tuple[str, str]:
             code = []
         elif cell.cell_type == "code" and "remove-cell" not in cell.metadata.get("tags", []):
             code.append(cell.source)
-            new = [_without(output, said) for output in cell.outputs]
+            new = [_without(output, selection) for output in cell.outputs]
             outputs = [_output(output, tables := tables + 1) for output in new]
             if any(outputs):
                 parts += [_fold(code), f'<div class="cell_output">{"".join(outputs)}</div>']
                 code = []
-    found = re.match(r"\s*<h1.*?</h1>", body := "".join([*parts, _fold(code)]), flags=re.DOTALL)
-    return (found[0], body[found.end() :]) if found else ("", body)
+    heading = re.match(r"\s*<h1.*?</h1>", body := "".join([*parts, _fold(code)]), flags=re.DOTALL)
+    return (heading[0], body[heading.end() :]) if heading else ("", body)
 
 
-def _without(output: nbformat.NotebookNode, said: str) -> nbformat.NotebookNode:
-    """An output without the lines equal to ``said``."""
-    if output.output_type != "stream" or not said:
+def _without(output: nbformat.NotebookNode, selection: str) -> nbformat.NotebookNode:
+    """An output without the lines equal to ``selection``."""
+    if output.output_type != "stream" or not selection:
         return output
-    lines = [line for line in output.text.splitlines() if line.strip() != said.strip()]
+    lines = [line for line in output.text.splitlines() if line.strip() != selection.strip()]
     return nbformat.from_dict({**output, "text": "\n".join(lines)})
 
 
@@ -148,10 +148,10 @@ def _output(output: nbformat.NotebookNode, number: int) -> str:
     data = output.get("data", {})
     if "text/html" in data:
         # an empty heading in the corner of a pandas table confuses screen readers
-        found = "".join(data["text/html"]).replace("<th></th>", "<td></td>")
-        scrolls = "<table" in found and "numbers" not in found
+        markup = "".join(data["text/html"]).replace("<th></th>", "<td></td>")
+        scrolls = "<table" in markup and "numbers" not in markup
         reached = f' tabindex="0" role="region" aria-label="Table of output {number}"' if scrolls else ""
-        return f'<div class="output text_html"{reached}>{found}</div>'
+        return f'<div class="output text_html"{reached}>{markup}</div>'
     if "text/markdown" in data:
         return _markdown("".join(data["text/markdown"]))
     if "image/png" in data:
@@ -188,17 +188,21 @@ def cited(key: str, root: Path = ROOT) -> str:
 
 
 # ------------------------------------------------------------------------------------------------- what kind of run it was
-def _banners(own: dict, root: Path) -> str:
+def _banners(run_record: dict, root: Path) -> str:
     """The notices at the top: a quick run, with the parameters used, and synthetic data."""
-    found = ""
-    if own["parameters"].get("quick"):
-        short = {name: own["parameters"][name] for name in _shortened(own["notebook"], root) if name in own["parameters"]}
+    notices = ""
+    if run_record["parameters"].get("quick"):
+        short = {
+            name: run_record["parameters"][name]
+            for name in _shortened(run_record["notebook"], root)
+            if name in run_record["parameters"]
+        }
         used = ", ".join(f"{name} = {_value(value)}" for name, value in short.items())
         with_ = f" It used {html.escape(used)}." if used else ""
-        found += f'<p class="banner"><strong>Quick, not a result.</strong> This run is shortened, to try out the notebook.{with_}</p>'
-    if own["data"] and own["data"]["synthetic"]:
-        found += '<p class="banner synthetic"><strong>Synthetic data.</strong> No person or vehicle in these data exists.</p>'
-    return found
+        notices += f'<p class="banner"><strong>Quick, not a result.</strong> This run is shortened, to try out the notebook.{with_}</p>'
+    if run_record["data"] and run_record["data"]["synthetic"]:
+        notices += '<p class="banner synthetic"><strong>Synthetic data.</strong> No person or vehicle in these data exists.</p>'
+    return notices
 
 
 def _shortened(notebook: str, root: Path) -> dict[str, str]:
@@ -212,21 +216,25 @@ def _value(value) -> str:
     return ", ".join(map(_value, value)) if isinstance(value, list) else shown(value)
 
 
-def _about(own: dict, root: Path) -> str:
+def _about(run_record: dict, root: Path) -> str:
     """The data of this run in words, and a table of their size and the size of the book's data; "" without data."""
-    if not own["data"]:
+    if not run_record["data"]:
         return ""
-    name = html.escape(own["data"]["name"])
-    lines = [f"This run is on <strong>{name}</strong>.", *map(html.escape, _sentences(own["selection"]))]
-    if lost := sum(own["data"]["left_out"].values()):
+    name = html.escape(run_record["data"]["name"])
+    lines = [f"This run is on <strong>{name}</strong>.", *map(html.escape, _sentences(run_record["selection"]))]
+    if lost := sum(run_record["data"]["left_out"].values()):
         lines.append(
             f"{counted(lost, 'record')} {'was' if lost == 1 else 'were'} left out while reading (see the end of the page)."
         )
-    sizes = {f"this run ({own['data']['name']})": own["data"]["size"]} if own["data"].get("size") else {}
-    sizes |= {title: size for run, (title, size) in _of_the_book(own["notebook"], root).items() if run != own["data"]["name"]}
-    table = _sizes(sizes) if own["data"].get("size") else ""
-    mind = "" if own["data"]["name"] in runs.read(root).runs else f"<p>{NOT_OF_THESE_DATA}</p>"
-    return f"<p>{' '.join(lines)}</p>{mind}{table}"
+    sizes = {f"this run ({run_record['data']['name']})": run_record["data"]["size"]} if run_record["data"].get("size") else {}
+    sizes |= {
+        title: size
+        for run, (title, size) in _of_the_book(run_record["notebook"], root).items()
+        if run != run_record["data"]["name"]
+    }
+    table = _sizes(sizes) if run_record["data"].get("size") else ""
+    notice = "" if run_record["data"]["name"] in runs.read(root).runs else f"<p>{NOT_OF_THESE_DATA}</p>"
+    return f"<p>{' '.join(lines)}</p>{notice}{table}"
 
 
 def _sentences(selection: str) -> list[str]:
@@ -237,13 +245,13 @@ def _sentences(selection: str) -> list[str]:
 
 def _of_the_book(notebook: str, root: Path) -> dict[str, tuple[str, dict]]:
     """Run -> title and size of its data, for the book's runs of a notebook."""
-    found = {}
+    sizes = {}
     for run in runs.read(root).runs.values():
         folder = root / "book" / ("_generated/results" if run.synthetic else "results") / run.name
         record = provenance.read_record(folder / f"{notebook}.json")
         if record and (record["provenance"]["data"] or {}).get("size"):
-            found[run.name] = (run.title, record["provenance"]["data"]["size"])
-    return found
+            sizes[run.name] = (run.title, record["provenance"]["data"]["size"])
+    return sizes
 
 
 def _sizes(sizes: dict[str, dict]) -> str:
@@ -257,15 +265,15 @@ def _size(value: float) -> str:
 
 
 # ----------------------------------------------------------------------------------------------------- words and variants
-def _how_to_read(own: dict, body: str, root: Path) -> str:
+def _how_to_read(run_record: dict, body: str, root: Path) -> str:
     """The explanation of the small print in the tables, limited to what occurs."""
     results = "".join(re.findall("<table.*?</table>|<figure.*?</figure>", body, re.DOTALL))
     words = [INTERVALS, *(words for what, words in BESIDE.items() if re.search(what, results))]
-    registry, here = runs.read(root), own["data"]["name"] if own["data"] else ""
-    titles = (registry.title(run.data or run.name) for run in registry.runs.values() if run.name != here)
+    registry, this_run = runs.read(root), run_record["data"]["name"] if run_record["data"] else ""
+    titles = (registry.title(run.data or run.name) for run in registry.runs.values() if run.name != this_run)
     others = [title for title in dict.fromkeys(titles) if html.escape(title) in results]
     words += [OF_THE_BOOK.format(others=html.escape(" and ".join(others)))] if others else []
-    readings = f"<p>{READINGS}</p>" if "reading" in own["parameters"] else ""
+    readings = f"<p>{VARIANTS_EXPLAINED}</p>" if "reading" in run_record["parameters"] else ""
     return f"<h2>How to read the numbers</h2><p>{' '.join(words)}</p>{readings}"
 
 
@@ -294,30 +302,32 @@ def glossary(path: Path) -> dict[str, str]:
     """Term -> definition, from a MyST ``{glossary}``: a line with the term, then ``: definition``, further lines indented."""
     if not path.is_file():
         return {}
-    found, terms = {}, []
+    definitions, terms = {}, []
     blocks = re.findall(
         r"^[`:]{3,}\{glossary\}.*?\n(.*?)^[`:]{3,}\s*$", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
     )
     for line in "\n".join(blocks).splitlines():
         if line.startswith(":") and not re.match(r":[\w-]+:", line):
-            found |= dict.fromkeys(terms, line[1:].strip())
+            definitions |= dict.fromkeys(terms, line[1:].strip())
         elif line[:1].isspace() and line.strip() and terms:
-            found |= {term: f"{found.get(term, '')} {line.strip()}".strip() for term in terms}
+            definitions |= {term: f"{definitions.get(term, '')} {line.strip()}".strip() for term in terms}
         elif line.strip() and not line.startswith(":"):
-            terms = [*terms, line.strip()] if terms and terms[-1] not in found else [line.strip()]
-    return found
+            terms = [*terms, line.strip()] if terms and terms[-1] not in definitions else [line.strip()]
+    return definitions
 
 
 # ----------------------------------------------------------------------------------------------------------------- styles
 def stylesheet(root: Path = ROOT) -> str:
     """The book's styles with the colours of its theme; a single page follows the reader's system instead of a switch."""
-    light, dark = ("".join(f"--pst-color-{name}: {of[k]}; " for name, of in THEME.items()) for k in (0, 1))
-    own = f":root {{ {light}}}\nhtml[data-theme=dark] {{ {dark}}}\n"
-    book = "\n".join((root / "book" / "_static" / name).read_text(encoding="utf-8") for name in STYLES if _there(root, name))
-    return _by_system(own + book) + STYLE
+    light, dark = ("".join(f"--pst-color-{name}: {colours[k]}; " for name, colours in THEME.items()) for k in (0, 1))
+    theme = f":root {{ {light}}}\nhtml[data-theme=dark] {{ {dark}}}\n"
+    book = "\n".join(
+        (root / "book" / "_static" / name).read_text(encoding="utf-8") for name in STYLES if _has_style(root, name)
+    )
+    return _by_system(theme + book) + PAGE_STYLE
 
 
-def _there(root: Path, name: str) -> bool:
+def _has_style(root: Path, name: str) -> bool:
     return (root / "book" / "_static" / name).is_file()
 
 
@@ -336,16 +346,16 @@ def _by_system(css: str) -> str:
 def _rules(css: str) -> list[str]:
     """The rules of a stylesheet; an @media or @container block is one rule."""
     rules, depth, begin = [], 0, 0
-    for found in re.finditer("[{}]", css):
-        depth += 1 if found[0] == "{" else -1
+    for brace in re.finditer("[{}]", css):
+        depth += 1 if brace[0] == "{" else -1
         if depth == 0:
-            rules.append(css[begin : found.end()])
-            begin = found.end()
+            rules.append(css[begin : brace.end()])
+            begin = brace.end()
     return rules
 
 
 def _mathjax() -> str:
     """The formula renderer of the book, embedded in the page (2 MB); "" if not installed: formulas stay TeX."""
-    found = importlib.util.find_spec("sphinx-mathjax-offline")
-    script = Path(found.origin).parent / "static" / "mathjax" / "tex-svg.js" if found and found.origin else None
+    package = importlib.util.find_spec("sphinx-mathjax-offline")
+    script = Path(package.origin).parent / "static" / "mathjax" / "tex-svg.js" if package and package.origin else None
     return MATH % script.read_text(encoding="utf-8").replace("</script", "<\\/script") if script and script.is_file() else ""

@@ -11,14 +11,14 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # the compiled lo
     """Reject a duplicate key; YAML would silently keep only the last one."""
 
     def construct_mapping(self, node, deep=False):
-        found = super().construct_mapping(node, deep)
-        if len(found) < len(node.value):
+        mapping = super().construct_mapping(node, deep)
+        if len(mapping) < len(node.value):
             seen = set()
             for key, _ in node.value:
                 if (name := self.construct_object(key, deep=True)) in seen:
                     raise ValueError(f"line {key.start_mark.line + 1}: {name!r} occurs twice")
                 seen.add(name)
-        return found
+        return mapping
 
 
 def content(path: Path) -> Any:

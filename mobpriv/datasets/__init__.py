@@ -18,7 +18,7 @@ from mobpriv.datasets.fetching import NeedsRegistration, cache_folder, cached, f
 from mobpriv.datasets.lines import BLANK
 from mobpriv.datasets.point_files import points
 from mobpriv.datasets.readers import read_cabspotting, read_geolife, read_mdc, read_privamov
-from mobpriv.datasets.recognition import Reading, kind_of_data, recognised
+from mobpriv.datasets.recognition import Reading, kind_of_table, recognised
 from mobpriv.datasets.tables import is_parquet, parquet_table, read_part, read_table
 from mobpriv.datasets.times import Unclear
 from mobpriv.datasets.wanted import Wanted
@@ -125,7 +125,7 @@ def kind_of(name_or_path) -> str:
         return DATASETS[str(name_or_path)].kind
     path = Path(name_or_path)
     table = path.is_file() and path.suffix != ".geojson" and _form(path) == "table"  # boundaries are not a table
-    return kind_of_data(path) if table else "traces"
+    return kind_of_table(path) if table else "traces"
 
 
 def _only(kind: str, name_or_path, reading: dict | None = None) -> None:
@@ -134,11 +134,11 @@ def _only(kind: str, name_or_path, reading: dict | None = None) -> None:
     needed = {"calls": ("cell",), "traces": ("lat", "lng")}[kind]
     if any(c in columns for c in needed) or (reading or {}).get("names"):
         return
-    found = kind_of(name_or_path)
-    if found != kind:
+    actual = kind_of(name_or_path)
+    if actual != kind:
         words = {"calls": "call records (a cell, no position)", "traces": "traces (positions)"}
         raise ValueError(
-            f"{name_or_path} holds {words[found]}, and {words[kind]} are needed here: mobpriv data list says which sets hold what"
+            f"{name_or_path} holds {words[actual]}, and {words[kind]} are needed here: mobpriv data list says which sets hold what"
         )
 
 
@@ -155,10 +155,10 @@ def load_calls(name_or_path, cells=None, period: Period | None = None, **reading
     known = DATASETS.get(text)
     if known:
         _embedded(path, "region")
-    how = None
+    table_reading = None
     if not reading:
-        how = recognised(path, kind="calls")
-        reading = how.arguments
+        table_reading = recognised(path, kind="calls")
+        reading = table_reading.arguments
     calls, its_cells, left_out = read_calls(path, cells, period=period, **reading)
     name = text if known else path.resolve().name.split(".")[0]
     return CallSet(
@@ -169,7 +169,7 @@ def load_calls(name_or_path, cells=None, period: Period | None = None, **reading
         sha256_of(path),
         known.synthetic if known else _marked_synthetic(path),
         known.title if known else path.resolve().name,
-        f"columns found by their names: {how.in_words}" if how and how.guessed else "",
+        f"columns found by their names: {table_reading.in_words}" if table_reading and table_reading.guessed else "",
     )
 
 
@@ -201,12 +201,15 @@ def load(
     name, source, read_as = path.resolve().name.split(".")[0], path.resolve().name, ""
     if form != "table":
         traces, left_out = READERS[form](path, **reading)
-        found = Dataset(traces, left_out, name, sha256_of(path), False, source)
-        return _part_of(found, wanted)
+        data_set = Dataset(traces, left_out, name, sha256_of(path), False, source)
+        return _part_of(data_set, wanted)
     if not reading:
-        how = recognised(path)
-        reading, read_as = how.arguments, f"columns found by their names: {how.in_words}" if how.guessed else ""
-    part = read_part(path, **reading, wanted=wanted, most_bytes=SEARCHED if most else None)
+        table_reading = recognised(path)
+        reading, read_as = (
+            table_reading.arguments,
+            f"columns found by their names: {table_reading.in_words}" if table_reading.guessed else "",
+        )
+    part = read_part(path, **reading, wanted=wanted, max_bytes=SEARCHED if most else None)
     searched = f"only the first {part.searched / 1e9:.1f} GB of the file searched" if part.searched else ""
     return Dataset(
         part.traces,
@@ -220,13 +223,13 @@ def load(
     )
 
 
-def _part_of(found: Dataset, wanted: Wanted) -> Dataset:
+def _part_of(data_set: Dataset, wanted: Wanted) -> Dataset:
     """The wanted users of a data set that was read completely."""
     if wanted.everybody:
-        return found
-    names = found.traces["user"].cat.categories
-    chosen = found.traces["user"].isin(wanted.of(names)).to_numpy()
-    return found._replace(traces=rows(found.traces, chosen), names=tuple(names))
+        return data_set
+    names = data_set.traces["user"].cat.categories
+    chosen = data_set.traces["user"].isin(wanted.of(names)).to_numpy()
+    return data_set._replace(traces=rows(data_set.traces, chosen), names=tuple(names))
 
 
 def _known(name: str, wanted: Wanted, reading: dict) -> Dataset:
@@ -238,8 +241,8 @@ def _known(name: str, wanted: Wanted, reading: dict) -> Dataset:
         path = data_folder() / CITY_FILE
         _embedded(path, name)
         traces, left_out = read_table(path, **reading)
-    found = Dataset(traces, left_out, name, sha256_of(path), known.synthetic, known.title, known.persons)
-    return _part_of(found, wanted)
+    data_set = Dataset(traces, left_out, name, sha256_of(path), known.synthetic, known.title, known.persons)
+    return _part_of(data_set, wanted)
 
 
 def _embedded(path: Path, name: str) -> None:

@@ -24,22 +24,22 @@ from mobpriv.datasets.lines import BLANK, LeftOut, unreadable
 from mobpriv.datasets.point_files import rows_of
 from mobpriv.datasets.recognition import USUAL, Reading, named_as, pq_names
 from mobpriv.datasets.tables import (
-    NAMES,
+    NAME_TYPE,
+    categorical_names,
+    complete_parquet,
     existing,
     head,
     is_parquet,
-    names_of,
     parquet_rows,
     parquet_table,
     sorted_out,
     text_blocks,
     text_table,
-    whole,
 )
-from mobpriv.datasets.times import ROUNDED, Unclear, known_zone, rounded, times
+from mobpriv.datasets.times import DIGITS_CUT, Unclear, digits_cut, known_zone, times
 from mobpriv.datasets.wanted import MISSING
 
-ROWS = 1 << 20  # rows of a Parquet file that are read at a time
+ROWS_AT_A_TIME = 1 << 20  # rows of a Parquet file that are read at a time
 ENDINGS = (".parquet", ".csv", ".tsv", ".txt", ".csv.gz", ".geojson")  # of tables of cells
 _MUNICIPALITY = "municipality municipalityname commune comune town city district"
 _NEEDED = "a table of cells has the columns cell, lat, lng and, where it is known, municipality"
@@ -64,8 +64,8 @@ def read_calls(
     path = existing(path)
     known_zone(zone)
     cells = as_cells(cells) if isinstance(cells, pd.DataFrame) else read_cells(cells_beside(path) if cells is None else cells)
-    there = names or (pq_names(path) if is_parquet(path) else head(path, delimiter=delimiter)[0])
-    columns = {c: c for c in ("end_cell", "duration") if c in there} | (columns or {})
+    header = names or (pq_names(path) if is_parquet(path) else head(path, delimiter=delimiter)[0])
+    columns = {c: c for c in ("end_cell", "duration") if c in header} | (columns or {})
     columns = {c: columns.get(c, c) for c in (*COLUMNS, *columns)}
     if is_parquet(path):
         table, lines, bad = parquet_table(path, columns), None, []
@@ -74,12 +74,12 @@ def read_calls(
         bad = unreadable([(path.name, lines)], None)
     cut = np.zeros(len(table), bool)
     for c in (c for c in ("cell", "end_cell") if c in columns):
-        name = names_of(table[c])
-        cut |= rounded(name)
+        name = categorical_names(table[c])
+        cut |= digits_cut(name)
         table[c] = name.cat.remove_categories([name for name in name.cat.categories if name in MISSING])  # missing values
     where = lambda row: f"{path.name} row {row}" if lines is None else f"{path.name} line {lines.number[row]}"  # noqa: E731
     valid = partial(without, cells=cells, period=period)
-    calls, left_out = sorted_out(table, bad, path.name, where, time, zone, {ROUNDED: cut}, valid, call_problem)
+    calls, left_out = sorted_out(table, bad, path.name, where, time, zone, {DIGITS_CUT: cut}, valid, call_problem)
     return calls, cells, left_out
 
 
@@ -93,16 +93,16 @@ def call_blocks(path, reading: Reading, first: int = -1, end: int = -1) -> Itera
     """
     path, columns = existing(path), reading.columns
     for table, lines in _parquet_blocks(path, columns, first, end) if is_parquet(path) else text_blocks(path, columns):
-        names = {c: names_of(table[c]) for c in ("user", "cell", "end_cell") if c in columns}
+        names = {c: categorical_names(table[c]) for c in ("user", "cell", "end_cell") if c in columns}
         t, failed = times(table["t"], reading.time or None, reading.zone or None, path.name, part=True)
-        cut = failed.pop(ROUNDED, np.zeros(len(table), bool))
+        cut = failed.pop(DIGITS_CUT, np.zeros(len(table), bool))
         for name in names.values():
-            cut |= rounded(name)
+            cut |= digits_cut(name)
         texts = {c: pa.array(name, pa.dictionary(pa.int32(), pa.string())).cast(pa.string()) for c, name in names.items()}
         rest = {"duration": pa.array(_seconds(table["duration"]))} if "duration" in columns else {}
         yield (
             pa.table({**texts, "t": pa.array(t), **rest}),
-            {ROUNDED: cut, **failed},
+            {DIGITS_CUT: cut, **failed},
             [left for left in lines if left.rule != BLANK],
         )
 
@@ -113,27 +113,27 @@ def _seconds(duration: pd.Series) -> np.ndarray:
 
 
 def _parquet_blocks(path: Path, columns: dict[str, str], first: int, end: int) -> Iterator[tuple[pd.DataFrame, list]]:
-    with whole(path):
+    with complete_parquet(path):
         at = 0
-        for batch in pq.ParquetFile(path).iter_batches(ROWS, columns=[*columns.values()]):
-            own = slice(max(first - at, 0), max(end - at, 0))
+        for batch in pq.ParquetFile(path).iter_batches(ROWS_AT_A_TIME, columns=[*columns.values()]):
+            selected = slice(max(first - at, 0), max(end - at, 0))
             at += len(batch)
-            if own.start < len(batch) and own.stop:
-                yield parquet_rows(path, pa.Table.from_batches([batch])[own], columns), []
+            if selected.start < len(batch) and selected.stop:
+                yield parquet_rows(path, pa.Table.from_batches([batch])[selected], columns), []
 
 
 def cells_beside(path) -> Path:
     """The file of the cells of a file of calls: ``NAME_cells`` in the folder of ``NAME``."""
     path = Path(path)
     name = bare(path)
-    found = [path.with_name(f"{name}_cells{ending}") for ending in ENDINGS if path.with_name(f"{name}_cells{ending}").is_file()]
-    if not found:
+    files = [path.with_name(f"{name}_cells{ending}") for ending in ENDINGS if path.with_name(f"{name}_cells{ending}").is_file()]
+    if not files:
         raise FileNotFoundError(f"{path}: the cells of these calls are not there: put {name}_cells.csv next to it ({_NEEDED})")
-    if len(found) > 1:
+    if len(files) > 1:
         raise ValueError(
-            f"{path}: its cells could be those of {' or of '.join(file.name for file in found)}: leave one of them there"
+            f"{path}: its cells could be those of {' or of '.join(file.name for file in files)}: leave one of them there"
         )
-    return found[0]
+    return files[0]
 
 
 def bare(path: Path) -> str:
@@ -157,7 +157,7 @@ def read_cells(path) -> Cells:
     if not len(table):
         raise ValueError(f"{path}: the file holds no cell; {_NEEDED}")
     try:
-        named = {c: names_of(table[c]).astype("object") for c in ("cell", "municipality") if c in table}
+        named = {c: categorical_names(table[c]).astype("object") for c in ("cell", "municipality") if c in table}
         if "municipality" in named:
             named["municipality"] = named["municipality"].mask(named["municipality"].isin(MISSING))
         return as_cells(table.assign(**named))
@@ -168,11 +168,11 @@ def read_cells(path) -> Cells:
 
 
 def _rows(path: Path) -> tuple[pd.DataFrame, np.ndarray | None]:
-    there = pq_names(path) if is_parquet(path) else head(path)[0]
-    columns = {role: named_as(path, role, there, USUAL[role]) for role in ("cell", "lat", "lng")}
-    town = named_as(path, "municipality", there, _MUNICIPALITY)
-    columns |= {"municipality": town} if town in there else {}
-    return rows_of(path, columns, dict.fromkeys(columns, NAMES) | {"lat": pa.float64(), "lng": pa.float64()})
+    header = pq_names(path) if is_parquet(path) else head(path)[0]
+    columns = {role: named_as(path, role, header, USUAL[role]) for role in ("cell", "lat", "lng")}
+    town = named_as(path, "municipality", header, _MUNICIPALITY)
+    columns |= {"municipality": town} if town in header else {}
+    return rows_of(path, columns, dict.fromkeys(columns, NAME_TYPE) | {"lat": pa.float64(), "lng": pa.float64()})
 
 
 def _features(path: Path) -> pd.DataFrame:

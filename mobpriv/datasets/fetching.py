@@ -151,13 +151,13 @@ def _unpack(file: Path) -> None:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def sha256_of(path: Path, most: int | None = None) -> str:
-    """SHA-256 of a file, or of its first ``most`` bytes.
+def sha256_of(path: Path, max_bytes: int | None = None) -> str:
+    """SHA-256 of a file, or of its first ``max_bytes`` bytes.
 
     For a folder, of its files' names, sizes and contents, sorted by name.
     """
-    if most is not None:
-        return hashlib.sha256(pa.memory_map(str(path)).read_buffer(most)).hexdigest()
+    if max_bytes is not None:
+        return hashlib.sha256(pa.memory_map(str(path)).read_buffer(max_bytes)).hexdigest()
     if path.is_file():
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -29,8 +29,8 @@ from mobpriv.datasets.wanted import MISSING, Wanted, plain_names
 from mobpriv.traces.table import TableProblem
 
 LARGE = 1 << 25  # bytes: larger files are read in two threads
-BLOCK = 1 << 26  # bytes of a file read at a time
-LONGEST = 1 << 20  # bytes: a longer line is no record
+BLOCK_BYTES = 1 << 26  # bytes of a file read at a time
+MAX_LINE_BYTES = 1 << 20  # bytes: a longer line is no record
 BLANK, NOT_UTF8, UNREADABLE = "blank line", "bytes that are not UTF-8", "line not readable"
 INSIDE, CUT = "further line of a quoted value", "file cut in its last line"
 REMEDIES = {
@@ -78,39 +78,41 @@ class Text(NamedTuple):
     start: np.ndarray  # start of each line; one more: the end of the file
     values: np.ndarray  # number of delimited values in each line, ignoring quotation marks
     kind: np.ndarray  # _ROW, _EMPTY, _BAD or _FOREIGN
-    whole: bool = True  # whether these are all lines of the file
+    complete: bool = True  # whether these are all lines of the file
 
     def line(self, k: int) -> str:
         """The text of a line; "" if there are fewer lines."""
         if k >= len(self.kind):
             return ""
-        return bytes(self.data[self.start[k] : min(self.start[k + 1], self.start[k] + LONGEST)]).decode("utf-8", "replace")
+        return bytes(self.data[self.start[k] : min(self.start[k + 1], self.start[k] + MAX_LINE_BYTES)]).decode(
+            "utf-8", "replace"
+        )
 
     def usual(self) -> int:
         """The most frequent number of values in its lines."""
         return int(np.bincount(np.minimum(self.values[self.kind == _ROW], 10_000), minlength=1).argmax())
 
 
-def open_text(path: Path, delimiter: str, most: int | None = None) -> Text:
-    """Split a file, or an unpacked ``.gz`` file, into lines; with ``most`` the complete lines among its first so many bytes."""
+def open_text(path: Path, delimiter: str, max_bytes: int | None = None) -> Text:
+    """Split a file, or an unpacked ``.gz`` file, into lines; with ``max_bytes`` the complete lines among its first so many bytes."""
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
         raise ValueError(f"delimiter must be one ASCII character that is no quotation mark or line end (got {delimiter!r})")
     if path.suffix == ".gz":
         with gzip.open(path) as file:
-            raw = file.read(-1 if most is None else most + 1)
+            raw = file.read(-1 if max_bytes is None else max_bytes + 1)
     else:
         raw = pa.memory_map(str(path)).read_buffer() if path.stat().st_size else b""
     data = np.frombuffer(raw, np.uint8)
-    whole = most is None or len(data) <= most
-    if not whole:
-        data = data[:most]
-        ends = np.flatnonzero(data[-LONGEST:] == 10)
-        data = data[: len(data) - len(data[-LONGEST:]) + ends[-1] + 1] if len(ends) else data
-    return _in_lines(_from_the_beginning(data, path), delimiter, whole)
+    complete = max_bytes is None or len(data) <= max_bytes
+    if not complete:
+        data = data[:max_bytes]
+        ends = np.flatnonzero(data[-MAX_LINE_BYTES:] == 10)
+        data = data[: len(data) - len(data[-MAX_LINE_BYTES:]) + ends[-1] + 1] if len(ends) else data
+    return _in_lines(_from_the_beginning(data, path), delimiter, complete)
 
 
-def blocks(path: Path, delimiter: str, names: list[str], types: Iterable[str], size: int = 0) -> Iterator[Text]:
-    """A file in blocks of complete lines, of about ``size`` bytes each (0: :data:`BLOCK`).
+def open_blocks(path: Path, delimiter: str, names: list[str], types: Iterable[str], size: int = 0) -> Iterator[Text]:
+    """A file in blocks of complete lines, of about ``size`` bytes each (0: :data:`BLOCK_BYTES`).
 
     No record is in two blocks. The first block starts after the header line. All are read by :func:`read_lines` with the same
     ``names`` and ``types``.
@@ -119,24 +121,24 @@ def blocks(path: Path, delimiter: str, names: list[str], types: Iterable[str], s
     with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
         begins = file.readline()
         _from_the_beginning(np.frombuffer(begins, np.uint8), path)
-        while own := _lines_of(file, size or BLOCK, ahead):
-            ahead = _lines_of(file, LONGEST, b"")  # a record of the block may end here
-            cut = len(own)
-            if b'"' in own[-LONGEST:]:
-                text = _in_lines(np.frombuffer(own + ahead, np.uint8), delimiter, True)
+        while block := _lines_of(file, size or BLOCK_BYTES, ahead):
+            ahead = _lines_of(file, MAX_LINE_BYTES, b"")  # a record of the block may end here
+            cut = len(block)
+            if b'"' in block[-MAX_LINE_BYTES:]:
+                text = _in_lines(np.frombuffer(block + ahead, np.uint8), delimiter, True)
                 kind = text.kind.copy()
                 _classify(text.data, text.start, text.values, kind, 0, len(names), ord(delimiter), True, one_line)
                 k = int(np.searchsorted(text.start, cut))
                 while k < len(kind) and kind[k] == _FURTHER:
                     k += 1
-                own, ahead = (own + ahead)[: text.start[k]], (own + ahead)[text.start[k] :]
-            yield _in_lines(np.frombuffer(own, np.uint8), delimiter, True)
+                block, ahead = (block + ahead)[: text.start[k]], (block + ahead)[text.start[k] :]
+            yield _in_lines(np.frombuffer(block, np.uint8), delimiter, True)
 
 
 def _lines_of(file, size: int, begun: bytes) -> bytes:
     """``begun`` and further complete lines of a file, at least ``size`` bytes in all."""
-    found = begun + file.read(max(size - len(begun), 0))
-    return found if found.endswith(b"\n") else found + file.readline()
+    block = begun + file.read(max(size - len(begun), 0))
+    return block if block.endswith(b"\n") else block + file.readline()
 
 
 def _from_the_beginning(data: np.ndarray, path: Path) -> np.ndarray:
@@ -146,9 +148,9 @@ def _from_the_beginning(data: np.ndarray, path: Path) -> np.ndarray:
     return data[3:] if data[:3].tobytes() == b"\xef\xbb\xbf" else data
 
 
-def _in_lines(data: np.ndarray, delimiter: str, whole: bool) -> Text:
+def _in_lines(data: np.ndarray, delimiter: str, complete: bool) -> Text:
     ends, ascii_only = _line_ends(data)
-    text = Text(data, *_lines(data, ends, ord(delimiter)), whole)
+    text = Text(data, *_lines(data, ends, ord(delimiter)), complete)
     if not ascii_only:
         _mark_foreign(text)
     return text
@@ -166,18 +168,18 @@ def _line_ends(data):
 @numba.njit(cache=True)
 def _lines(data, lines, delimiter):
     start, values, kind = np.zeros(lines + 1, np.int64), np.ones(lines, np.int32), np.zeros(lines, np.uint8)
-    k, found, blank, bad = 0, 1, True, False
+    k, count, blank, bad = 0, 1, True, False
     for i in range(len(data)):
         byte = data[i]
         if byte > 32 and byte != delimiter:  # most bytes take only this branch
             blank = False
         elif byte == delimiter:
-            found += 1
+            count += 1
         elif byte == 10:
-            values[k], kind[k] = found, _kind(blank, bad, i + 1 - start[k])
+            values[k], kind[k] = count, _kind(blank, bad, i + 1 - start[k])
             k += 1
             start[k] = i + 1
-            found, blank, bad = 1, True, False
+            count, blank, bad = 1, True, False
         elif byte == 13:  # bad within a line; allowed at its end, and at the end of a file, where the LF may be cut off
             bad |= i + 1 < len(data) and data[i + 1] != 10
         elif byte == 0:
@@ -185,14 +187,14 @@ def _lines(data, lines, delimiter):
         elif byte != 32 and byte != 9:
             blank = False
     if k < lines:
-        values[k], kind[k] = found, _kind(blank, bad, len(data) - start[k])
+        values[k], kind[k] = count, _kind(blank, bad, len(data) - start[k])
         start[k + 1] = len(data)
     return start, values, kind
 
 
 @numba.njit(cache=True)
 def _kind(blank, bad, size):
-    if bad or size > LONGEST:
+    if bad or size > MAX_LINE_BYTES:
         return _BAD
     return _EMPTY if blank else _ROW
 
@@ -390,7 +392,7 @@ def _classify(data, start, values, kind, header, columns, delimiter, quoted, one
 def _quoted_record(data, start, kind, line, columns, delimiter, one_line):
     """The last line of the record that begins with ``line``, or -1 if it violates RFC 4180."""
     i, end, last, column = start[line], len(data), line, 0
-    limit = min(end, start[line] + LONGEST)
+    limit = min(end, start[line] + MAX_LINE_BYTES)
     while True:
         if i < limit and data[i] == 34:
             i += 1
@@ -522,16 +524,16 @@ def _guessed(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _left_out(text: Text, kind: np.ndarray, header: int) -> list[LeftOut]:
-    found = []
+    left_out = []
     lines = len(kind)
     cut = lines > header and kind[-1] == _BAD and text.data[-1] != 10
     for code, rule in _RULES.items():
-        own = header + np.flatnonzero(kind[header : lines - cut] == code)
-        if len(own):
-            found.append(LeftOut(rule, len(own), int(own[0]) + 1, text.line(int(own[0])).rstrip("\r\n")))
+        numbers = header + np.flatnonzero(kind[header : lines - cut] == code)
+        if len(numbers):
+            left_out.append(LeftOut(rule, len(numbers), int(numbers[0]) + 1, text.line(int(numbers[0])).rstrip("\r\n")))
     if cut:
-        found.append(LeftOut(CUT, 1, lines, text.line(lines - 1)))
-    return found
+        left_out.append(LeftOut(CUT, 1, lines, text.line(lines - 1)))
+    return left_out
 
 
 def unreadable(read: list[tuple[str, Lines]], user_of: Callable | None = lambda file: file) -> list[TableProblem]:
@@ -540,7 +542,7 @@ def unreadable(read: list[tuple[str, Lines]], user_of: Callable | None = lambda 
     ``read`` holds pairs of a file's name and its lines. ``user_of`` gives the user of a file; it is None if a file has several
     users, because then a line's user is unknown.
     """
-    found = []
+    problems = []
     for rule, remedy in REMEDIES.items():
         parts = [(file, part) for file, lines in read for part in lines.left_out if part.rule == rule]
         if parts:

@@ -27,15 +27,15 @@ def points(path, columns: dict[str, str] | None = None) -> pd.DataFrame:
     table, number = rows_of(path, columns, dict.fromkeys(columns, pa.float64()))
     if not len(table):
         raise ValueError(f"{path}: the file holds no point; {_NEEDED}")
-    for c, most in (("lat", 90), ("lng", 180)):
+    for c, bound in (("lat", 90), ("lng", 180)):
         value = pd.to_numeric(table[c], errors="coerce").astype(float)
-        wrong = ~(value.abs() <= most).to_numpy()
+        wrong = ~(value.abs() <= bound).to_numpy()
         if wrong.any():
             row = int(wrong.argmax())
             place = f"line {number[row]}" if number is not None else f"row {row}"
             outside = counted(int(wrong.sum()), "point")
             raise ValueError(
-                f"{path}: {columns[c]} must be a number in [-{most}, {most}] degrees ({outside} outside, "
+                f"{path}: {columns[c]} must be a number in [-{bound}, {bound}] degrees ({outside} outside, "
                 f"first in {place}: {table[c].iloc[row]}): leave them out of the file, or reproject it to WGS 84"
             )
         table[c] = value

@@ -14,7 +14,7 @@ import pyarrow.compute
 from tqdm import tqdm
 
 from mobpriv.datasets.lines import Lines, open_text, read_lines, unreadable
-from mobpriv.datasets.tables import NAMES, as_records, check_columns, existing
+from mobpriv.datasets.tables import NAME_TYPE, as_records, check_columns, existing
 from mobpriv.traces.table import Traces
 
 
@@ -123,14 +123,14 @@ def read_mdc(path) -> tuple[Traces, pd.DataFrame]:
 
 _MDC = {
     "db_key": pa.string(),
-    "userid": NAMES,
+    "userid": NAME_TYPE,
     "time": pa.float64(),
     "longitude": pa.float64(),
     "latitude": pa.float64(),
 }
 
 
-def _tab_separated(path: Path, first: list[str], also: list[str]) -> Lines:
+def _tab_separated(path: Path, first: list[str], optional: list[str]) -> Lines:
     """The known columns of a table separated by tabs.
 
     Without a header line the table begins with the columns ``first``; with a header line it must name them.
@@ -145,7 +145,7 @@ def _tab_separated(path: Path, first: list[str], also: list[str]) -> Lines:
         names = first + [f"column {k}" for k in range(len(first), columns)]
     needed = {name: name for name in first[:4] if name != "db_key" or "userid" not in names}
     check_columns(path, names, needed)
-    types = {name: kind for name, kind in _MDC.items() if name in names and name in (*first, *also)}
+    types = {name: kind for name, kind in _MDC.items() if name in names and name in (*first, *optional)}
     return read_lines(path, "\t", types, names, header, text=text, only=[*types])
 
 
@@ -164,11 +164,11 @@ def read_privamov(path, zone: str = "UTC") -> tuple[Traces, pd.DataFrame]:
     """
     path = Path(path)
     if path.is_dir():
-        found = [path / name for name in ("privamov-gps", "privamov-gps.csv", "raw-gps") if (path / name).is_file()]
-        if not found:
+        files = [path / name for name in ("privamov-gps", "privamov-gps.csv", "raw-gps") if (path / name).is_file()]
+        if not files:
             raise FileNotFoundError(f"{path}: no file privamov-gps in this folder")
-        path = found[0]
-    types = {"user": NAMES, "t": pa.string(), "lng": pa.float64(), "lat": pa.float64()}
+        path = files[0]
+    types = {"user": NAME_TYPE, "t": pa.string(), "lng": pa.float64(), "lat": pa.float64()}
     lines = read_lines(existing(path), "\t", types, list(types))
     table = _table(lines, list(types))
     bad = unreadable([(path.name, lines)], None)

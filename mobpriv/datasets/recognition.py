@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 
 from mobpriv.calls import table as calls
 from mobpriv.datasets import tables
-from mobpriv.datasets.tables import ROLES, existing, is_parquet
-from mobpriv.datasets.times import Unclear, kind_of, times
+from mobpriv.datasets.tables import ROLES_IN_WORDS, existing, is_parquet
+from mobpriv.datasets.times import Unclear, time_format, times
 from mobpriv.datasets.wanted import MISSING
 from mobpriv.traces import table as traces
 
-ROWS = 10_000  # examined
+ROWS_EXAMINED = 10_000  # examined
 USUAL = {  # usual names of columns, lower case, without spaces and punctuation
     "user": "user uid userid username device deviceid id person personid participant subject subscriber subscriberid customer customerid "
     "caller callerid msisdn imsi imei vehicle vehicleid taxi cab",
@@ -31,7 +31,12 @@ USUAL = {  # usual names of columns, lower case, without spaces and punctuation
     "duration": "duration durations durationsec durationseconds callduration",
 }
 KINDS_OF_DATA = {"traces": traces.COLUMNS, "calls": calls.COLUMNS}  # kinds of tables, and the columns they need
-KINDS = {"s": "seconds since 1970", "ms": "milliseconds since 1970", "iso": "text as in ISO 8601", "": "a column of times"}
+TIME_FORMATS_IN_WORDS = {
+    "s": "seconds since 1970",
+    "ms": "milliseconds since 1970",
+    "iso": "text as in ISO 8601",
+    "": "a column of times",
+}
 
 
 class Reading(NamedTuple):
@@ -49,17 +54,17 @@ class Reading(NamedTuple):
 
     @property
     def in_words(self) -> str:
-        named = ", ".join(f"{ROLES[role]} = {name}" for role, name in self.columns.items())
+        named = ", ".join(f"{ROLES_IN_WORDS[role]} = {name}" for role, name in self.columns.items())
         zone = f", in the zone {self.zone}" if self.zone else ""
-        return f"{named}; times are {KINDS[self.time]}{zone}"
+        return f"{named}; times are {TIME_FORMATS_IN_WORDS[self.time]}{zone}"
 
 
-def kind_of_data(path) -> str:
+def kind_of_table(path) -> str:
     """Whether the file at ``path`` holds "traces" or "calls", by its column names: a cell without a position means calls."""
     path = existing(path)
-    called = {_plain(name) for name in (pq_names(path) if is_parquet(path) else tables.head(path)[0])}
-    positions = all(called & set(USUAL[role].split()) for role in ("lat", "lng"))
-    return "calls" if called & set(USUAL["cell"].split()) and not positions else "traces"
+    plain_names = {_plain(name) for name in (pq_names(path) if is_parquet(path) else tables.head(path)[0])}
+    positions = all(plain_names & set(USUAL[role].split()) for role in ("lat", "lng"))
+    return "calls" if plain_names & set(USUAL["cell"].split()) and not positions else "traces"
 
 
 def recognised(path, columns: dict[str, str] | None = None, time: str = "", zone: str = "", kind: str = "traces") -> Reading:
@@ -74,23 +79,23 @@ def recognised(path, columns: dict[str, str] | None = None, time: str = "", zone
     path, given = existing(path), columns or {}
     names, delimiter = (pq_names(path), None) if is_parquet(path) else tables.head(path)
     tables.check_names(path, names)
-    found = {role: given.get(role) or _column(path, role, names) for role in KINDS_OF_DATA[kind]}
+    role_columns = {role: given.get(role) or _column(path, role, names) for role in KINDS_OF_DATA[kind]}
     if kind == "calls":  # end cell and duration are optional
         ends = {role: given.get(role) or _column(path, role, names) for role in calls.OPTIONAL}
-        found |= {role: name for role, name in ends.items() if role in given or name in names}
-    tables.check_columns(path, names, found)
-    first = _first_rows(path, found, delimiter)
-    for role in [role for role in ("lat", "lng") if role in found]:
+        role_columns |= {role: name for role, name in ends.items() if role in given or name in names}
+    tables.check_columns(path, names, role_columns)
+    first = _first_rows(path, role_columns, delimiter)
+    for role in [role for role in ("lat", "lng") if role in role_columns]:
         _check_points(path, role, first[role])
-    sample, found_out = _moments(first["t"]), not time
+    sample, format_open = _moments(first["t"]), not time
     if not time and len(sample):
         try:
-            time = kind_of(sample) or ("iso" if delimiter else "")
+            time = time_format(sample) or ("iso" if delimiter else "")
         except Unclear as reason:
             raise Unclear(f"{path}: {reason}", reason.asks) from None
     times(sample, time or None, zone or None, str(path))
-    guessed = [role for role, name in found.items() if name != given.get(role, role)]
-    return Reading(found, time, zone, (*guessed, *(["time"] if found_out and time == "ms" else [])))
+    guessed = [role for role, name in role_columns.items() if name != given.get(role, role)]
+    return Reading(role_columns, time, zone, (*guessed, *(["time"] if format_open and time == "ms" else [])))
 
 
 def _column(path: Path, role: str, names: list[str]) -> str:
@@ -99,18 +104,19 @@ def _column(path: Path, role: str, names: list[str]) -> str:
 
 def named_as(path: Path, role: str, names: list[str], usual: str) -> str:
     """The only column with a usual name; the role itself if there is none."""
-    called = {name: _plain(name) for name in names}
-    candidates = [name for name in names if called[name] in usual.split()]
-    if len(candidates) == 2 and _halves_of_a_time(*(called[name] for name in candidates)):
+    plain_names = {name: _plain(name) for name in names}
+    candidates = [name for name in names if plain_names[name] in usual.split()]
+    if len(candidates) == 2 and _halves_of_a_time(*(plain_names[name] for name in candidates)):
         raise Unclear(
             f"{path}: the date and the time of day are in two columns, {' and '.join(candidates)}: join them to one such as 2024-09-03T17:21, "
             "or say which of them holds both",
             {},
         )
     if len(candidates) > 1:
-        likeliest = next((name for name in candidates if called[name] != "id"), candidates[0])  # an id may number the rows
+        likeliest = next((name for name in candidates if plain_names[name] != "id"), candidates[0])  # an id may number the rows
         raise Unclear(
-            f"{path}: the {ROLES.get(role, role)} could be column {' or '.join(candidates)}: say which", {role: likeliest}
+            f"{path}: the {ROLES_IN_WORDS.get(role, role)} could be column {' or '.join(candidates)}: say which",
+            {role: likeliest},
         )
     return candidates[0] if candidates else role
 
@@ -126,16 +132,16 @@ def _halves_of_a_time(one: str, other: str) -> bool:
 
 
 def pq_names(path: Path) -> list[str]:
-    with tables.whole(path):
+    with tables.complete_parquet(path):
         return pq.read_schema(path).names
 
 
 def _first_rows(path: Path, columns: dict[str, str], delimiter: str | None) -> pd.DataFrame:
     """The first rows of a table, unconverted, by role."""
     if delimiter:
-        return tables.first_rows(path, columns, delimiter).head(ROWS)
-    with tables.whole(path):
-        batch = next(pq.ParquetFile(path).iter_batches(ROWS, columns=list(columns.values())), None)
+        return tables.first_rows(path, columns, delimiter).head(ROWS_EXAMINED)
+    with tables.complete_parquet(path):
+        batch = next(pq.ParquetFile(path).iter_batches(ROWS_EXAMINED, columns=list(columns.values())), None)
     table = pd.DataFrame(columns=list(columns.values()), dtype="str") if batch is None else batch.to_pandas()
     return table.rename(columns={name: role for role, name in columns.items()})
 
@@ -155,6 +161,6 @@ def _check_points(path: Path, role: str, column: pd.Series) -> None:
     if 2 * len(comma) > len(text):
         first = comma.iloc[0]
         raise Unclear(
-            f"{path}: the {ROLES[role]}s have a decimal comma, as in {first}: write them with a point, {first.replace(',', '.')}",
+            f"{path}: the {ROLES_IN_WORDS[role]}s have a decimal comma, as in {first}: write them with a point, {first.replace(',', '.')}",
             {},
         )

@@ -101,8 +101,8 @@ def radius_of_gyration(traces: Traces) -> pd.Series:
 def jumps(stays: pd.DataFrame) -> np.ndarray:
     """Distances in m between successive stays of a user more than ``PLACE`` apart: nearer ones count as one stay."""
     user, lat, lng = stays["user"].to_numpy(), stays["lat"].to_numpy(float), stays["lng"].to_numpy(float)
-    far = distance(lat[:-1], lng[:-1], lat[1:], lng[1:])
-    return far[(user[1:] == user[:-1]) & (far > PLACE)]
+    lengths = distance(lat[:-1], lng[:-1], lat[1:], lng[1:])
+    return lengths[(user[1:] == user[:-1]) & (lengths > PLACE)]
 
 
 def _by_rank(owner: np.ndarray, visits: np.ndarray) -> np.ndarray:
@@ -163,11 +163,11 @@ def uniqueness(
     draws = max(1, trials // max(int(enough.sum()), 1))
     order = np.lexsort((owner, point))  # the same pairs sorted by point, to find other users there
     by_point = np.searchsorted(point[order], np.arange(point.max(initial=-1) + 2))
-    there = owner[order]
+    users_by_point = owner[order]
     unique = np.zeros((enough.sum(), points))
     for k, user in enumerate(np.flatnonzero(enough)):
-        own = point[start[user] : start[user] + count[user]]
-        others = _others(own[_drawn(len(own), draws, points, rng)], users[user], there, by_point)
+        user_points = point[start[user] : start[user] + count[user]]
+        others = _others(user_points[_drawn(len(user_points), draws, points, rng)], users[user], users_by_point, by_point)
         unique[k] = (others == 0).mean(axis=0)
     value = unique.mean(axis=0) if len(unique) else np.full(points, np.nan)
     low, high = wilson(value, len(unique))
@@ -208,9 +208,9 @@ def _others(drawn, user, owner, by_point):
             if other == user:
                 continue
             for p in range(drawn.shape[1]):
-                here = owner[by_point[drawn[d, p]] : by_point[drawn[d, p] + 1]]
-                place = np.searchsorted(here, other)
-                if place == len(here) or here[place] != other:
+                users_there = owner[by_point[drawn[d, p]] : by_point[drawn[d, p] + 1]]
+                place = np.searchsorted(users_there, other)
+                if place == len(users_there) or users_there[place] != other:
                     break
                 out[d, p] += 1
     return out

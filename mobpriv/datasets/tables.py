@@ -25,14 +25,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from mobpriv.base.numbers import counted
-from mobpriv.datasets.lines import BLANK, LeftOut, Lines, blocks, header_of, open_text, read_lines, unreadable
+from mobpriv.datasets.lines import BLANK, LeftOut, Lines, header_of, open_blocks, open_text, read_lines, unreadable
 from mobpriv.datasets.lines import UNREADABLE as UNREADABLE_LINE
-from mobpriv.datasets.times import ROUNDED, UNROUNDED, Unclear, known_zone, rounded, times
+from mobpriv.datasets.times import DIGITS_CUT, DIGITS_CUT_REMEDY, Unclear, digits_cut, known_zone, times
 from mobpriv.datasets.wanted import MISSING, Wanted, plain_names
 from mobpriv.traces.table import COLUMNS, TableProblem, Traces, problem, without
 
-NAMES = pa.dictionary(pa.int32(), pa.string())  # text with many repetitions
-ROLES = {  # of the columns of traces and calls, in words
+NAME_TYPE = pa.dictionary(pa.int32(), pa.string())  # text with many repetitions
+ROLES_IN_WORDS = {  # of the columns of traces and calls, in words
     "user": "user",
     "t": "time",
     "lat": "latitude",
@@ -42,13 +42,13 @@ ROLES = {  # of the columns of traces and calls, in words
     "duration": "duration",
 }
 NAMED = ("user", "cell", "end_cell")  # the columns that hold names
-WIDEST = 1_000  # most columns of a table: more take minutes and gigabytes
+MAX_COLUMNS = 1_000  # most columns of a table: more take minutes and gigabytes
 HEAD = 1 << 20  # bytes of a text from which its format is recognised
 POLAR = 89.99  # degrees: within 1.1 km of a pole "east" has no meaning, and cells and the Mercator plane end there
 NO_USER = "user written as missing (NULL, nan, NA, \\N, …)"
 NOWHERE = "latitude 0, longitude 0: written for a position that is not known"
 REMEDIES = {
-    ROUNDED: UNROUNDED,
+    DIGITS_CUT: DIGITS_CUT_REMEDY,
     NOWHERE: "the record is left out; nobody is at 0, 0 in the Gulf of Guinea",
 }
 _TABLES = "export it as CSV or Parquet"
@@ -118,11 +118,11 @@ def read_part(
     names: list[str] | None = None,
     delimiter: str | None = None,
     wanted: Wanted | None = None,
-    most_bytes: int | None = None,
+    max_bytes: int | None = None,
 ) -> Part:
     """:func:`read_table` for the ``wanted`` users only, as fast as a search.
 
-    In a text only the first ``most_bytes`` are searched, in a Parquet file all.
+    In a text only the first ``max_bytes`` are searched, in a Parquet file all.
     """
     path = existing(path)
     wanted = None if wanted is None or wanted.everybody else wanted
@@ -132,7 +132,7 @@ def read_part(
         table, number, users = _parquet_part(path, columns, wanted) if wanted else (parquet_table(path, columns), None, ())
         where = lambda row: f"{path.name} row {row if number is None else number[row]}"  # noqa: E731
         return Part(*as_records(table, [], path.name, where, time, zone), users, 0)
-    table, lines, searched = text_table(path, columns, names, delimiter, wanted, most_bytes)
+    table, lines, searched = text_table(path, columns, names, delimiter, wanted, max_bytes)
     bad = unreadable([(path.name, lines)], None)
     where = lambda row: f"{path.name} line {lines.number[row]}"  # noqa: E731
     return Part(*as_records(table, bad, path.name, where, time, zone), lines.users, searched)
@@ -141,8 +141,8 @@ def read_part(
 def existing(path, folder: bool = False) -> Path:
     path = Path(path)
     if not (path.is_dir() if folder else path.is_file()):
-        found = "is not one" if path.exists() else "there is none"
-        raise FileNotFoundError(f"{path}: a {'folder' if folder else 'file'} is needed here, and {found}")
+        reason = "is not one" if path.exists() else "there is none"
+        raise FileNotFoundError(f"{path}: a {'folder' if folder else 'file'} is needed here, and {reason}")
     return path
 
 
@@ -165,7 +165,7 @@ def as_records(
     lat = numbers["lat"].to_numpy()
     polar = ((lat > POLAR) & (lat <= 90)) | ((lat < -POLAR) & (lat >= -90))  # beyond ±90 another rule applies
     broken = {"latitude at a pole": polar, NOWHERE: (lat == 0) & (numbers["lng"].to_numpy() == 0)}
-    return sorted_out(table.assign(**numbers), found, source, where, time, zone, broken, without, problem)
+    return sorted_out(table.assign(**numbers), problems, source, where, time, zone, broken, without, problem)
 
 
 def sorted_out(
@@ -175,26 +175,26 @@ def sorted_out(
     where,
     time: str | None,
     zone: str | None,
-    also: dict[str, np.ndarray],
+    masks: dict[str, np.ndarray],
     without,
     problem,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """:func:`as_records` for any table with the columns user and t.
 
-    ``also`` holds the masks of further rules, ``without`` is the validator of the table's kind, and ``problem`` describes a
+    ``masks`` holds the masks of further rules, ``without`` is the validator of the table's kind, and ``problem`` describes a
     violated rule.
     """
-    user = names_of(table["user"])
+    user = categorical_names(table["user"])
     unnamed = user.isin(MISSING).to_numpy()
-    cut = rounded(user)
+    cut = digits_cut(user)
     t, failed = times(table["t"], time, zone, source)
-    table, found, keep = table.assign(user=user), list(found), np.ones(len(table), bool)
-    cut |= failed.pop(ROUNDED, False) | also.pop(ROUNDED, False)
-    for rule, broken in {NO_USER: unnamed, ROUNDED: cut, **failed, **also}.items():
+    table, problems, keep = table.assign(user=user), list(problems), np.ones(len(table), bool)
+    cut |= failed.pop(DIGITS_CUT, False) | masks.pop(DIGITS_CUT, False)
+    for rule, broken in {NO_USER: unnamed, DIGITS_CUT: cut, **failed, **masks}.items():
         broken = broken & keep
         if broken.any():
-            of = problem(rule, broken, table, REMEDIES.get(rule, "the record is left out"))
-            found.append(of._replace(users=0) if rule == NO_USER else of)
+            violated = problem(rule, broken, table, REMEDIES.get(rule, "the record is left out"))
+            problems.append(violated._replace(users=0) if rule == NO_USER else violated)
             keep &= ~broken
     table = table.assign(t=t)
     kept = range(len(table)) if keep.all() else np.flatnonzero(keep)
@@ -215,7 +215,7 @@ def sorted_out(
     return records, left_out
 
 
-def names_of(user: pd.Series) -> pd.Series:
+def categorical_names(user: pd.Series) -> pd.Series:
     """Users or cells as a categorical of plain names; an empty name counts as missing."""
     if not isinstance(user.dtype, pd.CategoricalDtype):
         user = user.astype("category")
@@ -236,7 +236,7 @@ def parquet_table(path: Path, columns: dict[str, str] | None = None) -> pd.DataF
 
     ``columns`` maps columns (see :func:`read_table`): they are checked and renamed.
     """
-    with whole(path):
+    with complete_parquet(path):
         names = pq.read_schema(path).names
         if columns is not None:
             check_columns(path, names, columns)
@@ -246,7 +246,7 @@ def parquet_table(path: Path, columns: dict[str, str] | None = None) -> pd.DataF
 
 
 @contextmanager
-def whole(path: Path) -> Iterator[None]:
+def complete_parquet(path: Path) -> Iterator[None]:
     """Turn the Parquet reader's errors for a broken file into a message of one line."""
     try:
         yield
@@ -260,12 +260,12 @@ def _parquet_part(path: Path, columns: dict[str, str], wanted: Wanted) -> tuple[
     The column of the user is read first, then only the row groups that hold any of these rows.
     """
     column = columns["user"]
-    with whole(path):
+    with complete_parquet(path):
         file = pq.ParquetFile(path, read_dictionary=[column])
         check_columns(path, file.schema_arrow.names, columns)
         groups = [file.read_row_group(k, [column])[column] for k in range(file.num_row_groups)]
         values = pa.chunked_array([_plain(group.unique()) for group in groups] or [pa.nulls(0, pa.string())]).unique()
-        names = names_of(parquet_rows(path, pa.table({column: values}), {"user": column})["user"])
+        names = categorical_names(parquet_rows(path, pa.table({column: values}), {"user": column})["user"])
         users = names.dropna()
         chosen = values.filter(pa.array((names.isin([*wanted.of(users), *MISSING]) | names.isna()).to_numpy()))
         parts, number, first = [file.schema_arrow.empty_table()], [np.zeros(0, np.int64)], 0
@@ -301,9 +301,9 @@ def _pandas(table: pa.Table) -> pd.DataFrame:
 
 def check_names(path: Path, names: list[str]) -> None:
     """Refuse a table with duplicate column names, or with too many columns."""
-    if len(names) > WIDEST:
+    if len(names) > MAX_COLUMNS:
         raise ValueError(
-            f"{path}: {len(names):,} columns, at most {WIDEST:,} can be read: write those that are needed to a file"
+            f"{path}: {len(names):,} columns, at most {MAX_COLUMNS:,} can be read: write those that are needed to a file"
         )
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -318,7 +318,9 @@ def check_columns(path: Path, names: list[str], columns: dict[str, str]) -> None
         if len(roles) > 1:
             raise ValueError(f"{path}: column {name} is named for {' and '.join(roles)}: each needs a column of its own")
     missing = {
-        c: name + (f" ({ROLES.get(c, c)})" if name != ROLES.get(c) else "") for c, name in columns.items() if name not in names
+        c: name + (f" ({ROLES_IN_WORDS.get(c, c)})" if name != ROLES_IN_WORDS.get(c) else "")
+        for c, name in columns.items()
+        if name not in names
     }
     if missing and not path.stat().st_size:
         raise ValueError(
@@ -338,15 +340,15 @@ def check_columns(path: Path, names: list[str], columns: dict[str, str]) -> None
         )
     if missing:
         has = ", ".join(names) or "none"
-        left = [name for name in names if name not in columns.values()]
-        only = left[0] if len(left) == len(missing) == 1 else ""
+        unassigned = [name for name in names if name not in columns.values()]
+        only = unassigned[0] if len(unassigned) == len(missing) == 1 else ""
         raise Unclear(
             f"{path}: no column {', '.join(missing.values())}; it has: {has}. Say which is which", dict.fromkeys(missing, only)
         )
-    both = [c for c, name in columns.items() if c != name and c in names and c not in columns.values()]
-    if both:
+    clashing = [c for c, name in columns.items() if c != name and c in names and c not in columns.values()]
+    if clashing:
         raise ValueError(
-            f"{path}: {columns[both[0]]} is to be the column {both[0]}, and there is a column {both[0]}: rename that"
+            f"{path}: {columns[clashing[0]]} is to be the column {clashing[0]}, and there is a column {clashing[0]}: rename that"
         )
 
 
@@ -367,7 +369,7 @@ def _with_roles(path: Path, table: pa.Table, columns: dict[str, str]) -> pa.Tabl
         if pa.types.is_date(kind):
             kind = pa.timestamp("ms")
         if c in NAMED and any(is_kind(kind) for is_kind in _TEXT):
-            kind = NAMES
+            kind = NAME_TYPE
         elif pa.types.is_null(kind):
             kind = pa.float64()
         if column.type != kind:
@@ -384,10 +386,10 @@ def head(path: Path, names=None, delimiter: str | None = None) -> tuple[list[str
 
 def first_rows(path: Path, columns: dict[str, str], delimiter: str) -> pd.DataFrame:
     """The rows in the first :data:`HEAD` bytes of a text, with coordinates as text."""
-    return text_table(path, columns, None, delimiter, most_bytes=HEAD, coordinates=pa.string())[0]
+    return text_table(path, columns, None, delimiter, max_bytes=HEAD, coordinates=pa.string())[0]
 
 
-def _opened(path: Path, names, delimiter, most_bytes: int | None):
+def _opened(path: Path, names, delimiter, max_bytes: int | None):
     with path.open("rb") as file:
         begins = file.read(64).removeprefix(b"\xef\xbb\xbf").lstrip().lower()
     kind = next((kind for first, kind in _NO_TABLE.items() if begins.startswith(first.lower())), "")
@@ -396,7 +398,7 @@ def _opened(path: Path, names, delimiter, most_bytes: int | None):
     with _to_its_end(path):
         if delimiter is None:
             delimiter = _delimiter(open_text(path, ",", HEAD), names)
-        return open_text(path, delimiter, most_bytes), delimiter
+        return open_text(path, delimiter, max_bytes), delimiter
 
 
 @contextmanager
@@ -414,17 +416,17 @@ def text_table(
     names,
     delimiter,
     wanted: Wanted | None = None,
-    most_bytes: int | None = None,
+    max_bytes: int | None = None,
     coordinates: pa.DataType = pa.float64(),  # noqa: B008  (a type, which nobody changes)
 ) -> tuple[pd.DataFrame, Lines, int]:
     """The rows of a text, their lines, and how many of its bytes were searched (0: all)."""
-    text, delimiter = _opened(path, names, delimiter, most_bytes)
+    text, delimiter = _opened(path, names, delimiter, max_bytes)
     header = list(names) if names else header_of(text, delimiter, path)
     check_columns(path, header, columns)
     types = _types(columns, coordinates)
-    first, searched = (0 if names else 1), (0 if text.whole else len(text.data))
-    how = {"names": header, "header": first, "wanted": wanted, "user": columns["user"]}
-    table, lines = _rows_of(path, text, delimiter, columns, types, how)
+    first, searched = (0 if names else 1), (0 if text.complete else len(text.data))
+    options = {"names": header, "header": first, "wanted": wanted, "user": columns["user"]}
+    table, lines = _rows_of(path, text, delimiter, columns, types, options)
     if not lines.table.num_columns:
         _check_width(path, header, text, lines)
         nothing = {c: pd.Series([], dtype="str") for c in (*columns, *set(header) - set(columns.values()))}
@@ -437,14 +439,14 @@ def text_blocks(path: Path, columns: dict[str, str]) -> Iterator[tuple[pd.DataFr
     header, delimiter = head(path)
     check_columns(path, header, columns)
     types = _types(columns)
-    how = {"names": header, "header": 0, "only": [*columns.values()]}
-    pieces = blocks(path, delimiter, header, types)
+    options = {"names": header, "header": 0, "only": [*columns.values()]}
+    pieces = open_blocks(path, delimiter, header, types)
     while True:
         with _to_its_end(path):
             text = next(pieces, None)
         if text is None:
             return
-        table, lines = _rows_of(path, text, delimiter, columns, types, how)
+        table, lines = _rows_of(path, text, delimiter, columns, types, options)
         if lines.table.num_columns:
             yield _pandas(table), lines.left_out
         else:
@@ -452,18 +454,18 @@ def text_blocks(path: Path, columns: dict[str, str]) -> Iterator[tuple[pd.DataFr
 
 
 def _types(columns: dict[str, str], coordinates: pa.DataType = pa.float64()) -> dict[str, pa.DataType | None]:  # noqa: B008
-    kinds = {"t": None, "lat": coordinates, "lng": coordinates, "duration": pa.float64(), **dict.fromkeys(NAMED, NAMES)}
+    kinds = {"t": None, "lat": coordinates, "lng": coordinates, "duration": pa.float64(), **dict.fromkeys(NAMED, NAME_TYPE)}
     return {columns[c]: kind for c, kind in kinds.items() if c in columns}
 
 
-def _rows_of(path: Path, text, delimiter: str, columns: dict[str, str], types: dict, how: dict) -> tuple[pa.Table, Lines]:
-    """The rows of a text, with columns by role; ``how`` holds further arguments of :func:`read_lines`."""
-    lines = read_lines(path, delimiter, types, quoted=True, text=text, **how)
+def _rows_of(path: Path, text, delimiter: str, columns: dict[str, str], types: dict, options: dict) -> tuple[pa.Table, Lines]:
+    """The rows of a text, with columns by role; ``options`` holds further arguments of :func:`read_lines`."""
+    lines = read_lines(path, delimiter, types, quoted=True, text=text, **options)
     table, t = lines.table, columns["t"]
     if not table.num_columns:
         return table, lines
     if pa.types.is_floating(table[t].type):
-        raw = read_lines(path, delimiter, types | {t: pa.string()}, quoted=True, text=text, **how | {"only": [t]})
+        raw = read_lines(path, delimiter, types | {t: pa.string()}, quoted=True, text=text, **options | {"only": [t]})
         written = raw.table[t].take(np.searchsorted(raw.number, lines.number))
         if pc.any(pc.match_substring_regex(written, "[Ee]")).as_py():  # a spreadsheet may have cut off digits
             table = table.set_column(table.column_names.index(t), t, written)

@@ -6,11 +6,11 @@ import pandas as pd
 from mobpriv.datasets.wanted import MISSING
 from mobpriv.traces.table import EARLIEST, LATEST
 
-UNITS = ("s", "ms", "iso")
+TIME_FORMATS = ("s", "ms", "iso")
 UNREADABLE, DOUBTFUL = "time not readable", "local time doubled or skipped by a clock change"
 ZONELESS = "time without a zone among times with one"
-ROUNDED = "number whose last digits a spreadsheet cut off"
-UNROUNDED = "the record is left out; show the column as a number without decimals and export it again"
+DIGITS_CUT = "number whose last digits a spreadsheet cut off"
+DIGITS_CUT_REMEDY = "the record is left out; show the column as a number without decimals and export it again"
 # ISO 8601: a date, and a time if there is one; only a time can have a zone ("2020-03-01" does not end in an offset of one hour)
 _DATE, _CLOCK = r"\d{4}[-/]?\d{2}[-/]?\d{2}", r"[T ]\d{2}(?::?\d{2}(?::?\d{2}(?:[.,]\d{1,9})?)?)?"
 _LOCAL = rf"^{_DATE}(?:{_CLOCK})?$"
@@ -40,7 +40,7 @@ _DATES = {  # formats of dates and times that look like numbers -> their digits
     "DDMMYYYYHH": "D MM YYYY HH",
     "DDMMYYHHMM": "D MM YY HH mm",
 }
-_MOST = 0.9  # seconds since 1970 can look like dates, but over some hours at most a share of 0.6 does
+_DATE_SHARE = 0.9  # seconds since 1970 can look like dates, but over some hours at most a share of 0.6 does
 YEAR_1, YEAR_9999 = -62_135_596_800_000, 253_402_300_799_999  # in ms: range of a date
 
 
@@ -56,7 +56,7 @@ class Unclear(ValueError):
         super().__init__(message)
 
 
-def kind_of(values: pd.Series) -> str:
+def time_format(values: pd.Series) -> str:
     """The format of a column of times: "s" or "ms" since 1970, "iso" for text, "" for a column of type time.
 
     Numbers are seconds (or milliseconds) if most of them, in that unit, lie in 1980 … 2099; no number does in both units.
@@ -92,24 +92,26 @@ def _possible(ms: np.ndarray) -> bool:
 def _dates(number: np.ndarray) -> str:
     """A date format that most of these finite numbers match; "" if there is none, or only one number."""
     number = np.unique(number)
-    whole = number[(number > 0) & (number % 1 == 0) & (number < 1e15)]
-    if len(whole) < 2:
+    integers = number[(number > 0) & (number % 1 == 0) & (number < 1e15)]
+    if len(integers) < 2:
         return ""
-    text = pd.Series(whole.astype(np.int64)).astype("str")
+    text = pd.Series(integers.astype(np.int64)).astype("str")
     for written, digits in _DATES.items():
         form = "".join(_DIGITS[part] for part in digits.split())
-        if text.str.fullmatch(form).sum() > _MOST * len(number):
+        if text.str.fullmatch(form).sum() > _DATE_SHARE * len(number):
             return written
     return ""
 
 
-def rounded(text: pd.Series, power: str = r"E\+") -> np.ndarray:
+def digits_cut(text: pd.Series, power: str = r"E\+") -> np.ndarray:
     """Whether digits of a number were cut off, as in a spreadsheet's 1.71E+09, which makes several numbers look alike.
 
     ``power``: the text before its power of ten. A name may be 1e3, a time may not.
     """
     if isinstance(text.dtype, pd.CategoricalDtype):
-        return np.r_[rounded(pd.Series(text.cat.categories, dtype="str"), power), False][text.cat.codes.to_numpy()].astype(bool)
+        return np.r_[digits_cut(pd.Series(text.cat.categories, dtype="str"), power), False][text.cat.codes.to_numpy()].astype(
+            bool
+        )
     parts = text.str.extract(rf"^\s*[+-]?\d(?:\.(\d*))?{power}(\d{{1,2}})\s*$")
     digits, power = parts[0].fillna("").str.len().to_numpy(float), pd.to_numeric(parts[1]).to_numpy(float, na_value=np.nan)
     return digits < power
@@ -148,7 +150,7 @@ def times(
 
     Empty values become NaT and are in no mask.
     """
-    if time is not None and time not in UNITS:
+    if time is not None and time not in TIME_FORMATS:
         raise ValueError(f'time must be "s", "ms" or "iso" (got {time!r})')
     known_zone(zone)
     if isinstance(values.dtype, pd.CategoricalDtype):
@@ -193,7 +195,7 @@ def _refuse_text(values: pd.Series, time: str, source: str) -> None:
 
 def _from_numbers(values: pd.Series, number: np.ndarray, unit: str, source: str, part: bool):
     ms = np.rint(number * (1000 if unit == "s" else 1))
-    cut = rounded(values.astype("str"), r"[Ee]\+?") if values.dtype.kind not in "iuf" else np.zeros(len(values), bool)
+    cut = digits_cut(values.astype("str"), r"[Ee]\+?") if values.dtype.kind not in "iuf" else np.zeros(len(values), bool)
     known = np.isfinite(ms) & ~cut
     outside = known & ~((ms >= _EARLIEST) & (ms < _LATEST))
     if 2 * outside.sum() > known.sum() and not part:
@@ -210,7 +212,7 @@ def _from_numbers(values: pd.Series, number: np.ndarray, unit: str, source: str,
     bad = ~known & ~cut
     if bad.any():
         bad &= ~(values.isna() | values.astype("str").str.strip().isin(_BLANK)).to_numpy()
-    return pd.Series(out, values.index).dt.tz_localize("UTC"), {UNREADABLE: bad, ROUNDED: cut}
+    return pd.Series(out, values.index).dt.tz_localize("UTC"), {UNREADABLE: bad, DIGITS_CUT: cut}
 
 
 def _from_text(text: pd.Series, zone: str | None, source: str, part: bool):

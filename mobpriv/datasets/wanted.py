@@ -26,5 +26,5 @@ class Wanted(NamedTuple):
         return not (self.most or self.without or self.begins)
 
     def of(self, names: Iterable[str]) -> list[str]:
-        found = sorted(name for name in set(names) - set(self.without) - MISSING if name.startswith(self.begins))
-        return found[: self.most or None]
+        chosen = sorted(name for name in set(names) - set(self.without) - MISSING if name.startswith(self.begins))
+        return chosen[: self.most or None]

@@ -31,7 +31,7 @@ from mobpriv.base.ranges import whole as whole_number
 from mobpriv.datasets import cells_beside, is_parquet, read_cells, recognised
 from mobpriv.datasets.call_tables import call_blocks
 from mobpriv.datasets.recognition import Reading, pq_names
-from mobpriv.datasets.tables import check_columns, existing, head, whole
+from mobpriv.datasets.tables import check_columns, complete_parquet, existing, head
 from mobpriv.datasets.times import Unclear, known_zone
 from mobpriv.datasets.wanted import MISSING
 from mobpriv.icp.profiles import Found, Window, as_icps, key_of, towns_of
@@ -162,7 +162,7 @@ def _check_roles(path: Path, reading: Reading, window: Window, every_slot: bool,
 def _chunks_of(path: Path, chunk: int) -> list[Chunk]:
     if not is_parquet(path):
         return [Chunk(str(path), -1, -1)]
-    with whole(path):
+    with complete_parquet(path):
         rows = pq.read_metadata(path).num_rows
     return [Chunk(str(path), first, min(first + chunk, rows)) for first in range(0, max(rows, 1), chunk)]
 

@@ -12,12 +12,12 @@ import pyarrow as pa
 
 from mobpriv.datasets import BLANK, Reading
 from mobpriv.datasets.lines import REMEDIES
-from mobpriv.datasets.times import DOUBTFUL, ROUNDED, UNREADABLE, YEAR_1, YEAR_9999, ZONELESS
+from mobpriv.datasets.times import DIGITS_CUT, DOUBTFUL, UNREADABLE, YEAR_1, YEAR_9999, ZONELESS
 from mobpriv.datasets.wanted import MISSING
 from mobpriv.icp.profiles import END_RULES, RULES, Window
 
 LINES = tuple(rule for rule in REMEDIES if rule != BLANK)  # rules for lines of a text that are no records
-FAULTS = (ROUNDED, UNREADABLE, DOUBTFUL, ZONELESS)  # rules for the form of names and times
+FAULTS = (DIGITS_CUT, UNREADABLE, DOUBTFUL, ZONELESS)  # rules for the form of names and times
 NAMES = (*LINES, *RULES[:2], *FAULTS, *RULES[2:], *END_RULES)
 """The rules in the order of their application. The last two omit the end of a call that counts where it began."""
 CODE = {rule: -1 - number for number, rule in enumerate(NAMES)}  # codes are places below 0
@@ -111,7 +111,7 @@ _ENDING = "left join places ending on ending.cell = end_site"
 
 
 _WHITE = "".join(filter(str.isspace, map(chr, range(0x3001))))
-_CUT = r"(contains(user, 'E+') and regexp_matches(user, '^[+-]?\d(\.\d*)?E\+\d+$'))"  # mobpriv.datasets.times.ROUNDED
+_CUT = r"(contains(user, 'E+') and regexp_matches(user, '^[+-]?\d(\.\d*)?E\+\d+$'))"  # mobpriv.datasets.times.DIGITS_CUT
 
 
 def _plain(name: str) -> str:
@@ -133,7 +133,7 @@ def _of_somebody(parts: str) -> str:
     again = f"({nobody} or {_CUT}) and place in ({', '.join(str(CODE[rule]) for rule in END_RULES)})"  # ends of calls whose beginning counts already
     return f"""
         select case when {nobody} then null else user end as user,
-            (case when {nobody} then {CODE["user missing"]} when {_CUT} then {CODE[ROUNDED]} else place end)::smallint as place,
+            (case when {nobody} then {CODE["user missing"]} when {_CUT} then {CODE[DIGITS_CUT]} else place end)::smallint as place,
             weekdays, weekend, case when {again} then 0 else records end as records
         from (select {_plain("user")} as user, * exclude (user) from ({parts}))"""
 

@@ -13,19 +13,19 @@ from matplotlib.ticker import LogLocator
 
 from mobpriv.base.numbers import shown
 from mobpriv.plot.palette import BLUE, FAINT, INK, ORANGE, PRINTED, Mark, mark, ordered
-from mobpriv.plot.style import CRISP, PANEL, WIDEST, panels
+from mobpriv.plot.style import CRISP, PANEL, WIDEST_PANEL, panels
 
 _MARKERS = "osD^v<>Pp*hX"
 _BAR_STEPS = 40  # steps of a colour bar; from 50 on matplotlib rasterises it, and its colours would not follow a dark page
 MAPS_ACROSS = 2  # small maps per row of a panel
 COARSE = 1 / 200  # smallest visible part, as a share of a small map's side
-MISSING = "/////"  # hatching of an area without a number, which differs from an area with 0
-ROOM = 1.15  # factor by which a logarithmic axis extends beyond its ends
+NO_NUMBER_HATCH = "/////"  # hatching of an area without a number, which differs from an area with 0
+LOG_MARGIN = 1.15  # factor by which a logarithmic axis extends beyond its ends
 SEAM = 0.4  # gap between two parts of a stacked bar, in per cent of the axis
 
 
 def _axis(axis, height: float | None = None):
-    return axis if axis is not None else panels(1, (WIDEST, height) if height else None)[0]
+    return axis if axis is not None else panels(1, (WIDEST_PANEL, height) if height else None)[0]
 
 
 def _numbers(table: pd.DataFrame) -> pd.DataFrame:
@@ -70,20 +70,20 @@ def rates(table: pd.DataFrame, by: str, within: str, axis=None, twin: str = "", 
     axis = _axis(axis, 0.75 + 0.2 * len(groups) * len(kinds) * len(twins))
     slots = [(kind, other) for kind in kinds for other in twins]
     for row in _numbers(table).to_dict("records"):
-        other, own = row[twin] if twin else None, mark(row[within])
+        other, look = row[twin] if twin else None, mark(row[within])
         y = groups.index(row[by]) + _offset(slots.index((row[within], other)), len(slots))
-        face = own.colour if other == twins[0] else "none"
+        face = look.colour if other == twins[0] else "none"
         if not np.isnan(row.get("least", np.nan)):  # a deterministic result has no spread
             axis.plot(
                 [100 * row["least"], 100 * row["largest"]],
                 [y, y],
-                color=own.colour,
+                color=look.colour,
                 linewidth=6,
                 alpha=0.25,
                 solid_capstyle="butt",
             )
-        axis.plot([100 * row["low"], 100 * row["high"]], [y, y], color=own.colour, linewidth=1.2, solid_capstyle="butt")
-        axis.plot(100 * row["value"], y, own.marker, color=own.colour, markerfacecolor=face, markersize=4.5)
+        axis.plot([100 * row["low"], 100 * row["high"]], [y, y], color=look.colour, linewidth=1.2, solid_capstyle="butt")
+        axis.plot(100 * row["value"], y, look.marker, color=look.colour, markerfacecolor=face, markersize=4.5)
     for (group, kind), value in (printed or {}).items():
         y = groups.index(group) + np.mean([_offset(slots.index((kind, other)), len(slots)) for other in twins])
         axis.plot(100 * value, y, "D", markersize=7, markerfacecolor="none", markeredgecolor=PRINTED)
@@ -107,11 +107,13 @@ def intervals(values: dict[tuple, dict], axis=None, marks: dict[str, Mark] | Non
     marks = {kind: mark(kind) if kind else Mark(BLUE, "o") for kind in kinds} | (marks or {})
     axis, scale = _axis(axis, 0.9 + 0.22 * len(groups) * len(kinds)), 100 if percent else 1
     for (group, kind), one in values.items():
-        own, y, of = marks[kind], groups.index(group) + _offset(kinds.index(kind), len(kinds)), dict(one)  # or an Estimate
-        if of.get("low") is not None and of.get("high") is not None:
-            axis.plot([scale * of["low"], scale * of["high"]], [y, y], color=own.colour, linewidth=1.2, solid_capstyle="butt")
-        if of["value"] is not None and not np.isnan(of["value"]):  # an undefined number leaves its row empty
-            axis.plot(scale * of["value"], y, own.marker, color=own.colour, markersize=4.5)
+        look, y, result = marks[kind], groups.index(group) + _offset(kinds.index(kind), len(kinds)), dict(one)  # or an Estimate
+        if result.get("low") is not None and result.get("high") is not None:
+            axis.plot(
+                [scale * result["low"], scale * result["high"]], [y, y], color=look.colour, linewidth=1.2, solid_capstyle="butt"
+            )
+        if result["value"] is not None and not np.isnan(result["value"]):  # an undefined number leaves its row empty
+            axis.plot(scale * result["value"], y, look.marker, color=look.colour, markersize=4.5)
     axis.set_yticks(range(len(groups)), groups)
     axis.set_ylim(len(groups) - 0.5, -0.5)
     axis.grid(axis="y", visible=False)
@@ -137,8 +139,8 @@ def stacked(table: pd.DataFrame, by: str, within: str, axis=None, marks: dict[st
     return axis
 
 
-def _offset(place: int, of: int) -> float:
-    return (place - (of - 1) / 2) * 0.8 / of
+def _offset(place: int, count: int) -> float:
+    return (place - (count - 1) / 2) * 0.8 / count
 
 
 def dots(values: dict[tuple, np.ndarray], axis=None, marks: dict[str, Mark] | None = None, upright: bool = False):
@@ -150,13 +152,13 @@ def dots(values: dict[tuple, np.ndarray], axis=None, marks: dict[str, Mark] | No
     groups, kinds = (list(dict.fromkeys(keys)) for keys in zip(*values, strict=True))
     marks = {kind: mark(kind) if kind else Mark(BLUE, "o") for kind in kinds} | (marks or {})
     axis = _axis(axis, None if upright else 0.9 + 0.22 * len(groups) * len(kinds))
-    room = 0.75 / len(kinds)
+    step = 0.75 / len(kinds)
     for (group, kind), cases in values.items():
         cases, (colour, marker, _) = np.asarray(cases, float), marks[kind]
-        place = groups.index(group) + (kinds.index(kind) - (len(kinds) - 1) / 2) * room
-        spread = place + 0.25 * room * np.linspace(-1, 1, len(cases)) if len(cases) > 1 else np.array([place])
+        place = groups.index(group) + (kinds.index(kind) - (len(kinds) - 1) / 2) * step
+        spread = place + 0.25 * step * np.linspace(-1, 1, len(cases)) if len(cases) > 1 else np.array([place])
         label = kind if group == groups[0] and kind else None
-        median, bar = [np.median(cases)] * 2, [place - 0.42 * room, place + 0.42 * room]
+        median, bar = [np.median(cases)] * 2, [place - 0.42 * step, place + 0.42 * step]
         axis.plot(*_turned(cases, spread, upright), marker, color=colour, alpha=0.3, markersize=4, label=label)
         # in ink and on top: in the colour of the dots it would be invisible
         axis.plot(*_turned(median, bar, upright), color=INK, linewidth=2.5, solid_capstyle="butt", zorder=3)
@@ -194,13 +196,13 @@ def against(
     marks = {name: mark(name) if name else Mark(INK, "o") for name in pairs} | (marks or {})
     axis = _axis(axis, 4.4 if diagonal else None)
     for name, (x, y) in pairs.items():
-        own = marks[name]
+        point_mark = marks[name]
         look = {"markerfacecolor": "none", "markersize": 8} if name == hollow and name else {"markersize": 4.5}
-        if own.marker == "_":  # a dash has only an edge
+        if point_mark.marker == "_":  # a dash has only an edge
             look = {"markersize": 5, "markeredgewidth": 1.8}
         look |= {"linewidth": 1.2} if joined else {"alpha": alpha}
         line = "-" if joined else "none"
-        axis.plot(x, y, marker=own.marker, linestyle=line, color=own.colour, label=name or None, **look)
+        axis.plot(x, y, marker=point_mark.marker, linestyle=line, color=point_mark.colour, label=name or None, **look)
     if diagonal:
         top = 1.05 * max(np.max(column) for columns in pairs.values() for column in columns) if diagonal is True else diagonal
         axis.plot([0, top], [0, top], color=FAINT, linewidth=0.8)
@@ -214,10 +216,10 @@ def lines(table: pd.DataFrame, name: str, axis=None, median: bool = False):
     With ``median`` a strong, labelled line shows the medians of the cases.
     """
     axis = _axis(axis)
-    own = mark(name)
-    axis.plot(table.index, table, own.marker, color=own.colour, linestyle="-", linewidth=1, markersize=3.5, alpha=0.4)
+    look = mark(name)
+    axis.plot(table.index, table, look.marker, color=look.colour, linestyle="-", linewidth=1, markersize=3.5, alpha=0.4)
     if median:
-        axis.plot(table.index, table.median(axis=1), own.marker, color=own.colour, linestyle="-", label=f"{name}, median")
+        axis.plot(table.index, table.median(axis=1), look.marker, color=look.colour, linestyle="-", label=f"{name}, median")
     return axis
 
 
@@ -239,11 +241,11 @@ def curves(
     """
     axis = _axis(axis)
     scale, ends = (100 if percent else 1), []
-    for name, own in _numbers(table).groupby(kind, sort=False):
-        own, look = own.sort_values(x), (marks or {}).get(name) or mark(name)
-        axis.fill_between(own[x], scale * own["low"], scale * own["high"], color=look.colour, alpha=0.15, linewidth=0)
-        axis.plot(own[x], scale * own["value"], marker=look.marker, markersize=4, color=look.colour)
-        ends.append((own[x].iloc[-1], scale * own["value"].iloc[-1], name, look.colour))
+    for name, rows in _numbers(table).groupby(kind, sort=False):
+        rows, look = rows.sort_values(x), (marks or {}).get(name) or mark(name)
+        axis.fill_between(rows[x], scale * rows["low"], scale * rows["high"], color=look.colour, alpha=0.15, linewidth=0)
+        axis.plot(rows[x], scale * rows["value"], marker=look.marker, markersize=4, color=look.colour)
+        ends.append((rows[x].iloc[-1], scale * rows["value"].iloc[-1], name, look.colour))
     if named:
         label_ends(axis, ends)
     axis.set_xlabel(xlabel)
@@ -255,8 +257,8 @@ def curves(
 def at(axis, table: pd.DataFrame, x: str, kind: str, here: float, percent: bool = True, marks: dict[str, Mark] | None = None):
     """Mark one position on ``curves``: a line at x = ``here``, and the values there as large marks with intervals."""
     reference(axis, x=here)
-    for name, own in _numbers(table[table[x] == here]).groupby(kind, sort=False):
-        look, (row,) = (marks or {}).get(name) or mark(name), own.to_dict("records")
+    for name, rows in _numbers(table[table[x] == here]).groupby(kind, sort=False):
+        look, (row,) = (marks or {}).get(name) or mark(name), rows.to_dict("records")
         value, low, high = ((100 if percent else 1) * row[key] for key in ("value", "low", "high"))
         axis.plot([here, here], [low, high], color=look.colour, linewidth=3, solid_capstyle="butt", zorder=3)
         axis.plot(here, value, look.marker, color=look.colour, markersize=9, zorder=3)
@@ -277,7 +279,10 @@ def distributions(
     ``values``: name -> the values, or the rising steps (x, share) of a stored distribution.
     """
     axis = _axis(axis)
-    steps = {name: of if isinstance(of, tuple) else distribution(of) for name, of in values.items()}
+    steps = {
+        name: steps_or_values if isinstance(steps_or_values, tuple) else distribution(steps_or_values)
+        for name, steps_or_values in values.items()
+    }
     right = max([2.0, *(np.max(x) for x, _ in steps.values() if len(x))])
     ends = []
     for name, (x, share) in steps.items():
@@ -312,16 +317,16 @@ def percentiles(
     legend names the kinds.
     """
     axis = _axis(axis)
-    for name, own in table.groupby(kind, sort=False):
-        look, own = (marks or {}).get(name) or mark(name), own[np.isfinite(own["value"])].sort_values("q")
-        axis.plot(own["value"], own["q"], color=look.colour, marker=look.marker, markersize=3.5, markevery=4, clip_on=True)
+    for name, rows in table.groupby(kind, sort=False):
+        look, rows = (marks or {}).get(name) or mark(name), rows[np.isfinite(rows["value"])].sort_values("q")
+        axis.plot(rows["value"], rows["q"], color=look.colour, marker=look.marker, markersize=3.5, markevery=4, clip_on=True)
     if log:
         axis.set_xscale("log")
         axis.xaxis.set_major_formatter(lambda x, _: shown(float(x)))
         axis.xaxis.set_minor_formatter(lambda *_: "")
     if ends:
-        room = 0.02 * (ends[1] - ends[0])  # margin, so that a curve along an end is not cut
-        axis.set_xlim(*(ends[0] / ROOM, ends[1] * ROOM) if log else (ends[0] - room, ends[1] + room))
+        margin = 0.02 * (ends[1] - ends[0])  # margin, so that a curve along an end is not cut
+        axis.set_xlim(*(ends[0] / LOG_MARGIN, ends[1] * LOG_MARGIN) if log else (ends[0] - margin, ends[1] + margin))
     axis.set(ylim=(0, 102), xlabel=xlabel, ylabel=ylabel, title=title)
     return axis
 
@@ -366,28 +371,30 @@ def area_maps(shapes, values: dict[tuple[str, str], np.ndarray], label: str = "s
     of the share, so that small shares are visible.
     """
     names, columns = (list(dict.fromkeys(name[side] for name in values)) for side in (0, 1))
-    rings, of, wide, high = _outlines(shapes)
+    rings, area_of, wide, high = _outlines(shapes)
     across, down, rows = 1.06 * wide, high + 0.16, -(-len(names) // MAPS_ACROSS)
     cmap = LinearSegmentedColormap.from_list("areas", [(0, to_rgba(BLUE, 0.02)), (1, to_rgba(BLUE, 1))])
     norm = PowerNorm(0.5, 0, 1)
-    missing = not all(np.isfinite(np.asarray(share, float)[of]).all() for share in values.values())
+    missing = not all(np.isfinite(np.asarray(share, float)[area_of]).all() for share in values.values())
     foot = 0.22 if missing else 0.0
     size = (PANEL[0], 0.9 + (PANEL[0] - 0.1) * (rows * down + foot) / (MAPS_ACROSS * across))
     axes = panels(len(columns), size)
     for axis, column in zip(axes, columns, strict=True):
         for i, name in enumerate(names):
             corner = np.array([i % MAPS_ACROSS * across, -(i // MAPS_ACROSS) * down])
-            own = np.asarray(values[name, column], float)[of]
-            known = np.isfinite(own)
+            area_shares = np.asarray(values[name, column], float)[area_of]
+            known = np.isfinite(area_shares)
             placed = np.array([ring + corner for ring in rings], dtype=object)
             look = {"edgecolors": FAINT, "linewidths": 0.2}
-            axis.add_collection(PolyCollection(list(placed[known]), facecolors=cmap(norm(own[known])), **look))
+            axis.add_collection(PolyCollection(list(placed[known]), facecolors=cmap(norm(area_shares[known])), **look))
             if not known.all():
-                axis.add_collection(PolyCollection(list(placed[~known]), facecolors="none", hatch=MISSING, **look))
+                axis.add_collection(PolyCollection(list(placed[~known]), facecolors="none", hatch=NO_NUMBER_HATCH, **look))
             axis.text(corner[0] + wide / 2, corner[1] + high + 0.02, name, ha="center", va="bottom", fontsize=8)
         bottom = high - rows * down
         if missing:
-            axis.add_patch(Rectangle((0, bottom), 0.16, 0.1, facecolor="none", edgecolor=FAINT, linewidth=0.4, hatch=MISSING))
+            axis.add_patch(
+                Rectangle((0, bottom), 0.16, 0.1, facecolor="none", edgecolor=FAINT, linewidth=0.4, hatch=NO_NUMBER_HATCH)
+            )
             axis.text(0.2, bottom + 0.05, "no number", va="center", fontsize=8)
         axis.set(xlim=(-0.03, MAPS_ACROSS * across), ylim=(bottom - 0.04, high + 0.12), aspect="equal", title=column)
         axis.set_axis_off()
@@ -406,10 +413,10 @@ def _outlines(shapes) -> tuple[list[np.ndarray], np.ndarray, float, float]:
     squeeze = np.cos(np.radians((south + north) / 2))
     side = max((east - west) * squeeze, north - south)
     plane = shapely.transform(np.asarray(shapes, object), lambda xy: (xy - [west, south]) * [squeeze / side, 1 / side])
-    parts, of = _coarse(plane)
+    parts, area_of = _coarse(plane)
     seen = np.ptp(shapely.bounds(parts).reshape(-1, 2, 2), axis=1).max(axis=1) > COARSE  # the bounds of empty parts are NaN
     rings = [shapely.get_coordinates(ring) for ring in shapely.get_exterior_ring(parts[seen])]
-    return rings, of[seen], (east - west) * squeeze / side, (north - south) / side
+    return rings, area_of[seen], (east - west) * squeeze / side, (north - south) / side
 
 
 def _coarse(plane: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -418,12 +425,12 @@ def _coarse(plane: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Neighbours are simplified together; separately they would leave gaps between them. Overlapping polygons are simplified
     separately.
     """
-    there = np.flatnonzero(~(shapely.is_missing(plane) | shapely.is_empty(plane)))
-    if shapely.coverage_is_valid(plane[there]):
-        parts, of = shapely.get_parts(shapely.coverage_simplify(plane[there], COARSE), return_index=True)
-        return parts, there[of]
-    parts, of = shapely.get_parts(plane, return_index=True)
-    return shapely.simplify(parts, COARSE, preserve_topology=False), of
+    present = np.flatnonzero(~(shapely.is_missing(plane) | shapely.is_empty(plane)))
+    if shapely.coverage_is_valid(plane[present]):
+        parts, area_of = shapely.get_parts(shapely.coverage_simplify(plane[present], COARSE), return_index=True)
+        return parts, present[area_of]
+    parts, area_of = shapely.get_parts(plane, return_index=True)
+    return shapely.simplify(parts, COARSE, preserve_topology=False), area_of
 
 
 def channel_map(grid, row: np.ndarray, secret: int, observables=None, axis=None, title: str = "", least: float = 1e-4):
@@ -511,8 +518,8 @@ def confusion(table: pd.DataFrame, axis=None, title: str = "", xlabel: str = "la
     percent = 100 * _numbers(table).pivot(index="true", columns="found", values="value").reindex(
         index=classes[::-1], columns=classes
     )
-    own = pd.DataFrame(np.equal.outer(classes[::-1], classes), percent.index, percent.columns)
-    tiles(percent, axis, xlabel, ylabel, title, ends=(0.0, 100.0), framed={FAINT: own})
+    diagonal = pd.DataFrame(np.equal.outer(classes[::-1], classes), percent.index, percent.columns)
+    tiles(percent, axis, xlabel, ylabel, title, ends=(0.0, 100.0), framed={FAINT: diagonal})
     axis.set_xticks(axis.get_xticks(), [name.replace(" ", "\n") for name in classes])
     axis.set_yticks(axis.get_yticks(), [name.replace(" ", "\n") for name in classes[::-1]])
     return axis

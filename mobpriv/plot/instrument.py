@@ -11,7 +11,7 @@ from html import escape
 from typing import Any
 
 from mobpriv.plot.palette import Mark
-from mobpriv.plot.picture import Picture, alike, axes_of, caption_html, legend_html, show
+from mobpriv.plot.picture import Picture, axes_of, caption_html, legend_html, share_limits, show
 
 MOST_POSITIONS = 4  # most positions of a switch that the stylesheet supports
 
@@ -37,10 +37,10 @@ class Instrument:
 
     @property
     def html(self) -> str:
-        said = self.caption + "".join(
+        content = self.caption + "".join(
             f"{setting}{view.alt}" for setting, views in self.frames.items() for view in views.values()
         )
-        key = f"k{zlib.crc32(said.encode()):08x}"  # differs between the instruments of a page
+        key = f"k{zlib.crc32(content.encode()):08x}"  # differs between the instruments of a page
         frames = "".join(self._frame(setting, views, key, i) for i, (setting, views) in enumerate(self.frames.items()))
         panels = len(next(iter(self.frames[self.marked].values())).svgs)
         return (
@@ -63,9 +63,9 @@ class Instrument:
         ids = [f"{key}-{i}-says" if not self.switch else f"{key}-{i}-{k}-says" for k in range(len(views))]
         # the sentence describes the button and names the picture; it is hidden from screen readers here, which read it there
         inside = "".join(
-            f'<div class="view"><p id="{said}" aria-hidden="true">{escape(view.alt)}</p>'
-            f"{view.panels_html(said.removesuffix('-says'))}</div>"
-            for said, view in zip(ids, views.values(), strict=True)
+            f'<div class="view"><p id="{sentence_id}" aria-hidden="true">{escape(view.alt)}</p>'
+            f"{view.panels_html(sentence_id.removesuffix('-says'))}</div>"
+            for sentence_id, view in zip(ids, views.values(), strict=True)
         )
         return (
             f'<label><input type="radio" name="{key}" value="{i}" aria-describedby="{" ".join(ids)}"{chosen}>{escape(setting)}</label>'
@@ -100,7 +100,7 @@ def turned(
 
     All frames have the same number of panels and the same limits, so visible changes are changes of values.
     """
-    drawn = {setting: dict(of) if switch else {"": of} for setting, of in frames.items()}
+    drawn = {setting: dict(content) if switch else {"": content} for setting, content in frames.items()}
     marked = marked or next(iter(drawn), "")
     if len(drawn) < 2 or marked not in drawn:
         raise ValueError(
@@ -115,9 +115,11 @@ def turned(
     if len({len(panels) for panels in axes}) > 1:
         raise ValueError(f"every frame has as many panels (got {', '.join(str(len(panels)) for panels in axes)})")
     for panels in zip(*axes, strict=True):
-        alike(panels, "xy")
+        share_limits(panels, "xy")
     pictures = {
-        setting: {position: show(axes_of(of), caption, says, number, legend) for position, (of, says) in views.items()}
+        setting: {
+            position: show(axes_of(content), caption, says, number, legend) for position, (content, says) in views.items()
+        }
         for setting, views in drawn.items()
     }
     return Instrument(pictures, knob, caption, marked, number, legend or {}, switch)

@@ -121,7 +121,9 @@ def interactive_map(layers: list[Layer], label: str):
 def _alternatives(layers: list[Layer]) -> set[int]:
     """Indices of the layers that colour the same areas."""
     drawn = [[feature["geometry"] for feature in layer.features["features"]] for layer in layers]
-    areas = {i for i, own in enumerate(drawn) if own and all(of["type"] == "Polygon" for of in own)}
+    areas = {
+        i for i, geometries in enumerate(drawn) if geometries and all(geometry["type"] == "Polygon" for geometry in geometries)
+    }
     return {i for i in areas if any(drawn[i] == drawn[other] for other in areas - {i})}
 
 
@@ -130,7 +132,7 @@ def _key(layers: list[Layer], instead: set[int] = frozenset()) -> str:
 
     Hidden alternative layers (``instead``) have a hidden span. Layers that the still picture lacks are marked, for print.
     """
-    drawn, found = _drawn(layers), []
+    drawn, spans = _drawn(layers), []
     for i, layer in enumerate(layers):
         colours = {f["properties"].get("colour"): f["properties"].get("label") for f in layer.features["features"]}
         swatches = []
@@ -142,8 +144,8 @@ def _key(layers: list[Layer], instead: set[int] = frozenset()) -> str:
             swatches += [_swatch(colour, text) for colour, text in zip(_ramp(colours), texts, strict=True)]
         missing = "" if layer in drawn else " undrawn"
         hidden = " hidden" if i in instead and not layer.shown else ""
-        found.append(f'<span class="layer{missing}"{hidden}>{"".join(swatches)}</span>')
-    return f'<p class="legend">{"".join(found)}</p>'
+        spans.append(f'<span class="layer{missing}"{hidden}>{"".join(swatches)}</span>')
+    return f'<p class="legend">{"".join(spans)}</p>'
 
 
 def _ramp(colours) -> list[str]:
@@ -176,8 +178,8 @@ def _html(content: dict, still: str, legend: str = ""):
     )
 
 
-LEAST = 1e-4  # probabilities on a channel's map are rounded to four digits
-_STEPS = 13  # shades of a channel's map, from LEAST to 1 in equal factors
+LEAST_PROBABILITY = 1e-4  # probabilities on a channel's map are rounded to four digits
+_STEPS = 13  # shades of a channel's map, from LEAST_PROBABILITY to 1 in equal factors
 
 
 def channel_map(grid, channel, label: str, secret: int = 0, observables=None, layers: tuple[Layer, ...] = ()):
@@ -192,29 +194,30 @@ def channel_map(grid, channel, label: str, secret: int = 0, observables=None, la
     The page contains the whole channel, rounded to four digits. Only public data may be on a public page.
     """
     channel = np.asarray(channel, float)
-    every = np.arange(grid.size)
-    observables = every if observables is None else np.asarray(observables)
-    parts = np.rint(channel / LEAST).astype(int)
+    all_cells = np.arange(grid.size)
+    observables = all_cells if observables is None else np.asarray(observables)
+    parts = np.rint(channel / LEAST_PROBABILITY).astype(int)
     used = parts.any(axis=0)
     row = np.zeros(grid.size)
     np.add.at(row, observables, channel[secret])
-    palette = shades(LEAST ** np.linspace(1, 0, _STEPS))
-    place = np.log(np.maximum(row, LEAST / 2) / LEAST) / np.log(1 / LEAST)
+    palette = shades(LEAST_PROBABILITY ** np.linspace(1, 0, _STEPS))
+    place = np.log(np.maximum(row, LEAST_PROBABILITY / 2) / LEAST_PROBABILITY) / np.log(1 / LEAST_PROBABILITY)
     colours = [
-        palette[round(x * (_STEPS - 1))] if p >= LEAST / 2 else "none" for x, p in zip(place.clip(0, 1), row, strict=True)
+        palette[round(x * (_STEPS - 1))] if p >= LEAST_PROBABILITY / 2 else "none"
+        for x, p in zip(place.clip(0, 1), row, strict=True)
     ]
-    area = cells(grid, every, colours)
+    area = cells(grid, all_cells, colours)
     for cell, feature in enumerate(area["features"]):
         feature["properties"] |= {"colour": _CHOSEN if cell == secret else "#8a8a8b", "fill": colours[cell]}
         feature["properties"] |= {"weight": 3 if cell == secret else 0.3, "opacity": 1}
     # drawn last, so that no neighbour covers the outline of the chosen cell
-    order = [*np.delete(every, secret), secret]
+    order = [*np.delete(all_cells, secret), secret]
     still = {**area, "features": [area["features"][cell] for cell in order]}
     content = {
         "label": label,
         "layers": [layer._asdict() for layer in layers],
         "channel": {
-            "south_west_north_east": [_rounded(b) for b in grid.bounds(every).tolist()],
+            "south_west_north_east": [_rounded(b) for b in grid.bounds(all_cells).tolist()],
             "columns": grid.columns,
             "secret": int(secret),
             "observables": observables[used].tolist(),
@@ -231,7 +234,7 @@ _CHOSEN = "#cc79a7"  # the outline of the secret cell
 
 def _legend(palette: list[str]) -> str:
     """Legend of five shades with their probabilities, and of the outline."""
-    places = [(0, f"{LEAST:.4f}"), (3, "0.001"), (6, "0.01"), (9, "0.1"), (12, "1")]
+    places = [(0, f"{LEAST_PROBABILITY:.4f}"), (3, "0.001"), (6, "0.01"), (9, "0.1"), (12, "1")]
     swatches = "".join(f'<span><i style="background:{palette[i]}"></i>{text}</span>' for i, text in places)
     chosen = f'<span><i style="background:none;border:3px solid {_CHOSEN}"></i>secret cell s</span>'
     return f'<p class="legend">p(o|s): {swatches}{chosen}</p><p class="chosen" aria-live="polite"></p>'

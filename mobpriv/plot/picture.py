@@ -29,9 +29,9 @@ from mobpriv.plot.palette import DARK, Mark
 from mobpriv.plot.style import CRISP, SIDE_BY_SIDE
 
 PAPER = (7.2, 8.3)  # inches available on a printed sheet for the panels, within the margins and above a caption
-LEAST = 0.75  # smallest scale in print: lettering of 8 points becomes 6
+SMALLEST_SCALE = 0.75  # smallest scale in print: lettering of 8 points becomes 6
 PLAIN = (1e-4, 1e6)  # range of axes without powers of ten
-FAR = 12  # points: largest shift of a name from the end of its line at which it is still recognisable
+LARGEST_SHIFT = 12  # points: largest shift of a name from the end of its line at which it is still recognisable
 _DPI = 150  # resolution of a PNG
 _LINES = ("-", "--", ":")  # markers that are lines
 _NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
@@ -71,7 +71,7 @@ class Picture:
     def panels_html(self, key: str = "") -> str:
         """The panels alone. ``key`` is a prefix of their ids that must be unique on the page."""
         key = key or f"p{zlib.crc32(''.join(self.svgs).encode()):08x}"
-        panels = "".join(f"<div>{own_ids(themed(svg), f'{key}-{i}')}</div>" for i, svg in enumerate(self.svgs))
+        panels = "".join(f"<div>{unique_ids(themed(svg), f'{key}-{i}')}</div>" for i, svg in enumerate(self.svgs))
         widest = max(figure.get_size_inches()[0] for figure in self._figures)
         return _panels(panels, self.alt, f"--widest: {72 * widest:.0f}px; --rows: {self.on_paper.rows}")
 
@@ -96,7 +96,7 @@ class OnPaper(NamedTuple):
             return min(PAPER[0] / across / wide, PAPER[1] / -(-panels // across) / high)
 
         best = max((2, 3) if panels > 4 else (2,), key=scale)
-        if panels > 4 and scale(best) < LEAST:
+        if panels > 4 and scale(best) < SMALLEST_SCALE:
             return cls(2, 1, True)
         return cls(best, -(-panels // best))
 
@@ -120,15 +120,15 @@ def show(panels, caption: str, alt: str, number: str = "", legend: dict[str, Mar
     for what, text in {"caption": caption, "alt": alt}.items():
         if not text.strip().endswith((".", "?", ")")):
             raise ValueError(f"the {what} of a figure is a sentence that ends with a full stop (got {text!r})")
-    alike(panels, same)
+    share_limits(panels, same)
     for axis in panels:
         _plain_powers(axis)
         _thousands(axis)
-        _whole_label(axis)
-        _whole_title(axis)
+        _fitted_label(axis)
+        _fitted_title(axis)
     labels = [_end_labels(axis) for axis in panels]
     # where lines end at the same point their names would overlap: the legend names them
-    if not any(name in (legend or {}) and abs(moved) > FAR for ends in labels for *_, name, _, moved in ends):
+    if not any(name in (legend or {}) and abs(moved) > LARGEST_SHIFT for ends in labels for *_, name, _, moved in ends):
         for axis, ends in zip(panels, labels, strict=True):
             _label_ends(axis, ends)
     return Picture([axis.figure for axis in panels], caption, alt, number, legend)
@@ -179,7 +179,7 @@ def axes_of(panels) -> list[Axes]:
     return [panels] if isinstance(panels, Axes) else list(np.ravel(panels))
 
 
-def alike(panels: Sequence[Axes], same: str) -> None:
+def share_limits(panels: Sequence[Axes], same: str) -> None:
     """Set common limits for all panels in the directions ``same``, from the smallest to the largest of all."""
     for direction in same:
         limits = [getattr(axis, f"get_{direction}lim")() for axis in panels]
@@ -194,45 +194,45 @@ def _plain_powers(axis) -> None:
 
     With few powers of ten the ticks are at 1, 2 and 5.
     """
-    for of, limits in ((axis.xaxis, axis.get_xlim()), (axis.yaxis, axis.get_ylim())):
-        if of.get_scale() != "log" or not isinstance(of.get_major_formatter(), LogFormatter):
+    for x_or_y, limits in ((axis.xaxis, axis.get_xlim()), (axis.yaxis, axis.get_ylim())):
+        if x_or_y.get_scale() != "log" or not isinstance(x_or_y.get_major_formatter(), LogFormatter):
             continue
         if min(limits) < PLAIN[0] or max(limits) > PLAIN[1]:
             continue
         if max(limits) < 100 * min(limits):
-            of.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        of.set_major_formatter(lambda x, _: shown(float(f"{x:.6g}")))
-        of.set_minor_formatter(lambda *_: "")
+            x_or_y.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        x_or_y.set_major_formatter(lambda x, _: shown(float(f"{x:.6g}")))
+        x_or_y.set_minor_formatter(lambda *_: "")
 
 
 def _thousands(axis) -> None:
     """Label linear axes that reach a thousand with the book's numbers: spaces between thousands."""
-    for of, limits in ((axis.xaxis, axis.get_xlim()), (axis.yaxis, axis.get_ylim())):
-        if isinstance(of.get_major_formatter(), ScalarFormatter) and max(map(abs, limits)) >= 1000:
-            of.set_major_formatter(lambda x, _: shown(float(f"{x:.12g}")))
+    for x_or_y, limits in ((axis.xaxis, axis.get_xlim()), (axis.yaxis, axis.get_ylim())):
+        if isinstance(x_or_y.get_major_formatter(), ScalarFormatter) and max(map(abs, limits)) >= 1000:
+            x_or_y.set_major_formatter(lambda x, _: shown(float(f"{x:.12g}")))
 
 
-def _whole_label(axis) -> None:
+def _fitted_label(axis) -> None:
     """Break the label of an x axis into two lines if it would exceed the picture, for example next to long names."""
-    label, whole = axis.xaxis.label, axis.figure.bbox
+    label, picture_box = axis.xaxis.label, axis.figure.bbox
     text = label.get_text()
     if "\n" in text or 5 * len(text) < 36 * axis.figure.get_size_inches()[0]:  # certainly less than half as wide as the picture
         return
     axis.figure.draw_without_rendering()
     box = label.get_window_extent()
-    if box.x0 < whole.x0 or box.x1 > whole.x1:
+    if box.x0 < picture_box.x0 or box.x1 > picture_box.x1:
         label.set_text("\n".join(textwrap.wrap(text, 6 * len(text) // 10)))
 
 
-def _whole_title(axis) -> None:
+def _fitted_title(axis) -> None:
     """Shift a title to the left, above the names of the y axis, so that it stays inside the picture."""
-    title, whole = axis.get_title("left"), axis.figure.bbox
+    title, picture_box = axis.get_title("left"), axis.figure.bbox
     if not title or 5 * len(title) < 36 * axis.figure.get_size_inches()[0]:
         return
     axis.figure.draw_without_rendering()
     shown_at = next(text for text in axis.get_children() if isinstance(text, Text) and text.get_text() == title)
     box, beside = shown_at.get_window_extent(), axis.get_window_extent()
-    beyond = min(box.x1 - whole.x1 + 2, box.x0 - whole.x0)
+    beyond = min(box.x1 - picture_box.x1 + 2, box.x0 - picture_box.x0)
     if beyond > 0:
         shown_at.set_x(shown_at.get_position()[0] - beyond / beside.width)
 
@@ -255,8 +255,11 @@ def _end_labels(axis) -> list[tuple[float, float, str, str, float]]:
     """
     ends = sorted(getattr(axis, "ends", []), key=lambda end: end[1])
     places = [axis.transLimits.transform(axis.transScale.transform((x, y)))[1] for x, y, *_ in ends]
-    room = 72 * 0.78 * axis.figure.get_size_inches()[1]  # height of the axis in points, approximately
-    return [(*end, (place - wanted) * room) for end, place, wanted in zip(ends, apart(places, 10 / room), places, strict=True)]
+    axis_height = 72 * 0.78 * axis.figure.get_size_inches()[1]  # height of the axis in points, approximately
+    return [
+        (*end, (place - wanted) * axis_height)
+        for end, place, wanted in zip(ends, spaced(places, 10 / axis_height), places, strict=True)
+    ]
 
 
 def _label_ends(axis, ends) -> None:
@@ -275,7 +278,7 @@ def _label_ends(axis, ends) -> None:
         )
 
 
-def apart(places: Sequence[float], gap: float) -> list[float]:
+def spaced(places: Sequence[float], gap: float) -> list[float]:
     """Rising ``places``, moved as little as possible (least squares) so that neighbours are at least ``gap`` apart."""
     steps = gap * np.arange(len(places))
     return list(isotonic_regression(np.asarray(places, float) - steps).x + steps) if len(places) else []
@@ -310,15 +313,15 @@ def _side_by_side(pictures: list[np.ndarray], below: np.ndarray | None = None) -
     columns = 2 if len(pictures) == 4 else min(3, len(pictures))
     high, wide = (max(picture.shape[axis] for picture in pictures) for axis in (0, 1))
     rows, under = -(-len(pictures) // columns), (0, 0) if below is None else below.shape[:2]
-    whole = np.ones((rows * high + under[0], max(columns * wide, under[1]), 3))
+    canvas = np.ones((rows * high + under[0], max(columns * wide, under[1]), 3))
     for i, picture in enumerate(pictures):
         top, left = i // columns * high, i % columns * wide
-        whole[top : top + picture.shape[0], left : left + picture.shape[1]] = picture
+        canvas[top : top + picture.shape[0], left : left + picture.shape[1]] = picture
     if below is not None:
-        left = (whole.shape[1] - under[1]) // 2
-        whole[rows * high :, left : left + under[1]] = below
+        left = (canvas.shape[1] - under[1]) // 2
+        canvas[rows * high :, left : left + under[1]] = below
     png = io.BytesIO()
-    image.imsave(png, whole, format="png", metadata={"Software": None})
+    image.imsave(png, canvas, format="png", metadata={"Software": None})
     return png.getvalue()
 
 
@@ -363,15 +366,15 @@ def themed(svg: str) -> str:
     return svg.strip()
 
 
-def own_ids(svg: str, key: str) -> str:
+def unique_ids(svg: str, key: str) -> str:
     """Prefix the SVG's ids with ``key`` and drop unused ones, because a page has several drawings."""
     used = set(re.findall(r"url\(#([^)]+)\)", svg)) | set(re.findall(r'href="#([^"]+)"', svg))
-    svg = re.sub(r' id="([^"]*)"', lambda found: f' id="{key}-{found[1]}"' if found[1] in used else "", svg)
-    return re.sub(r'url\(#([^)]+)\)|href="#([^"]+)"', lambda found: _pointing(found, key), svg)
+    svg = re.sub(r' id="([^"]*)"', lambda match: f' id="{key}-{match[1]}"' if match[1] in used else "", svg)
+    return re.sub(r'url\(#([^)]+)\)|href="#([^"]+)"', lambda match: _pointing(match, key), svg)
 
 
-def _pointing(found: re.Match, key: str) -> str:
-    return f"url(#{key}-{found[1]})" if found[1] else f'href="#{key}-{found[2]}"'
+def _pointing(match: re.Match, key: str) -> str:
+    return f"url(#{key}-{match[1]})" if match[1] else f'href="#{key}-{match[2]}"'
 
 
 def stylesheet() -> str:

@@ -5,10 +5,10 @@ import matplotlib.pyplot as plt
 
 from mobpriv.plot.palette import FAINT, INK
 
-WIDEST = 4.2  # inches: the widest panel; a phone shrinks a wider one, and its lettering with it
+WIDEST_PANEL = 4.2  # inches: the widest panel; a phone shrinks a wider one, and its lettering with it
 SIDE_BY_SIDE = 3.65  # inches: the widest of several panels; two of them share a row in a narrow text column
 CRISP = "crisp"  # id of drawings in adjoining steps, rendered without seams
-SINGLE = (WIDEST, 2.9)  # a figure of one panel
+SINGLE = (WIDEST_PANEL, 2.9)  # a figure of one panel
 PANEL = (3.5, 2.8)  # one of several
 
 STYLE = {
@@ -48,14 +48,14 @@ STYLE = {
 def panels(count: int = 1, size: tuple[float, float] | None = None) -> list:
     """Create ``count`` axes in the book's style, each in a separate figure.
 
-    ``size``: width and height in inches; the width is at most ``WIDEST``, for several at most ``SIDE_BY_SIDE``. The style stays
+    ``size``: width and height in inches; the width is at most ``WIDEST_PANEL``, for several at most ``SIDE_BY_SIDE``. The style stays
     active for later drawing. For common limits use ``same`` of :func:`mobpriv.plot.show`.
     """
     mpl.rcParams.update(STYLE)
     wide, high = size or (SINGLE if count == 1 else PANEL)
     axes = []
     for _ in range(count):
-        figure, axis = plt.subplots(figsize=(min(wide, WIDEST if count == 1 else SIDE_BY_SIDE), high))
+        figure, axis = plt.subplots(figsize=(min(wide, WIDEST_PANEL if count == 1 else SIDE_BY_SIDE), high))
         plt.close(figure)  # show() displays it, not the end of a cell
         axes.append(axis)
     return axes

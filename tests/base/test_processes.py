@@ -60,9 +60,9 @@ def test_a_scenario_that_is_ended_leaves_no_worker_and_keeps_who_is_done(end, tm
     with subprocess.Popen([sys.executable, script, tmp_path], stderr=subprocess.PIPE, text=True) as parent:
         with _ended(parent, end, lambda: kept.exists() and len(_busy(parent.pid)) == 2):
             pass
-        said = parent.stderr.read()
+        stderr = parent.stderr.read()
     assert json.loads(kept.read_text()) == [{"cost": 0.0}]
-    assert ("KeyboardInterrupt" in said) == (end == signal.SIGINT)
+    assert ("KeyboardInterrupt" in stderr) == (end == signal.SIGINT)
 
 
 @contextmanager

@@ -73,10 +73,10 @@ def test_what_no_number_can_be(kind, field, value):
 )
 def test_numbers_of_numpy_are_numbers(kind, field, as_type):
     default = field.default if field.default not in (MISSING, None) else 5.0
-    whole = {"trash_max": 0, "epsilon": 1, "south": 45, "level": 15, "max_features": 1}.get(field.name, 5)
-    value = as_type(whole) if issubclass(as_type, int | np.integer) else as_type(default)
+    number = {"trash_max": 0, "epsilon": 1, "south": 45, "level": 15, "max_features": 1}.get(field.name, 5)
+    value = as_type(number) if issubclass(as_type, int | np.integer) else as_type(default)
     if field.name in ("south", "west", "level", "k", "cap", "columns", "rows"):
-        value = as_type(whole)
+        value = as_type(number)
     assert getattr(made(kind, **{field.name: value}), field.name) == value
 
 

@@ -20,14 +20,14 @@ def doubled(values, by):
 
 def test_what_one_process_computed_is_not_computed_again_inside_a_build():
     CALLS.clear()
-    values, before = np.arange(4.0), sharing.spared()
+    values, before = np.arange(4.0), sharing.saved_seconds()
     with sharing.sharing():
         for by in (2, 3, 2):
             assert (sharing.once(doubled)(values, by) == by * values).all()
         sharing.once(doubled)(values + 1, 2)
         folder = Path(os.environ[sharing.FOLDER])
         assert CALLS == [2, 3, 2]  # other numbers are others' business
-        assert sharing.spared() - before >= 0.05  # the third would have taken as long as the first
+        assert sharing.saved_seconds() - before >= 0.05  # the third would have taken as long as the first
     assert not folder.exists()
     assert sharing.FOLDER not in os.environ
     sharing.once(doubled)(values, 2)

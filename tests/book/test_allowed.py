@@ -59,7 +59,7 @@ def test_what_lies_within(bounds, right, wrong):
 )
 def test_a_value_outside_is_refused_in_one_line(tmp_path, name, value, line):
     with pytest.raises(ValueError) as error:  # noqa: PT011  (the whole line is compared)
-        notebooks.checked(make(tmp_path, "demo"), {name: value})
+        notebooks.checked_parameters(make(tmp_path, "demo"), {name: value})
     assert str(error.value) == line
 
 

@@ -80,10 +80,10 @@ def run(path: Path, tmp_path: Path, given=None, name="out") -> dict:
 
 # -------------------------------------------------------------------------------------------------------------- parameters
 def test_parameters_are_read_with_type_default_unit_and_meaning(tmp_path):
-    found = notebooks.parameters(make(tmp_path, "demo"))
-    assert found["cell"] == ("cell", "float", 800.0, "m", "side of a heat-map cell", "> 0")
-    assert found["dataset"] == ("dataset", "str", "city", "", "name or file of the data set", "")
-    assert found["sizes"][1:4] == ("list[int]", [1, 2], "users")
+    parameters = notebooks.parameters(make(tmp_path, "demo"))
+    assert parameters["cell"] == ("cell", "float", 800.0, "m", "side of a heat-map cell", "> 0")
+    assert parameters["dataset"] == ("dataset", "str", "city", "", "name or file of the data set", "")
+    assert parameters["sizes"][1:4] == ("list[int]", [1, 2], "users")
 
 
 @pytest.mark.parametrize(
@@ -99,9 +99,9 @@ def test_parameters_are_read_with_type_default_unit_and_meaning(tmp_path):
 )
 def test_values_become_plain(tmp_path, name, plain, values):
     path = make(tmp_path, "demo")
-    found = [notebooks.checked(path, {name: value})[name] for value in values]
-    assert found == [plain] * len(values)
-    assert {type(value) for value in found} == {type(plain)}
+    converted = [notebooks.checked_parameters(path, {name: value})[name] for value in values]
+    assert converted == [plain] * len(values)
+    assert {type(value) for value in converted} == {type(plain)}
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_values_become_plain(tmp_path, name, plain, values):
 )  # fmt: skip
 def test_a_wrong_type_is_refused(tmp_path, name, value):
     with pytest.raises(ValueError, match=f"^parameter {name} of demo must be ") as error:
-        notebooks.checked(make(tmp_path, "demo"), {name: value})
+        notebooks.checked_parameters(make(tmp_path, "demo"), {name: value})
     assert "\n" not in str(error.value)
 
 
@@ -203,8 +203,8 @@ class TestWhatAResultDependsOn:
     def package(self, tmp_path, monkeypatch):
         """A copy of the package whose files can be changed."""
         copy = tmp_path / "mobpriv"
-        shutil.copytree(dependencies.PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-        monkeypatch.setattr(dependencies, "PACKAGE", copy)
+        shutil.copytree(dependencies.PACKAGE_FOLDER, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        monkeypatch.setattr(dependencies, "PACKAGE_FOLDER", copy)
         return copy
 
     def hashes(self, root, given=None, others=()):
@@ -297,11 +297,11 @@ class TestWhatAResultDependsOn:
         assert seen[0][1] == seen[1][1]
 
     def test_own_data_and_embedded_data_are_told_apart_by_their_content(self, tmp_path, monkeypatch):
-        own = tmp_path / "own.csv"
-        own.write_text("x")
-        first = running.data_fingerprints(str(own))
-        own.write_text("y")
-        assert running.data_fingerprints(str(own)) != first
+        data_file = tmp_path / "own.csv"
+        data_file.write_text("x")
+        first = running.data_fingerprints(str(data_file))
+        data_file.write_text("y")
+        assert running.data_fingerprints(str(data_file)) != first
         monkeypatch.setenv("MOBPRIV_DATA", str(tmp_path))
         (tmp_path / "city.parquet").write_text("another city")
         another = running.data_fingerprints("city")
@@ -396,9 +396,9 @@ class TestCarryingOver:
     def test_another_reading_is_run_in_both(self, checkouts):
         before, today = checkouts
         rewrite(today / "notebooks" / "nb.ipynb", "else 0.25", "else 0.125")
-        found = carrying.carry(before, today)
-        assert found.results == [("cabspotting", "nb")]
-        assert found.kept_stale == {
+        carried = carrying.carry(before, today)
+        assert carried.results == [("cabspotting", "nb")]
+        assert carried.kept_stale == {
             ("cabspotting-program", "nb"): "a quick run of the variant 'program' gives other numbers on the embedded data"
         }
 
@@ -423,9 +423,9 @@ class TestCarryingOver:
         path.unlink() if new is None else rewrite(path, old, new)
         for root in checkouts:  # the program's reading is another test's: its quick runs take long
             (root / "book" / "results" / "cabspotting-program" / "nb.json").unlink()
-        found = carrying.carry(before, today)
-        assert not found.results
-        assert found.kept_stale[("cabspotting", "nb")].startswith(reason)
+        carried = carrying.carry(before, today)
+        assert not carried.results
+        assert carried.kept_stale[("cabspotting", "nb")].startswith(reason)
         assert self.stale(today) == {("cabspotting", "nb")}
 
 
@@ -437,7 +437,7 @@ def rewrite(path, old, new):
 
 def test_two_builds_in_one_folder(tmp_path, built):
     root = project(tmp_path, "one")
-    with build.alone(root), pytest.raises(ValueError, match=f"^another build is running in {root.name}: wait"):
+    with build.build_lock(root), pytest.raises(ValueError, match=f"^another build is running in {root.name}: wait"):
         built(root)
     built(root)
 
@@ -447,10 +447,10 @@ def test_a_broken_result_is_named_and_made_again(tmp_path, built, broken):
     root = project(tmp_path, "one")
     built(root)
     result = root / "book" / "_generated" / "results" / "city" / "one.json"
-    whole = result.read_text()
+    intact = result.read_text()
     result.write_text(broken)
     assert "one.json is" in built(root)
-    assert json.loads(result.read_text())["results"] == json.loads(whole)["results"]
+    assert json.loads(result.read_text())["results"] == json.loads(intact)["results"]
 
 
 def test_a_broken_published_result_stops_the_build_with_its_name(tmp_path):
@@ -478,10 +478,10 @@ def test_a_result_of_code_that_has_changed_since_is_stale(tmp_path, built):
 def test_synthetic_people_on_real_boundaries_are_counted_apart_from_real_data():
     both = {name: runs.Run(name, name, "calls", file=f"{name}.parquet", made_up=name == "towns") for name in ("cabs", "towns")}
     registry = runs.Registry(both | {"region": runs.Run("region", "region", "calls", synthetic=True)}, {})
-    made = {"provenance": {"commit": "1a", "seconds": 2.0, "parameters": {}}}
-    cabs, region = {"one": made, "two": made}, {"region": {"one": made}}
+    record = {"provenance": {"commit": "1a", "seconds": 2.0, "parameters": {}}}
+    cabs, region = {"one": record, "two": record}, {"region": {"one": record}}
     for records, stale, counts in (
-        ({"cabs": cabs, "towns": {"one": made}} | region, {("towns", "one")}, ["2 results", "none", "1 result", "1"]),
+        ({"cabs": cabs, "towns": {"one": record}} | region, {("towns", "one")}, ["2 results", "none", "1 result", "1"]),
         ({"cabs": cabs, "towns": {}} | region, {("cabs", "two")}, ["2 results", "1"]),
         ({"cabs": {}, "towns": {}, "region": {}}, (), []),
     ):
@@ -575,7 +575,7 @@ def test_a_step_is_computed_once_and_read_afterwards(tmp_path, monkeypatch):
         return {"x": (x, 2)}
 
     assert book.step("by hand", compute, 1) == {"x": [1, 2]}  # as it would come back from JSON
-    monkeypatch.setenv(results.STEPS, str(tmp_path))
+    monkeypatch.setenv(results.STEPS_FOLDER, str(tmp_path))
     assert [book.step("W4M 0.2", compute, 3) for _ in range(2)] == [{"x": [3, 2]}] * 2
     assert calls == [1, 3]
 

@@ -25,9 +25,9 @@ def counted(score: str) -> dict[str, list[int]]:
 
 
 def verdict(results=RESULTS, **fields):
-    found = evaluate([claim(**fields)], {"cabspotting": {"nb": results}, "city": {"nb": results}}, REGISTRY, NAMES)
-    assert len(found) == 1
-    return found[0]
+    verdicts = evaluate([claim(**fields)], {"cabspotting": {"nb": results}, "city": {"nb": results}}, REGISTRY, NAMES)
+    assert len(verdicts) == 1
+    return verdicts[0]
 
 
 def fault(*claims: Claim, results=None) -> str:
@@ -42,8 +42,8 @@ def test_agrees_within_the_tolerance_and_just_not_beyond():
     assert verdict(plain, printed={"cabspotting": 0.14}).verdict == "agrees"
     assert verdict(plain, printed={"cabspotting": 0.141}, explanations=because()).verdict == "disagrees"
     for at_the_end in (0.10, 0.14):  # a printed value in our interval decides nothing
-        found = verdict(printed={"cabspotting": at_the_end}, tolerance=0.001)
-        assert (found.verdict, found.value, found.low, found.high, found.n) == ("inconclusive", 0.12, 0.10, 0.14, 536)
+        result = verdict(printed={"cabspotting": at_the_end}, tolerance=0.001)
+        assert (result.verdict, result.value, result.low, result.high, result.n) == ("inconclusive", 0.12, 0.10, 0.14, 536)
 
 
 PROMESSE = "rate['AP-Attack', 'Promesse'] < "  # .10 to .14
@@ -113,14 +113,14 @@ def test_of_a_family_the_ledger_shows_the_intervals_that_leave_it_open():
 
 def test_data_that_cannot_be_had_is_not_testable():
     one = claim(printed={"cabspotting": 0.12, "mdc": 0.46}, stated_for=("privamov",))
-    found = evaluate([one], {"cabspotting": {"nb": RESULTS}}, REGISTRY, NAMES)
-    assert [v.verdict for v in found] == ["agrees", "not testable without MDC", "not testable without PrivaMov"]
+    verdicts = evaluate([one], {"cabspotting": {"nb": RESULTS}}, REGISTRY, NAMES)
+    assert [v.verdict for v in verdicts] == ["agrees", "not testable without MDC", "not testable without PrivaMov"]
 
 
 def test_without_a_printed_value_nothing_is_judged_but_the_value_is_shown():
     both = {"datasets": ("cabspotting", "city"), "direction": "min_k.median < 4"}
-    found = evaluate([claim(**both)], {"cabspotting": {"nb": RESULTS}, "city": {"nb": RESULTS}}, REGISTRY, NAMES)
-    assert [(v.verdict, v.value) for v in found] == [("agrees", 0.12), ("", 0.12)]
+    verdicts = evaluate([claim(**both)], {"cabspotting": {"nb": RESULTS}, "city": {"nb": RESULTS}}, REGISTRY, NAMES)
+    assert [(v.verdict, v.value) for v in verdicts] == [("agrees", 0.12), ("", 0.12)]
 
 
 # ------------------------------------------------------------------------------------------------------------------ faults
@@ -140,9 +140,9 @@ def test_without_a_printed_value_nothing_is_judged_but_the_value_is_shown():
     ],
 )
 def test_a_fault_is_named_with_its_claim_and_its_run(fields, line):
-    where, _, found = fault(claim(**fields)).partition("T2.3")
+    where, _, message = fault(claim(**fields)).partition("T2.3")
     assert where == ""
-    assert line in found
+    assert line in message
 
 
 @pytest.mark.parametrize("of", ["agrees", "agrees in direction", "inconclusive", "disagrees", "holds by construction"])
@@ -157,8 +157,8 @@ def test_every_verdict_may_be_explained_and_no_other_explanation_stands(of):
     for kind, fields in ways.items():
         why = because("an old cause" if kind == "disagrees" else "the cause", of=of)
         if kind == of:
-            found = verdict(**fields, explanations=why)
-            assert (found.verdict, found.explanation) == (of, why[0].why)
+            result = verdict(**fields, explanations=why)
+            assert (result.verdict, result.explanation) == (of, why[0].why)
         else:
             assert f"has an explanation of '{of}', but the verdict is '{kind}'" in fault(claim(**fields, explanations=why))
 
@@ -166,8 +166,8 @@ def test_every_verdict_may_be_explained_and_no_other_explanation_stands(of):
 def test_one_explanation_serves_several_runs_with_the_numbers_of_each():
     results = {run: {"nb": {**RESULTS, "x": i}} for i, run in enumerate(TWO)}
     fields = {"printed": {"cabspotting": 0.3, "geolife": 0.4}, "datasets": TWO}
-    found = evaluate([claim(**fields, explanations=because("x is {x}", *TWO))], results, REGISTRY, NAMES)
-    assert [v.explanation for v in found] == ["x is 0", "x is 1"]
+    verdicts = evaluate([claim(**fields, explanations=because("x is {x}", *TWO))], results, REGISTRY, NAMES)
+    assert [v.explanation for v in verdicts] == ["x is 0", "x is 1"]
     assert "GeoLife: disagrees" in fault(claim(**fields, explanations=because("x", "cabspotting")), results=results)
 
 
@@ -182,20 +182,20 @@ def test_one_explanation_serves_several_runs_with_the_numbers_of_each():
 )
 def test_what_is_true_or_false_by_definition_is_tested_but_does_not_count(kind, called, right, wrong, verdict_of_wrong):
     declared = {kind: "a theorem"}
-    found = verdict(**declared, **right)
-    assert (found.verdict, found.explanation) == (called, "Why." if kind == "impossible" else "")
+    result = verdict(**declared, **right)
+    assert (result.verdict, result.explanation) == (called, "Why." if kind == "impossible" else "")
     assert f"is declared '{called}' (a theorem), but the verdict is: {verdict_of_wrong}" in fault(claim(**declared, **wrong))
-    score = score_page([found, verdict(id="T2.4")], REGISTRY)
+    score = score_page([result, verdict(id="T2.4")], REGISTRY)
     assert counted(score) == {"Cabspotting": [1, 0, 0, 0]}
     assert "2 claims tested, 1 of them decided by construction." in score
-    assert counted(score_page([found], REGISTRY)) == {}
+    assert counted(score_page([result], REGISTRY)) == {}
 
 
 def test_a_definition_may_hold_for_some_runs_only():
     results = {run: {"nb": RESULTS} for run in TWO}
     fields = {"printed": {"cabspotting": 0.11, "geolife": 0.12}, "datasets": TWO}
-    found = evaluate([claim(**fields, by_definition={"geolife": "we cut it"})], results, REGISTRY, NAMES)
-    assert [v.verdict for v in found] == ["agrees", "holds by construction"]
+    verdicts = evaluate([claim(**fields, by_definition={"geolife": "we cut it"})], results, REGISTRY, NAMES)
+    assert [v.verdict for v in verdicts] == ["agrees", "holds by construction"]
     for run, line in (("mdc", "explains mdc, where it is not tested"), ("nowhere", "unknown data sets nowhere")):
         assert line in fault(claim(**fields, by_definition={run: "x"}), results=results)
 
@@ -208,8 +208,8 @@ def test_a_printed_number_stays_where_another_claim_of_the_quantity_prints_none(
 
 def test_a_printed_table_has_a_verdict_for_every_cell_that_is_printed():
     results, under = {run: {"nb": RESULTS} for run in TWO}, "rate of AP-Attack under "
-    found = evaluate([claim(**TABLE, explanations=because())], results, REGISTRY, NAMES)
-    assert [(v.dataset, v.words.removeprefix(under), v.verdict, v.explanation) for v in found] == [
+    verdicts = evaluate([claim(**TABLE, explanations=because())], results, REGISTRY, NAMES)
+    assert [(v.dataset, v.words.removeprefix(under), v.verdict, v.explanation) for v in verdicts] == [
         ("cabspotting", "Promesse", "agrees", ""),
         ("cabspotting", "no protection", "disagrees", "why"),
         ("geolife", "no protection", "agrees", ""),
@@ -217,14 +217,14 @@ def test_a_printed_table_has_a_verdict_for_every_cell_that_is_printed():
     ]
     for explanations in ((), because("why the other cell agrees", of="agrees")):
         assert "without an explanation" in fault(claim(**TABLE, explanations=explanations), results=results)
-    score = score_page(found, REGISTRY)
+    score = score_page(verdicts, REGISTRY)
     assert counted(score) == {"Cabspotting": [0, 0, 0, 1], "GeoLife": [1, 0, 0, 0]}  # a table is one claim
     assert "1 claim tested" in score
 
 
 def test_a_number_of_the_score_is_that_of_the_claims_it_leads_to():
-    found = evaluate([claim(**TABLE, explanations=because())], {run: {"nb": RESULTS} for run in TWO}, REGISTRY, NAMES)
-    cells = [v._replace(verdict="agrees") for v in found if v.dataset == "cabspotting"]
+    verdicts = evaluate([claim(**TABLE, explanations=because())], {run: {"nb": RESULTS} for run in TWO}, REGISTRY, NAMES)
+    cells = [v._replace(verdict="agrees") for v in verdicts if v.dataset == "cabspotting"]
     assert len(cells) == 2
     assert counted(score_page(cells, REGISTRY)) == {"Cabspotting": [1, 0, 0, 0]}
     example = [v._replace(dataset=NO_DATA) for v in cells]
@@ -232,8 +232,8 @@ def test_a_number_of_the_score_is_that_of_the_claims_it_leads_to():
 
 
 def test_a_worked_example_needs_no_data_set():
-    found = verdict(printed=0.12, tolerance=0.0, why="exact")
-    assert (found.dataset, found.verdict) == ("no data set", "agrees")
+    result = verdict(printed=0.12, tolerance=0.0, why="exact")
+    assert (result.dataset, result.verdict) == ("no data set", "agrees")
     worked = claim(**{**TABLE, "table": {"min_k.median": 3, "x": 2}, "tolerance": 0, "datasets": None})
     cells = evaluate([worked], {"city": {"nb": {**RESULTS, "x": 2}}}, REGISTRY, NAMES)
     assert [(v.dataset, v.verdict) for v in cells] == [("no data set", "agrees")] * 2
@@ -257,19 +257,19 @@ def test_what_is_no_expression_and_no_data_set():
 
 
 def test_by_default_a_claim_is_tested_on_every_run_of_its_notebook():
-    own = REGISTRY._replace(runs={name: run._replace(notebooks=("nb",)) for name, run in REGISTRY.runs.items()})
-    found = evaluate([claim(datasets=None)], {run: {"nb": RESULTS} for run in own.runs}, own, NAMES)
-    assert [v.dataset for v in found] == list(own.runs)
+    registry = REGISTRY._replace(runs={name: run._replace(notebooks=("nb",)) for name, run in REGISTRY.runs.items()})
+    verdicts = evaluate([claim(datasets=None)], {run: {"nb": RESULTS} for run in registry.runs}, registry, NAMES)
+    assert [v.dataset for v in verdicts] == list(registry.runs)
     assert "T2.3: no run has results of nb" in fault(claim(datasets=None, printed={}), results={})
 
 
 def test_a_quick_run_is_judged_but_may_lack_what_the_ledger_wants():
     both = {"datasets": ("cabspotting", "city"), "quantity": "min_k.lowest", "printed": None, "tolerance": None}
     lacking = {"cabspotting": {"nb": {"min_k.lowest": 1}}, "city": {"nb": RESULTS}}
-    found = evaluate([claim(**both)], lacking, REGISTRY, NAMES, rough={"city"})
-    assert [v.verdict for v in found] == ["", "not judged: a quick run"]
+    verdicts = evaluate([claim(**both)], lacking, REGISTRY, NAMES, quick_runs={"city"})
+    assert [v.verdict for v in verdicts] == ["", "not judged: a quick run"]
     assert "synthetic city: unknown quantity min_k.lowest" in fault(claim(**both), results=lacking)
-    assert "1 not judged in this quick build" in score_page(found, REGISTRY, rough={"city"})
+    assert "1 not judged in this quick build" in score_page(verdicts, REGISTRY, quick_runs={"city"})
 
 
 def test_all_faults_come_at_once():
@@ -335,8 +335,8 @@ def test_data_sets_at_the_top_of_a_file_hold_for_every_claim_that_does_not_say_o
 def test_what_results_older_than_the_code_lack_is_no_fault():
     new, wrong = claim(quantity="rate['AP-Attack', 'new']"), claim(printed={"cabspotting": 0.9})
     results, both = {"cabspotting": {"nb": RESULTS}}, {("cabspotting", "nb")}
-    found = evaluate([new], results, REGISTRY, NAMES, stale=both)
-    assert [(v.verdict, v.quantity) for v in found] == [(OLDER, new.quantity)]
+    verdicts = evaluate([new], results, REGISTRY, NAMES, stale=both)
+    assert [(v.verdict, v.quantity) for v in verdicts] == [(OLDER, new.quantity)]
     for one, stale in ((new, ()), (new, {("geolife", "nb")}), (wrong, both)):
         with pytest.raises(LedgerError):
             evaluate([one], results, REGISTRY, NAMES, stale=stale)
@@ -368,23 +368,23 @@ def test_an_erratum_must_be_demonstrated():
 # --------------------------------------------------------------------------------------------------------------------- runs
 def test_a_run_as_the_program_is_held_against_the_numbers_of_its_data_set():
     results = {"cabspotting-program": {"nb": RESULTS}}
-    found = evaluate([claim(printed={"cabspotting": 0.11}, datasets=("cabspotting-program",))], results, REGISTRY, NAMES)
-    assert [(v.dataset, v.printed, v.verdict) for v in found] == [("cabspotting-program", 0.11, "agrees")]
+    verdicts = evaluate([claim(printed={"cabspotting": 0.11}, datasets=("cabspotting-program",))], results, REGISTRY, NAMES)
+    assert [(v.dataset, v.printed, v.verdict) for v in verdicts] == [("cabspotting-program", 0.11, "agrees")]
 
 
 def test_a_claim_across_data_sets_reads_every_run():
     results = {"cabspotting": {"nb": {"rate": 0.4}}, "geolife": {"nb": {"rate": 0.8}}}
     across = BARE | {"datasets": ("across",)}
-    found = evaluate([claim(**across, relation="cabspotting.rate < geolife.rate")], results, REGISTRY, NAMES)[0]
-    assert (found.dataset, found.verdict) == ("across", "agrees")
-    assert found.read == (("rate on Cabspotting", ("40.0\u00a0%",), "", None), ("rate on GeoLife", ("80.0\u00a0%",), "", None))
+    result = evaluate([claim(**across, relation="cabspotting.rate < geolife.rate")], results, REGISTRY, NAMES)[0]
+    assert (result.dataset, result.verdict) == ("across", "agrees")
+    assert result.read == (("rate on Cabspotting", ("40.0\u00a0%",), "", None), ("rate on GeoLife", ("80.0\u00a0%",), "", None))
     assert "disagrees" in fault(claim(**across, relation="cabspotting.rate > geolife.rate"), results=results)
 
 
 def test_infinite_results_are_numbers_and_cases_too_few_for_an_interval_decide_nothing():
     infinite = {"q3": {"value": "infinite", "low": 34, "high": "infinite", "n": 35}}
     few = {"q3": {"value": 5.0, "low": None, "high": None, "n": 3}}
-    for results, at, direction, found in (
+    for results, at, direction, expected in (
         (infinite, 40, "", "inconclusive"),  # 40 lies between 34 and infinity
         (infinite, 30, "", "disagrees"),
         (few, 39, "", "inconclusive"),
@@ -392,9 +392,9 @@ def test_infinite_results_are_numbers_and_cases_too_few_for_an_interval_decide_n
         (few, 5.5, "", "agrees"),
         ({"q3": 5.0}, 39, "", "disagrees"),  # a number that no sample stands behind
     ):
-        explained = because() if found == "disagrees" else ()
+        explained = because() if expected == "disagrees" else ()
         fields = {"quantity": "q3", "printed": {"cabspotting": at}, "direction": direction, "explanations": explained}
-        assert verdict(results, **fields, tolerance=1).verdict == found
+        assert verdict(results, **fields, tolerance=1).verdict == expected
 
 
 def test_an_explanation_takes_its_numbers_from_the_run():

@@ -179,10 +179,10 @@ def test_validate_finds_the_columns_and_prints_the_command_that_reads_them(call,
     table = pd.DataFrame({"Device ID": ["a", "b"], "Time": [1_600_000_000_000, 1_600_000_060_000], "y": 45.0, "x": 4.8})
     table.to_csv(tmp_path / "my own.csv", index=False)
     out = call("validate", "my own.csv")[1]
-    found = (
+    printed = (
         "my own.csv: user = Device ID, time = Time, latitude = y, longitude = x; times are milliseconds since 1970 (guessed)"
     )
-    assert found in out
+    assert printed in out
     command = next(line for line in out.splitlines() if "mobpriv validate" in line)
     assert "'my own.csv' --user 'Device ID' --time-column Time --lat y --lng x --time ms -o 'my own_ready.parquet'" in command
     # as printed, it reads the same, and what it writes can be run as printed
@@ -217,9 +217,9 @@ def test_validate_finds_the_columns_and_prints_the_command_that_reads_them(call,
 @pytest.mark.parametrize("command", [["validate"], ["run", "thesis_3_attacks", "--data"], ["data", "show"]])
 def test_what_is_in_doubt_is_one_line_with_the_command_that_says_it(refused, tmp_path, header, row, line, command):
     (tmp_path / "o.csv").write_text(f"{header}\n{row}\n")
-    said = refused(*command, "o.csv")
-    assert line in said
-    assert not re.search(r"COLUMN|columns=|time=|zone=", said)  # no Python where nobody writes Python
+    message = refused(*command, "o.csv")
+    assert line in message
+    assert not re.search(r"COLUMN|columns=|time=|zone=", message)  # no Python where nobody writes Python
 
 
 def test_a_column_that_is_named_among_two_is_named_in_the_printed_command(call, tmp_path):
@@ -385,8 +385,8 @@ def test_quick_says_what_it_shortens(call, refused, tmp_path):
     assert "quick, not a result: sizes = [1]; results: to there; takes: a few seconds after the start" in one_line(err)
     assert json.loads((tmp_path / "there" / "demo.json").read_text())["provenance"]["parameters"]["sizes"] == [1]
     assert "sizes[:1]" in call("show", path)[1]
-    said = refused("run", path, "--quick", "-p", "sizes=[5]", "-o", "there")
-    assert said == "mobpriv: a quick run makes sizes = sizes[:1]: leave out --quick, or sizes"
+    message = refused("run", path, "--quick", "-p", "sizes=[5]", "-o", "there")
+    assert message == "mobpriv: a quick run makes sizes = sizes[:1]: leave out --quick, or sizes"
 
 
 def test_tables_of_two_months_are_written_to_two_files(call, tmp_path):

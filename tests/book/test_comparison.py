@@ -40,8 +40,8 @@ def project(tmp_path) -> Path:
         (folder / name).write_text(content)
     for run, value in {"cabspotting-program": 0.46, "cabspotting": 0.453, "a-stranger": 0.1}.items():
         (folder / "results" / run).mkdir()
-        found = {"rate.ap": {"value": value, "low": 0.41, "high": 0.5, "n": 1536}}
-        record = {"provenance": dict.fromkeys(provenance.RECORDED, ""), "results": found}
+        results = {"rate.ap": {"value": value, "low": 0.41, "high": 0.5, "n": 1536}}
+        record = {"provenance": dict.fromkeys(provenance.RECORDED, ""), "results": results}
         (folder / "results" / run / "nb.json").write_text(json.dumps(record))
     return tmp_path
 
@@ -56,22 +56,22 @@ CITY = Data("city", True)
 
 class TestCompared:
     def test_real_data_stand_before_the_city_in_the_order_of_the_registry(self, project):
-        found = book.compared("nb", OWN, CITY, project)
-        assert [(run.title, run.data_set, run.reading) for run in found.runs] == [
+        compared = book.compared("nb", OWN, CITY, project)
+        assert [(run.title, run.data_set, run.reading) for run in compared.runs] == [
             ("Cabspotting", "Cabspotting", "text"),
             ("Cabspotting, as the program", "Cabspotting", "program"),
             ("a-stranger", "a-stranger", "text"),
             ("synthetic city", "synthetic city", "text"),
         ]
-        assert [run.synthetic for run in found.runs] == [False, False, False, True]
+        assert [run.synthetic for run in compared.runs] == [False, False, False, True]
 
     @pytest.mark.parametrize(
         "data", [Data("my.csv", False), Data("cabspotting", False), Data("made-up.csv", True), Data("city", False)]
     )
     def test_a_reader_s_own_data_come_first_and_are_called_this_run(self, project, data):
-        found = book.compared("nb", OWN, data, project)
-        assert found.runs[0].title == found.runs[0].data_set == comparison.OWN
-        assert found.runs[0].printed == {}
+        compared = book.compared("nb", OWN, data, project)
+        assert compared.runs[0].title == compared.runs[0].data_set == comparison.THIS_RUN
+        assert compared.runs[0].printed == {}
 
     def test_the_paper_s_numbers_are_those_of_the_data_set_not_of_a_name_like_it(self, project):
         assert comparison.printed("nb", "cabspotting-program", project) == {"rate.ap": 0.45}
@@ -79,10 +79,10 @@ class TestCompared:
 
     def test_a_table_has_a_column_a_data_set_and_the_other_reading_below(self, project):
         labels = {"rate.ap": "AP-Attack", "q3": "third quartile", "lead": "its lead (%)"}
-        made = book.compared("nb", OWN, CITY, project).table(labels)
+        shown = book.compared("nb", OWN, CITY, project).table(labels)
         titles = {"Cabspotting": f"1{NN}536", "a-stranger": f"1{NN}536", "synthetic city": "20"}
-        assert made.columns == [f"{title}, n{NB}={NB}{n}" for title, n in titles.items()]
-        rows, interval = made.groups[""], f"41.0 to 50.0{NB}%"
+        assert shown.columns == [f"{title}, n{NB}={NB}{n}" for title, n in titles.items()]
+        rows, interval = shown.groups[""], f"41.0 to 50.0{NB}%"
         below = (interval, f"author's code: 46.0{NB}% ({interval})", f"paper: 45{NB}%")
         assert rows["AP-Attack"][0] == Cell(f"45.3{NB}%", below)
         assert rows["AP-Attack"][2] == Cell(f"50.0{NB}%", (f"40.0 to 60.0{NB}%",))
@@ -92,20 +92,20 @@ class TestCompared:
     def test_a_reading_with_another_number_of_cases_says_so(self, project):
         path = project / "book" / "results" / "cabspotting-program" / "nb.json"
         path.write_text(path.read_text().replace("1536", "42"))
-        made = book.compared("nb", OWN, CITY, project).table({"rate.ap": "AP-Attack"})
-        assert made.columns[0] == f"Cabspotting, n{NB}={NB}1{NN}536 (author's code: 42)"
+        shown = book.compared("nb", OWN, CITY, project).table({"rate.ap": "AP-Attack"})
+        assert shown.columns[0] == f"Cabspotting, n{NB}={NB}1{NN}536 (author's code: 42)"
         # numbers of cases that differ stand in the cells
         results = OWN | {"rate.poi": Estimate(0.5, 0.4, 0.6, 21)}
-        made = book.compared("nb", results, CITY, project).table({"rate.ap": "AP", "rate.poi": "POI"})
-        assert made.columns[-1] == "synthetic city"
-        assert [row[-1].small[-1] for row in made.groups[""].values()] == [f"n{NB}={NB}20", f"n{NB}={NB}21"]
+        shown = book.compared("nb", results, CITY, project).table({"rate.ap": "AP", "rate.poi": "POI"})
+        assert shown.columns[-1] == "synthetic city"
+        assert [row[-1].small[-1] for row in shown.groups[""].values()] == [f"n{NB}={NB}20", f"n{NB}={NB}21"]
 
     def test_a_pivot_has_a_group_a_data_set(self, project):
         results = {"rate.none.1": 0.1, "rate.none.2": 0.2, "rate.w4m.1": 0.3}
         rows = {"none": {"1": "rate.none.1", "2": "rate.none.2"}, "W4M": {"1": "rate.w4m.1"}}
-        made = book.compared("nb", results, CITY, project).pivot(rows, corner="mechanism", data_sets=["synthetic city"])
-        assert (made.columns, made.corner, list(made.groups)) == (["1", "2"], "mechanism", ["synthetic city"])
-        assert [[c.number for c in row] for row in made.groups["synthetic city"].values()] == [["0.1", "0.2"], ["0.3", ""]]
+        shown = book.compared("nb", results, CITY, project).pivot(rows, corner="mechanism", data_sets=["synthetic city"])
+        assert (shown.columns, shown.corner, list(shown.groups)) == (["1", "2"], "mechanism", ["synthetic city"])
+        assert [[c.number for c in row] for row in shown.groups["synthetic city"].values()] == [["0.1", "0.2"], ["0.3", ""]]
 
     def test_a_family_of_results_as_a_table(self, project):
         results = {
@@ -115,14 +115,14 @@ class TestCompared:
             "rate.W4M": 1,
             "k.W4M.2": 2,
         }
-        found = book.compared("nb", results, CITY, project).runs[-1].rows("rate.{mechanism}.{at}")
+        family = book.compared("nb", results, CITY, project).runs[-1].rows("rate.{mechanism}.{at}")
         expected = [["none", 0.15, 0.5, 20], ["W4M", 2.0, 3, 0], ["Geo-I", 3.0, np.inf, 0]]
-        assert found[["mechanism", "at", "value", "n"]].fillna(0).values.tolist() == expected
+        assert family[["mechanism", "at", "value", "n"]].fillna(0).values.tolist() == expected
 
     def test_levels_choose_and_order_the_rows(self, project):
         results = {f"rate.{m}.{k}": 0.1 * k for m in ("A", "B", "C") for k in (1, 2)}
-        found = book.compared("nb", results, CITY, project).runs[-1].rows("rate.{m}.{k}", m=["C", "new", "A"], k=[2, 1])
-        assert list(zip(found["m"], found["k"], strict=True)) == [("C", 2), ("C", 1), ("A", 2), ("A", 1)]
+        family = book.compared("nb", results, CITY, project).runs[-1].rows("rate.{m}.{k}", m=["C", "new", "A"], k=[2, 1])
+        assert list(zip(family["m"], family["k"], strict=True)) == [("C", 2), ("C", 1), ("A", 2), ("A", 1)]
 
     def test_a_part_may_be_called_so_for_one_placeholder_alone(self, project):
         file = project / "book" / "quantities" / "p.yml"
@@ -146,8 +146,8 @@ class TestTable:
             "0.6": [f"33.3{NB}%", f"≈{NB}0", "yes", "a"],
             "x": [f"50.0{NB}%", f"1{NN}000{NN}000", "no", "b"],
         }
-        made = table({"one": pd.DataFrame({"a": [1.0]}), "two": pd.DataFrame({"a": [2.0]})}, "km")
-        assert {title: rows["0"][0].number for title, rows in made.groups.items()} == {"one": f"1{NB}km", "two": f"2{NB}km"}
+        shown = table({"one": pd.DataFrame({"a": [1.0]}), "two": pd.DataFrame({"a": [2.0]})}, "km")
+        assert {title: rows["0"][0].number for title, rows in shown.groups.items()} == {"one": f"1{NB}km", "two": f"2{NB}km"}
 
     def test_an_estimate_with_its_interval_and_n(self):
         assert cell(Estimate(0.5, 0.4, 0.6, 20), "share") == Cell(f"50.0{NB}%", (f"40.0 to 60.0{NB}%", f"n{NB}={NB}20"))
@@ -157,8 +157,8 @@ class TestTable:
         assert str(cell(Estimate(0.5, 0.4, 0.6, 20), n=False)) == "0.5 (0.4 to 0.6)"
 
     def test_its_html_names_every_cell_and_escapes_what_it_shows(self):
-        made = Table(["<b>", "two"], {"group": {"row": [Cell("1", ("0 to 2",)), Cell("")]}}, "corner")
-        html = made._repr_html_()
+        shown = Table(["<b>", "two"], {"group": {"row": [Cell("1", ("0 to 2",)), Cell("")]}}, "corner")
+        html = shown._repr_html_()
         assert "<b>" not in html
         # an interval that does not fit on one line breaks before its "to" only; a phone leaves empty cells out
         parts = (
@@ -169,13 +169,13 @@ class TestTable:
             "columns-2",
         )
         assert [part for part in parts if part not in html] == []
-        assert "0 to 2" in repr(made)
+        assert "0 to 2" in repr(shown)
 
 
 def test_runs_that_hold_results_and_the_sentence_on_those_that_do_not(project):
-    found = book.compared("nb", OWN, CITY, project)
-    assert found.this.title == "synthetic city"
-    assert [run.title for run in found.having("q{x}")] == ["synthetic city"]
-    assert found.lacking("q{x}").startswith(" Cabspotting and ")
-    assert found.having("rate.{attack}") == found.runs
-    assert found.lacking("rate.{attack}") == ""
+    compared = book.compared("nb", OWN, CITY, project)
+    assert compared.this.title == "synthetic city"
+    assert [run.title for run in compared.having("q{x}")] == ["synthetic city"]
+    assert compared.lacking("q{x}").startswith(" Cabspotting and ")
+    assert compared.having("rate.{attack}") == compared.runs
+    assert compared.lacking("rate.{attack}") == ""

@@ -21,8 +21,8 @@ def package(tmp_path):
             place = tmp_path.joinpath(*module.split("."))
             return next((f for f in (place / "__init__.py", place.with_suffix(".py")) if f.is_file()), None)
 
-        found = definitions.used(cells, file, lambda path: path.name in outside)
-        return {f"{path.relative_to(tmp_path / 'p').as_posix()}:{name}" for (path, name), lines in found.items() if lines}
+        used = definitions.used(cells, file, lambda path: path.name in outside)
+        return {f"{path.relative_to(tmp_path / 'p').as_posix()}:{name}" for (path, name), lines in used.items() if lines}
 
     return make
 

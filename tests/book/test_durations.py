@@ -14,10 +14,12 @@ def root(tmp_path):
     registry(tmp_path)
 
     def keep(folder, notebook, seconds, quick=False, **results):
-        made = dict.fromkeys(("notebook", "data", "selection", "command", "mobpriv", "commit", "packages", "content_hash"), "")
+        provenance = dict.fromkeys(
+            ("notebook", "data", "selection", "command", "mobpriv", "commit", "packages", "content_hash"), ""
+        )
         path = tmp_path / "book" / folder / f"{notebook}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        record = {"provenance": {**made, "seconds": seconds, "parameters": {"quick": quick}}, "results": results}
+        record = {"provenance": {**provenance, "seconds": seconds, "parameters": {"quick": quick}}, "results": results}
         path.write_text(json.dumps(record))
 
     keep("results/cabspotting", "data_card", 9.0, records={"value": 10_000_000})

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from mobpriv.book.expressions import (
     interval,
-    left_open_by,
     named_in,
     names_in,
     number_of,
     plain_name,
     throughout,
-    truth_of,
+    truth_value_of,
+    undecided_by,
     value_of,
 )
 
@@ -144,10 +144,10 @@ def test_whatever_is_wrong_is_one_line(says, expression):
 
 def test_numbers_and_truth_values_are_asked_for_by_name():
     assert number_of("min_k.median", RESULTS) == 3
-    assert truth_of("holds", RESULTS) is True
+    assert truth_value_of("holds", RESULTS) is True
     for read, name, fault in (
         (number_of, "holds", "is a truth value, not a number"),
-        (truth_of, "min_k.median", "is a number, not a comparison"),
+        (truth_value_of, "min_k.median", "is a number, not a comparison"),
     ):
         with pytest.raises(ValueError, match=f"'{name}' {fault}"):
             read(name, RESULTS)
@@ -252,5 +252,5 @@ class TestThroughout:
         assert throughout("max(x[*]) <= 2", many) is True
         assert throughout("min(x[*]) > 0.5", many) is None
         family = {f"x.{at}": {"value": v, "low": v - 1, "high": v + 1} for at, v in (("far", 9), ("near", 0.5), ("also", 0.6))}
-        assert left_open_by("min(x[*]) > 0", family) == {"x.near", "x.also"}
-        assert left_open_by("min(x[*]) > -1", family) == left_open_by("a < b", self.RESULTS) == set()
+        assert undecided_by("min(x[*]) > 0", family) == {"x.near", "x.also"}
+        assert undecided_by("min(x[*]) > -1", family) == undecided_by("a < b", self.RESULTS) == set()

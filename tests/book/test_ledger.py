@@ -9,7 +9,7 @@ import pytest
 from claim_making import NAMED, REGISTRY, RESULTS, TABLE, because, claim
 
 from mobpriv.book import quantities, runs
-from mobpriv.book.claims import BY_DEFINITION, IMPOSSIBLE, KINDS, NOT_COMPARABLE, Claim, Erratum, read
+from mobpriv.book.claims import BY_DEFINITION, IMPOSSIBLE, NOT_COMPARABLE, SCORED_VERDICTS, Claim, Erratum, read
 from mobpriv.book.ledger import Line as TableLine
 from mobpriv.book.ledger import _merged, badge, errata_page, ids_page, ledger_page, linked, side_by_side, verdicts_in_words
 from mobpriv.book.verdicts import evaluate
@@ -32,10 +32,10 @@ def ledger(*claims: Claim, **given) -> str:
 
 def rows(text: str) -> list[list[str]]:
     """The lines of all tables: what the cells say."""
-    found = re.findall(r"<tr.*?</tr>", text)
+    markup = re.findall(r"<tr.*?</tr>", text)
     return [
         [re.sub(r" +", " ", re.sub(r"<[^>]+>", " ", cell)).strip(" ") for cell in re.findall(r"<t[hd].*?</t[hd]>", row)]
-        for row in map(unescape, found)
+        for row in map(unescape, markup)
     ]
 
 
@@ -59,8 +59,8 @@ def test_the_number_of_cases_stands_once_where_the_numbers_of_a_data_set_share_i
     under = [f"rate of AP-Attack under {name}" for name in ("Promesse", "TriLateration")]
     assert [row[0] for row in shared[2:]] == [*under, "n"]
     other = {"rate.AP-Attack.Promesse": {"value": 0.12, "low": 0.10, "high": 0.14, "n": 1234}}
-    apart = rows(ledger(claim(**RELATION, relation=relation), change=lambda run: other))
-    assert [(row[0], row[1].split(" n")[1]) for row in apart[2:]] == [
+    separate = rows(ledger(claim(**RELATION, relation=relation), change=lambda run: other))
+    assert [(row[0], row[1].split(" n")[1]) for row in separate[2:]] == [
         (under[0], "\u00a0=\u00a01\u202f234"),
         (under[1], "\u00a0=\u00a0536"),
     ]
@@ -78,8 +78,8 @@ def test_an_explanation_is_said_once_for_all_data_sets_that_share_it():
 def test_of_an_explanation_only_the_sentences_with_other_numbers_are_said_for_each_data_set():
     why = because("It does so for {x} of them. The rest is a matter of course.", *TWO)
     text = ledger(claim(printed=dict.fromkeys(TWO, 0.3), datasets=TWO, explanations=why), change=lambda run: {"x": len(run)})
-    apart = "- Cabspotting: It does so for 11 of them.\n- GeoLife: It does so for 7 of them."
-    assert f"\n\n{apart}\n\nThe rest is a matter of course.\n" in text
+    differing = "- Cabspotting: It does so for 11 of them.\n- GeoLife: It does so for 7 of them."
+    assert f"\n\n{differing}\n\nThe rest is a matter of course.\n" in text
 
 
 def test_sentences_are_merged():
@@ -130,9 +130,9 @@ def test_of_a_printed_table_every_cell_is_shown_and_those_that_differ_are_marked
 
 def test_too_few_cases_have_no_interval_and_decide_nothing():
     few = {"rate.AP-Attack.Promesse": {"value": 0.5, "low": None, "high": None, "n": 3}}
-    found = rows(ledger(claim(printed={"cabspotting": 0.11}), change=lambda run: few))
-    assert found[1] == ["verdict", "? inconclusive"]
-    assert found[3:] == [["ours: rate of AP-Attack under Promesse", "50.0\u00a0% no interval"], ["n", "3"]]
+    lines = rows(ledger(claim(printed={"cabspotting": 0.11}), change=lambda run: few))
+    assert lines[1] == ["verdict", "? inconclusive"]
+    assert lines[3:] == [["ours: rate of AP-Attack under Promesse", "50.0\u00a0% no interval"], ["n", "3"]]
 
 
 def test_a_computed_number_comes_with_those_that_it_is_made_of():
@@ -168,19 +168,19 @@ def test_the_filters_offer_what_the_claims_hold_and_stay_hidden_without_a_script
 
 
 def test_a_page_shows_the_same_cards_and_its_ids_lead_to_the_ledger():
-    found = judged(claim(figure="fig-3-4"), claim(id="T2.4"))
-    text = verdicts_in_words(found, REGISTRY)
+    verdicts = judged(claim(figure="fig-3-4"), claim(id="T2.4"))
+    text = verdicts_in_words(verdicts, REGISTRY)
     assert ":name:" not in text  # an anchor stands once in the book
     assert 'href="../ledger_thesis.html#claim-t2-3"' in text
     assert "<form" not in text
     assert "[Maouche 2019, thesis, §3.4.6, Figure 3.4](#fig-3-4)" in text
     assert "\nMaouche 2019, thesis, §3.4.6, Figure 3.4\n" in text  # without a figure the claim is about the page itself
-    assert rows(text) == rows(ledger_page(found, REGISTRY, CONTENTS))
+    assert rows(text) == rows(ledger_page(verdicts, REGISTRY, CONTENTS))
 
 
 def test_a_card_is_a_line_with_the_verdicts_and_folds_the_rest():
-    found = judged(claim(id="T1.1", printed={"cabspotting": 0.11, "mdc": 0.3}))
-    for card in (verdicts_in_words(found, REGISTRY), ledger_page(found, REGISTRY, CONTENTS)):
+    verdicts = judged(claim(id="T1.1", printed={"cabspotting": 0.11, "mdc": 0.3}))
+    for card in (verdicts_in_words(verdicts, REGISTRY), ledger_page(verdicts, REGISTRY, CONTENTS)):
         summary = re.search('<details class="behind"><summary>(.*?)</summary>\n\n<table', card)[1]
         assert re.sub("<.*?>", "", summary).startswith(
             "✓ reproduced Cabspotting 12.0\u00a0% (printed 11\u00a0%)○ not tested on MDC"
@@ -197,9 +197,9 @@ def test_no_raw_key_and_no_value_of_python_reaches_a_reader():
     )
     assert ["AP over the ε", "0.15: 3\u00a0km; 0.3: 2.5\u00a0km"] in rows(text)
     assert ["what holds", "yes"] in rows(text)
-    said = re.sub(r"<code>.*?</code>", "", text)
+    prose = re.sub(r"<code>.*?</code>", "", text)
     for raw in ("rate.", "rate[", "privacy[", "change[", "True", "None", "nan", "e-0"):
-        assert raw not in said
+        assert raw not in prose
     assert "<code>change[&#x27;POI-Attack&#x27;] &lt; 0</code>" in text
 
 
@@ -218,8 +218,8 @@ def test_ids_in_a_text_are_links():
 def test_each_cell_names_its_data_set_for_a_page_too_narrow_for_columns():
     lines = [TableLine("verdict", {"a": "x", "b": "y"}, "verdicts"), TableLine("n", {"a": "1"})]
     html = side_by_side({"a": "A & C", "b": "B"}, lines)
-    found = re.findall(r'data-set="([^"]*)"( class="nothing")?><div>(.)', html)
-    assert found == [("A &amp; C", "", "x"), ("B", "", "y"), ("A &amp; C", "", "1"), ("B", ' class="nothing"', "–")]
+    labels = re.findall(r'data-set="([^"]*)"( class="nothing")?><div>(.)', html)
+    assert labels == [("A &amp; C", "", "x"), ("B", "", "y"), ("A &amp; C", "", "1"), ("B", ' class="nothing"', "–")]
 
 
 def erratum(**fields) -> Erratum:
@@ -262,7 +262,7 @@ def test_the_ids_of_the_books_own_claims_and_errata_begin_as_the_registry_says()
 
 def test_every_chip_of_a_card_is_explained():
     page = (BOOK / "how-to-read.md").read_text(encoding="utf-8")
-    kinds = (*KINDS, BY_DEFINITION, IMPOSSIBLE, NOT_COMPARABLE, "", "not testable without …")
+    kinds = (*SCORED_VERDICTS, BY_DEFINITION, IMPOSSIBLE, NOT_COMPARABLE, "", "not testable without …")
     assert [kind for kind in kinds if f"{badge(kind)}\n: " not in page] == []
 
 

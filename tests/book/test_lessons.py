@@ -17,14 +17,14 @@ DIRECTIVE = re.compile(r"^:::\{((?:exercise|solution)-(?:start|end))\}[ \t]*(.*)
 
 def parts(path: Path) -> list[tuple[str, str, list]]:
     """What stands where: "exercise" with its label, or "solution" with its exercise's, and the code cells within; "" outside of both."""
-    found, inside = [], ("", "", [])
+    closed, inside = [], ("", "", [])
     for cell in nbformat.read(path, as_version=4).cells:
         if cell.cell_type == "code":
             inside[2].append(cell)
             continue
         for directive, argument in DIRECTIVE.findall(cell.source):
             kind, end = directive.split("-")
-            found.append(inside)
+            closed.append(inside)
             if end == "end":
                 assert inside[0] == kind, f"{directive} without its start"
                 inside = ("", "", [])
@@ -32,7 +32,7 @@ def parts(path: Path) -> list[tuple[str, str, list]]:
                 label = argument.strip() if kind == "solution" else re.search(r"^:label: (\S+)$", cell.source, re.MULTILINE)[1]
                 inside = (kind, label, [])
     assert inside[0] == "", "the last directive is closed"
-    return [*found, inside]
+    return [*closed, inside]
 
 
 def asserts(cell) -> bool:

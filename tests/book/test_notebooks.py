@@ -34,42 +34,42 @@ def names(tree: ast.AST, context: type) -> set[str]:
 
 def changed(tree: ast.AST) -> set[str]:
     """Names that a cell makes or writes into: x, x[…], x.y, x |= …, def x."""
-    found = names(tree, ast.Store)
+    changes = names(tree, ast.Store)
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
-            found.add(node.name)
+            changes.add(node.name)
         if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
-            found |= names(node.value, ast.Load)
-    return found
+            changes |= names(node.value, ast.Load)
+    return changes
 
 
 def test_no_notebook_carries_outputs():
     command = [sys.executable, "-m", "nbstripout", "--verify", "--keep-id", *map(str, NOTEBOOKS)]
-    found = subprocess.run(command, capture_output=True, text=True)
-    assert found.returncode == 0, found.stdout + found.stderr
+    completed = subprocess.run(command, capture_output=True, text=True)
+    assert completed.returncode == 0, completed.stdout + completed.stderr
 
 
 @each
 def test_parameters_are_annotated_and_explained(path: Path):
     cells = nbformat.read(path, as_version=4).cells
     (tagged,) = (cell for cell in cells if "parameters" in cell.metadata.get("tags", []))
-    found = notebooks.parameters(path)
-    assert len(found) == len([line for line in tagged.source.splitlines() if line.strip()]), "one parameter a line"
-    assert found["dataset"].type == "str"
-    assert found["dataset"].default in runs.read(results.ROOT).embedded
-    assert found["seed"].type == "int"
-    assert (found["quick"].type, found["quick"].default) == ("bool", False)
+    parameters = notebooks.parameters(path)
+    assert len(parameters) == len([line for line in tagged.source.splitlines() if line.strip()]), "one parameter a line"
+    assert parameters["dataset"].type == "str"
+    assert parameters["dataset"].default in runs.read(results.ROOT).embedded
+    assert parameters["seed"].type == "int"
+    assert (parameters["quick"].type, parameters["quick"].default) == ("bool", False)
     # an ε of locations is per metre, of profiles of calls per POI or visit
     of_epsilon = ("per POI", "per visit") if path.stem.startswith("dchi_") else ("1/m",)
-    for p in found.values():
+    for p in parameters.values():
         assert p.type != "None", f"{p.name} has no annotation"
         assert p.meaning, f"{p.name} has no comment that says what it means"
         if p.type.startswith(("int", "float", "list[int]", "list[float]")):
             assert p.allowed, f"{p.name} has no range"
         assert (p.type, p.unit) != ("int", "m"), f"{p.name} counts things, and its comment begins with a symbol read as metres"
         assert "epsilon" not in p.name or p.unit in of_epsilon, p.name
-    defaults = {p.name: p.default for p in found.values()}
-    assert notebooks.checked(path, defaults) == defaults, "the defaults lie in their ranges"
+    defaults = {p.name: p.default for p in parameters.values()}
+    assert notebooks.checked_parameters(path, defaults) == defaults, "the defaults lie in their ranges"
 
 
 @each
@@ -79,7 +79,7 @@ def test_what_is_quick_stands_in_one_cell(path: Path):
     defaults = {p.name: p.default for p in notebooks.parameters(path).values()}
     # refuses lines of another form, knows the values beforehand
     for name, value in notebooks.quick_values(path, defaults).items():
-        assert notebooks.checked(path, {name: value}) == {name: value}
+        assert notebooks.checked_parameters(path, {name: value}) == {name: value}
         assert value != defaults[name], f"a quick run leaves {name} as it is"
     assert not any("quick" in names(tree, ast.Load) for tree, tags in cells if not tags & {"quick", "parameters"})
 
@@ -101,13 +101,13 @@ def test_it_opens_with_its_title_and_figures_make_no_numbers(path: Path):
     """No name that a cell tagged ``figure`` makes or changes is read by a later cell that is not."""
     first = nbformat.read(path, as_version=4).cells[0]
     assert (first.cell_type, bool(re.search("^# ", first.source, re.MULTILINE))) == ("markdown", True)
-    made = set()
+    drawn = set()
     for tree, tags in code_cells(path):
         if "figure" in tags:
-            made |= changed(tree)
+            drawn |= changed(tree)
         else:
-            own = names(tree, ast.Store)  # made anew before it is read, as far as names tell
-            assert not made & names(tree, ast.Load) - own
+            rebound = names(tree, ast.Store)  # made anew before it is read, as far as names tell
+            assert not drawn & names(tree, ast.Load) - rebound
 
 
 @pytest.mark.parametrize(

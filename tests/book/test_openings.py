@@ -22,7 +22,7 @@ from mobpriv.book.claims import (
 )
 from mobpriv.book.openings import Answer
 from mobpriv.book.quantities import names
-from mobpriv.book.verdicts import ACROSS, ANSWER, BRIEF, FINDING, NO_DATA, Verdict, told
+from mobpriv.book.verdicts import ACROSS, ANSWER, BRIEF, FINDING, NO_DATA, Verdict, finding_texts
 
 REGISTRY = runs.read(results.ROOT)
 SHORT = "AP-Attack finds most"
@@ -81,7 +81,7 @@ CALLERS = "Cabspotting with simulated calls and Tuscany's boundaries with synthe
     ],
 )
 def test_what_came_of_a_claim_in_a_phrase(fields, judged, phrases):
-    assert row(SHORT, *phrases) in opened(*(Verdict(claim(**fields), run, found) for run, found in judged.items()))
+    assert row(SHORT, *phrases) in opened(*(Verdict(claim(**fields), run, outcome) for run, outcome in judged.items()))
 
 
 NUMBERS = "(46 %; printed 50 %)"
@@ -149,12 +149,17 @@ def loss(value=0.3, low=0.2, high=0.4) -> dict:
 class TestFindings:
     NAMES = names({"nb": {"loss": ["share", "loss"], "change": ["points", "change"]}}, {}, REGISTRY.runs)
 
-    def told(self, says: str, holds: str, results=None, kind=FINDING, rough=(), **fields) -> str:
+    def text_of(self, says: str, holds: str, results=None, kind=FINDING, quick_runs=(), **fields) -> str:
         """What is said of a finding."""
-        found = told(
-            [Finding("nb", says, holds, **fields)], results or {"city": loss()}, REGISTRY, self.NAMES, kind=kind, rough=rough
+        texts = finding_texts(
+            [Finding("nb", says, holds, **fields)],
+            results or {"city": loss()},
+            REGISTRY,
+            self.NAMES,
+            kind=kind,
+            quick_runs=quick_runs,
         )
-        return " ".join(found.get("nb", [])).replace("\u00a0", " ")
+        return " ".join(texts.get("nb", [])).replace("\u00a0", " ")
 
     @pytest.mark.parametrize(
         ("says", "holds", "kind", "text"),
@@ -166,7 +171,7 @@ class TestFindings:
         ],
     )
     def test_its_numbers_come_from_the_run(self, says, holds, kind, text):
-        assert self.told(says, holds, kind=kind, answer=kind == ANSWER) == text
+        assert self.text_of(says, holds, kind=kind, answer=kind == ANSWER) == text
 
     @pytest.mark.parametrize(
         ("holds", "kind", "line"),
@@ -178,10 +183,10 @@ class TestFindings:
     )
     def test_what_does_not_hold_stops_the_build_and_says_where(self, holds, kind, line):
         with pytest.raises(LedgerError, match=line):
-            self.told("Silence is dear.", holds, kind=kind, answer=kind == ANSWER)
+            self.text_of("Silence is dear.", holds, kind=kind, answer=kind == ANSWER)
 
     def test_a_quick_run_finds_nothing(self):
-        assert self.told("x", "city.loss > 0.4", rough=["city"]) == ""
+        assert self.text_of("x", "city.loss > 0.4", quick_runs=["city"]) == ""
 
     def test_a_malformed_one(self, tmp_path):
         (tmp_path / "a.yml").write_text("paper: p\nclaims: []\nfindings: [{notebook: nb, says: x}]")
@@ -192,27 +197,27 @@ class TestFindings:
 
     def test_what_is_so_in_the_sample_only_says_so(self):
         holds, results = "city.loss > 0.2 and city.loss > 0.25 and geolife.loss < 1", {"city": loss(), "geolife": loss()}
-        said = self.told("It costs.", holds, results)
-        assert said == "It costs. This holds in our sample, but not for all values inside the 95 % intervals."
+        text = self.text_of("It costs.", holds, results)
+        assert text == "It costs. This holds in our sample, but not for all values inside the 95 % intervals."
         assert (
-            self.told("It costs.", "city.loss > 0.25", of_cases=True) == "It costs."
+            self.text_of("It costs.", "city.loss > 0.25", of_cases=True) == "It costs."
         )  # of each case at hand the values decide
 
     def test_one_about_a_single_run_is_tested_on_the_others_that_have_its_quantities(self):
         results = {"city": loss(0.3, 0.21), "geolife": loss(0.3, 0.1), "cabspotting": loss(0.5, 0.4, 0.6)}
         others = {"callers": loss(0.1, 0.0, 0.15), "geolife-program": {"nb": {"other": 1}}}
-        assert self.told("It costs.", "city.loss > 0.2", results | others) == (
+        assert self.text_of("It costs.", "city.loss > 0.2", results | others) == (
             "It costs. This finding also holds on Cabspotting, is inconclusive on GeoLife "
             "and does not hold on Cabspotting with simulated calls."
         )
         # that it also holds is not said of a run that it names, but any other outcome is
-        said = self.told("It costs, as on Cabspotting and GeoLife.", "city.loss > 0.2", results)
-        assert said == "It costs, as on Cabspotting and GeoLife. This finding is inconclusive on GeoLife."
+        text = self.text_of("It costs, as on Cabspotting and GeoLife.", "city.loss > 0.2", results)
+        assert text == "It costs, as on Cabspotting and GeoLife. This finding is inconclusive on GeoLife."
 
     def test_the_size_of_a_change_has_no_sign_and_the_interval_of_the_size(self):
         def of(high, kind):
             results = {"city": {"nb": {"change": {"value": -0.3, "low": -0.4, "high": high, "n": 9}}}}
-            return self.told("It falls by {abs(city.change)}.", "city.change < 0", results, kind, answer=True)
+            return self.text_of("It falls by {abs(city.change)}.", "city.change < 0", results, kind, answer=True)
 
         assert of(-0.2, ANSWER) == "It falls by 30 points (20 to 40 points)."
         with pytest.raises(LedgerError, match="its interval includes 0, so the text cannot state its sign"):
@@ -220,8 +225,8 @@ class TestFindings:
 
     def test_a_change_whose_interval_holds_0_is_inconclusive(self):
         results = {"city": {"nb": {"change": {"value": 0.03, "low": -0.01, "high": 0.07, "n": 9}}}}
-        said = self.told("It changes {city.change}.", "city.change > -0.02", results, BRIEF)
-        assert said == "It changes 3.0 points (inconclusive)."
+        text = self.text_of("It changes {city.change}.", "city.change > -0.02", results, BRIEF)
+        assert text == "It changes 3.0 points (inconclusive)."
 
     def test_every_sentence_of_the_landing_page_is_placed_there(self):
         landing = {f.notebook for f in findings(results.ROOT / "book" / "claims") if f.landing}

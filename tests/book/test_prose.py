@@ -47,7 +47,7 @@ def test_what_a_sentence_is(markdown, found):
     ],
 )
 def test_what_breaks_a_rule(text, fault):
-    assert [fault in found for found in faults(text)] == ([True] if fault else [])
+    assert [fault in message for message in faults(text)] == ([True] if fault else [])
 
 
 def test_texts_of_a_notebook_and_of_the_ledger(tmp_path):

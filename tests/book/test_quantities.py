@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mobpriv.base.numbers import beside, constant, counted, extent, shown
 from mobpriv.book import quantities, results, runs, yaml_files
-from mobpriv.book.quantities import Quantity, in_words, names, unit_of
+from mobpriv.book.quantities import Quantity, expression_in_words, names, unit_of
 
 REGISTRY = runs.read(results.ROOT)
 NAMES = names(
@@ -155,8 +155,8 @@ def test_names_stand_in_one_file_for_each_chapter(tmp_path):
     (folder := tmp_path / "book" / "quantities").mkdir(parents=True)
     (folder / "a.yml").write_text("parts: {none: nothing}\nquantities: {one: {'rate.{x}': [share, 'rate of {x}']}}")
     (folder / "b.yml").write_text("parts: {none: nothing}\nquantities: {two: {rate: [share, rate]}}")
-    found = quantities.read(tmp_path, REGISTRY.runs)
-    assert [found.of("one", "rate.none").words, found.of("two", "rate").words] == ["rate of nothing", "rate"]
+    names_read = quantities.read(tmp_path, REGISTRY.runs)
+    assert [names_read.of("one", "rate.none").words, names_read.of("two", "rate").words] == ["rate of nothing", "rate"]
     for text, says in [
         ("quantities: {one: {cost: ['', cost]}}", "one is already in another file of book/quantities"),
         ("parts: {none: something}", "none is already in another file of book/quantities"),
@@ -203,7 +203,7 @@ def test_expressions_in_words(expression, words, unit):
     def called(name):
         return NAMES.of("nb", name)
 
-    assert in_words(expression, called).replace("\u00a0", " ") == words
+    assert expression_in_words(expression, called).replace("\u00a0", " ") == words
     assert unit_of(expression, called) == unit
 
 
@@ -217,12 +217,12 @@ def test_expressions_in_words(expression, words, unit):
     ],
 )
 def test_texts_that_differ_in_one_place_of_a_label_are_one(texts, found):
-    assert quantities.merged(texts) == (found or texts)
+    assert quantities.merged_texts(texts) == (found or texts)
 
 
 def test_the_words_of_a_part_may_stand_for_one_placeholder_alone():
-    found = names({"nb": {"error.{chi}.{users}": ["share", "error, {chi}, {users}"]}}, {"chi=all": "all POIs"}, REGISTRY.runs)
-    assert found.of("nb", "error.all.all") == Quantity("share", "error, all POIs, all")
+    labels = names({"nb": {"error.{chi}.{users}": ["share", "error, {chi}, {users}"]}}, {"chi=all": "all POIs"}, REGISTRY.runs)
+    assert labels.of("nb", "error.all.all") == Quantity("share", "error, all POIs, all")
 
 
 def test_a_word_for_a_part_of_a_name_stays_in_its_chapter():
@@ -231,15 +231,15 @@ def test_a_word_for_a_part_of_a_name_stays_in_its_chapter():
     files = {path.stem: yaml_files.content(path) for path in (results.ROOT / "book" / "quantities").glob("*.yml")}
     strays = set()
     for kept in (results.ROOT / "book" / "results").glob("*/*.json"):
-        own = next(name for name, of in files.items() if kept.stem in of["quantities"])
-        patterns = [quantities.pattern(words) for words in files[own]["quantities"][kept.stem]]
+        chapter = next(name for name, of in files.items() if kept.stem in of["quantities"])
+        patterns = [quantities.pattern(words) for words in files[chapter]["quantities"][kept.stem]]
         for name in json.loads(kept.read_text())["results"]:
             match = next(filter(None, (of.fullmatch(name) for of in patterns)), None)  # results of older code have other names
             strays |= {
-                (own, name, other)
+                (chapter, name, other)
                 for key, part in (match.groupdict() if match else {}).items()
                 for other, of in files.items()
-                if part not in everywhere and not {part, f"{key}={part}"} & files[own].get("parts", {}).keys()
+                if part not in everywhere and not {part, f"{key}={part}"} & files[chapter].get("parts", {}).keys()
                 if part in of.get("parts", {})
             }
     assert not strays

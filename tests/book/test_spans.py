@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from mobpriv.book.expressions import left_open_by, of_mean, throughout, truth_of, widened
+from mobpriv.book.expressions import of_mean, throughout, truth_value_of, undecided_by, widened
 
 
 def estimate(low: float, value: float, high: float) -> dict[str, float]:
@@ -47,8 +47,8 @@ def test_a_relation_may_turn_within_the_intervals(expression, holds):
 
 
 def test_what_leaves_it_open_may_turn_within_its_interval_too():
-    assert left_open_by("abs(x - 0.40) <= 0.02", X) == {"x"}
-    assert left_open_by("abs(x - 0.40) <= 0.02 and z > 1", X) == {"x"}
+    assert undecided_by("abs(x - 0.40) <= 0.02", X) == {"x"}
+    assert undecided_by("abs(x - 0.40) <= 0.02 and z > 1", X) == {"x"}
 
 
 def test_the_interval_of_a_mean_over_samples_is_narrower_than_their_band_by_the_root_of_their_number():
@@ -75,10 +75,10 @@ def test_one_of_five_tries_that_alone_decides_must_stand_at_the_level_of_five():
     assert throughout("gain[4] > 0", barely) is True
     assert throughout("gain[0] > 0 or gain[4] > 0", barely) is None
     # what every member must bear needs no other level
-    alike = {f"gain.{i}": estimate(0.1, 1, 1.9) for i in range(5)}
-    assert throughout("min(gain[*]) > 0", alike) is True
-    assert throughout("count(gain[*] > 0) == 5", alike) is True
-    assert throughout("count(gain[*] > 0) >= 4", alike) is None  # any four of five would do
+    equal = {f"gain.{i}": estimate(0.1, 1, 1.9) for i in range(5)}
+    assert throughout("min(gain[*]) > 0", equal) is True
+    assert throughout("count(gain[*] > 0) == 5", equal) is True
+    assert throughout("count(gain[*] > 0) >= 4", equal) is None  # any four of five would do
 
 
 # ------------------------------------------------------------------------------------------- against points of the box
@@ -118,7 +118,7 @@ def points(box: dict[str, dict[str, float]], steps: int = 4):
 def test_no_point_of_the_box_contradicts_what_is_decided(relation, box):
     decided = throughout(relation, box)
     assume(decided is not None)
-    assert {truth_of(relation, point) for point in points(box)} == {decided}
+    assert {truth_value_of(relation, point) for point in points(box)} == {decided}
 
 
 POSITIVE = (
@@ -135,5 +135,5 @@ MONOTONE = st.one_of(
 
 @given(MONOTONE, st.fixed_dictionaries({"a": POSITIVE, "b": POSITIVE, "c": POSITIVE}))
 def test_what_is_monotone_is_decided_by_its_corners(relation, box):
-    found = {truth_of(relation, point) for point in points(box, 1)}
-    assert throughout(relation, box) is (found.pop() if len(found) == 1 else None)
+    outcomes = {truth_value_of(relation, point) for point in points(box, 1)}
+    assert throughout(relation, box) is (outcomes.pop() if len(outcomes) == 1 else None)

@@ -83,10 +83,15 @@ def test_each_paper_has_its_sum_and_each_chapter_of_one_with_several():
     titles = [re.sub("<[^>]*>", "", title).rpartition(">")[2] for title, _ in rows]
     assert titles == ["Maouche 2019, thesis", "– One", "– Two", "Cerf 2018, PULP"]
     assert [cells.count(">1<") for _, cells in rows] == [2, 1, 1, 1]
-    said = sums.substitutions(every)
-    assert said["sum_thesis"] == "2 claims: 1 agree, 1 disagree"
-    assert said["score_thesis"].split("\u202f/\u202f") == ["1", "0", "1", "0"]
-    assert (said["claims_all"], said["mixed_pulp"], said["agree_all"], said["not_tested_thesis"]) == ("3", "1", "1", "0")
+    values = sums.substitutions(every)
+    assert values["sum_thesis"] == "2 claims: 1 agree, 1 disagree"
+    assert values["score_thesis"].split("\u202f/\u202f") == ["1", "0", "1", "0"]
+    assert (values["claims_all"], values["mixed_pulp"], values["agree_all"], values["not_tested_thesis"]) == (
+        "3",
+        "1",
+        "1",
+        "0",
+    )
 
 
 def test_a_page_is_filled_with_what_the_build_counted(tmp_path):

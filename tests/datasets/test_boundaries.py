@@ -46,11 +46,11 @@ def test_antennas_stand_in_their_municipality_in_its_largest_part(ground):
 
 
 def test_a_kilometre_of_the_plane_is_one_on_the_ground(ground):
-    apart = np.hypot(ground.x[0] - ground.x, ground.y[0] - ground.y)
+    plane_distance = np.hypot(ground.x[0] - ground.x, ground.y[0] - ground.y)
     lat, lng = ground.cells["lat"].to_numpy(), ground.cells["lng"].to_numpy()
-    far = apart > 5000
+    far = plane_distance > 5000
     assert far.any()
-    assert apart[far] == pytest.approx(distance(lat[0], lng[0], lat, lng)[far], rel=0.01)
+    assert plane_distance[far] == pytest.approx(distance(lat[0], lng[0], lat, lng)[far], rel=0.01)
 
 
 def test_ranks_say_who_is_large_and_the_others_are_drawn():

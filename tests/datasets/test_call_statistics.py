@@ -23,8 +23,8 @@ def table(records) -> pd.DataFrame:
 
 
 def value(statistics: pd.DataFrame, quantity: str, at: float | None = None) -> float:
-    of = statistics[statistics["quantity"] == quantity]
-    return of[of["at"].isna() if at is None else of["at"] == at]["value"].item()
+    rows = statistics[statistics["quantity"] == quantity]
+    return rows[rows["at"].isna() if at is None else rows["at"] == at]["value"].item()
 
 
 USER, CELL = st.sampled_from("uvw"), st.sampled_from("abcdefg")
@@ -34,7 +34,7 @@ USER, CELL = st.sampled_from("uvw"), st.sampled_from("abcdefg")
 @given(st.lists(st.tuples(USER, st.integers(0, 5 * 1440), CELL, st.sampled_from("abc")), min_size=1, max_size=60))
 def test_it_equals_the_twin(records):
     calls = table(records)
-    found, days, local = describe_calls(calls, CELLS, ZONE), naive.user_days(calls, ZONE), calls["t"].dt.tz_convert(ZONE)
+    statistics, days, local = describe_calls(calls, CELLS, ZONE), naive.user_days(calls, ZONE), calls["t"].dt.tz_convert(ZONE)
     many = [(n, cells) for n, cells in days if cells >= 6]
     means = [np.mean(column) for column in zip(*many, strict=True)] or [np.nan] * 2
     shares = [naive.top_share(cells.tolist()) for _, cells in calls.groupby("user", observed=True)["cell"]]
@@ -50,7 +50,7 @@ def test_it_equals_the_twin(records):
         ("share of calls that end in another cell", None, np.mean([c.cell != c.end_cell for c in calls.itertuples()])),
         ("share of the most used cell", 0.5, np.median(shares)),
     ):
-        assert value(found, quantity, at) == pytest.approx(twin, nan_ok=True), quantity
+        assert value(statistics, quantity, at) == pytest.approx(twin, nan_ok=True), quantity
     bursts = burstiness(calls)
     for user, t in calls.groupby("user", observed=True)["t"]:
         gaps = t.diff().dt.total_seconds().dropna().tolist()

@@ -50,15 +50,15 @@ def test_it_is_small_valid_and_marked_synthetic(city):
 
 
 def test_some_users_are_made_again_exactly(city):
-    made = make_city(only=["p001", "p119", "c001"])
+    some = make_city(only=["p001", "p119", "c001"])
     stored = city.traces[city.traces["user"].isin(["p001", "p119", "c001"])]
-    again = made.traces.astype({"user": str})
+    again = some.traces.astype({"user": str})
     pd.testing.assert_frame_equal(again, stored.astype({"user": str}).reset_index(drop=True))
     stays, users = city_truth()
-    theirs = stays[stays["user"].isin(made.users["user"])].reset_index(drop=True)
-    pd.testing.assert_frame_equal(made.stays.astype({"user": str, "role": str}), theirs)
-    assert users.loc["p119", "home_lat"] == made.users.set_index("user").loc["p119", "home_lat"]
-    assert (data_folder() / "city_streets.geojson").read_text() == made.streets
+    theirs = stays[stays["user"].isin(some.users["user"])].reset_index(drop=True)
+    pd.testing.assert_frame_equal(some.stays.astype({"user": str, "role": str}), theirs)
+    assert users.loc["p119", "home_lat"] == some.users.set_index("user").loc["p119", "home_lat"]
+    assert (data_folder() / "city_streets.geojson").read_text() == some.streets
 
 
 def test_a_small_city_is_written_alike_twice(tmp_path):
@@ -101,12 +101,12 @@ def test_speeds_and_sampling_are_those_of_phones_and_cabs_in_a_city(city):
     traces = city.traces
     code, t = traces["user"].cat.codes.to_numpy(), milliseconds(traces) / 1000
     lat, lng = traces["lat"].to_numpy(), traces["lng"].to_numpy()
-    own = code[1:] == code[:-1]
-    gap, cab = np.diff(t)[own], traces["user"].str.startswith("c").to_numpy()[1:][own]
+    same_user = code[1:] == code[:-1]
+    gap, cab = np.diff(t)[same_user], traces["user"].str.startswith("c").to_numpy()[1:][same_user]
     assert 58 <= np.median(gap[cab]) <= 62
     assert 20 <= np.quantile(gap[~cab], 0.25) <= 60
     assert 200 <= np.quantile(gap[~cab], 0.9) <= 660
-    speed = (distance(lat[:-1], lng[:-1], lat[1:], lng[1:])[own] / gap)[gap < 120]
+    speed = (distance(lat[:-1], lng[:-1], lat[1:], lng[1:])[same_user] / gap)[gap < 120]
     assert (speed < 30).mean() > 0.998  # 108 km/h; the rest are wild errors
     assert 3 < np.median(speed[speed > 1]) < 12
 

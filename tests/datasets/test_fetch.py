@@ -71,8 +71,8 @@ def test_an_archive_is_unpacked_once_and_read(server, cache):
     url, asked = server[0] + "/Geolife%20Trajectories%201.3.zip", server[1]
     assert fetch("geolife", url, hashlib.sha256(GEOLIFE).hexdigest()) == fetch("geolife", url) == cache / "geolife"
     assert len(asked) == 1
-    found = load("geolife")
-    assert (found.traces["user"].tolist(), found.source) == (["000"], "GeoLife 1.3")
+    data_set = load("geolife")
+    assert (data_set.traces["user"].tolist(), data_set.source) == (["000"], "GeoLife 1.3")
 
 
 def refused(url, says, folder):

@@ -141,8 +141,8 @@ def test_every_line_is_read_or_counted(name, changes):
         # one bad line refuses no file: only names that cannot be read, or a rest without records
         assert touched or len(intact) < N / 2
         return
-    own = left_out[~left_out["place"].str.startswith("records.csv")]
-    assert len(traces) + own["records"].sum() == max(len(lines) - header, 0)
+    of_this_file = left_out[~left_out["place"].str.startswith("records.csv")]
+    assert len(traces) + of_this_file["records"].sum() == max(len(lines) - header, 0)
     for user in traces["user"].cat.categories:
         assert not set(user) & set("\n\r\0")
     if not touched:  # a faulty line takes no other with it
@@ -176,8 +176,8 @@ def by_table(path: Path, zone: str = ""):
 
 
 def by_file(path: Path, zone: str = ""):
-    found = icps_of_files(path, WEEK, CELLS, zone=zone, every_slot=True, both_cells=True, threads=1)
-    return found.profiles, found.read
+    result = icps_of_files(path, WEEK, CELLS, zone=zone, every_slot=True, both_cells=True, threads=1)
+    return result.profiles, result.read
 
 
 CALL_PIECES = [
@@ -193,26 +193,26 @@ CALL_PIECES = [
 def test_calls_give_the_same_profiles_by_table_and_by_file(form, changes, block):
     records = [form.format(t=T + 3600 * k, h=10 + k % 9, user="ab"[k % 2], cell=1 + k % 3 // 2) + "\n" for k in range(N)]
     content = changed("".join(["user,t,cell,end_cell,duration\n", *records]).encode(), changes)
-    with tempfile.TemporaryDirectory() as folder, mock.patch.object(lines, "BLOCK", block):
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(lines, "BLOCK_BYTES", block):
         path = Path(folder) / "calls.csv"
         path.write_bytes(content)
-        found = both_ways(path)
-    same_or_refused(found)
+        results = both_ways(path)
+    same_or_refused(results)
 
 
 def both_ways(path: Path, **reading) -> list[tuple]:
     """Profiles and how many records were read, by table and by file; () and why where it was refused."""
-    found = []
+    results = []
     for way in (by_table, by_file):
         try:
-            found.append(way(path, **reading))
+            results.append(way(path, **reading))
         except ValueError as refusal:
-            found.append(((), str(refusal)))
-    return found
+            results.append(((), str(refusal)))
+    return results
 
 
-def same_or_refused(found: list[tuple]) -> None:
-    (one, read), (other, counted) = found
+def same_or_refused(results: list[tuple]) -> None:
+    (one, read), (other, counted) = results
     if isinstance(read, str):  # a table without a record is refused
         assert len(other) == 0, read
         return
@@ -288,8 +288,8 @@ def test_columns_of_any_type_give_the_same_profiles_by_table_and_by_file(table):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "calls.parquet"
         pq.write_table(table, path)
-        found = both_ways(path, **reading)
-    same_or_refused(found)
+        results = both_ways(path, **reading)
+    same_or_refused(results)
 
 
 @pytest.mark.parametrize("role", ["user", "cell", "end_cell", "duration"])

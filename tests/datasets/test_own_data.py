@@ -57,9 +57,9 @@ def test_seconds_are_no_dates(begins, step, seed):
 def test_numbers_whose_digits_a_spreadsheet_cut_off_are_left_out(tmp_path, written):
     cut = lambda number: written.format(number).replace("E+09E", "E")  # noqa: E731
     path = table(tmp_path / "a.csv", [cut(T + 600 * k) if k < 4 else T + 600 * k for k in range(12)], ("u1", "3.93331E+11"))
-    found = load(path)
-    assert found.left_out[["rule", "records"]].values.tolist() == [[ROUNDED, 8]]  # four times; four more of that user
-    assert set(found.traces["user"]) == {"u1"}
+    data_set = load(path)
+    assert data_set.left_out[["rule", "records"]].values.tolist() == [[DIGITS_CUT, 8]]  # four times; four more of that user
+    assert set(data_set.traces["user"]) == {"u1"}
     exact = load(table(tmp_path / "b.csv", [f"{T + 600 * k:.9E}" for k in range(12)]))
     assert len(exact.traces) == 12
 
@@ -82,8 +82,8 @@ def test_persons_are_told_apart_by_plain_names(tmp_path, users, named):
 def test_a_position_that_is_not_known_is_left_out(tmp_path):
     path = table(tmp_path / "a.csv")
     path.write_text(path.read_text() + f"u1,{T},0,0\nu1,{T},0,7\n")
-    found = load(path)
-    assert (len(found.traces), found.left_out["rule"].tolist()) == (13, [NOWHERE])
+    data_set = load(path)
+    assert (len(data_set.traces), data_set.left_out["rule"].tolist()) == (13, [NOWHERE])
     with pytest.raises(ValueError, match="cells lie elsewhere than at latitude 0, longitude 0: 1 do not, first row 1"):
         as_cells(pd.DataFrame({"cell": ["a", "b"], "lat": [45, 0], "lng": [7, 0]}))
 
@@ -104,17 +104,17 @@ def test_a_table_is_refused_in_words_that_help(tmp_path, given, said):
 
 
 def test_a_day_is_no_name_of_a_column_and_several_are(tmp_path):
-    for row, said in (("u1,2024-03-01,45,7", "line 1 holds a record"), ("u1,2024-03-01,2024-03-02,7", "no column user")):
+    for row, message in (("u1,2024-03-01,45,7", "line 1 holds a record"), ("u1,2024-03-01,2024-03-02,7", "no column user")):
         (tmp_path / "a.csv").write_text(f"{row}\n{row}\n")
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=message):
             load(tmp_path / "a.csv")
 
 
 def test_what_is_left_out_says_whose_and_where_it_is_only_where_that_is_known(tmp_path):
     (tmp_path / "a.csv").write_text(f"user,t,lat,lng\nu2,{T},45,7\nu1,{T},45,7\nu2,{T},45,7\nu1,{T},45\nu2,{T + 60},45\n")
-    found = load(tmp_path / "a.csv").left_out.set_index("rule")
-    assert found.loc["record repeated", "place"] == "a.csv"
-    assert found.drop(index="record repeated")["users"].tolist() == [0]
+    left_out = load(tmp_path / "a.csv").left_out.set_index("rule")
+    assert left_out.loc["record repeated", "place"] == "a.csv"
+    assert left_out.drop(index="record repeated")["users"].tolist() == [0]
 
 
 def test_municipalities_are_plain_names_and_cells_know_their_lines(tmp_path):
@@ -155,17 +155,19 @@ def test_geolife_loses_no_record_without_its_six_lines(tmp_path, header):
 @pytest.mark.parametrize("shift", [180.0, 179.999, -179.999])
 def test_statistics_do_not_depend_on_the_meridian(shift):
     rng = np.random.default_rng(0)
-    here = pd.DataFrame({"user": np.repeat(["a", "b"], 50), "t": pd.to_datetime(T + 600 * np.arange(100), unit="s", utc=True)})
-    here = here.assign(lat=-16.8 + 0.01 * rng.normal(size=100), lng=0.01 * rng.normal(size=100))
-    there = here.assign(lng=(here["lng"] + shift + 180) % 360 - 180)
-    assert there["lng"].abs().min() > 179
+    at_zero = pd.DataFrame(
+        {"user": np.repeat(["a", "b"], 50), "t": pd.to_datetime(T + 600 * np.arange(100), unit="s", utc=True)}
+    )
+    at_zero = at_zero.assign(lat=-16.8 + 0.01 * rng.normal(size=100), lng=0.01 * rng.normal(size=100))
+    at_meridian = at_zero.assign(lng=(at_zero["lng"] + shift + 180) % 360 - 180)
+    assert at_meridian["lng"].abs().min() > 179
     for statistic in (radius_of_gyration, jumps):
-        np.testing.assert_allclose(statistic(as_traces(here)), statistic(as_traces(there)), rtol=1e-6)
-    of, names = [], [f"c{k % 10}" for k in range(100)]
-    for one in (here, there):
+        np.testing.assert_allclose(statistic(as_traces(at_zero)), statistic(as_traces(at_meridian)), rtol=1e-6)
+    statistics, names = [], [f"c{k % 10}" for k in range(100)]
+    for one in (at_zero, at_meridian):
         cells = as_cells(one[["lat", "lng"]][:10].assign(cell=names[:10], municipality="A"))
-        of.append(describe_calls(as_calls(one[["user", "t"]].assign(cell=names), cells), cells)["value"])
-    np.testing.assert_allclose(*of, rtol=1e-6)
+        statistics.append(describe_calls(as_calls(one[["user", "t"]].assign(cell=names), cells), cells)["value"])
+    np.testing.assert_allclose(*statistics, rtol=1e-6)
 
 
 @pytest.mark.parametrize("shift", [180.0, 179.999, -179.999])
@@ -173,15 +175,18 @@ def test_the_card_does_not_depend_on_the_meridian(shift):
     """Two people go to and fro between places on either side of the meridian, each of them well within a cell."""
     place = np.repeat(np.arange(20) % 3, 10)  # half an hour at each in turn
     one = pd.DataFrame({"t": pd.to_datetime(T + 200 * np.arange(200), unit="s", utc=True), "lat": -16.8 + 0.03 * (place == 2)})
-    here = pd.concat(
+    at_zero = pd.concat(
         [one.assign(user=name, lng=np.array([-0.02, 0.02, 0.05 + east])[place]) for name, east in (("a", 0), ("b", 0.1))]
     )
-    there = here.assign(lng=(here["lng"] + shift + 180) % 360 - 180)
-    assert (there["lng"] > 0).any()
-    assert (there["lng"] < 0).any()
-    of = [describe(own, dwells(own), np.random.default_rng(1), trials=200) for own in map(as_traces, (here, there))]
-    assert of[0].loc[of[0]["quantity"] == "uniqueness", "value"].between(0, 1, inclusive="neither").any()
-    np.testing.assert_allclose(*(table["value"] for table in of), rtol=1e-6)
+    at_meridian = at_zero.assign(lng=(at_zero["lng"] + shift + 180) % 360 - 180)
+    assert (at_meridian["lng"] > 0).any()
+    assert (at_meridian["lng"] < 0).any()
+    cards = [
+        describe(traces, dwells(traces), np.random.default_rng(1), trials=200)
+        for traces in map(as_traces, (at_zero, at_meridian))
+    ]
+    assert cards[0].loc[cards[0]["quantity"] == "uniqueness", "value"].between(0, 1, inclusive="neither").any()
+    np.testing.assert_allclose(*(table["value"] for table in cards), rtol=1e-6)
 
 
 def people(days: int, lasting: bool):
@@ -195,8 +200,8 @@ def test_nobody_can_be_found_where_names_change(tmp_path):
     lasting, changing = tmp_path / "lasting.csv", tmp_path / "changing.csv"
     for file in (lasting, changing):
         people(8, file == lasting).to_csv(file, index=False)
-        said = CliRunner().invoke(app, ["validate", str(file)]).output
-        assert ("none of 48 users has records in both halves" in said) == (file == changing)
+        output = CliRunner().invoke(app, ["validate", str(file)]).output
+        assert ("none of 48 users has records in both halves" in output) == (file == changing)
     assert "All 6 attacked users have records" in in_halves(choose(str(lasting), days=8), "calendar", 8).selection
     with pytest.raises(
         ValueError, match="nobody can be re-identified: none of the 24 attacked users has a record in the training half"
@@ -221,8 +226,8 @@ def test_the_run_that_is_proposed_asks_for_the_callers_zone(tmp_path):
     (tmp_path / "a.csv").write_text("\n".join(["user,t,cell", *calls]) + "\n")
     (tmp_path / "a_cells.csv").write_text("cell,lat,lng,municipality\n0,45,7,A\n1,45,7.1,A\n2,45,7.2,B\n")
     assert len(load_calls(tmp_path / "a.csv").calls) == 12
-    said = CliRunner().invoke(app, ["validate", str(tmp_path / "a.csv")]).output
-    proposed = [line for line in said.splitlines() if "mobpriv run" in line]
+    output = CliRunner().invoke(app, ["validate", str(tmp_path / "a.csv")]).output
+    proposed = [line for line in output.splitlines() if "mobpriv run" in line]
     assert len(proposed) == 2
     assert all("-p zone=ZONE" in line for line in proposed)
-    assert json.dumps(said).count("Europe/Paris") == 1  # an example, in no command
+    assert json.dumps(output).count("Europe/Paris") == 1  # an example, in no command

@@ -40,10 +40,10 @@ def test_a_part_of_a_text_is_what_dropping_the_others_leaves(tmp_path_factory, t
     file.write_text(text)
     wanted = Wanted(most, without, begins)
     try:
-        whole, _ = read_table(file)
+        full, _ = read_table(file)
     except ValueError:  # nothing in it can be read
         return
-    names = set(whole["user"].cat.categories)
+    names = set(full["user"].cat.categories)
     part = None
     with suppress(ValueError):
         part = read_part(file, wanted=wanted)
@@ -52,7 +52,7 @@ def test_a_part_of_a_text_is_what_dropping_the_others_leaves(tmp_path_factory, t
     # who has faulty lines only is a user of the file, too
     assert names <= set(part.users)
     chosen = wanted.of(part.users)
-    expected = whole[whole["user"].isin(chosen)]
+    expected = full[full["user"].isin(chosen)]
     pd.testing.assert_frame_equal(
         part.traces[["t", "lat"]].reset_index(drop=True), expected[["t", "lat"]].reset_index(drop=True)
     )
@@ -67,12 +67,12 @@ def test_a_part_of_a_parquet_file_is_what_dropping_the_others_leaves(tmp_path, k
     user = user.mask((rng.random(500) < 0.02) & (np.arange(500) > 200))  # the first of them behind the first groups of rows
     table = pd.DataFrame({"user": user, "t": T + np.arange(500), "lat": 46 + rng.random(500), "lng": 6.5})
     table.to_parquet(tmp_path / "t.parquet", row_group_size=60)
-    whole, all_left_out = read_table(tmp_path / "t.parquet")
+    full, all_left_out = read_table(tmp_path / "t.parquet")
     part = read_part(tmp_path / "t.parquet", wanted=Wanted(3))
-    chosen = sorted(whole["user"].cat.categories)[:3]
-    expected = whole[whole["user"].isin(chosen)].reset_index(drop=True)
+    chosen = sorted(full["user"].cat.categories)[:3]
+    expected = full[full["user"].isin(chosen)].reset_index(drop=True)
     assert part.traces["t"].tolist() == expected["t"].tolist()
-    assert part.users == tuple(sorted(whole["user"].cat.categories))
+    assert part.users == tuple(sorted(full["user"].cat.categories))
     # nobody's records are reported, at the rows where they stand in the file
     assert part.left_out[["rule", "records", "place"]].equals(all_left_out[["rule", "records", "place"]])
 
@@ -81,14 +81,14 @@ def test_of_a_large_text_so_many_bytes_are_searched(tmp_path, monkeypatch):
     file = tmp_path / "t.csv"
     file.write_text("user,t,lat,lng\n" + "".join(f"u{k % 7},{T + k},46.5,6.6\n" for k in range(5000)))
     monkeypatch.setattr("mobpriv.datasets.SEARCHED", 20_000)
-    found = load(file, most=2)
-    assert found.reading == "only the first 0.0 GB of the file searched"
-    assert 100 < len(found.traces) < 5000 * 2 / 7
+    data_set = load(file, most=2)
+    assert data_set.reading == "only the first 0.0 GB of the file searched"
+    assert 100 < len(data_set.traces) < 5000 * 2 / 7
     text = lines.open_text(file, ",", 20_000)
-    assert not text.whole
+    assert not text.complete
     assert bytes(text.data[-1:]) == b"\n"
     assert load(file).reading == ""
-    assert load(file).sha256 != found.sha256
+    assert load(file).sha256 != data_set.sha256
 
 
 def test_the_selection_says_whose_records_were_read(tmp_path):

@@ -30,8 +30,8 @@ def test_csv_and_parquet_give_the_same(file, tmp_path):
 
 
 def test_columns_by_other_names_and_blank_lines(file):
-    found = points(file("name;y;x\nbar;1.5;2\n\ncafé;3;4\n"), {"lat": "y", "lng": "x"})
-    assert found.to_dict("list") == {"name": ["bar", "café"], "lat": [1.5, 3.0], "lng": [2.0, 4.0]}
+    pois = points(file("name;y;x\nbar;1.5;2\n\ncafé;3;4\n"), {"lat": "y", "lng": "x"})
+    assert pois.to_dict("list") == {"name": ["bar", "café"], "lat": [1.5, 3.0], "lng": [2.0, 4.0]}
 
 
 @pytest.mark.parametrize(
@@ -64,9 +64,9 @@ def test_parquet_faults(tmp_path):
 
 
 def test_the_real_points(real_data):
-    found = points(real_data / "poi_san_francisco.parquet")
-    assert len(found) == 7110
-    assert found["source"].value_counts().tolist() == [3779, 3331]
+    pois = points(real_data / "poi_san_francisco.parquet")
+    assert len(pois) == 7110
+    assert pois["source"].value_counts().tolist() == [3779, 3331]
 
 
 def test_of_a_file_with_the_points_of_several_one_is_taken(tmp_path):
@@ -84,15 +84,15 @@ def test_of_a_file_with_the_points_of_several_one_is_taken(tmp_path):
 
 def test_points_of_the_city():
     """Where people go there are points; the same seed gives the same; another gives others."""
-    found = city_points()
-    pd.testing.assert_frame_equal(found, city_points())
-    assert not found["lat"].equals(city_points(seed=1)["lat"])
-    counts = found["kind"].value_counts()
+    pois = city_points()
+    pd.testing.assert_frame_equal(pois, city_points())
+    assert not pois["lat"].equals(city_points(seed=1)["lat"])
+    counts = pois["kind"].value_counts()
     assert counts["public place"] == 900
     # five on average about each of 900 places, a Poisson number: within four standard deviations
     assert abs(counts["shop"] - 4500) < 4 * np.sqrt(4500)
     stays, _ = city_truth()
     out = stays[~stays["role"].isin(["home", "work"])].iloc[::50]
-    d = distance(*(out[c].to_numpy()[:, None] for c in ("lat", "lng")), *(found[c].to_numpy() for c in ("lat", "lng")))
+    d = distance(*(out[c].to_numpy()[:, None] for c in ("lat", "lng")), *(pois[c].to_numpy() for c in ("lat", "lng")))
     # a stay at a public place lies at one of the points
     assert np.median(d.min(axis=1)) < 50

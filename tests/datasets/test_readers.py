@@ -10,7 +10,7 @@ import pytest
 
 from mobpriv.datasets import load, read_cabspotting, read_geolife, read_mdc, read_privamov, read_table
 from mobpriv.datasets.tables import NO_USER
-from mobpriv.datasets.times import ROUNDED
+from mobpriv.datasets.times import DIGITS_CUT
 from mobpriv.ground.geo import distance, to_plane
 from mobpriv.ground.grid import SquareGrid
 from mobpriv.traces.table import as_traces
@@ -73,9 +73,9 @@ def test_bad_lines_are_counted_and_shown(tmp_path, files, kept, told):
     traces, left_out = read_cabspotting(tmp_path)
     assert len(traces) == kept
     for name, (records, shown) in told.items():
-        found = rule(left_out, name)
-        assert found.records == records
-        assert f"{found.place} {found.value}".startswith(shown)
+        problem = rule(left_out, name)
+        assert problem.records == records
+        assert f"{problem.place} {problem.value}".startswith(shown)
 
 
 # GeoLife
@@ -106,9 +106,9 @@ def test_geolife_folders(geolife, where):
     traces, left_out = read_geolife(geolife / where)
     assert traces["user"].tolist() == ["000", "000", "020"]
     assert traces["t"].iloc[0] == pd.Timestamp("2008-06-07 08:09:04", tz="UTC")
-    found = rule(left_out, "latitude outside [-90, 90]")
-    assert found.place == "020/Trajectory/20110826011926.plt line 7"
-    assert found.value.startswith("user 020")
+    problem = rule(left_out, "latitude outside [-90, 90]")
+    assert problem.place == "020/Trajectory/20110826011926.plt line 7"
+    assert problem.value.startswith("user 020")
     assert rule(left_out, "file without records").place == "021/Trajectory/20110826011927.plt"
 
 
@@ -230,7 +230,7 @@ def test_what_is_refused(tmp_path, text, reading, says):
             f"a,{T},1,6.6\na,soon,2,6.6\na,,3,6.6\na,1e30,4,6.6\na,{T + 1},5,6.6\na,{T + 2},6,6.6",
             "",
             [1, 5, 6],
-            {"time not readable": (1, "3 user a, t soon"), "time missing": (1, "4 "), ROUNDED: (1, "5 ")},
+            {"time not readable": (1, "3 user a, t soon"), "time missing": (1, "4 "), DIGITS_CUT: (1, "5 ")},
         ),
         (
             "a,2023-10-29 02:30:00,1,6.6\na,2023-10-29 04:30:00,2,6.6",
@@ -251,9 +251,9 @@ def test_what_is_left_out_is_counted_with_its_first_line(tmp_path, text, zone, k
     traces, left_out = read_table(csv(tmp_path, f"user,t,lat,lng\n{text}\n"), zone=zone or None)
     assert traces["lat"].tolist() == kept
     for name, (records, shown) in told.items():
-        found = rule(left_out, name)
-        assert found.records == records
-        assert f"{found.place} {found.value}".startswith(f"t.csv line {shown}")
+        problem = rule(left_out, name)
+        assert problem.records == records
+        assert f"{problem.place} {problem.value}".startswith(f"t.csv line {shown}")
 
 
 def test_empty_tables(tmp_path):
@@ -281,11 +281,11 @@ def test_large_files_report_the_same_lines(tmp_path, monkeypatch):
 
 def test_cut_files_are_named(tmp_path):
     table = pd.DataFrame({"user": ["a"] * 500, "t": T + np.arange(500), "lat": 46.5, "lng": 6.6})
-    for name, whole, cut, says in (
+    for name, intact, cut, says in (
         ("cut.parquet", table.to_parquet(), 200, r"cut\.parquet: not a whole Parquet file .*cut while copying"),
         ("cut.csv.gz", gzip.compress(table.to_csv(index=False).encode()), 50, r"cut\.csv\.gz: cannot be read"),
     ):
-        (tmp_path / name).write_bytes(whole[:-cut])
+        (tmp_path / name).write_bytes(intact[:-cut])
         with pytest.raises(ValueError, match=says) as error:
             read_table(tmp_path / name)
         assert "\n" not in str(error.value)
@@ -394,8 +394,8 @@ def test_bytes_that_are_not_text_cost_their_own_line(tmp_path):
         (tmp_path / name).write_bytes(f"37.7 -122.4 0 {T}\n".encode() + line + f"37.7 -122.4 0 {T + 1}\n".encode())
     traces, left_out = read_cabspotting(tmp_path)
     assert len(traces) == 4
-    found = rule(left_out, "bytes that are not UTF-8")
-    assert found[["records", "users", "row", "place"]].tolist() == [2, 2, -1, "new_a.txt line 2"]
+    problem = rule(left_out, "bytes that are not UTF-8")
+    assert problem[["records", "users", "row", "place"]].tolist() == [2, 2, -1, "new_a.txt line 2"]
     (tmp_path / "t.csv").write_bytes("user,t,lat,lng\n".encode("utf-16"))
     with pytest.raises(ValueError, match="UTF-16: save it as UTF-8"):
         read_table(tmp_path / "t.csv")
@@ -471,12 +471,12 @@ def test_keys_of_mdc_are_names_not_numbers(tmp_path):
 
 
 def test_load_recognises_folders_and_hashes_their_content(geolife, tmp_path):
-    found = load(geolife / "Geolife")
-    assert (found.name, found.synthetic, len(found.traces), len(found.left_out)) == ("Geolife", False, 3, 2)
+    data_set = load(geolife / "Geolife")
+    assert (data_set.name, data_set.synthetic, len(data_set.traces), len(data_set.left_out)) == ("Geolife", False, 3, 2)
     os.utime(geolife / "Geolife/Data/020/labels.txt", (0, 0))
-    assert load(geolife / "Geolife").sha256 == found.sha256
+    assert load(geolife / "Geolife").sha256 == data_set.sha256
     write(geolife / "Geolife/Data/020/labels.txt", "other")
-    assert load(geolife / "Geolife").sha256 != found.sha256
+    assert load(geolife / "Geolife").sha256 != data_set.sha256
 
 
 def test_what_is_not_there_or_not_known(tmp_path):
@@ -499,8 +499,8 @@ def test_known_sets_are_read_from_the_cache(tmp_path, monkeypatch):
     with pytest.raises(FileNotFoundError, match=r"register at https://ieee-dataport.org.* new_\*\.txt"):
         load("cabspotting")
     write(tmp_path / "cabspotting/new_a.txt", f"37.7 -122.4 0 {T}\n")
-    found = load("cabspotting")
-    assert (found.name, len(found.traces), found.synthetic) == ("cabspotting", 1, False)
+    data_set = load("cabspotting")
+    assert (data_set.name, len(data_set.traces), data_set.synthetic) == ("cabspotting", 1, False)
 
 
 def test_original_cabs_equal_the_table(real_data):

@@ -28,9 +28,9 @@ def test_usual_names_are_found_whatever_their_case_and_spaces(tmp_path, header):
     reading = recognised(file)
     assert list(reading.columns.values()) == [name.strip() for name in header.split(",")]
     assert bool(reading.guessed) == (header != "user,t,lat,lng")
-    found = datasets.load(file)
-    assert found.traces[["lat", "lng"]].values.tolist() == [[46.5, 6.6]]
-    assert (found.reading == "") == (not reading.guessed)  # never in silence
+    data_set = datasets.load(file)
+    assert data_set.traces[["lat", "lng"]].values.tolist() == [[46.5, 6.6]]
+    assert (data_set.reading == "") == (not reading.guessed)  # never in silence
 
 
 @pytest.mark.parametrize(
@@ -122,11 +122,11 @@ def test_nobody_is_called_null(tmp_path, name, most):
     )
     if name == "t.parquet":
         pd.read_csv(file, keep_default_na=False).to_parquet(file := tmp_path / name)
-    found = datasets.load(file, most=most)
-    assert found.traces["user"].tolist() == (["a"] if most else ["a", "b"])
-    assert found.names == (("a", "b") if most else ())
-    assert dict(zip(found.left_out["rule"], found.left_out["records"], strict=True)) == {NO_USER: 5, "user missing": 2}
-    assert found.left_out["users"].tolist() == [0, 0]
+    data_set = datasets.load(file, most=most)
+    assert data_set.traces["user"].tolist() == (["a"] if most else ["a", "b"])
+    assert data_set.names == (("a", "b") if most else ())
+    assert dict(zip(data_set.left_out["rule"], data_set.left_out["records"], strict=True)) == {NO_USER: 5, "user missing": 2}
+    assert data_set.left_out["users"].tolist() == [0, 0]
 
 
 def test_metres_are_not_taken_for_swapped_degrees(tmp_path):

@@ -73,17 +73,17 @@ def test_it_is_small_valid_and_marked_synthetic(region):
 
 
 def test_the_embedded_files_are_what_the_program_makes(tmp_path):
-    for made in write_region(tmp_path):
-        assert made.read_bytes() == (data_folder() / made.name).read_bytes()
+    for file in write_region(tmp_path):
+        assert file.read_bytes() == (data_folder() / file.name).read_bytes()
 
 
 @pytest.mark.parametrize("block", [1, 7, 60])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_the_same_bytes_in_whatever_blocks(tmp_path, monkeypatch, block, workers):
     monkeypatch.setattr(files, "ROWS", 1000)  # several groups of rows
-    whole = [file.read_bytes() for file in write_region(tmp_path / "whole", **SMALL)]
+    in_one = [file.read_bytes() for file in write_region(tmp_path / "whole", **SMALL)]
     parts = [file.read_bytes() for file in write_region(tmp_path / "parts", **SMALL, block=block, workers=workers)]
-    assert parts == whole
+    assert parts == in_one
 
 
 def test_on_a_full_disk_the_files_that_are_there_stay(tmp_path, ground):
@@ -108,14 +108,14 @@ def test_a_person_depends_on_the_seed_and_her_number_alone():
 
 
 def test_what_is_written_is_what_is_made(tmp_path):
-    made = make_region(**SMALL)
+    region = make_region(**SMALL)
     calls, cells, people, towns = write_region(tmp_path, **SMALL)
-    found, table = load_calls(calls), pd.read_parquet(cells)
-    pd.testing.assert_frame_equal(found.calls, made.calls)
-    pd.testing.assert_frame_equal(found.cells, made.cells, check_dtype=False)
-    pd.testing.assert_frame_equal(pd.read_parquet(people).astype("str"), made.people)
-    assert found.synthetic
-    assert geopandas.read_file(towns)["municipality"].tolist() == made.municipalities["municipality"].tolist()
+    loaded, table = load_calls(calls), pd.read_parquet(cells)
+    pd.testing.assert_frame_equal(loaded.calls, region.calls)
+    pd.testing.assert_frame_equal(loaded.cells, region.cells, check_dtype=False)
+    pd.testing.assert_frame_equal(pd.read_parquet(people).astype("str"), region.people)
+    assert loaded.synthetic
+    assert geopandas.read_file(towns)["municipality"].tolist() == region.municipalities["municipality"].tolist()
     assert as_cells(table).equals(as_cells(table[::-1]))
 
 
@@ -186,7 +186,7 @@ def test_roles_and_a_rhythm_of_day_and_week_show_in_the_records(calls_with_roles
     days = calls_with_roles.groupby(["person", "municipality", "role"])["day"].nunique().groupby("role").mean()
     assert days["passing by"] < days["visitor"] < days["commuter"] < days["resident"]
     assert days["visitor"] < 3  # "only a few times in the period"
-    hours = [calls_with_roles["hour"].between(*of, inclusive="left").mean() for of in ((0, 8), (19, 24), (8, 19))]
+    hours = [calls_with_roles["hour"].between(*span, inclusive="left").mean() for span in ((0, 8), (19, 24), (8, 19))]
     assert hours[0] < 0.1 < hours[1] < hours[2]  # at night, in the evening, by day
     assert weekends.sum() / 8 == pytest.approx(calling.WEEKEND * (~weekends).sum() / 20, rel=0.05)
     late = calls_with_roles["hour"] >= 12
@@ -238,8 +238,8 @@ def test_the_streams_are_numpys_philox():
 def test_calls_are_served_where_their_people_are(ground, world):
     """Against a twin that looks every call up in its person's life: at a place its antenna or a neighbour's, on the way the map's."""
     key, moved = key_of(9), 0
-    (who, t, cell, end_cell, duration), (of, municipality, does) = calling.block(world, key, 0, 40, 28, 5.0)
-    does = dict(zip(zip(of.tolist(), municipality.tolist(), strict=True), does.tolist(), strict=True))
+    (callers, t, cell, end_cell, duration), (person_number, municipality, does) = calling.block(world, key, 0, 40, 28, 5.0)
+    does = dict(zip(zip(person_number.tolist(), municipality.tolist(), strict=True), does.tolist(), strict=True))
     for number in range(40):
         s = stream(key, number)
         person = person_of(world, s)
@@ -247,9 +247,9 @@ def test_calls_are_served_where_their_people_are(ground, world):
         arrive, leave, place = arrive[:n], leave[:n], place[:n]
         assert place[0] == place[-1] == person.home
         assert all(a <= b < c for a, b, c in zip(arrive, leave, arrive[1:], strict=False))
-        own = np.flatnonzero(who == number)
-        assert (np.diff(t[own]) > duration[own][:-1]).all()
-        for k in own:
+        of_caller = np.flatnonzero(callers == number)
+        assert (np.diff(t[of_caller]) > duration[of_caller][:-1]).all()
+        for k in of_caller:
             for moment, served in ((t[k], cell[k]), (t[k] + duration[k], end_cell[k])):
                 at, to, share = naive.whereabouts(arrive, leave, place, float(moment))
                 bits = does[number, int(ground.owner[served])]
@@ -274,11 +274,11 @@ def test_the_map_names_the_nearest_antenna_of_the_municipality(ground):
     for row, column in zip(rng.integers(rows, size=300), rng.integers(columns, size=300), strict=True):
         x, y = ground.corner[0] + PIXEL * (column + 0.5), ground.corner[1] + PIXEL * (row + 0.5)
         lat, lng = degrees(x, y)
-        here = [k for k, shape in enumerate(shapes) if shape.contains(shapely.Point(lng, lat))]
-        if here:
-            own = np.flatnonzero(ground.owner == here[0])
-            far = np.hypot(ground.x[own] - x, ground.y[own] - y)
-            assert ground.serving[row, column] == own[far.argmin()]
+        inside = [k for k, shape in enumerate(shapes) if shape.contains(shapely.Point(lng, lat))]
+        if inside:
+            antennas = np.flatnonzero(ground.owner == inside[0])
+            distances = np.hypot(ground.x[antennas] - x, ground.y[antennas] - y)
+            assert ground.serving[row, column] == antennas[distances.argmin()]
             seen += 1
     assert seen > 100
 

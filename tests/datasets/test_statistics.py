@@ -54,9 +54,9 @@ def test_radius_of_gyration_equals_its_definition(rows):
 @settings(deadline=None)
 def test_dwells_equal_their_definition(rows):
     traces = table(rows)
-    found = dwells(traces, 200.0, 900.0)
-    seconds = ([moment.timestamp() for moment in found[end]] for end in ("start", "end"))
-    assert list(zip(found["user"], *seconds, found["records"], strict=True)) == naive.dwells(traces, 200.0, 900.0)
+    computed = dwells(traces, 200.0, 900.0)
+    seconds = ([moment.timestamp() for moment in computed[end]] for end in ("start", "end"))
+    assert list(zip(computed["user"], *seconds, computed["records"], strict=True)) == naive.dwells(traces, 200.0, 900.0)
 
 
 @given(ROWS)
@@ -65,12 +65,12 @@ def test_uniqueness_lies_around_its_definition(rows):
     traces = table(rows)
     points = naive.points_of(traces, 800.0)
     taking_part = [u for u in points if len(points[u]) >= 2]
-    found = uniqueness(traces, np.random.default_rng(1), 800.0, trials=3_000, points=2)
-    assert (found["n"] == len(taking_part)).all()
+    computed = uniqueness(traces, np.random.default_rng(1), 800.0, trials=3_000, points=2)
+    assert (computed["n"] == len(taking_part)).all()
     for k in (1, 2) if taking_part else ():
         exact = np.mean([naive.share_unique(points, u, k) for u in taking_part])
         # at least 1 000 draws a user: five standard errors
-        assert found["value"][k - 1] == pytest.approx(exact, abs=5 * 0.5 / np.sqrt(1_000 * len(taking_part)))
+        assert computed["value"][k - 1] == pytest.approx(exact, abs=5 * 0.5 / np.sqrt(1_000 * len(taking_part)))
 
 
 def test_uniqueness_of_twins_and_of_loners():
@@ -78,10 +78,10 @@ def test_uniqueness_of_twins_and_of_loners():
         return uniqueness(table(rows), np.random.default_rng(1))
 
     same = [(u, 60 * h, 0, 0) for u in "ab" for h in range(6)]
-    apart = of([(u, 60 * h, 5000 * (u == "b"), 0) for u, h, *_ in ((u, h) for u in "ab" for h in range(6))])
+    distant = of([(u, 60 * h, 5000 * (u == "b"), 0) for u, h, *_ in ((u, h) for u in "ab" for h in range(6))])
     assert of(same)["value"].tolist() == [0] * 5
-    assert apart["value"].tolist() == [1] * 5
-    assert (apart["low"] < 1).all()
+    assert distant["value"].tolist() == [1] * 5
+    assert (distant["low"] < 1).all()
     assert of(same[:4])["n"].tolist() == [0] * 5  # nobody with five points takes part
 
 

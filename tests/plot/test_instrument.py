@@ -73,9 +73,9 @@ def test_what_moves_moves_for_its_value():
 
 
 def test_where_there_is_no_html_the_marked_frame_and_what_all_say():
-    made = instrument()
-    shown = made._repr_mimebundle_()
-    assert shown["image/png"] == made.frames["large"][""].png
+    knob = instrument()
+    shown = knob._repr_mimebundle_()
+    assert shown["image/png"] == knob.frames["large"][""].png
     assert all(text in shown["text/plain"] for text in SAYS.values())
 
 
@@ -106,7 +106,7 @@ def test_a_switch_has_a_group_of_its_own_and_each_button_says_both_positions():
     html = switched().html
     names = re.findall(r'type="radio" name="([^"]+)"', html)
     assert sorted(names.count(name) for name in set(names)) == [2, 3]
-    assert [[one[-5:] for one in of] for of in described_by(html)] == [["left.", "ight."]] * 3
+    assert [[one[-5:] for one in ids] for ids in described_by(html)] == [["left.", "ight."]] * 3
     assert has_no_id_twice(html)
 
 
@@ -184,9 +184,9 @@ def test_it_is_turned_by_keyboard_and_without_a_script(opened):
 
 def test_on_paper_stand_all_frames_each_below_its_sentence(opened):
     opened.emulate_media(media="print")
-    panels, said = opened.locator(".frame .panels"), opened.locator(".frame p")
+    panels, sentences = opened.locator(".frame .panels"), opened.locator(".frame p")
     for i in range(3):
-        picture, words = panels.nth(i).bounding_box(), said.nth(i).bounding_box()
+        picture, words = panels.nth(i).bounding_box(), sentences.nth(i).bounding_box()
         assert words["y"] + words["height"] <= picture["y"]
     assert not opened.locator("input").first.is_visible()
     assert opened.locator("figcaption").bounding_box()["y"] < panels.first.bounding_box()["y"]

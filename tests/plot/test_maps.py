@@ -30,12 +30,12 @@ def test_a_map_holds_its_picture_its_layers_and_no_address():
         maps.Layer("trace", maps.lines([np.array([[45.0, 4.8], [45.01, 4.81]])], "#d55e00"), shown=False),
     ]
     shown = maps.interactive_map(layers, "A <made-up> person")
-    found = content(shown)
-    assert found["label"] == "A <made-up> person"
-    assert [(layer["name"], layer["shown"]) for layer in found["layers"]] == [("heat map", True), ("trace", False)]
-    assert found["layers"][0]["features"]["features"][1]["properties"]["label"] == "</script><b>"
+    carried = content(shown)
+    assert carried["label"] == "A <made-up> person"
+    assert [(layer["name"], layer["shown"]) for layer in carried["layers"]] == [("heat map", True), ("trace", False)]
+    assert carried["layers"][0]["features"]["features"][1]["properties"]["label"] == "</script><b>"
     # GeoJSON has the longitude first
-    assert found["layers"][1]["features"]["features"][0]["geometry"]["coordinates"] == [[4.8, 45.0], [4.81, 45.01]]
+    assert carried["layers"][1]["features"]["features"][0]["geometry"]["coordinates"] == [[4.8, 45.0], [4.81, 45.01]]
     assert "<made-up>" not in shown.data.split("<script")[0]
     assert shown.data.count("<path") == 2  # the cells; the trace is hidden at first
     assert "http" not in shown.data.replace("http://www.w3.org/2000/svg", "")
@@ -141,11 +141,11 @@ class TestChannelMap:
     channel = np.array([[0.7, 0.29996, 0.00004], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0]])
 
     def test_it_carries_the_used_columns_in_four_digits(self):
-        found = content(maps.channel_map(self.grid, self.channel, "A channel", secret=2))["channel"]
-        assert found["observables"] == [0, 1]  # the third is never drawn within four digits
-        assert found["parts"] == [[7000, 3000], [0, 10000], [5000, 5000]]
-        assert (found["secret"], found["columns"]) == (2, 3)
-        assert len(found["south_west_north_east"]) == 3
+        carried = content(maps.channel_map(self.grid, self.channel, "A channel", secret=2))["channel"]
+        assert carried["observables"] == [0, 1]  # the third is never drawn within four digits
+        assert carried["parts"] == [[7000, 3000], [0, 10000], [5000, 5000]]
+        assert (carried["secret"], carried["columns"]) == (2, 3)
+        assert len(carried["south_west_north_east"]) == 3
         named = content(maps.channel_map(self.grid, self.channel[:, :2], "A channel", observables=[2, 0]))["channel"]
         assert named["observables"] == [2, 0]  # columns may name their cells
 
@@ -169,8 +169,8 @@ class TestChannelMap:
 def test_areas_keep_their_parts_and_holes():
     square, far = shapely.box(0, 0, 3, 3), shapely.box(5, 5, 6, 6)
     holed = square.difference(shapely.box(1, 1, 2, 2))
-    found = maps.areas([shapely.union(square, far), holed], ["#112233", "#445566"], ["two", "one"])["features"]
-    parts = [(f["properties"]["label"], f["properties"]["colour"], len(f["geometry"]["coordinates"])) for f in found]
+    features = maps.areas([shapely.union(square, far), holed], ["#112233", "#445566"], ["two", "one"])["features"]
+    parts = [(f["properties"]["label"], f["properties"]["colour"], len(f["geometry"]["coordinates"])) for f in features]
     assert parts == [("two", "#112233", 1), ("two", "#112233", 1), ("one", "#445566", 2)]
 
 
@@ -184,10 +184,10 @@ def shown(browser, tmp_path):
     page = context.new_page()
     style = (book / "_static" / "mobpriv.css").read_text(encoding="utf-8")
 
-    def holding(*of):
+    def holding(*shown_maps):
         (tmp_path / "page.html").write_text(
             f'<!doctype html><html lang="en" data-content_root="./"><title>t</title><meta charset="utf-8"><style>{style}</style>'
-            f'<script src="maps.js"></script><main class="bd-article">{"".join(map_.data for map_ in of)}</main></html>',
+            f'<script src="maps.js"></script><main class="bd-article">{"".join(map_.data for map_ in shown_maps)}</main></html>',
             encoding="utf-8",
         )
         page.goto((tmp_path / "page.html").as_uri())
@@ -221,8 +221,8 @@ def test_a_map_stays_where_it_is_when_the_window_changes(shown, of):
     page = shown(map_)
     for width, height in [(1200, 800), (800, 800), (1200, 800), (390, 844), (844, 390), (1200, 3000)]:
         page.set_viewport_size({"width": width, "height": height})
-        left, right, there = page.evaluate(DRAWN)
-        assert there == pytest.approx(page.locator(".mobpriv-map").bounding_box()["width"], abs=4)
+        left, right, map_width = page.evaluate(DRAWN)
+        assert map_width == pytest.approx(page.locator(".mobpriv-map").bounding_box()["width"], abs=4)
         assert (left + right) / 2 == pytest.approx(0.5, abs=0.05), width
         assert right - left > 0.55, width
 

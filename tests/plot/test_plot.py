@@ -16,7 +16,7 @@ from matplotlib.text import Text
 from mobpriv import plot
 from mobpriv.base.estimates import Estimate
 from mobpriv.plot import palette
-from mobpriv.plot.picture import apart, themed
+from mobpriv.plot.picture import spaced, themed
 
 
 def drawn(axis, marker=None) -> list:
@@ -28,8 +28,8 @@ def points(line) -> list:
     return np.column_stack(line.get_data()).tolist()
 
 
-def texts(of) -> list[str]:
-    return [text.get_text() for text in of]
+def texts(artist) -> list[str]:
+    return [text.get_text() for text in artist]
 
 
 def estimates(*rows, columns=("x", "kind", "value", "low", "high")) -> pd.DataFrame:
@@ -38,7 +38,11 @@ def estimates(*rows, columns=("x", "kind", "value", "low", "high")) -> pd.DataFr
 
 def test_a_stacked_bar_begins_where_those_before_it_end_and_its_seam_takes_at_most_half_of_it():
     parts = {"a": (0.5, 0.498, 0.002), "b": (0.2, 0.0, 0.8)}
-    rows = [(name, level, s) for name, of in parts.items() for level, s in zip(("good", "fair", "bad"), of, strict=True)]
+    rows = [
+        (name, level, s)
+        for name, level_shares in parts.items()
+        for level, s in zip(("good", "fair", "bad"), level_shares, strict=True)
+    ]
     bars = plot.stacked(estimates(*rows, columns=["mechanism", "level", "value"]), "mechanism", "level").containers
     assert np.allclose([[bar.get_x() for bar in kind] for kind in bars], [[0, 0], [50, 20], [99.8, 20]])
     widths, shares = np.array([[bar.get_width() for bar in kind] for kind in bars]), 100 * np.array(list(parts.values())).T
@@ -146,13 +150,13 @@ def test_no_figure_is_left_open():
 
 
 def test_intervals_stand_in_groups_at_their_values():
-    whole = {"value": 2.0, "low": 1.0, "high": 4.0}
-    axis = plot.intervals({("Cabspotting", "joint"): whole, ("GeoLife", "joint"): {"value": 3.0}})
+    complete = {"value": 2.0, "low": 1.0, "high": 4.0}
+    axis = plot.intervals({("Cabspotting", "joint"): complete, ("GeoLife", "joint"): {"value": 3.0}})
     assert texts(axis.get_yticklabels()) == ["Cabspotting", "GeoLife"]
     assert [points(line) for line in axis.lines] == [[[1, 0], [4, 0]], [[2, 0]], [[3, 1]]]
     assert axis.lines[1].get_marker() == palette.marker("joint")
     # a number that the cases do not have leaves its row empty
-    axis = plot.intervals({("a", ""): dict.fromkeys(whole), ("b", ""): {"value": 2.0}, ("c", ""): {"value": np.nan}})
+    axis = plot.intervals({("a", ""): dict.fromkeys(complete), ("b", ""): {"value": 2.0}, ("c", ""): {"value": np.nan}})
     assert [points(line) for line in axis.lines] == [[[2, 1]]]
     assert texts(axis.get_yticklabels()) == ["a", "b", "c"]
 
@@ -248,10 +252,10 @@ class TestShow:
 
 
 def test_neighbours_are_pushed_apart_and_no_further():
-    assert apart([0.1, 0.5, 0.9], 0.1) == pytest.approx([0.1, 0.5, 0.9])
-    assert apart([0.5, 0.5], 0.1) == pytest.approx([0.45, 0.55])
-    assert apart([0.2, 0.5, 0.52, 0.53], 0.1) == pytest.approx([0.2, 0.41667, 0.51667, 0.61667], abs=1e-4)
-    assert apart([], 0.1) == []
+    assert spaced([0.1, 0.5, 0.9], 0.1) == pytest.approx([0.1, 0.5, 0.9])
+    assert spaced([0.5, 0.5], 0.1) == pytest.approx([0.45, 0.55])
+    assert spaced([0.2, 0.5, 0.52, 0.53], 0.1) == pytest.approx([0.2, 0.41667, 0.51667, 0.61667], abs=1e-4)
+    assert spaced([], 0.1) == []
 
 
 def test_rates_with_a_twin_stand_in_pairs_and_the_paper_s_at_them():
@@ -308,7 +312,7 @@ class TestAreaMaps:
         axes = self.maps({("now", "a"): [0.1, 0.9], ("now", "b"): [0.5, 0.5], ("then", "a"): [0.9, 0.1], ("then", "b"): [0, 1]})
         assert [axis.get_title("left") for axis in axes] == ["a", "b"]
         assert [texts(axis.texts) for axis in axes] == [["now", "then"]] * 2
-        now, then = (of.get_facecolors() for of in axes[0].collections)
+        now, then = (drawn_areas.get_facecolors() for drawn_areas in axes[0].collections)
         assert now[0, 3] < now[1, 3]  # how far the page does not shine through
         assert then[::-1].tolist() == now.tolist()
         same = axes[1].collections[0].get_facecolors()
@@ -316,7 +320,7 @@ class TestAreaMaps:
 
     def test_two_maps_in_a_row(self):
         (axis,) = self.maps({(name, ""): [0.1, 0.9] for name in "abcd"})
-        a, b, c, d = (of.get_paths()[0].vertices.mean(axis=0) for of in axis.collections)
+        a, b, c, d = (drawn_areas.get_paths()[0].vertices.mean(axis=0) for drawn_areas in axis.collections)
         assert a[0] == c[0] < b[0] == d[0]
         assert a[1] == b[1] > c[1] + 0.3
         assert c[1] == d[1]
@@ -324,7 +328,10 @@ class TestAreaMaps:
     def test_what_has_no_number_is_hatched_which_none_is_not_and_specks_are_left_out(self):
         (axis,) = self.maps({("", ""): [np.nan, 0.0]})
         none, missing = axis.collections
-        assert [len(of.get_paths()) for of in (none, missing)] == [1, 1]  # the islet of a thousandth is not drawn
+        assert [len(drawn_areas.get_paths()) for drawn_areas in (none, missing)] == [
+            1,
+            1,
+        ]  # the islet of a thousandth is not drawn
         assert (none.get_hatch(), bool(missing.get_hatch())) == (None, True)
         assert none.get_facecolors()[0, 3] > 0
         assert len(missing.get_facecolors()) == 0
@@ -339,8 +346,8 @@ class TestAreaMaps:
         one, other = (shapely.Polygon(path.vertices) for path in axis.collections[0].get_paths())
         assert shapely.get_num_coordinates(one) < 150
         assert one.intersection(other).area == pytest.approx(0, abs=1e-12)
-        whole = shapely.union_all([one, other])
-        assert (whole.geom_type, len(whole.interiors)) == ("Polygon", 0)
+        union = shapely.union_all([one, other])
+        assert (union.geom_type, len(union.interiors)) == ("Polygon", 0)
 
     def test_rare_things_show_and_areas_that_overlap_are_drawn_too(self):
         alpha = self.maps({("", ""): [0.01, 1.0]})[0].collections[0].get_facecolors()[:, 3]
@@ -361,20 +368,24 @@ class TestAreaMaps:
 
 def test_a_picture_that_is_kept_comes_back_with_its_words():
     axis = plot.tiles(pd.DataFrame({"x": [1.0]}, ["y"]))
-    kept, two = (plot.Kept.of(plot.as_text(of), "What it <is>.", "What it shows.") for of in (axis, [axis, axis]))
+    kept, two = (
+        plot.Kept.of(plot.as_text(panels_or_kept), "What it <is>.", "What it shows.") for panels_or_kept in (axis, [axis, axis])
+    )
     for part in ("What it &lt;is&gt;.", 'role="img" aria-label="What it shows."', '<span class="figure-number"></span>'):
         assert part in kept.html
     assert set(kept._repr_mimebundle_()) == {"text/html", "image/png", "text/plain"}
     assert (two.html.count("<img"), kept.html.count("<img")) == (2, 1)
-    (high, width, _), (_, wide, _) = (image.imread(io.BytesIO(of.png), format="png").shape for of in (kept, two))
+    (high, width, _), (_, wide, _) = (
+        image.imread(io.BytesIO(panels_or_kept.png), format="png").shape for panels_or_kept in (kept, two)
+    )
     assert high > 100
     assert wide == 2 * width
 
 
 def coloured(svg: str, colour: str) -> set:
     """How opaque the fills of this colour of the palette are, in the page's variables."""
-    found = re.findall(rf"fill: var\(--mp-{colour[1:]}, {colour}\)(?:; fill-opacity: ([\d.]+))?", svg)
-    return {round(float(alpha or 1), 3) for alpha in found}
+    opacities = re.findall(rf"fill: var\(--mp-{colour[1:]}, {colour}\)(?:; fill-opacity: ([\d.]+))?", svg)
+    return {round(float(alpha or 1), 3) for alpha in opacities}
 
 
 @pytest.mark.parametrize("numbers", [[0.0, 37.6], [-20.0, 15.0]])
@@ -387,11 +398,11 @@ def test_the_colours_of_a_bar_turn_dark_with_its_tiles(numbers):
     assert "<image" not in html
     assert "crispEdges" in html
     for colour in (palette.BLUE, palette.ORANGE):
-        shown, said = coloured(themed(bare), colour), coloured(themed(svg), colour)
+        shown, replaced = coloured(themed(bare), colour), coloured(themed(svg), colour)
         assert bool(shown) == (colour == palette.BLUE or numbers[0] < 0)
         if shown:
-            assert max(said) == max(shown)
-            assert len(said - shown) > 10
+            assert max(replaced) == max(shown)
+            assert len(replaced - shown) > 10
     others = set(re.findall(r"fill: (#\w+)", themed(bare) + themed(svg))) - {"#ffffff"}
     assert not others  # a colour that no dark page has a twin of
 
@@ -482,7 +493,7 @@ def test_a_title_that_would_run_out_of_the_picture_begins_further_left():
     plot.show([long, short], "A caption.", "A name.")
     for axis in (long, short):
         axis.figure.draw_without_rendering()
-        titles = [of for of in axis.get_children() if getattr(of, "get_text", str)().startswith("A town")]
+        titles = [artist for artist in axis.get_children() if getattr(artist, "get_text", str)().startswith("A town")]
         box = titles[0].get_window_extent()
         assert 0 <= box.x0 < box.x1 <= axis.figure.bbox.x1
     assert box.x0 == pytest.approx(axis.get_window_extent().x0, abs=1)

@@ -45,14 +45,12 @@ def tab(browser, address: str, view: str = "light") -> tuple:
     """An empty page, and the list of what goes wrong for as long as it is open."""
     scheme, width = VIEWS[view]
     context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": HEIGHT}, reduced_motion="reduce")
-    found, wrong = context.new_page(), []
-    found.on(
-        "request", lambda r: None if r.url.startswith((address, "data:", "blob:")) else wrong.append(f"request to {r.url}")
-    )
-    found.on("response", lambda r: wrong.append(f"{r.status} {r.url}") if r.status >= 400 else None)
-    found.on("console", lambda m: wrong.append(f"console: {m.text}") if m.type == "error" else None)
-    found.on("pageerror", lambda e: wrong.append(f"script: {e}"))
-    return context, found, wrong
+    page, wrong = context.new_page(), []
+    page.on("request", lambda r: None if r.url.startswith((address, "data:", "blob:")) else wrong.append(f"request to {r.url}"))
+    page.on("response", lambda r: wrong.append(f"{r.status} {r.url}") if r.status >= 400 else None)
+    page.on("console", lambda m: wrong.append(f"console: {m.text}") if m.type == "error" else None)
+    page.on("pageerror", lambda e: wrong.append(f"script: {e}"))
+    return context, page, wrong
 
 
 def visit(page, address: str, name: str, view: str = "light"):

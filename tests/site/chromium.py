@@ -16,8 +16,10 @@ if MISSING and os.environ.get("CI"):
 
 def sheets(page) -> list[set[str]]:
     """The page, printed: of each sheet of paper the names of the links http://on/NAME on it."""
-    made = page.pdf(format="A4").decode("latin-1")
-    objects = dict(re.findall(r"^(\d+) 0 obj\n(.*?)^endobj", made, re.DOTALL | re.MULTILINE))
-    annotated = [re.search(r"/Annots \[(.*?)\]", of) for of in objects.values() if "/Type /Page\n" in of]
-    links = [re.findall(r"(\d+) 0 R", found[1]) if found else [] for found in annotated]
+    document = page.pdf(format="A4").decode("latin-1")
+    objects = dict(re.findall(r"^(\d+) 0 obj\n(.*?)^endobj", document, re.DOTALL | re.MULTILINE))
+    annotated = [
+        re.search(r"/Annots \[(.*?)\]", page_object) for page_object in objects.values() if "/Type /Page\n" in page_object
+    ]
+    links = [re.findall(r"(\d+) 0 R", annotations[1]) if annotations else [] for annotations in annotated]
     return [{name[1] for link in sheet if (name := re.search(r"/URI \(http://on/(.*?)\)", objects[link]))} for sheet in links]

@@ -48,10 +48,10 @@ def digest(html: str, others: str) -> str:
 @cache
 def surroundings() -> str:
     """Of every style and script of the book and of what visits it."""
-    found = hashlib.sha256()
+    hashed = hashlib.sha256()
     shown = sorted(path for path in SITE.rglob("*") if path.suffix in (".css", ".js") and path.name != "searchindex.js")
     for path in [*shown, *(TESTS / name for name in VISITORS)]:
-        found.update(f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+        hashed.update(f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
     browser = subprocess.run([CHROMIUM, "--version"], capture_output=True, text=True, check=True).stdout
-    found.update(json.dumps([browser, *map(version, PROGRAMS)]).encode())
-    return found.hexdigest()
+    hashed.update(json.dumps([browser, *map(version, PROGRAMS)]).encode())
+    return hashed.hexdigest()

@@ -28,14 +28,16 @@ class Anchors(HTMLParser):
 def test_no_internal_link_is_dead():
     anchors = {page: Anchors((SITE / page).read_text(encoding="utf-8")) for page in PAGES}
     dead = []
-    for page, found in anchors.items():
-        for href in found.links:
+    for page, page_anchors in anchors.items():
+        for href in page_anchors.links:
             target, anchor = urldefrag(urljoin(page, href))
             if urlparse(href).scheme or href.startswith("//"):
                 continue
             target = unquote(urlparse(target).path)
-            there = (SITE / target).exists() and (not anchor or target not in anchors or unquote(anchor) in anchors[target].ids)
-            dead += [] if there else [f"{page}: {href}"]
+            exists = (SITE / target).exists() and (
+                not anchor or target not in anchors or unquote(anchor) in anchors[target].ids
+            )
+            dead += [] if exists else [f"{page}: {href}"]
     assert not dead
 
 

@@ -18,10 +18,10 @@ def visit(browser, address):
 
     def go(page: str, width: int = 1440, **options):
         contexts.append(browser.new_context(viewport={"width": width, "height": 900}, reduced_motion="reduce", **options))
-        found = contexts[-1].new_page()
-        found.goto(address + page)  # loaded to its end: a page as large as the ledger is idle before that
-        found.wait_for_load_state("networkidle")
-        return found
+        opened = contexts[-1].new_page()
+        opened.goto(address + page)  # loaded to its end: a page as large as the ledger is idle before that
+        opened.wait_for_load_state("networkidle")
+        return opened
 
     yield go
     for context in contexts:
@@ -31,10 +31,10 @@ def visit(browser, address):
 @pytest.fixture(scope="module")
 def opened_once(browser, address):
     context = browser.new_context(reduced_motion="reduce")
-    found = context.new_page()
-    found.goto(address + LEDGER)
-    found.evaluate(OPENED)
-    yield found
+    page = context.new_page()
+    page.goto(address + LEDGER)
+    page.evaluate(OPENED)
+    yield page
     context.close()
 
 
@@ -116,7 +116,7 @@ def test_on_a_phone_the_verdict_comes_first_and_nothing_but_the_data_sets_is_nam
                return [label.checkVisibility() && label.getBoundingClientRect().height > 8,
                        cells.filter(e => getComputedStyle(e, '::before').content.slice(1, -1) === label.textContent).length]; })""",
     )
-    assert {tuple(found) for found in labels} == {(True, 0)}  # the label once, none at the cells
+    assert {tuple(label) for label in labels} == {(True, 0)}  # the label once, none at the cells
 
 
 def test_on_a_wide_page_data_sets_stand_side_by_side(ledger):
@@ -135,16 +135,16 @@ def test_the_filters_find_claims_with_such_a_verdict_on_such_data(ledger, visit)
     assert count(page) == f"{total} of {total} claims"
     page.get_by_label("Verdict").select_option(label="disagrees")
     page.get_by_label("Data set").select_option(label="GeoLife")
-    found = shown(page)
-    assert 0 < len(found) < total
-    assert count(page) == f"{len(found)} of {total} claims"
+    visible = shown(page)
+    assert 0 < len(visible) < total
+    assert count(page) == f"{len(visible)} of {total} claims"
     marked = page.eval_on_selector_all("[data-found]", "all => all.map(e => [e.closest('.claim').id, e.dataset.found])")
-    assert found == [anchor for anchor, pairs in marked if "geolife:disagrees" in pairs.split("|")]
+    assert visible == [anchor for anchor, pairs in marked if "geolife:disagrees" in pairs.split("|")]
     assert parse_qs(urlparse(page.url).query) == {"verdict": ["disagrees"], "data": ["geolife"]}
     assert page.eval_on_selector_all("section:has(.claim)", "all => all.filter(s => s.checkVisibility() && "
                                      "![...s.querySelectorAll('.claim')].some(c => c.checkVisibility())).length") == 0  # fmt: skip
     again = visit(page.url.partition("/ledger")[2].join(["ledger", ""]))
-    assert shown(again) == found
+    assert shown(again) == visible
     page.get_by_role("button", name="Show all").click()
     page.wait_for_function("document.querySelectorAll('.claim[hidden]').length === 0")
     assert urlparse(page.url).query == ""

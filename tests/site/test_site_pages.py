@@ -172,11 +172,11 @@ def look(page, width=1280, media="screen", scheme="light"):
 @each(READ)
 def no_page_shows_what_is_meant_for_programs(page):
     words = page.evaluate(WORDS)
-    found = {
+    leaks = {
         what: [words[max(0, hit.start() - 30) : hit.end() + 10] for hit in re.finditer(pattern, words)][:3]
         for what, pattern in NOT_FOR_PEOPLE.items()
     }
-    assert not {what: hits for what, hits in found.items() if hits}
+    assert not {what: hits for what, hits in leaks.items() if hits}
 
 
 # ------------------------------------------------------------------------------------------------------------------- notebooks
