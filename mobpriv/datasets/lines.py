@@ -549,11 +549,11 @@ def unreadable(read: list[tuple[str, Lines]], user_of: Callable | None = lambda 
             file, first = parts[0]
             users = len({user_of(file) for file, _ in parts}) if user_of else 0
             place, records = f"{file} line {first.first}", sum(part.lines for _, part in parts)
-            found.append(TableProblem(rule, records, users, -1, place, repr(first.text[:80]), remedy))
+            problems.append(TableProblem(rule, records, users, -1, place, repr(first.text[:80]), remedy))
     empty = [file for file, lines in read if not lines.table.num_rows and all(part.rule == BLANK for part in lines.left_out)]
     if empty:
         more = f" and {len(empty) - 1} more" if len(empty) > 1 else ""
         users = len({user_of(file) for file in empty}) if user_of else 0
         remedy = "copy the file again if it should hold records"
-        found.append(TableProblem("file without records", 0, users, -1, f"{empty[0]}{more}", "", remedy))
-    return found
+        problems.append(TableProblem("file without records", 0, users, -1, f"{empty[0]}{more}", "", remedy))
+    return problems

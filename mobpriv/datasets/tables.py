@@ -155,7 +155,7 @@ def is_parquet(path: Path) -> bool:
 
 
 def as_records(
-    table: pd.DataFrame, found: list[TableProblem], source: str, where, time: str | None = None, zone: str | None = None
+    table: pd.DataFrame, problems: list[TableProblem], source: str, where, time: str | None = None, zone: str | None = None
 ) -> tuple[Traces, pd.DataFrame]:
     """``(traces, left_out)`` of a table read from ``source``; ``where(row)`` names the place of a row in it.
 
@@ -170,7 +170,7 @@ def as_records(
 
 def sorted_out(
     table: pd.DataFrame,
-    found: list[TableProblem],
+    problems: list[TableProblem],
     source: str,
     where,
     time: str | None,

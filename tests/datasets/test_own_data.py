@@ -17,7 +17,7 @@ from mobpriv.datasets.call_statistics import describe_calls
 from mobpriv.datasets.call_tables import read_cells
 from mobpriv.datasets.statistics import describe, dwells, jumps, radius_of_gyration
 from mobpriv.datasets.tables import NOWHERE
-from mobpriv.datasets.times import ROUNDED, _dates
+from mobpriv.datasets.times import DIGITS_CUT, _dates
 from mobpriv.experiments.days import choose, day_zone, first_day, in_halves
 from mobpriv.traces.table import as_traces
 
