@@ -38,7 +38,7 @@ from mobpriv.traces.table import (
     whose_and_when,
 )
 
-COLUMNS = ("user", "t", "cell")
+CALL_COLUMNS = ("user", "t", "cell")
 OPTIONAL = ("end_cell", "duration")
 CELL_COLUMNS = ("cell", "lat", "lng")
 
@@ -113,16 +113,16 @@ def problems(table: pd.DataFrame, cells: Cells | None = None, period: Period | N
 
 def call_problem(rule: str, broken: np.ndarray, table: pd.DataFrame, remedy: str) -> Problem:
     """:func:`mobpriv.traces.table.problem` with the columns of a call record."""
-    return problem(rule, broken, table, remedy, (*COLUMNS, *(c for c in OPTIONAL if c in table.columns)))
+    return problem(rule, broken, table, remedy, (*CALL_COLUMNS, *(c for c in OPTIONAL if c in table.columns)))
 
 
 def _broken(table: pd.DataFrame, cells: Cells | None, period: Period | None) -> list[tuple[str, np.ndarray, str]]:
     """The broken rules, the records that break them, and the remedies."""
-    missing = [c for c in COLUMNS if c not in table.columns]
+    missing = [c for c in CALL_COLUMNS if c not in table.columns]
     if missing:
         traces = "; with lat and lng they look like traces" if {"lat", "lng"} <= set(table.columns) else ""
         raise ValueError(
-            f"calls need the columns {', '.join(COLUMNS)}; missing: {', '.join(missing)} (got {list(table.columns)}){traces}"
+            f"calls need the columns {', '.join(CALL_COLUMNS)}; missing: {', '.join(missing)} (got {list(table.columns)}){traces}"
         )
     check_zone(table["t"])
     rules = [*whose_and_when(table), ("cell missing", _missing(table["cell"]), _OUT)]
@@ -218,7 +218,7 @@ def _repeats(calls: Calls) -> np.ndarray:
     same[1:-1] = (code[1:] == code[:-1]) & (time[1:] == time[:-1])
     shared = np.flatnonzero(same[1:] | same[:-1])  # only these few records can be repetitions
     again = np.zeros(len(calls), bool)
-    again[shared] = calls.loc[shared, [*COLUMNS, *OPTIONAL]].duplicated().to_numpy()
+    again[shared] = calls.loc[shared, [*CALL_COLUMNS, *OPTIONAL]].duplicated().to_numpy()
     return again
 
 
@@ -228,7 +228,7 @@ def _in_order(table: pd.DataFrame, cells: Cells | None) -> Calls:
     at = {c: _rows_of(table[c], pd.DataFrame({"cell": names})) for c in ("cell", "end_cell") if c in table.columns}
     end = at.get("end_cell", at["cell"])
     seconds = table["duration"] if "duration" in table.columns else pd.Series(np.nan, table.index)
-    rest = [c for c in table.columns if c not in (*COLUMNS, *OPTIONAL)]
+    rest = [c for c in table.columns if c not in (*CALL_COLUMNS, *OPTIONAL)]
     out = pd.DataFrame(
         {
             "user": by_name(table["user"]),

@@ -19,7 +19,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from mobpriv.calls.table import COLUMNS, Calls, Cells, Period, as_cells, call_problem, without
+from mobpriv.calls.table import CALL_COLUMNS, Calls, Cells, Period, as_cells, call_problem, without
 from mobpriv.datasets.lines import BLANK, LeftOut, unreadable
 from mobpriv.datasets.point_files import rows_of
 from mobpriv.datasets.recognition import USUAL, Reading, named_as, pq_names
@@ -66,7 +66,7 @@ def read_calls(
     cells = as_cells(cells) if isinstance(cells, pd.DataFrame) else read_cells(cells_beside(path) if cells is None else cells)
     there = names or (pq_names(path) if is_parquet(path) else head(path, delimiter=delimiter)[0])
     columns = {c: c for c in ("end_cell", "duration") if c in there} | (columns or {})
-    columns = {c: columns.get(c, c) for c in (*COLUMNS, *columns)}
+    columns = {c: columns.get(c, c) for c in (*CALL_COLUMNS, *columns)}
     if is_parquet(path):
         table, lines, bad = parquet_table(path, columns), None, []
     else:

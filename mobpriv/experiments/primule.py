@@ -19,7 +19,7 @@ from mobpriv.base.ranges import whole
 from mobpriv.calls.table import Calls
 from mobpriv.datasets import CallSet
 from mobpriv.experiments.days import calling, clocks, first_day, for_traces
-from mobpriv.icp.profiles import WEEKS, Found, Icps, Window, icps, values
+from mobpriv.icp.profiles import WEEKS, Extraction, Icps, Window, icps, values
 from mobpriv.mechanisms.icp import Primule, per_group
 from mobpriv.traces.table import milliseconds
 
@@ -91,7 +91,7 @@ def prepare(
         raise ValueError(f"{data.name} holds no calls")
     first = first_day(start, data.calls["t"], zone)
     window = Window(first, zone, weeks)
-    found: Found = icps(data.calls, data.cells, window)
+    found: Extraction = icps(data.calls, data.cells, window)
     profiles = found.profiles
     if not len(profiles) and not data.cells["municipality"].notna().any():
         raise ValueError(
@@ -159,7 +159,7 @@ def _span(sizes: pd.Series) -> str:
     return (f"{shown(least)} to " if least < most else "") + counted(most, "profile")
 
 
-def truth_of(setting: Setting) -> Truth | None:
+def simulated_truth(setting: Setting) -> Truth | None:
     """Return the true roles and borders, known for the embedded region and for simulated people, else None."""
     if setting.truth is None and setting.data.name == "region" and setting.data.synthetic:
         return Truth(*datasets.region_truth())
@@ -201,14 +201,14 @@ def _ranks(text: str) -> dict[str, int]:
 K = 10  # the paper's least k
 
 
-class Moved(NamedTuple):
+class ProfileChange(NamedTuple):
     profiles: int
     changed: Estimate  # share of the original profiles that change or disappear
     unsafe: Estimate  # share of the new profiles with an anonymity set below k
     shift: Estimate  # paired change of this share, over the profiles present before and after
 
 
-def moved(before: Icps, after: Icps, k: int = K) -> Moved:
+def compare_profiles(before: Icps, after: Icps, k: int = K) -> ProfileChange:
     """Compare profiles of the same users and municipalities before and after a choice changes; neither is empty."""
     whole("k", k, 2)
     one, other = _called(before, k), _called(after, k)
@@ -216,7 +216,7 @@ def moved(before: Icps, after: Icps, k: int = K) -> Moved:
     there = (both["_merge"] == "both").to_numpy()
     changed = ~there | (both["key"] != both["key after"]).to_numpy()
     unsafe = [both[name].to_numpy()[there].astype(bool) for name in ("unsafe after", "unsafe")]
-    return Moved(
+    return ProfileChange(
         len(other),
         clustered_rate(changed, both["user"].to_numpy()),
         clustered_rate(other["unsafe"].to_numpy(), other["user"].to_numpy()),
@@ -279,36 +279,46 @@ def with_slots(setting: Setting, slots: Sequence[int], weeks: int = 4) -> Settin
 
 
 # -------------------------------------------- Compare PRIMULE, micro-aggregation and noise on one plane, risk against utility
-class Measured(NamedTuple):
+class PlanePoint(NamedTuple):
     """One setting; arrays over the same targets, profiles and repetitions as the settings it is compared with."""
 
     risk: np.ndarray  # (targets,): probability of re-identification, mean over repetitions
-    use: np.ndarray  # (profiles,): how often each keeps its label
-    risk_drawn: np.ndarray  # (draws,), or (1,) without randomness: mean over the targets
-    use_drawn: np.ndarray  # (draws,): mean over the profiles
-    whose_risk: np.ndarray  # (targets,): the resampling unit of intervals: the group, or the user without groups
-    whose_use: np.ndarray  # (profiles,)
+    utility: np.ndarray  # (profiles,): how often each keeps its label
+    risk_by_repetition: np.ndarray  # (draws,), or (1,) without randomness: mean over the targets
+    utility_by_repetition: np.ndarray  # (draws,): mean over the profiles
+    risk_clusters: np.ndarray  # (targets,): the resampling unit of intervals: the group, or the user without groups
+    utility_clusters: np.ndarray  # (profiles,)
 
 
-class Beaten(Enum):
+class Dominance(Enum):
     """Is a setting dominated by another one? ``OPEN`` if inconclusive."""
 
-    YES, NO, OPEN = "beaten", "not beaten", "open"
+    YES, NO, INCONCLUSIVE = "beaten", "not beaten", "open"
 
 
-def beaten(point: Measured, others: Mapping[str, Measured]) -> Beaten:
+def dominance(point: PlanePoint, others: Mapping[str, PlanePoint]) -> Dominance:
     """Return whether another setting has significantly less risk and more utility, see :func:`_sign`.
 
     A setting is not dominated if each other one has significantly more risk or less utility.
     """
     sure = 0
     for other in others.values():
-        risk = _sign(point.risk, other.risk, point.risk_drawn - other.risk_drawn, (point.whose_risk, other.whose_risk))
-        use = _sign(other.use, point.use, other.use_drawn - point.use_drawn, (point.whose_use, other.whose_use))
+        risk = _sign(
+            point.risk,
+            other.risk,
+            point.risk_by_repetition - other.risk_by_repetition,
+            (point.risk_clusters, other.risk_clusters),
+        )
+        use = _sign(
+            other.utility,
+            point.utility,
+            other.utility_by_repetition - point.utility_by_repetition,
+            (point.utility_clusters, other.utility_clusters),
+        )
         if risk == use == 1:
-            return Beaten.YES
+            return Dominance.YES
         sure += -1 in (risk, use)
-    return Beaten.NO if sure == len(others) else Beaten.OPEN
+    return Dominance.NO if sure == len(others) else Dominance.INCONCLUSIVE
 
 
 def _sign(a: np.ndarray, b: np.ndarray, apart: np.ndarray, whose: tuple[np.ndarray, np.ndarray]) -> int:

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 
 from mobpriv import datasets
-from mobpriv.attacks.icp.nearest import TIE
+from mobpriv.attacks.icp.nearest import SQUARED_TIE
 from mobpriv.base.ranges import whole
 from mobpriv.experiments.primule import Setting
 from mobpriv.experiments.primule_sociometer import true_roles
 from mobpriv.icp.profiles import DAYS
-from mobpriv.icp.rows import parts
+from mobpriv.icp.rows import rows_by_group
 from mobpriv.icp.sociometer import PROGRAM, labelled
 
 
@@ -37,7 +37,7 @@ def days_wrong(counts: np.ndarray, wrong: int, rng: np.random.Generator) -> np.n
     return seen
 
 
-class Inside(NamedTuple):
+class Homogeneity(NamedTuple):
     """What a group reveals about a trait of its members, for each profile that has the trait."""
 
     kinds: np.ndarray  # (m,): number of different traits in its group
@@ -45,7 +45,7 @@ class Inside(NamedTuple):
     right: np.ndarray  # (m,): whether the commonest trait is its own; in case of ties a share
 
 
-def inside(group: np.ndarray, trait: np.ndarray) -> Inside:
+def group_homogeneity(group: np.ndarray, trait: np.ndarray) -> Homogeneity:
     """Measure the homogeneity of groups: ``group`` (n,) and ``trait`` (n,), whole numbers from 0 on, −1 if missing.
 
     The adversary knows the group of his target and the traits of its members, for example because they are published with the
@@ -59,7 +59,7 @@ def inside(group: np.ndarray, trait: np.ndarray) -> Inside:
     most = many.max(axis=1, initial=0)
     ties = (many == most[:, None]).sum(axis=1)
     right = (many[of, own] == most[of]) / ties[of]
-    return Inside((many > 0).sum(axis=1)[of], (most / many.sum(axis=1))[of], right)
+    return Homogeneity((many > 0).sum(axis=1)[of], (most / many.sum(axis=1))[of], right)
 
 
 def shuffled(trait: np.ndarray, where: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -74,7 +74,7 @@ def shuffled(trait: np.ndarray, where: np.ndarray, rng: np.random.Generator) -> 
 class Further(NamedTuple):
     """What remains of a group of profiles equal on h if one call outside h is known as well, for each profile with such a call."""
 
-    whose: np.ndarray  # (m,): its row
+    rows: np.ndarray  # (m,): its row
     below: np.ndarray  # (m,): share of its cells outside h with a call in which fewer than k of its group have a call
     alone: np.ndarray  # (m,): share in which no other member has one
 
@@ -101,7 +101,7 @@ def same_in_group(group: np.ndarray, counts: np.ndarray) -> np.ndarray:
     return ~other[of]
 
 
-def read_off(seen: np.ndarray, days: np.ndarray, said: np.ndarray, town: np.ndarray, h: np.ndarray) -> np.ndarray:
+def infer_cells(seen: np.ndarray, days: np.ndarray, said: np.ndarray, town: np.ndarray, h: np.ndarray) -> np.ndarray:
     """Return an adversary's probability of being right about each cell of each profile, (n, cells), if he knows cells ``h``.
 
     He takes the profile published in her municipality that is nearest on h, at random in case of ties, and reports its value,
@@ -110,11 +110,11 @@ def read_off(seen: np.ndarray, days: np.ndarray, said: np.ndarray, town: np.ndar
     """
     most = int(DAYS.max()) + 1
     likely = np.empty(np.shape(days))
-    for rows in parts(town, len(likely)):
+    for rows in rows_by_group(town, len(likely)):
         known_to_him, who = np.unique(np.asarray(seen)[np.ix_(rows, h)], axis=0, return_inverse=True)
         each, many = np.unique(np.asarray(said)[rows], axis=0, return_counts=True)
         apart = ((known_to_him[:, None] - each[:, h]) ** 2).sum(axis=2)
-        near = (apart <= apart.min(axis=1, keepdims=True) + TIE) * many
+        near = (apart <= apart.min(axis=1, keepdims=True) + SQUARED_TIE) * many
         read = np.rint(each * DAYS[: each.shape[1]]).astype(np.int64)[:, :, None] == np.arange(most)
         share = (near / near.sum(axis=1, keepdims=True)) @ read.reshape(len(each), -1)
         own = share.reshape(len(known_to_him), -1, most)[who.ravel()]

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from mobpriv.base.ranges import one_of, true_or_false, whole
-from mobpriv.icp.rows import distinct, parts
+from mobpriv.icp.rows import distinct, rows_by_group
 from mobpriv.mechanisms.icp.mdav import microaggregate
 from mobpriv.mechanisms.icp.primule import mitigate
 from mobpriv.mechanisms.icp.tables import in_units
@@ -25,7 +25,7 @@ STUCK = 60  # rounds without a merge after which the run is given up
 _DECIMALS = 12  # of squared distances: smaller differences count as equal
 
 
-class Played(NamedTuple):
+class LiteralRun(NamedTuple):
     group: np.ndarray  # (m,): for each initial group the number of the final group into which it was merged last
     cardinality: np.ndarray  # (groups,): as the algorithm counts, perhaps not the true number of profiles
     means: np.ndarray  # (groups, cells), as the algorithm computes them
@@ -34,7 +34,7 @@ class Played(NamedTuple):
     ended: bool  # False: unsafe groups remain, and no round changes them
 
 
-def by_letter(
+def literal_algorithm_2(
     sizes,
     places,
     k: int,
@@ -43,7 +43,7 @@ def by_letter(
     own: bool = False,
     at_once: bool = True,
     ties: np.random.Generator | None = None,
-) -> Played:
+) -> LiteralRun:
     """Run Algorithm 2 on groups with ``sizes`` (m,) at ``places`` (m, cells), all different, with the Euclidean distance.
 
     * ``line_17``: "g2" checks only whether the second group was merged in this round, as printed; the first may have been.
@@ -86,7 +86,7 @@ def by_letter(
             rounds[-1][3] += 1
         idle = idle + 1 if alive.sum() >= before else 0
     live = np.flatnonzero(alive)
-    return Played(
+    return LiteralRun(
         _roots(into, live),
         size[live],
         at[live],
@@ -181,7 +181,7 @@ class Tied(NamedTuple):
     of_smaller: np.ndarray  # (unsafe,): several remain if smaller groups are preferred
 
 
-def first_round(wholes: np.ndarray, sizes: np.ndarray, k: int) -> Tied:
+def first_round_ties(wholes: np.ndarray, sizes: np.ndarray, k: int) -> Tied:
     """Count ties for distinct profiles (m, cells), in whole numbers to find equal distances, with multiplicities (m,)."""
     x, sizes = np.asarray(wholes, np.int64), np.asarray(sizes, np.int64)
     found = []
@@ -196,7 +196,7 @@ def first_round(wholes: np.ndarray, sizes: np.ndarray, k: int) -> Tied:
 # --- Measure the information loss of merging, by PRIMULE and by alternatives, with the distances that §8 leaves for future work
 # Everything is computed per municipality, as in §7, and row by row. ``values`` (n, cells) are the shares of days of all profiles,
 # ``town`` (n,) their municipalities, ``h`` the places of the merged cells.
-PER_WEEK = 6  # cells
+CELLS_PER_WEEK = 6  # cells
 WEIGHT = 3  # of the sums over the weeks, relative to single cells, in a distance for the Sociometer
 
 
@@ -219,15 +219,15 @@ def for_service(values, town, k: int, h: Sequence[int], weight: int = WEIGHT) ->
     week of a call. ``h`` must hold whole weeks. Only distances change; the published values are still the means of the cells.
     """
     weight = whole("weight", weight, 1)
-    weeks, part = np.divmod(np.asarray(h), PER_WEEK)  # of each cell its week, and its place among the six
-    if sorted(zip(weeks, part, strict=True)) != [(week, j) for week in np.unique(weeks) for j in range(PER_WEEK)]:
+    weeks, part = np.divmod(np.asarray(h), CELLS_PER_WEEK)  # of each cell its week, and its place among the six
+    if sorted(zip(weeks, part, strict=True)) != [(week, j) for week in np.unique(weeks) for j in range(CELLS_PER_WEEK)]:
         raise ValueError(
-            f"h must hold whole weeks, each of its {PER_WEEK} cells once, of which sums are made (got {', '.join(map(str, h))})"
+            f"h must hold whole weeks, each of its {CELLS_PER_WEEK} cells once, of which sums are made (got {', '.join(map(str, h))})"
         )
 
     def distinct_by_sums(x, unit):
-        sums = np.stack([x[:, part == j].sum(axis=1) for j in range(PER_WEEK)], axis=1)
-        return _mitigated(x, np.column_stack([x, weight * sums]), unit * weight * (len(h) // PER_WEEK), k, "euclidean")
+        sums = np.stack([x[:, part == j].sum(axis=1) for j in range(CELLS_PER_WEEK)], axis=1)
+        return _mitigated(x, np.column_stack([x, weight * sums]), unit * weight * (len(h) // CELLS_PER_WEEK), k, "euclidean")
 
     return _in_each(values, town, k, h, distinct_by_sums)
 
@@ -237,22 +237,22 @@ def by_mdav(values, town, k: int, h: Sequence[int]) -> Grouped:
     return _in_each(values, town, k, h, lambda x, unit: _parted(x, k))
 
 
-def cut(values, found: Grouped, k: int, h: Sequence[int]) -> Grouped:
+def split_groups(values, found: Grouped, k: int, h: Sequence[int]) -> Grouped:
     """Split every group of 2 k profiles or more by MDAV into groups of k to 2 k − 1; leave the others."""
     return _in_each(values, found.group, k, h, lambda x, unit: _parted(x, k))
 
 
-def squared(values, found: Grouped, h: Sequence[int]) -> np.ndarray:
+def squared_errors(values, found: Grouped, h: Sequence[int]) -> np.ndarray:
     """Return ‖x_i − x'_i‖² on h for each profile (§6.4), (n,)."""
     return ((np.asarray(values)[:, h] - found.means) ** 2).sum(axis=1)
 
 
-def single(values, town, h: Sequence[int]) -> Grouped:
+def single_group(values, town, h: Sequence[int]) -> Grouped:
     """Put each municipality into one group, the worst case of §6.4."""
     return _in_each(values, town, 2, h, lambda x, unit: np.zeros(len(x), np.int64), fewer=True)
 
 
-def whole_profiles(values, found: Grouped, h: Sequence[int]) -> np.ndarray:
+def published_profiles(values, found: Grouped, h: Sequence[int]) -> np.ndarray:
     """Return the published profiles, (n, cells); outside h the profiles' own values."""
     said = np.array(values, float)
     said[:, h] = found.means
@@ -265,8 +265,8 @@ def _in_each(values, town, k: int, h, grouping: Callable, fewer: bool = False) -
     h = np.asarray(h)
     wholes, unit = in_units(np.asarray(values, float)[:, h])
     group, start = np.empty(len(wholes), np.int64), 0
-    for rows in parts(town, len(wholes)):
-        own = grouping(wholes[rows], unit) if len(rows) >= k or fewer else distinct(wholes[rows]).of
+    for rows in rows_by_group(town, len(wholes)):
+        own = grouping(wholes[rows], unit) if len(rows) >= k or fewer else distinct(wholes[rows]).inverse
         group[rows] = own + start
         start += int(own.max()) + 1
     members = np.bincount(group)
@@ -278,12 +278,12 @@ def _in_each(values, town, k: int, h, grouping: Callable, fewer: bool = False) -
 def _mitigated(x, seen, unit, k, distance) -> np.ndarray:
     """Run Algorithm 2 on rows with the distances of their ``seen``, which are equal if the rows are."""
     different = distinct(seen)
-    return mitigate(different.values, different.sizes, unit, k, distance).group[different.of]
+    return mitigate(different.values, different.sizes, unit, k, distance).group[different.inverse]
 
 
 def _parted(x, k) -> np.ndarray:
     different = distinct(x)
     split = microaggregate(different.values, different.sizes, k)
     group = np.empty(len(x), np.int64)
-    group[np.argsort(different.of, kind="stable")] = np.repeat(split.group, split.rows)
+    group[np.argsort(different.inverse, kind="stable")] = np.repeat(split.group, split.rows)
     return group

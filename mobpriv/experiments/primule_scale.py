@@ -21,8 +21,8 @@ from tqdm import tqdm
 from mobpriv.base.estimates import Estimate, clustered_difference, clustered_ratio, rate
 from mobpriv.base.ranges import whole
 from mobpriv.icp.archetypes import CATEGORIES
-from mobpriv.icp.profiles import DAYS, Icps, cells_of, counts, values
-from mobpriv.icp.rows import distinct, parts
+from mobpriv.icp.profiles import DAYS, Icps, cell_numbers, day_counts, values
+from mobpriv.icp.rows import distinct, rows_by_group
 from mobpriv.icp.sociometer import PROGRAM
 from mobpriv.mechanisms.icp.primule import Primule, mitigate
 from mobpriv.metrics.information_loss import mse, one_group, similarity
@@ -31,11 +31,11 @@ from mobpriv.metrics.information_loss import mse, one_group, similarity
 # To save memory, a profile stays its key instead of 24 numbers. Its published values are the mean of its group on h and its own
 # values elsewhere.
 TENTHS = 10  # of a share of five days, or of two
-_VERSION = 1  # of stored results: raise it if Algorithm 1 or OfOne changes, so that old files are not reused
-COLUMNS = ["municipality", "profiles", "distinct", "groups", "rounds", "anonymous", "mse", "bound"]
+_VERSION = 1  # of stored results: raise it if Algorithm 1 or MunicipalityResult changes, so that old files are not reused
+MUNICIPALITY_COLUMNS = ["municipality", "profiles", "distinct", "groups", "rounds", "anonymous", "mse", "bound"]
 
 
-class OfOne(NamedTuple):
+class MunicipalityResult(NamedTuple):
     """The result of Algorithm 1 for one municipality."""
 
     group: np.ndarray  # (profiles,), int32: the number of each profile's group
@@ -48,11 +48,11 @@ class OfOne(NamedTuple):
     bound: float  # of a single group
 
 
-class OverAll(NamedTuple):
+class AllMunicipalities(NamedTuple):
     group: np.ndarray  # (profiles,), int32: the group of each row, numbered through all municipalities
     totals: np.ndarray  # (groups, |h|), int64, in tenths
     members: np.ndarray  # (groups,), int64
-    municipalities: pd.DataFrame  # COLUMNS, one row per municipality, sorted by name
+    municipalities: pd.DataFrame  # MUNICIPALITY_COLUMNS, one row per municipality, sorted by name
     h: np.ndarray  # places of cells
 
     @property
@@ -68,23 +68,23 @@ def over_municipalities(
     distance: str | Callable = "euclidean",
     unsafe: str = "below k",
     workers: int = 1,  # threads, one municipality each; compiled code releases the lock
-    keep: Callable[[str, Callable], OfOne] | None = None,
-) -> OverAll:
+    keep: Callable[[str, Callable], MunicipalityResult] | None = None,
+) -> AllMunicipalities:
     """Run PRIMULE in each municipality, the largest first; the result depends neither on ``workers`` nor on the order of rows.
 
     Municipalities with fewer than k profiles stay unchanged, ``anonymous`` False. ``keep(name, compute)`` stores the result of
-    one municipality, for example with :func:`kept_in`, so that an interrupted run continues. A ``distance`` of your own must be
+    one municipality, for example with :func:`stored_in`, so that an interrupted run continues. A ``distance`` of your own must be
     a function of a module, because its name identifies stored results. Empty the folder if you change the function.
     """
     whole("workers", workers, 1)
     mechanism = Primule(k, h, distance, unsafe)
     town, names = _towns(profiles)
-    places = cells_of(mechanism.h)
+    places = cell_numbers(mechanism.h)
     words = _words(mechanism) if keep else ""
     keys = profiles["key"].to_numpy()
-    rows = parts(town, len(keys))
+    rows = rows_by_group(town, len(keys))
 
-    def given(i: int) -> OfOne:
+    def given(i: int) -> MunicipalityResult:
         own = keys[rows[i]]
         return keep(_name(own, words), lambda: of_municipality(own, mechanism)) if keep else of_municipality(own, mechanism)
 
@@ -109,24 +109,24 @@ def _in_order(function: Callable, arguments: list, workers: int) -> Iterator:
             raise
 
 
-def of_municipality(keys: np.ndarray, mechanism: Primule) -> OfOne:
+def of_municipality(keys: np.ndarray, mechanism: Primule) -> MunicipalityResult:
     """Run Algorithm 1 on the profiles of one municipality; equal profiles are processed once."""
-    h = cells_of(mechanism.h)
+    h = cell_numbers(mechanism.h)
     different, place, sizes = np.unique(keys, return_inverse=True, return_counts=True)
     x = _tenths(different)[:, h]
     on_h = distinct(x, sizes)
-    group, totals, members = on_h.of, on_h.values * on_h.sizes[:, None], on_h.sizes
+    group, totals, members = on_h.inverse, on_h.values * on_h.sizes[:, None], on_h.sizes
     rounds, anonymous = 0, len(keys) >= mechanism.k
     if anonymous:
         merged = mitigate(on_h.values, on_h.sizes, TENTHS, mechanism.k, mechanism.distance, mechanism.unsafe)
-        group, totals, members = merged.group[on_h.of], merged.totals, merged.members
+        group, totals, members = merged.group[on_h.inverse], merged.totals, merged.members
         rounds = len(merged.rounds) - 1
     x, said = x / TENTHS, totals[group] / members[group, None] / TENTHS
     loss = mse(x, said, sizes), one_group(x, sizes)
-    return OfOne(group[place].astype(np.int32), totals, members, len(on_h.sizes), rounds, anonymous, *loss)
+    return MunicipalityResult(group[place].astype(np.int32), totals, members, len(on_h.sizes), rounds, anonymous, *loss)
 
 
-def published(profiles: Icps, found: OverAll, rows=slice(None)) -> np.ndarray:
+def published_values(profiles: Icps, found: AllMunicipalities, rows=slice(None)) -> np.ndarray:
     """Return the published values of these rows, (rows, 24): the groups' means on h, their own values elsewhere."""
     said = values(profiles["key"].to_numpy()[rows])
     group = found.group[rows]
@@ -135,7 +135,7 @@ def published(profiles: Icps, found: OverAll, rows=slice(None)) -> np.ndarray:
     return said
 
 
-def kept_in(folder) -> Callable[[str, Callable], OfOne]:
+def stored_in(folder) -> Callable[[str, Callable], MunicipalityResult]:
     """Store the result of each municipality as a file in ``folder``, and read it if it exists.
 
     The name depends on a version, the profiles and the parameters. A file is written under another name and renamed, so that
@@ -144,12 +144,14 @@ def kept_in(folder) -> Callable[[str, Callable], OfOne]:
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
 
-    def keep(name: str, compute: Callable) -> OfOne:
+    def keep(name: str, compute: Callable) -> MunicipalityResult:
         file = folder / f"{name}.npz"
         if file.exists():
             try:
                 with file.open("rb") as opened, np.load(opened) as kept:
-                    return OfOne(*(kept[name] if kept[name].ndim else kept[name].item() for name in OfOne._fields))
+                    return MunicipalityResult(
+                        *(kept[name] if kept[name].ndim else kept[name].item() for name in MunicipalityResult._fields)
+                    )
             except (BadZipFile, KeyError, ValueError, EOFError, OSError):
                 file.unlink()
         result = compute()
@@ -159,7 +161,7 @@ def kept_in(folder) -> Callable[[str, Callable], OfOne]:
     return keep
 
 
-def _write(file: Path, result: OfOne) -> None:
+def _write(file: Path, result: MunicipalityResult) -> None:
     handle, beside = tempfile.mkstemp(dir=file.parent, suffix=".part")
     try:
         with os.fdopen(handle, "wb") as out:
@@ -196,7 +198,7 @@ def _name(keys, words: str) -> str:
 
 
 def _tenths(keys) -> np.ndarray:
-    return counts(keys).astype(np.int64) * (TENTHS // DAYS)
+    return day_counts(keys).astype(np.int64) * (TENTHS // DAYS)
 
 
 def _towns(profiles) -> tuple[np.ndarray, pd.Index]:
@@ -216,7 +218,7 @@ def _towns(profiles) -> tuple[np.ndarray, pd.Index]:
     return rank[town.codes], town.categories[sort]
 
 
-def _together(found: list[OfOne], rows: list[np.ndarray], keys, names, h) -> OverAll:
+def _together(found: list[MunicipalityResult], rows: list[np.ndarray], keys, names, h) -> AllMunicipalities:
     group = np.empty(len(keys), np.int32)
     lines, start = [], 0
     for name, own, one in zip(names, rows, found, strict=True):
@@ -224,7 +226,7 @@ def _together(found: list[OfOne], rows: list[np.ndarray], keys, names, h) -> Ove
         start += len(one.members)
         lines.append((name, len(own), one.distinct, len(one.members), one.rounds, one.anonymous, one.mse, one.bound))
     totals, members = (np.concatenate([getattr(one, part) for one in found]) for part in ("totals", "members"))
-    return OverAll(group, totals, members, pd.DataFrame(lines, columns=COLUMNS), h)
+    return AllMunicipalities(group, totals, members, pd.DataFrame(lines, columns=MUNICIPALITY_COLUMNS), h)
 
 
 # ---------------------------------------------------- Compute what Figures 5 and 6 show, for as many profiles as in the paper
@@ -232,7 +234,7 @@ ALMOST = 0.95  # a similarity above it: "almost identical" (§7.1)
 _ROWS = 1 << 18  # profiles whose values are in memory together
 
 
-def outcome(profiles: Icps, over: Mapping[int, OverAll], rng: np.random.Generator) -> dict[str, Estimate | int]:
+def scale_results(profiles: Icps, over: Mapping[int, AllMunicipalities], rng: np.random.Generator) -> dict[str, Estimate | int]:
     """Compute the results of Figures 5 and 6; ``over``: k -> the result of PRIMULE on all cells.
 
     * ``above.{k}``: the share of profiles that is almost identical after protection.
@@ -275,8 +277,8 @@ def _labels_of(keys: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return PROGRAM.fit(shares, sizes, rng).codes(shares)[of]
 
 
-def _almost(profiles: Icps, found: OverAll) -> np.ndarray:
+def _almost(profiles: Icps, found: AllMunicipalities) -> np.ndarray:
     """Return for each profile whether its published version is almost identical."""
     keys = profiles["key"].to_numpy()
     parts = (slice(start, start + _ROWS) for start in range(0, len(keys), _ROWS))
-    return np.concatenate([similarity(values(keys[rows]), published(profiles, found, rows)) > ALMOST for rows in parts])
+    return np.concatenate([similarity(values(keys[rows]), published_values(profiles, found, rows)) > ALMOST for rows in parts])

@@ -14,11 +14,11 @@ import pandas as pd
 
 from mobpriv.base.estimates import Estimate, clustered_ratio, rank_correlation, spread
 from mobpriv.base.ranges import whole
-from mobpriv.icp.archetypes import CATEGORIES, PARTS, PASSING, SLOTS, archetypes
-from mobpriv.icp.rows import Distinct, distinct, places
-from mobpriv.icp.sociometer import PROGRAM, Fitted, Sociometer, as_profiles, labelled, passes_by
+from mobpriv.icp.archetypes import CATEGORIES, PASSING, SLOTS, WEEK_PARTS, archetypes
+from mobpriv.icp.rows import Distinct, distinct, factorize_places
+from mobpriv.icp.sociometer import PROGRAM, Fitted, Sociometer, labelled, passes_by, profile_array
 from mobpriv.mechanisms.icp import NoisyProfiles
-from mobpriv.metrics.classification import crossed, kappa
+from mobpriv.metrics.classification import confusion_counts, kappa
 
 # ------------------------------------------------------- Measure the Sociometer's own errors, before any profile is protected
 # The paper takes the Sociometer's labels of the original profiles as the truth, "since we do not have any other official
@@ -26,7 +26,7 @@ from mobpriv.metrics.classification import crossed, kappa
 # profiles clustered with other seeds). They do not show the accuracy of its labels (here: against the true roles of a synthetic
 # region).
 SEEDS = 5
-TOGETHER = {"visitor or passing by": ("visitor", "passing by")}  # §7.2: "if we would join visitors and passing by users"
+MERGED_CLASSES = {"visitor or passing by": ("visitor", "passing by")}  # §7.2: "if we would join visitors and passing by users"
 
 
 class Roles(NamedTuple):
@@ -46,7 +46,7 @@ class Control(NamedTuple):
 
 def daily_curve(values) -> tuple[float, float, float]:
     """Return the mean presence in P1, P2 and P3 over profiles, weeks and week parts, relative to P2; at most 1."""
-    mean = as_profiles(values).reshape(len(values), -1, PARTS, SLOTS).mean(axis=(0, 1, 2))
+    mean = profile_array(values).reshape(len(values), -1, WEEK_PARTS, SLOTS).mean(axis=(0, 1, 2))
     if not mean[1] > 0:
         raise ValueError("a daily curve is relative to P2, where these profiles have no call: check the profiles")
     return tuple(float(min(1.0, m / mean[1])) for m in mean)
@@ -105,14 +105,16 @@ def control(sociometer: Sociometer, values, rng: np.random.Generator, seeds: int
     ``where``: separate prototypes in each municipality, as in :func:`mobpriv.icp.sociometer.labelled`.
     """
     whole("seeds", seeds, 2)
-    values = as_profiles(values)
+    values = profile_array(values)
     if where is None:
         values, sizes, _ = distinct(values)
         labels = np.array([sociometer.fit(values, sizes, child).codes(values) for child in rng.spawn(seeds)])
     else:
         sizes = np.ones(len(values), np.int64)
         labels = np.array([labelled(sociometer, values, child, where) for child in rng.spawn(seeds)])
-    tables = np.array([crossed(labels[a], labels[b], CATEGORIES, sizes=sizes) for a, b in permutations(range(seeds), 2)])
+    tables = np.array(
+        [confusion_counts(labels[a], labels[b], CATEGORIES, sizes=sizes) for a, b in permutations(range(seeds), 2)]
+    )
     with np.errstate(invalid="ignore"):
         share = tables / tables.sum(axis=2, keepdims=True)
     rows = []
@@ -174,26 +176,30 @@ def by_size(true, found, where, rng: np.random.Generator, draws: int = 200, grou
     in several municipalities.
     """
     whole("draws", draws, 1)
-    counts = crossed(true, found, CATEGORIES, where)
-    place, names = places(where, len(where))
+    counts = confusion_counts(true, found, CATEGORIES, where)
+    place, names = factorize_places(where, len(where))
     if len(names) < 2:
         raise ValueError(f"a municipality is compared with the others: there must be two or more (got {len(names)})")
     of_group = None if group is None else _groups(true, found, place, group)
     rows, total = [], counts.sum(axis=0)
     for i, (name, own, child) in enumerate(zip(names, counts, rng.spawn(len(names)), strict=True)):
         others = total - own
-        distance, left_out = float(_apart(own, others)), int(own[others.sum(axis=1) == 0].sum())
+        distance, left_out = float(_total_variation(own, others)), int(own[others.sum(axis=1) == 0].sum())
         expected = p = np.nan
         if not np.isnan(distance):
-            pair = _dealt(own, others, child, draws) if of_group is None else _groups_dealt(*of_group, i, child, draws)
-            drawn = _apart(*pair)
+            pair = (
+                _redistributed(own, others, child, draws)
+                if of_group is None
+                else _groups_redistributed(*of_group, i, child, draws)
+            )
+            drawn = _total_variation(*pair)
             drawn = drawn[~np.isnan(drawn)]  # NaN: groups that share no class with the others
             expected, p = float(drawn.mean()), float((drawn >= distance - 1e-12).mean())
         rows.append((name, int(own.sum()), distance, expected, distance - expected, p, left_out))
     return pd.DataFrame(rows, columns=["municipality", "profiles", "distance", "expected", "excess", "p", "left_out"])
 
 
-def _dealt(own: np.ndarray, others: np.ndarray, rng: np.random.Generator, draws: int) -> list[np.ndarray]:
+def _redistributed(own: np.ndarray, others: np.ndarray, rng: np.random.Generator, draws: int) -> list[np.ndarray]:
     """Draw pairs of matrices with the row sums of these two from their common shares, each (draws, classes, labels)."""
     total = own + others
     common = total / np.maximum(total.sum(axis=1, keepdims=True), 1)
@@ -205,7 +211,7 @@ def _dealt(own: np.ndarray, others: np.ndarray, rng: np.random.Generator, draws:
 
 def _groups(true, found, place: np.ndarray, group) -> tuple[np.ndarray, np.ndarray]:
     """Return the matrix of each group and its municipality."""
-    matrices, code = crossed(true, found, CATEGORIES, group), places(group, len(place))[0]
+    matrices, code = confusion_counts(true, found, CATEGORIES, group), factorize_places(group, len(place))[0]
     home = np.zeros(len(matrices), np.int64)
     home[code] = place
     if (home[code] != place).any():
@@ -214,14 +220,16 @@ def _groups(true, found, place: np.ndarray, group) -> tuple[np.ndarray, np.ndarr
     return matrices, home
 
 
-def _groups_dealt(matrices: np.ndarray, home: np.ndarray, one: int, rng: np.random.Generator, draws: int) -> list[np.ndarray]:
+def _groups_redistributed(
+    matrices: np.ndarray, home: np.ndarray, one: int, rng: np.random.Generator, draws: int
+) -> list[np.ndarray]:
     """Draw pairs of matrices: as many groups as the municipality has, without replacement, and all the others."""
     many, total = int((home == one).sum()), matrices.sum(axis=0)
     own = np.array([matrices[rng.permutation(len(matrices))[:many]].sum(axis=0) for _ in range(draws)])
     return [own, total - own]
 
 
-def _apart(own: np.ndarray, others: np.ndarray) -> np.ndarray:
+def _total_variation(own: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Return the mean over profiles of ``own`` (…, classes, labels) of ½ Σ_found |share − others' share|, for common classes."""
     n, m = own.sum(axis=-1), others.sum(axis=-1)
     both = (n > 0) & (m > 0)
@@ -252,17 +260,17 @@ def mean_of_draws(each: Sequence[Estimate]) -> Estimate:
 # --------------- Run the Sociometer with many seeds, to separate the variation between seeds from the variation between users
 # The paper's figures show one run. k-means starts at random profiles, and noise is random. Labels of several repetitions are
 # arrays (draws, n) of places in CATEGORIES, all of the same n profiles.
-NONE = Estimate(np.nan, np.nan, np.nan, 0)
+UNDEFINED = Estimate(np.nan, np.nan, np.nan, 0)
 
 
-class Drawn(NamedTuple):
+class Relabelled(NamedTuple):
     """Labels of published profiles under several settings of the Sociometer, each (draws, n)."""
 
-    again: dict[str, np.ndarray]  # re-clustered, as in the paper
-    frozen: dict[str, np.ndarray]  # with the fixed prototypes of the original profiles
+    reclustered: dict[str, np.ndarray]  # re-clustered, as in the paper
+    fixed: dict[str, np.ndarray]  # with the fixed prototypes of the original profiles
 
 
-def stream(seed: int, *of: str) -> np.random.Generator:
+def named_rng(seed: int, *of: str) -> np.random.Generator:
     """Return the random generator of these names: the same on every page, whatever else the page draws."""
     return np.random.default_rng([seed, zlib.crc32("\n".join(of).encode())])
 
@@ -281,7 +289,7 @@ def _fitted(sociometer: Sociometer, of: Distinct | np.ndarray, rng: np.random.Ge
     if not isinstance(of, Distinct):
         return sociometer.fit(of, None, rng)
     fitted = sociometer.fit(of.values, of.sizes, rng)
-    return replace(fitted, own=fitted.own[of.of])
+    return replace(fitted, nearest_in_training=fitted.nearest_in_training[of.inverse])
 
 
 def labels(fits: Sequence[Fitted], values, chosen: Mapping[str, Sociometer]) -> dict[str, np.ndarray]:
@@ -295,7 +303,7 @@ def labels(fits: Sequence[Fitted], values, chosen: Mapping[str, Sociometer]) -> 
 
 def _nearest(fits: Sequence[Fitted], each: Sequence) -> Iterator[np.ndarray]:
     for fit, of in zip(fits, each, strict=True):
-        yield fit.nearest(of.values)[of.of] if isinstance(of, Distinct) else fit.nearest(of)
+        yield fit.nearest(of.values)[of.inverse] if isinstance(of, Distinct) else fit.nearest(of)
 
 
 def _named(
@@ -315,19 +323,21 @@ def _passing(each: Sequence, chosen: Mapping[str, Sociometer]) -> list:
     if all(sociometer.passing != "rule" for sociometer in chosen.values()):
         return [None] * len(each)
     if isinstance(each[0], Distinct):  # the same profiles in each repetition
-        return [passes_by(each[0].values)[each[0].of]] * len(each)
+        return [passes_by(each[0].values)[each[0].inverse]] * len(each)
     return [passes_by(of) for of in each]
 
 
 def relabelled(
     fits: Sequence[Fitted], chosen: Mapping[str, Sociometer], published, rng: np.random.Generator, sociometer=None
-) -> Drawn:
+) -> Relabelled:
     """Label published profiles re-clustered, with one seed per repetition, and with the fixed prototypes ``fits``."""
     own = prototypes(published, rng, len(fits), sociometer)
     each = _each(published, len(fits))
     alone = _passing(each, chosen)
     # a fit already has the nearest prototypes of its own profiles
-    return Drawn(_named(own, (fit.own for fit in own), alone, chosen), _named(fits, _nearest(fits, each), alone, chosen))
+    return Relabelled(
+        _named(own, (fit.nearest_in_training for fit in own), alone, chosen), _named(fits, _nearest(fits, each), alone, chosen)
+    )
 
 
 def noisy(values: np.ndarray, mechanism: NoisyProfiles, rng: np.random.Generator, draws: int) -> np.ndarray:
@@ -350,7 +360,9 @@ def confused(true, found, whose) -> pd.DataFrame:
         of, here = is_so.sum(axis=0), is_so.any(axis=0)
         for j, other in enumerate(CATEGORIES):
             both = is_so & (found == j)
-            estimate = clustered_ratio(both.sum(axis=0)[here], of[here], owner[here], bounds=(0, 1)) if here.any() else NONE
+            estimate = (
+                clustered_ratio(both.sum(axis=0)[here], of[here], owner[here], bounds=(0, 1)) if here.any() else UNDEFINED
+            )
             drawn = _of_draws(both.sum(axis=1), is_so.sum(axis=1))
             rows.append({"true": name, "found": other, **estimate, "least": drawn.low, "largest": drawn.high})
     return pd.DataFrame(rows)
@@ -366,12 +378,12 @@ def f_score(true, found, category: str, whose) -> Estimate:
     is_so, said = true == code, found == code
     here = (is_so | said).any(axis=0)
     if not here.any():
-        return NONE
+        return UNDEFINED
     hits, of = 2 * (is_so & said).sum(axis=0)[here], (is_so.astype(int) + said).sum(axis=0)[here]
     return clustered_ratio(hits, of, owner[here], bounds=(0, 1))
 
 
-def shares(found, category: str, whose) -> Estimate:
+def label_share(found, category: str, whose) -> Estimate:
     """Return the share of profiles with a label over all repetitions, with an interval over the users."""
     return clustered_ratio((np.asarray(found) == CATEGORIES.index(category)).mean(axis=0), 1, whose, bounds=(0, 1))
 
@@ -381,7 +393,7 @@ def _each(values, draws: int) -> Sequence:
     values = np.asarray(values)
     if values.ndim == 3 and len(values) != draws:
         raise ValueError(f"there must be as many sets of profiles as draws, or one for all (got {len(values)} for {draws})")
-    return values if values.ndim == 3 else [distinct(as_profiles(values))] * draws
+    return values if values.ndim == 3 else [distinct(profile_array(values))] * draws
 
 
 def _checked(true, found, whose) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -395,4 +407,4 @@ def _checked(true, found, whose) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _of_draws(hits: np.ndarray, of: np.ndarray) -> Estimate:
-    return spread(hits[of > 0] / of[of > 0]) if (of > 0).any() else NONE
+    return spread(hits[of > 0] / of[of > 0]) if (of > 0).any() else UNDEFINED

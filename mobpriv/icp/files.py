@@ -34,8 +34,8 @@ from mobpriv.datasets.recognition import Reading, pq_names
 from mobpriv.datasets.tables import check_columns, existing, head, whole
 from mobpriv.datasets.times import Unclear, known_zone
 from mobpriv.datasets.wanted import MISSING
-from mobpriv.icp.profiles import Found, Window, as_icps, key_of, towns_of
-from mobpriv.icp.sql import CODE, Job, in_sql, lookups, quoted, reads
+from mobpriv.icp.profiles import Extraction, Window, as_icps, keys_of_masks, towns_of
+from mobpriv.icp.sql import CODE, Job, lookups, partial_table_sql, sql_can_read, sql_quoted
 
 CHUNK = 1 << 24  # records
 MEMORY = 0.5  # GB
@@ -78,7 +78,7 @@ def icps_of_files(
     threads: int | None = None,
     chunk: int = CHUNK,
     folder=None,
-) -> Found:
+) -> Extraction:
     """Compute :func:`mobpriv.icp.profiles.icps` for the call records of ``files``.
 
     ``files`` is one Parquet file or text file (``.csv``, ``.tsv``, ``.txt``, gzipped or not), or several with the same columns.
@@ -94,7 +94,7 @@ def icps_of_files(
     * ``folder``: keeps finished chunks. A second call reuses them if files, window and variant are the same. It can be removed
       when the profiles are computed.
 
-    The result counts omitted records under the first rule of :data:`mobpriv.icp.sql.NAMES` that they break; its ``read`` counts
+    The result counts omitted records under the first rule of :data:`mobpriv.icp.sql.RULE_NAMES` that they break; its ``read`` counts
     all records of the files. Departures from :func:`mobpriv.datasets.read_calls`: a cell needs no coordinates, and the end cell
     is checked only with ``both_cells``. A repeated record changes no profile.
 
@@ -102,9 +102,9 @@ def icps_of_files(
     """
     memory = positive("memory", memory, "GB", least=0.1)
     threads = whole_number("threads", os.cpu_count() if threads is None else threads, 1)
-    job, chunks = prepare(files, window, cells, columns, time, zone, every_slot, both_cells, chunk)
+    job, chunks = make_job(files, window, cells, columns, time, zone, every_slot, both_cells, chunk)
     if len(chunks) == 1 and folder is None:
-        return put_together([aggregate(job, chunks[0], memory, threads)], job, memory, threads)
+        return assemble_profiles([aggregate(job, chunks[0], memory, threads)], job, memory, threads)
     with nullcontext(Path(folder)) if folder is not None else temporary_folder("mobpriv-icps-") as place:
         place.mkdir(parents=True, exist_ok=True)
         parts = [place / f"{_digest(job, one)}.parquet" for one in chunks]
@@ -112,10 +112,10 @@ def icps_of_files(
         for one, part in tqdm(steps, "profiles", len(chunks), unit=" chunks", delay=5, leave=False, disable=None):
             if not _done(part):
                 aggregate(job, one, memory, threads, part)
-        return put_together(parts, job, memory, threads, place)
+        return assemble_profiles(parts, job, memory, threads, place)
 
 
-def prepare(files, window, cells, columns, time, zone, every_slot, both_cells, chunk=CHUNK) -> tuple[Job, list[Chunk]]:
+def make_job(files, window, cells, columns, time, zone, every_slot, both_cells, chunk=CHUNK) -> tuple[Job, list[Chunk]]:
     """Check all arguments before any work; return the job and its chunks."""
     if not isinstance(window, Window):
         raise ValueError(f"window must be a Window (got {window!r})")
@@ -170,15 +170,15 @@ def _chunks_of(path: Path, chunk: int) -> list[Chunk]:
 def aggregate(job: Job, chunk: Chunk, memory: float = MEMORY, threads: int = 1, to: Path | None = None) -> pa.Table | None:
     """The partial table of a chunk; with ``to`` it is written to that file, completely or not at all."""
     spill = nullcontext(to.parent) if to else temporary_folder("mobpriv-icps-")
-    with spill as room, _duckdb(memory, threads, room) as con, _told(chunk.path, room):
+    with spill as room, _duckdb(memory, threads, room) as con, _one_line_errors(chunk.path, room):
         for name, table in zip(("places", "hours", "slots"), (job.places, *lookups(job.window)), strict=True):
             con.register(f"given_{name}", table)
             con.execute(f"create temp table {name} as select * from given_{name}")
         types = _types(con, chunk)
-        query = in_sql(job, _source(chunk), types) if reads(job, types) else _by_blocks(con, job, chunk)
+        query = partial_table_sql(job, _source(chunk), types) if sql_can_read(job, types) else _by_blocks(con, job, chunk)
         if to is None:
             return con.sql(query).to_arrow_reader(_BATCH).read_all()
-        con.execute(f"copy ({query}) to {quoted(to.with_suffix('.part'))} (format parquet, compression lz4)")
+        con.execute(f"copy ({query}) to {sql_quoted(to.with_suffix('.part'))} (format parquet, compression lz4)")
         to.with_suffix(".part").replace(to)
     return None
 
@@ -200,26 +200,32 @@ def _by_blocks(con, job: Job, chunk: Chunk) -> str:
         for rule, broken in failed.items():
             fault[broken & (fault == 0)] = CODE[rule]
         con.register("calls", block.append_column("fault", pa.array(fault)))
-        con.execute(f"insert into part by name {in_sql(plain, 'calls', _READ, faults=True)}")
+        con.execute(f"insert into part by name {partial_table_sql(plain, 'calls', _READ, faults=True)}")
         con.unregister("calls")
         for left in lines:
             con.execute("insert into part values (null, ?, 0, 0, ?)", [CODE[left.rule], left.lines])
     return _JOINED.format(who="user", source="part")
 
 
-def merged(parts: Sequence, memory: float = MEMORY, threads: int = 1) -> pa.Table:
+def merge_tables(parts: Sequence, memory: float = MEMORY, threads: int = 1) -> pa.Table:
     """Merge partial tables (files or tables) into one with a row per (user, place)."""
-    with temporary_folder("mobpriv-icps-") as room, _duckdb(memory, threads, room) as con, _told("the partial profiles", room):
+    with (
+        temporary_folder("mobpriv-icps-") as room,
+        _duckdb(memory, threads, room) as con,
+        _one_line_errors("the partial profiles", room),
+    ):
         return con.sql(_JOINED.format(who="user", source=_tables(con, parts))).to_arrow_reader(_BATCH).read_all()
 
 
-def put_together(parts: Sequence, job: Job, memory: float = MEMORY, threads: int = 1, room: Path | None = None) -> Found:
+def assemble_profiles(
+    parts: Sequence, job: Job, memory: float = MEMORY, threads: int = 1, room: Path | None = None
+) -> Extraction:
     """Profiles and omitted records from partial tables (files or tables).
 
     DuckDB sorts and counts all rows within its ``memory``. Outside it only names, numbers and keys are held.
     """
     spill = nullcontext(room) if room else temporary_folder("mobpriv-icps-")
-    with spill as room, _duckdb(memory, threads, room) as con, _told("the partial profiles", room):
+    with spill as room, _duckdb(memory, threads, room) as con, _one_line_errors("the partial profiles", room):
         source = _tables(con, parts)
         names = con.sql(f"select distinct user from {source} where user is not null order by user")
         names = names.to_arrow_reader(_BATCH).read_all()["user"]
@@ -233,9 +239,9 @@ def put_together(parts: Sequence, job: Job, memory: float = MEMORY, threads: int
         for batch in con.sql(rows).to_arrow_reader(_BATCH):
             own = slice(first, first := first + len(batch))
             who[own], town[own], *masks = (batch[name].to_numpy() for name in batch.schema.names)
-            key[own] = key_of(*masks, job.window.weeks)
+            key[own] = keys_of_masks(*masks, job.window.weeks)
     users, towns = pd.Index(names.to_pandas(), dtype="str", name="user"), pd.Index(job.towns, dtype="str", name="municipality")
-    return Found(as_icps(who, town, key, users, towns), _left_out(left_out), int(kept))
+    return Extraction(as_icps(who, town, key, users, towns), _left_out(left_out), int(kept))
 
 
 def _tables(con, parts: Sequence) -> str:
@@ -274,7 +280,7 @@ def _duckdb(memory: float, threads: int, room: Path):
 
 
 @contextmanager
-def _told(what: str, room: Path):
+def _one_line_errors(what: str, room: Path):
     """Turn errors of DuckDB and of the disk into errors of one line."""
     try:
         yield
@@ -304,7 +310,7 @@ def _source(chunk: Chunk) -> str:
 
 def _path(path) -> str:
     """The SQL text of a path; wildcards in its name are escaped."""
-    return quoted(re.sub(r"([*?\[])", r"[\1]", str(path)))
+    return sql_quoted(re.sub(r"([*?\[])", r"[\1]", str(path)))
 
 
 def _digest(job: Job, chunk: Chunk) -> str:

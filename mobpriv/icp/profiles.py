@@ -32,10 +32,10 @@ from mobpriv.calls.table import Calls, Cells
 from mobpriv.traces.table import milliseconds
 
 Icps = pd.DataFrame
-COLUMNS = ("user", "municipality", "key")
+ICP_COLUMNS = ("user", "municipality", "key")
 
 WEEKS = 4
-SLOTS = (0, 8, 19)  # hours at which the slots begin: [00:00, 08:00), [08:00, 19:00), [19:00, 24:00)
+SLOT_STARTS = (0, 8, 19)  # hours at which the slots begin: [00:00, 08:00), [08:00, 19:00), [19:00, 24:00)
 WEEKDAY_DAYS, WEEKEND_DAYS = 5, 2
 WEEKDAY_SLOTS = np.arange(24).reshape(4, 2, 3)[:, 0].ravel()  # the cells of weekdays
 DAYS = np.tile(np.repeat([WEEKDAY_DAYS, WEEKEND_DAYS], 3), WEEKS)  # days of each cell
@@ -64,7 +64,7 @@ END_RULES = (  # rules that omit the end of a call, not its beginning
 )
 
 
-class Found(NamedTuple):
+class Extraction(NamedTuple):
     """Profiles and the count of omitted records.
 
     Every record is kept or counts under one rule of :data:`RULES` or of a reader; ends of calls count under :data:`END_RULES`.
@@ -98,7 +98,7 @@ class Window:
     first: date
     zone: str
     weeks: int = WEEKS
-    slots: tuple[int, int, int] = SLOTS
+    slots: tuple[int, int, int] = SLOT_STARTS
 
     def __post_init__(self):
         weeks = whole("weeks", self.weeks, 1, WEEKS, f"must be a whole number from 1 to {WEEKS}")
@@ -192,7 +192,7 @@ class Window:
         return weekdays, weekend
 
 
-def icps(calls: Calls, cells: Cells, window: Window, *, every_slot: bool = False, both_cells: bool = False) -> Found:
+def icps(calls: Calls, cells: Cells, window: Window, *, every_slot: bool = False, both_cells: bool = False) -> Extraction:
     """Compute the profiles of §3.1: one per user and municipality where a call of hers began in the window.
 
     ``calls`` comes from :func:`mobpriv.calls.table.as_calls`, with a named user for each call; ``cells`` lists their municipalities.
@@ -238,8 +238,8 @@ def icps(calls: Calls, cells: Cells, window: Window, *, every_slot: bool = False
     masks = _masks([(user[of], town[of], low[of], high[of]) for of, town, low, high in events], len(names), window)
     left_out = [(rule, int(broken.sum()), len(np.unique(user[broken]))) for rule, broken in told if broken.any()]
     *pair, weekdays, weekend = masks
-    profiles = as_icps(*pair, key_of(weekdays, weekend, window.weeks), names, towns)
-    return Found(profiles, pd.DataFrame(left_out, columns=["rule", "records", "users"]), int(counted.sum()))
+    profiles = as_icps(*pair, keys_of_masks(weekdays, weekend, window.weeks), names, towns)
+    return Extraction(profiles, pd.DataFrame(left_out, columns=["rule", "records", "users"]), int(counted.sum()))
 
 
 def as_icps(user, town, key, names: pd.Index, towns: pd.Index) -> Icps:
@@ -320,21 +320,21 @@ def _masks(events, users: int, window: Window) -> tuple[np.ndarray, ...]:
     return user, town, *joined
 
 
-def key_of(weekdays: np.ndarray, weekend: np.ndarray, weeks: int = WEEKS) -> np.ndarray:
+def keys_of_masks(weekdays: np.ndarray, weekend: np.ndarray, weeks: int = WEEKS) -> np.ndarray:
     """The keys of masks of days (:meth:`Window.bits`): the number of bits set in each cell."""
     weekdays, weekend = np.asarray(weekdays, np.int64), np.asarray(weekend, np.int64)
     if weekdays.ndim != 1 or weekdays.shape != weekend.shape:
         raise ValueError(
             f"masks of days must be two rows of whole numbers of equal length (got {weekdays.shape} and {weekend.shape})"
         )
-    return _key_of(weekdays, weekend, _SHIFTS[: 6 * weeks])
+    return _keys_of_masks(weekdays, weekend, _SHIFTS[: 6 * weeks])
 
 
 _SET_BITS = np.array([days.bit_count() for days in range(32)])
 
 
 @numba.njit(cache=True)
-def _key_of(weekdays, weekend, shifts):
+def _keys_of_masks(weekdays, weekend, shifts):
     keys = np.zeros(len(weekdays), np.int64)
     for i in range(len(keys)):
         for cell in range(len(shifts)):
@@ -344,7 +344,7 @@ def _key_of(weekdays, weekend, shifts):
     return keys
 
 
-def counts(keys, weeks: int = WEEKS) -> np.ndarray:
+def day_counts(keys, weeks: int = WEEKS) -> np.ndarray:
     """The days with a call in each cell, uint8 (n, 6 · weeks), for keys (n,).
 
     Raises ValueError for an invalid key: negative, of more weeks, or with more days in a cell than it has.
@@ -368,12 +368,12 @@ def counts(keys, weeks: int = WEEKS) -> np.ndarray:
 
 def values(keys, weeks: int = WEEKS) -> np.ndarray:
     """The profiles of keys (n,) as in the paper: shares of days in [0, 1], float64 (n, 6 · weeks)."""
-    found = counts(keys, weeks)
+    found = day_counts(keys, weeks)
     return found / DAYS[: found.shape[1]]
 
 
 def keys(counts, weeks: int = WEEKS) -> np.ndarray:
-    """The keys, int64 (n,), for days with a call, whole numbers (n, 6 · weeks): the inverse of :func:`counts`."""
+    """The keys, int64 (n,), for days with a call, whole numbers (n, 6 · weeks): the inverse of :func:`day_counts`."""
     weeks = whole("weeks", weeks, 1, WEEKS, f"must be a whole number from 1 to {WEEKS}")
     counts = np.asarray(counts)
     cells = 6 * weeks
@@ -393,23 +393,23 @@ def keys(counts, weeks: int = WEEKS) -> np.ndarray:
     return found
 
 
-def only(cells) -> int:
-    """Mask of the key bits of these cells: profiles agree in them if and only if ``keys & only(cells)`` agree."""
+def key_mask(cells) -> int:
+    """Mask of the key bits of these cells: profiles agree in them if and only if ``keys & key_mask(cells)`` agree."""
     return int(np.bitwise_or.reduce(_BITS[cells] << _SHIFTS[cells], initial=0))
 
 
-def known(weeks: int) -> np.ndarray:
+def known_cells(weeks: int) -> np.ndarray:
     """h: the cells known to an adversary who knows the first ``weeks`` weeks, 1 to 4 (§6, §7)."""
     return np.arange(6 * whole("weeks", weeks, 1, WEEKS, f"must be a whole number from 1 to {WEEKS}"))
 
 
-def cells_of(h, cells: int = 6 * WEEKS) -> np.ndarray:
+def cell_numbers(h, cells: int = 6 * WEEKS) -> np.ndarray:
     """h as rising numbers of cells, of ``cells`` in all: all (None), the first weeks (a whole number), or a list of cells."""
     if h is None:
         return np.arange(cells)
     rule = f"must be the first 1 to {WEEKS} weeks, or a list of cells from 0 to {cells - 1}, each once"
     if np.ndim(h) == 0:
-        h = known(whole("h", h, 1, WEEKS, rule))
+        h = known_cells(whole("h", h, 1, WEEKS, rule))
     chosen = sorted(whole("h", cell, 0, cells - 1, rule) for cell in h)
     if not 0 < len(set(chosen)) == len(chosen):
         raise ValueError(f"h {rule} (got {chosen})")

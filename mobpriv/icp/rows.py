@@ -13,7 +13,7 @@ class Distinct(NamedTuple):
 
     values: np.ndarray  # (d, cells)
     sizes: np.ndarray  # (d,): multiplicity of each
-    of: np.ndarray  # (n,): the row of each original profile
+    inverse: np.ndarray  # (n,): the row of each original profile
 
 
 def distinct(values: np.ndarray, sizes=None) -> Distinct:
@@ -37,7 +37,7 @@ def distinct(values: np.ndarray, sizes=None) -> Distinct:
     return Distinct(np.ascontiguousarray(values[first]), np.bincount(of, weight).astype(np.int64), of)
 
 
-def places(where, many: int) -> tuple[np.ndarray, np.ndarray]:
+def factorize_places(where, many: int) -> tuple[np.ndarray, np.ndarray]:
     """The index of each profile's municipality among the sorted names; and these names."""
     place, names = pd.factorize(pd.Series(where), sort=True)
     if len(place) != many or (place < 0).any():
@@ -47,7 +47,7 @@ def places(where, many: int) -> tuple[np.ndarray, np.ndarray]:
     return place.astype(np.int64), np.asarray(names)
 
 
-def parts(where, many: int) -> list[np.ndarray]:
+def rows_by_group(where, many: int) -> list[np.ndarray]:
     """The rows of each municipality, or of other groups, in the order of their names; ``where``: that of each of the rows."""
-    place = places(where, many)[0]
+    place = factorize_places(where, many)[0]
     return np.split(np.argsort(place, kind="stable"), np.cumsum(np.bincount(place)))[:-1]

@@ -16,12 +16,12 @@ import numpy as np
 import pandas as pd
 
 from mobpriv.base.estimates import Estimate, clustered_rate, quantile, rate
-from mobpriv.icp.rows import places
+from mobpriv.icp.rows import factorize_places
 
 MEASURES = ("precision", "recall", "f_score")
 
 
-def crossed(true, found, categories: Sequence[str], where=None, sizes=None) -> np.ndarray:
+def confusion_counts(true, found, categories: Sequence[str], where=None, sizes=None) -> np.ndarray:
     """Number of profiles of each true class (rows) with each label (columns), shape (c, c).
 
     With ``where`` the shape is (places, c, c), places sorted. ``sizes`` (n,): the number of profiles that each row represents.
@@ -30,11 +30,11 @@ def crossed(true, found, categories: Sequence[str], where=None, sizes=None) -> n
     c = len(categories)
     if where is None:
         return _bincount(t * c + f, sizes, c * c).reshape(c, c)
-    place, names = places(where, len(t))
+    place, names = factorize_places(where, len(t))
     return _bincount((place * c + t) * c + f, sizes, len(names) * c * c).reshape(-1, c, c)
 
 
-def confusion(true, found, categories: Sequence[str], whose=None, level: float = 0.95) -> pd.DataFrame:
+def confusion_estimates(true, found, categories: Sequence[str], whose=None, level: float = 0.95) -> pd.DataFrame:
     """The confusion matrix of Figures 6 and 7 with a row per cell: true, found, count, and the share of the true class.
 
     The columns ``value, low, high, n`` are an :class:`mobpriv.base.estimates.Estimate`; n is the size of the true class, whose
@@ -51,14 +51,14 @@ def confusion(true, found, categories: Sequence[str], whose=None, level: float =
     return pd.DataFrame(rows)
 
 
-def shares(true, found, categories: Sequence[str], sizes=None) -> pd.DataFrame:
+def confusion_shares(true, found, categories: Sequence[str], sizes=None) -> pd.DataFrame:
     """The confusion matrix as a table of shares, true × found; NaN in the row of a class without profiles."""
-    counts = crossed(true, found, categories, sizes=sizes)
+    counts = confusion_counts(true, found, categories, sizes=sizes)
     index, columns = pd.Index(categories, name="true"), pd.Index(categories, name="found")
     return pd.DataFrame(_divided(counts, counts.sum(axis=1, keepdims=True)), index, columns)
 
 
-def scores(true, found, categories: Sequence[str], whose=None, level: float = 0.95) -> pd.DataFrame:
+def class_scores(true, found, categories: Sequence[str], whose=None, level: float = 0.95) -> pd.DataFrame:
     """Precision, recall and F-score of each class as estimates, a row per class and measure::
 
         precision = hits / found      recall = hits / true      f_score = 2 · P · R / (P + R) = 2 · hits / (true + found)
@@ -103,9 +103,9 @@ def kappa(counts) -> float:
 def scores_by_place(true, found, categories: Sequence[str], where) -> pd.DataFrame:
     """The scores of each municipality (Figure 8), a row per municipality and class, with the numbers true, found and hits.
 
-    0/0 as in :func:`scores`.
+    0/0 as in :func:`class_scores`.
     """
-    counts = crossed(true, found, categories, where)
+    counts = confusion_counts(true, found, categories, where)
     is_so, said, hits = counts.sum(axis=2), counts.sum(axis=1), np.diagonal(counts, axis1=1, axis2=2)
     columns = {
         "true": is_so,
@@ -137,7 +137,7 @@ def quantification(
     one further row, as §7.2 joins visitors and passing by.
     """
     t, f = _codes(true, found, categories)
-    place, names = (np.zeros(len(t), np.int64), [None]) if where is None else places(where, len(t))
+    place, names = (np.zeros(len(t), np.int64), [None]) if where is None else factorize_places(where, len(t))
     c = len(categories)
     true_n, found_n = (_bincount(place * c + x, None, len(names) * c).reshape(-1, c) for x in (t, f))
     together = dict(joined or {})
@@ -156,7 +156,7 @@ def quantification(
 
 def _by_place(columns: Mapping[str, np.ndarray], where, categories) -> pd.DataFrame:
     """Arrays (places, classes) as columns of a table; without ``where`` there is one unnamed place."""
-    names = [None] if where is None else places(where, len(where))[1]
+    names = [None] if where is None else factorize_places(where, len(where))[1]
     table = {name: values.ravel() for name, values in columns.items()}
     table = {"category": pd.Categorical(np.tile(list(categories), len(names)), list(categories)), **table}
     return pd.DataFrame(table if where is None else {"municipality": np.repeat(names, len(categories)), **table})

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 import mobpriv.attacks.icp
 from mobpriv.attacks.icp import Linking, Nearest, linking, nearest
-from mobpriv.attacks.icp.linking import candidates, groups, risk, several
+from mobpriv.attacks.icp.linking import anonymity_across_municipalities, anonymity_sets, candidates, risk
 from mobpriv.attacks.icp.nearest import guesses
 from mobpriv.attacks.policies import min_k, reidentified
-from mobpriv.icp.profiles import keys, known, values
+from mobpriv.icp.profiles import keys, known_cells, values
 from mobpriv.mechanisms.icp import Primule
 
 FEW = st.tuples(*[st.integers(0, 1)] * 3, *[st.just(0)] * 18, *[st.integers(0, 1)] * 3)  # 64 profiles: many are equal
@@ -41,10 +41,10 @@ def test_c_and_the_risk_equal_the_definition(days, h):
     own = [naive.matched(row, shares, h_of(h)) for row in shares]
     assert candidates(keys(days), h=h).tolist() == candidates(shares, h=h).tolist() == [len(c) for c in own]
     assert risk(keys(days), h).tolist() == risk(shares, h).tolist() == [1 / len(c) for c in own]
-    group = groups(shares, h)
+    group = anonymity_sets(shares, h)
     assert [np.flatnonzero(group == g).tolist() for g in group] == own
     assert list(dict.fromkeys(group)) == list(range(group.max() + 1))
-    assert np.array_equal(group, groups(keys(days), h))
+    assert np.array_equal(group, anonymity_sets(keys(days), h))
 
 
 @FEW_DRAWS
@@ -126,7 +126,7 @@ class TestContract:
 
     @pytest.mark.parametrize(("kind", "instead"), [(Linking, "candidates"), (Nearest, "guesses")])
     def test_a_ranking_that_no_memory_holds(self, kind, instead, monkeypatch):
-        monkeypatch.setattr(linking, "PAIRS", 3)
+        monkeypatch.setattr(linking, "MAX_ENTRIES", 3)
         with pytest.raises(ValueError, match=rf"a ranking of 2 × 2 profiles .*use {instead}\(\), which holds none"):
             kind().fit(table(np.zeros((2, 24)))).rank(table(np.zeros((2, 24))))
 
@@ -148,7 +148,7 @@ class TestContract:
         assert "\n" not in str(refused.value)
 
     def test_equal_ways_to_say_h(self):
-        assert Linking(2.0) == Linking(2) == Linking(known(2)) != Linking()
+        assert Linking(2.0) == Linking(2) == Linking(known_cells(2)) != Linking()
         assert Linking(np.array([3, 1])) == Linking([3, 1]) == Linking((1, 3))
 
 
@@ -171,9 +171,9 @@ class TestContract:
         (lambda: risk(np.zeros(2, int), within=["a", None]), "got 1 of 2"),
         (lambda: candidates(np.zeros(2, int), np.zeros((2, 24))), "both be keys, or both be values"),
         (lambda: candidates(np.zeros((2, 24)), np.zeros((2, 6))), "the same cells .got 24 and 6"),
-        (lambda: several(CROWDED, 0), "most must be a whole number, at least 1"),
-        (lambda: several(CROWDED, 1, values=np.zeros((1, 24))), "a row for each of the 4 profiles"),
-        (lambda: several(CROWDED.assign(user=None), 1), "a user and a municipality .4 have not"),
+        (lambda: anonymity_across_municipalities(CROWDED, 0), "most must be a whole number, at least 1"),
+        (lambda: anonymity_across_municipalities(CROWDED, 1, values=np.zeros((1, 24))), "a row for each of the 4 profiles"),
+        (lambda: anonymity_across_municipalities(CROWDED.assign(user=None), 1), "a user and a municipality .4 have not"),
     ],
 )
 def test_what_no_attack_can_do_is_refused(call, words):
@@ -197,12 +197,12 @@ CROWDED = crowd_of([("a", "P", days_of(c1=2)), ("a", "L", days_of(c1=1)), ("b", 
 
 def test_several_municipalities_of_one_person():
     """a is known by Pisa, as b is; by Pisa and Lucca she is alone. b and c have one each: more cannot be known."""
-    assert several(CROWDED, 1).to_dict() == {"a": 2, "b": 2, "c": 2}
-    assert several(CROWDED, 2).to_dict() == {"a": 1, "b": 2, "c": 2}
-    assert several(CROWDED, 9).to_dict() == {"a": 1, "b": 2, "c": 2}
+    assert anonymity_across_municipalities(CROWDED, 1).to_dict() == {"a": 2, "b": 2, "c": 2}
+    assert anonymity_across_municipalities(CROWDED, 2).to_dict() == {"a": 1, "b": 2, "c": 2}
+    assert anonymity_across_municipalities(CROWDED, 9).to_dict() == {"a": 1, "b": 2, "c": 2}
     # published all alike, only the places tell
-    assert several(CROWDED, 2, values=np.zeros((4, 24))).to_dict() == {"a": 1, "b": 2, "c": 2}
-    assert several(CROWDED.iloc[:0], 1).tolist() == []
+    assert anonymity_across_municipalities(CROWDED, 2, values=np.zeros((4, 24))).to_dict() == {"a": 1, "b": 2, "c": 2}
+    assert anonymity_across_municipalities(CROWDED.iloc[:0], 1).tolist() == []
 
 
 rows_of = st.dictionaries(st.tuples(st.sampled_from("abcde"), st.sampled_from("PLM")), FEW, min_size=1).map(
@@ -213,13 +213,13 @@ rows_of = st.dictionaries(st.tuples(st.sampled_from("abcde"), st.sampled_from("P
 @settings(deadline=None, max_examples=30)
 @given(rows_of, st.integers(1, 3), CELLS)
 def test_the_k_that_remains_equals_the_definition(rows, most, h):
-    found = several(crowd_of(rows), most, h)
+    found = anonymity_across_municipalities(crowd_of(rows), most, h)
     assert found.to_dict() == {u: naive.k_of_several(rows, u, most, h_of(h)) for u in sorted({r[0] for r in rows})}
-    assert np.array_equal(found, several(crowd_of(rows).sample(frac=1, random_state=1), most, h))
+    assert np.array_equal(found, anonymity_across_municipalities(crowd_of(rows).sample(frac=1, random_state=1), most, h))
     table = crowd_of(rows)
-    assert np.array_equal(found, several(table, most, h, values(table["key"].to_numpy())))
+    assert np.array_equal(found, anonymity_across_municipalities(table, most, h, values(table["key"].to_numpy())))
     if most > 1:
-        assert (several(crowd_of(rows), most - 1, h) >= found).all()
+        assert (anonymity_across_municipalities(crowd_of(rows), most - 1, h) >= found).all()
 
 
 class TestReference:
@@ -276,7 +276,7 @@ def test_guesses_equal_the_definition(known, random, h):
     for i, pb in enumerate(said):
         here = np.flatnonzero(town == town[i])
         near = here[naive.nearest(pb, [fractions[k] for k in here], every)]
-        assert (found.many[i], found.own[i]) == (len(near), i in near)
+        assert (found.ties[i], found.includes_target[i]) == (len(near), i in near)
         assert found.chance[i] == (1 / len(near) if i in near else 0)
         exact = float(sum((pb[j] - fractions[near[0]][j]) ** 2 for j in every if pb[j] >= 0)) ** 0.5
         assert found.distance[i] == pytest.approx(exact, abs=1e-9)
@@ -286,7 +286,7 @@ def test_guesses_equal_the_definition(known, random, h):
     ranking = Nearest(None if h is None else tuple(h)).fit(table(said.astype(float))).rank(table(published / 10)).to_numpy()
     alone = guesses(said.astype(float), published / 10, h)
     assert np.allclose(ranking.min(axis=0), alone.distance)
-    assert (np.isclose(ranking, ranking.min(axis=0), atol=1e-7).sum(axis=0) >= alone.many).all()
+    assert (np.isclose(ranking, ranking.min(axis=0), atol=1e-7).sum(axis=0) >= alone.ties).all()
 
 
 @settings(deadline=None, max_examples=30)

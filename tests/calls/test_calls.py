@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobpriv.calls.table import COLUMNS, OPTIONAL, InvalidCalls, as_calls, as_cells, problems, without
+from mobpriv.calls.table import CALL_COLUMNS, OPTIONAL, InvalidCalls, as_calls, as_cells, problems, without
 from mobpriv.traces.table import by_user, milliseconds, rows, within
 
 CELLS = as_cells(
@@ -28,7 +28,7 @@ def test_columns_types_and_order():
     before = table.copy()
     found = as_calls(table, CELLS)
     pd.testing.assert_frame_equal(table, before)
-    assert list(found) == [*COLUMNS, *OPTIONAL, "kind"]
+    assert list(found) == [*CALL_COLUMNS, *OPTIONAL, "kind"]
     assert found["user"].cat.categories.tolist() == ["10", "9"]  # text, sorted as text
     assert str(found["t"].dtype) == "datetime64[ms, UTC]"
     # where nobody says, the end cell is that of the beginning

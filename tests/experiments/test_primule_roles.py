@@ -11,7 +11,7 @@ from mobpriv.experiments import primule_sociometer as ps
 from mobpriv.icp.archetypes import CATEGORIES, archetypes
 from mobpriv.icp.sociometer import PROGRAM, Sociometer, labelled
 from mobpriv.mechanisms.icp import NoisyProfiles, Primule
-from mobpriv.metrics.classification import shares
+from mobpriv.metrics.classification import confusion_shares
 from mobpriv.metrics.information_loss import similarity
 
 EXACT = Sociometer(prototypes=10_000)  # more than there are profiles: nothing is left to chance
@@ -37,7 +37,7 @@ class TestControl:
         one, two = (HASTY.fit(PEOPLE, None, child).codes(PEOPLE) for child in np.random.default_rng(2).spawn(2))
         assert found.agreement.value == (one == two).mean() < 1
         assert (found.agreement.low, found.agreement.n) == (found.agreement.value, 2)
-        both = [shares(a, b, CATEGORIES).to_numpy().ravel() for a, b in ((one, two), (two, one))]
+        both = [confusion_shares(a, b, CATEGORIES).to_numpy().ravel() for a, b in ((one, two), (two, one))]
         known = ~np.isnan(both).any(axis=0)
         np.testing.assert_allclose(found.confusion["value"][known], np.mean(both, axis=0)[known])
         np.testing.assert_allclose(found.confusion["low"][known], np.min(both, axis=0)[known])
@@ -204,10 +204,10 @@ def test_published_profiles_have_the_labels_that_each_draw_would_give_alone(nois
         of = said[i] if noise else said
         alone = np.random.default_rng(3).spawn(3)[i]
         again, frozen = HASTY_PROGRAM.fit(of, None, child), HASTY_PROGRAM.fit(many, None, alone)
-        np.testing.assert_array_equal(drawn.again["program"][i], again.codes(of))
-        np.testing.assert_array_equal(drawn.frozen["program"][i], frozen.codes(of))
-        np.testing.assert_array_equal(again.own, again.nearest(of))
-        np.testing.assert_array_equal(fits[i].own, frozen.own)
+        np.testing.assert_array_equal(drawn.reclustered["program"][i], again.codes(of))
+        np.testing.assert_array_equal(drawn.fixed["program"][i], frozen.codes(of))
+        np.testing.assert_array_equal(again.nearest_in_training, again.nearest(of))
+        np.testing.assert_array_equal(fits[i].nearest_in_training, frozen.nearest_in_training)
 
 
 def test_the_first_draws_of_many_are_those_of_few():
@@ -221,8 +221,8 @@ def test_published_as_they_are_frozen_prototypes_change_no_label():
     fits = ps.prototypes(CROWD, np.random.default_rng(3), 2, HASTY)
     drawn = ps.relabelled(fits, SETTINGS, np.array([CROWD, CROWD]), np.random.default_rng(4), HASTY)
     original = ps.labels(fits, CROWD, SETTINGS)
-    np.testing.assert_array_equal(drawn.frozen["program"], original["program"])
-    assert (drawn.again["words"] != original["words"]).any()  # another seed
+    np.testing.assert_array_equal(drawn.fixed["program"], original["program"])
+    assert (drawn.reclustered["words"] != original["words"]).any()  # another seed
 
 
 def test_the_program_is_one_of_the_settings():
@@ -253,7 +253,7 @@ def test_confusion_and_scores_are_those_of_the_definition():
         said = sum(f == i for _, f in pairs)
         score = ps.f_score(true, found, one, whose)
         assert score.value == pytest.approx(2 * sum(t == f == i for t, f in pairs) / (of + said))
-        assert ps.shares(found, one, whose).value == pytest.approx(said / len(pairs))
+        assert ps.label_share(found, one, whose).value == pytest.approx(said / len(pairs))
     nobody = np.zeros((2, 5), int)
     assert ps.f_score(nobody, nobody, "visitor", list("abcde")).n == 0
 
@@ -276,10 +276,10 @@ def test_refusals():
 
 
 def test_what_has_the_same_name_has_the_same_draws_on_every_page():
-    first, again = ps.stream(1, "noise", "ε = 1"), ps.stream(1, "noise", "ε = 1")
+    first, again = ps.named_rng(1, "noise", "ε = 1"), ps.named_rng(1, "noise", "ε = 1")
     drawn = first.random(5)
     np.testing.assert_array_equal(again.random(5), drawn)
-    for other in (ps.stream(2, "noise", "ε = 1"), ps.stream(1, "again", "ε = 1"), ps.stream(1, "noise", "ε = 10")):
+    for other in (ps.named_rng(2, "noise", "ε = 1"), ps.named_rng(1, "again", "ε = 1"), ps.named_rng(1, "noise", "ε = 10")):
         assert (other.random(5) != drawn).all()
 
 

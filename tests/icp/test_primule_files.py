@@ -17,7 +17,7 @@ from mobpriv.datasets.region import write_region
 from mobpriv.datasets.times import DOUBTFUL, ZONELESS
 from mobpriv.icp import files as icp_files
 from mobpriv.icp.cluster import icps_on_cluster
-from mobpriv.icp.files import icps_of_files, merged, prepare, put_together
+from mobpriv.icp.files import assemble_profiles, icps_of_files, make_job, merge_tables
 from mobpriv.icp.profiles import Window, icps
 
 NOVEMBER = Window("2016-10-29", ROME)  # a Saturday; clocks are put back on its second day
@@ -379,8 +379,8 @@ except OSError as error:
 
 def test_nothing_to_put_together(tmp_path):
     CALLS.to_parquet(tmp_path / "calls.parquet")
-    job, _ = prepare(tmp_path / "calls.parquet", NOVEMBER, CELLS, None, "", "", False, False)
-    for call in (lambda: merged([]), lambda: put_together([], job)):
+    job, _ = make_job(tmp_path / "calls.parquet", NOVEMBER, CELLS, None, "", "", False, False)
+    for call in (lambda: merge_tables([]), lambda: assemble_profiles([], job)):
         with pytest.raises(ValueError, match=r"one partial table of profiles or more to put together \(got none\)"):
             call()
 
@@ -401,7 +401,7 @@ def test_a_full_disk(tmp_path):
 
 def test_too_little_memory_is_told(tmp_path):
     path = written(ways(CALLS)["seconds"][0], tmp_path / "calls.parquet")
-    job, chunks = icp_files.prepare(path, NOVEMBER, CELLS, None, "", "", False, False)
+    job, chunks = icp_files.make_job(path, NOVEMBER, CELLS, None, "", "", False, False)
     with pytest.raises(MemoryError, match=r"calls.parquet: DuckDB needs more memory than it may take: raise memory") as told:
         icp_files.aggregate(job, chunks[0], memory=0.003)
     assert "\n" not in str(told.value)

@@ -11,7 +11,18 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mobpriv.icp import profiles as module
-from mobpriv.icp.profiles import DAYS, WEEKDAY_SLOTS, Window, counts, icps, key_of, keys, known, only, values
+from mobpriv.icp.profiles import (
+    DAYS,
+    WEEKDAY_SLOTS,
+    Window,
+    day_counts,
+    icps,
+    key_mask,
+    keys,
+    keys_of_masks,
+    known_cells,
+    values,
+)
 from mobpriv.traces.table import milliseconds
 
 NOVEMBER = Window("2016-10-31", ROME)
@@ -40,7 +51,7 @@ def test_the_example_of_the_paper():
 def test_the_order_of_cells_and_keys():
     assert DAYS.tolist() == [5, 5, 5, 2, 2, 2] * 4
     assert WEEKDAY_SLOTS.tolist() == [0, 1, 2, 6, 7, 8, 12, 13, 14, 18, 19, 20]
-    assert known(2).tolist() == list(range(12))
+    assert known_cells(2).tolist() == list(range(12))
     # week 1, weekend, evening: cell 11; 15 bits of week 0, 9 of weekdays, 4 of the weekend before
     one = np.zeros((1, 24), int)
     one[0, 11] = 2
@@ -48,7 +59,7 @@ def test_the_order_of_cells_and_keys():
     assert values(keys(one))[0, 11] == 1
     assert keys(np.array([DAYS])).tolist() == [naive.key(DAYS)]
     assert naive.key(DAYS).bit_length() == 60
-    assert keys(np.array([DAYS]))[0] & only([0, 4]) == 5 | 2 << 11
+    assert keys(np.array([DAYS]))[0] & key_mask([0, 4]) == 5 | 2 << 11
 
 
 @settings(deadline=None)
@@ -64,7 +75,7 @@ def test_keys_are_profiles(drawn):
     days = np.array(rows)
     found = keys(days, weeks)
     assert found.tolist() == [naive.key(row) for row in rows]
-    assert np.array_equal(counts(found, weeks), days)
+    assert np.array_equal(day_counts(found, weeks), days)
     assert np.array_equal(values(found, weeks), days / DAYS[: 6 * weeks])
 
 
@@ -192,7 +203,7 @@ def test_what_is_left_out_is_told():
     nobody = icps(calls.iloc[:0], CELLS, NOVEMBER)
     assert (len(nobody.profiles), len(nobody.left_out)) == (0, 0)
     assert nobody.profiles.dtypes["key"] == np.int64
-    assert counts(nobody.profiles["key"]).shape == (0, 24)
+    assert day_counts(nobody.profiles["key"]).shape == (0, 24)
 
 
 @settings(deadline=None, max_examples=15)
@@ -277,18 +288,18 @@ def test_what_gives_no_profiles_is_refused(calls, cells, more, words):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: counts([-1]), r"a key must be that of a profile of 4 weeks .got -1 in row 0"),
-        (lambda: counts([0, 1 << 60]), "in row 1"),
-        (lambda: counts([6]), "got 6 in row 0"),  # 6 of 5 days
-        (lambda: counts([1 << 15], 1), "of 1 weeks"),
-        (lambda: counts([0.5]), "keys must be whole numbers"),
-        (lambda: counts([[1]]), "one per profile"),
+        (lambda: day_counts([-1]), r"a key must be that of a profile of 4 weeks .got -1 in row 0"),
+        (lambda: day_counts([0, 1 << 60]), "in row 1"),
+        (lambda: day_counts([6]), "got 6 in row 0"),  # 6 of 5 days
+        (lambda: day_counts([1 << 15], 1), "of 1 weeks"),
+        (lambda: day_counts([0.5]), "keys must be whole numbers"),
+        (lambda: day_counts([[1]]), "one per profile"),
         (lambda: values([1], 5), "weeks must be a whole number from 1 to 4"),
         (lambda: keys(np.full((1, 24), 3)), r"from 0 to its 2 days .got 3 in row 0, cell 3"),
         (lambda: keys(np.full((1, 24), -1)), "got -1"),
         (lambda: keys(np.ones((1, 6), int)), "one row of 24 cells per profile"),
         (lambda: keys(np.ones((1, 24))), "counts must be whole numbers"),
-        (lambda: known(0), "weeks must be"),
+        (lambda: known_cells(0), "weeks must be"),
     ],
 )
 def test_keys_that_are_none(call, words):
@@ -309,4 +320,4 @@ def test_clocks_change_where_they_do():
 
 def test_masks_of_other_lengths_are_refused():
     with pytest.raises(ValueError, match=r"masks of days must be two rows .* \(got \(3,\) and \(1,\)\)"):
-        key_of([1, 2, 3], [1])
+        keys_of_masks([1, 2, 3], [1])

@@ -187,7 +187,7 @@ class TestPrototypes:
             many[row] = many.get(row, 0) + size
         assert [tuple(row) for row in found.values] == sorted(many)
         assert found.sizes.tolist() == [many[row] for row in sorted(many)]
-        np.testing.assert_array_equal(found.values[found.of], values)
+        np.testing.assert_array_equal(found.values[found.inverse], values)
 
     def test_equal_profiles_of_noise_are_one_too(self):
         """More different numbers than 62 bits hold a key of."""
@@ -198,7 +198,7 @@ class TestPrototypes:
         assert set(found.sizes) == {2}
         once = distinct(values)  # all different after a few cells, of which no more are looked at
         np.testing.assert_array_equal(once.values, found.values)
-        np.testing.assert_array_equal(once.values[once.of], values)
+        np.testing.assert_array_equal(once.values[once.inverse], values)
 
     @pytest.mark.parametrize("start", ["random", "k-means++"])
     def test_order_sizes_and_threads_change_nothing(self, start, threads):

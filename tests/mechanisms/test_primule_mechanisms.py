@@ -17,12 +17,12 @@ from scipy.stats import binomtest
 
 import mobpriv.mechanisms.icp
 from mobpriv.datasets import load_calls
-from mobpriv.datasets.region import START, ZONE
+from mobpriv.datasets.region import FIRST_MIDNIGHT, ZONE
 from mobpriv.icp import profiles as icps
 from mobpriv.icp.rows import distinct
 from mobpriv.mechanisms.icp import Mdav, NoisyProfiles, Primule, nearest, per_group
 from mobpriv.mechanisms.icp.noise import SENSITIVITIES
-from mobpriv.mechanisms.icp.primule import _most, mitigate
+from mobpriv.mechanisms.icp.primule import _max_product, mitigate
 from mobpriv.metrics import icp_audits
 from mobpriv.metrics.information_loss import SIMILARITIES, distances, information_loss, mse, one_group, similarity
 
@@ -39,7 +39,7 @@ PROFILES = crowd()
 FOUND = {"Primule": {"k": 5}, "Mdav": {"k": 5}, "NoisyProfiles": {"epsilon": 1.0}}
 EVERY = [getattr(mobpriv.mechanisms.icp, name)(**given) for name, given in FOUND.items()]
 EVERY += [Primule(5, distance=d) for d in ("manhattan", "cosine", by_service)]
-EVERY += [Primule(5, h=icps.known(2)), Primule(5, unsafe="printed"), Mdav(5, h=icps.known(2)), Mdav(5, h=(3, 1))]
+EVERY += [Primule(5, h=icps.known_cells(2)), Primule(5, unsafe="printed"), Mdav(5, h=icps.known_cells(2)), Mdav(5, h=(3, 1))]
 EVERY += [NoisyProfiles(2.0, unit, calibrated=True) for unit in SENSITIVITIES]
 
 
@@ -174,7 +174,7 @@ class TestEveryGrouping:
             replace(mechanism, h=h)
 
     def test_weeks_are_their_cells(self, mechanism):
-        assert replace(mechanism, h=2) == replace(mechanism, h=2.0) == replace(mechanism, h=icps.known(2))
+        assert replace(mechanism, h=2) == replace(mechanism, h=2.0) == replace(mechanism, h=icps.known_cells(2))
         assert replace(mechanism, h=[3, 1]) == replace(mechanism, h=np.array([1, 3]))
 
     def test_a_cell_that_there_is_not(self, mechanism):
@@ -342,7 +342,7 @@ class TestNearest:
         axes, many = nearest.axes(metric, means), np.arange(len(means))
         places = nearest.places(metric, means, axes)
         distance, found = np.full(len(means), nearest.FAR), np.full(len(means), nearest.NOBODY)
-        most = _most(metric, 24, 10)
+        most = _max_product(metric, 24, 10)
         t = nearest.tree(places, many)
         nearest.search(many, places, metric, 10, most, *t, totals, members, means, distance, found)
         for g in many[::17]:
@@ -353,8 +353,8 @@ class TestNearest:
 
     def test_groups_too_large_for_whole_numbers_are_compared_as_means(self):
         totals, members = np.array([[10**9], [3 * 10**9]]), np.array([10**9, 10**9])
-        assert nearest.exact(0, totals, members, totals / members[:, None], 0, 1, _most(0, 24, 10)) == 4
-        assert _most(0, 24, 10) > 6e7 - 1
+        assert nearest.exact(0, totals, members, totals / members[:, None], 0, 1, _max_product(0, 24, 10)) == 4
+        assert _max_product(0, 24, 10) > 6e7 - 1
 
     @settings(deadline=None)
     @given(st.integers(1, 7000), st.integers(1, 7000), st.integers(1, 5), st.integers(0, 2**32))
@@ -363,9 +363,9 @@ class TestNearest:
         rng = np.random.default_rng(seed)
         one, other = rng.integers(0, 10 * a + 1, 24), rng.integers(0, 10 * b + 1, 24)
         totals, members = np.array([one, other, factor * other]), np.array([a, b, factor * b])
-        near = [nearest.exact(0, totals, members, totals / members[:, None], 0, j, _most(0, 24, 10)) for j in (1, 2)]
+        near = [nearest.exact(0, totals, members, totals / members[:, None], 0, j, _max_product(0, 24, 10)) for j in (1, 2)]
         true = sum((Fraction(int(x), a) - Fraction(int(y), b)) ** 2 for x, y in zip(one, other, strict=True))
-        if factor * a * b <= _most(0, 24, 10):
+        if factor * a * b <= _max_product(0, 24, 10):
             assert near[0] == near[1]
             assert abs(Fraction(near[0]) - true) <= Fraction(1, 2**40)
 
@@ -376,7 +376,7 @@ def region():
     data = load_calls("region")
     cells = data.cells[data.cells["municipality"] == "M001"]
     calls = data.calls[data.calls["cell"].isin(cells["cell"])]
-    found = icps.icps(calls, cells, icps.Window(START.date(), ZONE)).profiles
+    found = icps.icps(calls, cells, icps.Window(FIRST_MIDNIGHT.date(), ZONE)).profiles
     return icps.values(found["key"].to_numpy())
 
 

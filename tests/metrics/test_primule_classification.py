@@ -10,7 +10,7 @@ from sklearn.metrics import cohen_kappa_score, confusion_matrix, f1_score
 
 from mobpriv.base.estimates import clustered_rate, quantile, rate
 from mobpriv.icp.archetypes import CATEGORIES, categories_of
-from mobpriv.icp.rows import places
+from mobpriv.icp.rows import factorize_places
 from mobpriv.metrics import classification as mc
 
 ABC = ("a", "b", "c")
@@ -23,12 +23,12 @@ TRUE, FOUND = list("aaaabbc"), list("aabcbac")
 def test_equal_the_definitions(records):
     true, found, where = map(list, zip(*records, strict=True))
     expected = naive.confused(true, found, ABC)
-    table = mc.confusion(true, found, ABC, whose=where)
+    table = mc.confusion_estimates(true, found, ABC, whose=where)
     for row in table.itertuples():
         assert (row.count, pytest.approx(row.value, nan_ok=True)) == expected[row.true, row.found]
         assert row.n == true.count(row.true)
-    np.testing.assert_allclose(mc.shares(true, found, ABC).to_numpy().ravel(), table["value"])
-    by_class = mc.scores(true, found, ABC).set_index(["category", "measure"])
+    np.testing.assert_allclose(mc.confusion_shares(true, found, ABC).to_numpy().ravel(), table["value"])
+    by_class = mc.class_scores(true, found, ABC).set_index(["category", "measure"])
     by_place = mc.scores_by_place(true, found, ABC, where).set_index(["municipality", "category"])
     for category in ABC:
         wanted = naive.scored(true, found, category)
@@ -44,11 +44,11 @@ def test_equal_the_definitions(records):
 
 
 def test_by_hand():
-    table = mc.confusion(TRUE, FOUND, ABC).set_index(["true", "found"])
+    table = mc.confusion_estimates(TRUE, FOUND, ABC).set_index(["true", "found"])
     assert table["count"].unstack().to_numpy().tolist() == [[2, 1, 1], [1, 1, 0], [0, 0, 1]]
     assert table.loc[("a", "a"), "value"] == 0.5
     assert table.loc[("a", "a"), ["low", "high", "n"]].tolist() == [rate([1, 1, 0, 0]).low, rate([1, 1, 0, 0]).high, 4]
-    found = mc.scores(TRUE, FOUND, ABC).set_index(["category", "measure"])["value"]
+    found = mc.class_scores(TRUE, FOUND, ABC).set_index(["category", "measure"])["value"]
     assert found["a"].tolist() == pytest.approx([2 / 3, 1 / 2, 4 / 7])
     assert found["c"].tolist() == pytest.approx([1 / 2, 1, 2 / 3])
     assert mc.agreement(TRUE, FOUND, ABC) == rate([1, 1, 0, 0, 1, 0, 1])
@@ -58,9 +58,9 @@ def test_as_the_peer_has_it():
     rng = np.random.default_rng(1)
     true, found = rng.choice(ABC, 500, p=[0.6, 0.3, 0.1]), rng.choice(ABC, 500)
     found[:200] = true[:200]
-    counts = mc.crossed(true, found, ABC)
+    counts = mc.confusion_counts(true, found, ABC)
     np.testing.assert_array_equal(counts, confusion_matrix(true, found, labels=ABC))
-    f = mc.scores(true, found, ABC).query("measure == 'f_score'")["value"]
+    f = mc.class_scores(true, found, ABC).query("measure == 'f_score'")["value"]
     np.testing.assert_allclose(f, f1_score(true, found, labels=ABC, average=None))
     assert mc.kappa(counts) == pytest.approx(cohen_kappa_score(true, found))
     assert np.isnan(mc.kappa([[5, 0], [0, 0]]))
@@ -68,7 +68,7 @@ def test_as_the_peer_has_it():
 
 def test_what_is_0_by_0():
     """a is there and never found; b is found and never there; c is neither."""
-    found = mc.scores(["a", "a"], ["b", "b"], ABC).pivot(index="category", columns="measure", values="value")
+    found = mc.class_scores(["a", "a"], ["b", "b"], ABC).pivot(index="category", columns="measure", values="value")
     np.testing.assert_array_equal(found.loc["a", ["precision", "recall", "f_score"]], [np.nan, 0, 0])
     np.testing.assert_array_equal(found.loc["b", ["precision", "recall", "f_score"]], [0, np.nan, 0])
     assert found.loc["c"].isna().all()
@@ -83,7 +83,7 @@ def test_intervals_are_those_of_the_owners():
     whose = np.repeat(np.arange(40), 25)
     alike = np.repeat(rng.random(40), 25) < 0.5  # somebody's profiles are all of one kind
     true, found = np.full(1000, "a"), np.where(alike, "a", "b")
-    wide, narrow = (mc.confusion(true, found, ABC, w).iloc[0] for w in (whose, None))
+    wide, narrow = (mc.confusion_estimates(true, found, ABC, w).iloc[0] for w in (whose, None))
     known = clustered_rate(alike, whose)
     assert (wide["low"], wide["high"], wide["n"]) == (known.low, known.high, 1000)
     assert wide["high"] - wide["low"] > 4 * (narrow["high"] - narrow["low"])
@@ -96,7 +96,7 @@ def test_the_interval_of_an_f_score_covers_the_truth():
     held = []
     for _ in range(600):
         both = rng.choice(4, 150, p=law.ravel())
-        row = mc.scores(both // 2, both % 2, ("yes", "no")).iloc[2]
+        row = mc.class_scores(both // 2, both % 2, ("yes", "no")).iloc[2]
         assert row["measure"] == "f_score"
         held.append(row["low"] <= truth <= row["high"])
     assert np.mean(held) == pytest.approx(0.95, abs=0.025)
@@ -132,12 +132,12 @@ def test_labels_in_every_form():
     codes = np.array([0, 4, 2, 2], np.int8)
     names = [CATEGORIES[c] for c in codes]
     other_order = pd.Categorical(names, list(CATEGORIES)[::-1])
-    wanted = mc.crossed(codes, codes, CATEGORIES)
+    wanted = mc.confusion_counts(codes, codes, CATEGORIES)
     for form in (names, np.array(names), pd.Series(names), other_order, pd.Series(other_order), categories_of(codes)):
-        np.testing.assert_array_equal(mc.crossed(form, codes, CATEGORIES), wanted)
-    np.testing.assert_array_equal(mc.crossed(codes, codes, CATEGORIES, sizes=[2, 1, 1, 5]).diagonal(), [2, 0, 6, 0, 1])
-    parts = mc.crossed(codes, codes, CATEGORIES, where=[10, 9, 9, 10])
-    assert places([10, 9, 9, 10], 4)[1].tolist() == [9, 10]
+        np.testing.assert_array_equal(mc.confusion_counts(form, codes, CATEGORIES), wanted)
+    np.testing.assert_array_equal(mc.confusion_counts(codes, codes, CATEGORIES, sizes=[2, 1, 1, 5]).diagonal(), [2, 0, 6, 0, 1])
+    parts = mc.confusion_counts(codes, codes, CATEGORIES, where=[10, 9, 9, 10])
+    assert factorize_places([10, 9, 9, 10], 4)[1].tolist() == [9, 10]
     np.testing.assert_array_equal(parts.sum(axis=0), wanted)
     assert parts[1, 0, 0] == 1
 
@@ -146,18 +146,27 @@ def test_labels_in_every_form():
     ("call", "words"),
     [
         (
-            lambda: mc.confusion(["a", "z"], ["a", "a"], ABC),
+            lambda: mc.confusion_estimates(["a", "z"], ["a", "a"], ABC),
             r"labels must be among a, b, c \(1 of true .*, first: z in row 1\)",
         ),
-        (lambda: mc.confusion(["a"], [None], ABC), "1 of found are not, first: None in row 0.: leave those profiles out"),
-        (lambda: mc.confusion([0], [3], ABC), "1 of found are not, first: 3 in row 0"),
-        (lambda: mc.confusion([0], [-1], ABC), "first: -1 in row 0"),
-        (lambda: mc.scores(pd.Categorical(["a", None]), ["a", "b"], ABC), "1 of true are not, first: nan in row 1"),
-        (lambda: mc.crossed(["a"], ["a", "b"], ABC), r"labels of the same profiles \(got 1 and 2\)"),
-        (lambda: mc.crossed(["a"], ["a"], ABC, ["x", "y"]), "where must name the municipality of each of the 1 profiles"),
+        (
+            lambda: mc.confusion_estimates(["a"], [None], ABC),
+            "1 of found are not, first: None in row 0.: leave those profiles out",
+        ),
+        (lambda: mc.confusion_estimates([0], [3], ABC), "1 of found are not, first: 3 in row 0"),
+        (lambda: mc.confusion_estimates([0], [-1], ABC), "first: -1 in row 0"),
+        (lambda: mc.class_scores(pd.Categorical(["a", None]), ["a", "b"], ABC), "1 of true are not, first: nan in row 1"),
+        (lambda: mc.confusion_counts(["a"], ["a", "b"], ABC), r"labels of the same profiles \(got 1 and 2\)"),
+        (
+            lambda: mc.confusion_counts(["a"], ["a"], ABC, ["x", "y"]),
+            "where must name the municipality of each of the 1 profiles",
+        ),
         (lambda: mc.scores_by_place(["a"], ["a"], ABC, [None]), r"where must name .* \(got 1, 1 missing\)"),
-        (lambda: mc.confusion(["a", "a"], ["a", "a"], ABC, ["u"]), "whose must name the owner of each of the 2 profiles"),
-        (lambda: mc.crossed(["a"], ["a"], ABC, sizes=[1, 2]), "sizes must be a number for each of the 1 rows"),
+        (
+            lambda: mc.confusion_estimates(["a", "a"], ["a", "a"], ABC, ["u"]),
+            "whose must name the owner of each of the 2 profiles",
+        ),
+        (lambda: mc.confusion_counts(["a"], ["a"], ABC, sizes=[1, 2]), "sizes must be a number for each of the 1 rows"),
         (lambda: mc.quantification(["a"], ["a"], ABC, joined={"a": ("b", "c")}), "joined must give a new name"),
         (lambda: mc.quantification(["a"], ["a"], ABC, joined={"d": ("b", "z")}), r"to some of a, b, c \(got d: b, z\)"),
         (lambda: mc.agreement([], [], ABC), "an agreement needs one profile or more"),

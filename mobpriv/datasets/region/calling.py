@@ -9,7 +9,7 @@ inter-call times heavy-tailed.
 import numba
 import numpy as np
 
-from mobpriv.datasets.region.ground import NEIGHBOURS
+from mobpriv.datasets.region.ground import ANTENNA_NEIGHBOURS
 from mobpriv.datasets.region.people import (
     DAY,
     HOUR,
@@ -18,9 +18,9 @@ from mobpriv.datasets.region.people import (
     on_the_way,
     person_of,
 )
-from mobpriv.datasets.region.streams import above, exponential, normal, stream, uniform
+from mobpriv.datasets.region.streams import above, exponential, person_stream, standard_normal, uniform
 
-ACTIVITY, MOST = 1.4, 100.0  # standard deviation of the logarithm of someone's calls a day; calls a day at most on average
+ACTIVITY, MAX_CALLS = 1.4, 100.0  # standard deviation of the logarithm of someone's calls a day; calls a day at most on average
 ROAD_CALLS = 8.0  # people who work on the road call eight times as much, for work
 BUSY = 0.5  # standard deviation of the logarithm of a day's factor
 WEEKEND = 0.75  # calls of a weekend day relative to a working day
@@ -49,7 +49,7 @@ def block(world, key, first, last, days, median):
     whose, where, bits, m = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int8), 0
     municipalities = world.owner.max() + 1
     for number in range(first, last):
-        s = stream(key, number)
+        s = person_stream(key, number)
         person = person_of(world, s)
         arrive, leave, place, stays = life(world, person, days, s)
         begins = _times(person, days, median, s)
@@ -76,7 +76,7 @@ def block(world, key, first, last, days, median):
                 end, also = _serving(world, arrive, leave, place, later, begin + length, s)
                 does[world.owner[end]] |= PASSING if also else VISITING
             elif uniform(s) < HANDOVER:
-                end = world.neighbours[served, np.int64(NEIGHBOURS * uniform(s))]
+                end = world.neighbours[served, np.int64(ANTENNA_NEIGHBOURS * uniform(s))]
             does[world.owner[served]] |= PASSING if moving else VISITING
             who[n], t[n], cell[n], end_cell[n], duration[n] = number, begin, served, end, length
             n += 1
@@ -99,14 +99,14 @@ def _grown(column, room):
 @numba.njit(cache=True)
 def _times(person, days, median, s):
     """Times of a person's possible calls, in order: seconds on the clock since the first midnight."""
-    rate = median * np.exp(ACTIVITY * normal(s))
+    rate = median * np.exp(ACTIVITY * standard_normal(s))
     if person.kind == ON_THE_ROAD:
         rate *= ROAD_CALLS
-    rate = min(rate, MOST) * (1 - AGAIN)  # cascades a day: each has 1/(1 − AGAIN) calls on average
+    rate = min(rate, MAX_CALLS) * (1 - AGAIN)  # cascades a day: each has 1/(1 − AGAIN) calls on average
     out, n = np.empty(256), 0
     for day in range(days):
         weekend = day % 7 >= 5
-        today = rate * np.exp(BUSY * normal(s) - BUSY**2 / 2) * (WEEKEND if weekend else 1.0)
+        today = rate * np.exp(BUSY * standard_normal(s) - BUSY**2 / 2) * (WEEKEND if weekend else 1.0)
         share = exponential(s) / today  # a Poisson process of this rate, on the clock of the day's calls
         while share < 1:
             t = day * DAY + _hour(_FREE if weekend else _WORKING, share) * HOUR + 0.5 * person.late
@@ -149,7 +149,7 @@ def _serving(world, arrive, leave, place, stay, t, s):
     """The cell that serves a person at a time, and whether she is travelling; ``stay`` is the last stay that has begun."""
     if t < leave[stay]:
         if uniform(s) < STAND_IN:
-            return world.neighbours[place[stay], np.int64(NEIGHBOURS * uniform(s))], False
+            return world.neighbours[place[stay], np.int64(ANTENNA_NEIGHBOURS * uniform(s))], False
         return place[stay], False
     share = (t - leave[stay]) / (arrive[stay + 1] - leave[stay])
     return on_the_way(world, place[stay], place[stay + 1], share), True

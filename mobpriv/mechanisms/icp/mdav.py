@@ -14,12 +14,12 @@ import numpy as np
 import pandas as pd
 
 from mobpriv.base.ranges import whole
-from mobpriv.icp.profiles import cells_of
+from mobpriv.icp.profiles import cell_numbers
 from mobpriv.icp.rows import distinct
-from mobpriv.mechanisms.icp.tables import Protected, as_profiles, by_name, in_units
+from mobpriv.mechanisms.icp.tables import Protected, in_units, name_ranks, profile_table
 
 
-class Parts(NamedTuple):
+class Assignment(NamedTuple):
     """The assignment to groups: how many rows of a distinct profile go to a group, sorted by profile, then by group."""
 
     profile: np.ndarray
@@ -58,18 +58,18 @@ class Mdav:
     def __post_init__(self):
         object.__setattr__(self, "k", whole("k", self.k, 2, rule="must be a whole number of profiles, at least 2"))
         if self.h is not None:
-            object.__setattr__(self, "h", tuple(cells_of(self.h).tolist()))
+            object.__setattr__(self, "h", tuple(cell_numbers(self.h).tolist()))
 
     def protect(self, profiles: pd.DataFrame, rng: np.random.Generator) -> Protected:
         """Fewer profiles than k are returned unchanged, each distinct one its own group, with the flag False. Draws nothing."""
-        x = as_profiles(profiles).to_numpy(float)
-        h = cells_of(self.h, x.shape[1])
+        x = profile_table(profiles).to_numpy(float)
+        h = cell_numbers(self.h, x.shape[1])
         wholes, unit = in_units(x[:, h])
         different = distinct(wholes)
         if len(x) < self.k:
-            return Protected(profiles.copy(), different.of, False)
+            return Protected(profiles.copy(), different.inverse, False)
         parts = microaggregate(different.values, different.sizes, self.k)
-        order = np.lexsort((by_name(profiles), distinct(in_units(x)[0]).of, different.of))
+        order = np.lexsort((name_ranks(profiles), distinct(in_units(x)[0]).inverse, different.inverse))
         group = np.empty(len(x), np.int64)
         group[order] = np.repeat(parts.group, parts.rows)
         said = x.copy()
@@ -77,7 +77,7 @@ class Mdav:
         return Protected(pd.DataFrame(said, profiles.index, profiles.columns), group, True)
 
 
-def microaggregate(wholes: np.ndarray, sizes: np.ndarray, k: int) -> Parts:
+def microaggregate(wholes: np.ndarray, sizes: np.ndarray, k: int) -> Assignment:
     """MDAV-generic on distinct profiles in lexicographic order.
 
     ``wholes``: whole numbers (m, |h|), and how many rows each has; at least one row.
@@ -88,7 +88,7 @@ def microaggregate(wholes: np.ndarray, sizes: np.ndarray, k: int) -> Parts:
     profile, group, rows = profile[order], group[order], rows[order]
     totals = np.zeros((group.max() + 1, x.shape[1]), np.int64)
     np.add.at(totals, group, wholes[profile] * rows[:, None])
-    return Parts(profile, group, rows, totals, np.bincount(group, rows).astype(np.int64))
+    return Assignment(profile, group, rows, totals, np.bincount(group, rows).astype(np.int64))
 
 
 @numba.njit(nogil=True, cache=True)
@@ -114,11 +114,11 @@ def _mdav(x, left, k):
         groups, rows = groups + 1, rows - k
         if two:
             left[s] += 1
-            live = _still(live, left)
+            live = _remaining(live, left)
             _distances(x, live, s, d)
             parts = _take(x, live, d, s, left, k, near_d, near, profile, group, many, parts, groups, total)
             groups, rows = groups + 1, rows - k
-        live = _still(live, left)
+        live = _remaining(live, left)
         if not two:
             break
     for i in live:
@@ -150,7 +150,7 @@ def _farthest(live, d):
 
 
 @numba.njit(nogil=True, cache=True)
-def _still(live, left):
+def _remaining(live, left):
     """The profiles with rows left; shortens the array itself."""
     count = 0
     for i in live:

@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 
 from mobpriv.base.ranges import one_of, whole
-from mobpriv.icp.profiles import cells_of
+from mobpriv.icp.profiles import cell_numbers
 from mobpriv.icp.rows import distinct
 from mobpriv.mechanisms.icp import nearest as near
-from mobpriv.mechanisms.icp.tables import Protected, as_profiles, in_units
+from mobpriv.mechanisms.icp.tables import Protected, in_units, profile_table
 
 UNSAFE = ("below k", "printed")
 _ROUNDED = 12  # decimals to which a user-defined distance is rounded
@@ -64,21 +64,21 @@ class Primule:
     def __post_init__(self):
         object.__setattr__(self, "k", whole("k", self.k, 2, rule="must be a whole number of profiles, at least 2"))
         if self.h is not None:
-            object.__setattr__(self, "h", tuple(cells_of(self.h).tolist()))
+            object.__setattr__(self, "h", tuple(cell_numbers(self.h).tolist()))
         if not callable(self.distance):
             one_of("distance", self.distance, tuple(near.METRICS))
         one_of("unsafe", self.unsafe, UNSAFE)
 
     def protect(self, profiles: pd.DataFrame, rng: np.random.Generator) -> Protected:
         """Algorithm 1. Fewer profiles than k are returned unchanged, each distinct one a group, flag False. Draws nothing."""
-        x = as_profiles(profiles).to_numpy(float)
-        h = cells_of(self.h, x.shape[1])
+        x = profile_table(profiles).to_numpy(float)
+        h = cell_numbers(self.h, x.shape[1])
         wholes, unit = in_units(x[:, h])
         different = distinct(wholes)
         if len(x) < self.k:
-            return Protected(profiles.copy(), different.of, False)
+            return Protected(profiles.copy(), different.inverse, False)
         found = mitigate(different.values, different.sizes, unit, self.k, self.distance, self.unsafe)
-        group = found.group[different.of]
+        group = found.group[different.inverse]
         said = x.copy()
         said[:, h] = (found.totals / found.members[:, None] / unit)[group]
         return Protected(pd.DataFrame(said, profiles.index, profiles.columns), group, True)
@@ -123,32 +123,42 @@ class _State:
         self.merged = np.zeros(len(wholes), bool)  # in any round
         self.touched = np.ones(len(wholes), bool)  # in the last round
         self.nearest = np.full(len(wholes), near.NOBODY)
-        self.apart = np.full(len(wholes), near.FAR)
+        self.nearest_distance = np.full(len(wholes), near.FAR)
         if self.metric is not None:
             self.axes = near.axes(self.metric, self.means)
             self.places = near.places(self.metric, self.means, self.axes)
-            self.most = _most(self.metric, wholes.shape[1], unit)
+            self.max_product = _max_product(self.metric, wholes.shape[1], unit)
 
     def find(self, threatened):
         """Lines 7 to 11. Every nearest group of the last round is gone: a group was skipped because its nearest was merged."""
         among = np.flatnonzero(self.alive)
-        self.apart[threatened], passed = near.FAR, threatened[~self.touched[threatened]]
+        self.nearest_distance[threatened], passed = near.FAR, threatened[~self.touched[threatened]]
         self.nearest[threatened[self.touched[threatened]]] = near.NOBODY
         if self.metric is None:
             return self._by_function(threatened, among)
         groups = self.totals, self.members, self.means
         # the group into which the nearest was merged is often still near, which shortens the search
-        near.follow(passed, self.into, self.metric, self.most, *groups, self.apart, self.nearest)
+        near.follow(passed, self.into, self.metric, self.max_product, *groups, self.nearest_distance, self.nearest)
         t = near.tree(self.places[among], among)
         asked = t.ids[np.isin(t.ids, threatened, assume_unique=True)]  # in the order of the tree: neighbours follow each other
-        near.search(asked, self.places[asked], self.metric, self.unit, self.most, *t, *groups, self.apart, self.nearest)
+        near.search(
+            asked,
+            self.places[asked],
+            self.metric,
+            self.unit,
+            self.max_product,
+            *t,
+            *groups,
+            self.nearest_distance,
+            self.nearest,
+        )
 
     def _by_function(self, threatened, among):
         others = self.means[among] / self.unit
         for g in threatened:
             d = _checked(self.distance(self.means[g] / self.unit, others), len(among))
             d[among == g] = np.inf
-            self.apart[g], (self.nearest[g], *equal) = d.min(), among[d == d.min()]
+            self.nearest_distance[g], (self.nearest[g], *equal) = d.min(), among[d == d.min()]
             for other in equal:
                 if near.before(self.members, self.means, other, self.nearest[g]):
                     self.nearest[g] = other
@@ -162,7 +172,7 @@ class _State:
             self.places[merged] = near.places(self.metric, self.means[merged], self.axes)
 
 
-def _most(metric: int, cells: int, unit: int) -> int:
+def _max_product(metric: int, cells: int, unit: int) -> int:
     """a·b up to which the exact distance fits: its numerator below 2^63, its denominator below 2^53."""
     if metric == near.MANHATTAN:
         return min(2**63 // (cells * unit), 2**53) - 1
@@ -186,7 +196,7 @@ def _ordered(state: _State, first, second):
     text = np.ascontiguousarray(state.means[there].astype(">f8")).view(f"S{8 * state.means.shape[1]}")[:, 0]
     there = there[np.argsort(text, kind="stable")]
     place[there[np.argsort(-state.members[there], kind="stable")]] = np.arange(len(there))
-    order = np.lexsort((place[first], place[second], state.apart[first]))
+    order = np.lexsort((place[first], place[second], state.nearest_distance[first]))
     return first[order], second[order]
 
 

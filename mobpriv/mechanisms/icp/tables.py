@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from mobpriv.icp.rows import parts
+from mobpriv.icp.rows import rows_by_group
 
 # tenths for shares of five and of two days; 60ths for incomplete weeks; the others for rounded means
-UNITS = (10, 60, 1000, 10**6)
+DENOMINATORS = (10, 60, 1000, 10**6)
 _NEAR = 1e-9  # distance from a whole number: far above the error of a division by 5
 
 
@@ -24,7 +24,7 @@ class Protected(NamedTuple):
     anonymous: bool | None  # the flag of Algorithm 1: is every group of size k or more? None: not guaranteed by the mechanism
 
 
-def as_profiles(profiles) -> pd.DataFrame:
+def profile_table(profiles) -> pd.DataFrame:
     """Check a table of profiles: a row a profile and a column a cell, shares in [0, 1], each row and each column once."""
     if not isinstance(profiles, pd.DataFrame) or not profiles.shape[1]:
         raise ValueError(f"profiles must be a table, a row a profile and a column a cell (got {type(profiles).__name__})")
@@ -45,8 +45,8 @@ def as_profiles(profiles) -> pd.DataFrame:
 
 
 def in_units(x: np.ndarray) -> tuple[np.ndarray, int]:
-    """The values as whole numbers of 1/unit, and the unit: the first of ``UNITS`` that holds them all."""
-    for unit in UNITS:
+    """The values as whole numbers of 1/unit, and the unit: the first of ``DENOMINATORS`` that holds them all."""
+    for unit in DENOMINATORS:
         scaled = x * unit
         wholes = np.rint(scaled)
         if (np.abs(scaled - wholes) <= _NEAR * unit).all():
@@ -57,7 +57,7 @@ def in_units(x: np.ndarray) -> tuple[np.ndarray, int]:
     )
 
 
-def by_name(profiles: pd.DataFrame) -> np.ndarray:
+def name_ranks(profiles: pd.DataFrame) -> np.ndarray:
     """The position of each row among the sorted names of the rows."""
     try:
         order = profiles.index.argsort()
@@ -77,7 +77,7 @@ def per_group(mechanism, profiles: pd.DataFrame, groups, rng: np.random.Generato
 
     The groups of the result are numbered through all of these, in the order of their labels, each with a child of ``rng``.
     """
-    rows = parts(groups, len(profiles))
+    rows = rows_by_group(groups, len(profiles))
     values, group, anonymous, start = np.empty(profiles.shape), np.empty(len(profiles), np.int64), [], 0
     for own, child in zip(rows, rng.spawn(len(rows)), strict=True):
         found = mechanism.protect(profiles.iloc[own], child)
