@@ -55,8 +55,8 @@ def place_antennas(traces: Traces, count: int, rng: np.random.Generator) -> Cell
     from sklearn.cluster import MiniBatchKMeans  # the import takes a second, so only this function pays for it
 
     seed = int(rng.integers(2**31))
-    found = MiniBatchKMeans(count, random_state=seed, n_init=1, batch_size=8192, reassignment_ratio=0.0).fit(square)
-    centre = found.cluster_centers_
+    clusters = MiniBatchKMeans(count, random_state=seed, n_init=1, batch_size=8192, reassignment_ratio=0.0).fit(square)
+    centre = clusters.cluster_centers_
     centre = centre[np.lexsort(centre.T)]
     digits = len(str(count))
     names = [f"A{k + 1:0{digits}d}" for k in range(count)]
@@ -85,7 +85,7 @@ def calls_from_traces(
     users before her does.
     """
     rate = ranges.positive("rate", rate, "calls a day")
-    near = ranges.positive("minutes", minutes, "minutes")
+    max_gap = ranges.positive("minutes", minutes, "minutes")
     if antennas["lat"].isna().any():
         raise ValueError(
             f"antennas need coordinates (cell {antennas['cell'][antennas['lat'].isna()].iloc[0]} has none): give them some"
@@ -93,13 +93,13 @@ def calls_from_traces(
     users, offsets = by_user(traces)
     ms = milliseconds(traces)
     times, counts = _times(ms, offsets, rate, rng)
-    record = _nearest(ms, offsets, times, np.r_[0, np.cumsum(counts)], 60_000 * near)
+    record = _nearest(ms, offsets, times, np.r_[0, np.cumsum(counts)], 60_000 * max_gap)
     kept = record >= 0
-    whose = np.repeat(np.arange(len(users)), counts)[kept]
+    user_index = np.repeat(np.arange(len(users)), counts)[kept]
     cell = _served(traces["lat"].to_numpy()[record[kept]], traces["lng"].to_numpy()[record[kept]], antennas)
     names = pd.Index(antennas["cell"])
     cells = pd.Categorical.from_codes(cell, names)
-    calling, code = np.unique(whose, return_inverse=True)
+    calling, code = np.unique(user_index, return_inverse=True)
     calls = pd.DataFrame(
         {
             "user": pd.Categorical.from_codes(code, pd.Index(users[calling], dtype="str")),

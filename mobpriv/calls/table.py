@@ -107,8 +107,8 @@ def problems(table: pd.DataFrame, cells: Cells | None = None, period: Period | N
     With ``cells``, each cell must be listed there and have coordinates. With ``period``, calls must begin in it. Order and
     exact repetitions are not checked: :func:`as_calls` sorts, and :func:`without` reports repetitions.
     """
-    found = [call_problem(rule, broken, table, remedy) for rule, broken, remedy in _broken(table, cells, period)]
-    return pd.DataFrame(found, columns=Problem._fields)
+    listed = [call_problem(rule, broken, table, remedy) for rule, broken, remedy in _broken(table, cells, period)]
+    return pd.DataFrame(listed, columns=Problem._fields)
 
 
 def call_problem(rule: str, broken: np.ndarray, table: pd.DataFrame, remedy: str) -> Problem:
@@ -128,11 +128,11 @@ def _broken(table: pd.DataFrame, cells: Cells | None, period: Period | None) -> 
     rules = [*whose_and_when(table), ("cell missing", _missing(table["cell"]), _OUT)]
     if cells is not None:
         for c in ("cell", "end_cell") if "end_cell" in table.columns else ("cell",):
-            words, at = c.replace("_", " "), _rows_of(table[c], cells)
-            rules.append((f"{words} unknown", ~_missing(table[c]) & (at < 0), _NO_CELL))
+            words, row = c.replace("_", " "), _rows_of(table[c], cells)
+            rules.append((f"{words} unknown", ~_missing(table[c]) & (row < 0), _NO_CELL))
             if cells["lat"].isna().any():
                 placeless = np.r_[cells["lat"].isna().to_numpy(), False]  # the last entry is for −1, an unknown cell
-                rules.append((f"{words} without coordinates", placeless[at], _NO_PLACE))
+                rules.append((f"{words} without coordinates", placeless[row], _NO_PLACE))
     if "duration" in table.columns:
         rules += _durations(table["duration"])
     if period is not None:
@@ -204,10 +204,10 @@ def without(table: pd.DataFrame, cells: Cells | None = None, period: Period | No
         if fresh.any():
             left_out.append(call_problem(rule, fresh, table, remedy))
     calls = _in_order(table[~bad] if bad.any() else table, cells)
-    again = _repeats(calls)
-    if again.any():
-        left_out.append(call_problem("record repeated", again, calls, "one copy is kept"))
-        calls = rows(calls, ~again)
+    repeated = _repeats(calls)
+    if repeated.any():
+        left_out.append(call_problem("record repeated", repeated, calls, "one copy is kept"))
+        calls = rows(calls, ~repeated)
     return calls, pd.DataFrame(left_out, columns=Problem._fields)
 
 
@@ -217,9 +217,9 @@ def _repeats(calls: Calls) -> np.ndarray:
     same = np.zeros(len(calls) + 1, bool)
     same[1:-1] = (code[1:] == code[:-1]) & (time[1:] == time[:-1])
     shared = np.flatnonzero(same[1:] | same[:-1])  # only these few records can be repetitions
-    again = np.zeros(len(calls), bool)
-    again[shared] = calls.loc[shared, [*CALL_COLUMNS, *OPTIONAL]].duplicated().to_numpy()
-    return again
+    repeated = np.zeros(len(calls), bool)
+    repeated[shared] = calls.loc[shared, [*CALL_COLUMNS, *OPTIONAL]].duplicated().to_numpy()
+    return repeated
 
 
 def _in_order(table: pd.DataFrame, cells: Cells | None) -> Calls:
@@ -247,5 +247,5 @@ def _in_order(table: pd.DataFrame, cells: Cells | None) -> Calls:
 
 def _occurring(table: pd.DataFrame) -> np.ndarray:
     """The sorted names of the cells that occur."""
-    found = [_texts(pd.Series(table[c].dropna().unique()).astype("object")) for c in ("cell", "end_cell") if c in table.columns]
-    return np.unique(pd.concat(found).dropna().to_numpy(object))
+    names = [_texts(pd.Series(table[c].dropna().unique()).astype("object")) for c in ("cell", "end_cell") if c in table.columns]
+    return np.unique(pd.concat(names).dropna().to_numpy(object))

@@ -96,29 +96,29 @@ def literal_algorithm_2(
     )
 
 
-def _pairs(size, at, least, alive, unsafe, own, ties) -> tuple[list, int]:
+def _pairs(size, at, least, alive, unsafe, include_self, ties) -> tuple[list, int]:
     """Lines 5 to 12: return (squared distance, g1, g2) by increasing distance, and the number of groups with ties."""
     live, asking = np.flatnonzero(alive), np.flatnonzero(unsafe)
-    apart = np.array([((at[live] - at[g]) ** 2).sum(axis=1) for g in asking]).round(_DECIMALS)
-    if not own:
-        apart[asking[:, None] == live] = np.inf
-    best = apart.min(axis=1)
+    distance = np.array([((at[live] - at[g]) ** 2).sum(axis=1) for g in asking]).round(_DECIMALS)
+    if not include_self:
+        distance[asking[:, None] == live] = np.inf
+    best = distance.min(axis=1)
     if np.isinf(best).any():
         return [], 0
     means = at.round(_DECIMALS)
     order = live[np.lexsort((least[live], *means[live].T[::-1], -size[live]))] if ties is None else ties.permutation(live)
     rank = np.empty(len(size), np.int64)
     rank[order] = np.arange(len(order))
-    equal = apart == best[:, None]
+    equal = distance == best[:, None]
     second = live[np.where(equal, rank[live], len(size)).argmin(axis=1)]
     sort = np.lexsort((rank[asking], rank[second], best))
     return [(best[i], int(asking[i]), int(second[i])) for i in sort], int((equal.sum(axis=1) > 1).sum())
 
 
-def _is_nearest(at, alive, g1, g2, own) -> bool:
+def _is_nearest(at, alive, g1, g2, include_self) -> bool:
     """Return whether no group present at this moment is nearer to g1 than g2."""
     others = alive.copy()
-    others[g1] = own
+    others[g1] = include_self
     return bool(((at[g2] - at[g1]) ** 2).sum() <= ((at[others] - at[g1]) ** 2).sum(axis=1).min(initial=np.inf) + 10**-_DECIMALS)
 
 
@@ -143,23 +143,23 @@ def least_loss(sizes, places, k: int) -> float:
     size, at = np.asarray(sizes, np.int64), np.asarray(places, float)
     whole("the number of groups", len(size), 1, 12)
     cost = {}
-    for many in range(1, len(size) + 1):
-        for part in combinations(range(len(size)), many):
+    for n_groups in range(1, len(size) + 1):
+        for part in combinations(range(len(size)), n_groups):
             rows = list(part)
             if size[rows].sum() >= k:
                 mean = np.average(at[rows], axis=0, weights=size[rows])
                 cost[sum(1 << row for row in rows)] = float((size[rows, None] * (at[rows] - mean) ** 2).sum())
     best = {0: 0.0}
 
-    def of(rest: int) -> float:
+    def least(rest: int) -> float:
         """Return the least loss of the groups in ``rest``: the part with its first group, plus the remainder."""
         if rest not in best:
             first = rest & -rest
-            own = (part for part in cost if part & first and part & rest == part)
-            best[rest] = min((cost[part] + of(rest ^ part) for part in own), default=np.inf)
+            candidates = (part for part in cost if part & first and part & rest == part)
+            best[rest] = min((cost[part] + least(rest ^ part) for part in candidates), default=np.inf)
         return best[rest]
 
-    return of((1 << len(size)) - 1)
+    return least((1 << len(size)) - 1)
 
 
 def loss_of(sizes, places, group) -> float:
@@ -181,16 +181,21 @@ class Tied(NamedTuple):
     of_smaller: np.ndarray  # (unsafe,): several remain if smaller groups are preferred
 
 
-def first_round_ties(wholes: np.ndarray, sizes: np.ndarray, k: int) -> Tied:
+def first_round_ties(integers: np.ndarray, sizes: np.ndarray, k: int) -> Tied:
     """Count ties for distinct profiles (m, cells), in whole numbers to find equal distances, with multiplicities (m,)."""
-    x, sizes = np.asarray(wholes, np.int64), np.asarray(sizes, np.int64)
-    found = []
+    x, sizes = np.asarray(integers, np.int64), np.asarray(sizes, np.int64)
+    ties = []
     for g in np.flatnonzero(sizes < k):
-        apart = ((x - x[g]) ** 2).sum(axis=1)
-        apart[g] = np.iinfo(np.int64).max
-        many = sizes[apart == apart.min()] if len(x) > 1 else sizes[:0]
-        found.append([len(many) > 1, *((many == of).sum() > 1 for of in (many.max(initial=0), many.min(initial=k)))])
-    return Tied(*np.array(found, bool).reshape(-1, 3).T)
+        distance = ((x - x[g]) ** 2).sum(axis=1)
+        distance[g] = np.iinfo(np.int64).max
+        nearest_sizes = sizes[distance == distance.min()] if len(x) > 1 else sizes[:0]
+        ties.append(
+            [
+                len(nearest_sizes) > 1,
+                *((nearest_sizes == size).sum() > 1 for size in (nearest_sizes.max(initial=0), nearest_sizes.min(initial=k))),
+            ]
+        )
+    return Tied(*np.array(ties, bool).reshape(-1, 3).T)
 
 
 # --- Measure the information loss of merging, by PRIMULE and by alternatives, with the distances that §8 leaves for future work
@@ -237,14 +242,14 @@ def by_mdav(values, town, k: int, h: Sequence[int]) -> Grouped:
     return _in_each(values, town, k, h, lambda x, unit: _parted(x, k))
 
 
-def split_groups(values, found: Grouped, k: int, h: Sequence[int]) -> Grouped:
+def split_groups(values, grouped: Grouped, k: int, h: Sequence[int]) -> Grouped:
     """Split every group of 2 k profiles or more by MDAV into groups of k to 2 k − 1; leave the others."""
-    return _in_each(values, found.group, k, h, lambda x, unit: _parted(x, k))
+    return _in_each(values, grouped.group, k, h, lambda x, unit: _parted(x, k))
 
 
-def squared_errors(values, found: Grouped, h: Sequence[int]) -> np.ndarray:
+def squared_errors(values, grouped: Grouped, h: Sequence[int]) -> np.ndarray:
     """Return ‖x_i − x'_i‖² on h for each profile (§6.4), (n,)."""
-    return ((np.asarray(values)[:, h] - found.means) ** 2).sum(axis=1)
+    return ((np.asarray(values)[:, h] - grouped.means) ** 2).sum(axis=1)
 
 
 def single_group(values, town, h: Sequence[int]) -> Grouped:
@@ -252,38 +257,38 @@ def single_group(values, town, h: Sequence[int]) -> Grouped:
     return _in_each(values, town, 2, h, lambda x, unit: np.zeros(len(x), np.int64), fewer=True)
 
 
-def published_profiles(values, found: Grouped, h: Sequence[int]) -> np.ndarray:
+def published_profiles(values, grouped: Grouped, h: Sequence[int]) -> np.ndarray:
     """Return the published profiles, (n, cells); outside h the profiles' own values."""
-    said = np.array(values, float)
-    said[:, h] = found.means
-    return said
+    published = np.array(values, float)
+    published[:, h] = grouped.means
+    return published
 
 
 def _in_each(values, town, k: int, h, grouping: Callable, fewer: bool = False) -> Grouped:
     """Apply ``grouping`` to the rows on h, whole numbers of units, per municipality; leave those with fewer than k profiles."""
     whole("k", k, 2)
     h = np.asarray(h)
-    wholes, unit = in_units(np.asarray(values, float)[:, h])
-    group, start = np.empty(len(wholes), np.int64), 0
-    for rows in rows_by_group(town, len(wholes)):
-        own = grouping(wholes[rows], unit) if len(rows) >= k or fewer else distinct(wholes[rows]).inverse
-        group[rows] = own + start
-        start += int(own.max()) + 1
+    integers, unit = in_units(np.asarray(values, float)[:, h])
+    group, start = np.empty(len(integers), np.int64), 0
+    for rows in rows_by_group(town, len(integers)):
+        groups = grouping(integers[rows], unit) if len(rows) >= k or fewer else distinct(integers[rows]).inverse
+        group[rows] = groups + start
+        start += int(groups.max()) + 1
     members = np.bincount(group)
     totals = np.zeros((start, len(h)), np.int64)
-    np.add.at(totals, group, wholes)
+    np.add.at(totals, group, integers)
     return Grouped(group, members[group], (totals / members[:, None] / unit)[group])
 
 
-def _mitigated(x, seen, unit, k, distance) -> np.ndarray:
-    """Run Algorithm 2 on rows with the distances of their ``seen``, which are equal if the rows are."""
-    different = distinct(seen)
-    return mitigate(different.values, different.sizes, unit, k, distance).group[different.inverse]
+def _mitigated(x, features, unit, k, distance) -> np.ndarray:
+    """Run Algorithm 2 on rows with the distances of their ``features``, which are equal if the rows are."""
+    distinct_rows = distinct(features)
+    return mitigate(distinct_rows.values, distinct_rows.sizes, unit, k, distance).group[distinct_rows.inverse]
 
 
 def _parted(x, k) -> np.ndarray:
-    different = distinct(x)
-    split = microaggregate(different.values, different.sizes, k)
+    distinct_rows = distinct(x)
+    split = microaggregate(distinct_rows.values, distinct_rows.sizes, k)
     group = np.empty(len(x), np.int64)
-    group[np.argsort(different.inverse, kind="stable")] = np.repeat(split.group, split.rows)
+    group[np.argsort(distinct_rows.inverse, kind="stable")] = np.repeat(split.group, split.rows)
     return group

@@ -90,9 +90,9 @@ def archetypes(
         for i in _as_list("intensities", intensities)
     ]
     curve = _curve(curve)
-    made = _words(levels, visit_days, weeks) if reading == "words" else _program(levels, weeks)
-    category = np.array([c for c, _ in made], np.int8)
-    values = np.array([v.ravel() for _, v in made], float)
+    pairs = _words(levels, visit_days, weeks) if reading == "words" else _program(levels, weeks)
+    category = np.array([c for c, _ in pairs], np.int8)
+    values = np.array([v.ravel() for _, v in pairs], float)
     values[category <= COMMUTER] *= np.tile(curve, WEEK_PARTS * weeks)
     # keep the first of equal archetypes, in the order of the categories: this order resolves ties
     first = np.sort(np.unique(np.column_stack([category, values]), axis=0, return_index=True)[1])
@@ -103,16 +103,16 @@ def archetypes(
 def _words(levels, visit_days, weeks):
     everywhere, working = np.ones((weeks, WEEK_PARTS, SLOTS)), np.zeros((weeks, WEEK_PARTS, SLOTS))
     working[:, WEEKDAYS, WORKING] = 1
-    made = [(c, i * v) for i in levels for c, v in ((RESIDENT, everywhere), (DYNAMIC, 1 - working), (COMMUTER, working))]
+    pairs = [(c, i * v) for i in levels for c, v in ((RESIDENT, everywhere), (DYNAMIC, 1 - working), (COMMUTER, working))]
     for days in _as_list("visit_days", visit_days):
         whole("visit_days", days, 2, 5, "must be whole numbers in 2 … 5: one day is a passer-by, and a week has five weekdays")
-        made += [
+        pairs += [
             (VISITOR, _days(days, weeks, w, p, s))
             for w in range(weeks)
             for p in range(WEEK_PARTS)
             for s in (*range(SLOTS), slice(None))
         ]
-    return made + [(PASSING, _days(1, weeks, w, p, s)) for w in range(weeks) for p in range(WEEK_PARTS) for s in range(SLOTS)]
+    return pairs + [(PASSING, _days(1, weeks, w, p, s)) for w in range(weeks) for p in range(WEEK_PARTS) for s in range(SLOTS)]
 
 
 def _days(days, weeks, week, part, slots):
@@ -127,17 +127,17 @@ def _program(levels, weeks):
     part[:, WEEKEND] = 1
     first = np.zeros((weeks, WEEK_PARTS, SLOTS))
     first[0] = 1
-    made = []
+    pairs = []
     for i in levels:
-        made += [
+        pairs += [
             (RESIDENT, np.full(part.shape, i)),
             (DYNAMIC, i * part),
             (COMMUTER, i * (1 - part)),
             (VISITOR, i * (1 - part) * first),
         ]
-    made += [(VISITOR, i * part * first) for i in levels[:-1]]  # the program loses the last line of its list
+    pairs += [(VISITOR, i * part * first) for i in levels[:-1]]  # the program loses the last line of its list
     fading = np.array([*levels, *[0.0] * (weeks + 1)])
-    return made + [(RESIDENT, np.broadcast_to(fading[s : s + weeks, None, None], part.shape)) for s in (0, 1)]
+    return pairs + [(RESIDENT, np.broadcast_to(fading[s : s + weeks, None, None], part.shape)) for s in (0, 1)]
 
 
 def _as_list(name: str, values) -> list:

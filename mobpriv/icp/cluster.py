@@ -53,14 +53,14 @@ def icps_on_cluster(
 def _distribute(client, job: Job, chunks: list[Chunk], memory: float, pieces: int) -> Extraction:
     pieces = pieces or max(1, sum(client.nthreads().values()))
     # a hashed key would let a second call reuse a job that the scheduler is about to forget
-    one = client.scatter(job, broadcast=True, hash=False)
+    shared_job = client.scatter(job, broadcast=True, hash=False)
     # pure tasks could reuse the result of an older file of the same name
-    cut = [client.submit(_split_by_place, one, part, memory, pieces, pure=False) for part in chunks]
-    joined = [
-        client.submit(_merge_pieces, [client.submit(_piece, part, k, pure=False) for part in cut], memory, pure=False)
+    split = [client.submit(_split_by_place, shared_job, part, memory, pieces, pure=False) for part in chunks]
+    merged = [
+        client.submit(_merge_pieces, [client.submit(_piece, part, k, pure=False) for part in split], memory, pure=False)
         for k in range(pieces)
     ]
-    return assemble_profiles(client.gather(joined), job, memory)
+    return assemble_profiles(client.gather(merged), job, memory)
 
 
 def _split_by_place(job: Job, chunk: Chunk, memory: float, pieces: int) -> list:

@@ -77,8 +77,8 @@ class Extraction(NamedTuple):
     @property
     def read(self) -> int:
         """Number of records read."""
-        whole = ~self.left_out["rule"].isin(END_RULES)
-        return self.kept + int(self.left_out["records"][whole].sum())
+        is_record = ~self.left_out["rule"].isin(END_RULES)
+        return self.kept + int(self.left_out["records"][is_record].sum())
 
 
 @dataclass(frozen=True)
@@ -222,9 +222,9 @@ def icps(calls: Calls, cells: Cells, window: Window, *, every_slot: bool = False
         end = _places(calls["end_cell"], town_of)
         rules.append(("end cell unknown", (end == -2) & calls["end_cell"].notna().to_numpy()))
     user, names = _users(calls["user"])
-    counted, told = np.ones(len(calls), bool), []
+    counted, omitted = np.ones(len(calls), bool), []
     for rule, broken in rules:
-        told.append((rule, broken & counted))
+        omitted.append((rule, broken & counted))
         counted &= ~broken
     last = _last(calls, begins, window) if every_slot or both_cells else first
     events = [(counted, place, first, last if every_slot else first)]
@@ -232,11 +232,11 @@ def icps(calls: Calls, cells: Cells, window: Window, *, every_slot: bool = False
         counts_end = counted.copy()
         late = (last >= 21 * window.weeks) & (not every_slot)
         for rule, broken in zip(END_RULES, (end == -1, late), strict=True):
-            told.append((rule, broken & counts_end))
+            omitted.append((rule, broken & counts_end))
             counts_end &= ~broken
         events.append((counts_end, end, first if every_slot else last, last))
-    masks = _masks([(user[of], town[of], low[of], high[of]) for of, town, low, high in events], len(names), window)
-    left_out = [(rule, int(broken.sum()), len(np.unique(user[broken]))) for rule, broken in told if broken.any()]
+    masks = _masks([(user[mask], town[mask], low[mask], high[mask]) for mask, town, low, high in events], len(names), window)
+    left_out = [(rule, int(broken.sum()), len(np.unique(user[broken]))) for rule, broken in omitted if broken.any()]
     *pair, weekdays, weekend = masks
     profiles = as_icps(*pair, keys_of_masks(weekdays, weekend, window.weeks), names, towns)
     return Extraction(profiles, pd.DataFrame(left_out, columns=["rule", "records", "users"]), int(counted.sum()))
@@ -275,8 +275,8 @@ def _places(column: pd.Series, town_of: pd.Series) -> np.ndarray:
     """The municipality of each cell of a column: −1 if it has none, −2 if the cell is unknown."""
     cell = column.astype("category").cat
     row = town_of.index.get_indexer(cell.categories.astype(str))
-    of = np.where(row < 0, -2, town_of.to_numpy()[row]) if len(town_of) else np.full(len(row), -2)
-    return np.r_[of, -2].astype(np.int32)[cell.codes.to_numpy()]
+    place = np.where(row < 0, -2, town_of.to_numpy()[row]) if len(town_of) else np.full(len(row), -2)
+    return np.r_[place, -2].astype(np.int32)[cell.codes.to_numpy()]
 
 
 def _users(column: pd.Series) -> tuple[np.ndarray, pd.Index]:
@@ -304,9 +304,9 @@ def _masks(events, users: int, window: Window) -> tuple[np.ndarray, ...]:
     group, masks = [], ([], [])
     for user, town, low, high in events:
         high = np.minimum(high, 21 * window.weeks - 1)
-        many = high - low + 1
-        slot = np.repeat(low, many) + np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
-        group.append(np.repeat(town.astype(np.int64) * users + user, many))
+        lengths = high - low + 1
+        slot = np.repeat(low, lengths) + np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        group.append(np.repeat(town.astype(np.int64) * users + user, lengths))
         for mask, bit in zip(masks, bits, strict=True):
             mask.append(bit[slot])
     group = np.concatenate(group)
@@ -355,21 +355,21 @@ def day_counts(keys, weeks: int = WEEKS) -> np.ndarray:
         raise ValueError(f"keys must be whole numbers, one per profile (got {keys.dtype} of shape {keys.shape})")
     keys = keys.astype(np.int64, copy=False)
     cells = 6 * weeks
-    found = np.empty((len(keys), cells), np.uint8)
+    days = np.empty((len(keys), cells), np.uint8)
     wrong = (keys < 0) | (keys >> (15 * weeks) != 0)
     for cell in range(cells):
-        found[:, cell] = (keys >> int(_SHIFTS[cell])) & int(_BITS[cell])
-        wrong |= found[:, cell] > DAYS[cell]
+        days[:, cell] = (keys >> int(_SHIFTS[cell])) & int(_BITS[cell])
+        wrong |= days[:, cell] > DAYS[cell]
     if wrong.any():
         row = int(wrong.argmax())
         raise ValueError(f"a key must be that of a profile of {weeks} weeks (got {keys[row]} in row {row})")
-    return found
+    return days
 
 
 def values(keys, weeks: int = WEEKS) -> np.ndarray:
     """The profiles of keys (n,) as in the paper: shares of days in [0, 1], float64 (n, 6 · weeks)."""
-    found = day_counts(keys, weeks)
-    return found / DAYS[: found.shape[1]]
+    days = day_counts(keys, weeks)
+    return days / DAYS[: days.shape[1]]
 
 
 def keys(counts, weeks: int = WEEKS) -> np.ndarray:
@@ -387,10 +387,10 @@ def keys(counts, weeks: int = WEEKS) -> np.ndarray:
         raise ValueError(
             f"a cell must count from 0 to its {DAYS[cell]} days (got {counts[row, cell]} in row {row}, cell {cell})"
         )
-    found = np.zeros(len(counts), np.int64)
+    packed = np.zeros(len(counts), np.int64)
     for cell in range(cells):
-        found |= counts[:, cell].astype(np.int64) << int(_SHIFTS[cell])
-    return found
+        packed |= counts[:, cell].astype(np.int64) << int(_SHIFTS[cell])
+    return packed
 
 
 def key_mask(cells) -> int:
@@ -422,18 +422,18 @@ def _check(calls, needed: tuple[str, ...]) -> None:
         raise ValueError(f"calls must be a table from as_calls() (missing: {', '.join(missing)})")
     if not isinstance(calls["t"].dtype, pd.DatetimeTZDtype):
         raise ValueError(f"column t of calls must hold times with a zone (it holds {calls['t'].dtype})")
-    nothing = calls["t"].isna()
+    incomplete = calls["t"].isna()
     for name in ("user", "cell"):
-        nothing |= calls[name].isna() | (calls[name] == "")
-    if nothing.any():
+        incomplete |= calls[name].isna() | (calls[name] == "")
+    if incomplete.any():
         raise ValueError(
-            f"every call must have a user, a time and a cell ({nothing.sum()} do not, the first in row {nothing.argmax()}): without() leaves them out"
+            f"every call must have a user, a time and a cell ({incomplete.sum()} do not, the first in row {incomplete.argmax()}): without() leaves them out"
         )
     if "duration" in calls.columns:  # checked for every call, as in mobpriv.icp.files, even if no profile depends on it
         duration = calls["duration"].to_numpy(float)
         wrong = (duration < 0) | np.isinf(duration)
         if wrong.any():
-            at = int(wrong.argmax())
+            row = int(wrong.argmax())
             raise ValueError(
-                f"durations must be seconds, not negative (got {duration[at]} in row {at}): without() leaves such calls out"
+                f"durations must be seconds, not negative (got {duration[row]} in row {row}): without() leaves such calls out"
             )

@@ -47,9 +47,8 @@ class Fitted:
     category: np.ndarray  # (p,): the label of each as an index into CATEGORIES
     sizes: np.ndarray  # (p,): number of training profiles nearest to each
     rule: bool = False  # the program's rule for passers-by
-    nearest_in_training: np.ndarray | None = field(
-        default=None, repr=False
-    )  # (n,): index of the prototype nearest to each training row
+    # (n,): index of the prototype nearest to each training row
+    nearest_in_training: np.ndarray | None = field(default=None, repr=False)
 
     def nearest(self, values) -> np.ndarray:
         """Phase 4: the index of the prototype nearest to each profile (n,); ties: the first."""
@@ -59,8 +58,8 @@ class Fitted:
 
     def codes(self, values) -> np.ndarray:
         """Phase 4: the labels as indices into CATEGORIES (n,)."""
-        found = self.category[self.nearest(values)]
-        return np.where(passes_by(values), np.int8(PASSING), found) if self.rule else found
+        labels = self.category[self.nearest(values)]
+        return np.where(passes_by(values), np.int8(PASSING), labels) if self.rule else labels
 
     def label(self, values) -> pd.Categorical:
         """Phase 4, the label of each profile."""
@@ -105,22 +104,22 @@ class Sociometer:
 
     def fit(self, values, sizes, rng: np.random.Generator) -> Fitted:
         """Prototypes and labels for profiles (n, cells) with multiplicities ``sizes`` (None: 1 each)."""
-        found = distinct(profile_array(values, self.archetypes.values.shape[1]), sizes)
-        centres = self._prototypes(found, int(rng.integers(2**31 - 1)))
-        nearest = _nearest(found.values, np.ascontiguousarray(centres.T))
-        members = np.bincount(nearest, found.sizes, len(centres)).astype(np.int64)
-        return Fitted(centres, self.labels(centres), members, self.passing == "rule", nearest[found.inverse])
+        merged = distinct(profile_array(values, self.archetypes.values.shape[1]), sizes)
+        centres = self._prototypes(merged, int(rng.integers(2**31 - 1)))
+        nearest = _nearest(merged.values, np.ascontiguousarray(centres.T))
+        members = np.bincount(nearest, merged.sizes, len(centres)).astype(np.int64)
+        return Fitted(centres, self.labels(centres), members, self.passing == "rule", nearest[merged.inverse])
 
     def labels(self, prototypes: np.ndarray) -> np.ndarray:
         """Phase 3: the category of the archetype nearest to each prototype, as an index into CATEGORIES."""
         return self.archetypes.category[nearest_archetype(prototypes, self.archetypes.values, self.distance)]
 
-    def _prototypes(self, found: Distinct, seed: int) -> np.ndarray:
+    def _prototypes(self, merged: Distinct, seed: int) -> np.ndarray:
         """Phase 2: the centroids of k-means."""
-        if len(found.values) <= self.prototypes:
-            return found.values
+        if len(merged.values) <= self.prototypes:
+            return merged.values
         start = {"init": self.start, "n_init": self.restarts, "max_iter": self.iterations, "random_state": seed}
-        return once(_centres)(found.values, found.sizes.astype(float), self.prototypes, start)
+        return once(_centres)(merged.values, merged.sizes.astype(float), self.prototypes, start)
 
 
 PROGRAM = Sociometer(archetypes=archetypes("program"), passing="rule")
@@ -136,11 +135,11 @@ def labelled(sociometer: Sociometer, values, rng: np.random.Generator, where=Non
     values = profile_array(values, sociometer.archetypes.values.shape[1])
     if where is None:
         return sociometer.fit(values, None, rng).codes(values)
-    found = np.empty(len(values), np.int8)
+    codes = np.empty(len(values), np.int8)
     groups = rows_by_group(where, len(values))
     for rows, child in zip(groups, rng.spawn(len(groups)), strict=True):
-        found[rows] = sociometer.fit(values[rows], None, child).codes(values[rows])
-    return found
+        codes[rows] = sociometer.fit(values[rows], None, child).codes(values[rows])
+    return codes
 
 
 def passes_by(values) -> np.ndarray:
@@ -156,11 +155,11 @@ def nearest_archetype(prototypes: np.ndarray, archetypes: np.ndarray, distance: 
     one_of("distance", distance, DISTANCES)
     if distance == "cosine":
         prototypes, archetypes = _directions(prototypes), _directions(archetypes)
-        apart = 1 - prototypes @ archetypes.T
+        distances = 1 - prototypes @ archetypes.T
     else:
         power = 1 if distance == "manhattan" else 2
-        apart = np.stack([(np.abs(prototypes - a) ** power).sum(axis=1) for a in archetypes], axis=1) ** (1 / power)
-    return (apart <= apart.min(axis=1, keepdims=True) + DISTANCE_TIE).argmax(axis=1)
+        distances = np.stack([(np.abs(prototypes - a) ** power).sum(axis=1) for a in archetypes], axis=1) ** (1 / power)
+    return (distances <= distances.min(axis=1, keepdims=True) + DISTANCE_TIE).argmax(axis=1)
 
 
 def _directions(x: np.ndarray) -> np.ndarray:
@@ -210,12 +209,12 @@ def _nearest(values, columns):
     Sums are computed row by row as defined, so that a row's result does not depend on other rows.
     """
     cells, p = columns.shape
-    found = np.empty(len(values), np.int64)
+    nearest = np.empty(len(values), np.int64)
     for i in numba.prange(len(values)):
-        apart = np.zeros(p)
+        distances = np.zeros(p)
         for j in range(cells):
             value = values[i, j]
             for k in range(p):
-                apart[k] += (value - columns[j, k]) ** 2
-        found[i] = apart.argmin()
-    return found
+                distances[k] += (value - columns[j, k]) ** 2
+        nearest[i] = distances.argmin()
+    return nearest

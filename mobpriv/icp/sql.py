@@ -45,13 +45,13 @@ def sql_can_read(job: Job, types: dict[str, str]) -> bool:
 
     Names must be text or whole numbers, times whole numbers or moments, durations numbers.
     """
-    of = job.reading.columns
+    columns = job.reading.columns
     time = (*_NUMBERS,) if job.reading.time in ("s", "ms") else (*_NAIVE, *_AWARE)
     allowed = dict.fromkeys(("user", "cell", "end_cell"), ("VARCHAR", *_NUMBERS)) | {
         "t": time,
         "duration": (*_NUMBERS, *_FLOATS),
     }
-    return all(types.get(of[role]) in kinds for role, kinds in allowed.items() if role in of)
+    return all(types.get(columns[role]) in kinds for role, kinds in allowed.items() if role in columns)
 
 
 def partial_table_sql(job: Job, source: str, types: dict[str, str], faults: bool = False) -> str:
@@ -63,9 +63,9 @@ def partial_table_sql(job: Job, source: str, types: dict[str, str], faults: bool
     The table ``hours`` gives the slot and day of a full hour of the window's clocks. DuckDB would evaluate an expression again
     wherever it is used.
     """
-    of, window = job.reading.columns, job.window
-    timed, lasting, ends = "duration" in of, job.every_slot or job.both_cells, job.both_cells
-    utc, clock = _moment(_name(of["t"]), types[of["t"]], job.reading, window)
+    columns, window = job.reading.columns, job.window
+    timed, lasting, ends = "duration" in columns, job.every_slot or job.both_cells, job.both_cells
+    utc, clock = _moment(_name(columns["t"]), types[columns["t"]], job.reading, window)
     lasts = f"case when isfinite(seconds) then greatest(ceil(greatest(least(seconds, {_LONGEST}), 0) * 1000)::bigint - 1, 0) else 0 end"
     rules = {
         "user missing": "who is null or who = ''",
@@ -87,11 +87,11 @@ def partial_table_sql(job: Job, source: str, types: dict[str, str], faults: bool
     final = f"case when ending.place is null or ending.place = {CODE['cell missing']} then here.place else ending.place end"
     records = f"""
         with records as (
-            select {_text(of["user"])} as who, {_cells_of(of["cell"], types, faults)} as site,
-                {_cells_of(of["end_cell"], types, faults) if ends else "null"} as end_site,
+            select {_text(columns["user"])} as who, {_cells_of(columns["cell"], types, faults)} as site,
+                {_cells_of(columns["end_cell"], types, faults) if ends else "null"} as end_site,
                 {"fault" if faults else "0"} as fault,
-                {_name(of["t"])} is not null as timed, {utc} as utc, {clock} as clock,
-                {f"nullif({_name(of['duration'])}::double, 'nan'::double)" if timed else "null"} as seconds
+                {_name(columns["t"])} is not null as timed, {utc} as utc, {clock} as clock,
+                {f"nullif({_name(columns['duration'])}::double, 'nan'::double)" if timed else "null"} as seconds
             from {source}),
         clocked as (
             select *, {_clocks("utc", "clock", window)} as ms,

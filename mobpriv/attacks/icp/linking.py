@@ -98,27 +98,27 @@ def _masked(profiles: np.ndarray, h) -> np.ndarray:
     return profiles.astype(np.int64, copy=False) & key_mask(cell_numbers(h))
 
 
-def place_codes(within, many: int) -> np.ndarray:
+def place_codes(within, n: int) -> np.ndarray:
     """The municipalities as numbers."""
     if within is None:
-        return np.zeros(many, np.int64)
+        return np.zeros(n, np.int64)
     code = pd.factorize(np.asarray(within))[0].astype(np.int64)
-    if len(code) != many or (code < 0).any():
+    if len(code) != n or (code < 0).any():
         raise ValueError(
-            f"within must name the municipality of each of the {many} profiles (got {(code >= 0).sum()} of {len(code)})"
+            f"within must name the municipality of each of the {n} profiles (got {(code >= 0).sum()} of {len(code)})"
         )
     return code
 
 
 def group_numbers(rows: np.ndarray, code: np.ndarray) -> np.ndarray:
     """The number of each row's group: rows with equal values and the same ``code``, numbered in the order of first rows."""
-    code, there = pd.factorize(code)
+    code, uniques = pd.factorize(code)
     for column in rows.T:
-        if len(there) == len(rows):  # all differ: with noise this happens after a few cells
+        if len(uniques) == len(rows):  # all differ: with noise this happens after a few cells
             break
-        of, different = pd.factorize(column)
-        if len(different) > 1:
-            code, there = pd.factorize(code.astype(np.int64) * len(different) + of)
+        digit, digits = pd.factorize(column)
+        if len(digits) > 1:
+            code, uniques = pd.factorize(code.astype(np.int64) * len(digits) + digit)
     return code.astype(np.int64)
 
 
@@ -148,14 +148,14 @@ def candidates(profiles, published=None, h=None, within=None, published_within=N
     if pb.shape[1] != published.shape[1]:
         raise ValueError(f"known and published profiles must have the same cells (got {pb.shape[1]} and {published.shape[1]})")
     chosen = cell_numbers(h, pb.shape[1])
-    seen = pb[:, chosen] != UNKNOWN
-    found = np.empty(len(pb), np.int64)
-    pattern = group_numbers(seen, np.zeros(len(pb)))
-    for one in range(pattern.max(initial=-1) + 1):
-        rows = np.flatnonzero(pattern == one)
-        cells = chosen[seen[rows[0]]]
-        found[rows] = _matching(pb[np.ix_(rows, cells)], place[rows], published[:, cells], published_place)
-    return found
+    is_known = pb[:, chosen] != UNKNOWN
+    matches = np.empty(len(pb), np.int64)
+    pattern = group_numbers(is_known, np.zeros(len(pb)))
+    for number in range(pattern.max(initial=-1) + 1):
+        rows = np.flatnonzero(pattern == number)
+        cells = chosen[is_known[rows[0]]]
+        matches[rows] = _matching(pb[np.ix_(rows, cells)], place[rows], published[:, cells], published_place)
+    return matches
 
 
 def _matching(pb, place, published, published_place) -> np.ndarray:
@@ -178,13 +178,13 @@ def risk(profiles, h=None, published=None, within=None) -> np.ndarray:
     profiles, published = np.asarray(profiles), np.asarray(published)
     if profiles.shape != published.shape:
         raise ValueError(f"row i of both must be the same person's (got {profiles.shape} and {published.shape})")
-    many = candidates(profiles, published, h, within)
+    matches = candidates(profiles, published, h, within)
     if profiles.ndim == 1:
-        own = _masked(profiles, h) == _masked(published, h)
+        is_match = _masked(profiles, h) == _masked(published, h)
     else:
         chosen = cell_numbers(h, profiles.shape[1])
-        own = ((profiles[:, chosen] == UNKNOWN) | (profiles[:, chosen] == published[:, chosen])).all(axis=1)
-    return np.divide(1, many, out=np.zeros(len(many)), where=own)
+        is_match = ((profiles[:, chosen] == UNKNOWN) | (profiles[:, chosen] == published[:, chosen])).all(axis=1)
+    return np.divide(1, matches, out=np.zeros(len(matches)), where=is_match)
 
 
 def anonymity_across_municipalities(icps: Icps, most: int, h=None, values=None) -> pd.Series:
@@ -200,7 +200,7 @@ def anonymity_across_municipalities(icps: Icps, most: int, h=None, values=None) 
     those of the keys, a row each.
     """
     most = whole("most", most, 1)
-    used = day_counts(icps["key"].to_numpy()).sum(axis=1, dtype=np.int64)
+    activity = day_counts(icps["key"].to_numpy()).sum(axis=1, dtype=np.int64)
     if values is not None and len(values) != len(icps):
         raise ValueError(f"values must have a row for each of the {len(icps)} profiles (got {len(values)})")
     user, names = pd.factorize(icps["user"], sort=True)
@@ -208,43 +208,43 @@ def anonymity_across_municipalities(icps: Icps, most: int, h=None, values=None) 
     if (user < 0).any() or (town < 0).any():
         raise ValueError(f"every profile must have a user and a municipality ({((user < 0) | (town < 0)).sum()} have not)")
     group = anonymity_sets(icps["key"].to_numpy() if values is None else values, h, town)
-    order = np.lexsort((town, -used, user))
+    order = np.lexsort((town, -activity, user))
     starts = np.flatnonzero(np.diff(user[order], prepend=-1))
     ends = np.r_[starts[1:], len(order)]
-    knows = np.full((len(names), most), -1, np.int64)
+    known_groups = np.full((len(names), most), -1, np.int64)
     for j in range(most):
-        there = starts + j < ends
-        knows[there, j] = group[order[(starts + j)[there]]]
-    knows.sort(axis=1)
-    query = group_numbers(knows, np.zeros(len(knows)))
+        exists = starts + j < ends
+        known_groups[exists, j] = group[order[(starts + j)[exists]]]
+    known_groups.sort(axis=1)
+    query = group_numbers(known_groups, np.zeros(len(known_groups)))
     first = np.unique(query, return_index=True)[1]
-    own = group[np.lexsort((group, user))]  # each user's groups, ascending
+    user_groups = group[np.lexsort((group, user))]  # each user's groups, ascending
     members = np.lexsort((user, group))
     begins = np.r_[0, np.cumsum(np.bincount(group))] if len(group) else np.zeros(1, np.int64)
-    many = _users_in_all_groups(knows[first], user[members], begins, own, np.r_[starts, len(order)])
-    return pd.Series(many[query], pd.Index(names, name="user"), name="k")
+    sizes = _users_in_all_groups(known_groups[first], user[members], begins, user_groups, np.r_[starts, len(order)])
+    return pd.Series(sizes[query], pd.Index(names, name="user"), name="k")
 
 
 @numba.njit(cache=True)
-def _users_in_all_groups(queries, members, begins, own, starts):
+def _users_in_all_groups(queries, members, begins, user_groups, starts):
     """For each query of some groups (−1: none), how many users are in all of them; only members of the smallest are tested."""
-    found = np.zeros(len(queries), np.int64)
+    counts = np.zeros(len(queries), np.int64)
     for q in range(len(queries)):
-        asked = queries[q][queries[q] >= 0]
-        smallest = asked[0]
-        for g in asked:
+        query = queries[q][queries[q] >= 0]
+        smallest = query[0]
+        for g in query:
             if begins[g + 1] - begins[g] < begins[smallest + 1] - begins[smallest]:
                 smallest = g
         for u in members[begins[smallest] : begins[smallest + 1]]:
-            has = own[starts[u] : starts[u + 1]]
-            inside = True
-            for g in asked:
-                at = np.searchsorted(has, g)
-                if at == len(has) or has[at] != g:
-                    inside = False
+            groups = user_groups[starts[u] : starts[u + 1]]
+            in_all = True
+            for g in query:
+                position = np.searchsorted(groups, g)
+                if position == len(groups) or groups[position] != g:
+                    in_all = False
                     break
-            found[q] += inside
-    return found
+            counts[q] += in_all
+    return counts
 
 
 def table_values(table, what: str, unknown: bool = False) -> np.ndarray:

@@ -97,14 +97,14 @@ def guesses(known, published, h=None, within=None, own=None) -> Guess:
     ends = np.r_[0, np.cumsum(np.bincount(place[first], minlength=place.max() + 1))]
     columns = np.ascontiguousarray(published[first[order]][:, chosen].T)
     sizes = np.bincount(number[group])
-    pb, there, hers = known[:, chosen], place[own], number[group[own]]
-    asked = group_numbers(pb, there)  # so are targets with equal known profiles
-    one = np.unique(asked, return_index=True)[1]
-    square, many = _nearest(np.ascontiguousarray(pb[one]), there[one], columns, sizes, ends)
-    apart = np.zeros(len(pb))
+    pb, target_place, target_number = known[:, chosen], place[own], number[group[own]]
+    query = group_numbers(pb, target_place)  # so are targets with equal known profiles
+    first_of_query = np.unique(query, return_index=True)[1]
+    square, ties = _nearest(np.ascontiguousarray(pb[first_of_query]), target_place[first_of_query], columns, sizes, ends)
+    target_square = np.zeros(len(pb))
     for c, value in enumerate(pb.T):  # cell by cell, in the order of summation of the least
-        apart += np.where(value == UNKNOWN, 0, (value - columns[c, hers]) ** 2)
-    return Guess(np.sqrt(square)[asked], many[asked], apart <= square[asked] + SQUARED_TIE)
+        target_square += np.where(value == UNKNOWN, 0, (value - columns[c, target_number]) ** 2)
+    return Guess(np.sqrt(square)[query], ties[query], target_square <= square[query] + SQUARED_TIE)
 
 
 @numba.njit(cache=True, parallel=True)
@@ -114,7 +114,7 @@ def _nearest(known, place, columns, sizes, ends):
     ``columns``: (cells, profiles). The sums run over the cells, four at a time, for many profiles at once.
     """
     n = len(known)
-    least, many = np.zeros(n), np.zeros(n, np.int64)
+    least, ties = np.zeros(n), np.zeros(n, np.int64)
     for i in numba.prange(n):
         low, high = ends[place[i]], ends[place[i] + 1]
         square, cells = np.zeros(high - low), np.flatnonzero(known[i] >= 0)
@@ -132,5 +132,5 @@ def _nearest(known, place, columns, sizes, ends):
         least[i] = square.min()
         for j in range(high - low):
             if square[j] <= least[i] + SQUARED_TIE:
-                many[i] += sizes[low + j]
-    return least, many
+                ties[i] += sizes[low + j]
+    return least, ties

@@ -77,17 +77,17 @@ def people_blocks(
     world, key, clock = world_of(ground), philox_key(seed), _clock(zone)
     starts = iter(range(0, people, block))
 
-    def made(first: int) -> Block:
+    def simulate(first: int) -> Block:
         return _block(world, key, first, min(first + block, people), calls, clock)
 
     if workers == 1:
-        yield from map(made, starts)
+        yield from map(simulate, starts)
         return
     with ThreadPoolExecutor(workers) as pool:  # compiled code releases the lock
-        waiting = [pool.submit(made, first) for first in islice(starts, workers + 1)]
+        waiting = [pool.submit(simulate, first) for first in islice(starts, workers + 1)]
         while waiting:
             yield waiting.pop(0).result()
-            waiting += [pool.submit(made, first) for first in islice(starts, 1)]
+            waiting += [pool.submit(simulate, first) for first in islice(starts, 1)]
 
 
 def _clock(zone: str = ZONE) -> np.ndarray:
@@ -99,14 +99,16 @@ def _clock(zone: str = ZONE) -> np.ndarray:
 
 
 def _block(world: World, key: np.ndarray, first: int, last: int, calls: float, clock: np.ndarray) -> Block:
-    (person, t, cell, end_cell, duration), (of, municipality, does) = calling.block(world, key, first, last, PERIOD_DAYS, calls)
-    lives, works = (does & calling.LIVING_THERE) > 0, (does & calling.WORKING_THERE) > 0
-    commutes = np.zeros(last - first, bool)
-    commutes[of[works & ~lives] - first] = True
-    role = np.select([lives & ~commutes[of - first], lives, works, (does & calling.VISITING) > 0], [0, 1, 2, 3], 4).astype(
-        np.int8
+    (person, t, cell, end_cell, duration), (role_person, municipality, activities) = calling.block(
+        world, key, first, last, PERIOD_DAYS, calls
     )
-    return Block(person, clock[t // 3600] + t % 3600, cell, end_cell, duration, of, municipality, role)
+    lives, works = (activities & calling.LIVING_THERE) > 0, (activities & calling.WORKING_THERE) > 0
+    commutes = np.zeros(last - first, bool)
+    commutes[role_person[works & ~lives] - first] = True
+    role = np.select(
+        [lives & ~commutes[role_person - first], lives, works, (activities & calling.VISITING) > 0], [0, 1, 2, 3], 4
+    ).astype(np.int8)
+    return Block(person, clock[t // 3600] + t % 3600, cell, end_cell, duration, role_person, municipality, role)
 
 
 def make_region(
@@ -118,7 +120,7 @@ def make_region(
     block: int = PEOPLE_PER_BLOCK,
 ) -> SimulatedRegion:
     """The region of ``seed`` as tables; ``calls`` is the number of calls a day of the median person."""
-    return _made(ground_of(municipalities, antennas, seed), people, calls, seed, block, ZONE)
+    return _simulated(ground_of(municipalities, antennas, seed), people, calls, seed, block, ZONE)
 
 
 def make_on(
@@ -136,22 +138,22 @@ def make_on(
     ``zone`` is their time zone.
     """
     ground = ground_on(boundaries, antennas, ranks or {}, np.random.default_rng(seed))
-    return _made(ground, people, calls, seed, block, zone)
+    return _simulated(ground, people, calls, seed, block, zone)
 
 
-def _made(ground: Ground, people: int, calls: float, seed: int, block: int, zone: str) -> SimulatedRegion:
+def _simulated(ground: Ground, people: int, calls: float, seed: int, block: int, zone: str) -> SimulatedRegion:
     parts = people_blocks(ground, people, calls, seed, block, zone=zone)
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    made, cells = Block(*columns), as_cells(ground.cells)
+    records, cells = Block(*columns), as_cells(ground.cells)
     names = pd.Index(cells["cell"])
     table = {
-        "user": pd.Categorical.from_codes(made.person, pd.Index(person_names(np.arange(people)).to_pylist(), dtype="str")),
-        "t": in_utc(made.t * 1000),
-        "cell": pd.Categorical.from_codes(made.cell, names),
-        "end_cell": pd.Categorical.from_codes(made.end_cell, names),
-        "duration": made.duration.astype(float),
+        "user": pd.Categorical.from_codes(records.person, pd.Index(person_names(np.arange(people)).to_pylist(), dtype="str")),
+        "t": in_utc(records.t * 1000),
+        "cell": pd.Categorical.from_codes(records.cell, names),
+        "end_cell": pd.Categorical.from_codes(records.end_cell, names),
+        "duration": records.duration.astype(float),
     }
-    roles = people_table(made.of, made.municipality, made.role, ground).to_pandas().astype("str")
+    roles = people_table(records.role_person, records.municipality, records.role, ground).to_pandas().astype("str")
     return SimulatedRegion(as_calls(pd.DataFrame(table), cells, period(zone)), cells, roles, ground.municipalities)
 
 

@@ -17,7 +17,7 @@ NAME_COLUMNS = ("municipality", "name")  # columns of a file of boundaries that 
 
 
 def read_boundaries(path) -> geopandas.GeoDataFrame:
-    """Municipalities (municipality, geometry in degrees) of a file for geopandas, with names in a column of :data:`NAME_COLUMNS`."""
+    """Municipalities (municipality, geometry in degrees) of a file for geopandas, names in a column of :data:`NAME_COLUMNS`."""
     try:
         table = geopandas.read_file(path)
     except (OSError, RuntimeError, ValueError) as error:  # pyogrio's own are RuntimeErrors
@@ -42,16 +42,16 @@ def in_order(names: list[str], ranks: dict[str, int], rng: np.random.Generator) 
 
     Those of ``ranks`` get their ranks (1: the largest), the others are in random order.
     """
-    strange = [name for name in ranks if name not in names]
-    if strange:
-        raise ValueError(f"ranks name no municipality of the file: {', '.join(strange)}")
+    unknown = [name for name in ranks if name not in names]
+    if unknown:
+        raise ValueError(f"ranks name no municipality of the file: {', '.join(unknown)}")
     for name, rank in ranks.items():
         whole(f"rank of {name}", rank, 1, len(names))
     if len(set(ranks.values())) < len(ranks):
         raise ValueError(f"two municipalities cannot have one rank (got {ranks})")
     others = iter(rng.permutation(sorted(set(names) - set(ranks))).tolist())
-    at = {rank: name for name, rank in ranks.items()}
-    return [at.get(rank) or next(others) for rank in range(1, len(names) + 1)]
+    name_of_rank = {rank: name for name, rank in ranks.items()}
+    return [name_of_rank.get(rank) or next(others) for rank in range(1, len(names) + 1)]
 
 
 def ground_on(boundaries: geopandas.GeoDataFrame, antennas: int, ranks: dict[str, int], rng: np.random.Generator) -> Ground:

@@ -43,21 +43,26 @@ def block(world, key, first, last, days, median):
     person, municipality, bits. ``median`` is the calls a day of the median person, if she were always at a workplace or at
     home.
     """
-    room, n = 1024, 0
-    who, t = np.empty(room, np.int32), np.empty(room, np.int32)
-    cell, end_cell, duration = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int32)
-    whose, where, bits, m = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int8), 0
+    capacity, n = 1024, 0
+    caller, t = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
+    cell, end_cell, duration = np.empty(capacity, np.int32), np.empty(capacity, np.int32), np.empty(capacity, np.int32)
+    role_person, role_place, bits, m = (
+        np.empty(capacity, np.int32),
+        np.empty(capacity, np.int32),
+        np.empty(capacity, np.int8),
+        0,
+    )
     municipalities = world.owner.max() + 1
     for number in range(first, last):
         s = person_stream(key, number)
         person = person_of(world, s)
         arrive, leave, place, stays = life(world, person, days, s)
         begins = _times(person, days, median, s)
-        if n + len(begins) > room:
-            room = 2 * (n + len(begins))
-            who, t, cell = _grown(who, room), _grown(t, room), _grown(cell, room)
-            end_cell, duration = _grown(end_cell, room), _grown(duration, room)
-        does = _stayed(world, person, place[:stays], municipalities)
+        if n + len(begins) > capacity:
+            capacity = 2 * (n + len(begins))
+            caller, t, cell = _grown(caller, capacity), _grown(t, capacity), _grown(cell, capacity)
+            end_cell, duration = _grown(end_cell, capacity), _grown(duration, capacity)
+        activities = _stayed(world, person, place[:stays], municipalities)
         stay, free = 0, 0.0
         for wanted in begins:
             begin = np.floor(max(wanted, free))
@@ -73,25 +78,25 @@ def block(world, key, first, last, days, median):
             while later + 1 < stays and arrive[later + 1] <= begin + length:
                 later += 1
             if moving or later > stay or leave[stay] <= begin + length:
-                end, also = _serving(world, arrive, leave, place, later, begin + length, s)
-                does[world.owner[end]] |= PASSING if also else VISITING
+                end, end_moving = _serving(world, arrive, leave, place, later, begin + length, s)
+                activities[world.owner[end]] |= PASSING if end_moving else VISITING
             elif uniform(s) < HANDOVER:
                 end = world.neighbours[served, np.int64(ANTENNA_NEIGHBOURS * uniform(s))]
-            does[world.owner[served]] |= PASSING if moving else VISITING
-            who[n], t[n], cell[n], end_cell[n], duration[n] = number, begin, served, end, length
+            activities[world.owner[served]] |= PASSING if moving else VISITING
+            caller[n], t[n], cell[n], end_cell[n], duration[n] = number, begin, served, end, length
             n += 1
         for k in range(municipalities):
-            if does[k]:
-                if m == len(whose):
-                    whose, where, bits = _grown(whose, 2 * m), _grown(where, 2 * m), _grown(bits, 2 * m)
-                whose[m], where[m], bits[m] = number, k, does[k]
+            if activities[k]:
+                if m == len(role_person):
+                    role_person, role_place, bits = _grown(role_person, 2 * m), _grown(role_place, 2 * m), _grown(bits, 2 * m)
+                role_person[m], role_place[m], bits[m] = number, k, activities[k]
                 m += 1
-    return (who[:n], t[:n], cell[:n], end_cell[:n], duration[:n]), (whose[:m], where[:m], bits[:m])
+    return (caller[:n], t[:n], cell[:n], end_cell[:n], duration[:n]), (role_person[:m], role_place[:m], bits[:m])
 
 
 @numba.njit(cache=True)
-def _grown(column, room):
-    out = np.empty(room, column.dtype)
+def _grown(column, capacity):
+    out = np.empty(capacity, column.dtype)
     out[: len(column)] = column
     return out
 
@@ -158,10 +163,10 @@ def _serving(world, arrive, leave, place, stay, t, s):
 @numba.njit(cache=True)
 def _stayed(world, person, places, municipalities):
     """A person's activities in each municipality, except passing."""
-    does = np.zeros(municipalities, np.int8)
+    activities = np.zeros(municipalities, np.int8)
     for place in places:
-        does[world.owner[place]] |= VISITING
+        activities[world.owner[place]] |= VISITING
     if person.work >= 0:
-        does[world.owner[person.work]] |= WORKING_THERE
-    does[world.owner[person.home]] |= LIVING_THERE
-    return does
+        activities[world.owner[person.work]] |= WORKING_THERE
+    activities[world.owner[person.home]] |= LIVING_THERE
+    return activities

@@ -31,7 +31,7 @@ class Block(NamedTuple):
     cell: np.ndarray
     end_cell: np.ndarray
     duration: np.ndarray  # s
-    of: np.ndarray  # person
+    role_person: np.ndarray  # person
     municipality: np.ndarray
     role: np.ndarray  # place in PERSON_ROLES
 
@@ -73,10 +73,10 @@ class _Rows:
         self.waiting.append(columns)
         if sum(len(columns[0]) for columns in self.waiting) >= ROWS_PER_GROUP:
             joined = [np.concatenate(column) for column in zip(*self.waiting, strict=True)]
-            whole = len(joined[0]) // ROWS_PER_GROUP * ROWS_PER_GROUP
-            for first in range(0, whole, ROWS_PER_GROUP):
+            full = len(joined[0]) // ROWS_PER_GROUP * ROWS_PER_GROUP
+            for first in range(0, full, ROWS_PER_GROUP):
                 self._write([column[first : first + ROWS_PER_GROUP] for column in joined])
-            self.waiting = [tuple(column[whole:] for column in joined)]
+            self.waiting = [tuple(column[full:] for column in joined)]
 
     def end(self) -> None:
         self._write([np.concatenate(column) for column in zip(*self.waiting, strict=True)])

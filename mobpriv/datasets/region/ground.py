@@ -123,11 +123,11 @@ def _polygons(island: shapely.Polygon, count: int, rng: np.random.Generator) -> 
 def _within(polygon: shapely.Polygon, count: int, rng: np.random.Generator) -> np.ndarray:
     """A number of random points in a polygon."""
     west, south, east, north = polygon.bounds
-    found = np.zeros((0, 2))
-    while len(found) < count:
+    inside = np.zeros((0, 2))
+    while len(inside) < count:
         points = rng.uniform((west, south), (east, north), (4 * count, 2))
-        found = np.vstack([found, points[shapely.contains_xy(polygon, points)]])
-    return shapely.points(found[:count])
+        inside = np.vstack([inside, points[shapely.contains_xy(polygon, points)]])
+    return shapely.points(inside[:count])
 
 
 def _voronoi(island: shapely.Polygon, towns: np.ndarray) -> np.ndarray:
@@ -138,10 +138,10 @@ def _voronoi(island: shapely.Polygon, towns: np.ndarray) -> np.ndarray:
     cells = shapely.get_parts(shapely.voronoi_polygons(shapely.multipoints(towns), extend_to=island, ordered=True))
     parts = shapely.intersection(shapely.set_precision(cells, 1.0), island, grid_size=1.0)
     pieces = [sorted(shapely.get_parts(part), key=lambda piece: -piece.area) for part in parts]
-    parts = np.array([own[0] for own in pieces])
-    for piece in (piece for own in pieces for piece in own[1:]):
-        beside = int(np.argmax(shapely.length(shapely.intersection(parts, piece))))
-        parts[beside] = shapely.union(parts[beside], piece, grid_size=1.0)
+    parts = np.array([sorted_pieces[0] for sorted_pieces in pieces])
+    for piece in (piece for sorted_pieces in pieces for piece in sorted_pieces[1:]):
+        neighbour = int(np.argmax(shapely.length(shapely.intersection(parts, piece))))
+        parts[neighbour] = shapely.union(parts[neighbour], piece, grid_size=1.0)
     return parts
 
 
@@ -157,23 +157,23 @@ def _antennas(polygon: shapely.Polygon, count: int, rng: np.random.Generator) ->
     """Positions in a municipality, denser towards its middle, none too near to another one or to the border."""
     polygon = max(shapely.get_parts(polygon), key=shapely.area)
     middle, side = np.array(polygon.centroid.coords[0]), np.sqrt(polygon.area)
-    inner, apart = polygon.buffer(-INNER), MIN_SPACING * side / np.sqrt(count)
-    found = np.zeros((0, 2))
-    while len(found) < count:
+    inner, spacing = polygon.buffer(-INNER), MIN_SPACING * side / np.sqrt(count)
+    positions = np.zeros((0, 2))
+    while len(positions) < count:
         point = np.round(middle + rng.normal(0, TOWN * side, 2))
-        if shapely.contains_xy(inner, *point) and (not len(found) or np.hypot(*(found - point).T).min() > apart):
-            found = np.vstack([found, point])
-        apart *= 0.999  # guarantees that the loop ends
-    return found[:, 0], found[:, 1]
+        if shapely.contains_xy(inner, *point) and (not len(positions) or np.hypot(*(positions - point).T).min() > spacing):
+            positions = np.vstack([positions, point])
+        spacing *= 0.999  # guarantees that the loop ends
+    return positions[:, 0], positions[:, 1]
 
 
 def _neighbours(x: np.ndarray, y: np.ndarray, owner: np.ndarray) -> np.ndarray:
     out = np.repeat(np.arange(len(x))[:, None], ANTENNA_NEIGHBOURS, axis=1)
     for k in range(owner.max() + 1):
-        own = np.flatnonzero(owner == k)
-        far = np.hypot(x[own, None] - x[own], y[own, None] - y[own])
-        nearest = np.argsort(far, axis=1, kind="stable")[:, 1 : ANTENNA_NEIGHBOURS + 1]
-        out[own[:, None], np.arange(ANTENNA_NEIGHBOURS)] = own[nearest[:, np.arange(ANTENNA_NEIGHBOURS) % nearest.shape[1]]]
+        cells = np.flatnonzero(owner == k)
+        distance = np.hypot(x[cells, None] - x[cells], y[cells, None] - y[cells])
+        nearest = np.argsort(distance, axis=1, kind="stable")[:, 1 : ANTENNA_NEIGHBOURS + 1]
+        out[cells[:, None], np.arange(ANTENNA_NEIGHBOURS)] = cells[nearest[:, np.arange(ANTENNA_NEIGHBOURS) % nearest.shape[1]]]
     return out
 
 
@@ -186,7 +186,9 @@ def _serving(polygons: np.ndarray, x: np.ndarray, y: np.ndarray, owner: np.ndarr
     pixel, polygon = shapely.STRtree(polygons).query_nearest(middle, all_matches=False)
     serving = np.zeros(rows * columns, np.int32)
     for k in range(len(polygons)):
-        own, here = np.flatnonzero(owner == k), pixel[polygon == k]
-        nearest = cKDTree(np.column_stack([x[own], y[own]])).query(np.column_stack([px.ravel()[here], py.ravel()[here]]))[1]
-        serving[here] = own[nearest]
+        cells, pixels = np.flatnonzero(owner == k), pixel[polygon == k]
+        nearest = cKDTree(np.column_stack([x[cells], y[cells]])).query(
+            np.column_stack([px.ravel()[pixels], py.ravel()[pixels]])
+        )[1]
+        serving[pixels] = cells[nearest]
     return serving.reshape(rows, columns), (float(west), float(south))

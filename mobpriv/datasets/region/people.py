@@ -182,9 +182,9 @@ def _rounds(world, person, midnight, arrive, leave, place, n, s):
 @numba.njit(cache=True)
 def _trip(world, midnight, arrive, leave, place, n, s):
     """A day anywhere in the region, at any distance, and a second stop there."""
-    there = chosen(s, world.homes)
-    n = _go(world, there, midnight + 10.5 * HOUR, midnight + 14 * HOUR, arrive, leave, place, n)
-    second = chosen(s, world.free_time[there])
+    destination = chosen(s, world.homes)
+    n = _go(world, destination, midnight + 10.5 * HOUR, midnight + 14 * HOUR, arrive, leave, place, n)
+    second = chosen(s, world.free_time[destination])
     until = midnight + (17 + standard_normal(s)) * HOUR
     n = _go(world, second, 0.0, until, arrive, leave, place, n)
     return max(until, leave[n - 1]), n

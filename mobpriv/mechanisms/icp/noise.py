@@ -84,8 +84,8 @@ class NoisyProfiles:
         """Each row takes as many random numbers as there are cells, in the order of the rows' names, not of the rows."""
         x = profile_table(profiles).to_numpy(float)
         u = rng.random(x.shape)[name_ranks(profiles)]
-        said = np.clip(x + laplace(u) * self.scale(x.shape[1]), 0, 1)
-        return Protected(pd.DataFrame(said, profiles.index, profiles.columns), None, None)
+        perturbed = np.clip(x + laplace(u) * self.scale(x.shape[1]), 0, 1)
+        return Protected(pd.DataFrame(perturbed, profiles.index, profiles.columns), None, None)
 
     @staticmethod
     def log_law(published, true, scale) -> np.ndarray:

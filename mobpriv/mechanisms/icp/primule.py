@@ -73,19 +73,19 @@ class Primule:
         """Algorithm 1. Fewer profiles than k are returned unchanged, each distinct one a group, flag False. Draws nothing."""
         x = profile_table(profiles).to_numpy(float)
         h = cell_numbers(self.h, x.shape[1])
-        wholes, unit = in_units(x[:, h])
-        different = distinct(wholes)
+        integers, unit = in_units(x[:, h])
+        distinct_rows = distinct(integers)
         if len(x) < self.k:
-            return Protected(profiles.copy(), different.inverse, False)
-        found = mitigate(different.values, different.sizes, unit, self.k, self.distance, self.unsafe)
-        group = found.group[different.inverse]
-        said = x.copy()
-        said[:, h] = (found.totals / found.members[:, None] / unit)[group]
-        return Protected(pd.DataFrame(said, profiles.index, profiles.columns), group, True)
+            return Protected(profiles.copy(), distinct_rows.inverse, False)
+        mitigated = mitigate(distinct_rows.values, distinct_rows.sizes, unit, self.k, self.distance, self.unsafe)
+        group = mitigated.group[distinct_rows.inverse]
+        protected = x.copy()
+        protected[:, h] = (mitigated.totals / mitigated.members[:, None] / unit)[group]
+        return Protected(pd.DataFrame(protected, profiles.index, profiles.columns), group, True)
 
 
 def mitigate(
-    wholes: np.ndarray,  # (m, |h|), int64: distinct profiles in lexicographic order, in units
+    integers: np.ndarray,  # (m, |h|), int64: distinct profiles in lexicographic order, in units
     sizes: np.ndarray,  # (m,): rows of each
     unit: int,
     k: int,
@@ -93,8 +93,8 @@ def mitigate(
     unsafe: str = "below k",
 ) -> Mitigated:
     """Algorithm 2, ProfileMitigation. A group has the number of its lexicographically smallest profile until it is merged."""
-    state = _State(wholes, sizes, unit, distance)
-    rounds = [len(wholes)]
+    state = _State(integers, sizes, unit, distance)
+    rounds = [len(integers)]
     while True:
         small = state.members < k
         if unsafe == "printed":  # line 27 looks at merged groups only
@@ -112,38 +112,39 @@ def mitigate(
 class _State:
     """The groups between rounds, and the nearest group of each unsafe one."""
 
-    def __init__(self, wholes, sizes, unit, distance):
+    def __init__(self, integers, sizes, unit, distance):
         self.unit, self.distance = unit, distance
         self.metric = near.METRICS.get(distance) if isinstance(distance, str) else None
         self.members = np.array(sizes, np.int64)
-        self.totals = wholes * self.members[:, None]
-        self.means = wholes.astype(float)
-        self.alive = np.ones(len(wholes), bool)
-        self.into = np.arange(len(wholes))
-        self.merged = np.zeros(len(wholes), bool)  # in any round
-        self.touched = np.ones(len(wholes), bool)  # in the last round
-        self.nearest = np.full(len(wholes), near.NOBODY)
-        self.nearest_distance = np.full(len(wholes), near.FAR)
+        self.totals = integers * self.members[:, None]
+        self.means = integers.astype(float)
+        self.alive = np.ones(len(integers), bool)
+        self.into = np.arange(len(integers))
+        self.merged = np.zeros(len(integers), bool)  # in any round
+        self.touched = np.ones(len(integers), bool)  # in the last round
+        self.nearest = np.full(len(integers), near.NOBODY)
+        self.nearest_distance = np.full(len(integers), near.FAR)
         if self.metric is not None:
             self.axes = near.axes(self.metric, self.means)
             self.places = near.places(self.metric, self.means, self.axes)
-            self.max_product = _max_product(self.metric, wholes.shape[1], unit)
+            self.max_product = _max_product(self.metric, integers.shape[1], unit)
 
     def find(self, threatened):
         """Lines 7 to 11. Every nearest group of the last round is gone: a group was skipped because its nearest was merged."""
-        among = np.flatnonzero(self.alive)
-        self.nearest_distance[threatened], passed = near.FAR, threatened[~self.touched[threatened]]
+        live = np.flatnonzero(self.alive)
+        self.nearest_distance[threatened], skipped = near.FAR, threatened[~self.touched[threatened]]
         self.nearest[threatened[self.touched[threatened]]] = near.NOBODY
         if self.metric is None:
-            return self._by_function(threatened, among)
+            return self._by_function(threatened, live)
         groups = self.totals, self.members, self.means
         # the group into which the nearest was merged is often still near, which shortens the search
-        near.follow(passed, self.into, self.metric, self.max_product, *groups, self.nearest_distance, self.nearest)
-        t = near.tree(self.places[among], among)
-        asked = t.ids[np.isin(t.ids, threatened, assume_unique=True)]  # in the order of the tree: neighbours follow each other
+        near.follow(skipped, self.into, self.metric, self.max_product, *groups, self.nearest_distance, self.nearest)
+        t = near.tree(self.places[live], live)
+        # in the order of the tree: neighbours follow each other
+        queries = t.ids[np.isin(t.ids, threatened, assume_unique=True)]
         near.search(
-            asked,
-            self.places[asked],
+            queries,
+            self.places[queries],
             self.metric,
             self.unit,
             self.max_product,
@@ -153,13 +154,13 @@ class _State:
             self.nearest,
         )
 
-    def _by_function(self, threatened, among):
-        others = self.means[among] / self.unit
+    def _by_function(self, threatened, live):
+        others = self.means[live] / self.unit
         for g in threatened:
-            d = _checked(self.distance(self.means[g] / self.unit, others), len(among))
-            d[among == g] = np.inf
-            self.nearest_distance[g], (self.nearest[g], *equal) = d.min(), among[d == d.min()]
-            for other in equal:
+            d = _checked(self.distance(self.means[g] / self.unit, others), len(live))
+            d[live == g] = np.inf
+            self.nearest_distance[g], (self.nearest[g], *ties) = d.min(), live[d == d.min()]
+            for other in ties:
                 if near.before(self.members, self.means, other, self.nearest[g]):
                     self.nearest[g] = other
 
@@ -179,23 +180,23 @@ def _max_product(metric: int, cells: int, unit: int) -> int:
     return int(min((2**63 / cells) ** 0.5 / unit, 2**26.5)) - 1
 
 
-def _checked(d, many) -> np.ndarray:
+def _checked(d, n) -> np.ndarray:
     d = np.round(np.asarray(d, float), _ROUNDED)
-    good = (d >= 0) & np.isfinite(d)
-    if d.shape != (many,) or not good.all():
-        got = f"an array of shape {d.shape}" if d.shape != (many,) else f"{d[~good][0]}"
-        raise ValueError(f"distance must return a finite number, 0 or above, for each of {many} means (got {got})")
+    valid = (d >= 0) & np.isfinite(d)
+    if d.shape != (n,) or not valid.all():
+        got = f"an array of shape {d.shape}" if d.shape != (n,) else f"{d[~valid][0]}"
+        raise ValueError(f"distance must return a finite number, 0 or above, for each of {n} means (got {got})")
     return d
 
 
 def _ordered(state: _State, first, second):
     """Line 12: the pairs by increasing distance, ties as in :class:`Primule`."""
     place = np.empty(len(state.alive), np.int64)
-    there = np.union1d(first, second)
+    groups = np.union1d(first, second)
     # non-negative big-endian numbers sort like their bytes
-    text = np.ascontiguousarray(state.means[there].astype(">f8")).view(f"S{8 * state.means.shape[1]}")[:, 0]
-    there = there[np.argsort(text, kind="stable")]
-    place[there[np.argsort(-state.members[there], kind="stable")]] = np.arange(len(there))
+    text = np.ascontiguousarray(state.means[groups].astype(">f8")).view(f"S{8 * state.means.shape[1]}")[:, 0]
+    groups = groups[np.argsort(text, kind="stable")]
+    place[groups[np.argsort(-state.members[groups], kind="stable")]] = np.arange(len(groups))
     order = np.lexsort((place[first], place[second], state.nearest_distance[first]))
     return first[order], second[order]
 

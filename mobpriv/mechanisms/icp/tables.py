@@ -48,12 +48,12 @@ def in_units(x: np.ndarray) -> tuple[np.ndarray, int]:
     """The values as whole numbers of 1/unit, and the unit: the first of ``DENOMINATORS`` that holds them all."""
     for unit in DENOMINATORS:
         scaled = x * unit
-        wholes = np.rint(scaled)
-        if (np.abs(scaled - wholes) <= _NEAR * unit).all():
-            return wholes.astype(np.int64), unit
+        integers = np.rint(scaled)
+        if (np.abs(scaled - integers) <= _NEAR * unit).all():
+            return integers.astype(np.int64), unit
     raise ValueError(
         "profiles must hold shares of days, or numbers of at most six decimals, so that equal distances are found equal: "
-        f"astype(float).round(6) makes them so (got {x[np.abs(scaled - wholes) > _NEAR * unit][0]!r})"
+        f"astype(float).round(6) makes them so (got {x[np.abs(scaled - integers) > _NEAR * unit][0]!r})"
     )
 
 
@@ -65,9 +65,9 @@ def name_ranks(profiles: pd.DataFrame) -> np.ndarray:
         raise ValueError(
             "the rows of profiles must have names of one kind, which can be sorted (got numbers and texts)"
         ) from None
-    place = np.empty(len(profiles), np.int64)
-    place[order] = np.arange(len(profiles))
-    return place
+    rank = np.empty(len(profiles), np.int64)
+    rank[order] = np.arange(len(profiles))
+    return rank
 
 
 def per_group(mechanism, profiles: pd.DataFrame, groups, rng: np.random.Generator) -> Protected:
@@ -79,9 +79,9 @@ def per_group(mechanism, profiles: pd.DataFrame, groups, rng: np.random.Generato
     """
     rows = rows_by_group(groups, len(profiles))
     values, group, anonymous, start = np.empty(profiles.shape), np.empty(len(profiles), np.int64), [], 0
-    for own, child in zip(rows, rng.spawn(len(rows)), strict=True):
-        found = mechanism.protect(profiles.iloc[own], child)
-        values[own], group[own] = found.values, found.group + start
-        start += int(found.group.max()) + 1
-        anonymous.append(found.anonymous)
+    for group_rows, child in zip(rows, rng.spawn(len(rows)), strict=True):
+        protected = mechanism.protect(profiles.iloc[group_rows], child)
+        values[group_rows], group[group_rows] = protected.values, protected.group + start
+        start += int(protected.group.max()) + 1
+        anonymous.append(protected.anonymous)
     return Protected(pd.DataFrame(values, profiles.index, profiles.columns, copy=False), group, all(anonymous))
