@@ -24,7 +24,7 @@ from mobpriv.metrics.information_loss import information_loss, similarity
 TOWNS = {"Firenze": 260, "Pisa": 120, "Vecchiano": 40, "Capraia": 3, "Gorgona": 1}
 
 
-def made(seed=1):
+def sampled_profiles(seed=1):
     rng = np.random.default_rng(seed)
     parts = []
     for town, n in sorted(TOWNS.items()):
@@ -34,7 +34,7 @@ def made(seed=1):
     return pd.concat(parts, ignore_index=True).astype({"municipality": "category"})
 
 
-PROFILES = made()
+PROFILES = sampled_profiles()
 
 
 def equal(one, other):
@@ -45,25 +45,25 @@ def equal(one, other):
 
 @pytest.mark.parametrize("h", [None, tuple(icps.known_cells(2))])
 def test_each_municipality_is_protected_by_itself(h):
-    found = over_municipalities(PROFILES, 5, h)
-    said = published_values(PROFILES, found)
-    for town, row in found.municipalities.set_index("municipality").iterrows():
-        own = (PROFILES["municipality"] == town).to_numpy()
-        x = pd.DataFrame(icps.values(PROFILES["key"].to_numpy()[own]))
-        alone = Primule(5, h).protect(x, np.random.default_rng(1))
-        np.testing.assert_array_equal(said[own], alone.values)
-        np.testing.assert_array_equal(found.group[own] - found.group[own].min(), alone.group)
+    result = over_municipalities(PROFILES, 5, h)
+    published = published_values(PROFILES, result)
+    for town, row in result.municipalities.set_index("municipality").iterrows():
+        in_town = (PROFILES["municipality"] == town).to_numpy()
+        x = pd.DataFrame(icps.values(PROFILES["key"].to_numpy()[in_town]))
+        expected = Primule(5, h).protect(x, np.random.default_rng(1))
+        np.testing.assert_array_equal(published[in_town], expected.values)
+        np.testing.assert_array_equal(result.group[in_town] - result.group[in_town].min(), expected.group)
         cells = slice(None) if h is None else list(h)
-        loss = information_loss(x.iloc[:, cells], alone.values.iloc[:, cells])
+        loss = information_loss(x.iloc[:, cells], expected.values.iloc[:, cells])
         assert (row.mse, row.bound) == pytest.approx(loss[:2])
-        assert (row.profiles, row.groups, row.anonymous) == (own.sum(), alone.group.max() + 1, alone.anonymous)
+        assert (row.profiles, row.groups, row.anonymous) == (in_town.sum(), expected.group.max() + 1, expected.anonymous)
         assert row.distinct == len(np.unique(x.iloc[:, cells], axis=0))
         assert row.rounds < row.distinct
-    assert found.municipalities["anonymous"].tolist() == [False, True, False, True, True]
-    assert found.municipalities.columns.tolist() == MUNICIPALITY_COLUMNS
-    np.testing.assert_array_equal(np.bincount(found.group), found.members)
-    np.testing.assert_allclose(said[:, found.h], found.means[found.group], atol=1e-15)
-    np.testing.assert_array_equal(published_values(PROFILES, found, slice(3, 9)), said[3:9])
+    assert result.municipalities["anonymous"].tolist() == [False, True, False, True, True]
+    assert result.municipalities.columns.tolist() == MUNICIPALITY_COLUMNS
+    np.testing.assert_array_equal(np.bincount(result.group), result.members)
+    np.testing.assert_allclose(published[:, result.h], result.means[result.group], atol=1e-15)
+    np.testing.assert_array_equal(published_values(PROFILES, result, slice(3, 9)), published[3:9])
 
 
 def test_serial_and_parallel_and_other_orders_are_the_same():
@@ -80,16 +80,16 @@ def test_the_largest_is_first():
     seen = []
 
     def keep(name, compute):
-        found = compute()
-        seen.append(len(found.group))
-        return found
+        result = compute()
+        seen.append(len(result.group))
+        return result
 
     over_municipalities(PROFILES, 5, keep=keep)
     assert seen == sorted(TOWNS.values(), reverse=True)
 
 
 def test_an_interrupted_run_goes_on(tmp_path):
-    whole = over_municipalities(PROFILES, 5)
+    complete = over_municipalities(PROFILES, 5)
     kept, computed = stored_in(tmp_path), []
 
     def until(last):
@@ -107,9 +107,9 @@ def test_an_interrupted_run_goes_on(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         over_municipalities(PROFILES, 5, keep=until(3))
     assert len(list(tmp_path.iterdir())) == 2
-    equal(over_municipalities(PROFILES, 5, keep=until(None)), whole)
+    equal(over_municipalities(PROFILES, 5, keep=until(None)), complete)
     assert len(computed) == 3 + 3  # the third one again, and those after it
-    equal(over_municipalities(PROFILES, 5, keep=until(None)), whole)
+    equal(over_municipalities(PROFILES, 5, keep=until(None)), complete)
     assert len(computed) == 6
     for other in ({"k": 6}, {"h": [1, 2]}, {"distance": "manhattan"}, {"unsafe": "printed"}):
         computed.clear()
@@ -118,12 +118,12 @@ def test_an_interrupted_run_goes_on(tmp_path):
 
 
 def test_files_that_cannot_be_read_are_made_again(tmp_path):
-    whole = over_municipalities(PROFILES, 5, keep=stored_in(tmp_path))
+    complete = over_municipalities(PROFILES, 5, keep=stored_in(tmp_path))
     files = sorted(tmp_path.iterdir())
     files[0].write_bytes(files[0].read_bytes()[:200])
     files[1].write_bytes(b"")
     files[2].write_text("no archive")
-    equal(over_municipalities(PROFILES, 5, keep=stored_in(tmp_path)), whole)
+    equal(over_municipalities(PROFILES, 5, keep=stored_in(tmp_path)), complete)
     assert [len(file.read_bytes()) > 300 for file in sorted(tmp_path.iterdir())] == [True] * 5
 
 
@@ -196,19 +196,19 @@ def test_refused(wrong, given, words):
 
 def test_what_comes_out_is_what_the_pages_count():
     over = {k: over_municipalities(PROFILES, k) for k in (2, 20)}
-    found = scale_results(PROFILES, over, np.random.default_rng(1))
+    results = scale_results(PROFILES, over, np.random.default_rng(1))
     original = icps.values(PROFILES["key"].to_numpy())
-    alike = {k: similarity(original, published_values(PROFILES, one)) > 0.95 for k, one in over.items()}
-    assert 0 < alike[20].mean() < alike[2].mean() < 1
+    almost_identical = {k: similarity(original, published_values(PROFILES, one)) > 0.95 for k, one in over.items()}
+    assert 0 < almost_identical[20].mean() < almost_identical[2].mean() < 1
     for k, one in over.items():
-        assert found[f"above.{k}"].value == pytest.approx(alike[k].mean())
+        assert results[f"above.{k}"].value == pytest.approx(almost_identical[k].mean())
         rows = pd.DataFrame({"town": PROFILES["municipality"].astype(str), "key": PROFILES["key"], "group": one.group})
         equal = rows.groupby(["town", "key"]).agg(n=("group", "size"), group=("group", "first"))
         safe = equal[equal["n"] >= k]
-        assert found[f"safe.{k}"] == len(safe)
-        assert found[f"safe_alone.{k}"] == sum(one.members[row.group] == row.n for row in safe.itertuples())
-        assert sum(found[f"label.{k}.{c}"].value for c in CATEGORIES) == pytest.approx(1)
-        assert found[f"label.{k}.passing by"].value <= passes_by(original).mean()
-    assert found["safe.2"] > found["safe_alone.2"] > 0
-    assert found["label.original.passing by"].value == pytest.approx(passes_by(original).mean())
-    assert found["gain"].value == pytest.approx(alike[2].mean() - alike[20].mean())
+        assert results[f"safe.{k}"] == len(safe)
+        assert results[f"safe_alone.{k}"] == sum(one.members[row.group] == row.n for row in safe.itertuples())
+        assert sum(results[f"label.{k}.{c}"].value for c in CATEGORIES) == pytest.approx(1)
+        assert results[f"label.{k}.passing by"].value <= passes_by(original).mean()
+    assert results["safe.2"] > results["safe_alone.2"] > 0
+    assert results["label.original.passing by"].value == pytest.approx(passes_by(original).mean())
+    assert results["gain"].value == pytest.approx(almost_identical[2].mean() - almost_identical[20].mean())
