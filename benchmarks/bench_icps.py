@@ -22,7 +22,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 from measure import SEED
 
-from mobpriv.attacks.icp.linking import risk, several
+from mobpriv.attacks.icp.linking import anonymity_across_municipalities, risk
 from mobpriv.datasets import load_calls, read_cells
 from mobpriv.datasets.region import ZONE, write_region
 from mobpriv.icp.cluster import icps_on_cluster
@@ -91,8 +91,8 @@ def by_unique(file, stack, n: int):
 
 def k_of_three(file, stack):
     found = icps_of_files(file, WINDOW)
-    several(found.profiles[:100], 3)
-    return lambda: several(found.profiles, 3, 1)
+    anonymity_across_municipalities(found.profiles[:100], 3)
+    return lambda: anonymity_across_municipalities(found.profiles, 3, 1)
 
 
 LINES = [

@@ -14,9 +14,9 @@ import pandas as pd
 from measure import Case, table
 from sklearn.neighbors import BallTree, KDTree
 
-from mobpriv.datasets.region import START, ZONE, blocks, ground_of
+from mobpriv.datasets.region import FIRST_MIDNIGHT, ZONE, ground_of, people_blocks
 from mobpriv.experiments.primule_scale import over_municipalities
-from mobpriv.icp.profiles import Window, counts, key_of
+from mobpriv.icp.profiles import Window, day_counts, keys_of_masks
 from mobpriv.icp.rows import distinct
 from mobpriv.mechanisms.icp import nearest
 from mobpriv.mechanisms.icp.mdav import microaggregate
@@ -30,16 +30,16 @@ def icps_of(people: int, _: int) -> pd.DataFrame:
     """The profiles of so many people of the region, block by block: their calls are never held at once."""
     ground = ground_of(139, 1500)
     town_of, names = pd.factorize(ground.cells["municipality"], sort=True)
-    window = Window(START.date(), ZONE)
+    window = Window(FIRST_MIDNIGHT.date(), ZONE)
     parts = []
-    for block in blocks(ground, people, 0.25, workers=2):
+    for block in people_blocks(ground, people, 0.25, workers=2):
         slot = window.slot_of(block.t * 1000)
         inside = (slot >= 0) & (slot < 84)
         at = block.person[inside].astype(np.int64) * len(names) + town_of[block.cell[inside]]
         order = np.argsort(at, kind="stable")
         who, first = np.unique(at[order], return_index=True)
         masks = [np.bitwise_or.reduceat(bits[order], first) for bits in (of[slot[inside]] for of in window.bits())]
-        parts.append((who, key_of(*masks)))
+        parts.append((who, keys_of_masks(*masks)))
     who, key = (np.concatenate(part) for part in zip(*parts, strict=True))
     found = pd.DataFrame({"user": who // len(names), "municipality": who % len(names), "key": key})
     found["municipality"] = pd.Categorical.from_codes(found["municipality"], names)
@@ -53,7 +53,7 @@ def some(profiles: pd.DataFrame) -> pd.DataFrame:
 def largest(profiles: pd.DataFrame):
     """The distinct profiles of the largest municipality, in tenths, with their numbers."""
     own = profiles["municipality"] == profiles["municipality"].value_counts().index[0]
-    return distinct(counts(profiles["key"].to_numpy()[own]).astype(np.int64) * TENTHS)
+    return distinct(day_counts(profiles["key"].to_numpy()[own]).astype(np.int64) * TENTHS)
 
 
 def search(different) -> np.ndarray:
@@ -130,7 +130,7 @@ def losses(k: int, different) -> tuple[float, float]:
 def losses_of_all(k: int, profiles: pd.DataFrame) -> np.ndarray:
     """The same over all municipalities with k profiles or more, each profile counted once."""
     of = [own for _, own in profiles.groupby("municipality", observed=True) if len(own) >= k]
-    each = [losses(k, distinct(counts(own["key"].to_numpy()).astype(np.int64) * TENTHS)) for own in of]
+    each = [losses(k, distinct(day_counts(own["key"].to_numpy()).astype(np.int64) * TENTHS)) for own in of]
     return np.average(each, axis=0, weights=[len(own) for own in of])
 
 

@@ -18,19 +18,19 @@ from measure import SEED, fleet
 
 from mobpriv.calls.events import calls_from_traces, place_antennas
 from mobpriv.datasets import load_calls
-from mobpriv.datasets.region import blocks, ground_of, write_region
+from mobpriv.datasets.region import ground_of, people_blocks, write_region
 
 ONE_A_DAY = {"municipalities": 139, "antennas": 1500, "calls": 0.25}
 
 
 def generate(people: int, workers: int, municipalities: int = 20, antennas: int = 160, calls: float = 0.8):
     ground = ground_of(municipalities, antennas)
-    next(blocks(ground, 10, calls))
-    return lambda: sum(len(block.t) for block in blocks(ground, people, calls, workers=workers))
+    next(people_blocks(ground, 10, calls))
+    return lambda: sum(len(block.t) for block in people_blocks(ground, people, calls, workers=workers))
 
 
 def write(people: int, workers: int, level: int, **ground):
-    next(blocks(ground_of(2, 4), 10, 1.0))
+    next(people_blocks(ground_of(2, 4), 10, 1.0))
 
     def call():
         with tempfile.TemporaryDirectory() as folder:

@@ -29,7 +29,7 @@ from measure import SEED
 from mobpriv.base.estimates import Estimate
 from mobpriv.book.provenance import write_atomically
 from mobpriv.datasets.region import ZONE, write_region
-from mobpriv.experiments.primule_scale import OverAll, outcome, over_municipalities
+from mobpriv.experiments.primule_scale import AllMunicipalities, over_municipalities, scale_results
 from mobpriv.icp.files import icps_of_files
 from mobpriv.icp.profiles import Window, values
 from mobpriv.icp.sociometer import Sociometer
@@ -70,7 +70,7 @@ def primule(folder: Path, people: int, k: int) -> Callable:
     return lambda: _least(profiles, found)
 
 
-def _least(profiles: pd.DataFrame, found: OverAll) -> int:
+def _least(profiles: pd.DataFrame, found: AllMunicipalities) -> int:
     """The smallest group where PRIMULE could protect; raises where a profile is lost, or a sum over all profiles has changed."""
     if not (np.bincount(found.group, minlength=len(found.members)) == found.members).all():
         raise AssertionError("a profile is in no group, or in two")
@@ -97,7 +97,7 @@ def come_out(people: int) -> pd.DataFrame:
         profiles(Path(folder), people)()
         made = _read(Path(folder), "municipality", "key")
         records = pq.read_metadata(Path(folder) / "region.parquet").num_rows
-    found = outcome(made, {k: over_municipalities(made, k, workers=2) for k in KS}, np.random.default_rng(SEED))
+    found = scale_results(made, {k: over_municipalities(made, k, workers=2) for k in KS}, np.random.default_rng(SEED))
     of = {"people": people, "municipalities": MUNICIPALITIES, "records": records, "profiles": len(made)}
     return pd.DataFrame(
         of | {"name": name} | (dict(one) if isinstance(one, Estimate) else {"value": one}) for name, one in found.items()

@@ -15,7 +15,7 @@ from mobpriv.experiments.primule_sociometer import control
 from mobpriv.icp.archetypes import CATEGORIES
 from mobpriv.icp.rows import distinct
 from mobpriv.icp.sociometer import Sociometer
-from mobpriv.metrics.classification import confusion, scores_by_place
+from mobpriv.metrics.classification import confusion_estimates, scores_by_place
 
 DAYS = np.tile(np.repeat([5, 2], 3), 4)
 AT_HOME = np.tile([0.1, 1.0, 0.4], 8)
@@ -61,7 +61,7 @@ def by_tables(rng, n):
 
 def matrix(values, rng):
     true, found, whose = by_tables(rng, len(values))
-    return confusion(true, found, CATEGORIES, whose)
+    return confusion_estimates(true, found, CATEGORIES, whose)
 
 
 def by_municipality(values, rng):

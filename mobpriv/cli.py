@@ -486,7 +486,7 @@ def _write(records, cells, output: Path) -> None:
     from mobpriv.calls import table as calls
     from mobpriv.traces import table as traces
 
-    columns = list(traces.COLUMNS if cells is None else (*calls.COLUMNS, *calls.OPTIONAL))
+    columns = list(traces.COLUMNS if cells is None else (*calls.CALL_COLUMNS, *calls.OPTIONAL))
     # only these, so that no other column can be mistaken for one of them
     _replace(records[columns], output)
     if cells is not None:

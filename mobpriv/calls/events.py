@@ -20,8 +20,8 @@ from mobpriv.calls.table import Calls, Cells, as_cells
 from mobpriv.ground.geo import across_the_date_line, cartesian, metres_per_degree
 from mobpriv.traces.table import Traces, by_user, in_utc, milliseconds
 
-SAMPLE = 100_000  # records in the sample that determines the antennas
-APART = 50.0  # m: sampled records that are nearer than this to each other count once
+SAMPLE_SIZE = 100_000  # records in the sample that determines the antennas
+SQUARE_SIDE = 50.0  # m: sampled records that are nearer than this to each other count once
 _DAY = 86_400_000  # ms
 
 
@@ -37,26 +37,26 @@ def place_antennas(traces: Traces, count: int, rng: np.random.Generator) -> Cell
     """Place ``count`` antennas where the records are, as networks are built where the traffic is.
 
     The antennas are the centres of k-means (MacQueen 1967) of a random sample of the records, in metres. Each square of side
-    :data:`APART` counts once in the sample, so that a taxi rank or an office does not attract several antennas. Raises
+    :data:`SQUARE_SIDE` counts once in the sample, so that a taxi rank or an office does not attract several antennas. Raises
     ``ValueError`` if the records occupy fewer squares than ``count``.
     """
     count = ranges.whole("count", count, 1)
     if not len(traces):
         raise ValueError("there are no records to place antennas by")
     lat, lng = traces["lat"].to_numpy(), traces["lng"].to_numpy()
-    chosen = np.sort(rng.choice(len(traces), min(SAMPLE, len(traces)), replace=False))
+    chosen = np.sort(rng.choice(len(traces), min(SAMPLE_SIZE, len(traces)), replace=False))
     lat, lng = lat[chosen], across_the_date_line(lng[chosen])
     east, north = _scales(lat)
-    square = np.unique(np.round(np.column_stack([lng * east, lat * north]) / APART), axis=0) * APART
+    square = np.unique(np.round(np.column_stack([lng * east, lat * north]) / SQUARE_SIDE), axis=0) * SQUARE_SIDE
     if len(square) < count:
         raise ValueError(
-            f"count must be at most the number of {APART:g} m squares with records, {len(square):,} (got {count}): place fewer antennas"
+            f"count must be at most the number of {SQUARE_SIDE:g} m squares with records, {len(square):,} (got {count}): place fewer antennas"
         )
     from sklearn.cluster import MiniBatchKMeans  # the import takes a second, so only this function pays for it
 
     seed = int(rng.integers(2**31))
-    found = MiniBatchKMeans(count, random_state=seed, n_init=1, batch_size=8192, reassignment_ratio=0.0).fit(square)
-    centre = found.cluster_centers_
+    clusters = MiniBatchKMeans(count, random_state=seed, n_init=1, batch_size=8192, reassignment_ratio=0.0).fit(square)
+    centre = clusters.cluster_centers_
     centre = centre[np.lexsort(centre.T)]
     digits = len(str(count))
     names = [f"A{k + 1:0{digits}d}" for k in range(count)]
@@ -85,7 +85,7 @@ def calls_from_traces(
     users before her does.
     """
     rate = ranges.positive("rate", rate, "calls a day")
-    near = ranges.positive("minutes", minutes, "minutes")
+    max_gap = ranges.positive("minutes", minutes, "minutes")
     if antennas["lat"].isna().any():
         raise ValueError(
             f"antennas need coordinates (cell {antennas['cell'][antennas['lat'].isna()].iloc[0]} has none): give them some"
@@ -93,13 +93,13 @@ def calls_from_traces(
     users, offsets = by_user(traces)
     ms = milliseconds(traces)
     times, counts = _times(ms, offsets, rate, rng)
-    record = _nearest(ms, offsets, times, np.r_[0, np.cumsum(counts)], 60_000 * near)
+    record = _nearest(ms, offsets, times, np.r_[0, np.cumsum(counts)], 60_000 * max_gap)
     kept = record >= 0
-    whose = np.repeat(np.arange(len(users)), counts)[kept]
+    user_index = np.repeat(np.arange(len(users)), counts)[kept]
     cell = _served(traces["lat"].to_numpy()[record[kept]], traces["lng"].to_numpy()[record[kept]], antennas)
     names = pd.Index(antennas["cell"])
     cells = pd.Categorical.from_codes(cell, names)
-    calling, code = np.unique(whose, return_inverse=True)
+    calling, code = np.unique(user_index, return_inverse=True)
     calls = pd.DataFrame(
         {
             "user": pd.Categorical.from_codes(code, pd.Index(users[calling], dtype="str")),

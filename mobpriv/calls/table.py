@@ -38,7 +38,7 @@ from mobpriv.traces.table import (
     user_and_time_rules,
 )
 
-COLUMNS = ("user", "t", "cell")
+CALL_COLUMNS = ("user", "t", "cell")
 OPTIONAL = ("end_cell", "duration")
 CELL_COLUMNS = ("cell", "lat", "lng")
 
@@ -113,26 +113,26 @@ def problems(table: pd.DataFrame, cells: Cells | None = None, period: Period | N
 
 def call_problem(rule: str, broken: np.ndarray, table: pd.DataFrame, remedy: str) -> TableProblem:
     """:func:`mobpriv.traces.table.problem` with the columns of a call record."""
-    return problem(rule, broken, table, remedy, (*COLUMNS, *(c for c in OPTIONAL if c in table.columns)))
+    return problem(rule, broken, table, remedy, (*CALL_COLUMNS, *(c for c in OPTIONAL if c in table.columns)))
 
 
 def _broken(table: pd.DataFrame, cells: Cells | None, period: Period | None) -> list[tuple[str, np.ndarray, str]]:
     """The broken rules, the records that break them, and the remedies."""
-    missing = [c for c in COLUMNS if c not in table.columns]
+    missing = [c for c in CALL_COLUMNS if c not in table.columns]
     if missing:
         traces = "; with lat and lng they look like traces" if {"lat", "lng"} <= set(table.columns) else ""
         raise ValueError(
-            f"calls need the columns {', '.join(COLUMNS)}; missing: {', '.join(missing)} (got {list(table.columns)}){traces}"
+            f"calls need the columns {', '.join(CALL_COLUMNS)}; missing: {', '.join(missing)} (got {list(table.columns)}){traces}"
         )
     check_zone(table["t"])
     rules = [*user_and_time_rules(table), ("cell missing", _missing(table["cell"]), _OUT)]
     if cells is not None:
         for c in ("cell", "end_cell") if "end_cell" in table.columns else ("cell",):
-            words, at = c.replace("_", " "), _rows_of(table[c], cells)
-            rules.append((f"{words} unknown", ~_missing(table[c]) & (at < 0), _NO_CELL))
+            words, row = c.replace("_", " "), _rows_of(table[c], cells)
+            rules.append((f"{words} unknown", ~_missing(table[c]) & (row < 0), _NO_CELL))
             if cells["lat"].isna().any():
                 placeless = np.r_[cells["lat"].isna().to_numpy(), False]  # the last entry is for −1, an unknown cell
-                rules.append((f"{words} without coordinates", placeless[at], _NO_PLACE))
+                rules.append((f"{words} without coordinates", placeless[row], _NO_PLACE))
     if "duration" in table.columns:
         rules += _durations(table["duration"])
     if period is not None:
@@ -217,9 +217,9 @@ def _repeats(calls: Calls) -> np.ndarray:
     same = np.zeros(len(calls) + 1, bool)
     same[1:-1] = (code[1:] == code[:-1]) & (time[1:] == time[:-1])
     shared = np.flatnonzero(same[1:] | same[:-1])  # only these few records can be repetitions
-    again = np.zeros(len(calls), bool)
-    again[shared] = calls.loc[shared, [*COLUMNS, *OPTIONAL]].duplicated().to_numpy()
-    return again
+    repeated = np.zeros(len(calls), bool)
+    repeated[shared] = calls.loc[shared, [*CALL_COLUMNS, *OPTIONAL]].duplicated().to_numpy()
+    return repeated
 
 
 def _in_order(table: pd.DataFrame, cells: Cells | None) -> Calls:
@@ -228,7 +228,7 @@ def _in_order(table: pd.DataFrame, cells: Cells | None) -> Calls:
     at = {c: _rows_of(table[c], pd.DataFrame({"cell": names})) for c in ("cell", "end_cell") if c in table.columns}
     end = at.get("end_cell", at["cell"])
     seconds = table["duration"] if "duration" in table.columns else pd.Series(np.nan, table.index)
-    rest = [c for c in table.columns if c not in (*COLUMNS, *OPTIONAL)]
+    rest = [c for c in table.columns if c not in (*CALL_COLUMNS, *OPTIONAL)]
     out = pd.DataFrame(
         {
             "user": sorted_categories(table["user"]),
@@ -247,5 +247,5 @@ def _in_order(table: pd.DataFrame, cells: Cells | None) -> Calls:
 
 def _occurring(table: pd.DataFrame) -> np.ndarray:
     """The sorted names of the cells that occur."""
-    found = [_texts(pd.Series(table[c].dropna().unique()).astype("object")) for c in ("cell", "end_cell") if c in table.columns]
-    return np.unique(pd.concat(found).dropna().to_numpy(object))
+    names = [_texts(pd.Series(table[c].dropna().unique()).astype("object")) for c in ("cell", "end_cell") if c in table.columns]
+    return np.unique(pd.concat(names).dropna().to_numpy(object))

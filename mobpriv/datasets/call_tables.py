@@ -19,7 +19,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from mobpriv.calls.table import COLUMNS, Calls, Cells, Period, as_cells, call_problem, without
+from mobpriv.calls.table import CALL_COLUMNS, Calls, Cells, Period, as_cells, call_problem, without
 from mobpriv.datasets.lines import BLANK, LeftOut, unreadable
 from mobpriv.datasets.point_files import rows_of
 from mobpriv.datasets.recognition import USUAL, Reading, named_as, pq_names

@@ -76,7 +76,7 @@ def prepare(
     whole("most", most, 0)
     zone, truth = day_zone(dataset, zone), None
     if whole("people", people, 0):
-        data, truth = _made_up(dataset, people, antennas, ranks, zone, seed)
+        data, truth = _simulated_data(dataset, people, antennas, ranks, zone, seed)
     elif datasets.kind_of(dataset) == "calls":
         check_no_trace_parameters(dataset, rate=rate, leave_out=leave_out)
         data = datasets.load_calls(dataset)
@@ -91,8 +91,8 @@ def prepare(
         raise ValueError(f"{data.name} holds no calls")
     first = first_day(start, data.calls["t"], zone)
     window = Window(first, zone, weeks)
-    found: Found = icps(data.calls, data.cells, window)
-    profiles = found.profiles
+    extraction: Extraction = icps(data.calls, data.cells, window)
+    profiles = extraction.profiles
     if not len(profiles) and not data.cells["municipality"].notna().any():
         raise ValueError(
             f"no cell of {data.name} has a municipality: add the column municipality to its table of cells, because a profile is of a user in a municipality"
@@ -114,7 +114,7 @@ def prepare(
             "take more users or longer data"
         )
     small = sizes.index[(sizes > 0) & (sizes < k)].astype(str)
-    left_out, too_few = found.left_out, ""
+    left_out, too_few = extraction.left_out, ""
     if len(small):
         of_small = profiles["municipality"].isin(small)
         rule = f"municipalities of fewer than {k} profiles"
@@ -130,7 +130,7 @@ def prepare(
         f"{f'. The calls end on day {days} of {7 * weeks}; the later days are empty' if days < 7 * weeks - 1 else ''}"
         + "".join(
             f". We leave out {counted(int(n), 'record')} ({rule})"
-            for rule, n in zip(found.left_out["rule"], found.left_out["records"], strict=True)
+            for rule, n in zip(extraction.left_out["rule"], extraction.left_out["records"], strict=True)
         )
         + too_few
     )
@@ -155,18 +155,18 @@ def _calls_of(data: CallSet, window: Window, municipalities: pd.Index, rule: str
 
 
 def _span(sizes: pd.Series) -> str:
-    least, most = int(sizes.min()), int(sizes.max())
-    return (f"{shown(least)} to " if least < most else "") + counted(most, "profile")
+    smallest, largest = int(sizes.min()), int(sizes.max())
+    return (f"{shown(smallest)} to " if smallest < largest else "") + counted(largest, "profile")
 
 
-def truth_of(setting: Setting) -> Truth | None:
+def simulated_truth(setting: Setting) -> Truth | None:
     """Return the true roles and borders, known for the embedded region and for simulated people, else None."""
     if setting.truth is None and setting.data.name == "region" and setting.data.synthetic:
         return Truth(*datasets.region_truth())
     return setting.truth
 
 
-def _made_up(dataset: str, people: int, antennas: int, ranks: str, zone: str, seed: int) -> tuple[CallSet, Truth]:
+def _simulated_data(dataset: str, people: int, antennas: int, ranks: str, zone: str, seed: int) -> tuple[CallSet, Truth]:
     """Simulate people on the boundaries of a file."""
     from mobpriv.datasets.region import make_on  # geopandas takes a second to load
     from mobpriv.datasets.region.boundaries import read_boundaries
@@ -175,56 +175,58 @@ def _made_up(dataset: str, people: int, antennas: int, ranks: str, zone: str, se
     if not path.is_file():
         raise FileNotFoundError(f"{dataset}: no such file; people are simulated in the municipalities of a file of boundaries")
     boundaries = read_boundaries(path)
-    made = make_on(boundaries, people, antennas, _ranks(ranks), zone, seed=seed)
+    simulated = make_on(boundaries, people, antennas, _ranks(ranks), zone, seed=seed)
     left_out = pd.DataFrame({"rule": pd.Series(dtype=str), "records": pd.Series(dtype=int), "users": pd.Series(dtype=int)})
     how = (
         f"We simulate {shown(people)} people with {shown(antennas)} antennas on the real boundaries of "
         f"{counted(len(boundaries), 'municipality', 'municipalities')}"
     )
     name = path.resolve().name
-    data = CallSet(made.calls, made.cells, left_out, name.split(".")[0], datasets.sha256_of(path), True, name, how)
-    return data, Truth(made.people, made.municipalities)
+    data = CallSet(simulated.calls, simulated.cells, left_out, name.split(".")[0], datasets.sha256_of(path), True, name, how)
+    return data, Truth(simulated.people, simulated.municipalities)
 
 
 def _ranks(text: str) -> dict[str, int]:
     """Parse "Firenze 1, Pisa 2" into a dictionary."""
-    found = {}
+    ranks = {}
     for part in filter(str.strip, text.split(",")):
         name, _, rank = part.strip().rpartition(" ")
         if not (name.strip() and rank.strip().isdigit()):
             raise ValueError(f"ranks are written as Firenze 1, Pisa 2 (got {part.strip()!r})")
-        found[name.strip()] = int(rank)
-    return found
+        ranks[name.strip()] = int(rank)
+    return ranks
 
 
 # ---------------------- Measure how profiles change with the choices of their extraction (§3.1), and with the number of calls
 K = 10  # the paper's least k
 
 
-class Moved(NamedTuple):
+class ProfileChange(NamedTuple):
     profiles: int
     changed: Estimate  # share of the original profiles that change or disappear
     unsafe: Estimate  # share of the new profiles with an anonymity set below k
     shift: Estimate  # paired change of this share, over the profiles present before and after
 
 
-def moved(before: Icps, after: Icps, k: int = K) -> Moved:
+def compare_profiles(before: Icps, after: Icps, k: int = K) -> ProfileChange:
     """Compare profiles of the same users and municipalities before and after a choice changes; neither is empty."""
     whole("k", k, 2)
-    one, other = _called(before, k), _called(after, k)
+    one, other = _with_anonymity(before, k), _with_anonymity(after, k)
     both = one.merge(other, on=["user", "municipality"], how="left", suffixes=("", " after"), indicator=True)
-    there = (both["_merge"] == "both").to_numpy()
-    changed = ~there | (both["key"] != both["key after"]).to_numpy()
-    unsafe = [both[name].to_numpy()[there].astype(bool) for name in ("unsafe after", "unsafe")]
-    return Moved(
+    in_both = (both["_merge"] == "both").to_numpy()
+    changed = ~in_both | (both["key"] != both["key after"]).to_numpy()
+    unsafe = [both[name].to_numpy()[in_both].astype(bool) for name in ("unsafe after", "unsafe")]
+    return ProfileChange(
         len(other),
         clustered_rate(changed, both["user"].to_numpy()),
         clustered_rate(other["unsafe"].to_numpy(), other["user"].to_numpy()),
-        clustered_difference(*unsafe, both["user"].to_numpy()[there]) if there.any() else Estimate(np.nan, np.nan, np.nan, 0),
+        clustered_difference(*unsafe, both["user"].to_numpy()[in_both])
+        if in_both.any()
+        else Estimate(np.nan, np.nan, np.nan, 0),
     )
 
 
-def _called(profiles: Icps, k: int) -> pd.DataFrame:
+def _with_anonymity(profiles: Icps, k: int) -> pd.DataFrame:
     user, town = (profiles[name].astype(str).to_numpy() for name in ("user", "municipality"))
     keys = profiles["key"].to_numpy()
     return pd.DataFrame({"user": user, "municipality": town, "key": keys, "unsafe": candidates(keys, within=town) < k})
@@ -240,16 +242,16 @@ def choices(data: CallSet, window: Window) -> Mapping[str, Icps]:
         "by the clocks of UTC": Window(first, "UTC", weeks),
         "by the clocks of Europe/Rome": Window(first, "Europe/Rome", weeks),
     }
-    found = {name: icps(data.calls, data.cells, of).profiles for name, of in windows.items()}
-    found["every slot that a call touches"] = icps(data.calls, data.cells, window, every_slot=True).profiles
-    found["also where a call ended"] = icps(data.calls, data.cells, window, both_cells=True).profiles
+    variants = {name: icps(data.calls, data.cells, varied_window).profiles for name, varied_window in windows.items()}
+    variants["every slot that a call touches"] = icps(data.calls, data.cells, window, every_slot=True).profiles
+    variants["also where a call ended"] = icps(data.calls, data.cells, window, both_cells=True).profiles
     start, end = window.period
-    within = data.calls[(data.calls["t"] >= start) & (data.calls["t"] < end)]
+    in_window = data.calls[(data.calls["t"] >= start) & (data.calls["t"] < end)]
     for least in (5, 28):
-        many = within["user"].map(within["user"].value_counts()).astype(int).to_numpy() >= least
-        if many.any():
-            found[f"users of {least} calls or more"] = icps(within[many], data.cells, window).profiles
-    return {name: profiles for name, profiles in found.items() if len(profiles)}
+        frequent = in_window["user"].map(in_window["user"].value_counts()).astype(int).to_numpy() >= least
+        if frequent.any():
+            variants[f"users of {least} calls or more"] = icps(in_window[frequent], data.cells, window).profiles
+    return {name: profiles for name, profiles in variants.items() if len(profiles)}
 
 
 def thinned(calls: Calls, share: float, rng: np.random.Generator) -> Calls:
@@ -264,9 +266,9 @@ def cells_in_order(original: np.ndarray, town: np.ndarray, k: int, order: np.nda
     Distances and sizes of groups stay the same. If groups are equal in both, the lexicographically smaller mean goes first,
     which depends on the order of the cells. So only the remaining ties change.
     """
-    said, table = np.empty(np.shape(original)), pd.DataFrame(original)[list(order)]
-    said[:, order] = per_group(Primule(k), table, town, np.random.default_rng()).values  # PRIMULE is deterministic
-    return said
+    published, table = np.empty(np.shape(original)), pd.DataFrame(original)[list(order)]
+    published[:, order] = per_group(Primule(k), table, town, np.random.default_rng()).values  # PRIMULE is deterministic
+    return published
 
 
 def with_slots(setting: Setting, slots: Sequence[int], weeks: int = 4) -> Setting:
@@ -279,44 +281,54 @@ def with_slots(setting: Setting, slots: Sequence[int], weeks: int = 4) -> Settin
 
 
 # -------------------------------------------- Compare PRIMULE, micro-aggregation and noise on one plane, risk against utility
-class Measured(NamedTuple):
+class PlanePoint(NamedTuple):
     """One setting; arrays over the same targets, profiles and repetitions as the settings it is compared with."""
 
     risk: np.ndarray  # (targets,): probability of re-identification, mean over repetitions
-    use: np.ndarray  # (profiles,): how often each keeps its label
-    risk_drawn: np.ndarray  # (draws,), or (1,) without randomness: mean over the targets
-    use_drawn: np.ndarray  # (draws,): mean over the profiles
-    whose_risk: np.ndarray  # (targets,): the resampling unit of intervals: the group, or the user without groups
-    whose_use: np.ndarray  # (profiles,)
+    utility: np.ndarray  # (profiles,): how often each keeps its label
+    risk_by_repetition: np.ndarray  # (draws,), or (1,) without randomness: mean over the targets
+    utility_by_repetition: np.ndarray  # (draws,): mean over the profiles
+    risk_clusters: np.ndarray  # (targets,): the resampling unit of intervals: the group, or the user without groups
+    utility_clusters: np.ndarray  # (profiles,)
 
 
-class Beaten(Enum):
+class Dominance(Enum):
     """Is a setting dominated by another one? ``OPEN`` if inconclusive."""
 
-    YES, NO, OPEN = "beaten", "not beaten", "open"
+    YES, NO, INCONCLUSIVE = "beaten", "not beaten", "open"
 
 
-def beaten(point: Measured, others: Mapping[str, Measured]) -> Beaten:
+def dominance(point: PlanePoint, others: Mapping[str, PlanePoint]) -> Dominance:
     """Return whether another setting has significantly less risk and more utility, see :func:`_sign`.
 
     A setting is not dominated if each other one has significantly more risk or less utility.
     """
     sure = 0
     for other in others.values():
-        risk = _sign(point.risk, other.risk, point.risk_drawn - other.risk_drawn, (point.whose_risk, other.whose_risk))
-        use = _sign(other.use, point.use, other.use_drawn - point.use_drawn, (point.whose_use, other.whose_use))
-        if risk == use == 1:
-            return Beaten.YES
-        sure += -1 in (risk, use)
-    return Beaten.NO if sure == len(others) else Beaten.OPEN
+        risk = _sign(
+            point.risk,
+            other.risk,
+            point.risk_by_repetition - other.risk_by_repetition,
+            (point.risk_clusters, other.risk_clusters),
+        )
+        utility = _sign(
+            other.utility,
+            point.utility,
+            other.utility_by_repetition - point.utility_by_repetition,
+            (point.utility_clusters, other.utility_clusters),
+        )
+        if risk == utility == 1:
+            return Dominance.YES
+        sure += -1 in (risk, utility)
+    return Dominance.NO if sure == len(others) else Dominance.INCONCLUSIVE
 
 
-def _sign(a: np.ndarray, b: np.ndarray, apart: np.ndarray, whose: tuple[np.ndarray, np.ndarray]) -> int:
+def _sign(a: np.ndarray, b: np.ndarray, differences: np.ndarray, clusters: tuple[np.ndarray, np.ndarray]) -> int:
     """Return 1 if mean(a) > mean(b) significantly, −1 if mean(a) < mean(b), else 0.
 
-    Significant: the paired 95 % intervals over both kinds of groups exclude 0, and each repetition (``apart``) has the same
-    sign.
+    Significant: the paired 95 % intervals over both kinds of groups exclude 0, and each repetition (``differences``) has the
+    same sign.
     """
-    of: list[Estimate] = [clustered_difference(a, b, groups) for groups in whose]
-    above, below = all(one.low > 0 for one in of), all(one.high < 0 for one in of)
-    return int(above and (apart > 0).all()) - int(below and (apart < 0).all())
+    estimates: list[Estimate] = [clustered_difference(a, b, groups) for groups in clusters]
+    above, below = all(one.low > 0 for one in estimates), all(one.high < 0 for one in estimates)
+    return int(above and (differences > 0).all()) - int(below and (differences < 0).all())

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from mobpriv.base.ranges import one_of, true_or_false, whole
-from mobpriv.icp.rows import distinct, parts
+from mobpriv.icp.rows import distinct, rows_by_group
 from mobpriv.mechanisms.icp.mdav import microaggregate
 from mobpriv.mechanisms.icp.primule import mitigate
 from mobpriv.mechanisms.icp.tables import in_units
@@ -25,7 +25,7 @@ STUCK = 60  # rounds without a merge after which the run is given up
 _DECIMALS = 12  # of squared distances: smaller differences count as equal
 
 
-class Played(NamedTuple):
+class LiteralRun(NamedTuple):
     group: np.ndarray  # (m,): for each initial group the number of the final group into which it was merged last
     cardinality: np.ndarray  # (groups,): as the algorithm counts, perhaps not the true number of profiles
     means: np.ndarray  # (groups, cells), as the algorithm computes them
@@ -34,7 +34,7 @@ class Played(NamedTuple):
     ended: bool  # False: unsafe groups remain, and no round changes them
 
 
-def by_letter(
+def literal_algorithm_2(
     sizes,
     places,
     k: int,
@@ -43,7 +43,7 @@ def by_letter(
     own: bool = False,
     at_once: bool = True,
     ties: np.random.Generator | None = None,
-) -> Played:
+) -> LiteralRun:
     """Run Algorithm 2 on groups with ``sizes`` (m,) at ``places`` (m, cells), all different, with the Euclidean distance.
 
     * ``line_17``: "g2" checks only whether the second group was merged in this round, as printed; the first may have been.
@@ -86,7 +86,7 @@ def by_letter(
             rounds[-1][3] += 1
         idle = idle + 1 if alive.sum() >= before else 0
     live = np.flatnonzero(alive)
-    return Played(
+    return LiteralRun(
         _roots(into, live),
         size[live],
         at[live],
@@ -96,29 +96,29 @@ def by_letter(
     )
 
 
-def _pairs(size, at, least, alive, unsafe, own, ties) -> tuple[list, int]:
+def _pairs(size, at, least, alive, unsafe, include_self, ties) -> tuple[list, int]:
     """Lines 5 to 12: return (squared distance, g1, g2) by increasing distance, and the number of groups with ties."""
     live, asking = np.flatnonzero(alive), np.flatnonzero(unsafe)
-    apart = np.array([((at[live] - at[g]) ** 2).sum(axis=1) for g in asking]).round(_DECIMALS)
-    if not own:
-        apart[asking[:, None] == live] = np.inf
-    best = apart.min(axis=1)
+    distance = np.array([((at[live] - at[g]) ** 2).sum(axis=1) for g in asking]).round(_DECIMALS)
+    if not include_self:
+        distance[asking[:, None] == live] = np.inf
+    best = distance.min(axis=1)
     if np.isinf(best).any():
         return [], 0
     means = at.round(_DECIMALS)
     order = live[np.lexsort((least[live], *means[live].T[::-1], -size[live]))] if ties is None else ties.permutation(live)
     rank = np.empty(len(size), np.int64)
     rank[order] = np.arange(len(order))
-    equal = apart == best[:, None]
+    equal = distance == best[:, None]
     second = live[np.where(equal, rank[live], len(size)).argmin(axis=1)]
     sort = np.lexsort((rank[asking], rank[second], best))
     return [(best[i], int(asking[i]), int(second[i])) for i in sort], int((equal.sum(axis=1) > 1).sum())
 
 
-def _is_nearest(at, alive, g1, g2, own) -> bool:
+def _is_nearest(at, alive, g1, g2, include_self) -> bool:
     """Return whether no group present at this moment is nearer to g1 than g2."""
     others = alive.copy()
-    others[g1] = own
+    others[g1] = include_self
     return bool(((at[g2] - at[g1]) ** 2).sum() <= ((at[others] - at[g1]) ** 2).sum(axis=1).min(initial=np.inf) + 10**-_DECIMALS)
 
 
@@ -143,23 +143,23 @@ def least_loss(sizes, places, k: int) -> float:
     size, at = np.asarray(sizes, np.int64), np.asarray(places, float)
     whole("the number of groups", len(size), 1, 12)
     cost = {}
-    for many in range(1, len(size) + 1):
-        for part in combinations(range(len(size)), many):
+    for n_groups in range(1, len(size) + 1):
+        for part in combinations(range(len(size)), n_groups):
             rows = list(part)
             if size[rows].sum() >= k:
                 mean = np.average(at[rows], axis=0, weights=size[rows])
                 cost[sum(1 << row for row in rows)] = float((size[rows, None] * (at[rows] - mean) ** 2).sum())
     best = {0: 0.0}
 
-    def of(rest: int) -> float:
+    def least(rest: int) -> float:
         """Return the least loss of the groups in ``rest``: the part with its first group, plus the remainder."""
         if rest not in best:
             first = rest & -rest
-            own = (part for part in cost if part & first and part & rest == part)
-            best[rest] = min((cost[part] + of(rest ^ part) for part in own), default=np.inf)
+            candidates = (part for part in cost if part & first and part & rest == part)
+            best[rest] = min((cost[part] + least(rest ^ part) for part in candidates), default=np.inf)
         return best[rest]
 
-    return of((1 << len(size)) - 1)
+    return least((1 << len(size)) - 1)
 
 
 def loss_of(sizes, places, group) -> float:
@@ -181,22 +181,27 @@ class Tied(NamedTuple):
     of_smaller: np.ndarray  # (unsafe,): several remain if smaller groups are preferred
 
 
-def first_round(wholes: np.ndarray, sizes: np.ndarray, k: int) -> Tied:
+def first_round_ties(integers: np.ndarray, sizes: np.ndarray, k: int) -> Tied:
     """Count ties for distinct profiles (m, cells), in whole numbers to find equal distances, with multiplicities (m,)."""
-    x, sizes = np.asarray(wholes, np.int64), np.asarray(sizes, np.int64)
-    found = []
+    x, sizes = np.asarray(integers, np.int64), np.asarray(sizes, np.int64)
+    ties = []
     for g in np.flatnonzero(sizes < k):
-        apart = ((x - x[g]) ** 2).sum(axis=1)
-        apart[g] = np.iinfo(np.int64).max
-        many = sizes[apart == apart.min()] if len(x) > 1 else sizes[:0]
-        found.append([len(many) > 1, *((many == of).sum() > 1 for of in (many.max(initial=0), many.min(initial=k)))])
-    return Tied(*np.array(found, bool).reshape(-1, 3).T)
+        distance = ((x - x[g]) ** 2).sum(axis=1)
+        distance[g] = np.iinfo(np.int64).max
+        nearest_sizes = sizes[distance == distance.min()] if len(x) > 1 else sizes[:0]
+        ties.append(
+            [
+                len(nearest_sizes) > 1,
+                *((nearest_sizes == size).sum() > 1 for size in (nearest_sizes.max(initial=0), nearest_sizes.min(initial=k))),
+            ]
+        )
+    return Tied(*np.array(ties, bool).reshape(-1, 3).T)
 
 
 # --- Measure the information loss of merging, by PRIMULE and by alternatives, with the distances that §8 leaves for future work
 # Everything is computed per municipality, as in §7, and row by row. ``values`` (n, cells) are the shares of days of all profiles,
 # ``town`` (n,) their municipalities, ``h`` the places of the merged cells.
-PER_WEEK = 6  # cells
+CELLS_PER_WEEK = 6  # cells
 WEIGHT = 3  # of the sums over the weeks, relative to single cells, in a distance for the Sociometer
 
 
@@ -219,15 +224,15 @@ def for_service(values, town, k: int, h: Sequence[int], weight: int = WEIGHT) ->
     week of a call. ``h`` must hold whole weeks. Only distances change; the published values are still the means of the cells.
     """
     weight = whole("weight", weight, 1)
-    weeks, part = np.divmod(np.asarray(h), PER_WEEK)  # of each cell its week, and its place among the six
-    if sorted(zip(weeks, part, strict=True)) != [(week, j) for week in np.unique(weeks) for j in range(PER_WEEK)]:
+    weeks, part = np.divmod(np.asarray(h), CELLS_PER_WEEK)  # of each cell its week, and its place among the six
+    if sorted(zip(weeks, part, strict=True)) != [(week, j) for week in np.unique(weeks) for j in range(CELLS_PER_WEEK)]:
         raise ValueError(
-            f"h must hold whole weeks, each of its {PER_WEEK} cells once, of which sums are made (got {', '.join(map(str, h))})"
+            f"h must hold whole weeks, each of its {CELLS_PER_WEEK} cells once, of which sums are made (got {', '.join(map(str, h))})"
         )
 
     def distinct_by_sums(x, unit):
-        sums = np.stack([x[:, part == j].sum(axis=1) for j in range(PER_WEEK)], axis=1)
-        return _mitigated(x, np.column_stack([x, weight * sums]), unit * weight * (len(h) // PER_WEEK), k, "euclidean")
+        sums = np.stack([x[:, part == j].sum(axis=1) for j in range(CELLS_PER_WEEK)], axis=1)
+        return _mitigated(x, np.column_stack([x, weight * sums]), unit * weight * (len(h) // CELLS_PER_WEEK), k, "euclidean")
 
     return _in_each(values, town, k, h, distinct_by_sums)
 
@@ -237,53 +242,53 @@ def by_mdav(values, town, k: int, h: Sequence[int]) -> Grouped:
     return _in_each(values, town, k, h, lambda x, unit: _parted(x, k))
 
 
-def cut(values, found: Grouped, k: int, h: Sequence[int]) -> Grouped:
+def split_groups(values, grouped: Grouped, k: int, h: Sequence[int]) -> Grouped:
     """Split every group of 2 k profiles or more by MDAV into groups of k to 2 k − 1; leave the others."""
-    return _in_each(values, found.group, k, h, lambda x, unit: _parted(x, k))
+    return _in_each(values, grouped.group, k, h, lambda x, unit: _parted(x, k))
 
 
-def squared(values, found: Grouped, h: Sequence[int]) -> np.ndarray:
+def squared_errors(values, grouped: Grouped, h: Sequence[int]) -> np.ndarray:
     """Return ‖x_i − x'_i‖² on h for each profile (§6.4), (n,)."""
-    return ((np.asarray(values)[:, h] - found.means) ** 2).sum(axis=1)
+    return ((np.asarray(values)[:, h] - grouped.means) ** 2).sum(axis=1)
 
 
-def single(values, town, h: Sequence[int]) -> Grouped:
+def single_group(values, town, h: Sequence[int]) -> Grouped:
     """Put each municipality into one group, the worst case of §6.4."""
     return _in_each(values, town, 2, h, lambda x, unit: np.zeros(len(x), np.int64), fewer=True)
 
 
-def whole_profiles(values, found: Grouped, h: Sequence[int]) -> np.ndarray:
+def published_profiles(values, grouped: Grouped, h: Sequence[int]) -> np.ndarray:
     """Return the published profiles, (n, cells); outside h the profiles' own values."""
-    said = np.array(values, float)
-    said[:, h] = found.means
-    return said
+    published = np.array(values, float)
+    published[:, h] = grouped.means
+    return published
 
 
 def _in_each(values, town, k: int, h, grouping: Callable, fewer: bool = False) -> Grouped:
     """Apply ``grouping`` to the rows on h, whole numbers of units, per municipality; leave those with fewer than k profiles."""
     whole("k", k, 2)
     h = np.asarray(h)
-    wholes, unit = in_units(np.asarray(values, float)[:, h])
-    group, start = np.empty(len(wholes), np.int64), 0
-    for rows in parts(town, len(wholes)):
-        own = grouping(wholes[rows], unit) if len(rows) >= k or fewer else distinct(wholes[rows]).of
-        group[rows] = own + start
-        start += int(own.max()) + 1
+    integers, unit = in_units(np.asarray(values, float)[:, h])
+    group, start = np.empty(len(integers), np.int64), 0
+    for rows in rows_by_group(town, len(integers)):
+        groups = grouping(integers[rows], unit) if len(rows) >= k or fewer else distinct(integers[rows]).inverse
+        group[rows] = groups + start
+        start += int(groups.max()) + 1
     members = np.bincount(group)
     totals = np.zeros((start, len(h)), np.int64)
-    np.add.at(totals, group, wholes)
+    np.add.at(totals, group, integers)
     return Grouped(group, members[group], (totals / members[:, None] / unit)[group])
 
 
-def _mitigated(x, seen, unit, k, distance) -> np.ndarray:
-    """Run Algorithm 2 on rows with the distances of their ``seen``, which are equal if the rows are."""
-    different = distinct(seen)
-    return mitigate(different.values, different.sizes, unit, k, distance).group[different.of]
+def _mitigated(x, features, unit, k, distance) -> np.ndarray:
+    """Run Algorithm 2 on rows with the distances of their ``features``, which are equal if the rows are."""
+    distinct_rows = distinct(features)
+    return mitigate(distinct_rows.values, distinct_rows.sizes, unit, k, distance).group[distinct_rows.inverse]
 
 
 def _parted(x, k) -> np.ndarray:
-    different = distinct(x)
-    split = microaggregate(different.values, different.sizes, k)
+    distinct_rows = distinct(x)
+    split = microaggregate(distinct_rows.values, distinct_rows.sizes, k)
     group = np.empty(len(x), np.int64)
-    group[np.argsort(different.of, kind="stable")] = np.repeat(split.group, split.rows)
+    group[np.argsort(distinct_rows.inverse, kind="stable")] = np.repeat(split.group, split.rows)
     return group

@@ -21,8 +21,8 @@ from tqdm import tqdm
 from mobpriv.base.estimates import Estimate, clustered_difference, clustered_ratio, rate
 from mobpriv.base.ranges import whole
 from mobpriv.icp.archetypes import CATEGORIES
-from mobpriv.icp.profiles import DAYS, Icps, cells_of, counts, values
-from mobpriv.icp.rows import distinct, parts
+from mobpriv.icp.profiles import DAYS, Icps, cell_numbers, day_counts, values
+from mobpriv.icp.rows import distinct, rows_by_group
 from mobpriv.icp.sociometer import PROGRAM
 from mobpriv.mechanisms.icp.primule import Primule, mitigate
 from mobpriv.metrics.information_loss import mse, one_group, similarity
@@ -31,11 +31,11 @@ from mobpriv.metrics.information_loss import mse, one_group, similarity
 # To save memory, a profile stays its key instead of 24 numbers. Its published values are the mean of its group on h and its own
 # values elsewhere.
 TENTHS = 10  # of a share of five days, or of two
-_VERSION = 1  # of stored results: raise it if Algorithm 1 or OfOne changes, so that old files are not reused
-COLUMNS = ["municipality", "profiles", "distinct", "groups", "rounds", "anonymous", "mse", "bound"]
+_VERSION = 1  # of stored results: raise it if Algorithm 1 or MunicipalityResult changes, so that old files are not reused
+MUNICIPALITY_COLUMNS = ["municipality", "profiles", "distinct", "groups", "rounds", "anonymous", "mse", "bound"]
 
 
-class OfOne(NamedTuple):
+class MunicipalityResult(NamedTuple):
     """The result of Algorithm 1 for one municipality."""
 
     group: np.ndarray  # (profiles,), int32: the number of each profile's group
@@ -48,11 +48,11 @@ class OfOne(NamedTuple):
     bound: float  # of a single group
 
 
-class OverAll(NamedTuple):
+class AllMunicipalities(NamedTuple):
     group: np.ndarray  # (profiles,), int32: the group of each row, numbered through all municipalities
     totals: np.ndarray  # (groups, |h|), int64, in tenths
     members: np.ndarray  # (groups,), int64
-    municipalities: pd.DataFrame  # COLUMNS, one row per municipality, sorted by name
+    municipalities: pd.DataFrame  # MUNICIPALITY_COLUMNS, one row per municipality, sorted by name
     h: np.ndarray  # places of cells
 
     @property
@@ -68,33 +68,37 @@ def over_municipalities(
     distance: str | Callable = "euclidean",
     unsafe: str = "below k",
     workers: int = 1,  # threads, one municipality each; compiled code releases the lock
-    keep: Callable[[str, Callable], OfOne] | None = None,
-) -> OverAll:
+    keep: Callable[[str, Callable], MunicipalityResult] | None = None,
+) -> AllMunicipalities:
     """Run PRIMULE in each municipality, the largest first; the result depends neither on ``workers`` nor on the order of rows.
 
     Municipalities with fewer than k profiles stay unchanged, ``anonymous`` False. ``keep(name, compute)`` stores the result of
-    one municipality, for example with :func:`kept_in`, so that an interrupted run continues. A ``distance`` of your own must be
-    a function of a module, because its name identifies stored results. Empty the folder if you change the function.
+    one municipality, for example with :func:`stored_in`, so that an interrupted run continues. A ``distance`` of your own must
+    be a function of a module, because its name identifies stored results. Empty the folder if you change the function.
     """
     whole("workers", workers, 1)
     mechanism = Primule(k, h, distance, unsafe)
     town, names = _towns(profiles)
-    places = cells_of(mechanism.h)
+    places = cell_numbers(mechanism.h)
     words = _words(mechanism) if keep else ""
     keys = profiles["key"].to_numpy()
-    rows = parts(town, len(keys))
+    rows = rows_by_group(town, len(keys))
 
-    def given(i: int) -> OfOne:
-        own = keys[rows[i]]
-        return keep(_name(own, words), lambda: of_municipality(own, mechanism)) if keep else of_municipality(own, mechanism)
+    def result_of(i: int) -> MunicipalityResult:
+        town_keys = keys[rows[i]]
+        return (
+            keep(_name(town_keys, words), lambda: of_municipality(town_keys, mechanism))
+            if keep
+            else of_municipality(town_keys, mechanism)
+        )
 
     largest_first = sorted(range(len(names)), key=lambda i: -len(rows[i]))
-    found = [None] * len(names)
+    results = [None] * len(names)
     with tqdm(total=len(keys), desc=f"k = {k}", unit="profile", disable=None) as bar:
-        for i, one in zip(largest_first, _in_order(given, largest_first, workers), strict=True):
-            found[i] = one
+        for i, result in zip(largest_first, _in_order(result_of, largest_first, workers), strict=True):
+            results[i] = result
             bar.update(len(rows[i]))
-    return _together(found, rows, keys, names, places)
+    return _combined(results, rows, keys, names, places)
 
 
 def _in_order(function: Callable, arguments: list, workers: int) -> Iterator:
@@ -109,33 +113,33 @@ def _in_order(function: Callable, arguments: list, workers: int) -> Iterator:
             raise
 
 
-def of_municipality(keys: np.ndarray, mechanism: Primule) -> OfOne:
+def of_municipality(keys: np.ndarray, mechanism: Primule) -> MunicipalityResult:
     """Run Algorithm 1 on the profiles of one municipality; equal profiles are processed once."""
-    h = cells_of(mechanism.h)
-    different, place, sizes = np.unique(keys, return_inverse=True, return_counts=True)
-    x = _tenths(different)[:, h]
+    h = cell_numbers(mechanism.h)
+    distinct_keys, inverse, sizes = np.unique(keys, return_inverse=True, return_counts=True)
+    x = _tenths(distinct_keys)[:, h]
     on_h = distinct(x, sizes)
-    group, totals, members = on_h.of, on_h.values * on_h.sizes[:, None], on_h.sizes
+    group, totals, members = on_h.inverse, on_h.values * on_h.sizes[:, None], on_h.sizes
     rounds, anonymous = 0, len(keys) >= mechanism.k
     if anonymous:
         merged = mitigate(on_h.values, on_h.sizes, TENTHS, mechanism.k, mechanism.distance, mechanism.unsafe)
-        group, totals, members = merged.group[on_h.of], merged.totals, merged.members
+        group, totals, members = merged.group[on_h.inverse], merged.totals, merged.members
         rounds = len(merged.rounds) - 1
-    x, said = x / TENTHS, totals[group] / members[group, None] / TENTHS
-    loss = mse(x, said, sizes), one_group(x, sizes)
-    return OfOne(group[place].astype(np.int32), totals, members, len(on_h.sizes), rounds, anonymous, *loss)
+    x, protected = x / TENTHS, totals[group] / members[group, None] / TENTHS
+    loss = mse(x, protected, sizes), one_group(x, sizes)
+    return MunicipalityResult(group[inverse].astype(np.int32), totals, members, len(on_h.sizes), rounds, anonymous, *loss)
 
 
-def published(profiles: Icps, found: OverAll, rows=slice(None)) -> np.ndarray:
+def published_values(profiles: Icps, result: AllMunicipalities, rows=slice(None)) -> np.ndarray:
     """Return the published values of these rows, (rows, 24): the groups' means on h, their own values elsewhere."""
-    said = values(profiles["key"].to_numpy()[rows])
-    group = found.group[rows]
-    own = found.totals[group] / found.members[group, None] / TENTHS
-    said[:, found.h] = own
-    return said
+    protected = values(profiles["key"].to_numpy()[rows])
+    group = result.group[rows]
+    means = result.totals[group] / result.members[group, None] / TENTHS
+    protected[:, result.h] = means
+    return protected
 
 
-def kept_in(folder) -> Callable[[str, Callable], OfOne]:
+def stored_in(folder) -> Callable[[str, Callable], MunicipalityResult]:
     """Store the result of each municipality as a file in ``folder``, and read it if it exists.
 
     The name depends on a version, the profiles and the parameters. A file is written under another name and renamed, so that
@@ -144,12 +148,14 @@ def kept_in(folder) -> Callable[[str, Callable], OfOne]:
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
 
-    def keep(name: str, compute: Callable) -> OfOne:
+    def keep(name: str, compute: Callable) -> MunicipalityResult:
         file = folder / f"{name}.npz"
         if file.exists():
             try:
-                with file.open("rb") as opened, np.load(opened) as kept:
-                    return OfOne(*(kept[name] if kept[name].ndim else kept[name].item() for name in OfOne._fields))
+                with file.open("rb") as opened, np.load(opened) as archive:
+                    return MunicipalityResult(
+                        *(archive[name] if archive[name].ndim else archive[name].item() for name in MunicipalityResult._fields)
+                    )
             except (BadZipFile, KeyError, ValueError, EOFError, OSError):
                 file.unlink()
         result = compute()
@@ -159,14 +165,14 @@ def kept_in(folder) -> Callable[[str, Callable], OfOne]:
     return keep
 
 
-def _write(file: Path, result: OfOne) -> None:
-    handle, beside = tempfile.mkstemp(dir=file.parent, suffix=".part")
+def _write(file: Path, result: MunicipalityResult) -> None:
+    handle, temporary = tempfile.mkstemp(dir=file.parent, suffix=".part")
     try:
         with os.fdopen(handle, "wb") as out:
             np.savez(out, **result._asdict())
-        os.replace(beside, file)
+        os.replace(temporary, file)
     except BaseException:
-        Path(beside).unlink(missing_ok=True)
+        Path(temporary).unlink(missing_ok=True)
         raise
 
 
@@ -196,7 +202,7 @@ def _name(keys, words: str) -> str:
 
 
 def _tenths(keys) -> np.ndarray:
-    return counts(keys).astype(np.int64) * (TENTHS // DAYS)
+    return day_counts(keys).astype(np.int64) * (TENTHS // DAYS)
 
 
 def _towns(profiles) -> tuple[np.ndarray, pd.Index]:
@@ -216,15 +222,26 @@ def _towns(profiles) -> tuple[np.ndarray, pd.Index]:
     return rank[town.codes], town.categories[sort]
 
 
-def _together(found: list[OfOne], rows: list[np.ndarray], keys, names, h) -> OverAll:
+def _combined(results: list[MunicipalityResult], rows: list[np.ndarray], keys, names, h) -> AllMunicipalities:
     group = np.empty(len(keys), np.int32)
     lines, start = [], 0
-    for name, own, one in zip(names, rows, found, strict=True):
-        group[own] = one.group + start
-        start += len(one.members)
-        lines.append((name, len(own), one.distinct, len(one.members), one.rounds, one.anonymous, one.mse, one.bound))
-    totals, members = (np.concatenate([getattr(one, part) for one in found]) for part in ("totals", "members"))
-    return OverAll(group, totals, members, pd.DataFrame(lines, columns=COLUMNS), h)
+    for name, town_rows, result in zip(names, rows, results, strict=True):
+        group[town_rows] = result.group + start
+        start += len(result.members)
+        lines.append(
+            (
+                name,
+                len(town_rows),
+                result.distinct,
+                len(result.members),
+                result.rounds,
+                result.anonymous,
+                result.mse,
+                result.bound,
+            )
+        )
+    totals, members = (np.concatenate([getattr(result, part) for result in results]) for part in ("totals", "members"))
+    return AllMunicipalities(group, totals, members, pd.DataFrame(lines, columns=MUNICIPALITY_COLUMNS), h)
 
 
 # ---------------------------------------------------- Compute what Figures 5 and 6 show, for as many profiles as in the paper
@@ -232,7 +249,7 @@ ALMOST = 0.95  # a similarity above it: "almost identical" (§7.1)
 _ROWS = 1 << 18  # profiles whose values are in memory together
 
 
-def outcome(profiles: Icps, over: Mapping[int, OverAll], rng: np.random.Generator) -> dict[str, Estimate | int]:
+def scale_results(profiles: Icps, over: Mapping[int, AllMunicipalities], rng: np.random.Generator) -> dict[str, Estimate | int]:
     """Compute the results of Figures 5 and 6; ``over``: k -> the result of PRIMULE on all cells.
 
     * ``above.{k}``: the share of profiles that is almost identical after protection.
@@ -248,35 +265,35 @@ def outcome(profiles: Icps, over: Mapping[int, OverAll], rng: np.random.Generato
     keys, where = profiles["key"].to_numpy(), ["municipality", "key"]
     equal = profiles.groupby(where, observed=True)["key"].transform("size").to_numpy()
     first = ~profiles.duplicated(where).to_numpy()
-    own = _labels_of(keys, rng)
-    found = {f"label.original.{c}": rate(own == i) for i, c in enumerate(CATEGORIES)}
+    original_labels = _labels_of(keys, rng)
+    results = {f"label.original.{c}": rate(original_labels == i) for i, c in enumerate(CATEGORIES)}
     almost = {}
-    for k, one in over.items():
-        almost[k] = _almost(profiles, one)
-        said = PROGRAM.fit(one.means, one.members, rng).codes(one.means)[one.group]
+    for k, result in over.items():
+        almost[k] = _almost(profiles, result)
+        labels = PROGRAM.fit(result.means, result.members, rng).codes(result.means)[result.group]
         safe = first & (equal >= k)
-        found |= {
-            f"above.{k}": clustered_ratio(almost[k], 1, one.group, bounds=(0, 1)),
+        results |= {
+            f"above.{k}": clustered_ratio(almost[k], 1, result.group, bounds=(0, 1)),
             f"safe.{k}": int(safe.sum()),
-            f"safe_alone.{k}": int((safe & (one.members[one.group] == equal)).sum()),
+            f"safe_alone.{k}": int((safe & (result.members[result.group] == equal)).sum()),
         }
         for i, c in enumerate(CATEGORIES):
-            found[f"label.{k}.{c}"] = clustered_ratio(said == i, 1, one.group, bounds=(0, 1))
-            if (here := own == i).any():
-                found[f"kept.{k}.{c}"] = clustered_ratio((said == i)[here], 1, one.group[here], bounds=(0, 1))
-    least, most = min(over), max(over)
-    return found | {"gain": clustered_difference(almost[least], almost[most], over[most].group)}
+            results[f"label.{k}.{c}"] = clustered_ratio(labels == i, 1, result.group, bounds=(0, 1))
+            if (here := original_labels == i).any():
+                results[f"kept.{k}.{c}"] = clustered_ratio((labels == i)[here], 1, result.group[here], bounds=(0, 1))
+    least, largest = min(over), max(over)
+    return results | {"gain": clustered_difference(almost[least], almost[largest], over[largest].group)}
 
 
 def _labels_of(keys: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return the program's labels of profiles, as places in CATEGORIES; equal profiles are labelled once."""
-    different, of, sizes = np.unique(keys, return_inverse=True, return_counts=True)
-    shares = values(different)
-    return PROGRAM.fit(shares, sizes, rng).codes(shares)[of]
+    distinct_keys, inverse, sizes = np.unique(keys, return_inverse=True, return_counts=True)
+    shares = values(distinct_keys)
+    return PROGRAM.fit(shares, sizes, rng).codes(shares)[inverse]
 
 
-def _almost(profiles: Icps, found: OverAll) -> np.ndarray:
+def _almost(profiles: Icps, result: AllMunicipalities) -> np.ndarray:
     """Return for each profile whether its published version is almost identical."""
     keys = profiles["key"].to_numpy()
     parts = (slice(start, start + _ROWS) for start in range(0, len(keys), _ROWS))
-    return np.concatenate([similarity(values(keys[rows]), published(profiles, found, rows)) > ALMOST for rows in parts])
+    return np.concatenate([similarity(values(keys[rows]), published_values(profiles, result, rows)) > ALMOST for rows in parts])

@@ -14,11 +14,11 @@ import pandas as pd
 
 from mobpriv.base.estimates import Estimate, clustered_ratio, rank_correlation, spread
 from mobpriv.base.ranges import whole
-from mobpriv.icp.archetypes import CATEGORIES, PARTS, PASSING, SLOTS, archetypes
-from mobpriv.icp.rows import Distinct, distinct, places
-from mobpriv.icp.sociometer import PROGRAM, Fitted, Sociometer, as_profiles, labelled, passes_by
+from mobpriv.icp.archetypes import CATEGORIES, PASSING, SLOTS, WEEK_PARTS, archetypes
+from mobpriv.icp.rows import Distinct, distinct, factorize_places
+from mobpriv.icp.sociometer import PROGRAM, Fitted, Sociometer, labelled, passes_by, profile_array
 from mobpriv.mechanisms.icp import NoisyProfiles
-from mobpriv.metrics.classification import crossed, kappa
+from mobpriv.metrics.classification import confusion_counts, kappa
 
 # ------------------------------------------------------- Measure the Sociometer's own errors, before any profile is protected
 # The paper takes the Sociometer's labels of the original profiles as the truth, "since we do not have any other official
@@ -26,7 +26,7 @@ from mobpriv.metrics.classification import crossed, kappa
 # profiles clustered with other seeds). They do not show the accuracy of its labels (here: against the true roles of a synthetic
 # region).
 SEEDS = 5
-TOGETHER = {"visitor or passing by": ("visitor", "passing by")}  # §7.2: "if we would join visitors and passing by users"
+MERGED_CLASSES = {"visitor or passing by": ("visitor", "passing by")}  # §7.2: "if we would join visitors and passing by users"
 
 
 class Roles(NamedTuple):
@@ -46,7 +46,7 @@ class Control(NamedTuple):
 
 def daily_curve(values) -> tuple[float, float, float]:
     """Return the mean presence in P1, P2 and P3 over profiles, weeks and week parts, relative to P2; at most 1."""
-    mean = as_profiles(values).reshape(len(values), -1, PARTS, SLOTS).mean(axis=(0, 1, 2))
+    mean = profile_array(values).reshape(len(values), -1, WEEK_PARTS, SLOTS).mean(axis=(0, 1, 2))
     if not mean[1] > 0:
         raise ValueError("a daily curve is relative to P2, where these profiles have no call: check the profiles")
     return tuple(float(min(1.0, m / mean[1])) for m in mean)
@@ -82,20 +82,20 @@ def true_roles(profiles: pd.DataFrame, roles: pd.DataFrame) -> Roles:
         if twice.any():
             user, municipality = table[keys].iloc[int(twice.to_numpy().argmax())]
             raise ValueError(f"{name} must have a user in a municipality once ({user} occurs twice in {municipality})")
-    strange = ~known["role"].isin(CATEGORIES)
-    if strange.any():
+    unknown = ~known["role"].isin(CATEGORIES)
+    if unknown.any():
         raise ValueError(
-            f"roles must be among {', '.join(CATEGORIES)} ({int(strange.sum())} are not, first: {known['role'].iloc[int(strange.to_numpy().argmax())]})"
+            f"roles must be among {', '.join(CATEGORIES)} ({int(unknown.sum())} are not, first: {known['role'].iloc[int(unknown.to_numpy().argmax())]})"
         )
-    own = pd.DataFrame({key: profiles[key].astype("str").to_numpy() for key in keys})
-    joined = own.merge(known, on=keys, how="outer", indicator=True)
-    role = own.merge(known, on=keys, how="left")["role"]
+    pairs = pd.DataFrame({key: profiles[key].astype("str").to_numpy() for key in keys})
+    joined = pairs.merge(known, on=keys, how="outer", indicator=True)
+    role = pairs.merge(known, on=keys, how="left")["role"]
     rows = []
     for rule, side in (("a profile, but no role", "left_only"), ("a role, but no call", "right_only")):
         out = joined[joined["_merge"] == side]
         for one in (None,) if side == "left_only" else CATEGORIES:
-            those = out if one is None else out[out["role"] == one]
-            rows.append((rule, one or "", len(those), those["user"].nunique()))
+            missing = out if one is None else out[out["role"] == one]
+            rows.append((rule, one or "", len(missing), missing["user"].nunique()))
     return Roles(pd.Categorical(role, list(CATEGORIES)), pd.DataFrame(rows, columns=["rule", "role", "pairs", "users"]))
 
 
@@ -105,22 +105,24 @@ def control(sociometer: Sociometer, values, rng: np.random.Generator, seeds: int
     ``where``: separate prototypes in each municipality, as in :func:`mobpriv.icp.sociometer.labelled`.
     """
     whole("seeds", seeds, 2)
-    values = as_profiles(values)
+    values = profile_array(values)
     if where is None:
         values, sizes, _ = distinct(values)
         labels = np.array([sociometer.fit(values, sizes, child).codes(values) for child in rng.spawn(seeds)])
     else:
         sizes = np.ones(len(values), np.int64)
         labels = np.array([labelled(sociometer, values, child, where) for child in rng.spawn(seeds)])
-    tables = np.array([crossed(labels[a], labels[b], CATEGORIES, sizes=sizes) for a, b in permutations(range(seeds), 2)])
+    tables = np.array(
+        [confusion_counts(labels[a], labels[b], CATEGORIES, sizes=sizes) for a, b in permutations(range(seeds), 2)]
+    )
     with np.errstate(invalid="ignore"):
         share = tables / tables.sum(axis=2, keepdims=True)
     rows = []
     for i, true in enumerate(CATEGORIES):
-        for j, found in enumerate(CATEGORIES):
+        for j, predicted in enumerate(CATEGORIES):
             known = share[:, i, j][~np.isnan(share[:, i, j])]  # NaN: the class does not occur in that pair
             estimate = spread(known) if len(known) else Estimate(np.nan, np.nan, np.nan, 0)
-            rows.append({"true": true, "found": found, **estimate})
+            rows.append({"true": true, "found": predicted, **estimate})
     same = np.trace(tables, axis1=1, axis2=2) / sizes.sum()
     return Control(spread(same), spread([kappa(t) for t in tables]), pd.DataFrame(rows), labels, sizes)
 
@@ -148,17 +150,19 @@ def ceiling(role, group) -> float:
     needs to reach it.
     """
     codes = pd.Categorical(role, list(CATEGORIES)).codes
-    has = codes >= 0
-    if len(codes) != len(group) or not has.any():
+    has_role = codes >= 0
+    if len(codes) != len(group) or not has_role.any():
         raise ValueError(
-            f"a ceiling needs a group for each role, and one role or more (got {len(codes)} and {len(group)}, {has.sum()} roles)"
+            f"a ceiling needs a group for each role, and one role or more (got {len(codes)} and {len(group)}, {has_role.sum()} roles)"
         )
-    of, names = pd.factorize(np.asarray(group)[has])
-    counts = np.bincount(of * len(CATEGORIES) + codes[has], minlength=len(names) * len(CATEGORIES)).reshape(-1, len(CATEGORIES))
-    return float(counts.max(axis=1).sum() / has.sum())
+    index, names = pd.factorize(np.asarray(group)[has_role])
+    counts = np.bincount(index * len(CATEGORIES) + codes[has_role], minlength=len(names) * len(CATEGORIES)).reshape(
+        -1, len(CATEGORIES)
+    )
+    return float(counts.max(axis=1).sum() / has_role.sum())
 
 
-def by_size(true, found, where, rng: np.random.Generator, draws: int = 200, group=None) -> pd.DataFrame:
+def by_size(true, predicted, where, rng: np.random.Generator, draws: int = 200, group=None) -> pd.DataFrame:
     """§7.2: test whether a municipality's confusion matrix differs from the others' more than by chance.
 
     One row per municipality:
@@ -174,38 +178,42 @@ def by_size(true, found, where, rng: np.random.Generator, draws: int = 200, grou
     in several municipalities.
     """
     whole("draws", draws, 1)
-    counts = crossed(true, found, CATEGORIES, where)
-    place, names = places(where, len(where))
+    counts = confusion_counts(true, predicted, CATEGORIES, where)
+    place, names = factorize_places(where, len(where))
     if len(names) < 2:
         raise ValueError(f"a municipality is compared with the others: there must be two or more (got {len(names)})")
-    of_group = None if group is None else _groups(true, found, place, group)
+    of_group = None if group is None else _groups(true, predicted, place, group)
     rows, total = [], counts.sum(axis=0)
-    for i, (name, own, child) in enumerate(zip(names, counts, rng.spawn(len(names)), strict=True)):
-        others = total - own
-        distance, left_out = float(_apart(own, others)), int(own[others.sum(axis=1) == 0].sum())
+    for i, (name, matrix, child) in enumerate(zip(names, counts, rng.spawn(len(names)), strict=True)):
+        others = total - matrix
+        distance, left_out = float(_total_variation(matrix, others)), int(matrix[others.sum(axis=1) == 0].sum())
         expected = p = np.nan
         if not np.isnan(distance):
-            pair = _dealt(own, others, child, draws) if of_group is None else _groups_dealt(*of_group, i, child, draws)
-            drawn = _apart(*pair)
+            pair = (
+                _redistributed(matrix, others, child, draws)
+                if of_group is None
+                else _groups_redistributed(*of_group, i, child, draws)
+            )
+            drawn = _total_variation(*pair)
             drawn = drawn[~np.isnan(drawn)]  # NaN: groups that share no class with the others
             expected, p = float(drawn.mean()), float((drawn >= distance - 1e-12).mean())
-        rows.append((name, int(own.sum()), distance, expected, distance - expected, p, left_out))
+        rows.append((name, int(matrix.sum()), distance, expected, distance - expected, p, left_out))
     return pd.DataFrame(rows, columns=["municipality", "profiles", "distance", "expected", "excess", "p", "left_out"])
 
 
-def _dealt(own: np.ndarray, others: np.ndarray, rng: np.random.Generator, draws: int) -> list[np.ndarray]:
+def _redistributed(matrix: np.ndarray, others: np.ndarray, rng: np.random.Generator, draws: int) -> list[np.ndarray]:
     """Draw pairs of matrices with the row sums of these two from their common shares, each (draws, classes, labels)."""
-    total = own + others
+    total = matrix + others
     common = total / np.maximum(total.sum(axis=1, keepdims=True), 1)
     return [
-        np.stack([rng.multinomial(m, p, draws) for m, p in zip(of.sum(axis=1), common, strict=True)], axis=1)
-        for of in (own, others)
+        np.stack([rng.multinomial(m, p, draws) for m, p in zip(counts.sum(axis=1), common, strict=True)], axis=1)
+        for counts in (matrix, others)
     ]
 
 
-def _groups(true, found, place: np.ndarray, group) -> tuple[np.ndarray, np.ndarray]:
+def _groups(true, predicted, place: np.ndarray, group) -> tuple[np.ndarray, np.ndarray]:
     """Return the matrix of each group and its municipality."""
-    matrices, code = crossed(true, found, CATEGORIES, group), places(group, len(place))[0]
+    matrices, code = confusion_counts(true, predicted, CATEGORIES, group), factorize_places(group, len(place))[0]
     home = np.zeros(len(matrices), np.int64)
     home[code] = place
     if (home[code] != place).any():
@@ -214,22 +222,27 @@ def _groups(true, found, place: np.ndarray, group) -> tuple[np.ndarray, np.ndarr
     return matrices, home
 
 
-def _groups_dealt(matrices: np.ndarray, home: np.ndarray, one: int, rng: np.random.Generator, draws: int) -> list[np.ndarray]:
+def _groups_redistributed(
+    matrices: np.ndarray, home: np.ndarray, one: int, rng: np.random.Generator, draws: int
+) -> list[np.ndarray]:
     """Draw pairs of matrices: as many groups as the municipality has, without replacement, and all the others."""
-    many, total = int((home == one).sum()), matrices.sum(axis=0)
-    own = np.array([matrices[rng.permutation(len(matrices))[:many]].sum(axis=0) for _ in range(draws)])
-    return [own, total - own]
+    n, total = int((home == one).sum()), matrices.sum(axis=0)
+    drawn = np.array([matrices[rng.permutation(len(matrices))[:n]].sum(axis=0) for _ in range(draws)])
+    return [drawn, total - drawn]
 
 
-def _apart(own: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Return the mean over profiles of ``own`` (…, classes, labels) of ½ Σ_found |share − others' share|, for common classes."""
-    n, m = own.sum(axis=-1), others.sum(axis=-1)
+def _total_variation(matrix: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return the mean over profiles of ``matrix`` (…, classes, labels) of ½ Σ_predicted |share − others' share|.
+
+    Only common classes count.
+    """
+    n, m = matrix.sum(axis=-1), others.sum(axis=-1)
     both = (n > 0) & (m > 0)
-    share, other = (of / np.where(both, of.sum(axis=-1), 1)[..., None] for of in (own, others))
-    between = np.abs(share - other).sum(axis=-1) / 2
+    share, other = (counts / np.where(both, counts.sum(axis=-1), 1)[..., None] for counts in (matrix, others))
+    distance = np.abs(share - other).sum(axis=-1) / 2
     n = n * both
     with np.errstate(invalid="ignore"):  # no class that both have
-        return (n * between).sum(axis=-1) / n.sum(axis=-1)
+        return (n * distance).sum(axis=-1) / n.sum(axis=-1)
 
 
 def size_and_structure(table: pd.DataFrame) -> dict[str, Estimate]:
@@ -252,19 +265,19 @@ def mean_of_draws(each: Sequence[Estimate]) -> Estimate:
 # --------------- Run the Sociometer with many seeds, to separate the variation between seeds from the variation between users
 # The paper's figures show one run. k-means starts at random profiles, and noise is random. Labels of several repetitions are
 # arrays (draws, n) of places in CATEGORIES, all of the same n profiles.
-NONE = Estimate(np.nan, np.nan, np.nan, 0)
+UNDEFINED = Estimate(np.nan, np.nan, np.nan, 0)
 
 
-class Drawn(NamedTuple):
+class Relabelled(NamedTuple):
     """Labels of published profiles under several settings of the Sociometer, each (draws, n)."""
 
-    again: dict[str, np.ndarray]  # re-clustered, as in the paper
-    frozen: dict[str, np.ndarray]  # with the fixed prototypes of the original profiles
+    reclustered: dict[str, np.ndarray]  # re-clustered, as in the paper
+    fixed: dict[str, np.ndarray]  # with the fixed prototypes of the original profiles
 
 
-def stream(seed: int, *of: str) -> np.random.Generator:
+def named_rng(seed: int, *names: str) -> np.random.Generator:
     """Return the random generator of these names: the same on every page, whatever else the page draws."""
-    return np.random.default_rng([seed, zlib.crc32("\n".join(of).encode())])
+    return np.random.default_rng([seed, zlib.crc32("\n".join(names).encode())])
 
 
 def prototypes(values, rng: np.random.Generator, draws: int, sociometer: Sociometer | None = None) -> list[Fitted]:
@@ -274,14 +287,16 @@ def prototypes(values, rng: np.random.Generator, draws: int, sociometer: Sociome
     """
     whole("draws", draws, 1)
     sociometer = sociometer or Sociometer()
-    return [_fitted(sociometer, of, child) for of, child in zip(_each(values, draws), rng.spawn(draws), strict=True)]
+    return [
+        _fitted(sociometer, profiles, child) for profiles, child in zip(_each(values, draws), rng.spawn(draws), strict=True)
+    ]
 
 
-def _fitted(sociometer: Sociometer, of: Distinct | np.ndarray, rng: np.random.Generator) -> Fitted:
-    if not isinstance(of, Distinct):
-        return sociometer.fit(of, None, rng)
-    fitted = sociometer.fit(of.values, of.sizes, rng)
-    return replace(fitted, own=fitted.own[of.of])
+def _fitted(sociometer: Sociometer, profiles: Distinct | np.ndarray, rng: np.random.Generator) -> Fitted:
+    if not isinstance(profiles, Distinct):
+        return sociometer.fit(profiles, None, rng)
+    fitted = sociometer.fit(profiles.values, profiles.sizes, rng)
+    return replace(fitted, nearest_in_training=fitted.nearest_in_training[profiles.inverse])
 
 
 def labels(fits: Sequence[Fitted], values, chosen: Mapping[str, Sociometer]) -> dict[str, np.ndarray]:
@@ -294,20 +309,20 @@ def labels(fits: Sequence[Fitted], values, chosen: Mapping[str, Sociometer]) -> 
 
 
 def _nearest(fits: Sequence[Fitted], each: Sequence) -> Iterator[np.ndarray]:
-    for fit, of in zip(fits, each, strict=True):
-        yield fit.nearest(of.values)[of.of] if isinstance(of, Distinct) else fit.nearest(of)
+    for fit, profiles in zip(fits, each, strict=True):
+        yield fit.nearest(profiles.values)[profiles.inverse] if isinstance(profiles, Distinct) else fit.nearest(profiles)
 
 
 def _named(
     fits: Sequence[Fitted], nearest: Iterable[np.ndarray], passing: Iterable, chosen: Mapping[str, Sociometer]
 ) -> dict[str, np.ndarray]:
     """Return the labels from the nearest prototypes and from the rule for passers-by."""
-    found = {name: [] for name in chosen}
-    for fit, near, alone in zip(fits, nearest, passing, strict=True):
+    by_setting = {name: [] for name in chosen}
+    for fit, near, passing_by in zip(fits, nearest, passing, strict=True):
         for name, sociometer in chosen.items():
             codes = sociometer.labels(fit.prototypes)[near]
-            found[name].append(np.where(alone, np.int8(PASSING), codes) if sociometer.passing == "rule" else codes)
-    return {name: np.array(of, np.int8) for name, of in found.items()}
+            by_setting[name].append(np.where(passing_by, np.int8(PASSING), codes) if sociometer.passing == "rule" else codes)
+    return {name: np.array(repetitions, np.int8) for name, repetitions in by_setting.items()}
 
 
 def _passing(each: Sequence, chosen: Mapping[str, Sociometer]) -> list:
@@ -315,19 +330,22 @@ def _passing(each: Sequence, chosen: Mapping[str, Sociometer]) -> list:
     if all(sociometer.passing != "rule" for sociometer in chosen.values()):
         return [None] * len(each)
     if isinstance(each[0], Distinct):  # the same profiles in each repetition
-        return [passes_by(each[0].values)[each[0].of]] * len(each)
-    return [passes_by(of) for of in each]
+        return [passes_by(each[0].values)[each[0].inverse]] * len(each)
+    return [passes_by(profiles) for profiles in each]
 
 
 def relabelled(
     fits: Sequence[Fitted], chosen: Mapping[str, Sociometer], published, rng: np.random.Generator, sociometer=None
-) -> Drawn:
+) -> Relabelled:
     """Label published profiles re-clustered, with one seed per repetition, and with the fixed prototypes ``fits``."""
-    own = prototypes(published, rng, len(fits), sociometer)
+    refitted = prototypes(published, rng, len(fits), sociometer)
     each = _each(published, len(fits))
-    alone = _passing(each, chosen)
+    passing = _passing(each, chosen)
     # a fit already has the nearest prototypes of its own profiles
-    return Drawn(_named(own, (fit.own for fit in own), alone, chosen), _named(fits, _nearest(fits, each), alone, chosen))
+    return Relabelled(
+        _named(refitted, (fit.nearest_in_training for fit in refitted), passing, chosen),
+        _named(fits, _nearest(fits, each), passing, chosen),
+    )
 
 
 def noisy(values: np.ndarray, mechanism: NoisyProfiles, rng: np.random.Generator, draws: int) -> np.ndarray:
@@ -336,44 +354,48 @@ def noisy(values: np.ndarray, mechanism: NoisyProfiles, rng: np.random.Generator
     return np.array([mechanism.protect(table, child).values.to_numpy() for child in rng.spawn(whole("draws", draws, 1))])
 
 
-def confused(true, found, whose) -> pd.DataFrame:
+def confused(true, predicted, whose) -> pd.DataFrame:
     """Return the confusion matrix over all repetitions, one row per cell: true, found, ``value, low, high, n``, least, largest.
 
     The value is the share of profiles with the true label that get the other label; rows of ``true`` are repetitions as well.
     The interval is over users; n profiles have the true label in some repetition. ``least`` and ``largest`` are over single
     repetitions.
     """
-    true, found, owner = _checked(true, found, whose)
+    true, predicted, owner = _checked(true, predicted, whose)
     rows = []
     for i, name in enumerate(CATEGORIES):
-        is_so = true == i
-        of, here = is_so.sum(axis=0), is_so.any(axis=0)
+        is_true = true == i
+        totals, present = is_true.sum(axis=0), is_true.any(axis=0)
         for j, other in enumerate(CATEGORIES):
-            both = is_so & (found == j)
-            estimate = clustered_ratio(both.sum(axis=0)[here], of[here], owner[here], bounds=(0, 1)) if here.any() else NONE
-            drawn = _of_draws(both.sum(axis=1), is_so.sum(axis=1))
+            hits = is_true & (predicted == j)
+            estimate = (
+                clustered_ratio(hits.sum(axis=0)[present], totals[present], owner[present], bounds=(0, 1))
+                if present.any()
+                else UNDEFINED
+            )
+            drawn = _of_draws(hits.sum(axis=1), is_true.sum(axis=1))
             rows.append({"true": name, "found": other, **estimate, "least": drawn.low, "largest": drawn.high})
     return pd.DataFrame(rows)
 
 
-def f_score(true, found, category: str, whose) -> Estimate:
+def f_score(true, predicted, category: str, whose) -> Estimate:
     """Return the F-score 2 · hits / (true + found) of a class over all repetitions, with an interval over users.
 
     It has no value if no profile is of the class or has its label.
     """
-    true, found, owner = _checked(true, found, whose)
+    true, predicted, owner = _checked(true, predicted, whose)
     code = CATEGORIES.index(category)
-    is_so, said = true == code, found == code
-    here = (is_so | said).any(axis=0)
+    is_true, is_predicted = true == code, predicted == code
+    here = (is_true | is_predicted).any(axis=0)
     if not here.any():
-        return NONE
-    hits, of = 2 * (is_so & said).sum(axis=0)[here], (is_so.astype(int) + said).sum(axis=0)[here]
-    return clustered_ratio(hits, of, owner[here], bounds=(0, 1))
+        return UNDEFINED
+    hits, totals = 2 * (is_true & is_predicted).sum(axis=0)[here], (is_true.astype(int) + is_predicted).sum(axis=0)[here]
+    return clustered_ratio(hits, totals, owner[here], bounds=(0, 1))
 
 
-def shares(found, category: str, whose) -> Estimate:
+def label_share(predicted, category: str, whose) -> Estimate:
     """Return the share of profiles with a label over all repetitions, with an interval over the users."""
-    return clustered_ratio((np.asarray(found) == CATEGORIES.index(category)).mean(axis=0), 1, whose, bounds=(0, 1))
+    return clustered_ratio((np.asarray(predicted) == CATEGORIES.index(category)).mean(axis=0), 1, whose, bounds=(0, 1))
 
 
 def _each(values, draws: int) -> Sequence:
@@ -381,18 +403,18 @@ def _each(values, draws: int) -> Sequence:
     values = np.asarray(values)
     if values.ndim == 3 and len(values) != draws:
         raise ValueError(f"there must be as many sets of profiles as draws, or one for all (got {len(values)} for {draws})")
-    return values if values.ndim == 3 else [distinct(as_profiles(values))] * draws
+    return values if values.ndim == 3 else [distinct(profile_array(values))] * draws
 
 
-def _checked(true, found, whose) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    true, found = np.asarray(true), np.asarray(found)
+def _checked(true, predicted, whose) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    true, predicted = np.asarray(true), np.asarray(predicted)
     owner = pd.factorize(np.asarray(whose))[0]
-    if true.shape != found.shape or true.ndim != 2 or true.shape[1:] != owner.shape:
+    if true.shape != predicted.shape or true.ndim != 2 or true.shape[1:] != owner.shape:
         raise ValueError(
-            f"labels must be (draws, n) of the same profiles, with an owner for each (got the shapes {true.shape}, {found.shape}, and {len(owner)} names)"
+            f"labels must be (draws, n) of the same profiles, with an owner for each (got the shapes {true.shape}, {predicted.shape}, and {len(owner)} names)"
         )
-    return true, found, owner
+    return true, predicted, owner
 
 
-def _of_draws(hits: np.ndarray, of: np.ndarray) -> Estimate:
-    return spread(hits[of > 0] / of[of > 0]) if (of > 0).any() else NONE
+def _of_draws(hits: np.ndarray, totals: np.ndarray) -> Estimate:
+    return spread(hits[totals > 0] / totals[totals > 0]) if (totals > 0).any() else UNDEFINED

@@ -24,14 +24,14 @@ from mobpriv.base.ranges import between, one_of, whole
 
 CATEGORIES = ("resident", "dynamic resident", "commuter", "visitor", "passing by")
 RESIDENT, DYNAMIC, COMMUTER, VISITOR, PASSING = range(5)
-READINGS = ("words", "program")
-PARTS, SLOTS = 2, 3  # weekdays and weekend; P1, P2, P3
-PER_WEEK = PARTS * SLOTS
+ARCHETYPE_VARIANTS = ("words", "program")
+WEEK_PARTS, SLOTS = 2, 3  # weekdays and weekend; P1, P2, P3
+CELLS_PER_WEEK = WEEK_PARTS * SLOTS
 WEEKDAYS, WEEKEND, WORKING = 0, 1, 1  # indices of the week parts and of slot P2
 DAYS_OF_PART = np.array([5, 2])
 INTENSITIES = (1.0, 0.5, 0.1)
 VISIT_DAYS = (2,)
-AS_PRINTED = (1.0, 1.0, 1.0)
+FLAT_CURVE = (1.0, 1.0, 1.0)
 
 
 class Archetypes(NamedTuple):
@@ -47,7 +47,7 @@ def archetypes(
     reading: str = "words",
     intensities: Sequence[float] = INTENSITIES,  # shares of the days, in (0, 1]
     visit_days: Sequence[int] = VISIT_DAYS,  # days in one part of a week, 2 … 5
-    curve: Sequence[float] = AS_PRINTED,  # P1, P2, P3: relative activity in each slot, in [0, 1]
+    curve: Sequence[float] = FLAT_CURVE,  # P1, P2, P3: relative activity in each slot, in [0, 1]
     weeks: int = 4,
 ) -> Archetypes:
     """Build the archetypes of the five classes. A class has several; a centroid gets the label of the nearest archetype.
@@ -79,7 +79,7 @@ def archetypes(
     0.1); so does this variant. The program also moves the first week behind the others, which only changes the week of its
     visitors.
     """
-    one_of("reading", reading, READINGS)
+    one_of("reading", reading, ARCHETYPE_VARIANTS)
     weeks = whole("weeks", weeks, 1, 4, "must be a whole number in 1 … 4")
     if reading == "program" and weeks == 1:
         raise ValueError(
@@ -87,13 +87,13 @@ def archetypes(
         )
     levels = [
         between("intensities", i, 1e-6, 1, "must be shares of the days, above 0 and at most 1")
-        for i in _several("intensities", intensities)
+        for i in _as_list("intensities", intensities)
     ]
     curve = _curve(curve)
-    made = _words(levels, visit_days, weeks) if reading == "words" else _program(levels, weeks)
-    category = np.array([c for c, _ in made], np.int8)
-    values = np.array([v.ravel() for _, v in made], float)
-    values[category <= COMMUTER] *= np.tile(curve, PARTS * weeks)
+    pairs = _words(levels, visit_days, weeks) if reading == "words" else _program(levels, weeks)
+    category = np.array([c for c, _ in pairs], np.int8)
+    values = np.array([v.ravel() for _, v in pairs], float)
+    values[category <= COMMUTER] *= np.tile(curve, WEEK_PARTS * weeks)
     # keep the first of equal archetypes, in the order of the categories: this order resolves ties
     first = np.sort(np.unique(np.column_stack([category, values]), axis=0, return_index=True)[1])
     order = first[np.argsort(category[first], kind="stable")]
@@ -101,46 +101,46 @@ def archetypes(
 
 
 def _words(levels, visit_days, weeks):
-    everywhere, working = np.ones((weeks, PARTS, SLOTS)), np.zeros((weeks, PARTS, SLOTS))
+    everywhere, working = np.ones((weeks, WEEK_PARTS, SLOTS)), np.zeros((weeks, WEEK_PARTS, SLOTS))
     working[:, WEEKDAYS, WORKING] = 1
-    made = [(c, i * v) for i in levels for c, v in ((RESIDENT, everywhere), (DYNAMIC, 1 - working), (COMMUTER, working))]
-    for days in _several("visit_days", visit_days):
+    pairs = [(c, i * v) for i in levels for c, v in ((RESIDENT, everywhere), (DYNAMIC, 1 - working), (COMMUTER, working))]
+    for days in _as_list("visit_days", visit_days):
         whole("visit_days", days, 2, 5, "must be whole numbers in 2 … 5: one day is a passer-by, and a week has five weekdays")
-        made += [
+        pairs += [
             (VISITOR, _days(days, weeks, w, p, s))
             for w in range(weeks)
-            for p in range(PARTS)
+            for p in range(WEEK_PARTS)
             for s in (*range(SLOTS), slice(None))
         ]
-    return made + [(PASSING, _days(1, weeks, w, p, s)) for w in range(weeks) for p in range(PARTS) for s in range(SLOTS)]
+    return pairs + [(PASSING, _days(1, weeks, w, p, s)) for w in range(weeks) for p in range(WEEK_PARTS) for s in range(SLOTS)]
 
 
 def _days(days, weeks, week, part, slots):
     """``days`` days, or all there are, in some slots of one part of one week."""
-    values = np.zeros((weeks, PARTS, SLOTS))
+    values = np.zeros((weeks, WEEK_PARTS, SLOTS))
     values[week, part, slots] = min(days, DAYS_OF_PART[part]) / DAYS_OF_PART[part]
     return values
 
 
 def _program(levels, weeks):
-    part = np.zeros((weeks, PARTS, SLOTS))
+    part = np.zeros((weeks, WEEK_PARTS, SLOTS))
     part[:, WEEKEND] = 1
-    first = np.zeros((weeks, PARTS, SLOTS))
+    first = np.zeros((weeks, WEEK_PARTS, SLOTS))
     first[0] = 1
-    made = []
+    pairs = []
     for i in levels:
-        made += [
+        pairs += [
             (RESIDENT, np.full(part.shape, i)),
             (DYNAMIC, i * part),
             (COMMUTER, i * (1 - part)),
             (VISITOR, i * (1 - part) * first),
         ]
-    made += [(VISITOR, i * part * first) for i in levels[:-1]]  # the program loses the last line of its list
+    pairs += [(VISITOR, i * part * first) for i in levels[:-1]]  # the program loses the last line of its list
     fading = np.array([*levels, *[0.0] * (weeks + 1)])
-    return made + [(RESIDENT, np.broadcast_to(fading[s : s + weeks, None, None], part.shape)) for s in (0, 1)]
+    return pairs + [(RESIDENT, np.broadcast_to(fading[s : s + weeks, None, None], part.shape)) for s in (0, 1)]
 
 
-def _several(name: str, values) -> list:
+def _as_list(name: str, values) -> list:
     listed = list(np.atleast_1d(np.asarray(values, object)))
     if not listed:
         raise ValueError(f"{name} must be one number or more (got none)")
@@ -149,7 +149,7 @@ def _several(name: str, values) -> list:
 
 def _curve(curve) -> list[float]:
     shares = [
-        between("curve", c, 0, 1, "must be a number in [0, 1] for each of P1, P2 and P3") for c in _several("curve", curve)
+        between("curve", c, 0, 1, "must be a number in [0, 1] for each of P1, P2 and P3") for c in _as_list("curve", curve)
     ]
     if len(shares) != SLOTS or not shares[WORKING] > 0 or not max(shares[0], shares[2]) > 0:
         raise ValueError(

@@ -7,8 +7,8 @@ install "mobpriv[cluster]"``).
 
 from mobpriv.base.ranges import positive
 from mobpriv.base.ranges import whole as whole_number
-from mobpriv.icp.files import CHUNK, MEMORY, Chunk, aggregate, merged, prepare, put_together
-from mobpriv.icp.profiles import Found, Window
+from mobpriv.icp.files import CHUNK, MEMORY, Chunk, aggregate, assemble_profiles, make_job, merge_tables
+from mobpriv.icp.profiles import Extraction, Window
 from mobpriv.icp.sql import Job
 
 
@@ -26,7 +26,7 @@ def icps_on_cluster(
     memory: float = MEMORY,
     chunk: int = CHUNK,
     pieces: int = 0,
-) -> Found:
+) -> Extraction:
     """Run :func:`mobpriv.icp.files.icps_of_files` on a Dask cluster, with the same result.
 
     * ``cluster``: a ``distributed.Client``, or the address of a scheduler such as ``tcp://10.0.0.1:8786``. Every worker must
@@ -43,27 +43,27 @@ def icps_on_cluster(
         raise ModuleNotFoundError('profiles on a cluster need Dask: pip install "mobpriv[cluster]"') from None
     if not isinstance(cluster, str | Client):
         raise ValueError(f"cluster must be a distributed.Client or the address of a scheduler (got {type(cluster).__name__})")
-    job, chunks = prepare(files, window, cells, columns, time, zone, every_slot, both_cells, chunk)
+    job, chunks = make_job(files, window, cells, columns, time, zone, every_slot, both_cells, chunk)
     if isinstance(cluster, str):
         with Client(cluster, set_as_default=False) as client:
-            return _spread(client, job, chunks, memory, pieces)
-    return _spread(cluster, job, chunks, memory, pieces)
+            return _distribute(client, job, chunks, memory, pieces)
+    return _distribute(cluster, job, chunks, memory, pieces)
 
 
-def _spread(client, job: Job, chunks: list[Chunk], memory: float, pieces: int) -> Found:
+def _distribute(client, job: Job, chunks: list[Chunk], memory: float, pieces: int) -> Extraction:
     pieces = pieces or max(1, sum(client.nthreads().values()))
     # a hashed key would let a second call reuse a job that the scheduler is about to forget
-    one = client.scatter(job, broadcast=True, hash=False)
+    shared_job = client.scatter(job, broadcast=True, hash=False)
     # pure tasks could reuse the result of an older file of the same name
-    cut = [client.submit(_cut, one, part, memory, pieces, pure=False) for part in chunks]
-    joined = [
-        client.submit(_joined, [client.submit(_piece, part, k, pure=False) for part in cut], memory, pure=False)
+    split = [client.submit(_split_by_place, shared_job, part, memory, pieces, pure=False) for part in chunks]
+    merged = [
+        client.submit(_merge_pieces, [client.submit(_piece, part, k, pure=False) for part in split], memory, pure=False)
         for k in range(pieces)
     ]
-    return put_together(client.gather(joined), job, memory)
+    return assemble_profiles(client.gather(merged), job, memory)
 
 
-def _cut(job: Job, chunk: Chunk, memory: float, pieces: int) -> list:
+def _split_by_place(job: Job, chunk: Chunk, memory: float, pieces: int) -> list:
     """The partial table of a chunk, split by municipality into ``pieces`` tables."""
     table = aggregate(job, chunk, memory)
     piece = abs(table["place"].to_numpy().astype(int)) % pieces
@@ -74,5 +74,5 @@ def _piece(tables: list, k: int):
     return tables[k]
 
 
-def _joined(tables: list, memory: float):
-    return merged(tables, memory)
+def _merge_pieces(tables: list, memory: float):
+    return merge_tables(tables, memory)

@@ -34,8 +34,8 @@ from mobpriv.datasets.recognition import Reading, pq_names
 from mobpriv.datasets.tables import check_columns, complete_parquet, existing, head
 from mobpriv.datasets.times import Unclear, known_zone
 from mobpriv.datasets.wanted import MISSING
-from mobpriv.icp.profiles import Found, Window, as_icps, key_of, towns_of
-from mobpriv.icp.sql import CODE, Job, in_sql, lookups, quoted, reads
+from mobpriv.icp.profiles import Extraction, Window, as_icps, keys_of_masks, towns_of
+from mobpriv.icp.sql import CODE, Job, lookups, partial_table_sql, sql_can_read, sql_quoted
 
 CHUNK = 1 << 24  # records
 MEMORY = 0.5  # GB
@@ -78,7 +78,7 @@ def icps_of_files(
     threads: int | None = None,
     chunk: int = CHUNK,
     folder=None,
-) -> Found:
+) -> Extraction:
     """Compute :func:`mobpriv.icp.profiles.icps` for the call records of ``files``.
 
     ``files`` is one Parquet file or text file (``.csv``, ``.tsv``, ``.txt``, gzipped or not), or several with the same columns.
@@ -94,28 +94,28 @@ def icps_of_files(
     * ``folder``: keeps finished chunks. A second call reuses them if files, window and variant are the same. It can be removed
       when the profiles are computed.
 
-    The result counts omitted records under the first rule of :data:`mobpriv.icp.sql.NAMES` that they break; its ``read`` counts
-    all records of the files. Departures from :func:`mobpriv.datasets.read_calls`: a cell needs no coordinates, and the end cell
+    The result counts omitted records under the first rule of :data:`mobpriv.icp.sql.RULE_NAMES` that they break; its ``read``
+    counts all records of the files. Departures from :func:`mobpriv.datasets.read_calls`: a cell needs no coordinates, and the end cell
     is checked only with ``both_cells``. A repeated record changes no profile.
 
     Raises ValueError for incomplete or unreadable files, and OSError if the disk is full.
     """
     memory = positive("memory", memory, "GB", least=0.1)
     threads = whole_number("threads", os.cpu_count() if threads is None else threads, 1)
-    job, chunks = prepare(files, window, cells, columns, time, zone, every_slot, both_cells, chunk)
+    job, chunks = make_job(files, window, cells, columns, time, zone, every_slot, both_cells, chunk)
     if len(chunks) == 1 and folder is None:
-        return put_together([aggregate(job, chunks[0], memory, threads)], job, memory, threads)
-    with nullcontext(Path(folder)) if folder is not None else temporary_folder("mobpriv-icps-") as place:
-        place.mkdir(parents=True, exist_ok=True)
-        parts = [place / f"{_digest(job, one)}.parquet" for one in chunks]
+        return assemble_profiles([aggregate(job, chunks[0], memory, threads)], job, memory, threads)
+    with nullcontext(Path(folder)) if folder is not None else temporary_folder("mobpriv-icps-") as cache:
+        cache.mkdir(parents=True, exist_ok=True)
+        parts = [cache / f"{_digest(job, one)}.parquet" for one in chunks]
         steps = zip(chunks, parts, strict=True)
         for one, part in tqdm(steps, "profiles", len(chunks), unit=" chunks", delay=5, leave=False, disable=None):
             if not _done(part):
                 aggregate(job, one, memory, threads, part)
-        return put_together(parts, job, memory, threads, place)
+        return assemble_profiles(parts, job, memory, threads, cache)
 
 
-def prepare(files, window, cells, columns, time, zone, every_slot, both_cells, chunk=CHUNK) -> tuple[Job, list[Chunk]]:
+def make_job(files, window, cells, columns, time, zone, every_slot, both_cells, chunk=CHUNK) -> tuple[Job, list[Chunk]]:
     """Check all arguments before any work; return the job and its chunks."""
     if not isinstance(window, Window):
         raise ValueError(f"window must be a Window (got {window!r})")
@@ -167,19 +167,19 @@ def _chunks_of(path: Path, chunk: int) -> list[Chunk]:
     return [Chunk(str(path), first, min(first + chunk, rows)) for first in range(0, max(rows, 1), chunk)]
 
 
-def aggregate(job: Job, chunk: Chunk, memory: float = MEMORY, threads: int = 1, to: Path | None = None) -> pa.Table | None:
-    """The partial table of a chunk; with ``to`` it is written to that file, completely or not at all."""
-    spill = nullcontext(to.parent) if to else temporary_folder("mobpriv-icps-")
-    with spill as room, _duckdb(memory, threads, room) as con, _told(chunk.path, room):
+def aggregate(job: Job, chunk: Chunk, memory: float = MEMORY, threads: int = 1, target: Path | None = None) -> pa.Table | None:
+    """The partial table of a chunk; with ``target`` it is written to that file, completely or not at all."""
+    spill = nullcontext(target.parent) if target else temporary_folder("mobpriv-icps-")
+    with spill as spill_folder, _duckdb(memory, threads, spill_folder) as con, _one_line_errors(chunk.path, spill_folder):
         for name, table in zip(("places", "hours", "slots"), (job.places, *lookups(job.window)), strict=True):
             con.register(f"given_{name}", table)
             con.execute(f"create temp table {name} as select * from given_{name}")
         types = _types(con, chunk)
-        query = in_sql(job, _source(chunk), types) if reads(job, types) else _by_blocks(con, job, chunk)
-        if to is None:
+        query = partial_table_sql(job, _source(chunk), types) if sql_can_read(job, types) else _by_blocks(con, job, chunk)
+        if target is None:
             return con.sql(query).to_arrow_reader(_BATCH).read_all()
-        con.execute(f"copy ({query}) to {quoted(to.with_suffix('.part'))} (format parquet, compression lz4)")
-        to.with_suffix(".part").replace(to)
+        con.execute(f"copy ({query}) to {sql_quoted(target.with_suffix('.part'))} (format parquet, compression lz4)")
+        target.with_suffix(".part").replace(target)
     return None
 
 
@@ -193,33 +193,43 @@ def _types(con, chunk: Chunk) -> dict[str, str]:
 
 def _by_blocks(con, job: Job, chunk: Chunk) -> str:
     """Count records block by block, as :func:`mobpriv.datasets.read_calls` reads them, into the table ``part``."""
-    plain = job._replace(reading=Reading({c: c for c in job.reading.columns}, "", "", ()))
+    plain_job = job._replace(reading=Reading({c: c for c in job.reading.columns}, "", "", ()))
     con.execute("create temp table part (user varchar, place smallint, weekdays bigint, weekend integer, records bigint)")
     for block, failed, lines in call_blocks(chunk.path, job.reading, chunk.first, chunk.end):
         fault = np.zeros(len(block), np.int16)
         for rule, broken in failed.items():
             fault[broken & (fault == 0)] = CODE[rule]
         con.register("calls", block.append_column("fault", pa.array(fault)))
-        con.execute(f"insert into part by name {in_sql(plain, 'calls', _READ, faults=True)}")
+        con.execute(f"insert into part by name {partial_table_sql(plain_job, 'calls', _READ, faults=True)}")
         con.unregister("calls")
-        for left in lines:
-            con.execute("insert into part values (null, ?, 0, 0, ?)", [CODE[left.rule], left.lines])
+        for skipped in lines:
+            con.execute("insert into part values (null, ?, 0, 0, ?)", [CODE[skipped.rule], skipped.lines])
     return _JOINED.format(who="user", source="part")
 
 
-def merged(parts: Sequence, memory: float = MEMORY, threads: int = 1) -> pa.Table:
+def merge_tables(parts: Sequence, memory: float = MEMORY, threads: int = 1) -> pa.Table:
     """Merge partial tables (files or tables) into one with a row per (user, place)."""
-    with temporary_folder("mobpriv-icps-") as room, _duckdb(memory, threads, room) as con, _told("the partial profiles", room):
+    with (
+        temporary_folder("mobpriv-icps-") as spill_folder,
+        _duckdb(memory, threads, spill_folder) as con,
+        _one_line_errors("the partial profiles", spill_folder),
+    ):
         return con.sql(_JOINED.format(who="user", source=_tables(con, parts))).to_arrow_reader(_BATCH).read_all()
 
 
-def put_together(parts: Sequence, job: Job, memory: float = MEMORY, threads: int = 1, room: Path | None = None) -> Found:
+def assemble_profiles(
+    parts: Sequence, job: Job, memory: float = MEMORY, threads: int = 1, spill_folder: Path | None = None
+) -> Extraction:
     """Profiles and omitted records from partial tables (files or tables).
 
     DuckDB sorts and counts all rows within its ``memory``. Outside it only names, numbers and keys are held.
     """
-    spill = nullcontext(room) if room else temporary_folder("mobpriv-icps-")
-    with spill as room, _duckdb(memory, threads, room) as con, _told("the partial profiles", room):
+    spill = nullcontext(spill_folder) if spill_folder else temporary_folder("mobpriv-icps-")
+    with (
+        spill as spill_folder,
+        _duckdb(memory, threads, spill_folder) as con,
+        _one_line_errors("the partial profiles", spill_folder),
+    ):
         source = _tables(con, parts)
         names = con.sql(f"select distinct user from {source} where user is not null order by user")
         names = names.to_arrow_reader(_BATCH).read_all()["user"]
@@ -227,15 +237,15 @@ def put_together(parts: Sequence, job: Job, memory: float = MEMORY, threads: int
         con.execute(f"create temp table found as {_JOINED.format(who='who', source=f'{source} left join names using (user)')}")
         left_out = con.execute("select place, sum(records), count(who) from found where place < 0 group by place").fetchall()
         ((n, kept),) = con.execute("select count(*), coalesce(sum(records), 0) from found where place >= 0").fetchall()
-        who, town, key = np.empty(n, np.int32), np.empty(n, np.int16), np.empty(n, np.int64)
+        user, town, key = np.empty(n, np.int32), np.empty(n, np.int16), np.empty(n, np.int64)
         rows = "select who, place, weekdays, weekend from found where place >= 0 order by place, who"
         first = 0
         for batch in con.sql(rows).to_arrow_reader(_BATCH):
-            own = slice(first, first := first + len(batch))
-            who[own], town[own], *masks = (batch[name].to_numpy() for name in batch.schema.names)
-            key[own] = key_of(*masks, job.window.weeks)
+            batch_rows = slice(first, first := first + len(batch))
+            user[batch_rows], town[batch_rows], *masks = (batch[name].to_numpy() for name in batch.schema.names)
+            key[batch_rows] = keys_of_masks(*masks, job.window.weeks)
     users, towns = pd.Index(names.to_pandas(), dtype="str", name="user"), pd.Index(job.towns, dtype="str", name="municipality")
-    return Found(as_icps(who, town, key, users, towns), _left_out(left_out), int(kept))
+    return Extraction(as_icps(user, town, key, users, towns), _left_out(left_out), int(kept))
 
 
 def _tables(con, parts: Sequence) -> str:
@@ -248,20 +258,21 @@ def _tables(con, parts: Sequence) -> str:
     return f"read_parquet([{', '.join(_path(file) for file in parts)}])"
 
 
-def _left_out(found: list[tuple]) -> pd.DataFrame:
-    """Table of rule, records, users in the order of the rules. ``found``: code of a rule, its records and its users."""
-    of = {code: counted for code, *counted in found}
+def _left_out(omitted: list[tuple]) -> pd.DataFrame:
+    """Table of rule, records, users in the order of the rules. ``omitted``: code of a rule, its records and its users."""
+    by_code = {code: counted for code, *counted in omitted}
     return pd.DataFrame(
-        [(rule, *map(int, of[code])) for rule, code in CODE.items() if code in of], columns=["rule", "records", "users"]
+        [(rule, *map(int, by_code[code])) for rule, code in CODE.items() if code in by_code],
+        columns=["rule", "records", "users"],
     )
 
 
 @contextmanager
-def _duckdb(memory: float, threads: int, room: Path):
+def _duckdb(memory: float, threads: int, spill_folder: Path):
     config = {
         "memory_limit": f"{memory * 1000:.0f}MB",
         "threads": threads,
-        "temp_directory": str(room),
+        "temp_directory": str(spill_folder),
         "preserve_insertion_order": False,
         "autoinstall_known_extensions": False,  # no downloads
         "autoload_known_extensions": False,
@@ -274,27 +285,27 @@ def _duckdb(memory: float, threads: int, room: Path):
 
 
 @contextmanager
-def _told(what: str, room: Path):
+def _one_line_errors(what: str, folder: Path):
     """Turn errors of DuckDB and of the disk into errors of one line."""
     try:
         yield
     except (duckdb.Error, OSError) as error:
-        said = str(error).strip().splitlines()[0]
-        full = any(
+        message = str(error).strip().splitlines()[0]
+        disk_full = any(
             words in str(error) for words in ("No space left", "File too large", "Disk quota", "max_temp_directory_size")
         )
-        if full or (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)):
+        if disk_full or (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)):
             raise OSError(
-                f"{room}: no room is left on this disk for the partial profiles: free some, or name another folder ({said})"
+                f"{folder}: no room is left on this disk for the partial profiles: free some, or name another folder ({message})"
             ) from None
         if isinstance(error, duckdb.OutOfMemoryException):
             raise MemoryError(
-                f"{what}: DuckDB needs more memory than it may take: raise memory, or lower threads ({said})"
+                f"{what}: DuckDB needs more memory than it may take: raise memory, or lower threads ({message})"
             ) from None
-        ours = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException, duckdb.InternalException)
-        if isinstance(error, ours) or not isinstance(error, duckdb.Error):
+        internal = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException, duckdb.InternalException)
+        if isinstance(error, internal) or not isinstance(error, duckdb.Error):
             raise
-        raise ValueError(f"{what}: this file cannot be read to its end ({said}); was it cut while copying?") from None
+        raise ValueError(f"{what}: this file cannot be read to its end ({message}); was it cut while copying?") from None
 
 
 def _source(chunk: Chunk) -> str:
@@ -304,21 +315,21 @@ def _source(chunk: Chunk) -> str:
 
 def _path(path) -> str:
     """The SQL text of a path; wildcards in its name are escaped."""
-    return quoted(re.sub(r"([*?\[])", r"[\1]", str(path)))
+    return sql_quoted(re.sub(r"([*?\[])", r"[\1]", str(path)))
 
 
 def _digest(job: Job, chunk: Chunk) -> str:
     """A digest of everything that determines a partial table."""
     state = os.stat(chunk.path)
     places = hashlib.sha256(repr(job.places.to_pydict()).encode()).hexdigest()
-    said = (
+    content = (
         _LAYOUT,
         chunk._replace(path=os.path.abspath(chunk.path)),
         state.st_size,
         state.st_mtime_ns,
         job._replace(places=places),
     )
-    return "icps-" + hashlib.sha256(repr(said).encode()).hexdigest()[:24]
+    return "icps-" + hashlib.sha256(repr(content).encode()).hexdigest()[:24]
 
 
 def _done(part: Path) -> bool:

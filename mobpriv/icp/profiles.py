@@ -32,10 +32,10 @@ from mobpriv.calls.table import Calls, Cells
 from mobpriv.traces.table import milliseconds
 
 Icps = pd.DataFrame
-COLUMNS = ("user", "municipality", "key")
+ICP_COLUMNS = ("user", "municipality", "key")
 
 WEEKS = 4
-SLOTS = (0, 8, 19)  # hours at which the slots begin: [00:00, 08:00), [08:00, 19:00), [19:00, 24:00)
+SLOT_STARTS = (0, 8, 19)  # hours at which the slots begin: [00:00, 08:00), [08:00, 19:00), [19:00, 24:00)
 WEEKDAY_DAYS, WEEKEND_DAYS = 5, 2
 WEEKDAY_SLOTS = np.arange(24).reshape(4, 2, 3)[:, 0].ravel()  # the cells of weekdays
 DAYS = np.tile(np.repeat([WEEKDAY_DAYS, WEEKEND_DAYS], 3), WEEKS)  # days of each cell
@@ -64,7 +64,7 @@ END_RULES = (  # rules that omit the end of a call, not its beginning
 )
 
 
-class Found(NamedTuple):
+class Extraction(NamedTuple):
     """Profiles and the count of omitted records.
 
     Every record is kept or counts under one rule of :data:`RULES` or of a reader; ends of calls count under :data:`END_RULES`.
@@ -77,8 +77,8 @@ class Found(NamedTuple):
     @property
     def read(self) -> int:
         """Number of records read."""
-        whole = ~self.left_out["rule"].isin(END_RULES)
-        return self.kept + int(self.left_out["records"][whole].sum())
+        is_record = ~self.left_out["rule"].isin(END_RULES)
+        return self.kept + int(self.left_out["records"][is_record].sum())
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Window:
     first: date
     zone: str
     weeks: int = WEEKS
-    slots: tuple[int, int, int] = SLOTS
+    slots: tuple[int, int, int] = SLOT_STARTS
 
     def __post_init__(self):
         weeks = whole("weeks", self.weeks, 1, WEEKS, f"must be a whole number from 1 to {WEEKS}")
@@ -192,7 +192,7 @@ class Window:
         return weekdays, weekend
 
 
-def icps(calls: Calls, cells: Cells, window: Window, *, every_slot: bool = False, both_cells: bool = False) -> Found:
+def icps(calls: Calls, cells: Cells, window: Window, *, every_slot: bool = False, both_cells: bool = False) -> Extraction:
     """Compute the profiles of §3.1: one per user and municipality where a call of hers began in the window.
 
     ``calls`` comes from :func:`mobpriv.calls.table.as_calls`, with a named user for each call; ``cells`` lists their municipalities.
@@ -222,9 +222,9 @@ def icps(calls: Calls, cells: Cells, window: Window, *, every_slot: bool = False
         end = _places(calls["end_cell"], town_of)
         rules.append(("end cell unknown", (end == -2) & calls["end_cell"].notna().to_numpy()))
     user, names = _users(calls["user"])
-    counted, told = np.ones(len(calls), bool), []
+    counted, omitted = np.ones(len(calls), bool), []
     for rule, broken in rules:
-        told.append((rule, broken & counted))
+        omitted.append((rule, broken & counted))
         counted &= ~broken
     last = _last(calls, begins, window) if every_slot or both_cells else first
     events = [(counted, place, first, last if every_slot else first)]
@@ -232,14 +232,14 @@ def icps(calls: Calls, cells: Cells, window: Window, *, every_slot: bool = False
         counts_end = counted.copy()
         late = (last >= 21 * window.weeks) & (not every_slot)
         for rule, broken in zip(END_RULES, (end == -1, late), strict=True):
-            told.append((rule, broken & counts_end))
+            omitted.append((rule, broken & counts_end))
             counts_end &= ~broken
         events.append((counts_end, end, first if every_slot else last, last))
-    masks = _masks([(user[of], town[of], low[of], high[of]) for of, town, low, high in events], len(names), window)
-    left_out = [(rule, int(broken.sum()), len(np.unique(user[broken]))) for rule, broken in told if broken.any()]
+    masks = _masks([(user[mask], town[mask], low[mask], high[mask]) for mask, town, low, high in events], len(names), window)
+    left_out = [(rule, int(broken.sum()), len(np.unique(user[broken]))) for rule, broken in omitted if broken.any()]
     *pair, weekdays, weekend = masks
-    profiles = as_icps(*pair, key_of(weekdays, weekend, window.weeks), names, towns)
-    return Found(profiles, pd.DataFrame(left_out, columns=["rule", "records", "users"]), int(counted.sum()))
+    profiles = as_icps(*pair, keys_of_masks(weekdays, weekend, window.weeks), names, towns)
+    return Extraction(profiles, pd.DataFrame(left_out, columns=["rule", "records", "users"]), int(counted.sum()))
 
 
 def as_icps(user, town, key, names: pd.Index, towns: pd.Index) -> Icps:
@@ -275,8 +275,8 @@ def _places(column: pd.Series, town_of: pd.Series) -> np.ndarray:
     """The municipality of each cell of a column: −1 if it has none, −2 if the cell is unknown."""
     cell = column.astype("category").cat
     row = town_of.index.get_indexer(cell.categories.astype(str))
-    of = np.where(row < 0, -2, town_of.to_numpy()[row]) if len(town_of) else np.full(len(row), -2)
-    return np.r_[of, -2].astype(np.int32)[cell.codes.to_numpy()]
+    place = np.where(row < 0, -2, town_of.to_numpy()[row]) if len(town_of) else np.full(len(row), -2)
+    return np.r_[place, -2].astype(np.int32)[cell.codes.to_numpy()]
 
 
 def _users(column: pd.Series) -> tuple[np.ndarray, pd.Index]:
@@ -304,9 +304,9 @@ def _masks(events, users: int, window: Window) -> tuple[np.ndarray, ...]:
     group, masks = [], ([], [])
     for user, town, low, high in events:
         high = np.minimum(high, 21 * window.weeks - 1)
-        many = high - low + 1
-        slot = np.repeat(low, many) + np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
-        group.append(np.repeat(town.astype(np.int64) * users + user, many))
+        lengths = high - low + 1
+        slot = np.repeat(low, lengths) + np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        group.append(np.repeat(town.astype(np.int64) * users + user, lengths))
         for mask, bit in zip(masks, bits, strict=True):
             mask.append(bit[slot])
     group = np.concatenate(group)
@@ -320,21 +320,21 @@ def _masks(events, users: int, window: Window) -> tuple[np.ndarray, ...]:
     return user, town, *joined
 
 
-def key_of(weekdays: np.ndarray, weekend: np.ndarray, weeks: int = WEEKS) -> np.ndarray:
+def keys_of_masks(weekdays: np.ndarray, weekend: np.ndarray, weeks: int = WEEKS) -> np.ndarray:
     """The keys of masks of days (:meth:`Window.bits`): the number of bits set in each cell."""
     weekdays, weekend = np.asarray(weekdays, np.int64), np.asarray(weekend, np.int64)
     if weekdays.ndim != 1 or weekdays.shape != weekend.shape:
         raise ValueError(
             f"masks of days must be two rows of whole numbers of equal length (got {weekdays.shape} and {weekend.shape})"
         )
-    return _key_of(weekdays, weekend, _SHIFTS[: 6 * weeks])
+    return _keys_of_masks(weekdays, weekend, _SHIFTS[: 6 * weeks])
 
 
 _SET_BITS = np.array([days.bit_count() for days in range(32)])
 
 
 @numba.njit(cache=True)
-def _key_of(weekdays, weekend, shifts):
+def _keys_of_masks(weekdays, weekend, shifts):
     keys = np.zeros(len(weekdays), np.int64)
     for i in range(len(keys)):
         for cell in range(len(shifts)):
@@ -344,7 +344,7 @@ def _key_of(weekdays, weekend, shifts):
     return keys
 
 
-def counts(keys, weeks: int = WEEKS) -> np.ndarray:
+def day_counts(keys, weeks: int = WEEKS) -> np.ndarray:
     """The days with a call in each cell, uint8 (n, 6 · weeks), for keys (n,).
 
     Raises ValueError for an invalid key: negative, of more weeks, or with more days in a cell than it has.
@@ -355,25 +355,25 @@ def counts(keys, weeks: int = WEEKS) -> np.ndarray:
         raise ValueError(f"keys must be whole numbers, one per profile (got {keys.dtype} of shape {keys.shape})")
     keys = keys.astype(np.int64, copy=False)
     cells = 6 * weeks
-    found = np.empty((len(keys), cells), np.uint8)
+    days = np.empty((len(keys), cells), np.uint8)
     wrong = (keys < 0) | (keys >> (15 * weeks) != 0)
     for cell in range(cells):
-        found[:, cell] = (keys >> int(_SHIFTS[cell])) & int(_BITS[cell])
-        wrong |= found[:, cell] > DAYS[cell]
+        days[:, cell] = (keys >> int(_SHIFTS[cell])) & int(_BITS[cell])
+        wrong |= days[:, cell] > DAYS[cell]
     if wrong.any():
         row = int(wrong.argmax())
         raise ValueError(f"a key must be that of a profile of {weeks} weeks (got {keys[row]} in row {row})")
-    return found
+    return days
 
 
 def values(keys, weeks: int = WEEKS) -> np.ndarray:
     """The profiles of keys (n,) as in the paper: shares of days in [0, 1], float64 (n, 6 · weeks)."""
-    found = counts(keys, weeks)
-    return found / DAYS[: found.shape[1]]
+    days = day_counts(keys, weeks)
+    return days / DAYS[: days.shape[1]]
 
 
 def keys(counts, weeks: int = WEEKS) -> np.ndarray:
-    """The keys, int64 (n,), for days with a call, whole numbers (n, 6 · weeks): the inverse of :func:`counts`."""
+    """The keys, int64 (n,), for days with a call, whole numbers (n, 6 · weeks): the inverse of :func:`day_counts`."""
     weeks = whole("weeks", weeks, 1, WEEKS, f"must be a whole number from 1 to {WEEKS}")
     counts = np.asarray(counts)
     cells = 6 * weeks
@@ -387,29 +387,29 @@ def keys(counts, weeks: int = WEEKS) -> np.ndarray:
         raise ValueError(
             f"a cell must count from 0 to its {DAYS[cell]} days (got {counts[row, cell]} in row {row}, cell {cell})"
         )
-    found = np.zeros(len(counts), np.int64)
+    packed = np.zeros(len(counts), np.int64)
     for cell in range(cells):
-        found |= counts[:, cell].astype(np.int64) << int(_SHIFTS[cell])
-    return found
+        packed |= counts[:, cell].astype(np.int64) << int(_SHIFTS[cell])
+    return packed
 
 
-def only(cells) -> int:
-    """Mask of the key bits of these cells: profiles agree in them if and only if ``keys & only(cells)`` agree."""
+def key_mask(cells) -> int:
+    """Mask of the key bits of these cells: profiles agree in them if and only if ``keys & key_mask(cells)`` agree."""
     return int(np.bitwise_or.reduce(_BITS[cells] << _SHIFTS[cells], initial=0))
 
 
-def known(weeks: int) -> np.ndarray:
+def known_cells(weeks: int) -> np.ndarray:
     """h: the cells known to an adversary who knows the first ``weeks`` weeks, 1 to 4 (§6, §7)."""
     return np.arange(6 * whole("weeks", weeks, 1, WEEKS, f"must be a whole number from 1 to {WEEKS}"))
 
 
-def cells_of(h, cells: int = 6 * WEEKS) -> np.ndarray:
+def cell_numbers(h, cells: int = 6 * WEEKS) -> np.ndarray:
     """h as rising numbers of cells, of ``cells`` in all: all (None), the first weeks (a whole number), or a list of cells."""
     if h is None:
         return np.arange(cells)
     rule = f"must be the first 1 to {WEEKS} weeks, or a list of cells from 0 to {cells - 1}, each once"
     if np.ndim(h) == 0:
-        h = known(whole("h", h, 1, WEEKS, rule))
+        h = known_cells(whole("h", h, 1, WEEKS, rule))
     chosen = sorted(whole("h", cell, 0, cells - 1, rule) for cell in h)
     if not 0 < len(set(chosen)) == len(chosen):
         raise ValueError(f"h {rule} (got {chosen})")
@@ -422,18 +422,18 @@ def _check(calls, needed: tuple[str, ...]) -> None:
         raise ValueError(f"calls must be a table from as_calls() (missing: {', '.join(missing)})")
     if not isinstance(calls["t"].dtype, pd.DatetimeTZDtype):
         raise ValueError(f"column t of calls must hold times with a zone (it holds {calls['t'].dtype})")
-    nothing = calls["t"].isna()
+    incomplete = calls["t"].isna()
     for name in ("user", "cell"):
-        nothing |= calls[name].isna() | (calls[name] == "")
-    if nothing.any():
+        incomplete |= calls[name].isna() | (calls[name] == "")
+    if incomplete.any():
         raise ValueError(
-            f"every call must have a user, a time and a cell ({nothing.sum()} do not, the first in row {nothing.argmax()}): without() leaves them out"
+            f"every call must have a user, a time and a cell ({incomplete.sum()} do not, the first in row {incomplete.argmax()}): without() leaves them out"
         )
     if "duration" in calls.columns:  # checked for every call, as in mobpriv.icp.files, even if no profile depends on it
         duration = calls["duration"].to_numpy(float)
         wrong = (duration < 0) | np.isinf(duration)
         if wrong.any():
-            at = int(wrong.argmax())
+            row = int(wrong.argmax())
             raise ValueError(
-                f"durations must be seconds, not negative (got {duration[at]} in row {at}): without() leaves such calls out"
+                f"durations must be seconds, not negative (got {duration[row]} in row {row}): without() leaves such calls out"
             )

@@ -13,7 +13,7 @@ class Distinct(NamedTuple):
 
     values: np.ndarray  # (d, cells)
     sizes: np.ndarray  # (d,): multiplicity of each
-    of: np.ndarray  # (n,): the row of each original profile
+    inverse: np.ndarray  # (n,): the row of each original profile
 
 
 def distinct(values: np.ndarray, sizes=None) -> Distinct:
@@ -33,21 +33,21 @@ def distinct(values: np.ndarray, sizes=None) -> Distinct:
             if number == n:  # all rows differ already and are in order; with noise this happens after a few cells
                 break
         key, number = key * len(digits) + digit, number * len(digits)
-    _, first, of = np.unique(key, return_index=True, return_inverse=True)
-    return Distinct(np.ascontiguousarray(values[first]), np.bincount(of, weight).astype(np.int64), of)
+    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+    return Distinct(np.ascontiguousarray(values[first]), np.bincount(inverse, weight).astype(np.int64), inverse)
 
 
-def places(where, many: int) -> tuple[np.ndarray, np.ndarray]:
+def factorize_places(where, n: int) -> tuple[np.ndarray, np.ndarray]:
     """The index of each profile's municipality among the sorted names; and these names."""
     place, names = pd.factorize(pd.Series(where), sort=True)
-    if len(place) != many or (place < 0).any():
+    if len(place) != n or (place < 0).any():
         raise ValueError(
-            f"where must name the municipality of each of the {many} profiles (got {len(place)}, {int((place < 0).sum())} missing)"
+            f"where must name the municipality of each of the {n} profiles (got {len(place)}, {int((place < 0).sum())} missing)"
         )
     return place.astype(np.int64), np.asarray(names)
 
 
-def parts(where, many: int) -> list[np.ndarray]:
+def rows_by_group(where, n: int) -> list[np.ndarray]:
     """The rows of each municipality, or of other groups, in the order of their names; ``where``: that of each of the rows."""
-    place = places(where, many)[0]
+    place = factorize_places(where, n)[0]
     return np.split(np.argsort(place, kind="stable"), np.cumsum(np.bincount(place)))[:-1]

@@ -27,14 +27,14 @@ from threadpoolctl import threadpool_limits
 
 from mobpriv.base.ranges import one_of, whole
 from mobpriv.base.sharing import once
-from mobpriv.icp.archetypes import PASSING, PER_WEEK, Archetypes, archetypes, categories_of
-from mobpriv.icp.rows import Distinct, distinct, parts
+from mobpriv.icp.archetypes import CELLS_PER_WEEK, PASSING, Archetypes, archetypes, categories_of
+from mobpriv.icp.rows import Distinct, distinct, rows_by_group
 
 STARTS = ("random", "k-means++")
 DISTANCES = ("euclidean", "manhattan", "cosine")
 PASSING_BY = ("archetype", "rule")
-TIE = 1e-9  # distances in [0, 24] that differ by less are ties: only rounding distinguishes them
-RULE = 0.5  # the program's rule: a single active cell with a value below this means passing by
+DISTANCE_TIE = 1e-9  # distances in [0, 24] that differ by less are ties: only rounding distinguishes them
+RULE_LIMIT = 0.5  # the program's rule: a single active cell with a value below this means passing by
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,18 +47,19 @@ class Fitted:
     category: np.ndarray  # (p,): the label of each as an index into CATEGORIES
     sizes: np.ndarray  # (p,): number of training profiles nearest to each
     rule: bool = False  # the program's rule for passers-by
-    own: np.ndarray | None = field(default=None, repr=False)  # (n,): index of the prototype nearest to each training row
+    # (n,): index of the prototype nearest to each training row
+    nearest_in_training: np.ndarray | None = field(default=None, repr=False)
 
     def nearest(self, values) -> np.ndarray:
         """Phase 4: the index of the prototype nearest to each profile (n,); ties: the first."""
         return _nearest(
-            np.ascontiguousarray(as_profiles(values, self.prototypes.shape[1])), np.ascontiguousarray(self.prototypes.T)
+            np.ascontiguousarray(profile_array(values, self.prototypes.shape[1])), np.ascontiguousarray(self.prototypes.T)
         )
 
     def codes(self, values) -> np.ndarray:
         """Phase 4: the labels as indices into CATEGORIES (n,)."""
-        found = self.category[self.nearest(values)]
-        return np.where(passes_by(values), np.int8(PASSING), found) if self.rule else found
+        labels = self.category[self.nearest(values)]
+        return np.where(passes_by(values), np.int8(PASSING), labels) if self.rule else labels
 
     def label(self, values) -> pd.Categorical:
         """Phase 4, the label of each profile."""
@@ -103,22 +104,22 @@ class Sociometer:
 
     def fit(self, values, sizes, rng: np.random.Generator) -> Fitted:
         """Prototypes and labels for profiles (n, cells) with multiplicities ``sizes`` (None: 1 each)."""
-        found = distinct(as_profiles(values, self.archetypes.values.shape[1]), sizes)
-        centres = self._prototypes(found, int(rng.integers(2**31 - 1)))
-        nearest = _nearest(found.values, np.ascontiguousarray(centres.T))
-        members = np.bincount(nearest, found.sizes, len(centres)).astype(np.int64)
-        return Fitted(centres, self.labels(centres), members, self.passing == "rule", nearest[found.of])
+        merged = distinct(profile_array(values, self.archetypes.values.shape[1]), sizes)
+        centres = self._prototypes(merged, int(rng.integers(2**31 - 1)))
+        nearest = _nearest(merged.values, np.ascontiguousarray(centres.T))
+        members = np.bincount(nearest, merged.sizes, len(centres)).astype(np.int64)
+        return Fitted(centres, self.labels(centres), members, self.passing == "rule", nearest[merged.inverse])
 
     def labels(self, prototypes: np.ndarray) -> np.ndarray:
         """Phase 3: the category of the archetype nearest to each prototype, as an index into CATEGORIES."""
         return self.archetypes.category[nearest_archetype(prototypes, self.archetypes.values, self.distance)]
 
-    def _prototypes(self, found: Distinct, seed: int) -> np.ndarray:
+    def _prototypes(self, merged: Distinct, seed: int) -> np.ndarray:
         """Phase 2: the centroids of k-means."""
-        if len(found.values) <= self.prototypes:
-            return found.values
+        if len(merged.values) <= self.prototypes:
+            return merged.values
         start = {"init": self.start, "n_init": self.restarts, "max_iter": self.iterations, "random_state": seed}
-        return once(_centres)(found.values, found.sizes.astype(float), self.prototypes, start)
+        return once(_centres)(merged.values, merged.sizes.astype(float), self.prototypes, start)
 
 
 PROGRAM = Sociometer(archetypes=archetypes("program"), passing="rule")
@@ -131,20 +132,20 @@ def labelled(sociometer: Sociometer, values, rng: np.random.Generator, where=Non
     With ``where`` (n,), the municipality of each profile, every municipality has its own prototypes. The paper does not say. By
     default all profiles share them, as in the program: a small municipality has fewer profiles than there are prototypes.
     """
-    values = as_profiles(values, sociometer.archetypes.values.shape[1])
+    values = profile_array(values, sociometer.archetypes.values.shape[1])
     if where is None:
         return sociometer.fit(values, None, rng).codes(values)
-    found = np.empty(len(values), np.int8)
-    groups = parts(where, len(values))
+    codes = np.empty(len(values), np.int8)
+    groups = rows_by_group(where, len(values))
     for rows, child in zip(groups, rng.spawn(len(groups)), strict=True):
-        found[rows] = sociometer.fit(values[rows], None, child).codes(values[rows])
-    return found
+        codes[rows] = sociometer.fit(values[rows], None, child).codes(values[rows])
+    return codes
 
 
 def passes_by(values) -> np.ndarray:
     """The program's rule for passers-by: calls in a single cell, on less than half of its days."""
-    values = as_profiles(values)
-    return ((values != 0).sum(axis=1) == 1) & (values.sum(axis=1) < RULE)
+    values = profile_array(values)
+    return ((values != 0).sum(axis=1) == 1) & (values.sum(axis=1) < RULE_LIMIT)
 
 
 def nearest_archetype(prototypes: np.ndarray, archetypes: np.ndarray, distance: str = "euclidean") -> np.ndarray:
@@ -154,11 +155,11 @@ def nearest_archetype(prototypes: np.ndarray, archetypes: np.ndarray, distance: 
     one_of("distance", distance, DISTANCES)
     if distance == "cosine":
         prototypes, archetypes = _directions(prototypes), _directions(archetypes)
-        apart = 1 - prototypes @ archetypes.T
+        distances = 1 - prototypes @ archetypes.T
     else:
         power = 1 if distance == "manhattan" else 2
-        apart = np.stack([(np.abs(prototypes - a) ** power).sum(axis=1) for a in archetypes], axis=1) ** (1 / power)
-    return (apart <= apart.min(axis=1, keepdims=True) + TIE).argmax(axis=1)
+        distances = np.stack([(np.abs(prototypes - a) ** power).sum(axis=1) for a in archetypes], axis=1) ** (1 / power)
+    return (distances <= distances.min(axis=1, keepdims=True) + DISTANCE_TIE).argmax(axis=1)
 
 
 def _directions(x: np.ndarray) -> np.ndarray:
@@ -166,19 +167,19 @@ def _directions(x: np.ndarray) -> np.ndarray:
     return x / np.where(length > 0, length, 1)
 
 
-def as_profiles(values, cells: int | None = None) -> np.ndarray:
+def profile_array(values, cells: int | None = None) -> np.ndarray:
     """Validate profiles and return them as an array (n, cells) of shares of days."""
     try:
         array = np.asarray(values, float)
     except (TypeError, ValueError):
         raise ValueError(f"profiles must be an array of numbers (got {type(values).__name__})") from None
-    if array.ndim != 2 or not array.shape[1] or array.shape[1] % PER_WEEK or not len(array):
+    if array.ndim != 2 or not array.shape[1] or array.shape[1] % CELLS_PER_WEEK or not len(array):
         raise ValueError(f"profiles must have the shape (n, 6 · weeks), n at least 1 (got {array.shape})")
     if cells is not None and array.shape[1] != cells:
         raise ValueError(
             f"profiles must have the {cells} cells of the archetypes or of the prototypes (got {array.shape[1]}): archetypes(weeks=…) has those of fewer weeks"
         )
-    wrong = ~((array >= -TIE) & (array <= 1 + TIE))  # also rejects NaN
+    wrong = ~((array >= -DISTANCE_TIE) & (array <= 1 + DISTANCE_TIE))  # also rejects NaN
     if wrong.any():
         row, cell = (int(i[0]) for i in wrong.nonzero())
         raise ValueError(
@@ -208,12 +209,12 @@ def _nearest(values, columns):
     Sums are computed row by row as defined, so that a row's result does not depend on other rows.
     """
     cells, p = columns.shape
-    found = np.empty(len(values), np.int64)
+    nearest = np.empty(len(values), np.int64)
     for i in numba.prange(len(values)):
-        apart = np.zeros(p)
+        distances = np.zeros(p)
         for j in range(cells):
             value = values[i, j]
             for k in range(p):
-                apart[k] += (value - columns[j, k]) ** 2
-        found[i] = apart.argmin()
-    return found
+                distances[k] += (value - columns[j, k]) ** 2
+        nearest[i] = distances.argmin()
+    return nearest

@@ -20,7 +20,7 @@ LINES = tuple(rule for rule in REMEDIES if rule != BLANK)  # rules for lines of 
 FAULTS = (DIGITS_CUT, UNREADABLE, DOUBTFUL, ZONELESS)  # rules for the form of names and times
 NAMES = (*LINES, *RULES[:2], *FAULTS, *RULES[2:], *END_RULES)
 """The rules in the order of their application. The last two omit the end of a call that counts where it began."""
-CODE = {rule: -1 - number for number, rule in enumerate(NAMES)}  # codes are places below 0
+CODE = {rule: -1 - number for number, rule in enumerate(RULE_NAMES)}  # codes are places below 0
 _HOUR = 3_600_000  # ms
 _LONGEST = 10**9  # s: 30 years, beyond any window
 _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
@@ -40,21 +40,21 @@ class Job(NamedTuple):
     both_cells: bool
 
 
-def reads(job: Job, types: dict[str, str]) -> bool:
-    """Whether :func:`in_sql` reads columns of these types as :func:`mobpriv.datasets.read_calls` does.
+def sql_can_read(job: Job, types: dict[str, str]) -> bool:
+    """Whether :func:`partial_table_sql` reads columns of these types as :func:`mobpriv.datasets.read_calls` does.
 
     Names must be text or whole numbers, times whole numbers or moments, durations numbers.
     """
-    of = job.reading.columns
+    columns = job.reading.columns
     time = (*_NUMBERS,) if job.reading.time in ("s", "ms") else (*_NAIVE, *_AWARE)
     allowed = dict.fromkeys(("user", "cell", "end_cell"), ("VARCHAR", *_NUMBERS)) | {
         "t": time,
         "duration": (*_NUMBERS, *_FLOATS),
     }
-    return all(types.get(of[role]) in kinds for role, kinds in allowed.items() if role in of)
+    return all(types.get(columns[role]) in kinds for role, kinds in allowed.items() if role in columns)
 
 
-def in_sql(job: Job, source: str, types: dict[str, str], faults: bool = False) -> str:
+def partial_table_sql(job: Job, source: str, types: dict[str, str], faults: bool = False) -> str:
     """SQL for the partial table of the records of ``source``: their moments, rules, places, and the slots and days they count
     for.
 
@@ -63,9 +63,9 @@ def in_sql(job: Job, source: str, types: dict[str, str], faults: bool = False) -
     The table ``hours`` gives the slot and day of a full hour of the window's clocks. DuckDB would evaluate an expression again
     wherever it is used.
     """
-    of, window = job.reading.columns, job.window
-    timed, lasting, ends = "duration" in of, job.every_slot or job.both_cells, job.both_cells
-    utc, clock = _moment(_name(of["t"]), types[of["t"]], job.reading, window)
+    columns, window = job.reading.columns, job.window
+    timed, lasting, ends = "duration" in columns, job.every_slot or job.both_cells, job.both_cells
+    utc, clock = _moment(_name(columns["t"]), types[columns["t"]], job.reading, window)
     lasts = f"case when isfinite(seconds) then greatest(ceil(greatest(least(seconds, {_LONGEST}), 0) * 1000)::bigint - 1, 0) else 0 end"
     rules = {
         "user missing": "who is null or who = ''",
@@ -83,28 +83,28 @@ def in_sql(job: Job, source: str, types: dict[str, str], faults: bool = False) -
     if timed:
         rules["duration not a number"] = "isinf(seconds)"
         rules["duration negative"] = "seconds < 0"
-    judged = f"case when fault < 0 then fault {_tried(rules)} else here.place end"
+    judged = f"case when fault < 0 then fault {_cases(rules)} else here.place end"
     final = f"case when ending.place is null or ending.place = {CODE['cell missing']} then here.place else ending.place end"
     records = f"""
         with records as (
-            select {_text(of["user"])} as who, {_cells_of(of["cell"], types, faults)} as site,
-                {_cells_of(of["end_cell"], types, faults) if ends else "null"} as end_site,
+            select {_text(columns["user"])} as who, {_cells_of(columns["cell"], types, faults)} as site,
+                {_cells_of(columns["end_cell"], types, faults) if ends else "null"} as end_site,
                 {"fault" if faults else "0"} as fault,
-                {_name(of["t"])} is not null as timed, {utc} as utc, {clock} as clock,
-                {f"nullif({_name(of['duration'])}::double, 'nan'::double)" if timed else "null"} as seconds
+                {_name(columns["t"])} is not null as timed, {utc} as utc, {clock} as clock,
+                {f"nullif({_name(columns['duration'])}::double, 'nan'::double)" if timed else "null"} as seconds
             from {source}),
         clocked as (
             select *, {_clocks("utc", "clock", window)} as ms,
                 {_clocks(f"(utc + {lasts})", f"(clock + {lasts})", window) if lasting else "null"} as last_ms
             from records)"""
     if not lasting:
-        return _of_somebody(f"""{records}
+        return _of_named_users(f"""{records}
         select who as user, ({judged})::smallint as place,
             bit_or(begun.weekdays) as weekdays, bit_or(begun.weekend) as weekend, count(*) as records
         from clocked left join places here on here.cell = site {_ENDING if ends else ""}
             left join hours begun on begun.hour = ms // {_HOUR}
         group by 1, 2""")
-    return _of_somebody(records + _lasting(job, judged, final))
+    return _of_named_users(records + _events_by_slot(job, judged, final))
 
 
 _ENDING = "left join places ending on ending.cell = end_site"
@@ -116,7 +116,7 @@ _CUT = r"(contains(user, 'E+') and regexp_matches(user, '^[+-]?\d(\.\d*)?E\+\d+$
 
 def _plain(name: str) -> str:
     """SQL for :func:`mobpriv.datasets.wanted.plain_names` of a text."""
-    text = f"trim({name}, {quoted(_WHITE)})"
+    text = f"trim({name}, {sql_quoted(_WHITE)})"
     return rf"case when contains({name}, '.0') then regexp_replace({text}, '^([+-]?\d+)\.0+$', '\1') else {text} end"
 
 
@@ -127,9 +127,9 @@ def _doubtful(clock: str, window: Window) -> str:
     return " or ".join(f"({clock} >= {first} and {clock} < {end})" for first, end in turns) or "false"
 
 
-def _of_somebody(parts: str) -> str:
+def _of_named_users(parts: str) -> str:
     """Omit users whose name means a missing value. The test runs once per row of the partial table, not per record."""
-    nobody = f"user in ({', '.join(map(quoted, sorted(MISSING | {''})))})"
+    nobody = f"user in ({', '.join(map(sql_quoted, sorted(MISSING | {''})))})"
     again = f"({nobody} or {_CUT}) and place in ({', '.join(str(CODE[rule]) for rule in END_RULES)})"  # ends of calls whose beginning counts already
     return f"""
         select case when {nobody} then null else user end as user,
@@ -138,7 +138,7 @@ def _of_somebody(parts: str) -> str:
         from (select {_plain("user")} as user, * exclude (user) from ({parts}))"""
 
 
-def _lasting(job: Job, judged: str, final: str) -> str:
+def _events_by_slot(job: Job, judged: str, final: str) -> str:
     """SQL for the events of a record by slot, if a call counts in every slot that it touches or also where it ended."""
     slots = 21 * job.window.weeks
     end_rules = {
@@ -147,7 +147,7 @@ def _lasting(job: Job, judged: str, final: str) -> str:
     }
     events = [f"select who, place, first, {'last' if job.every_slot else 'first'} as last, 1 as record from judged"]
     if job.both_cells:
-        end = f"""select who, case {_tried(end_rules)} else final end as place,
+        end = f"""select who, case {_cases(end_rules)} else final end as place,
             {"first" if job.every_slot else "last"} as first, last from judged where place >= 0"""
         events.append(f"select who, place, first, last, (place < 0)::integer as record from ({end})")
     each = f"unnest(case when place < 0 then [first] else range(first, least(last, {slots - 1}) + 1) end)"
@@ -167,7 +167,7 @@ def _lasting(job: Job, judged: str, final: str) -> str:
         group by 1, 2"""
 
 
-def _tried(rules: dict[str, str]) -> str:
+def _cases(rules: dict[str, str]) -> str:
     return " ".join(f"when {broken} then {CODE[rule]}" for rule, broken in rules.items())
 
 
@@ -223,5 +223,5 @@ def _name(column: str) -> str:
     return '"' + column.replace('"', '""') + '"'
 
 
-def quoted(text) -> str:
+def sql_quoted(text) -> str:
     return "'" + str(text).replace("'", "''") + "'"

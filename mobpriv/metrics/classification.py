@@ -3,8 +3,8 @@
 Source: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy Risk Mitigation for User Profiles*, §7.2, Figures
 6 to 9.
 
-* ``true`` and ``found``: two labels of the same n profiles. The paper compares the Sociometer's labels of original and private
-  profiles, since it has no others.
+* ``true`` and ``predicted``: two labels of the same n profiles. The paper compares the Sociometer's labels of original and
+  private profiles, since it has no others.
 * ``categories``: all classes, in order.
 * ``whose`` (n,): the user or municipality of each profile. Profiles of the same one are correlated, and intervals cover another
   sample of *them* (:func:`mobpriv.base.estimates.clustered_rate`). Without it profiles count as independent (Wilson's interval).
@@ -16,52 +16,52 @@ import numpy as np
 import pandas as pd
 
 from mobpriv.base.estimates import Estimate, clustered_rate, quantile, rate
-from mobpriv.icp.rows import places
+from mobpriv.icp.rows import factorize_places
 
 MEASURES = ("precision", "recall", "f_score")
 
 
-def crossed(true, found, categories: Sequence[str], where=None, sizes=None) -> np.ndarray:
+def confusion_counts(true, predicted, categories: Sequence[str], where=None, sizes=None) -> np.ndarray:
     """Number of profiles of each true class (rows) with each label (columns), shape (c, c).
 
     With ``where`` the shape is (places, c, c), places sorted. ``sizes`` (n,): the number of profiles that each row represents.
     """
-    t, f = _codes(true, found, categories)
+    t, p = _codes(true, predicted, categories)
     c = len(categories)
     if where is None:
-        return _bincount(t * c + f, sizes, c * c).reshape(c, c)
-    place, names = places(where, len(t))
-    return _bincount((place * c + t) * c + f, sizes, len(names) * c * c).reshape(-1, c, c)
+        return _bincount(t * c + p, sizes, c * c).reshape(c, c)
+    place, names = factorize_places(where, len(t))
+    return _bincount((place * c + t) * c + p, sizes, len(names) * c * c).reshape(-1, c, c)
 
 
-def confusion(true, found, categories: Sequence[str], whose=None, level: float = 0.95) -> pd.DataFrame:
+def confusion_estimates(true, predicted, categories: Sequence[str], whose=None, level: float = 0.95) -> pd.DataFrame:
     """The confusion matrix of Figures 6 and 7 with a row per cell: true, found, count, and the share of the true class.
 
     The columns ``value, low, high, n`` are an :class:`mobpriv.base.estimates.Estimate`; n is the size of the true class, whose
     shares sum to 1. A class without profiles has n = 0 and NaN as shares.
     """
-    t, f = _codes(true, found, categories)
+    t, p = _codes(true, predicted, categories)
     rows = []
     for i, name in enumerate(categories):
-        here = t == i
-        owners = None if whose is None else _owners(whose, len(t))[here]
+        in_class = t == i
+        owners = None if whose is None else _owners(whose, len(t))[in_class]
         for j, other in enumerate(categories):
-            hit = f[here] == j
+            hit = p[in_class] == j
             rows.append({"true": name, "found": other, "count": int(hit.sum()), **_rate(hit, owners, level)})
     return pd.DataFrame(rows)
 
 
-def shares(true, found, categories: Sequence[str], sizes=None) -> pd.DataFrame:
-    """The confusion matrix as a table of shares, true × found; NaN in the row of a class without profiles."""
-    counts = crossed(true, found, categories, sizes=sizes)
+def confusion_shares(true, predicted, categories: Sequence[str], sizes=None) -> pd.DataFrame:
+    """The confusion matrix as a table of shares, true × predicted; NaN in the row of a class without profiles."""
+    counts = confusion_counts(true, predicted, categories, sizes=sizes)
     index, columns = pd.Index(categories, name="true"), pd.Index(categories, name="found")
     return pd.DataFrame(_divided(counts, counts.sum(axis=1, keepdims=True)), index, columns)
 
 
-def scores(true, found, categories: Sequence[str], whose=None, level: float = 0.95) -> pd.DataFrame:
+def class_scores(true, predicted, categories: Sequence[str], whose=None, level: float = 0.95) -> pd.DataFrame:
     """Precision, recall and F-score of each class as estimates, a row per class and measure::
 
-        precision = hits / found      recall = hits / true      f_score = 2 · P · R / (P + R) = 2 · hits / (true + found)
+        precision = hits / predicted    recall = hits / true    f_score = 2 · P · R / (P + R) = 2 · hits / (true + predicted)
 
     Where the fraction is 0/0:
 
@@ -72,25 +72,25 @@ def scores(true, found, categories: Sequence[str], whose=None, level: float = 0.
     ``n`` is the denominator of the measure. The interval of the F-score follows from that of J, because F = 2 J / (1 + J)
     increases with J. J is the share of hits among the profiles that are of the class or have its label.
     """
-    t, f = _codes(true, found, categories)
+    t, p = _codes(true, predicted, categories)
     owners = None if whose is None else _owners(whose, len(t))
     rows = []
     for i, name in enumerate(categories):
-        is_so, said = t == i, f == i
-        for measure, among in zip(MEASURES, (said, is_so, is_so | said), strict=True):
-            estimate = _rate((is_so & said)[among], None if owners is None else owners[among], level)
+        is_true, is_predicted = t == i, p == i
+        for measure, among in zip(MEASURES, (is_predicted, is_true, is_true | is_predicted), strict=True):
+            estimate = _rate((is_true & is_predicted)[among], None if owners is None else owners[among], level)
             if measure == "f_score":
                 estimate = Estimate(*(2 * j / (1 + j) for j in (estimate.value, estimate.low, estimate.high)), estimate.n)
             rows.append({"category": name, "measure": measure, **estimate})
     return pd.DataFrame(rows)
 
 
-def agreement(true, found, categories: Sequence[str], whose=None, level: float = 0.95) -> Estimate:
+def agreement(true, predicted, categories: Sequence[str], whose=None, level: float = 0.95) -> Estimate:
     """The share of the profiles with two equal labels."""
-    t, f = _codes(true, found, categories)
+    t, p = _codes(true, predicted, categories)
     if not len(t):
         raise ValueError("an agreement needs one profile or more (got none)")
-    return _rate(t == f, None if whose is None else _owners(whose, len(t)), level)
+    return _rate(t == p, None if whose is None else _owners(whose, len(t)), level)
 
 
 def kappa(counts) -> float:
@@ -100,20 +100,20 @@ def kappa(counts) -> float:
     return float((np.trace(p) - chance) / (1 - chance)) if chance < 1 else np.nan
 
 
-def scores_by_place(true, found, categories: Sequence[str], where) -> pd.DataFrame:
+def scores_by_place(true, predicted, categories: Sequence[str], where) -> pd.DataFrame:
     """The scores of each municipality (Figure 8), a row per municipality and class, with the numbers true, found and hits.
 
-    0/0 as in :func:`scores`.
+    0/0 as in :func:`class_scores`.
     """
-    counts = crossed(true, found, categories, where)
-    is_so, said, hits = counts.sum(axis=2), counts.sum(axis=1), np.diagonal(counts, axis1=1, axis2=2)
+    counts = confusion_counts(true, predicted, categories, where)
+    true_n, predicted_n, hits = counts.sum(axis=2), counts.sum(axis=1), np.diagonal(counts, axis1=1, axis2=2)
     columns = {
-        "true": is_so,
-        "found": said,
+        "true": true_n,
+        "found": predicted_n,
         "hits": hits,
-        "precision": _divided(hits, said),
-        "recall": _divided(hits, is_so),
-        "f_score": _divided(2 * hits, is_so + said),
+        "precision": _divided(hits, predicted_n),
+        "recall": _divided(hits, true_n),
+        "f_score": _divided(2 * hits, true_n + predicted_n),
     }
     return _by_place(columns, where, categories)
 
@@ -129,34 +129,34 @@ def medians(by_place: pd.DataFrame, measure: str = "f_score", level: float = 0.9
 
 
 def quantification(
-    true, found, categories: Sequence[str], where=None, joined: Mapping[str, Sequence[str]] | None = None
+    true, predicted, categories: Sequence[str], where=None, joined: Mapping[str, Sequence[str]] | None = None
 ) -> pd.DataFrame:
-    """Class sizes by true and by found labels (Figure 9), a row per class, or per municipality and class.
+    """Class sizes by true and by predicted labels (Figure 9), a row per class, or per municipality and class.
 
     ``error`` = found − true; ``relative`` = error / true, NaN for an empty class. ``joined`` maps a name to classes that form
     one further row, as §7.2 joins visitors and passing by.
     """
-    t, f = _codes(true, found, categories)
-    place, names = (np.zeros(len(t), np.int64), [None]) if where is None else places(where, len(t))
+    t, p = _codes(true, predicted, categories)
+    place, names = (np.zeros(len(t), np.int64), [None]) if where is None else factorize_places(where, len(t))
     c = len(categories)
-    true_n, found_n = (_bincount(place * c + x, None, len(names) * c).reshape(-1, c) for x in (t, f))
-    together = dict(joined or {})
-    for name, those in together.items():
-        strange = [one for one in those if one not in categories]
-        if strange or name in categories:
+    true_n, predicted_n = (_bincount(place * c + x, None, len(names) * c).reshape(-1, c) for x in (t, p))
+    merged_classes = dict(joined or {})
+    for name, classes in merged_classes.items():
+        unknown = [one for one in classes if one not in categories]
+        if unknown or name in categories:
             raise ValueError(
-                f"joined must give a new name to some of {', '.join(categories)} (got {name}: {', '.join(map(str, those))})"
+                f"joined must give a new name to some of {', '.join(categories)} (got {name}: {', '.join(map(str, classes))})"
             )
-        at = [list(categories).index(one) for one in those]
-        true_n, found_n = (np.column_stack([x, x[:, at].sum(axis=1)]) for x in (true_n, found_n))
-    error = found_n - true_n
-    columns = {"true": true_n, "found": found_n, "error": error, "relative": _divided(error, true_n)}
-    return _by_place(columns, where, [*categories, *together])
+        at = [list(categories).index(one) for one in classes]
+        true_n, predicted_n = (np.column_stack([x, x[:, at].sum(axis=1)]) for x in (true_n, predicted_n))
+    error = predicted_n - true_n
+    columns = {"true": true_n, "found": predicted_n, "error": error, "relative": _divided(error, true_n)}
+    return _by_place(columns, where, [*categories, *merged_classes])
 
 
 def _by_place(columns: Mapping[str, np.ndarray], where, categories) -> pd.DataFrame:
     """Arrays (places, classes) as columns of a table; without ``where`` there is one unnamed place."""
-    names = [None] if where is None else places(where, len(where))[1]
+    names = [None] if where is None else factorize_places(where, len(where))[1]
     table = {name: values.ravel() for name, values in columns.items()}
     table = {"category": pd.Categorical(np.tile(list(categories), len(names)), list(categories)), **table}
     return pd.DataFrame(table if where is None else {"municipality": np.repeat(names, len(categories)), **table})
@@ -168,11 +168,11 @@ def _rate(hit: np.ndarray, owners: np.ndarray | None, level: float) -> Estimate:
     return rate(hit, level) if owners is None else clustered_rate(hit, owners, level)
 
 
-def _codes(true, found, categories) -> tuple[np.ndarray, np.ndarray]:
-    t, f = (_code(labels, categories, name) for labels, name in ((true, "true"), (found, "found")))
-    if len(t) != len(f):
-        raise ValueError(f"true and found must be labels of the same profiles (got {len(t)} and {len(f)})")
-    return t, f
+def _codes(true, predicted, categories) -> tuple[np.ndarray, np.ndarray]:
+    t, p = (_code(labels, categories, name) for labels, name in ((true, "true"), (predicted, "found")))
+    if len(t) != len(p):
+        raise ValueError(f"true and found must be labels of the same profiles (got {len(t)} and {len(p)})")
+    return t, p
 
 
 def _code(labels, categories, name: str) -> np.ndarray:

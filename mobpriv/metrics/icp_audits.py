@@ -14,7 +14,7 @@ from mobpriv.base.ranges import whole
 from mobpriv.mechanisms.icp.noise import changed_at_once, changes
 
 
-class Loss(NamedTuple):
+class WorstCase(NamedTuple):
     """The worst case over all neighbouring profiles, and its output."""
 
     epsilon: float  # the largest ln P(published | true) − ln P(published | neighbour)
@@ -23,7 +23,7 @@ class Loss(NamedTuple):
     published: np.ndarray  # the worst output: 0 and 1 have a probability, values between them a density
 
 
-def release_loss(mechanism, unit: str, cells: int = 24, steps: int = 20) -> Loss:
+def release_loss(mechanism, unit: str, cells: int = 24, steps: int = 20) -> WorstCase:
     """The smallest ε for which one release of a profile is ε-differentially private.
 
     ``unit`` is the unit of privacy, that is, what differs between neighbours: cell, call, day or profile.
@@ -32,13 +32,13 @@ def release_loss(mechanism, unit: str, cells: int = 24, steps: int = 20) -> Loss
     loss. The log-ratio of a Laplace law depends only on the difference, and the atoms at 0 and 1 attain it.
     """
     whole("steps", steps, 2)
-    found = np.empty((4, cells))
+    worst = np.empty((4, cells))
     kinds = np.column_stack([changes(unit, cells), mechanism.scale(cells)])
     for change, scale in np.unique(kinds, axis=0):
-        found[:, (kinds == (change, scale)).all(axis=1)] = np.array(_of_cell(mechanism, change, scale, steps))[:, None]
-    together = _together(unit, found[0], cells)
-    found[:, ~together] = 0.0  # both profiles are equal in these cells
-    return Loss(float(found[0].sum()), *found[1:])
+        worst[:, (kinds == (change, scale)).all(axis=1)] = np.array(_of_cell(mechanism, change, scale, steps))[:, None]
+    changed = _changed_together(unit, worst[0], cells)
+    worst[:, ~changed] = 0.0  # both profiles are equal in these cells
+    return WorstCase(float(worst[0].sum()), *worst[1:])
 
 
 def _of_cell(mechanism, change, scale, steps) -> tuple[float, float, float, float]:
@@ -52,8 +52,8 @@ def _of_cell(mechanism, change, scale, steps) -> tuple[float, float, float, floa
     return ratio[o, p], one[p], other[p], x[o]
 
 
-def _together(unit, worst, cells) -> np.ndarray:
+def _changed_together(unit, worst, cells) -> np.ndarray:
     """The cells that may change at once and contribute most to the loss: one, all, or those of one day."""
-    many = changed_at_once(unit, cells)
-    start = worst.reshape(-1, many).sum(axis=1).argmax() * many
-    return (np.arange(cells) >= start) & (np.arange(cells) < start + many)
+    n = changed_at_once(unit, cells)
+    start = worst.reshape(-1, n).sum(axis=1).argmax() * n
+    return (np.arange(cells) >= start) & (np.arange(cells) < start + n)

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 import mobpriv.attacks.icp
 from mobpriv.attacks.icp import Linking, Nearest, linking, nearest
-from mobpriv.attacks.icp.linking import candidates, groups, risk, several
+from mobpriv.attacks.icp.linking import anonymity_across_municipalities, anonymity_sets, candidates, risk
 from mobpriv.attacks.icp.nearest import guesses
 from mobpriv.attacks.policies import min_k, reidentified
-from mobpriv.icp.profiles import keys, known, values
+from mobpriv.icp.profiles import keys, known_cells, values
 from mobpriv.mechanisms.icp import Primule
 
 FEW = st.tuples(*[st.integers(0, 1)] * 3, *[st.just(0)] * 18, *[st.integers(0, 1)] * 3)  # 64 profiles: many are equal
@@ -38,13 +38,13 @@ def table(rows, users=None):
 @given(CROWD, CELLS)
 def test_c_and_the_risk_equal_the_definition(days, h):
     shares = values(keys(days))
-    own = [naive.matched(row, shares, h_of(h)) for row in shares]
-    assert candidates(keys(days), h=h).tolist() == candidates(shares, h=h).tolist() == [len(c) for c in own]
-    assert risk(keys(days), h).tolist() == risk(shares, h).tolist() == [1 / len(c) for c in own]
-    group = groups(shares, h)
-    assert [np.flatnonzero(group == g).tolist() for g in group] == own
+    matches = [naive.matched(row, shares, h_of(h)) for row in shares]
+    assert candidates(keys(days), h=h).tolist() == candidates(shares, h=h).tolist() == [len(c) for c in matches]
+    assert risk(keys(days), h).tolist() == risk(shares, h).tolist() == [1 / len(c) for c in matches]
+    group = anonymity_sets(shares, h)
+    assert [np.flatnonzero(group == g).tolist() for g in group] == matches
     assert list(dict.fromkeys(group)) == list(range(group.max() + 1))
-    assert np.array_equal(group, groups(keys(days), h))
+    assert np.array_equal(group, anonymity_sets(keys(days), h))
 
 
 @FEW_DRAWS
@@ -53,13 +53,13 @@ def test_c_of_what_is_known_in_part(days, others, h, random):
     """PB with −1 in any cells, among other published profiles."""
     pb, published = values(keys(days)), values(keys(others))
     pb[np.array([[random.random() < 0.3 for _ in row] for row in pb])] = -1
-    found = [naive.matched(row, published, h_of(h)) for row in pb]
-    assert candidates(pb, published, h).tolist() == [len(c) for c in found]
+    matches = [naive.matched(row, published, h_of(h)) for row in pb]
+    assert candidates(pb, published, h).tolist() == [len(c) for c in matches]
     ranking = Linking(h).fit(table(pb)).rank(table(published))
-    assert [np.flatnonzero(column == 0).tolist() for column in ranking.to_numpy().T] == found
+    assert [np.flatnonzero(column == 0).tolist() for column in ranking.to_numpy().T] == matches
     assert np.isin(ranking.to_numpy(), [0, np.inf]).all()
     if len(pb) == len(published):
-        expected = [1 / len(c) if row in c else 0 for row, c in enumerate(found)]
+        expected = [1 / len(c) if row in c else 0 for row, c in enumerate(matches)]
         assert risk(pb, h, published).tolist() == expected
 
 
@@ -126,7 +126,7 @@ class TestContract:
 
     @pytest.mark.parametrize(("kind", "instead"), [(Linking, "candidates"), (Nearest, "guesses")])
     def test_a_ranking_that_no_memory_holds(self, kind, instead, monkeypatch):
-        monkeypatch.setattr(linking, "PAIRS", 3)
+        monkeypatch.setattr(linking, "MAX_ENTRIES", 3)
         with pytest.raises(ValueError, match=rf"a ranking of 2 × 2 profiles .*use {instead}\(\), which holds none"):
             kind().fit(table(np.zeros((2, 24)))).rank(table(np.zeros((2, 24))))
 
@@ -148,7 +148,7 @@ class TestContract:
         assert "\n" not in str(refused.value)
 
     def test_equal_ways_to_say_h(self):
-        assert Linking(2.0) == Linking(2) == Linking(known(2)) != Linking()
+        assert Linking(2.0) == Linking(2) == Linking(known_cells(2)) != Linking()
         assert Linking(np.array([3, 1])) == Linking([3, 1]) == Linking((1, 3))
 
 
@@ -171,9 +171,9 @@ class TestContract:
         (lambda: risk(np.zeros(2, int), within=["a", None]), "got 1 of 2"),
         (lambda: candidates(np.zeros(2, int), np.zeros((2, 24))), "both be keys, or both be values"),
         (lambda: candidates(np.zeros((2, 24)), np.zeros((2, 6))), "the same cells .got 24 and 6"),
-        (lambda: several(CROWDED, 0), "most must be a whole number, at least 1"),
-        (lambda: several(CROWDED, 1, values=np.zeros((1, 24))), "a row for each of the 4 profiles"),
-        (lambda: several(CROWDED.assign(user=None), 1), "a user and a municipality .4 have not"),
+        (lambda: anonymity_across_municipalities(CROWDED, 0), "most must be a whole number, at least 1"),
+        (lambda: anonymity_across_municipalities(CROWDED, 1, values=np.zeros((1, 24))), "a row for each of the 4 profiles"),
+        (lambda: anonymity_across_municipalities(CROWDED.assign(user=None), 1), "a user and a municipality .4 have not"),
     ],
 )
 def test_what_no_attack_can_do_is_refused(call, words):
@@ -197,29 +197,33 @@ CROWDED = crowd_of([("a", "P", days_of(c1=2)), ("a", "L", days_of(c1=1)), ("b", 
 
 def test_several_municipalities_of_one_person():
     """a is known by Pisa, as b is; by Pisa and Lucca she is alone. b and c have one each: more cannot be known."""
-    assert several(CROWDED, 1).to_dict() == {"a": 2, "b": 2, "c": 2}
-    assert several(CROWDED, 2).to_dict() == {"a": 1, "b": 2, "c": 2}
-    assert several(CROWDED, 9).to_dict() == {"a": 1, "b": 2, "c": 2}
+    assert anonymity_across_municipalities(CROWDED, 1).to_dict() == {"a": 2, "b": 2, "c": 2}
+    assert anonymity_across_municipalities(CROWDED, 2).to_dict() == {"a": 1, "b": 2, "c": 2}
+    assert anonymity_across_municipalities(CROWDED, 9).to_dict() == {"a": 1, "b": 2, "c": 2}
     # published all alike, only the places tell
-    assert several(CROWDED, 2, values=np.zeros((4, 24))).to_dict() == {"a": 1, "b": 2, "c": 2}
-    assert several(CROWDED.iloc[:0], 1).tolist() == []
+    assert anonymity_across_municipalities(CROWDED, 2, values=np.zeros((4, 24))).to_dict() == {"a": 1, "b": 2, "c": 2}
+    assert anonymity_across_municipalities(CROWDED.iloc[:0], 1).tolist() == []
 
 
 rows_of = st.dictionaries(st.tuples(st.sampled_from("abcde"), st.sampled_from("PLM")), FEW, min_size=1).map(
-    lambda found: [(u, m, days) for (u, m), days in found.items()]
+    lambda by_pair: [(u, m, days) for (u, m), days in by_pair.items()]
 )
 
 
 @settings(deadline=None, max_examples=30)
 @given(rows_of, st.integers(1, 3), CELLS)
-def test_the_k_that_remains_equals_the_definition(rows, most, h):
-    found = several(crowd_of(rows), most, h)
-    assert found.to_dict() == {u: naive.k_of_several(rows, u, most, h_of(h)) for u in sorted({r[0] for r in rows})}
-    assert np.array_equal(found, several(crowd_of(rows).sample(frac=1, random_state=1), most, h))
+def test_the_k_that_remains_equals_the_definition(rows, max_municipalities, h):
+    k = anonymity_across_municipalities(crowd_of(rows), max_municipalities, h)
+    assert k.to_dict() == {
+        u: naive.k_across_municipalities(rows, u, max_municipalities, h_of(h)) for u in sorted({r[0] for r in rows})
+    }
+    assert np.array_equal(
+        k, anonymity_across_municipalities(crowd_of(rows).sample(frac=1, random_state=1), max_municipalities, h)
+    )
     table = crowd_of(rows)
-    assert np.array_equal(found, several(table, most, h, values(table["key"].to_numpy())))
-    if most > 1:
-        assert (several(crowd_of(rows), most - 1, h) >= found).all()
+    assert np.array_equal(k, anonymity_across_municipalities(table, max_municipalities, h, values(table["key"].to_numpy())))
+    if max_municipalities > 1:
+        assert (anonymity_across_municipalities(crowd_of(rows), max_municipalities - 1, h) >= k).all()
 
 
 class TestReference:
@@ -247,15 +251,15 @@ class TestReference:
         profiles = pd.crosstab(visits["uid"], [visits[name] for name in cells])
         number = profiles.to_numpy(float)
         rows = {"presence": np.sign(number), "number": number, "share": number / number.sum(axis=1, keepdims=True)}[kind]
-        found = {}
+        risks = {}
         for user, row in zip(profiles.index, rows, strict=True):
-            there = np.flatnonzero(row)
-            sets = [list(chosen) for chosen in combinations(there, min(most, len(there)))]
+            visited = np.flatnonzero(row)
+            sets = [list(chosen) for chosen in combinations(visited, min(most, len(visited)))]
             pb = np.full((len(sets), len(row)), -1.0)
             for one, chosen in zip(pb, sets, strict=True):
                 one[chosen] = row[chosen]
-            found[str(user)] = float((1 / candidates(pb, rows)).max())
-        assert found == recorded["risk"][f"{attack} k={most}"]
+            risks[str(user)] = float((1 / candidates(pb, rows)).max())
+        assert risks == recorded["risk"][f"{attack} k={most}"]
 
 
 TENTHS = st.integers(0, 10)
@@ -268,33 +272,35 @@ PLACES = st.none() | st.lists(st.integers(0, 5), min_size=1, max_size=4, unique=
 def test_guesses_equal_the_definition(known, random, h):
     """Also with cells that are not known, and in municipalities for themselves."""
     published = known[random.sample(range(len(known)), len(known))]
-    said = np.array([[Fraction(-1) if random.random() < 0.3 else Fraction(int(v), 10) for v in row] for row in known])
+    partly_known = np.array([[Fraction(-1) if random.random() < 0.3 else Fraction(int(v), 10) for v in row] for row in known])
     fractions = [[Fraction(int(v), 10) for v in row] for row in published]
     town = np.array([random.choice("PL") for _ in known])
-    found = guesses(said.astype(float), published / 10, h, town)
+    guess = guesses(partly_known.astype(float), published / 10, h, town)
     every = range(6) if h is None else h
-    for i, pb in enumerate(said):
+    for i, pb in enumerate(partly_known):
         here = np.flatnonzero(town == town[i])
         near = here[naive.nearest(pb, [fractions[k] for k in here], every)]
-        assert (found.many[i], found.own[i]) == (len(near), i in near)
-        assert found.chance[i] == (1 / len(near) if i in near else 0)
+        assert (guess.ties[i], guess.includes_target[i]) == (len(near), i in near)
+        assert guess.chance[i] == (1 / len(near) if i in near else 0)
         exact = float(sum((pb[j] - fractions[near[0]][j]) ** 2 for j in every if pb[j] >= 0)) ** 0.5
-        assert found.distance[i] == pytest.approx(exact, abs=1e-9)
+        assert guess.distance[i] == pytest.approx(exact, abs=1e-9)
     some = np.array(random.sample(range(len(known)), random.randint(1, len(known))))
-    asked = guesses(said[some].astype(float), published / 10, h, town, own=some)
-    assert all(np.array_equal(of, every_of[some]) for of, every_of in zip(asked, found, strict=True))
-    ranking = Nearest(None if h is None else tuple(h)).fit(table(said.astype(float))).rank(table(published / 10)).to_numpy()
-    alone = guesses(said.astype(float), published / 10, h)
-    assert np.allclose(ranking.min(axis=0), alone.distance)
-    assert (np.isclose(ranking, ranking.min(axis=0), atol=1e-7).sum(axis=0) >= alone.many).all()
+    guess_of_some = guesses(partly_known[some].astype(float), published / 10, h, town, own=some)
+    assert all(np.array_equal(part, full[some]) for part, full in zip(guess_of_some, guess, strict=True))
+    ranking = (
+        Nearest(None if h is None else tuple(h)).fit(table(partly_known.astype(float))).rank(table(published / 10)).to_numpy()
+    )
+    without_places = guesses(partly_known.astype(float), published / 10, h)
+    assert np.allclose(ranking.min(axis=0), without_places.distance)
+    assert (np.isclose(ranking, ranking.min(axis=0), atol=1e-7).sum(axis=0) >= without_places.ties).all()
 
 
 @settings(deadline=None, max_examples=30)
 @given(ROWS, PLACES)
 def test_of_profiles_published_as_they_are_it_is_the_linking_attack(rows, h):
-    found = guesses(rows / 10, rows / 10, h)
-    assert found.chance.tolist() == risk(rows / 10, h).tolist()
-    assert (found.distance == 0).all()
+    guess = guesses(rows / 10, rows / 10, h)
+    assert guess.chance.tolist() == risk(rows / 10, h).tolist()
+    assert (guess.distance == 0).all()
     near, exact = (kind(h).fit(table(rows / 10)).rank(table(rows / 10)) for kind in (Nearest, Linking))
     assert np.array_equal(near == 0, exact == 0)
 

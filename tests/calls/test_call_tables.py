@@ -60,11 +60,11 @@ def one_call(tmp_path):
 @pytest.mark.parametrize("ending", WRITE)
 @pytest.mark.parametrize("of_cells", [*WRITE, ".geojson"])
 def test_what_is_written_is_read_again(tmp_path, ending, of_cells):
-    found = datasets.load_calls(files(tmp_path, ending, of_cells))
-    pd.testing.assert_frame_equal(found.calls, CALLS)
-    pd.testing.assert_frame_equal(found.cells[CELLS.columns], CELLS, check_dtype=False)
-    assert not len(found.left_out)
-    assert (found.name, found.synthetic, found.source) == ("july", False, f"july{ending}")
+    loaded = datasets.load_calls(files(tmp_path, ending, of_cells))
+    pd.testing.assert_frame_equal(loaded.calls, CALLS)
+    pd.testing.assert_frame_equal(loaded.cells[CELLS.columns], CELLS, check_dtype=False)
+    assert not len(loaded.left_out)
+    assert (loaded.name, loaded.synthetic, loaded.source) == ("july", False, f"july{ending}")
     assert datasets.kind_of(tmp_path / f"july{ending}") == "calls"
 
 
@@ -73,8 +73,8 @@ def test_areas_of_cells_are_taken_at_a_point_inside(tmp_path):
     areas = points(CELLS).assign(geometry=lambda t: t.geometry.to_crs(3857).buffer(500))
     areas = areas.set_geometry("geometry").set_crs(3857, allow_override=True)
     areas.to_crs(4326).to_file(tmp_path / "july_cells.geojson")
-    found = datasets.load_calls(path).cells
-    np.testing.assert_allclose(found[["lat", "lng"]], CELLS[["lat", "lng"]], atol=0.003)
+    cells = datasets.load_calls(path).cells
+    np.testing.assert_allclose(cells[["lat", "lng"]], CELLS[["lat", "lng"]], atol=0.003)
 
 
 def test_usual_names_are_found_and_others_said(tmp_path):
@@ -85,15 +85,17 @@ def test_usual_names_are_found_and_others_said(tmp_path):
     how = datasets.recognised(path, zone="Europe/Paris", kind="calls")
     roles = dict(zip(("user", "t", "cell", "end_cell", "duration"), header.split(";"), strict=True))
     assert (how.arguments["columns"], how.arguments["zone"]) == (roles, "Europe/Paris")
-    calls, found, left_out = datasets.read_calls(path, cells, **how.arguments)
+    calls, cells_read, left_out = datasets.read_calls(path, cells, **how.arguments)
     assert calls["end_cell"].tolist() == ["7", "8"]  # nothing, NULL: the cell of the beginning
     assert calls["duration"].isna().tolist() == [False, True]
     assert calls["t"].iloc[0] == pd.Timestamp("2024-07-01 08:00", tz="UTC")
-    assert found["municipality"].isna().tolist() == [False, True, False]
-    assert found["lat"].isna().tolist() == [False, False, True]
+    assert cells_read["municipality"].isna().tolist() == [False, True, False]
+    assert cells_read["lat"].isna().tolist() == [False, False, True]
     assert not len(left_out)
-    again = datasets.read_calls(path, found, {"user": "caller", "t": "call time", "cell": "antenna id"}, zone="Europe/Paris")[0]
-    assert again["call duration"].tolist()[0] == 5  # not said to be the duration: it rides along
+    reread = datasets.read_calls(
+        path, cells_read, {"user": "caller", "t": "call time", "cell": "antenna id"}, zone="Europe/Paris"
+    )[0]
+    assert reread["call duration"].tolist()[0] == 5  # not said to be the duration: it rides along
 
 
 def test_what_is_left_out_is_told_with_its_line(tmp_path):
@@ -111,19 +113,19 @@ def test_what_is_left_out_is_told_with_its_line(tmp_path):
     }
     (tmp_path / "july.csv").write_text("\n".join(["user,t,cell,duration", *lines.values(), lines[""]]))
     WRITE[".csv"](CELLS, tmp_path / "july_cells.csv")
-    found = datasets.load_calls(tmp_path / "july.csv", columns={}, time="s")
-    assert len(found.calls) == 1
-    assert found.left_out["records"].tolist() == [1] * 10
-    told = found.left_out.set_index("rule")["place"].to_dict()
-    assert told.pop("record repeated")
-    assert told == {rule: f"july.csv line {k}" for k, rule in enumerate(lines, 2) if rule}
+    loaded = datasets.load_calls(tmp_path / "july.csv", columns={}, time="s")
+    assert len(loaded.calls) == 1
+    assert loaded.left_out["records"].tolist() == [1] * 10
+    places = loaded.left_out.set_index("rule")["place"].to_dict()
+    assert places.pop("record repeated")
+    assert places == {rule: f"july.csv line {k}" for k, rule in enumerate(lines, 2) if rule}
 
 
 def test_a_period_and_the_rows_of_a_parquet_file(tmp_path):
     path = files(tmp_path, ".parquet")
-    found = datasets.load_calls(path, period=(NOON, NOON + pd.Timedelta(minutes=1)))
-    assert found.left_out[["rule", "place"]].to_numpy().tolist() == [["time after the period", "july.parquet row 1"]]
-    assert len(found.calls) == 2
+    loaded = datasets.load_calls(path, period=(NOON, NOON + pd.Timedelta(minutes=1)))
+    assert loaded.left_out[["rule", "place"]].to_numpy().tolist() == [["time after the period", "july.parquet row 1"]]
+    assert len(loaded.calls) == 2
 
 
 @pytest.mark.parametrize(
@@ -140,10 +142,10 @@ def test_a_period_and_the_rows_of_a_parquet_file(tmp_path):
 def test_wrong_files_of_cells_are_refused(tmp_path, text, words):
     path = files(tmp_path, of_cells="")
     (tmp_path / "july_cells.csv").write_text(text)
-    with pytest.raises(ValueError, match=words) as found:
+    with pytest.raises(ValueError, match=words) as error:
         datasets.load_calls(path)
-    assert "\n" not in str(found.value)
-    assert not isinstance(found.value, datasets.Unclear)  # the options of a table of calls would not help
+    assert "\n" not in str(error.value)
+    assert not isinstance(error.value, datasets.Unclear)  # the options of a table of calls would not help
 
 
 def test_cells_must_be_there_and_once(tmp_path):
@@ -200,8 +202,8 @@ def test_validate_says_what_calls_are_and_writes_them_with_their_cells(tmp_path)
     for words in ("2 calls of 2 users", "2 of 3 cells in 2 municipalities", "duration negative: 1 record of 1 user"):
         assert words in output
     assert set(re.findall(r"mobpriv run (\w+) --data", output)) == {"dchi_booleans", "primule_risk"}  # no experiment on traces
-    again = datasets.load_calls(tmp_path / "ready.parquet")
-    pd.testing.assert_frame_equal(again.calls, datasets.load_calls(path).calls)
+    reloaded = datasets.load_calls(tmp_path / "ready.parquet")
+    pd.testing.assert_frame_equal(reloaded.calls, datasets.load_calls(path).calls)
     assert run("data", "show", tmp_path / "ready.parquet")[0] == 0
 
 
@@ -227,8 +229,8 @@ def test_validate_says_what_is_missing_and_proposes_a_run_by_the_same_clocks(tmp
         (["--zone", "UTC", "--cells", sites], 0, f"--cells {sites}"),
         (["--zone", "Europe/Rome", "--cells", sites, "-o", ready], 0, "-p zone=Europe/Rome --quick"),
     ):
-        found, output = run("validate", one_call, *arguments)
-        assert (found, words in output) == (code, True)
+        exit_code, output = run("validate", one_call, *arguments)
+        assert (exit_code, words in output) == (code, True)
 
 
 @pytest.mark.parametrize("data", ["region", "july.csv"])

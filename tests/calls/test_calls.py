@@ -26,25 +26,25 @@ def test_columns_types_and_order():
     table = pd.DataFrame({"duration": [1, 2, None], "user": [10, 9, 10], "cell": list("bab"), "end_cell": ["a", None, ""]})
     table = table.assign(t=[NOON, NOON, NOON - pd.Timedelta(days=1)], kind=list("xyz"))
     before = table.copy()
-    found = as_calls(table, CELLS)
+    validated = as_calls(table, CELLS)
     pd.testing.assert_frame_equal(table, before)
-    assert list(found) == [*COLUMNS, *OPTIONAL, "kind"]
-    assert found["user"].cat.categories.tolist() == ["10", "9"]  # text, sorted as text
-    assert str(found["t"].dtype) == "datetime64[ms, UTC]"
+    assert list(validated) == [*CALL_COLUMNS, *OPTIONAL, "kind"]
+    assert validated["user"].cat.categories.tolist() == ["10", "9"]  # text, sorted as text
+    assert str(validated["t"].dtype) == "datetime64[ms, UTC]"
     # where nobody says, the end cell is that of the beginning
-    assert found[["user", "cell", "end_cell", "kind"]].agg("".join, axis=1).tolist() == ["10bbz", "10bax", "9aay"]
-    np.testing.assert_array_equal(found["duration"], [np.nan, 1.0, 2.0])
-    assert found["cell"].cat.categories.tolist() == found["end_cell"].cat.categories.tolist() == CELLS["cell"].tolist()
-    assert as_calls(found, CELLS).equals(found)
-    assert CELLS["lat"].to_numpy()[found["cell"].cat.codes][0] == 45.1  # a code is a row of Cells
+    assert validated[["user", "cell", "end_cell", "kind"]].agg("".join, axis=1).tolist() == ["10bbz", "10bax", "9aay"]
+    np.testing.assert_array_equal(validated["duration"], [np.nan, 1.0, 2.0])
+    assert validated["cell"].cat.categories.tolist() == validated["end_cell"].cat.categories.tolist() == CELLS["cell"].tolist()
+    assert as_calls(validated, CELLS).equals(validated)
+    assert CELLS["lat"].to_numpy()[validated["cell"].cat.codes][0] == 45.1  # a code is a row of Cells
 
 
 def test_what_need_not_be_there_is_filled_in_and_what_serves_traces_serves_calls():
-    found = as_calls(calls())
-    assert found["end_cell"].tolist() == found["cell"].cat.categories.tolist() == ["a", "b"]
-    assert found["duration"].isna().all()
+    validated = as_calls(calls())
+    assert validated["end_cell"].tolist() == validated["cell"].cat.categories.tolist() == ["a", "b"]
+    assert validated["duration"].isna().all()
     assert len(as_calls(calls()[:0], CELLS)) == 0
-    users, offsets = by_user(found)
+    users, offsets = by_user(validated)
     assert (users.tolist(), offsets.tolist()) == (["u", "v"], [0, 1, 2])
     assert within_days(found, NOON, 30 / 86_400)["user"].tolist() == ["u"]
     assert rows(found, np.array([False, True]))["cell"].tolist() == ["b"]
@@ -74,8 +74,8 @@ LATE = pd.Series([NOON, pd.Timestamp("2100-01-01", tz="UTC")])
 )
 def test_every_rule_is_told_with_its_first_record(columns, rule, row):
     table = calls(**columns)
-    told = problems(table, CELLS).set_index("rule").loc[rule]
-    assert (told["row"], told["records"] >= 1, bool(told["remedy"])) == (row, True, True)
+    problem = problems(table, CELLS).set_index("rule").loc[rule]
+    assert (problem["row"], problem["records"] >= 1, bool(problem["remedy"])) == (row, True, True)
     with pytest.raises(InvalidCalls, match=f"{rule}: .* records?, first at row {row}"):
         as_calls(table, CELLS)
     kept, left_out = without(table, CELLS)
@@ -114,9 +114,9 @@ def test_repetitions_go_what_differs_anywhere_stays_and_a_record_counts_once():
     assert left_out["records"].tolist() == [3]  # the call without a duration is one call three times
     assert kept["user"].tolist() == ["u", "u", "v"]
     assert kept["duration"].tolist()[:2] == [1.0, 2.0]
-    several = calls(cell=["x", "a"], duration=[-1, -2])
-    assert problems(several, CELLS)["rule"].tolist() == ["cell unknown", "duration negative"]
-    kept, left_out = without(several, CELLS)
+    two_rules = calls(cell=["x", "a"], duration=[-1, -2])
+    assert problems(two_rules, CELLS)["rule"].tolist() == ["cell unknown", "duration negative"]
+    kept, left_out = without(two_rules, CELLS)
     assert (len(kept), left_out["records"].tolist()) == (0, [1, 1])
 
 
@@ -131,21 +131,21 @@ def test_nothing_is_dropped_in_silence(records):
     table["t"] = NOON + pd.to_timedelta(table["t"].astype(int), unit="s")
     kept, left_out = without(table, CELLS)
     assert len(kept) + left_out["records"].sum() == len(records)
-    right = sorted({r for r in records if r[2] in ("a", "b") and r[3] >= 0})
+    expected = sorted({r for r in records if r[2] in ("a", "b") and r[3] >= 0})
     seconds = (milliseconds(kept) - int(NOON.timestamp()) * 1000) // 1000
-    found = list(zip(kept["user"], seconds.tolist(), kept["cell"], kept["duration"].astype(int), strict=True))
-    assert sorted(found) == right
-    assert [r[:2] for r in found] == [r[:2] for r in right]
+    kept_rows = list(zip(kept["user"], seconds.tolist(), kept["cell"], kept["duration"].astype(int), strict=True))
+    assert sorted(kept_rows) == expected
+    assert [r[:2] for r in kept_rows] == [r[:2] for r in expected]
 
 
 def test_cells_are_typed_and_sorted_and_keep_what_rides_along():
     given = pd.DataFrame({"cell": [10, 9.0], "lat": ["45", "44"], "lng": [1, 2], "height": [30, 40]})
-    found = as_cells(given)
-    assert found["cell"].tolist() == ["10", "9"]
-    assert found[["lat", "lng"]].dtypes.tolist() == [np.float64, np.float64]
-    assert found["municipality"].isna().all()
-    assert found["height"].tolist() == [30, 40]
-    assert as_cells(found).equals(found)
+    validated = as_cells(given)
+    assert validated["cell"].tolist() == ["10", "9"]
+    assert validated[["lat", "lng"]].dtypes.tolist() == [np.float64, np.float64]
+    assert validated["municipality"].isna().all()
+    assert validated["height"].tolist() == [30, 40]
+    assert as_cells(validated).equals(validated)
 
 
 @pytest.mark.parametrize(

@@ -48,9 +48,9 @@ def test_more_antennas_than_places_are_refused(traces):
     still, rule = traces.assign(lat=45.0, lng=1.0), "count must be a whole number, at least 1"
     at_most = r"count must be at most the number of 50 m squares with records, 1 \(got 2\)"
     none = "there are no records to place antennas by"
-    for of, count, words in ((still, 2, at_most), (still, 0, rule), (still, 1.5, rule), (traces[:0], 2, none)):
+    for source, count, words in ((still, 2, at_most), (still, 0, rule), (still, 1.5, rule), (traces[:0], 2, none)):
         with pytest.raises(ValueError, match=words):
-            place_antennas(of, count, np.random.default_rng(1))
+            place_antennas(source, count, np.random.default_rng(1))
 
 
 def test_calls_are_valid_and_at_the_rate(traces, antennas):
@@ -133,7 +133,7 @@ def test_the_nearest_record_is_that_of_the_twin(records, wanted, near):
     offsets = np.r_[0, np.cumsum([len(r) for r in records])]
     starts = np.r_[0, np.cumsum([len(w) for w in wanted])]
     times = np.array([t for w in wanted for t in w], np.int64)
-    found = _nearest(np.concatenate(records).astype(np.int64), offsets, times, starts, float(near))
+    nearest = _nearest(np.concatenate(records).astype(np.int64), offsets, times, starts, float(near))
     expected = [naive.nearest_record(r, t, near) for r, w in zip(records, wanted, strict=True) for t in w]
-    whose = np.repeat(offsets[:-1], np.diff(starts))
-    assert np.where(found < 0, -1, found - whose).tolist() == expected
+    first_of_user = np.repeat(offsets[:-1], np.diff(starts))
+    assert np.where(nearest < 0, -1, nearest - first_of_user).tolist() == expected

@@ -8,7 +8,7 @@ import shapely
 
 from mobpriv.datasets.region import make_on, period
 from mobpriv.datasets.region.boundaries import ground_on, in_order, read_boundaries
-from mobpriv.experiments.primule import prepare, truth_of
+from mobpriv.experiments.primule import prepare, simulated_truth
 from mobpriv.ground.geo import distance
 
 NAMES = ["Arno", "Bisenzio", "Cecina", "Elba"]
@@ -74,15 +74,15 @@ def test_a_setting_of_people_who_are_made_up(file):
     setting, again = (prepare(str(file), zone="Europe/Rome", people=300, antennas=20, ranks="Elba 1, Arno 2") for _ in range(2))
     assert "300 people with 20 antennas on the real boundaries of 4 municipalities" in setting.selection
     assert setting.data.synthetic
-    truth = truth_of(setting)
+    truth = simulated_truth(setting)
     assert truth.roles.columns.tolist() == ["person", "municipality", "role"]
     assert set(setting.town) == set(truth.borders["municipality"]) == set(NAMES)
     pd.testing.assert_frame_equal(setting.profiles, again.profiles)
 
 
 def test_of_whom_the_truth_is_known():
-    assert truth_of(prepare("region", most=2)) is not None
-    assert truth_of(prepare("city", rate=5, antennas=6, towns=2)) is None
+    assert simulated_truth(prepare("region", most=2)) is not None
+    assert simulated_truth(prepare("city", rate=5, antennas=6, towns=2)) is None
 
 
 @pytest.mark.parametrize(

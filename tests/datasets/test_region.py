@@ -12,22 +12,22 @@ import shapely
 from mobpriv.calls.table import as_calls, as_cells
 from mobpriv.datasets import data_folder, load_calls, region_truth
 from mobpriv.datasets.region import (
-    DAYS,
+    FIRST_MIDNIGHT,
     PEOPLE,
-    START,
+    PERIOD_DAYS,
     ZONE,
     _clock,
-    blocks,
     calling,
     files,
     ground_of,
     make_region,
+    people_blocks,
     period,
     write_region,
 )
-from mobpriv.datasets.region.ground import AREA, FEWEST, PIXEL, degrees
+from mobpriv.datasets.region.ground import AREA, MIN_ANTENNAS, PIXEL, plane_to_degrees
 from mobpriv.datasets.region.people import AT_WORKPLACE, GAMMA, PLACES, RHO, _place_to_go, life, person_of, world_of
-from mobpriv.datasets.region.streams import above, exponential, key_of, normal, stream, uniform
+from mobpriv.datasets.region.streams import above, exponential, person_stream, philox_key, standard_normal, uniform
 
 FILES = ("region.parquet", "region_cells.parquet", "region_people.parquet", "region_municipalities.geojson")
 SMALL = {"people": 60, "municipalities": 4, "antennas": 20, "calls": 2.0, "seed": 3}
@@ -62,7 +62,7 @@ def test_it_is_small_valid_and_marked_synthetic(region):
     assert 900_000 < len(calls) < 1_300_000
     assert calls["user"].nunique() > 0.9 * PEOPLE
     assert (calls["duration"] >= 1).all()
-    assert START.day_of_week == 0
+    assert FIRST_MIDNIGHT.day_of_week == 0
     # calls end elsewhere and cross midnight
     assert 0.02 < (calls["cell"] != calls["end_cell"]).mean() < 0.15
     begin = calls["t"].dt.tz_convert(ZONE)
@@ -90,7 +90,7 @@ def test_on_a_full_disk_the_files_that_are_there_stay(tmp_path, ground):
     old = [file.read_bytes() for file in write_region(tmp_path, **SMALL)]
 
     def filling():
-        yield from blocks(ground, 60, block=30)
+        yield from people_blocks(ground, 60, block=30)
         raise OSError(errno.ENOSPC, "no space left on device")
 
     for folder, left in ((tmp_path, old), (tmp_path / "new", [])):
@@ -134,7 +134,7 @@ def test_every_cell_lies_in_its_municipality(region, truth):
     towns = truth[1].set_index("municipality")
     assert all(towns.geometry[c.municipality].contains(shapely.Point(c.lng, c.lat)) for c in region.cells.itertuples())
     counts = region.cells["municipality"].value_counts()
-    assert counts.min() >= FEWEST
+    assert counts.min() >= MIN_ANTENNAS
     assert counts.sort_index().to_dict() == towns["antennas"].to_dict()
     assert counts.index[0] == "M001"
     assert counts.iloc[0] > 29  # dχ's 29 antennas of one big city
@@ -156,7 +156,7 @@ def test_roles_are_consistent(truth):
     count = roles.groupby(["person", "role"]).size().unstack(fill_value=0)
     assert (count["resident"] + count["dynamic resident"] == 1).all()  # everybody lives somewhere
     assert (count["commuter"] == count["dynamic resident"]).all()  # who works elsewhere works in one place
-    assert set(roles["role"]) == set(files.ROLES)
+    assert set(roles["role"]) == set(files.PERSON_ROLES)
 
 
 @pytest.fixture(scope="module")
@@ -196,7 +196,7 @@ def test_roles_and_a_rhythm_of_day_and_week_show_in_the_records(calls_with_roles
 def test_some_call_much_and_many_move(region):
     """What dχ's sample needs: several hundred people who see at least 6 antennas in a day; most make about one call a day."""
     calls = region.calls
-    a_day = calls["user"].value_counts() / DAYS
+    a_day = calls["user"].value_counts() / PERIOD_DAYS
     assert 0.7 < a_day.median() < 1.3
     assert 0.01 < (a_day >= 25).mean() < 0.05
     day = calls["t"].dt.tz_convert(ZONE).dt.day_of_year.to_numpy()
@@ -212,8 +212,8 @@ def test_some_call_much_and_many_move(region):
 def test_the_clock_is_that_of_a_zone_with_summer_time():
     clock = _clock()
     hours = pd.to_datetime(clock, unit="s", utc=True).tz_convert(ZONE)
-    assert (hours.hour == np.arange(24 * DAYS) % 24).all()
-    assert (hours.day_of_year - START.day_of_year == np.arange(24 * DAYS) // 24).all()
+    assert (hours.hour == np.arange(24 * PERIOD_DAYS) % 24).all()
+    assert (hours.day_of_year - FIRST_MIDNIGHT.day_of_year == np.arange(24 * PERIOD_DAYS) // 24).all()
     (doubled,) = np.flatnonzero(np.diff(clock) != 3_600)
     assert np.diff(clock)[doubled] == 7_200
     assert hours[doubled] == pd.Timestamp("2024-10-27 01:00", tz="UTC").tz_convert(ZONE) - pd.Timedelta("1h")
@@ -223,12 +223,12 @@ def test_the_clock_is_that_of_a_zone_with_summer_time():
 
 
 def test_the_streams_are_numpys_philox():
-    key = key_of(5)
+    key = philox_key(5)
     for number in (0, 1, 123_456_789):
-        mine, numpys = stream(key, number), naive.someone(key, number)
+        mine, numpys = person_stream(key, number), naive.someone(key, number)
         assert [uniform(mine) for _ in range(41)] == [next(numpys) for _ in range(41)]
-    s = stream(key, 7)
-    drawn = np.array([[exponential(s), normal(s)] for _ in range(20_000)])
+    s = person_stream(key, 7)
+    drawn = np.array([[exponential(s), standard_normal(s)] for _ in range(20_000)])
     np.testing.assert_allclose(drawn.mean(axis=0), [1, 0], atol=0.03)
     np.testing.assert_allclose(drawn.std(axis=0), [1, 1], atol=0.04)
     weights = np.array([0.0, 1.0, 0.0, 3.0])
@@ -241,7 +241,7 @@ def test_calls_are_served_where_their_people_are(ground, world):
     (callers, t, cell, end_cell, duration), (person_number, municipality, does) = calling.block(world, key, 0, 40, 28, 5.0)
     does = dict(zip(zip(person_number.tolist(), municipality.tolist(), strict=True), does.tolist(), strict=True))
     for number in range(40):
-        s = stream(key, number)
+        s = person_stream(key, number)
         person = person_of(world, s)
         arrive, leave, place, n = (part if np.isscalar(part) else part.tolist() for part in life(world, person, 28, s))
         arrive, leave, place = arrive[:n], leave[:n], place[:n]
@@ -285,7 +285,7 @@ def test_the_map_names_the_nearest_antenna_of_the_municipality(ground):
 
 def test_exploration_follows_song_et_al(world):
     """Of many choices by someone who knows S places, ρ·S^(−γ) lead to a new one (or to one that chance finds again)."""
-    s = stream(key_of(6), 0)
+    s = person_stream(philox_key(6), 0)
     for size in (3, 12):
         fresh = 0
         for _ in range(4_000):
@@ -299,8 +299,8 @@ def test_exploration_follows_song_et_al(world):
 
 
 def test_work_follows_gravity_and_shares_are_those_stated(world):
-    key = key_of(8)
-    people = [person_of(world, stream(key, number)) for number in range(6_000)]
+    key = philox_key(8)
+    people = [person_of(world, person_stream(key, number)) for number in range(6_000)]
     kind = np.array([person.kind for person in people])
     assert (kind == AT_WORKPLACE).mean() == pytest.approx(0.55, abs=0.025)
     assert (kind == 1).mean() == pytest.approx(0.1, abs=0.015)

@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobpriv.experiments.primule_adversary import days_wrong, inside, one_more_call, read_off, same_in_group, shuffled
+from mobpriv.experiments.primule_adversary import (
+    days_wrong,
+    group_homogeneity,
+    infer_cells,
+    one_more_call,
+    same_in_group,
+    shuffled,
+)
 from mobpriv.icp.profiles import DAYS
 
 GROUPS = st.lists(st.tuples(st.integers(0, 3), st.integers(-1, 2)), min_size=1, max_size=15)
@@ -31,16 +38,16 @@ def test_who_is_wrong_is_wrong_by_a_day_in_so_many_cells(wrong):
 @given(GROUPS)
 def test_what_a_group_gives_away_equals_the_definition(rows):
     group, trait = map(np.array, zip(*rows, strict=True))
-    found = inside(group, trait)
+    homogeneity = group_homogeneity(group, trait)
     known = [(g, t) for g, t in rows if t >= 0]
     for i, (g, t) in enumerate(known):
         those = [other for of, other in known if of == g]
-        most = max(map(those.count, those))
-        commonest = {o for o in those if those.count(o) == most}
-        assert found.kinds[i] == len(set(those))
-        assert found.guess[i] == most / len(those)
-        assert found.right[i] == (t in commonest) / len(commonest)
-    assert found.right.mean() == pytest.approx(found.guess.mean())  # two ways to the same number
+        largest = max(map(those.count, those))
+        commonest = {o for o in those if those.count(o) == largest}
+        assert homogeneity.kinds[i] == len(set(those))
+        assert homogeneity.guess[i] == largest / len(those)
+        assert homogeneity.right[i] == (t in commonest) / len(commonest)
+    assert homogeneity.right.mean() == pytest.approx(homogeneity.guess.mean())  # two ways to the same number
 
 
 def test_shuffling_keeps_the_traits_of_each_municipality():
@@ -54,10 +61,10 @@ def test_shuffling_keeps_the_traits_of_each_municipality():
 def test_one_more_call_by_hand():
     """Three are equal in cell 0; of the calls in cells 1 and 2 some are shared, one is nobody else's."""
     counts = np.array([[1, 1, 1], [1, 2, 0], [1, 0, 0], [0, 1, 0]])
-    found = one_more_call(np.array([0, 0, 0, 1]), counts, np.array([0]), 2)
-    assert found.whose.tolist() == [0, 1, 3]
-    assert found.alone.tolist() == [0.5, 0, 1]
-    assert found.below.tolist() == [0.5, 0, 1]
+    further = one_more_call(np.array([0, 0, 0, 1]), counts, np.array([0]), 2)
+    assert further.rows.tolist() == [0, 1, 3]
+    assert further.alone.tolist() == [0.5, 0, 1]
+    assert further.below.tolist() == [0.5, 0, 1]
     assert one_more_call(np.array([0, 0, 0, 1]), counts, np.array([0]), 3).below.tolist() == [1, 1, 1]
 
 
@@ -70,26 +77,26 @@ def test_who_knows_one_week_reads_the_rest_off_the_nearest():
     """Each target for itself, every published row looked at; of a week of days with many ties."""
     rng = np.random.default_rng(3)
     days, town, h = rng.integers(0, 2, (60, 24)), np.repeat(["P", "L"], 30), np.arange(6)
-    said = days / DAYS
+    published = days / DAYS
     for rows in np.arange(60).reshape(20, 3):
-        said[rows] = said[rows].mean(axis=0)  # groups of three
-    found = read_off(days / DAYS, days, said, town, h)
+        published[rows] = published[rows].mean(axis=0)  # groups of three
+    probability = infer_cells(days / DAYS, days, published, town, h)
     for i in range(60):
         here = np.flatnonzero(town == town[i])
-        apart = ((days[i, h] / DAYS[h] - said[here][:, h]) ** 2).sum(axis=1)
-        near = here[apart <= apart.min() + 1e-9]
-        assert found[i] == pytest.approx((np.rint(said[near] * DAYS) == days[i]).mean(axis=0))
+        distance = ((days[i, h] / DAYS[h] - published[here][:, h]) ** 2).sum(axis=1)
+        near = here[distance <= distance.min() + 1e-9]
+        assert probability[i] == pytest.approx((np.rint(published[near] * DAYS) == days[i]).mean(axis=0))
 
 
 def test_what_is_published_as_it_is_is_read_rightly():
     days = np.zeros((2, 24), int)
     days[0, 0] = days[0, 8] = 1
-    assert (read_off(days / DAYS, days, days / DAYS, np.array(["P", "P"]), np.arange(6)) == 1).all()
+    assert (infer_cells(days / DAYS, days, days / DAYS, np.array(["P", "P"]), np.arange(6)) == 1).all()
     # both alike in the week that he knows: of each cell in which they differ he is right about one of two
     days[1, 0] = 1
-    assert read_off(days / DAYS, days, days / DAYS, np.array(["P", "P"]), np.arange(6))[0, 8] == 0.5
+    assert infer_cells(days / DAYS, days, days / DAYS, np.array(["P", "P"]), np.arange(6))[0, 8] == 0.5
     # of three alike in that week two are published alike, with a call in cell 8, and the third has none
     days = np.zeros((3, 24), int)
     days[:2, 8] = 1
-    found = read_off(days / DAYS, days, days / DAYS, np.array(["P"] * 3), np.arange(6))
-    assert found[:, 8] == pytest.approx([2 / 3, 2 / 3, 1 / 3])
+    probability = infer_cells(days / DAYS, days, days / DAYS, np.array(["P"] * 3), np.arange(6))
+    assert probability[:, 8] == pytest.approx([2 / 3, 2 / 3, 1 / 3])

@@ -11,7 +11,7 @@ from mobpriv.experiments import primule_sociometer as ps
 from mobpriv.icp.archetypes import CATEGORIES, archetypes
 from mobpriv.icp.sociometer import PROGRAM, Sociometer, labelled
 from mobpriv.mechanisms.icp import NoisyProfiles, Primule
-from mobpriv.metrics.classification import shares
+from mobpriv.metrics.classification import confusion_shares
 from mobpriv.metrics.information_loss import similarity
 
 EXACT = Sociometer(prototypes=10_000)  # more than there are profiles: nothing is left to chance
@@ -21,27 +21,27 @@ PEOPLE = crowd(400)
 
 class TestControl:
     def test_without_chance_all_seeds_agree(self):
-        found = ps.control(EXACT, PEOPLE, np.random.default_rng(1), 3)
-        assert (found.agreement.value, found.agreement.low, found.agreement.n) == (1, 1, 6)
-        assert found.kappa.value == pytest.approx(1)
-        held = found.confusion[found.confusion["n"] > 0]
-        assert (held["value"] == (held["true"] == held["found"])).all()
-        there = set(EXACT.fit(PEOPLE, None, np.random.default_rng(1)).label(PEOPLE))
-        assert set(found.confusion.loc[found.confusion["n"] == 0, "true"]) == set(CATEGORIES) - there
+        control = ps.control(EXACT, PEOPLE, np.random.default_rng(1), 3)
+        assert (control.agreement.value, control.agreement.low, control.agreement.n) == (1, 1, 6)
+        assert control.kappa.value == pytest.approx(1)
+        occurring = control.confusion[control.confusion["n"] > 0]
+        assert (occurring["value"] == (occurring["true"] == occurring["found"])).all()
+        labels = set(EXACT.fit(PEOPLE, None, np.random.default_rng(1)).label(PEOPLE))
+        assert set(control.confusion.loc[control.confusion["n"] == 0, "true"]) == set(CATEGORIES) - labels
         with pytest.raises(ValueError, match="seeds must be a whole number, at least 2"):
             ps.control(EXACT, PEOPLE, np.random.default_rng(1), 1)
 
     def test_of_hasty_clusters_it_is_what_two_fits_disagree_on(self):
         rng = np.random.default_rng(2)
-        found = ps.control(HASTY, PEOPLE, rng, 2)
+        control = ps.control(HASTY, PEOPLE, rng, 2)
         one, two = (HASTY.fit(PEOPLE, None, child).codes(PEOPLE) for child in np.random.default_rng(2).spawn(2))
-        assert found.agreement.value == (one == two).mean() < 1
-        assert (found.agreement.low, found.agreement.n) == (found.agreement.value, 2)
-        both = [shares(a, b, CATEGORIES).to_numpy().ravel() for a, b in ((one, two), (two, one))]
+        assert control.agreement.value == (one == two).mean() < 1
+        assert (control.agreement.low, control.agreement.n) == (control.agreement.value, 2)
+        both = [confusion_shares(a, b, CATEGORIES).to_numpy().ravel() for a, b in ((one, two), (two, one))]
         known = ~np.isnan(both).any(axis=0)
-        np.testing.assert_allclose(found.confusion["value"][known], np.mean(both, axis=0)[known])
-        np.testing.assert_allclose(found.confusion["low"][known], np.min(both, axis=0)[known])
-        assert found.sizes.sum() == len(PEOPLE)
+        np.testing.assert_allclose(control.confusion["value"][known], np.mean(both, axis=0)[known])
+        np.testing.assert_allclose(control.confusion["low"][known], np.min(both, axis=0)[known])
+        assert control.sizes.sum() == len(PEOPLE)
 
     def test_the_first_seeds_of_many_are_those_of_few(self):
         few, many = (ps.control(HASTY, PEOPLE, np.random.default_rng(3), n) for n in (2, 4))
@@ -49,9 +49,9 @@ class TestControl:
 
     def test_in_each_municipality_for_itself(self):
         where = np.repeat(["a", "b"], 200)
-        found = ps.control(HASTY, PEOPLE, np.random.default_rng(4), 2, where)
+        control = ps.control(HASTY, PEOPLE, np.random.default_rng(4), 2, where)
         first = np.random.default_rng(4).spawn(2)[0]
-        np.testing.assert_array_equal(found.labels[0], labelled(HASTY, PEOPLE, first, where))
+        np.testing.assert_array_equal(control.labels[0], labelled(HASTY, PEOPLE, first, where))
 
 
 class TestRoles:
@@ -60,24 +60,24 @@ class TestRoles:
     roles = pd.DataFrame({"person": ["p2", "p1", "p1", "p1", "p4"], "municipality": list("ABACA"), "role": role})
 
     def test_by_hand(self):
-        found = ps.true_roles(self.profiles, self.roles)
-        assert found.role.tolist()[:3] == ["resident", "commuter", "visitor"]
-        assert pd.isna(found.role[3])
-        left = found.left_out.set_index(["rule", "role"])
-        assert left.loc[("a profile, but no role", "")].tolist() == [1, 1]
-        silent = left.loc["a role, but no call"]["pairs"]
+        matched = ps.true_roles(self.profiles, self.roles)
+        assert matched.role.tolist()[:3] == ["resident", "commuter", "visitor"]
+        assert pd.isna(matched.role[3])
+        left_out = matched.left_out.set_index(["rule", "role"])
+        assert left_out.loc[("a profile, but no role", "")].tolist() == [1, 1]
+        silent = left_out.loc["a role, but no call"]["pairs"]
         assert silent.to_dict() == {"resident": 1, "dynamic resident": 0, "commuter": 0, "visitor": 1, "passing by": 0}
         # numbers and categories name users, too
         numbered = self.profiles.assign(user=[1, 1, 2, 3], municipality=pd.Categorical(self.profiles["municipality"]))
-        assert ps.true_roles(numbered, self.roles.assign(person=[2, 1, 1, 1, 4])).role.tolist()[:3] == found.role.tolist()[:3]
+        assert ps.true_roles(numbered, self.roles.assign(person=[2, 1, 1, 1, 4])).role.tolist()[:3] == matched.role.tolist()[:3]
 
     def test_of_the_region(self):
         roles, _ = region_truth()
         some = roles.iloc[::7].rename(columns={"person": "user"})
-        found = ps.true_roles(some[["user", "municipality"]], roles)
-        assert found.role.tolist() == some["role"].tolist()
-        assert found.left_out["pairs"].tolist()[0] == 0
-        assert found.left_out["pairs"].sum() == len(roles) - len(some)
+        matched = ps.true_roles(some[["user", "municipality"]], roles)
+        assert matched.role.tolist() == some["role"].tolist()
+        assert matched.left_out["pairs"].tolist()[0] == 0
+        assert matched.left_out["pairs"].sum() == len(roles) - len(some)
 
     def test_refused(self):
         with pytest.raises(ValueError, match=r"profiles must have a user in a municipality once \(p1 occurs twice in A\)"):
@@ -109,23 +109,23 @@ class TestAgainstRoles:
 
 
 class TestSizes:
-    def made(self, seed, odd=False):
+    def sampled(self, seed, odd=False):
         """Twelve municipalities of one law, the last of another one where ``odd``."""
         rng = np.random.default_rng(seed)
         where = np.repeat(np.arange(12), np.arange(1, 13) * 40)
         true = rng.integers(0, 5, len(where))
         stays = np.where(odd & (where == 11), 0.3, 0.7)
-        found = np.where(rng.random(len(where)) < stays, true, 3)
-        return true, found, where
+        predicted = np.where(rng.random(len(where)) < stays, true, 3)
+        return true, predicted, where
 
     def test_municipalities_of_one_law_are_as_far_apart_as_chance_has_them(self):
-        p, excess, alone = [], [], []
+        p, excess, correlations = [], [], []
         for seed in range(8):
-            table = ps.by_size(*self.made(seed), np.random.default_rng(seed), 100)
+            table = ps.by_size(*self.sampled(seed), np.random.default_rng(seed), 100)
             assert table["profiles"].tolist() == [40 * k for k in range(1, 13)]
-            alone.append(ps.size_and_structure(table)["distance"].value)
+            correlations.append(ps.size_and_structure(table)["distance"].value)
             p, excess = [*p, *table["p"]], [*excess, *table["excess"]]
-        assert np.mean(alone) < -0.6  # the small ones are farther by chance alone
+        assert np.mean(correlations) < -0.6  # the small ones are farther by chance alone
         assert np.mean(np.array(p) <= 0.05) == pytest.approx(0.05, abs=0.05)
         assert np.mean(excess) == pytest.approx(0, abs=0.005)
 
@@ -139,30 +139,30 @@ class TestSizes:
         return true, np.where(stays[group], true, 3), home[group], group
 
     def test_groups_with_one_label_each_are_dealt_as_groups(self):
-        single, whole, p = [], [], []
+        single, grouped, p = [], [], []
         for seed in range(6):
-            true, found, where, group = self.grouped(seed)
-            single += list(ps.by_size(true, found, where, np.random.default_rng(seed), 100)["excess"])
-            table = ps.by_size(true, found, where, np.random.default_rng(seed), 100, group)
-            whole, p = [*whole, *table["excess"]], [*p, *table["p"]]
+            true, predicted, where, group = self.grouped(seed)
+            single += list(ps.by_size(true, predicted, where, np.random.default_rng(seed), 100)["excess"])
+            table = ps.by_size(true, predicted, where, np.random.default_rng(seed), 100, group)
+            grouped, p = [*grouped, *table["excess"]], [*p, *table["p"]]
         assert np.mean(single) > 0.1  # as single profiles all municipalities differ
-        assert np.mean(whole) == pytest.approx(0, abs=0.02)
+        assert np.mean(grouped) == pytest.approx(0, abs=0.02)
         assert np.mean(np.array(p) <= 0.05) <= 0.1
 
     def test_another_law_is_seen_of_profiles_and_of_groups(self):
-        true, found, where, group = self.grouped(1, odd=True)
-        for given in (self.made(1, odd=True), (true, found, where)):
+        true, predicted, where, group = self.grouped(1, odd=True)
+        for given in (self.sampled(1, odd=True), (true, predicted, where)):
             table = ps.by_size(*given, np.random.default_rng(1), 100, group if len(given[0]) == len(group) else None)
             assert table["excess"].idxmax() == 11
             assert table["p"][11] == 0
         with pytest.raises(ValueError, match=r"a group lies in one municipality .group 0 lies in two."):
-            ps.by_size(true, found, np.roll(where, 1), np.random.default_rng(1), 100, group)
+            ps.by_size(true, predicted, np.roll(where, 1), np.random.default_rng(1), 100, group)
 
     def test_by_hand(self):
         """a: 2 residents found, 1 lost; b: 1 found, 1 lost: shares 2/3 and 1/2. Only b has a visitor."""
-        true, found = ["resident"] * 5 + ["visitor"], ["resident", "resident", "visitor"] * 2
-        found[-2:] = ["visitor"] * 2
-        table = ps.by_size(true, found, list("aaabbb"), np.random.default_rng(1), 50)
+        true, predicted = ["resident"] * 5 + ["visitor"], ["resident", "resident", "visitor"] * 2
+        predicted[-2:] = ["visitor"] * 2
+        table = ps.by_size(true, predicted, list("aaabbb"), np.random.default_rng(1), 50)
         assert table["distance"].tolist() == pytest.approx([1 / 6, 1 / 6])
         assert table["left_out"].tolist() == [0, 1]
         with pytest.raises(ValueError, match=r"there must be two or more .got 1."):
@@ -170,7 +170,7 @@ class TestSizes:
 
     def test_more_draws_do_not_tell_more_of_other_municipalities(self):
         assert ps.mean_of_draws([Estimate(0.1, -0.3, 0.4, 12), Estimate(0.3, -0.1, 0.6, 10)]) == Estimate(0.2, -0.2, 0.5, 10)
-        tables = [ps.by_size(*self.made(seed), np.random.default_rng(seed), 50) for seed in range(5)]
+        tables = [ps.by_size(*self.sampled(seed), np.random.default_rng(seed), 50) for seed in range(5)]
         each = [ps.size_and_structure(table)["distance"] for table in tables]
         widths = [one.high - one.low for one in each]
         together = ps.mean_of_draws(each)
@@ -187,27 +187,27 @@ SETTINGS = {"words": HASTY, "program": HASTY_PROGRAM}
 
 
 def test_a_setting_has_the_labels_that_it_would_have_alone():
-    found = ps.labels(ps.prototypes(CROWD, np.random.default_rng(3), 3, HASTY), CROWD, SETTINGS)
+    labels = ps.labels(ps.prototypes(CROWD, np.random.default_rng(3), 3, HASTY), CROWD, SETTINGS)
     for name, sociometer in SETTINGS.items():
         alone = [sociometer.fit(CROWD, None, child).codes(CROWD) for child in np.random.default_rng(3).spawn(3)]
-        np.testing.assert_array_equal(found[name], alone)
+        np.testing.assert_array_equal(labels[name], alone)
 
 
 @pytest.mark.parametrize("noise", [False, True])
 def test_published_profiles_have_the_labels_that_each_draw_would_give_alone(noise):
     """Also where most profiles are equal, and are looked at once for all draws."""
     many = np.repeat(CROWD[:100], 3, axis=0)
-    said = ps.noisy(many, NoisyProfiles(3.0), np.random.default_rng(2), 3) if noise else np.round(many * 0.5, 1)
+    published = ps.noisy(many, NoisyProfiles(3.0), np.random.default_rng(2), 3) if noise else np.round(many * 0.5, 1)
     fits = ps.prototypes(many, np.random.default_rng(3), 3, HASTY)
-    drawn = ps.relabelled(fits, SETTINGS, said, np.random.default_rng(4), HASTY)
+    drawn = ps.relabelled(fits, SETTINGS, published, np.random.default_rng(4), HASTY)
     for i, child in enumerate(np.random.default_rng(4).spawn(3)):
-        of = said[i] if noise else said
+        profiles = published[i] if noise else published
         alone = np.random.default_rng(3).spawn(3)[i]
-        again, frozen = HASTY_PROGRAM.fit(of, None, child), HASTY_PROGRAM.fit(many, None, alone)
-        np.testing.assert_array_equal(drawn.again["program"][i], again.codes(of))
-        np.testing.assert_array_equal(drawn.frozen["program"][i], frozen.codes(of))
-        np.testing.assert_array_equal(again.own, again.nearest(of))
-        np.testing.assert_array_equal(fits[i].own, frozen.own)
+        reclustered, fixed = HASTY_PROGRAM.fit(profiles, None, child), HASTY_PROGRAM.fit(many, None, alone)
+        np.testing.assert_array_equal(drawn.reclustered["program"][i], reclustered.codes(profiles))
+        np.testing.assert_array_equal(drawn.fixed["program"][i], fixed.codes(profiles))
+        np.testing.assert_array_equal(reclustered.nearest_in_training, reclustered.nearest(profiles))
+        np.testing.assert_array_equal(fits[i].nearest_in_training, fixed.nearest_in_training)
 
 
 def test_the_first_draws_of_many_are_those_of_few():
@@ -221,48 +221,48 @@ def test_published_as_they_are_frozen_prototypes_change_no_label():
     fits = ps.prototypes(CROWD, np.random.default_rng(3), 2, HASTY)
     drawn = ps.relabelled(fits, SETTINGS, np.array([CROWD, CROWD]), np.random.default_rng(4), HASTY)
     original = ps.labels(fits, CROWD, SETTINGS)
-    np.testing.assert_array_equal(drawn.frozen["program"], original["program"])
-    assert (drawn.again["words"] != original["words"]).any()  # another seed
+    np.testing.assert_array_equal(drawn.fixed["program"], original["program"])
+    assert (drawn.reclustered["words"] != original["words"]).any()  # another seed
 
 
 def test_the_program_is_one_of_the_settings():
-    found = ps.labels(ps.prototypes(CROWD, np.random.default_rng(1), 1), CROWD, {"program": PROGRAM})
+    labels = ps.labels(ps.prototypes(CROWD, np.random.default_rng(1), 1), CROWD, {"program": PROGRAM})
     alone = PROGRAM.fit(CROWD, None, np.random.default_rng(1).spawn(1)[0])
-    np.testing.assert_array_equal(found["program"][0], alone.codes(CROWD))
+    np.testing.assert_array_equal(labels["program"][0], alone.codes(CROWD))
 
 
 def test_confusion_and_scores_are_those_of_the_definition():
     rng = np.random.default_rng(7)
-    true, found = rng.integers(0, 4, (3, 40)), rng.integers(0, 5, (3, 40))
+    true, predicted = rng.integers(0, 4, (3, 40)), rng.integers(0, 5, (3, 40))
     true[0][true[0] == 3] = 2  # in the first draw nobody is a visitor
     whose = np.repeat([f"u{i}" for i in range(20)], 2)
-    table = ps.confused(true, found, whose).set_index(["true", "found"])
+    table = ps.confused(true, predicted, whose).set_index(["true", "found"])
     for i, one in enumerate(CATEGORIES):
         for j, other in enumerate(CATEGORIES):
-            pairs = [(t, f) for d in range(3) for t, f in zip(true[d], found[d], strict=True)]
-            of = sum(t == i for t, _ in pairs)
+            pairs = [(t, f) for d in range(3) for t, f in zip(true[d], predicted[d], strict=True)]
+            n_true = sum(t == i for t, _ in pairs)
             row = table.loc[(one, other)]
-            if not of:
+            if not n_true:
                 assert row["n"] == 0
                 assert row[["value", "least"]].isna().all()
                 continue
-            assert row["value"] == pytest.approx(sum(t == i and f == j for t, f in pairs) / of)
-            single = [np.mean(found[d][true[d] == i] == j) for d in range(3) if (true[d] == i).any()]
+            assert row["value"] == pytest.approx(sum(t == i and f == j for t, f in pairs) / n_true)
+            single = [np.mean(predicted[d][true[d] == i] == j) for d in range(3) if (true[d] == i).any()]
             assert (row["least"], row["largest"]) == (min(single), max(single))
             assert row["low"] <= row["value"] <= row["high"]
-        said = sum(f == i for _, f in pairs)
-        score = ps.f_score(true, found, one, whose)
-        assert score.value == pytest.approx(2 * sum(t == f == i for t, f in pairs) / (of + said))
-        assert ps.shares(found, one, whose).value == pytest.approx(said / len(pairs))
+        n_predicted = sum(f == i for _, f in pairs)
+        score = ps.f_score(true, predicted, one, whose)
+        assert score.value == pytest.approx(2 * sum(t == f == i for t, f in pairs) / (n_true + n_predicted))
+        assert ps.label_share(predicted, one, whose).value == pytest.approx(n_predicted / len(pairs))
     nobody = np.zeros((2, 5), int)
     assert ps.f_score(nobody, nobody, "visitor", list("abcde")).n == 0
 
 
 def test_a_user_with_many_profiles_counts_as_one():
     true = np.zeros((1, 60), int)
-    found = np.repeat(np.arange(6) % 2, 10)[None]
+    predicted = np.repeat(np.arange(6) % 2, 10)[None]
     few, many = np.repeat(np.arange(6), 10), np.arange(60)
-    wide, narrow = (ps.confused(true, found, whose).iloc[0] for whose in (few, many))
+    wide, narrow = (ps.confused(true, predicted, whose).iloc[0] for whose in (few, many))
     assert wide["high"] - wide["low"] > 2 * (narrow["high"] - narrow["low"])
 
 
@@ -276,10 +276,10 @@ def test_refusals():
 
 
 def test_what_has_the_same_name_has_the_same_draws_on_every_page():
-    first, again = ps.stream(1, "noise", "ε = 1"), ps.stream(1, "noise", "ε = 1")
+    first, again = ps.named_rng(1, "noise", "ε = 1"), ps.named_rng(1, "noise", "ε = 1")
     drawn = first.random(5)
     np.testing.assert_array_equal(again.random(5), drawn)
-    for other in (ps.stream(2, "noise", "ε = 1"), ps.stream(1, "again", "ε = 1"), ps.stream(1, "noise", "ε = 10")):
+    for other in (ps.named_rng(2, "noise", "ε = 1"), ps.named_rng(1, "again", "ε = 1"), ps.named_rng(1, "noise", "ε = 10")):
         assert (other.random(5) != drawn).all()
 
 
@@ -288,9 +288,9 @@ def test_of_what_groups_publish_intervals_over_users_are_too_narrow_and_those_ov
     rows = []
     for seed in range(40):
         values = crowd(500, seed)
-        found = Primule(25).protect(pd.DataFrame(values), np.random.default_rng())  # it draws nothing
-        near = similarity(values, found.values.to_numpy()) > 0.8
-        each = [clustered_rate(near, whose) for whose in (np.arange(500), np.asarray(found.group))]
+        protected = Primule(25).protect(pd.DataFrame(values), np.random.default_rng())  # it draws nothing
+        near = similarity(values, protected.values.to_numpy()) > 0.8
+        each = [clustered_rate(near, whose) for whose in (np.arange(500), np.asarray(protected.group))]
         rows.append([each[0].value, *((of.high - of.low) / 2 / 1.96 for of in each)])
     of_draws, (over_users, over_groups) = np.std(rows, axis=0, ddof=1)[0], np.mean(rows, axis=0)[1:]
     assert over_users < 0.85 * of_draws  # three quarters of it; 40 draws know it to a ninth

@@ -80,9 +80,9 @@ def short(tmp_path):
 
 
 def test_a_short_table_says_when_its_calls_end_and_how_small_its_municipalities_are(short):
-    said = prepare(str(short[0]), zone="Europe/Lisbon").selection
-    assert "A municipality has 1 to 2 profiles" in said
-    assert "The calls end on day 2 of 28" in said
+    selection = prepare(str(short[0]), zone="Europe/Lisbon").selection
+    assert "A municipality has 1 to 2 profiles" in selection
+    assert "The calls end on day 2 of 28" in selection
     assert "The calls end" not in prepare("region").selection
 
 
@@ -110,8 +110,8 @@ def test_municipalities_too_small_for_k_are_left_out_and_counted(short):
 
 
 def test_calls_outside_the_window_are_not_among_those_of_small_municipalities(short):
-    found = prepare(str(short[0]), zone="Europe/Lisbon", start="2024-03-05", k=2)
-    assert found.left_out.values.tolist() == [["before the window", 3, 3], ["municipalities of fewer than 2 profiles", 1, 1]]
+    setting = prepare(str(short[0]), zone="Europe/Lisbon", start="2024-03-05", k=2)
+    assert setting.left_out.values.tolist() == [["before the window", 3, 3], ["municipalities of fewer than 2 profiles", 1, 1]]
 
 
 def test_cells_without_a_municipality_are_called_so(short):

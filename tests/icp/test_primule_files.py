@@ -17,7 +17,7 @@ from mobpriv.datasets.region import write_region
 from mobpriv.datasets.times import DOUBTFUL, ZONELESS
 from mobpriv.icp import files as icp_files
 from mobpriv.icp.cluster import icps_on_cluster
-from mobpriv.icp.files import icps_of_files, merged, prepare, put_together
+from mobpriv.icp.files import assemble_profiles, icps_of_files, make_job, merge_tables
 from mobpriv.icp.profiles import Window, icps
 
 NOVEMBER = Window("2016-10-29", ROME)  # a Saturday; clocks are put back on its second day
@@ -84,18 +84,18 @@ def same(one, other):
     [*((way, ".parquet") for way in WAYS), *((way, ".csv") for way in WAYS[3:]), ("seconds", ".tsv"), ("iso", ".csv.gz")],
 )
 def test_files_give_the_profiles_of_the_table(tmp_path, way, ending):
-    table, said = ways(CALLS)[way]
+    table, options = ways(CALLS)[way]
     path = written(table, tmp_path / f"calls{ending}")
-    found, calls = icps_of_files(path, NOVEMBER, **said), CALLS
-    assert found.read == len(CALLS)
-    if said.get("zone") == ROME:  # what the clocks show twice is not known
+    extraction, calls = icps_of_files(path, NOVEMBER, **options), CALLS
+    assert extraction.read == len(CALLS)
+    if options.get("zone") == ROME:  # what the clocks show twice is not known
         shown = CALLS["t"].dt.tz_convert(ROME).dt.tz_localize(None)
         twice = shown.between("2016-10-30T02:00", "2016-10-30T03:00", inclusive="left").to_numpy()
         calls = CALLS[~twice].reset_index(drop=True)
-        rule = found.left_out["rule"] == DOUBTFUL
-        assert found.left_out["records"][rule].item() == twice.sum() > 0
-        found = found._replace(left_out=found.left_out[~rule].reset_index(drop=True))
-    same(found, icps(calls, CELLS, NOVEMBER))
+        rule = extraction.left_out["rule"] == DOUBTFUL
+        assert extraction.left_out["records"][rule].item() == twice.sum() > 0
+        extraction = extraction._replace(left_out=extraction.left_out[~rule].reset_index(drop=True))
+    same(extraction, icps(calls, CELLS, NOVEMBER))
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".csv"])
@@ -124,9 +124,9 @@ def test_the_region(tmp_path):
     write_region(tmp_path, 200, 6, 20, level=1)
     region = load_calls(tmp_path / "region.parquet")
     window = Window("2024-10-07", "Europe/Lisbon")
-    found = icps_of_files(tmp_path / "region.parquet", window, chunk=5000)
-    same(found, icps(region.calls, region.cells, window))
-    assert len(found.profiles) > 300
+    extraction = icps_of_files(tmp_path / "region.parquet", window, chunk=5000)
+    same(extraction, icps(region.calls, region.cells, window))
+    assert len(extraction.profiles) > 300
     short = Window("2024-10-09", "Europe/Lisbon", 3, (0, 6, 12))
     same(icps_of_files(tmp_path / "region.parquet", short), icps(region.calls, region.cells, short))
 
@@ -136,8 +136,8 @@ def test_the_region(tmp_path):
 def test_an_hour_that_is_twice_or_never_is_left_out(tmp_path, ending, first, shown):
     table = pd.DataFrame({"user": ["a", "b"], "t": pd.to_datetime([shown, f"{first}T12:00"]), "cell": ["c1", "c1"]})
     path = written(table, tmp_path / f"calls{ending}")
-    found = icps_of_files(path, Window(first, ROME, 1), CELLS, zone=ROME)
-    assert (found.profiles["user"].tolist(), found.left_out.values.tolist()) == (["b"], [[DOUBTFUL, 1, 1]])
+    extraction = icps_of_files(path, Window(first, ROME, 1), CELLS, zone=ROME)
+    assert (extraction.profiles["user"].tolist(), extraction.left_out.values.tolist()) == (["b"], [[DOUBTFUL, 1, 1]])
 
 
 @pytest.mark.parametrize(
@@ -153,9 +153,9 @@ def test_an_hour_that_is_twice_or_never_is_left_out(tmp_path, ending, first, sho
 def test_ways_to_write_a_text(tmp_path, text):
     path = tmp_path / "calls.csv"
     path.write_text(text, newline="")
-    found = icps_of_files(path, Window("2016-10-31", ROME), CELLS)
-    assert found.profiles.values.tolist() == [["b", "Lucca", 1 << 3], ["a", "Pisa", 1 << 3]]
-    assert len(found.left_out) == 0
+    extraction = icps_of_files(path, Window("2016-10-31", ROME), CELLS)
+    assert extraction.profiles.values.tolist() == [["b", "Lucca", 1 << 3], ["a", "Pisa", 1 << 3]]
+    assert len(extraction.left_out) == 0
 
 
 BAD = """user,t,cell,end_cell,duration
@@ -196,10 +196,10 @@ def test_bad_records_are_left_out_and_told(tmp_path):
     path = tmp_path / "calls.csv"
     path.write_text(BAD)
     for options in ({}, {"every_slot": True}, {"both_cells": True}, {"folder": tmp_path / "parts"}):
-        found = icps_of_files(path, NOVEMBER, CELLS, **options)
-        assert list(found.left_out.itertuples(index=False, name=None)) == LEFT_OUT
-        assert set(found.profiles["user"]) == {"a"}
-        assert found.read == sum(records for _, records, _ in LEFT_OUT) + 1 == BAD.count("\n") - 1
+        extraction = icps_of_files(path, NOVEMBER, CELLS, **options)
+        assert list(extraction.left_out.itertuples(index=False, name=None)) == LEFT_OUT
+        assert set(extraction.profiles["user"]) == {"a"}
+        assert extraction.read == sum(records for _, records, _ in LEFT_OUT) + 1 == BAD.count("\n") - 1
 
 
 def test_bad_numbers_of_a_parquet_file(tmp_path):
@@ -207,9 +207,9 @@ def test_bad_numbers_of_a_parquet_file(tmp_path):
     ten = 1_477_994_400  # 2016-11-01T10:00Z
     t = [float(ten), np.nan, np.inf, -np.inf, 1e300, ten + 0.4, ten]
     pd.DataFrame({"user": [7.0, 7, 7, 7, 7, np.nan, 7], "t": t, "cell": ["c1"] * 7}).to_parquet(path)
-    found = icps_of_files(path, NOVEMBER, CELLS, time="s")
-    assert found.profiles["user"].tolist() == ["7"]
-    assert list(found.left_out.itertuples(index=False, name=None)) == [
+    extraction = icps_of_files(path, NOVEMBER, CELLS, time="s")
+    assert extraction.profiles["user"].tolist() == ["7"]
+    assert list(extraction.left_out.itertuples(index=False, name=None)) == [
         ("user missing", 1, 0),
         ("time missing", 1, 1),  # pandas writes nan so
         ("time not readable", 3, 1),
@@ -220,9 +220,9 @@ def test_bad_numbers_of_a_parquet_file(tmp_path):
     called = pd.DataFrame({"user": ["a", "nan", ""], "t": [ten] * 3, "cell": ["c1", "c1", "mars"]})
     called.assign(end_cell="nowhere", duration=1.0).to_parquet(path)
     for options in ({}, {"both_cells": True}):
-        told = icps_of_files(path, NOVEMBER, CELLS, **options).left_out
-        assert told.values.tolist()[0] == ["user missing", 2, 0]
-        assert len(told) == 1 + len(options)
+        left_out = icps_of_files(path, NOVEMBER, CELLS, **options).left_out
+        assert left_out.values.tolist()[0] == ["user missing", 2, 0]
+        assert len(left_out) == 1 + len(options)
     none = far[:0].astype({"t": "int64"})
     none.to_parquet(path)
     empty = icps_of_files(path, NOVEMBER, CELLS, time="s")
@@ -239,21 +239,21 @@ def test_names_and_durations_that_are_none_are_none_in_memory_too(tmp_path, endi
     path, cells = tmp_path / f"calls{ending}", pd.concat([CELLS, CELLS[:1].assign(cell="NA")])
     table.to_parquet(path) if ending == ".parquet" else table.to_csv(path, index=False)
     calls, known, _ = read_calls(path, cells)
-    found = icps_of_files(path, NOVEMBER, cells, **options)
-    pd.testing.assert_frame_equal(found.profiles, icps(calls, known, NOVEMBER, **options).profiles)
-    assert found.profiles["user"].tolist() == ["a", "e"]
-    assert found.left_out.values.tolist() == [["user missing", 4, 0], ["cell missing", 2, 2], ["duration negative", 1, 1]]
+    extraction = icps_of_files(path, NOVEMBER, cells, **options)
+    pd.testing.assert_frame_equal(extraction.profiles, icps(calls, known, NOVEMBER, **options).profiles)
+    assert extraction.profiles["user"].tolist() == ["a", "e"]
+    assert extraction.left_out.values.tolist() == [["user missing", 4, 0], ["cell missing", 2, 2], ["duration negative", 1, 1]]
 
 
 class TestResume:
     def counted(self, monkeypatch, stop=99):
-        done, whole = [], icp_files.aggregate
+        done, original = [], icp_files.aggregate
 
         def aggregate(job, chunk, *more):
             if len(done) == stop:
                 raise KeyboardInterrupt
             done.append(chunk)
-            return whole(job, chunk, *more)
+            return original(job, chunk, *more)
 
         monkeypatch.setattr(icp_files, "aggregate", aggregate)
         return done
@@ -280,12 +280,12 @@ class TestResume:
         path, folder = written(ways(CALLS)["seconds"][0], tmp_path / "calls.parquet"), tmp_path / "parts"
         done = self.counted(monkeypatch)
         icps_of_files(path, NOVEMBER, folder=folder)
-        moved = CELLS.assign(municipality=["Pisa", "Lucca", "Lucca", None])
+        other_cells = CELLS.assign(municipality=["Pisa", "Lucca", "Lucca", None])
         questions = [
             (NOVEMBER, CELLS, {"every_slot": True}),
             (Window("2016-10-30", ROME), CELLS, {}),
             (Window("2016-10-29", ROME, slots=(0, 7, 19)), CELLS, {}),
-            (NOVEMBER, moved, {}),
+            (NOVEMBER, other_cells, {}),
         ]
         for window, cells, more in questions:
             same(icps_of_files(path, window, cells, folder=folder, **more), icps(CALLS, cells, window, **more))
@@ -340,8 +340,8 @@ class TestFilesThatAreNotWhole:
         path = written(ways(CALLS)["seconds"][0], tmp_path / "calls.csv")
         text = path.read_text()
         path.write_text(text[: text.rindex(",c")])  # in the last line: user and time are there
-        found = icps_of_files(path, NOVEMBER, CELLS)
-        assert found.left_out.iloc[0].tolist() == ["file cut in its last line", 1, 0]
+        extraction = icps_of_files(path, NOVEMBER, CELLS)
+        assert extraction.left_out.iloc[0].tolist() == ["file cut in its last line", 1, 0]
 
     def test_columns_and_options(self, tmp_path):
         text = ways(CALLS)["plain"][0]
@@ -379,8 +379,8 @@ except OSError as error:
 
 def test_nothing_to_put_together(tmp_path):
     CALLS.to_parquet(tmp_path / "calls.parquet")
-    job, _ = prepare(tmp_path / "calls.parquet", NOVEMBER, CELLS, None, "", "", False, False)
-    for call in (lambda: merged([]), lambda: put_together([], job)):
+    job, _ = make_job(tmp_path / "calls.parquet", NOVEMBER, CELLS, None, "", "", False, False)
+    for call in (lambda: merge_tables([]), lambda: assemble_profiles([], job)):
         with pytest.raises(ValueError, match=r"one partial table of profiles or more to put together \(got none\)"):
             call()
 
@@ -389,11 +389,11 @@ def test_nothing_to_put_together(tmp_path):
 def test_a_full_disk(tmp_path):
     """Here a file may have 300 bytes: as on a full disk, the system refuses to write more."""
     path, folder = written(ways(CALLS)["seconds"][0], tmp_path / "calls.parquet"), tmp_path / "parts"
-    said = subprocess.run([sys.executable, "-c", FULL, path, folder], capture_output=True, text=True, check=True).stdout
-    assert said.startswith(
+    message = subprocess.run([sys.executable, "-c", FULL, path, folder], capture_output=True, text=True, check=True).stdout
+    assert message.startswith(
         f"{folder}: no room is left on this disk for the partial profiles: free some, or name another folder"
     )
-    assert said.count("\n") == 1
+    assert message.count("\n") == 1
     # what was not written to its end is not taken for a part
     assert list(folder.glob("*.parquet")) == []
     same(icps_of_files(path, NOVEMBER, chunk=700, folder=folder), icps(CALLS, CELLS, NOVEMBER))
@@ -401,10 +401,10 @@ def test_a_full_disk(tmp_path):
 
 def test_too_little_memory_is_told(tmp_path):
     path = written(ways(CALLS)["seconds"][0], tmp_path / "calls.parquet")
-    job, chunks = icp_files.prepare(path, NOVEMBER, CELLS, None, "", "", False, False)
-    with pytest.raises(MemoryError, match=r"calls.parquet: DuckDB needs more memory than it may take: raise memory") as told:
+    job, chunks = icp_files.make_job(path, NOVEMBER, CELLS, None, "", "", False, False)
+    with pytest.raises(MemoryError, match=r"calls.parquet: DuckDB needs more memory than it may take: raise memory") as error:
         icp_files.aggregate(job, chunks[0], memory=0.003)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(error.value)
 
 
 class TestCluster:
@@ -430,10 +430,10 @@ class TestCluster:
         path = written(ways(CALLS)["seconds"][0], tmp_path / "calls.parquet")
         with Client(cluster, set_as_default=False) as client:
             options = {"every_slot": True, "both_cells": True}
-            found = icps_on_cluster(path, NOVEMBER, client, CELLS, **options, chunk=700, pieces=5)
-            same(found, icps(CALLS, CELLS, NOVEMBER, **options))
+            extraction = icps_on_cluster(path, NOVEMBER, client, CELLS, **options, chunk=700, pieces=5)
+            same(extraction, icps(CALLS, CELLS, NOVEMBER, **options))
             for _ in range(3):  # what was scattered before must not be forgotten under a second call
-                same(icps_on_cluster(path, NOVEMBER, client, CELLS, **options, chunk=700, pieces=5), found)
+                same(icps_on_cluster(path, NOVEMBER, client, CELLS, **options, chunk=700, pieces=5), extraction)
             with pytest.raises(
                 ValueError, match=r"cluster must be a distributed\.Client or the address of a scheduler .got int"
             ):

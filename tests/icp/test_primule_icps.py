@@ -11,36 +11,47 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mobpriv.icp import profiles as module
-from mobpriv.icp.profiles import DAYS, WEEKDAY_SLOTS, Window, counts, icps, key_of, keys, known, only, values
+from mobpriv.icp.profiles import (
+    DAYS,
+    WEEKDAY_SLOTS,
+    Window,
+    day_counts,
+    icps,
+    key_mask,
+    keys,
+    keys_of_masks,
+    known_cells,
+    values,
+)
 from mobpriv.traces.table import milliseconds
 
 NOVEMBER = Window("2016-10-31", ROME)
 TOWN = {"c1": "Pisa", "c2": "Pisa", "c3": "Lucca"}
 
 
-def table_of(found, weeks=4):
+def table_of(extraction, weeks=4):
     """{(municipality, user): values}"""
-    rows = found.profiles
+    rows = extraction.profiles
     shares = values(rows["key"].to_numpy(), weeks)
     return {(m, u): v for m, u, v in zip(rows["municipality"], rows["user"], shares.tolist(), strict=True)}
 
 
-def told(found):
-    return {rule: (records, users) for rule, records, users in found.left_out.itertuples(index=False)}
+def omitted(extraction):
+    return {rule: (records, users) for rule, records, users in extraction.left_out.itertuples(index=False)}
 
 
 def test_the_example_of_the_paper():
     """§3.1, P4: one call on Monday, ten on Tuesday and two on Friday make (1 + 1 + 1) / 5 = 0.6."""
     days = ["2016-10-31"] + ["2016-11-01"] * 10 + ["2016-11-04"] * 2
     calls = calls_of([("a", f"{day}T10:{k:02}", "c1") for k, day in enumerate(days)], ROME)
-    found = table_of(icps(calls, CELLS, NOVEMBER))
-    assert found == {("Pisa", "a"): [0, 0.6, *[0] * 22]}
+    table = table_of(icps(calls, CELLS, NOVEMBER))
+    assert table == {("Pisa", "a"): [0, 0.6, *[0] * 22]}
 
 
 def test_the_order_of_cells_and_keys():
     assert DAYS.tolist() == [5, 5, 5, 2, 2, 2] * 4
     assert WEEKDAY_SLOTS.tolist() == [0, 1, 2, 6, 7, 8, 12, 13, 14, 18, 19, 20]
-    assert known(2).tolist() == list(range(12))
+    assert known_cells(2).tolist() == list(range(12))
     # week 1, weekend, evening: cell 11; 15 bits of week 0, 9 of weekdays, 4 of the weekend before
     one = np.zeros((1, 24), int)
     one[0, 11] = 2
@@ -48,7 +59,7 @@ def test_the_order_of_cells_and_keys():
     assert values(keys(one))[0, 11] == 1
     assert keys(np.array([DAYS])).tolist() == [naive.key(DAYS)]
     assert naive.key(DAYS).bit_length() == 60
-    assert keys(np.array([DAYS]))[0] & only([0, 4]) == 5 | 2 << 11
+    assert keys(np.array([DAYS]))[0] & key_mask([0, 4]) == 5 | 2 << 11
 
 
 @settings(deadline=None)
@@ -62,10 +73,10 @@ def test_the_order_of_cells_and_keys():
 def test_keys_are_profiles(drawn):
     weeks, rows = drawn
     days = np.array(rows)
-    found = keys(days, weeks)
-    assert found.tolist() == [naive.key(row) for row in rows]
-    assert np.array_equal(counts(found, weeks), days)
-    assert np.array_equal(values(found, weeks), days / DAYS[: 6 * weeks])
+    packed = keys(days, weeks)
+    assert packed.tolist() == [naive.key(row) for row in rows]
+    assert np.array_equal(day_counts(packed, weeks), days)
+    assert np.array_equal(values(packed, weeks), days / DAYS[: 6 * weeks])
 
 
 ZONES = [ROME, "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "America/Sao_Paulo", "America/St_Johns", "UTC"]
@@ -100,20 +111,20 @@ def test_profiles_equal_the_definition(case, every_slot, both_cells):
     window, records = case
     calls = calls_of(records)
     before = calls.copy(deep=True)
-    found = icps(calls, CELLS, window, every_slot=every_slot, both_cells=both_cells)
+    extraction = icps(calls, CELLS, window, every_slot=every_slot, both_cells=both_cells)
     pd.testing.assert_frame_equal(calls, before, check_exact=True)
     rows = [(u, naive.at(t), TOWN.get(c), s, TOWN.get(e)) for u, t, c, e, s in records]
     expected = naive.profiles(rows, window.first, window.weeks, window.zone, window.slots, every_slot, both_cells)
-    assert table_of(found, window.weeks) == expected
-    profiles = found.profiles
+    assert table_of(extraction, window.weeks) == expected
+    profiles = extraction.profiles
     assert list(profiles.columns) == ["user", "municipality", "key"]
     assert list(zip(profiles["municipality"], profiles["user"], strict=True)) == sorted(expected)
     # every record begins in a profile or is told
     inside = [r for r in rows if naive.cell_of(r[1], window.first, window.weeks, window.zone, window.slots)]
-    outside = sum(n for rule, (n, _) in told(found).items() if "the window" in rule and not rule.startswith("end"))
+    outside = sum(n for rule, (n, _) in omitted(extraction).items() if "the window" in rule and not rule.startswith("end"))
     assert outside == len(rows) - len(inside)
     nowhere = [r for r in inside if r[2] is None]
-    assert told(found).get("cell without a municipality", (0, 0)) == (len(nowhere), len({r[0] for r in nowhere}))
+    assert omitted(extraction).get("cell without a municipality", (0, 0)) == (len(nowhere), len({r[0] for r in nowhere}))
 
 
 def test_weeks_that_do_not_begin_on_monday():
@@ -134,8 +145,8 @@ def test_the_day_with_25_hours_is_one_day():
     window = Window("2016-10-24", ROME, 1)  # clocks are put back on Sunday the 30th, 03:00 to 02:00
     assert window.period[1] - window.period[0] == pd.Timedelta(hours=169)
     twice = [1_477_785_600_000 + k * 3_600_000 for k in (0, 1)]  # 02:00 and 02:00
-    found = table_of(icps(calls_of([("a", t, "c1") for t in twice]), CELLS, window), 1)
-    assert found == {("Pisa", "a"): [0, 0, 0, 0.5, 0, 0]}
+    table = table_of(icps(calls_of([("a", t, "c1") for t in twice]), CELLS, window), 1)
+    assert table == {("Pisa", "a"): [0, 0, 0, 0.5, 0, 0]}
     assert window.slot_of(np.array(twice)).tolist() == [18, 18]
     # 07:59 and 08:00 by the clocks: eight hours behind a midnight nine hours ago
     assert window.slot_of(np.array([twice[0] + 7 * 3_600_000 - 1, twice[0] + 7 * 3_600_000])).tolist() == [18, 19]
@@ -177,22 +188,22 @@ def test_what_is_left_out_is_told():
         ],
         ROME,
     )
-    found = icps(calls, CELLS, NOVEMBER)
-    assert told(found) == {
+    extraction = icps(calls, CELLS, NOVEMBER)
+    assert omitted(extraction) == {
         "before the window": (2, 1),
         "after the window": (1, 1),
         "cell unknown": (1, 1),
         "cell without a municipality": (1, 1),
     }
-    assert found.profiles["user"].tolist() == ["c", "d"]
-    assert found.profiles["user"].cat.categories.tolist() == ["c", "d"]
-    assert found.profiles["municipality"].cat.categories.tolist() == ["Lucca", "Pisa"]
-    ends = told(icps(calls, CELLS, NOVEMBER, both_cells=True))
+    assert extraction.profiles["user"].tolist() == ["c", "d"]
+    assert extraction.profiles["user"].cat.categories.tolist() == ["c", "d"]
+    assert extraction.profiles["municipality"].cat.categories.tolist() == ["Lucca", "Pisa"]
+    ends = omitted(icps(calls, CELLS, NOVEMBER, both_cells=True))
     assert (ends["end cell without a municipality"], ends["end after the window"]) == ((1, 1), (1, 1))
     nobody = icps(calls.iloc[:0], CELLS, NOVEMBER)
     assert (len(nobody.profiles), len(nobody.left_out)) == (0, 0)
     assert nobody.profiles.dtypes["key"] == np.int64
-    assert counts(nobody.profiles["key"]).shape == (0, 24)
+    assert day_counts(nobody.profiles["key"]).shape == (0, 24)
 
 
 @settings(deadline=None, max_examples=15)
@@ -201,9 +212,9 @@ def test_the_order_of_records_does_not_matter(case, random):
     window, records = case
     calls = calls_of(records)
     shuffled = calls.sample(frac=1, random_state=random.randrange(1000))
-    again = shuffled.assign(user=shuffled["user"].astype(str), cell=shuffled["cell"].astype(str))
+    as_text = shuffled.assign(user=shuffled["user"].astype(str), cell=shuffled["cell"].astype(str))
     first = icps(calls, CELLS, window)
-    for other in (icps(shuffled, CELLS, window), icps(again, CELLS.iloc[::-1], window)):
+    for other in (icps(shuffled, CELLS, window), icps(as_text, CELLS.iloc[::-1], window)):
         pd.testing.assert_frame_equal(first.profiles, other.profiles)
         pd.testing.assert_frame_equal(first.left_out, other.left_out)
 
@@ -277,18 +288,18 @@ def test_what_gives_no_profiles_is_refused(calls, cells, more, words):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: counts([-1]), r"a key must be that of a profile of 4 weeks .got -1 in row 0"),
-        (lambda: counts([0, 1 << 60]), "in row 1"),
-        (lambda: counts([6]), "got 6 in row 0"),  # 6 of 5 days
-        (lambda: counts([1 << 15], 1), "of 1 weeks"),
-        (lambda: counts([0.5]), "keys must be whole numbers"),
-        (lambda: counts([[1]]), "one per profile"),
+        (lambda: day_counts([-1]), r"a key must be that of a profile of 4 weeks .got -1 in row 0"),
+        (lambda: day_counts([0, 1 << 60]), "in row 1"),
+        (lambda: day_counts([6]), "got 6 in row 0"),  # 6 of 5 days
+        (lambda: day_counts([1 << 15], 1), "of 1 weeks"),
+        (lambda: day_counts([0.5]), "keys must be whole numbers"),
+        (lambda: day_counts([[1]]), "one per profile"),
         (lambda: values([1], 5), "weeks must be a whole number from 1 to 4"),
         (lambda: keys(np.full((1, 24), 3)), r"from 0 to its 2 days .got 3 in row 0, cell 3"),
         (lambda: keys(np.full((1, 24), -1)), "got -1"),
         (lambda: keys(np.ones((1, 6), int)), "one row of 24 cells per profile"),
         (lambda: keys(np.ones((1, 24))), "counts must be whole numbers"),
-        (lambda: known(0), "weeks must be"),
+        (lambda: known_cells(0), "weeks must be"),
     ],
 )
 def test_keys_that_are_none(call, words):
@@ -309,4 +320,4 @@ def test_clocks_change_where_they_do():
 
 def test_masks_of_other_lengths_are_refused():
     with pytest.raises(ValueError, match=r"masks of days must be two rows .* \(got \(3,\) and \(1,\)\)"):
-        key_of([1, 2, 3], [1])
+        keys_of_masks([1, 2, 3], [1])

@@ -33,18 +33,18 @@ def crowd(n, rng, quiet=0.0):
 
 class TestArchetypes:
     def test_the_words_of_the_paper(self):
-        of = {name: WORDS.values[WORDS.category == i] for i, name in enumerate(CATEGORIES)}
-        assert (of["resident"] == np.array([[1.0], [0.5], [0.1]])).all()
+        by_category = {name: WORDS.values[WORDS.category == i] for i, name in enumerate(CATEGORIES)}
+        assert (by_category["resident"] == np.array([[1.0], [0.5], [0.1]])).all()
         away = np.isin(np.arange(24), naive.WORKING_WEEKDAYS)
-        assert (of["dynamic resident"][:, away] == 0).all()
-        assert (of["dynamic resident"][:, ~away] == np.array([[1.0], [0.5], [0.1]])).all()
-        np.testing.assert_array_equal(of["commuter"] + of["dynamic resident"], of["resident"])
+        assert (by_category["dynamic resident"][:, away] == 0).all()
+        assert (by_category["dynamic resident"][:, ~away] == np.array([[1.0], [0.5], [0.1]])).all()
+        np.testing.assert_array_equal(by_category["commuter"] + by_category["dynamic resident"], by_category["resident"])
         # two days in one part of one week: in one slot (24 of them) or in all three (8)
-        days = of["visitor"] * DAYS
+        days = by_category["visitor"] * DAYS
         assert sorted((days > 0).sum(axis=1)) == [1] * 24 + [3] * 8
         assert set(days[days > 0]) == {2.0}
         assert ((days > 0).reshape(-1, 8, 3).any(axis=2).sum(axis=1) == 1).all()
-        np.testing.assert_array_equal(of["passing by"] * DAYS, np.eye(24))
+        np.testing.assert_array_equal(by_category["passing by"] * DAYS, np.eye(24))
 
     @pytest.mark.parametrize(
         ("reading", "weeks"), [*(("words", w) for w in (1, 2, 3, 4)), *(("program", w) for w in (2, 3, 4))]
@@ -52,17 +52,17 @@ class TestArchetypes:
     @pytest.mark.parametrize("distance", ["euclidean", "manhattan"])
     @pytest.mark.parametrize("curve", [(1, 1, 1), (0.1, 1, 0.4)])
     def test_each_archetype_has_its_own_label(self, reading, weeks, distance, curve):
-        these = archetypes(reading, weeks=weeks, visit_days=(2, 3, 4), curve=curve)
-        assert these.values.shape[1] == 6 * weeks
-        assert len(np.unique(these.values, axis=0)) == len(these.values)
-        found = Sociometer(archetypes=these, distance=distance).labels(these.values)
-        np.testing.assert_array_equal(found, these.category)
-        assert (np.diff(these.category) >= 0).all()
+        variant = archetypes(reading, weeks=weeks, visit_days=(2, 3, 4), curve=curve)
+        assert variant.values.shape[1] == 6 * weeks
+        assert len(np.unique(variant.values, axis=0)) == len(variant.values)
+        labels = Sociometer(archetypes=variant, distance=distance).labels(variant.values)
+        np.testing.assert_array_equal(labels, variant.category)
+        assert (np.diff(variant.category) >= 0).all()
 
     def test_to_the_cosine_a_day_is_no_other_than_two(self):
-        found = Sociometer(distance="cosine").labels(WORDS.values)
+        labels = Sociometer(distance="cosine").labels(WORDS.values)
         expected = np.where(WORDS.category == PASSING, VISITOR, WORDS.category)
-        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(labels, expected)
 
     def test_the_program(self):
         program = archetypes("program").values.reshape(-1, 4, 2, 3)
@@ -83,8 +83,8 @@ class TestArchetypes:
         np.testing.assert_array_equal(curved.values[~first], WORDS.values[~first])
 
     def test_a_visit_takes_no_more_days_than_a_weekend_has(self):
-        many = archetypes(visit_days=(2, 4))
-        visits = many.values[many.category == VISITOR].reshape(-1, 4, 2, 3)
+        longer = archetypes(visit_days=(2, 4))
+        visits = longer.values[longer.category == VISITOR].reshape(-1, 4, 2, 3)
         assert set(visits[:, :, 1][visits[:, :, 1] > 0]) == {1.0}
         assert set(visits[:, :, 0][visits[:, :, 0] > 0]) == {0.4, 0.8}
         assert len(visits) == 32 + 16  # a weekend of two days is not there twice
@@ -118,12 +118,12 @@ class TestLabels:
         before = values.copy()
         sociometer = Sociometer(prototypes=4, restarts=1, distance=distance, passing=passing)
         fitted = sociometer.fit(values, None, np.random.default_rng(1))
-        said = [CATEGORIES[c] for c in WORDS.category]
+        categories = [CATEGORIES[c] for c in WORDS.category]
         expected = naive.labels(
             values.tolist(),
             fitted.prototypes.tolist(),
             WORDS.values.tolist(),
-            said,
+            categories,
             getattr(naive, distance),
             passing == "rule",
         )
@@ -132,8 +132,8 @@ class TestLabels:
 
     def test_what_nobody_could_mistake_is_found(self):
         values, kind = crowd(60, np.random.default_rng(2))
-        found = Sociometer(prototypes=70, restarts=2).fit(values, None, np.random.default_rng(3)).label(values)
-        assert (np.asarray(found) == kind).mean() > 0.97
+        labels = Sociometer(prototypes=70, restarts=2).fit(values, None, np.random.default_rng(3)).label(values)
+        assert (np.asarray(labels) == kind).mean() > 0.97
 
     def test_the_rule_is_for_one_cell_with_less_than_half_of_its_days(self):
         values = np.zeros((4, 24))
@@ -167,8 +167,8 @@ class TestLabels:
     def test_a_label_depends_on_no_other_profile(self, threads):
         values = crowd(100, np.random.default_rng(4), 0.1)[0]
         fitted = Sociometer(prototypes=20, restarts=1).fit(values, None, np.random.default_rng(5))
-        found = fitted.codes(values)
-        np.testing.assert_array_equal(found, [fitted.codes(values[i : i + 1])[0] for i in range(len(values))])
+        codes = fitted.codes(values)
+        np.testing.assert_array_equal(codes, [fitted.codes(values[i : i + 1])[0] for i in range(len(values))])
         np.testing.assert_array_equal(fitted.nearest(values[::-1]), fitted.nearest(values)[::-1])
 
     def test_they_are_a_categorical_in_the_papers_order(self):
@@ -181,24 +181,24 @@ class TestPrototypes:
     @given(profiles, st.lists(st.integers(1, 4), min_size=12, max_size=12))
     def test_equal_profiles_are_one(self, values, sizes):
         sizes = sizes[: len(values)]
-        found = distinct(values, sizes)
-        many = {}
+        merged = distinct(values, sizes)
+        counts = {}
         for row, size in zip(map(tuple, values), sizes, strict=True):
-            many[row] = many.get(row, 0) + size
-        assert [tuple(row) for row in found.values] == sorted(many)
-        assert found.sizes.tolist() == [many[row] for row in sorted(many)]
-        np.testing.assert_array_equal(found.values[found.of], values)
+            counts[row] = counts.get(row, 0) + size
+        assert [tuple(row) for row in merged.values] == sorted(counts)
+        assert merged.sizes.tolist() == [counts[row] for row in sorted(counts)]
+        np.testing.assert_array_equal(merged.values[merged.inverse], values)
 
     def test_equal_profiles_of_noise_are_one_too(self):
         """More different numbers than 62 bits hold a key of."""
         values = np.random.default_rng(1).random((3000, 24))
-        again = np.r_[values, values[::-1]]
-        found = distinct(again)
-        np.testing.assert_array_equal(found.values, values[np.lexsort(values.T[::-1])])
-        assert set(found.sizes) == {2}
-        once = distinct(values)  # all different after a few cells, of which no more are looked at
-        np.testing.assert_array_equal(once.values, found.values)
-        np.testing.assert_array_equal(once.values[once.of], values)
+        repeated = np.r_[values, values[::-1]]
+        merged = distinct(repeated)
+        np.testing.assert_array_equal(merged.values, values[np.lexsort(values.T[::-1])])
+        assert set(merged.sizes) == {2}
+        unrepeated = distinct(values)  # all different after a few cells, of which no more are looked at
+        np.testing.assert_array_equal(unrepeated.values, merged.values)
+        np.testing.assert_array_equal(unrepeated.values[unrepeated.inverse], values)
 
     @pytest.mark.parametrize("start", ["random", "k-means++"])
     def test_order_sizes_and_threads_change_nothing(self, start, threads):
@@ -221,8 +221,8 @@ class TestPrototypes:
     def test_settled_prototypes_are_the_means_of_their_profiles(self):
         values, rng = crowd(80, np.random.default_rng(1), 0.15)[0], np.random.default_rng
         settled = Sociometer(prototypes=8, restarts=3, iterations=300, start="k-means++").fit(values, None, rng(1))
-        of = settled.nearest(values)
-        means = np.array([values[of == k].mean(axis=0) for k in range(8)])
+        nearest = settled.nearest(values)
+        means = np.array([values[nearest == k].mean(axis=0) for k in range(8)])
         np.testing.assert_allclose(settled.prototypes, means, atol=0.01)
         hasty = Sociometer(prototypes=8, restarts=1, iterations=1).fit(values, None, rng(1))
         reached = naive.spread_of(values.tolist(), settled.prototypes.tolist())
@@ -241,23 +241,23 @@ class TestPrototypes:
     def test_frozen_prototypes_label_other_profiles(self):
         values = crowd(60, np.random.default_rng(2))[0]
         fitted = Sociometer(prototypes=70, restarts=2).fit(values, None, np.random.default_rng(3))
-        others, theirs = crowd(40, np.random.default_rng(9))
-        assert (np.asarray(fitted.label(others)) == theirs).mean() > 0.95
+        others, true_labels = crowd(40, np.random.default_rng(9))
+        assert (np.asarray(fitted.label(others)) == true_labels).mean() > 0.95
         assert fitted.label(np.full((1, 24), 0.9)).tolist() == ["resident"]
 
     def test_in_each_municipality_for_itself(self):
         values = crowd(100, np.random.default_rng(1), 0.3)[0]
         where = np.random.default_rng(2).permutation(np.repeat(["b", "a", "c"], 100))
         sociometer = Sociometer(prototypes=10, restarts=1)
-        found = labelled(sociometer, values, np.random.default_rng(3), where)
+        codes = labelled(sociometer, values, np.random.default_rng(3), where)
         for name, child in zip("abc", np.random.default_rng(3).spawn(3), strict=True):
-            own = values[where == name]
-            np.testing.assert_array_equal(found[where == name], sociometer.fit(own, None, child).codes(own))
+            town_values = values[where == name]
+            np.testing.assert_array_equal(codes[where == name], sociometer.fit(town_values, None, child).codes(town_values))
         order = np.random.default_rng(4).permutation(len(values))
-        np.testing.assert_array_equal(labelled(sociometer, values[order], np.random.default_rng(3), where[order]), found[order])
-        together = labelled(sociometer, values, np.random.default_rng(3))
-        np.testing.assert_array_equal(together, sociometer.fit(values, None, np.random.default_rng(3)).codes(values))
-        assert not np.array_equal(together, found)
+        np.testing.assert_array_equal(labelled(sociometer, values[order], np.random.default_rng(3), where[order]), codes[order])
+        shared = labelled(sociometer, values, np.random.default_rng(3))
+        np.testing.assert_array_equal(shared, sociometer.fit(values, None, np.random.default_rng(3)).codes(values))
+        assert not np.array_equal(shared, codes)
 
     def test_of_one_week(self):
         sociometer = Sociometer(archetypes=archetypes(weeks=1))
@@ -319,15 +319,15 @@ def test_processes_of_one_build_share_their_prototypes(monkeypatch):
     values = np.random.default_rng(1).random((300, 24))
     small = Sociometer(prototypes=5)
 
-    def drawn():
+    def fitted():
         return small.fit(values, None, np.random.default_rng(2)).prototypes
 
-    alone = drawn()
+    unshared = fitted()
     with sharing():
-        np.testing.assert_array_equal(drawn(), alone)
+        np.testing.assert_array_equal(fitted(), unshared)
         monkeypatch.setattr(KMeans, "fit", None)  # nothing can be grouped any more
-        np.testing.assert_array_equal(drawn(), alone)
-        for sociometer, of, sizes, seed in (
+        np.testing.assert_array_equal(fitted(), unshared)
+        for sociometer, data, sizes, seed in (
             (Sociometer(prototypes=6), values, None, 2),
             (small, values / 2, None, 2),
             (small, values, np.full(300, 2), 2),
@@ -335,4 +335,4 @@ def test_processes_of_one_build_share_their_prototypes(monkeypatch):
         ):
             rng = np.random.default_rng(seed)
             with pytest.raises(TypeError):
-                sociometer.fit(of, sizes, rng)
+                sociometer.fit(data, sizes, rng)

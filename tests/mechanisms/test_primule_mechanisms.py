@@ -17,12 +17,12 @@ from scipy.stats import binomtest
 
 import mobpriv.mechanisms.icp
 from mobpriv.datasets import load_calls
-from mobpriv.datasets.region import START, ZONE
+from mobpriv.datasets.region import FIRST_MIDNIGHT, ZONE
 from mobpriv.icp import profiles as icps
 from mobpriv.icp.rows import distinct
 from mobpriv.mechanisms.icp import Mdav, NoisyProfiles, Primule, nearest, per_group
 from mobpriv.mechanisms.icp.noise import SENSITIVITIES
-from mobpriv.mechanisms.icp.primule import _most, mitigate
+from mobpriv.mechanisms.icp.primule import _max_product, mitigate
 from mobpriv.metrics import icp_audits
 from mobpriv.metrics.information_loss import SIMILARITIES, information_loss, mse, one_group, profile_distances, similarity
 
@@ -36,15 +36,15 @@ def by_service(mean, means):
 
 
 PROFILES = crowd()
-FOUND = {"Primule": {"k": 5}, "Mdav": {"k": 5}, "NoisyProfiles": {"epsilon": 1.0}}
-EVERY = [getattr(mobpriv.mechanisms.icp, name)(**given) for name, given in FOUND.items()]
+PARAMETERS = {"Primule": {"k": 5}, "Mdav": {"k": 5}, "NoisyProfiles": {"epsilon": 1.0}}
+EVERY = [getattr(mobpriv.mechanisms.icp, name)(**given) for name, given in PARAMETERS.items()]
 EVERY += [Primule(5, distance=d) for d in ("manhattan", "cosine", by_service)]
-EVERY += [Primule(5, h=icps.known(2)), Primule(5, unsafe="printed"), Mdav(5, h=icps.known(2)), Mdav(5, h=(3, 1))]
+EVERY += [Primule(5, h=icps.known_cells(2)), Primule(5, unsafe="printed"), Mdav(5, h=icps.known_cells(2)), Mdav(5, h=(3, 1))]
 EVERY += [NoisyProfiles(2.0, unit, calibrated=True) for unit in SENSITIVITIES]
 
 
 def test_every_mechanism_is_tested_here():
-    assert set(FOUND) == set(mobpriv.mechanisms.icp.__all__) - {"Protected", "per_group"}
+    assert set(PARAMETERS) == set(mobpriv.mechanisms.icp.__all__) - {"Protected", "per_group"}
 
 
 def protect(mechanism, profiles, seed=1):
@@ -59,11 +59,11 @@ def called(mechanism) -> str:
 @pytest.mark.parametrize("mechanism", EVERY, ids=called)
 class TestEveryMechanism:
     def test_every_profile_stays_and_is_one(self, mechanism):
-        said = protect(mechanism, PROFILES)
-        pd.testing.assert_index_equal(said.values.index, PROFILES.index)
-        pd.testing.assert_index_equal(said.values.columns, PROFILES.columns)
-        assert ((said.values.to_numpy() >= 0) & (said.values.to_numpy() <= 1)).all()
-        assert not said.values.equals(PROFILES)
+        protected = protect(mechanism, PROFILES)
+        pd.testing.assert_index_equal(protected.values.index, PROFILES.index)
+        pd.testing.assert_index_equal(protected.values.columns, PROFILES.columns)
+        assert ((protected.values.to_numpy() >= 0) & (protected.values.to_numpy() <= 1)).all()
+        assert not protected.values.equals(PROFILES)
 
     def test_input_is_untouched_and_the_same_seed_gives_the_same_result(self, mechanism):
         one, two, other = (protect(mechanism, PROFILES, seed).values for seed in (9, 9, 8))
@@ -71,9 +71,9 @@ class TestEveryMechanism:
         assert mechanism.random == (not one.equals(other))
         for given_ in (PROFILES, PROFILES.iloc[:3], PROFILES.iloc[:0]):
             before = given_.copy(deep=True)
-            said = protect(mechanism, given_)
-            assert said.values.shape == given_.shape
-            said.values.iloc[:, :] = 0.5
+            protected = protect(mechanism, given_)
+            assert protected.values.shape == given_.shape
+            protected.values.iloc[:, :] = 0.5
             pd.testing.assert_frame_equal(given_, before, check_exact=True)
 
     def test_order_of_rows_does_not_matter(self, mechanism):
@@ -86,8 +86,8 @@ class TestEveryMechanism:
     def test_outside_h_nothing_changes(self, mechanism):
         if getattr(mechanism, "h", None) is not None:
             outside = np.setdiff1d(np.arange(24), mechanism.h)
-            said = protect(mechanism, PROFILES).values
-            pd.testing.assert_frame_equal(said[outside], PROFILES[outside], check_exact=True)
+            protected = protect(mechanism, PROFILES).values
+            pd.testing.assert_frame_equal(protected[outside], PROFILES[outside], check_exact=True)
 
     def test_parameters_cannot_be_changed(self, mechanism):
         with pytest.raises(AttributeError):
@@ -115,7 +115,7 @@ class TestEveryMechanism:
         assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("name", FOUND)
+@pytest.mark.parametrize("name", PARAMETERS)
 @pytest.mark.parametrize("value", [*NOTHING_CAN_BE, True, np.inf, 10**400], ids=lambda v: type(v).__name__ + str(v)[:8])
 def test_what_no_parameter_can_be(name, value):
     kind = getattr(mobpriv.mechanisms.icp, name)
@@ -123,7 +123,7 @@ def test_what_no_parameter_can_be(name, value):
         if field.name == "calibrated" and value is True:
             continue
         with pytest.raises(ValueError, match=rf"\b{field.name}\b") as refused:
-            kind(**{**FOUND[name], field.name: value})
+            kind(**{**PARAMETERS[name], field.name: value})
         assert "\n" not in str(refused.value)
 
 
@@ -134,14 +134,14 @@ GROUPING = [m for m in EVERY if hasattr(m, "k")]
 class TestEveryGrouping:
     def test_theorem_6_2_and_the_means(self, mechanism):
         """Every group ends with k rows or more, equal on h; the sum of each cell stays."""
-        said = protect(mechanism, PROFILES)
-        assert said.anonymous is True
-        assert np.bincount(said.group).min() >= mechanism.k
+        protected = protect(mechanism, PROFILES)
+        assert protected.anonymous is True
+        assert np.bincount(protected.group).min() >= mechanism.k
         h = list(range(24) if mechanism.h is None else mechanism.h)
-        assert (said.values[h] == said.values[h].groupby(said.group).transform("first")).all(axis=None)
-        expected = PROFILES[h].groupby(said.group).transform("mean")
-        np.testing.assert_allclose(said.values[h], expected, atol=1e-12)
-        np.testing.assert_allclose(said.values.sum(), PROFILES.sum(), rtol=1e-12)
+        assert (protected.values[h] == protected.values[h].groupby(protected.group).transform("first")).all(axis=None)
+        expected = PROFILES[h].groupby(protected.group).transform("mean")
+        np.testing.assert_allclose(protected.values[h], expected, atol=1e-12)
+        np.testing.assert_allclose(protected.values.sum(), PROFILES.sum(), rtol=1e-12)
 
     def test_the_bound_of_6_4(self, mechanism):
         h = slice(None) if mechanism.h is None else list(mechanism.h)
@@ -151,15 +151,15 @@ class TestEveryGrouping:
         assert mse(PROFILES.iloc[:, h], one.iloc[:, h]) == pytest.approx(loss.bound)
 
     def test_fewer_than_k_come_back_flagged(self, mechanism):
-        for many in (0, 1, 4):
-            said = protect(mechanism, PROFILES.iloc[:many])
-            assert said.anonymous is False
-            pd.testing.assert_frame_equal(said.values, PROFILES.iloc[:many])
+        for n in (0, 1, 4):
+            protected = protect(mechanism, PROFILES.iloc[:n])
+            assert protected.anonymous is False
+            pd.testing.assert_frame_equal(protected.values, PROFILES.iloc[:n])
         assert protect(mechanism, PROFILES.iloc[:5]).anonymous is True
 
     def test_whoever_is_alike_already_is_left_alone(self, mechanism):
-        alike = pd.DataFrame(np.tile(PROFILES.iloc[[0]], (7, 1)))
-        np.testing.assert_array_equal(protect(mechanism, alike).values, alike)
+        equal = pd.DataFrame(np.tile(PROFILES.iloc[[0]], (7, 1)))
+        np.testing.assert_array_equal(protect(mechanism, equal).values, equal)
 
     @pytest.mark.parametrize("k", [1, 0, -3, 2.5, np.nan, np.inf, True, "5", None])
     def test_k(self, mechanism, k):
@@ -174,7 +174,7 @@ class TestEveryGrouping:
             replace(mechanism, h=h)
 
     def test_weeks_are_their_cells(self, mechanism):
-        assert replace(mechanism, h=2) == replace(mechanism, h=2.0) == replace(mechanism, h=icps.known(2))
+        assert replace(mechanism, h=2) == replace(mechanism, h=2.0) == replace(mechanism, h=icps.known_cells(2))
         assert replace(mechanism, h=[3, 1]) == replace(mechanism, h=np.array([1, 3]))
 
     def test_a_cell_that_there_is_not(self, mechanism):
@@ -192,8 +192,8 @@ class TestEveryGrouping:
         short = odd.astype("float32").round(6)  # 0.2 is no six decimals there: 0.20000000298
         with pytest.raises(ValueError, match="astype"):
             protect(mechanism, short)
-        said = [protect(mechanism, of).values for of in (short.astype(float).round(6), odd.round(6))]
-        pd.testing.assert_frame_equal(*said)
+        protected = [protect(mechanism, of).values for of in (short.astype(float).round(6), odd.round(6))]
+        pd.testing.assert_frame_equal(*protected)
         thirds = PROFILES + 0.0
         thirds.iloc[:, 0] = np.arange(150) % 4 / 3  # a week of three working days
         assert protect(mechanism, thirds).anonymous
@@ -221,17 +221,17 @@ class TestPrimule:
         x = pd.DataFrame({"cell": [0.0, 0.2, 0.8, 1.0]})
         assert protect(Primule(2), x).group.tolist() == [0, 0, 1, 1]
         assert protect(Primule(2, unsafe="printed"), x).group.tolist() == [0, 0, 0, 0]
-        said = protect(Primule(4, unsafe="printed"), x)
-        assert (said.anonymous, said.group.tolist()) == (True, [0] * 4)
+        protected = protect(Primule(4, unsafe="printed"), x)
+        assert (protected.anonymous, protected.group.tolist()) == (True, [0] * 4)
         twice = pd.DataFrame({"cell": [0.0, 0.0, 1.0, 1.0]})  # groups of k that nobody has merged are safe in Algorithm 1
         assert protect(Primule(2, unsafe="printed"), twice).group.tolist() == [0, 0, 1, 1]
 
     def test_line_17_taken_literally_counts_profiles_twice(self):
         """A and B are each other's nearest: the pair (B, A) finds A not modified and merges again what is no longer there."""
         sizes, at = [1, 1, 5], [[Fraction(1, 5)], [Fraction(2, 5)], [Fraction(1)]]
-        found, means = naive.line_17(sizes, at, 3)
-        assert sum(found) == 8 != sum(sizes)
-        total = sum(n * mean[0] for n, mean in zip(found, means, strict=True))
+        cardinalities, means = naive.line_17(sizes, at, 3)
+        assert sum(cardinalities) == 8 != sum(sizes)
+        total = sum(n * mean[0] for n, mean in zip(cardinalities, means, strict=True))
         assert total == Fraction(29, 5) != Fraction(28, 5)
         x = pd.DataFrame({"cell": [0.2, 0.4] + [1.0] * 5})
         assert protect(Primule(3), x).values["cell"].sum() == pytest.approx(5.6)
@@ -240,19 +240,19 @@ class TestPrimule:
     @given(st.data())
     def test_equals_the_algorithm(self, data):
         cells = data.draw(st.sampled_from([1, 3, 6, 24]))
-        many = st.lists(st.tuples(*[st.integers(0, int(DAYS[j]) if j < 6 else 0) for j in range(cells)]), max_size=22)
-        rows = data.draw(many)
+        profiles = st.lists(st.tuples(*[st.integers(0, int(DAYS[j]) if j < 6 else 0) for j in range(cells)]), max_size=22)
+        rows = data.draw(profiles)
         k, printed = data.draw(st.integers(2, 7)), data.draw(st.booleans())
         h = data.draw(st.sets(st.integers(0, cells - 1), min_size=1))
         dist = data.draw(st.sampled_from(["euclidean", "manhattan", "cosine"]))
         exact = [[Fraction(n, int(d)) for n, d in zip(row, DAYS, strict=False)] for row in rows]
-        said, groups, rounds = naive.primule(exact, sorted(h), k, getattr(naive, dist), printed)
+        expected, groups, rounds = naive.primule(exact, sorted(h), k, getattr(naive, dist), printed)
         x = pd.DataFrame(np.array(rows, float).reshape(len(rows), cells) / DAYS[:cells])
-        found = protect(Primule(k, sorted(h), dist, "printed" if printed else "below k"), x)
-        np.testing.assert_allclose(found.values, np.array(said, float).reshape(x.shape), atol=1e-12)
-        assert found.anonymous == (len(rows) >= k)
-        of = [np.flatnonzero(found.group == g).tolist() for g in np.unique(found.group)]
-        assert sorted(map(sorted, groups)) == sorted(of)
+        protected = protect(Primule(k, sorted(h), dist, "printed" if printed else "below k"), x)
+        np.testing.assert_allclose(protected.values, np.array(expected, float).reshape(x.shape), atol=1e-12)
+        assert protected.anonymous == (len(rows) >= k)
+        protected_groups = [np.flatnonzero(protected.group == g).tolist() for g in np.unique(protected.group)]
+        assert sorted(map(sorted, groups)) == sorted(protected_groups)
         assert all(later < earlier for earlier, later in pairwise(rounds))  # Theorem 6.1
 
     @pytest.mark.parametrize("dist", ["euclidean", "manhattan", "cosine"])
@@ -280,13 +280,13 @@ class TestPrimule:
     def test_theorem_6_1_and_conservation(self, seed, k, dist):
         """Every round leaves fewer groups, so there are fewer rounds than groups; rows and sums of cells stay, exactly."""
         x = np.rint(crowd(300, seed).to_numpy() * 10).astype(np.int64)
-        different = distinct(x)
-        found = mitigate(different.values, different.sizes, 10, k, dist)
-        assert (np.diff(found.rounds) < 0).all()
-        assert len(found.rounds) - 1 < found.rounds[0] == len(different.sizes)
-        assert (found.members.sum(), found.members.min() >= k) == (300, True)
-        np.testing.assert_array_equal(found.totals.sum(axis=0), x.sum(axis=0))
-        np.testing.assert_array_equal(np.bincount(found.group, different.sizes), found.members)
+        distinct_rows = distinct(x)
+        mitigated = mitigate(distinct_rows.values, distinct_rows.sizes, 10, k, dist)
+        assert (np.diff(mitigated.rounds) < 0).all()
+        assert len(mitigated.rounds) - 1 < mitigated.rounds[0] == len(distinct_rows.sizes)
+        assert (mitigated.members.sum(), mitigated.members.min() >= k) == (300, True)
+        np.testing.assert_array_equal(mitigated.totals.sum(axis=0), x.sum(axis=0))
+        np.testing.assert_array_equal(np.bincount(mitigated.group, distinct_rows.sizes), mitigated.members)
 
     @pytest.mark.parametrize("name", nearest.METRICS)
     def test_a_function_gives_what_the_names_give(self, name):
@@ -305,9 +305,9 @@ class TestPrimule:
     def test_the_tree_and_a_search_through_all_give_the_same_groups(self, region, k):
         """On profiles of the region, over all rounds."""
         x = np.rint(region[:1500] * 10).astype(np.int64)
-        different = distinct(x)
+        distinct_rows = distinct(x)
         through_all = lambda mean, means: np.linalg.norm(means - mean, axis=1)  # noqa: E731
-        one, other = (mitigate(different.values, different.sizes, 10, k, d) for d in ("euclidean", through_all))
+        one, other = (mitigate(distinct_rows.values, distinct_rows.sizes, 10, k, d) for d in ("euclidean", through_all))
         for a, b in zip(one, other, strict=True):
             np.testing.assert_array_equal(a, b)
 
@@ -332,29 +332,29 @@ class TestNearest:
     def test_the_tree_finds_what_a_search_through_all_finds(self, metric, leaf_and_more, region):
         """On profiles of the region, single ones and means of large groups."""
         rng = np.random.default_rng(2)
-        wholes = distinct(np.rint(region[:1500] * 10).astype(np.int64)).values
-        members = rng.integers(1, 9, len(wholes)) if leaf_and_more else np.ones(len(wholes), np.int64)
-        totals = wholes * members[:, None]
+        integers = distinct(np.rint(region[:1500] * 10).astype(np.int64)).values
+        members = rng.integers(1, 9, len(integers)) if leaf_and_more else np.ones(len(integers), np.int64)
+        totals = integers * members[:, None]
         if leaf_and_more:
-            totals[::3] += wholes[rng.integers(0, len(wholes), len(totals[::3]))]
+            totals[::3] += integers[rng.integers(0, len(integers), len(totals[::3]))]
             members[::3] += 1
         means = totals / members[:, None]
-        axes, many = nearest.axes(metric, means), np.arange(len(means))
+        axes, ids = nearest.axes(metric, means), np.arange(len(means))
         places = nearest.places(metric, means, axes)
-        distance, found = np.full(len(means), nearest.FAR), np.full(len(means), nearest.NOBODY)
-        most = _most(metric, 24, 10)
-        t = nearest.tree(places, many)
-        nearest.search(many, places, metric, 10, most, *t, totals, members, means, distance, found)
-        for g in many[::17]:
-            best = min(nearest.exact(metric, totals, members, means, g, o, most) for o in many if o != g)
-            equal = [o for o in many if o != g and nearest.exact(metric, totals, members, means, g, o, most) == best]
+        distance, neighbour = np.full(len(means), nearest.FAR), np.full(len(means), nearest.NOBODY)
+        max_product = _max_product(metric, 24, 10)
+        t = nearest.tree(places, ids)
+        nearest.search(ids, places, metric, 10, max_product, *t, totals, members, means, distance, neighbour)
+        for g in ids[::17]:
+            best = min(nearest.exact(metric, totals, members, means, g, o, max_product) for o in ids if o != g)
+            equal = [o for o in ids if o != g and nearest.exact(metric, totals, members, means, g, o, max_product) == best]
             assert distance[g] == best
-            assert found[g] == min(equal, key=lambda o: (-members[o], means[o].tolist(), o))
+            assert neighbour[g] == min(equal, key=lambda o: (-members[o], means[o].tolist(), o))
 
     def test_groups_too_large_for_whole_numbers_are_compared_as_means(self):
         totals, members = np.array([[10**9], [3 * 10**9]]), np.array([10**9, 10**9])
-        assert nearest.exact(0, totals, members, totals / members[:, None], 0, 1, _most(0, 24, 10)) == 4
-        assert _most(0, 24, 10) > 6e7 - 1
+        assert nearest.exact(0, totals, members, totals / members[:, None], 0, 1, _max_product(0, 24, 10)) == 4
+        assert _max_product(0, 24, 10) > 6e7 - 1
 
     @settings(deadline=None)
     @given(st.integers(1, 7000), st.integers(1, 7000), st.integers(1, 5), st.integers(0, 2**32))
@@ -363,9 +363,9 @@ class TestNearest:
         rng = np.random.default_rng(seed)
         one, other = rng.integers(0, 10 * a + 1, 24), rng.integers(0, 10 * b + 1, 24)
         totals, members = np.array([one, other, factor * other]), np.array([a, b, factor * b])
-        near = [nearest.exact(0, totals, members, totals / members[:, None], 0, j, _most(0, 24, 10)) for j in (1, 2)]
+        near = [nearest.exact(0, totals, members, totals / members[:, None], 0, j, _max_product(0, 24, 10)) for j in (1, 2)]
         true = sum((Fraction(int(x), a) - Fraction(int(y), b)) ** 2 for x, y in zip(one, other, strict=True))
-        if factor * a * b <= _most(0, 24, 10):
+        if factor * a * b <= _max_product(0, 24, 10):
             assert near[0] == near[1]
             assert abs(Fraction(near[0]) - true) <= Fraction(1, 2**40)
 
@@ -376,8 +376,8 @@ def region():
     data = load_calls("region")
     cells = data.cells[data.cells["municipality"] == "M001"]
     calls = data.calls[data.calls["cell"].isin(cells["cell"])]
-    found = icps.icps(calls, cells, icps.Window(START.date(), ZONE)).profiles
-    return icps.values(found["key"].to_numpy())
+    profiles = icps.icps(calls, cells, icps.Window(FIRST_MIDNIGHT.date(), ZONE)).profiles
+    return icps.values(profiles["key"].to_numpy())
 
 
 class TestMdav:
@@ -388,21 +388,21 @@ class TestMdav:
         rows = data.draw(st.lists(st.tuples(*[st.integers(0, int(DAYS[j])) for j in range(cells)]), min_size=2, max_size=25))
         k = data.draw(st.integers(2, 6))
         x = pd.DataFrame(np.array(rows, float) / DAYS[:cells])
-        said = protect(Mdav(k), x)
+        protected = protect(Mdav(k), x)
         if len(rows) < k:
             return
         groups = naive.mdav([[Fraction(n, int(d)) for n, d in zip(row, DAYS, strict=False)] for row in rows], k)
         wanted = sorted([float(v) for v in row + naive.mean(rows)] for rows in groups for row in rows)
-        found = sorted(np.column_stack([x, said.values]).tolist())
-        np.testing.assert_allclose(found, wanted, atol=1e-12)
-        sizes = np.bincount(said.group)
+        actual = sorted(np.column_stack([x, protected.values]).tolist())
+        np.testing.assert_allclose(actual, wanted, atol=1e-12)
+        sizes = np.bincount(protected.group)
         assert sizes.min() >= k
         assert sizes.max() < 2 * k
 
     def test_names_decide_between_equal_rows(self):
         x = pd.DataFrame({"cell": [0.0, 0.0, 0.0, 1.0]}, index=list("cabd"))
-        said = protect(Mdav(2), x)
-        assert said.values["cell"].tolist() == protect(Mdav(2), x.sort_index()).values.loc[list("cabd"), "cell"].tolist()
+        protected = protect(Mdav(2), x)
+        assert protected.values["cell"].tolist() == protect(Mdav(2), x.sort_index()).values.loc[list("cabd"), "cell"].tolist()
         with pytest.raises(ValueError, match="names of one kind"):
             protect(Mdav(2), x.rename(index={"a": 1}))
 
@@ -419,13 +419,13 @@ class TestNoise:
     @pytest.mark.parametrize("mechanism", [NoisyProfiles(2.0), NoisyProfiles(3.0, "day", True)], ids=repr)
     def test_draws_follow_the_law(self, mechanism, value):
         """A scale 5 % off is told apart."""
-        said = protect(mechanism, pd.DataFrame(np.full((20_000, 24), value))).values.to_numpy()
+        perturbed = protect(mechanism, pd.DataFrame(np.full((20_000, 24), value))).values.to_numpy()
         for cells in (icps.WEEKDAY_SLOTS, np.setdiff1d(np.arange(24), icps.WEEKDAY_SLOTS)):
-            drawn, b = said[:, cells], mechanism.scale(24)[cells[0]]
+            drawn, b = perturbed[:, cells], mechanism.scale(24)[cells[0]]
             p_value = [self.least_p_value(drawn, value, scale) for scale in (b, b / 1.05, b * 1.05)]
             assert p_value[0] > 1e-5 > max(p_value[1:])
-        assert abs(np.corrcoef(said[:, 0], said[:, 1])[0, 1]) < 0.03
-        assert abs(np.corrcoef(said[1:, 0], said[:-1, 0])[0, 1]) < 0.03
+        assert abs(np.corrcoef(perturbed[:, 0], perturbed[:, 1])[0, 1]) < 0.03
+        assert abs(np.corrcoef(perturbed[1:, 0], perturbed[:-1, 0])[0, 1]) < 0.03
 
     @staticmethod
     def least_p_value(drawn, value, scale):
@@ -454,23 +454,23 @@ class TestNoise:
         change = np.abs(loss.true - loss.neighbour)
         assert {"cell": 1, "call": 1, "day": 3, "profile": 24}[unit] == (change > 0).sum()
         law = [mechanism.log_law(loss.published, side, mechanism.scale(24)) for side in (loss.true, loss.neighbour)]
-        told = (law[0] - law[1])[change > 0].sum()
-        assert told == pytest.approx(epsilon)
+        log_ratio = (law[0] - law[1])[change > 0].sum()
+        assert log_ratio == pytest.approx(epsilon)
         less = replace(mechanism, epsilon=epsilon * 1.001)
         assert icp_audits.release_loss(less, unit).epsilon > epsilon
 
     def test_what_the_printed_noise_protects(self):
         """Lap(1/ε) on each cell: ε for a cell, half of it for a call, 1.5 for a day, 24 for the profile."""
-        found = {unit: icp_audits.release_loss(NoisyProfiles(2.0), unit).epsilon for unit in SENSITIVITIES}
-        assert found == pytest.approx({"cell": 2.0, "call": 1.0, "day": 3.0, "profile": 48.0})
+        losses = {unit: icp_audits.release_loss(NoisyProfiles(2.0), unit).epsilon for unit in SENSITIVITIES}
+        assert losses == pytest.approx({"cell": 2.0, "call": 1.0, "day": 3.0, "profile": 48.0})
 
     def test_the_loss_seen_in_draws(self):
         """One call at a weekend, calibrated to ε = 1: how often zero is published is e times as often without it."""
         mechanism = NoisyProfiles(1.0, "call", calibrated=True)
         without = pd.DataFrame(np.zeros((200_000, 6)))
         with_it = without + np.array([0, 0, 0, 0.5, 0, 0])
-        often = [(protect(mechanism, x, seed).values[3] == 0).mean() for seed, x in ((1, without), (2, with_it))]
-        assert np.log(often[0] / often[1]) == pytest.approx(1, abs=0.02)
+        frequency = [(protect(mechanism, x, seed).values[3] == 0).mean() for seed, x in ((1, without), (2, with_it))]
+        assert np.log(frequency[0] / frequency[1]) == pytest.approx(1, abs=0.02)
 
     @pytest.mark.parametrize("epsilon", [0, -1, np.nan, np.inf, "1", None, True, [1.0]])
     def test_epsilon(self, epsilon):
@@ -507,19 +507,19 @@ class TestLoss:
         """§6.4: whatever the groups, their means lose no more than one group's."""
         rng = np.random.default_rng(seed)
         x = crowd(60, seed)
-        said = x.groupby(rng.integers(0, groups, 60)).transform("mean")
-        assert mse(x, said) <= one_group(x) * (1 + 1e-12)
-        assert mse(x, said) == pytest.approx(((x - said) ** 2).sum(axis=1).mean())
+        grouped = x.groupby(rng.integers(0, groups, 60)).transform("mean")
+        assert mse(x, grouped) <= one_group(x) * (1 + 1e-12)
+        assert mse(x, grouped) == pytest.approx(((x - grouped) ** 2).sum(axis=1).mean())
 
     def test_only_the_inverse_gives_the_similarities_of_7_1(self, region):
         """ε = 1: 0.2 to 0.3; ε = 2: 0.25 to 0.4; ε = 10: 80 % up to 0.7, less than 10 % reach 0.8."""
         x = pd.DataFrame(region)
-        said = {epsilon: protect(NoisyProfiles(epsilon), x).values for epsilon in (1.0, 2.0, 10.0)}
+        perturbed = {epsilon: protect(NoisyProfiles(epsilon), x).values for epsilon in (1.0, 2.0, 10.0)}
 
         def fits(form):
-            one, two, ten = (similarity(x, said[epsilon], form) for epsilon in (1.0, 2.0, 10.0))
-            most = [0.2 < np.median(one) < 0.3, 0.25 < np.median(two) < 0.4]
-            return [*most, np.quantile(ten, 0.8) < 0.75, (ten >= 0.8).mean() < 0.1]
+            one, two, ten = (similarity(x, perturbed[epsilon], form) for epsilon in (1.0, 2.0, 10.0))
+            criteria = [0.2 < np.median(one) < 0.3, 0.25 < np.median(two) < 0.4]
+            return [*criteria, np.quantile(ten, 0.8) < 0.75, (ten >= 0.8).mean() < 0.1]
 
         assert {form: all(fits(form)) for form in SIMILARITIES} == {"inverse": True, "linear": False, "exponential": False}
         assert sum(fits("linear")) == 0
@@ -547,19 +547,19 @@ class TestLoss:
 def test_each_group_is_protected_by_itself():
     rng = np.random.default_rng(1)
     table, town = pd.DataFrame(rng.integers(0, 3, (40, 6)) / 2), np.array(list("PL") * 18 + list("MMPL"))
-    found = per_group(Mdav(3), table, town, rng)
+    protected = per_group(Mdav(3), table, town, rng)
     for name in "PL":
         rows = np.flatnonzero(town == name)
-        pd.testing.assert_frame_equal(found.values.iloc[rows], protect(Mdav(3), table.iloc[rows]).values, check_exact=True)
-        assert np.bincount(found.group)[found.group[rows]].min() >= 3
-    assert np.array_equal(found.values[town == "M"], table[town == "M"])
-    assert not found.anonymous
+        pd.testing.assert_frame_equal(protected.values.iloc[rows], protect(Mdav(3), table.iloc[rows]).values, check_exact=True)
+        assert np.bincount(protected.group)[protected.group[rows]].min() >= 3
+    assert np.array_equal(protected.values[town == "M"], table[town == "M"])
+    assert not protected.anonymous
     assert per_group(Mdav(2), table, town, rng).anonymous
-    ends = [end for name in "LMP" for end in (found.group[town == name].min(), found.group[town == name].max())]
+    ends = [end for name in "LMP" for end in (protected.group[town == name].min(), protected.group[town == name].max())]
     assert ends == sorted(ends)
-    assert len(np.unique(found.group)) == sum(len(np.unique(found.group[town == name])) for name in "LMP")
+    assert len(np.unique(protected.group)) == sum(len(np.unique(protected.group[town == name])) for name in "LMP")
     order = rng.permutation(40)
     other = per_group(Mdav(3), table.iloc[order], town[order], rng)
-    pd.testing.assert_frame_equal(other.values.sort_index(), found.values, check_exact=True)
+    pd.testing.assert_frame_equal(other.values.sort_index(), protected.values, check_exact=True)
     with pytest.raises(ValueError, match=r"of each of the 40 profiles .got 40, 1 missing"):
         per_group(Mdav(3), table, [None, *town[1:]], rng)

@@ -10,106 +10,106 @@ from sklearn.metrics import cohen_kappa_score, confusion_matrix, f1_score
 
 from mobpriv.base.estimates import clustered_rate, quantile, rate
 from mobpriv.icp.archetypes import CATEGORIES, categories_of
-from mobpriv.icp.rows import places
+from mobpriv.icp.rows import factorize_places
 from mobpriv.metrics import classification as mc
 
 ABC = ("a", "b", "c")
 pairs = st.lists(st.tuples(st.sampled_from(ABC), st.sampled_from(ABC), st.sampled_from(["x", "y"])), min_size=1, max_size=30)
-TRUE, FOUND = list("aaaabbc"), list("aabcbac")
+TRUE, PREDICTED = list("aaaabbc"), list("aabcbac")
 
 
 @settings(deadline=None)
 @given(pairs)
 def test_equal_the_definitions(records):
-    true, found, where = map(list, zip(*records, strict=True))
-    expected = naive.confused(true, found, ABC)
-    table = mc.confusion(true, found, ABC, whose=where)
+    true, predicted, where = map(list, zip(*records, strict=True))
+    expected = naive.confused(true, predicted, ABC)
+    table = mc.confusion_estimates(true, predicted, ABC, whose=where)
     for row in table.itertuples():
         assert (row.count, pytest.approx(row.value, nan_ok=True)) == expected[row.true, row.found]
         assert row.n == true.count(row.true)
-    np.testing.assert_allclose(mc.shares(true, found, ABC).to_numpy().ravel(), table["value"])
-    by_class = mc.scores(true, found, ABC).set_index(["category", "measure"])
-    by_place = mc.scores_by_place(true, found, ABC, where).set_index(["municipality", "category"])
+    np.testing.assert_allclose(mc.confusion_shares(true, predicted, ABC).to_numpy().ravel(), table["value"])
+    by_class = mc.class_scores(true, predicted, ABC).set_index(["category", "measure"])
+    by_place = mc.scores_by_place(true, predicted, ABC, where).set_index(["municipality", "category"])
     for category in ABC:
-        wanted = naive.scored(true, found, category)
+        wanted = naive.scored(true, predicted, category)
         for at, (measure, value) in enumerate(zip(("precision", "recall", "f_score"), wanted, strict=True)):
             row = by_class.loc[(category, measure)]
             assert row["value"] == pytest.approx(np.nan if value is None else value, nan_ok=True)
             assert np.isnan(row["value"]) == (row["n"] == 0)
             for place in set(where):
-                own = [(t, f) for t, f, w in records if w == place]
-                there = naive.scored(*zip(*own, strict=True), category)[at]
-                expected = np.nan if there is None else there
+                town_pairs = [(t, f) for t, f, w in records if w == place]
+                town_score = naive.scored(*zip(*town_pairs, strict=True), category)[at]
+                expected = np.nan if town_score is None else town_score
                 assert by_place.loc[(place, category), measure] == pytest.approx(expected, nan_ok=True)
 
 
 def test_by_hand():
-    table = mc.confusion(TRUE, FOUND, ABC).set_index(["true", "found"])
+    table = mc.confusion_estimates(TRUE, PREDICTED, ABC).set_index(["true", "found"])
     assert table["count"].unstack().to_numpy().tolist() == [[2, 1, 1], [1, 1, 0], [0, 0, 1]]
     assert table.loc[("a", "a"), "value"] == 0.5
     assert table.loc[("a", "a"), ["low", "high", "n"]].tolist() == [rate([1, 1, 0, 0]).low, rate([1, 1, 0, 0]).high, 4]
-    found = mc.scores(TRUE, FOUND, ABC).set_index(["category", "measure"])["value"]
-    assert found["a"].tolist() == pytest.approx([2 / 3, 1 / 2, 4 / 7])
-    assert found["c"].tolist() == pytest.approx([1 / 2, 1, 2 / 3])
-    assert mc.agreement(TRUE, FOUND, ABC) == rate([1, 1, 0, 0, 1, 0, 1])
+    scores = mc.class_scores(TRUE, PREDICTED, ABC).set_index(["category", "measure"])["value"]
+    assert scores["a"].tolist() == pytest.approx([2 / 3, 1 / 2, 4 / 7])
+    assert scores["c"].tolist() == pytest.approx([1 / 2, 1, 2 / 3])
+    assert mc.agreement(TRUE, PREDICTED, ABC) == rate([1, 1, 0, 0, 1, 0, 1])
 
 
 def test_as_the_peer_has_it():
     rng = np.random.default_rng(1)
-    true, found = rng.choice(ABC, 500, p=[0.6, 0.3, 0.1]), rng.choice(ABC, 500)
-    found[:200] = true[:200]
-    counts = mc.crossed(true, found, ABC)
-    np.testing.assert_array_equal(counts, confusion_matrix(true, found, labels=ABC))
-    f = mc.scores(true, found, ABC).query("measure == 'f_score'")["value"]
-    np.testing.assert_allclose(f, f1_score(true, found, labels=ABC, average=None))
-    assert mc.kappa(counts) == pytest.approx(cohen_kappa_score(true, found))
+    true, predicted = rng.choice(ABC, 500, p=[0.6, 0.3, 0.1]), rng.choice(ABC, 500)
+    predicted[:200] = true[:200]
+    counts = mc.confusion_counts(true, predicted, ABC)
+    np.testing.assert_array_equal(counts, confusion_matrix(true, predicted, labels=ABC))
+    f_scores = mc.class_scores(true, predicted, ABC).query("measure == 'f_score'")["value"]
+    np.testing.assert_allclose(f_scores, f1_score(true, predicted, labels=ABC, average=None))
+    assert mc.kappa(counts) == pytest.approx(cohen_kappa_score(true, predicted))
     assert np.isnan(mc.kappa([[5, 0], [0, 0]]))
 
 
 def test_what_is_0_by_0():
     """a is there and never found; b is found and never there; c is neither."""
-    found = mc.scores(["a", "a"], ["b", "b"], ABC).pivot(index="category", columns="measure", values="value")
-    np.testing.assert_array_equal(found.loc["a", ["precision", "recall", "f_score"]], [np.nan, 0, 0])
-    np.testing.assert_array_equal(found.loc["b", ["precision", "recall", "f_score"]], [0, np.nan, 0])
-    assert found.loc["c"].isna().all()
-    there = mc.scores_by_place(["a", "a"], ["b", "b"], ABC, ["x", "x"])
-    np.testing.assert_array_equal(there["f_score"], [0, 0, np.nan])
-    assert mc.medians(there)["undefined"].tolist() == [0, 0, 1]
-    assert mc.medians(there)["n"].tolist() == [1, 1, 0]
+    scores = mc.class_scores(["a", "a"], ["b", "b"], ABC).pivot(index="category", columns="measure", values="value")
+    np.testing.assert_array_equal(scores.loc["a", ["precision", "recall", "f_score"]], [np.nan, 0, 0])
+    np.testing.assert_array_equal(scores.loc["b", ["precision", "recall", "f_score"]], [0, np.nan, 0])
+    assert scores.loc["c"].isna().all()
+    by_place = mc.scores_by_place(["a", "a"], ["b", "b"], ABC, ["x", "x"])
+    np.testing.assert_array_equal(by_place["f_score"], [0, 0, np.nan])
+    assert mc.medians(by_place)["undefined"].tolist() == [0, 0, 1]
+    assert mc.medians(by_place)["n"].tolist() == [1, 1, 0]
 
 
 def test_intervals_are_those_of_the_owners():
     rng = np.random.default_rng(3)
     whose = np.repeat(np.arange(40), 25)
-    alike = np.repeat(rng.random(40), 25) < 0.5  # somebody's profiles are all of one kind
-    true, found = np.full(1000, "a"), np.where(alike, "a", "b")
-    wide, narrow = (mc.confusion(true, found, ABC, w).iloc[0] for w in (whose, None))
-    known = clustered_rate(alike, whose)
+    is_a = np.repeat(rng.random(40), 25) < 0.5  # somebody's profiles are all of one kind
+    true, predicted = np.full(1000, "a"), np.where(is_a, "a", "b")
+    wide, narrow = (mc.confusion_estimates(true, predicted, ABC, w).iloc[0] for w in (whose, None))
+    known = clustered_rate(is_a, whose)
     assert (wide["low"], wide["high"], wide["n"]) == (known.low, known.high, 1000)
     assert wide["high"] - wide["low"] > 4 * (narrow["high"] - narrow["low"])
-    assert mc.agreement(true, found, ABC, whose) == known
+    assert mc.agreement(true, predicted, ABC, whose) == known
 
 
 def test_the_interval_of_an_f_score_covers_the_truth():
     rng, law = np.random.default_rng(4), np.array([[0.25, 0.1], [0.05, 0.6]])  # true × found
     truth = 2 * 0.25 / (0.35 + 0.30)
-    held = []
+    covered = []
     for _ in range(600):
         both = rng.choice(4, 150, p=law.ravel())
-        row = mc.scores(both // 2, both % 2, ("yes", "no")).iloc[2]
+        row = mc.class_scores(both // 2, both % 2, ("yes", "no")).iloc[2]
         assert row["measure"] == "f_score"
-        held.append(row["low"] <= truth <= row["high"])
-    assert np.mean(held) == pytest.approx(0.95, abs=0.025)
+        covered.append(row["low"] <= truth <= row["high"])
+    assert np.mean(covered) == pytest.approx(0.95, abs=0.025)
 
 
 def test_how_many_there_are():
     where = list("xxyyxyy")
-    table = mc.quantification(TRUE, FOUND, ABC, joined={"b or c": ("b", "c")}).set_index("category")
+    table = mc.quantification(TRUE, PREDICTED, ABC, joined={"b or c": ("b", "c")}).set_index("category")
     assert table["true"].tolist() == [4, 2, 1, 3]
     assert table["found"].tolist() == [3, 2, 2, 4]
     assert table["error"].tolist() == [-1, 0, 1, 1]
     assert table["relative"].tolist() == pytest.approx([-1 / 4, 0, 1, 1 / 3])
-    parts = mc.quantification(TRUE, FOUND, ABC, where, joined={"b or c": ("b", "c")})
+    parts = mc.quantification(TRUE, PREDICTED, ABC, where, joined={"b or c": ("b", "c")})
     assert parts["municipality"].tolist() == ["x"] * 4 + ["y"] * 4
     for column in ("true", "found", "error"):
         assert parts.groupby("category", observed=True)[column].sum().to_dict() == table[column].to_dict()
@@ -120,8 +120,8 @@ def test_how_many_there_are():
 
 def test_medians_over_municipalities():
     rng = np.random.default_rng(5)
-    true, found, where = rng.choice(ABC, 900), rng.choice(ABC, 900), rng.integers(0, 9, 900)
-    table = mc.scores_by_place(true, found, ABC, where)
+    true, predicted, where = rng.choice(ABC, 900), rng.choice(ABC, 900), rng.integers(0, 9, 900)
+    table = mc.scores_by_place(true, predicted, ABC, where)
     assert table["municipality"].tolist() == np.repeat(np.arange(9), 3).tolist()
     for row in mc.medians(table).itertuples():
         known = quantile(table.loc[table["category"] == row.category, "f_score"], 0.5)
@@ -132,12 +132,12 @@ def test_labels_in_every_form():
     codes = np.array([0, 4, 2, 2], np.int8)
     names = [CATEGORIES[c] for c in codes]
     other_order = pd.Categorical(names, list(CATEGORIES)[::-1])
-    wanted = mc.crossed(codes, codes, CATEGORIES)
+    wanted = mc.confusion_counts(codes, codes, CATEGORIES)
     for form in (names, np.array(names), pd.Series(names), other_order, pd.Series(other_order), categories_of(codes)):
-        np.testing.assert_array_equal(mc.crossed(form, codes, CATEGORIES), wanted)
-    np.testing.assert_array_equal(mc.crossed(codes, codes, CATEGORIES, sizes=[2, 1, 1, 5]).diagonal(), [2, 0, 6, 0, 1])
-    parts = mc.crossed(codes, codes, CATEGORIES, where=[10, 9, 9, 10])
-    assert places([10, 9, 9, 10], 4)[1].tolist() == [9, 10]
+        np.testing.assert_array_equal(mc.confusion_counts(form, codes, CATEGORIES), wanted)
+    np.testing.assert_array_equal(mc.confusion_counts(codes, codes, CATEGORIES, sizes=[2, 1, 1, 5]).diagonal(), [2, 0, 6, 0, 1])
+    parts = mc.confusion_counts(codes, codes, CATEGORIES, where=[10, 9, 9, 10])
+    assert factorize_places([10, 9, 9, 10], 4)[1].tolist() == [9, 10]
     np.testing.assert_array_equal(parts.sum(axis=0), wanted)
     assert parts[1, 0, 0] == 1
 
@@ -146,18 +146,27 @@ def test_labels_in_every_form():
     ("call", "words"),
     [
         (
-            lambda: mc.confusion(["a", "z"], ["a", "a"], ABC),
+            lambda: mc.confusion_estimates(["a", "z"], ["a", "a"], ABC),
             r"labels must be among a, b, c \(1 of true .*, first: z in row 1\)",
         ),
-        (lambda: mc.confusion(["a"], [None], ABC), "1 of found are not, first: None in row 0.: leave those profiles out"),
-        (lambda: mc.confusion([0], [3], ABC), "1 of found are not, first: 3 in row 0"),
-        (lambda: mc.confusion([0], [-1], ABC), "first: -1 in row 0"),
-        (lambda: mc.scores(pd.Categorical(["a", None]), ["a", "b"], ABC), "1 of true are not, first: nan in row 1"),
-        (lambda: mc.crossed(["a"], ["a", "b"], ABC), r"labels of the same profiles \(got 1 and 2\)"),
-        (lambda: mc.crossed(["a"], ["a"], ABC, ["x", "y"]), "where must name the municipality of each of the 1 profiles"),
+        (
+            lambda: mc.confusion_estimates(["a"], [None], ABC),
+            "1 of found are not, first: None in row 0.: leave those profiles out",
+        ),
+        (lambda: mc.confusion_estimates([0], [3], ABC), "1 of found are not, first: 3 in row 0"),
+        (lambda: mc.confusion_estimates([0], [-1], ABC), "first: -1 in row 0"),
+        (lambda: mc.class_scores(pd.Categorical(["a", None]), ["a", "b"], ABC), "1 of true are not, first: nan in row 1"),
+        (lambda: mc.confusion_counts(["a"], ["a", "b"], ABC), r"labels of the same profiles \(got 1 and 2\)"),
+        (
+            lambda: mc.confusion_counts(["a"], ["a"], ABC, ["x", "y"]),
+            "where must name the municipality of each of the 1 profiles",
+        ),
         (lambda: mc.scores_by_place(["a"], ["a"], ABC, [None]), r"where must name .* \(got 1, 1 missing\)"),
-        (lambda: mc.confusion(["a", "a"], ["a", "a"], ABC, ["u"]), "whose must name the owner of each of the 2 profiles"),
-        (lambda: mc.crossed(["a"], ["a"], ABC, sizes=[1, 2]), "sizes must be a number for each of the 1 rows"),
+        (
+            lambda: mc.confusion_estimates(["a", "a"], ["a", "a"], ABC, ["u"]),
+            "whose must name the owner of each of the 2 profiles",
+        ),
+        (lambda: mc.confusion_counts(["a"], ["a"], ABC, sizes=[1, 2]), "sizes must be a number for each of the 1 rows"),
         (lambda: mc.quantification(["a"], ["a"], ABC, joined={"a": ("b", "c")}), "joined must give a new name"),
         (lambda: mc.quantification(["a"], ["a"], ABC, joined={"d": ("b", "z")}), r"to some of a, b, c \(got d: b, z\)"),
         (lambda: mc.agreement([], [], ABC), "an agreement needs one profile or more"),

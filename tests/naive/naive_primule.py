@@ -24,11 +24,11 @@ def cell_of(moment, first, weeks, zone, slots):
 def touched(begin, seconds):
     """Moments of every slot that a call touches: none is shorter than an hour."""
     last = max(begin, begin + timedelta(seconds=seconds) - timedelta(milliseconds=1))
-    found, moment = [begin], begin
+    moments, moment = [begin], begin
     while moment < last:
         moment = min(moment + QUARTER, last)
-        found.append(moment)
-    return found
+        moments.append(moment)
+    return moments
 
 
 def profiles(calls, first, weeks, zone, slots=(0, 8, 19), every_slot=False, both_cells=False):
@@ -74,18 +74,18 @@ def matched(pb, published, h):
 
 def nearest(pb, published, h):
     """The rows of published profiles that differ least from PB, exactly: shares are fractions."""
-    apart = [sum((Fraction(pb[j]) - Fraction(p[j])) ** 2 for j in h if pb[j] >= 0) for p in published]
-    return [row for row, d in enumerate(apart) if d == min(apart)]
+    distances = [sum((Fraction(pb[j]) - Fraction(p[j])) ** 2 for j in h if pb[j] >= 0) for p in published]
+    return [row for row, d in enumerate(distances) if d == min(distances)]
 
 
-def k_of_several(rows, user, most, h):
+def k_across_municipalities(rows, user, max_municipalities, h):
     """Users who have all that is known of a user; rows are (user, municipality, days of each cell)."""
-    own = sorted((r for r in rows if r[0] == user), key=lambda r: (-sum(r[2]), r[1]))[:most]
+    used = sorted((r for r in rows if r[0] == user), key=lambda r: (-sum(r[2]), r[1]))[:max_municipalities]
     return sum(
         1
         for other in {r[0] for r in rows}
         if all(
-            any(r[0] == other and r[1] == town and all(r[2][j] == days[j] for j in h) for r in rows) for _, town, days in own
+            any(r[0] == other and r[1] == town and all(r[2][j] == days[j] for j in h) for r in rows) for _, town, days in used
         )
     )
 
@@ -144,12 +144,12 @@ def primule(profiles, h, k, dist=euclidean, printed=False):
                 unsafe.add(min(g1, g2))
             touched |= {g1, g2}
         rounds.append(len(groups))
-    said = [list(p) for p in profiles]
+    published = [list(p) for p in profiles]
     for rows in groups.values():
         for j, value in zip(h, mean([known[row] for row in rows]), strict=True):
             for row in rows:
-                said[row][j] = value
-    return said, list(groups.values()), rounds
+                published[row][j] = value
+    return published, list(groups.values()), rounds
 
 
 def line_17(cardinalities, means, k, dist=euclidean):
@@ -181,29 +181,29 @@ def line_17(cardinalities, means, k, dist=euclidean):
 
 def mdav(records, k):
     """MDAV-generic on single records, sorted ones: the groups as lists of records."""
-    left, groups = sorted(records), []
+    remaining, groups = sorted(records), []
 
     def take(centre):
-        nearest = sorted(left, key=lambda x: (euclidean(x, centre), x))[:k]
+        nearest = sorted(remaining, key=lambda x: (euclidean(x, centre), x))[:k]
         for x in nearest:
-            left.remove(x)
+            remaining.remove(x)
         groups.append(nearest)
 
     def farthest(centre):
-        return max(left, key=lambda x: (euclidean(x, centre), [-v for v in x]))
+        return max(remaining, key=lambda x: (euclidean(x, centre), [-v for v in x]))
 
-    while len(left) >= 3 * k:
-        r = farthest(mean(left))
-        left.remove(r)
+    while len(remaining) >= 3 * k:
+        r = farthest(mean(remaining))
+        remaining.remove(r)
         s = farthest(r)
-        left.remove(s)
-        left.append(r)
+        remaining.remove(s)
+        remaining.append(r)
         take(r)
-        left.append(s)
+        remaining.append(s)
         take(s)
-    if len(left) >= 2 * k:
-        take(farthest(mean(left)))
-    groups.append(left)
+    if len(remaining) >= 2 * k:
+        take(farthest(mean(remaining)))
+    groups.append(remaining)
     return groups
 
 

@@ -28,15 +28,15 @@ def nearest(profile, others, distance=euclidean):
 
 def labels(profiles, prototypes, archetypes, categories, distance=euclidean, rule=False):
     """Phases 3 and 4 of §3.2 and Figure 2."""
-    found = []
+    assigned = []
     for profile in profiles:
         present = [x for x in profile if x != 0]
         if rule and len(present) == 1 and sum(profile) < 0.5:
-            found.append("passing by")
+            assigned.append("passing by")
         else:
             prototype = prototypes[nearest(profile, prototypes)]
-            found.append(categories[nearest(prototype, archetypes, distance)])
-    return found
+            assigned.append(categories[nearest(prototype, archetypes, distance)])
+    return assigned
 
 
 def spread_of(profiles, prototypes):
@@ -44,17 +44,19 @@ def spread_of(profiles, prototypes):
     return sum(min(euclidean(p, c) for c in prototypes) ** 2 for p in profiles)
 
 
-def confused(true, found, categories):
+def confused(true, predicted, categories):
     """(true, found) -> how many, and which share of the true class."""
-    many, of_class = Counter(zip(true, found, strict=True)), Counter(true)
-    return {(t, f): (many[t, f], many[t, f] / of_class[t] if of_class[t] else math.nan) for t in categories for f in categories}
+    counts, of_class = Counter(zip(true, predicted, strict=True)), Counter(true)
+    return {
+        (t, f): (counts[t, f], counts[t, f] / of_class[t] if of_class[t] else math.nan) for t in categories for f in categories
+    }
 
 
-def scored(true, found, category):
+def scored(true, predicted, category):
     """Precision, recall, F-score; None where 0/0."""
-    hits = sum(t == f == category for t, f in zip(true, found, strict=True))
-    said, is_so = sum(f == category for f in found), sum(t == category for t in true)
-    precision, recall = hits / said if said else None, hits / is_so if is_so else None
+    hits = sum(t == f == category for t, f in zip(true, predicted, strict=True))
+    n_predicted, n_true = sum(f == category for f in predicted), sum(t == category for t in true)
+    precision, recall = hits / n_predicted if n_predicted else None, hits / n_true if n_true else None
     if precision and recall:
         return precision, recall, 2 * precision * recall / (precision + recall)
-    return precision, recall, 0.0 if said or is_so else None
+    return precision, recall, 0.0 if n_predicted or n_true else None

@@ -19,9 +19,9 @@ import numpy as np
 import pandas as pd
 
 from mobpriv.base.ranges import whole
-from mobpriv.icp.profiles import Icps, cells_of, counts, only
+from mobpriv.icp.profiles import Icps, cell_numbers, day_counts, key_mask
 
-PAIRS = 2e9  # most entries of a ranking, 16 GB of 64-bit numbers
+MAX_ENTRIES = 2e9  # most entries of a ranking, 16 GB of 64-bit numbers
 UNKNOWN = -1
 
 
@@ -41,34 +41,34 @@ class Linking:
 
     def __post_init__(self):
         if self.h is not None:
-            object.__setattr__(self, "h", tuple(cells_of(self.h).tolist()))
+            object.__setattr__(self, "h", tuple(cell_numbers(self.h).tolist()))
 
     def fit(self, known: pd.DataFrame) -> Self:
-        profiles_of(known, "known", unknown=True)
+        table_values(known, "known", unknown=True)
         return type(self)(self.h, known)
 
     def rank(self, anonymous: pd.DataFrame) -> pd.DataFrame:
-        published, pb = to_rank(self.known_, anonymous, "candidates()")
+        published, pb = ranking_inputs(self.known_, anonymous, "candidates()")
         match = np.ones((len(published), len(pb)), bool)
-        for cell in cells_of(self.h, pb.shape[1]):
+        for cell in cell_numbers(self.h, pb.shape[1]):
             match &= (pb[:, cell] == UNKNOWN) | (published[:, cell, None] == pb[:, cell])
         return pd.DataFrame(np.where(match, 0.0, np.inf), anonymous.index, self.known_.index)
 
 
-def to_rank(known: pd.DataFrame | None, anonymous: pd.DataFrame, instead: str) -> tuple[np.ndarray, np.ndarray]:
+def ranking_inputs(known: pd.DataFrame | None, anonymous: pd.DataFrame, instead: str) -> tuple[np.ndarray, np.ndarray]:
     """The values of the published profiles and of those an attack was fitted on.
 
     Raises ValueError if they cannot be ranked or the ranking exceeds the memory: ``instead`` is the function to use then.
     """
     if known is None:
         raise ValueError("fit the attack on known profiles first")
-    published, pb = profiles_of(anonymous, "published"), known.to_numpy(float)
+    published, pb = table_values(anonymous, "published"), known.to_numpy(float)
     if not anonymous.columns.equals(known.columns):
         raise ValueError(
             f"published profiles must have the cells of the known ones, in their order "
             f"(they have {len(anonymous.columns)}, the known ones {len(known.columns)})"
         )
-    if published.shape[0] * pb.shape[0] > PAIRS:
+    if published.shape[0] * pb.shape[0] > MAX_ENTRIES:
         raise ValueError(
             f"a ranking of {len(published):,} × {len(pb):,} profiles takes {8e-9 * len(published) * len(pb):,.0f} GB: "
             f"use {instead}, which holds none"
@@ -76,7 +76,7 @@ def to_rank(known: pd.DataFrame | None, anonymous: pd.DataFrame, instead: str) -
     return published, pb
 
 
-def groups(profiles, h=None, within=None) -> np.ndarray:
+def anonymity_sets(profiles, h=None, within=None) -> np.ndarray:
     """The anonymity set of each profile for an adversary who knows ``h`` (§6): its number, int64 (n,), 0 … groups − 1.
 
     ``profiles``: keys, whole numbers (n,), or values (n, cells). ``within`` (n,): their municipalities, by any labels, if there
@@ -87,38 +87,38 @@ def groups(profiles, h=None, within=None) -> np.ndarray:
     if profiles.ndim == 1:
         columns = _masked(profiles, h)[:, None]
     else:
-        values = values_of(profiles, "profiles")
-        columns = values[:, cells_of(h, values.shape[1])]
-    return alike(columns, places_of(within, len(profiles)))
+        values = checked_values(profiles, "profiles")
+        columns = values[:, cell_numbers(h, values.shape[1])]
+    return group_numbers(columns, place_codes(within, len(profiles)))
 
 
 def _masked(profiles: np.ndarray, h) -> np.ndarray:
     """Keys restricted to the cells of ``h``."""
-    counts(profiles)  # checks the keys
-    return profiles.astype(np.int64, copy=False) & only(cells_of(h))
+    day_counts(profiles)  # checks the keys
+    return profiles.astype(np.int64, copy=False) & key_mask(cell_numbers(h))
 
 
-def places_of(within, many: int) -> np.ndarray:
+def place_codes(within, n: int) -> np.ndarray:
     """The municipalities as numbers."""
     if within is None:
-        return np.zeros(many, np.int64)
+        return np.zeros(n, np.int64)
     code = pd.factorize(np.asarray(within))[0].astype(np.int64)
-    if len(code) != many or (code < 0).any():
+    if len(code) != n or (code < 0).any():
         raise ValueError(
-            f"within must name the municipality of each of the {many} profiles (got {(code >= 0).sum()} of {len(code)})"
+            f"within must name the municipality of each of the {n} profiles (got {(code >= 0).sum()} of {len(code)})"
         )
     return code
 
 
-def alike(rows: np.ndarray, code: np.ndarray) -> np.ndarray:
+def group_numbers(rows: np.ndarray, code: np.ndarray) -> np.ndarray:
     """The number of each row's group: rows with equal values and the same ``code``, numbered in the order of first rows."""
-    code, there = pd.factorize(code)
+    code, uniques = pd.factorize(code)
     for column in rows.T:
-        if len(there) == len(rows):  # all differ: with noise this happens after a few cells
+        if len(uniques) == len(rows):  # all differ: with noise this happens after a few cells
             break
-        of, different = pd.factorize(column)
-        if len(different) > 1:
-            code, there = pd.factorize(code.astype(np.int64) * len(different) + of)
+        digit, digits = pd.factorize(column)
+        if len(digits) > 1:
+            code, uniques = pd.factorize(code.astype(np.int64) * len(digits) + digit)
     return code.astype(np.int64)
 
 
@@ -131,36 +131,36 @@ def candidates(profiles, published=None, h=None, within=None, published_within=N
     municipality.
     """
     if published is None:
-        code = groups(profiles, h, within)
+        code = anonymity_sets(profiles, h, within)
         return np.bincount(code, minlength=1)[code]
     pb, published = np.asarray(profiles), np.asarray(published)
     if pb.ndim != published.ndim:
         raise ValueError("known and published profiles must both be keys, or both be values")
     published_within = within if published_within is None else published_within
     places = [None, None] if within is None else [np.asarray(within), np.asarray(published_within)]
-    place = places_of(None if within is None else np.concatenate(places), len(pb) + len(published))
+    place = place_codes(None if within is None else np.concatenate(places), len(pb) + len(published))
     if within is not None and len(places[0]) != len(pb):
         raise ValueError(f"within must name the municipality of each of the {len(pb)} profiles (got {len(places[0])})")
     place, published_place = place[: len(pb)], place[len(pb) :]
     if pb.ndim == 1:
         return _matching(_masked(pb, h)[:, None], place, _masked(published, h)[:, None], published_place)
-    pb, published = values_of(pb, "known profiles", unknown=True), values_of(published, "published profiles")
+    pb, published = checked_values(pb, "known profiles", unknown=True), checked_values(published, "published profiles")
     if pb.shape[1] != published.shape[1]:
         raise ValueError(f"known and published profiles must have the same cells (got {pb.shape[1]} and {published.shape[1]})")
-    chosen = cells_of(h, pb.shape[1])
-    seen = pb[:, chosen] != UNKNOWN
-    found = np.empty(len(pb), np.int64)
-    pattern = alike(seen, np.zeros(len(pb)))
-    for one in range(pattern.max(initial=-1) + 1):
-        rows = np.flatnonzero(pattern == one)
-        cells = chosen[seen[rows[0]]]
-        found[rows] = _matching(pb[np.ix_(rows, cells)], place[rows], published[:, cells], published_place)
-    return found
+    chosen = cell_numbers(h, pb.shape[1])
+    is_known = pb[:, chosen] != UNKNOWN
+    matches = np.empty(len(pb), np.int64)
+    pattern = group_numbers(is_known, np.zeros(len(pb)))
+    for number in range(pattern.max(initial=-1) + 1):
+        rows = np.flatnonzero(pattern == number)
+        cells = chosen[is_known[rows[0]]]
+        matches[rows] = _matching(pb[np.ix_(rows, cells)], place[rows], published[:, cells], published_place)
+    return matches
 
 
 def _matching(pb, place, published, published_place) -> np.ndarray:
     """For each row of ``pb``, how many rows of ``published`` in the same place equal it."""
-    code = alike(np.concatenate([published, pb]), np.concatenate([published_place, place]))
+    code = group_numbers(np.concatenate([published, pb]), np.concatenate([published_place, place]))
     return np.bincount(code[: len(published)], minlength=code.max(initial=0) + 1)[code[len(published) :]]
 
 
@@ -178,16 +178,16 @@ def risk(profiles, h=None, published=None, within=None) -> np.ndarray:
     profiles, published = np.asarray(profiles), np.asarray(published)
     if profiles.shape != published.shape:
         raise ValueError(f"row i of both must be the same person's (got {profiles.shape} and {published.shape})")
-    many = candidates(profiles, published, h, within)
+    matches = candidates(profiles, published, h, within)
     if profiles.ndim == 1:
-        own = _masked(profiles, h) == _masked(published, h)
+        is_match = _masked(profiles, h) == _masked(published, h)
     else:
-        chosen = cells_of(h, profiles.shape[1])
-        own = ((profiles[:, chosen] == UNKNOWN) | (profiles[:, chosen] == published[:, chosen])).all(axis=1)
-    return np.divide(1, many, out=np.zeros(len(many)), where=own)
+        chosen = cell_numbers(h, profiles.shape[1])
+        is_match = ((profiles[:, chosen] == UNKNOWN) | (profiles[:, chosen] == published[:, chosen])).all(axis=1)
+    return np.divide(1, matches, out=np.zeros(len(matches)), where=is_match)
 
 
-def several(icps: Icps, most: int, h=None, values=None) -> pd.Series:
+def anonymity_across_municipalities(icps: Icps, most: int, h=None, values=None) -> pd.Series:
     """The anonymity set size k of each user for an adversary who knows her profiles in her ``most`` most used municipalities.
 
     The paper proposes this in §8: "considering more than one municipality at the same time". The result, indexed by user, is
@@ -200,54 +200,54 @@ def several(icps: Icps, most: int, h=None, values=None) -> pd.Series:
     those of the keys, a row each.
     """
     most = whole("most", most, 1)
-    used = counts(icps["key"].to_numpy()).sum(axis=1, dtype=np.int64)
+    activity = day_counts(icps["key"].to_numpy()).sum(axis=1, dtype=np.int64)
     if values is not None and len(values) != len(icps):
         raise ValueError(f"values must have a row for each of the {len(icps)} profiles (got {len(values)})")
     user, names = pd.factorize(icps["user"], sort=True)
     town = icps["municipality"].astype("category").cat.codes.to_numpy()
     if (user < 0).any() or (town < 0).any():
         raise ValueError(f"every profile must have a user and a municipality ({((user < 0) | (town < 0)).sum()} have not)")
-    group = groups(icps["key"].to_numpy() if values is None else values, h, town)
-    order = np.lexsort((town, -used, user))
+    group = anonymity_sets(icps["key"].to_numpy() if values is None else values, h, town)
+    order = np.lexsort((town, -activity, user))
     starts = np.flatnonzero(np.diff(user[order], prepend=-1))
     ends = np.r_[starts[1:], len(order)]
-    knows = np.full((len(names), most), -1, np.int64)
+    known_groups = np.full((len(names), most), -1, np.int64)
     for j in range(most):
-        there = starts + j < ends
-        knows[there, j] = group[order[(starts + j)[there]]]
-    knows.sort(axis=1)
-    query = alike(knows, np.zeros(len(knows)))
+        exists = starts + j < ends
+        known_groups[exists, j] = group[order[(starts + j)[exists]]]
+    known_groups.sort(axis=1)
+    query = group_numbers(known_groups, np.zeros(len(known_groups)))
     first = np.unique(query, return_index=True)[1]
-    own = group[np.lexsort((group, user))]  # each user's groups, ascending
+    user_groups = group[np.lexsort((group, user))]  # each user's groups, ascending
     members = np.lexsort((user, group))
     begins = np.r_[0, np.cumsum(np.bincount(group))] if len(group) else np.zeros(1, np.int64)
-    many = _having_all(knows[first], user[members], begins, own, np.r_[starts, len(order)])
-    return pd.Series(many[query], pd.Index(names, name="user"), name="k")
+    sizes = _users_in_all_groups(known_groups[first], user[members], begins, user_groups, np.r_[starts, len(order)])
+    return pd.Series(sizes[query], pd.Index(names, name="user"), name="k")
 
 
 @numba.njit(cache=True)
-def _having_all(queries, members, begins, own, starts):
+def _users_in_all_groups(queries, members, begins, user_groups, starts):
     """For each query of some groups (−1: none), how many users are in all of them; only members of the smallest are tested."""
-    found = np.zeros(len(queries), np.int64)
+    counts = np.zeros(len(queries), np.int64)
     for q in range(len(queries)):
-        asked = queries[q][queries[q] >= 0]
-        smallest = asked[0]
-        for g in asked:
+        query = queries[q][queries[q] >= 0]
+        smallest = query[0]
+        for g in query:
             if begins[g + 1] - begins[g] < begins[smallest + 1] - begins[smallest]:
                 smallest = g
         for u in members[begins[smallest] : begins[smallest + 1]]:
-            has = own[starts[u] : starts[u + 1]]
-            inside = True
-            for g in asked:
-                at = np.searchsorted(has, g)
-                if at == len(has) or has[at] != g:
-                    inside = False
+            groups = user_groups[starts[u] : starts[u + 1]]
+            in_all = True
+            for g in query:
+                position = np.searchsorted(groups, g)
+                if position == len(groups) or groups[position] != g:
+                    in_all = False
                     break
-            found[q] += inside
-    return found
+            counts[q] += in_all
+    return counts
 
 
-def profiles_of(table, what: str, unknown: bool = False) -> np.ndarray:
+def table_values(table, what: str, unknown: bool = False) -> np.ndarray:
     """The values of a table, a row a user and a column a cell."""
     if not isinstance(table, pd.DataFrame) or not table.shape[1]:
         raise ValueError(f"{what} profiles must be a table, a row a user and a column a cell (got {type(table).__name__})")
@@ -256,10 +256,10 @@ def profiles_of(table, what: str, unknown: bool = False) -> np.ndarray:
             raise ValueError(
                 f"every {kind} must occur once in the {what} profiles ({names[names.duplicated()][0]} occurs twice)"
             )
-    return values_of(table.to_numpy(), f"{what} profiles", unknown)
+    return checked_values(table.to_numpy(), f"{what} profiles", unknown)
 
 
-def values_of(profiles, what: str, unknown: bool = False) -> np.ndarray:
+def checked_values(profiles, what: str, unknown: bool = False) -> np.ndarray:
     """Profiles as finite numbers, not negative except −1 for an unknown value."""
     try:
         values = np.asarray(profiles, float)

@@ -15,23 +15,31 @@ import numba
 import numpy as np
 import pandas as pd
 
-from mobpriv.attacks.icp.linking import UNKNOWN, Linking, alike, places_of, profiles_of, to_rank, values_of
-from mobpriv.icp.profiles import cells_of
+from mobpriv.attacks.icp.linking import (
+    UNKNOWN,
+    Linking,
+    checked_values,
+    group_numbers,
+    place_codes,
+    ranking_inputs,
+    table_values,
+)
+from mobpriv.icp.profiles import cell_numbers
 
-TIE = 1e-9  # squared distances in [0, 24] that differ by less count as equal
+SQUARED_TIE = 1e-9  # squared distances in [0, 24] that differ by less count as equal
 
 
 class Guess(NamedTuple):
     """The guesses, one entry a target."""
 
     distance: np.ndarray  # (n,): from the known profile to the nearest published one
-    many: np.ndarray  # (n,): how many published profiles are as near
-    own: np.ndarray  # (n,): is the target's among them?
+    ties: np.ndarray  # (n,): how many published profiles are as near
+    includes_target: np.ndarray  # (n,): is the target's among them?
 
     @property
     def chance(self) -> np.ndarray:
         """(n,): the probability that the guess is the target's own profile."""
-        return np.divide(self.own, self.many, out=np.zeros(len(self.many)), where=self.own)
+        return np.divide(self.includes_target, self.ties, out=np.zeros(len(self.ties)), where=self.includes_target)
 
 
 @dataclass(frozen=True)
@@ -50,13 +58,13 @@ class Nearest:
         object.__setattr__(self, "h", Linking(self.h).h)
 
     def fit(self, known: pd.DataFrame) -> Self:
-        profiles_of(known, "known", unknown=True)
+        table_values(known, "known", unknown=True)
         return type(self)(self.h, known)
 
     def rank(self, anonymous: pd.DataFrame) -> pd.DataFrame:
-        published, pb = to_rank(self.known_, anonymous, "guesses()")
+        published, pb = ranking_inputs(self.known_, anonymous, "guesses()")
         square = np.zeros((len(published), len(pb)))
-        for cell in cells_of(self.h, pb.shape[1]):
+        for cell in cell_numbers(self.h, pb.shape[1]):
             square += np.where(pb[:, cell] == UNKNOWN, 0, published[:, cell, None] - pb[:, cell]) ** 2
         return pd.DataFrame(np.sqrt(square), anonymous.index, self.known_.index)
 
@@ -69,7 +77,7 @@ def guesses(known, published, h=None, within=None, own=None) -> Guess:
     ``within`` (n,): the municipality of each published profile, if there are several; only those of the target's municipality
     are compared.
     """
-    known, published = values_of(known, "known profiles", unknown=True), values_of(published, "published profiles")
+    known, published = checked_values(known, "known profiles", unknown=True), checked_values(published, "published profiles")
     if known.shape[1] != published.shape[1] or (own is None and len(known) != len(published)):
         raise ValueError(
             f"row i of both must be the same person's, or own say which is hers (got {known.shape} and {published.shape})"
@@ -77,11 +85,11 @@ def guesses(known, published, h=None, within=None, own=None) -> Guess:
     own = np.arange(len(known)) if own is None else np.asarray(own)
     if own.shape != (len(known),) or own.dtype.kind not in "iu" or not ((own >= 0) & (own < len(published))).all():
         raise ValueError(f"own must be a row of the {len(published)} published profiles for each of the {len(known)} targets")
-    chosen = cells_of(h, known.shape[1])
-    place = places_of(within, len(published))
+    chosen = cell_numbers(h, known.shape[1])
+    place = place_codes(within, len(published))
     if not len(known):
         return Guess(np.zeros(0), np.zeros(0, np.int64), np.zeros(0, bool))
-    group = alike(published[:, chosen], place)  # equal profiles of a municipality are compared once
+    group = group_numbers(published[:, chosen], place)  # equal profiles of a municipality are compared once
     first = np.unique(group, return_index=True)[1]
     order = np.argsort(place[first], kind="stable")
     number = np.empty(len(order), np.int64)
@@ -89,24 +97,24 @@ def guesses(known, published, h=None, within=None, own=None) -> Guess:
     ends = np.r_[0, np.cumsum(np.bincount(place[first], minlength=place.max() + 1))]
     columns = np.ascontiguousarray(published[first[order]][:, chosen].T)
     sizes = np.bincount(number[group])
-    pb, there, hers = known[:, chosen], place[own], number[group[own]]
-    asked = alike(pb, there)  # so are targets with equal known profiles
-    one = np.unique(asked, return_index=True)[1]
-    square, many = _nearest(np.ascontiguousarray(pb[one]), there[one], columns, sizes, ends)
-    apart = np.zeros(len(pb))
+    pb, target_place, target_number = known[:, chosen], place[own], number[group[own]]
+    query = group_numbers(pb, target_place)  # so are targets with equal known profiles
+    first_of_query = np.unique(query, return_index=True)[1]
+    square, ties = _nearest(np.ascontiguousarray(pb[first_of_query]), target_place[first_of_query], columns, sizes, ends)
+    target_square = np.zeros(len(pb))
     for c, value in enumerate(pb.T):  # cell by cell, in the order of summation of the least
-        apart += np.where(value == UNKNOWN, 0, (value - columns[c, hers]) ** 2)
-    return Guess(np.sqrt(square)[asked], many[asked], apart <= square[asked] + TIE)
+        target_square += np.where(value == UNKNOWN, 0, (value - columns[c, target_number]) ** 2)
+    return Guess(np.sqrt(square)[query], ties[query], target_square <= square[query] + SQUARED_TIE)
 
 
 @numba.njit(cache=True, parallel=True)
 def _nearest(known, place, columns, sizes, ends):
-    """The least squared distance to the profiles of the same place, and how many lie within ``TIE`` of it.
+    """The least squared distance to the profiles of the same place, and how many lie within ``SQUARED_TIE`` of it.
 
     ``columns``: (cells, profiles). The sums run over the cells, four at a time, for many profiles at once.
     """
     n = len(known)
-    least, many = np.zeros(n), np.zeros(n, np.int64)
+    least, ties = np.zeros(n), np.zeros(n, np.int64)
     for i in numba.prange(n):
         low, high = ends[place[i]], ends[place[i] + 1]
         square, cells = np.zeros(high - low), np.flatnonzero(known[i] >= 0)
@@ -123,6 +131,6 @@ def _nearest(known, place, columns, sizes, ends):
                 square[j] += (value - column[j]) ** 2
         least[i] = square.min()
         for j in range(high - low):
-            if square[j] <= least[i] + TIE:
-                many[i] += sizes[low + j]
-    return least, many
+            if square[j] <= least[i] + SQUARED_TIE:
+                ties[i] += sizes[low + j]
+    return least, ties

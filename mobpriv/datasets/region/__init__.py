@@ -29,23 +29,23 @@ from mobpriv.base import ranges
 from mobpriv.calls.table import Calls, Cells, as_calls, as_cells
 from mobpriv.datasets.region import calling, files
 from mobpriv.datasets.region.boundaries import ground_on
-from mobpriv.datasets.region.files import Block, names_of, people_table
+from mobpriv.datasets.region.files import Block, people_table, person_names
 from mobpriv.datasets.region.ground import Ground, make_ground
 from mobpriv.datasets.region.people import World, world_of
-from mobpriv.datasets.region.streams import key_of
+from mobpriv.datasets.region.streams import philox_key
 from mobpriv.traces.table import in_utc
 
 SEED = 20_241_007
 ZONE = "Europe/Lisbon"  # that of the meridian: summer time ends on Sunday 2024-10-27, the 21st day, which has 25 hours
-START = pd.Timestamp("2024-10-07", tz=ZONE)  # a Monday
-DAYS = 28
+FIRST_MIDNIGHT = pd.Timestamp("2024-10-07", tz=ZONE)  # a Monday
+PERIOD_DAYS = 28
 PEOPLE, MUNICIPALITIES, ANTENNAS = 12_000, 20, 160
 CALLS = 0.8  # a day, of the median person
-BLOCK = 10_000  # people generated at a time
+PEOPLE_PER_BLOCK = 10_000  # people generated at a time
 _HIGHEST = 10_000_000  # people: their names have seven digits
 
 
-class Made(NamedTuple):
+class SimulatedRegion(NamedTuple):
     calls: Calls
     cells: Cells
     people: pd.DataFrame  # person, municipality, role
@@ -54,59 +54,61 @@ class Made(NamedTuple):
 
 def period(zone: str = ZONE) -> tuple[pd.Timestamp, pd.Timestamp]:
     """Four weeks: the first midnight, and the midnight after the last day."""
-    start = START.tz_localize(None).tz_localize(zone)
-    return start, start + pd.DateOffset(days=DAYS)
+    start = FIRST_MIDNIGHT.tz_localize(None).tz_localize(zone)
+    return start, start + pd.DateOffset(days=PERIOD_DAYS)
 
 
 def ground_of(municipalities: int = MUNICIPALITIES, antennas: int = ANTENNAS, seed: int = SEED) -> Ground:
     return make_ground(municipalities, antennas, np.random.default_rng(seed))
 
 
-def blocks(
+def people_blocks(
     ground: Ground,
     people: int = PEOPLE,
     calls: float = CALLS,
     seed: int = SEED,
-    block: int = BLOCK,
+    block: int = PEOPLE_PER_BLOCK,
     workers: int = 1,
     zone: str = ZONE,
 ) -> Iterator[Block]:
     """The people in blocks of ``block``, in order, in the time zone ``zone``; ``workers`` blocks are generated at once."""
     people = ranges.whole("people", people, 1, _HIGHEST)
     calls, block = ranges.positive("calls", calls, "calls a day"), ranges.whole("block", block, 1)
-    world, key, clock = world_of(ground), key_of(seed), _clock(zone)
+    world, key, clock = world_of(ground), philox_key(seed), _clock(zone)
     starts = iter(range(0, people, block))
 
-    def made(first: int) -> Block:
+    def simulate(first: int) -> Block:
         return _block(world, key, first, min(first + block, people), calls, clock)
 
     if workers == 1:
-        yield from map(made, starts)
+        yield from map(simulate, starts)
         return
     with ThreadPoolExecutor(workers) as pool:  # compiled code releases the lock
-        waiting = [pool.submit(made, first) for first in islice(starts, workers + 1)]
+        waiting = [pool.submit(simulate, first) for first in islice(starts, workers + 1)]
         while waiting:
             yield waiting.pop(0).result()
-            waiting += [pool.submit(made, first) for first in islice(starts, 1)]
+            waiting += [pool.submit(simulate, first) for first in islice(starts, 1)]
 
 
 def _clock(zone: str = ZONE) -> np.ndarray:
     """The moment, s since 1970 UTC, of each full hour on the clock; for an hour that the clock shows twice, its first time."""
-    hours = pd.date_range(START.tz_localize(None), periods=24 * DAYS, freq="h").tz_localize(
-        zone, ambiguous=np.ones(24 * DAYS, bool)
+    hours = pd.date_range(FIRST_MIDNIGHT.tz_localize(None), periods=24 * PERIOD_DAYS, freq="h").tz_localize(
+        zone, ambiguous=np.ones(24 * PERIOD_DAYS, bool)
     )
     return hours.as_unit("s").asi8
 
 
 def _block(world: World, key: np.ndarray, first: int, last: int, calls: float, clock: np.ndarray) -> Block:
-    (person, t, cell, end_cell, duration), (of, municipality, does) = calling.block(world, key, first, last, DAYS, calls)
-    lives, works = (does & calling.LIVING_THERE) > 0, (does & calling.WORKING_THERE) > 0
-    commutes = np.zeros(last - first, bool)
-    commutes[of[works & ~lives] - first] = True
-    role = np.select([lives & ~commutes[of - first], lives, works, (does & calling.VISITING) > 0], [0, 1, 2, 3], 4).astype(
-        np.int8
+    (person, t, cell, end_cell, duration), (role_person, municipality, activities) = calling.block(
+        world, key, first, last, PERIOD_DAYS, calls
     )
-    return Block(person, clock[t // 3600] + t % 3600, cell, end_cell, duration, of, municipality, role)
+    lives, works = (activities & calling.LIVING_THERE) > 0, (activities & calling.WORKING_THERE) > 0
+    commutes = np.zeros(last - first, bool)
+    commutes[role_person[works & ~lives] - first] = True
+    role = np.select(
+        [lives & ~commutes[role_person - first], lives, works, (activities & calling.VISITING) > 0], [0, 1, 2, 3], 4
+    ).astype(np.int8)
+    return Block(person, clock[t // 3600] + t % 3600, cell, end_cell, duration, role_person, municipality, role)
 
 
 def make_region(
@@ -115,10 +117,10 @@ def make_region(
     antennas: int = ANTENNAS,
     calls: float = CALLS,
     seed: int = SEED,
-    block: int = BLOCK,
-) -> Made:
+    block: int = PEOPLE_PER_BLOCK,
+) -> SimulatedRegion:
     """The region of ``seed`` as tables; ``calls`` is the number of calls a day of the median person."""
-    return _made(ground_of(municipalities, antennas, seed), people, calls, seed, block, ZONE)
+    return _simulated(ground_of(municipalities, antennas, seed), people, calls, seed, block, ZONE)
 
 
 def make_on(
@@ -129,30 +131,30 @@ def make_on(
     zone: str = ZONE,
     calls: float = CALLS,
     seed: int = SEED,
-    block: int = BLOCK,
-) -> Made:
+    block: int = PEOPLE_PER_BLOCK,
+) -> SimulatedRegion:
     """The region's people in the municipalities of :func:`mobpriv.datasets.region.boundaries.read_boundaries`.
 
     ``zone`` is their time zone.
     """
     ground = ground_on(boundaries, antennas, ranks or {}, np.random.default_rng(seed))
-    return _made(ground, people, calls, seed, block, zone)
+    return _simulated(ground, people, calls, seed, block, zone)
 
 
-def _made(ground: Ground, people: int, calls: float, seed: int, block: int, zone: str) -> Made:
-    parts = blocks(ground, people, calls, seed, block, zone=zone)
+def _simulated(ground: Ground, people: int, calls: float, seed: int, block: int, zone: str) -> SimulatedRegion:
+    parts = people_blocks(ground, people, calls, seed, block, zone=zone)
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    made, cells = Block(*columns), as_cells(ground.cells)
+    records, cells = Block(*columns), as_cells(ground.cells)
     names = pd.Index(cells["cell"])
     table = {
-        "user": pd.Categorical.from_codes(made.person, pd.Index(names_of(np.arange(people)).to_pylist(), dtype="str")),
-        "t": in_utc(made.t * 1000),
-        "cell": pd.Categorical.from_codes(made.cell, names),
-        "end_cell": pd.Categorical.from_codes(made.end_cell, names),
-        "duration": made.duration.astype(float),
+        "user": pd.Categorical.from_codes(records.person, pd.Index(person_names(np.arange(people)).to_pylist(), dtype="str")),
+        "t": in_utc(records.t * 1000),
+        "cell": pd.Categorical.from_codes(records.cell, names),
+        "end_cell": pd.Categorical.from_codes(records.end_cell, names),
+        "duration": records.duration.astype(float),
     }
-    roles = people_table(made.of, made.municipality, made.role, ground).to_pandas().astype("str")
-    return Made(as_calls(pd.DataFrame(table), cells, period(zone)), cells, roles, ground.municipalities)
+    roles = people_table(records.role_person, records.municipality, records.role, ground).to_pandas().astype("str")
+    return SimulatedRegion(as_calls(pd.DataFrame(table), cells, period(zone)), cells, roles, ground.municipalities)
 
 
 def write_region(
@@ -162,7 +164,7 @@ def write_region(
     antennas: int = ANTENNAS,
     calls: float = CALLS,
     seed: int = SEED,
-    block: int = BLOCK,
+    block: int = PEOPLE_PER_BLOCK,
     workers: int = 1,
     level: int = 19,
 ) -> list[Path]:
@@ -173,4 +175,4 @@ def write_region(
     or ``workers``. ``level`` is the compression level: 19 for files to keep, 1 for fast writing.
     """
     ground = ground_of(municipalities, antennas, seed)
-    return files.write(folder, ground, blocks(ground, people, calls, seed, block, workers), level)
+    return files.write(folder, ground, people_blocks(ground, people, calls, seed, block, workers), level)

@@ -10,21 +10,21 @@ import numpy as np
 import shapely
 
 from mobpriv.base.ranges import whole
-from mobpriv.datasets.region.ground import INNER, Ground, enough, settled
+from mobpriv.datasets.region.ground import INNER, Ground, check_numbers, ground_of_polygons
 from mobpriv.ground.geo import metres_per_degree
 
-NAMES = ("municipality", "name")  # columns of a file of boundaries that may hold the names of municipalities
+NAME_COLUMNS = ("municipality", "name")  # columns of a file of boundaries that may hold the names of municipalities
 
 
 def read_boundaries(path) -> geopandas.GeoDataFrame:
-    """Municipalities (municipality, geometry in degrees) of a file for geopandas, with names in a column of :data:`NAMES`."""
+    """Municipalities (municipality, geometry in degrees) of a file for geopandas, names in a column of :data:`NAME_COLUMNS`."""
     try:
         table = geopandas.read_file(path)
     except (OSError, RuntimeError, ValueError) as error:  # pyogrio's own are RuntimeErrors
         raise ValueError(f"{Path(path).name} is no file of boundaries: give GeoJSON, for instance ({error})") from None
-    column = next((name for name in NAMES if name in table), None)
+    column = next((name for name in NAME_COLUMNS if name in table), None)
     if column is None:
-        raise ValueError(f"{Path(path).name} lacks the names of its municipalities: a column {' or '.join(NAMES)}")
+        raise ValueError(f"{Path(path).name} lacks the names of its municipalities: a column {' or '.join(NAME_COLUMNS)}")
     if table.crs is None:
         raise ValueError(f"{Path(path).name} does not say its coordinate reference system")
     table = table.rename(columns={column: "municipality"})[["municipality", "geometry"]].to_crs("EPSG:4326")
@@ -42,16 +42,16 @@ def in_order(names: list[str], ranks: dict[str, int], rng: np.random.Generator) 
 
     Those of ``ranks`` get their ranks (1: the largest), the others are in random order.
     """
-    strange = [name for name in ranks if name not in names]
-    if strange:
-        raise ValueError(f"ranks name no municipality of the file: {', '.join(strange)}")
+    unknown = [name for name in ranks if name not in names]
+    if unknown:
+        raise ValueError(f"ranks name no municipality of the file: {', '.join(unknown)}")
     for name, rank in ranks.items():
         whole(f"rank of {name}", rank, 1, len(names))
     if len(set(ranks.values())) < len(ranks):
         raise ValueError(f"two municipalities cannot have one rank (got {ranks})")
     others = iter(rng.permutation(sorted(set(names) - set(ranks))).tolist())
-    at = {rank: name for name, rank in ranks.items()}
-    return [at.get(rank) or next(others) for rank in range(1, len(names) + 1)]
+    name_of_rank = {rank: name for name, rank in ranks.items()}
+    return [name_of_rank.get(rank) or next(others) for rank in range(1, len(names) + 1)]
 
 
 def ground_on(boundaries: geopandas.GeoDataFrame, antennas: int, ranks: dict[str, int], rng: np.random.Generator) -> Ground:
@@ -60,7 +60,7 @@ def ground_on(boundaries: geopandas.GeoDataFrame, antennas: int, ranks: dict[str
     The numbers of inhabitants follow Zipf's law, as on the island; ``ranks`` says which municipality has which rank. Antennas
     are placed in a municipality's largest part, which also serves islets and exclaves.
     """
-    enough(len(boundaries), antennas)
+    check_numbers(len(boundaries), antennas)
     order_rng, antenna_rng = rng.spawn(2)
     names = in_order(boundaries["municipality"].astype(str).tolist(), ranks, order_rng)
     shapes = boundaries.set_index("municipality").geometry.loc[names].to_numpy()
@@ -72,4 +72,4 @@ def ground_on(boundaries: geopandas.GeoDataFrame, antennas: int, ranks: dict[str
     small = shapely.is_empty(shapely.buffer(largest, -INNER))
     if small.any():
         raise ValueError(f"{names[int(small.argmax())]} is too small for an antenna: leave it out")
-    return settled(names, polygons, shapes, antennas, centre, antenna_rng)
+    return ground_of_polygons(names, polygons, shapes, antennas, centre, antenna_rng)

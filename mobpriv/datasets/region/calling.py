@@ -9,7 +9,7 @@ inter-call times heavy-tailed.
 import numba
 import numpy as np
 
-from mobpriv.datasets.region.ground import NEIGHBOURS
+from mobpriv.datasets.region.ground import ANTENNA_NEIGHBOURS
 from mobpriv.datasets.region.people import (
     DAY,
     HOUR,
@@ -18,9 +18,9 @@ from mobpriv.datasets.region.people import (
     on_the_way,
     person_of,
 )
-from mobpriv.datasets.region.streams import above, exponential, normal, stream, uniform
+from mobpriv.datasets.region.streams import above, exponential, person_stream, standard_normal, uniform
 
-ACTIVITY, MOST = 1.4, 100.0  # standard deviation of the logarithm of someone's calls a day; calls a day at most on average
+ACTIVITY, MAX_CALLS = 1.4, 100.0  # standard deviation of the logarithm of someone's calls a day; calls a day at most on average
 ROAD_CALLS = 8.0  # people who work on the road call eight times as much, for work
 BUSY = 0.5  # standard deviation of the logarithm of a day's factor
 WEEKEND = 0.75  # calls of a weekend day relative to a working day
@@ -43,21 +43,26 @@ def block(world, key, first, last, days, median):
     person, municipality, bits. ``median`` is the calls a day of the median person, if she were always at a workplace or at
     home.
     """
-    room, n = 1024, 0
-    who, t = np.empty(room, np.int32), np.empty(room, np.int32)
-    cell, end_cell, duration = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int32)
-    whose, where, bits, m = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int8), 0
+    capacity, n = 1024, 0
+    caller, t = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
+    cell, end_cell, duration = np.empty(capacity, np.int32), np.empty(capacity, np.int32), np.empty(capacity, np.int32)
+    role_person, role_place, bits, m = (
+        np.empty(capacity, np.int32),
+        np.empty(capacity, np.int32),
+        np.empty(capacity, np.int8),
+        0,
+    )
     municipalities = world.owner.max() + 1
     for number in range(first, last):
-        s = stream(key, number)
+        s = person_stream(key, number)
         person = person_of(world, s)
         arrive, leave, place, stays = life(world, person, days, s)
         begins = _times(person, days, median, s)
-        if n + len(begins) > room:
-            room = 2 * (n + len(begins))
-            who, t, cell = _grown(who, room), _grown(t, room), _grown(cell, room)
-            end_cell, duration = _grown(end_cell, room), _grown(duration, room)
-        does = _stayed(world, person, place[:stays], municipalities)
+        if n + len(begins) > capacity:
+            capacity = 2 * (n + len(begins))
+            caller, t, cell = _grown(caller, capacity), _grown(t, capacity), _grown(cell, capacity)
+            end_cell, duration = _grown(end_cell, capacity), _grown(duration, capacity)
+        activities = _stayed(world, person, place[:stays], municipalities)
         stay, free = 0, 0.0
         for wanted in begins:
             begin = np.floor(max(wanted, free))
@@ -73,25 +78,25 @@ def block(world, key, first, last, days, median):
             while later + 1 < stays and arrive[later + 1] <= begin + length:
                 later += 1
             if moving or later > stay or leave[stay] <= begin + length:
-                end, also = _serving(world, arrive, leave, place, later, begin + length, s)
-                does[world.owner[end]] |= PASSING if also else VISITING
+                end, end_moving = _serving(world, arrive, leave, place, later, begin + length, s)
+                activities[world.owner[end]] |= PASSING if end_moving else VISITING
             elif uniform(s) < HANDOVER:
-                end = world.neighbours[served, np.int64(NEIGHBOURS * uniform(s))]
-            does[world.owner[served]] |= PASSING if moving else VISITING
-            who[n], t[n], cell[n], end_cell[n], duration[n] = number, begin, served, end, length
+                end = world.neighbours[served, np.int64(ANTENNA_NEIGHBOURS * uniform(s))]
+            activities[world.owner[served]] |= PASSING if moving else VISITING
+            caller[n], t[n], cell[n], end_cell[n], duration[n] = number, begin, served, end, length
             n += 1
         for k in range(municipalities):
-            if does[k]:
-                if m == len(whose):
-                    whose, where, bits = _grown(whose, 2 * m), _grown(where, 2 * m), _grown(bits, 2 * m)
-                whose[m], where[m], bits[m] = number, k, does[k]
+            if activities[k]:
+                if m == len(role_person):
+                    role_person, role_place, bits = _grown(role_person, 2 * m), _grown(role_place, 2 * m), _grown(bits, 2 * m)
+                role_person[m], role_place[m], bits[m] = number, k, activities[k]
                 m += 1
-    return (who[:n], t[:n], cell[:n], end_cell[:n], duration[:n]), (whose[:m], where[:m], bits[:m])
+    return (caller[:n], t[:n], cell[:n], end_cell[:n], duration[:n]), (role_person[:m], role_place[:m], bits[:m])
 
 
 @numba.njit(cache=True)
-def _grown(column, room):
-    out = np.empty(room, column.dtype)
+def _grown(column, capacity):
+    out = np.empty(capacity, column.dtype)
     out[: len(column)] = column
     return out
 
@@ -99,14 +104,14 @@ def _grown(column, room):
 @numba.njit(cache=True)
 def _times(person, days, median, s):
     """Times of a person's possible calls, in order: seconds on the clock since the first midnight."""
-    rate = median * np.exp(ACTIVITY * normal(s))
+    rate = median * np.exp(ACTIVITY * standard_normal(s))
     if person.kind == ON_THE_ROAD:
         rate *= ROAD_CALLS
-    rate = min(rate, MOST) * (1 - AGAIN)  # cascades a day: each has 1/(1 − AGAIN) calls on average
+    rate = min(rate, MAX_CALLS) * (1 - AGAIN)  # cascades a day: each has 1/(1 − AGAIN) calls on average
     out, n = np.empty(256), 0
     for day in range(days):
         weekend = day % 7 >= 5
-        today = rate * np.exp(BUSY * normal(s) - BUSY**2 / 2) * (WEEKEND if weekend else 1.0)
+        today = rate * np.exp(BUSY * standard_normal(s) - BUSY**2 / 2) * (WEEKEND if weekend else 1.0)
         share = exponential(s) / today  # a Poisson process of this rate, on the clock of the day's calls
         while share < 1:
             t = day * DAY + _hour(_FREE if weekend else _WORKING, share) * HOUR + 0.5 * person.late
@@ -149,7 +154,7 @@ def _serving(world, arrive, leave, place, stay, t, s):
     """The cell that serves a person at a time, and whether she is travelling; ``stay`` is the last stay that has begun."""
     if t < leave[stay]:
         if uniform(s) < STAND_IN:
-            return world.neighbours[place[stay], np.int64(NEIGHBOURS * uniform(s))], False
+            return world.neighbours[place[stay], np.int64(ANTENNA_NEIGHBOURS * uniform(s))], False
         return place[stay], False
     share = (t - leave[stay]) / (arrive[stay + 1] - leave[stay])
     return on_the_way(world, place[stay], place[stay + 1], share), True
@@ -158,10 +163,10 @@ def _serving(world, arrive, leave, place, stay, t, s):
 @numba.njit(cache=True)
 def _stayed(world, person, places, municipalities):
     """A person's activities in each municipality, except passing."""
-    does = np.zeros(municipalities, np.int8)
+    activities = np.zeros(municipalities, np.int8)
     for place in places:
-        does[world.owner[place]] |= VISITING
+        activities[world.owner[place]] |= VISITING
     if person.work >= 0:
-        does[world.owner[person.work]] |= WORKING_THERE
-    does[world.owner[person.home]] |= LIVING_THERE
-    return does
+        activities[world.owner[person.work]] |= WORKING_THERE
+    activities[world.owner[person.home]] |= LIVING_THERE
+    return activities

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 
 from mobpriv.datasets.region.ground import Ground
 
-NAMES = (".parquet", "_cells.parquet", "_people.parquet", "_municipalities.geojson")
-ROLES = ("resident", "dynamic resident", "commuter", "visitor", "passing by")
-ROWS = 1 << 21  # of a group of rows
+FILE_ENDINGS = (".parquet", "_cells.parquet", "_people.parquet", "_municipalities.geojson")
+PERSON_ROLES = ("resident", "dynamic resident", "commuter", "visitor", "passing by")
+ROWS_PER_GROUP = 1 << 21  # of a group of rows
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _CALLS = pa.schema({"user": _TEXT, "t": pa.int64(), "cell": _TEXT, "end_cell": _TEXT, "duration": pa.int32()})
 _PEOPLE = pa.schema({"person": _TEXT, "municipality": _TEXT, "role": _TEXT})
@@ -31,9 +31,9 @@ class Block(NamedTuple):
     cell: np.ndarray
     end_cell: np.ndarray
     duration: np.ndarray  # s
-    of: np.ndarray  # person
+    role_person: np.ndarray  # person
     municipality: np.ndarray
-    role: np.ndarray  # place in ROLES
+    role: np.ndarray  # place in PERSON_ROLES
 
 
 def write(folder, ground: Ground, blocks: Iterable[Block], level: int) -> list[Path]:
@@ -49,7 +49,7 @@ def write(folder, ground: Ground, blocks: Iterable[Block], level: int) -> list[P
 
 
 def _write(folder: Path, ground: Ground, blocks: Iterable[Block], level: int) -> list[Path]:
-    calls, cells, people, towns = (folder / f"region{part}" for part in NAMES)
+    calls, cells, people, towns = (folder / f"region{part}" for part in FILE_ENDINGS)
     table = pa.Table.from_pandas(ground.cells, preserve_index=False).replace_schema_metadata(_SYNTHETIC)
     pq.write_table(table, cells, compression="zstd", compression_level=level)
     with _file(calls, _CALLS, level) as one, _file(people, _PEOPLE, level) as other:
@@ -64,26 +64,26 @@ def _write(folder: Path, ground: Ground, blocks: Iterable[Block], level: int) ->
 
 
 class _Rows:
-    """Columns to be written to a file, in groups of :data:`ROWS` rows in whatever portions they come."""
+    """Columns to be written to a file, in groups of :data:`ROWS_PER_GROUP` rows in whatever portions they come."""
 
     def __init__(self, file: pq.ParquetWriter, table: Callable[..., pa.Table], ground: Ground):
         self.file, self.table, self.ground, self.waiting = file, table, ground, []
 
     def add(self, columns: tuple[np.ndarray, ...]) -> None:
         self.waiting.append(columns)
-        if sum(len(columns[0]) for columns in self.waiting) >= ROWS:
+        if sum(len(columns[0]) for columns in self.waiting) >= ROWS_PER_GROUP:
             joined = [np.concatenate(column) for column in zip(*self.waiting, strict=True)]
-            whole = len(joined[0]) // ROWS * ROWS
-            for first in range(0, whole, ROWS):
-                self._write([column[first : first + ROWS] for column in joined])
-            self.waiting = [tuple(column[whole:] for column in joined)]
+            full = len(joined[0]) // ROWS_PER_GROUP * ROWS_PER_GROUP
+            for first in range(0, full, ROWS_PER_GROUP):
+                self._write([column[first : first + ROWS_PER_GROUP] for column in joined])
+            self.waiting = [tuple(column[full:] for column in joined)]
 
     def end(self) -> None:
         self._write([np.concatenate(column) for column in zip(*self.waiting, strict=True)])
 
     def _write(self, columns: list[np.ndarray]) -> None:
         if len(columns[0]):
-            self.file.write_table(self.table(*columns, self.ground), ROWS)
+            self.file.write_table(self.table(*columns, self.ground), ROWS_PER_GROUP)
 
 
 def _file(path: Path, schema: pa.Schema, level: int) -> pq.ParquetWriter:
@@ -111,7 +111,7 @@ def people_table(person, municipality, role, ground: Ground) -> pa.Table:
     columns = [
         _people(person),
         coded(pa.array(municipality, pa.int32()), towns),
-        coded(pa.array(role, pa.int32()), pa.array(ROLES)),
+        coded(pa.array(role, pa.int32()), pa.array(PERSON_ROLES)),
     ]
     return pa.Table.from_arrays(columns, schema=_PEOPLE)
 
@@ -119,10 +119,10 @@ def people_table(person, municipality, role, ground: Ground) -> pa.Table:
 def _people(person: np.ndarray) -> pa.DictionaryArray:
     """A column of people, by number, as names; its dictionary holds those that occur."""
     new = np.r_[True, person[1:] != person[:-1]]
-    return pa.DictionaryArray.from_arrays(pa.array(np.cumsum(new) - 1, pa.int32()), names_of(person[new]))
+    return pa.DictionaryArray.from_arrays(pa.array(np.cumsum(new) - 1, pa.int32()), person_names(person[new]))
 
 
-def names_of(person: np.ndarray) -> pa.Array:
+def person_names(person: np.ndarray) -> pa.Array:
     """p and seven digits: names that sort as the numbers do."""
     digits = person[:, None] // 10 ** np.arange(6, -1, -1) % 10
     text = np.column_stack([np.full(len(digits), ord("p")), digits + ord("0")]).astype(np.uint8)

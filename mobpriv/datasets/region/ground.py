@@ -15,15 +15,15 @@ from scipy.spatial import cKDTree
 
 from mobpriv.ground.geo import metres_per_degree
 
-CENTRE = (44.5, -14.5)  # degrees: open Atlantic, 200 km west of the synthetic city, where there is no land
+ISLAND_CENTRE = (44.5, -14.5)  # degrees: open Atlantic, 200 km west of the synthetic city, where there is no land
 AREA = 80e6  # m², of a municipality on average
-DECIMALS = 5  # of a degree: 1.1 m
-FEWEST = 2  # antennas of a municipality
-APART = 0.4  # least distance between two antennas, in mean spacings of a municipality's antennas
+DEGREE_DECIMALS = 5  # of a degree: 1.1 m
+MIN_ANTENNAS = 2  # antennas of a municipality
+MIN_SPACING = 0.4  # least distance between two antennas, in mean spacings of a municipality's antennas
 TOWN = 0.22  # standard deviation of an antenna's distance from the town's middle, in roots of the municipality's area
 INNER = 50.0  # m, least distance of an antenna from the border
 PIXEL = 250.0  # m, side of the squares of the map of serving antennas
-NEIGHBOURS = 3  # antennas of the same municipality that may replace one
+ANTENNA_NEIGHBOURS = 3  # antennas of the same municipality that may replace one
 
 
 class Ground(NamedTuple):
@@ -42,16 +42,16 @@ class Ground(NamedTuple):
 
 def make_ground(municipalities: int, antennas: int, rng: np.random.Generator) -> Ground:
     """The island with the given numbers of municipalities and antennas."""
-    enough(municipalities, antennas)
+    check_numbers(municipalities, antennas)
     coast_rng, town_rng, antenna_rng = rng.spawn(3)
     island = _coast(municipalities * AREA, coast_rng)
     polygons = _polygons(island, municipalities, town_rng)
     names = [f"M{k + 1:03d}" for k in range(municipalities)]
-    shapes = shapely.transform(polygons, lambda xy: np.column_stack(degrees(*xy.T)[::-1]))
-    return settled(names, polygons, shapes, antennas, CENTRE, antenna_rng)
+    shapes = shapely.transform(polygons, lambda xy: np.column_stack(plane_to_degrees(*xy.T)[::-1]))
+    return ground_of_polygons(names, polygons, shapes, antennas, ISLAND_CENTRE, antenna_rng)
 
 
-def settled(
+def ground_of_polygons(
     names: list[str],
     polygons: np.ndarray,
     shapes: np.ndarray,
@@ -71,7 +71,7 @@ def settled(
     owner = np.repeat(np.arange(municipalities), counts)
     weight = rng.lognormal(0, 0.4, antennas)
     weight *= (share / np.bincount(owner, weight))[owner]
-    lat, lng = degrees(x, y, centre)
+    lat, lng = plane_to_degrees(x, y, centre)
     cells = pd.DataFrame({"cell": [f"C{k + 1:05d}" for k in range(antennas)], "lat": lat, "lng": lng})
     cells["municipality"] = np.array(names)[owner]
     table = geopandas.GeoDataFrame(
@@ -81,20 +81,20 @@ def settled(
     return Ground(table, cells, x, y, owner, weight, _neighbours(x, y, owner), serving, corner)
 
 
-def enough(municipalities: int, antennas: int) -> None:
+def check_numbers(municipalities: int, antennas: int) -> None:
     """Refuse too few municipalities or antennas."""
-    if municipalities < 2 or antennas < FEWEST * municipalities:
+    if municipalities < 2 or antennas < MIN_ANTENNAS * municipalities:
         raise ValueError(
-            f"a region has at least 2 municipalities, each with at least {FEWEST} antennas "
+            f"a region has at least 2 municipalities, each with at least {MIN_ANTENNAS} antennas "
             f"(got {municipalities} and {antennas} antennas)"
         )
 
 
-def degrees(x, y, centre: tuple[float, float] = CENTRE) -> tuple[np.ndarray, np.ndarray]:
-    """Latitude and longitude of the plane about ``centre``, to :data:`DECIMALS`."""
+def plane_to_degrees(x, y, centre: tuple[float, float] = ISLAND_CENTRE) -> tuple[np.ndarray, np.ndarray]:
+    """Latitude and longitude of the plane about ``centre``, to :data:`DEGREE_DECIMALS`."""
     east, north = metres_per_degree(np.array(centre[0]))
     lat, lng = centre[0] + np.asarray(y, float) / north, centre[1] + np.asarray(x, float) / east
-    return lat.round(DECIMALS), lng.round(DECIMALS)
+    return lat.round(DEGREE_DECIMALS), lng.round(DEGREE_DECIMALS)
 
 
 def _coast(area: float, rng: np.random.Generator) -> shapely.Polygon:
@@ -123,11 +123,11 @@ def _polygons(island: shapely.Polygon, count: int, rng: np.random.Generator) -> 
 def _within(polygon: shapely.Polygon, count: int, rng: np.random.Generator) -> np.ndarray:
     """A number of random points in a polygon."""
     west, south, east, north = polygon.bounds
-    found = np.zeros((0, 2))
-    while len(found) < count:
+    inside = np.zeros((0, 2))
+    while len(inside) < count:
         points = rng.uniform((west, south), (east, north), (4 * count, 2))
-        found = np.vstack([found, points[shapely.contains_xy(polygon, points)]])
-    return shapely.points(found[:count])
+        inside = np.vstack([inside, points[shapely.contains_xy(polygon, points)]])
+    return shapely.points(inside[:count])
 
 
 def _voronoi(island: shapely.Polygon, towns: np.ndarray) -> np.ndarray:
@@ -138,16 +138,16 @@ def _voronoi(island: shapely.Polygon, towns: np.ndarray) -> np.ndarray:
     cells = shapely.get_parts(shapely.voronoi_polygons(shapely.multipoints(towns), extend_to=island, ordered=True))
     parts = shapely.intersection(shapely.set_precision(cells, 1.0), island, grid_size=1.0)
     pieces = [sorted(shapely.get_parts(part), key=lambda piece: -piece.area) for part in parts]
-    parts = np.array([own[0] for own in pieces])
-    for piece in (piece for own in pieces for piece in own[1:]):
-        beside = int(np.argmax(shapely.length(shapely.intersection(parts, piece))))
-        parts[beside] = shapely.union(parts[beside], piece, grid_size=1.0)
+    parts = np.array([sorted_pieces[0] for sorted_pieces in pieces])
+    for piece in (piece for sorted_pieces in pieces for piece in sorted_pieces[1:]):
+        neighbour = int(np.argmax(shapely.length(shapely.intersection(parts, piece))))
+        parts[neighbour] = shapely.union(parts[neighbour], piece, grid_size=1.0)
     return parts
 
 
 def _shared_out(total: int, share: np.ndarray) -> np.ndarray:
-    """``total`` in proportion to ``share``, at least :data:`FEWEST` each, by largest remainders."""
-    quota = FEWEST + (total - FEWEST * len(share)) * share
+    """``total`` in proportion to ``share``, at least :data:`MIN_ANTENNAS` each, by largest remainders."""
+    quota = MIN_ANTENNAS + (total - MIN_ANTENNAS * len(share)) * share
     count = np.floor(quota).astype(int)
     count[np.argsort(count - quota, kind="stable")[: total - count.sum()]] += 1
     return count
@@ -157,23 +157,23 @@ def _antennas(polygon: shapely.Polygon, count: int, rng: np.random.Generator) ->
     """Positions in a municipality, denser towards its middle, none too near to another one or to the border."""
     polygon = max(shapely.get_parts(polygon), key=shapely.area)
     middle, side = np.array(polygon.centroid.coords[0]), np.sqrt(polygon.area)
-    inner, apart = polygon.buffer(-INNER), APART * side / np.sqrt(count)
-    found = np.zeros((0, 2))
-    while len(found) < count:
+    inner, spacing = polygon.buffer(-INNER), MIN_SPACING * side / np.sqrt(count)
+    positions = np.zeros((0, 2))
+    while len(positions) < count:
         point = np.round(middle + rng.normal(0, TOWN * side, 2))
-        if shapely.contains_xy(inner, *point) and (not len(found) or np.hypot(*(found - point).T).min() > apart):
-            found = np.vstack([found, point])
-        apart *= 0.999  # guarantees that the loop ends
-    return found[:, 0], found[:, 1]
+        if shapely.contains_xy(inner, *point) and (not len(positions) or np.hypot(*(positions - point).T).min() > spacing):
+            positions = np.vstack([positions, point])
+        spacing *= 0.999  # guarantees that the loop ends
+    return positions[:, 0], positions[:, 1]
 
 
 def _neighbours(x: np.ndarray, y: np.ndarray, owner: np.ndarray) -> np.ndarray:
-    out = np.repeat(np.arange(len(x))[:, None], NEIGHBOURS, axis=1)
+    out = np.repeat(np.arange(len(x))[:, None], ANTENNA_NEIGHBOURS, axis=1)
     for k in range(owner.max() + 1):
-        own = np.flatnonzero(owner == k)
-        far = np.hypot(x[own, None] - x[own], y[own, None] - y[own])
-        nearest = np.argsort(far, axis=1, kind="stable")[:, 1 : NEIGHBOURS + 1]
-        out[own[:, None], np.arange(NEIGHBOURS)] = own[nearest[:, np.arange(NEIGHBOURS) % nearest.shape[1]]]
+        cells = np.flatnonzero(owner == k)
+        distance = np.hypot(x[cells, None] - x[cells], y[cells, None] - y[cells])
+        nearest = np.argsort(distance, axis=1, kind="stable")[:, 1 : ANTENNA_NEIGHBOURS + 1]
+        out[cells[:, None], np.arange(ANTENNA_NEIGHBOURS)] = cells[nearest[:, np.arange(ANTENNA_NEIGHBOURS) % nearest.shape[1]]]
     return out
 
 
@@ -186,7 +186,9 @@ def _serving(polygons: np.ndarray, x: np.ndarray, y: np.ndarray, owner: np.ndarr
     pixel, polygon = shapely.STRtree(polygons).query_nearest(middle, all_matches=False)
     serving = np.zeros(rows * columns, np.int32)
     for k in range(len(polygons)):
-        own, here = np.flatnonzero(owner == k), pixel[polygon == k]
-        nearest = cKDTree(np.column_stack([x[own], y[own]])).query(np.column_stack([px.ravel()[here], py.ravel()[here]]))[1]
-        serving[here] = own[nearest]
+        cells, pixels = np.flatnonzero(owner == k), pixel[polygon == k]
+        nearest = cKDTree(np.column_stack([x[cells], y[cells]])).query(
+            np.column_stack([px.ravel()[pixels], py.ravel()[pixels]])
+        )[1]
+        serving[pixels] = cells[nearest]
     return serving.reshape(rows, columns), (float(west), float(south))

@@ -19,7 +19,7 @@ import numba
 import numpy as np
 
 from mobpriv.datasets.region.ground import PIXEL, Ground
-from mobpriv.datasets.region.streams import chosen, exponential, normal, uniform
+from mobpriv.datasets.region.streams import chosen, exponential, standard_normal, uniform
 
 HOUR, DAY = 3_600.0, 86_400.0
 AT_WORKPLACE, ON_THE_ROAD = 0, 1  # kinds of working days; other people do not work away from home
@@ -87,7 +87,7 @@ def person_of(world, s):
     if u < WORKING + ROAD:
         kind = AT_WORKPLACE if u < WORKING else ON_THE_ROAD
         work = chosen(s, world.work[home])
-    return Person(home, work, kind, OUTINGS * np.exp(SPREAD * normal(s)), HOUR * CHRONOTYPE * normal(s))
+    return Person(home, work, kind, OUTINGS * np.exp(SPREAD * standard_normal(s)), HOUR * CHRONOTYPE * standard_normal(s))
 
 
 @numba.njit(cache=True)
@@ -108,8 +108,8 @@ def life(world, person, days, s):
             if uniform(s) < TRIP * person.outings / OUTINGS:
                 t, n = _trip(world, midnight, arrive, leave, place, n, s)
         elif person.kind == AT_WORKPLACE:
-            t = midnight + (17 + 0.5 * normal(s)) * HOUR
-            n = _go(world, person.work, midnight + (8.5 + 0.5 * normal(s)) * HOUR, t, arrive, leave, place, n)
+            t = midnight + (17 + 0.5 * standard_normal(s)) * HOUR
+            n = _go(world, person.work, midnight + (8.5 + 0.5 * standard_normal(s)) * HOUR, t, arrive, leave, place, n)
             busy = 0.5 * busy
         elif person.kind == ON_THE_ROAD:
             t, n = _rounds(world, person, midnight, arrive, leave, place, n, s)
@@ -168,7 +168,7 @@ def _place_to_go(world, home, known, visits, s):
 @numba.njit(cache=True)
 def _rounds(world, person, midnight, arrive, leave, place, n, s):
     """A working day on the road: from the place of work to stops around it, until five."""
-    t, end = midnight + (8 + 0.5 * normal(s)) * HOUR, midnight + (17 + 0.5 * normal(s)) * HOUR
+    t, end = midnight + (8 + 0.5 * standard_normal(s)) * HOUR, midnight + (17 + 0.5 * standard_normal(s)) * HOUR
     until = t + 0.5 * HOUR
     n = _go(world, person.work, t, until, arrive, leave, place, n)
     stops = 0
@@ -182,10 +182,10 @@ def _rounds(world, person, midnight, arrive, leave, place, n, s):
 @numba.njit(cache=True)
 def _trip(world, midnight, arrive, leave, place, n, s):
     """A day anywhere in the region, at any distance, and a second stop there."""
-    there = chosen(s, world.homes)
-    n = _go(world, there, midnight + 10.5 * HOUR, midnight + 14 * HOUR, arrive, leave, place, n)
-    second = chosen(s, world.free_time[there])
-    until = midnight + (17 + normal(s)) * HOUR
+    destination = chosen(s, world.homes)
+    n = _go(world, destination, midnight + 10.5 * HOUR, midnight + 14 * HOUR, arrive, leave, place, n)
+    second = chosen(s, world.free_time[destination])
+    until = midnight + (17 + standard_normal(s)) * HOUR
     n = _go(world, second, 0.0, until, arrive, leave, place, n)
     return max(until, leave[n - 1]), n
 

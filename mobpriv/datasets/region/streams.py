@@ -18,7 +18,7 @@ _HALF = np.uint64(32)
 _WORDS = 10  # of a stream: key (2), counter (3; its last word is 0), four numbers in stock, how many of them are used
 
 
-def key_of(seed: int) -> np.ndarray:
+def philox_key(seed: int) -> np.ndarray:
     """The key of a region: two words of 64 bits."""
     return np.random.SeedSequence(seed).generate_state(2, np.uint64)
 
@@ -33,7 +33,7 @@ def _high(a, b):
 
 
 @numba.njit(cache=True)
-def stream(key, person):
+def person_stream(key, person):
     """The stream of a person, at its start."""
     s = np.zeros(_WORDS, np.uint64)
     s[0], s[1], s[4] = key[0], key[1], np.uint64(person)
@@ -78,7 +78,7 @@ def exponential(s):
 
 
 @numba.njit(cache=True)
-def normal(s):
+def standard_normal(s):
     """A normal number of mean 0 and variance 1 (Box and Muller 1958)."""
     return np.sqrt(2 * exponential(s)) * np.cos(2 * np.pi * uniform(s))
 

@@ -14,12 +14,12 @@ import numpy as np
 import pandas as pd
 
 from mobpriv.base.ranges import whole
-from mobpriv.icp.profiles import cells_of
+from mobpriv.icp.profiles import cell_numbers
 from mobpriv.icp.rows import distinct
-from mobpriv.mechanisms.icp.tables import Protected, as_profiles, by_name, in_units
+from mobpriv.mechanisms.icp.tables import Protected, in_units, name_ranks, profile_table
 
 
-class Parts(NamedTuple):
+class Assignment(NamedTuple):
     """The assignment to groups: how many rows of a distinct profile go to a group, sorted by profile, then by group."""
 
     profile: np.ndarray
@@ -58,49 +58,49 @@ class Mdav:
     def __post_init__(self):
         object.__setattr__(self, "k", whole("k", self.k, 2, rule="must be a whole number of profiles, at least 2"))
         if self.h is not None:
-            object.__setattr__(self, "h", tuple(cells_of(self.h).tolist()))
+            object.__setattr__(self, "h", tuple(cell_numbers(self.h).tolist()))
 
     def protect(self, profiles: pd.DataFrame, rng: np.random.Generator) -> Protected:
         """Fewer profiles than k are returned unchanged, each distinct one its own group, with the flag False. Draws nothing."""
-        x = as_profiles(profiles).to_numpy(float)
-        h = cells_of(self.h, x.shape[1])
-        wholes, unit = in_units(x[:, h])
-        different = distinct(wholes)
+        x = profile_table(profiles).to_numpy(float)
+        h = cell_numbers(self.h, x.shape[1])
+        integers, unit = in_units(x[:, h])
+        distinct_rows = distinct(integers)
         if len(x) < self.k:
-            return Protected(profiles.copy(), different.of, False)
-        parts = microaggregate(different.values, different.sizes, self.k)
-        order = np.lexsort((by_name(profiles), distinct(in_units(x)[0]).of, different.of))
+            return Protected(profiles.copy(), distinct_rows.inverse, False)
+        parts = microaggregate(distinct_rows.values, distinct_rows.sizes, self.k)
+        order = np.lexsort((name_ranks(profiles), distinct(in_units(x)[0]).inverse, distinct_rows.inverse))
         group = np.empty(len(x), np.int64)
         group[order] = np.repeat(parts.group, parts.rows)
-        said = x.copy()
-        said[:, h] = (parts.totals / parts.members[:, None] / unit)[group]
-        return Protected(pd.DataFrame(said, profiles.index, profiles.columns), group, True)
+        protected = x.copy()
+        protected[:, h] = (parts.totals / parts.members[:, None] / unit)[group]
+        return Protected(pd.DataFrame(protected, profiles.index, profiles.columns), group, True)
 
 
-def microaggregate(wholes: np.ndarray, sizes: np.ndarray, k: int) -> Parts:
+def microaggregate(integers: np.ndarray, sizes: np.ndarray, k: int) -> Assignment:
     """MDAV-generic on distinct profiles in lexicographic order.
 
-    ``wholes``: whole numbers (m, |h|), and how many rows each has; at least one row.
+    ``integers``: whole numbers (m, |h|), and how many rows each has; at least one row.
     """
-    x = np.ascontiguousarray(wholes, np.int32)  # differences and squares are computed in 64 bits
+    x = np.ascontiguousarray(integers, np.int32)  # differences and squares are computed in 64 bits
     profile, group, rows = _mdav(x, np.array(sizes, np.int64), k)
     order = np.lexsort((group, profile))
     profile, group, rows = profile[order], group[order], rows[order]
     totals = np.zeros((group.max() + 1, x.shape[1]), np.int64)
-    np.add.at(totals, group, wholes[profile] * rows[:, None])
-    return Parts(profile, group, rows, totals, np.bincount(group, rows).astype(np.int64))
+    np.add.at(totals, group, integers[profile] * rows[:, None])
+    return Assignment(profile, group, rows, totals, np.bincount(group, rows).astype(np.int64))
 
 
 @numba.njit(nogil=True, cache=True)
-def _mdav(x, left, k):
+def _mdav(x, remaining, k):
     m, cells = x.shape
     live, d = np.arange(m), np.empty(m, np.int64)
     total = np.zeros(cells, np.int64)
     for i in range(m):
         for c in range(cells):
-            total[c] += left[i] * x[i, c]
-    rows, most = left.sum(), left.sum() + m
-    profile, group, many = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
+            total[c] += remaining[i] * x[i, c]
+    rows, capacity = remaining.sum(), remaining.sum() + m
+    profile, group, counts = np.empty(capacity, np.int64), np.empty(capacity, np.int64), np.empty(capacity, np.int64)
     near_d, near = np.empty(k + 1, np.int64), np.empty(k + 1, np.int64)
     parts, groups = 0, 0
     while rows >= 2 * k:
@@ -109,35 +109,35 @@ def _mdav(x, left, k):
         two = rows >= 3 * k
         s = _farthest(live, d)
         if two:
-            left[s] -= 1  # kept for its own group
-        parts = _take(x, live, d, r, left, k, near_d, near, profile, group, many, parts, groups, total)
+            remaining[s] -= 1  # kept for its own group
+        parts = _take(x, live, d, r, remaining, k, near_d, near, profile, group, counts, parts, groups, total)
         groups, rows = groups + 1, rows - k
         if two:
-            left[s] += 1
-            live = _still(live, left)
+            remaining[s] += 1
+            live = _remaining(live, remaining)
             _distances(x, live, s, d)
-            parts = _take(x, live, d, s, left, k, near_d, near, profile, group, many, parts, groups, total)
+            parts = _take(x, live, d, s, remaining, k, near_d, near, profile, group, counts, parts, groups, total)
             groups, rows = groups + 1, rows - k
-        live = _still(live, left)
+        live = _remaining(live, remaining)
         if not two:
             break
     for i in live:
-        profile[parts], group[parts], many[parts] = i, groups, left[i]
+        profile[parts], group[parts], counts[parts] = i, groups, remaining[i]
         parts += 1
-    return profile[:parts], group[:parts], many[:parts]
+    return profile[:parts], group[:parts], counts[:parts]
 
 
 @numba.njit(nogil=True, cache=True)
 def _farthest_from_mean(x, live, total, rows):
     """The profile of largest |x − total/rows|², compared as whole numbers: times rows, without the terms equal for all."""
-    most, found = np.int64(0), np.int64(-1)
+    largest, farthest = np.int64(0), np.int64(-1)
     for i in live:
-        far = np.int64(0)
+        distance = np.int64(0)
         for c in range(x.shape[1]):
-            far += x[i, c] * (rows * x[i, c] - 2 * total[c])
-        if found < 0 or far > most:
-            most, found = far, i
-    return found
+            distance += x[i, c] * (rows * x[i, c] - 2 * total[c])
+        if farthest < 0 or distance > largest:
+            largest, farthest = distance, i
+    return farthest
 
 
 @numba.njit(nogil=True, cache=True)
@@ -150,52 +150,52 @@ def _farthest(live, d):
 
 
 @numba.njit(nogil=True, cache=True)
-def _still(live, left):
+def _remaining(live, remaining):
     """The profiles with rows left; shortens the array itself."""
     count = 0
     for i in live:
-        if left[i] > 0:
+        if remaining[i] > 0:
             live[count] = i
             count += 1
     return live[:count]
 
 
 @numba.njit(nogil=True, cache=True)
-def _distances(x, live, of, d):
+def _distances(x, live, centre, d):
     for j in range(len(live)):
         i = live[j]
-        far = np.int64(0)
+        distance = np.int64(0)
         for c in range(x.shape[1]):
-            step = x[i, c] - x[of, c]
-            far += step * step
-        d[j] = far
+            step = x[i, c] - x[centre, c]
+            distance += step * step
+        d[j] = distance
 
 
 @numba.njit(nogil=True, cache=True)
-def _take(x, live, d, centre, left, k, near_d, near, profile, group, many, parts, number, total):
+def _take(x, live, d, centre, remaining, k, near_d, near, profile, group, counts, parts, number, total):
     """Move the k rows nearest to ``centre``, including itself, to group ``number``, sorted by distance, then profile."""
     count, held = 0, np.int64(0)
     for j in range(len(live)):
         i = live[j]
-        if left[i] == 0 or (held >= k and d[j] >= near_d[count - 1]):
+        if remaining[i] == 0 or (held >= k and d[j] >= near_d[count - 1]):
             continue
         place = count
         while place > 0 and near_d[place - 1] > d[j]:
             near_d[place], near[place] = near_d[place - 1], near[place - 1]
             place -= 1
         near_d[place], near[place] = d[j], i
-        count, held = count + 1, held + left[i]
-        while held - left[near[count - 1]] >= k:
+        count, held = count + 1, held + remaining[i]
+        while held - remaining[near[count - 1]] >= k:
             count -= 1
-            held -= left[near[count]]
+            held -= remaining[near[count]]
     need = k
     for j in range(count):
         i = near[j]
-        taken = min(need, left[i])
-        profile[parts], group[parts], many[parts] = i, number, taken
+        taken = min(need, remaining[i])
+        profile[parts], group[parts], counts[parts] = i, number, taken
         for c in range(x.shape[1]):
             total[c] -= taken * x[i, c]
-        left[i] -= taken
+        remaining[i] -= taken
         need -= taken
         parts += 1
     return parts

@@ -52,10 +52,10 @@ def axes(metric: int, means: np.ndarray) -> np.ndarray:
 
 def places(metric: int, means: np.ndarray, axes: np.ndarray) -> np.ndarray:
     """Positions of the means in the tree, (groups, coordinates rounded up to whole lanes), float32."""
-    turned = _placed(metric, means) @ axes
-    found = np.zeros((len(turned), -(-turned.shape[1] // LANES) * LANES), np.float32)
-    found[:, : turned.shape[1]] = turned
-    return found
+    rotated = _placed(metric, means) @ axes
+    positions = np.zeros((len(rotated), -(-rotated.shape[1] // LANES) * LANES), np.float32)
+    positions[:, : rotated.shape[1]] = rotated
+    return positions
 
 
 def _placed(metric, means):
@@ -135,11 +135,11 @@ def _halve(key, order, left, right, middle):
 
 
 @numba.njit(nogil=True, cache=True)
-def exact(metric, totals, members, means, one, other, most):
+def exact(metric, totals, members, means, one, other, max_product):
     """The distance that orders the pairs, in units: squared Euclidean, Manhattan, or 1 − cosine of two groups' means.
 
-    ``most``: a·b up to which p fits into 63 bits, and q into 53. Cosines, which are not rational, are rounded to 2^−40: cosines
-    that agree so far count as equal.
+    ``max_product``: a·b up to which p fits into 63 bits, and q into 53. Cosines, which are not rational, are rounded to 2^−40:
+    cosines that agree so far count as equal.
     """
     a, b = members[one], members[other]
     cells = totals.shape[1]
@@ -152,12 +152,12 @@ def exact(metric, totals, members, means, one, other, most):
         if left == 0 or right == 0:
             return 0.0 if left == right else 1.0
         return np.floor((1 - dot / np.sqrt(left) / np.sqrt(right)) * 2.0**40 + 0.5) / 2.0**40
-    if a * b > most:
-        far = 0.0
+    if a * b > max_product:
+        distance = 0.0
         for c in range(cells):
             step = abs(means[one, c] - means[other, c])
-            far += step * step if metric == EUCLIDEAN else step
-        return far
+            distance += step * step if metric == EUCLIDEAN else step
+        return distance
     p = np.int64(0)
     for c in range(cells):
         x = totals[one, c] * b - totals[other, c] * a
@@ -181,31 +181,31 @@ def before(members, means, one, other):
 
 
 @numba.njit(nogil=True, cache=True, fastmath=True)
-def _squared(points, j, at):
-    far = np.float32(0)
-    for c in range(at.shape[0]):
-        step = points[j, c] - at[c]
-        far += step * step
-    return far
+def _squared(points, j, position):
+    distance = np.float32(0)
+    for c in range(position.shape[0]):
+        step = points[j, c] - position[c]
+        distance += step * step
+    return distance
 
 
 @numba.njit(nogil=True, cache=True, fastmath=True)
-def _absolute(points, j, at):
-    far = np.float32(0)
-    for c in range(at.shape[0]):
-        far += abs(points[j, c] - at[c])
-    return far
+def _absolute(points, j, position):
+    distance = np.float32(0)
+    for c in range(position.shape[0]):
+        distance += abs(points[j, c] - position[c])
+    return distance
 
 
 @numba.njit(nogil=True, cache=True, fastmath=True)
-def _outside(metric, low, high, node, at):
+def _outside(metric, low, high, node, position):
     """The least distance of a point from a box."""
-    far = np.float32(0)
-    for c in range(at.shape[0]):
-        step = max(low[node, c] - at[c], at[c] - high[node, c])
+    distance = np.float32(0)
+    for c in range(position.shape[0]):
+        step = max(low[node, c] - position[c], position[c] - high[node, c])
         step = max(step, np.float32(0))
-        far += step if metric == MANHATTAN else step * step
-    return far
+        distance += step if metric == MANHATTAN else step * step
+    return distance
 
 
 @numba.njit(nogil=True, cache=True)
@@ -219,26 +219,28 @@ def _limit(metric, best, unit):
 
 
 @numba.njit(nogil=True, cache=True)
-def follow(asked, into, metric, most, totals, members, means, distance, nearest):
+def follow(groups, into, metric, max_product, totals, members, means, distance, nearest):
     """Set the nearest of each group to the group that it has been merged into, and the distance to the new one."""
-    for g in asked:
+    for g in groups:
         nearest[g] = into[nearest[g]]
-        distance[g] = exact(metric, totals, members, means, g, nearest[g], most)
+        distance[g] = exact(metric, totals, members, means, g, nearest[g], max_product)
 
 
 @numba.njit(nogil=True, cache=True)
-def search(asked, at, metric, unit, most, points, ids, low, high, start, end, totals, members, means, distance, nearest):
-    """For each group of ``asked`` (rows ``at`` of the tree), find the nearest other one of the tree.
+def search(
+    groups, positions, metric, unit, max_product, points, ids, low, high, start, end, totals, members, means, distance, nearest
+):
+    """For each group of ``groups`` (rows ``positions`` of the tree), find the nearest other one of the tree.
 
     Changes ``nearest`` and ``distance`` in place if that one is nearer.
     """
     nodes = len(start)
     waiting, bounds = np.empty(128, np.int64), np.empty(128, np.float32)
-    for row in range(len(asked)):
-        g, here = asked[row], at[row]
+    for row in range(len(groups)):
+        g, position = groups[row], positions[row]
         best, which = distance[g], nearest[g]
         limit = _limit(metric, best, unit)
-        waiting[0], bounds[0], count = 0, _outside(metric, low, high, 0, here), 1
+        waiting[0], bounds[0], count = 0, _outside(metric, low, high, 0, position), 1
         while count:
             count -= 1
             node = waiting[count]
@@ -246,7 +248,7 @@ def search(asked, at, metric, unit, most, points, ids, low, high, start, end, to
                 continue
             if 2 * node + 2 < nodes:
                 left, right = 2 * node + 1, 2 * node + 2
-                d_left, d_right = _outside(metric, low, high, left, here), _outside(metric, low, high, right, here)
+                d_left, d_right = _outside(metric, low, high, left, position), _outside(metric, low, high, right, position)
                 if d_left < d_right:
                     left, right, d_left, d_right = right, left, d_right, d_left
                 if d_left <= limit:  # push the farther one first
@@ -257,13 +259,13 @@ def search(asked, at, metric, unit, most, points, ids, low, high, start, end, to
                     count += 1
                 continue
             for j in range(start[node], end[node]):
-                far = _absolute(points, j, here) if metric == MANHATTAN else _squared(points, j, here)
-                if far > limit:
+                approximate = _absolute(points, j, position) if metric == MANHATTAN else _squared(points, j, position)
+                if approximate > limit:
                     continue
                 other = ids[j]
                 if other == g:
                     continue
-                d = exact(metric, totals, members, means, g, other, most)
+                d = exact(metric, totals, members, means, g, other, max_product)
                 if d < best or (d == best and (which == NOBODY or before(members, means, other, which))):
                     best, which = d, other
                     limit = _limit(metric, best, unit)

@@ -17,10 +17,10 @@ import pandas as pd
 from mobpriv.base.noise import laplace
 from mobpriv.base.ranges import one_of, positive, true_or_false
 from mobpriv.icp.profiles import DAYS
-from mobpriv.mechanisms.icp.tables import Protected, as_profiles, by_name
+from mobpriv.mechanisms.icp.tables import Protected, name_ranks, profile_table
 
 SENSITIVITIES = ("cell", "call", "day", "profile")
-SLOTS = 3  # of a day
+SLOTS_PER_DAY = 3  # of a day
 
 
 def changes(unit: str, cells: int) -> np.ndarray:
@@ -33,16 +33,16 @@ def changes(unit: str, cells: int) -> np.ndarray:
     one_of("sensitivity", unit, SENSITIVITIES)
     if unit in ("cell", "profile"):
         return np.ones(cells)
-    if cells > len(DAYS) or cells % (2 * SLOTS):
+    if cells > len(DAYS) or cells % (2 * SLOTS_PER_DAY):
         raise ValueError(
-            f'profiles must hold one to four weeks of {2 * SLOTS} cells where the sensitivity is that of a "{unit}" (got {cells} cells)'
+            f'profiles must hold one to four weeks of {2 * SLOTS_PER_DAY} cells where the sensitivity is that of a "{unit}" (got {cells} cells)'
         )
     return 1 / DAYS[:cells]
 
 
 def changed_at_once(unit: str, cells: int) -> int:
     """The number of cells that one unit of privacy may change at once: for a day the slots of that day, for a profile all."""
-    return {"cell": 1, "call": 1, "day": SLOTS, "profile": cells}[unit]
+    return {"cell": 1, "call": 1, "day": SLOTS_PER_DAY, "profile": cells}[unit]
 
 
 @dataclass(frozen=True)
@@ -82,10 +82,10 @@ class NoisyProfiles:
 
     def protect(self, profiles: pd.DataFrame, rng: np.random.Generator) -> Protected:
         """Each row takes as many random numbers as there are cells, in the order of the rows' names, not of the rows."""
-        x = as_profiles(profiles).to_numpy(float)
-        u = rng.random(x.shape)[by_name(profiles)]
-        said = np.clip(x + laplace(u) * self.scale(x.shape[1]), 0, 1)
-        return Protected(pd.DataFrame(said, profiles.index, profiles.columns), None, None)
+        x = profile_table(profiles).to_numpy(float)
+        u = rng.random(x.shape)[name_ranks(profiles)]
+        perturbed = np.clip(x + laplace(u) * self.scale(x.shape[1]), 0, 1)
+        return Protected(pd.DataFrame(perturbed, profiles.index, profiles.columns), None, None)
 
     @staticmethod
     def log_law(published, true, scale) -> np.ndarray:

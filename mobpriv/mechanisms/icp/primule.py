@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 
 from mobpriv.base.ranges import one_of, whole
-from mobpriv.icp.profiles import cells_of
+from mobpriv.icp.profiles import cell_numbers
 from mobpriv.icp.rows import distinct
 from mobpriv.mechanisms.icp import nearest as near
-from mobpriv.mechanisms.icp.tables import Protected, as_profiles, in_units
+from mobpriv.mechanisms.icp.tables import Protected, in_units, profile_table
 
 UNSAFE = ("below k", "printed")
 _ROUNDED = 12  # decimals to which a user-defined distance is rounded
@@ -64,28 +64,28 @@ class Primule:
     def __post_init__(self):
         object.__setattr__(self, "k", whole("k", self.k, 2, rule="must be a whole number of profiles, at least 2"))
         if self.h is not None:
-            object.__setattr__(self, "h", tuple(cells_of(self.h).tolist()))
+            object.__setattr__(self, "h", tuple(cell_numbers(self.h).tolist()))
         if not callable(self.distance):
             one_of("distance", self.distance, tuple(near.METRICS))
         one_of("unsafe", self.unsafe, UNSAFE)
 
     def protect(self, profiles: pd.DataFrame, rng: np.random.Generator) -> Protected:
         """Algorithm 1. Fewer profiles than k are returned unchanged, each distinct one a group, flag False. Draws nothing."""
-        x = as_profiles(profiles).to_numpy(float)
-        h = cells_of(self.h, x.shape[1])
-        wholes, unit = in_units(x[:, h])
-        different = distinct(wholes)
+        x = profile_table(profiles).to_numpy(float)
+        h = cell_numbers(self.h, x.shape[1])
+        integers, unit = in_units(x[:, h])
+        distinct_rows = distinct(integers)
         if len(x) < self.k:
-            return Protected(profiles.copy(), different.of, False)
-        found = mitigate(different.values, different.sizes, unit, self.k, self.distance, self.unsafe)
-        group = found.group[different.of]
-        said = x.copy()
-        said[:, h] = (found.totals / found.members[:, None] / unit)[group]
-        return Protected(pd.DataFrame(said, profiles.index, profiles.columns), group, True)
+            return Protected(profiles.copy(), distinct_rows.inverse, False)
+        mitigated = mitigate(distinct_rows.values, distinct_rows.sizes, unit, self.k, self.distance, self.unsafe)
+        group = mitigated.group[distinct_rows.inverse]
+        protected = x.copy()
+        protected[:, h] = (mitigated.totals / mitigated.members[:, None] / unit)[group]
+        return Protected(pd.DataFrame(protected, profiles.index, profiles.columns), group, True)
 
 
 def mitigate(
-    wholes: np.ndarray,  # (m, |h|), int64: distinct profiles in lexicographic order, in units
+    integers: np.ndarray,  # (m, |h|), int64: distinct profiles in lexicographic order, in units
     sizes: np.ndarray,  # (m,): rows of each
     unit: int,
     k: int,
@@ -93,8 +93,8 @@ def mitigate(
     unsafe: str = "below k",
 ) -> Mitigated:
     """Algorithm 2, ProfileMitigation. A group has the number of its lexicographically smallest profile until it is merged."""
-    state = _State(wholes, sizes, unit, distance)
-    rounds = [len(wholes)]
+    state = _State(integers, sizes, unit, distance)
+    rounds = [len(integers)]
     while True:
         small = state.members < k
         if unsafe == "printed":  # line 27 looks at merged groups only
@@ -112,44 +112,55 @@ def mitigate(
 class _State:
     """The groups between rounds, and the nearest group of each unsafe one."""
 
-    def __init__(self, wholes, sizes, unit, distance):
+    def __init__(self, integers, sizes, unit, distance):
         self.unit, self.distance = unit, distance
         self.metric = near.METRICS.get(distance) if isinstance(distance, str) else None
         self.members = np.array(sizes, np.int64)
-        self.totals = wholes * self.members[:, None]
-        self.means = wholes.astype(float)
-        self.alive = np.ones(len(wholes), bool)
-        self.into = np.arange(len(wholes))
-        self.merged = np.zeros(len(wholes), bool)  # in any round
-        self.touched = np.ones(len(wholes), bool)  # in the last round
-        self.nearest = np.full(len(wholes), near.NOBODY)
-        self.apart = np.full(len(wholes), near.FAR)
+        self.totals = integers * self.members[:, None]
+        self.means = integers.astype(float)
+        self.alive = np.ones(len(integers), bool)
+        self.into = np.arange(len(integers))
+        self.merged = np.zeros(len(integers), bool)  # in any round
+        self.touched = np.ones(len(integers), bool)  # in the last round
+        self.nearest = np.full(len(integers), near.NOBODY)
+        self.nearest_distance = np.full(len(integers), near.FAR)
         if self.metric is not None:
             self.axes = near.axes(self.metric, self.means)
             self.places = near.places(self.metric, self.means, self.axes)
-            self.most = _most(self.metric, wholes.shape[1], unit)
+            self.max_product = _max_product(self.metric, integers.shape[1], unit)
 
     def find(self, threatened):
         """Lines 7 to 11. Every nearest group of the last round is gone: a group was skipped because its nearest was merged."""
-        among = np.flatnonzero(self.alive)
-        self.apart[threatened], passed = near.FAR, threatened[~self.touched[threatened]]
+        live = np.flatnonzero(self.alive)
+        self.nearest_distance[threatened], skipped = near.FAR, threatened[~self.touched[threatened]]
         self.nearest[threatened[self.touched[threatened]]] = near.NOBODY
         if self.metric is None:
-            return self._by_function(threatened, among)
+            return self._by_function(threatened, live)
         groups = self.totals, self.members, self.means
         # the group into which the nearest was merged is often still near, which shortens the search
-        near.follow(passed, self.into, self.metric, self.most, *groups, self.apart, self.nearest)
-        t = near.tree(self.places[among], among)
-        asked = t.ids[np.isin(t.ids, threatened, assume_unique=True)]  # in the order of the tree: neighbours follow each other
-        near.search(asked, self.places[asked], self.metric, self.unit, self.most, *t, *groups, self.apart, self.nearest)
+        near.follow(skipped, self.into, self.metric, self.max_product, *groups, self.nearest_distance, self.nearest)
+        t = near.tree(self.places[live], live)
+        # in the order of the tree: neighbours follow each other
+        queries = t.ids[np.isin(t.ids, threatened, assume_unique=True)]
+        near.search(
+            queries,
+            self.places[queries],
+            self.metric,
+            self.unit,
+            self.max_product,
+            *t,
+            *groups,
+            self.nearest_distance,
+            self.nearest,
+        )
 
-    def _by_function(self, threatened, among):
-        others = self.means[among] / self.unit
+    def _by_function(self, threatened, live):
+        others = self.means[live] / self.unit
         for g in threatened:
-            d = _checked(self.distance(self.means[g] / self.unit, others), len(among))
-            d[among == g] = np.inf
-            self.apart[g], (self.nearest[g], *equal) = d.min(), among[d == d.min()]
-            for other in equal:
+            d = _checked(self.distance(self.means[g] / self.unit, others), len(live))
+            d[live == g] = np.inf
+            self.nearest_distance[g], (self.nearest[g], *ties) = d.min(), live[d == d.min()]
+            for other in ties:
                 if near.before(self.members, self.means, other, self.nearest[g]):
                     self.nearest[g] = other
 
@@ -162,31 +173,31 @@ class _State:
             self.places[merged] = near.places(self.metric, self.means[merged], self.axes)
 
 
-def _most(metric: int, cells: int, unit: int) -> int:
+def _max_product(metric: int, cells: int, unit: int) -> int:
     """a·b up to which the exact distance fits: its numerator below 2^63, its denominator below 2^53."""
     if metric == near.MANHATTAN:
         return min(2**63 // (cells * unit), 2**53) - 1
     return int(min((2**63 / cells) ** 0.5 / unit, 2**26.5)) - 1
 
 
-def _checked(d, many) -> np.ndarray:
+def _checked(d, n) -> np.ndarray:
     d = np.round(np.asarray(d, float), _ROUNDED)
-    good = (d >= 0) & np.isfinite(d)
-    if d.shape != (many,) or not good.all():
-        got = f"an array of shape {d.shape}" if d.shape != (many,) else f"{d[~good][0]}"
-        raise ValueError(f"distance must return a finite number, 0 or above, for each of {many} means (got {got})")
+    valid = (d >= 0) & np.isfinite(d)
+    if d.shape != (n,) or not valid.all():
+        got = f"an array of shape {d.shape}" if d.shape != (n,) else f"{d[~valid][0]}"
+        raise ValueError(f"distance must return a finite number, 0 or above, for each of {n} means (got {got})")
     return d
 
 
 def _ordered(state: _State, first, second):
     """Line 12: the pairs by increasing distance, ties as in :class:`Primule`."""
     place = np.empty(len(state.alive), np.int64)
-    there = np.union1d(first, second)
+    groups = np.union1d(first, second)
     # non-negative big-endian numbers sort like their bytes
-    text = np.ascontiguousarray(state.means[there].astype(">f8")).view(f"S{8 * state.means.shape[1]}")[:, 0]
-    there = there[np.argsort(text, kind="stable")]
-    place[there[np.argsort(-state.members[there], kind="stable")]] = np.arange(len(there))
-    order = np.lexsort((place[first], place[second], state.apart[first]))
+    text = np.ascontiguousarray(state.means[groups].astype(">f8")).view(f"S{8 * state.means.shape[1]}")[:, 0]
+    groups = groups[np.argsort(text, kind="stable")]
+    place[groups[np.argsort(-state.members[groups], kind="stable")]] = np.arange(len(groups))
+    order = np.lexsort((place[first], place[second], state.nearest_distance[first]))
     return first[order], second[order]
 
 

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from mobpriv.icp.rows import parts
+from mobpriv.icp.rows import rows_by_group
 
 # tenths for shares of five and of two days; 60ths for incomplete weeks; the others for rounded means
-UNITS = (10, 60, 1000, 10**6)
+DENOMINATORS = (10, 60, 1000, 10**6)
 _NEAR = 1e-9  # distance from a whole number: far above the error of a division by 5
 
 
@@ -24,7 +24,7 @@ class Protected(NamedTuple):
     anonymous: bool | None  # the flag of Algorithm 1: is every group of size k or more? None: not guaranteed by the mechanism
 
 
-def as_profiles(profiles) -> pd.DataFrame:
+def profile_table(profiles) -> pd.DataFrame:
     """Check a table of profiles: a row a profile and a column a cell, shares in [0, 1], each row and each column once."""
     if not isinstance(profiles, pd.DataFrame) or not profiles.shape[1]:
         raise ValueError(f"profiles must be a table, a row a profile and a column a cell (got {type(profiles).__name__})")
@@ -45,19 +45,19 @@ def as_profiles(profiles) -> pd.DataFrame:
 
 
 def in_units(x: np.ndarray) -> tuple[np.ndarray, int]:
-    """The values as whole numbers of 1/unit, and the unit: the first of ``UNITS`` that holds them all."""
-    for unit in UNITS:
+    """The values as whole numbers of 1/unit, and the unit: the first of ``DENOMINATORS`` that holds them all."""
+    for unit in DENOMINATORS:
         scaled = x * unit
-        wholes = np.rint(scaled)
-        if (np.abs(scaled - wholes) <= _NEAR * unit).all():
-            return wholes.astype(np.int64), unit
+        integers = np.rint(scaled)
+        if (np.abs(scaled - integers) <= _NEAR * unit).all():
+            return integers.astype(np.int64), unit
     raise ValueError(
         "profiles must hold shares of days, or numbers of at most six decimals, so that equal distances are found equal: "
-        f"astype(float).round(6) makes them so (got {x[np.abs(scaled - wholes) > _NEAR * unit][0]!r})"
+        f"astype(float).round(6) makes them so (got {x[np.abs(scaled - integers) > _NEAR * unit][0]!r})"
     )
 
 
-def by_name(profiles: pd.DataFrame) -> np.ndarray:
+def name_ranks(profiles: pd.DataFrame) -> np.ndarray:
     """The position of each row among the sorted names of the rows."""
     try:
         order = profiles.index.argsort()
@@ -65,9 +65,9 @@ def by_name(profiles: pd.DataFrame) -> np.ndarray:
         raise ValueError(
             "the rows of profiles must have names of one kind, which can be sorted (got numbers and texts)"
         ) from None
-    place = np.empty(len(profiles), np.int64)
-    place[order] = np.arange(len(profiles))
-    return place
+    rank = np.empty(len(profiles), np.int64)
+    rank[order] = np.arange(len(profiles))
+    return rank
 
 
 def per_group(mechanism, profiles: pd.DataFrame, groups, rng: np.random.Generator) -> Protected:
@@ -77,11 +77,11 @@ def per_group(mechanism, profiles: pd.DataFrame, groups, rng: np.random.Generato
 
     The groups of the result are numbered through all of these, in the order of their labels, each with a child of ``rng``.
     """
-    rows = parts(groups, len(profiles))
+    rows = rows_by_group(groups, len(profiles))
     values, group, anonymous, start = np.empty(profiles.shape), np.empty(len(profiles), np.int64), [], 0
-    for own, child in zip(rows, rng.spawn(len(rows)), strict=True):
-        found = mechanism.protect(profiles.iloc[own], child)
-        values[own], group[own] = found.values, found.group + start
-        start += int(found.group.max()) + 1
-        anonymous.append(found.anonymous)
+    for group_rows, child in zip(rows, rng.spawn(len(rows)), strict=True):
+        protected = mechanism.protect(profiles.iloc[group_rows], child)
+        values[group_rows], group[group_rows] = protected.values, protected.group + start
+        start += int(protected.group.max()) + 1
+        anonymous.append(protected.anonymous)
     return Protected(pd.DataFrame(values, profiles.index, profiles.columns, copy=False), group, all(anonymous))
