@@ -66,7 +66,7 @@ def read_calls(
     cells = as_cells(cells) if isinstance(cells, pd.DataFrame) else read_cells(cells_beside(path) if cells is None else cells)
     header = names or (pq_names(path) if is_parquet(path) else head(path, delimiter=delimiter)[0])
     columns = {c: c for c in ("end_cell", "duration") if c in header} | (columns or {})
-    columns = {c: columns.get(c, c) for c in (*COLUMNS, *columns)}
+    columns = {c: columns.get(c, c) for c in (*CALL_COLUMNS, *columns)}
     if is_parquet(path):
         table, lines, bad = parquet_table(path, columns), None, []
     else:

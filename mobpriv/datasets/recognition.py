@@ -30,7 +30,7 @@ USUAL = {  # usual names of columns, lower case, without spaces and punctuation
     "end_cell": "endcell endcellid lastcell lastcellid",
     "duration": "duration durations durationsec durationseconds callduration",
 }
-KINDS_OF_DATA = {"traces": traces.COLUMNS, "calls": calls.COLUMNS}  # kinds of tables, and the columns they need
+KINDS_OF_DATA = {"traces": traces.COLUMNS, "calls": calls.CALL_COLUMNS}  # kinds of tables, and the columns they need
 TIME_FORMATS_IN_WORDS = {
     "s": "seconds since 1970",
     "ms": "milliseconds since 1970",

@@ -202,9 +202,9 @@ def sorted_out(
     for p in left_out.itertuples(index=False, name=None):
         p = TableProblem(*p)
         # repetitions are found after sorting, where the original rows are no longer known
-        found.append(p if p.rule == "record repeated" else p._replace(row=int(kept[p.row])))
-    found = [p if p.row < 0 else p._replace(place=source if p.rule == "record repeated" else where(p.row)) for p in found]
-    left_out = pd.DataFrame(found, columns=TableProblem._fields)
+        problems.append(p if p.rule == "record repeated" else p._replace(row=int(kept[p.row])))
+    problems = [p if p.row < 0 else p._replace(place=source if p.rule == "record repeated" else where(p.row)) for p in problems]
+    left_out = pd.DataFrame(problems, columns=TableProblem._fields)
     lost = left_out[(left_out["records"] > 0) & (left_out["rule"] != BLANK)]
     if not len(records) and len(lost):
         worst = lost.loc[lost["records"].idxmax()]

@@ -19,7 +19,7 @@ from mobpriv.base.ranges import whole
 from mobpriv.calls.table import Calls
 from mobpriv.datasets import CallSet
 from mobpriv.experiments.days import check_no_trace_parameters, day_zone, first_day, simulated_calls
-from mobpriv.icp.profiles import WEEKS, Found, Icps, Window, icps, values
+from mobpriv.icp.profiles import WEEKS, Extraction, Icps, Window, icps, values
 from mobpriv.mechanisms.icp import Primule, per_group
 from mobpriv.traces.table import milliseconds
 

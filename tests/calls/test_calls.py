@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobpriv.calls.table import COLUMNS, OPTIONAL, InvalidCalls, as_calls, as_cells, problems, without
+from mobpriv.calls.table import CALL_COLUMNS, OPTIONAL, InvalidCalls, as_calls, as_cells, problems, without
 from mobpriv.traces.table import by_user, milliseconds, rows, within_days
 
 CELLS = as_cells(
@@ -46,9 +46,9 @@ def test_what_need_not_be_there_is_filled_in_and_what_serves_traces_serves_calls
     assert len(as_calls(calls()[:0], CELLS)) == 0
     users, offsets = by_user(validated)
     assert (users.tolist(), offsets.tolist()) == (["u", "v"], [0, 1, 2])
-    assert within_days(found, NOON, 30 / 86_400)["user"].tolist() == ["u"]
-    assert rows(found, np.array([False, True]))["cell"].tolist() == ["b"]
-    assert milliseconds(found)[1] - milliseconds(found)[0] == 60_000
+    assert within_days(validated, NOON, 30 / 86_400)["user"].tolist() == ["u"]
+    assert rows(validated, np.array([False, True]))["cell"].tolist() == ["b"]
+    assert milliseconds(validated)[1] - milliseconds(validated)[0] == 60_000
 
 
 LATE = pd.Series([NOON, pd.Timestamp("2100-01-01", tz="UTC")])

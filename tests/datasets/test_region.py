@@ -237,7 +237,7 @@ def test_the_streams_are_numpys_philox():
 
 def test_calls_are_served_where_their_people_are(ground, world):
     """Against a twin that looks every call up in its person's life: at a place its antenna or a neighbour's, on the way the map's."""
-    key, moved = key_of(9), 0
+    key, moved = philox_key(9), 0
     (callers, t, cell, end_cell, duration), (person_number, municipality, does) = calling.block(world, key, 0, 40, 28, 5.0)
     does = dict(zip(zip(person_number.tolist(), municipality.tolist(), strict=True), does.tolist(), strict=True))
     for number in range(40):
@@ -273,7 +273,7 @@ def test_the_map_names_the_nearest_antenna_of_the_municipality(ground):
     seen = 0
     for row, column in zip(rng.integers(rows, size=300), rng.integers(columns, size=300), strict=True):
         x, y = ground.corner[0] + PIXEL * (column + 0.5), ground.corner[1] + PIXEL * (row + 0.5)
-        lat, lng = degrees(x, y)
+        lat, lng = plane_to_degrees(x, y)
         inside = [k for k, shape in enumerate(shapes) if shape.contains(shapely.Point(lng, lat))]
         if inside:
             antennas = np.flatnonzero(ground.owner == inside[0])
