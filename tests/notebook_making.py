@@ -28,7 +28,7 @@ data_sets: {cabspotting: Cabspotting}
 runs:
   cabspotting: {title: Cabspotting, kind: traces, data: cabspotting, file: "c*.parquet", notebooks: [nb]}
   cabspotting-program:
-    {title: "Cabspotting, as the program", kind: traces, data: cabspotting, reading: program, file: "c*.parquet", notebooks: [nb]}
+    {title: "Cabspotting, as the program", kind: traces, data: cabspotting, variant: program, file: "c*.parquet", notebooks: [nb]}
   city: {title: synthetic city, kind: traces, synthetic: true}
 """
 

@@ -72,11 +72,11 @@ def _differs(registry: runs.Registry, run: str, name: str, before: Path, root: P
     file = Path("book", "results", run, f"{name}.json")
     if not (before / file).is_file() or (before / file).read_bytes() != (root / file).read_bytes():
         return "it differs from the result before"
-    reading = build.given_to(registry.runs[run], name, root).get("reading")
-    if reading is not None and reading != notebooks.parameters(name, root)["reading"].default:
-        given = json.dumps([name, {"reading": reading, "quick": True}])
+    variant = build.given_to(registry.runs[run], name, root).get("variant")
+    if variant is not None and variant != notebooks.parameters(name, root)["variant"].default:
+        given = json.dumps([name, {"variant": variant, "quick": True}])
         same = _run_in(before, _QUICK, given) == _run_in(root, _QUICK, given)
-        return "" if same else f"a quick run of the variant {reading!r} gives other numbers on the embedded data"
+        return "" if same else f"a quick run of the variant {variant!r} gives other numbers on the embedded data"
     embedded = [Path("book", "_generated", "results", embedded_run, f"{name}.json") for embedded_run in registry.embedded]
     pairs = [(provenance.read_record(before / path), provenance.read_record(root / path)) for path in embedded]
     pairs = [pair for pair in pairs if any(pair)]

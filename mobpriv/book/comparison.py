@@ -22,15 +22,15 @@ class Shown(NamedTuple):
 
     title: str  # "GeoLife (author's code)"
     data_set: str  # "GeoLife"
-    reading: str  # text | program
+    variant: str  # text | program
     results: dict[str, Any]
     printed: dict[str, float]  # the paper's numbers for them
     synthetic: bool
     here: bool = False  # the current run; figures may also draw data that are not in its results
 
     @property
-    def variant(self) -> str:
-        return {"text": "as described", "program": "author's code"}[self.reading]
+    def variant_in_words(self) -> str:
+        return {"text": "as described", "program": "author's code"}[self.variant]
 
     def value(self, name: str) -> float:
         """The value of a result."""
@@ -68,7 +68,7 @@ def _number(part: str) -> Any:
 def _with_count(title: str, runs: list[Shown], counts: list[int | None]) -> str:
     """ "GeoLife, n = 35 (author's code: 42)"."""
     first, *others = counts
-    also = [f"{run.variant}: {shown(n)}" for run, n in zip(runs[1:], others, strict=True) if n and n != first]
+    also = [f"{run.variant_in_words}: {shown(n)}" for run, n in zip(runs[1:], others, strict=True) if n and n != first]
     return title + (f", n{FIXED}={FIXED}{shown(first)}" + (f" ({', '.join(also)})" if also else "") if first else "")
 
 
@@ -88,7 +88,7 @@ class Compared:
         by_title = {}
         for run in self.runs:
             by_title.setdefault(run.data_set, []).append(run)
-        return {title: sorted(same_data, key=lambda run: run.reading != "text") for title, same_data in by_title.items()}
+        return {title: sorted(same_data, key=lambda run: run.variant != "text") for title, same_data in by_title.items()}
 
     def having(self, names: str) -> list[Shown]:
         """The runs with results of these names, ``"rate.{mechanism}"``; older published runs may lack them."""
@@ -164,7 +164,7 @@ class Compared:
         unit = self.unit(name, text)
         first, *others = runs
         shown_cell = cell(first.results.get(name), unit, n)
-        small = [f"{run.variant}: {cell(run.results[name], unit, n=False)}" for run in others if name in run.results]
+        small = [f"{run.variant_in_words}: {cell(run.results[name], unit, n=False)}" for run in others if name in run.results]
         small += [f"paper: {constant(first.printed[name], unit)}"] if name in first.printed else []
         return shown_cell._replace(small=(*shown_cell.small, *small))
 
@@ -195,7 +195,7 @@ def compared(notebook: str, results: dict[str, Any], data=None, root: Path = ROO
 def _published(name: str, results: dict[str, Any], notebook: str, registry: runs.Registry, root: Path) -> Shown:
     run = registry.runs.get(name) or runs.Run(name, name, "traces")
     data_set = registry.title(run.data or name)
-    return Shown(registry.title(name), data_set, run.reading, results, printed(notebook, name, root), False)
+    return Shown(registry.title(name), data_set, run.variant, results, printed(notebook, name, root), False)
 
 
 def printed(notebook: str, run: str, root: Path = ROOT) -> dict[str, float]:

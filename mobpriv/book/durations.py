@@ -27,7 +27,7 @@ class Timed(NamedTuple):
     title: str  # of the run
     records: int  # of its data set
     seconds: float
-    reading: str = ""  # variant, if the notebook has several
+    variant: str = ""  # variant, if the notebook has several
 
 
 def size(dataset: str) -> Size | None:
@@ -59,7 +59,7 @@ def on_record(notebook: str, root: Path = ROOT) -> list[Timed]:
         if record and card and not record["provenance"]["parameters"].get("quick"):
             records = int(card["results"]["records"]["value"])
             run_provenance = record["provenance"]
-            timed.append(Timed(run.title, records, run_provenance["seconds"], run_provenance["parameters"].get("reading", "")))
+            timed.append(Timed(run.title, records, run_provenance["seconds"], run_provenance["parameters"].get("variant", "")))
     return timed
 
 
@@ -84,7 +84,7 @@ def expected(notebook: str, parameters: dict, data_size: Size | None, root: Path
     if parameters.get("minutes"):  # depends on the visited cells, not on the number of records
         return f"about {parameters['minutes']:g} min at most for the optimal channels (the parameter minutes)"
     known = on_record(notebook, root)
-    known = [t for t in known if t.reading == parameters.get("reading", "")] or known
+    known = [t for t in known if t.variant == parameters.get("variant", "")] or known
     known = [t for t in known if t.seconds > 2 * START_SECONDS] or known
     evidence = ", ".join(f"{in_time(t.seconds)} on {t.title} with {shown(t.records)} records" for t in known)
     if not known or data_size is None:

@@ -96,7 +96,7 @@ def by_data_set_and_variant(verdicts: Iterable[Verdict], registry: Registry) -> 
     for verdict in sorted(verdicts, key=lambda v: _is_synthetic(v, registry)):
         run = registry.runs.get(verdict.dataset)
         data_set = registry.title(run.data) if run and run.data else data_set_title(registry, verdict.dataset)
-        variants, variant = by_title.setdefault(data_set, {}), run.reading if run else "text"
+        variants, variant = by_title.setdefault(data_set, {}), run.variant if run else "text"
         if variant not in variants or _order(verdict) > _order(variants[variant]):
             variants[variant] = verdict
     return by_title

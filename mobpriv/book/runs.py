@@ -14,7 +14,7 @@ class Run(NamedTuple):
     title: str  # on the pages
     kind: str  # of its data: traces | calls
     data: str = ""  # data set whose printed numbers it is compared with; "" for none
-    reading: str = "text"
+    variant: str = "text"
     synthetic: bool = False  # embedded synthetic data: every build runs it with the notebooks' defaults
     made_up: bool = False  # synthetic people within real boundaries: shown after real data
     file: str = ""  # pattern of the file in the folder of real data
@@ -91,8 +91,8 @@ def _run(path: Path, name: str, fields: dict) -> Run:
     if missing:
         raise ValueError(f"{path.name}: {name}: lacks {', '.join(missing)}")
     run = Run(name, **{**fields, "notebooks": tuple(fields.get("notebooks", ()))})
-    if run.kind not in DATA_KINDS or run.reading not in VARIANTS:
-        raise ValueError(f"{path.name}: {name}: kind is one of {', '.join(DATA_KINDS)}, reading one of {', '.join(VARIANTS)}")
+    if run.kind not in DATA_KINDS or run.variant not in VARIANTS:
+        raise ValueError(f"{path.name}: {name}: kind is one of {', '.join(DATA_KINDS)}, variant one of {', '.join(VARIANTS)}")
     if run.synthetic == bool(run.file and run.notebooks):
         raise ValueError(f"{path.name}: {name}: either synthetic: true, or a file and its notebooks")
     return run

@@ -273,8 +273,8 @@ def _how_to_read(run_record: dict, body: str, root: Path) -> str:
     titles = (registry.title(run.data or run.name) for run in registry.runs.values() if run.name != this_run)
     others = [title for title in dict.fromkeys(titles) if html.escape(title) in results]
     words += [OF_THE_BOOK.format(others=html.escape(" and ".join(others)))] if others else []
-    readings = f"<p>{VARIANTS_EXPLAINED}</p>" if "reading" in run_record["parameters"] else ""
-    return f"<h2>How to read the numbers</h2><p>{' '.join(words)}</p>{readings}"
+    variants = f"<p>{VARIANTS_EXPLAINED}</p>" if "variant" in run_record["parameters"] else ""
+    return f"<h2>How to read the numbers</h2><p>{' '.join(words)}</p>{variants}"
 
 
 def _words(text: str, name: str, root: Path) -> str:

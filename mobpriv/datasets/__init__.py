@@ -174,7 +174,7 @@ def load_calls(name_or_path, cells=None, period: Period | None = None, **reading
 
 
 def load(
-    name_or_path, form: str | None = None, most: int = 0, leave_out: tuple[str, ...] = (), begins: str = "", **reading
+    name_or_path, form: str | None = None, max_users: int = 0, leave_out: tuple[str, ...] = (), begins: str = "", **reading
 ) -> Dataset:
     """A data set by its name ("city", "cabspotting", …: see ``DATASETS``), or a file or folder by its path.
 
@@ -182,13 +182,13 @@ def load(
     not enough, ``form`` names the format ("cabspotting", "geolife", "mdc", "privamov", "table"). Without ``reading`` the usual
     names of columns are recognised, and seconds are distinguished from milliseconds, see :func:`recognised`.
 
-    Only the first ``most`` users by name are read, among those whose name begins with ``begins`` and is not in ``leave_out``; 0
+    Only the first ``max_users`` users by name are read, among those whose name begins with ``begins`` and is not in ``leave_out``; 0
     reads all users. A part of a table takes seconds, because only its column of users is read in full. In a text larger than
     :data:`SEARCHED` only that many bytes are searched, and hashed.
     """
     if form is not None and form not in READERS:
         raise ValueError(f"form must be one of {', '.join(READERS)} (got {form!r})")
-    text, wanted = str(name_or_path), Wanted(most, tuple(leave_out), begins) if most else Wanted()
+    text, wanted = str(name_or_path), Wanted(max_users, tuple(leave_out), begins) if max_users else Wanted()
     if text in DATASETS:
         _only("traces", text)
         return _known(text, wanted, reading)
@@ -209,7 +209,7 @@ def load(
             table_reading.arguments,
             f"columns found by their names: {table_reading.in_words}" if table_reading.guessed else "",
         )
-    part = read_part(path, **reading, wanted=wanted, max_bytes=SEARCHED if most else None)
+    part = read_part(path, **reading, wanted=wanted, max_bytes=SEARCHED if max_users else None)
     searched = f"only the first {part.searched / 1e9:.1f} GB of the file searched" if part.searched else ""
     return Dataset(
         part.traces,

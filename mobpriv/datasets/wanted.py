@@ -15,16 +15,16 @@ def plain_names(names: pd.Index) -> pd.Index:
 
 
 class Wanted(NamedTuple):
-    """The first ``most`` users by name (0: all) whose name begins with ``begins`` and is not in ``without``."""
+    """The first ``max_users`` users by name (0: all) whose name begins with ``begins`` and is not in ``without``."""
 
-    most: int = 0
+    max_users: int = 0
     without: tuple[str, ...] = ()
     begins: str = ""
 
     @property
     def everybody(self) -> bool:
-        return not (self.most or self.without or self.begins)
+        return not (self.max_users or self.without or self.begins)
 
     def of(self, names: Iterable[str]) -> list[str]:
         chosen = sorted(name for name in set(names) - set(self.without) - MISSING if name.startswith(self.begins))
-        return chosen[: self.most or None]
+        return chosen[: self.max_users or None]

@@ -45,31 +45,31 @@ class AttackSetting(NamedTuple):
     selection: str  # all of this in words, without a full stop at the end
 
 
-def chosen_users(dataset: str, leave_out: str = "", most: int = 0, begins: str = "") -> tuple[Dataset, Traces, str]:
+def chosen_users(dataset: str, leave_out: str = "", max_users: int = 0, begins: str = "") -> tuple[Dataset, Traces, str]:
     """Load a data set and the records of some of its users.
 
     The third value is a description of how the file was read and of the chosen users; "" for all users. ``leave_out`` names
-    users, separated by commas. ``most`` keeps the first so many of the other users by name whose name begins with ``begins``; 0
+    users, separated by commas. ``max_users`` keeps the first so many of the other users by name whose name begins with ``begins``; 0
     keeps all, whatever their names. A part of a large table is read in seconds.
     """
     unwanted = tuple(name.strip() for name in leave_out.split(",") if name.strip())
-    data = _read_once(dataset, most, unwanted if most else (), begins if most else "", _stamp(dataset))
+    data = _read_once(dataset, max_users, unwanted if max_users else (), begins if max_users else "", _stamp(dataset))
     names = data.names or tuple(data.traces["user"].cat.categories)
     unknown = sorted(set(unwanted) - set(names))
     if unknown:
         raise ValueError(f"leave_out names users that the data set does not have: {', '.join(unknown)}")
     traces = data.traces
-    if unwanted and not most:
+    if unwanted and not max_users:
         traces = rows(traces, ~traces["user"].isin(unwanted).to_numpy())
     words = [data.reading, f"We leave out {', '.join(unwanted)}" if unwanted else ""]
-    if most:
+    if max_users:
         words.append(f"We use only the first {len(by_user(traces)[0])} of {shown(len(names))} users by name")
     return data, traces, "".join(f". {part[0].upper()}{part[1:]}" for part in words if part)
 
 
 @lru_cache(maxsize=1)  # a notebook makes several settings of one table
-def _read_once(dataset: str, most: int, leave_out: tuple[str, ...], begins: str, stamp) -> Dataset:
-    return load(dataset, most=most, leave_out=leave_out, begins=begins)
+def _read_once(dataset: str, max_users: int, leave_out: tuple[str, ...], begins: str, stamp) -> Dataset:
+    return load(dataset, max_users=max_users, leave_out=leave_out, begins=begins)
 
 
 def _stamp(dataset: str) -> tuple:
@@ -83,13 +83,13 @@ def choose(
     start: str = "",  # first day, ISO date or time; "" chooses the 30 most active successive days
     days: int = 30,
     leave_out: str = "",  # users to leave out, separated by commas
-    most: int = 0,  # keep only the first so many users by name; 0 keeps all
-    begins: str = "",  # with ``most``: only users whose name begins so
+    max_users: int = 0,  # keep only the first so many users by name; 0 keeps all
+    begins: str = "",  # with ``max_users``: only users whose name begins so
 ) -> Choice:
     """Choose the ``days`` most active successive days of a data set (§3.4.3)."""
     if days > CENTURY_DAYS:
         raise ValueError(f"days must be at most {CENTURY_DAYS:,}, a century (got {days:,})")
-    data, traces, description = chosen_users(dataset, leave_out, most, begins)
+    data, traces, description = chosen_users(dataset, leave_out, max_users, begins)
     try:
         first = pd.Timestamp(start) if start else most_active_days(traces, days)
     except ValueError as error:

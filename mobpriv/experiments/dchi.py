@@ -86,7 +86,7 @@ class Protection(NamedTuple):
 
     counts: bool
     neighbours: int | None = None
-    reading: str = "printed"
+    variant: str = "printed"
     ties: str = "all"
     rounding: str = "nearest"
     scale: str = "calibrated"
@@ -107,7 +107,7 @@ class Protection(NamedTuple):
     def chi(self, counts: np.ndarray, matrix: np.ndarray) -> np.ndarray:
         if self.neighbours is None:
             return np.ones(counts.shape, bool)
-        return neighbourhood(counts > 0, matrix, self.neighbours, self.reading, self.ties)
+        return neighbourhood(counts > 0, matrix, self.neighbours, self.variant, self.ties)
 
 
 class Leaked(NamedTuple):
@@ -399,7 +399,7 @@ def telling(samples: Samples, protection: Protection, epsilon: float = 1.0) -> d
     users, pois = (pd.RangeIndex(size) for size in (n, m))
     results = {name: np.empty(draws) for name in ("users", "neighbours", "probability")}
     for k, matrix in enumerate(samples.affinity):
-        chi = Neighbourhood(protection.neighbours, matrix, protection.reading, protection.ties)
+        chi = Neighbourhood(protection.neighbours, matrix, protection.variant, protection.ties)
         excluded = count_telling(replace(protection.mechanism(epsilon), chi=chi), pd.DataFrame(samples.day[k], users, pois))
         results["users"][k], results["neighbours"][k] = (excluded["neighbours"] > 0).mean(), excluded["neighbours"].mean() / m
         results["probability"][k] = excluded["probability"].mean()
@@ -595,7 +595,7 @@ def nearest_rate(
 
 
 def side_information(
-    samples: Samples, protection: Protection, epsilon: float, users: Sequence[int], pois: Sequence[int], most: int = 1
+    samples: Samples, protection: Protection, epsilon: float, users: Sequence[int], pois: Sequence[int], max_candidates: int = 1
 ) -> np.ndarray:
     """Beyond the paper, its open question: return the best r(δ, M, n) over δ if so many users leak at so many POIs.
 
@@ -613,35 +613,35 @@ def side_information(
                 np.sort(samples.poi_order[:, :n_pois], axis=1)[:, None, :], (*leak.known.shape[:2], n_pois)
             )
             sides = (np.take_along_axis(side, columns, axis=-1) for side in (leak.published, leak.known))
-            rates[:, a, b] = best_rate(*sides, most)
+            rates[:, a, b] = best_rate(*sides, max_candidates)
     return rates
 
 
-def best_rate(perturbed: np.ndarray, known: np.ndarray, most: int = 1) -> np.ndarray:
+def best_rate(perturbed: np.ndarray, known: np.ndarray, max_candidates: int = 1) -> np.ndarray:
     """Return max over δ of r(δ, M, n), (draws,).
 
     §VI-C: "the attacker's strategy is not known a priori, the worst case should be considered".
     """
-    return best_rates(perturbed, known, [most])[:, 0]
+    return best_rates(perturbed, known, [max_candidates])[:, 0]
 
 
-def best_rates(perturbed: np.ndarray, known: np.ndarray, most: Sequence[int]) -> np.ndarray:
+def best_rates(perturbed: np.ndarray, known: np.ndarray, max_candidates: Sequence[int]) -> np.ndarray:
     """Return max over δ of r(δ, M, n) for each sample and M, (draws, M), also for large samples.
 
     Profiles (draws, n, J); row i of both belongs to one user. User i is a success from her own distance up to the distance of
     the (M+1)-th nearest profile. The most intervals that share a δ are counted along the sorted ends, one sample at a time, to
     save memory.
     """
-    most = [whole("most", m, 1) for m in most]
+    max_candidates = [whole("max_candidates", m, 1) for m in max_candidates]
     n, k = perturbed.shape[1], known.shape[1]
     check_ranking_size(n, k)
-    rates = np.empty((len(perturbed), len(most)))
+    rates = np.empty((len(perturbed), len(max_candidates)))
     no_limit = np.iinfo(np.int64).max
     for d in range(len(perturbed)):
         distance = l1(perturbed[d : d + 1], known[d : d + 1])[0]
         true_distance = np.diagonal(distance).astype(np.int64)
-        nearest = np.partition(distance, [m for m in most if m < k], axis=-1) if min(most) < k else distance
-        for column, m in enumerate(most):
+        nearest = np.partition(distance, [m for m in max_candidates if m < k], axis=-1) if min(max_candidates) < k else distance
+        for column, m in enumerate(max_candidates):
             beyond = nearest[:, m].astype(np.int64) if m < k else np.full(n, no_limit)
             rates[d, column] = best_share(true_distance, beyond)
     return rates

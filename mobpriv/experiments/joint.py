@@ -99,7 +99,7 @@ def prepare(
     users: int = 10,
     begins: str = "",  # only users whose name begins so; "" takes the persons if the data set marks them, else everybody
     leave_out: str = "",  # users to leave out, separated by commas
-    most: int = 0,  # consider only the first so many of these users by name; 0 considers all
+    max_users: int = 0,  # consider only the first so many of these users by name; 0 considers all
     minutes: float = 0.0,  # enlarge the cells if the estimated time is longer; 0 keeps them
     programs: float = 0.0,  # of each user, for that estimate: see :func:`estimated`
 ) -> Setting:
@@ -109,12 +109,12 @@ def prepare(
     """
     _check_area(width_km, height_km, columns, rows, users)
     begins = begins or _person_prefix(dataset)
-    data, traces, restriction = chosen_users(dataset, leave_out, most, begins)
-    users = _number_of_users(traces["user"].cat.categories, users, begins, leave_out, most)
+    data, traces, restriction = chosen_users(dataset, leave_out, max_users, begins)
+    users = _number_of_users(traces["user"].cat.categories, users, begins, leave_out, max_users)
 
     def select(columns: int, rows: int) -> tuple[AreaGrid, list[str], Priors]:
         grid = densest_area(traces, KM * width_km, KM * height_km, columns, rows)
-        chosen = most_active(traces, grid, min(users, _users_inside(traces, grid, begins)) if most else users, begins)
+        chosen = most_active(traces, grid, min(users, _users_inside(traces, grid, begins)) if max_users else users, begins)
         return grid, chosen, priors(traces, grid, chosen)
 
     (grid, chosen, user_priors), coarser = _in_time(select, columns, rows, minutes, programs)
@@ -177,7 +177,7 @@ def prepare_halves(
     users: int = 40,
     begins: str = "",
     leave_out: str = "",
-    most: int = 0,
+    max_users: int = 0,
     minutes: float = 0.0,
     programs: float = 0.0,
 ) -> SplitSetting:
@@ -188,7 +188,7 @@ def prepare_halves(
     """
     _check_area(width_km, height_km, columns, rows, users)
     begins = begins or _person_prefix(dataset)
-    setting = in_halves(choose(dataset, start, days, leave_out, most, begins), "calendar", days)
+    setting = in_halves(choose(dataset, start, days, leave_out, max_users, begins), "calendar", days)
 
     def select(columns: int, rows: int) -> tuple[AreaGrid, list[str], Priors]:
         grid = densest_area(setting.known, KM * width_km, KM * height_km, columns, rows)
@@ -257,15 +257,15 @@ def _check_area(width_km: float, height_km: float, columns: int, rows: int, user
     checks.affordable(columns * rows)
 
 
-def _number_of_users(names, users: int, begins: str, leave_out: str, most: int) -> int:
+def _number_of_users(names, users: int, begins: str, leave_out: str, max_users: int) -> int:
     """Return the number of users to choose; refuse more than there are.
 
-    For a part of the data set (``most``) take those there are, because their number is not known in advance.
+    For a part of the data set (``max_users``) take those there are, because their number is not known in advance.
     """
     matching = sum(name.startswith(begins) for name in names)
     if not matching:
         raise ValueError(f"no user's name begins with begins = {begins!r}, of {len(names)} users: leave it empty to take all")
-    if users > matching and not most:
+    if users > matching and not max_users:
         condition = f" whose name begins with {begins!r}" if begins else ""
         condition += " and that is not left out" if leave_out else ""
         raise ValueError(f"users must be at most {matching}, the number of users of the data set{condition} (got {users})")

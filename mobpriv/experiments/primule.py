@@ -49,7 +49,7 @@ def prepare(
     start: str = "",
     zone: str = "",
     weeks: int = WEEKS,
-    most: int = 0,
+    max_municipalities: int = 0,
     rate: float = 0.0,  # calls simulated per user and day of traces
     antennas: int = 29,
     towns: int = 6,
@@ -62,7 +62,7 @@ def prepare(
     """Make the profiles of ``weeks`` weeks from the day ``start`` on (empty: the first day with a call).
 
     * ``zone``: time zone; empty: that of the data set, see :func:`mobpriv.experiments.days.day_zone`.
-    * ``most`` > 0: only so many of the most populous municipalities.
+    * ``max_municipalities`` > 0: only so many of the most populous municipalities.
     * ``rate`` > 0, for traces: calls a day of each user, a Poisson process. ``antennas`` are placed where the records are and
       assigned to ``towns`` municipalities.
     * ``people`` > 0: the data set is a file of boundaries; so many people of the synthetic region's kind live and call there,
@@ -73,7 +73,7 @@ def prepare(
     ValueError for traces without a ``rate``, for call records with a ``rate`` or ``leave_out``, which would do nothing, and if
     no municipality has ``k`` profiles.
     """
-    whole("most", most, 0)
+    whole("max_municipalities", max_municipalities, 0)
     zone, truth = day_zone(dataset, zone), None
     if whole("people", people, 0):
         data, truth = _simulated_data(dataset, people, antennas, ranks, zone, seed)
@@ -103,8 +103,8 @@ def prepare(
         )
     sizes = profiles["municipality"].value_counts()
     every = int((sizes > 0).sum())
-    if most:
-        kept = sizes.index[:most]
+    if max_municipalities:
+        kept = sizes.index[:max_municipalities]
         profiles = profiles[profiles["municipality"].isin(kept)].reset_index(drop=True)
         sizes = sizes[kept]
     chosen = int((sizes > 0).sum())

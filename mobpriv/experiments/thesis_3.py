@@ -16,38 +16,37 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from mobpriv.attacks import APAttack, PITAttack, POIAttack
+from mobpriv.base.ranges import one_of
 from mobpriv.experiments.days import AttackSetting, choose, in_halves
 from mobpriv.mechanisms import W4M, GeoI, Nothing, Promesse
 from mobpriv.traces.table import Traces
 
-READINGS = ("text", "program")
+VARIANTS = ("text", "program")
 
 
 def prepare(
     dataset: str = "city",
-    reading: str = "text",
+    variant: str = "text",
     halves: str = "",  # "" takes the rule of the variant
     start: str = "",
     days: int = 30,
     leave_out: str = "",
-    most: int = 0,
+    max_users: int = 0,
 ) -> AttackSetting:
     """Choose the days of a data set (see :func:`mobpriv.experiments.days.choose`) and cut them into two halves."""
-    check_reading(reading)
-    chosen = choose(dataset, start, days, leave_out, most)
-    rule = halves or {"text": "calendar", "program": "user"}[reading]
+    check_variant(variant)
+    chosen = choose(dataset, start, days, leave_out, max_users)
+    rule = halves or {"text": "calendar", "program": "user"}[variant]
     return in_halves(chosen, rule, days, "choose fewer days, another start, or halves 'set' or 'user'")
 
 
-def check_reading(reading: str) -> str:
-    if reading not in READINGS:
-        raise ValueError(f'reading must be "text" or "program" (got {reading!r})')
-    return reading
+def check_variant(variant: str) -> str:
+    return one_of("variant", variant, VARIANTS)
 
 
-def attacks(reading: str = "text") -> list:
+def attacks(variant: str = "text") -> list:
     """Return AP-, POI- and PIT-Attack configured as in §3.4.2: cells of 800 m; stops of 200 m and 1 h."""
-    if check_reading(reading) == "program":
+    if check_variant(variant) == "program":
         return [
             APAttack(800.0, plane="mercator", unit="bits"),
             POIAttack(200.0, 3600.0, plane="mercator", merged=False),
@@ -56,9 +55,9 @@ def attacks(reading: str = "text") -> list:
     return [APAttack(800.0), POIAttack(200.0, 3600.0), PITAttack(200.0, 3600.0)]
 
 
-def mechanisms(reading: str = "text") -> dict:
+def mechanisms(variant: str = "text") -> dict:
     """Return no protection, Geo-I, Promesse and W4M configured as in §3.4.2, by their names in figures and results."""
-    plane = {"text": "ground", "program": "mercator"}[check_reading(reading)]
+    plane = {"text": "ground", "program": "mercator"}[check_variant(variant)]
     used = [Nothing(), GeoI(epsilon=0.01, plane=plane), Promesse(alpha=200.0, plane=plane), W4M(k=2, delta=600.0, plane=plane)]
     return {mechanism.name: mechanism for mechanism in used}
 

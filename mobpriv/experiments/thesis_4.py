@@ -38,7 +38,7 @@ BINS = {  # bins of the metrics in Figures 4.12 to 4.16: ends and names
 }
 
 
-def hmc(setting: AttackSetting, reading: str = "text") -> HMC:
+def hmc(setting: AttackSetting, variant: str = "text") -> HMC:
     """Return HMC for users whose training half the adversary has; ``"program"``: the options of the released program:
 
     * cells of Mercator metres,
@@ -47,15 +47,15 @@ def hmc(setting: AttackSetting, reading: str = "text") -> HMC:
 
     :class:`mobpriv.mechanisms.HMC` lists the program's other differences.
     """
-    if thesis_3.check_reading(reading) == "text":
+    if thesis_3.check_variant(variant) == "text":
         return HMC(setting.known)
     return HMC(setting.known, plane="mercator", unlike="exclusion", least_step=50, gap=900.0, speed=200 / 3.6)
 
 
-def mechanisms(setting: AttackSetting, reading: str = "text") -> dict:
+def mechanisms(setting: AttackSetting, variant: str = "text") -> dict:
     """Return no protection, Geo-I, Promesse, W4M (§3.4.2) and HMC (§4.7.3), by their names in figures and results."""
-    confusion = hmc(setting, reading)
-    return thesis_3.mechanisms(reading) | {confusion.name: confusion}
+    confusion = hmc(setting, variant)
+    return thesis_3.mechanisms(variant) | {confusion.name: confusion}
 
 
 def shifted(mechanism: GeoI, traces: Traces, rng: np.random.Generator) -> Traces:
@@ -279,13 +279,13 @@ def place_of(setting: AttackSetting, place: str) -> tuple[float, float]:
 
 
 def utility(
-    original: Traces, published: Traces, points: pd.DataFrame | None, place: tuple[float, float], reading: str = "text"
+    original: Traces, published: Traces, points: pd.DataFrame | None, place: tuple[float, float], variant: str = "text"
 ) -> pd.DataFrame:
     """Return the five metrics of §4.7.2 configured as in §4.7.3, one row per user: AC (F-score), SD and STD (m), DSP, NVD.
 
     DSP is NaN without ``points``. NVD is NaN for users who never visited the place.
     """
-    plane = {"text": "ground", "program": "mercator"}[thesis_3.check_reading(reading)]
+    plane = {"text": "ground", "program": "mercator"}[thesis_3.check_variant(variant)]
     users = by_user(original)[0]
     has_points = points is not None and len(published)
     return pd.DataFrame(

@@ -40,13 +40,13 @@ from mobpriv.base.ranges import one_of, whole
 from mobpriv.datasets import Dataset
 from mobpriv.experiments import thesis_4
 from mobpriv.experiments.days import choose
+from mobpriv.experiments.thesis_3 import check_variant
 from mobpriv.ground.grid import S2Grid
 from mobpriv.mechanisms import HMC, GeoI, Nothing, Promesse, TriLateration
 from mobpriv.traces.profiles import HeatMaps, heat_maps
 from mobpriv.traces.sub_traces import SubTraces, slices, split_in_time
 from mobpriv.traces.table import Traces, as_traces, by_user, milliseconds, rows, same_person
 
-READINGS = ("text", "program")
 LENGTHS = {"sessions": 1800.0, "days": 86_400.0}  # s, of a sub-trace: Figures 5.3 and 5.4, 5.5 and 5.6
 
 
@@ -63,19 +63,19 @@ class SubTraceSetting(NamedTuple):
 def prepare(
     dataset: str = "city",
     length: str = "sessions",  # or "days": the unit that is attacked
-    reading: str = "text",
+    variant: str = "text",
     active: int = 0,  # keep so many users with the most records in the days, 50 for Cabspotting; 0 keeps all
     start: str = "",
     days: int = 30,
     leave_out: str = "",
-    most: int = 0,
+    max_users: int = 0,
 ) -> SubTraceSetting:
     """Choose the days (see :func:`mobpriv.experiments.days.choose`), the most active users, their past and sub-traces."""
     seconds, border = (
         LENGTHS[one_of("length", length, LENGTHS)],
-        {"text": "ceiling", "program": "program"}[check_reading(reading)],
+        {"text": "ceiling", "program": "program"}[check_variant(variant)],
     )
-    chosen = choose(dataset, start, days, leave_out, most)
+    chosen = choose(dataset, start, days, leave_out, max_users)
     traces = most_active_users(chosen.traces, active) if whole("active", active, 0) else chosen.traces
     known, (secret, owner) = split_in_time(traces, seconds, 0.8, border)
     users = by_user(traces)[0]
@@ -103,17 +103,13 @@ def most_active_users(traces: Traces, users: int) -> Traces:
     return rows(traces, np.repeat(chosen, records))
 
 
-def check_reading(reading: str) -> str:
-    return one_of("reading", reading, READINGS)
-
-
-def attacks(length: str = "sessions", reading: str = "text", seed: int = 0) -> list:
+def attacks(length: str = "sessions", variant: str = "text", seed: int = 0) -> list:
     """Return ILL-, AP- and POI-Attack configured as in §5.5.2: S2 cells of level 13; cells of 800 m; stops of 500 m and 15 min.
 
     ``seed`` is that of ILL-Attack, which is trained at random.
     """
     delta = LENGTHS[one_of("length", length, LENGTHS)]
-    if check_reading(reading) == "program":
+    if check_variant(variant) == "program":
         return [
             ILLAttack(delta, hour="program", zero_count=True, seed=seed),
             APAttack(800.0, plane="mercator", unit="bits"),
@@ -122,13 +118,13 @@ def attacks(length: str = "sessions", reading: str = "text", seed: int = 0) -> l
     return [ILLAttack(delta, seed=seed), APAttack(800.0), POIAttack(500.0, 900.0)]
 
 
-def mechanisms(setting: SubTraceSetting, reading: str = "text") -> dict:
+def mechanisms(setting: SubTraceSetting, variant: str = "text") -> dict:
     """Return no protection and the four LPPMs configured as in §5.5.2, by their names in figures and results.
 
     HMC knows what the adversary knows, and the owner of each attacked sub-trace.
     """
-    plane = {"text": "ground", "program": "mercator"}[check_reading(reading)]
-    confusion = replace(thesis_4.hmc(setting, reading), owners=setting.owner.to_dict())
+    plane = {"text": "ground", "program": "mercator"}[check_variant(variant)]
+    confusion = replace(thesis_4.hmc(setting, variant), owners=setting.owner.to_dict())
     used = [Nothing(), GeoI(epsilon=0.01, plane=plane), Promesse(alpha=200.0, plane=plane), TriLateration(1000.0, plane=plane)]
     return {mechanism.name: mechanism for mechanism in [*used, confusion]}
 

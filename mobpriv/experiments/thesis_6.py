@@ -44,33 +44,33 @@ class Trial(NamedTuple):
 
 def prepare(
     dataset: str = "city",
-    reading: str = "text",
+    variant: str = "text",
     active: int = 0,  # keep so many users with the most records, 50 for Cabspotting; 0 keeps all
     start: str = "",
     days: int = 30,
     leave_out: str = "",
-    most: int = 0,
+    max_users: int = 0,
 ) -> SubTraceSetting:
     """Choose the days of the users' last fifth, to protect and attack; the earlier days are known.
 
     §6.4.2: "80 % for training and 20 % for testing".
     """
-    return thesis_5.prepare(dataset, "days", reading, active, start, days, leave_out, most)
+    return thesis_5.prepare(dataset, "days", variant, active, start, days, leave_out, max_users)
 
 
-def attacks(known: Traces, reading: str = "text", seed: int = 0, shift: tuple[float, float] = (0.0, 0.0)) -> list:
+def attacks(known: Traces, variant: str = "text", seed: int = 0, shift: tuple[float, float] = (0.0, 0.0)) -> list:
     """Return ILL-, AP- and POI-Attack of §6.4.1, trained on ``known``.
 
     ``shift``: of AP-Attack's grid, north and east, as a share of a cell.
     """
-    ill, ap, poi = thesis_5.attacks("days", reading, seed)
+    ill, ap, poi = thesis_5.attacks("days", variant, seed)
     shifted_ap = replace(ap, grid=SquareGrid(ap.cell, ap.plane, tuple(shift)))
     return [attack.fit(known) for attack in (ill, shifted_ap, poi)]
 
 
-def mechanisms(setting: SubTraceSetting, reading: str = "text", known: Traces | None = None) -> list:
+def mechanisms(setting: SubTraceSetting, variant: str = "text", known: Traces | None = None) -> list:
     """Return Geo-I, Promesse, TriLateration and HMC of §6.4.1; HMC uses the users of ``known``, by default all known data."""
-    used = thesis_5.mechanisms(setting if known is None else setting._replace(known=known), reading)
+    used = thesis_5.mechanisms(setting if known is None else setting._replace(known=known), variant)
     return [used[name] for name in MECHANISMS]
 
 
@@ -86,9 +86,9 @@ def full_traces(setting: SubTraceSetting) -> SubTraceSetting:
     return setting._replace(secret=thesis_5.joined(setting), users=users, owner=pd.Series(users, users), person=person)
 
 
-def proxy(setting: SubTraceSetting, fitted: Sequence, reading: str = "text", known: Traces | None = None) -> Hybrid:
+def proxy(setting: SubTraceSetting, fitted: Sequence, variant: str = "text", known: Traces | None = None) -> Hybrid:
     """Return Hybrid-LPPM configured as in §6.4.1: each attack has the weight 1."""
-    return Hybrid(mechanisms(setting, reading, known), fitted, coverage, owners=setting.person)
+    return Hybrid(mechanisms(setting, variant, known), fitted, coverage, owners=setting.person)
 
 
 def run_proxy(hybrid: Hybrid, setting: SubTraceSetting, seed: int = 0) -> ProxyResult:
@@ -96,10 +96,10 @@ def run_proxy(hybrid: Hybrid, setting: SubTraceSetting, seed: int = 0) -> ProxyR
     return hybrid.choose(setting.secret, np.random.default_rng(seed))
 
 
-def trial(setting: SubTraceSetting, reading: str = "text", seed: int = 0) -> Trial:
+def trial(setting: SubTraceSetting, variant: str = "text", seed: int = 0) -> Trial:
     """Run §6.4.2 once: the proxy and the adversary have the same attacks; ``seed``: of the mechanisms and of ILL-Attack."""
-    fitted = attacks(setting.known, reading, seed)
-    chosen = run_proxy(proxy(setting, fitted, reading), setting, seed)
+    fitted = attacks(setting.known, variant, seed)
+    chosen = run_proxy(proxy(setting, fitted, variant), setting, seed)
     return Trial(hits(fitted, chosen.tried, setting), chosen.utility, chosen.mechanism)
 
 

@@ -5,7 +5,7 @@ Source: Pratesi, Gabrielli, Cintia, Monreale and Giannotti, *PRIMULE: Privacy Ri
 A profile has weeks × {weekdays, weekend} × 3 values. Cell (week · 2 + part) · 3 + slot holds the share of the days of that week
 part with a call in the slot. P1, P2, P3 are the slots; P2 contains the working hours.
 
-The paper describes the archetypes only in words. ``reading="program"`` follows the Sociometer's program for what its own papers
+The paper describes the archetypes only in words. ``variant="program"`` follows the Sociometer's program for what its own papers
 also leave open:
 
 * papers: Furletti, Gabrielli, Renso and Rinzivillo 2012 and 2013; Furletti, Trasarti, Cintia and Gabrielli, Information 8,
@@ -44,7 +44,7 @@ class Archetypes(NamedTuple):
 
 
 def archetypes(
-    reading: str = "words",
+    variant: str = "words",
     intensities: Sequence[float] = INTENSITIES,  # shares of the days, in (0, 1]
     visit_days: Sequence[int] = VISIT_DAYS,  # days in one part of a week, 2 … 5
     curve: Sequence[float] = FLAT_CURVE,  # P1, P2, P3: relative activity in each slot, in [0, 1]
@@ -52,7 +52,7 @@ def archetypes(
 ) -> Archetypes:
     """Build the archetypes of the five classes. A class has several; a centroid gets the label of the nearest archetype.
 
-    ``reading="words"`` follows the words of §3.2. The first three classes have one archetype per intensity, because the
+    ``variant="words"`` follows the words of §3.2. The first three classes have one archetype per intensity, because the
     frequency of calls does not define a class:
 
     * resident, "significant across all days and all time slots": every cell;
@@ -66,7 +66,7 @@ def archetypes(
     the most influential choice: few people call at night, so with a flat curve hardly any centroid is labelled dynamic
     resident.
 
-    ``reading="program"`` has other archetypes and ignores ``visit_days``:
+    ``variant="program"`` has other archetypes and ignores ``visit_days``:
 
     * resident: every cell, and two archetypes whose activity decreases from week to week;
     * dynamic resident: the *weekends*; commuter: the *weekdays*, at all hours;
@@ -79,18 +79,18 @@ def archetypes(
     0.1); so does this variant. The program also moves the first week behind the others, which only changes the week of its
     visitors.
     """
-    one_of("reading", reading, ARCHETYPE_VARIANTS)
+    one_of("variant", variant, ARCHETYPE_VARIANTS)
     weeks = whole("weeks", weeks, 1, 4, "must be a whole number in 1 … 4")
-    if reading == "program" and weeks == 1:
+    if variant == "program" and weeks == 1:
         raise ValueError(
-            'of one week the program cannot tell a visitor from a commuter: reading="words", or weeks in 2 … 4 (got 1)'
+            'of one week the program cannot tell a visitor from a commuter: variant="words", or weeks in 2 … 4 (got 1)'
         )
     levels = [
         between("intensities", i, 1e-6, 1, "must be shares of the days, above 0 and at most 1")
         for i in _as_list("intensities", intensities)
     ]
     curve = _curve(curve)
-    pairs = _words(levels, visit_days, weeks) if reading == "words" else _program(levels, weeks)
+    pairs = _words(levels, visit_days, weeks) if variant == "words" else _program(levels, weeks)
     category = np.array([c for c, _ in pairs], np.int8)
     values = np.array([v.ravel() for _, v in pairs], float)
     values[category <= COMMUTER] *= np.tile(curve, WEEK_PARTS * weeks)

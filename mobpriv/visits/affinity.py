@@ -13,7 +13,7 @@ import numpy as np
 
 from mobpriv.base.ranges import one_of
 
-READINGS, TIES = ("printed", "further"), ("all", "first")
+VARIANTS, TIES = ("printed", "further"), ("all", "first")
 TIE_DECIMALS = 9  # two affinities that agree to this many decimals are a tie: rounding errors must not break ties
 
 
@@ -40,10 +40,10 @@ def profile_affinity(booleans, matrix) -> np.ndarray:
     return np.round(np.asarray(booleans, float) @ matrix, TIE_DECIMALS)
 
 
-def neighbourhood(booleans, matrix, n, reading: str = "printed", ties: str = "all") -> np.ndarray:
+def neighbourhood(booleans, matrix, n, variant: str = "printed", ties: str = "all") -> np.ndarray:
     """Mask χ_i = N(b_i, n_i) of §III-B, (…, users, m): the visited POIs and the POIs with the highest affinity to the profile.
 
-    ``reading`` selects the variant:
+    ``variant`` selects the rule:
 
     * ``printed``: {j | b_ij = 1} ∪ {j | Aff(i, j) = Aff_k for some k ≤ n_i}, where Aff_1 ≥ … ≥ Aff_m are the affinities to
       *all* POIs. Most of the n POIs are therefore visited ones.
@@ -54,13 +54,13 @@ def neighbourhood(booleans, matrix, n, reading: str = "printed", ties: str = "al
 
     For a profile without visits all affinities are 0 and tie. As printed, χ_i is then the set of all POIs if n_i ≥ 1.
     """
-    one_of("reading", reading, READINGS)
+    one_of("variant", variant, VARIANTS)
     one_of("ties", ties, TIES)
     b = np.asarray(booleans, bool)
     n = _numbers(n, b.shape)
     matrix = _matrix(matrix, b.shape[-1])
     score = profile_affinity(b, matrix / (matrix.max(initial=0) or 1.0))  # ties: to 9 decimals of the largest affinity
-    if reading == "further":
+    if variant == "further":
         score[b] = -np.inf
     order = np.argsort(-score, axis=-1, kind="stable")
     if ties == "first":
@@ -103,11 +103,11 @@ class Neighbourhood:
 
     n: int | np.ndarray
     affinity: np.ndarray  # (m, m)
-    reading: Literal["printed", "further"] = "printed"
+    variant: Literal["printed", "further"] = "printed"
     ties: Literal["all", "first"] = "all"
 
     def __post_init__(self):
-        one_of("reading", self.reading, READINGS)
+        one_of("variant", self.variant, VARIANTS)
         one_of("ties", self.ties, TIES)
         try:
             matrix = np.array(self.affinity, float)
@@ -129,4 +129,4 @@ class Neighbourhood:
         return f"N(b, {n}), {self.reading}" + (", ties by order" if self.ties == "first" else "")
 
     def masks(self, booleans) -> np.ndarray:
-        return neighbourhood(booleans, self.affinity, self.n, self.reading, self.ties)
+        return neighbourhood(booleans, self.affinity, self.n, self.variant, self.ties)

@@ -266,16 +266,16 @@ def test_algorithm_16_refuses(change, words):
 class TestLikelihood:
     @settings(deadline=None, max_examples=30)
     @given(st.integers(0, 10_000), st.integers(0, 5), st.sampled_from(["printed", "further"]))
-    def test_it_equals_the_definition(self, seed, n, reading):
+    def test_it_equals_the_definition(self, seed, n, variant):
         rng = np.random.default_rng(seed)
         b = pd.DataFrame(rng.random((5, 5)) < 0.5)
         aff = affinity(b)
-        m = RandomisedResponse(0.5, Neighbourhood(n, aff, reading))
+        m = RandomisedResponse(0.5, Neighbourhood(n, aff, variant))
         perturbed = pd.DataFrame(rng.random((4, 5)) < 0.5)
         result = Likelihood(m).fit(b).rank(perturbed).to_numpy()
         for i in range(4):
             for a in range(5):
-                chi = naive.neighbourhood(b.to_numpy()[a].tolist(), aff, n, reading)
+                chi = naive.neighbourhood(b.to_numpy()[a].tolist(), aff, n, variant)
                 probability = lambda y, x: naive.flip_probability(y, x, float(m.flip))  # noqa: E731
                 p = naive.profile_probability(perturbed.to_numpy()[i], b.to_numpy()[a], chi, probability)
                 assert result[i, a] == pytest.approx(-np.log(p) if p else np.inf)

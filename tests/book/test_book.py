@@ -356,10 +356,10 @@ def made(tmp_path_factory):
     (root / "book").mkdir()
     project(root, "nb")
     runs_file = root / "book" / "results" / "runs.yml"
-    text = runs_file.read_text().replace("reading: program, file", "reading: program, parameters: {reading: program}, file")
+    text = runs_file.read_text().replace("variant: program, file", "variant: program, parameters: {variant: program}, file")
     runs_file.write_text(text)
-    path = make(root, "nb", SAVES.replace('none": 0.5', 'none": 0.5 if reading == "text" else 0.25'))
-    reads = 'reading: str = \\"text\\"  # of the paper, one of text | program\\nsizes: list'
+    path = make(root, "nb", SAVES.replace('none": 0.5', 'none": 0.5 if variant == "text" else 0.25'))
+    reads = 'variant: str = \\"text\\"  # of the paper, one of text | program\\nsizes: list'
     path.write_text(path.read_text().replace("sizes: list", reads))
     (root / "cabs.parquet").write_text("")
     with without_new_processes():

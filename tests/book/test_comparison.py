@@ -17,7 +17,7 @@ REGISTRY = """
 data_sets: {cabspotting: Cabspotting, geolife: GeoLife}
 runs:
   cabspotting: {title: Cabspotting, kind: traces, data: cabspotting, file: a.parquet, notebooks: [nb]}
-  cabspotting-program: {title: "Cabspotting, as the program", kind: traces, data: cabspotting, reading: program, file: a.parquet, notebooks: [nb]}
+  cabspotting-program: {title: "Cabspotting, as the program", kind: traces, data: cabspotting, variant: program, file: a.parquet, notebooks: [nb]}
   city: {title: synthetic city, kind: traces, synthetic: true}
 """
 CLAIMS = """
@@ -57,7 +57,7 @@ CITY = Data("city", True)
 class TestCompared:
     def test_real_data_stand_before_the_city_in_the_order_of_the_registry(self, project):
         compared = book.compared("nb", OWN, CITY, project)
-        assert [(run.title, run.data_set, run.reading) for run in compared.runs] == [
+        assert [(run.title, run.data_set, run.variant) for run in compared.runs] == [
             ("Cabspotting", "Cabspotting", "text"),
             ("Cabspotting, as the program", "Cabspotting", "program"),
             ("a-stranger", "a-stranger", "text"),

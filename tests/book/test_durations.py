@@ -41,14 +41,14 @@ def test_the_estimate_is_in_proportion_to_the_records(root):
 
 
 def test_runs_of_the_same_reading_that_took_more_than_the_start_count(root):
-    def told(reading):
-        return durations.expected("nb", {"reading": reading}, durations.Size(2_000_000, True), root)
+    def told(variant):
+        return durations.expected("nb", {"variant": variant}, durations.Size(2_000_000, True), root)
 
-    for name, (reading, seconds) in {"results/cabspotting": ("text", 105.0), "results/cabspotting-program": ("program", 205.0),
+    for name, (variant, seconds) in {"results/cabspotting": ("text", 105.0), "results/cabspotting-program": ("program", 205.0),
                                      "_generated/results/city": ("text", 6.0)}.items():  # fmt: skip
         path = root / "book" / name / "nb.json"
         record = json.loads(path.read_text())
-        record["provenance"] |= {"seconds": seconds, "parameters": {"reading": reading}}
+        record["provenance"] |= {"seconds": seconds, "parameters": {"variant": variant}}
         path.write_text(json.dumps(record))
     assert told("text").startswith("about 20 s on a computer like that of the recorded runs (2 min on Cabspotting with")
     assert told("program").startswith("about 40 s on")

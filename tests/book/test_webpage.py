@@ -95,7 +95,7 @@ def test_it_says_first_what_run_it_was_and_on_which_data(user_run):
 
 def test_a_quick_run_names_the_parameters_that_it_used_and_a_selection_is_said_once(user_run):
     for quick in (True, False):
-        used = {"quick": quick, "most": 30, "sizes": [10, 25], "seed": 1}
+        used = {"quick": quick, "max_users": 30, "sizes": [10, 25], "seed": 1}
         text = text_of(showing(user_run, notebook="thesis_3_users", parameters=used))
         assert ("It used most = 30, sizes = 10, 25." in text) == ("not a result" in text) == quick
         assert ("parameters quick: yes; most: 30; sizes: 10, 25. All other" in text) == quick

@@ -81,7 +81,7 @@ def test_a_setting_of_people_who_are_made_up(file):
 
 
 def test_of_whom_the_truth_is_known():
-    assert simulated_truth(prepare("region", most=2)) is not None
+    assert simulated_truth(prepare("region", max_municipalities=2)) is not None
     assert simulated_truth(prepare("city", rate=5, antennas=6, towns=2)) is None
 
 

@@ -75,7 +75,7 @@ def test_numbers_whose_digits_a_spreadsheet_cut_off_are_left_out(tmp_path, writt
 )
 def test_persons_are_told_apart_by_plain_names(tmp_path, users, named):
     assert set(load(table(tmp_path / "a.csv", users=users)).traces["user"]) == named
-    part = load(tmp_path / "a.csv", most=9)
+    part = load(tmp_path / "a.csv", max_users=9)
     assert (set(part.traces["user"]), set(part.names)) == (named, named)
 
 

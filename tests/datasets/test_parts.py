@@ -32,13 +32,13 @@ def texts(draw):
 
 @pytest.mark.parametrize("order", [["user", "t", "lat", "lng", "note"], ["note", "t", "lat", "lng", "user"]])
 @settings(deadline=None)  # the first example compiles
-@given(text=texts(), most=st.integers(1, 4), begins=st.sampled_from(["", "a"]), without=st.sampled_from([(), ("a",)]))
-def test_a_part_of_a_text_is_what_dropping_the_others_leaves(tmp_path_factory, text, order, most, begins, without):
+@given(text=texts(), max_users=st.integers(1, 4), begins=st.sampled_from(["", "a"]), without=st.sampled_from([(), ("a",)]))
+def test_a_part_of_a_text_is_what_dropping_the_others_leaves(tmp_path_factory, text, order, max_users, begins, without):
     if order[0] == "note":
         text = text.replace("user,t,lat,lng,note", "note,t,lat,lng,user")
     file = tmp_path_factory.mktemp("part") / "t.csv"
     file.write_text(text)
-    wanted = Wanted(most, without, begins)
+    wanted = Wanted(max_users, without, begins)
     try:
         full, _ = read_table(file)
     except ValueError:  # nothing in it can be read
@@ -81,7 +81,7 @@ def test_of_a_large_text_so_many_bytes_are_searched(tmp_path, monkeypatch):
     file = tmp_path / "t.csv"
     file.write_text("user,t,lat,lng\n" + "".join(f"u{k % 7},{T + k},46.5,6.6\n" for k in range(5000)))
     monkeypatch.setattr("mobpriv.datasets.SEARCHED", 20_000)
-    data_set = load(file, most=2)
+    data_set = load(file, max_users=2)
     assert data_set.reading == "only the first 0.0 GB of the file searched"
     assert 100 < len(data_set.traces) < 5000 * 2 / 7
     text = lines.open_text(file, ",", 20_000)
@@ -94,11 +94,11 @@ def test_of_a_large_text_so_many_bytes_are_searched(tmp_path, monkeypatch):
 def test_the_selection_says_whose_records_were_read(tmp_path):
     file = tmp_path / "t.csv"
     file.write_text("uid,t,lat,lng\n" + "".join(f"u{k % 9},{T + k},46.5,6.6\n" for k in range(90)))
-    data, traces, words = chosen_users(str(file), leave_out="u0", most=2)
+    data, traces, words = chosen_users(str(file), leave_out="u0", max_users=2)
     assert words.startswith(". Columns found by their names: user = uid, ")
     assert words.endswith(". We leave out u0. We use only the first 2 of 9 users by name")
     assert list(traces["user"].cat.categories) == ["u1", "u2"]
     assert data.names == tuple(f"u{k}" for k in range(9))
     with pytest.raises(ValueError, match="does not have: zz"):
-        chosen_users(str(file), leave_out="zz", most=2)
-    assert chosen_users("city", most=3, begins="p")[2] == ". We use only the first 3 of 195 users by name"
+        chosen_users(str(file), leave_out="zz", max_users=2)
+    assert chosen_users("city", max_users=3, begins="p")[2] == ". We use only the first 3 of 195 users by name"

@@ -114,17 +114,17 @@ def test_what_is_no_table_is_called_what_it_is(tmp_path, content, words):
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
-@pytest.mark.parametrize("most", [0, 1])
-def test_nobody_is_called_null(tmp_path, name, most):
+@pytest.mark.parametrize("max_users", [0, 1])
+def test_nobody_is_called_null(tmp_path, name, max_users):
     missing = ["NULL", "nan", "None", r"\N", "NA"]
     file = write(
         tmp_path, "user,t,lat,lng", *(f"{user},{T + k},46.5,6.6" for k, user in enumerate([*missing, "", "", "b", "a"]))
     )
     if name == "t.parquet":
         pd.read_csv(file, keep_default_na=False).to_parquet(file := tmp_path / name)
-    data_set = datasets.load(file, most=most)
-    assert data_set.traces["user"].tolist() == (["a"] if most else ["a", "b"])
-    assert data_set.names == (("a", "b") if most else ())
+    data_set = datasets.load(file, max_users=max_users)
+    assert data_set.traces["user"].tolist() == (["a"] if max_users else ["a", "b"])
+    assert data_set.names == (("a", "b") if max_users else ())
     assert dict(zip(data_set.left_out["rule"], data_set.left_out["records"], strict=True)) == {NO_USER: 5, "user missing": 2}
     assert data_set.left_out["users"].tolist() == [0, 0]
 

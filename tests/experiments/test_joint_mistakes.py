@@ -50,9 +50,9 @@ def test_of_a_part_of_the_users_those_there_are_taken(tmp_path):
     file = tmp_path / "far.csv"
     records = [f"{user},{1_600_000_000 + 600 * k},{lat},4.8{k}" for user, lat in (("a", 45.0), ("b", 47.0)) for k in range(8)]
     file.write_text("\n".join(["user,t,lat,lng", *records]))
-    assert len(joint.prepare(str(file), users=3, most=20).users) == 1
+    assert len(joint.prepare(str(file), users=3, max_users=20).users) == 1
     wide = {"height_km": 300.0, "columns": 4, "rows": 4}
-    assert joint.prepare(str(file), users=3, most=20, **wide).users == ["a", "b"]
+    assert joint.prepare(str(file), users=3, max_users=20, **wide).users == ["a", "b"]
     with pytest.raises(ValueError, match=r"users must be at most 2, the number of users of the data set \(got 3\)"):
         joint.prepare(str(file), users=3)
 

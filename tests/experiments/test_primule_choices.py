@@ -25,7 +25,7 @@ from mobpriv.mechanisms.icp import Primule
 
 @pytest.fixture(scope="module")
 def small():
-    return prepare("region", most=1)
+    return prepare("region", max_municipalities=1)
 
 
 def test_cells_in_their_own_order_are_primule():

@@ -24,7 +24,7 @@ def test_the_profiles_of_the_region():
 
 
 def test_the_most_populous_municipalities():
-    every, few = prepare("region"), prepare("region", most=3)
+    every, few = prepare("region"), prepare("region", max_municipalities=3)
     names, sizes = np.unique(every.town, return_counts=True)
     assert set(few.town) == set(names[np.argsort(-sizes, kind="stable")[:3]])
     assert len(few.profiles) == np.sort(sizes)[-3:].sum()
@@ -59,7 +59,7 @@ def test_antennas_that_stand_together_are_a_municipality():
         ({"dataset": "region", "leave_out": "p1"}, r"leave_out is for traces.*got 'p1'"),
         ({"dataset": "region", "start": "2030-01-01"}, r"region has no call at a cell .* in the 4 weeks from 2030-01-01 on"),
         ({"dataset": "region", "start": "soon"}, r"start must be a date.*soon"),
-        ({"dataset": "region", "most": -1}, r"most must be"),
+        ({"dataset": "region", "max_municipalities": -1}, r"max_municipalities must be"),
         ({"dataset": "region", "k": 10**6}, r"k = 1000000 needs a municipality of 1000000 .*of region, M\d+, has \d+"),
         ({"dataset": "region", "zone": "Europe/Atlantis"}, r"there is no time zone .Europe/Atlantis"),
     ],

@@ -59,7 +59,7 @@ def test_the_readings_cut_where_they_say(table):
 @pytest.mark.parametrize(
     ("given", "line"),
     [
-        ({"reading": "poem"}, "reading must be"),
+        ({"variant": "poem"}, "variant must be"),
         ({"halves": "thirds"}, "rule must be"),
         ({"start": "yesterday-ish"}, "start must be an ISO date"),
         ({"start": "2031-01-01"}, "no records in the 4 days"),

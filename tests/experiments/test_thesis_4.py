@@ -105,7 +105,7 @@ def test_a_choice_to_pass_over_must_be_one_of_the_page(tmp_path):
 
 @pytest.fixture(scope="module")
 def setting():
-    return prepare(most=20)
+    return prepare(max_users=20)
 
 
 @pytest.fixture(scope="module")

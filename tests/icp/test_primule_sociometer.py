@@ -47,12 +47,12 @@ class TestArchetypes:
         np.testing.assert_array_equal(by_category["passing by"] * DAYS, np.eye(24))
 
     @pytest.mark.parametrize(
-        ("reading", "weeks"), [*(("words", w) for w in (1, 2, 3, 4)), *(("program", w) for w in (2, 3, 4))]
+        ("variant", "weeks"), [*(("words", w) for w in (1, 2, 3, 4)), *(("program", w) for w in (2, 3, 4))]
     )
     @pytest.mark.parametrize("distance", ["euclidean", "manhattan"])
     @pytest.mark.parametrize("curve", [(1, 1, 1), (0.1, 1, 0.4)])
-    def test_each_archetype_has_its_own_label(self, reading, weeks, distance, curve):
-        variant = archetypes(reading, weeks=weeks, visit_days=(2, 3, 4), curve=curve)
+    def test_each_archetype_has_its_own_label(self, variant, weeks, distance, curve):
+        variant = archetypes(variant, weeks=weeks, visit_days=(2, 3, 4), curve=curve)
         assert variant.values.shape[1] == 6 * weeks
         assert len(np.unique(variant.values, axis=0)) == len(variant.values)
         labels = Sociometer(archetypes=variant, distance=distance).labels(variant.values)
@@ -92,7 +92,7 @@ class TestArchetypes:
     @pytest.mark.parametrize(
         ("wrong", "words"),
         [
-            ({"reading": "paper"}, 'reading must be "words" or "program"'),
+            ({"variant": "paper"}, 'variant must be "words" or "program"'),
             ({"intensities": ()}, r"intensities must be one number or more \(got none\)"),
             ({"intensities": (0.5, 0)}, "intensities must be shares of the days, above 0 and at most 1"),
             ({"intensities": 2}, "intensities must be shares of the days"),
@@ -103,7 +103,7 @@ class TestArchetypes:
             ({"curve": (0, 1, 0)}, "and in one more, where a dynamic resident calls"),
             ({"curve": (1, np.nan, 1)}, r"curve must be a number in \[0, 1\]"),
             ({"weeks": 5}, "weeks must be a whole number in 1 … 4"),
-            ({"weeks": 1, "reading": "program"}, "of one week the program cannot tell a visitor from a commuter"),
+            ({"weeks": 1, "variant": "program"}, "of one week the program cannot tell a visitor from a commuter"),
         ],
     )
     def test_refused(self, wrong, words):

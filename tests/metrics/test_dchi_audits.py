@@ -104,11 +104,11 @@ small = st.integers(2, 4).flatmap(lambda m: st.tuples(st.just(m), st.integers(0,
 
 @settings(deadline=None, max_examples=30)
 @given(small, st.sampled_from(["printed", "further"]), st.sampled_from(["all", "first"]))
-def test_counterexamples_equal_the_definition(case, reading, ties):
+def test_counterexamples_equal_the_definition(case, variant, ties):
     """Every pair of neighbours, every output: the probability of what the neighbour cannot publish."""
     m, n, seed = case
     aff = affinity(np.random.default_rng(seed).random((6, m)) < 0.5)
-    mechanism = RandomisedResponse(0.5, Neighbourhood(n, aff, reading, ties))
+    mechanism = RandomisedResponse(0.5, Neighbourhood(n, aff, variant, ties))
     p = float(mechanism.flip)
     probability = lambda y, b: naive.flip_probability(y, b, p)  # noqa: E731
     result = visits_audits.counterexamples(mechanism)
@@ -116,7 +116,7 @@ def test_counterexamples_equal_the_definition(case, reading, ties):
     every = naive.boolean_profiles(m)
     for b in every:
         for other in (o for o in every if naive.l1(b, o) == 1):
-            chi, others = (naive.neighbourhood(row, aff, n, reading, ties) for row in (b, other))
+            chi, others = (naive.neighbourhood(row, aff, n, variant, ties) for row in (b, other))
             possible = {y: naive.profile_probability(y, b, chi, probability) for y in every}
             mine = {y: q for y, q in possible.items() if q > 0 and not naive.profile_probability(y, other, others, probability)}
             name = tuple("".join(str(int(x)) for x in row) for row in (b, other))

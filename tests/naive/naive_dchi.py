@@ -23,11 +23,11 @@ def relative(row, aff, j):
     return sum(aff[j1][j] for j1 in range(len(row)) if row[j1])
 
 
-def neighbourhood(row, aff, n, reading="printed", ties="all"):
+def neighbourhood(row, aff, n, variant="printed", ties="all"):
     """N(b, n) as a set, sorted lists and all."""
     m = len(row)
     visited = {j for j in range(m) if row[j]}
-    among = [j for j in range(m) if reading == "printed" or j not in visited]
+    among = [j for j in range(m) if variant == "printed" or j not in visited]
     falling = sorted(among, key=lambda j: (-round(relative(row, aff, j), 9), j))
     if ties == "first":
         return visited | set(falling[:n])

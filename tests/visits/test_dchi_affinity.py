@@ -21,11 +21,11 @@ def test_they_equal_the_definitions(b, data):
         profile_affinity(b, aff), [[naive.relative(row, aff, j) for j in range(b.shape[1])] for row in b]
     )
     n = data.draw(st.integers(0, b.shape[1]))
-    for reading in ("printed", "further"):
+    for variant in ("printed", "further"):
         for ties in ("all", "first"):
-            result = neighbourhood(b, aff, n, reading, ties)
+            result = neighbourhood(b, aff, n, variant, ties)
             for row, mask in zip(b, result, strict=True):
-                assert set(np.flatnonzero(mask)) == naive.neighbourhood(row, aff, n, reading, ties)
+                assert set(np.flatnonzero(mask)) == naive.neighbourhood(row, aff, n, variant, ties)
 
 
 def test_by_hand():
@@ -94,7 +94,7 @@ def test_a_neighbourhood_keeps_its_matrix():
     with pytest.raises(ValueError, match="read-only"):
         chosen.affinity[0, 0] = 2
     assert repr(chosen) == "N(b, 1), printed"
-    with pytest.raises(ValueError, match="reading must be"):
+    with pytest.raises(ValueError, match="variant must be"):
         Neighbourhood(1, matrix, "loose")
     with pytest.raises(ValueError, match="ties must be"):
         Neighbourhood(1, matrix, ties="none")

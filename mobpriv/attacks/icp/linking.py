@@ -187,19 +187,19 @@ def risk(profiles, h=None, published=None, within=None) -> np.ndarray:
     return np.divide(1, matches, out=np.zeros(len(matches)), where=is_match)
 
 
-def anonymity_across_municipalities(icps: Icps, most: int, h=None, values=None) -> pd.Series:
-    """The anonymity set size k of each user for an adversary who knows her profiles in her ``most`` most used municipalities.
+def anonymity_across_municipalities(icps: Icps, max_known: int, h=None, values=None) -> pd.Series:
+    """The anonymity set size k of each user for an adversary who knows her profiles in her ``max_known`` most used municipalities.
 
     The paper proposes this in §8: "considering more than one municipality at the same time". The result, indexed by user, is
     the number of users who have the same profiles, in the cells of ``h``, in all of these municipalities.
 
     A municipality is used more than another if she called on more days and slots in it, Σ over the cells; ties go to the first
-    by name. A user with fewer than ``most`` municipalities is known by all of hers. A user who matches may also have been
+    by name. A user with fewer than ``max_known`` municipalities is known by all of hers. A user who matches may also have been
     elsewhere, because the adversary cannot exclude anyone by what he does not know. The function assumes that profiles of one
     person are published under one name in all municipalities. ``values`` (n, cells) are the published profiles if they are not
     those of the keys, a row each.
     """
-    most = whole("most", most, 1)
+    max_known = whole("max_known", max_known, 1)
     activity = day_counts(icps["key"].to_numpy()).sum(axis=1, dtype=np.int64)
     if values is not None and len(values) != len(icps):
         raise ValueError(f"values must have a row for each of the {len(icps)} profiles (got {len(values)})")
@@ -211,8 +211,8 @@ def anonymity_across_municipalities(icps: Icps, most: int, h=None, values=None) 
     order = np.lexsort((town, -activity, user))
     starts = np.flatnonzero(np.diff(user[order], prepend=-1))
     ends = np.r_[starts[1:], len(order)]
-    known_groups = np.full((len(names), most), -1, np.int64)
-    for j in range(most):
+    known_groups = np.full((len(names), max_known), -1, np.int64)
+    for j in range(max_known):
         exists = starts + j < ends
         known_groups[exists, j] = group[order[(starts + j)[exists]]]
     known_groups.sort(axis=1)
